@@ -1,0 +1,2 @@
+//! The program `crfkit`.
+fn main() {}

@@ -1,0 +1,5 @@
+//! Conditional random fields: training and inference.
+
+pub mod error;
+
+pub use error::{Error, Place, Result};
