@@ -1,5 +1,9 @@
 //! Conditional random fields: training and inference.
 
 pub mod error;
+pub mod graph;
+pub mod infer;
+pub mod loss;
+pub mod math;
 
 pub use error::{Error, Place, Result};

@@ -1,0 +1,89 @@
+//! The linear chain.
+
+use super::{Factor, Graph, TableRef};
+use crate::math::simd;
+
+/// Shared table of a chain: label pairs, [previous][current].
+pub const PAIR: usize = 0;
+/// Shared table of a chain: the first label, one row.
+pub const BEGIN: usize = 1;
+/// Shared table of a chain: the last label, one row.
+pub const END: usize = 2;
+
+/// A chain y₀ … y_{T−1} over one set of labels.
+///
+/// Own tables: T node tables (row t of [T][stride]), then, if `own_pairs`, the pair tables of (y_{t−1}, y_t) for t = 1 …
+/// T−1, each [labels][stride]. Shared tables: [`PAIR`], [`BEGIN`], [`END`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chain {
+    /// T, the number of positions.
+    pub len: usize,
+    /// Number of labels.
+    pub labels: usize,
+    /// Whether each pair has a table of its own besides the shared one (bigram observations).
+    pub own_pairs: bool,
+}
+
+impl Chain {
+    /// Row length: labels rounded up to whole vectors.
+    #[inline]
+    pub fn stride(&self) -> usize {
+        simd::padded(self.labels)
+    }
+
+    /// Offset of the own table of the pair (t−1, t), t ≥ 1.
+    #[inline]
+    pub fn pair_offset(&self, t: usize) -> usize {
+        (self.len + (t - 1) * self.labels) * self.stride()
+    }
+}
+
+impl Graph for Chain {
+    fn vars(&self) -> usize {
+        self.len
+    }
+
+    fn card(&self, _v: usize) -> usize {
+        self.labels
+    }
+
+    #[inline]
+    fn for_each_factor(&self, mut visit: impl FnMut(Factor)) {
+        let stride = self.stride();
+        for t in 0..self.len {
+            visit(Factor { table: TableRef::Own(t * stride), vars: &[t], strides: &[1] });
+            if t > 0 {
+                let (vars, strides) = (&[t - 1, t], &[stride, 1]);
+                visit(Factor { table: TableRef::Shared(PAIR), vars, strides });
+                if self.own_pairs {
+                    visit(Factor { table: TableRef::Own(self.pair_offset(t)), vars, strides });
+                }
+            }
+        }
+        if self.len > 0 {
+            visit(Factor { table: TableRef::Shared(BEGIN), vars: &[0], strides: &[1] });
+            visit(Factor { table: TableRef::Shared(END), vars: &[self.len - 1], strides: &[1] });
+        }
+    }
+
+    fn own_tables(&self) -> usize {
+        if self.own_pairs { (2 * self.len).saturating_sub(1) } else { self.len }
+    }
+
+    #[inline]
+    fn own_offset(&self, f: usize) -> usize {
+        if f < self.len { f * self.stride() } else { self.pair_offset(f - self.len + 1) }
+    }
+
+    fn own_len(&self) -> usize {
+        let pairs = if self.own_pairs { self.len.saturating_sub(1) * self.labels } else { 0 };
+        (self.len + pairs) * self.stride()
+    }
+
+    fn clear_own(&self, own: &mut [f64]) {
+        for row in own.chunks_exact_mut(self.stride()) {
+            row[..self.labels].fill(0.0);
+            row[self.labels..].fill(simd::PAD);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Who touches which table: the structure of one example, without any numbers.
+
+mod chain;
+mod tables;
+
+pub use chain::{BEGIN, Chain, END, PAIR};
+pub use tables::{Gradient, Psi, Shared, SharedSum, Table, TableSum};
+
+/// Index of a label in the alphabet of labels.
+pub type Label = u32;
+
+/// Which table a factor reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableRef {
+    /// Number of a table that all examples share: it depends on θ alone.
+    Shared(usize),
+    /// Offset of a table in the example's own array: it depends on its observations too.
+    Own(usize),
+}
+
+/// A factor: a table over a few variables. The entry of a labelling y is at Σ_k strides[k]·y[vars[k]].
+#[derive(Clone, Copy, Debug)]
+pub struct Factor<'a> {
+    /// Its table.
+    pub table: TableRef,
+    /// Its variables.
+    pub vars: &'a [usize],
+    /// How far apart the labels of each variable lie in the table.
+    pub strides: &'a [usize],
+}
+
+impl Factor<'_> {
+    /// Where the entry of this labelling is, counted from the start of the table.
+    #[inline]
+    pub fn entry(&self, labels: &[Label]) -> usize {
+        self.vars.iter().zip(self.strides).map(|(&v, &s)| labels[v] as usize * s).sum()
+    }
+}
+
+/// The structure of an example: discrete variables and factors over them.
+pub trait Graph: Clone + Send + Sync {
+    /// How many variables.
+    fn vars(&self) -> usize;
+    /// How many labels variable `v` has.
+    fn card(&self, v: usize) -> usize;
+    /// Calls `visit` with every factor.
+    fn for_each_factor(&self, visit: impl FnMut(Factor));
+
+    /// How many own tables the example has: the factors that observations speak of.
+    fn own_tables(&self) -> usize;
+    /// Offset of own table `f` in the example's array.
+    fn own_offset(&self, f: usize) -> usize;
+    /// Length of the example's own array.
+    fn own_len(&self) -> usize;
+    /// Writes what an empty own array looks like: zeros, and padding where rows are padded.
+    fn clear_own(&self, own: &mut [f64]);
+}

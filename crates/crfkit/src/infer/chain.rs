@@ -1,0 +1,296 @@
+//! Forward-backward on a chain.
+//!
+//! Scaled probability space: e_t = exp(u_t − max u_t), α_t = (α_{t−1} M) ∘ e_t / c_{t−1}, and log Z = Σ_t (max u_t + ln c_t)
+//! plus the shifts of the shared tables. With β_{t−1} = M γ_t and γ_t = e_t ∘ β_t / c_t the marginals are
+//! μ_t = α̂_t ∘ β_t and μ_{t−1,t} = α̂_{t−1} γ_tᵀ ∘ M, where α̂ = α/c. The factor M of the pair marginals is left to
+//! [`crate::graph::SharedSum::finish`].
+//!
+//! That is exact as long as no product underflows. Where the scores of one example spread so far that one could
+//! ([`SAFE_SPREAD`]), the same quantities are computed in log space instead.
+
+use super::{Inference, Outcome};
+use crate::graph::{BEGIN, Chain, END, Gradient, Graph, PAIR, Psi};
+use crate::math::{Array, Retreat, Scalar};
+
+/// Every α and γ is at least exp(−spread)/labels², and their products are used too: e^−500 leaves ample room above the
+/// smallest f64 (e^−708).
+const SAFE_SPREAD: f64 = 500.0;
+
+/// The exact engine for chains, O(T·labels²).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ForwardBackward;
+
+/// Scratch of [`ForwardBackward`]; rows of `stride` numbers.
+#[derive(Debug)]
+pub struct Work<S> {
+    e: Array<S>,
+    alpha: Array<S>,
+    gamma: Array<S>,
+    /// c_t.
+    scale: Vec<S>,
+    /// max u_t.
+    shift: Vec<f64>,
+    /// Pair tables with an own part: exp of shared + own, and its transpose, [T][labels][stride].
+    pairs: Array<S>,
+    pairs_t: Array<S>,
+}
+
+impl<S> Default for Work<S> {
+    fn default() -> Self {
+        Work {
+            e: Array::default(),
+            alpha: Array::default(),
+            gamma: Array::default(),
+            scale: Vec::new(),
+            shift: Vec::new(),
+            pairs: Array::default(),
+            pairs_t: Array::default(),
+        }
+    }
+}
+
+impl Inference for ForwardBackward {
+    type Graph = Chain;
+    type Work<S: Scalar> = Work<S>;
+
+    fn log_z<S: Scalar>(
+        &self,
+        chain: &Chain,
+        psi: Psi<S>,
+        weight: f64,
+        out: &mut Gradient<S>,
+        work: &mut Work<S>,
+    ) -> Outcome<S> {
+        out.own.reserve(chain.own_len());
+        let log_z = if chain.len == 0 {
+            S::lift(0.0)
+        } else {
+            match forward(chain, psi, work) {
+                Some(log_z) => {
+                    backward(chain, psi, weight, out, work);
+                    log_z
+                }
+                None => log_space(chain, psi, weight, out),
+            }
+        };
+        Outcome { log_z, converged: true, iterations: 1 }
+    }
+}
+
+/// Fills e, α and c; returns log Z, or `None` where the scores spread too far for probability space.
+fn forward<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> Option<S> {
+    let (len, labels, stride) = (chain.len, chain.labels, chain.stride());
+    let (pair, begin, end) = (&psi.shared[PAIR], &psi.shared[BEGIN], &psi.shared[END]);
+    for array in [&mut work.e, &mut work.alpha, &mut work.gamma] {
+        array.reserve(len * stride);
+    }
+    work.shift.resize(len.max(work.shift.len()), 0.0);
+    work.scale.clear();
+    let nodes = psi.own.slice(0..len * stride);
+    let mut spread = S::exp_rows(nodes, labels, &mut work.shift[..len], work.e.slice_mut(0..len * stride));
+    spread += begin.spread.max(end.spread);
+    let mut shift = begin.shift + end.shift + work.shift[..len].iter().sum::<f64>();
+    if chain.own_pairs {
+        let (own_spread, own_shift) = exp_pairs(chain, psi, work);
+        spread += own_spread;
+        shift += own_shift;
+    } else {
+        spread += pair.spread;
+        shift += (len - 1) as f64 * pair.shift;
+    }
+    // The comparison is also false for NaN, which log space then carries to the caller.
+    if !(spread < SAFE_SPREAD) {
+        return None;
+    }
+    S::multiply(work.e.slice(0..stride), begin.exp.slice(0..stride), work.alpha.slice_mut(0..stride));
+    let mut log_z = S::lift(shift);
+    let mut c = sum(&work.alpha, 0..labels);
+    for t in 1..len {
+        let row = t * stride..(t + 1) * stride;
+        let m = if chain.own_pairs {
+            work.pairs.slice((t - 1) * labels * stride..t * labels * stride)
+        } else {
+            pair.exp.slice(0..labels * stride)
+        };
+        let before = (t - 1) * stride;
+        let (previous, current) = work.alpha.split(before..before + labels, row.clone());
+        work.scale.push(c);
+        log_z += c.ln();
+        c = S::advance(previous, m, S::lift(1.0) / c, work.e.slice(row), current);
+    }
+    if end.spread > 0.0 {
+        let last = (len - 1) * stride;
+        c = S::lift(0.0);
+        for j in 0..labels {
+            c += work.alpha.get(last + j) * end.exp.get(j);
+        }
+    }
+    work.scale.push(c);
+    Some(log_z + c.ln())
+}
+
+/// From the last position to the first: marginals of nodes into `out.own`, of pairs into `out`.
+fn backward<S: Scalar>(chain: &Chain, psi: Psi<S>, weight: f64, out: &mut Gradient<S>, work: &mut Work<S>) {
+    let (len, labels, stride) = (chain.len, chain.labels, chain.stride());
+    let (pair, end) = (&psi.shared[PAIR], &psi.shared[END]);
+    for t in (0..len).rev() {
+        let row = t * stride..(t + 1) * stride;
+        let s = S::lift(1.0) / work.scale[t];
+        let after = (t + 1) * stride;
+        let (e, alpha, mu) = (work.e.slice(row.clone()), work.alpha.slice_mut(row.clone()), out.own.slice_mut(row.clone()));
+        if t + 1 == len {
+            let gamma = work.gamma.slice_mut(row);
+            S::retreat_last(end.exp.slice(0..stride), s, e, weight, Retreat { alpha, gamma, mu });
+        } else {
+            let mt = if chain.own_pairs {
+                work.pairs_t.slice(t * labels * stride..(t + 1) * labels * stride)
+            } else {
+                pair.exp_t.slice(0..labels * stride)
+            };
+            let (gamma, next) = work.gamma.split_mut(row, after..after + labels);
+            S::retreat(next, mt, s, e, weight, Retreat { alpha, gamma, mu });
+        }
+    }
+    if len > 1 && !chain.own_pairs {
+        let (before, after) = (0..(len - 1) * stride, stride..len * stride);
+        let outer = out.shared.0[PAIR].outer.slice_mut(0..labels * stride);
+        S::outer_add(weight, work.alpha.slice(before), work.gamma.slice(after), labels, outer);
+    } else if chain.own_pairs {
+        for t in 1..len {
+            let at = chain.pair_offset(t);
+            for i in 0..labels {
+                let a = work.alpha.get((t - 1) * stride + i) * S::lift(weight);
+                for j in 0..labels {
+                    let m = work.pairs.get(((t - 1) * labels + i) * stride + j);
+                    let p = a * m * work.gamma.get(t * stride + j);
+                    out.own.set(at + i * stride + j, p);
+                    out.shared.0[PAIR].direct.add(i * stride + j, p);
+                }
+            }
+        }
+    }
+    add_boundaries(chain, out);
+}
+
+/// The tables of the first and the last label are read by one node each, so their marginals are that node's.
+fn add_boundaries<S: Scalar>(chain: &Chain, out: &mut Gradient<S>) {
+    for (table, t) in [(BEGIN, 0), (END, chain.len - 1)] {
+        for j in 0..chain.labels {
+            out.shared.0[table].direct.add(j, out.own.get(t * chain.stride() + j));
+        }
+    }
+}
+
+/// exp(shared + own − its maximum) for every pair table, and the transposes. Returns the largest spread, and Σ of the
+/// maxima.
+fn exp_pairs<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> (f64, f64) {
+    let (labels, stride) = (chain.labels, chain.stride());
+    let size = labels * stride;
+    work.pairs.reserve(chain.len.saturating_sub(1) * size);
+    work.pairs_t.reserve(chain.len.saturating_sub(1) * size);
+    let (mut spread, mut shift) = (0.0, 0.0);
+    for t in 1..chain.len {
+        let log = |i: usize, j: usize| {
+            psi.shared[PAIR].log.get(i * stride + j) + psi.own.get(chain.pair_offset(t) + i * stride + j)
+        };
+        let (mut max, mut min) = (f64::NEG_INFINITY, f64::INFINITY);
+        for i in 0..labels {
+            for j in 0..labels {
+                let x = log(i, j).re();
+                (max, min) = (max.max(x), min.min(x));
+            }
+        }
+        for i in 0..labels {
+            for j in 0..labels {
+                let x = (log(i, j) - S::lift(max)).exp();
+                work.pairs.set((t - 1) * size + i * stride + j, x);
+                work.pairs_t.set((t - 1) * size + j * stride + i, x);
+            }
+            for j in labels..stride {
+                work.pairs.set((t - 1) * size + i * stride + j, S::lift(0.0));
+                work.pairs_t.set((t - 1) * size + i * stride + j, S::lift(0.0));
+            }
+        }
+        spread = f64::max(spread, max - min);
+        shift += max;
+    }
+    (spread, shift)
+}
+
+fn sum<S: Scalar>(x: &Array<S>, range: std::ops::Range<usize>) -> S {
+    let mut sum = S::lift(0.0);
+    for i in range {
+        sum += x.get(i);
+    }
+    sum
+}
+
+/// log Σ exp, shifted by the largest real part.
+fn log_sum_exp<S: Scalar>(n: usize, x: impl Fn(usize) -> S) -> S {
+    let max = (0..n).map(|i| x(i).re()).fold(f64::NEG_INFINITY, f64::max);
+    let mut sum = S::lift(0.0);
+    for i in 0..n {
+        sum += (x(i) - S::lift(max)).exp();
+    }
+    S::lift(max) + sum.ln()
+}
+
+/// The same answers as [`forward`] and [`backward`], in log space: ten times slower, for any finite scores.
+fn log_space<S: Scalar>(chain: &Chain, psi: Psi<S>, weight: f64, out: &mut Gradient<S>) -> S {
+    let (len, labels, stride) = (chain.len, chain.labels, chain.stride());
+    let node = |t: usize, j: usize| {
+        let mut u = psi.own.get(t * stride + j);
+        if t == 0 {
+            u += psi.shared[BEGIN].log.get(j);
+        }
+        if t + 1 == len {
+            u += psi.shared[END].log.get(j);
+        }
+        u
+    };
+    let pair = |t: usize, i: usize, j: usize| {
+        let w = psi.shared[PAIR].log.get(i * stride + j);
+        if chain.own_pairs { w + psi.own.get(chain.pair_offset(t) + i * stride + j) } else { w }
+    };
+    let mut alpha = vec![S::lift(0.0); len * labels];
+    let mut beta = vec![S::lift(0.0); len * labels];
+    for t in 0..len {
+        for j in 0..labels {
+            let before = match t {
+                0 => S::lift(0.0),
+                _ => log_sum_exp(labels, |i| alpha[(t - 1) * labels + i] + pair(t, i, j)),
+            };
+            alpha[t * labels + j] = before + node(t, j);
+        }
+    }
+    for t in (0..len - 1).rev() {
+        for i in 0..labels {
+            beta[t * labels + i] =
+                log_sum_exp(labels, |j| pair(t + 1, i, j) + node(t + 1, j) + beta[(t + 1) * labels + j]);
+        }
+    }
+    let log_z = log_sum_exp(labels, |j| alpha[(len - 1) * labels + j]);
+    let probability = |score: S| (score - log_z).exp() * S::lift(weight);
+    for t in 0..len {
+        for j in 0..labels {
+            out.own.set(t * stride + j, probability(alpha[t * labels + j] + beta[t * labels + j]));
+        }
+        for j in labels..stride {
+            out.own.set(t * stride + j, S::lift(0.0));
+        }
+    }
+    for t in 1..len {
+        for i in 0..labels {
+            for j in 0..labels {
+                let score = alpha[(t - 1) * labels + i] + pair(t, i, j) + node(t, j) + beta[t * labels + j];
+                let p = probability(score);
+                out.shared.0[PAIR].direct.add(i * stride + j, p);
+                if chain.own_pairs {
+                    out.own.set(chain.pair_offset(t) + i * stride + j, p);
+                }
+            }
+        }
+    }
+    add_boundaries(chain, out);
+    log_z
+}

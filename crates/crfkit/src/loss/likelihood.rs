@@ -1,0 +1,28 @@
+//! The negative conditional log-likelihood, through any marginal engine.
+
+use super::{Gold, Loss};
+use crate::graph::{Gradient, Psi};
+use crate::infer::Inference;
+use crate::math::Scalar;
+
+/// ℓ = log Z − score(y), dψ = μ − 1[y] (smd-crf-2006 eq. 7 and 8).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Likelihood<I>(pub I);
+
+impl<I: Inference> Loss for Likelihood<I> {
+    type Graph = I::Graph;
+    type Work<S: Scalar> = I::Work<S>;
+
+    fn loss<S: Scalar>(
+        &self,
+        graph: &Self::Graph,
+        psi: Psi<S>,
+        gold: Gold,
+        out: &mut Gradient<S>,
+        work: &mut Self::Work<S>,
+    ) -> S {
+        let log_z = self.0.log_z(graph, psi, gold.weight, out, work).log_z;
+        out.add_labelling(graph, gold.labels, -gold.weight);
+        (log_z - psi.score(graph, gold.labels)) * S::lift(gold.weight)
+    }
+}

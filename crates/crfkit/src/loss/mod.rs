@@ -1,0 +1,36 @@
+//! What is minimised: a function of one example's log-potentials. A loss never sees weights, features, threads or optimisers.
+
+mod likelihood;
+
+pub use likelihood::Likelihood;
+
+use crate::graph::{Gradient, Graph, Label, Psi};
+use crate::math::Scalar;
+
+/// The known answer of one example.
+#[derive(Clone, Copy, Debug)]
+pub struct Gold<'a> {
+    /// The label of every variable.
+    pub labels: &'a [Label],
+    /// How much the example counts; 1 as a rule.
+    pub weight: f64,
+}
+
+/// A training criterion on one example.
+pub trait Loss: Send + Sync {
+    /// The graphs it works on.
+    type Graph: Graph;
+    /// Scratch memory, kept between calls.
+    type Work<S: Scalar>: Default + Send;
+
+    /// Returns weight × loss(ψ); overwrites `out.own` with its gradient with respect to the own tables and adds that of the
+    /// shared tables to `out.shared`.
+    fn loss<S: Scalar>(
+        &self,
+        graph: &Self::Graph,
+        psi: Psi<S>,
+        gold: Gold,
+        out: &mut Gradient<S>,
+        work: &mut Self::Work<S>,
+    ) -> S;
+}

@@ -1,0 +1,12 @@
+//! Numbers and kernels. Knows nothing of random fields.
+
+pub mod array;
+pub mod pair;
+pub mod random;
+pub mod scalar;
+pub mod simd;
+pub mod vector;
+
+pub use array::{Array, Slice, SliceMut};
+pub use pair::{Complex64, Dual};
+pub use scalar::{Retreat, Scalar};

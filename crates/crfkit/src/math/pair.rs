@@ -1,0 +1,188 @@
+//! Dual and complex numbers: one struct re + ε·eps, told apart by ε².
+
+use super::array::{Slice, SliceMut};
+use super::scalar::{Retreat, Scalar};
+use super::simd;
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
+
+/// re + ε·eps with ε² = `SQUARE`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair<const SQUARE: i8> {
+    /// Real part.
+    pub re: f64,
+    /// Coefficient of ε.
+    pub eps: f64,
+}
+
+/// ε² = 0: forward-mode differentiation. f(x + ε v) = f(x) + ε f′(x)·v exactly.
+pub type Dual = Pair<0>;
+
+/// ε² = −1: ordinary complex numbers, for the complex step (smd-crf-2006 eq. 12).
+pub type Complex64 = Pair<-1>;
+
+impl<const Q: i8> Add for Pair<Q> {
+    type Output = Self;
+    #[inline]
+    fn add(self, o: Self) -> Self {
+        Pair { re: self.re + o.re, eps: self.eps + o.eps }
+    }
+}
+
+impl<const Q: i8> Sub for Pair<Q> {
+    type Output = Self;
+    #[inline]
+    fn sub(self, o: Self) -> Self {
+        Pair { re: self.re - o.re, eps: self.eps - o.eps }
+    }
+}
+
+impl<const Q: i8> Mul for Pair<Q> {
+    type Output = Self;
+    #[inline]
+    fn mul(self, o: Self) -> Self {
+        let square = if Q == 0 { 0.0 } else { Q as f64 * self.eps * o.eps };
+        Pair { re: self.re * o.re + square, eps: self.re * o.eps + self.eps * o.re }
+    }
+}
+
+impl<const Q: i8> Div for Pair<Q> {
+    type Output = Self;
+    // x / y = x·ȳ / (y·ȳ) with ȳ = re − ε·eps, and y·ȳ = re² − ε²·eps² is real. That is division of dual and of
+    // complex numbers alike, and it is a product on purpose.
+    #[allow(clippy::suspicious_arithmetic_impl)]
+    #[inline]
+    fn div(self, o: Self) -> Self {
+        let norm = o.re * o.re - if Q == 0 { 0.0 } else { Q as f64 * o.eps * o.eps };
+        let product = self * Pair { re: o.re, eps: -o.eps };
+        Pair { re: product.re / norm, eps: product.eps / norm }
+    }
+}
+
+impl<const Q: i8> Neg for Pair<Q> {
+    type Output = Self;
+    #[inline]
+    fn neg(self) -> Self {
+        Pair { re: -self.re, eps: -self.eps }
+    }
+}
+
+impl<const Q: i8> AddAssign for Pair<Q> {
+    #[inline]
+    fn add_assign(&mut self, o: Self) {
+        *self = *self + o;
+    }
+}
+
+impl<const Q: i8> Scalar for Pair<Q> {
+    const PLANES: usize = 2;
+
+    #[inline]
+    fn new(re: f64, eps: f64) -> Self {
+        Pair { re, eps }
+    }
+    #[inline]
+    fn re(self) -> f64 {
+        self.re
+    }
+    #[inline]
+    fn eps(self) -> f64 {
+        self.eps
+    }
+    fn exp(self) -> Self {
+        let e = self.re.exp();
+        if Q == 0 {
+            Pair { re: e, eps: e * self.eps }
+        } else {
+            Pair { re: e * self.eps.cos(), eps: e * self.eps.sin() }
+        }
+    }
+    fn ln(self) -> Self {
+        if Q == 0 {
+            Pair { re: self.re.ln(), eps: self.eps / self.re }
+        } else {
+            Pair { re: self.re.hypot(self.eps).ln(), eps: self.eps.atan2(self.re) }
+        }
+    }
+
+    fn exp_rows(u: Slice<Self>, labels: usize, shift: &mut [f64], out: SliceMut<Self>) -> f64 {
+        let spread = simd::exp_rows(u.re, labels, shift, out.re);
+        if Q == 0 {
+            simd::multiply(u.eps, out.re, out.eps); // d exp(u) = exp(u) du
+        } else {
+            for ((re, eps), angle) in out.re.iter_mut().zip(out.eps).zip(u.eps) {
+                (*re, *eps) = (*re * angle.cos(), *re * angle.sin());
+            }
+        }
+        spread
+    }
+
+    fn advance(a: Slice<Self>, m: Slice<Self>, s: Self, e: Slice<Self>, mut out: SliceMut<Self>) -> Self {
+        vec_mat(a, m, &mut out);
+        let mut sum = Pair { re: 0.0, eps: 0.0 };
+        for j in 0..out.re.len() {
+            let x = at(&out, j) * s * e.at(j);
+            (out.re[j], out.eps[j]) = (x.re, x.eps);
+            sum += x;
+        }
+        sum
+    }
+
+    fn retreat(g: Slice<Self>, mt: Slice<Self>, s: Self, e: Slice<Self>, weight: f64, mut out: Retreat<Self>) {
+        vec_mat(g, mt, &mut out.mu); // β, for a moment
+        combine(|_, mu| mu, s, e, weight, out);
+    }
+
+    fn retreat_last(beta: Slice<Self>, s: Self, e: Slice<Self>, weight: f64, out: Retreat<Self>) {
+        combine(|j, _| beta.at(j), s, e, weight, out);
+    }
+
+    fn multiply(x: Slice<Self>, y: Slice<Self>, out: SliceMut<Self>) {
+        for j in 0..out.re.len() {
+            let z = x.at(j) * y.at(j);
+            (out.re[j], out.eps[j]) = (z.re, z.eps);
+        }
+    }
+
+    fn outer_add(weight: f64, a: Slice<Self>, g: Slice<Self>, labels: usize, out: SliceMut<Self>) {
+        simd::outer_add(weight, a.re, g.re, labels, out.re);
+        simd::outer_add(weight, a.re, g.eps, labels, out.eps);
+        simd::outer_add(weight, a.eps, g.re, labels, out.eps);
+        if Q != 0 {
+            simd::outer_add(weight * Q as f64, a.eps, g.eps, labels, out.re);
+        }
+    }
+}
+
+#[inline]
+fn at<const Q: i8>(x: &SliceMut<Pair<Q>>, j: usize) -> Pair<Q> {
+    Pair { re: x.re[j], eps: x.eps[j] }
+}
+
+/// out ← a M by three real products, four where ε² ≠ 0.
+fn vec_mat<const Q: i8>(a: Slice<Pair<Q>>, m: Slice<Pair<Q>>, out: &mut SliceMut<Pair<Q>>) {
+    simd::vec_mat(a.re, m.re, out.re);
+    simd::vec_mat(a.re, m.eps, out.eps);
+    simd::vec_mat_add(1.0, a.eps, m.re, out.eps);
+    if Q != 0 {
+        simd::vec_mat_add(Q as f64, a.eps, m.eps, out.re);
+    }
+}
+
+/// α ← s·α, γ ← s·β ∘ e, μ ← weight·α ∘ β, with β(j, what μ held).
+fn combine<const Q: i8>(
+    beta: impl Fn(usize, Pair<Q>) -> Pair<Q>,
+    s: Pair<Q>,
+    e: Slice<Pair<Q>>,
+    weight: f64,
+    out: Retreat<Pair<Q>>,
+) {
+    for j in 0..e.re.len() {
+        let beta = beta(j, at(&out.mu, j));
+        let alpha = at(&out.alpha, j) * s;
+        let gamma = beta * s * e.at(j);
+        let mu = alpha * beta;
+        (out.alpha.re[j], out.alpha.eps[j]) = (alpha.re, alpha.eps);
+        (out.gamma.re[j], out.gamma.eps[j]) = (gamma.re, gamma.eps);
+        (out.mu.re[j], out.mu.eps[j]) = (weight * mu.re, weight * mu.eps);
+    }
+}

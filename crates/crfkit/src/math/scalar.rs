@@ -1,0 +1,121 @@
+//! The number types that inference and losses are written over.
+
+use super::array::{Slice, SliceMut};
+use super::simd;
+use std::fmt::Debug;
+use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
+
+/// A number x = re + ε·eps. At `f64` (no ε) code written over `Scalar` gives values and gradients; at [`super::Dual`]
+/// (ε² = 0) the same code also gives the exact derivative in one direction; at [`super::Complex64`] (ε² = −1) it is
+/// the complex-step trick (smd-crf-2006 eq. 12).
+///
+/// Rules for such code: never take min, max, abs or a comparison of an `S`; compare `re`, shift by real constants.
+///
+/// The slice kernels work on planes. `stride` is the padded row length, always a multiple of [`simd::LANES`].
+pub trait Scalar:
+    Copy
+    + Debug
+    + Send
+    + Sync
+    + 'static
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+{
+    /// 1 for real numbers, 2 where there is an ε part.
+    const PLANES: usize;
+
+    /// re + ε·eps; a real type drops `eps`.
+    fn new(re: f64, eps: f64) -> Self;
+    /// The real part.
+    fn re(self) -> f64;
+    /// The ε part, 0 for `f64`.
+    fn eps(self) -> f64;
+    /// Exponential.
+    fn exp(self) -> Self;
+    /// Natural logarithm.
+    fn ln(self) -> Self;
+
+    /// A constant.
+    fn lift(re: f64) -> Self {
+        Self::new(re, 0.0)
+    }
+
+    /// For each row r of `u` [rows][stride]: shift[r] = max re, out = exp(u − shift[r]). Lanes from `labels` on are
+    /// padding (they hold [`simd::PAD`] and become 0). Returns the largest spread max − min of a row.
+    fn exp_rows(u: Slice<Self>, labels: usize, shift: &mut [f64], out: SliceMut<Self>) -> f64;
+
+    /// One forward step: out ← s·(a M) ∘ e with `m` = M [a.len][stride], and returns Σ out. Overwrites `out`.
+    fn advance(a: Slice<Self>, m: Slice<Self>, s: Self, e: Slice<Self>, out: SliceMut<Self>) -> Self;
+
+    /// One backward step at a position whose β = g Mᵀ (`mt` = Mᵀ): with s the inverse of the position's scale,
+    /// α ← s·α, γ ← s·β ∘ e, μ ← weight·α ∘ β. Overwrites all three.
+    fn retreat(g: Slice<Self>, mt: Slice<Self>, s: Self, e: Slice<Self>, weight: f64, out: Retreat<Self>);
+
+    /// The same with β given: the last position, where nothing follows.
+    fn retreat_last(beta: Slice<Self>, s: Self, e: Slice<Self>, weight: f64, out: Retreat<Self>);
+
+    /// out ← x ∘ y.
+    fn multiply(x: Slice<Self>, y: Slice<Self>, out: SliceMut<Self>);
+
+    /// out[i][j] += weight · Σ_t a[t][i] · g[t][j], for i below `labels`: a sum of outer products.
+    fn outer_add(weight: f64, a: Slice<Self>, g: Slice<Self>, labels: usize, out: SliceMut<Self>);
+}
+
+/// The rows that a backward step writes.
+#[derive(Debug)]
+pub struct Retreat<'a, S> {
+    /// α of the position: read, and scaled in place.
+    pub alpha: SliceMut<'a, S>,
+    /// γ = s·β ∘ e of the position.
+    pub gamma: SliceMut<'a, S>,
+    /// Its weighted marginals.
+    pub mu: SliceMut<'a, S>,
+}
+
+impl Scalar for f64 {
+    const PLANES: usize = 1;
+
+    #[inline]
+    fn new(re: f64, _eps: f64) -> Self {
+        re
+    }
+    #[inline]
+    fn re(self) -> f64 {
+        self
+    }
+    #[inline]
+    fn eps(self) -> f64 {
+        0.0
+    }
+    #[inline]
+    fn exp(self) -> Self {
+        f64::exp(self)
+    }
+    #[inline]
+    fn ln(self) -> Self {
+        f64::ln(self)
+    }
+
+    fn exp_rows(u: Slice<Self>, labels: usize, shift: &mut [f64], out: SliceMut<Self>) -> f64 {
+        simd::exp_rows(u.re, labels, shift, out.re)
+    }
+    fn advance(a: Slice<Self>, m: Slice<Self>, s: Self, e: Slice<Self>, out: SliceMut<Self>) -> Self {
+        simd::advance(a.re, m.re, s, e.re, out.re)
+    }
+    fn retreat(g: Slice<Self>, mt: Slice<Self>, s: Self, e: Slice<Self>, weight: f64, out: Retreat<Self>) {
+        simd::retreat(g.re, mt.re, [s, weight], e.re, out.alpha.re, out.gamma.re, out.mu.re)
+    }
+    fn retreat_last(beta: Slice<Self>, s: Self, e: Slice<Self>, weight: f64, out: Retreat<Self>) {
+        simd::retreat_last(beta.re, [s, weight], e.re, out.alpha.re, out.gamma.re, out.mu.re)
+    }
+    fn multiply(x: Slice<Self>, y: Slice<Self>, out: SliceMut<Self>) {
+        simd::multiply(x.re, y.re, out.re)
+    }
+    fn outer_add(weight: f64, a: Slice<Self>, g: Slice<Self>, labels: usize, out: SliceMut<Self>) {
+        simd::outer_add(weight, a.re, g.re, labels, out.re)
+    }
+}
