@@ -1,6 +1,8 @@
 //! Conditional random fields: training and inference.
 
+pub mod decode;
 pub mod error;
+pub mod eval;
 pub mod graph;
 pub mod infer;
 pub mod loss;

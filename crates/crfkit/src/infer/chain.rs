@@ -118,12 +118,10 @@ fn forward<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> Option<
         log_z += c.ln();
         c = S::advance(previous, m, S::lift(1.0) / c, work.e.slice(row), current);
     }
-    if end.spread > 0.0 {
-        let last = (len - 1) * stride;
-        c = S::lift(0.0);
-        for j in 0..labels {
-            c += work.alpha.get(last + j) * end.exp.get(j);
-        }
+    let last = (len - 1) * stride;
+    c = S::lift(0.0);
+    for j in 0..labels {
+        c += work.alpha.get(last + j) * end.exp.get(j);
     }
     work.scale.push(c);
     Some(log_z + c.ln())

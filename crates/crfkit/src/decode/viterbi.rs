@@ -1,0 +1,96 @@
+//! Viterbi's algorithm on a chain.
+
+use super::Decoder;
+use crate::graph::{BEGIN, Chain, END, Label, PAIR, Psi};
+use crate::math::simd;
+
+/// The best labelling of a chain, O(T·labels²).
+///
+/// δ_t(j) = max_i (δ_{t−1}(i) + w(i, j)) + u_t(j). No back-pointers are kept: the way back looks for the maximum again, in one
+/// column per position instead of all. Of equal predecessors the one with the smallest index wins.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Viterbi;
+
+/// δ [T][stride], and a pair table with an own part.
+#[derive(Debug, Default)]
+pub struct Work {
+    delta: Vec<f64>,
+    pair: Vec<f64>,
+}
+
+impl Decoder for Viterbi {
+    type Graph = Chain;
+    type Work = Work;
+
+    fn argmax(&self, chain: &Chain, psi: Psi<f64>, labels: &mut Vec<Label>, work: &mut Work) -> f64 {
+        labels.clear();
+        labels.resize(chain.len, 0);
+        if chain.len == 0 {
+            return 0.0;
+        }
+        forward(chain, psi, work);
+        let stride = chain.stride();
+        let last = chain.len - 1;
+        let end = psi.shared[END].log.plane(0);
+        let (mut y, score) =
+            first_max(chain.labels, |j| work.delta[last * stride + j] + end[j]);
+        labels[last] = y as Label;
+        for t in (1..chain.len).rev() {
+            let delta = &work.delta[(t - 1) * stride..];
+            y = first_max(chain.labels, |i| delta[i] + pair(chain, psi, t, i, y)).0;
+            labels[t - 1] = y as Label;
+        }
+        score
+    }
+}
+
+/// Fills δ. The last row lacks the table of the last label.
+pub(super) fn forward(chain: &Chain, psi: Psi<f64>, work: &mut Work) {
+    let (labels, stride) = (chain.labels, chain.stride());
+    let own = psi.own.plane(0);
+    work.delta.resize(work.delta.len().max(chain.len * stride), 0.0);
+    for j in 0..stride {
+        work.delta[j] = own[j] + psi.shared[BEGIN].log.get(j);
+    }
+    for t in 1..chain.len {
+        let w = psi.shared[PAIR].log.plane(0);
+        let w = if chain.own_pairs {
+            let at = chain.pair_offset(t);
+            work.pair.clear();
+            work.pair.extend(w.iter().zip(&own[at..at + labels * stride]).map(|(w, own)| w + own));
+            &work.pair
+        } else {
+            w
+        };
+        let (before, now) = work.delta.split_at_mut(t * stride);
+        simd::max_plus(&before[(t - 1) * stride..][..labels], w, &own[t * stride..][..stride], &mut now[..stride]);
+    }
+}
+
+impl Work {
+    /// δ_t(j).
+    pub(super) fn delta(&self, chain: &Chain, t: usize, j: usize) -> f64 {
+        self.delta[t * chain.stride() + j]
+    }
+}
+
+/// Log-potential of the pair (i at t−1, j at t).
+#[inline]
+pub(super) fn pair(chain: &Chain, psi: Psi<f64>, t: usize, i: usize, j: usize) -> f64 {
+    let entry = i * chain.stride() + j;
+    let w = psi.shared[PAIR].log.get(entry);
+    if chain.own_pairs { w + psi.own.get(chain.pair_offset(t) + entry) } else { w }
+}
+
+/// The first index with the largest value, and that value.
+#[inline]
+pub(super) fn first_max(n: usize, x: impl Fn(usize) -> f64) -> (usize, f64) {
+    let mut best = (0, x(0));
+    for i in 1..n {
+        let value = x(i);
+        if value > best.1 {
+            best = (i, value);
+        }
+    }
+    best
+}

@@ -1,0 +1,235 @@
+//! Where chunks begin and end in a sequence of labels: conlleval's rules, for every chunk notation in use.
+//!
+//! A label is split at its first `-` into a prefix and a type: `I-a-b` is `I` and `a-b`; `B` has the empty
+//! type.
+//!
+//! | prefix              | notation                            | inside a chunk | opens | closes |
+//! |---------------------|-------------------------------------|----------------|-------|--------|
+//! | `O` `.`             | all; brackets                       | no             |       |        |
+//! | `B`                 | IOB1, IOB2, IOBES, BILOU, BMES      | yes            | yes   |        |
+//! | `I` `M`             | IOB1, IOB2, IOE, IOBES, BILOU; BMES | yes            |       |        |
+//! | `E` `L`             | IOE, IOBES, BMES; BILOU             | yes            |       | yes    |
+//! | `S` `U` `W` `[` `]` | IOBES, BMES; BILOU; BMEWO; brackets | yes            | yes   | yes    |
+//! | other, with `-`     | none: counts as `I`                 | yes            |       |        |
+//! | other, without `-`  | not a chunk label                   | no             |       |        |
+//!
+//! There is a cut between two neighbouring tokens if
+//!
+//! 1. one of them is outside (so are both ends of the sequence), or
+//! 2. the left one closes, or
+//! 3. the right one opens, or
+//! 4. their types differ (`B-NP I-VP` is two chunks).
+//!
+//! A token inside a chunk starts one if there is a cut on its left, and ends one if there is a cut on its
+//! right. So IOB1 (`I-NP I-NP` is one chunk, `I-NP B-NP` two) needs no rule of its own.
+//!
+//! On `B`, `I`, `O` and on `E`, `I`, `O`, in whatever order they come, these are the decisions of the
+//! original conlleval. It does not know `S`, and takes `E-NP B-NP` for one chunk; there, as in `L`, `U`, `M`
+//! and `W`, we follow the notation instead. It also opens a nameless chunk at a label without prefix that
+//! follows a chunk; to us such a label is outside.
+
+/// What a label says about chunks. The type is an id that the caller gives out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mark {
+    inside: bool,
+    opens: bool,
+    closes: bool,
+    kind: u32,
+}
+
+impl Mark {
+    /// Outside of every chunk, and what stands before and after a sequence.
+    pub const OUTSIDE: Mark = Mark { inside: false, opens: false, closes: false, kind: 0 };
+
+    /// Reads a label; `kind_of` turns the type's name into its id and is called for labels inside chunks
+    /// only.
+    pub fn new(label: &str, kind_of: impl FnOnce(&str) -> u32) -> Mark {
+        let (prefix, kind) = split(label);
+        let (opens, closes) = match (known_prefix(prefix), kind) {
+            (Some(Prefix::Outside), _) | (None, None) => return Mark::OUTSIDE,
+            (Some(Prefix::Inside { opens, closes }), _) => (opens, closes),
+            (None, Some(_)) => (false, false),
+        };
+        Mark { inside: true, opens, closes, kind: kind_of(kind.unwrap_or("")) }
+    }
+
+    /// Whether there is a cut between this token and the `next` one.
+    fn cut_before(self, next: Mark) -> bool {
+        !self.inside || !next.inside || self.closes || next.opens || self.kind != next.kind
+    }
+}
+
+/// Whether a label set looks like chunk labels, so that F1 is the score to look at rather than accuracy:
+/// every label is `O` (or `.`) or has a known prefix and a `-`, and at least one has a prefix.
+pub fn is_chunked<'a>(labels: impl IntoIterator<Item = &'a str>) -> bool {
+    let mut any_prefix = false;
+    for label in labels {
+        match split(label) {
+            (prefix, Some(_)) if matches!(known_prefix(prefix), Some(Prefix::Inside { .. })) => {
+                any_prefix = true
+            }
+            ("O" | ".", None) => {}
+            _ => return false,
+        }
+    }
+    any_prefix
+}
+
+enum Prefix {
+    Outside,
+    Inside { opens: bool, closes: bool },
+}
+
+/// The table at the top of this file.
+fn known_prefix(prefix: &str) -> Option<Prefix> {
+    Some(match prefix {
+        "O" | "." => Prefix::Outside,
+        "B" => Prefix::Inside { opens: true, closes: false },
+        "I" | "M" => Prefix::Inside { opens: false, closes: false },
+        "E" | "L" => Prefix::Inside { opens: false, closes: true },
+        "S" | "U" | "W" | "[" | "]" => Prefix::Inside { opens: true, closes: true },
+        _ => return None,
+    })
+}
+
+/// Prefix and type of a label; no type where there is no `-`.
+fn split(label: &str) -> (&str, Option<&str>) {
+    match label.split_once('-') {
+        Some((prefix, kind)) => (prefix, Some(kind)),
+        None => (label, None),
+    }
+}
+
+/// What happened between two tokens; the numbers are ids of types.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Step {
+    /// A chunk that both sequences have, with the same type, start and end, has ended.
+    pub correct: Option<u32>,
+    /// A gold chunk starts.
+    pub gold: Option<u32>,
+    /// A predicted chunk starts.
+    pub predicted: Option<u32>,
+}
+
+/// Walks along gold and predicted labels of one sequence and compares their chunks in a single pass.
+#[derive(Debug)]
+pub(super) struct Matcher {
+    gold: Mark,
+    predicted: Mark,
+    /// Both are in a chunk of the same type that started at the same token.
+    agree: bool,
+}
+
+impl Matcher {
+    /// Stands before the first token.
+    pub fn new() -> Matcher {
+        Matcher { gold: Mark::OUTSIDE, predicted: Mark::OUTSIDE, agree: false }
+    }
+
+    /// Goes one token on. The step after the last token is to [`Mark::OUTSIDE`] in both.
+    pub fn step(&mut self, gold: Mark, predicted: Mark) -> Step {
+        let gold_cut = self.gold.cut_before(gold);
+        let predicted_cut = self.predicted.cut_before(predicted);
+        let step = Step {
+            correct: (self.agree && gold_cut && predicted_cut).then_some(self.gold.kind),
+            gold: (gold_cut && gold.inside).then_some(gold.kind),
+            predicted: (predicted_cut && predicted.inside).then_some(predicted.kind),
+        };
+        let both_start = step.gold.is_some() && step.gold == step.predicted;
+        self.agree = both_start || (self.agree && !gold_cut && !predicted_cut);
+        (self.gold, self.predicted) = (gold, predicted);
+        step
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The chunks of a sequence as `type start..end`, by the cut rule alone. Types are single letters here.
+    fn chunks(labels: &str) -> String {
+        let marks: Vec<Mark> = labels
+            .split_whitespace()
+            .map(|label| Mark::new(label, |kind| kind.bytes().next().unwrap_or(b'_').into()))
+            .collect();
+        let at = |t: usize| marks.get(t).copied().unwrap_or(Mark::OUTSIDE);
+        let mut found = Vec::new();
+        let mut start = 0;
+        for t in 0..marks.len() {
+            let left = t.checked_sub(1).map_or(Mark::OUTSIDE, at);
+            if left.cut_before(at(t)) {
+                start = t;
+            }
+            if at(t).inside && at(t).cut_before(at(t + 1)) {
+                found.push(format!("{}{start}..{}", char::from(marks[t].kind as u8), t + 1));
+            }
+        }
+        found.join(" ")
+    }
+
+    #[test]
+    fn every_notation_gives_the_same_chunks() {
+        let same = "X0..2 X2..3 Y3..6 X7..8";
+        for (notation, labels) in [
+            ("IOB1", "I-X I-X B-X I-Y I-Y I-Y O I-X"),
+            ("IOB2", "B-X I-X B-X B-Y I-Y I-Y O B-X"),
+            ("IOE1", "I-X E-X I-X I-Y I-Y I-Y O I-X"),
+            ("IOE2", "I-X E-X E-X I-Y I-Y E-Y O E-X"),
+            ("IOBES", "B-X E-X S-X B-Y I-Y E-Y O S-X"),
+            ("BILOU", "B-X L-X U-X B-Y I-Y L-Y O U-X"),
+            ("BMEWO", "B-X E-X W-X B-Y M-Y E-Y O W-X"),
+        ] {
+            assert_eq!(chunks(labels), same, "{notation}");
+        }
+    }
+
+    #[test]
+    fn labels_that_break_their_notation() {
+        for (labels, expected) in [
+            ("B-X I-Y", "X0..1 Y1..2"),
+            ("O I-X I-X O", "X1..3"),
+            ("E-X B-X I-X", "X0..1 X1..3"),
+            ("S-X I-X E-X", "X0..1 X1..3"),
+            ("B-X B-X E-X I-X", "X0..1 X1..3 X3..4"),
+            ("I-X S-X I-X", "X0..1 X1..2 X2..3"),
+            ("B-X NN B-X", "X0..1 X2..3"),
+            ("NN-X NN-X O", "X0..2"),
+            ("NN VB NN", ""),
+            ("O-X O-X", ""),
+            ("", ""),
+        ] {
+            assert_eq!(chunks(labels), expected, "{labels}");
+        }
+    }
+
+    #[test]
+    fn labels_without_a_type() {
+        assert_eq!(chunks("B I O I B I I"), "_0..2 _3..4 _4..7");
+        assert_eq!(chunks("B M E S B E"), "_0..3 _3..4 _4..6");
+        assert_eq!(chunks("[ . . [ ["), "_0..1 _3..4 _4..5");
+    }
+
+    #[test]
+    fn the_type_is_all_after_the_first_hyphen() {
+        let mut types = Vec::new();
+        for label in ["I-a-b", "B-", "B", "O", "NN"] {
+            Mark::new(label, |kind| {
+                types.push(kind.to_owned());
+                0
+            });
+        }
+        assert_eq!(types, ["a-b", "", ""]);
+    }
+
+    #[test]
+    fn label_sets() {
+        assert!(is_chunked(["O", "B-NP", "I-NP"]));
+        assert!(is_chunked(["S-a", "B-a", "E-a", "L-b", "U-b"]));
+        assert!(!is_chunked(["O"]));
+        assert!(!is_chunked([]));
+        assert!(!is_chunked(["NN", "VB"]));
+        assert!(!is_chunked(["O", "B-NP", "NN"]));
+        assert!(!is_chunked(["O", "B-NP", "NN-TL"]));
+        assert!(!is_chunked(["B", "I", "O"]));
+    }
+}

@@ -1,0 +1,122 @@
+//! Random small chains for the law tests.
+#![allow(dead_code)] // each test file uses a part of it
+
+use crfkit::graph::{BEGIN, Chain, END, Gradient, Graph, Label, PAIR, Psi, Shared, SharedSum, Table};
+use crfkit::loss::{Gold, Loss};
+use crfkit::math::random::Random;
+use crfkit::math::{Array, Scalar};
+
+/// A chain with its log-potentials as plain numbers, ε parts zero.
+pub struct Problem {
+    pub chain: Chain,
+    pub shared: Vec<Vec<f64>>,
+    pub own: Vec<f64>,
+    pub gold: Vec<Label>,
+    pub weight: f64,
+}
+
+impl Problem {
+    /// Scores uniform in ±`range`.
+    pub fn random(rng: &mut Random, chain: Chain, range: f64) -> Self {
+        let mut draw = |n: usize| (0..n).map(|_| (rng.uniform() * 2.0 - 1.0) * range).collect::<Vec<f64>>();
+        let labels = chain.labels;
+        let shared = vec![draw(labels * labels), draw(labels), draw(labels)];
+        let own = draw(chain.own_len());
+        let gold = (0..chain.len).map(|_| rng.below(labels) as Label).collect();
+        Problem { chain, shared, own, gold, weight: 1.0 }
+    }
+
+    /// The shared tables at x + ε·d.
+    pub fn tables<S: Scalar>(&self, direction: Option<&Problem>, step: f64) -> Shared<S> {
+        [PAIR, BEGIN, END]
+            .map(|id| {
+                let labels = self.chain.labels;
+                let mut table = Table::new(if id == PAIR { labels } else { 1 }, labels);
+                for i in 0..table.rows {
+                    for j in 0..labels {
+                        let eps = direction.map_or(0.0, |d| d.shared[id][i * labels + j] * step);
+                        table.log.set(i * table.stride + j, S::new(self.shared[id][i * labels + j], eps));
+                    }
+                }
+                table.update();
+                table
+            })
+            .into()
+    }
+
+    /// The own tables at x + ε·d.
+    pub fn own_array<S: Scalar>(&self, direction: Option<&Problem>, step: f64) -> Array<S> {
+        let mut own = Array::zeros(self.chain.own_len());
+        self.chain.clear_own(own.plane_mut(0));
+        let stride = self.chain.stride();
+        for i in (0..own.len()).filter(|i| i % stride < self.chain.labels) {
+            own.set(i, S::new(self.own[i], direction.map_or(0.0, |d| d.own[i] * step)));
+        }
+        own
+    }
+
+    /// Value and gradient of a loss: (value, own, shared tables).
+    pub fn evaluate<S: Scalar, L: Loss<Graph = Chain>>(
+        &self,
+        loss: &L,
+        direction: Option<&Problem>,
+        step: f64,
+    ) -> (S, Array<S>, SharedSum<S>) {
+        let shared = self.tables::<S>(direction, step);
+        let own = self.own_array::<S>(direction, step);
+        let (mut own_gradient, mut sum) = (Array::default(), SharedSum::new(&shared));
+        let value = loss.loss(
+            &self.chain,
+            Psi { shared: &shared, own: &own },
+            Gold { labels: &self.gold, weight: self.weight },
+            &mut Gradient { own: &mut own_gradient, shared: &mut sum },
+            &mut Default::default(),
+        );
+        sum.finish(&shared);
+        (value, own_gradient, sum)
+    }
+
+    /// ⟨gradient, d⟩ in the layout of this problem.
+    pub fn slope<S: Scalar>(&self, own: &Array<S>, shared: &SharedSum<S>, d: &Problem) -> S {
+        let stride = self.chain.stride();
+        let labels = self.chain.labels;
+        let mut sum = S::lift(0.0);
+        for i in (0..self.chain.own_len()).filter(|i| i % stride < labels) {
+            sum += own.get(i) * S::lift(d.own[i]);
+        }
+        for (id, direct) in shared.0.iter().enumerate() {
+            for (k, x) in d.shared[id].iter().enumerate() {
+                sum += direct.direct.get(k / labels * stride + k % labels) * S::lift(*x);
+            }
+        }
+        sum
+    }
+
+    /// x + h·d.
+    pub fn moved(&self, d: &Problem, h: f64) -> Problem {
+        let add = |x: &[f64], d: &[f64]| x.iter().zip(d).map(|(x, d)| x + h * d).collect();
+        Problem {
+            chain: self.chain,
+            shared: self.shared.iter().zip(&d.shared).map(|(x, d)| add(x, d)).collect(),
+            own: add(&self.own, &d.own),
+            gold: self.gold.clone(),
+            weight: self.weight,
+        }
+    }
+}
+
+/// Small chains of every kind: one token, one label, padded and unpadded widths, with and without own pair tables.
+pub fn chains() -> Vec<Chain> {
+    let mut chains = Vec::new();
+    for own_pairs in [false, true] {
+        for (len, labels) in [(0, 2), (1, 1), (1, 3), (2, 1), (2, 2), (3, 4), (4, 3), (6, 2), (5, 3), (3, 8), (3, 9)] {
+            chains.push(Chain { len, labels, own_pairs });
+        }
+    }
+    chains
+}
+
+/// |a − b| relative to their size, or absolute below 1.
+pub fn difference(a: f64, b: f64) -> f64 {
+    (a - b).abs() / a.abs().max(b.abs()).max(1.0)
+}
