@@ -99,7 +99,7 @@ fn lines_without_macros() {
             let templates = Templates::compile(line, dialect, "t").unwrap();
             assert_eq!((templates.unigram.len(), templates.label_bigram), (unigrams, label_bigram), "{line}");
             assert!(templates.bigram.is_empty(), "{line}");
-            assert_eq!(templates.check_columns(0).is_ok(), templates.columns_needed == 0);
+            assert!(templates.check_columns(0).is_ok());
         }
     }
 }

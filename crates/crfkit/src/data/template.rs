@@ -17,7 +17,8 @@
 //!
 //! An observation is never expanded to a string while training or tagging. It is the pair (skeleton, values): the
 //! literal text, interned here, and the interned values of the macros, each computed once per token by an
-//! [`Extractor`]. [`Templates::expand`] gives the string back.
+//! [`Extractor`]. Values of all extractors belong in one table, so that equal values from different columns make equal
+//! observations where the literal text is the same. [`Templates::expand`] gives the string back.
 //!
 //! The dialects differ in comments (CRF++: a line that starts with `#`; Wapiti: from any `#` to the end of the line,
 //! even inside a pattern), trailing blanks (literal text in CRF++, dropped in Wapiti), padding ([`Dialect::left`]),
@@ -209,11 +210,10 @@ impl Templates {
             macros.push(Macro { extractor: index_of(&mut self.extractors, extractor), row });
             rest = after;
         }
-        if bigram && macros.is_empty() {
-            self.label_bigram = true;
-            if !unigram {
-                return Ok(());
-            }
+        let plain_pair = bigram && macros.is_empty();
+        self.label_bigram |= plain_pair;
+        if plain_pair && !unigram {
+            return Ok(());
         }
         literals.push(rest.to_owned());
         if self.dialect == Dialect::Wapiti {
@@ -221,7 +221,7 @@ impl Templates {
         }
         let skeleton = index_of(&mut self.skeletons, literals) as u32;
         let template = Template { skeleton, macros, line };
-        if bigram && !template.macros.is_empty() {
+        if bigram && !plain_pair {
             self.bigram.push(template.clone());
         }
         if unigram {
