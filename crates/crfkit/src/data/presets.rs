@@ -1,0 +1,159 @@
+//! Ready-made templates, so that a column file alone is enough to start.
+//!
+//! All are in the dialect crfpp. `chunking` is fixed; the others need only the word in column 0 and add observations
+//! for every further column that the data has.
+
+use std::fmt::Write;
+
+use super::template::{Dialect, Templates};
+use crate::error::{Error, Result};
+
+/// A template by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Preset {
+    /// What the user types.
+    pub name: &'static str,
+    /// One line on what it is for.
+    pub description: &'static str,
+    /// Where its observations come from.
+    pub source: &'static str,
+    /// The dialect of its text.
+    pub dialect: Dialect,
+    /// The lines that do not depend on the data.
+    base: &'static str,
+    further_columns: FurtherColumns,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FurtherColumns {
+    /// Columns that `base` does not use are left alone.
+    Ignored,
+    /// Every column but the word's makes observations of its own.
+    Used,
+}
+
+/// All presets.
+pub const PRESETS: &[Preset] = &[
+    Preset {
+        name: "default",
+        description: "any column file: words, affixes and shape of column 0, values of further columns",
+        source: "crfkit's own choice",
+        dialect: Dialect::Crfpp,
+        base: include_str!("presets/default.tpl"),
+        further_columns: FurtherColumns::Used,
+    },
+    Preset {
+        name: "chunking",
+        description: "chunking: words and parts of speech (columns 0 and 1) as in CRF++'s example",
+        source: "the template of CRF++'s example for the CoNLL-2000 shared task",
+        dialect: Dialect::Crfpp,
+        base: include_str!("presets/chunking.tpl"),
+        further_columns: FurtherColumns::Ignored,
+    },
+    Preset {
+        name: "ner",
+        description: "named entities: words, affixes and capitalisation of column 0, values of further columns",
+        source: "character tests after McCallum & Li (2003), without their word lists and feature induction",
+        dialect: Dialect::Crfpp,
+        base: include_str!("presets/ner.tpl"),
+        further_columns: FurtherColumns::Used,
+    },
+    Preset {
+        name: "pos",
+        description: "parts of speech: words and spelling of column 0, values of further columns",
+        source: "spelling features of Lafferty, McCallum & Pereira (2001), their list of suffixes widened to all",
+        dialect: Dialect::Crfpp,
+        base: include_str!("presets/pos.tpl"),
+        further_columns: FurtherColumns::Used,
+    },
+    Preset {
+        name: "bio",
+        description: "genes, proteins and the like: words and orthography of column 0, values of further columns",
+        source: "orthographic features of Settles (2004), those that patterns can express",
+        dialect: Dialect::Crfpp,
+        base: include_str!("presets/bio.tpl"),
+        further_columns: FurtherColumns::Used,
+    },
+];
+
+/// The preset called `name`.
+pub fn preset(name: &str) -> Result<Preset> {
+    PRESETS.iter().find(|preset| preset.name == name).copied().ok_or_else(|| {
+        let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
+        Error::Setting(format!("unknown preset `{name}`; choose one of {}", names.join(", ")))
+    })
+}
+
+impl Preset {
+    /// The template for data with so many columns, labels not counted.
+    pub fn text(&self, columns: usize) -> String {
+        let mut text = self.base.to_owned();
+        if self.further_columns == FurtherColumns::Used {
+            for column in 1..columns {
+                write_column(&mut text, column).expect("writing to a string succeeds");
+            }
+        }
+        text
+    }
+
+    /// [`text`](Preset::text) compiled; refused if the preset needs more columns than that.
+    pub fn compile(&self, columns: usize) -> Result<Templates> {
+        let templates =
+            Templates::compile(&self.text(columns), self.dialect, &format!("preset {}", self.name))?;
+        templates.check_columns(columns)?;
+        Ok(templates)
+    }
+}
+
+/// The values of a column in a window of two rows on either side, and the two pairs with the token's own row.
+fn write_column(text: &mut String, column: usize) -> std::fmt::Result {
+    writeln!(text, "# Column {column}.")?;
+    for row in -2..=2 {
+        writeln!(text, "U:c{column}[{row}]=%x[{row},{column}]")?;
+    }
+    writeln!(text, "U:c{column}[-1,0]=%x[-1,{column}]/%x[0,{column}]")?;
+    writeln!(text, "U:c{column}[0,1]=%x[0,{column}]/%x[1,{column}]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunking_is_the_crfpp_template() {
+        let templates = preset("chunking").unwrap().compile(2).unwrap();
+        assert_eq!(templates.unigram.len(), 19);
+        assert_eq!(templates.extractors.len(), 2);
+        assert!(templates.bigram.is_empty() && templates.label_bigram);
+        assert_eq!(templates.columns_needed, 2);
+        assert_eq!(preset("chunking").unwrap().compile(5).unwrap().unigram.len(), 19);
+        let message = preset("chunking").unwrap().compile(1).unwrap_err().to_string();
+        assert!(message.starts_with("preset chunking:10: column 1 is used"), "{message}");
+    }
+
+    #[test]
+    fn all_others_need_the_word_and_use_what_there_is() {
+        for preset in PRESETS.iter().filter(|preset| preset.name != "chunking") {
+            let alone = preset.compile(1).unwrap();
+            assert!(alone.label_bigram, "{}", preset.name);
+            assert_eq!(alone.columns_needed, 1, "{}", preset.name);
+            let more = preset.compile(3).unwrap();
+            assert_eq!(more.columns_needed, 3, "{}", preset.name);
+            assert_eq!(more.unigram.len(), alone.unigram.len() + 2 * 7, "{}", preset.name);
+            // Every line is a feature of its own.
+            assert_eq!(more.skeletons.len(), more.unigram.len(), "{}", preset.name);
+        }
+    }
+
+    #[test]
+    fn names_are_distinct_and_an_unknown_one_lists_them() {
+        for (index, preset) in PRESETS.iter().enumerate() {
+            assert!(PRESETS[..index].iter().all(|other| other.name != preset.name));
+        }
+        let message = preset("chunk").unwrap_err().to_string();
+        assert!(
+            message.contains("`chunk`") && message.contains("default, chunking, ner, pos, bio"),
+            "{message}"
+        );
+    }
+}

@@ -1,0 +1,47 @@
+# Words.
+U:w[-2]=%x[-2,0]
+U:w[-1]=%x[-1,0]
+U:w[0]=%x[0,0]
+U:w[1]=%x[1,0]
+U:w[2]=%x[2,0]
+U:w[-1,0]=%x[-1,0]/%x[0,0]
+U:w[0,1]=%x[0,0]/%x[1,0]
+U:lower[-1]=%X[-1,0]
+U:lower[0]=%X[0,0]
+U:lower[1]=%X[1,0]
+# Prefixes and suffixes; empty where the word is shorter.
+U:prefix1=%m[0,0,"^."]
+U:prefix2=%m[0,0,"^.."]
+U:prefix3=%m[0,0,"^..."]
+U:prefix4=%m[0,0,"^...."]
+U:suffix1=%m[0,0,".$"]
+U:suffix2=%m[0,0,"..$"]
+U:suffix3=%m[0,0,"...$"]
+U:suffix4=%m[0,0,"....$"]
+U:prefix3[-1]=%m[-1,0,"^..."]
+U:suffix3[-1]=%m[-1,0,"...$"]
+U:prefix3[1]=%m[1,0,"^..."]
+U:suffix3[1]=%m[1,0,"...$"]
+# Orthographic tests. ROMAN and GREEK need sets of characters or words, which patterns do not have.
+U:INITCAPS=%t[0,0,"^\u"]
+U:INITCAPSALPHA=%t[0,0,"^\u\l"]
+U:ALLCAPS=%t[0,0,"^\u\u*$"]
+U:CAPSMIX=%t[0,0,"^\a\a*$"]
+U:LOWERCAP=%t[0,0,"\l\u"]
+U:HASDIGIT=%t[0,0,"\d"]
+U:SINGLEDIGIT=%t[0,0,"^\d$"]
+U:DOUBLEDIGIT=%t[0,0,"^\d\d$"]
+U:NATURALNUMBER=%t[0,0,"^\d\d*$"]
+# With a point, with a comma.
+U:REALNUMBER=%t[0,0,"^-?\d\d*\.\d\d*$"]/%t[0,0,"^-?\d\d*,\d\d*$"]
+U:HASDASH=%t[0,0,"-"]
+U:INITDASH=%t[0,0,"^-"]
+U:ENDDASH=%t[0,0,"-$"]
+# A digit somewhere after a letter, a letter somewhere after a digit.
+U:ALPHANUMERIC=%t[0,0,"\a.*\d"]/%t[0,0,"\d.*\a"]
+U:PUNCTUATION=%t[0,0,"^\p$"]
+# The main tests of each neighbour as one observation: INITCAPS, ALLCAPS, HASDIGIT, HASDASH, PUNCTUATION.
+U:shape[-1]=%t[-1,0,"^\u"]/%t[-1,0,"^\u\u*$"]/%t[-1,0,"\d"]/%t[-1,0,"-"]/%t[-1,0,"^\p$"]
+U:shape[1]=%t[1,0,"^\u"]/%t[1,0,"^\u\u*$"]/%t[1,0,"\d"]/%t[1,0,"-"]/%t[1,0,"^\p$"]
+# Label pairs.
+B
