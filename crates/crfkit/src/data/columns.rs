@@ -1,0 +1,268 @@
+//! CoNLL columns: one token a line, fields split at runs of spaces and tabs, as CRF++ reads them.
+//!
+//! ```text
+//! Ana    NNP  B-PER
+//! ate    VBD  O
+//!
+//! Rome   NNP  B-LOC
+//! ```
+//!
+//! A sequence ends at an empty line or, CRF++'s rule, at any line that begins with a space or a tab, whatever
+//! follows on it. Several such lines in a row make no empty sequence. `#` is not special. Every row of a file
+//! has the same number of columns; which of them is the label is for the caller to say.
+
+use std::io::Read;
+use std::ops::Range;
+
+use super::text::Lines;
+use crate::error::{Error, Place, Result};
+
+/// As many columns as CRF++ takes. A row with more is rather a text that is not in columns.
+pub const MAX_COLUMNS: usize = 1024;
+
+/// One sequence: rows of fields in flat buffers that are used again for the next sequence.
+///
+/// Rows and columns are numbered from 0; a number out of range panics.
+#[derive(Clone, Debug, Default)]
+pub struct Columns {
+    name: String,
+    /// The lines of the rows, one after the other.
+    text: String,
+    rows: Vec<Row>,
+    /// Where in `text` each field lies, `[rows][columns]`.
+    fields: Vec<Range<usize>>,
+    columns: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Row {
+    text: Range<usize>,
+    line: u64,
+}
+
+impl Columns {
+    /// Number of rows, that is tokens.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Number of columns, the same on every row; 0 if there is no row.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The field of a row in a column.
+    pub fn field(&self, row: usize, column: usize) -> &str {
+        &self.text[self.fields_of(row)[column].clone()]
+    }
+
+    /// The fields of a row.
+    pub fn row(&self, row: usize) -> impl ExactSizeIterator<Item = &str> {
+        self.fields_of(row).iter().map(|field| &self.text[field.clone()])
+    }
+
+    /// The line of a row as it was read, with its own spaces and tabs but without its ending.
+    pub fn row_text(&self, row: usize) -> &str {
+        &self.text[self.rows[row].text.clone()]
+    }
+
+    /// The 1-based line number of a row.
+    pub fn line(&self, row: usize) -> u64 {
+        self.rows[row].line
+    }
+
+    /// The name of the input.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where a row was read, for messages.
+    pub fn place(&self, row: usize) -> Place {
+        Place::new(&self.name, self.line(row))
+    }
+
+    /// Removes the rows and keeps the memory.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.rows.clear();
+        self.fields.clear();
+        self.columns = 0;
+    }
+
+    fn fields_of(&self, row: usize) -> &[Range<usize>] {
+        &self.fields[row * self.columns..][..self.columns]
+    }
+
+    /// Appends a row and gives its number of fields, of which no more than one past the limit are split off.
+    fn push(&mut self, line: &str, number: u64) -> usize {
+        let before = self.fields.len();
+        let base = self.text.len();
+        self.text.push_str(line);
+        self.rows.push(Row { text: base..self.text.len(), line: number });
+        let bytes = line.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() && self.fields.len() - before <= MAX_COLUMNS {
+            let start = at;
+            while at < bytes.len() && !is_blank(bytes[at]) {
+                at += 1;
+            }
+            self.fields.push(base + start..base + at);
+            while at < bytes.len() && is_blank(bytes[at]) {
+                at += 1;
+            }
+        }
+        self.fields.len() - before
+    }
+}
+
+fn is_blank(byte: u8) -> bool {
+    byte == b' ' || byte == b'\t'
+}
+
+/// Reads the sequences of one file.
+pub struct ColumnReader<R> {
+    lines: Lines<R>,
+    /// The number of columns of the file's first row, and its line.
+    expected: Option<(usize, u64)>,
+}
+
+impl<R: Read> ColumnReader<R> {
+    /// Sequences of the text in `lines`.
+    pub fn new(lines: Lines<R>) -> Self {
+        ColumnReader { lines, expected: None }
+    }
+
+    /// Overwrites `sequence` with the next one, which has at least one row; false, and no row, at the end.
+    ///
+    /// Refused, with file and line: a row with another number of columns than the first row of the file, and
+    /// rows of more than [`MAX_COLUMNS`].
+    pub fn read(&mut self, sequence: &mut Columns) -> Result<bool> {
+        sequence.clear();
+        sequence.name.clear();
+        sequence.name.push_str(self.lines.name());
+        while let Some((text, line)) = self.lines.next_line()? {
+            match text.bytes().next() {
+                Some(byte) if !is_blank(byte) => {
+                    let count = sequence.push(text, line);
+                    let (columns, first) = *self.expected.get_or_insert((count, line));
+                    if count > MAX_COLUMNS || count != columns {
+                        return Err(wrong_count(sequence.place(sequence.len() - 1), count, columns, first));
+                    }
+                    sequence.columns = columns;
+                }
+                _ if sequence.is_empty() => continue,
+                _ => return Ok(true),
+            }
+        }
+        Ok(!sequence.is_empty())
+    }
+}
+
+fn wrong_count(place: Place, count: usize, columns: usize, first: u64) -> Error {
+    if count > MAX_COLUMNS {
+        return Error::input(
+            place,
+            format!("more than {MAX_COLUMNS} columns: is this a text with one token a line?"),
+        );
+    }
+    let plural = if count == 1 { "" } else { "s" };
+    let message = format!(
+        "{count} column{plural}, but {columns} in line {first}, the first row of this file: every row needs the \
+         same number (fields are split at spaces and tabs; an empty line ends a sequence)"
+    );
+    Error::input(place, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::text::Encoding;
+
+    fn reader(text: &str) -> ColumnReader<&[u8]> {
+        ColumnReader::new(Lines::new(text.as_bytes(), "data.txt", Encoding::Utf8))
+    }
+
+    /// The sequences of a text, each row as its fields joined by `|`.
+    fn sequences(text: &str) -> Result<Vec<Vec<String>>> {
+        let mut reader = reader(text);
+        let mut sequence = Columns::default();
+        let mut all = Vec::new();
+        while reader.read(&mut sequence)? {
+            all.push(
+                (0..sequence.len()).map(|row| sequence.row(row).collect::<Vec<_>>().join("|")).collect(),
+            );
+        }
+        assert!(sequence.is_empty());
+        Ok(all)
+    }
+
+    fn refusal(text: &str) -> String {
+        sequences(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn fields_are_split_at_runs_of_spaces_and_tabs() {
+        let text = "Ana \t NNP  B-PER \t\nate\tVBD\tO\n\nRome NNP #\u{a0}x\n";
+        assert_eq!(sequences(text).unwrap(), [vec!["Ana|NNP|B-PER", "ate|VBD|O"], vec!["Rome|NNP|#\u{a0}x"]]);
+    }
+
+    #[test]
+    fn a_sequence_ends_at_an_empty_line_or_a_leading_blank() {
+        for pause in ["\n", "\r\n", "  \n", "\t\n", " ignored by CRF++ too\n", "\n \n\n\t\n"] {
+            for end in ["", "\n", "\r\n\n"] {
+                let text = format!("{pause}a b\n{pause}c d{end}");
+                assert_eq!(sequences(&text).unwrap(), [["a|b"], ["c|d"]], "{text:?}");
+            }
+        }
+        assert!(sequences("").unwrap().is_empty());
+        assert!(sequences(" \n\n\t\n").unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_sequence_knows_its_rows_and_their_places() {
+        let mut reader = reader("\n#é  x \r\nb y\n\nlast z");
+        let mut sequence = Columns::default();
+        assert!(reader.read(&mut sequence).unwrap());
+        assert_eq!((sequence.len(), sequence.columns()), (2, 2));
+        assert_eq!((sequence.field(0, 0), sequence.field(1, 1)), ("#é", "y"));
+        assert_eq!((sequence.row_text(0), sequence.row_text(1)), ("#é  x ", "b y"));
+        assert_eq!((sequence.name(), sequence.line(0)), ("data.txt", 2));
+        assert_eq!(sequence.place(1).to_string(), "data.txt:3");
+        assert!(reader.read(&mut sequence).unwrap());
+        assert_eq!((sequence.len(), sequence.field(0, 0), sequence.line(0)), (1, "last", 5));
+        assert!(!reader.read(&mut sequence).unwrap());
+        assert!(!reader.read(&mut sequence).unwrap(), "the end stays the end");
+        assert_eq!((sequence.len(), sequence.columns()), (0, 0));
+    }
+
+    #[test]
+    #[should_panic(expected = "out of bounds")]
+    fn a_column_too_far_does_not_read_the_next_row() {
+        let mut sequence = Columns::default();
+        reader("a b\nc d\n").read(&mut sequence).unwrap();
+        sequence.field(0, 2);
+    }
+
+    #[test]
+    fn ragged_rows_are_refused_across_the_whole_file() {
+        let message = refusal("\na b c\nd e f\n\ng h\n");
+        assert!(message.starts_with("data.txt:5: 2 columns, but 3 in line 2"), "{message}");
+        let message = refusal("a b\nc\n");
+        assert!(message.starts_with("data.txt:2: 1 column, but 2 in line 1"), "{message}");
+    }
+
+    #[test]
+    fn the_number_of_columns_is_limited() {
+        let row = "x ".repeat(MAX_COLUMNS);
+        let mut sequence = Columns::default();
+        assert!(reader(&row).read(&mut sequence).unwrap());
+        assert_eq!(sequence.columns(), MAX_COLUMNS);
+        assert!(refusal(&format!("{row}y")).starts_with("data.txt:1: more than 1024 columns"));
+        assert!(refusal(&format!("a b\n{row}y")).starts_with("data.txt:2: more than 1024 columns"));
+    }
+}
