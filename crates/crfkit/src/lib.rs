@@ -8,5 +8,10 @@ pub mod graph;
 pub mod infer;
 pub mod loss;
 pub mod math;
+pub mod model;
+pub mod optim;
+pub mod risk;
+pub mod tag;
+pub mod train;
 
 pub use error::{Error, Place, Result};

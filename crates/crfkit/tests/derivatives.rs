@@ -49,8 +49,7 @@ fn hessian_vector_is_slope_of_gradient<L: Loss<Graph = Chain>>(loss: &L, x: &Pro
     }
     for (id, sum) in shared.0.iter().enumerate() {
         for i in 0..sum.direct.len() {
-            let numeric =
-                (plus_shared.0[id].direct.get(i) - minus_shared.0[id].direct.get(i)) / (2.0 * h);
+            let numeric = (plus_shared.0[id].direct.get(i) - minus_shared.0[id].direct.get(i)) / (2.0 * h);
             assert!((sum.direct.get(i).eps() - numeric).abs() < 1e-7);
         }
     }

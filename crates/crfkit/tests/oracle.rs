@@ -156,4 +156,3 @@ fn max_marginals_can_differ_from_viterbi() {
     max_marginal(&chain, &truth.own, &mut labels);
     assert_eq!(labels, [0, 1]);
 }
-

@@ -3,7 +3,9 @@
 //! - [`text`]: bytes to lines: decompression, encoding, line endings, limits.
 //! - [`columns`]: lines to CoNLL columns, the format of CRF++ and of the shared tasks.
 //! - [`attributes`]: lines to CRFsuite's attribute lists.
-//! - [`template`], [`pattern`], [`presets`]: columns to observations.
+//! - [`template`], [`pattern`], [`presets`], [`observer`]: columns to observations.
+//! - [`strings`]: names to numbers.
+//! - [`dataset`], [`corpus`]: examples in memory, ready for training.
 //!
 //! Both readers stream: they fill one reusable sequence at a time, so that memory does not grow with the
 //! input and no token costs an allocation. Names are taken byte for byte: no Unicode normalisation, no change
@@ -11,8 +13,12 @@
 
 pub mod attributes;
 pub mod columns;
+pub mod corpus;
+pub mod dataset;
 mod dialect; // public as template::Dialect
+pub mod observer;
 pub mod pattern;
 pub mod presets;
+pub mod strings;
 pub mod template;
 pub mod text;

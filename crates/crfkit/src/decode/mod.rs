@@ -18,5 +18,11 @@ pub trait Decoder: Send + Sync {
     type Work: Default + Send;
 
     /// Overwrites `labels` with a labelling and returns its score. Ties are broken the same way every time.
-    fn argmax(&self, graph: &Self::Graph, psi: Psi<f64>, labels: &mut Vec<Label>, work: &mut Self::Work) -> f64;
+    fn argmax(
+        &self,
+        graph: &Self::Graph,
+        psi: Psi<f64>,
+        labels: &mut Vec<Label>,
+        work: &mut Self::Work,
+    ) -> f64;
 }

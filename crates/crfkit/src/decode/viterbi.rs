@@ -32,8 +32,7 @@ impl Decoder for Viterbi {
         let stride = chain.stride();
         let last = chain.len - 1;
         let end = psi.shared[END].log.plane(0);
-        let (mut y, score) =
-            first_max(chain.labels, |j| work.delta[last * stride + j] + end[j]);
+        let (mut y, score) = first_max(chain.labels, |j| work.delta[last * stride + j] + end[j]);
         labels[last] = y as Label;
         for t in (1..chain.len).rev() {
             let delta = &work.delta[(t - 1) * stride..];
@@ -63,7 +62,12 @@ pub(super) fn forward(chain: &Chain, psi: Psi<f64>, work: &mut Work) {
             w
         };
         let (before, now) = work.delta.split_at_mut(t * stride);
-        simd::max_plus(&before[(t - 1) * stride..][..labels], w, &own[t * stride..][..stride], &mut now[..stride]);
+        simd::max_plus(
+            &before[(t - 1) * stride..][..labels],
+            w,
+            &own[t * stride..][..stride],
+            &mut now[..stride],
+        );
     }
 }
 

@@ -10,6 +10,11 @@ pub const BEGIN: usize = 1;
 /// Shared table of a chain: the last label, one row.
 pub const END: usize = 2;
 
+/// Kind of the own tables of single labels.
+pub const NODES: usize = 0;
+/// Kind of the own tables of label pairs.
+pub const PAIRS: usize = 1;
+
 /// A chain y₀ … y_{T−1} over one set of labels.
 ///
 /// Own tables: T node tables (row t of [T][stride]), then, if `own_pairs`, the pair tables of (y_{t−1}, y_t) for t = 1 …
@@ -73,6 +78,11 @@ impl Graph for Chain {
     #[inline]
     fn own_offset(&self, f: usize) -> usize {
         if f < self.len { f * self.stride() } else { self.pair_offset(f - self.len + 1) }
+    }
+
+    #[inline]
+    fn own_kind(&self, f: usize) -> usize {
+        if f < self.len { NODES } else { PAIRS }
     }
 
     fn own_len(&self) -> usize {

@@ -3,7 +3,7 @@
 mod chain;
 mod tables;
 
-pub use chain::{BEGIN, Chain, END, PAIR};
+pub use chain::{BEGIN, Chain, END, NODES, PAIR, PAIRS};
 pub use tables::{Gradient, Psi, Shared, SharedSum, Table, TableSum};
 
 /// Index of a label in the alphabet of labels.
@@ -50,6 +50,8 @@ pub trait Graph: Clone + Send + Sync {
     fn own_tables(&self) -> usize;
     /// Offset of own table `f` in the example's array.
     fn own_offset(&self, f: usize) -> usize;
+    /// Kind of own table `f`: tables of one kind have the same shape, and their observations share one set of weights.
+    fn own_kind(&self, f: usize) -> usize;
     /// Length of the example's own array.
     fn own_len(&self) -> usize;
     /// Writes what an empty own array looks like: zeros, and padding where rows are padded.

@@ -1,7 +1,7 @@
 //! Log-potentials ψ of one example, and the place where their gradient goes.
 
 use super::{Factor, Graph, Label, TableRef};
-use crate::math::{Array, Scalar, simd};
+use crate::math::{Array, Scalar, SliceMut, simd};
 
 /// One table that all examples share, [rows][stride] with `labels` columns in use: its logarithm, and its exponential in
 /// both orientations, made once per θ.
@@ -147,7 +147,7 @@ impl<S: Scalar> SharedSum<S> {
 #[derive(Debug)]
 pub struct Gradient<'a, S> {
     /// With respect to the own tables, same layout as [`Psi::own`]; overwritten.
-    pub own: &'a mut Array<S>,
+    pub own: SliceMut<'a, S>,
     /// With respect to the shared tables; added to.
     pub shared: &'a mut SharedSum<S>,
 }

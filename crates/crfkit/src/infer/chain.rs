@@ -9,7 +9,7 @@
 //! ([`SAFE_SPREAD`]), the same quantities are computed in log space instead.
 
 use super::{Inference, Outcome};
-use crate::graph::{BEGIN, Chain, END, Gradient, Graph, PAIR, Psi};
+use crate::graph::{BEGIN, Chain, END, Gradient, PAIR, Psi};
 use crate::math::{Array, Retreat, Scalar};
 
 /// Every α and γ is at least exp(−spread)/labels², and their products are used too: e^−500 leaves ample room above the
@@ -61,7 +61,6 @@ impl Inference for ForwardBackward {
         out: &mut Gradient<S>,
         work: &mut Work<S>,
     ) -> Outcome<S> {
-        out.own.reserve(chain.own_len());
         let log_z = if chain.len == 0 {
             S::lift(0.0)
         } else {
@@ -135,7 +134,8 @@ fn backward<S: Scalar>(chain: &Chain, psi: Psi<S>, weight: f64, out: &mut Gradie
         let row = t * stride..(t + 1) * stride;
         let s = S::lift(1.0) / work.scale[t];
         let after = (t + 1) * stride;
-        let (e, alpha, mu) = (work.e.slice(row.clone()), work.alpha.slice_mut(row.clone()), out.own.slice_mut(row.clone()));
+        let (e, alpha, mu) =
+            (work.e.slice(row.clone()), work.alpha.slice_mut(row.clone()), out.own.part(row.clone()));
         if t + 1 == len {
             let gamma = work.gamma.slice_mut(row);
             S::retreat_last(end.exp.slice(0..stride), s, e, weight, Retreat { alpha, gamma, mu });
@@ -174,7 +174,7 @@ fn backward<S: Scalar>(chain: &Chain, psi: Psi<S>, weight: f64, out: &mut Gradie
 fn add_boundaries<S: Scalar>(chain: &Chain, out: &mut Gradient<S>) {
     for (table, t) in [(BEGIN, 0), (END, chain.len - 1)] {
         for j in 0..chain.labels {
-            out.shared.0[table].direct.add(j, out.own.get(t * chain.stride() + j));
+            out.shared.0[table].direct.add(j, out.own.at(t * chain.stride() + j));
         }
     }
 }

@@ -24,7 +24,9 @@ pub fn enumerate<G: Graph>(graph: &G, shared: &[Table<f64>], own: &Array<f64>) -
     loop {
         ranked.push((psi.score(graph, &labels), labels.clone()));
         // Counts up like a number whose last digit moves fastest.
-        let Some(v) = (0..labels.len()).rev().find(|&v| (labels[v] as usize) + 1 < graph.card(v)) else { break };
+        let Some(v) = (0..labels.len()).rev().find(|&v| (labels[v] as usize) + 1 < graph.card(v)) else {
+            break;
+        };
         labels[v] += 1;
         labels[v + 1..].fill(0);
     }

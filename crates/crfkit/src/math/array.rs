@@ -39,6 +39,51 @@ impl<S: Scalar> Slice<'_, S> {
     }
 }
 
+impl<'a, S: Scalar> SliceMut<'a, S> {
+    /// A slice over planes of equal length; `eps` is empty for `f64`.
+    pub fn new(re: &'a mut [f64], eps: &'a mut [f64]) -> Self {
+        SliceMut { re, eps, kind: PhantomData }
+    }
+
+    /// The first `n` numbers, and the others.
+    pub fn split(self, n: usize) -> (SliceMut<'a, S>, SliceMut<'a, S>) {
+        let (re, re_rest) = self.re.split_at_mut(n);
+        let (eps, eps_rest) = self.eps.split_at_mut(if S::PLANES == 2 { n } else { 0 });
+        (SliceMut::new(re, eps), SliceMut::new(re_rest, eps_rest))
+    }
+
+    /// A part of the slice.
+    #[inline]
+    pub fn part(&mut self, range: Range<usize>) -> SliceMut<'_, S> {
+        let eps = if S::PLANES == 2 { &mut self.eps[range.clone()] } else { &mut [] };
+        SliceMut { re: &mut self.re[range], eps, kind: PhantomData }
+    }
+
+    /// The number at `i`.
+    #[inline]
+    pub fn at(&self, i: usize) -> S {
+        S::new(self.re[i], if S::PLANES == 2 { self.eps[i] } else { 0.0 })
+    }
+
+    /// Overwrites the number at `i`.
+    #[inline]
+    pub fn set(&mut self, i: usize, x: S) {
+        self.re[i] = x.re();
+        if S::PLANES == 2 {
+            self.eps[i] = x.eps();
+        }
+    }
+
+    /// Adds to the number at `i`.
+    #[inline]
+    pub fn add(&mut self, i: usize, x: S) {
+        self.re[i] += x.re();
+        if S::PLANES == 2 {
+            self.eps[i] += x.eps();
+        }
+    }
+}
+
 impl<S> Default for Array<S> {
     fn default() -> Self {
         Array { planes: [Vec::new(), Vec::new()], kind: PhantomData }
@@ -151,7 +196,11 @@ impl<S: Scalar> Array<S> {
 
     /// Two parts of the array, `first` in front of `second`, the first one mutable.
     #[inline]
-    pub fn split_mut(&mut self, first: Range<usize>, second: Range<usize>) -> (SliceMut<'_, S>, Slice<'_, S>) {
+    pub fn split_mut(
+        &mut self,
+        first: Range<usize>,
+        second: Range<usize>,
+    ) -> (SliceMut<'_, S>, Slice<'_, S>) {
         let [re, eps] = &mut self.planes;
         let (re_front, re_back) = re.split_at_mut(second.start);
         let n = second.end - second.start;

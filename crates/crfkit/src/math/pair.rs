@@ -120,14 +120,21 @@ impl<const Q: i8> Scalar for Pair<Q> {
         vec_mat(a, m, &mut out);
         let mut sum = Pair { re: 0.0, eps: 0.0 };
         for j in 0..out.re.len() {
-            let x = at(&out, j) * s * e.at(j);
+            let x = out.at(j) * s * e.at(j);
             (out.re[j], out.eps[j]) = (x.re, x.eps);
             sum += x;
         }
         sum
     }
 
-    fn retreat(g: Slice<Self>, mt: Slice<Self>, s: Self, e: Slice<Self>, weight: f64, mut out: Retreat<Self>) {
+    fn retreat(
+        g: Slice<Self>,
+        mt: Slice<Self>,
+        s: Self,
+        e: Slice<Self>,
+        weight: f64,
+        mut out: Retreat<Self>,
+    ) {
         vec_mat(g, mt, &mut out.mu); // β, for a moment
         combine(|_, mu| mu, s, e, weight, out);
     }
@@ -153,11 +160,6 @@ impl<const Q: i8> Scalar for Pair<Q> {
     }
 }
 
-#[inline]
-fn at<const Q: i8>(x: &SliceMut<Pair<Q>>, j: usize) -> Pair<Q> {
-    Pair { re: x.re[j], eps: x.eps[j] }
-}
-
 /// out ← a M by three real products, four where ε² ≠ 0.
 fn vec_mat<const Q: i8>(a: Slice<Pair<Q>>, m: Slice<Pair<Q>>, out: &mut SliceMut<Pair<Q>>) {
     simd::vec_mat(a.re, m.re, out.re);
@@ -177,8 +179,8 @@ fn combine<const Q: i8>(
     out: Retreat<Pair<Q>>,
 ) {
     for j in 0..e.re.len() {
-        let beta = beta(j, at(&out.mu, j));
-        let alpha = at(&out.alpha, j) * s;
+        let beta = beta(j, out.mu.at(j));
+        let alpha = out.alpha.at(j) * s;
         let gamma = beta * s * e.at(j);
         let mu = alpha * beta;
         (out.alpha.re[j], out.alpha.eps[j]) = (alpha.re, alpha.eps);

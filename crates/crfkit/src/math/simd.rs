@@ -225,17 +225,17 @@ fn columns<S: Simd, const N: usize>(
 /// See [`super::Scalar::advance`]: out ← s·(a M) ∘ e, returns Σ out.
 pub fn advance(a: &[f64], m: &[f64], s: f64, e: &[f64], out: &mut [f64]) -> f64 {
     dispatch!(level(), simd => by_width!(
-        out.len() / LANES, advance_part(simd, a, m, s, e, out, 0), {
-            let vectors = out.len() / LANES;
-            let mut sum = 0.0;
-            for v in (0..vectors - vectors % 4).step_by(4) {
-                sum += advance_part::<_, 4>(simd, a, m, s, e, out, v);
-            }
-            for v in vectors - vectors % 4..vectors {
-                sum += advance_part::<_, 1>(simd, a, m, s, e, out, v);
-            }
-            sum
-        }))
+    out.len() / LANES, advance_part(simd, a, m, s, e, out, 0), {
+        let vectors = out.len() / LANES;
+        let mut sum = 0.0;
+        for v in (0..vectors - vectors % 4).step_by(4) {
+            sum += advance_part::<_, 4>(simd, a, m, s, e, out, v);
+        }
+        for v in vectors - vectors % 4..vectors {
+            sum += advance_part::<_, 1>(simd, a, m, s, e, out, v);
+        }
+        sum
+    }))
 }
 
 #[inline(always)]
@@ -270,15 +270,15 @@ pub fn retreat(
     mu: &mut [f64],
 ) {
     dispatch!(level(), simd => by_width!(
-        e.len() / LANES, retreat_part(simd, g, mt, scales, e, alpha, gamma, mu, 0), {
-            let vectors = e.len() / LANES;
-            for v in (0..vectors - vectors % 4).step_by(4) {
-                retreat_part::<_, 4>(simd, g, mt, scales, e, alpha, gamma, mu, v);
-            }
-            for v in vectors - vectors % 4..vectors {
-                retreat_part::<_, 1>(simd, g, mt, scales, e, alpha, gamma, mu, v);
-            }
-        }))
+    e.len() / LANES, retreat_part(simd, g, mt, scales, e, alpha, gamma, mu, 0), {
+        let vectors = e.len() / LANES;
+        for v in (0..vectors - vectors % 4).step_by(4) {
+            retreat_part::<_, 4>(simd, g, mt, scales, e, alpha, gamma, mu, v);
+        }
+        for v in vectors - vectors % 4..vectors {
+            retreat_part::<_, 1>(simd, g, mt, scales, e, alpha, gamma, mu, v);
+        }
+    }))
 }
 
 #[inline(always)]
@@ -342,11 +342,11 @@ pub fn vec_mat(a: &[f64], m: &[f64], out: &mut [f64]) {
 /// out ← out + s·(a M).
 pub fn vec_mat_add(s: f64, a: &[f64], m: &[f64], out: &mut [f64]) {
     dispatch!(level(), simd => by_width!(
-        out.len() / LANES,
-        vec_mat_part(simd, s, a, m, out, 0),
-        for v in 0..out.len() / LANES {
-            vec_mat_part::<_, 1>(simd, s, a, m, out, v);
-        }))
+    out.len() / LANES,
+    vec_mat_part(simd, s, a, m, out, 0),
+    for v in 0..out.len() / LANES {
+        vec_mat_part::<_, 1>(simd, s, a, m, out, v);
+    }))
 }
 
 #[inline(always)]
@@ -384,11 +384,11 @@ pub fn add(x: &[f64], out: &mut [f64]) {
 pub fn outer_add(s: f64, a: &[f64], g: &[f64], labels: usize, out: &mut [f64]) {
     let stride = padded(labels);
     dispatch!(level(), simd => by_width!(
-        stride / LANES,
-        outer_rows(simd, s, a, g, stride, labels, out, 0),
-        for v in 0..stride / LANES {
-            outer_rows::<_, 1>(simd, s, a, g, stride, labels, out, v);
-        }))
+    stride / LANES,
+    outer_rows(simd, s, a, g, stride, labels, out, 0),
+    for v in 0..stride / LANES {
+        outer_rows::<_, 1>(simd, s, a, g, stride, labels, out, v);
+    }))
 }
 
 #[inline(always)]
@@ -446,11 +446,11 @@ fn outer_block<S: Simd, const N: usize, const R: usize>(
 /// out[j] ← max_i (a[i] + w[i][j]) + u[j]: one step of Viterbi.
 pub fn max_plus(a: &[f64], w: &[f64], u: &[f64], out: &mut [f64]) {
     dispatch!(level(), simd => by_width!(
-        out.len() / LANES,
-        max_plus_part(simd, a, w, u, out, 0),
-        for v in 0..out.len() / LANES {
-            max_plus_part::<_, 1>(simd, a, w, u, out, v);
-        }))
+    out.len() / LANES,
+    max_plus_part(simd, a, w, u, out, 0),
+    for v in 0..out.len() / LANES {
+        max_plus_part::<_, 1>(simd, a, w, u, out, v);
+    }))
 }
 
 #[inline(always)]
@@ -472,5 +472,69 @@ fn max_plus_part<S: Simd, const N: usize>(
     }
     for v in 0..N {
         store(best[v] + load(simd, u, first + v), out, first + v);
+    }
+}
+
+/// out ← out + Σ of the rows [.][out.len] of `table` whose numbers are below `limit`.
+pub fn add_rows(table: &[f64], rows: &[u32], limit: u32, out: &mut [f64]) {
+    dispatch!(level(), simd => by_width!(
+    out.len() / LANES,
+    add_rows_part(simd, table, rows, limit, out, 0),
+    for v in 0..out.len() / LANES {
+        add_rows_part::<_, 1>(simd, table, rows, limit, out, v);
+    }))
+}
+
+#[inline(always)]
+fn add_rows_part<S: Simd, const N: usize>(
+    simd: S,
+    table: &[f64],
+    rows: &[u32],
+    limit: u32,
+    out: &mut [f64],
+    first: usize,
+) {
+    let stride = out.len();
+    let mut sum: [f64x8<S>; N] = std::array::from_fn(|v| load(simd, out, first + v));
+    for &row in rows {
+        if row < limit {
+            let row = &table[row as usize * stride + first * LANES..][..N * LANES];
+            for v in 0..N {
+                sum[v] = sum[v] + load(simd, row, v);
+            }
+        }
+    }
+    for v in 0..N {
+        store(sum[v], out, first + v);
+    }
+}
+
+/// out ← Σ of the tables of `x` that start at `offsets`, each as long as `out`.
+pub fn sum_tables(x: &[f64], offsets: &[u32], out: &mut [f64]) {
+    dispatch!(level(), simd => by_width!(
+    out.len() / LANES,
+    sum_tables_part(simd, x, offsets, out, 0),
+    for v in 0..out.len() / LANES {
+        sum_tables_part::<_, 1>(simd, x, offsets, out, v);
+    }))
+}
+
+#[inline(always)]
+fn sum_tables_part<S: Simd, const N: usize>(
+    simd: S,
+    x: &[f64],
+    offsets: &[u32],
+    out: &mut [f64],
+    first: usize,
+) {
+    let mut sum = [f64x8::splat(simd, 0.0); N];
+    for &offset in offsets {
+        let row = &x[offset as usize + first * LANES..][..N * LANES];
+        for v in 0..N {
+            sum[v] = sum[v] + load(simd, row, v);
+        }
+    }
+    for v in 0..N {
+        store(sum[v], out, first + v);
     }
 }

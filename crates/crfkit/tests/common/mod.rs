@@ -64,12 +64,13 @@ impl Problem {
     ) -> (S, Array<S>, SharedSum<S>) {
         let shared = self.tables::<S>(direction, step);
         let own = self.own_array::<S>(direction, step);
-        let (mut own_gradient, mut sum) = (Array::default(), SharedSum::new(&shared));
+        let (mut own_gradient, mut sum) = (Array::zeros(own.len()), SharedSum::new(&shared));
+        let range = 0..own.len();
         let value = loss.loss(
             &self.chain,
             Psi { shared: &shared, own: &own },
             Gold { labels: &self.gold, weight: self.weight },
-            &mut Gradient { own: &mut own_gradient, shared: &mut sum },
+            &mut Gradient { own: own_gradient.slice_mut(range), shared: &mut sum },
             &mut Default::default(),
         );
         sum.finish(&shared);
@@ -109,7 +110,9 @@ impl Problem {
 pub fn chains() -> Vec<Chain> {
     let mut chains = Vec::new();
     for own_pairs in [false, true] {
-        for (len, labels) in [(0, 2), (1, 1), (1, 3), (2, 1), (2, 2), (3, 4), (4, 3), (6, 2), (5, 3), (3, 8), (3, 9)] {
+        for (len, labels) in
+            [(0, 2), (1, 1), (1, 3), (2, 1), (2, 2), (3, 4), (4, 3), (6, 2), (5, 3), (3, 8), (3, 9)]
+        {
             chains.push(Chain { len, labels, own_pairs });
         }
     }

@@ -1,0 +1,95 @@
+//! The trained model: alphabets, features and weights. Immutable, shared between threads.
+
+mod features;
+
+pub use features::{Features, Keep, Rows, TableWeights};
+
+use crate::data::observer::{Alphabet, Source};
+use crate::graph::{Chain, Label, NODES, PAIRS, Shared};
+
+/// A linear-chain model. Nothing in it changes after training, so one model serves any number of [`crate::tag::Tagger`]s.
+#[derive(Clone, Debug)]
+pub struct Model {
+    /// Names of the labels, sorted.
+    pub labels: Vec<String>,
+    /// What makes observations from input.
+    pub source: Source,
+    /// Names of the observations.
+    pub alphabet: Alphabet,
+    /// Words seen in training, one bit for each value number; empty where the input has no words (attributes).
+    pub words: Vec<u64>,
+    /// Which weight stands where.
+    pub features: Features,
+    /// θ.
+    pub weights: Vec<f64>,
+    /// Every setting that shaped the weights.
+    pub settings: serde_json::Value,
+}
+
+impl Model {
+    /// The number of a label.
+    pub fn label(&self, name: &str) -> Option<Label> {
+        self.labels.binary_search_by(|l| l.as_str().cmp(name)).ok().map(|i| i as Label)
+    }
+
+    /// Was this word seen in training? `None` if the model knows no words.
+    pub fn knows(&self, word: &str) -> Option<bool> {
+        if self.words.is_empty() {
+            return None;
+        }
+        let value = self.alphabet.values.find(word.as_bytes()).map(|id| id as usize);
+        Some(value.is_some_and(|id| self.words.get(id / 64).is_some_and(|bits| bits >> (id % 64) & 1 == 1)))
+    }
+
+    /// The chain of a sequence of `len` tokens.
+    pub fn chain(&self, len: usize) -> Chain {
+        Chain { len, labels: self.labels.len(), own_pairs: self.features.rows[PAIRS].len > 0 }
+    }
+
+    /// The shared tables of the model's weights.
+    pub fn tables(&self) -> Shared<f64> {
+        let mut shared = self.features.empty_tables();
+        self.features.fill_tables(&[&self.weights], &mut shared);
+        shared
+    }
+
+    /// The same model without its zero weights, and without observations that have none left: same scores, less space.
+    pub fn compact(&self) -> Model {
+        let mut kept = self.clone();
+        kept.weights.clear();
+        for kind in [NODES, PAIRS] {
+            let old = &self.features.rows[kind];
+            let names = if kind == NODES { &self.alphabet.node } else { &self.alphabet.pair };
+            let mut strings = crate::data::strings::Strings::default();
+            let mut rows =
+                Rows { base: kept.weights.len(), len: 0, start: vec![0], entry: Vec::new(), ..*old };
+            for id in 0..old.len as u32 {
+                let before = rows.entry.len();
+                for (w, entry) in self.weights[old.range(id)].iter().zip(old.entries_of(id)) {
+                    if *w != 0.0 {
+                        rows.entry.push(entry as u32);
+                        kept.weights.push(*w);
+                    }
+                }
+                if rows.entry.len() > before {
+                    rows.start.push(rows.entry.len() as u32);
+                    strings.intern(names.get(id));
+                }
+            }
+            rows.len = strings.len();
+            kept.features.rows[kind] = rows;
+            *(if kind == NODES { &mut kept.alphabet.node } else { &mut kept.alphabet.pair }) = strings;
+        }
+        for (old, new) in self.features.tables.iter().zip(&mut kept.features.tables) {
+            new.base = kept.weights.len();
+            new.entry.clear();
+            for (&entry, &w) in old.entry.iter().zip(&self.weights[old.base..]) {
+                if w != 0.0 {
+                    new.entry.push(entry);
+                    kept.weights.push(w);
+                }
+            }
+        }
+        kept
+    }
+}

@@ -1,0 +1,104 @@
+//! AdaGrad.
+
+use super::online::{self, Rule, Schedule};
+use super::{Minimum, Optimizer, Problem, State, Watch};
+use crate::Result;
+use std::ops::Range;
+
+/// Gradient steps with a gain of its own for each weight, η₀/√Σg².
+///
+/// Idea: rare weights move far, frequent ones little: what sparse features need. The prior is applied when a weight is
+/// touched, weighted by the steps since: g ← g + k·(b/m)·(θ − mean)/σ² with k the steps since the last touch. L1 by
+/// soft thresholding with the same weight and gain.
+///
+/// Needs: gradients of batches. Parameters: η₀ = 0.2, b = 8. Reference: Duchi, Hazan and Singer 2011.
+#[derive(Clone, Debug)]
+pub struct AdaGrad {
+    /// η₀.
+    pub eta0: f64,
+    /// Batches and passes.
+    pub schedule: Schedule,
+}
+
+impl AdaGrad {
+    /// η₀ where none is given.
+    pub const ETA0: f64 = 0.2;
+    /// Passes where none are asked for.
+    pub const PASSES: usize = 20;
+}
+
+impl Optimizer for AdaGrad {
+    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        let mut rule = AdaGradRule::new(self, problem);
+        online::run(problem, &self.schedule, &mut rule, state, watch)
+    }
+}
+
+pub(super) struct AdaGradRule<'a> {
+    problem: &'a Problem<'a>,
+    eta0: f64,
+    /// b/m: the share of the penalty that belongs to a step.
+    share: f64,
+    /// Σ g² of each weight.
+    pub squares: Vec<f64>,
+    /// Step of the last touch of each weight.
+    last: Vec<f64>,
+}
+
+impl<'a> AdaGradRule<'a> {
+    pub fn new(method: &AdaGrad, problem: &'a Problem<'a>) -> Self {
+        let examples = problem.objective.examples().max(1);
+        let share = method.schedule.batch.clamp(1, examples) as f64 / examples as f64;
+        AdaGradRule { problem, eta0: method.eta0, share, squares: Vec::new(), last: Vec::new() }
+    }
+}
+
+impl Rule for AdaGradRule<'_> {
+    fn refresh(&mut self, _theta: &mut [f64], _touched: &[Range<usize>], _step: u64) {}
+
+    fn update(&mut self, theta: &mut [f64], touched: &[Range<usize>], gradient: &[f64], step: u64) {
+        let prior = &self.problem.prior;
+        for range in touched {
+            for i in range.clone() {
+                let share = self.share * (step as f64 - self.last[i]);
+                self.last[i] = step as f64;
+                let g = gradient[i] + share * prior.precision(i) * (theta[i] - prior.mean(i));
+                self.squares[i] += g * g;
+                if self.squares[i] == 0.0 {
+                    continue;
+                }
+                let eta = self.eta0 / self.squares[i].sqrt();
+                theta[i] -= eta * g;
+                if self.problem.l1 > 0.0 {
+                    theta[i] = soft_threshold(theta[i], eta * share * self.problem.l1);
+                }
+            }
+        }
+    }
+
+    fn settle(&mut self, _theta: &mut [f64], _step: u64) {}
+
+    fn save(&self, state: &mut State) {
+        state.vectors.insert("squares".into(), self.squares.clone());
+        state.vectors.insert("last".into(), self.last.clone());
+    }
+
+    fn restore(&mut self, state: &mut State) {
+        self.squares = state.take("squares");
+        self.squares.resize(state.theta.len(), 0.0);
+        self.last = state.take("last");
+        self.last.resize(state.theta.len(), 0.0);
+    }
+}
+
+/// The proximal step of t·|x|.
+#[inline]
+pub(super) fn soft_threshold(x: f64, t: f64) -> f64 {
+    if x > t {
+        x - t
+    } else if x < -t {
+        x + t
+    } else {
+        0.0
+    }
+}

@@ -1,0 +1,187 @@
+//! How it is minimised. Knows vectors and numbers, nothing of graphs or labels.
+
+mod adagrad;
+mod auto;
+mod lbfgs;
+mod line_search;
+mod online;
+mod prior;
+mod sgd;
+mod touched;
+
+pub use adagrad::AdaGrad;
+pub use auto::Auto;
+pub use lbfgs::Lbfgs;
+pub use online::Schedule;
+pub use prior::{Mean, Prior};
+pub use sgd::Sgd;
+pub use touched::Touched;
+
+use crate::Result;
+use std::collections::BTreeMap;
+
+/// Which examples an evaluation covers.
+#[derive(Clone, Copy, Debug)]
+pub enum Batch<'a> {
+    /// All of them.
+    All,
+    /// These, in this order.
+    Some(&'a [u32]),
+}
+
+/// A sum of losses over examples, as a function of θ. The penalty is not part of it: each optimiser treats that its own way.
+pub trait Objective: Sync {
+    /// Number of weights.
+    fn dim(&self) -> usize;
+
+    /// Number of examples.
+    fn examples(&self) -> usize;
+
+    /// Returns the sum of the losses of `batch` at θ and adds its gradient to `gradient`.
+    fn value_grad(&self, batch: Batch, theta: &[f64], gradient: &mut [f64]) -> f64;
+
+    /// The same, and adds H·v to `hess_vec`: the exact derivative of the gradient in direction v.
+    fn hess_vec(
+        &self,
+        batch: Batch,
+        theta: &[f64],
+        v: &[f64],
+        gradient: &mut [f64],
+        hess_vec: &mut [f64],
+    ) -> f64;
+
+    /// Which weights the gradient of `batch` can touch.
+    fn touched(&self, batch: &[u32], touched: &mut Touched);
+}
+
+/// Σ losses + Σ (θᵢ − mᵢ)²/2σᵢ² + l1·Σ|θᵢ|.
+pub struct Problem<'a> {
+    /// The losses.
+    pub objective: &'a dyn Objective,
+    /// The Gaussian prior.
+    pub prior: Prior,
+    /// Weight of the L1 penalty; 0 for none.
+    pub l1: f64,
+}
+
+impl Problem<'_> {
+    /// Losses and Gaussian prior at θ, without the L1 part; overwrites `gradient`.
+    pub fn smooth(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
+        gradient.fill(0.0);
+        let loss = self.objective.value_grad(Batch::All, theta, gradient);
+        loss + self.prior.add(theta, gradient)
+    }
+
+    /// Both penalties at θ.
+    pub fn penalty(&self, theta: &[f64]) -> f64 {
+        self.prior.value(theta) + self.l1_penalty(theta)
+    }
+
+    /// The L1 penalty at θ.
+    pub fn l1_penalty(&self, theta: &[f64]) -> f64 {
+        match self.l1 {
+            l1 if l1 > 0.0 => l1 * theta.iter().map(|x| x.abs()).sum::<f64>(),
+            _ => 0.0,
+        }
+    }
+}
+
+/// All that a run needs to go on where it stopped: what a checkpoint holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    /// The weights, as the method keeps them.
+    pub theta: Vec<f64>,
+    /// Other vectors of the method.
+    pub vectors: BTreeMap<String, Vec<f64>>,
+    /// Other numbers of the method.
+    pub numbers: BTreeMap<String, f64>,
+}
+
+impl State {
+    /// Start at these weights.
+    pub fn start(theta: Vec<f64>) -> Self {
+        State { theta, ..State::default() }
+    }
+
+    /// A number that must be there when a run goes on.
+    fn number(&self, name: &str) -> f64 {
+        self.numbers.get(name).copied().unwrap_or(0.0)
+    }
+
+    /// Takes a vector out; empty if it is not there.
+    fn take(&mut self, name: &str) -> Vec<f64> {
+        self.vectors.remove(name).unwrap_or_default()
+    }
+}
+
+/// What a method reports at a step boundary.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// Evaluations of the whole training set so far, fractions for online methods.
+    pub passes: f64,
+    /// Value of the problem, if the step knows it: for online methods an estimate from the batches of the pass.
+    pub objective: Option<f64>,
+    /// Norm of its (pseudo-)gradient, if the step knows it.
+    pub gradient_norm: Option<f64>,
+    /// The weights in plain form; only at the end of a pass.
+    pub theta: Option<&'a [f64]>,
+}
+
+/// Whether to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// Go on.
+    Continue,
+    /// End here, with the weights as they are.
+    Stop,
+}
+
+/// Looks on while a method runs. `state` builds the whole state on demand; building it changes nothing.
+pub trait Watch {
+    /// Called at every step boundary.
+    fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control>;
+}
+
+/// Why a method ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// The gradient is as good as zero.
+    Gradient,
+    /// The objective hardly moves any more.
+    Change,
+    /// No step along the direction improves the objective: the limit of the arithmetic.
+    LineSearch,
+    /// The wished number of passes is done.
+    Passes,
+    /// The observer asked for it.
+    Watch,
+}
+
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Stop::Gradient => "gradient norm below its tolerance",
+            Stop::Change => "objective changes less than its tolerance",
+            Stop::LineSearch => "no further decrease along the search direction",
+            Stop::Passes => "number of passes reached",
+            Stop::Watch => "stopped from outside",
+        })
+    }
+}
+
+/// A result of a run.
+#[derive(Clone, Debug)]
+pub struct Minimum {
+    /// The weights.
+    pub theta: Vec<f64>,
+    /// Why it ended.
+    pub stop: Stop,
+    /// Evaluations of the whole training set.
+    pub passes: f64,
+}
+
+/// A method. Its public fields are its parameters.
+pub trait Optimizer {
+    /// Runs from `state`: fresh weights, or the state of an interrupted run.
+    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum>;
+}

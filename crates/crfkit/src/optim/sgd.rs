@@ -1,0 +1,196 @@
+//! Stochastic gradient descent.
+
+use super::adagrad::soft_threshold;
+use super::online::{self, Rule, Schedule};
+use super::{Batch, Minimum, Optimizer, Problem, State, Touched, Watch};
+use crate::Result;
+use crate::math::random::Random;
+use std::ops::Range;
+
+/// Plain gradient steps with one gain for all weights.
+///
+/// Idea: θ ← θ − η_t (g + (b/m)(θ − mean)/σ²) with g the summed gradient of a batch and η_t = η₀/(1 + η₀ n_t/(mσ²)), n_t the
+/// examples seen so far. Untouched weights only decay towards the mean: the product of the decays is kept as one number and
+/// applied when a weight is touched, which gives the dense iteration exactly. L1 by soft thresholding with the sum of the
+/// gains since.
+///
+/// Needs: gradients of batches. Parameters: η₀ (calibrated on a sample where it is not given), b = 8. References: smd-crf-2006
+/// section 3.1; Bottou 2010 for the schedule and the calibration.
+#[derive(Clone, Debug)]
+pub struct Sgd {
+    /// η₀; `None` to calibrate it.
+    pub eta0: Option<f64>,
+    /// Batches and passes.
+    pub schedule: Schedule,
+}
+
+/// Examples that a gain is tried on.
+const SAMPLE: usize = 1000;
+/// Gains that are tried at most.
+const CANDIDATES: usize = 12;
+
+impl Sgd {
+    /// Passes where none are asked for.
+    pub const PASSES: usize = 30;
+
+    /// The gain with the lowest objective after one pass over a sample, among 0.1·2^k; and what trying cost, in passes.
+    fn calibrate(&self, problem: &Problem, theta: &[f64]) -> (f64, f64) {
+        let examples = problem.objective.examples();
+        let mut order: Vec<u32> = (0..examples as u32).collect();
+        Random::stream(self.schedule.seed, u64::MAX).shuffle(&mut order);
+        order.truncate(SAMPLE);
+        let share = order.len() as f64 / examples.max(1) as f64;
+        let mut cost = 0.0;
+        let mut attempt = |eta0: f64| {
+            cost += 2.0 * share;
+            let value = self.sample_pass(problem, theta.to_vec(), &order, eta0);
+            if value.is_finite() { value } else { f64::INFINITY }
+        };
+        let mut best = (0.1, attempt(0.1));
+        for factor in [2.0, 0.5] {
+            let first = best.0;
+            for _ in 0..CANDIDATES / 2 {
+                let eta0 = best.0 * factor;
+                let value = attempt(eta0);
+                if value >= best.1 && best.1.is_finite() {
+                    break;
+                }
+                best = (eta0, value);
+            }
+            if best.0 != first {
+                break;
+            }
+        }
+        (best.0, cost)
+    }
+
+    /// One pass over a sample; returns its objective afterwards.
+    fn sample_pass(&self, problem: &Problem, mut theta: Vec<f64>, order: &[u32], eta0: f64) -> f64 {
+        let share = order.len() as f64 / problem.objective.examples() as f64;
+        let mut rule = SgdRule::new(self, problem, eta0);
+        rule.restore(&mut State::start(theta.clone()));
+        let (mut gradient, mut touched) = (vec![0.0; theta.len()], Touched::default());
+        for (step, batch) in order.chunks(self.schedule.batch.max(1)).enumerate() {
+            problem.objective.touched(batch, &mut touched);
+            rule.refresh(&mut theta, touched.ranges(), step as u64 + 1);
+            problem.objective.value_grad(Batch::Some(batch), &theta, &mut gradient);
+            rule.update(&mut theta, touched.ranges(), &gradient, step as u64 + 1);
+            for range in touched.ranges() {
+                gradient[range.clone()].fill(0.0);
+            }
+        }
+        rule.settle(&mut theta, 0);
+        problem.objective.value_grad(Batch::Some(order), &theta, &mut gradient)
+            + share * problem.penalty(&theta)
+    }
+}
+
+impl Optimizer for Sgd {
+    fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        let eta0 = match (self.eta0, state.numbers.get("eta0")) {
+            (_, Some(&eta0)) => eta0,
+            (Some(eta0), None) => eta0,
+            (None, None) => {
+                let (eta0, cost) = self.calibrate(problem, &state.theta);
+                *state.numbers.entry("passes_before".into()).or_insert(0.0) += cost;
+                eta0
+            }
+        };
+        let mut rule = SgdRule::new(self, problem, eta0);
+        online::run(problem, &self.schedule, &mut rule, state, watch)
+    }
+}
+
+struct SgdRule<'a> {
+    problem: &'a Problem<'a>,
+    eta0: f64,
+    /// b/m: the share of the penalty that belongs to a step.
+    share: f64,
+    /// ln Π (1 − η_t·share/σ²) so far, for weights of single labels and of label pairs.
+    decay: [f64; 2],
+    /// The decay that each weight has seen.
+    seen: Vec<f64>,
+    /// Σ η_t·share·l1 so far, and what each weight has seen of it (empty without L1).
+    shrink: f64,
+    shrunk: Vec<f64>,
+}
+
+impl<'a> SgdRule<'a> {
+    fn new(method: &Sgd, problem: &'a Problem<'a>, eta0: f64) -> Self {
+        let examples = problem.objective.examples().max(1);
+        let share = method.schedule.batch.clamp(1, examples) as f64 / examples as f64;
+        SgdRule { problem, eta0, share, decay: [0.0; 2], seen: Vec::new(), shrink: 0.0, shrunk: Vec::new() }
+    }
+
+    /// η_t. n_t/m is step × share.
+    fn gain(&self, step: u64) -> f64 {
+        self.eta0 / (1.0 + self.eta0 * self.problem.prior.precision(0) * (step - 1) as f64 * self.share)
+    }
+
+    /// Applies the decay and the shrinking that the weights in `range` have missed.
+    fn catch_up(&mut self, theta: &mut [f64], range: Range<usize>) {
+        let prior = &self.problem.prior;
+        for i in range {
+            let decay = self.decay[usize::from(i >= prior.first_pair)];
+            if self.seen[i] != decay {
+                let mean = prior.mean(i);
+                theta[i] = mean + (theta[i] - mean) * (decay - self.seen[i]).exp();
+                self.seen[i] = decay;
+            }
+            if self.problem.l1 > 0.0 {
+                theta[i] = soft_threshold(theta[i], self.shrink - self.shrunk[i]);
+                self.shrunk[i] = self.shrink;
+            }
+        }
+    }
+}
+
+impl Rule for SgdRule<'_> {
+    fn refresh(&mut self, theta: &mut [f64], touched: &[Range<usize>], _step: u64) {
+        for range in touched {
+            self.catch_up(theta, range.clone());
+        }
+    }
+
+    fn update(&mut self, theta: &mut [f64], touched: &[Range<usize>], gradient: &[f64], step: u64) {
+        let eta = self.gain(step);
+        let prior = &self.problem.prior;
+        for (decay, i) in self.decay.iter_mut().zip([0, prior.first_pair]) {
+            // A gain so large that the weight would cross the mean takes it there.
+            *decay += (1.0 - (eta * self.share * prior.precision(i)).min(1.0 - 1e-9)).ln();
+        }
+        self.shrink += eta * self.share * self.problem.l1;
+        for range in touched {
+            self.catch_up(theta, range.clone());
+            for i in range.clone() {
+                theta[i] -= eta * gradient[i];
+            }
+        }
+    }
+
+    fn settle(&mut self, theta: &mut [f64], _step: u64) {
+        self.catch_up(theta, 0..theta.len());
+    }
+
+    fn save(&self, state: &mut State) {
+        state.vectors.insert("seen".into(), self.seen.clone());
+        state.vectors.insert("shrunk".into(), self.shrunk.clone());
+        for (name, number) in [
+            ("eta0", self.eta0),
+            ("decay", self.decay[0]),
+            ("decay_pairs", self.decay[1]),
+            ("shrink", self.shrink),
+        ] {
+            state.numbers.insert(name.into(), number);
+        }
+    }
+
+    fn restore(&mut self, state: &mut State) {
+        self.seen = state.take("seen");
+        self.seen.resize(state.theta.len(), 0.0);
+        self.shrunk = state.take("shrunk");
+        self.shrunk.resize(if self.problem.l1 > 0.0 { state.theta.len() } else { 0 }, 0.0);
+        self.decay = [state.number("decay"), state.number("decay_pairs")];
+        self.shrink = state.number("shrink");
+    }
+}

@@ -1,0 +1,211 @@
+//! The occurrences of a data set sorted by observation, block by block.
+
+use crate::data::dataset::Dataset;
+use crate::graph::{Chain, Graph};
+use crate::math::simd;
+use crate::model::Features;
+use std::ops::Range;
+
+/// Tasks that the examples of a block are cut into.
+pub const SLOTS: usize = 8;
+/// Tasks that the rows of a block are cut into.
+const PARTS: usize = 16;
+/// Numbers of dψ in a block: 4 MB, which stay in cache between the two halves of a block.
+const BLOCK: usize = 1 << 19;
+
+/// All blocks of a data set.
+pub struct Index {
+    /// In the order of the examples.
+    pub blocks: Vec<Block>,
+    /// Length of the largest block's dψ.
+    pub buffer: usize,
+}
+
+/// Some consecutive examples.
+pub struct Block {
+    /// Length of their dψ.
+    pub own_len: usize,
+    /// The examples of each slot.
+    pub slots: Vec<Range<usize>>,
+    /// The rows of each part.
+    pub parts: Vec<Part>,
+    /// Rows that occur, ascending: node rows first, then pair rows, numbered through.
+    rows: Vec<u32>,
+    /// First occurrence of each row, and the end.
+    first: Vec<u32>,
+    /// Offset in dψ of the table of each occurrence.
+    tables: Vec<u32>,
+    /// Value of each occurrence; empty where all are 1.
+    values: Vec<f64>,
+}
+
+/// Some of the rows of a block.
+pub struct Part {
+    /// Positions in the block's list of rows.
+    pub rows: Range<usize>,
+    /// Weights up to here (in θ) belong to this part or one before.
+    pub end: usize,
+}
+
+impl Index {
+    pub fn new(features: &Features, data: &Dataset<Chain>) -> Self {
+        let mut blocks = Vec::new();
+        let mut begin = 0;
+        let mut counter = vec![0u32; features.rows[0].len + features.rows[1].len];
+        while begin < data.len() {
+            let (mut end, mut own_len) = (begin, 0);
+            while end < data.len() && (end == begin || own_len + data.graph(end).own_len() <= BLOCK) {
+                own_len += data.graph(end).own_len();
+                end += 1;
+            }
+            blocks.push(Block::new(features, data, begin..end, own_len, &mut counter));
+            begin = end;
+        }
+        let buffer = blocks.iter().map(|b| b.own_len).max().unwrap_or(0);
+        Index { blocks, buffer }
+    }
+}
+
+impl Block {
+    /// `counter` has one zero for each row, and has again when this returns.
+    fn new(
+        features: &Features,
+        data: &Dataset<Chain>,
+        examples: Range<usize>,
+        own_len: usize,
+        counter: &mut [u32],
+    ) -> Self {
+        let nodes = features.rows[0].len;
+        let visit = |each: &mut dyn FnMut(usize, u32, f64)| {
+            let mut offset = 0;
+            for example in examples.clone() {
+                let graph = data.graph(example);
+                for (f, table) in data.tables(example).enumerate() {
+                    let at = (offset + graph.own_offset(f)) as u32;
+                    let first = graph.own_kind(f) * nodes;
+                    let (observations, values) = data.observations(table);
+                    for (k, &id) in observations.iter().enumerate() {
+                        each(first + id as usize, at, values.get(k).copied().unwrap_or(1.0));
+                    }
+                }
+                offset += graph.own_len();
+            }
+        };
+        // Counting sort of the occurrences by row.
+        let (mut total, mut valued) = (0, false);
+        let mut rows = Vec::new();
+        visit(&mut |row, _, value| {
+            if counter[row] == 0 {
+                rows.push(row as u32);
+            }
+            counter[row] += 1;
+            total += 1;
+            valued |= value != 1.0;
+        });
+        rows.sort_unstable();
+        rows.shrink_to_fit();
+        let mut first = Vec::with_capacity(rows.len() + 1);
+        let mut next = 0;
+        for &row in &rows {
+            first.push(next);
+            next += std::mem::replace(&mut counter[row as usize], next);
+        }
+        first.push(next);
+        let mut tables = vec![0u32; total];
+        let mut values = vec![1.0; if valued { total } else { 0 }];
+        visit(&mut |row, at, value| {
+            let position = counter[row] as usize;
+            tables[position] = at;
+            if valued {
+                values[position] = value;
+            }
+            counter[row] += 1;
+        });
+        for &row in &rows {
+            counter[row as usize] = 0;
+        }
+        let mut block = Block { own_len, slots: Vec::new(), parts: Vec::new(), rows, first, tables, values };
+        block.slots = cut(examples, SLOTS, own_len, |e| data.graph(e).own_len());
+        let work = |r: usize| (block.first[r + 1] - block.first[r]) as usize + 4;
+        let all: usize = (0..block.rows.len()).map(work).sum();
+        let parts = cut(0..block.rows.len(), PARTS, all, work);
+        block.parts = parts
+            .into_iter()
+            .filter(|rows| !rows.is_empty())
+            .map(|rows| Part { end: block.weights(features, rows.end - 1).end, rows })
+            .collect();
+        block
+    }
+
+    /// The weights of the row at `position`.
+    fn weights(&self, features: &Features, position: usize) -> Range<usize> {
+        let (kind, id) = self.row(features, position);
+        features.rows[kind].range(id)
+    }
+
+    #[inline]
+    fn row(&self, features: &Features, position: usize) -> (usize, u32) {
+        let nodes = features.rows[0].len as u32;
+        let row = self.rows[position];
+        if row < nodes { (0, row) } else { (1, row - nodes) }
+    }
+
+    /// gradient ← gradient + Σ over the occurrences of each row of value × its entries of dψ. `gradient` starts at weight
+    /// `first`.
+    pub fn add_rows(
+        &self,
+        positions: Range<usize>,
+        features: &Features,
+        dpsi: &[f64],
+        gradient: &mut [f64],
+        first: usize,
+    ) {
+        let mut sum = vec![0.0; features.rows[0].stride()];
+        for position in positions {
+            let (kind, id) = self.row(features, position);
+            let rows = &features.rows[kind];
+            let range = rows.range(id);
+            let gradient = &mut gradient[range.start - first..range.end - first];
+            let occurrences = self.first[position] as usize..self.first[position + 1] as usize;
+            let tables = &self.tables[occurrences.clone()];
+            let values = if self.values.is_empty() { &[] } else { &self.values[occurrences] };
+            let wide = rows.lines == 1 && range.len() * simd::LANES >= rows.stride();
+            if wide && values.is_empty() {
+                // Whole tables by vectors, then pick the labels that have a weight.
+                simd::sum_tables(dpsi, tables, &mut sum);
+                for (g, entry) in gradient.iter_mut().zip(rows.entries_of(id)) {
+                    *g += sum[entry];
+                }
+            } else {
+                for (g, entry) in gradient.iter_mut().zip(rows.entries_of(id)) {
+                    let mut sum = 0.0;
+                    for (k, &table) in tables.iter().enumerate() {
+                        let value = values.get(k).copied().unwrap_or(1.0);
+                        sum += value * dpsi[table as usize + entry];
+                    }
+                    *g += sum;
+                }
+            }
+        }
+    }
+}
+
+/// Cuts `items` into at most `pieces` consecutive ranges of about equal `weight`.
+fn cut(
+    items: Range<usize>,
+    pieces: usize,
+    total: usize,
+    weight: impl Fn(usize) -> usize,
+) -> Vec<Range<usize>> {
+    let mut cuts = Vec::with_capacity(pieces);
+    let (mut begin, mut sum) = (items.start, 0);
+    for item in items.clone() {
+        sum += weight(item);
+        if sum * pieces >= total * (cuts.len() + 1) && cuts.len() + 1 < pieces {
+            cuts.push(begin..item + 1);
+            begin = item + 1;
+        }
+    }
+    cuts.push(begin..items.end);
+    cuts
+}

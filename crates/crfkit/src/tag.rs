@@ -1,0 +1,210 @@
+//! Applying a model to sequences.
+
+use crate::data::attributes::Attributes;
+use crate::data::columns::Columns;
+use crate::data::observer::{Observer, Sink, Source};
+use crate::decode::{Decoder, Ranked, Viterbi, max_marginal, nbest};
+use crate::graph::{Chain, Gradient, Graph, Label, Psi, Shared, SharedSum};
+use crate::infer::{ForwardBackward, Inference};
+use crate::math::{Array, SliceMut};
+use crate::model::{Features, Model};
+use crate::{Error, Place, Result};
+use std::sync::Arc;
+
+/// A worker that labels sequences. It owns its scratch memory: make one a thread, from one shared [`Model`]. After
+/// [`Tagger::columns`] or [`Tagger::attributes`] has taken in a sequence, the other methods answer questions about it.
+#[derive(Debug)]
+pub struct Tagger {
+    model: Arc<Model>,
+    shared: Arc<Shared<f64>>,
+    observer: Observer,
+    chain: Chain,
+    own: Array<f64>,
+    marginals: Array<f64>,
+    log_z: Option<f64>,
+    sums: SharedSum<f64>,
+    viterbi: <Viterbi as Decoder>::Work,
+    inference: <ForwardBackward as Inference>::Work<f64>,
+    labels: Vec<Label>,
+}
+
+/// Adds the weights of each observation straight to the log-potentials.
+struct Potentials<'a> {
+    features: &'a Features,
+    weights: &'a [f64],
+    chain: Chain,
+    own: &'a mut [f64],
+    table: usize,
+}
+
+impl Sink for Potentials<'_> {
+    #[inline]
+    fn observation(&mut self, id: u32, value: f64) {
+        let rows = &self.features.rows[self.chain.own_kind(self.table)];
+        rows.gather(self.weights, id, value, &mut self.own[self.chain.own_offset(self.table)..]);
+    }
+    #[inline]
+    fn finish_table(&mut self) {
+        self.table += 1;
+    }
+}
+
+impl Tagger {
+    /// A worker for `model`.
+    pub fn new(model: Arc<Model>) -> Self {
+        let shared = model.tables();
+        Tagger {
+            chain: model.chain(0),
+            sums: SharedSum::new(&shared),
+            shared: Arc::new(shared),
+            model,
+            observer: Observer::default(),
+            own: Array::default(),
+            marginals: Array::default(),
+            log_z: None,
+            viterbi: Default::default(),
+            inference: Default::default(),
+            labels: Vec::new(),
+        }
+    }
+
+    /// Another worker for the same model, without making its tables again.
+    pub fn another(&self) -> Self {
+        Tagger {
+            model: self.model.clone(),
+            shared: self.shared.clone(),
+            chain: self.model.chain(0),
+            sums: SharedSum::new(&self.shared),
+            observer: Observer::default(),
+            own: Array::default(),
+            marginals: Array::default(),
+            log_z: None,
+            viterbi: Default::default(),
+            inference: Default::default(),
+            labels: Vec::new(),
+        }
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    fn start(&mut self, len: usize) {
+        self.chain = self.model.chain(len);
+        self.log_z = None;
+        self.own.reserve(self.chain.own_len());
+        self.chain.clear_own(&mut self.own.plane_mut(0)[..self.chain.own_len()]);
+    }
+
+    /// Takes in a sequence of columns. It must have at least the columns that the templates use.
+    pub fn columns(&mut self, sequence: &Columns) -> Result<()> {
+        let model = self.model.clone();
+        let Source::Templates(templates) = &model.source else {
+            return Err(Error::Setting(
+                "this model was trained on attribute lines: use --format attributes".into(),
+            ));
+        };
+        if !sequence.is_empty() && sequence.columns() < templates.columns_needed {
+            let message = format!(
+                "{} columns, but the model's templates use {}: give all columns that the training data had before the label",
+                sequence.columns(),
+                templates.columns_needed
+            );
+            return Err(Error::input(sequence.place(0), message));
+        }
+        self.start(sequence.len());
+        let own = self.own.plane_mut(0);
+        let mut sink = Potentials {
+            features: &model.features,
+            weights: &model.weights,
+            chain: self.chain,
+            own,
+            table: 0,
+        };
+        self.observer.columns(templates, sequence, &model.alphabet, &mut sink);
+        Ok(())
+    }
+
+    /// Takes in an instance of attributes.
+    pub fn attributes(&mut self, instance: &Attributes) -> Result<()> {
+        let model = self.model.clone();
+        if let Source::Templates(_) = &model.source {
+            let place = if instance.is_empty() { Place::new("input", 0) } else { instance.place(0) };
+            return Err(Error::input(place, "this model was trained on columns: use --format columns"));
+        }
+        self.start(instance.len());
+        let own = self.own.plane_mut(0);
+        let mut sink = Potentials {
+            features: &model.features,
+            weights: &model.weights,
+            chain: self.chain,
+            own,
+            table: 0,
+        };
+        self.observer.attributes(instance, &model.alphabet, &mut sink);
+        Ok(())
+    }
+
+    /// Number of positions of the sequence.
+    pub fn len(&self) -> usize {
+        self.chain.len
+    }
+
+    /// Is the sequence empty?
+    pub fn is_empty(&self) -> bool {
+        self.chain.len == 0
+    }
+
+    /// The best labelling (Viterbi).
+    pub fn viterbi(&mut self) -> &[Label] {
+        let psi = Psi { shared: &self.shared, own: &self.own };
+        Viterbi.argmax(&self.chain, psi, &mut self.labels, &mut self.viterbi);
+        &self.labels
+    }
+
+    /// The most probable label of every position.
+    pub fn max_marginal(&mut self) -> &[Label] {
+        self.infer();
+        max_marginal(&self.chain, self.marginals.plane(0), &mut self.labels);
+        &self.labels
+    }
+
+    /// P(label at `position` | sequence).
+    pub fn marginal(&mut self, position: usize, label: Label) -> f64 {
+        self.infer();
+        self.marginals.get(position * self.chain.stride() + label as usize)
+    }
+
+    /// The `n` best labellings with their scores, best first.
+    pub fn nbest(&mut self, n: usize) -> Vec<Ranked> {
+        nbest(&self.chain, Psi { shared: &self.shared, own: &self.own }, n)
+    }
+
+    /// log Z of the sequence.
+    pub fn log_z(&mut self) -> f64 {
+        self.infer()
+    }
+
+    /// P(labelling | sequence).
+    pub fn probability(&mut self, labels: &[Label]) -> f64 {
+        let log_z = self.infer();
+        (Psi { shared: &self.shared, own: &self.own }.score(&self.chain, labels) - log_z).exp()
+    }
+
+    /// Runs forward-backward once a sequence; returns log Z.
+    fn infer(&mut self) -> f64 {
+        if let Some(log_z) = self.log_z {
+            return log_z;
+        }
+        let len = self.chain.own_len();
+        self.marginals.reserve(len);
+        self.sums.clear();
+        let own: SliceMut<f64> = self.marginals.slice_mut(0..len);
+        let psi = Psi { shared: &self.shared, own: &self.own };
+        let mut out = Gradient { own, shared: &mut self.sums };
+        let outcome = ForwardBackward.log_z(&self.chain, psi, 1.0, &mut out, &mut self.inference);
+        self.log_z = Some(outcome.log_z);
+        outcome.log_z
+    }
+}

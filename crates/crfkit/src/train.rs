@@ -1,0 +1,411 @@
+//! Training: a corpus and settings in, a model out.
+
+use crate::data::corpus::Corpus;
+use crate::data::dataset::Dataset;
+use crate::decode::{Decoder, Viterbi};
+use crate::eval::{Evaluation, Scores, is_chunked};
+use crate::graph::{Chain, Psi};
+use crate::infer::ForwardBackward;
+use crate::loss::Likelihood;
+use crate::model::{Features, Keep, Model};
+use crate::optim::{
+    AdaGrad, Auto, Control, Lbfgs, Mean, Minimum, Optimizer, Prior, Problem, Progress, Schedule, Sgd, State,
+    Stop, Watch,
+};
+use crate::risk::Risk;
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// How the objective is minimised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// A few online passes, then a finish that reaches the optimum.
+    Auto,
+    /// L-BFGS, or OWL-QN with L1.
+    Lbfgs,
+    /// Stochastic gradient descent with a calibrated, decreasing gain.
+    Sgd,
+    /// AdaGrad.
+    Adagrad,
+}
+
+/// Everything that shapes the weights besides the data. Stored in the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// σ of the Gaussian prior; ∞ (stored as null) for none.
+    #[serde(with = "infinite")]
+    pub sigma: f64,
+    /// σ of the weights of label pairs, where it differs.
+    pub sigma_pairs: Option<f64>,
+    /// Mean of the prior where it is one number.
+    pub prior_mean: f64,
+    /// Weight of the L1 penalty.
+    pub l1: f64,
+    /// Observations that occur more rarely are dropped.
+    pub min_count: u32,
+    /// Which features get a weight.
+    pub features: Keep,
+    /// Whether the first and the last label of a sequence have weights.
+    pub boundaries: bool,
+    /// The method.
+    pub optimizer: Method,
+    /// Passes at most; `None` leaves it to the method.
+    pub passes: Option<usize>,
+    /// Examples in an online step.
+    pub batch: usize,
+    /// First gain of online methods; `None` takes the method's own.
+    pub eta0: Option<f64>,
+    /// Pairs that L-BFGS keeps.
+    pub memory: usize,
+    /// Batch methods stop when the objective changes by less than this share over ten iterations.
+    pub tolerance: f64,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Evaluations on the development data without a better one before training stops.
+    pub patience: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            sigma: 1.0,
+            sigma_pairs: None,
+            prior_mean: 0.0,
+            l1: 0.0,
+            min_count: 1,
+            features: Keep::Observed,
+            boundaries: false,
+            optimizer: Method::Auto,
+            passes: None,
+            batch: 8,
+            eta0: None,
+            memory: 5,
+            tolerance: 1e-6,
+            seed: 1,
+            patience: 5,
+        }
+    }
+}
+
+/// σ = ∞ as null: JSON has no infinity.
+mod infinite {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(x: &f64, s: S) -> Result<S::Ok, S::Error> {
+        if x.is_finite() { s.serialize_some(x) } else { s.serialize_none() }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
+        Ok(Option::<f64>::deserialize(d)?.unwrap_or(f64::INFINITY))
+    }
+}
+
+impl Settings {
+    /// Refuses values that make no sense, before any work starts.
+    pub fn check(&self) -> Result<()> {
+        let refuse = |what: &str, value: f64, need: &str| {
+            Err(Error::Setting(format!("{what} is {value}, but it must be {need}")))
+        };
+        if self.sigma.is_nan() || self.sigma <= 0.0 {
+            return refuse("--sigma", self.sigma, "a positive number (inf for no prior)");
+        }
+        match self.sigma_pairs {
+            Some(sigma) if sigma.is_nan() || sigma <= 0.0 => {
+                return refuse("--sigma-pairs", sigma, "a positive number (inf for no prior)");
+            }
+            _ => {}
+        }
+        if !(self.l1 >= 0.0 && self.l1.is_finite()) {
+            return refuse("--l1", self.l1, "0 or a positive number");
+        }
+        if !self.prior_mean.is_finite() {
+            return refuse("--prior-mean", self.prior_mean, "a finite number");
+        }
+        if !(self.tolerance >= 0.0 && self.tolerance < 1.0) {
+            return refuse("--tolerance", self.tolerance, "at least 0 and below 1");
+        }
+        if self.batch == 0 {
+            return refuse("--batch", 0.0, "at least 1");
+        }
+        if self.memory == 0 {
+            return refuse("--memory", 0.0, "at least 1");
+        }
+        match self.eta0 {
+            Some(eta0) if !(eta0 > 0.0 && eta0.is_finite()) => refuse("--eta0", eta0, "a positive number"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Data for evaluation while training runs: observations by the training corpus' alphabets, gold labels by name.
+#[derive(Clone, Debug)]
+pub struct Dev {
+    /// The observations.
+    pub data: Dataset<Chain>,
+    /// Gold labels, one list a sequence; a label that training never saw is simply never predicted.
+    pub gold: Vec<Vec<String>>,
+}
+
+/// What happens during training.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A step worth reporting.
+    Progress {
+        /// Evaluations of the training set so far.
+        passes: f64,
+        /// Losses plus penalties.
+        objective: Option<f64>,
+        /// Norm of the gradient.
+        gradient_norm: Option<f64>,
+    },
+    /// An evaluation on the development data.
+    Evaluation {
+        /// Evaluations of the training set so far.
+        passes: f64,
+        /// The scores.
+        scores: &'a Scores,
+        /// Is it the best so far?
+        best: bool,
+    },
+}
+
+/// Hears of events, and may stop the training.
+pub trait Listener {
+    /// Something happened. `Stop` ends the training with the weights as they are.
+    fn event(&mut self, event: &Event) -> Result<Control>;
+
+    /// Asked at every step boundary: is it time for a checkpoint?
+    fn checkpoint_due(&mut self) -> bool {
+        false
+    }
+
+    /// Takes a checkpoint.
+    fn checkpoint(&mut self, _checkpoint: &Checkpoint) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The whole state of a training run: the method's, and the best weights on the development data.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Checkpoint {
+    /// The method's state.
+    pub state: State,
+    /// Best score on the development data, and its weights.
+    pub best: Option<(f64, Vec<f64>)>,
+    /// Evaluations since then.
+    pub since_best: usize,
+}
+
+/// What a run needs besides corpus and settings.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    /// Weights to start from, by this corpus' features; empty for zeros.
+    pub theta: Vec<f64>,
+    /// Mean of the prior, by this corpus' features; empty for the settings' number.
+    pub prior_mean: Vec<f64>,
+    /// Development data.
+    pub dev: Option<Dev>,
+    /// An interrupted run to go on with.
+    pub resume: Option<Checkpoint>,
+    /// Threads; 0 for all cores.
+    pub threads: usize,
+}
+
+/// A trained model and how the training went.
+#[derive(Clone, Debug)]
+pub struct Trained {
+    /// The model.
+    pub model: Model,
+    /// Why training ended.
+    pub stop: Ended,
+    /// Evaluations of the training set.
+    pub passes: f64,
+    /// Value at the model's weights: losses plus penalties.
+    pub objective: f64,
+    /// Weights that training had, zeros included.
+    pub features: usize,
+}
+
+/// Why training ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By the method's own rule.
+    Method(Stop),
+    /// The development score has not improved for a while.
+    Patience,
+    /// The listener asked for it.
+    Listener,
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Ended::Method(stop) => write!(f, "{stop}"),
+            Ended::Patience => f.write_str("no better development score for --patience evaluations"),
+            Ended::Listener => f.write_str("interrupted"),
+        }
+    }
+}
+
+/// The features that a corpus has under these settings.
+pub fn features(corpus: &Corpus, settings: &Settings) -> Features {
+    let label_bigram = match &corpus.source {
+        crate::data::observer::Source::Attributes => true,
+        crate::data::observer::Source::Templates(templates) => templates.label_bigram,
+    };
+    let observations = [corpus.alphabet.node.len(), corpus.alphabet.pair.len()];
+    Features::new(
+        &corpus.data,
+        corpus.labels.len(),
+        observations,
+        settings.features,
+        label_bigram,
+        settings.boundaries,
+    )
+}
+
+/// Trains a model. `features` are those of [`features`].
+pub fn train(
+    corpus: Corpus,
+    features: Features,
+    settings: &Settings,
+    start: Start,
+    listener: &mut dyn Listener,
+) -> Result<Trained> {
+    settings.check()?;
+    let Corpus { source, data, labels, alphabet, words } = corpus;
+    let dim = features.dim();
+    let prior = Prior {
+        sigma: settings.sigma,
+        sigma_pairs: settings.sigma_pairs.unwrap_or(settings.sigma),
+        first_pair: features.first_pair_weight(),
+        mean: match start.prior_mean.is_empty() {
+            true => Mean::Value(settings.prior_mean),
+            false => Mean::Vector(start.prior_mean),
+        },
+    };
+    let risk = Risk::new(Likelihood(ForwardBackward), features, data, start.threads)?;
+    let problem = Problem { objective: &risk, prior, l1: settings.l1 };
+    let resume = start.resume.unwrap_or_default();
+    let state = match resume.state.theta.len() {
+        0 => State::start(if start.theta.is_empty() { vec![0.0; dim] } else { start.theta }),
+        _ => resume.state,
+    };
+    let mut watcher = Watcher {
+        listener,
+        features: risk.features(),
+        labels: &labels,
+        dev: start.dev.as_ref(),
+        patience: settings.patience,
+        best: resume.best,
+        since_best: resume.since_best,
+        ended: None,
+    };
+    let minimum = optimizer(settings).minimize(&problem, state, &mut watcher)?;
+    let Minimum { mut theta, stop, passes } = minimum;
+    let stop = watcher.ended.unwrap_or(Ended::Method(stop));
+    if let Some((_, best)) = watcher.best.take() {
+        theta = best;
+    }
+    let mut gradient = vec![0.0; dim];
+    let objective = problem.smooth(&theta, &mut gradient) + problem.l1_penalty(&theta);
+    drop(gradient);
+    let settings = serde_json::to_value(settings).map_err(|e| Error::Setting(e.to_string()))?;
+    let features = risk.into_features();
+    let model = Model { labels, source, alphabet, words, features, weights: theta, settings };
+    Ok(Trained { model, stop, passes, objective, features: dim })
+}
+
+/// The method with its parameters.
+fn optimizer(settings: &Settings) -> Box<dyn Optimizer> {
+    let lbfgs = Lbfgs {
+        memory: settings.memory,
+        tolerance: settings.tolerance,
+        passes: settings.passes.unwrap_or(0) as f64,
+        ..Lbfgs::default()
+    };
+    let schedule = |passes: usize| Schedule {
+        batch: settings.batch,
+        passes: settings.passes.unwrap_or(passes),
+        seed: settings.seed,
+    };
+    match settings.optimizer {
+        Method::Lbfgs => Box::new(lbfgs),
+        Method::Sgd => Box::new(Sgd { eta0: settings.eta0, schedule: schedule(Sgd::PASSES) }),
+        Method::Adagrad => Box::new(AdaGrad {
+            eta0: settings.eta0.unwrap_or(AdaGrad::ETA0),
+            schedule: schedule(AdaGrad::PASSES),
+        }),
+        Method::Auto => Box::new(Auto { online: schedule(Auto::PASSES), finish: lbfgs }),
+    }
+}
+
+/// Turns the method's steps into events, evaluates, keeps the best, takes checkpoints.
+struct Watcher<'a> {
+    listener: &'a mut dyn Listener,
+    features: &'a Features,
+    labels: &'a [String],
+    dev: Option<&'a Dev>,
+    patience: usize,
+    best: Option<(f64, Vec<f64>)>,
+    since_best: usize,
+    ended: Option<Ended>,
+}
+
+impl Watch for Watcher<'_> {
+    fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control> {
+        let &Progress { passes, objective, gradient_norm, theta } = progress;
+        let mut control = Control::Continue;
+        if objective.is_some() {
+            control = self.listener.event(&Event::Progress { passes, objective, gradient_norm })?;
+        }
+        if let (Some(theta), Some(dev)) = (theta, self.dev) {
+            let scores = evaluate(self.features, theta, self.labels, dev);
+            let score =
+                if is_chunked(self.labels.iter().map(|l| l.as_str())) { scores.f1 } else { scores.accuracy };
+            let best = self.best.as_ref().is_none_or(|(best, _)| score > *best);
+            if best {
+                self.best = Some((score, theta.to_vec()));
+                self.since_best = 0;
+            } else {
+                self.since_best += 1;
+            }
+            let event = Event::Evaluation { passes, scores: &scores, best };
+            if self.listener.event(&event)? == Control::Stop {
+                control = Control::Stop;
+            }
+            if self.patience > 0 && self.since_best >= self.patience && control == Control::Continue {
+                self.ended = Some(Ended::Patience);
+                return Ok(Control::Stop);
+            }
+        }
+        if control == Control::Stop {
+            self.ended = Some(Ended::Listener);
+        }
+        if self.listener.checkpoint_due() {
+            let checkpoint =
+                Checkpoint { state: state(), best: self.best.clone(), since_best: self.since_best };
+            self.listener.checkpoint(&checkpoint)?;
+        }
+        Ok(control)
+    }
+}
+
+/// Scores of the weights θ on development data.
+pub fn evaluate(features: &Features, theta: &[f64], labels: &[String], dev: &Dev) -> Scores {
+    let mut shared = features.empty_tables();
+    features.fill_tables(&[theta], &mut shared);
+    let mut own = crate::math::Array::default();
+    let (mut predicted, mut work) = (Vec::new(), Default::default());
+    let mut evaluation = Evaluation::default();
+    for example in 0..dev.data.len() {
+        crate::risk::potentials(features, &dev.data, example, theta, &mut own);
+        let psi = Psi { shared: &shared, own: &own };
+        Viterbi.argmax(dev.data.graph(example), psi, &mut predicted, &mut work);
+        let gold: Vec<&str> = dev.gold[example].iter().map(|l| l.as_str()).collect();
+        let named: Vec<&str> = predicted.iter().map(|&l| labels[l as usize].as_str()).collect();
+        evaluation.add_sequence(&gold, &named, None);
+    }
+    evaluation.scores()
+}
