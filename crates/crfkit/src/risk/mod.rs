@@ -51,9 +51,9 @@ struct Dense {
 }
 
 /// Bytes of spread-out rows: they should stay in the second-level cache.
-const DENSE_BYTES: usize = 1 << 20;
+const DENSE_BYTES: usize = 1 << 22;
 /// Rows that occur more rarely than this are not worth spreading out in each pass.
-const DENSE_COUNT: u32 = 24;
+const DENSE_COUNT: u32 = 8;
 /// Rows wider than this mostly hold labels that were never seen with the observation.
 const DENSE_STRIDE: usize = 64;
 

@@ -1,0 +1,1 @@
+"""The benchmark's own machinery: set-up, data, measuring, rows, report. Standard library only."""

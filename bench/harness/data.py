@@ -1,0 +1,111 @@
+"""The corpora, and the files made from them under `bench/work`."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import chunking_attributes
+from harness.tools import BENCH, SetupFailed
+
+WORK = BENCH / "work"
+
+NEEDED = {
+    "conll2000/train.txt": "CoNLL-2000 chunking, 8936 sentences: word, part of speech, chunk label",
+    "conll2000/test.txt": "its test set, 2012 sentences",
+    "brown/peers_c_train.attributes": "1000 sentences of the Brown corpus with the full tag set, as attribute lines",
+}
+
+
+def corpora() -> Path:
+    """The directory that CRFKIT_DATA names, checked."""
+    listing = "\n".join(f"  {name:32} {what}" for name, what in NEEDED.items())
+    named = os.environ.get("CRFKIT_DATA")
+    if not named:
+        raise SetupFailed(f"set CRFKIT_DATA to the directory that holds the corpora (they are not ours to ship):\n{listing}")
+    root = Path(named).resolve()
+    missing = [name for name in NEEDED if not (root / name).is_file()]
+    if missing:
+        raise SetupFailed(f"CRFKIT_DATA lacks {', '.join(missing)}. Needed are:\n{listing}")
+    return root
+
+
+@dataclass(frozen=True)
+class Data:
+    """Each file is made when it is first asked for, and again when its source or its maker is newer."""
+
+    root: Path
+    work: Path
+    sentences: int | None = None  # keep only so many, for a quick check
+
+    def columns(self, part: str, *, base_np: bool = False) -> Path:
+        source = self.root / "conll2000" / f"{part}.txt"
+        if not base_np and self.sentences is None:
+            return source
+        target = self.work / f"{'base-np' if base_np else 'conll2000'}-{part}.txt"
+
+        def lines() -> Iterator[str]:
+            for sentence in chunking_attributes.read_sentences(self._lines(source)):
+                for *observed, label in sentence:
+                    yield " ".join([*observed, chunking_attributes.base_np(label) if base_np else label]) + "\n"
+                yield "\n"
+
+        return self._make(target, source, lines())
+
+    def attributes(self, part: str, *, padded: bool = False, base_np: bool = False) -> Path:
+        source = self.root / "conll2000" / f"{part}.txt"
+        name = "-".join(["base-np" if base_np else "conll2000", part, *(["padded"] if padded else [])])
+        lines = chunking_attributes.attribute_lines(self._lines(source), padded=padded, only_base_np=base_np)
+        return self._make(self.work / f"{name}.attributes", source, lines)
+
+    def brown_attributes(self) -> Path:
+        source = self.root / "brown" / "peers_c_train.attributes"
+        if self.sentences is None:
+            return source
+        return self._make(self.work / "brown-train.attributes", source, self._lines(source))
+
+    def repeated_test(self, times: int) -> Path:
+        source = self.columns("test")
+        # The blank line keeps two copies apart where the file does not end in one.
+        copies = itertools.chain.from_iterable(itertools.chain(read_lines(source), ["\n"]) for _ in range(times))
+        return self._make(self.work / f"conll2000-test-{times}x.txt", source, copies)
+
+    def one_token(self) -> Path:
+        source = self.attributes("test")
+        first = itertools.islice(read_lines(source), 1)
+        return self._make(self.work / "one-token.attributes", source, itertools.chain(first, ["\n"]))
+
+    def _lines(self, source: Path) -> Iterator[str]:
+        return first_sentences(read_lines(source), self.sentences)
+
+    def _make(self, target: Path, source: Path, lines: Iterable[str]) -> Path:
+        made_from = max(path.stat().st_mtime for path in (source, Path(chunking_attributes.__file__)))
+        if target.exists() and target.stat().st_mtime > made_from:
+            return target
+        self.work.mkdir(parents=True, exist_ok=True)
+        unfinished = target.with_name(target.name + ".unfinished")
+        with unfinished.open("w", encoding="utf-8") as out:
+            out.writelines(lines)
+        unfinished.replace(target)
+        return target
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    with path.open(encoding="utf-8") as lines:
+        yield from lines
+
+
+def first_sentences(lines: Iterable[str], limit: int | None) -> Iterator[str]:
+    seen = 0
+    for line in lines:
+        if limit is not None and seen >= limit:
+            return
+        yield line
+        seen += not line.strip()
+
+
+def count_tokens(path: Path) -> int:
+    return sum(1 for line in read_lines(path) if line.strip())

@@ -1,0 +1,39 @@
+"""The list of rows: add a function to training_rows or tagging_rows, and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness import tagging_rows, training_rows
+from harness.bench import Bench
+from harness.measure import Row
+from harness.process import CommandFailed
+
+
+@dataclass(frozen=True)
+class RowPlan:
+    title: str
+    measure: Callable[[Bench, Row], None]
+
+
+ROWS = {
+    "pass-22": RowPlan("seconds per L-BFGS pass, CoNLL-2000, 22 labels, 452,755 features", training_rows.pass_22),
+    "auto-22": RowPlan("CoNLL-2000 from file to model: crfkit's default against CRFsuite's L-BFGS", training_rows.auto_22),
+    "labels-174": RowPlan("seconds per L-BFGS pass, Brown corpus, 174 labels", training_rows.labels_174),
+    "tag": RowPlan("tokens per second, CoNLL-2000 test set", tagging_rows.tag),
+    "load": RowPlan("seconds to load a model of 452,755 features", tagging_rows.load),
+    "memory": RowPlan("peak memory of training, CoNLL-2000, 452,755 features", training_rows.memory),
+    "base-np": RowPlan("base NP, 3 labels, to the optimum", training_rows.base_np),
+}
+
+
+def run_row(name: str, bench: Bench) -> Row:
+    plan = ROWS[name]
+    row = Row(name, plan.title, bench.say)
+    try:
+        plan.measure(bench, row)
+    except CommandFailed as error:  # something that the whole row stands on
+        row.errors["preparation"] = str(error)
+        bench.say(f"{name}: {error}")
+    return row

@@ -1,0 +1,73 @@
+"""Rows about using a model: tagging speed and the time to load."""
+
+from __future__ import annotations
+
+from harness.bench import Bench
+from harness.data import count_tokens
+from harness.measure import Contestant, Row, Sample
+from harness.process import CommandFailed
+
+COPIES = 20  # of the test set: the time of one copy, start-up included, is subtracted
+LOADS = 20  # loading takes milliseconds, so the best of few says little
+SPEED = "tokens_per_second"
+
+# The weights of the peer's models do not matter here: Viterbi costs the same whatever they are, and ten iterations of
+# L-BFGS leave none of them at zero, so the model has its full size.
+FEW_ITERATIONS = 10
+
+
+def tag(bench: Bench, row: Row) -> None:
+    once, often = bench.data.repeated_test(1), bench.data.repeated_test(COPIES)
+    further_tokens = count_tokens(once) * (COPIES - 1)
+    model, peer_model = bench.work / "tag.crfkit", bench.work / "tag.crfsuite"
+    columns, attributes = bench.data.columns("train"), bench.data.attributes("train", padded=True)
+
+    def prepare() -> Sample:
+        bench.crfkit.train(columns, model, "--preset", "chunking")
+        return {}
+
+    def crfkit() -> Sample:
+        short, long = (bench.crfkit.tag(model, file).wall_seconds for file in (once, often))
+        if long <= short:
+            raise CommandFailed(f"crfkit tag: {COPIES} copies of the input took no longer than one")
+        return {SPEED: further_tokens / (long - short)}
+
+    def crfsuite(source: str) -> Sample:
+        return bench.peer("crfsuite", "tag", peer_model, once, "--source", source)[0]
+
+    ours = "crfkit, column text"
+    peers: dict[str, Contestant] = {
+        "crfsuite, column text": lambda: crfsuite("columns"),
+        "crfsuite, lists of attributes": lambda: crfsuite("lists"),
+        "crfsuite, prepared items": lambda: crfsuite("items"),
+    }
+    if bench.peers.has("chaine"):
+        peers["chaine, dictionaries"] = lambda: bench.peer("chaine", "tag", peer_model, once)[0]
+    bench.crfsuite_train(attributes, peer_model, c2=0.5, iterations=FEW_ITERATIONS)
+    row.take_turns({ours: prepare}, 1)
+    row.take_turns({ours: crfkit, **peers}, bench.rounds)
+    for peer in peers:
+        row.ratio(f"crfkit / {peer}", (ours, SPEED), (peer, SPEED), at_least=5 if "lists" in peer else None)
+
+
+def load(bench: Bench, row: Row) -> None:
+    attributes, one_token = bench.data.attributes("train"), bench.data.one_token()
+    model, peer_model = bench.work / "load.crfkit", bench.work / "load.crfsuite"
+
+    def prepare() -> Sample:
+        options = ("--optimizer", "lbfgs", "--passes", str(2 * FEW_ITERATIONS))
+        return {"features": bench.crfkit_train_attributes(attributes, model, *options, c2=1.0).stop().get("features")}
+
+    def crfkit() -> Sample:
+        # One token instead of none: an empty file is an error, and a token costs microseconds.
+        tagging = min(bench.crfkit.tag(model, one_token).wall_seconds for _ in range(LOADS))
+        starting = min(bench.crfkit.version().wall_seconds for _ in range(LOADS))
+        return {"load_seconds": max(tagging - starting, 0.0)}
+
+    def crfsuite() -> Sample:
+        return bench.peer("crfsuite", "load", peer_model, "--repeat", str(LOADS))[0]
+
+    answer, _ = bench.crfsuite_train(attributes, peer_model, c2=1.0, iterations=FEW_ITERATIONS)
+    row.take_turns({"crfsuite": lambda: {"features": answer["features"]}, "crfkit": prepare}, 1)
+    row.take_turns({"crfkit": crfkit, "crfsuite": crfsuite}, bench.rounds)
+    row.claim("crfkit loads a model, s", lambda seconds: seconds, [("crfkit", "load_seconds")], at_most=0.010)

@@ -1,0 +1,121 @@
+"""Sets up the programs under test: the peers in a virtual environment of their own, crfkit from this source tree."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.process import CommandFailed, Finished, run
+
+BENCH = Path(__file__).resolve().parent.parent
+REPOSITORY = BENCH.parent
+VENV = BENCH / ".venv"
+
+# The peers, with the compiler flags that serve each best. A wheel is made for every CPU of its kind and without -ffast-math,
+# which costs CRFsuite more than half of its speed at 174 labels: comparing with it would flatter us.
+PEERS = {
+    "python-crfsuite": "-O3 -march=native -ffast-math",
+    "libwapiti": "-O3 -march=native",
+    "chaine": None,  # its newer releases exist as wheels only
+}
+REQUIRED_PEER = "python-crfsuite"  # the others are measured where they install
+
+INSTALL_TIMEOUT = 900
+BUILD_TIMEOUT = 3600
+SHORT_TIMEOUT = 60
+
+Say = Callable[[str], None]
+
+
+class SetupFailed(Exception):
+    """The benchmark cannot start; the message says what to do."""
+
+
+@dataclass
+class Peers:
+    """The other toolkits, each reached through a module of `bench/peers` that prints JSON."""
+
+    python: Path
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def has(self, package: str) -> bool:
+        return package in self.versions
+
+    def call(self, module: str, *arguments: str | Path, timeout: float) -> tuple[dict, Finished]:
+        command = [self.python, "-m", f"peers.{module}", *arguments]
+        finished = run(command, timeout=timeout, cwd=BENCH, env={"PYTHONHASHSEED": "0"})
+        return json.loads(finished.stdout), finished
+
+
+def set_up_peers(say: Say) -> Peers:
+    """Creates `bench/.venv` once and installs what is missing from it; delete the directory to get newer releases."""
+    python = VENV / "bin" / "python"
+    if not python.exists():
+        say("creating bench/.venv")
+        try:
+            run([sys.executable, "-m", "venv", VENV], timeout=INSTALL_TIMEOUT)
+        except CommandFailed as error:
+            raise SetupFailed(f"no virtual environment (Debian, Ubuntu: apt install python3-venv): {error}") from error
+    peers = Peers(python)
+    for package, flags in PEERS.items():
+        built = VENV / f"{package}.build"  # how it came here: pip does not remember
+        if not built.exists():
+            built.write_text(_install(python, package, flags, say), encoding="utf-8")
+        if version := _installed_version(python, package):
+            peers.versions[package] = f"{version} ({built.read_text(encoding='utf-8')})"
+        elif package == REQUIRED_PEER:
+            built.unlink()
+            raise SetupFailed(f"{package}, which every row needs, does not install; pip's reason is above")
+    return peers
+
+
+def _install(python: Path, package: str, flags: str | None, say: Say) -> str:
+    """Compiled here if that works, else as a wheel; says which."""
+    say(f"installing {package}")
+    pip = [python, "-m", "pip", "install", "--quiet", package]
+    if flags:
+        from_source = ["--no-binary", package, "--no-cache-dir"]  # pip would reuse what it built with other flags
+        try:
+            run([*pip, *from_source], timeout=INSTALL_TIMEOUT, env={"CFLAGS": flags, "CXXFLAGS": flags})
+            return f"compiled here with {flags}"
+        except CommandFailed as error:
+            say(f"{package} does not compile here, trying a wheel: {error}")
+    try:
+        run(pip, timeout=INSTALL_TIMEOUT)
+        return "wheel"
+    except CommandFailed as error:
+        say(f"{package} does not install here: {error}")
+        return "not installed"
+
+
+def _installed_version(python: Path, package: str) -> str | None:
+    program = "import importlib.metadata as m, sys; print(m.version(sys.argv[1]))"
+    try:
+        return run([python, "-c", program, package], timeout=SHORT_TIMEOUT).stdout.strip()
+    except CommandFailed:
+        return None
+
+
+def set_up_crfkit(say: Say) -> Path:
+    """The program named by CRFKIT_BIN, else this source tree's, built with optimisation."""
+    if chosen := os.environ.get("CRFKIT_BIN"):
+        binary = Path(chosen).resolve()
+        if not binary.is_file():
+            raise SetupFailed("CRFKIT_BIN names no file; unset it to build crfkit from this source tree")
+        return binary
+    say("building crfkit (release)")
+    command = ["cargo", "build", "--release", "--quiet", "-p", "crfkit-cli", "--message-format=json"]
+    try:
+        built = run(command, timeout=BUILD_TIMEOUT, cwd=REPOSITORY)
+    except CommandFailed as error:
+        raise SetupFailed(f"crfkit does not build: {error}") from error
+    for line in built.stdout.splitlines():
+        # Cargo alone knows where the target directory is.
+        artifact = json.loads(line)
+        if artifact.get("executable") and artifact["target"]["name"] == "crfkit":
+            return Path(artifact["executable"])
+    raise SetupFailed("cargo built no program called crfkit")
