@@ -81,6 +81,11 @@ impl Graph for Chain {
     }
 
     #[inline]
+    fn own_size(&self, f: usize) -> usize {
+        if f < self.len { self.stride() } else { self.labels * self.stride() }
+    }
+
+    #[inline]
     fn own_kind(&self, f: usize) -> usize {
         if f < self.len { NODES } else { PAIRS }
     }

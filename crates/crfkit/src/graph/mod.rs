@@ -50,6 +50,8 @@ pub trait Graph: Clone + Send + Sync {
     fn own_tables(&self) -> usize;
     /// Offset of own table `f` in the example's array.
     fn own_offset(&self, f: usize) -> usize;
+    /// Length of own table `f`, padding included.
+    fn own_size(&self, f: usize) -> usize;
     /// Kind of own table `f`: tables of one kind have the same shape, and their observations share one set of weights.
     fn own_kind(&self, f: usize) -> usize;
     /// Length of the example's own array.

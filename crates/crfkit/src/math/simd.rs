@@ -538,3 +538,73 @@ fn sum_tables_part<S: Simd, const N: usize>(
         store(sum[v], out, first + v);
     }
 }
+
+/// out ← out + Σ value · the tables of `x` numbered `rows`, each as long as `out`; table r starts at `offsets[r]`. No values:
+/// all 1.
+pub fn add_tables(x: &[f64], offsets: &[usize], rows: &[u32], values: &[f64], out: &mut [f64]) {
+    dispatch!(level(), simd => by_width!(
+    out.len() / LANES,
+    add_tables_part(simd, x, offsets, rows, values, out, 0),
+    for v in 0..out.len() / LANES {
+        add_tables_part::<_, 1>(simd, x, offsets, rows, values, out, v);
+    }))
+}
+
+#[inline(always)]
+fn add_tables_part<S: Simd, const N: usize>(
+    simd: S,
+    x: &[f64],
+    offsets: &[usize],
+    rows: &[u32],
+    values: &[f64],
+    out: &mut [f64],
+    first: usize,
+) {
+    let mut sum: [f64x8<S>; N] = std::array::from_fn(|v| load(simd, out, first + v));
+    for (k, &row) in rows.iter().enumerate() {
+        let table = &x[offsets[row as usize] + first * LANES..][..N * LANES];
+        if let Some(value) = values.get(k) {
+            let value = f64x8::splat(simd, *value);
+            for v in 0..N {
+                sum[v] = value.mul_add(load(simd, table, v), sum[v]);
+            }
+        } else {
+            for v in 0..N {
+                sum[v] = sum[v] + load(simd, table, v);
+            }
+        }
+    }
+    for v in 0..N {
+        store(sum[v], out, first + v);
+    }
+}
+
+/// The tables of `out` numbered `rows` ← themselves + value · `x`: the transpose of [`add_tables`].
+pub fn add_to_tables(x: &[f64], offsets: &[usize], rows: &[u32], values: &[f64], out: &mut [f64]) {
+    dispatch!(level(), simd => by_width!(
+    x.len() / LANES,
+    add_to_tables_part(simd, x, offsets, rows, values, out, 0),
+    for v in 0..x.len() / LANES {
+        add_to_tables_part::<_, 1>(simd, x, offsets, rows, values, out, v);
+    }))
+}
+
+#[inline(always)]
+fn add_to_tables_part<S: Simd, const N: usize>(
+    simd: S,
+    x: &[f64],
+    offsets: &[usize],
+    rows: &[u32],
+    values: &[f64],
+    out: &mut [f64],
+    first: usize,
+) {
+    let x: [f64x8<S>; N] = std::array::from_fn(|v| load(simd, x, first + v));
+    for (k, &row) in rows.iter().enumerate() {
+        let table = &mut out[offsets[row as usize] + first * LANES..][..N * LANES];
+        let value = f64x8::splat(simd, values.get(k).copied().unwrap_or(1.0));
+        for v in 0..N {
+            store(value.mul_add(x[v], load(simd, table, v)), table, v);
+        }
+    }
+}

@@ -103,20 +103,15 @@ impl Rows {
         }
     }
 
-    /// row ← row + value · table: the transpose of [`Rows::gather`].
+    /// Appends the entries of a table that belong to a row, in the order of its weights.
     #[inline]
-    pub fn scatter(&self, table: &[f64], row: u32, value: f64, gradient: &mut [f64]) {
-        let weights = &mut gradient[self.range(row)];
+    pub fn pick(&self, table: &[f64], row: u32, out: &mut Vec<f64>) {
         if self.complete() {
-            for (line, weights) in weights.chunks_exact_mut(self.columns).enumerate() {
-                for (w, x) in weights.iter_mut().zip(&table[line * self.stride()..]) {
-                    *w += value * x;
-                }
+            for line in 0..self.lines {
+                out.extend_from_slice(&table[line * self.stride()..][..self.columns]);
             }
         } else {
-            for (&entry, w) in self.entries(row).iter().zip(weights) {
-                *w += value * table[entry as usize];
-            }
+            out.extend(self.entries(row).iter().map(|&entry| table[entry as usize]));
         }
     }
 }
@@ -225,11 +220,17 @@ impl Features {
         }
     }
 
-    /// gradient ← gradient + the (finished) sums of the shared tables.
-    pub fn scatter_tables<S: Scalar>(&self, sums: &SharedSum<S>, plane: usize, gradient: &mut [f64]) {
+    /// gradient ← gradient + the (finished) sums of the shared tables; `gradient` starts at weight `first`.
+    pub fn scatter_tables<S: Scalar>(
+        &self,
+        sums: &SharedSum<S>,
+        plane: usize,
+        first: usize,
+        gradient: &mut [f64],
+    ) {
         for (sum, weights) in sums.0.iter().zip(&self.tables) {
             let direct = sum.direct.plane(plane);
-            for (&entry, g) in weights.entry.iter().zip(&mut gradient[weights.base..]) {
+            for (&entry, g) in weights.entry.iter().zip(&mut gradient[weights.base - first..]) {
                 *g += direct[entry as usize];
             }
         }

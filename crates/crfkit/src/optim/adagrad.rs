@@ -1,9 +1,8 @@
 //! AdaGrad.
 
 use super::online::{self, Rule, Schedule};
-use super::{Minimum, Optimizer, Problem, State, Watch};
+use super::{Minimum, Optimizer, Problem, State, Touched, Watch};
 use crate::Result;
-use std::ops::Range;
 
 /// Gradient steps with a gain of its own for each weight, η₀/√Σg².
 ///
@@ -11,7 +10,7 @@ use std::ops::Range;
 /// touched, weighted by the steps since: g ← g + k·(b/m)·(θ − mean)/σ² with k the steps since the last touch. L1 by
 /// soft thresholding with the same weight and gain.
 ///
-/// Needs: gradients of batches. Parameters: η₀ = 0.2, b = 8. Reference: Duchi, Hazan and Singer 2011.
+/// Needs: gradients of batches. Parameters: η₀ = 0.3, b = 8. Reference: Duchi, Hazan and Singer 2011.
 #[derive(Clone, Debug)]
 pub struct AdaGrad {
     /// η₀.
@@ -22,7 +21,7 @@ pub struct AdaGrad {
 
 impl AdaGrad {
     /// η₀ where none is given.
-    pub const ETA0: f64 = 0.2;
+    pub const ETA0: f64 = 0.3;
     /// Passes where none are asked for.
     pub const PASSES: usize = 20;
 }
@@ -41,7 +40,7 @@ pub(super) struct AdaGradRule<'a> {
     share: f64,
     /// Σ g² of each weight.
     pub squares: Vec<f64>,
-    /// Step of the last touch of each weight.
+    /// Step of the last touch of each row.
     last: Vec<f64>,
 }
 
@@ -54,23 +53,31 @@ impl<'a> AdaGradRule<'a> {
 }
 
 impl Rule for AdaGradRule<'_> {
-    fn refresh(&mut self, _theta: &mut [f64], _touched: &[Range<usize>], _step: u64) {}
+    fn refresh(&mut self, _theta: &mut [f64], _touched: &Touched, _step: u64) {}
 
-    fn update(&mut self, theta: &mut [f64], touched: &[Range<usize>], gradient: &[f64], step: u64) {
+    fn update(&mut self, theta: &mut [f64], touched: &Touched, gradient: &[f64], step: u64) {
         let prior = &self.problem.prior;
-        for range in touched {
-            for i in range.clone() {
-                let share = self.share * (step as f64 - self.last[i]);
-                self.last[i] = step as f64;
-                let g = gradient[i] + share * prior.precision(i) * (theta[i] - prior.mean(i));
-                self.squares[i] += g * g;
-                if self.squares[i] == 0.0 {
-                    continue;
-                }
-                let eta = self.eta0 / self.squares[i].sqrt();
-                theta[i] -= eta * g;
-                if self.problem.l1 > 0.0 {
-                    theta[i] = soft_threshold(theta[i], eta * share * self.problem.l1);
+        let (mut gradient, l1) = (gradient, self.problem.l1);
+        for (range, &row) in touched.ranges().iter().zip(touched.rows()) {
+            let (mine, rest) = gradient.split_at(range.len());
+            gradient = rest;
+            // All weights of a row are touched together, so the row has one time of its last touch.
+            if self.last.len() <= row as usize {
+                self.last.resize(row as usize + 1, 0.0);
+            }
+            let share = self.share * (step as f64 - self.last[row as usize]);
+            self.last[row as usize] = step as f64;
+            let pull = share * prior.precision(range.start);
+            let squares = &mut self.squares[range.clone()];
+            let mean = |k: usize| prior.mean(range.start + k);
+            for (k, ((x, g), square)) in theta[range.clone()].iter_mut().zip(mine).zip(squares).enumerate() {
+                let g = g + pull * (*x - mean(k));
+                *square += g * g;
+                // The smallest positive number keeps 0/0 away where a gradient is exactly 0.
+                let eta = self.eta0 / (*square + f64::MIN_POSITIVE).sqrt();
+                *x -= eta * g;
+                if l1 > 0.0 {
+                    *x = soft_threshold(*x, eta * share * l1);
                 }
             }
         }
@@ -87,7 +94,6 @@ impl Rule for AdaGradRule<'_> {
         self.squares = state.take("squares");
         self.squares.resize(state.theta.len(), 0.0);
         self.last = state.take("last");
-        self.last.resize(state.theta.len(), 0.0);
     }
 }
 

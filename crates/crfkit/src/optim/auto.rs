@@ -14,7 +14,7 @@ pub struct Auto {
 
 impl Auto {
     /// Online passes where no number of passes is asked for.
-    pub const PASSES: usize = 5;
+    pub const PASSES: usize = 7;
 }
 
 /// Marks the state with the phase it belongs to.

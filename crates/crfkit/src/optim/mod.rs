@@ -20,15 +20,6 @@ pub use touched::Touched;
 use crate::Result;
 use std::collections::BTreeMap;
 
-/// Which examples an evaluation covers.
-#[derive(Clone, Copy, Debug)]
-pub enum Batch<'a> {
-    /// All of them.
-    All,
-    /// These, in this order.
-    Some(&'a [u32]),
-}
-
 /// A sum of losses over examples, as a function of θ. The penalty is not part of it: each optimiser treats that its own way.
 pub trait Objective: Sync {
     /// Number of weights.
@@ -37,21 +28,28 @@ pub trait Objective: Sync {
     /// Number of examples.
     fn examples(&self) -> usize;
 
-    /// Returns the sum of the losses of `batch` at θ and adds its gradient to `gradient`.
-    fn value_grad(&self, batch: Batch, theta: &[f64], gradient: &mut [f64]) -> f64;
+    /// Returns the sum of all losses at θ and adds its gradient to `gradient`.
+    fn value_grad(&self, theta: &[f64], gradient: &mut [f64]) -> f64;
 
     /// The same, and adds H·v to `hess_vec`: the exact derivative of the gradient in direction v.
-    fn hess_vec(
-        &self,
-        batch: Batch,
-        theta: &[f64],
-        v: &[f64],
-        gradient: &mut [f64],
-        hess_vec: &mut [f64],
-    ) -> f64;
+    fn hess_vec(&self, theta: &[f64], v: &[f64], gradient: &mut [f64], hess_vec: &mut [f64]) -> f64;
 
-    /// Which weights the gradient of `batch` can touch.
+    /// Finds the weights that the gradient of a batch can touch.
     fn touched(&self, batch: &[u32], touched: &mut Touched);
+
+    /// Returns the sum of the losses of a batch at θ and overwrites `gradient` with its gradient, the rows of `touched` side by
+    /// side; `touched` must be this batch's. Costs what the batch touches, never the dimension.
+    fn batch_grad(&self, batch: &[u32], theta: &[f64], touched: &Touched, gradient: &mut Vec<f64>) -> f64;
+
+    /// The same, and overwrites `hess_vec` with H·v in the same layout.
+    fn batch_hess_vec(
+        &self,
+        batch: &[u32],
+        point: [&[f64]; 2],
+        touched: &Touched,
+        gradient: &mut Vec<f64>,
+        hess_vec: &mut Vec<f64>,
+    ) -> f64;
 }
 
 /// Σ losses + Σ (θᵢ − mᵢ)²/2σᵢ² + l1·Σ|θᵢ|.
@@ -68,7 +66,7 @@ impl Problem<'_> {
     /// Losses and Gaussian prior at θ, without the L1 part; overwrites `gradient`.
     pub fn smooth(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
         gradient.fill(0.0);
-        let loss = self.objective.value_grad(Batch::All, theta, gradient);
+        let loss = self.objective.value_grad(theta, gradient);
         loss + self.prior.add(theta, gradient)
     }
 

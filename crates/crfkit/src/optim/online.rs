@@ -3,10 +3,9 @@
 //! A step costs what its batch touches. Before the gradient of a batch is taken, the rule brings the touched weights up to
 //! date with the prior (which pulls at every weight in every step); after it, the rule updates them.
 
-use super::{Batch, Control, Minimum, Problem, Progress, State, Stop, Touched, Watch};
+use super::{Control, Minimum, Problem, Progress, State, Stop, Touched, Watch};
 use crate::math::random::Random;
 use crate::{Error, Result};
-use std::ops::Range;
 
 /// What the online methods have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,9 +21,9 @@ pub struct Schedule {
 /// One online method: how weights move.
 pub(super) trait Rule {
     /// Brings weights up to date before step `step` (counted from 1).
-    fn refresh(&mut self, theta: &mut [f64], touched: &[Range<usize>], step: u64);
-    /// Moves the touched weights along the gradient of the batch's loss.
-    fn update(&mut self, theta: &mut [f64], touched: &[Range<usize>], gradient: &[f64], step: u64);
+    fn refresh(&mut self, theta: &mut [f64], touched: &Touched, step: u64);
+    /// Moves the touched weights along the gradient of the batch's loss, in which they stand side by side.
+    fn update(&mut self, theta: &mut [f64], touched: &Touched, gradient: &[f64], step: u64);
     /// Brings all weights up to date at the end of a pass, after step `step`.
     fn settle(&mut self, theta: &mut [f64], step: u64);
     /// Adds everything the rule remembers.
@@ -52,7 +51,7 @@ pub(super) fn run(
     let mut pass_loss = state.number("pass_loss");
     let before = state.number("passes_before");
     let mut theta = state.theta;
-    let mut gradient = vec![0.0; theta.len()];
+    let mut gradient = Vec::new();
     let mut touched = Touched::default();
     let mut order = Vec::new();
     let last_step = steps_a_pass * schedule.passes as u64;
@@ -67,8 +66,8 @@ pub(super) fn run(
         let examples_now = &order[at * batch..((at + 1) * batch).min(examples)];
         step += 1;
         problem.objective.touched(examples_now, &mut touched);
-        rule.refresh(&mut theta, touched.ranges(), step);
-        let loss = problem.objective.value_grad(Batch::Some(examples_now), &theta, &mut gradient);
+        rule.refresh(&mut theta, &touched, step);
+        let loss = problem.objective.batch_grad(examples_now, &theta, &touched, &mut gradient);
         if !loss.is_finite() {
             return Err(Error::Diverged {
                 passes: before + step as f64 / steps_a_pass as f64,
@@ -76,10 +75,7 @@ pub(super) fn run(
                     .into(),
             });
         }
-        rule.update(&mut theta, touched.ranges(), &gradient, step);
-        for range in touched.ranges() {
-            gradient[range.clone()].fill(0.0);
-        }
+        rule.update(&mut theta, &touched, &gradient, step);
         pass_loss += loss;
         let done = at + 1;
         let whole = done as u64 == steps_a_pass;

@@ -2,7 +2,7 @@
 
 use super::adagrad::soft_threshold;
 use super::online::{self, Rule, Schedule};
-use super::{Batch, Minimum, Optimizer, Problem, State, Touched, Watch};
+use super::{Minimum, Optimizer, Problem, State, Touched, Watch};
 use crate::Result;
 use crate::math::random::Random;
 use std::ops::Range;
@@ -69,19 +69,16 @@ impl Sgd {
         let share = order.len() as f64 / problem.objective.examples() as f64;
         let mut rule = SgdRule::new(self, problem, eta0);
         rule.restore(&mut State::start(theta.clone()));
-        let (mut gradient, mut touched) = (vec![0.0; theta.len()], Touched::default());
+        let (mut gradient, mut touched) = (Vec::new(), Touched::default());
         for (step, batch) in order.chunks(self.schedule.batch.max(1)).enumerate() {
             problem.objective.touched(batch, &mut touched);
-            rule.refresh(&mut theta, touched.ranges(), step as u64 + 1);
-            problem.objective.value_grad(Batch::Some(batch), &theta, &mut gradient);
-            rule.update(&mut theta, touched.ranges(), &gradient, step as u64 + 1);
-            for range in touched.ranges() {
-                gradient[range.clone()].fill(0.0);
-            }
+            rule.refresh(&mut theta, &touched, step as u64 + 1);
+            problem.objective.batch_grad(batch, &theta, &touched, &mut gradient);
+            rule.update(&mut theta, &touched, &gradient, step as u64 + 1);
         }
         rule.settle(&mut theta, 0);
-        problem.objective.value_grad(Batch::Some(order), &theta, &mut gradient)
-            + share * problem.penalty(&theta)
+        problem.objective.touched(order, &mut touched);
+        problem.objective.batch_grad(order, &theta, &touched, &mut gradient) + share * problem.penalty(&theta)
     }
 }
 
@@ -146,13 +143,13 @@ impl<'a> SgdRule<'a> {
 }
 
 impl Rule for SgdRule<'_> {
-    fn refresh(&mut self, theta: &mut [f64], touched: &[Range<usize>], _step: u64) {
-        for range in touched {
+    fn refresh(&mut self, theta: &mut [f64], touched: &Touched, _step: u64) {
+        for range in touched.ranges() {
             self.catch_up(theta, range.clone());
         }
     }
 
-    fn update(&mut self, theta: &mut [f64], touched: &[Range<usize>], gradient: &[f64], step: u64) {
+    fn update(&mut self, theta: &mut [f64], touched: &Touched, gradient: &[f64], step: u64) {
         let eta = self.gain(step);
         let prior = &self.problem.prior;
         for (decay, i) in self.decay.iter_mut().zip([0, prior.first_pair]) {
@@ -160,10 +157,11 @@ impl Rule for SgdRule<'_> {
             *decay += (1.0 - (eta * self.share * prior.precision(i)).min(1.0 - 1e-9)).ln();
         }
         self.shrink += eta * self.share * self.problem.l1;
-        for range in touched {
+        let mut gradient = gradient.iter();
+        for range in touched.ranges() {
             self.catch_up(theta, range.clone());
-            for i in range.clone() {
-                theta[i] -= eta * gradient[i];
+            for (x, g) in theta[range.clone()].iter_mut().zip(&mut gradient) {
+                *x -= eta * g;
             }
         }
     }

@@ -6,15 +6,17 @@
 //! have a fixed order: the result does not depend on the number of threads.
 
 mod index;
+mod local;
 
 use crate::data::dataset::Dataset;
 use crate::graph::{Chain, Gradient, Graph, Psi, Shared, SharedSum};
 use crate::loss::{Gold, Loss};
-use crate::math::{Array, Scalar, SliceMut, simd};
+use crate::math::{Array, Dual, Scalar, SliceMut, simd};
 use crate::model::Features;
-use crate::optim::{Batch, Objective, Touched};
+use crate::optim::{Objective, Touched};
 use crate::{Error, Result};
 use index::{Block, Index};
+use local::Local;
 use rayon::prelude::*;
 use std::sync::{Mutex, OnceLock};
 
@@ -30,15 +32,27 @@ pub struct Risk<L: Loss> {
     scratch: Mutex<Vec<Scratch<L, f64>>>,
 }
 
-/// What one worker needs: log-potentials of one example, and the engine's memory.
+/// What one worker needs: log-potentials of one example and their gradient, the engine's memory, and for batches the touched
+/// rows and the shared tables.
 struct Scratch<L: Loss, S: Scalar> {
     own: Array<S>,
+    dpsi: Array<S>,
     work: L::Work<S>,
+    local: Local,
+    shared: Option<Shared<S>>,
+    sum: Option<SharedSum<S>>,
 }
 
 impl<L: Loss, S: Scalar> Default for Scratch<L, S> {
     fn default() -> Self {
-        Scratch { own: Array::default(), work: Default::default() }
+        Scratch {
+            own: Array::default(),
+            dpsi: Array::default(),
+            work: Default::default(),
+            local: Local::default(),
+            shared: None,
+            sum: None,
+        }
     }
 }
 
@@ -131,7 +145,7 @@ impl<L: Loss<Graph = Chain>> Risk<L> {
             total.add(&slot.sum);
         }
         for (plane, gradient) in gradient.iter_mut().enumerate() {
-            self.features.scatter_tables(&total, plane, gradient);
+            self.features.scatter_tables(&total, plane, 0, gradient);
         }
         value
     }
@@ -188,37 +202,48 @@ impl<L: Loss<Graph = Chain>> Risk<L> {
         }
     }
 
-    /// A few examples, one after the other.
-    fn some<S: Scalar>(
+    /// A few examples, one after the other. The touched rows are spread out to whole tables first, so that adding one is a few
+    /// vector additions; the gradient is gathered the same way and packed at the end.
+    fn batch<S: Scalar>(
         &self,
         batch: &[u32],
         theta: &[&[f64]],
-        gradient: &mut [&mut [f64]],
+        touched: &Touched,
+        gradient: &mut [&mut Vec<f64>],
         scratch: &mut Scratch<L, S>,
     ) -> S {
-        let at = At::new(&self.features, theta, None);
-        let mut sum = SharedSum::new(&at.shared);
-        let mut own = Array::<S>::default();
+        let Scratch { own, dpsi, work, local, shared, sum } = scratch;
+        let shared = shared.get_or_insert_with(|| self.features.empty_tables());
+        self.features.fill_tables(theta, shared);
+        let sum = sum.get_or_insert_with(|| SharedSum::new(shared));
+        sum.clear();
+        local.spread(&self.features, touched, theta);
         let mut value = S::lift(0.0);
+        let mut occurrences = touched.occurrences();
         for &example in batch {
             let example = example as usize;
             let graph = self.data.graph(example);
             own.reserve(graph.own_len());
-            value += self.example(example, &at, own.slice_mut(0..graph.own_len()), &mut sum, scratch);
-            for (f, table) in self.data.tables(example).enumerate() {
-                let rows = &self.features.rows[graph.own_kind(f)];
-                let (observations, values) = self.data.observations(table);
-                for (plane, gradient) in gradient.iter_mut().enumerate() {
-                    let dpsi = &own.plane(plane)[graph.own_offset(f)..];
-                    for (k, &id) in observations.iter().enumerate() {
-                        rows.scatter(dpsi, id, values.get(k).copied().unwrap_or(1.0), gradient);
-                    }
-                }
-            }
+            dpsi.reserve(graph.own_len());
+            let mine = local.add_rows(&self.data, example, occurrences, own);
+            value += self.loss.loss(
+                graph,
+                Psi { shared, own },
+                Gold { labels: self.data.gold(example), weight: self.data.weight(example) },
+                &mut Gradient { own: dpsi.slice_mut(0..graph.own_len()), shared: sum },
+                work,
+            );
+            local.take_rows(&self.data, example, &occurrences[..mine], dpsi);
+            occurrences = &occurrences[mine..];
         }
-        sum.finish(&at.shared);
+        sum.finish(shared);
         for (plane, gradient) in gradient.iter_mut().enumerate() {
-            self.features.scatter_tables(&sum, plane, gradient);
+            gradient.clear();
+            local.pack(&self.features, touched, plane, gradient);
+            let first = self.features.tables[0].base;
+            let start = gradient.len();
+            gradient.resize(start + self.dim() - first, 0.0);
+            self.features.scatter_tables(sum, plane, first, &mut gradient[start..]);
         }
         value
     }
@@ -337,33 +362,12 @@ impl<L: Loss<Graph = Chain>> Objective for Risk<L> {
         self.data.len()
     }
 
-    fn value_grad(&self, batch: Batch, theta: &[f64], gradient: &mut [f64]) -> f64 {
-        match batch {
-            Batch::All => self.full::<f64>(&[theta], &mut [gradient]),
-            Batch::Some(batch) => {
-                let mut scratch =
-                    self.scratch.lock().unwrap_or_else(|e| e.into_inner()).pop().unwrap_or_default();
-                let value = self.some::<f64>(batch, &[theta], &mut [gradient], &mut scratch);
-                self.scratch.lock().unwrap_or_else(|e| e.into_inner()).push(scratch);
-                value
-            }
-        }
+    fn value_grad(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
+        self.full::<f64>(&[theta], &mut [gradient])
     }
 
-    fn hess_vec(
-        &self,
-        batch: Batch,
-        theta: &[f64],
-        v: &[f64],
-        gradient: &mut [f64],
-        hess_vec: &mut [f64],
-    ) -> f64 {
-        use crate::math::Dual;
-        let (theta, gradient) = (&[theta, v], &mut [gradient, hess_vec]);
-        match batch {
-            Batch::All => self.full::<Dual>(theta, gradient).re,
-            Batch::Some(batch) => self.some::<Dual>(batch, theta, gradient, &mut Scratch::default()).re,
-        }
+    fn hess_vec(&self, theta: &[f64], v: &[f64], gradient: &mut [f64], hess_vec: &mut [f64]) -> f64 {
+        self.full::<Dual>(&[theta, v], &mut [gradient, hess_vec]).re
     }
 
     fn touched(&self, batch: &[u32], touched: &mut Touched) {
@@ -379,5 +383,24 @@ impl<L: Loss<Graph = Chain>> Objective for Risk<L> {
             }
         }
         touched.add(rows[0].len + rows[1].len, || self.features.tables[0].base..self.dim());
+    }
+
+    fn batch_grad(&self, batch: &[u32], theta: &[f64], touched: &Touched, gradient: &mut Vec<f64>) -> f64 {
+        let mut scratch = self.scratch.lock().unwrap_or_else(|e| e.into_inner()).pop().unwrap_or_default();
+        let value = self.batch::<f64>(batch, &[theta], touched, &mut [gradient], &mut scratch);
+        self.scratch.lock().unwrap_or_else(|e| e.into_inner()).push(scratch);
+        value
+    }
+
+    fn batch_hess_vec(
+        &self,
+        batch: &[u32],
+        [theta, v]: [&[f64]; 2],
+        touched: &Touched,
+        gradient: &mut Vec<f64>,
+        hess_vec: &mut Vec<f64>,
+    ) -> f64 {
+        let planes = &mut [gradient, hess_vec];
+        self.batch::<Dual>(batch, &[theta, v], touched, planes, &mut Scratch::default()).re
     }
 }
