@@ -4,6 +4,7 @@ pub mod data;
 pub mod decode;
 pub mod error;
 pub mod eval;
+pub mod files;
 pub mod graph;
 pub mod infer;
 pub mod loss;
