@@ -1,6 +1,7 @@
 //! The trained model: alphabets, features and weights. Immutable, shared between threads.
 
 mod compact;
+pub mod dump;
 mod features;
 mod file;
 pub(crate) mod sections;
