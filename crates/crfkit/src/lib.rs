@@ -1,5 +1,6 @@
 //! Conditional random fields: training and inference.
 
+pub mod checkpoint;
 pub mod data;
 pub mod decode;
 pub mod error;
