@@ -261,7 +261,7 @@ fn hostile_files_do_no_harm() {
     );
 }
 
-fn mutate(bytes: &mut Vec<u8>, random: &mut Random) {
+fn mutate(bytes: &mut [u8], random: &mut Random) {
     let at = random.below(bytes.len());
     let aligned = at & !7;
     match random.below(8) {
