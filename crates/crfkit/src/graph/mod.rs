@@ -1,9 +1,11 @@
 //! Who touches which table: the structure of one example, without any numbers.
 
 mod chain;
+mod sparse;
 mod tables;
 
 pub use chain::{BEGIN, Chain, END, NODES, PAIR, PAIRS};
+pub use sparse::Sparse;
 pub use tables::{Gradient, Psi, Shared, SharedSum, Table, TableSum};
 
 /// Index of a label in the alphabet of labels.

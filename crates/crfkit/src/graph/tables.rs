@@ -1,6 +1,6 @@
 //! Log-potentials ψ of one example, and the place where their gradient goes.
 
-use super::{Factor, Graph, Label, TableRef};
+use super::{Factor, Graph, Label, Sparse, TableRef};
 use crate::math::{Array, Scalar, SliceMut, simd};
 
 /// One table that all examples share, [rows][stride] with `labels` columns in use: its logarithm, and its exponential in
@@ -23,6 +23,8 @@ pub struct Table<S> {
     pub shift: f64,
     /// Largest minus smallest log-potential.
     pub spread: f64,
+    /// The same table as ones plus a few pairs, where it is that.
+    pub sparse: Option<Sparse<S>>,
 }
 
 impl<S: Scalar> Table<S> {
@@ -38,6 +40,7 @@ impl<S: Scalar> Table<S> {
             exp_t: Array::zeros(labels * simd::padded(rows)),
             shift: 0.0,
             spread: 0.0,
+            sparse: None,
         };
         for row in table.log.plane_mut(0).chunks_exact_mut(stride) {
             row[labels..].fill(simd::PAD);
@@ -62,6 +65,9 @@ impl<S: Scalar> Table<S> {
                 self.exp.set(i * self.stride + j, x);
                 self.exp_t.set(j * across + i, x);
             }
+        }
+        if let Some(sparse) = &mut self.sparse {
+            sparse.update(&self.log, &self.exp, self.stride, self.shift);
         }
     }
 }
@@ -102,6 +108,8 @@ pub struct TableSum<S> {
     /// Σ of outer products that still lack the factor exp(log − shift): an engine adds α γᵀ here, and [`SharedSum::finish`]
     /// multiplies once per chunk instead of once per position.
     pub outer: Array<S>,
+    /// The same for the pairs of a sparse table.
+    pub pairs: Array<S>,
     /// Everything else.
     pub direct: Array<S>,
 }
@@ -113,21 +121,30 @@ pub struct SharedSum<S>(pub Vec<TableSum<S>>);
 impl<S: Scalar> SharedSum<S> {
     /// Zeros in the shape of `shared`.
     pub fn new(shared: &[Table<S>]) -> Self {
-        let zeros = |t: &Table<S>| Array::zeros(t.log.len());
-        SharedSum(shared.iter().map(|t| TableSum { outer: zeros(t), direct: zeros(t) }).collect())
+        let sum = |table: &Table<S>| TableSum {
+            outer: Array::zeros(if table.sparse.is_some() { 0 } else { table.log.len() }),
+            pairs: Array::zeros(table.sparse.as_ref().map_or(0, |sparse| sparse.len())),
+            direct: Array::zeros(table.log.len()),
+        };
+        SharedSum(shared.iter().map(sum).collect())
     }
 
     /// Back to zero.
     pub fn clear(&mut self) {
         for sum in &mut self.0 {
-            sum.outer.reset(sum.outer.len(), 0.0);
-            sum.direct.reset(sum.direct.len(), 0.0);
+            for array in [&mut sum.outer, &mut sum.pairs, &mut sum.direct] {
+                array.reset(array.len(), 0.0);
+            }
         }
     }
 
     /// direct ← direct + outer ∘ exp(log − shift), outer ← 0.
     pub fn finish(&mut self, shared: &[Table<S>]) {
         for (sum, table) in self.0.iter_mut().zip(shared) {
+            if let Some(sparse) = &table.sparse {
+                sparse.finish(table, &mut sum.pairs, &mut sum.direct);
+                continue;
+            }
             for i in 0..table.exp.len() {
                 sum.direct.add(i, sum.outer.get(i) * table.exp.get(i));
             }

@@ -10,7 +10,7 @@
 
 use super::{Inference, Outcome};
 use crate::graph::{BEGIN, Chain, END, Gradient, PAIR, Psi};
-use crate::math::{Array, Retreat, Scalar};
+use crate::math::{Array, Retreat, Scalar, Slice, SliceMut};
 
 /// Every α and γ is at least exp(−spread)/labels², and their products are used too: e^−500 leaves ample room above the
 /// smallest f64 (e^−708).
@@ -26,6 +26,8 @@ pub struct Work<S> {
     e: Array<S>,
     alpha: Array<S>,
     gamma: Array<S>,
+    /// β of one position.
+    beta: Array<S>,
     /// c_t.
     scale: Vec<S>,
     /// max u_t.
@@ -41,6 +43,7 @@ impl<S> Default for Work<S> {
             e: Array::default(),
             alpha: Array::default(),
             gamma: Array::default(),
+            beta: Array::default(),
             scale: Vec::new(),
             shift: Vec::new(),
             pairs: Array::default(),
@@ -83,6 +86,7 @@ fn forward<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> Option<
     for array in [&mut work.e, &mut work.alpha, &mut work.gamma] {
         array.reserve(len * stride);
     }
+    work.beta.reserve(stride);
     work.shift.resize(len.max(work.shift.len()), 0.0);
     work.scale.clear();
     let nodes = psi.own.slice(0..len * stride);
@@ -106,16 +110,22 @@ fn forward<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> Option<
     let mut c = sum(&work.alpha, 0..labels);
     for t in 1..len {
         let row = t * stride..(t + 1) * stride;
-        let m = if chain.own_pairs {
-            work.pairs.slice((t - 1) * labels * stride..t * labels * stride)
-        } else {
-            pair.exp.slice(0..labels * stride)
-        };
         let before = (t - 1) * stride;
         let (previous, current) = work.alpha.split(before..before + labels, row.clone());
         work.scale.push(c);
         log_z += c.ln();
-        c = S::advance(previous, m, S::lift(1.0) / c, work.e.slice(row), current);
+        let (s, e) = (S::lift(1.0) / c, work.e.slice(row.clone()));
+        c = match &pair.sparse {
+            Some(sparse) if !chain.own_pairs => {
+                sparse.from_left(pair, previous, work.gamma.slice_mut(row.clone()));
+                weigh(work.gamma.slice(row), s, e, current)
+            }
+            _ if chain.own_pairs => {
+                let m = work.pairs.slice((t - 1) * labels * stride..t * labels * stride);
+                S::advance(previous, m, s, e, current)
+            }
+            _ => S::advance(previous, pair.exp.slice(0..labels * stride), s, e, current),
+        };
     }
     let last = (len - 1) * stride;
     c = S::lift(0.0);
@@ -140,19 +150,29 @@ fn backward<S: Scalar>(chain: &Chain, psi: Psi<S>, weight: f64, out: &mut Gradie
             let gamma = work.gamma.slice_mut(row);
             S::retreat_last(end.exp.slice(0..stride), s, e, weight, Retreat { alpha, gamma, mu });
         } else {
-            let mt = if chain.own_pairs {
-                work.pairs_t.slice(t * labels * stride..(t + 1) * labels * stride)
-            } else {
-                pair.exp_t.slice(0..labels * stride)
-            };
             let (gamma, next) = work.gamma.split_mut(row, after..after + labels);
-            S::retreat(next, mt, s, e, weight, Retreat { alpha, gamma, mu });
+            let out = Retreat { alpha, gamma, mu };
+            match &pair.sparse {
+                Some(sparse) if !chain.own_pairs => {
+                    sparse.from_right(pair, next, work.beta.slice_mut(0..stride));
+                    S::retreat_last(work.beta.slice(0..stride), s, e, weight, out);
+                }
+                _ if chain.own_pairs => {
+                    let mt = work.pairs_t.slice(t * labels * stride..(t + 1) * labels * stride);
+                    S::retreat(next, mt, s, e, weight, out);
+                }
+                _ => S::retreat(next, pair.exp_t.slice(0..labels * stride), s, e, weight, out),
+            }
         }
     }
     if len > 1 && !chain.own_pairs {
         let (before, after) = (0..(len - 1) * stride, stride..len * stride);
-        let outer = out.shared.0[PAIR].outer.slice_mut(0..labels * stride);
-        S::outer_add(weight, work.alpha.slice(before), work.gamma.slice(after), labels, outer);
+        let (alpha, gamma) = (work.alpha.slice(before), work.gamma.slice(after));
+        let sum = &mut out.shared.0[PAIR];
+        match &pair.sparse {
+            Some(sparse) => sparse.outer_add(weight, alpha, gamma, stride, &mut sum.pairs),
+            None => S::outer_add(weight, alpha, gamma, labels, sum.outer.slice_mut(0..labels * stride)),
+        }
     } else if chain.own_pairs {
         for t in 1..len {
             let at = chain.pair_offset(t);
@@ -213,6 +233,17 @@ fn exp_pairs<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> (f64,
         shift += max;
     }
     (spread, shift)
+}
+
+/// out ← s·x ∘ e, returns Σ out.
+fn weigh<S: Scalar>(x: Slice<S>, s: S, e: Slice<S>, mut out: SliceMut<S>) -> S {
+    let mut sum = S::lift(0.0);
+    for j in 0..x.re.len() {
+        let y = x.at(j) * s * e.at(j);
+        out.set(j, y);
+        sum += y;
+    }
+    sum
 }
 
 fn sum<S: Scalar>(x: &Array<S>, range: std::ops::Range<usize>) -> S {

@@ -4,7 +4,7 @@
 //! weights of one observation, one for each entry of the table (label, or label pair) that it may vote for.
 
 use crate::data::dataset::Dataset;
-use crate::graph::{BEGIN, Chain, END, Graph, NODES, PAIR, PAIRS, Shared, SharedSum, Table};
+use crate::graph::{BEGIN, Chain, END, Graph, NODES, PAIR, PAIRS, Shared, SharedSum, Sparse, Table};
 use crate::math::{Scalar, simd};
 use std::ops::Range;
 
@@ -125,6 +125,11 @@ pub struct TableWeights {
     pub entry: Vec<u32>,
 }
 
+/// Below this many labels a dense product is as fast as a sparse one.
+const SPARSE_LABELS: usize = 64;
+/// A sparse product pays if at most one pair in this many has a weight.
+const SPARSE_SHARE: usize = 6;
+
 /// The map from θ to the tables of a chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Features {
@@ -202,9 +207,17 @@ impl Features {
         self.rows[PAIRS].base
     }
 
-    /// Shared tables of log-potential 0.
+    /// Shared tables of log-potential 0. The table of label pairs knows its pairs where they are few among many.
     pub fn empty_tables<S: Scalar>(&self) -> Shared<S> {
-        [PAIR, BEGIN, END].map(|id| Table::new(if id == PAIR { self.labels } else { 1 }, self.labels)).into()
+        let mut tables: Shared<S> =
+            [PAIR, BEGIN, END].map(|id| Table::new(if id == PAIR { self.labels } else { 1 }, self.labels)).into();
+        let pairs = &self.tables[PAIR].entry;
+        if self.labels >= SPARSE_LABELS && pairs.len() * SPARSE_SHARE <= self.labels * self.labels {
+            let stride = tables[PAIR].stride;
+            tables[PAIR].sparse = Some(Sparse::new(pairs, self.labels, stride));
+            tables[PAIR].update();
+        }
+        tables
     }
 
     /// Sets the shared tables to θ; `theta` has one vector a plane.
