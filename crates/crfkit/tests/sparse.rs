@@ -11,7 +11,8 @@ use crfkit::math::{Array, Dual, Scalar};
 fn infer<S: Scalar>(chain: &Chain, shared: &Shared<S>, own: &Array<S>) -> (S, Array<S>, SharedSum<S>) {
     let (mut marginals, mut sums) = (Array::zeros(own.len()), SharedSum::new(shared));
     let mut out = Gradient { own: marginals.slice_mut(0..own.len()), shared: &mut sums };
-    let log_z = ForwardBackward.log_z(chain, Psi { shared, own }, 1.5, &mut out, &mut Default::default()).log_z;
+    let log_z =
+        ForwardBackward.log_z(chain, Psi { shared, own }, 1.5, &mut out, &mut Default::default()).log_z;
     sums.finish(shared);
     (log_z, marginals, sums)
 }

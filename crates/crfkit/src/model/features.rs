@@ -209,8 +209,9 @@ impl Features {
 
     /// Shared tables of log-potential 0. The table of label pairs knows its pairs where they are few among many.
     pub fn empty_tables<S: Scalar>(&self) -> Shared<S> {
-        let mut tables: Shared<S> =
-            [PAIR, BEGIN, END].map(|id| Table::new(if id == PAIR { self.labels } else { 1 }, self.labels)).into();
+        let mut tables: Shared<S> = [PAIR, BEGIN, END]
+            .map(|id| Table::new(if id == PAIR { self.labels } else { 1 }, self.labels))
+            .into();
         let pairs = &self.tables[PAIR].entry;
         if self.labels >= SPARSE_LABELS && pairs.len() * SPARSE_SHARE <= self.labels * self.labels {
             let stride = tables[PAIR].stride;

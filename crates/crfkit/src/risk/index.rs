@@ -1,5 +1,6 @@
 //! The occurrences of a data set sorted by observation, block by block.
 
+use super::potentials::Dense;
 use crate::data::dataset::Dataset;
 use crate::graph::{Chain, Graph};
 use crate::math::simd;
@@ -19,6 +20,8 @@ pub struct Index {
     pub blocks: Vec<Block>,
     /// Length of the largest block's dψ.
     pub buffer: usize,
+    /// Node rows below this are worth spreading out.
+    pub dense_rows: usize,
 }
 
 /// Some consecutive examples.
@@ -62,7 +65,7 @@ impl Index {
             begin = end;
         }
         let buffer = blocks.iter().map(|b| b.own_len).max().unwrap_or(0);
-        Index { blocks, buffer }
+        Index { blocks, buffer, dense_rows: Dense::worthwhile(features, data) }
     }
 }
 

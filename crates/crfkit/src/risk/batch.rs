@@ -1,14 +1,88 @@
-//! The rows that a batch touches, spread out to whole tables.
+//! A few examples, for online steps. The touched rows are spread out to whole tables first, so that adding one is a few vector
+//! additions; the gradient is gathered the same way and packed at the end.
 
+use super::Risk;
 use crate::data::dataset::Dataset;
-use crate::graph::{Chain, Graph};
+use crate::graph::{Chain, Gradient, Graph, PAIR, Psi, Shared, SharedSum};
+use crate::loss::{Gold, Loss};
 use crate::math::{Array, Scalar, simd};
 use crate::model::Features;
 use crate::optim::Touched;
 
+/// What a batch needs, kept from one to the next.
+pub(super) struct BatchMemory<L: Loss, S: Scalar> {
+    psi: Array<S>,
+    dpsi: Array<S>,
+    work: L::Work<S>,
+    local: Local,
+    /// The shared tables and their gradient, made by the first batch.
+    tables: Option<(Shared<S>, SharedSum<S>)>,
+}
+
+impl<L: Loss, S: Scalar> Default for BatchMemory<L, S> {
+    fn default() -> Self {
+        BatchMemory {
+            psi: Array::default(),
+            dpsi: Array::default(),
+            work: Default::default(),
+            local: Local::default(),
+            tables: None,
+        }
+    }
+}
+
+impl<L: Loss<Graph = Chain>> Risk<L> {
+    /// Returns Σ loss of the batch and overwrites `gradient`, one vector a plane, with the rows of `touched` side by side.
+    pub(super) fn batch_pass<S: Scalar>(
+        &self,
+        batch: &[u32],
+        theta: &[&[f64]],
+        touched: &Touched,
+        gradient: &mut [&mut Vec<f64>],
+        memory: &mut BatchMemory<L, S>,
+    ) -> S {
+        let BatchMemory { psi, dpsi, work, local, tables } = memory;
+        let (shared, sum) = tables.get_or_insert_with(|| {
+            let shared = self.features.empty_tables();
+            let sum = SharedSum::new(&shared);
+            (shared, sum)
+        });
+        self.features.fill_tables(theta, shared);
+        sum.clear();
+        local.spread(&self.features, touched, theta);
+        let mut value = S::lift(0.0);
+        let mut occurrences = touched.occurrences();
+        for &example in batch {
+            let example = example as usize;
+            let graph = self.data.graph(example);
+            let mine = local.add_rows(&self.data, example, occurrences, psi);
+            dpsi.reserve(graph.own_len());
+            value += self.loss.loss(
+                graph,
+                Psi { shared, own: psi },
+                Gold { labels: self.data.gold(example), weight: self.data.weight(example) },
+                &mut Gradient { own: dpsi.slice_mut(0..graph.own_len()), shared: sum },
+                work,
+            );
+            local.take_rows(&self.data, example, &occurrences[..mine], dpsi);
+            occurrences = &occurrences[mine..];
+        }
+        sum.finish(shared);
+        let first = self.features.tables[PAIR].base;
+        for (plane, gradient) in gradient.iter_mut().enumerate() {
+            gradient.clear();
+            local.pack(&self.features, touched, plane, gradient);
+            let start = gradient.len();
+            gradient.resize(start + self.features.dim() - first, 0.0);
+            self.features.scatter_tables(sum, plane, first, &mut gradient[start..]);
+        }
+        value
+    }
+}
+
 /// Touched rows by number: their weights and their gradients as padded tables.
 #[derive(Default)]
-pub struct Local {
+struct Local {
     /// Where the table of each touched row starts.
     offsets: Vec<usize>,
     weights: [Vec<f64>; 2],
@@ -27,7 +101,7 @@ fn row(features: &Features, row: u32) -> Option<(usize, u32)> {
 
 impl Local {
     /// Spreads the weights of the touched rows out and sets their gradients to zero.
-    pub fn spread(&mut self, features: &Features, touched: &Touched, theta: &[&[f64]]) {
+    fn spread(&mut self, features: &Features, touched: &Touched, theta: &[&[f64]]) {
         self.offsets.clear();
         let mut len = 0;
         for &touched in touched.rows() {
@@ -49,7 +123,7 @@ impl Local {
     }
 
     /// ψ of an example: the sum of its rows. `occurrences` starts with the example's; returns how many are its own.
-    pub fn add_rows<S: Scalar>(
+    fn add_rows<S: Scalar>(
         &self,
         data: &Dataset<Chain>,
         example: usize,
@@ -57,6 +131,7 @@ impl Local {
         own: &mut Array<S>,
     ) -> usize {
         let graph = data.graph(example);
+        own.reserve(graph.own_len());
         let mut used = 0;
         for plane in 0..S::PLANES {
             let psi = &mut own.plane_mut(plane)[..graph.own_len()];
@@ -77,7 +152,7 @@ impl Local {
     }
 
     /// Adds dψ of an example to the gradients of its rows.
-    pub fn take_rows<S: Scalar>(
+    fn take_rows<S: Scalar>(
         &mut self,
         data: &Dataset<Chain>,
         example: usize,
@@ -99,7 +174,7 @@ impl Local {
     }
 
     /// Appends the gradients of the touched rows, side by side.
-    pub fn pack(&self, features: &Features, touched: &Touched, plane: usize, out: &mut Vec<f64>) {
+    fn pack(&self, features: &Features, touched: &Touched, plane: usize, out: &mut Vec<f64>) {
         for (&touched, &offset) in touched.rows().iter().zip(&self.offsets) {
             if let Some((kind, id)) = row(features, touched) {
                 features.rows[kind].pick(&self.gradient[plane][offset..], id, out);

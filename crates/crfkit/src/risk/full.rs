@@ -1,0 +1,154 @@
+//! A pass over all examples.
+
+use super::Risk;
+use super::index::{Block, Index, Part, SLOTS};
+use super::potentials::{Dense, fill};
+use crate::graph::{Chain, Gradient, Graph, NODES, Psi, Shared, SharedSum};
+use crate::loss::{Gold, Loss};
+use crate::math::{Array, Scalar, SliceMut};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// What a full pass needs, kept from one to the next.
+pub(super) struct FullMemory<L: Loss, S: Scalar> {
+    /// Made by the first pass.
+    shared: Shared<S>,
+    dense: Dense,
+    /// dψ of a block.
+    buffer: Array<S>,
+    slots: Vec<Slot<L, S>>,
+}
+
+/// What one slot of every block accumulates, and its scratch.
+struct Slot<L: Loss, S: Scalar> {
+    sum: SharedSum<S>,
+    psi: Array<S>,
+    work: L::Work<S>,
+}
+
+impl<L: Loss, S: Scalar> Default for FullMemory<L, S> {
+    fn default() -> Self {
+        FullMemory {
+            shared: Vec::new(),
+            dense: Dense::default(),
+            buffer: Array::default(),
+            slots: Vec::new(),
+        }
+    }
+}
+
+/// The point of a pass: θ, and what was made of it once.
+struct At<'a, S> {
+    theta: &'a [&'a [f64]],
+    shared: &'a Shared<S>,
+    dense: &'a Dense,
+}
+
+impl<L: Loss<Graph = Chain>> Risk<L> {
+    /// Returns Σ loss at `theta` and adds its gradient; one vector a plane.
+    pub(super) fn full_pass<S: Scalar>(
+        &self,
+        theta: &[&[f64]],
+        gradient: &mut [&mut [f64]],
+        memory: &mut FullMemory<L, S>,
+    ) -> S {
+        let index = self.index.get_or_init(|| Index::new(&self.features, &self.data));
+        let FullMemory { shared, dense, buffer, slots } = memory;
+        if slots.is_empty() {
+            *shared = self.features.empty_tables();
+            buffer.reset(index.buffer, 0.0);
+            let slot =
+                || Slot { sum: SharedSum::new(shared), psi: Array::default(), work: Default::default() };
+            *slots = std::iter::repeat_with(slot).take(SLOTS).collect();
+        }
+        self.features.fill_tables(theta, shared);
+        dense.spread(&self.features.rows[NODES], index.dense_rows, theta, self.pool.as_ref());
+        let at = At { theta, shared, dense };
+        let mut value = S::lift(0.0);
+        for block in &index.blocks {
+            for part in self.examples_of(block, &at, buffer, slots) {
+                value += part;
+            }
+            for (plane, gradient) in gradient.iter_mut().enumerate() {
+                self.rows_of(block, buffer.plane(plane), gradient);
+            }
+        }
+        let mut total = SharedSum::new(shared);
+        for slot in slots {
+            slot.sum.finish(shared);
+            total.add(&slot.sum);
+            slot.sum.clear();
+        }
+        for (plane, gradient) in gradient.iter_mut().enumerate() {
+            self.features.scatter_tables(&total, plane, 0, gradient);
+        }
+        value
+    }
+
+    /// First half of a block: its examples, slot by slot.
+    fn examples_of<S: Scalar>(
+        &self,
+        block: &Block,
+        at: &At<S>,
+        buffer: &mut Array<S>,
+        slots: &mut [Slot<L, S>],
+    ) -> Vec<S> {
+        let mut rest = buffer.slice_mut(0..block.own_len);
+        let mut tasks = Vec::with_capacity(slots.len());
+        for (slot, examples) in slots.iter_mut().zip(&block.slots) {
+            let len = examples.clone().map(|e| self.data.graph(e).own_len()).sum();
+            let (dpsi, tail) = rest.split(len);
+            rest = tail;
+            tasks.push((slot, examples.clone(), dpsi));
+        }
+        let run = |(slot, examples, dpsi)| self.slot(slot, examples, at, dpsi);
+        match &self.pool {
+            Some(pool) => pool.install(|| tasks.into_par_iter().map(run).collect()),
+            None => tasks.into_iter().map(run).collect(),
+        }
+    }
+
+    /// Some consecutive examples.
+    fn slot<S: Scalar>(
+        &self,
+        slot: &mut Slot<L, S>,
+        examples: Range<usize>,
+        at: &At<S>,
+        mut dpsi: SliceMut<S>,
+    ) -> S {
+        let mut value = S::lift(0.0);
+        let mut offset = 0;
+        for example in examples {
+            let graph = self.data.graph(example);
+            fill(&self.features, &self.data, example, at.theta, at.dense, &mut slot.psi);
+            let own = dpsi.part(offset..offset + graph.own_len());
+            value += self.loss.loss(
+                graph,
+                Psi { shared: at.shared, own: &slot.psi },
+                Gold { labels: self.data.gold(example), weight: self.data.weight(example) },
+                &mut Gradient { own, shared: &mut slot.sum },
+                &mut slot.work,
+            );
+            offset += graph.own_len();
+        }
+        value
+    }
+
+    /// Second half of a block: its rows, part by part.
+    fn rows_of(&self, block: &Block, dpsi: &[f64], gradient: &mut [f64]) {
+        let mut tasks = Vec::with_capacity(block.parts.len());
+        let (mut rest, mut done) = (gradient, 0);
+        for part in &block.parts {
+            let (mine, tail) = std::mem::take(&mut rest).split_at_mut(part.end - done);
+            tasks.push((part, mine, done));
+            (rest, done) = (tail, part.end);
+        }
+        let run = |(part, mine, first): (&Part, &mut [f64], usize)| {
+            block.add_rows(part.rows.clone(), &self.features, dpsi, mine, first)
+        };
+        match &self.pool {
+            Some(pool) => pool.install(|| tasks.into_par_iter().for_each(run)),
+            None => tasks.into_iter().for_each(run),
+        }
+    }
+}

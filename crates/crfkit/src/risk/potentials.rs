@@ -1,0 +1,117 @@
+//! ψ = A θ for one example.
+
+use crate::data::dataset::Dataset;
+use crate::graph::{Chain, Graph, NODES};
+use crate::math::{Array, Scalar, simd};
+use crate::model::{Features, Rows};
+use rayon::prelude::*;
+
+/// Log-potentials of one example. Overwrites `own`.
+pub fn potentials(
+    features: &Features,
+    data: &Dataset<Chain>,
+    example: usize,
+    theta: &[f64],
+    own: &mut Array<f64>,
+) {
+    fill(features, data, example, &[theta], &Dense::default(), own);
+}
+
+/// The same for any scalar, with the help of spread-out rows.
+pub(super) fn fill<S: Scalar>(
+    features: &Features,
+    data: &Dataset<Chain>,
+    example: usize,
+    theta: &[&[f64]],
+    dense: &Dense,
+    own: &mut Array<S>,
+) {
+    let graph = data.graph(example);
+    let len = graph.own_len();
+    own.reserve(len);
+    for (plane, theta) in theta.iter().enumerate() {
+        let psi = &mut own.plane_mut(plane)[..len];
+        match plane {
+            0 => graph.clear_own(psi),
+            _ => psi.fill(0.0),
+        }
+        for (f, table) in data.tables(example).enumerate() {
+            let kind = graph.own_kind(f);
+            let rows = &features.rows[kind];
+            let psi = &mut psi[graph.own_offset(f)..][..graph.own_size(f)];
+            let (observations, values) = data.observations(table);
+            if kind == NODES && values.is_empty() && dense.rows > 0 {
+                let limit = dense.rows as u32;
+                simd::add_rows(&dense.planes[plane], observations, limit, psi);
+                for &id in observations.iter().filter(|&&id| id >= limit) {
+                    rows.gather(theta, id, 1.0, psi);
+                }
+            } else {
+                for (k, &id) in observations.iter().enumerate() {
+                    rows.gather(theta, id, values.get(k).copied().unwrap_or(1.0), psi);
+                }
+            }
+        }
+    }
+}
+
+/// The weights of the most frequent observations, spread out to whole padded tables: adding one is a few vector additions
+/// instead of a walk over its labels. Rows are numbered by frequency, so these are the first ones.
+#[derive(Default)]
+pub(super) struct Dense {
+    rows: usize,
+    planes: [Vec<f64>; 2],
+}
+
+/// Bytes of spread-out rows: they should stay in the caches.
+const DENSE_BYTES: usize = 1 << 22;
+/// Rows that occur more rarely than this are not worth spreading out in each pass.
+const DENSE_COUNT: u32 = 8;
+/// Rows wider than this mostly hold labels that were never seen with the observation.
+const DENSE_STRIDE: usize = 64;
+
+impl Dense {
+    /// How many of the first node rows are worth spreading out.
+    pub fn worthwhile(features: &Features, data: &Dataset<Chain>) -> usize {
+        let rows = &features.rows[NODES];
+        if rows.stride() > DENSE_STRIDE {
+            return 0;
+        }
+        let limit = (DENSE_BYTES / (8 * rows.stride())).min(rows.len);
+        let mut counts = vec![0u32; limit];
+        for example in 0..data.len() {
+            for table in data.tables(example).take(data.graph(example).len) {
+                for &id in data.observations(table).0 {
+                    if let Some(count) = counts.get_mut(id as usize) {
+                        *count += 1;
+                    }
+                }
+            }
+        }
+        counts.iter().position(|&count| count < DENSE_COUNT).unwrap_or(limit)
+    }
+
+    /// Spreads out the first `count` rows of θ.
+    pub fn spread(&mut self, rows: &Rows, count: usize, theta: &[&[f64]], pool: Option<&rayon::ThreadPool>) {
+        /// Rows in a task.
+        const TASK: usize = 512;
+        self.rows = count;
+        let stride = rows.stride();
+        for (plane, theta) in theta.iter().enumerate() {
+            let tables = &mut self.planes[plane];
+            tables.resize(count * stride, 0.0);
+            let fill = |(task, tables): (usize, &mut [f64])| {
+                tables.fill(0.0);
+                for (k, table) in tables.chunks_exact_mut(stride).enumerate() {
+                    rows.gather(theta, (task * TASK + k) as u32, 1.0, table);
+                }
+            };
+            match pool {
+                Some(pool) => {
+                    pool.install(|| tables.par_chunks_mut(TASK * stride).enumerate().for_each(fill));
+                }
+                None => tables.chunks_mut(TASK * stride).enumerate().for_each(fill),
+            }
+        }
+    }
+}
