@@ -1,6 +1,7 @@
 //! The trained model: alphabets, features and weights. Immutable, shared between threads.
 
 mod features;
+mod transfer;
 
 pub use features::{Features, Keep, Rows, TableWeights};
 
