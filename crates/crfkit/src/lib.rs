@@ -1,9 +1,11 @@
 //! Conditional random fields: training and inference.
 
+pub mod checkpoint;
 pub mod data;
 pub mod decode;
 pub mod error;
 pub mod eval;
+pub mod files;
 pub mod graph;
 pub mod infer;
 pub mod loss;

@@ -19,7 +19,8 @@ pub struct Corpus {
     pub labels: Vec<String>,
     /// The observations, most frequent first: the weights of frequent ones lie together in the cache.
     pub alphabet: Alphabet,
-    /// Words seen in training (the first column that is not the label), as a set of value numbers: one bit each. Empty with attributes.
+    /// Words seen in training (the first column that is not the label), as a set of value numbers: one bit each. Empty with
+    /// attributes.
     pub words: Vec<u64>,
 }
 

@@ -1,12 +1,17 @@
 //! The trained model: alphabets, features and weights. Immutable, shared between threads.
 
+mod compact;
+pub mod dump;
 mod features;
+mod file;
+pub(crate) mod sections;
 mod transfer;
 
 pub use features::{Features, Keep, Rows, TableWeights};
+pub use file::Precision;
 
 use crate::data::observer::{Alphabet, Source};
-use crate::graph::{Chain, Label, NODES, PAIRS, Shared};
+use crate::graph::{Chain, Label, PAIRS, Shared};
 
 /// A linear-chain model. Nothing in it changes after training, so one model serves any number of [`crate::tag::Tagger`]s.
 #[derive(Clone, Debug)]
@@ -52,45 +57,5 @@ impl Model {
         let mut shared = self.features.empty_tables();
         self.features.fill_tables(&[&self.weights], &mut shared);
         shared
-    }
-
-    /// The same model without its zero weights, and without observations that have none left: same scores, less space.
-    pub fn compact(&self) -> Model {
-        let mut kept = self.clone();
-        kept.weights.clear();
-        for kind in [NODES, PAIRS] {
-            let old = &self.features.rows[kind];
-            let names = if kind == NODES { &self.alphabet.node } else { &self.alphabet.pair };
-            let mut strings = crate::data::strings::Strings::default();
-            let mut rows =
-                Rows { base: kept.weights.len(), len: 0, start: vec![0], entry: Vec::new(), ..*old };
-            for id in 0..old.len as u32 {
-                let before = rows.entry.len();
-                for (w, entry) in self.weights[old.range(id)].iter().zip(old.entries_of(id)) {
-                    if *w != 0.0 {
-                        rows.entry.push(entry as u32);
-                        kept.weights.push(*w);
-                    }
-                }
-                if rows.entry.len() > before {
-                    rows.start.push(rows.entry.len() as u32);
-                    strings.intern(names.get(id));
-                }
-            }
-            rows.len = strings.len();
-            kept.features.rows[kind] = rows;
-            *(if kind == NODES { &mut kept.alphabet.node } else { &mut kept.alphabet.pair }) = strings;
-        }
-        for (old, new) in self.features.tables.iter().zip(&mut kept.features.tables) {
-            new.base = kept.weights.len();
-            new.entry.clear();
-            for (&entry, &w) in old.entry.iter().zip(&self.weights[old.base..]) {
-                if w != 0.0 {
-                    new.entry.push(entry);
-                    kept.weights.push(w);
-                }
-            }
-        }
-        kept
     }
 }

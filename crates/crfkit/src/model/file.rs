@@ -1,0 +1,336 @@
+//! The model file: one file, complete, the same bytes for the same model.
+//!
+//! Small things (labels, templates, settings) are a JSON section; everything whose size grows with the training data is an
+//! array, ready for use once copied: loading builds no hash table. Where weights and rows start is not stored but follows
+//! from their numbers.
+//!
+//! A file whose checksum is right may still come from a hostile hand. Whatever the rest of the library relies on (numbers
+//! in range, arrays that fit each other) is checked here, in one pass over each array.
+
+use super::sections::{Format, Reader, Writer};
+use super::{Features, Model, Rows, TableWeights};
+use crate::data::observer::{Alphabet, Source};
+use crate::data::strings::Strings;
+use crate::data::template::{Dialect, Templates};
+use crate::graph::{BEGIN, END, NODES, PAIR, PAIRS};
+use crate::math::simd;
+use crate::{Error, Result};
+use half::f16;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+static FORMAT: Format = Format {
+    magic: *b"crfkit\0M",
+    version: 1,
+    name: "model",
+    remedy: "take another copy of it or train it again",
+};
+
+/// A bound on the label-pair table, so that no small file can ask for all memory: its square times 8 bytes is 2 GiB.
+const MAX_LABELS: usize = 1 << 14;
+
+/// How weights are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// Eight bytes each, exactly.
+    #[default]
+    F64,
+    /// Four bytes each: about seven decimal digits.
+    F32,
+    /// Two bytes each: about three decimal digits, up to 65,504.
+    F16,
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Precision::F64 => "f64",
+            Precision::F32 => "f32",
+            Precision::F16 => "f16",
+        })
+    }
+}
+
+impl FromStr for Precision {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "f64" => Ok(Precision::F64),
+            "f32" => Ok(Precision::F32),
+            "f16" => Ok(Precision::F16),
+            _ => Err(Error::Setting(format!("unknown precision `{name}`; choose f64, f32 or f16"))),
+        }
+    }
+}
+
+impl Precision {
+    fn bytes(self) -> usize {
+        match self {
+            Precision::F64 => 8,
+            Precision::F32 => 4,
+            Precision::F16 => 2,
+        }
+    }
+
+    /// The weights as they will be read back.
+    fn round(self, weights: &[f64]) -> Result<Cow<'_, [f64]>> {
+        let rounded: Cow<[f64]> = match self {
+            Precision::F64 => weights.into(),
+            Precision::F32 => weights.iter().map(|&w| f64::from(w as f32)).collect(),
+            // In software: conversions of the processor go through f32, and rounding twice would give other bytes.
+            Precision::F16 => weights.iter().map(|&w| f16::from_f64_const(w).to_f64_const()).collect(),
+        };
+        match rounded.iter().position(|w| !w.is_finite()) {
+            None => Ok(rounded),
+            Some(k) => {
+                let w = weights[k];
+                Err(Error::Setting(format!(
+                    "the weight {w} cannot be stored as {self}; use a larger precision"
+                )))
+            }
+        }
+    }
+}
+
+/// The section of small things.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    labels: Vec<String>,
+    source: Origin,
+    precision: Precision,
+    settings: serde_json::Value,
+}
+
+/// A [`Source`] before it is compiled.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+enum Origin {
+    Attributes,
+    Templates { name: String, dialect: String, text: String },
+}
+
+impl Origin {
+    fn of(source: &Source) -> Self {
+        match source {
+            Source::Attributes => Origin::Attributes,
+            Source::Templates(Templates { name, dialect, source, .. }) => {
+                Origin::Templates { name: name.clone(), dialect: dialect.to_string(), text: source.clone() }
+            }
+        }
+    }
+
+    fn compile(self) -> Result<Source> {
+        match self {
+            Origin::Attributes => Ok(Source::Attributes),
+            Origin::Templates { name, dialect, text } => {
+                Ok(Source::Templates(Templates::compile(&text, dialect.parse::<Dialect>()?, &name)?))
+            }
+        }
+    }
+}
+
+impl Model {
+    /// The model file, without zero weights (see [`Model::compact`]).
+    pub fn to_bytes(&self, precision: Precision) -> Result<Vec<u8>> {
+        check_labels(&self.labels).map_err(Error::Setting)?;
+        let weights = precision.round(&self.weights)?;
+        Ok(if compact_is_smaller(&self.features, &weights, precision) {
+            let compact = self.compact_at(&weights);
+            compact.write(&compact.weights, precision)
+        } else {
+            self.write(&weights, precision)
+        })
+    }
+
+    fn write(&self, weights: &[f64], precision: Precision) -> Vec<u8> {
+        let mut file = Writer::default();
+        let source = Origin::of(&self.source);
+        let head = Head { labels: self.labels.clone(), source, precision, settings: self.settings.clone() };
+        file.json("head", &head);
+        match precision {
+            Precision::F64 => file.numbers("weights", weights.iter().map(|w| w.to_le_bytes())),
+            Precision::F32 => file.numbers("weights", weights.iter().map(|&w| (w as f32).to_le_bytes())),
+            Precision::F16 => {
+                file.numbers("weights", weights.iter().map(|&w| f16::from_f64_const(w).to_le_bytes()));
+            }
+        }
+        write_strings(&mut file, ["values.text", "values.ends", "values.slots"], &self.alphabet.values);
+        write_strings(&mut file, ["nodes.text", "nodes.ends", "nodes.slots"], &self.alphabet.node);
+        write_strings(&mut file, ["pairs.text", "pairs.ends", "pairs.slots"], &self.alphabet.pair);
+        file.numbers("words", self.words.iter().map(|bits| bits.to_le_bytes()));
+        write_u32s(&mut file, "nodes.start", &self.features.rows[NODES].start);
+        write_u32s(&mut file, "nodes.entry", &self.features.rows[NODES].entry);
+        write_u32s(&mut file, "pairs.start", &self.features.rows[PAIRS].start);
+        write_u32s(&mut file, "pairs.entry", &self.features.rows[PAIRS].entry);
+        write_u32s(&mut file, "transition.entry", &self.features.tables[PAIR].entry);
+        write_u32s(&mut file, "begin.entry", &self.features.tables[BEGIN].entry);
+        write_u32s(&mut file, "end.entry", &self.features.tables[END].entry);
+        file.finish(&FORMAT)
+    }
+
+    /// Reads a model file, after verifying its checksum and that its parts fit each other.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
+        let mut file = Reader::new(bytes, &FORMAT)?;
+        let Head { labels, source, precision, settings } = file.json("head")?;
+        check_labels(&labels).map_err(|why| FORMAT.damaged(why))?;
+        let source = source.compile().map_err(|error| FORMAT.damaged(error))?;
+        let weights = match precision {
+            Precision::F64 => file.numbers("weights", f64::from_le_bytes)?,
+            Precision::F32 => file.numbers("weights", |bytes| f64::from(f32::from_le_bytes(bytes)))?,
+            Precision::F16 => file.numbers("weights", |bytes| f16::from_le_bytes(bytes).to_f64_const())?,
+        };
+        if !weights.iter().all(|w| w.is_finite()) {
+            return Err(FORMAT.damaged("a weight is not a finite number"));
+        }
+        let values = read_strings(&mut file, ["values.text", "values.ends", "values.slots"])?;
+        let node = read_strings(&mut file, ["nodes.text", "nodes.ends", "nodes.slots"])?;
+        let pair = read_strings(&mut file, ["pairs.text", "pairs.ends", "pairs.slots"])?;
+        let alphabet = Alphabet { values, node, pair };
+        check_alphabet(&alphabet, &source).map_err(|why| FORMAT.damaged(why))?;
+        let words: Vec<u64> = file.numbers("words", u64::from_le_bytes)?;
+        if words.len() > alphabet.values.len().div_ceil(64) {
+            return Err(FORMAT.damaged("it knows more words than it has values"));
+        }
+        let features = read_features(&mut file, labels.len(), &alphabet, weights.len())?;
+        file.finish()?;
+        Ok(Model { labels, source, alphabet, words, features, weights, settings })
+    }
+}
+
+/// Labels must be there, sorted, distinct, and not too many for a table of their pairs.
+fn check_labels(labels: &[String]) -> std::result::Result<(), String> {
+    match labels.len() {
+        0 => Err("it has no labels".into()),
+        n if n > MAX_LABELS => Err(format!("it has {n} labels, more than {MAX_LABELS}")),
+        _ if !labels.is_sorted_by(|a, b| a < b) => Err("its labels are not sorted and distinct".into()),
+        _ => Ok(()),
+    }
+}
+
+/// Listing the weights that are not zero costs four bytes for each, where complete rows list none: with a few zeros, complete
+/// rows are the smaller.
+fn compact_is_smaller(features: &Features, weights: &[f64], precision: Precision) -> bool {
+    let zeros = |part: &[f64]| part.iter().filter(|w| **w == 0.0).count();
+    let complete = features.rows.iter().filter(|rows| rows.complete());
+    let newly_listed: usize = complete
+        .map(|rows| {
+            let part = &weights[rows.base..][..rows.weights()];
+            (part.len() - zeros(part) + rows.len) * size_of::<u32>()
+        })
+        .sum();
+    zeros(weights) * precision.bytes() > newly_listed
+}
+
+fn write_u32s(file: &mut Writer, name: &'static str, numbers: &[u32]) {
+    file.numbers(name, numbers.iter().map(|n| n.to_le_bytes()));
+}
+
+fn write_strings(file: &mut Writer, [text, ends, slots]: [&'static str; 3], strings: &Strings) {
+    let parts = strings.parts();
+    file.bytes(text, parts.0.to_vec());
+    write_u32s(file, ends, parts.1);
+    file.numbers(slots, parts.2.iter().map(|n| n.to_le_bytes()));
+}
+
+fn read_strings(file: &mut Reader, [text, ends, slots]: [&str; 3]) -> Result<Strings> {
+    let arena = file.bytes(text)?.to_vec();
+    let ends = file.numbers(ends, u32::from_le_bytes)?;
+    let slots = file.numbers(slots, u64::from_le_bytes)?;
+    Strings::from_parts(arena, ends, slots, text).map_err(|error| FORMAT.damaged(error))
+}
+
+/// Names must be text; with templates, the names of observations must be keys of values that exist.
+fn check_alphabet(alphabet: &Alphabet, source: &Source) -> std::result::Result<(), &'static str> {
+    let is_text = |strings: &Strings| {
+        let (text, ends, _) = strings.parts();
+        let text = std::str::from_utf8(text);
+        text.is_ok_and(|text| ends.iter().all(|&end| text.is_char_boundary(end as usize)))
+    };
+    let are_keys = |strings: &Strings, templates: &Templates| {
+        let values = alphabet.values.len();
+        strings.iter().all(|key| {
+            let (numbers, rest) = key.as_chunks();
+            let mut numbers = numbers.iter().map(|&bytes| u32::from_le_bytes(bytes) as usize);
+            let skeleton = numbers.next().and_then(|skeleton| templates.skeletons.get(skeleton));
+            // A skeleton has one literal text more than values.
+            rest.is_empty()
+                && skeleton.is_some_and(|literals| literals.len() == numbers.len() + 1)
+                && numbers.all(|value| value < values)
+        })
+    };
+    let names_fit = match source {
+        Source::Attributes => is_text(&alphabet.node) && is_text(&alphabet.pair),
+        Source::Templates(templates) => {
+            are_keys(&alphabet.node, templates) && are_keys(&alphabet.pair, templates)
+        }
+    };
+    match is_text(&alphabet.values) && names_fit {
+        true => Ok(()),
+        false => Err("a name is neither text nor made by its templates"),
+    }
+}
+
+/// Reads the map from weights to tables; it must use every one of the weights.
+fn read_features(file: &mut Reader, labels: usize, alphabet: &Alphabet, weights: usize) -> Result<Features> {
+    let nodes = Rows {
+        start: file.numbers("nodes.start", u32::from_le_bytes)?,
+        entry: file.numbers("nodes.entry", u32::from_le_bytes)?,
+        ..Rows::all(0, alphabet.node.len(), 1, labels)
+    };
+    check_rows(&nodes, weights).map_err(|why| FORMAT.damaged(why))?;
+    let pairs = Rows {
+        start: file.numbers("pairs.start", u32::from_le_bytes)?,
+        entry: file.numbers("pairs.entry", u32::from_le_bytes)?,
+        ..Rows::all(nodes.weights(), alphabet.pair.len(), labels, labels)
+    };
+    check_rows(&pairs, weights).map_err(|why| FORMAT.damaged(why))?;
+    let mut base = pairs.base + pairs.weights();
+    let mut table = |name: &str, lines: usize| {
+        let table = TableWeights { base, entry: file.numbers(name, u32::from_le_bytes)? };
+        base += table.entry.len();
+        match entries_fit(&table.entry, lines, labels) {
+            true => Ok(table),
+            false => Err(FORMAT.damaged(format!("section `{name}` points outside its table"))),
+        }
+    };
+    let tables = [table("transition.entry", labels)?, table("begin.entry", 1)?, table("end.entry", 1)?];
+    match base == weights {
+        true => Ok(Features { labels, rows: [nodes, pairs], tables }),
+        false => Err(FORMAT.damaged(format!("it has {weights} weights, but its features need {base}"))),
+    }
+}
+
+fn check_rows(rows: &Rows, weights: usize) -> std::result::Result<(), &'static str> {
+    if rows.complete() {
+        let needed = (rows.lines * rows.columns).checked_mul(rows.len);
+        return match needed.is_some_and(|needed| needed <= weights) && rows.entry.is_empty() {
+            true => Ok(()),
+            false => Err("it has too few weights for all labels of its observations"),
+        };
+    }
+    let (first, last) = (rows.start.first().copied(), rows.start.last().copied());
+    if rows.start.len() != rows.len + 1
+        || first != Some(0)
+        || last.map(|end| end as usize) != Some(rows.entry.len())
+        || !rows.start.is_sorted()
+    {
+        return Err("its rows do not match its observations");
+    }
+    match entries_fit(&rows.entry, rows.lines, rows.columns) {
+        true => Ok(()),
+        false => Err("a weight points outside its table"),
+    }
+}
+
+/// Does every entry stand in one of the lines, and in a column that is in use?
+fn entries_fit(entries: &[u32], lines: usize, columns: usize) -> bool {
+    // At most MAX_LABELS² entries: they fit.
+    let (stride, columns, end) =
+        (simd::padded(columns) as u32, columns as u32, lines * simd::padded(columns));
+    entries.iter().all(|&entry| (entry as usize) < end && entry % stride < columns)
+}
