@@ -192,7 +192,7 @@ mod interrupted {
     fn long_run(model: &Path, more: &[&str]) -> Child {
         let mut command = Command::new(env!("CARGO_BIN_EXE_crfkit"));
         command.arg("train").arg(demo().join("train.tsv")).arg("-m").arg(model).args(more);
-        command.env("CRFKIT_CHECKPOINT_SECONDS", "0").stderr(Stdio::null()).spawn().unwrap()
+        command.env("CRFKIT_CHECKPOINT_SECONDS", "0.005").stderr(Stdio::null()).spawn().unwrap()
     }
 
     fn wait_for(file: &Path, text: &str) {
@@ -223,12 +223,12 @@ mod interrupted {
         crfkit().args(["eval", "-m"]).arg(&model).arg(demo().join("test.tsv")).assert().success();
     }
 
-    /// Waits until a run has got so far.
-    fn wait_for_pass(log: &Path, passes: f64) {
+    /// Waits until a run, whose log begins at `start`, has got so far.
+    fn wait_for_pass(log: &Path, start: usize, passes: f64) {
         let begun = Instant::now();
         let last = || {
             let text = fs::read_to_string(log).unwrap_or_default();
-            let line = text.lines().rfind(|line| line.contains("\"progress\""))?.to_owned();
+            let line = text.get(start..)?.lines().rfind(|line| line.contains("\"progress\""))?.to_owned();
             serde_json::from_str::<serde_json::Value>(&line).ok()?["passes"].as_f64()
         };
         while last().is_none_or(|last| last < passes) {
@@ -244,12 +244,15 @@ mod interrupted {
         let arguments = [settings, &["--checkpoint", &checkpoint, "--log", &log]].concat();
         let run = || long_run(model.as_ref(), &arguments);
         for (passes, name) in passes.into_iter().zip(["-KILL", "-INT", "-KILL"]) {
+            let start = fs::read(&log).map_or(0, |log| log.len());
             let mut child = run();
-            wait_for_pass(log.as_ref(), passes);
+            wait_for_pass(log.as_ref(), start, passes);
+            while !fs::exists(&checkpoint).unwrap() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
             signal(&child, name);
             let code = child.wait().unwrap().code();
             assert_eq!(code, if name == "-INT" { Some(130) } else { None }, "it ended before the signal");
-            assert!(fs::exists(&checkpoint).unwrap());
         }
         // Other settings: another run.
         let mut other = crfkit();
@@ -276,10 +279,8 @@ mod interrupted {
             let mut command = crfkit();
             command.arg("train").arg(demo().join("train.tsv")).arg("-m").arg(&model).args(&settings);
             command.assert().success();
-            assert!(
-                fs::read(&model).unwrap() == through_interruptions(directory.path(), &settings),
-                "{optimizer}"
-            );
+            let disturbed = through_interruptions(directory.path(), &settings, interruptions);
+            assert!(fs::read(&model).unwrap() == disturbed, "{optimizer}");
         }
     }
 }

@@ -6,7 +6,7 @@ mod finish;
 mod listener;
 
 use crate::args::{Format, Init, PriorMean, TrainArgs};
-use crate::error::usage;
+use crate::error::{INTERRUPTED, usage};
 use crate::input;
 use crate::log::{Counts, Event, FORMAT, Log};
 use crate::progress::Progress;
@@ -16,13 +16,12 @@ use crfkit::Error;
 use crfkit::data::corpus::Corpus;
 use crfkit::math::random::Random;
 use crfkit::model::Features;
-use crfkit::train::{Settings, Start, Trained, train};
+use crfkit::train::{Ended, Settings, Start, Trained, train};
 use data::Labelled;
-use listener::{Interrupt, Listener};
+use listener::{Interrupt, Listener, Pace};
 use std::fs::OpenOptions;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Instant;
 
 /// Random first weights lie between − and + this.
 const RANDOM_WEIGHTS: f64 = 0.01;
@@ -76,13 +75,18 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         resumed,
     })?;
 
-    let begun = Instant::now();
     interrupt.now_training();
-    let mut listener =
-        Listener::new(&progress, &mut log, &interrupt, &mut checkpoint, counts.tokens, settings.passes);
+    let pace = Pace::new(counts.tokens, settings.passes);
+    let mut listener = Listener {
+        progress: &progress,
+        log: &mut log,
+        interrupt: &interrupt,
+        checkpoint: &mut checkpoint,
+        pace,
+    };
     let Trained { mut model, stop, passes, objective, features } =
         train(corpus, features, &settings, start, &mut listener)?;
-    let seconds = begun.elapsed().as_secs_f64();
+    let seconds = listener.pace.seconds();
     model.settings = recorded;
 
     let written = finish::write_model(args, model, &progress)?;
@@ -95,18 +99,16 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         active_features: written.weights,
         model_bytes: written.bytes,
     })?;
-    if !interrupt.happened() {
-        checkpoint.remove()?;
-    }
     progress.finish();
-    finish::report(
-        args,
-        &progress,
-        &format!("stopped: {stop}; objective {objective:.4} after {passes:.2} passes, {seconds:.1} s"),
-        &written,
-        interrupt.happened(),
-    );
-    Ok(interrupt.exit_code())
+    progress
+        .note(&format!("stopped: {stop}; objective {objective:.4} after {passes:.2} passes, {seconds:.1} s"));
+    if stop == Ended::Listener {
+        finish::report_interrupted(args, &progress, &written);
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    checkpoint.remove()?;
+    finish::report_done(args, &progress, &written);
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What can be refused before any work starts.
@@ -122,8 +124,8 @@ fn check(args: &TrainArgs, settings: &Settings) -> Result<()> {
     if inputs.count() > 1 {
         return Err(usage("standard input can be read only once"));
     }
-    check_target(&args.model)?;
-    args.checkpoint.as_deref().map_or(Ok(()), check_target)
+    let outputs = std::iter::once(&args.model).chain(&args.checkpoint).chain(&args.log);
+    outputs.map(|path| check_target(path)).collect()
 }
 
 /// Can a file be written there? It would be a pity to find out after an hour of training.

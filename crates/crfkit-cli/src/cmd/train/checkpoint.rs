@@ -58,7 +58,7 @@ impl CheckpointFile {
     /// Writes a checkpoint.
     pub fn write(&mut self, checkpoint: &Checkpoint) -> crfkit::Result<()> {
         if let Some((path, fingerprint)) = &self.file {
-            write_atomically(path, &checkpoint.to_bytes(*fingerprint)?)?;
+            write_atomically(path, &checkpoint.to_bytes(*fingerprint))?;
         }
         self.last = Instant::now();
         Ok(())

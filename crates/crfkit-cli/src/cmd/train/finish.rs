@@ -65,14 +65,18 @@ fn report_loss(args: &TrainArgs, full: Arc<Model>, kept: Arc<Model>, progress: &
     Ok(())
 }
 
-/// The last lines: how it went, what was written, what to type next.
-pub fn report(args: &TrainArgs, progress: &Progress, how: &str, written: &Written, interrupted: bool) {
+/// The last lines: what was written, and what to type next.
+pub fn report_done(args: &TrainArgs, progress: &Progress, written: &Written) {
     let model = args.model.display();
-    progress.note(how);
-    let what = if interrupted { "interrupted: the model so far is in" } else { "model:" };
-    progress.note(&format!("{what} {model} ({} weights, {} bytes)", written.weights, written.bytes));
-    match (&args.checkpoint, interrupted) {
-        (Some(_), true) => progress.note("the same command goes on from the checkpoint"),
-        _ => progress.note(&format!("next: crfkit tag -m {model} FILE, or crfkit eval -m {model} FILE")),
+    progress.note(&format!("model: {model} ({} weights, {} bytes)", written.weights, written.bytes));
+    progress.note(&format!("next: crfkit tag -m {model} FILE, or crfkit eval -m {model} FILE"));
+}
+
+/// The last lines after Ctrl-C.
+pub fn report_interrupted(args: &TrainArgs, progress: &Progress, written: &Written) {
+    let model = args.model.display();
+    progress.note(&format!("the model so far is saved: {model} ({} bytes)", written.bytes));
+    if args.checkpoint.is_some() {
+        progress.note("the same command goes on from the checkpoint");
     }
 }

@@ -7,7 +7,6 @@ use crate::progress::Progress;
 use anyhow::{Context, Result};
 use crfkit::optim::Control;
 use crfkit::train::{Checkpoint, Event};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Instant;
@@ -44,19 +43,24 @@ impl Interrupt {
     pub fn happened(&self) -> bool {
         self.count.load(Ordering::SeqCst) > 0
     }
-
-    /// Status of a program that has saved what it had.
-    pub fn exit_code(&self) -> ExitCode {
-        if self.happened() { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS }
-    }
 }
 
 /// Hears of every step.
 pub struct Listener<'a> {
-    progress: &'a Progress,
-    log: &'a mut Log,
-    interrupt: &'a Interrupt,
-    checkpoint: &'a mut CheckpointFile,
+    /// Where it is shown.
+    pub progress: &'a Progress,
+    /// Where it is recorded.
+    pub log: &'a mut Log,
+    /// Asked whether to stop.
+    pub interrupt: &'a Interrupt,
+    /// Where checkpoints go.
+    pub checkpoint: &'a mut CheckpointFile,
+    /// What is known of the run.
+    pub pace: Pace,
+}
+
+/// What is known of a run so far.
+pub struct Pace {
     tokens: usize,
     passes_at_most: Option<usize>,
     begun: Instant,
@@ -68,21 +72,10 @@ pub struct Listener<'a> {
     dev: String,
 }
 
-impl<'a> Listener<'a> {
-    /// For a training set of `tokens`.
-    pub fn new(
-        progress: &'a Progress,
-        log: &'a mut Log,
-        interrupt: &'a Interrupt,
-        checkpoint: &'a mut CheckpointFile,
-        tokens: usize,
-        passes_at_most: Option<usize>,
-    ) -> Self {
-        Listener {
-            progress,
-            log,
-            interrupt,
-            checkpoint,
+impl Pace {
+    /// A run over `tokens` tokens begins now.
+    pub fn new(tokens: usize, passes_at_most: Option<usize>) -> Self {
+        Pace {
             tokens,
             passes_at_most,
             begun: Instant::now(),
@@ -93,9 +86,13 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// `pass 3.20  objective 9118.8800  gradient 12.3000  dev F1 93.61  812000 tokens/s  4 s left`, or without `dev`.
+    /// Seconds since the run began.
+    pub fn seconds(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    /// `pass 3.20  objective 9118.8800  gradient 12.3000  dev F1 93.61  812000 tokens/s  4 s left`; `dev` may be empty.
     fn line(&self, passes: f64, dev: &str) -> String {
-        let seconds = self.begun.elapsed().as_secs_f64();
         let mut line = format!("pass {passes:.2}");
         if let Some(objective) = self.objective {
             line += &format!("  objective {objective:.4}");
@@ -104,7 +101,7 @@ impl<'a> Listener<'a> {
             line += &format!("  gradient {norm:.4}");
         }
         line += dev;
-        let speed = (passes - self.first_passes.unwrap_or(0.0)) / seconds;
+        let speed = (passes - self.first_passes.unwrap_or(0.0)) / self.seconds();
         if speed > 0.0 && speed.is_finite() {
             line += &format!("  {:.0} tokens/s", speed * self.tokens as f64);
             if let Some(all) = self.passes_at_most {
@@ -117,25 +114,26 @@ impl<'a> Listener<'a> {
 
 impl crfkit::train::Listener for Listener<'_> {
     fn event(&mut self, event: &Event) -> crfkit::Result<Control> {
-        let seconds = self.begun.elapsed().as_secs_f64();
+        let (pace, progress) = (&mut self.pace, self.progress);
+        let seconds = pace.seconds();
         match *event {
+            Event::Progress { passes, objective: None, .. } => {
+                pace.first_passes.get_or_insert(passes.floor());
+                progress.step(|| pace.line(passes, &pace.dev));
+            }
             Event::Progress { passes, objective, gradient_norm } => {
-                self.first_passes.get_or_insert(passes.floor());
-                if objective.is_some() {
-                    self.objective = objective;
-                    self.gradient_norm = gradient_norm;
-                    self.log.write(&LogEvent::Progress { passes, seconds, objective, gradient_norm })?;
-                    self.progress.milestone(|| self.line(passes, &self.dev), || self.line(passes, ""));
-                } else {
-                    self.progress.step(|| self.line(passes, &self.dev));
-                }
+                pace.first_passes.get_or_insert(passes.floor());
+                pace.objective = objective;
+                pace.gradient_norm = gradient_norm;
+                self.log.write(&LogEvent::Progress { passes, seconds, objective, gradient_norm })?;
+                progress.milestone(|| pace.line(passes, &pace.dev), || pace.line(passes, ""));
             }
             Event::Evaluation { passes, scores, best } => {
-                self.dev = format!("  dev F1 {:.2} accuracy {:.2}", scores.f1, scores.accuracy);
+                pace.dev = format!("  dev F1 {:.2} accuracy {:.2}", scores.f1, scores.accuracy);
                 self.log.write(&LogEvent::Eval { data: "dev", passes, seconds, scores, best })?;
-                let best = if best { " (best)" } else { "" };
-                let new = || format!("pass {passes:.2}{}{best}", self.dev);
-                self.progress.milestone(|| self.line(passes, &self.dev), new);
+                let mark = if best { " (best)" } else { "" };
+                let new = || format!("pass {passes:.2}{}{mark}", pace.dev);
+                progress.milestone(|| pace.line(passes, &pace.dev), new);
             }
         }
         Ok(if self.interrupt.happened() { Control::Stop } else { Control::Continue })
