@@ -124,8 +124,8 @@ fn check(args: &TrainArgs, settings: &Settings) -> Result<()> {
     if inputs.count() > 1 {
         return Err(usage("standard input can be read only once"));
     }
-    let outputs = std::iter::once(&args.model).chain(&args.checkpoint).chain(&args.log);
-    outputs.map(|path| check_target(path)).collect()
+    let mut outputs = std::iter::once(&args.model).chain(&args.checkpoint).chain(&args.log);
+    outputs.try_for_each(|path| check_target(path))
 }
 
 /// Can a file be written there? It would be a pity to find out after an hour of training.
