@@ -1,2 +1,31 @@
 //! The program `crfkit`.
-fn main() {}
+
+mod args;
+mod cmd;
+mod demo;
+mod error;
+mod input;
+mod log;
+mod pipeline;
+mod progress;
+
+use args::{Args, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Before anything asks for the vector unit: a value that would be ignored is refused.
+    if let Err(error) = crfkit::math::simd::check_environment() {
+        return error::report(&error.into());
+    }
+    let outcome = match Args::parse().command {
+        Command::Train(args) => cmd::train::run(&args),
+        Command::Tag(args) => cmd::tag::run(&args),
+        Command::Eval(args) => cmd::eval::run(&args),
+        Command::Inspect(args) => cmd::inspect::run(&args),
+        Command::Demo(args) => cmd::demo::run(&args),
+        Command::Completions { shell } => cmd::completions::run(shell),
+        Command::Man { command } => cmd::man::run(command.as_deref()),
+    };
+    outcome.unwrap_or_else(|error| error::report(&error))
+}

@@ -150,11 +150,11 @@ pub struct Dev {
 /// What happens during training.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// A step worth reporting.
+    /// A step, of which those that know the objective are worth reporting.
     Progress {
         /// Evaluations of the training set so far.
         passes: f64,
-        /// Losses plus penalties.
+        /// Losses plus penalties; `None` between two reports of an online method.
         objective: Option<f64>,
         /// Norm of the gradient.
         gradient_norm: Option<f64>,
@@ -288,6 +288,7 @@ pub fn train(
     let risk = Risk::new(Likelihood(ForwardBackward), features, data, start.threads)?;
     let problem = Problem { objective: &risk, prior, l1: settings.l1 };
     let resume = start.resume.unwrap_or_default();
+    let resumed_at = resume.state.numbers.get("passes").copied();
     let state = match resume.state.theta.len() {
         0 => State::start(if start.theta.is_empty() { vec![0.0; dim] } else { start.theta }),
         _ => resume.state,
@@ -300,6 +301,7 @@ pub fn train(
         patience: settings.patience,
         best: resume.best,
         since_best: resume.since_best,
+        resumed_at,
         ended: None,
     };
     let minimum = optimizer(settings).minimize(&problem, state, &mut watcher)?;
@@ -350,16 +352,19 @@ struct Watcher<'a> {
     patience: usize,
     best: Option<(f64, Vec<f64>)>,
     since_best: usize,
+    /// Passes of the checkpoint that a batch method goes on from, until its first step.
+    resumed_at: Option<f64>,
     ended: Option<Ended>,
 }
 
 impl Watch for Watcher<'_> {
     fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control> {
         let &Progress { passes, objective, gradient_norm, theta } = progress;
-        let mut control = Control::Continue;
-        if objective.is_some() {
-            control = self.listener.event(&Event::Progress { passes, objective, gradient_norm })?;
+        if self.resumed_at.take() == Some(passes) {
+            // A batch method begins with the step that its checkpoint was taken at: it was reported and evaluated then.
+            return Ok(Control::Continue);
         }
+        let mut control = self.listener.event(&Event::Progress { passes, objective, gradient_norm })?;
         if let (Some(theta), Some(dev)) = (theta, self.dev) {
             let scores = evaluate(self.features, theta, self.labels, dev);
             let score =

@@ -19,7 +19,8 @@ pub struct Corpus {
     pub labels: Vec<String>,
     /// The observations, most frequent first: the weights of frequent ones lie together in the cache.
     pub alphabet: Alphabet,
-    /// Words seen in training (column 0), as a set of value numbers: one bit each. Empty with attributes.
+    /// Words seen in training (the first column that is not the label), as a set of value numbers: one bit each. Empty with
+    /// attributes.
     pub words: Vec<u64>,
 }
 
@@ -60,15 +61,17 @@ impl CorpusBuilder {
         }
     }
 
-    /// Adds a column sequence whose labels are in column `label_column`; the templates must fit its columns.
+    /// Adds a column sequence whose labels are in column `label_column`; the templates must fit its columns. The word is the
+    /// first column that is not the label, so there must be one.
     pub fn add_columns(&mut self, sequence: &Columns, label_column: usize) -> Result<()> {
         let Source::Templates(templates) = &self.source else {
             return Err(Error::Setting("columns need templates".into()));
         };
+        let word_column = usize::from(label_column == 0);
         self.gold.clear();
         for row in 0..sequence.len() {
             self.gold.push(self.labels.intern(sequence.field(row, label_column).as_bytes()));
-            let word = self.alphabet.values.intern(sequence.field(row, 0).as_bytes()) as usize;
+            let word = self.alphabet.values.intern(sequence.field(row, word_column).as_bytes()) as usize;
             if self.words.len() <= word / 64 {
                 self.words.resize(word / 64 + 1, 0);
             }

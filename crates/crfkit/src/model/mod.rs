@@ -5,6 +5,7 @@ pub mod dump;
 mod features;
 mod file;
 pub(crate) mod sections;
+mod transfer;
 
 pub use features::{Features, Keep, Rows, TableWeights};
 pub use file::Precision;

@@ -1,0 +1,248 @@
+//! The arguments of `crfkit train`.
+
+use super::{InputArgs, label_column, named, stored};
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use crfkit::data::presets::PRESETS;
+use crfkit::data::template::Dialect;
+use crfkit::model::{Keep, Precision};
+use crfkit::train::{Method, Settings};
+use std::convert::Infallible;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+const NOTES: &str = "\
+Examples:
+  crfkit train train.tsv -m model
+  crfkit train train.tsv --dev dev.tsv --preset ner -m model
+  crfkit train train.tsv --template template.txt --features all --sigma 2 -m model
+  crfkit train --format attributes train.iwa.gz --optimizer lbfgs --log run.jsonl -m model
+
+What is minimised: the sum over the sequences of -log p(labels | observations), plus the sum over the weights of
+w²/(2σ²), plus L1 times the sum of |w|. Coming from another program:
+
+  program    its setting                   here
+  CRFsuite   c2 (adds c2·w²)               --sigma S with S = 1/sqrt(2·c2)   (c2=1: 0.7071; c2=0.5: 1)
+  CRFsuite   c1 (adds c1·|w|)              --l1 c1
+  CRF++      -c C (adds w²/(2·C))          --sigma S with S = sqrt(C)        (-c 1: 1; -c 4: 2)
+  CRF++      -a CRF-L1 -c C (adds |w|/C)   --l1 1/C --sigma inf
+  CRF++      -f N                          --min-count N; its features are --features all
+  Wapiti     -2 R (adds R·w²/2)            --sigma S with S = 1/sqrt(R)      (-2 0.00001: 316.2)
+  Wapiti     -1 R (adds R·|w|)             --l1 R
+
+Only with --l1 are weights exactly 0; where the other program has no Gaussian prior, say --sigma inf.
+
+Ctrl-C finishes the step and saves the model so far; a second one ends at once.";
+
+/// `crfkit train`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = NOTES)]
+pub struct TrainArgs {
+    /// Labelled sequences; `-` for standard input
+    #[arg(value_name = "TRAIN", required = true)]
+    pub train: Vec<PathBuf>,
+
+    /// Where to write the model
+    #[arg(short, long, value_name = "MODEL")]
+    pub model: PathBuf,
+
+    /// Feature templates, in CRF++'s or Wapiti's syntax
+    #[arg(long, value_name = "FILE", conflicts_with = "preset", help_heading = "Features")]
+    pub template: Option<PathBuf>,
+
+    /// Ready-made templates
+    #[arg(long, value_name = "NAME", default_value = "default", value_parser = presets(), help_heading = "Features")]
+    pub preset: String,
+
+    /// Whose template syntax is followed to the letter
+    #[arg(long, value_name = "NAME", default_value = "crfpp", value_parser = named::<Dialect>(&["crfpp", "wapiti"]), help_heading = "Features")]
+    pub template_dialect: Dialect,
+
+    /// Column of the label, from 0; -1 is the last
+    #[arg(long, value_name = "N", default_value = "-1", allow_hyphen_values = true, value_parser = label_column, help_heading = "Features")]
+    pub label_column: i32,
+
+    /// Ignore observations that occur more rarely
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Features")]
+    pub min_count: u32,
+
+    /// Which get a weight: those seen in training, or all labels of every observation
+    #[arg(long, value_name = "WHICH", default_value = "observed", value_parser = stored::<Keep>(&["observed", "all"]), help_heading = "Features")]
+    pub features: Keep,
+
+    /// Weights for the first and the last label of a sequence
+    #[arg(long, help_heading = "Features")]
+    pub boundaries: bool,
+
+    /// Standard deviation of the Gaussian prior; inf for none
+    #[arg(
+        long,
+        value_name = "S",
+        default_value_t = 1.0,
+        allow_negative_numbers = true,
+        help_heading = "Objective"
+    )]
+    pub sigma: f64,
+
+    /// The same for the weights of label pairs [default: --sigma]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, help_heading = "Objective")]
+    pub sigma_pairs: Option<f64>,
+
+    /// Mean of the prior: a number, or a model whose weights it is
+    #[arg(
+        long,
+        value_name = "X|MODEL",
+        default_value = "0",
+        allow_negative_numbers = true,
+        help_heading = "Objective"
+    )]
+    pub prior_mean: PriorMean,
+
+    /// Weight of the L1 penalty
+    #[arg(
+        long,
+        value_name = "X",
+        default_value_t = 0.0,
+        allow_negative_numbers = true,
+        help_heading = "Objective"
+    )]
+    pub l1: f64,
+
+    /// How the objective is minimised
+    #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = stored::<Method>(&["auto", "lbfgs", "sgd", "adagrad"]), help_heading = "Optimisation")]
+    pub optimizer: Method,
+
+    /// Passes over the data at most [default: until it has converged; sgd and adagrad have a number of their own]
+    #[arg(long, value_name = "N", help_heading = "Optimisation")]
+    pub passes: Option<NonZeroUsize>,
+
+    /// Sequences in an online step
+    #[arg(long, value_name = "N", default_value_t = Settings::default().batch, help_heading = "Optimisation")]
+    pub batch: usize,
+
+    /// First gain of online methods [default: found by itself]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, help_heading = "Optimisation")]
+    pub eta0: Option<f64>,
+
+    /// Pairs of vectors that L-BFGS keeps
+    #[arg(long, value_name = "N", default_value_t = Settings::default().memory, help_heading = "Optimisation")]
+    pub memory: usize,
+
+    /// Stop when the objective changes by less than this share over ten iterations
+    #[arg(long, value_name = "X", default_value_t = Settings::default().tolerance, allow_negative_numbers = true, help_heading = "Optimisation")]
+    pub tolerance: f64,
+
+    /// Seed of all random choices
+    #[arg(long, value_name = "N", default_value_t = Settings::default().seed, help_heading = "Optimisation")]
+    pub seed: u64,
+
+    /// Weights to start from: zeros, small random ones, or those of a model
+    #[arg(long, value_name = "zero|random|FILE", default_value = "zero", help_heading = "Optimisation")]
+    pub init: Init,
+
+    /// Labelled sequences to evaluate on after each pass; the best model is kept
+    #[arg(long, value_name = "FILE", help_heading = "Development data")]
+    pub dev: Option<PathBuf>,
+
+    /// Stop after so many evaluations without a better one; 0 for never
+    #[arg(long, value_name = "N", default_value_t = Settings::default().patience, help_heading = "Development data")]
+    pub patience: usize,
+
+    /// Number format of the weights in the model file
+    #[arg(long, value_name = "FORMAT", default_value = "f64", value_parser = named::<Precision>(&["f64", "f32", "f16"]), help_heading = "Model file")]
+    pub precision: Precision,
+
+    /// Leave out weights whose absolute value is below this
+    #[arg(long, value_name = "THRESHOLD", allow_negative_numbers = true, help_heading = "Model file")]
+    pub shrink: Option<f64>,
+
+    /// Write what happens to this file, one JSON object a line
+    #[arg(long, value_name = "RUN.jsonl", help_heading = "Running")]
+    pub log: Option<PathBuf>,
+
+    /// Keep the whole state of the run in this file, and go on from it if it is there
+    #[arg(long, value_name = "FILE", help_heading = "Running")]
+    pub checkpoint: Option<PathBuf>,
+
+    /// Print nothing but errors
+    #[arg(long, help_heading = "Running")]
+    pub quiet: bool,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub input: InputArgs,
+}
+
+/// Mean of the prior.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PriorMean {
+    /// One number for all weights.
+    Value(f64),
+    /// The weights of the model in this file.
+    Model(PathBuf),
+}
+
+impl FromStr for PriorMean {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(text.parse().map_or_else(|_| PriorMean::Model(text.into()), PriorMean::Value))
+    }
+}
+
+/// Weights to start from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Init {
+    /// All 0.
+    Zero,
+    /// Small random numbers.
+    Random,
+    /// The weights of the model in this file.
+    Model(PathBuf),
+}
+
+impl FromStr for Init {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text {
+            "zero" => Init::Zero,
+            "random" => Init::Random,
+            path => Init::Model(path.into()),
+        })
+    }
+}
+
+fn presets() -> PossibleValuesParser {
+    PRESETS
+        .iter()
+        .map(|preset| PossibleValue::new(preset.name).help(preset.description))
+        .collect::<Vec<_>>()
+        .into()
+}
+
+impl TrainArgs {
+    /// The part that the library knows.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            sigma: self.sigma,
+            sigma_pairs: self.sigma_pairs,
+            prior_mean: match self.prior_mean {
+                PriorMean::Value(mean) => mean,
+                PriorMean::Model(_) => 0.0,
+            },
+            l1: self.l1,
+            min_count: self.min_count,
+            features: self.features,
+            boundaries: self.boundaries,
+            optimizer: self.optimizer,
+            passes: self.passes.map(NonZeroUsize::get),
+            batch: self.batch,
+            eta0: self.eta0,
+            memory: self.memory,
+            tolerance: self.tolerance,
+            seed: self.seed,
+            patience: self.patience,
+        }
+    }
+}

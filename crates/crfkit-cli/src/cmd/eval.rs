@@ -1,0 +1,181 @@
+//! `crfkit eval`: how good a model, or a file of predictions, is.
+
+use super::tag::{taggers, take_in};
+use crate::args::{EvalArgs, Format};
+use crate::error::stdout_failed;
+use crate::input::{self, Reader, Sequence};
+use crate::pipeline::{self, Block, Job};
+use anyhow::Result;
+use crfkit::data::text::Encoding;
+use crfkit::eval::Evaluation;
+use crfkit::model::Model;
+use crfkit::tag::Tagger;
+use crfkit::{Error, Place};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Evaluates and prints.
+pub fn run(args: &EvalArgs) -> Result<ExitCode> {
+    let evaluation = match (&args.predicted, &args.model, &args.test) {
+        (Some(predicted), ..) => compare_columns(predicted, args.input.encoding)?,
+        (None, Some(model), Some(test)) => {
+            let model = Arc::new(input::read_model(model)?);
+            let gold = Gold {
+                format: args.input.format.unwrap_or(input::model_format(&model)),
+                encoding: args.input.encoding,
+                label_column: args.label_column.unwrap_or_else(|| label_column(&model)),
+            };
+            let found = evaluate(&model, test, &gold, args.input.threads())?;
+            found.report_unknown_labels();
+            found.evaluation
+        }
+        _ => unreachable!("clap asks for --predicted, or for a model and a file"),
+    };
+    let mut text = Vec::new();
+    if args.json {
+        serde_json::to_writer(&mut text, &evaluation.scores())?;
+        text.push(b'\n');
+    } else {
+        write(&evaluation, &mut text)?;
+    }
+    std::io::stdout().write_all(&text).map_err(stdout_failed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The printed form: conlleval's block first, since programs parse it.
+fn write(evaluation: &Evaluation, out: &mut Vec<u8>) -> std::io::Result<()> {
+    let scores = evaluation.scores();
+    evaluation.write_conlleval(out)?;
+    writeln!(out)?;
+    writeln!(out, "token accuracy:        {:6.2}%  ({} tokens)", scores.accuracy, scores.tokens)?;
+    writeln!(
+        out,
+        "sequence accuracy:     {:6.2}%  ({} sequences)",
+        scores.sequence_accuracy, scores.sequences
+    )?;
+    for (what, accuracy) in [("known", scores.known_accuracy), ("unknown", scores.unknown_accuracy)] {
+        if let Some(accuracy) = accuracy {
+            writeln!(out, "{:<23}{accuracy:6.2}%", format!("{what}-word accuracy:"))?;
+        }
+    }
+    writeln!(out)?;
+    evaluation.write_confusion(out)
+}
+
+/// The label column that the model was trained with.
+pub fn label_column(model: &Model) -> i32 {
+    let column = model.settings.get("label_column").and_then(serde_json::Value::as_i64);
+    column.and_then(|column| i32::try_from(column).ok()).unwrap_or(-1)
+}
+
+/// How labelled data is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Gold {
+    /// Its format.
+    pub format: Format,
+    /// Its encoding.
+    pub encoding: Encoding,
+    /// The label's column; −1 for the last.
+    pub label_column: i32,
+}
+
+/// What a model does on labelled data.
+#[derive(Default)]
+pub struct Found {
+    /// All counts.
+    pub evaluation: Evaluation,
+    /// Tokens whose gold label the model does not know, by label. They count as errors.
+    unknown_labels: BTreeMap<String, u64>,
+}
+
+impl Found {
+    /// Names on standard error the labels that the model can never give.
+    fn report_unknown_labels(&self) {
+        if self.unknown_labels.is_empty() {
+            return;
+        }
+        let tokens: u64 = self.unknown_labels.values().sum();
+        let names: Vec<&str> = self.unknown_labels.keys().map(String::as_str).collect();
+        let text =
+            format!("note: {tokens} tokens have labels that the model does not know: {}", names.join(", "));
+        let _ = writeln!(std::io::stderr(), "crfkit: {text}");
+    }
+}
+
+/// Tags a file and compares.
+pub fn evaluate(model: &Arc<Model>, path: &Path, gold: &Gold, threads: usize) -> Result<Found> {
+    let reader = Reader::open(path, gold.format, gold.encoding)?;
+    let mut all = Found::default();
+    let job = Judging { label_column: gold.label_column };
+    pipeline::run(&job, reader, taggers(model.clone(), threads), |found: &Found| {
+        all.evaluation.merge(&found.evaluation);
+        for (label, tokens) in &found.unknown_labels {
+            *all.unknown_labels.entry(label.clone()).or_default() += tokens;
+        }
+        Ok(())
+    })?;
+    if all.evaluation.scores().sequences == 0 {
+        return Err(Error::input(Place::new(input::name(path), 0), "no sequence in it").into());
+    }
+    Ok(all)
+}
+
+struct Judging {
+    label_column: i32,
+}
+
+impl Job for Judging {
+    type Worker = Tagger;
+    type Outcome = Found;
+
+    fn work(&self, tagger: &mut Tagger, block: &Block, found: &mut Found) -> Result<()> {
+        *found = Found::default();
+        let model = tagger.model().clone();
+        let mut known = Vec::new();
+        for sequence in block.sequences() {
+            take_in(tagger, sequence)?;
+            let mut label_column = 0;
+            known.clear();
+            if let Sequence::Columns(columns) = sequence {
+                label_column = input::label_index(self.label_column, columns.columns(), || columns.place(0))?;
+                let word_column = usize::from(label_column == 0 && columns.columns() > 1);
+                known
+                    .extend((0..columns.len()).map_while(|row| model.knows(columns.field(row, word_column))));
+            }
+            let gold: Vec<&str> = (0..sequence.len()).map(|row| sequence.label(row, label_column)).collect();
+            for label in gold.iter().filter(|label| model.label(label).is_none()) {
+                *found.unknown_labels.entry((*label).to_owned()).or_default() += 1;
+            }
+            let predicted: Vec<&str> =
+                tagger.viterbi().iter().map(|&label| model.labels[label as usize].as_str()).collect();
+            let known = (known.len() == gold.len()).then_some(&known[..]);
+            found.evaluation.add_sequence(&gold, &predicted, known);
+        }
+        Ok(())
+    }
+}
+
+/// Compares the last two columns of a file.
+fn compare_columns(path: &Path, encoding: Encoding) -> Result<Evaluation> {
+    let mut reader = Reader::open(path, Format::Columns, encoding)?;
+    let mut sequence = reader.sequence();
+    let mut evaluation = Evaluation::default();
+    while reader.read(&mut sequence)? {
+        let columns = sequence.columns();
+        if columns < 2 {
+            let message = "one column, but the last two are to be compared: gold and predicted labels";
+            return Err(Error::input(sequence.place(0), message).into());
+        }
+        let column = |column: usize| -> Vec<&str> {
+            (0..sequence.len()).map(|row| sequence.label(row, column)).collect()
+        };
+        evaluation.add_sequence(&column(columns - 2), &column(columns - 1), None);
+    }
+    if evaluation.scores().sequences == 0 {
+        return Err(Error::input(Place::new(input::name(path), 0), "no sequence in it").into());
+    }
+    Ok(evaluation)
+}

@@ -1,0 +1,9 @@
+//! The verbs, one file each.
+
+pub mod completions;
+pub mod demo;
+pub mod eval;
+pub mod inspect;
+pub mod man;
+pub mod tag;
+pub mod train;

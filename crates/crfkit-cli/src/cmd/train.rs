@@ -1,0 +1,197 @@
+//! `crfkit train`: from files to a model file.
+
+mod checkpoint;
+mod data;
+mod finish;
+mod listener;
+
+use crate::args::{Format, Init, PriorMean, TrainArgs};
+use crate::error::{INTERRUPTED, usage};
+use crate::input;
+use crate::log::{Counts, Event, FORMAT, Log};
+use crate::progress::Progress;
+use anyhow::{Context, Result};
+use checkpoint::CheckpointFile;
+use crfkit::Error;
+use crfkit::data::corpus::Corpus;
+use crfkit::math::random::Random;
+use crfkit::model::Features;
+use crfkit::train::{Ended, Settings, Start, Trained, train};
+use data::Labelled;
+use listener::{Interrupt, Listener, Pace};
+use std::fs::OpenOptions;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Random first weights lie between − and + this.
+const RANDOM_WEIGHTS: f64 = 0.01;
+
+/// Trains a model and writes it.
+pub fn run(args: &TrainArgs) -> Result<ExitCode> {
+    let settings = args.settings();
+    check(args, &settings)?;
+    let interrupt = Interrupt::install()?;
+    let progress = Progress::new(args.quiet);
+
+    progress.step(|| "reading".into());
+    let Labelled { corpus, columns } = data::read_corpus(args)?;
+    let dev = args.dev.as_deref().map(|path| data::read_dev(args, path, &corpus, columns)).transpose()?;
+    let features = crfkit::train::features(&corpus, &settings);
+    let counts = Counts {
+        sequences: corpus.data.len(),
+        tokens: corpus.data.variables(),
+        labels: corpus.labels.len(),
+        observations: corpus.alphabet.node.len() + corpus.alphabet.pair.len(),
+        features: features.dim(),
+    };
+    progress.note(&format!(
+        "{} sequences, {} tokens, {} labels, {} observations, {} features",
+        counts.sequences, counts.tokens, counts.labels, counts.observations, counts.features
+    ));
+
+    let mut start = Start {
+        theta: first_weights(args, &corpus, &features)?,
+        prior_mean: prior_mean(args, &corpus, &features)?,
+        dev,
+        resume: None,
+        threads: args.input.threads(),
+    };
+    let mut checkpoint = CheckpointFile::new(args.checkpoint.as_deref(), &corpus, &settings, &start)?;
+    start.resume = checkpoint.read()?;
+    let resumed = start.resume.is_some();
+    if resumed {
+        progress.note("going on from the checkpoint");
+    }
+
+    let recorded = recorded_settings(args, &settings, columns)?;
+    let mut log = Log::open(args.log.as_deref(), resumed)?;
+    log.write(&Event::Settings {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION"),
+        vector_unit: crfkit::math::simd::unit(),
+        threads: start.threads,
+        counts,
+        settings: &recorded,
+        resumed,
+    })?;
+
+    interrupt.now_training();
+    let pace = Pace::new(counts.tokens, settings.passes);
+    let mut listener = Listener {
+        progress: &progress,
+        log: &mut log,
+        interrupt: &interrupt,
+        checkpoint: &mut checkpoint,
+        pace,
+    };
+    let Trained { mut model, stop, passes, objective, features } =
+        train(corpus, features, &settings, start, &mut listener)?;
+    let seconds = listener.pace.seconds();
+    model.settings = recorded;
+
+    let written = finish::write_model(args, model, &progress)?;
+    log.write(&Event::Stop {
+        reason: &stop.to_string(),
+        passes,
+        seconds,
+        objective,
+        features,
+        active_features: written.weights,
+        model_bytes: written.bytes,
+    })?;
+    progress.finish();
+    progress
+        .note(&format!("stopped: {stop}; objective {objective:.4} after {passes:.2} passes, {seconds:.1} s"));
+    if stop == Ended::Listener {
+        finish::report_interrupted(args, &progress, &written);
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    checkpoint.remove()?;
+    finish::report_done(args, &progress, &written);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What can be refused before any work starts.
+fn check(args: &TrainArgs, settings: &Settings) -> Result<()> {
+    settings.check().map_err(usage)?;
+    if args.shrink.is_some_and(|threshold| !(threshold >= 0.0 && threshold.is_finite())) {
+        return Err(usage("--shrink must be 0 or a positive number"));
+    }
+    if args.input.format == Some(Format::Attributes) && args.template.is_some() {
+        return Err(usage("--template goes with --format columns: attribute lines are observations already"));
+    }
+    let inputs = args.train.iter().chain(&args.dev).filter(|path| input::is_stdin(path));
+    if inputs.count() > 1 {
+        return Err(usage("standard input can be read only once"));
+    }
+    let mut outputs = std::iter::once(&args.model).chain(&args.checkpoint).chain(&args.log);
+    outputs.try_for_each(|path| check_target(path))
+}
+
+/// Can a file be written there? It would be a pity to find out after an hour of training.
+fn check_target(path: &Path) -> Result<()> {
+    let failed = |error| Error::io(path.display().to_string(), error);
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => {
+            return Err(failed(std::io::ErrorKind::IsADirectory.into()).into());
+        }
+        Ok(found) if !found.is_file() => return Ok(()), // a device or a pipe
+        _ => {}
+    }
+    let directory = match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => return Err(failed(std::io::ErrorKind::InvalidInput.into()).into()),
+    };
+    let probe = directory.join(format!(".crfkit-{}", std::process::id()));
+    OpenOptions::new().write(true).create_new(true).open(&probe).map_err(failed)?;
+    std::fs::remove_file(&probe).map_err(failed)?;
+    Ok(())
+}
+
+/// The weights to start from; empty for zeros.
+fn first_weights(args: &TrainArgs, corpus: &Corpus, features: &Features) -> Result<Vec<f64>> {
+    Ok(match &args.init {
+        Init::Zero => Vec::new(),
+        Init::Random => {
+            let mut random = Random::new(args.seed);
+            (0..features.dim()).map(|_| RANDOM_WEIGHTS * (2.0 * random.uniform() - 1.0)).collect()
+        }
+        Init::Model(path) => input::read_model(path).context("--init")?.weights_for(corpus, features),
+    })
+}
+
+/// The mean of the prior; empty where it is one number.
+fn prior_mean(args: &TrainArgs, corpus: &Corpus, features: &Features) -> Result<Vec<f64>> {
+    Ok(match &args.prior_mean {
+        PriorMean::Value(_) => Vec::new(),
+        PriorMean::Model(path) => {
+            input::read_model(path).context("--prior-mean")?.weights_for(corpus, features)
+        }
+    })
+}
+
+/// Every setting that shapes the model, for the model file and the log: the library's and the program's.
+fn recorded_settings(
+    args: &TrainArgs,
+    settings: &Settings,
+    columns: Option<usize>,
+) -> Result<serde_json::Value> {
+    let mut recorded = serde_json::to_value(settings)?;
+    if let Some(columns) = columns {
+        recorded["label_column"] = args.label_column.into();
+        recorded["columns"] = columns.into();
+    }
+    recorded["init"] = match args.init {
+        Init::Zero => "zero",
+        Init::Random => "random",
+        Init::Model(_) => "model",
+    }
+    .into();
+    if let PriorMean::Model(_) = args.prior_mean {
+        recorded["prior_mean"] = "model".into();
+    }
+    recorded["precision"] = args.precision.to_string().into();
+    recorded["shrink"] = args.shrink.into();
+    Ok(recorded)
+}

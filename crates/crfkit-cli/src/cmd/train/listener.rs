@@ -1,0 +1,149 @@
+//! What happens while training runs: the live line, the log, checkpoints, Ctrl-C.
+
+use super::checkpoint::CheckpointFile;
+use crate::error::INTERRUPTED;
+use crate::log::{Event as LogEvent, Log};
+use crate::progress::Progress;
+use anyhow::{Context, Result};
+use crfkit::optim::Control;
+use crfkit::train::{Checkpoint, Event};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::time::Instant;
+
+/// Ctrl-C. While data is read there is nothing to save: it ends the program. While training runs, the first one asks for the
+/// end of the step, and the second ends the program.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt {
+    training: Arc<AtomicBool>,
+    count: Arc<AtomicU8>,
+}
+
+impl Interrupt {
+    /// Listens for it from now on.
+    pub fn install() -> Result<Self> {
+        let interrupt = Interrupt::default();
+        let heard = interrupt.clone();
+        ctrlc::set_handler(move || {
+            let first = heard.count.fetch_add(1, Ordering::SeqCst) == 0;
+            if !(first && heard.training.load(Ordering::SeqCst)) {
+                std::process::exit(INTERRUPTED.into());
+            }
+        })
+        .context("cannot listen for Ctrl-C")?;
+        Ok(interrupt)
+    }
+
+    /// Training begins: from now on there is something to save.
+    pub fn now_training(&self) {
+        self.training.store(true, Ordering::SeqCst);
+    }
+
+    /// Was Ctrl-C pressed?
+    pub fn happened(&self) -> bool {
+        self.count.load(Ordering::SeqCst) > 0
+    }
+}
+
+/// Hears of every step.
+pub struct Listener<'a> {
+    /// Where it is shown.
+    pub progress: &'a Progress,
+    /// Where it is recorded.
+    pub log: &'a mut Log,
+    /// Asked whether to stop.
+    pub interrupt: &'a Interrupt,
+    /// Where checkpoints go.
+    pub checkpoint: &'a mut CheckpointFile,
+    /// What is known of the run.
+    pub pace: Pace,
+}
+
+/// What is known of a run so far.
+pub struct Pace {
+    tokens: usize,
+    passes_at_most: Option<usize>,
+    begun: Instant,
+    /// Passes at the first step, which after a resumption are not this run's work.
+    first_passes: Option<f64>,
+    objective: Option<f64>,
+    gradient_norm: Option<f64>,
+    /// The last scores on the development data, ready to print.
+    dev: String,
+}
+
+impl Pace {
+    /// A run over `tokens` tokens begins now.
+    pub fn new(tokens: usize, passes_at_most: Option<usize>) -> Self {
+        Pace {
+            tokens,
+            passes_at_most,
+            begun: Instant::now(),
+            first_passes: None,
+            objective: None,
+            gradient_norm: None,
+            dev: String::new(),
+        }
+    }
+
+    /// Seconds since the run began.
+    pub fn seconds(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    /// `pass 3.20  objective 9118.8800  gradient 12.3000  dev F1 93.61  812000 tokens/s  4 s left`; `dev` may be empty.
+    fn line(&self, passes: f64, dev: &str) -> String {
+        let mut line = format!("pass {passes:.2}");
+        if let Some(objective) = self.objective {
+            line += &format!("  objective {objective:.4}");
+        }
+        if let Some(norm) = self.gradient_norm {
+            line += &format!("  gradient {norm:.4}");
+        }
+        line += dev;
+        let speed = (passes - self.first_passes.unwrap_or(0.0)) / self.seconds();
+        if speed > 0.0 && speed.is_finite() {
+            line += &format!("  {:.0} tokens/s", speed * self.tokens as f64);
+            if let Some(all) = self.passes_at_most {
+                line += &format!("  {:.0} s left", (all as f64 - passes).max(0.0) / speed);
+            }
+        }
+        line
+    }
+}
+
+impl crfkit::train::Listener for Listener<'_> {
+    fn event(&mut self, event: &Event) -> crfkit::Result<Control> {
+        let (pace, progress) = (&mut self.pace, self.progress);
+        let seconds = pace.seconds();
+        match *event {
+            Event::Progress { passes, objective: None, .. } => {
+                pace.first_passes.get_or_insert(passes.floor());
+                progress.step(|| pace.line(passes, &pace.dev));
+            }
+            Event::Progress { passes, objective, gradient_norm } => {
+                pace.first_passes.get_or_insert(passes.floor());
+                pace.objective = objective;
+                pace.gradient_norm = gradient_norm;
+                self.log.write(&LogEvent::Progress { passes, seconds, objective, gradient_norm })?;
+                progress.milestone(|| pace.line(passes, &pace.dev), || pace.line(passes, ""));
+            }
+            Event::Evaluation { passes, scores, best } => {
+                pace.dev = format!("  dev F1 {:.2} accuracy {:.2}", scores.f1, scores.accuracy);
+                self.log.write(&LogEvent::Eval { data: "dev", passes, seconds, scores, best })?;
+                let mark = if best { " (best)" } else { "" };
+                let new = || format!("pass {passes:.2}{}{mark}", pace.dev);
+                progress.milestone(|| pace.line(passes, &pace.dev), new);
+            }
+        }
+        Ok(if self.interrupt.happened() { Control::Stop } else { Control::Continue })
+    }
+
+    fn checkpoint_due(&mut self) -> bool {
+        self.checkpoint.due() || (self.checkpoint.wanted() && self.interrupt.happened())
+    }
+
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> crfkit::Result<()> {
+        self.checkpoint.write(checkpoint)
+    }
+}

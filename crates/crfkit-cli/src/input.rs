@@ -1,0 +1,144 @@
+//! Opening what the user names: data in either format, models, templates.
+
+use crate::args::Format;
+use anyhow::{Context, Result};
+use crfkit::data::attributes::{AttributeReader, Attributes};
+use crfkit::data::columns::{ColumnReader, Columns};
+use crfkit::data::observer::Source;
+use crfkit::data::text::{Encoding, Lines, decompress};
+use crfkit::model::Model;
+use crfkit::{Error, Place};
+use std::fs::File;
+use std::io::{IsTerminal, Read};
+use std::path::Path;
+
+/// Is this standard input?
+pub fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// What messages call an input.
+pub fn name(path: &Path) -> String {
+    if is_stdin(path) { "standard input".into() } else { path.display().to_string() }
+}
+
+/// Opens a file, or standard input for `-`; compressed data is decompressed.
+fn open(path: &Path) -> crfkit::Result<Box<dyn Read + Send>> {
+    let failed = |error| Error::io(name(path), error);
+    let raw: Box<dyn Read + Send> =
+        if is_stdin(path) { Box::new(std::io::stdin()) } else { Box::new(File::open(path).map_err(failed)?) };
+    decompress(raw).map_err(failed)
+}
+
+/// The model in a file.
+pub fn read_model(path: &Path) -> Result<Model> {
+    let bytes = std::fs::read(path).map_err(|error| Error::io(name(path), error))?;
+    Model::from_bytes(&bytes).with_context(|| name(path))
+}
+
+/// The format of the data that a model was trained on.
+pub fn model_format(model: &Model) -> Format {
+    match model.source {
+        Source::Attributes => Format::Attributes,
+        Source::Templates(_) => Format::Columns,
+    }
+}
+
+/// A sequence in either format. Memory is kept from one sequence to the next.
+#[derive(Debug)]
+pub enum Sequence {
+    /// CoNLL columns.
+    Columns(Columns),
+    /// CRFsuite attributes.
+    Attributes(Attributes),
+}
+
+impl Sequence {
+    /// Number of tokens.
+    pub fn len(&self) -> usize {
+        match self {
+            Sequence::Columns(columns) => columns.len(),
+            Sequence::Attributes(attributes) => attributes.len(),
+        }
+    }
+
+    /// The label of a row; with columns, the field in column `label`.
+    pub fn label(&self, row: usize, label: usize) -> &str {
+        match self {
+            Sequence::Columns(columns) => columns.field(row, label),
+            Sequence::Attributes(attributes) => attributes.label(row),
+        }
+    }
+
+    /// Number of columns; 0 with attributes.
+    pub fn columns(&self) -> usize {
+        match self {
+            Sequence::Columns(columns) => columns.columns(),
+            Sequence::Attributes(_) => 0,
+        }
+    }
+
+    /// Where a row was read.
+    pub fn place(&self, row: usize) -> Place {
+        match self {
+            Sequence::Columns(columns) => columns.place(row),
+            Sequence::Attributes(attributes) => attributes.place(row),
+        }
+    }
+}
+
+/// Reads the sequences of one file in either format.
+pub struct Reader {
+    lines: FormatReader,
+    interactive: bool,
+}
+
+enum FormatReader {
+    Columns(ColumnReader<Box<dyn Read + Send>>),
+    Attributes(AttributeReader<Box<dyn Read + Send>>),
+}
+
+impl Reader {
+    /// Opens a file, or standard input for `-`.
+    pub fn open(path: &Path, format: Format, encoding: Encoding) -> crfkit::Result<Self> {
+        let lines = Lines::new(open(path)?, &name(path), encoding);
+        let lines = match format {
+            Format::Columns => FormatReader::Columns(ColumnReader::new(lines)),
+            Format::Attributes => FormatReader::Attributes(AttributeReader::new(lines)),
+        };
+        Ok(Reader { lines, interactive: is_stdin(path) && std::io::stdin().is_terminal() })
+    }
+
+    /// Overwrites `sequence`, which must be of the same format, with the next one; false at the end.
+    pub fn read(&mut self, sequence: &mut Sequence) -> crfkit::Result<bool> {
+        match (&mut self.lines, sequence) {
+            (FormatReader::Columns(reader), Sequence::Columns(columns)) => reader.read(columns),
+            (FormatReader::Attributes(reader), Sequence::Attributes(attributes)) => reader.read(attributes),
+            _ => unreachable!("a sequence of the other format"),
+        }
+    }
+
+    /// An empty sequence to read into.
+    pub fn sequence(&self) -> Sequence {
+        match self.lines {
+            FormatReader::Columns(_) => Sequence::Columns(Columns::default()),
+            FormatReader::Attributes(_) => Sequence::Attributes(Attributes::default()),
+        }
+    }
+
+    /// Does somebody sit at a keyboard and wait for answers?
+    pub fn interactive(&self) -> bool {
+        self.interactive
+    }
+}
+
+/// The place of the label among `columns`; −1 is the last.
+pub fn label_index(label_column: i32, columns: usize, place: impl Fn() -> Place) -> crfkit::Result<usize> {
+    let index = if label_column < 0 { columns as i64 + i64::from(label_column) } else { label_column.into() };
+    usize::try_from(index).ok().filter(|index| *index < columns).ok_or_else(|| {
+        let message = format!(
+            "--label-column {label_column}, but there are {columns} columns: 0 is the first, -1 the last"
+        );
+        Error::input(place(), message)
+    })
+}

@@ -1,0 +1,142 @@
+//! Work on a stream of blocks by several threads, in order and with bounded memory.
+
+use crate::input::{Reader, Sequence};
+use anyhow::Result;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// A block ends after so many sequences …
+const SEQUENCES: usize = 512;
+/// … or so many tokens, whichever comes first: large enough that handing it over costs nothing, small enough for caches.
+const TOKENS: usize = 16 * 1024;
+/// Blocks on their way to a worker, besides the one it has.
+const WAITING: usize = 2;
+
+/// Some sequences; their memory is used again.
+#[derive(Debug, Default)]
+pub struct Block {
+    sequences: Vec<Sequence>,
+    used: usize,
+}
+
+impl Block {
+    /// The sequences.
+    pub fn sequences(&self) -> &[Sequence] {
+        &self.sequences[..self.used]
+    }
+
+    /// Overwrites the block with the next sequences; false at the end.
+    fn read(&mut self, reader: &mut Reader) -> crfkit::Result<bool> {
+        let limit = if reader.interactive() { 1 } else { SEQUENCES };
+        self.used = 0;
+        let mut tokens = 0;
+        while self.used < limit && tokens < TOKENS {
+            if self.used == self.sequences.len() {
+                self.sequences.push(reader.sequence());
+            }
+            let sequence = &mut self.sequences[self.used];
+            if !reader.read(sequence)? {
+                break;
+            }
+            tokens += sequence.len();
+            self.used += 1;
+        }
+        Ok(self.used > 0)
+    }
+}
+
+/// What is done with every block: `work` by the threads at the same time, `finish` by one of them, in the order of the input.
+pub trait Job: Sync {
+    /// What a thread owns.
+    type Worker: Send;
+    /// What becomes of a block. Its memory is used again.
+    type Outcome: Default + Send;
+
+    /// Overwrites `outcome` with what becomes of `block`.
+    fn work(&self, worker: &mut Self::Worker, block: &Block, outcome: &mut Self::Outcome) -> Result<()>;
+}
+
+/// Runs `job` over all of `reader`, one worker a thread. `finish` gets the outcomes in the order of the input.
+pub fn run<J: Job>(
+    job: &J,
+    reader: Reader,
+    mut workers: Vec<J::Worker>,
+    finish: impl FnMut(&J::Outcome) -> Result<()> + Send,
+) -> Result<()> {
+    match &mut workers[..] {
+        [worker] => alone(job, reader, worker, finish),
+        workers => together(job, reader, workers, finish),
+    }
+}
+
+/// One thread needs no channels.
+fn alone<J: Job>(
+    job: &J,
+    mut reader: Reader,
+    worker: &mut J::Worker,
+    mut finish: impl FnMut(&J::Outcome) -> Result<()>,
+) -> Result<()> {
+    let (mut block, mut outcome) = (Block::default(), J::Outcome::default());
+    while block.read(&mut reader)? {
+        job.work(worker, &block, &mut outcome)?;
+        finish(&outcome)?;
+    }
+    Ok(())
+}
+
+/// A block and what becomes of it travel together: reader → worker → finish → reader.
+type Parcel<J> = (Block, <J as Job>::Outcome);
+
+/// Block k goes to worker k mod n, and outcomes are taken from the workers in the same turn, so the order keeps itself. Whoever
+/// fails hangs up; the others notice, and end. Only parcels that exist travel, so memory is bounded.
+fn together<J: Job>(
+    job: &J,
+    mut reader: Reader,
+    workers: &mut [J::Worker],
+    mut finish: impl FnMut(&J::Outcome) -> Result<()> + Send,
+) -> Result<()> {
+    std::thread::scope(|scope| {
+        let (recycle, recycled) = sync_channel::<Parcel<J>>(workers.len() * (WAITING + 1) * 2);
+        let mut to_workers: Vec<SyncSender<Result<Parcel<J>>>> = Vec::new();
+        let mut from_workers: Vec<Receiver<Result<Parcel<J>>>> = Vec::new();
+        for worker in workers {
+            let (send_work, take_work) = sync_channel::<Result<Parcel<J>>>(WAITING);
+            let (send_done, take_done) = sync_channel(WAITING);
+            to_workers.push(send_work);
+            from_workers.push(take_done);
+            scope.spawn(move || {
+                for parcel in take_work {
+                    let done = parcel.and_then(|(block, mut outcome)| {
+                        job.work(worker, &block, &mut outcome)?;
+                        Ok((block, outcome))
+                    });
+                    if send_done.send(done).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        let finisher = scope.spawn(move || -> Result<()> {
+            for turn in (0..from_workers.len()).cycle() {
+                let Ok(parcel) = from_workers[turn].recv() else { return Ok(()) };
+                let parcel = parcel?;
+                finish(&parcel.1)?;
+                // Fails once the reader is through and needs no more memory.
+                let _ = recycle.try_send(parcel);
+            }
+            Ok(())
+        });
+        for turn in (0..to_workers.len()).cycle() {
+            let (mut block, outcome) = recycled.try_recv().unwrap_or_default();
+            let parcel = match block.read(&mut reader) {
+                Ok(true) => Ok((block, outcome)),
+                Ok(false) => break,
+                Err(error) => Err(error.into()),
+            };
+            if to_workers[turn].send(parcel).is_err() {
+                break;
+            }
+        }
+        drop(to_workers);
+        finisher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}

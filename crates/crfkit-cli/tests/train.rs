@@ -1,0 +1,286 @@
+//! `crfkit train`: results, the log, interruption and resumption.
+
+mod common;
+
+use common::{crfkit, demo, failure, json_lines, output, scratch};
+use std::fs;
+use std::path::Path;
+
+fn train(model: &Path) -> assert_cmd::Command {
+    let mut command = crfkit();
+    command.arg("train").arg(demo().join("small.tsv")).arg("-m").arg(model);
+    command
+}
+
+#[test]
+fn the_number_of_threads_changes_no_byte() {
+    let directory = scratch();
+    for optimizer in ["auto", "lbfgs", "sgd", "adagrad"] {
+        let models: Vec<Vec<u8>> = ["1", "2", "3"]
+            .iter()
+            .map(|threads| {
+                let model = directory.path().join(format!("{optimizer}{threads}"));
+                train(&model)
+                    .args(["--optimizer", optimizer, "--threads", threads, "--passes", "12", "--quiet"])
+                    .assert()
+                    .success()
+                    .stderr("");
+                fs::read(model).unwrap()
+            })
+            .collect();
+        assert!(models[0] == models[1] && models[0] == models[2], "{optimizer}");
+    }
+}
+
+#[test]
+fn the_log_has_the_events_and_fields_of_its_description() {
+    let directory = scratch();
+    let (model, log) = (directory.path().join("m"), directory.path().join("run.jsonl"));
+    train(&model)
+        .args(["--dev"])
+        .arg(demo().join("test.tsv"))
+        .args(["--patience", "2", "--sigma", "inf", "--log"])
+        .arg(&log)
+        .assert()
+        .success();
+    let events = json_lines(&fs::read_to_string(&log).unwrap());
+    let settings = &events[0];
+    assert_eq!(settings["event"], "settings");
+    assert_eq!(settings["format"], 1);
+    assert_eq!(settings["sequences"], 300);
+    assert_eq!(settings["labels"], 13);
+    assert!(settings["settings"]["sigma"].is_null(), "infinity is null");
+    for field in ["version", "vector_unit", "threads", "tokens", "observations", "features"] {
+        assert!(!settings[field].is_null(), "{field}");
+    }
+    let of = |kind: &str| events.iter().filter(|e| e["event"] == kind).collect::<Vec<_>>();
+    let progress = of("progress");
+    // 300 sequences in batches of 8 are 38 steps: 1 and 2 % are the same step.
+    assert!(progress.len() >= 6 && progress[0]["passes"].as_f64().unwrap() < 0.05);
+    for event in &progress {
+        assert!(event["seconds"].is_f64() && event["objective"].is_f64(), "{event}");
+        assert!(event.get("gradient_norm").is_some(), "{event}");
+    }
+    let evaluations = of("eval");
+    assert!(evaluations.len() >= 3, "one a pass");
+    for event in &evaluations {
+        assert_eq!(event["data"], "dev");
+        assert!(event["f1"].as_f64().unwrap() > 50.0 && event["accuracy"].is_f64(), "{event}");
+    }
+    let stop = events.last().unwrap();
+    assert_eq!(stop["event"], "stop");
+    assert!(stop["reason"].as_str().unwrap().contains("--patience"), "{stop}");
+    assert_eq!(stop["features"], settings["features"]);
+    for field in ["passes", "seconds", "objective"] {
+        assert!(stop[field].is_f64(), "{field}");
+    }
+}
+
+#[test]
+fn progress_is_plain_lines_and_quiet_is_quiet() {
+    let directory = scratch();
+    let model = directory.path().join("m");
+    let assert = train(&model).args(["--optimizer", "lbfgs", "--passes", "5"]).assert().success().stdout("");
+    let text = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
+    for piece in [
+        "300 sequences",
+        "pass 1.00  objective",
+        "gradient",
+        "tokens/s",
+        "s left",
+        "stopped: ",
+        "crfkit tag -m",
+    ] {
+        assert!(text.contains(piece), "{piece} in {text}");
+    }
+    train(&model).args(["--passes", "1", "--quiet"]).assert().success().stdout("").stderr("");
+}
+
+#[test]
+fn shrinking_and_rounding_report_what_they_cost() {
+    let directory = scratch();
+    let (full, small) = (directory.path().join("full"), directory.path().join("small"));
+    train(&full).args(["--passes", "3", "--quiet"]).assert().success();
+    for (arguments, on) in
+        [(vec!["--shrink", "0.05"], "small.tsv"), (vec!["--precision", "f16"], "small.tsv")]
+    {
+        let assert = train(&small).args(["--passes", "3"]).args(&arguments).assert().success();
+        let text = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
+        assert!(text.contains(on) && text.contains("accuracy ") && text.contains("F1 "), "{text}");
+        assert!(fs::metadata(&small).unwrap().len() < fs::metadata(&full).unwrap().len());
+        crfkit().args(["eval", "-m"]).arg(&small).arg(demo().join("test.tsv")).assert().success();
+    }
+}
+
+#[test]
+fn a_model_can_be_the_start_or_the_mean_of_the_prior() {
+    let directory = scratch();
+    let path = |name: &str| directory.path().join(name);
+    train(&path("first")).args(["--optimizer", "lbfgs", "--quiet"]).assert().success();
+    let objective = |arguments: &[&str], passes: &str| {
+        let log = path("log");
+        train(&path("m"))
+            .args(["--optimizer", "lbfgs", "--passes", passes, "--quiet", "--log"])
+            .arg(&log)
+            .args(arguments)
+            .assert()
+            .success();
+        json_lines(&fs::read_to_string(log).unwrap()).last().unwrap()["objective"].as_f64().unwrap()
+    };
+    let first = path("first").display().to_string();
+    let zero = objective(&[], "1");
+    let random = objective(&["--init", "random"], "1");
+    assert!(zero != random && (zero - random).abs() < 0.05 * zero, "{zero} {random}");
+    let warm = objective(&["--init", &first], "1");
+    assert!(warm < 0.2 * zero, "{warm} {zero}");
+    // Pulled towards the weights that it already has, the penalty is gone.
+    let centred = objective(&["--init", &first, "--prior-mean", &first], "1");
+    assert!(centred < warm, "{centred} {warm}");
+    failure(train(&path("m")).args(["--init", "no-such-file"]), 1);
+}
+
+#[test]
+fn label_columns_other_than_the_last() {
+    let directory = scratch();
+    let path = |name: &str| directory.path().join(name);
+    let text = fs::read_to_string(demo().join("small.tsv")).unwrap();
+    let swapped: String = text
+        .lines()
+        .map(|line| line.split_once('\t').map_or("\n".into(), |(word, label)| format!("{label} {word} x\n")))
+        .collect();
+    fs::write(path("data"), swapped).unwrap();
+    fs::write(path("template"), "U:%x[0,1]\nU:%x[-1,1]\nB\n").unwrap();
+    fs::write(path("cheat"), "U:%x[0,1]\nU:%x[0,0]\nB\n").unwrap();
+    let train = |template: &str, label: &str| {
+        let mut command = crfkit();
+        command.arg("train").arg(path("data")).arg("-m").arg(path("m")).args(["--quiet", "--passes", "5"]);
+        command.arg("--template").arg(path(template)).args(["--label-column", label]);
+        command
+    };
+    train("template", "0").assert().success();
+    train("template", "-3").assert().success();
+    let message = failure(&mut train("cheat", "0"), 1);
+    assert!(message.contains("cheat:2: column 0 is the label"), "{message}");
+    assert!(failure(&mut train("template", "3"), 1).contains("data:1: --label-column 3"), "out of range");
+    assert!(failure(&mut train("template", "0,1"), 2).contains("several label columns"));
+    let scores = output(crfkit().args(["eval", "--json", "-m"]).arg(path("m")).arg(path("data")));
+    let scores: serde_json::Value = serde_json::from_str(&scores).unwrap();
+    assert!(scores["f1"].as_f64().unwrap() > 70.0 && scores["known_accuracy"].is_f64(), "{scores}");
+    // Without the label column everything would be shifted.
+    let message = failure(crfkit().args(["tag", "-m"]).arg(path("m")).write_stdin("salt x\n"), 1);
+    assert!(message.contains("standard input:1") && message.contains("label in column"), "{message}");
+}
+
+#[test]
+fn a_checkpoint_that_does_not_fit_is_refused() {
+    let directory = scratch();
+    let (model, file) = (directory.path().join("m"), directory.path().join("checkpoint"));
+    fs::write(&file, "no checkpoint").unwrap();
+    let message = failure(train(&model).arg("--checkpoint").arg(&file), 1);
+    assert!(message.contains("checkpoint"), "{message}");
+    assert_eq!(fs::read(&file).unwrap(), b"no checkpoint");
+    assert!(!model.exists());
+}
+
+#[cfg(unix)]
+mod interrupted {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    /// A training that has begun and would take long: no rule would stop it soon.
+    fn long_run(model: &Path, more: &[&str]) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crfkit"));
+        command.arg("train").arg(demo().join("train.tsv")).arg("-m").arg(model).args(more);
+        command.env("CRFKIT_CHECKPOINT_SECONDS", "0.005").stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    fn wait_for(file: &Path, text: &str) {
+        let begun = Instant::now();
+        while !fs::read_to_string(file).is_ok_and(|found| found.contains(text)) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{} never had {text}", file.display());
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    fn signal(child: &Child, name: &str) {
+        assert!(Command::new("kill").args([name, &child.id().to_string()]).status().unwrap().success());
+    }
+
+    #[test]
+    fn ctrl_c_saves_the_model_and_ends_with_130() {
+        let directory = scratch();
+        let (model, log) = (directory.path().join("m"), directory.path().join("log"));
+        let name = log.display().to_string();
+        let mut child =
+            long_run(&model, &["--optimizer", "sgd", "--passes", "100000", "--threads", "1", "--log", &name]);
+        wait_for(&log, "progress");
+        assert!(!model.exists());
+        signal(&child, "-INT");
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        let stop = json_lines(&fs::read_to_string(&log).unwrap()).pop().unwrap();
+        assert_eq!((stop["event"].as_str(), stop["reason"].as_str()), (Some("stop"), Some("interrupted")));
+        crfkit().args(["eval", "-m"]).arg(&model).arg(demo().join("test.tsv")).assert().success();
+    }
+
+    /// Waits until a run, whose log begins at `start`, has got so far.
+    fn wait_for_pass(log: &Path, start: usize, passes: f64) {
+        let begun = Instant::now();
+        let last = || {
+            let text = fs::read_to_string(log).unwrap_or_default();
+            let line = text.get(start..)?.lines().rfind(|line| line.contains("\"progress\""))?.to_owned();
+            serde_json::from_str::<serde_json::Value>(&line).ok()?["passes"].as_f64()
+        };
+        while last().is_none_or(|last| last < passes) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it never came to pass {passes}");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Trains to the end, interrupted at these passes; gives the model's bytes.
+    fn through_interruptions(directory: &Path, settings: &[&str], passes: [f64; 3]) -> Vec<u8> {
+        let path = |name: &str| directory.join(name).display().to_string();
+        let (model, checkpoint, log) = (path("m"), path("checkpoint"), path("log"));
+        let arguments = [settings, &["--checkpoint", &checkpoint, "--log", &log]].concat();
+        let run = || long_run(model.as_ref(), &arguments);
+        for (passes, name) in passes.into_iter().zip(["-KILL", "-INT", "-KILL"]) {
+            let start = fs::read(&log).map_or(0, |log| log.len());
+            let mut child = run();
+            wait_for_pass(log.as_ref(), start, passes);
+            while !fs::exists(&checkpoint).unwrap() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            signal(&child, name);
+            let code = child.wait().unwrap().code();
+            assert_eq!(code, if name == "-INT" { Some(130) } else { None }, "it ended before the signal");
+        }
+        // Other settings: another run.
+        let mut other = crfkit();
+        other.arg("train").arg(demo().join("train.tsv")).args(["-m", &model]).args(&arguments);
+        failure(other.args(["--min-count", "2"]), 1);
+        assert!(run().wait().unwrap().success());
+        assert!(!fs::exists(&checkpoint).unwrap(), "a finished run removes it");
+        fs::read(model).unwrap()
+    }
+
+    #[test]
+    fn killed_runs_go_on_to_the_same_bytes() {
+        let dev = demo().join("test.tsv").display().to_string();
+        for (optimizer, passes, interruptions) in [
+            ("auto", "30", [0.5, 3.0, 12.0]), // the last one is in its second phase
+            ("lbfgs", "40", [3.0, 9.0, 15.0]),
+            ("sgd", "5", [0.2, 1.0, 3.0]),
+            ("adagrad", "5", [0.2, 1.0, 3.0]),
+        ] {
+            let directory = scratch();
+            let plain = ["--optimizer", optimizer, "--passes", passes, "--threads", "1"];
+            let settings = [&plain[..], &["--dev", &dev, "--patience", "100"]].concat();
+            let model = directory.path().join("undisturbed");
+            let mut command = crfkit();
+            command.arg("train").arg(demo().join("train.tsv")).arg("-m").arg(&model).args(&settings);
+            command.assert().success();
+            let disturbed = through_interruptions(directory.path(), &settings, interruptions);
+            assert!(fs::read(&model).unwrap() == disturbed, "{optimizer}");
+        }
+    }
+}
