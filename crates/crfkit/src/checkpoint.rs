@@ -157,7 +157,7 @@ impl Digest {
     }
 
     fn strings(&mut self, strings: &Strings) {
-        let (text, ends, _) = strings.parts();
+        let (text, ends) = strings.parts();
         self.bytes(text);
         self.numbers(ends.iter().map(|end| end.to_le_bytes()));
     }

@@ -5,21 +5,24 @@ use xxhash_rust::xxh3::xxh3_64;
 
 /// A table of distinct byte strings, numbered in the order of their arrival.
 ///
-/// Open addressing over one arena. A slot holds the upper half of the hash and the number + 1, so that a look-up touches the
-/// arena only where the hashes agree. The layout is also the layout in the model file.
+/// Open addressing. A slot holds the 64 bits of the string's hash and its number, so that a look-up touches one line of memory:
+/// it trusts the hash (a stranger is taken for a known string once in 2⁶⁴/n look-ups), while [`Strings::intern`] compares the
+/// strings themselves.
 #[derive(Clone, Debug, Default)]
 pub struct Strings {
     arena: Vec<u8>,
     /// End of string `id` in the arena; it starts where the one before ends.
     ends: Vec<u32>,
-    /// A power of two of slots, at most half of them in use; 0 = free.
-    slots: Vec<u64>,
+    /// A power of two of slots, at most three quarters of them in use.
+    slots: Vec<Slot>,
 }
 
-/// Splits a hash into the first slot to look at and the tag to compare.
+/// Lower and upper half of the hash, and the number + 1; 0 = free.
+type Slot = [u32; 3];
+
 #[inline]
-fn place(hash: u64, slots: usize) -> (usize, u64) {
-    (hash as usize & (slots - 1), hash & 0xFFFF_FFFF_0000_0000)
+fn halves(hash: u64) -> [u32; 2] {
+    [hash as u32, (hash >> 32) as u32]
 }
 
 impl Strings {
@@ -47,54 +50,60 @@ impl Strings {
         if self.slots.is_empty() {
             return None;
         }
-        self.search(string, xxh3_64(string)).ok()
+        self.search(xxh3_64(string), |_| true).ok()
     }
 
-    /// The number of a string, or the free slot where it would go.
+    /// The number of a string with this hash that `same` accepts, or the free slot where it would go.
     #[inline]
-    fn search(&self, string: &[u8], hash: u64) -> std::result::Result<u32, usize> {
-        let (mut at, tag) = place(hash, self.slots.len());
+    fn search(&self, hash: u64, same: impl Fn(u32) -> bool) -> std::result::Result<u32, usize> {
+        let [low, high] = halves(hash);
+        let mask = self.slots.len() - 1;
+        let mut at = hash as usize & mask;
         loop {
             let slot = self.slots[at];
-            if slot == 0 {
+            if slot[2] == 0 {
                 return Err(at);
             }
-            let id = (slot as u32).wrapping_sub(1);
-            if slot & 0xFFFF_FFFF_0000_0000 == tag && self.get(id) == string {
-                return Ok(id);
+            if slot[0] == low && slot[1] == high && same(slot[2] - 1) {
+                return Ok(slot[2] - 1);
             }
-            at = (at + 1) & (self.slots.len() - 1);
+            at = (at + 1) & mask;
         }
     }
 
     /// The number of a string, which is added if it is new.
     pub fn intern(&mut self, string: &[u8]) -> u32 {
-        if self.slots.len() < 2 * (self.len() + 1) {
-            self.grow();
+        if 4 * (self.len() + 1) > 3 * self.slots.len() {
+            self.build_slots(2 * (self.len() + 1));
         }
         let hash = xxh3_64(string);
-        match self.search(string, hash) {
+        match self.search(hash, |id| self.get(id) == string) {
             Ok(id) => id,
             Err(at) => {
                 self.arena.extend_from_slice(string);
                 assert!(self.arena.len() <= u32::MAX as usize, "names of more than 4 GiB in one table");
                 self.ends.push(self.arena.len() as u32);
-                self.slots[at] = (hash & 0xFFFF_FFFF_0000_0000) | self.len() as u64;
+                let [low, high] = halves(hash);
+                self.slots[at] = [low, high, self.len() as u32];
                 self.len() as u32 - 1
             }
         }
     }
 
-    fn grow(&mut self) {
-        let slots = (4 * self.len()).next_power_of_two().max(16);
-        self.slots = vec![0; slots];
-        for id in 0..self.len() as u32 {
-            let hash = xxh3_64(self.get(id));
-            let (mut at, tag) = place(hash, slots);
-            while self.slots[at] != 0 {
+    /// Makes room for `strings` strings.
+    fn build_slots(&mut self, strings: usize) {
+        let slots = (4 * strings).div_ceil(3).next_power_of_two().max(16);
+        self.slots = vec![[0; 3]; slots];
+        let mut start = 0;
+        for (id, &end) in self.ends.iter().enumerate() {
+            let hash = xxh3_64(&self.arena[start..end as usize]);
+            let [low, high] = halves(hash);
+            let mut at = hash as usize & (slots - 1);
+            while self.slots[at][2] != 0 {
                 at = (at + 1) & (slots - 1);
             }
-            self.slots[at] = tag | (id as u64 + 1);
+            self.slots[at] = [low, high, id as u32 + 1];
+            start = end as usize;
         }
     }
 
@@ -103,29 +112,21 @@ impl Strings {
         (0..self.len() as u32).map(|id| self.get(id))
     }
 
-    /// The three arrays as they are stored: arena, ends, slots.
-    pub fn parts(&self) -> (&[u8], &[u32], &[u64]) {
-        (&self.arena, &self.ends, &self.slots)
+    /// The strings as they are stored: all of them end to end, and the end of each.
+    pub fn parts(&self) -> (&[u8], &[u32]) {
+        (&self.arena, &self.ends)
     }
 
-    /// Puts a table together again, after checking that no look-up can leave the arrays or fail to end. `what` names the
-    /// table in the error.
-    pub fn from_parts(arena: Vec<u8>, ends: Vec<u32>, slots: Vec<u64>, what: &str) -> Result<Self> {
-        let broken = |detail: &str| Error::Setting(format!("the table of {what} is damaged: {detail}"));
+    /// Puts a table together again. `what` names it in the error.
+    pub fn from_parts(arena: Vec<u8>, ends: Vec<u32>, what: &str) -> Result<Self> {
         if ends.last().copied().unwrap_or(0) as usize != arena.len() || !ends.is_sorted() {
-            return Err(broken("its strings do not fill its arena"));
+            return Err(Error::Setting(format!("the strings of {what} do not fill their room")));
         }
-        let used = slots.iter().filter(|&&slot| slot != 0).count();
-        if !(slots.is_empty() && ends.is_empty()) && (!slots.len().is_power_of_two() || used != ends.len()) {
-            return Err(broken("its slots do not match its strings"));
+        let mut strings = Strings { arena, ends, slots: Vec::new() };
+        if !strings.is_empty() {
+            strings.build_slots(strings.len());
         }
-        if !slots.is_empty() && used >= slots.len() {
-            return Err(broken("it has no free slot"));
-        }
-        if slots.iter().any(|&slot| slot as u32 as usize > ends.len() || (slot != 0 && slot as u32 == 0)) {
-            return Err(broken("a slot points outside"));
-        }
-        Ok(Strings { arena, ends, slots })
+        Ok(strings)
     }
 }
 
@@ -156,22 +157,22 @@ mod tests {
     }
 
     #[test]
-    fn damaged_parts_are_refused() {
+    fn parts_make_the_table_again() {
         let mut table = Strings::default();
-        for i in 0..20 {
+        for i in 0..1000 {
             table.intern(format!("{i}").as_bytes());
         }
-        let (arena, ends, slots) = table.parts();
-        let build =
-            |a: &[u8], e: &[u32], s: &[u64]| Strings::from_parts(a.into(), e.into(), s.into(), "test");
-        assert!(build(arena, ends, slots).is_ok());
-        assert!(build(&arena[1..], ends, slots).is_err());
-        assert!(build(arena, &ends[1..], slots).is_err());
-        assert!(build(arena, ends, &slots[..3]).is_err());
-        let full = vec![1u64; 16];
-        assert!(build(b"", &[0; 16], &full).is_err(), "no free slot: a look-up would never end");
-        let mut outside = slots.to_vec();
-        *outside.iter_mut().find(|s| **s != 0).unwrap() = 99;
-        assert!(build(arena, ends, &outside).is_err());
+        let (arena, ends) = table.parts();
+        let again = Strings::from_parts(arena.into(), ends.into(), "test").unwrap();
+        for i in 0..1000 {
+            assert_eq!(again.find(format!("{i}").as_bytes()), Some(i));
+        }
+        assert_eq!(again.find(b"1000"), None);
+        assert!(Strings::from_parts(arena[1..].into(), ends.into(), "test").is_err());
+        assert!(Strings::from_parts(arena.into(), ends[1..999].into(), "test").is_err());
+        let mut unsorted = ends.to_vec();
+        unsorted[3] = 0;
+        assert!(Strings::from_parts(arena.into(), unsorted, "test").is_err());
+        assert!(Strings::from_parts(Vec::new(), Vec::new(), "test").unwrap().find(b"").is_none());
     }
 }

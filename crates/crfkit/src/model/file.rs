@@ -159,9 +159,9 @@ impl Model {
                 file.numbers("weights", weights.iter().map(|&w| f16::from_f64_const(w).to_le_bytes()));
             }
         }
-        write_strings(&mut file, ["values.text", "values.ends", "values.slots"], &self.alphabet.values);
-        write_strings(&mut file, ["nodes.text", "nodes.ends", "nodes.slots"], &self.alphabet.node);
-        write_strings(&mut file, ["pairs.text", "pairs.ends", "pairs.slots"], &self.alphabet.pair);
+        write_strings(&mut file, ["values.text", "values.ends"], &self.alphabet.values);
+        write_strings(&mut file, ["nodes.text", "nodes.ends"], &self.alphabet.node);
+        write_strings(&mut file, ["pairs.text", "pairs.ends"], &self.alphabet.pair);
         file.numbers("words", self.words.iter().map(|bits| bits.to_le_bytes()));
         write_u32s(&mut file, "nodes.start", &self.features.rows[NODES].start);
         write_u32s(&mut file, "nodes.entry", &self.features.rows[NODES].entry);
@@ -187,9 +187,9 @@ impl Model {
         if !weights.iter().all(|w| w.is_finite()) {
             return Err(FORMAT.damaged("a weight is not a finite number"));
         }
-        let values = read_strings(&mut file, ["values.text", "values.ends", "values.slots"])?;
-        let node = read_strings(&mut file, ["nodes.text", "nodes.ends", "nodes.slots"])?;
-        let pair = read_strings(&mut file, ["pairs.text", "pairs.ends", "pairs.slots"])?;
+        let values = read_strings(&mut file, ["values.text", "values.ends"])?;
+        let node = read_strings(&mut file, ["nodes.text", "nodes.ends"])?;
+        let pair = read_strings(&mut file, ["pairs.text", "pairs.ends"])?;
         let alphabet = Alphabet { values, node, pair };
         check_alphabet(&alphabet, &source).map_err(|why| FORMAT.damaged(why))?;
         let words: Vec<u64> = file.numbers("words", u64::from_le_bytes)?;
@@ -230,24 +230,22 @@ fn write_u32s(file: &mut Writer, name: &'static str, numbers: &[u32]) {
     file.numbers(name, numbers.iter().map(|n| n.to_le_bytes()));
 }
 
-fn write_strings(file: &mut Writer, [text, ends, slots]: [&'static str; 3], strings: &Strings) {
+fn write_strings(file: &mut Writer, [text, ends]: [&'static str; 2], strings: &Strings) {
     let parts = strings.parts();
     file.bytes(text, parts.0.to_vec());
     write_u32s(file, ends, parts.1);
-    file.numbers(slots, parts.2.iter().map(|n| n.to_le_bytes()));
 }
 
-fn read_strings(file: &mut Reader, [text, ends, slots]: [&str; 3]) -> Result<Strings> {
+fn read_strings(file: &mut Reader, [text, ends]: [&str; 2]) -> Result<Strings> {
     let arena = file.bytes(text)?.to_vec();
     let ends = file.numbers(ends, u32::from_le_bytes)?;
-    let slots = file.numbers(slots, u64::from_le_bytes)?;
-    Strings::from_parts(arena, ends, slots, text).map_err(|error| FORMAT.damaged(error))
+    Strings::from_parts(arena, ends, text).map_err(|error| FORMAT.damaged(error))
 }
 
 /// Names must be text; with templates, the names of observations must be keys of values that exist.
 fn check_alphabet(alphabet: &Alphabet, source: &Source) -> std::result::Result<(), &'static str> {
     let is_text = |strings: &Strings| {
-        let (text, ends, _) = strings.parts();
+        let (text, ends) = strings.parts();
         let text = std::str::from_utf8(text);
         text.is_ok_and(|text| ends.iter().all(|&end| text.is_char_boundary(end as usize)))
     };
