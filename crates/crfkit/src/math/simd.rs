@@ -608,3 +608,14 @@ fn add_to_tables_part<S: Simd, const N: usize>(
         }
     }
 }
+
+/// One step of AdaGrad: square ← square + g², η = eta0/√square, x ← x − η·g; leaves η in the place of g. The smallest
+/// positive number keeps 0/0 away where a gradient is exactly 0.
+pub fn adagrad(eta0: f64, x: &mut [f64], square: &mut [f64], g: &mut [f64]) {
+    dispatch!(level(), _ => for ((x, square), g) in x.iter_mut().zip(square).zip(g) {
+        *square += *g * *g;
+        let eta = eta0 / (*square + f64::MIN_POSITIVE).sqrt();
+        *x -= eta * *g;
+        *g = eta;
+    })
+}

@@ -103,15 +103,31 @@ impl Rows {
         }
     }
 
-    /// Appends the entries of a table that belong to a row, in the order of its weights.
+    /// table ← the row whose weights are at `range` of θ; entries that it lacks stay.
     #[inline]
-    pub fn pick(&self, table: &[f64], row: u32, out: &mut Vec<f64>) {
+    pub fn spread(&self, theta: &[f64], range: Range<usize>, table: &mut [f64]) {
+        if self.complete() {
+            for (line, weights) in theta[range].chunks_exact(self.columns).enumerate() {
+                table[line * self.stride()..][..self.columns].copy_from_slice(weights);
+            }
+        } else {
+            let entries = &self.entry[range.start - self.base..range.end - self.base];
+            for (&entry, w) in entries.iter().zip(&theta[range]) {
+                table[entry as usize] = *w;
+            }
+        }
+    }
+
+    /// Appends the entries of a table that belong to the row whose weights are at `range`, in their order.
+    #[inline]
+    pub fn pick(&self, table: &[f64], range: Range<usize>, out: &mut Vec<f64>) {
         if self.complete() {
             for line in 0..self.lines {
                 out.extend_from_slice(&table[line * self.stride()..][..self.columns]);
             }
         } else {
-            out.extend(self.entries(row).iter().map(|&entry| table[entry as usize]));
+            let entries = &self.entry[range.start - self.base..range.end - self.base];
+            out.extend(entries.iter().map(|&entry| table[entry as usize]));
         }
     }
 }

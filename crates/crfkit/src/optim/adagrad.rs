@@ -3,6 +3,7 @@
 use super::online::{self, Rule, Schedule};
 use super::{Minimum, Optimizer, Problem, State, Touched, Watch};
 use crate::Result;
+use crate::math::simd;
 
 /// Gradient steps with a gain of its own for each weight, η₀/√Σg².
 ///
@@ -40,45 +41,43 @@ pub(super) struct AdaGradRule<'a> {
     share: f64,
     /// Σ g² of each weight.
     pub squares: Vec<f64>,
-    /// Step of the last touch of each row.
-    last: Vec<f64>,
+    packed: [Vec<f64>; 3],
 }
 
 impl<'a> AdaGradRule<'a> {
     pub fn new(method: &AdaGrad, problem: &'a Problem<'a>) -> Self {
         let examples = problem.objective.examples().max(1);
         let share = method.schedule.batch.clamp(1, examples) as f64 / examples as f64;
-        AdaGradRule { problem, eta0: method.eta0, share, squares: Vec::new(), last: Vec::new() }
+        AdaGradRule { problem, eta0: method.eta0, share, squares: Vec::new(), packed: Default::default() }
     }
 }
 
 impl Rule for AdaGradRule<'_> {
     fn refresh(&mut self, _theta: &mut [f64], _touched: &Touched, _step: u64) {}
 
-    fn update(&mut self, theta: &mut [f64], touched: &Touched, gradient: &[f64], step: u64) {
+    fn update(&mut self, theta: &mut [f64], touched: &Touched, gradient: &[f64], _step: u64) {
         let prior = &self.problem.prior;
-        let (mut gradient, l1) = (gradient, self.problem.l1);
-        for (range, &row) in touched.ranges().iter().zip(touched.rows()) {
-            let (mine, rest) = gradient.split_at(range.len());
-            gradient = rest;
-            // All weights of a row are touched together, so the row has one time of its last touch.
-            if self.last.len() <= row as usize {
-                self.last.resize(row as usize + 1, 0.0);
+        // Weights, squares and gradients (with the prior's pull) side by side, so that the arithmetic runs by vectors.
+        let [x, square, g] = &mut self.packed;
+        for packed in [&mut *x, &mut *square, &mut *g] {
+            packed.clear();
+        }
+        g.extend_from_slice(gradient);
+        for (range, &since) in touched.ranges().iter().zip(touched.since()) {
+            let pull = self.share * f64::from(since) * prior.precision(range.start);
+            for i in range.clone() {
+                g[x.len()] += pull * (theta[i] - prior.mean(i));
+                x.push(theta[i]);
             }
-            let share = self.share * (step as f64 - self.last[row as usize]);
-            self.last[row as usize] = step as f64;
-            let pull = share * prior.precision(range.start);
-            let squares = &mut self.squares[range.clone()];
-            let mean = |k: usize| prior.mean(range.start + k);
-            for (k, ((x, g), square)) in theta[range.clone()].iter_mut().zip(mine).zip(squares).enumerate() {
-                let g = g + pull * (*x - mean(k));
-                *square += g * g;
-                // The smallest positive number keeps 0/0 away where a gradient is exactly 0.
-                let eta = self.eta0 / (*square + f64::MIN_POSITIVE).sqrt();
-                *x -= eta * g;
-                if l1 > 0.0 {
-                    *x = soft_threshold(*x, eta * share * l1);
-                }
+            square.extend_from_slice(&self.squares[range.clone()]);
+        }
+        simd::adagrad(self.eta0, x, square, g);
+        let mut packed = x.iter().zip(square).zip(g);
+        for (range, &since) in touched.ranges().iter().zip(touched.since()) {
+            let shrink = self.share * f64::from(since) * self.problem.l1;
+            for (i, ((x, square), eta)) in range.clone().zip(&mut packed) {
+                theta[i] = if shrink > 0.0 { soft_threshold(*x, *eta * shrink) } else { *x };
+                self.squares[i] = *square;
             }
         }
     }
@@ -87,13 +86,11 @@ impl Rule for AdaGradRule<'_> {
 
     fn save(&self, state: &mut State) {
         state.vectors.insert("squares".into(), self.squares.clone());
-        state.vectors.insert("last".into(), self.last.clone());
     }
 
     fn restore(&mut self, state: &mut State) {
         self.squares = state.take("squares");
         self.squares.resize(state.theta.len(), 0.0);
-        self.last = state.take("last");
     }
 }
 

@@ -62,14 +62,19 @@ struct Run<'a> {
     values: VecDeque<f64>,
     passes: f64,
     scale: Vec<f64>,
+    /// The pseudo-gradient, the search direction, and the point that is tried: memory that is used again.
+    pseudo: Vec<f64>,
+    direction: Vec<f64>,
+    trial: Vec<f64>,
+    trial_gradient: Vec<f64>,
 }
 
 impl Optimizer for Lbfgs {
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         let mut run = Run::new(self, problem, state);
         let stop = loop {
-            let pseudo = run.pseudo_gradient();
-            let gradient_norm = norm(&pseudo);
+            run.update_pseudo_gradient();
+            let gradient_norm = norm(&run.pseudo);
             if !run.value.is_finite() || !gradient_norm.is_finite() {
                 return Err(Error::Diverged {
                     passes: run.passes,
@@ -95,7 +100,7 @@ impl Optimizer for Lbfgs {
             if self.passes > 0.0 && run.passes >= self.passes {
                 break Stop::Passes;
             }
-            if !run.iterate(&pseudo) {
+            if !run.iterate() {
                 // Old curvature may be what misleads: once more from steepest descent.
                 if run.history.is_empty() {
                     break Stop::LineSearch;
@@ -121,6 +126,10 @@ impl<'a> Run<'a> {
             passes: state.number("passes"),
             scale: state.take("scale"),
             theta: Vec::new(),
+            pseudo: Vec::new(),
+            direction: Vec::new(),
+            trial: Vec::new(),
+            trial_gradient: Vec::new(),
         };
         for k in 0..state.number("pairs") as usize {
             let (s, y) = (state.take(&format!("s.{k}")), state.take(&format!("y.{k}")));
@@ -171,12 +180,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The gradient, or with L1 the subgradient of steepest descent.
-    fn pseudo_gradient(&self) -> Vec<f64> {
-        let mut pseudo = self.gradient.clone();
+    /// pseudo ← the gradient, or with L1 the subgradient of steepest descent.
+    fn update_pseudo_gradient(&mut self) {
+        self.pseudo.clone_from(&self.gradient);
         let l1 = self.problem.l1;
         if l1 > 0.0 {
-            for (g, &x) in pseudo.iter_mut().zip(&self.theta) {
+            for (g, &x) in self.pseudo.iter_mut().zip(&self.theta) {
                 *g = match x {
                     x if x > 0.0 => *g + l1,
                     x if x < 0.0 => *g - l1,
@@ -186,12 +195,13 @@ impl<'a> Run<'a> {
                 };
             }
         }
-        pseudo
     }
 
-    /// −H⁻¹ q by the two-loop recursion.
-    fn direction(&self, pseudo: &[f64]) -> Vec<f64> {
-        let mut q: Vec<f64> = pseudo.iter().map(|g| -g).collect();
+    /// direction ← −H⁻¹ pseudo by the two-loop recursion.
+    fn update_direction(&mut self) {
+        let mut q = std::mem::take(&mut self.direction);
+        q.clear();
+        q.extend(self.pseudo.iter().map(|g| -g));
         let mut a = vec![0.0; self.history.len()];
         for (pair, a) in self.history.iter().zip(&mut a).rev() {
             *a = pair.rho * dot(&pair.s, &q);
@@ -213,60 +223,60 @@ impl<'a> Run<'a> {
             let b = pair.rho * dot(&pair.y, &q);
             axpy(a - b, &pair.s, &mut q);
         }
-        q
+        self.direction = q;
     }
 
     /// One step; false if no step decreases the objective.
-    fn iterate(&mut self, pseudo: &[f64]) -> bool {
-        let mut direction = self.direction(pseudo);
-        let l1_weight = self.problem.l1;
-        if l1_weight > 0.0 {
+    fn iterate(&mut self) -> bool {
+        self.update_direction();
+        let Run { problem, theta: old, pseudo, direction, trial, trial_gradient, .. } = self;
+        let l1 = problem.l1;
+        if l1 > 0.0 {
             // Keep only what agrees with steepest descent.
-            for (d, g) in direction.iter_mut().zip(pseudo) {
+            for (d, g) in direction.iter_mut().zip(&*pseudo) {
                 if *d * g >= 0.0 {
                     *d = 0.0;
                 }
             }
         }
-        let slope = dot(&direction, pseudo);
+        let slope = dot(direction, pseudo);
         if slope >= 0.0 {
             return false;
         }
         let first =
-            if self.history.is_empty() && self.scale.is_empty() { 1.0 / norm(&direction) } else { 1.0 };
-        let mut theta = self.theta.clone();
-        let mut gradient = vec![0.0; theta.len()];
+            if self.history.is_empty() && self.scale.is_empty() { 1.0 / norm(direction) } else { 1.0 };
+        trial.resize(old.len(), 0.0);
+        trial_gradient.resize(old.len(), 0.0);
         let (mut value, mut evaluations) = (0.0, 0.0);
-        let (old, problem) = (&self.theta, self.problem);
-        let step = if l1_weight > 0.0 {
+        let step = if l1 > 0.0 {
             let start = self.value;
             backtrack(first, |t| {
                 let mut decrease = 0.0;
-                for i in 0..theta.len() {
+                for i in 0..old.len() {
                     let orthant = if old[i] != 0.0 { old[i] } else { -pseudo[i] };
                     let x = old[i] + t * direction[i];
-                    theta[i] = if x * orthant > 0.0 { x } else { 0.0 };
-                    decrease += pseudo[i] * (theta[i] - old[i]);
+                    trial[i] = if x * orthant > 0.0 { x } else { 0.0 };
+                    decrease += pseudo[i] * (trial[i] - old[i]);
                 }
-                value = problem.smooth(&theta, &mut gradient) + problem.l1_penalty(&theta);
+                value = problem.smooth(trial, trial_gradient) + problem.l1_penalty(trial);
                 evaluations += 1.0;
                 value <= start + 1e-4 * decrease
             })
         } else {
             wolfe(self.value, slope, first, &mut |t| {
-                for i in 0..theta.len() {
-                    theta[i] = old[i] + t * direction[i];
+                for ((x, old), d) in trial.iter_mut().zip(&*old).zip(&*direction) {
+                    *x = old + t * d;
                 }
-                value = problem.smooth(&theta, &mut gradient);
+                value = problem.smooth(trial, trial_gradient);
                 evaluations += 1.0;
-                (value, dot(&gradient, &direction))
+                (value, dot(trial_gradient, direction))
             })
         };
         self.passes += evaluations;
         if step.is_none() || value >= self.value {
             return false;
         }
-        self.remember(theta, gradient);
+        self.remember();
         self.value = value;
         self.values.push_back(value);
         if self.values.len() > self.method.period + 1 {
@@ -275,21 +285,21 @@ impl<'a> Run<'a> {
         true
     }
 
-    /// Moves to the new point and keeps the change, in the memory of the pair that it replaces.
-    fn remember(&mut self, theta: Vec<f64>, gradient: Vec<f64>) {
+    /// Moves to the trial point and keeps the change, in the memory of the pair that it replaces.
+    fn remember(&mut self) {
         let (mut s, mut y) = match self.history.len() >= self.method.memory {
             true => self.history.pop_front().map(|p| (p.s, p.y)).unwrap_or_default(),
             false => (Vec::new(), Vec::new()),
         };
         s.clear();
-        s.extend(theta.iter().zip(&self.theta).map(|(new, old)| new - old));
+        s.extend(self.trial.iter().zip(&self.theta).map(|(new, old)| new - old));
         y.clear();
-        y.extend(gradient.iter().zip(&self.gradient).map(|(new, old)| new - old));
+        y.extend(self.trial_gradient.iter().zip(&self.gradient).map(|(new, old)| new - old));
         let sy = dot(&s, &y);
         if sy > 1e-16 * dot(&y, &y) {
             self.history.push_back(Pair { rho: 1.0 / sy, s, y });
         }
-        self.theta = theta;
-        self.gradient = gradient;
+        std::mem::swap(&mut self.theta, &mut self.trial);
+        std::mem::swap(&mut self.gradient, &mut self.trial_gradient);
     }
 }

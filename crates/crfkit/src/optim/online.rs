@@ -50,9 +50,9 @@ pub(super) fn run(
     let mut step = state.number("step") as u64;
     let mut pass_loss = state.number("pass_loss");
     let before = state.number("passes_before");
-    let mut theta = state.theta;
     let mut gradient = Vec::new();
-    let mut touched = Touched::default();
+    let mut touched = Touched::resume(step, &state.take("last"));
+    let mut theta = state.theta;
     let mut order = Vec::new();
     let last_step = steps_a_pass * schedule.passes as u64;
     let mut stop = Stop::Passes;
@@ -99,6 +99,7 @@ pub(super) fn run(
         let build = || {
             let mut state = State::start(theta.clone());
             rule.save(&mut state);
+            state.vectors.insert("last".into(), touched.last());
             for (name, number) in [("step", step as f64), ("pass_loss", pass_loss), ("passes_before", before)]
             {
                 state.numbers.insert(name.into(), number);

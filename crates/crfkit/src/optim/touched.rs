@@ -6,27 +6,25 @@ use std::ops::Range;
 /// batches. A gradient of the batch is laid out as these rows side by side.
 #[derive(Clone, Debug, Default)]
 pub struct Touched {
-    /// Batch in which a row was last seen, and its number there.
+    /// Batch in which each row was last seen, counted from 1, and its number there.
     seen: Vec<(u32, u32)>,
     batch: u32,
-    ranges: Vec<Range<usize>>,
-    occurrences: Vec<u32>,
     rows: Vec<u32>,
+    ranges: Vec<Range<usize>>,
+    since: Vec<u32>,
+    occurrences: Vec<u32>,
     len: usize,
 }
 
 impl Touched {
     /// Starts a new batch over `rows` rows.
     pub fn start(&mut self, rows: usize) {
-        if self.seen.len() < rows || self.batch == u32::MAX {
-            self.seen.clear();
-            self.seen.resize(rows, (0, 0));
-            self.batch = 0;
-        }
+        self.seen.resize(rows, (0, 0));
         self.batch += 1;
-        self.ranges.clear();
-        self.occurrences.clear();
         self.rows.clear();
+        self.ranges.clear();
+        self.since.clear();
+        self.occurrences.clear();
         self.len = 0;
     }
 
@@ -35,14 +33,20 @@ impl Touched {
     pub fn add(&mut self, row: usize, range: impl FnOnce() -> Range<usize>) {
         let (batch, number) = &mut self.seen[row];
         if *batch != self.batch {
-            *batch = self.batch;
             *number = self.rows.len() as u32;
             let range = range();
             self.len += range.len();
-            self.ranges.push(range);
             self.rows.push(row as u32);
+            self.ranges.push(range);
+            self.since.push(self.batch - *batch);
+            *batch = self.batch;
         }
         self.occurrences.push(*number);
+    }
+
+    /// The rows.
+    pub fn rows(&self) -> &[u32] {
+        &self.rows
     }
 
     /// The weights of each row.
@@ -50,9 +54,9 @@ impl Touched {
         &self.ranges
     }
 
-    /// The rows.
-    pub fn rows(&self) -> &[u32] {
-        &self.rows
+    /// Batches since each row was last touched; since the start, where it never was.
+    pub fn since(&self) -> &[u32] {
+        &self.since
     }
 
     /// The number of the row of each occurrence, in the order of arrival.
@@ -68,5 +72,19 @@ impl Touched {
     /// No weights at all?
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// When each row was last touched, for a checkpoint.
+    pub fn last(&self) -> Vec<f64> {
+        self.seen.iter().map(|&(batch, _)| batch.into()).collect()
+    }
+
+    /// Goes on after `batch` batches in which rows were touched as [`Touched::last`] told.
+    pub fn resume(batch: u64, last: &[f64]) -> Self {
+        Touched {
+            seen: last.iter().map(|&batch| (batch as u32, 0)).collect(),
+            batch: batch as u32,
+            ..Touched::default()
+        }
     }
 }

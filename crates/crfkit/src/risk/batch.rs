@@ -114,9 +114,10 @@ impl Local {
                 table.clear();
                 table.resize(len, 0.0);
             }
-            for (&touched, &offset) in touched.rows().iter().zip(&self.offsets) {
-                if let Some((kind, id)) = row(features, touched) {
-                    features.rows[kind].gather(theta, id, 1.0, &mut self.weights[plane][offset..]);
+            for ((&touched, range), &offset) in touched.rows().iter().zip(touched.ranges()).zip(&self.offsets)
+            {
+                if let Some((kind, _)) = row(features, touched) {
+                    features.rows[kind].spread(theta, range.clone(), &mut self.weights[plane][offset..]);
                 }
             }
         }
@@ -175,9 +176,9 @@ impl Local {
 
     /// Appends the gradients of the touched rows, side by side.
     fn pack(&self, features: &Features, touched: &Touched, plane: usize, out: &mut Vec<f64>) {
-        for (&touched, &offset) in touched.rows().iter().zip(&self.offsets) {
-            if let Some((kind, id)) = row(features, touched) {
-                features.rows[kind].pick(&self.gradient[plane][offset..], id, out);
+        for ((&touched, range), &offset) in touched.rows().iter().zip(touched.ranges()).zip(&self.offsets) {
+            if let Some((kind, _)) = row(features, touched) {
+                features.rows[kind].pick(&self.gradient[plane][offset..], range.clone(), out);
             }
         }
     }
