@@ -124,7 +124,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true, help_heading = "Optimisation")]
     pub eta0: Option<f64>,
 
-    /// Pairs of vectors that L-BFGS keeps
+    /// Pairs of vectors that L-BFGS keeps [default: 5, in auto 10]
     #[arg(long, value_name = "N", help_heading = "Optimisation")]
     pub memory: Option<usize>,
 
