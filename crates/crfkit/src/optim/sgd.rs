@@ -26,14 +26,17 @@ pub struct Sgd {
 
 /// Examples that a gain is tried on.
 const SAMPLE: usize = 1000;
-/// Gains that are tried at most.
+/// Gains that are tried at most once one does not explode.
 const CANDIDATES: usize = 12;
+/// No gain below this is tried.
+const SMALLEST: f64 = 1e-12;
 
 impl Sgd {
     /// Passes where none are asked for.
     pub const PASSES: usize = 30;
 
     /// The gain with the lowest objective after one pass over a sample, among 0.1·2^k; and what trying cost, in passes.
+    /// Where 0.1 explodes, the search starts from the largest gain that does not.
     fn calibrate(&self, problem: &Problem, theta: &[f64]) -> (f64, f64) {
         let examples = problem.objective.examples();
         let mut order: Vec<u32> = (0..examples as u32).collect();
@@ -47,12 +50,15 @@ impl Sgd {
             if value.is_finite() { value } else { f64::INFINITY }
         };
         let mut best = (0.1, attempt(0.1));
+        while best.1 == f64::INFINITY && best.0 > SMALLEST {
+            best = (0.5 * best.0, attempt(0.5 * best.0));
+        }
         for factor in [2.0, 0.5] {
             let first = best.0;
             for _ in 0..CANDIDATES / 2 {
                 let eta0 = best.0 * factor;
                 let value = attempt(eta0);
-                if value >= best.1 && best.1.is_finite() {
+                if value >= best.1 {
                     break;
                 }
                 best = (eta0, value);
