@@ -3,12 +3,13 @@
 use super::online::{self, Rule, Schedule};
 use super::{Minimum, Optimizer, Problem, State, Touched, Watch};
 use crate::Result;
+use std::ops::Range;
 
 /// Gradient steps with a gain of its own for each weight, η₀/√Σg².
 ///
 /// Idea: rare weights move far, frequent ones little: what sparse features need. The prior is applied when a weight is
-/// touched, weighted by the steps since: g ← g + k·(b/m)·(θ − mean)/σ² with k the steps since the last touch. L1 by
-/// soft thresholding with the same weight and gain.
+/// touched, weighted by what it has missed: g ← g + (n/m)·(θ − mean)/σ² with n the examples since its last touch, m all of
+/// them. L1 by soft thresholding with the same share and the weight's gain.
 ///
 /// Needs: gradients of batches. Parameters: η₀ = 0.3, b = 8. Reference: Duchi, Hazan and Singer 2011.
 #[derive(Clone, Debug)]
@@ -36,26 +37,26 @@ impl Optimizer for AdaGrad {
 pub(super) struct AdaGradRule<'a> {
     problem: &'a Problem<'a>,
     eta0: f64,
-    /// b/m: the share of the penalty that belongs to a step.
-    share: f64,
+    /// m.
+    examples: f64,
     /// Σ g² of each weight.
     pub squares: Vec<f64>,
-    /// Step of the last touch of each row.
+    /// Examples seen at the last touch of each row.
     last: Vec<f64>,
 }
 
 impl<'a> AdaGradRule<'a> {
     pub fn new(method: &AdaGrad, problem: &'a Problem<'a>) -> Self {
-        let examples = problem.objective.examples().max(1);
-        let share = method.schedule.batch.clamp(1, examples) as f64 / examples as f64;
-        AdaGradRule { problem, eta0: method.eta0, share, squares: Vec::new(), last: Vec::new() }
+        let examples = problem.objective.examples().max(1) as f64;
+        AdaGradRule { problem, eta0: method.eta0, examples, squares: Vec::new(), last: Vec::new() }
     }
 }
 
 impl Rule for AdaGradRule<'_> {
-    fn refresh(&mut self, _theta: &mut [f64], _touched: &Touched, _step: u64) {}
+    fn refresh(&mut self, _theta: &mut [f64], _touched: &Touched) {}
 
-    fn update(&mut self, theta: &mut [f64], touched: &Touched, gradient: &[f64], step: u64) {
+    fn update(&mut self, theta: &mut [f64], touched: &Touched, gradient: &[f64], seen: Range<u64>) {
+        let now = seen.end as f64;
         let prior = &self.problem.prior;
         let (mut gradient, l1) = (gradient, self.problem.l1);
         for (range, &row) in touched.ranges().iter().zip(touched.rows()) {
@@ -65,8 +66,8 @@ impl Rule for AdaGradRule<'_> {
             if self.last.len() <= row as usize {
                 self.last.resize(row as usize + 1, 0.0);
             }
-            let share = self.share * (step as f64 - self.last[row as usize]);
-            self.last[row as usize] = step as f64;
+            let share = (now - self.last[row as usize]) / self.examples;
+            self.last[row as usize] = now;
             let pull = share * prior.precision(range.start);
             let squares = &mut self.squares[range.clone()];
             let mean = |k: usize| prior.mean(range.start + k);
@@ -83,7 +84,7 @@ impl Rule for AdaGradRule<'_> {
         }
     }
 
-    fn settle(&mut self, _theta: &mut [f64], _step: u64) {}
+    fn settle(&mut self, _theta: &mut [f64]) {}
 
     fn save(&self, state: &mut State) {
         state.vectors.insert("squares".into(), self.squares.clone());

@@ -73,16 +73,19 @@ impl Sgd {
     /// One pass over a sample; returns its objective afterwards.
     fn sample_pass(&self, problem: &Problem, mut theta: Vec<f64>, order: &[u32], eta0: f64) -> f64 {
         let share = order.len() as f64 / problem.objective.examples() as f64;
-        let mut rule = SgdRule::new(self, problem, eta0);
+        let mut rule = SgdRule::new(problem, eta0);
         rule.restore(&mut State::start(theta.clone()));
         let (mut gradient, mut touched) = (Vec::new(), Touched::default());
-        for (step, batch) in order.chunks(self.schedule.batch.max(1)).enumerate() {
+        let mut seen = 0;
+        for batch in order.chunks(self.schedule.batch.max(1)) {
             problem.objective.touched(batch, &mut touched);
-            rule.refresh(&mut theta, &touched, step as u64 + 1);
+            rule.refresh(&mut theta, &touched);
             problem.objective.batch_grad(batch, &theta, &touched, &mut gradient);
-            rule.update(&mut theta, &touched, &gradient, step as u64 + 1);
+            let before = seen;
+            seen += batch.len() as u64;
+            rule.update(&mut theta, &touched, &gradient, before..seen);
         }
-        rule.settle(&mut theta, 0);
+        rule.settle(&mut theta);
         problem.objective.touched(order, &mut touched);
         problem.objective.batch_grad(order, &theta, &touched, &mut gradient) + share * problem.penalty(&theta)
     }
@@ -99,7 +102,7 @@ impl Optimizer for Sgd {
                 eta0
             }
         };
-        let mut rule = SgdRule::new(self, problem, eta0);
+        let mut rule = SgdRule::new(problem, eta0);
         online::run(problem, &self.schedule, &mut rule, state, watch)
     }
 }
@@ -107,31 +110,38 @@ impl Optimizer for Sgd {
 struct SgdRule<'a> {
     problem: &'a Problem<'a>,
     eta0: f64,
-    /// b/m: the share of the penalty that belongs to a step.
-    share: f64,
-    /// ln Π (1 − η_t·share/σ²) so far, for weights of single labels and of label pairs.
+    /// m.
+    examples: f64,
+    /// ln Π (1 − η_t·(b/m)/σ²) so far, for weights of single labels and of label pairs.
     decay: [f64; 2],
     /// The decay that each weight has seen.
     seen: Vec<f64>,
-    /// Σ η_t·share·l1 so far, and what each weight has seen of it (empty without L1).
+    /// Σ η_t·(b/m)·l1 so far, and what each weight has seen of it (empty without L1).
     shrink: f64,
     shrunk: Vec<f64>,
 }
 
 impl<'a> SgdRule<'a> {
-    fn new(method: &Sgd, problem: &'a Problem<'a>, eta0: f64) -> Self {
-        let examples = problem.objective.examples().max(1);
-        let share = method.schedule.batch.clamp(1, examples) as f64 / examples as f64;
-        SgdRule { problem, eta0, share, decay: [0.0; 2], seen: Vec::new(), shrink: 0.0, shrunk: Vec::new() }
+    fn new(problem: &'a Problem<'a>, eta0: f64) -> Self {
+        let examples = problem.objective.examples().max(1) as f64;
+        SgdRule {
+            problem,
+            eta0,
+            examples,
+            decay: [0.0; 2],
+            seen: Vec::new(),
+            shrink: 0.0,
+            shrunk: Vec::new(),
+        }
     }
 
-    /// η_t. n_t/m is step × share.
-    fn gain(&self, step: u64) -> f64 {
-        self.eta0 / (1.0 + self.eta0 * self.problem.prior.precision(0) * (step - 1) as f64 * self.share)
+    /// η_t after n_t examples.
+    fn gain(&self, seen: u64) -> f64 {
+        self.eta0 / (1.0 + self.eta0 * self.problem.prior.precision(0) * (seen as f64 / self.examples))
     }
 
-    /// Applies the decay and the shrinking that the weights in `range` have missed.
-    fn catch_up(&mut self, theta: &mut [f64], range: Range<usize>) {
+    /// Applies the decay that the weights in `range` have missed.
+    fn catch_up_decay(&mut self, theta: &mut [f64], range: Range<usize>) {
         let prior = &self.problem.prior;
         for i in range {
             let decay = self.decay[usize::from(i >= prior.first_pair)];
@@ -140,7 +150,13 @@ impl<'a> SgdRule<'a> {
                 theta[i] = mean + (theta[i] - mean) * (decay - self.seen[i]).exp();
                 self.seen[i] = decay;
             }
-            if self.problem.l1 > 0.0 {
+        }
+    }
+
+    /// Applies the shrinking by L1 that the weights in `range` have missed.
+    fn catch_up_shrinking(&mut self, theta: &mut [f64], range: Range<usize>) {
+        if self.problem.l1 > 0.0 {
+            for i in range {
                 theta[i] = soft_threshold(theta[i], self.shrink - self.shrunk[i]);
                 self.shrunk[i] = self.shrink;
             }
@@ -149,31 +165,35 @@ impl<'a> SgdRule<'a> {
 }
 
 impl Rule for SgdRule<'_> {
-    fn refresh(&mut self, theta: &mut [f64], touched: &Touched, _step: u64) {
+    fn refresh(&mut self, theta: &mut [f64], touched: &Touched) {
         for range in touched.ranges() {
-            self.catch_up(theta, range.clone());
+            self.catch_up_decay(theta, range.clone());
+            self.catch_up_shrinking(theta, range.clone());
         }
     }
 
-    fn update(&mut self, theta: &mut [f64], touched: &Touched, gradient: &[f64], step: u64) {
-        let eta = self.gain(step);
+    fn update(&mut self, theta: &mut [f64], touched: &Touched, gradient: &[f64], seen: Range<u64>) {
+        let eta = self.gain(seen.start);
+        let share = (seen.end - seen.start) as f64 / self.examples;
         let prior = &self.problem.prior;
         for (decay, i) in self.decay.iter_mut().zip([0, prior.first_pair]) {
             // A gain so large that the weight would cross the mean takes it there.
-            *decay += (1.0 - (eta * self.share * prior.precision(i)).min(1.0 - 1e-9)).ln();
+            *decay += (1.0 - (eta * share * prior.precision(i)).min(1.0 - 1e-9)).ln();
         }
-        self.shrink += eta * self.share * self.problem.l1;
+        self.shrink += eta * share * self.problem.l1;
         let mut gradient = gradient.iter();
         for range in touched.ranges() {
-            self.catch_up(theta, range.clone());
+            self.catch_up_decay(theta, range.clone());
+            self.catch_up_shrinking(theta, range.clone());
             for (x, g) in theta[range.clone()].iter_mut().zip(&mut gradient) {
                 *x -= eta * g;
             }
         }
     }
 
-    fn settle(&mut self, theta: &mut [f64], _step: u64) {
-        self.catch_up(theta, 0..theta.len());
+    fn settle(&mut self, theta: &mut [f64]) {
+        self.catch_up_decay(theta, 0..theta.len());
+        self.catch_up_shrinking(theta, 0..theta.len());
     }
 
     fn save(&self, state: &mut State) {
