@@ -11,8 +11,8 @@ use std::ops::Range;
 ///
 /// Idea: θ ← θ − η_t (g + (b/m)(θ − mean)/σ²) with g the summed gradient of a batch and η_t = η₀/(1 + η₀ n_t/(mσ²)), n_t the
 /// examples seen so far. Untouched weights only decay towards the mean: the product of the decays is kept as one number and
-/// applied when a weight is touched, which gives the dense iteration exactly. L1 by soft thresholding with the sum of the
-/// gains since.
+/// applied when a weight is touched, which gives the dense iteration exactly. L1 by soft thresholding after each step;
+/// untouched weights make up for the missed ones at once, with the sum of the gains.
 ///
 /// Needs: gradients of batches. Parameters: η₀ (calibrated on a sample where it is not given), b = 8. References: smd-crf-2006
 /// section 3.1; Bottou 2010 for the schedule and the calibration.
@@ -184,10 +184,10 @@ impl Rule for SgdRule<'_> {
         let mut gradient = gradient.iter();
         for range in touched.ranges() {
             self.catch_up_decay(theta, range.clone());
-            self.catch_up_shrinking(theta, range.clone());
             for (x, g) in theta[range.clone()].iter_mut().zip(&mut gradient) {
                 *x -= eta * g;
             }
+            self.catch_up_shrinking(theta, range.clone());
         }
     }
 
