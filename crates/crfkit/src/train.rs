@@ -330,14 +330,13 @@ fn optimizer(settings: &Settings) -> Box<dyn Optimizer> {
         passes: settings.passes.unwrap_or(passes),
         seed: settings.seed,
     };
+    let adagrad =
+        |passes: usize| AdaGrad { eta0: settings.eta0.unwrap_or(AdaGrad::ETA0), schedule: schedule(passes) };
     match settings.optimizer {
         Method::Lbfgs => Box::new(lbfgs),
         Method::Sgd => Box::new(Sgd { eta0: settings.eta0, schedule: schedule(Sgd::PASSES) }),
-        Method::Adagrad => Box::new(AdaGrad {
-            eta0: settings.eta0.unwrap_or(AdaGrad::ETA0),
-            schedule: schedule(AdaGrad::PASSES),
-        }),
-        Method::Auto => Box::new(Auto { online: schedule(Auto::PASSES), finish: lbfgs }),
+        Method::Adagrad => Box::new(adagrad(AdaGrad::PASSES)),
+        Method::Auto => Box::new(Auto { online: adagrad(Auto::PASSES), finish: lbfgs }),
     }
 }
 
