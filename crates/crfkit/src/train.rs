@@ -36,7 +36,8 @@ pub struct Settings {
     /// σ of the Gaussian prior; ∞ (stored as null) for none.
     #[serde(with = "infinite")]
     pub sigma: f64,
-    /// σ of the weights of label pairs, where it differs.
+    /// σ of the weights of label pairs, where it differs (∞ is stored as null, no difference not at all).
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "infinite_option")]
     pub sigma_pairs: Option<f64>,
     /// Mean of the prior where it is one number.
     pub prior_mean: f64,
@@ -98,6 +99,19 @@ mod infinite {
 
     pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
         Ok(Option::<f64>::deserialize(d)?.unwrap_or(f64::INFINITY))
+    }
+}
+
+/// The same where there may be no number: then the field is left out.
+mod infinite_option {
+    use serde::{Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(x: &Option<f64>, s: S) -> Result<S::Ok, S::Error> {
+        super::infinite::serialize(&x.unwrap_or(f64::INFINITY), s)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<f64>, D::Error> {
+        super::infinite::deserialize(d).map(Some)
     }
 }
 
