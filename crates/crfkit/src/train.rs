@@ -142,6 +142,9 @@ impl Settings {
         if self.batch == 0 {
             return refuse("--batch", 0.0, "at least 1");
         }
+        if self.passes == Some(0) {
+            return refuse("--passes", 0.0, "at least 1");
+        }
         if self.memory == Some(0) {
             return refuse("--memory", 0.0, "at least 1");
         }
@@ -290,6 +293,11 @@ pub fn train(
     settings.check()?;
     let Corpus { source, data, labels, alphabet, words } = corpus;
     let dim = features.dim();
+    for (what, len) in [("start", start.theta.len()), ("prior mean", start.prior_mean.len())] {
+        if len != 0 && len != dim {
+            return Err(Error::Setting(format!("the {what} has {len} weights, but the features have {dim}")));
+        }
+    }
     let prior = Prior {
         sigma: settings.sigma,
         sigma_pairs: settings.sigma_pairs.unwrap_or(settings.sigma),
@@ -325,6 +333,14 @@ pub fn train(
     let mut gradient = vec![0.0; dim];
     let objective = problem.smooth(&theta, &mut gradient) + problem.l1_penalty(&theta);
     drop(gradient);
+    // The last online steps are checked by nobody else.
+    if !objective.is_finite() {
+        return Err(Error::Diverged {
+            passes,
+            message: "the objective is not a finite number; use a smaller step (--eta0) or a smaller --sigma"
+                .into(),
+        });
+    }
     let settings = serde_json::to_value(settings).map_err(|e| Error::Setting(e.to_string()))?;
     let features = risk.into_features();
     let model = Model { labels, source, alphabet, words, features, weights: theta, settings };
