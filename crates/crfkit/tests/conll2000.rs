@@ -102,7 +102,7 @@ fn few_sentences_train_a_good_chunker_in_any_order() {
     let Some(test) = real_text(name, "conll2000/test.txt") else { return };
     let first: Vec<&str> = text.split("\n\n").take(500).collect();
     let (text, test) = (base_np(&first.join("\n\n")), base_np(&test));
-    for (optimizer, bound) in [(Method::Auto, 90.0), (Method::Adagrad, 80.0)] {
+    for (optimizer, bound) in [(Method::Auto, 90.0), (Method::Adagrad, 90.1)] {
         let f1 = [1, 2].map(|seed| {
             let corpus = column_corpus(&text, chunking(), 1);
             assert_eq!(corpus.data.len(), 500);
@@ -111,7 +111,6 @@ fn few_sentences_train_a_good_chunker_in_any_order() {
             let Model { features, weights, labels, .. } = train(corpus, &settings, Start::default()).0.model;
             evaluate(&features, &weights, &labels, &dev).f1
         });
-        println!("{optimizer:?}: F1 {f1:?}");
         assert!(f1[0] > bound, "{optimizer:?}: {f1:?}");
         assert!((f1[0] - f1[1]).abs() < 0.5, "{optimizer:?}: {f1:?}");
     }
