@@ -36,7 +36,8 @@ pub struct Settings {
     /// σ of the Gaussian prior; ∞ (stored as null) for none.
     #[serde(with = "infinite")]
     pub sigma: f64,
-    /// σ of the weights of label pairs, where it differs.
+    /// σ of the weights of label pairs, where it differs (∞ is stored as null, no difference not at all).
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "infinite_option")]
     pub sigma_pairs: Option<f64>,
     /// Mean of the prior where it is one number.
     pub prior_mean: f64,
@@ -101,6 +102,19 @@ mod infinite {
     }
 }
 
+/// The same where there may be no number: then the field is left out.
+mod infinite_option {
+    use serde::{Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(x: &Option<f64>, s: S) -> Result<S::Ok, S::Error> {
+        super::infinite::serialize(&x.unwrap_or(f64::INFINITY), s)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<f64>, D::Error> {
+        super::infinite::deserialize(d).map(Some)
+    }
+}
+
 impl Settings {
     /// Refuses values that make no sense, before any work starts.
     pub fn check(&self) -> Result<()> {
@@ -127,6 +141,9 @@ impl Settings {
         }
         if self.batch == 0 {
             return refuse("--batch", 0.0, "at least 1");
+        }
+        if self.passes == Some(0) {
+            return refuse("--passes", 0.0, "at least 1");
         }
         if self.memory == Some(0) {
             return refuse("--memory", 0.0, "at least 1");
@@ -276,6 +293,11 @@ pub fn train(
     settings.check()?;
     let Corpus { source, data, labels, alphabet, words } = corpus;
     let dim = features.dim();
+    for (what, len) in [("start", start.theta.len()), ("prior mean", start.prior_mean.len())] {
+        if len != 0 && len != dim {
+            return Err(Error::Setting(format!("the {what} has {len} weights, but the features have {dim}")));
+        }
+    }
     let prior = Prior {
         sigma: settings.sigma,
         sigma_pairs: settings.sigma_pairs.unwrap_or(settings.sigma),
@@ -288,7 +310,6 @@ pub fn train(
     let risk = Risk::new(Likelihood(ForwardBackward), features, data, start.threads)?;
     let problem = Problem { objective: &risk, prior, l1: settings.l1 };
     let resume = start.resume.unwrap_or_default();
-    let resumed_at = resume.state.numbers.get("passes").copied();
     let state = match resume.state.theta.len() {
         0 => State::start(if start.theta.is_empty() { vec![0.0; dim] } else { start.theta }),
         _ => resume.state,
@@ -301,7 +322,6 @@ pub fn train(
         patience: settings.patience,
         best: resume.best,
         since_best: resume.since_best,
-        resumed_at,
         ended: None,
     };
     let minimum = optimizer(settings).minimize(&problem, state, &mut watcher)?;
@@ -313,6 +333,14 @@ pub fn train(
     let mut gradient = vec![0.0; dim];
     let objective = problem.smooth(&theta, &mut gradient) + problem.l1_penalty(&theta);
     drop(gradient);
+    // The last online steps are checked by nobody else.
+    if !objective.is_finite() {
+        return Err(Error::Diverged {
+            passes,
+            message: "the objective is not a finite number; use a smaller step (--eta0) or a smaller --sigma"
+                .into(),
+        });
+    }
     let settings = serde_json::to_value(settings).map_err(|e| Error::Setting(e.to_string()))?;
     let features = risk.into_features();
     let model = Model { labels, source, alphabet, words, features, weights: theta, settings };
@@ -332,14 +360,13 @@ fn optimizer(settings: &Settings) -> Box<dyn Optimizer> {
         passes: settings.passes.unwrap_or(passes),
         seed: settings.seed,
     };
+    let adagrad =
+        |passes: usize| AdaGrad { eta0: settings.eta0.unwrap_or(AdaGrad::ETA0), schedule: schedule(passes) };
     match settings.optimizer {
         Method::Lbfgs => Box::new(lbfgs),
         Method::Sgd => Box::new(Sgd { eta0: settings.eta0, schedule: schedule(Sgd::PASSES) }),
-        Method::Adagrad => Box::new(AdaGrad {
-            eta0: settings.eta0.unwrap_or(AdaGrad::ETA0),
-            schedule: schedule(AdaGrad::PASSES),
-        }),
-        Method::Auto => Box::new(Auto { online: schedule(Auto::PASSES), finish: lbfgs }),
+        Method::Adagrad => Box::new(adagrad(AdaGrad::PASSES)),
+        Method::Auto => Box::new(Auto { online: adagrad(Auto::PASSES), finish: lbfgs }),
     }
 }
 
@@ -352,18 +379,12 @@ struct Watcher<'a> {
     patience: usize,
     best: Option<(f64, Vec<f64>)>,
     since_best: usize,
-    /// Passes of the checkpoint that a batch method goes on from, until its first step.
-    resumed_at: Option<f64>,
     ended: Option<Ended>,
 }
 
 impl Watch for Watcher<'_> {
     fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control> {
         let &Progress { passes, objective, gradient_norm, theta } = progress;
-        if self.resumed_at.take() == Some(passes) {
-            // A batch method begins with the step that its checkpoint was taken at: it was reported and evaluated then.
-            return Ok(Control::Continue);
-        }
         let mut control = self.listener.event(&Event::Progress { passes, objective, gradient_norm })?;
         if let (Some(theta), Some(dev)) = (theta, self.dev) {
             let scores = evaluate(self.features, theta, self.labels, dev);

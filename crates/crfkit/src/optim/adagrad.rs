@@ -4,6 +4,7 @@ use super::online::{self, Rule, Schedule};
 use super::{Minimum, Optimizer, Problem, State, Touched, Watch};
 use crate::Result;
 use crate::math::simd;
+use std::ops::Range;
 
 /// Gradient steps with a gain of its own for each weight, η₀/√Σg².
 ///
@@ -37,8 +38,9 @@ impl Optimizer for AdaGrad {
 pub(super) struct AdaGradRule<'a> {
     problem: &'a Problem<'a>,
     eta0: f64,
-    /// b/m: the share of the penalty that belongs to a step.
-    share: f64,
+    /// Examples in a batch, and in all.
+    batch: u64,
+    examples: u64,
     /// Σ g² of each weight.
     pub squares: Vec<f64>,
     packed: [Vec<f64>; 3],
@@ -47,42 +49,63 @@ pub(super) struct AdaGradRule<'a> {
 impl<'a> AdaGradRule<'a> {
     pub fn new(method: &AdaGrad, problem: &'a Problem<'a>) -> Self {
         let examples = problem.objective.examples().max(1);
-        let share = method.schedule.batch.clamp(1, examples) as f64 / examples as f64;
-        AdaGradRule { problem, eta0: method.eta0, share, squares: Vec::new(), packed: Default::default() }
+        AdaGradRule {
+            problem,
+            eta0: method.eta0,
+            batch: method.schedule.batch.clamp(1, examples) as u64,
+            examples: examples as u64,
+            squares: Vec::new(),
+            packed: Default::default(),
+        }
     }
 }
 
-impl Rule for AdaGradRule<'_> {
-    fn refresh(&mut self, _theta: &mut [f64], _touched: &Touched, _step: u64) {}
+/// Examples seen after `batches` batches of `batch` among `examples`: the last one of a pass may be small.
+fn examples_seen(batches: u32, batch: u64, examples: u64) -> u64 {
+    let (batches, a_pass) = (u64::from(batches), examples.div_ceil(batch));
+    batches / a_pass * examples + (batches % a_pass * batch).min(examples)
+}
 
-    fn update(&mut self, theta: &mut [f64], touched: &Touched, gradient: &[f64], _step: u64) {
+impl Rule for AdaGradRule<'_> {
+    fn refresh(&mut self, _theta: &mut [f64], _touched: &Touched) {}
+
+    fn update(&mut self, theta: &mut [f64], touched: &Touched, gradient: &[f64], seen: Range<u64>) {
         let prior = &self.problem.prior;
+        // What each row has missed of the penalty, as a share of the whole.
+        let (batch, examples) = (self.batch, self.examples);
+        let missed = |last: u32| (seen.end - examples_seen(last, batch, examples)) as f64 / examples as f64;
         // Weights, squares and gradients (with the prior's pull) side by side, so that the arithmetic runs by vectors.
-        let [x, square, g] = &mut self.packed;
-        for packed in [&mut *x, &mut *square, &mut *g] {
+        let [mut x, mut square, mut g] = std::mem::take(&mut self.packed);
+        for packed in [&mut x, &mut square, &mut g] {
             packed.clear();
         }
         g.extend_from_slice(gradient);
-        for (range, &since) in touched.ranges().iter().zip(touched.since()) {
-            let pull = self.share * f64::from(since) * prior.precision(range.start);
+        for (range, &last) in touched.ranges().iter().zip(touched.last()) {
+            let pull = missed(last) * prior.precision(range.start);
             for i in range.clone() {
                 g[x.len()] += pull * (theta[i] - prior.mean(i));
                 x.push(theta[i]);
             }
             square.extend_from_slice(&self.squares[range.clone()]);
         }
-        simd::adagrad(self.eta0, x, square, g);
-        let mut packed = x.iter().zip(square).zip(g);
-        for (range, &since) in touched.ranges().iter().zip(touched.since()) {
-            let shrink = self.share * f64::from(since) * self.problem.l1;
-            for (i, ((x, square), eta)) in range.clone().zip(&mut packed) {
-                theta[i] = if shrink > 0.0 { soft_threshold(*x, *eta * shrink) } else { *x };
-                self.squares[i] = *square;
+        simd::adagrad(self.eta0, &mut x, &mut square, &mut g);
+        let mut start = 0;
+        for (range, &last) in touched.ranges().iter().zip(touched.last()) {
+            let mine = start..start + range.len();
+            start = mine.end;
+            if self.problem.l1 > 0.0 {
+                let shrink = missed(last) * self.problem.l1;
+                for (x, eta) in x[mine.clone()].iter_mut().zip(&g[mine.clone()]) {
+                    *x = soft_threshold(*x, eta * shrink);
+                }
             }
+            theta[range.clone()].copy_from_slice(&x[mine.clone()]);
+            self.squares[range.clone()].copy_from_slice(&square[mine]);
         }
+        self.packed = [x, square, g];
     }
 
-    fn settle(&mut self, _theta: &mut [f64], _step: u64) {}
+    fn settle(&mut self, _theta: &mut [f64]) {}
 
     fn save(&self, state: &mut State) {
         state.vectors.insert("squares".into(), self.squares.clone());

@@ -1,19 +1,19 @@
 //! The default method: nothing to tune.
 
-use super::{AdaGrad, Control, Lbfgs, Minimum, Optimizer, Problem, Progress, Schedule, State, Stop, Watch};
+use super::{AdaGrad, Control, Lbfgs, Minimum, Optimizer, Problem, Progress, State, Stop, Watch};
 use crate::Result;
 
 /// A few passes of AdaGrad, which come near the optimum quickly, then L-BFGS, which reaches it and knows when to stop.
 #[derive(Clone, Debug)]
 pub struct Auto {
-    /// The online passes.
-    pub online: Schedule,
+    /// The online passes, at most [`Auto::PASSES`].
+    pub online: AdaGrad,
     /// The finish.
     pub finish: Lbfgs,
 }
 
 impl Auto {
-    /// Online passes where no number of passes is asked for.
+    /// More online passes than this are not worth their time: the finish is quicker.
     pub const PASSES: usize = 7;
 }
 
@@ -36,8 +36,8 @@ impl Watch for Phase<'_> {
 impl Optimizer for Auto {
     fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         if state.number("phase") == 0.0 {
-            let passes = self.online.passes.min(Auto::PASSES);
-            let online = AdaGrad { eta0: AdaGrad::ETA0, schedule: Schedule { passes, ..self.online } };
+            let mut online = self.online.clone();
+            online.schedule.passes = online.schedule.passes.min(Auto::PASSES);
             let near = online.minimize(problem, state, &mut Phase { number: 0.0, watch })?;
             if near.stop == Stop::Watch || (self.finish.passes > 0.0 && near.passes >= self.finish.passes) {
                 return Ok(near);

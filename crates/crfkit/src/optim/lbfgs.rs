@@ -67,6 +67,8 @@ struct Run<'a> {
     direction: Vec<f64>,
     trial: Vec<f64>,
     trial_gradient: Vec<f64>,
+    /// Has the watch seen this point? A state is taken when it has, so a run that goes on from one does not report twice.
+    reported: bool,
 }
 
 impl Optimizer for Lbfgs {
@@ -82,14 +84,17 @@ impl Optimizer for Lbfgs {
                         .into(),
                 });
             }
-            let progress = Progress {
-                passes: run.passes,
-                objective: Some(run.value),
-                gradient_norm: Some(gradient_norm),
-                theta: Some(&run.theta),
-            };
-            if watch.step(&progress, &|| run.state())? == Control::Stop {
-                break Stop::Watch;
+            if !run.reported {
+                let progress = Progress {
+                    passes: run.passes,
+                    objective: Some(run.value),
+                    gradient_norm: Some(gradient_norm),
+                    theta: Some(&run.theta),
+                };
+                if watch.step(&progress, &|| run.state())? == Control::Stop {
+                    break Stop::Watch;
+                }
+                run.reported = true;
             }
             if gradient_norm <= self.gradient_tolerance * norm(&run.theta).max(1.0) {
                 break Stop::Gradient;
@@ -114,6 +119,7 @@ impl Optimizer for Lbfgs {
 
 impl<'a> Run<'a> {
     fn new(method: &'a Lbfgs, problem: &'a Problem<'a>, mut state: State) -> Self {
+        let reported = state.vectors.contains_key("gradient");
         let mut run = Run {
             method,
             problem,
@@ -130,6 +136,7 @@ impl<'a> Run<'a> {
             direction: Vec::new(),
             trial: Vec::new(),
             trial_gradient: Vec::new(),
+            reported,
         };
         for k in 0..state.number("pairs") as usize {
             let (s, y) = (state.take(&format!("s.{k}")), state.take(&format!("y.{k}")));
@@ -139,7 +146,7 @@ impl<'a> Run<'a> {
         if run.scale.is_empty() {
             run.scale.clone_from(&method.scale);
         }
-        if run.gradient.is_empty() {
+        if !reported {
             run.gradient = vec![0.0; run.theta.len()];
             run.value = problem.smooth(&run.theta, &mut run.gradient) + problem.l1_penalty(&run.theta);
             run.passes += 1.0;
@@ -277,6 +284,7 @@ impl<'a> Run<'a> {
             return false;
         }
         self.remember();
+        self.reported = false;
         self.value = value;
         self.values.push_back(value);
         if self.values.len() > self.method.period + 1 {

@@ -98,7 +98,8 @@ mod tests {
 
     #[test]
     fn wolfe_conditions_hold_on_awkward_functions() {
-        let functions: [(&str, fn(f64) -> (f64, f64)); 4] = [
+        type Function = fn(f64) -> (f64, f64);
+        let functions: [(&str, Function); 4] = [
             ("quadratic", |t| ((t - 3.0) * (t - 3.0), 2.0 * (t - 3.0))),
             ("far minimum", |t| {
                 (-(t / 100.0).tanh() + 1e-4 * t, -(1.0 - (t / 100.0).tanh().powi(2)) / 100.0 + 1e-4)

@@ -6,6 +6,7 @@
 use super::{Control, Minimum, Problem, Progress, State, Stop, Touched, Watch};
 use crate::math::random::Random;
 use crate::{Error, Result};
+use std::ops::Range;
 
 /// What the online methods have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,12 +21,14 @@ pub struct Schedule {
 
 /// One online method: how weights move.
 pub(super) trait Rule {
-    /// Brings weights up to date before step `step` (counted from 1).
-    fn refresh(&mut self, theta: &mut [f64], touched: &Touched, step: u64);
-    /// Moves the touched weights along the gradient of the batch's loss, in which they stand side by side.
-    fn update(&mut self, theta: &mut [f64], touched: &Touched, gradient: &[f64], step: u64);
-    /// Brings all weights up to date at the end of a pass, after step `step`.
-    fn settle(&mut self, theta: &mut [f64], step: u64);
+    /// Brings the touched weights up to date before the gradient of their batch is taken.
+    fn refresh(&mut self, theta: &mut [f64], touched: &Touched);
+    /// Moves the touched weights along the gradient of the batch's loss, in which they stand side by side. `seen` numbers the
+    /// examples of the batch among all that the run has seen: their share of the data is their share of the penalty, also
+    /// where the last batch of a pass is small.
+    fn update(&mut self, theta: &mut [f64], touched: &Touched, gradient: &[f64], seen: Range<u64>);
+    /// Brings all weights up to date at the end of a pass.
+    fn settle(&mut self, theta: &mut [f64]);
     /// Adds everything the rule remembers.
     fn save(&self, state: &mut State);
     /// Takes it back; `state` may be fresh.
@@ -45,7 +48,7 @@ pub(super) fn run(
 ) -> Result<Minimum> {
     let examples = problem.objective.examples();
     let batch = schedule.batch.clamp(1, examples.max(1));
-    let steps_a_pass = examples.div_ceil(batch) as u64;
+    let steps_a_pass = examples.div_ceil(batch).max(1) as u64;
     rule.restore(&mut state);
     let mut step = state.number("step") as u64;
     let mut pass_loss = state.number("pass_loss");
@@ -63,10 +66,11 @@ pub(super) fn run(
             order = (0..examples as u32).collect();
             Random::stream(schedule.seed, pass).shuffle(&mut order);
         }
-        let examples_now = &order[at * batch..((at + 1) * batch).min(examples)];
+        let now = at * batch..((at + 1) * batch).min(examples);
+        let examples_now = &order[now.clone()];
         step += 1;
         problem.objective.touched(examples_now, &mut touched);
-        rule.refresh(&mut theta, &touched, step);
+        rule.refresh(&mut theta, &touched);
         let loss = problem.objective.batch_grad(examples_now, &theta, &touched, &mut gradient);
         if !loss.is_finite() {
             return Err(Error::Diverged {
@@ -75,7 +79,9 @@ pub(super) fn run(
                     .into(),
             });
         }
-        rule.update(&mut theta, &touched, &gradient, step);
+        let before_pass = pass * examples as u64;
+        let seen = before_pass + now.start as u64..before_pass + now.end as u64;
+        rule.update(&mut theta, &touched, &gradient, seen);
         pass_loss += loss;
         let done = at + 1;
         let whole = done as u64 == steps_a_pass;
@@ -84,7 +90,7 @@ pub(super) fn run(
             pass == 0 && REPORTS.iter().any(|share| (share * steps_a_pass as f64).ceil() as usize == done);
         let mut objective = None;
         if whole {
-            rule.settle(&mut theta, step);
+            rule.settle(&mut theta);
         }
         if whole || report {
             // The losses of the pass so far, each at the weights of its time, scaled to a whole pass; and the penalty now.
@@ -99,7 +105,7 @@ pub(super) fn run(
         let build = || {
             let mut state = State::start(theta.clone());
             rule.save(&mut state);
-            state.vectors.insert("last".into(), touched.last());
+            state.vectors.insert("last".into(), touched.last_of_all());
             for (name, number) in [("step", step as f64), ("pass_loss", pass_loss), ("passes_before", before)]
             {
                 state.numbers.insert(name.into(), number);
@@ -111,6 +117,6 @@ pub(super) fn run(
             break;
         }
     }
-    rule.settle(&mut theta, step);
+    rule.settle(&mut theta);
     Ok(Minimum { theta, stop, passes: before + step as f64 / steps_a_pass as f64 })
 }

@@ -11,7 +11,7 @@ pub struct Touched {
     batch: u32,
     rows: Vec<u32>,
     ranges: Vec<Range<usize>>,
-    since: Vec<u32>,
+    last: Vec<u32>,
     occurrences: Vec<u32>,
     len: usize,
 }
@@ -23,7 +23,7 @@ impl Touched {
         self.batch += 1;
         self.rows.clear();
         self.ranges.clear();
-        self.since.clear();
+        self.last.clear();
         self.occurrences.clear();
         self.len = 0;
     }
@@ -38,7 +38,7 @@ impl Touched {
             self.len += range.len();
             self.rows.push(row as u32);
             self.ranges.push(range);
-            self.since.push(self.batch - *batch);
+            self.last.push(*batch);
             *batch = self.batch;
         }
         self.occurrences.push(*number);
@@ -54,9 +54,9 @@ impl Touched {
         &self.ranges
     }
 
-    /// Batches since each row was last touched; since the start, where it never was.
-    pub fn since(&self) -> &[u32] {
-        &self.since
+    /// The batch that touched each row before this one, counted from 1; 0 for none.
+    pub fn last(&self) -> &[u32] {
+        &self.last
     }
 
     /// The number of the row of each occurrence, in the order of arrival.
@@ -75,11 +75,11 @@ impl Touched {
     }
 
     /// When each row was last touched, for a checkpoint.
-    pub fn last(&self) -> Vec<f64> {
+    pub fn last_of_all(&self) -> Vec<f64> {
         self.seen.iter().map(|&(batch, _)| batch.into()).collect()
     }
 
-    /// Goes on after `batch` batches in which rows were touched as [`Touched::last`] told.
+    /// Goes on after `batch` batches in which rows were touched as [`Touched::last_of_all`] told.
     pub fn resume(batch: u64, last: &[f64]) -> Self {
         Touched {
             seen: last.iter().map(|&batch| (batch as u32, 0)).collect(),

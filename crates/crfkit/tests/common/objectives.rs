@@ -1,0 +1,204 @@
+//! Classical functions as sums of losses over examples, and watches for runs of the optimisers.
+#![allow(dead_code)] // each test file uses a part of it
+
+use crfkit::Result;
+use crfkit::math::random::Random;
+use crfkit::optim::{
+    Control, Minimum, Objective, Optimizer, Prior, Problem, Progress, State, Touched, Watch,
+};
+use std::ops::Range;
+use std::sync::Mutex;
+
+/// Loss of an example at θ; adds its gradient.
+type Loss = dyn Fn(usize, &[f64], &mut [f64]) -> f64 + Sync;
+
+/// Weights come in rows of this many, which are touched together.
+pub const WIDTH: usize = 2;
+
+/// Σ losses. Remembers the batches it was asked for.
+pub struct Losses {
+    dim: usize,
+    /// The weights that each example uses.
+    uses: Vec<Vec<usize>>,
+    loss: Box<Loss>,
+    pub batches: Mutex<Vec<Vec<u32>>>,
+}
+
+impl Losses {
+    pub fn new(
+        dim: usize,
+        uses: Vec<Vec<usize>>,
+        loss: impl Fn(usize, &[f64], &mut [f64]) -> f64 + Sync + 'static,
+    ) -> Self {
+        Losses { dim, uses, loss: Box::new(loss), batches: Mutex::default() }
+    }
+
+    /// Losses of a score a·θ with sparse a: `link` gives loss and slope for a score and a target.
+    fn linear(
+        rows: Vec<Vec<(usize, f64)>>,
+        targets: Vec<f64>,
+        dim: usize,
+        link: fn(f64, f64) -> (f64, f64),
+    ) -> Self {
+        let uses = rows.iter().map(|row| row.iter().map(|&(i, _)| i).collect()).collect();
+        Losses::new(dim, uses, move |example, theta, gradient| {
+            let row = &rows[example];
+            let (loss, slope) = link(row.iter().map(|&(i, a)| a * theta[i]).sum(), targets[example]);
+            row.iter().for_each(|&(i, a)| gradient[i] += slope * a);
+            loss
+        })
+    }
+
+    /// Σ ½(a·θ − b)². The curvatures of the weights spread over a factor of about `condition`. Without `noise` one θ fits
+    /// all examples, and the minimum is 0.
+    pub fn least_squares(seed: u64, examples: usize, dim: usize, condition: f64, noise: f64) -> Self {
+        let mut rng = Random::new(seed);
+        let scale = |i: usize| condition.powf(-0.5 * i as f64 / (dim - 1) as f64);
+        let rows = sparse_rows(&mut rng, examples, dim, scale);
+        let fit =
+            |row: &Vec<(usize, f64)>| row.iter().map(|&(i, a)| a * (1.0 + i as f64 / 10.0)).sum::<f64>();
+        let targets = rows.iter().map(|row| fit(row) + noise * (rng.uniform() - 0.5)).collect();
+        Losses::linear(rows, targets, dim, |score, b| (0.5 * (score - b).powi(2), score - b))
+    }
+
+    /// Σ ln(1 + exp(−y a·θ)), y = ±1.
+    pub fn logistic(seed: u64, examples: usize, dim: usize) -> Self {
+        let mut rng = Random::new(seed);
+        let rows = sparse_rows(&mut rng, examples, dim, |_| 1.0);
+        let targets = (0..examples).map(|_| if rng.below(2) == 0 { 1.0 } else { -1.0 }).collect();
+        Losses::linear(rows, targets, dim, |score, y| {
+            ((-y * score).exp().ln_1p(), -y / (1.0 + (y * score).exp()))
+        })
+    }
+
+    /// (1 − x)² + 100 (y − x²)²: a curved valley with its minimum at (1, 1).
+    pub fn rosenbrock() -> Self {
+        Losses::new(2, vec![vec![0, 1]], |_, theta, gradient| {
+            let (x, y) = (theta[0], theta[1]);
+            gradient[0] += -2.0 * (1.0 - x) - 400.0 * x * (y - x * x);
+            gradient[1] += 200.0 * (y - x * x);
+            (1.0 - x).powi(2) + 100.0 * (y - x * x).powi(2)
+        })
+    }
+
+    /// Dense gradient of a batch.
+    pub fn batch_gradient(&self, batch: &[u32], theta: &[f64]) -> Vec<f64> {
+        let mut gradient = vec![0.0; self.dim];
+        batch.iter().for_each(|&e| {
+            (self.loss)(e as usize, theta, &mut gradient);
+        });
+        gradient
+    }
+
+    /// The rows that a batch touches, as ranges of weights.
+    pub fn touched_rows(&self, batch: &[u32]) -> Vec<Range<usize>> {
+        let mut rows: Vec<usize> =
+            batch.iter().flat_map(|&e| &self.uses[e as usize]).map(|&i| i / WIDTH).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        rows.into_iter().map(|row| self.row(row)).collect()
+    }
+
+    fn row(&self, row: usize) -> Range<usize> {
+        row * WIDTH..((row + 1) * WIDTH).min(self.dim)
+    }
+}
+
+/// Each row uses four weights, low numbers more often; together they use all.
+fn sparse_rows(
+    rng: &mut Random,
+    examples: usize,
+    dim: usize,
+    scale: impl Fn(usize) -> f64,
+) -> Vec<Vec<(usize, f64)>> {
+    (0..examples)
+        .map(|e| {
+            let mut weights = vec![e % dim];
+            weights.extend((0..3).map(|_| rng.below(dim).min(rng.below(dim))));
+            weights.sort_unstable();
+            weights.dedup();
+            weights
+                .into_iter()
+                .map(|i| (i, scale(i) * (0.5 + rng.uniform()) * if rng.below(3) == 0 { -1.0 } else { 1.0 }))
+                .collect()
+        })
+        .collect()
+}
+
+impl Objective for Losses {
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn examples(&self) -> usize {
+        self.uses.len()
+    }
+
+    fn value_grad(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
+        (0..self.examples()).map(|e| (self.loss)(e, theta, gradient)).sum()
+    }
+
+    fn hess_vec(&self, _: &[f64], _: &[f64], _: &mut [f64], _: &mut [f64]) -> f64 {
+        unreachable!("no method here asks for curvature")
+    }
+
+    fn touched(&self, batch: &[u32], touched: &mut Touched) {
+        touched.start(self.dim.div_ceil(WIDTH));
+        for &i in batch.iter().flat_map(|&e| &self.uses[e as usize]) {
+            touched.add(i / WIDTH, || self.row(i / WIDTH));
+        }
+    }
+
+    fn batch_grad(&self, batch: &[u32], theta: &[f64], touched: &Touched, gradient: &mut Vec<f64>) -> f64 {
+        self.batches.lock().unwrap().push(batch.to_vec());
+        let mut dense = vec![0.0; self.dim];
+        let value = batch.iter().map(|&e| (self.loss)(e as usize, theta, &mut dense)).sum();
+        gradient.clear();
+        touched.ranges().iter().for_each(|range| gradient.extend_from_slice(&dense[range.clone()]));
+        value
+    }
+
+    fn batch_hess_vec(
+        &self,
+        _: &[u32],
+        _: [&[f64]; 2],
+        _: &Touched,
+        _: &mut Vec<f64>,
+        _: &mut Vec<f64>,
+    ) -> f64 {
+        unreachable!("no method here asks for curvature")
+    }
+}
+
+/// A problem with one σ and no L1.
+pub fn problem(objective: &Losses, sigma: f64) -> Problem<'_> {
+    Problem { objective, prior: Prior::gaussian(sigma), l1: 0.0 }
+}
+
+/// A watch made of a closure.
+pub struct Look<F>(pub F);
+
+impl<F: FnMut(&Progress, &dyn Fn() -> State) -> Control> Watch for Look<F> {
+    fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control> {
+        Ok((self.0)(progress, state))
+    }
+}
+
+/// Runs from zero, unwatched.
+pub fn minimize(method: &dyn Optimizer, problem: &Problem) -> Minimum {
+    let start = State::start(vec![0.0; problem.objective.dim()]);
+    method
+        .minimize(problem, start, &mut Look(|_: &Progress, _: &dyn Fn() -> State| Control::Continue))
+        .unwrap()
+}
+
+/// Losses and all penalties.
+pub fn total(problem: &Problem, theta: &[f64]) -> f64 {
+    problem.smooth(theta, &mut vec![0.0; theta.len()]) + problem.l1_penalty(theta)
+}
+
+/// The largest difference between two vectors.
+pub fn distance(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
