@@ -96,9 +96,12 @@ pub fn backtrack(step: f64, mut accept: impl FnMut(f64) -> bool) -> Option<f64> 
 mod tests {
     use super::*;
 
+    /// Value and slope at a step length.
+    type Function = fn(f64) -> (f64, f64);
+
     #[test]
     fn wolfe_conditions_hold_on_awkward_functions() {
-        let functions: [(&str, fn(f64) -> (f64, f64)); 4] = [
+        let functions: [(&str, Function); 4] = [
             ("quadratic", |t| ((t - 3.0) * (t - 3.0), 2.0 * (t - 3.0))),
             ("far minimum", |t| {
                 (-(t / 100.0).tanh() + 1e-4 * t, -(1.0 - (t / 100.0).tanh().powi(2)) / 100.0 + 1e-4)
