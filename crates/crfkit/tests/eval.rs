@@ -1,8 +1,11 @@
 //! The scorer against a brute-force reference, printed blocks worked out by hand, and a real corpus.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+#[path = "common/corpora.rs"]
+mod corpora;
 
+use std::collections::BTreeSet;
+
+use corpora::real_text;
 use crfkit::eval::{Confusion, Counts, Evaluation};
 use proptest::prelude::*;
 
@@ -210,11 +213,7 @@ proptest! {
 
 #[test]
 fn conll_2000_against_itself() {
-    let Some(data) = std::env::var_os("CRFKIT_DATA") else {
-        eprintln!("skipped: CRFKIT_DATA is not set");
-        return;
-    };
-    let text = std::fs::read_to_string(Path::new(&data).join("conll2000/test.txt")).expect("the corpus");
+    let Some(text) = real_text("conll_2000_against_itself", "conll2000/test.txt") else { return };
     let mut evaluation = Evaluation::default();
     for sentence in text.split("\n\n") {
         let labels: Vec<&str> = sentence.lines().filter_map(|line| line.split_whitespace().last()).collect();

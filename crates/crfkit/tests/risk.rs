@@ -109,12 +109,10 @@ fn batches_add_up_to_the_whole() {
             let plain = g.clone();
             risk.batch_hess_vec(batch, [&theta, &v], &touched, &mut g, &mut hv);
             assert_eq!(g.len(), touched.len());
-            let mut k = 0;
-            for i in touched.ranges().iter().cloned().flatten() {
+            for (k, i) in touched.ranges().iter().cloned().flatten().enumerate() {
                 assert!((plain[k] - g[k]).abs() < 1e-12);
                 sum_gradient[i] += g[k];
                 sum_hess_vec[i] += hv[k];
-                k += 1;
             }
         }
         assert!(difference(sum, value) < 1e-12, "{name}");

@@ -3,7 +3,7 @@
 use super::viterbi::first_max;
 use crate::graph::{Chain, Label};
 
-/// Takes the most probable label of every position (smd-crf-2006 section 5), given the node marginals [T][stride]. Of equal
+/// Takes the most probable label of every position (smd-crf-2006 section 5), given the node marginals `[T][stride]`. Of equal
 /// labels the one with the smallest index wins.
 pub fn max_marginal(chain: &Chain, marginals: &[f64], labels: &mut Vec<Label>) {
     labels.clear();

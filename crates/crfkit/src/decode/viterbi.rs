@@ -11,7 +11,7 @@ use crate::math::simd;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Viterbi;
 
-/// δ [T][stride], and a pair table with an own part.
+/// δ `[T][stride]`, and a pair table with an own part.
 #[derive(Debug, Default)]
 pub struct Work {
     delta: Vec<f64>,

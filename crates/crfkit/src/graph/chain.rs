@@ -3,7 +3,7 @@
 use super::{Factor, Graph, TableRef};
 use crate::math::simd;
 
-/// Shared table of a chain: label pairs, [previous][current].
+/// Shared table of a chain: label pairs, `[previous][current]`.
 pub const PAIR: usize = 0;
 /// Shared table of a chain: the first label, one row.
 pub const BEGIN: usize = 1;
@@ -17,8 +17,8 @@ pub const PAIRS: usize = 1;
 
 /// A chain y₀ … y_{T−1} over one set of labels.
 ///
-/// Own tables: T node tables (row t of [T][stride]), then, if `own_pairs`, the pair tables of (y_{t−1}, y_t) for t = 1 …
-/// T−1, each [labels][stride]. Shared tables: [`PAIR`], [`BEGIN`], [`END`].
+/// Own tables: T node tables (row t of `[T][stride]`), then, if `own_pairs`, the pair tables of (y_{t−1}, y_t) for t = 1 …
+/// T−1, each `[labels][stride]`. Shared tables: [`PAIR`], [`BEGIN`], [`END`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// T, the number of positions.

@@ -20,7 +20,7 @@ pub enum TableRef {
     Own(usize),
 }
 
-/// A factor: a table over a few variables. The entry of a labelling y is at Σ_k strides[k]·y[vars[k]].
+/// A factor: a table over a few variables. The entry of a labelling y is at `Σ_k strides[k]·y[vars[k]]`.
 #[derive(Clone, Copy, Debug)]
 pub struct Factor<'a> {
     /// Its table.

@@ -3,7 +3,7 @@
 use super::{Factor, Graph, Label, Sparse, TableRef};
 use crate::math::{Array, Scalar, SliceMut, simd};
 
-/// One table that all examples share, [rows][stride] with `labels` columns in use: its logarithm, and its exponential in
+/// One table that all examples share, `[rows][stride]` with `labels` columns in use: its logarithm, and its exponential in
 /// both orientations, made once per θ.
 #[derive(Clone, Debug)]
 pub struct Table<S> {
@@ -15,9 +15,9 @@ pub struct Table<S> {
     pub stride: usize,
     /// Log-potentials. Padding holds [`simd::PAD`].
     pub log: Array<S>,
-    /// exp(log − shift) [rows][stride]. Padding is 0.
+    /// exp(log − shift) `[rows][stride]`. Padding is 0.
     pub exp: Array<S>,
-    /// The transpose of `exp` [labels][padded rows]. Padding is 0.
+    /// The transpose of `exp` `[labels][padded rows]`. Padding is 0.
     pub exp_t: Array<S>,
     /// The largest log-potential.
     pub shift: f64,

@@ -32,7 +32,7 @@ pub struct Work<S> {
     scale: Vec<S>,
     /// max u_t.
     shift: Vec<f64>,
-    /// Pair tables with an own part: exp of shared + own, and its transpose, [T][labels][stride].
+    /// Pair tables with an own part: exp of shared + own, and its transpose, `[T][labels][stride]`.
     pairs: Array<S>,
     pairs_t: Array<S>,
 }
@@ -101,8 +101,8 @@ fn forward<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> Option<
         spread += pair.spread;
         shift += (len - 1) as f64 * pair.shift;
     }
-    // The comparison is also false for NaN, which log space then carries to the caller.
-    if !(spread < SAFE_SPREAD) {
+    // Log space carries NaN to the caller.
+    if spread.is_nan() || spread >= SAFE_SPREAD {
         return None;
     }
     S::multiply(work.e.slice(0..stride), begin.exp.slice(0..stride), work.alpha.slice_mut(0..stride));

@@ -5,7 +5,7 @@ use crate::graph::{Gradient, Psi};
 use crate::infer::Inference;
 use crate::math::Scalar;
 
-/// ℓ = log Z − score(y), dψ = μ − 1[y] (smd-crf-2006 eq. 7 and 8).
+/// ℓ = log Z − score(y), dψ = `μ − 1[y]` (smd-crf-2006 eq. 7 and 8).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Likelihood<I>(pub I);
 

@@ -44,11 +44,11 @@ pub trait Scalar:
         Self::new(re, 0.0)
     }
 
-    /// For each row r of `u` [rows][stride]: shift[r] = max re, out = exp(u − shift[r]). Lanes from `labels` on are
+    /// For each row r of `u` `[rows][stride]`: `shift[r]` = max re, out = exp(u − `shift[r]`). Lanes from `labels` on are
     /// padding (they hold [`simd::PAD`] and become 0). Returns the largest spread max − min of a row.
     fn exp_rows(u: Slice<Self>, labels: usize, shift: &mut [f64], out: SliceMut<Self>) -> f64;
 
-    /// One forward step: out ← s·(a M) ∘ e with `m` = M [a.len][stride], and returns Σ out. Overwrites `out`.
+    /// One forward step: out ← s·(a M) ∘ e with `m` = M `[a.len][stride]`, and returns Σ out. Overwrites `out`.
     fn advance(a: Slice<Self>, m: Slice<Self>, s: Self, e: Slice<Self>, out: SliceMut<Self>) -> Self;
 
     /// One backward step at a position whose β = g Mᵀ (`mt` = Mᵀ): with s the inverse of the position's scale,
@@ -61,7 +61,7 @@ pub trait Scalar:
     /// out ← x ∘ y.
     fn multiply(x: Slice<Self>, y: Slice<Self>, out: SliceMut<Self>);
 
-    /// out[i][j] += weight · Σ_t a[t][i] · g[t][j], for i below `labels`: a sum of outer products.
+    /// `out[i][j] += weight · Σ_t a[t][i] · g[t][j]`, for i below `labels`: a sum of outer products.
     fn outer_add(weight: f64, a: Slice<Self>, g: Slice<Self>, labels: usize, out: SliceMut<Self>);
 }
 

@@ -217,7 +217,7 @@ fn columns<S: Simd, const N: usize>(
         }
     }
     for v in 0..N {
-        even[v] = even[v] + odd[v];
+        even[v] += odd[v];
     }
     even
 }
@@ -254,7 +254,7 @@ fn advance_part<S: Simd, const N: usize>(
     for v in 0..N {
         let x = product[v] * s * load(simd, e, first + v);
         store(x, out, first + v);
-        sum = sum + x;
+        sum += x;
     }
     sum.reduce_sum()
 }
@@ -379,7 +379,7 @@ pub fn add(x: &[f64], out: &mut [f64]) {
     })
 }
 
-/// out[i][j] += s · Σ_t a[t][i] · g[t][j] for i below `labels`; see [`super::Scalar::outer_add`]. Four rows of the result
+/// `out[i][j] += s · Σ_t a[t][i] · g[t][j]` for i below `labels`; see [`super::Scalar::outer_add`]. Four rows of the result
 /// stay in registers while t runs over the whole sequence.
 pub fn outer_add(s: f64, a: &[f64], g: &[f64], labels: usize, out: &mut [f64]) {
     let stride = padded(labels);
@@ -443,7 +443,7 @@ fn outer_block<S: Simd, const N: usize, const R: usize>(
     }
 }
 
-/// out[j] ← max_i (a[i] + w[i][j]) + u[j]: one step of Viterbi.
+/// `out[j] ← max_i (a[i] + w[i][j]) + u[j]`: one step of Viterbi.
 pub fn max_plus(a: &[f64], w: &[f64], u: &[f64], out: &mut [f64]) {
     dispatch!(level(), simd => by_width!(
     out.len() / LANES,
@@ -475,7 +475,7 @@ fn max_plus_part<S: Simd, const N: usize>(
     }
 }
 
-/// out ← out + Σ of the rows [.][out.len] of `table` whose numbers are below `limit`.
+/// out ← out + Σ of the rows `[.][out.len]` of `table` whose numbers are below `limit`.
 pub fn add_rows(table: &[f64], rows: &[u32], limit: u32, out: &mut [f64]) {
     dispatch!(level(), simd => by_width!(
     out.len() / LANES,
@@ -500,7 +500,7 @@ fn add_rows_part<S: Simd, const N: usize>(
         if row < limit {
             let row = &table[row as usize * stride + first * LANES..][..N * LANES];
             for v in 0..N {
-                sum[v] = sum[v] + load(simd, row, v);
+                sum[v] += load(simd, row, v);
             }
         }
     }
@@ -531,7 +531,7 @@ fn sum_tables_part<S: Simd, const N: usize>(
     for &offset in offsets {
         let row = &x[offset as usize + first * LANES..][..N * LANES];
         for v in 0..N {
-            sum[v] = sum[v] + load(simd, row, v);
+            sum[v] += load(simd, row, v);
         }
     }
     for v in 0..N {
@@ -570,7 +570,7 @@ fn add_tables_part<S: Simd, const N: usize>(
             }
         } else {
             for v in 0..N {
-                sum[v] = sum[v] + load(simd, table, v);
+                sum[v] += load(simd, table, v);
             }
         }
     }

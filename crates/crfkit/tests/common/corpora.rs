@@ -118,7 +118,9 @@ impl Listener for Record {
         match *event {
             // A step between two reports.
             Event::Progress { objective: None, .. } => return Ok(Control::Continue),
-            Event::Progress { passes, objective: Some(objective), .. } => self.progress.push((passes, objective)),
+            Event::Progress { passes, objective: Some(objective), .. } => {
+                self.progress.push((passes, objective))
+            }
             Event::Evaluation { scores, best, .. } => self.evaluations.push((scores.clone(), best)),
         }
         self.events += 1;
