@@ -38,13 +38,13 @@ struct Potentials<'a> {
 }
 
 impl Sink for Potentials<'_> {
-    #[inline]
-    fn observation(&mut self, id: u32, value: f64) {
+    fn table(&mut self, ids: &[u32], values: &[f64]) {
         let rows = &self.features.rows[self.chain.own_kind(self.table)];
-        rows.gather(self.weights, id, value, &mut self.own[self.chain.own_offset(self.table)..]);
-    }
-    #[inline]
-    fn finish_table(&mut self) {
+        let own = &mut self.own[self.chain.own_offset(self.table)..];
+        rows.expect(self.weights, ids);
+        for (k, &id) in ids.iter().enumerate() {
+            rows.gather(self.weights, id, values.get(k).copied().unwrap_or(1.0), own);
+        }
         self.table += 1;
     }
 }

@@ -57,8 +57,8 @@ pub struct Settings {
     pub batch: usize,
     /// First gain of online methods; `None` takes the method's own.
     pub eta0: Option<f64>,
-    /// Pairs that L-BFGS keeps; `None` takes 5, and 10 for the finish of `auto`.
-    pub memory: Option<usize>,
+    /// Pairs that L-BFGS keeps.
+    pub memory: usize,
     /// Batch methods stop when the objective changes by less than this share over ten iterations.
     pub tolerance: f64,
     /// Seed of all random choices.
@@ -81,8 +81,8 @@ impl Default for Settings {
             passes: None,
             batch: 8,
             eta0: None,
-            memory: None,
-            tolerance: 1e-6,
+            memory: 5,
+            tolerance: 1e-4,
             seed: 1,
             patience: 5,
         }
@@ -145,7 +145,7 @@ impl Settings {
         if self.passes == Some(0) {
             return refuse("--passes", 0.0, "at least 1");
         }
-        if self.memory == Some(0) {
+        if self.memory == 0 {
             return refuse("--memory", 0.0, "at least 1");
         }
         match self.eta0 {
@@ -350,7 +350,7 @@ pub fn train(
 /// The method with its parameters.
 fn optimizer(settings: &Settings) -> Box<dyn Optimizer> {
     let lbfgs = Lbfgs {
-        memory: settings.memory.unwrap_or(if settings.optimizer == Method::Auto { 10 } else { 5 }),
+        memory: settings.memory,
         tolerance: settings.tolerance,
         passes: settings.passes.unwrap_or(0) as f64,
         ..Lbfgs::default()

@@ -37,7 +37,7 @@ fn check(labels: usize, draw: impl Fn(&mut Random) -> f64, tolerance: f64) {
     }
     dense[PAIR].update();
     let mut sparse = dense.clone();
-    sparse[PAIR].sparse = Some(Sparse::new(&entries, labels, chain.stride()));
+    sparse[PAIR].sparse = Some(Sparse::new(&entries, chain.stride()));
     sparse[PAIR].update();
     let own = problem.own_array::<Dual>(Some(&direction), 1.0);
     let (a, own_a, sum_a) = infer(&chain, &dense, &own);

@@ -124,9 +124,9 @@ pub struct TrainArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true, help_heading = "Optimisation")]
     pub eta0: Option<f64>,
 
-    /// Pairs of vectors that L-BFGS keeps [default: 5, in auto 10]
-    #[arg(long, value_name = "N", help_heading = "Optimisation")]
-    pub memory: Option<usize>,
+    /// Pairs of vectors that L-BFGS keeps
+    #[arg(long, value_name = "N", default_value_t = Settings::default().memory, help_heading = "Optimisation")]
+    pub memory: usize,
 
     /// Stop when the objective changes by less than this share over ten iterations
     #[arg(long, value_name = "X", default_value_t = Settings::default().tolerance, allow_negative_numbers = true, help_heading = "Optimisation")]

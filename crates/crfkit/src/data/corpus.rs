@@ -37,13 +37,11 @@ pub struct CorpusBuilder {
 }
 
 impl Sink for Dataset<Chain> {
-    #[inline]
-    fn observation(&mut self, id: u32, value: f64) {
-        self.push_observation(id, value);
-    }
-    #[inline]
-    fn finish_table(&mut self) {
-        Dataset::finish_table(self);
+    fn table(&mut self, ids: &[u32], values: &[f64]) {
+        for (k, &id) in ids.iter().enumerate() {
+            self.push_observation(id, values.get(k).copied().unwrap_or(1.0));
+        }
+        self.finish_table();
     }
 }
 

@@ -49,10 +49,23 @@ impl Alphabet {
 pub trait Numbering {
     /// The number of a value.
     fn value(&mut self, value: &str) -> u32;
-    /// The number of an observation that goes with a label.
-    fn node(&mut self, key: &[u8]) -> Option<u32>;
-    /// The number of an observation that goes with a label pair.
-    fn pair(&mut self, key: &[u8]) -> Option<u32>;
+    /// Appends the numbers of the observations of one table to `ids`.
+    fn observations(&mut self, pair: bool, keys: &mut Keys, ids: &mut Vec<u32>);
+}
+
+/// The keys of the observations of one table, end to end.
+#[derive(Clone, Debug, Default)]
+pub struct Keys {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+    hashes: Vec<u64>,
+}
+
+impl Keys {
+    fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| &self.text[start..end])
+    }
 }
 
 /// A value that was never seen in training: no observation has it.
@@ -64,12 +77,9 @@ impl Numbering for &Alphabet {
         self.values.find(value.as_bytes()).unwrap_or(UNSEEN)
     }
     #[inline]
-    fn node(&mut self, key: &[u8]) -> Option<u32> {
-        self.node.find(key)
-    }
-    #[inline]
-    fn pair(&mut self, key: &[u8]) -> Option<u32> {
-        self.pair.find(key)
+    fn observations(&mut self, pair: bool, keys: &mut Keys, ids: &mut Vec<u32>) {
+        let names = if pair { &self.pair } else { &self.node };
+        names.find_all(&keys.text, &keys.ends, &mut keys.hashes, |id| ids.push(id));
     }
 }
 
@@ -77,20 +87,17 @@ impl Numbering for &mut Alphabet {
     fn value(&mut self, value: &str) -> u32 {
         self.values.intern(value.as_bytes())
     }
-    fn node(&mut self, key: &[u8]) -> Option<u32> {
-        Some(self.node.intern(key))
-    }
-    fn pair(&mut self, key: &[u8]) -> Option<u32> {
-        Some(self.pair.intern(key))
+    fn observations(&mut self, pair: bool, keys: &mut Keys, ids: &mut Vec<u32>) {
+        let names = if pair { &mut self.pair } else { &mut self.node };
+        ids.extend(keys.iter().map(|key| names.intern(key)));
     }
 }
 
 /// Where observations go.
 pub trait Sink {
-    /// An observation of the table that is being filled.
-    fn observation(&mut self, id: u32, value: f64);
-    /// The table is complete: first all node tables, then, where there are bigram templates, all pair tables.
-    fn finish_table(&mut self);
+    /// All observations of the next table, with their values (none: all 1). First come all node tables, then, where there are
+    /// bigram templates, all pair tables.
+    fn table(&mut self, ids: &[u32], values: &[f64]);
 }
 
 /// Applies a [`Source`] to sequences; owns the scratch memory.
@@ -98,7 +105,9 @@ pub trait Sink {
 pub struct Observer {
     /// Value numbers [padding + T + padding][extractors].
     values: Vec<u32>,
-    key: Vec<u8>,
+    keys: Keys,
+    ids: Vec<u32>,
+    amounts: Vec<f64>,
     text: String,
 }
 
@@ -116,28 +125,19 @@ impl Observer {
         let rows = self.values.len() / templates.extractors.len().max(1);
         let frame =
             Frame { values: &self.values, extractors: templates.extractors.len(), padding, len, rows };
+        let mut table = |t: usize, templates: &[Template], pair: bool| {
+            frame.keys(templates, t, &mut self.keys);
+            self.ids.clear();
+            numbers.observations(pair, &mut self.keys, &mut self.ids);
+            sink.table(&self.ids, &[]);
+        };
         for t in 0..len {
-            for template in &templates.unigram {
-                if frame.key(template, t, &mut self.key)
-                    && let Some(id) = numbers.node(&self.key)
-                {
-                    sink.observation(id, 1.0);
-                }
-            }
-            sink.finish_table();
+            table(t, &templates.unigram, false);
         }
-        if templates.bigram.is_empty() {
-            return;
-        }
-        for t in 1..len {
-            for template in &templates.bigram {
-                if frame.key(template, t, &mut self.key)
-                    && let Some(id) = numbers.pair(&self.key)
-                {
-                    sink.observation(id, 1.0);
-                }
+        if !templates.bigram.is_empty() {
+            for t in 1..len {
+                table(t, &templates.bigram, true);
             }
-            sink.finish_table();
         }
     }
 
@@ -165,15 +165,40 @@ impl Observer {
     }
 
     /// Sends the attributes of an instance to `sink`.
-    pub fn attributes(&mut self, instance: &Attributes, mut numbers: impl Numbering, sink: &mut impl Sink) {
+    pub fn attributes(&mut self, instance: &Attributes, numbers: impl AttributeNumbering, sink: &mut impl Sink) {
+        let mut numbers = numbers;
         for row in 0..instance.len() {
+            self.ids.clear();
+            self.amounts.clear();
+            let mut plain = true;
             for (name, value) in instance.items(row) {
-                if let Some(id) = numbers.node(name.as_bytes()) {
-                    sink.observation(id, value);
+                if let Some(id) = numbers.attribute(name) {
+                    self.ids.push(id);
+                    self.amounts.push(value);
+                    plain &= value == 1.0;
                 }
             }
-            sink.finish_table();
+            sink.table(&self.ids, if plain { &[] } else { &self.amounts });
         }
+    }
+}
+
+/// How attributes become numbers.
+pub trait AttributeNumbering {
+    /// The number of an attribute, if it has one.
+    fn attribute(&mut self, name: &str) -> Option<u32>;
+}
+
+impl AttributeNumbering for &Alphabet {
+    #[inline]
+    fn attribute(&mut self, name: &str) -> Option<u32> {
+        self.node.find(name.as_bytes())
+    }
+}
+
+impl AttributeNumbering for &mut Alphabet {
+    fn attribute(&mut self, name: &str) -> Option<u32> {
+        Some(self.node.intern(name.as_bytes()))
     }
 }
 
@@ -187,25 +212,31 @@ struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Writes the key of a template at position t; false if a value is unknown. Rows beyond the padding are as the last of
-    /// it.
+    /// Writes the keys of the templates at position t, without those that have an unknown value. Rows beyond the padding are
+    /// as the last of it.
     #[inline]
-    fn key(&self, template: &Template, t: usize, key: &mut Vec<u8>) -> bool {
-        key.clear();
-        key.extend_from_slice(&template.skeleton.to_le_bytes());
-        for one in &template.macros {
-            let row = match one.row {
-                Row::Relative(offset) => (self.padding + t) as i64 + i64::from(offset),
-                Row::FromStart(after) => self.padding as i64 + i64::from(after),
-                Row::FromEnd(before) => (self.padding + self.len) as i64 - 1 - i64::from(before),
-            };
-            let row = row.clamp(0, self.rows as i64 - 1) as usize;
-            let value = self.values[row * self.extractors + one.extractor];
-            if value == UNSEEN {
-                return false;
+    fn keys(&self, templates: &[Template], t: usize, keys: &mut Keys) {
+        keys.text.clear();
+        keys.ends.clear();
+        for template in templates {
+            let start = keys.text.len();
+            keys.text.extend_from_slice(&template.skeleton.to_le_bytes());
+            let mut known = true;
+            for one in &template.macros {
+                let row = match one.row {
+                    Row::Relative(offset) => (self.padding + t) as i64 + i64::from(offset),
+                    Row::FromStart(after) => self.padding as i64 + i64::from(after),
+                    Row::FromEnd(before) => (self.padding + self.len) as i64 - 1 - i64::from(before),
+                };
+                let row = row.clamp(0, self.rows as i64 - 1) as usize;
+                let value = self.values[row * self.extractors + one.extractor];
+                known &= value != UNSEEN;
+                keys.text.extend_from_slice(&value.to_le_bytes());
             }
-            key.extend_from_slice(&value.to_le_bytes());
+            match known {
+                true => keys.ends.push(keys.text.len()),
+                false => keys.text.truncate(start),
+            }
         }
-        true
     }
 }

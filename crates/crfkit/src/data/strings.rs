@@ -53,6 +53,24 @@ impl Strings {
         self.search(xxh3_64(string), |_| true).ok()
     }
 
+    /// The numbers of several strings, end to end in `text` with the end of each in `ends`, that are already there. The reads of
+    /// one string do not wait for another's.
+    pub fn find_all(&self, text: &[u8], ends: &[usize], hashes: &mut Vec<u64>, found: impl FnMut(u32)) {
+        if self.slots.is_empty() {
+            return;
+        }
+        hashes.clear();
+        let (mut start, mut ahead) = (0, 0u32);
+        for &end in ends {
+            let hash = xxh3_64(&text[start..end]);
+            ahead = ahead.wrapping_add(self.slots[hash as usize & (self.slots.len() - 1)][2]);
+            hashes.push(hash);
+            start = end;
+        }
+        std::hint::black_box(ahead);
+        hashes.iter().filter_map(|&hash| self.search(hash, |_| true).ok()).for_each(found);
+    }
+
     /// The number of a string with this hash that `same` accepts, or the free slot where it would go.
     #[inline]
     fn search(&self, hash: u64, same: impl Fn(u32) -> bool) -> std::result::Result<u32, usize> {

@@ -1,10 +1,11 @@
 //! A table that is 1 almost everywhere.
 
 use super::Table;
-use crate::math::{Array, Scalar, Slice, SliceMut};
+use crate::math::{Array, Scalar, Slice, SliceMut, simd::LANES};
 
 /// The exponential of a square table in which most log-potentials are 0: M = c·1·1ᵀ + D, with D as sparse as the pairs that
-/// have a weight. A product with M costs O(labels + pairs) instead of O(labels²).
+/// have a weight. A product with M costs O(labels + pairs) instead of O(labels²). D is kept in tiles: one label on one side,
+/// a vector of labels on the other, and only the tiles that hold a pair.
 ///
 /// Where a weight w is very negative, c + D cancels and the relative error is about 2⁻⁵²·e^−w. So a line with a weight below
 /// [`DENSE_BELOW`] is multiplied densely.
@@ -12,140 +13,142 @@ use crate::math::{Array, Scalar, Slice, SliceMut};
 pub struct Sparse<S> {
     /// exp(0 − shift).
     constant: f64,
-    /// The pairs by column: for products from the left.
-    columns: Lines<S>,
-    /// The pairs by row: for products from the right.
-    rows: Lines<S>,
+    /// Tiles along columns: for products from the left.
+    columns: Tiles<S>,
+    /// Tiles along rows: for products from the right.
+    rows: Tiles<S>,
 }
 
 /// e^12·2⁻⁵² ≈ 4e-11: the largest relative error of a sparse product.
 const DENSE_BELOW: f64 = -12.0;
 
-/// The nonzero entries of D along one direction.
+/// The tiles of D for one direction. Out-labels come in vectors ("blocks"), in-labels one by one.
 #[derive(Clone, Debug)]
-struct Lines<S> {
-    /// First entry of each line, and the end.
+struct Tiles<S> {
+    /// First tile of each block, and the end.
     start: Vec<u32>,
-    /// Position across the line.
+    /// In-label of each tile.
     across: Vec<u32>,
-    /// exp(w − shift) − constant.
+    /// exp(w − shift) − c of each tile, a vector each; 0 where there is no pair.
     d: Array<S>,
-    /// Lines that are multiplied densely.
-    dense: Vec<bool>,
+    /// Table entry and place in `d` of each pair.
+    pairs: Vec<(u32, u32)>,
+    /// Out-labels that are multiplied densely.
+    dense: Vec<u32>,
 }
 
 impl<S: Scalar> Sparse<S> {
     /// The structure of `entries` (positions in a table of `labels` rows of `stride`, ascending); [`Sparse::update`] fills it.
-    pub fn new(entries: &[u32], labels: usize, stride: usize) -> Self {
-        let pairs = |swap: bool| {
-            let mut pairs: Vec<(u32, u32)> = entries
-                .iter()
-                .map(|&e| (e / stride as u32, e % stride as u32))
-                .map(|(i, j)| if swap { (j, i) } else { (i, j) })
-                .collect();
-            pairs.sort_unstable();
-            let mut start = vec![0; labels + 1];
-            for &(line, _) in &pairs {
-                start[line as usize + 1] += 1;
-            }
-            for line in 0..labels {
-                start[line + 1] += start[line];
-            }
-            let across = pairs.iter().map(|&(_, across)| across).collect();
-            Lines { start, across, d: Array::zeros(pairs.len()), dense: vec![false; labels] }
-        };
-        Sparse { constant: 1.0, columns: pairs(true), rows: pairs(false) }
+    pub fn new(entries: &[u32], stride: usize) -> Self {
+        Sparse {
+            constant: 1.0,
+            columns: Tiles::new(entries, stride, |i, j| (j, i)),
+            rows: Tiles::new(entries, stride, |i, j| (i, j)),
+        }
     }
 
     /// Brings D in line with the table.
     pub fn update(&mut self, log: &Array<S>, exp: &Array<S>, stride: usize, shift: f64) {
         self.constant = (-shift).exp();
-        for (lines, by_column) in [(&mut self.columns, true), (&mut self.rows, false)] {
-            for line in 0..lines.dense.len() {
-                lines.dense[line] = false;
-                for k in lines.start[line] as usize..lines.start[line + 1] as usize {
-                    let across = lines.across[k] as usize;
-                    let entry = if by_column { across * stride + line } else { line * stride + across };
-                    lines.d.set(k, exp.get(entry) - S::lift(self.constant));
-                    lines.dense[line] |= log.get(entry).re() < DENSE_BELOW;
+        let entry_out = [|e: u32, stride: u32| e % stride, |e: u32, stride: u32| e / stride];
+        for (tiles, out) in [&mut self.columns, &mut self.rows].into_iter().zip(entry_out) {
+            tiles.dense.clear();
+            for &(entry, place) in &tiles.pairs {
+                tiles.d.set(place as usize, exp.get(entry as usize) - S::lift(self.constant));
+                if log.get(entry as usize).re() < DENSE_BELOW {
+                    tiles.dense.push(out(entry, stride as u32));
                 }
             }
+            tiles.dense.sort_unstable();
+            tiles.dense.dedup();
         }
     }
 
     /// out ← a M.
     pub fn from_left(&self, table: &Table<S>, a: Slice<S>, out: SliceMut<S>) {
         // Row j of the transpose is column j of M.
-        self.columns.product(self.constant, &table.exp_t, table.stride, a, out);
+        self.columns.product(self.constant, &table.exp_t, table, a, out);
     }
 
     /// out ← M g.
     pub fn from_right(&self, table: &Table<S>, g: Slice<S>, out: SliceMut<S>) {
-        self.rows.product(self.constant, &table.exp, table.stride, g, out);
+        self.rows.product(self.constant, &table.exp, table, g, out);
     }
 
-    /// How many pairs.
-    pub fn len(&self) -> usize {
-        self.columns.across.len()
+    /// Length of the array that [`Sparse::outer_add`] needs.
+    pub fn sums(&self) -> usize {
+        self.columns.d.len()
     }
 
-    /// No pairs at all?
-    pub fn is_empty(&self) -> bool {
-        self.columns.across.is_empty()
+    /// sums ← sums + weight · Σ_t a[t][i] · g[t][j] over the pairs (i, j), tile by tile.
+    pub fn outer_add(&self, weight: f64, a: Slice<S>, g: Slice<S>, stride: usize, sums: SliceMut<S>) {
+        S::outer_add_tiles(weight, a, g, stride, (&self.columns.start, &self.columns.across), sums);
     }
 
-    /// sums[k] += weight · Σ_t a[t][i] · g[t][j] over the pairs (i, j), in the order of columns.
-    pub fn outer_add(&self, weight: f64, a: Slice<S>, g: Slice<S>, stride: usize, sums: &mut Array<S>) {
-        for t in 0..a.re.len() / stride {
-            for j in 0..self.columns.dense.len() {
-                let gj = g.at(t * stride + j) * S::lift(weight);
-                let range = self.columns.start[j] as usize..self.columns.start[j + 1] as usize;
-                for k in range {
-                    sums.add(k, a.at(t * stride + self.columns.across[k] as usize) * gj);
-                }
-            }
-        }
-    }
-
-    /// direct[i][j] += sums[k] · M[i][j] over the pairs, then sums ← 0.
+    /// direct[i][j] += sums · M[i][j] over the pairs, then sums ← 0.
     pub fn finish(&self, table: &Table<S>, sums: &mut Array<S>, direct: &mut Array<S>) {
-        for j in 0..self.columns.dense.len() {
-            for k in self.columns.start[j] as usize..self.columns.start[j + 1] as usize {
-                let entry = self.columns.across[k] as usize * table.stride + j;
-                direct.add(entry, sums.get(k) * table.exp.get(entry));
-            }
+        for &(entry, place) in &self.columns.pairs {
+            direct.add(entry as usize, sums.get(place as usize) * table.exp.get(entry as usize));
         }
-        sums.reset(self.len(), 0.0);
+        sums.reset(self.sums(), 0.0);
     }
 }
 
-impl<S: Scalar> Lines<S> {
-    /// out[line] ← Σ_across M[line][across] · x[across]; `m` holds M densely, line by line.
-    fn product(&self, constant: f64, m: &Array<S>, stride: usize, x: Slice<S>, mut out: SliceMut<S>) {
-        let labels = self.dense.len();
+impl<S: Scalar> Tiles<S> {
+    /// `turn` makes (out, in) of (row, column).
+    fn new(entries: &[u32], stride: usize, turn: impl Fn(u32, u32) -> (u32, u32)) -> Self {
+        let lanes = LANES as u32;
+        // (block, in-label, lane, entry): sorted, the pairs of a tile are neighbours.
+        let mut pairs: Vec<(u32, u32, u32, u32)> = entries
+            .iter()
+            .map(|&entry| {
+                let (out, across) = turn(entry / stride as u32, entry % stride as u32);
+                (out / lanes, across, out % lanes, entry)
+            })
+            .collect();
+        pairs.sort_unstable();
+        let blocks = stride / LANES;
+        let mut tiles = Tiles {
+            start: vec![0; blocks + 1],
+            across: Vec::new(),
+            d: Array::default(),
+            pairs: Vec::with_capacity(pairs.len()),
+            dense: Vec::new(),
+        };
+        let mut last = None;
+        for (block, across, lane, entry) in pairs {
+            if last != Some((block, across)) {
+                last = Some((block, across));
+                tiles.across.push(across);
+                tiles.start[block as usize + 1] += 1;
+            }
+            tiles.pairs.push((entry, (tiles.across.len() as u32 - 1) * lanes + lane));
+        }
+        for block in 0..blocks {
+            tiles.start[block + 1] += tiles.start[block];
+        }
+        tiles.d = Array::zeros(tiles.across.len() * LANES);
+        tiles
+    }
+
+    /// out[o] ← Σ_i M[o][i] · x[i]; `m` holds M densely, out-label by out-label.
+    fn product(&self, constant: f64, m: &Array<S>, table: &Table<S>, x: Slice<S>, mut out: SliceMut<S>) {
+        let labels = table.labels;
         let mut sum = S::lift(0.0);
         for i in 0..labels {
             sum += x.at(i);
         }
-        let base = sum * S::lift(constant);
-        for line in 0..labels {
-            let mut y = base;
-            if self.dense[line] {
-                y = S::lift(0.0);
-                let row = m.slice(line * stride..line * stride + labels);
-                for i in 0..labels {
-                    y += row.at(i) * x.at(i);
-                }
-            } else {
-                let range = self.start[line] as usize..self.start[line + 1] as usize;
-                let d = self.d.slice(range.clone());
-                for (k, &i) in self.across[range].iter().enumerate() {
-                    y += d.at(k) * x.at(i as usize);
-                }
+        let d = self.d.slice(0..self.d.len());
+        S::tile_product(sum * S::lift(constant), x, (&self.start, &self.across), d, out.part(0..table.stride));
+        for &line in &self.dense {
+            let row = m.slice(line as usize * table.stride..line as usize * table.stride + labels);
+            let mut y = S::lift(0.0);
+            for i in 0..labels {
+                y += row.at(i) * x.at(i);
             }
-            out.set(line, y);
+            out.set(line as usize, y);
         }
-        for pad in labels..out.re.len() {
+        for pad in labels..table.stride {
             out.set(pad, S::lift(0.0));
         }
     }

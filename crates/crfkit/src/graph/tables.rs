@@ -123,7 +123,7 @@ impl<S: Scalar> SharedSum<S> {
     pub fn new(shared: &[Table<S>]) -> Self {
         let sum = |table: &Table<S>| TableSum {
             outer: Array::zeros(if table.sparse.is_some() { 0 } else { table.log.len() }),
-            pairs: Array::zeros(table.sparse.as_ref().map_or(0, |sparse| sparse.len())),
+            pairs: Array::zeros(table.sparse.as_ref().map_or(0, |sparse| sparse.sums())),
             direct: Array::zeros(table.log.len()),
         };
         SharedSum(shared.iter().map(sum).collect())

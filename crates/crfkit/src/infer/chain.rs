@@ -16,6 +16,10 @@ use crate::math::{Array, Retreat, Scalar, Slice, SliceMut};
 /// smallest f64 (e^−708).
 const SAFE_SPREAD: f64 = 500.0;
 
+/// A product of scales is turned into a logarithm when it leaves `SMALL … 1/SMALL`: one more scale (at least e^−500) cannot
+/// underflow it.
+const SMALL: f64 = 1e-50;
+
 /// The exact engine for chains, O(T·labels²).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ForwardBackward;
@@ -107,13 +111,18 @@ fn forward<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> Option<
     }
     S::multiply(work.e.slice(0..stride), begin.exp.slice(0..stride), work.alpha.slice_mut(0..stride));
     let mut log_z = S::lift(shift);
+    let mut product = S::lift(1.0); // of the c_t whose logarithm is still to be taken
     let mut c = sum(&work.alpha, 0..labels);
     for t in 1..len {
         let row = t * stride..(t + 1) * stride;
         let before = (t - 1) * stride;
         let (previous, current) = work.alpha.split(before..before + labels, row.clone());
         work.scale.push(c);
-        log_z += c.ln();
+        product = product * c;
+        if !(SMALL..1.0 / SMALL).contains(&product.re()) {
+            log_z += product.ln();
+            product = S::lift(1.0);
+        }
         let (s, e) = (S::lift(1.0) / c, work.e.slice(row.clone()));
         c = match &pair.sparse {
             Some(sparse) if !chain.own_pairs => {
@@ -133,7 +142,7 @@ fn forward<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> Option<
         c += work.alpha.get(last + j) * end.exp.get(j);
     }
     work.scale.push(c);
-    Some(log_z + c.ln())
+    Some(log_z + (product * c).ln())
 }
 
 /// From the last position to the first: marginals of nodes into `out.own`, of pairs into `out`.
@@ -170,7 +179,10 @@ fn backward<S: Scalar>(chain: &Chain, psi: Psi<S>, weight: f64, out: &mut Gradie
         let (alpha, gamma) = (work.alpha.slice(before), work.gamma.slice(after));
         let sum = &mut out.shared.0[PAIR];
         match &pair.sparse {
-            Some(sparse) => sparse.outer_add(weight, alpha, gamma, stride, &mut sum.pairs),
+            Some(sparse) => {
+                let sums = sum.pairs.slice_mut(0..sparse.sums());
+                sparse.outer_add(weight, alpha, gamma, stride, sums);
+            }
             None => S::outer_add(weight, alpha, gamma, labels, sum.outer.slice_mut(0..labels * stride)),
         }
     } else if chain.own_pairs {

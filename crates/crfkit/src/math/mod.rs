@@ -9,4 +9,4 @@ pub mod vector;
 
 pub use array::{Array, Slice, SliceMut};
 pub use pair::{Complex64, Dual};
-pub use scalar::{Retreat, Scalar};
+pub use scalar::{Retreat, Scalar, TilePattern};

@@ -1,7 +1,7 @@
 //! Dual and complex numbers: one struct re + ε·eps, told apart by ε².
 
 use super::array::{Slice, SliceMut};
-use super::scalar::{Retreat, Scalar};
+use super::scalar::{Retreat, Scalar, TilePattern};
 use super::simd;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
@@ -156,6 +156,33 @@ impl<const Q: i8> Scalar for Pair<Q> {
         simd::outer_add(weight, a.eps, g.re, labels, out.eps);
         if Q != 0 {
             simd::outer_add(weight * Q as f64, a.eps, g.eps, labels, out.re);
+        }
+    }
+
+    fn tile_product(base: Self, x: Slice<Self>, tiles: TilePattern, d: Slice<Self>, out: SliceMut<Self>) {
+        out.re.fill(base.re);
+        out.eps.fill(base.eps);
+        simd::tile_product(1.0, x.re, tiles, d.re, out.re);
+        simd::tile_product(1.0, x.re, tiles, d.eps, out.eps);
+        simd::tile_product(1.0, x.eps, tiles, d.re, out.eps);
+        if Q != 0 {
+            simd::tile_product(Q as f64, x.eps, tiles, d.eps, out.re);
+        }
+    }
+
+    fn outer_add_tiles(
+        weight: f64,
+        a: Slice<Self>,
+        g: Slice<Self>,
+        stride: usize,
+        tiles: TilePattern,
+        sums: SliceMut<Self>,
+    ) {
+        simd::outer_add_tiles(weight, a.re, g.re, stride, tiles, sums.re);
+        simd::outer_add_tiles(weight, a.re, g.eps, stride, tiles, sums.eps);
+        simd::outer_add_tiles(weight, a.eps, g.re, stride, tiles, sums.eps);
+        if Q != 0 {
+            simd::outer_add_tiles(weight * Q as f64, a.eps, g.eps, stride, tiles, sums.re);
         }
     }
 }

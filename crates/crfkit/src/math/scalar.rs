@@ -63,7 +63,23 @@ pub trait Scalar:
 
     /// `out[i][j] += weight · Σ_t a[t][i] · g[t][j]`, for i below `labels`: a sum of outer products.
     fn outer_add(weight: f64, a: Slice<Self>, g: Slice<Self>, labels: usize, out: SliceMut<Self>);
+
+    /// out[v] ← base + Σ x[across]·d[tile] over the tiles of vector v.
+    fn tile_product(base: Self, x: Slice<Self>, tiles: TilePattern, d: Slice<Self>, out: SliceMut<Self>);
+
+    /// sums[tile] += weight · Σ_t a[t][across] · g[t][v] for each tile of vector v, rows `stride` long.
+    fn outer_add_tiles(
+        weight: f64,
+        a: Slice<Self>,
+        g: Slice<Self>,
+        stride: usize,
+        tiles: TilePattern,
+        sums: SliceMut<Self>,
+    );
 }
+
+/// Where tiles are: first tile of each vector of the result, and the operand's element of each tile.
+pub type TilePattern<'a> = (&'a [u32], &'a [u32]);
 
 /// The rows that a backward step writes.
 #[derive(Debug)]
@@ -117,5 +133,19 @@ impl Scalar for f64 {
     }
     fn outer_add(weight: f64, a: Slice<Self>, g: Slice<Self>, labels: usize, out: SliceMut<Self>) {
         simd::outer_add(weight, a.re, g.re, labels, out.re)
+    }
+    fn tile_product(base: Self, x: Slice<Self>, tiles: TilePattern, d: Slice<Self>, out: SliceMut<Self>) {
+        out.re.fill(base);
+        simd::tile_product(1.0, x.re, tiles, d.re, out.re)
+    }
+    fn outer_add_tiles(
+        weight: f64,
+        a: Slice<Self>,
+        g: Slice<Self>,
+        stride: usize,
+        tiles: TilePattern,
+        sums: SliceMut<Self>,
+    ) {
+        simd::outer_add_tiles(weight, a.re, g.re, stride, tiles, sums.re)
     }
 }

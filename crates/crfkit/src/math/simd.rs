@@ -7,6 +7,7 @@
 //! Every row is padded to a multiple of [`LANES`] numbers. Sums have one fixed order per unit, so results repeat to
 //! the bit on one unit; between units the last bits may differ.
 
+use super::scalar::TilePattern;
 use fearless_simd::{Level, dispatch, f64x8, i64x8, prelude::*};
 use std::sync::OnceLock;
 
@@ -607,6 +608,48 @@ fn add_to_tables_part<S: Simd, const N: usize>(
             store(value.mul_add(x[v], load(simd, table, v)), table, v);
         }
     }
+}
+
+/// out[v] ← out[v] + s · Σ x[across]·d[tile] over the tiles of vector v; see [`super::Scalar::tile_product`].
+pub fn tile_product(s: f64, x: &[f64], (start, across): TilePattern, d: &[f64], out: &mut [f64]) {
+    dispatch!(level(), simd => for v in 0..start.len() - 1 {
+        let tiles = start[v] as usize..start[v + 1] as usize;
+        let zero = f64x8::splat(simd, 0.0);
+        let mut sums = [zero; 4]; // four chains hide the latency of multiply-add
+        let mut across = across[tiles.clone()].chunks_exact(4);
+        let mut d = d[tiles.start * LANES..tiles.end * LANES].chunks_exact(4 * LANES);
+        for (four, d) in (&mut across).zip(&mut d) {
+            for k in 0..4 {
+                sums[k] = f64x8::splat(simd, x[four[k] as usize]).mul_add(load(simd, d, k), sums[k]);
+            }
+        }
+        for (k, &i) in across.remainder().iter().enumerate() {
+            sums[k] = f64x8::splat(simd, x[i as usize]).mul_add(load(simd, d.remainder(), k), sums[k]);
+        }
+        let sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        store(sum.mul_add(f64x8::splat(simd, s), load(simd, out, v)), out, v);
+    })
+}
+
+/// sums[tile] += s · Σ_t a[t][across] · g[t][v] for each tile of vector v; see [`super::Scalar::outer_add_tiles`].
+pub fn outer_add_tiles(
+    s: f64,
+    a: &[f64],
+    g: &[f64],
+    stride: usize,
+    (start, across): TilePattern,
+    sums: &mut [f64],
+) {
+    dispatch!(level(), simd => for (a, g) in a.chunks_exact(stride).zip(g.chunks_exact(stride)) {
+        for v in 0..start.len() - 1 {
+            let tiles = start[v] as usize..start[v + 1] as usize;
+            let g = load(simd, g, v) * s;
+            let sums = sums[tiles.start * LANES..tiles.end * LANES].chunks_exact_mut(LANES);
+            for (&i, sum) in across[tiles].iter().zip(sums) {
+                store(f64x8::splat(simd, a[i as usize]).mul_add(g, load(simd, sum, 0)), sum, 0);
+            }
+        }
+    })
 }
 
 /// One step of AdaGrad: square ← square + g², η = eta0/√square, x ← x − η·g; leaves η in the place of g. The smallest

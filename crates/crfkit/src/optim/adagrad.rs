@@ -60,10 +60,27 @@ impl<'a> AdaGradRule<'a> {
     }
 }
 
-/// Examples seen after `batches` batches of `batch` among `examples`: the last one of a pass may be small.
-fn examples_seen(batches: u32, batch: u64, examples: u64) -> u64 {
-    let (batches, a_pass) = (u64::from(batches), examples.div_ceil(batch));
-    batches / a_pass * examples + (batches % a_pass * batch).min(examples)
+/// Examples seen after so many batches: the last one of a pass may be small.
+#[derive(Clone, Copy)]
+struct Clock {
+    batch: u64,
+    /// By how much the last batch of a pass is smaller, and 1 / batches in a pass.
+    missing: u64,
+    passes: f64,
+}
+
+impl Clock {
+    fn new(batch: u64, examples: u64) -> Self {
+        let batches = examples.div_ceil(batch);
+        Clock { batch, missing: batches * batch - examples, passes: 1.0 / batches as f64 }
+    }
+
+    #[inline]
+    fn examples(self, batches: u32) -> u64 {
+        // Half a batch more keeps rounding away from whole passes.
+        let passes = ((f64::from(batches) + 0.5) * self.passes) as u64;
+        u64::from(batches) * self.batch - passes * self.missing
+    }
 }
 
 impl Rule for AdaGradRule<'_> {
@@ -72,21 +89,26 @@ impl Rule for AdaGradRule<'_> {
     fn update(&mut self, theta: &mut [f64], touched: &Touched, gradient: &[f64], seen: Range<u64>) {
         let prior = &self.problem.prior;
         // What each row has missed of the penalty, as a share of the whole.
-        let (batch, examples) = (self.batch, self.examples);
-        let missed = |last: u32| (seen.end - examples_seen(last, batch, examples)) as f64 / examples as f64;
+        let (clock, share) = (Clock::new(self.batch, self.examples), 1.0 / self.examples as f64);
+        let missed = |last: u32| (seen.end - clock.examples(last)) as f64 * share;
         // Weights, squares and gradients (with the prior's pull) side by side, so that the arithmetic runs by vectors.
         let [mut x, mut square, mut g] = std::mem::take(&mut self.packed);
-        for packed in [&mut x, &mut square, &mut g] {
-            packed.clear();
-        }
+        touched.expect_rows(&self.squares, 0);
+        g.clear();
         g.extend_from_slice(gradient);
+        x.resize(g.len(), 0.0);
+        square.resize(g.len(), 0.0);
+        let mut start = 0;
         for (range, &last) in touched.ranges().iter().zip(touched.last()) {
-            let pull = missed(last) * prior.precision(range.start);
-            for i in range.clone() {
-                g[x.len()] += pull * (theta[i] - prior.mean(i));
-                x.push(theta[i]);
+            let mine = start..start + range.len();
+            start = mine.end;
+            let (weights, x) = (&theta[range.clone()], &mut x[mine.clone()]);
+            prior.pull(missed(last), range.start, weights, &mut g[mine.clone()]);
+            for ((x, square), (weight, old)) in
+                x.iter_mut().zip(&mut square[mine]).zip(weights.iter().zip(&self.squares[range.clone()]))
+            {
+                (*x, *square) = (*weight, *old);
             }
-            square.extend_from_slice(&self.squares[range.clone()]);
         }
         simd::adagrad(self.eta0, &mut x, &mut square, &mut g);
         let mut start = 0;
@@ -99,8 +121,10 @@ impl Rule for AdaGradRule<'_> {
                     *x = soft_threshold(*x, eta * shrink);
                 }
             }
-            theta[range.clone()].copy_from_slice(&x[mine.clone()]);
-            self.squares[range.clone()].copy_from_slice(&square[mine]);
+            let weights = theta[range.clone()].iter_mut().zip(&mut self.squares[range.clone()]);
+            for ((weight, old), (x, square)) in weights.zip(x[mine.clone()].iter().zip(&square[mine])) {
+                (*weight, *old) = (*x, *square);
+            }
         }
         self.packed = [x, square, g];
     }

@@ -14,7 +14,7 @@ pub struct Auto {
 
 impl Auto {
     /// More online passes than this are not worth their time: the finish is quicker.
-    pub const PASSES: usize = 7;
+    pub const PASSES: usize = 5;
 }
 
 /// Marks the state with the phase it belongs to.

@@ -45,6 +45,24 @@ impl Prior {
         }
     }
 
+    /// Adds `share` × the slope of the penalty at `weights`, which start at weight `first` and are all of one kind.
+    #[inline]
+    pub fn pull(&self, share: f64, first: usize, weights: &[f64], gradient: &mut [f64]) {
+        let pull = share * self.precision(first);
+        match &self.mean {
+            Mean::Value(mean) => {
+                for (g, x) in gradient.iter_mut().zip(weights) {
+                    *g += pull * (x - mean);
+                }
+            }
+            Mean::Vector(means) => {
+                for ((g, x), mean) in gradient.iter_mut().zip(weights).zip(&means[first..]) {
+                    *g += pull * (x - mean);
+                }
+            }
+        }
+    }
+
     /// The penalty at θ.
     pub fn value(&self, theta: &[f64]) -> f64 {
         self.visit(theta, |_, _| {})

@@ -6,8 +6,7 @@ use std::ops::Range;
 /// batches. A gradient of the batch is laid out as these rows side by side.
 #[derive(Clone, Debug, Default)]
 pub struct Touched {
-    /// Batch in which each row was last seen, counted from 1, and its number there.
-    seen: Vec<(u32, u32)>,
+    seen: Vec<Seen>,
     batch: u32,
     rows: Vec<u32>,
     ranges: Vec<Range<usize>>,
@@ -16,10 +15,22 @@ pub struct Touched {
     len: usize,
 }
 
+/// What is known of a row, in one piece of memory: rows are visited in random order.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    /// Batch in which it was last seen, counted from 1; 0 for none.
+    batch: u32,
+    /// Its number in that batch.
+    number: u32,
+    /// Its weights, once it was seen.
+    start: u32,
+    len: u32,
+}
+
 impl Touched {
     /// Starts a new batch over `rows` rows.
     pub fn start(&mut self, rows: usize) {
-        self.seen.resize(rows, (0, 0));
+        self.seen.resize(rows, Seen::default());
         self.batch += 1;
         self.rows.clear();
         self.ranges.clear();
@@ -28,20 +39,35 @@ impl Touched {
         self.len = 0;
     }
 
+    /// Reads ahead what [`Touched::add`] will need of these rows. Its branch cannot be predicted, so its reads would wait for one
+    /// another; here they overlap.
+    pub fn expect(&self, rows: impl Iterator<Item = usize>) {
+        std::hint::black_box(rows.fold(0, |sum: u32, row| sum.wrapping_add(self.seen[row].batch)));
+    }
+
+    /// Reads ahead the beginning of each row of `x`, a vector as long as θ.
+    pub fn expect_rows<T: Copy + Into<f64>>(&self, x: &[T], base: usize) {
+        let first = |range: &Range<usize>| x.get(range.start.wrapping_sub(base)).map_or(0.0, |&x| x.into());
+        std::hint::black_box(self.ranges.iter().fold(0.0, |sum, range| sum + first(range)));
+    }
+
     /// Notes an occurrence of a row; `range` tells where its weights are.
     #[inline]
     pub fn add(&mut self, row: usize, range: impl FnOnce() -> Range<usize>) {
-        let (batch, number) = &mut self.seen[row];
-        if *batch != self.batch {
-            *number = self.rows.len() as u32;
-            let range = range();
-            self.len += range.len();
+        let seen = &mut self.seen[row];
+        if seen.batch != self.batch {
+            if seen.batch == 0 || seen.len == 0 {
+                let range = range();
+                (seen.start, seen.len) = (range.start as u32, range.len() as u32);
+            }
+            seen.number = self.rows.len() as u32;
+            self.len += seen.len as usize;
             self.rows.push(row as u32);
-            self.ranges.push(range);
-            self.last.push(*batch);
-            *batch = self.batch;
+            self.ranges.push(seen.start as usize..seen.start as usize + seen.len as usize);
+            self.last.push(seen.batch);
+            seen.batch = self.batch;
         }
-        self.occurrences.push(*number);
+        self.occurrences.push(seen.number);
     }
 
     /// The rows.
@@ -76,13 +102,13 @@ impl Touched {
 
     /// When each row was last touched, for a checkpoint.
     pub fn last_of_all(&self) -> Vec<f64> {
-        self.seen.iter().map(|&(batch, _)| batch.into()).collect()
+        self.seen.iter().map(|seen| seen.batch.into()).collect()
     }
 
     /// Goes on after `batch` batches in which rows were touched as [`Touched::last_of_all`] told.
     pub fn resume(batch: u64, last: &[f64]) -> Self {
         Touched {
-            seen: last.iter().map(|&batch| (batch as u32, 0)).collect(),
+            seen: last.iter().map(|&batch| Seen { batch: batch as u32, ..Seen::default() }).collect(),
             batch: batch as u32,
             ..Touched::default()
         }

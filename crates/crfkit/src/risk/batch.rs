@@ -109,7 +109,11 @@ impl Local {
             len += row(features, touched)
                 .map_or(0, |(kind, _)| features.rows[kind].lines * features.rows[kind].stride());
         }
+        for rows in features.rows.iter().filter(|rows| !rows.complete()) {
+            touched.expect_rows(&rows.entry, rows.base);
+        }
         for (plane, theta) in theta.iter().enumerate() {
+            touched.expect_rows(theta, 0);
             for table in [&mut self.weights[plane], &mut self.gradient[plane]] {
                 table.clear();
                 table.resize(len, 0.0);

@@ -2,7 +2,7 @@
 
 use super::Risk;
 use super::index::{Block, Index, Part, SLOTS};
-use super::potentials::{Dense, fill};
+use super::potentials::{Dense, Rare, fill};
 use crate::graph::{Chain, Gradient, Graph, NODES, Psi, Shared, SharedSum};
 use crate::loss::{Gold, Loss};
 use crate::math::{Array, Scalar, SliceMut};
@@ -23,6 +23,7 @@ pub(super) struct FullMemory<L: Loss, S: Scalar> {
 struct Slot<L: Loss, S: Scalar> {
     sum: SharedSum<S>,
     psi: Array<S>,
+    rare: Vec<Rare>,
     work: L::Work<S>,
 }
 
@@ -58,7 +59,7 @@ impl<L: Loss<Graph = Chain>> Risk<L> {
             *shared = self.features.empty_tables();
             buffer.reset(index.buffer, 0.0);
             let slot =
-                || Slot { sum: SharedSum::new(shared), psi: Array::default(), work: Default::default() };
+                || Slot { sum: SharedSum::new(shared), psi: Array::default(), rare: Vec::new(), work: Default::default() };
             *slots = std::iter::repeat_with(slot).take(SLOTS).collect();
         }
         self.features.fill_tables(theta, shared);
@@ -120,7 +121,7 @@ impl<L: Loss<Graph = Chain>> Risk<L> {
         let mut offset = 0;
         for example in examples {
             let graph = self.data.graph(example);
-            fill(&self.features, &self.data, example, at.theta, at.dense, &mut slot.psi);
+            fill(&self.features, &self.data, example, at.theta, at.dense, &mut slot.rare, &mut slot.psi);
             let own = dpsi.part(offset..offset + graph.own_len());
             value += self.loss.loss(
                 graph,

@@ -108,6 +108,13 @@ impl<L: Loss<Graph = Chain>> Objective for Risk<L> {
         for &example in batch {
             let graph = self.data.graph(example as usize);
             for (f, table) in self.data.tables(example as usize).enumerate() {
+                let first = graph.own_kind(f) * rows[0].len;
+                touched.expect(self.data.observations(table).0.iter().map(|&id| first + id as usize));
+            }
+        }
+        for &example in batch {
+            let graph = self.data.graph(example as usize);
+            for (f, table) in self.data.tables(example as usize).enumerate() {
                 let kind = graph.own_kind(f);
                 for &id in self.data.observations(table).0 {
                     touched.add(kind * rows[0].len + id as usize, || rows[kind].range(id));

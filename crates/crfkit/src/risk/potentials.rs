@@ -14,7 +14,19 @@ pub fn potentials(
     theta: &[f64],
     own: &mut Array<f64>,
 ) {
-    fill(features, data, example, &[theta], &Dense::default(), own);
+    fill(features, data, example, &[theta], &Dense::default(), &mut Vec::new(), own);
+}
+
+/// An occurrence of a rare observation, found ahead of its use.
+pub(super) struct Rare {
+    /// Where its table starts in ψ.
+    offset: u32,
+    /// Its weights, counted from the first row's.
+    start: u32,
+    end: u32,
+    /// The entry and the value of the first of them.
+    entry: u32,
+    weight: f64,
 }
 
 /// The same for any scalar, with the help of spread-out rows.
@@ -24,6 +36,7 @@ pub(super) fn fill<S: Scalar>(
     example: usize,
     theta: &[&[f64]],
     dense: &Dense,
+    rare: &mut Vec<Rare>,
     own: &mut Array<S>,
 ) {
     let graph = data.graph(example);
@@ -43,14 +56,44 @@ pub(super) fn fill<S: Scalar>(
             if kind == NODES && values.is_empty() && dense.rows > 0 {
                 let limit = dense.rows as u32;
                 simd::add_rows(&dense.planes[plane], observations, limit, psi);
+                let offset = graph.own_offset(f);
                 for &id in observations.iter().filter(|&&id| id >= limit) {
-                    rows.gather(theta, id, 1.0, psi);
+                    match rows.complete() {
+                        true => rows.gather(theta, id, 1.0, psi),
+                        false => rare.extend(Rare::find(rows, theta, id, offset)),
+                    }
                 }
             } else {
                 for (k, &id) in observations.iter().enumerate() {
                     rows.gather(theta, id, values.get(k).copied().unwrap_or(1.0), psi);
                 }
             }
+        }
+        for occurrence in rare.drain(..) {
+            occurrence.add(&features.rows[NODES], theta, psi);
+        }
+    }
+}
+
+impl Rare {
+    /// Reads where the weights of a row are, and the first of them: most rare observations have no other. Each of these reads
+    /// misses the cache, but none waits for another row's, so that they overlap.
+    #[inline]
+    fn find(rows: &Rows, theta: &[f64], id: u32, offset: usize) -> Option<Rare> {
+        let (start, end) = (rows.start[id as usize], rows.start[id as usize + 1]);
+        let entry = *rows.entry.get(start as usize)?;
+        Some(Rare { offset: offset as u32, start, end, entry, weight: theta[rows.base + start as usize] })
+    }
+
+    #[inline]
+    fn add(&self, rows: &Rows, theta: &[f64], psi: &mut [f64]) {
+        if self.start == self.end {
+            return;
+        }
+        let table = &mut psi[self.offset as usize..];
+        table[self.entry as usize] += self.weight;
+        for k in self.start as usize + 1..self.end as usize {
+            table[rows.entry[k] as usize] += theta[rows.base + k];
         }
     }
 }
