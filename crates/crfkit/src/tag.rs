@@ -4,10 +4,10 @@ use crate::data::attributes::Attributes;
 use crate::data::columns::Columns;
 use crate::data::observer::{Observer, Sink, Source};
 use crate::decode::{Decoder, Ranked, Viterbi, max_marginal, nbest};
-use crate::graph::{Chain, Gradient, Graph, Label, Psi, Shared, SharedSum};
+use crate::graph::{Chain, Gradient, Graph, Label, NODES, Psi, Shared, SharedSum};
 use crate::infer::{ForwardBackward, Inference};
 use crate::math::{Array, SliceMut};
-use crate::model::{Features, Model};
+use crate::model::{Dense, Features, Model};
 use crate::{Error, Place, Result};
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use std::sync::Arc;
 pub struct Tagger {
     model: Arc<Model>,
     shared: Arc<Shared<f64>>,
+    dense: Arc<Dense>,
     observer: Observer,
     chain: Chain,
     own: Array<f64>,
@@ -32,6 +33,7 @@ pub struct Tagger {
 struct Potentials<'a> {
     features: &'a Features,
     weights: &'a [f64],
+    dense: &'a Dense,
     chain: Chain,
     own: &'a mut [f64],
     table: usize,
@@ -41,8 +43,12 @@ impl Sink for Potentials<'_> {
     fn table(&mut self, ids: &[u32], values: &[f64]) {
         let rows = &self.features.rows[self.chain.own_kind(self.table)];
         let own = &mut self.own[self.chain.own_offset(self.table)..];
-        rows.expect(self.weights, ids);
-        for (k, &id) in ids.iter().enumerate() {
+        let mut first = 0; // rows below this are done
+        if values.is_empty() && self.chain.own_kind(self.table) == NODES {
+            self.dense.add(0, ids, &mut own[..self.chain.stride()]);
+            first = self.dense.rows();
+        }
+        for (k, &id) in ids.iter().enumerate().filter(|&(_, &id)| id >= first) {
             rows.gather(self.weights, id, values.get(k).copied().unwrap_or(1.0), own);
         }
         self.table += 1;
@@ -52,29 +58,29 @@ impl Sink for Potentials<'_> {
 impl Tagger {
     /// A worker for `model`.
     pub fn new(model: Arc<Model>) -> Self {
-        let shared = model.tables();
-        Tagger {
-            chain: model.chain(0),
-            sums: SharedSum::new(&shared),
-            shared: Arc::new(shared),
-            model,
-            observer: Observer::default(),
-            own: Array::default(),
-            marginals: Array::default(),
-            log_z: None,
-            viterbi: Default::default(),
-            inference: Default::default(),
-            labels: Vec::new(),
-        }
+        /// Bytes of spread-out rows: they should stay in the second-level cache.
+        const DENSE_BYTES: usize = 1 << 20;
+        let shared = Arc::new(model.tables());
+        let mut dense = Dense::default();
+        let rows = &model.features.rows[NODES];
+        dense.spread(rows, Dense::fitting(rows, DENSE_BYTES), &[&model.weights], |tables, size, task| {
+            tables.chunks_mut(size).enumerate().for_each(|(k, tables)| task(k, tables));
+        });
+        Tagger::with(model, shared, Arc::new(dense))
     }
 
     /// Another worker for the same model, without making its tables again.
     pub fn another(&self) -> Self {
+        Tagger::with(self.model.clone(), self.shared.clone(), self.dense.clone())
+    }
+
+    fn with(model: Arc<Model>, shared: Arc<Shared<f64>>, dense: Arc<Dense>) -> Self {
         Tagger {
-            model: self.model.clone(),
-            shared: self.shared.clone(),
-            chain: self.model.chain(0),
-            sums: SharedSum::new(&self.shared),
+            chain: model.chain(0),
+            sums: SharedSum::new(&shared),
+            shared,
+            dense,
+            model,
             observer: Observer::default(),
             own: Array::default(),
             marginals: Array::default(),
@@ -118,6 +124,7 @@ impl Tagger {
         let mut sink = Potentials {
             features: &model.features,
             weights: &model.weights,
+            dense: &self.dense,
             chain: self.chain,
             own,
             table: 0,
@@ -138,6 +145,7 @@ impl Tagger {
         let mut sink = Potentials {
             features: &model.features,
             weights: &model.weights,
+            dense: &self.dense,
             chain: self.chain,
             own,
             table: 0,

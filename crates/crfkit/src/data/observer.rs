@@ -165,7 +165,12 @@ impl Observer {
     }
 
     /// Sends the attributes of an instance to `sink`.
-    pub fn attributes(&mut self, instance: &Attributes, numbers: impl AttributeNumbering, sink: &mut impl Sink) {
+    pub fn attributes(
+        &mut self,
+        instance: &Attributes,
+        numbers: impl AttributeNumbering,
+        sink: &mut impl Sink,
+    ) {
         let mut numbers = numbers;
         for row in 0..instance.len() {
             self.ids.clear();

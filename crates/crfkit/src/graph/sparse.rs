@@ -139,7 +139,13 @@ impl<S: Scalar> Tiles<S> {
             sum += x.at(i);
         }
         let d = self.d.slice(0..self.d.len());
-        S::tile_product(sum * S::lift(constant), x, (&self.start, &self.across), d, out.part(0..table.stride));
+        S::tile_product(
+            sum * S::lift(constant),
+            x,
+            (&self.start, &self.across),
+            d,
+            out.part(0..table.stride),
+        );
         for &line in &self.dense {
             let row = m.slice(line as usize * table.stride..line as usize * table.stride + labels);
             let mut y = S::lift(0.0);

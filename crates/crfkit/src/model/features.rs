@@ -86,18 +86,6 @@ impl Rows {
             .chain((0..width).map(|k| k / self.columns * self.stride() + k % self.columns))
     }
 
-    /// Reads the beginnings of some rows, so that their reads overlap instead of waiting for one another in [`Rows::gather`].
-    #[inline]
-    pub fn expect(&self, theta: &[f64], rows: &[u32]) {
-        let mut ahead = 0.0;
-        for &row in rows {
-            let start = self.range(row).start;
-            let entry = self.entry.get(start.wrapping_sub(self.base)).copied().unwrap_or(0);
-            ahead += theta.get(start).copied().unwrap_or(0.0) + f64::from(entry);
-        }
-        std::hint::black_box(ahead);
-    }
-
     /// table ← table + value · row.
     #[inline]
     pub fn gather(&self, theta: &[f64], row: u32, value: f64, table: &mut [f64]) {

@@ -1,12 +1,14 @@
 //! The trained model: alphabets, features and weights. Immutable, shared between threads.
 
 mod compact;
+mod dense;
 pub mod dump;
 mod features;
 mod file;
 pub(crate) mod sections;
 mod transfer;
 
+pub use dense::Dense;
 pub use features::{Features, Keep, Rows, TableWeights};
 pub use file::Precision;
 

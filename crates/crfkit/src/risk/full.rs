@@ -2,10 +2,11 @@
 
 use super::Risk;
 use super::index::{Block, Index, Part, SLOTS};
-use super::potentials::{Dense, Rare, fill};
+use super::potentials::{Rare, fill};
 use crate::graph::{Chain, Gradient, Graph, NODES, Psi, Shared, SharedSum};
 use crate::loss::{Gold, Loss};
 use crate::math::{Array, Scalar, SliceMut};
+use crate::model::Dense;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -58,12 +59,22 @@ impl<L: Loss<Graph = Chain>> Risk<L> {
         if slots.is_empty() {
             *shared = self.features.empty_tables();
             buffer.reset(index.buffer, 0.0);
-            let slot =
-                || Slot { sum: SharedSum::new(shared), psi: Array::default(), rare: Vec::new(), work: Default::default() };
+            let slot = || Slot {
+                sum: SharedSum::new(shared),
+                psi: Array::default(),
+                rare: Vec::new(),
+                work: Default::default(),
+            };
             *slots = std::iter::repeat_with(slot).take(SLOTS).collect();
         }
         self.features.fill_tables(theta, shared);
-        dense.spread(&self.features.rows[NODES], index.dense_rows, theta, self.pool.as_ref());
+        let rows = &self.features.rows[NODES];
+        dense.spread(rows, index.dense_rows, theta, |tables, size, task| match &self.pool {
+            Some(pool) => pool.install(|| {
+                tables.par_chunks_mut(size).enumerate().for_each(|(k, tables)| task(k, tables));
+            }),
+            None => tables.chunks_mut(size).enumerate().for_each(|(k, tables)| task(k, tables)),
+        });
         let at = At { theta, shared, dense };
         let mut value = S::lift(0.0);
         for block in &index.blocks {

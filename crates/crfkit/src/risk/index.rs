@@ -1,6 +1,6 @@
 //! The occurrences of a data set sorted by observation, block by block.
 
-use super::potentials::Dense;
+use super::potentials::dense_rows;
 use crate::data::dataset::Dataset;
 use crate::graph::{Chain, Graph};
 use crate::math::simd;
@@ -65,7 +65,7 @@ impl Index {
             begin = end;
         }
         let buffer = blocks.iter().map(|b| b.own_len).max().unwrap_or(0);
-        Index { blocks, buffer, dense_rows: Dense::worthwhile(features, data) }
+        Index { blocks, buffer, dense_rows: dense_rows(features, data) }
     }
 }
 

@@ -2,9 +2,8 @@
 
 use crate::data::dataset::Dataset;
 use crate::graph::{Chain, Graph, NODES};
-use crate::math::{Array, Scalar, simd};
-use crate::model::{Features, Rows};
-use rayon::prelude::*;
+use crate::math::{Array, Scalar};
+use crate::model::{Dense, Features, Rows};
 
 /// Log-potentials of one example. Overwrites `own`.
 pub fn potentials(
@@ -53,9 +52,9 @@ pub(super) fn fill<S: Scalar>(
             let rows = &features.rows[kind];
             let psi = &mut psi[graph.own_offset(f)..][..graph.own_size(f)];
             let (observations, values) = data.observations(table);
-            if kind == NODES && values.is_empty() && dense.rows > 0 {
-                let limit = dense.rows as u32;
-                simd::add_rows(&dense.planes[plane], observations, limit, psi);
+            if kind == NODES && values.is_empty() && dense.rows() > 0 {
+                let limit = dense.rows();
+                dense.add(plane, observations, psi);
                 let offset = graph.own_offset(f);
                 for &id in observations.iter().filter(|&&id| id >= limit) {
                     match rows.complete() {
@@ -98,63 +97,22 @@ impl Rare {
     }
 }
 
-/// The weights of the most frequent observations, spread out to whole padded tables: adding one is a few vector additions
-/// instead of a walk over its labels. Rows are numbered by frequency, so these are the first ones.
-#[derive(Default)]
-pub(super) struct Dense {
-    rows: usize,
-    planes: [Vec<f64>; 2],
-}
-
-/// Bytes of spread-out rows: they should stay in the caches.
-const DENSE_BYTES: usize = 1 << 22;
 /// Rows that occur more rarely than this are not worth spreading out in each pass.
 const DENSE_COUNT: u32 = 8;
-/// Rows wider than this mostly hold labels that were never seen with the observation.
-const DENSE_STRIDE: usize = 64;
+/// Bytes of spread-out rows: they should stay in the caches.
+const DENSE_BYTES: usize = 1 << 22;
 
-impl Dense {
-    /// How many of the first node rows are worth spreading out.
-    pub fn worthwhile(features: &Features, data: &Dataset<Chain>) -> usize {
-        let rows = &features.rows[NODES];
-        if rows.stride() > DENSE_STRIDE {
-            return 0;
-        }
-        let limit = (DENSE_BYTES / (8 * rows.stride())).min(rows.len);
-        let mut counts = vec![0u32; limit];
-        for example in 0..data.len() {
-            for table in data.tables(example).take(data.graph(example).len) {
-                for &id in data.observations(table).0 {
-                    if let Some(count) = counts.get_mut(id as usize) {
-                        *count += 1;
-                    }
+/// How many of the first node rows are worth spreading out.
+pub(super) fn dense_rows(features: &Features, data: &Dataset<Chain>) -> usize {
+    let mut counts = vec![0u32; Dense::fitting(&features.rows[NODES], DENSE_BYTES)];
+    for example in 0..data.len() {
+        for table in data.tables(example).take(data.graph(example).len) {
+            for &id in data.observations(table).0 {
+                if let Some(count) = counts.get_mut(id as usize) {
+                    *count += 1;
                 }
             }
         }
-        counts.iter().position(|&count| count < DENSE_COUNT).unwrap_or(limit)
     }
-
-    /// Spreads out the first `count` rows of θ.
-    pub fn spread(&mut self, rows: &Rows, count: usize, theta: &[&[f64]], pool: Option<&rayon::ThreadPool>) {
-        /// Rows in a task.
-        const TASK: usize = 512;
-        self.rows = count;
-        let stride = rows.stride();
-        for (plane, theta) in theta.iter().enumerate() {
-            let tables = &mut self.planes[plane];
-            tables.resize(count * stride, 0.0);
-            let fill = |(task, tables): (usize, &mut [f64])| {
-                tables.fill(0.0);
-                for (k, table) in tables.chunks_exact_mut(stride).enumerate() {
-                    rows.gather(theta, (task * TASK + k) as u32, 1.0, table);
-                }
-            };
-            match pool {
-                Some(pool) => {
-                    pool.install(|| tables.par_chunks_mut(TASK * stride).enumerate().for_each(fill));
-                }
-                None => tables.chunks_mut(TASK * stride).enumerate().for_each(fill),
-            }
-        }
-    }
+    counts.iter().position(|&count| count < DENSE_COUNT).unwrap_or(counts.len())
 }

@@ -1,0 +1,59 @@
+//! Frequent rows, spread out.
+
+use super::Rows;
+use crate::math::simd;
+
+/// The weights of the most frequent observations, spread out to whole padded tables: adding one is a few vector additions
+/// instead of a walk over its labels. Rows are numbered by frequency, so these are the first ones.
+#[derive(Clone, Debug, Default)]
+pub struct Dense {
+    rows: usize,
+    /// One plane for each number of a scalar.
+    planes: [Vec<f64>; 2],
+}
+
+/// Rows wider than this mostly hold labels that were never seen with the observation.
+const WIDEST: usize = 64;
+
+impl Dense {
+    /// How many rows fit into so many bytes; none where spreading out does not pay.
+    pub fn fitting(rows: &Rows, bytes: usize) -> usize {
+        if rows.stride() > WIDEST { 0 } else { (bytes / (8 * rows.stride())).min(rows.len) }
+    }
+
+    /// Rows below this number are spread out.
+    #[inline]
+    pub fn rows(&self) -> u32 {
+        self.rows as u32
+    }
+
+    /// Spreads out the first `count` rows of θ (one vector a plane). `run` executes the tasks it is given, in any order.
+    pub fn spread(
+        &mut self,
+        rows: &Rows,
+        count: usize,
+        theta: &[&[f64]],
+        run: impl Fn(&mut [f64], usize, &(dyn Fn(usize, &mut [f64]) + Sync)),
+    ) {
+        /// Rows in a task.
+        const TASK: usize = 512;
+        self.rows = count;
+        let stride = rows.stride();
+        for (plane, theta) in theta.iter().enumerate() {
+            let tables = &mut self.planes[plane];
+            tables.resize(count * stride, 0.0);
+            run(tables, TASK * stride, &|task, tables| {
+                tables.fill(0.0);
+                for (k, table) in tables.chunks_exact_mut(stride).enumerate() {
+                    rows.gather(theta, (task * TASK + k) as u32, 1.0, table);
+                }
+            });
+        }
+    }
+
+    /// table ← table + Σ of the rows that are spread out; the others are left to the caller.
+    #[inline]
+    pub fn add(&self, plane: usize, observations: &[u32], table: &mut [f64]) {
+        simd::add_rows(&self.planes[plane], observations, self.rows(), table);
+    }
+}
