@@ -41,6 +41,10 @@ struct Potentials<'a> {
 
 impl Sink for Potentials<'_> {
     fn table(&mut self, ids: &[u32], values: &[f64]) {
+        // A model whose pair observations have all lost their weights has no tables for them.
+        if self.table >= self.chain.own_tables() {
+            return;
+        }
         let rows = &self.features.rows[self.chain.own_kind(self.table)];
         let own = &mut self.own[self.chain.own_offset(self.table)..];
         let mut first = 0; // rows below this are done

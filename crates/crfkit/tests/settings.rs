@@ -28,7 +28,7 @@ fn unusable_settings_are_refused() {
     refused(|s| s.l1 = f64::INFINITY, none(), "--l1 is inf");
     refused(|s| s.tolerance = 1.0, none(), "--tolerance is 1");
     refused(|s| s.batch = 0, none(), "--batch is 0");
-    refused(|s| s.memory = Some(0), none(), "--memory is 0");
+    refused(|s| s.memory = 0, none(), "--memory is 0");
     refused(|s| s.eta0 = Some(0.0), none(), "--eta0 is 0");
     refused(|s| s.passes = Some(0), none(), "--passes is 0");
     refused(|_| {}, Start { theta: vec![0.0; 3], ..none() }, "the start has 3 weights");

@@ -92,7 +92,7 @@ fn all_methods_reach_the_same_optimum() {
             };
             let best = train(corpus.clone(), &exact, Start::default()).0.objective;
             for optimizer in METHODS {
-                let settings = Settings { optimizer, l1, ..Settings::default() };
+                let settings = Settings { optimizer, l1, tolerance: 1e-7, ..Settings::default() };
                 let (trained, record) = train(corpus.clone(), &settings, Start::default());
                 let off = trained.objective / best - 1.0;
                 let bound = if matches!(optimizer, Method::Auto | Method::Lbfgs) { 1e-6 } else { 0.03 };

@@ -7,8 +7,8 @@ use crate::math::{Array, Scalar, Slice, SliceMut, simd::LANES};
 /// have a weight. A product with M costs O(labels + pairs) instead of O(labels²). D is kept in tiles: one label on one side,
 /// a vector of labels on the other, and only the tiles that hold a pair.
 ///
-/// Where a weight w is very negative, c + D cancels and the relative error is about 2⁻⁵²·e^−w. So a line with a weight below
-/// [`DENSE_BELOW`] is multiplied densely.
+/// Where a weight w is very negative, c + D cancels and the relative error is about 2⁻⁵²·e^−w. So a line with a weight below −12 is
+/// multiplied densely.
 #[derive(Clone, Debug)]
 pub struct Sparse<S> {
     /// exp(0 − shift).
@@ -80,12 +80,12 @@ impl<S: Scalar> Sparse<S> {
         self.columns.d.len()
     }
 
-    /// sums ← sums + weight · Σ_t a[t][i] · g[t][j] over the pairs (i, j), tile by tile.
+    /// sums ← sums + `weight · Σ_t a[t][i] · g[t][j]` over the pairs (i, j), tile by tile.
     pub fn outer_add(&self, weight: f64, a: Slice<S>, g: Slice<S>, stride: usize, sums: SliceMut<S>) {
         S::outer_add_tiles(weight, a, g, stride, (&self.columns.start, &self.columns.across), sums);
     }
 
-    /// direct[i][j] += sums · M[i][j] over the pairs, then sums ← 0.
+    /// `direct[i][j] += sums · M[i][j]` over the pairs, then sums ← 0.
     pub fn finish(&self, table: &Table<S>, sums: &mut Array<S>, direct: &mut Array<S>) {
         for &(entry, place) in &self.columns.pairs {
             direct.add(entry as usize, sums.get(place as usize) * table.exp.get(entry as usize));

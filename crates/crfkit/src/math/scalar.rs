@@ -64,10 +64,10 @@ pub trait Scalar:
     /// `out[i][j] += weight · Σ_t a[t][i] · g[t][j]`, for i below `labels`: a sum of outer products.
     fn outer_add(weight: f64, a: Slice<Self>, g: Slice<Self>, labels: usize, out: SliceMut<Self>);
 
-    /// out[v] ← base + Σ x[across]·d[tile] over the tiles of vector v.
+    /// `out[v] ← base + Σ x[across]·d[tile]` over the tiles of vector v.
     fn tile_product(base: Self, x: Slice<Self>, tiles: TilePattern, d: Slice<Self>, out: SliceMut<Self>);
 
-    /// sums[tile] += weight · Σ_t a[t][across] · g[t][v] for each tile of vector v, rows `stride` long.
+    /// `sums[tile] += weight · Σ_t a[t][across] · g[t][v]` for each tile of vector v, rows `stride` long.
     fn outer_add_tiles(
         weight: f64,
         a: Slice<Self>,

@@ -610,7 +610,7 @@ fn add_to_tables_part<S: Simd, const N: usize>(
     }
 }
 
-/// out[v] ← out[v] + s · Σ x[across]·d[tile] over the tiles of vector v; see [`super::Scalar::tile_product`].
+/// `out[v] ← out[v] + s · Σ x[across]·d[tile]` over the tiles of vector v; see [`super::Scalar::tile_product`].
 pub fn tile_product(s: f64, x: &[f64], (start, across): TilePattern, d: &[f64], out: &mut [f64]) {
     dispatch!(level(), simd => for v in 0..start.len() - 1 {
         let tiles = start[v] as usize..start[v + 1] as usize;
@@ -631,7 +631,7 @@ pub fn tile_product(s: f64, x: &[f64], (start, across): TilePattern, d: &[f64], 
     })
 }
 
-/// sums[tile] += s · Σ_t a[t][across] · g[t][v] for each tile of vector v; see [`super::Scalar::outer_add_tiles`].
+/// `sums[tile] += s · Σ_t a[t][across] · g[t][v]` for each tile of vector v; see [`super::Scalar::outer_add_tiles`].
 pub fn outer_add_tiles(
     s: f64,
     a: &[f64],
