@@ -15,8 +15,8 @@ from harness.tools import Peers
 
 PEER_TIMEOUT = 3600
 
-# L-BFGS until its own rule says that the optimum is reached: the budget is there only to end a run that has gone wrong.
-TO_THE_OPTIMUM = ("--optimizer", "lbfgs", "--passes", "5000")
+# L-BFGS with a tight rule: the budget is there only to end a run that has gone wrong.
+TO_THE_OPTIMUM = ("--optimizer", "lbfgs", "--tolerance", "1e-7", "--passes", "5000")
 
 
 @dataclass(frozen=True)
