@@ -662,3 +662,28 @@ pub fn adagrad(eta0: f64, x: &mut [f64], square: &mut [f64], g: &mut [f64]) {
         *g = eta;
     })
 }
+
+/// Σ x·y, any length.
+pub fn dot(x: &[f64], y: &[f64]) -> f64 {
+    debug_assert_eq!(x.len(), y.len());
+    const STEP: usize = 4 * LANES;
+    dispatch!(level(), simd => {
+        let mut sums = [f64x8::splat(simd, 0.0); 4];
+        let (xs, x_rest) = x.as_chunks::<STEP>();
+        let (ys, y_rest) = y.as_chunks::<STEP>();
+        for (x, y) in xs.iter().zip(ys) {
+            for v in 0..4 {
+                sums[v] = load(simd, x, v).mul_add(load(simd, y, v), sums[v]);
+            }
+        }
+        let rest: f64 = x_rest.iter().zip(y_rest).map(|(x, y)| x * y).sum();
+        ((sums[0] + sums[1]) + (sums[2] + sums[3])).reduce_sum() + rest
+    })
+}
+
+/// y ← y + a·x, any length.
+pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
+    dispatch!(level(), _ => for (y, x) in y.iter_mut().zip(x) {
+        *y += a * x;
+    })
+}

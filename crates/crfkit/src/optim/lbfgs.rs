@@ -62,7 +62,7 @@ struct Run<'a> {
     values: VecDeque<f64>,
     passes: f64,
     scale: Vec<f64>,
-    /// The pseudo-gradient, the search direction, and the point that is tried: memory that is used again.
+    /// The pseudo-gradient (with L1 only), the search direction, and the point that is tried: memory that is used again.
     pseudo: Vec<f64>,
     direction: Vec<f64>,
     trial: Vec<f64>,
@@ -76,7 +76,7 @@ impl Optimizer for Lbfgs {
         let mut run = Run::new(self, problem, state);
         let stop = loop {
             run.update_pseudo_gradient();
-            let gradient_norm = norm(&run.pseudo);
+            let gradient_norm = norm(run.steepest());
             if !run.value.is_finite() || !gradient_norm.is_finite() {
                 return Err(Error::Diverged {
                     passes: run.passes,
@@ -187,11 +187,16 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// pseudo ← the gradient, or with L1 the subgradient of steepest descent.
+    /// The direction of steepest ascent: the gradient, or with L1 the pseudo-gradient.
+    fn steepest(&self) -> &[f64] {
+        if self.problem.l1 > 0.0 { &self.pseudo } else { &self.gradient }
+    }
+
+    /// With L1: pseudo ← the subgradient of steepest descent.
     fn update_pseudo_gradient(&mut self) {
-        self.pseudo.clone_from(&self.gradient);
         let l1 = self.problem.l1;
         if l1 > 0.0 {
+            self.pseudo.clone_from(&self.gradient);
             for (g, &x) in self.pseudo.iter_mut().zip(&self.theta) {
                 *g = match x {
                     x if x > 0.0 => *g + l1,
@@ -208,7 +213,7 @@ impl<'a> Run<'a> {
     fn update_direction(&mut self) {
         let mut q = std::mem::take(&mut self.direction);
         q.clear();
-        q.extend(self.pseudo.iter().map(|g| -g));
+        q.extend(self.steepest().iter().map(|g| -g));
         let mut a = vec![0.0; self.history.len()];
         for (pair, a) in self.history.iter().zip(&mut a).rev() {
             *a = pair.rho * dot(&pair.s, &q);
@@ -236,7 +241,7 @@ impl<'a> Run<'a> {
     /// One step; false if no step decreases the objective.
     fn iterate(&mut self) -> bool {
         self.update_direction();
-        let Run { problem, theta: old, pseudo, direction, trial, trial_gradient, .. } = self;
+        let Run { problem, theta: old, gradient, pseudo, direction, trial, trial_gradient, .. } = self;
         let l1 = problem.l1;
         if l1 > 0.0 {
             // Keep only what agrees with steepest descent.
@@ -246,7 +251,7 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        let slope = dot(direction, pseudo);
+        let slope = dot(direction, if l1 > 0.0 { &*pseudo } else { gradient });
         if slope >= 0.0 {
             return false;
         }
