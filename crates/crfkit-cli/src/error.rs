@@ -34,7 +34,7 @@ pub fn stdout_failed(source: std::io::Error) -> crfkit::Error {
 
 /// Says what went wrong and gives the exit status. A closed pipe is no error: the reader has seen enough.
 pub fn report(error: &anyhow::Error) -> ExitCode {
-    if let Some(crfkit::Error::Io { name, source }) = error.downcast_ref()
+    if let Some(crfkit::Error::Io { name, error: source }) = error.downcast_ref()
         && name == STDOUT
         && source.kind() == ErrorKind::BrokenPipe
     {

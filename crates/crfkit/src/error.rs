@@ -54,12 +54,12 @@ pub enum Error {
         message: String,
     },
     /// Reading or writing failed.
-    #[error("{name}: {source}")]
+    #[error("{name}: {error}")]
     Io {
         /// Name of the file or stream.
         name: String,
-        /// The operating system's own words.
-        source: std::io::Error,
+        /// The operating system's own words. Not a `source`: the message has them already.
+        error: std::io::Error,
     },
     /// Training left the finite numbers.
     #[error("training diverged after {passes:.2} passes: {message}")]
@@ -78,7 +78,7 @@ impl Error {
     }
 
     /// An [`Error::Io`] on the input or output called `name`.
-    pub fn io(name: impl Into<String>, source: std::io::Error) -> Self {
-        Error::Io { name: name.into(), source }
+    pub fn io(name: impl Into<String>, error: std::io::Error) -> Self {
+        Error::Io { name: name.into(), error }
     }
 }

@@ -160,9 +160,7 @@ mod tests {
             let full = Path::new("/dev/full");
             if full.exists() {
                 let error = write_atomically(full, b"x").unwrap_err();
-                assert!(
-                    matches!(&error, Error::Io { source, .. } if source.kind() == ErrorKind::StorageFull)
-                );
+                assert!(matches!(&error, Error::Io { error, .. } if error.kind() == ErrorKind::StorageFull));
                 assert!(fs::metadata(full).unwrap().file_type().is_char_device());
             }
             assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());

@@ -100,11 +100,16 @@ impl Tagger {
         &self.model
     }
 
-    fn start(&mut self, len: usize) {
-        self.chain = self.model.chain(len);
+    /// Empty log-potentials for a sequence of `len` positions, and who fills them.
+    fn start<'a>(&'a mut self, model: &'a Model, len: usize) -> (Potentials<'a>, &'a mut Observer) {
+        let chain = model.chain(len);
+        self.chain = chain;
         self.log_z = None;
-        self.own.reserve(self.chain.own_len());
-        self.chain.clear_own(&mut self.own.plane_mut(0)[..self.chain.own_len()]);
+        self.own.reserve(chain.own_len());
+        let own = &mut self.own.plane_mut(0)[..chain.own_len()];
+        chain.clear_own(own);
+        let (features, weights, dense) = (&model.features, &model.weights[..], &*self.dense);
+        (Potentials { features, weights, dense, chain, own, table: 0 }, &mut self.observer)
     }
 
     /// Takes in a sequence of columns. It must have at least the columns that the templates use.
@@ -123,17 +128,8 @@ impl Tagger {
             );
             return Err(Error::input(sequence.place(0), message));
         }
-        self.start(sequence.len());
-        let own = self.own.plane_mut(0);
-        let mut sink = Potentials {
-            features: &model.features,
-            weights: &model.weights,
-            dense: &self.dense,
-            chain: self.chain,
-            own,
-            table: 0,
-        };
-        self.observer.columns(templates, sequence, &model.alphabet, &mut sink);
+        let (mut sink, observer) = self.start(&model, sequence.len());
+        observer.columns(templates, sequence, &model.alphabet, &mut sink);
         Ok(())
     }
 
@@ -144,17 +140,8 @@ impl Tagger {
             let place = if instance.is_empty() { Place::new("input", 0) } else { instance.place(0) };
             return Err(Error::input(place, "this model was trained on columns: use --format columns"));
         }
-        self.start(instance.len());
-        let own = self.own.plane_mut(0);
-        let mut sink = Potentials {
-            features: &model.features,
-            weights: &model.weights,
-            dense: &self.dense,
-            chain: self.chain,
-            own,
-            table: 0,
-        };
-        self.observer.attributes(instance, &model.alphabet, &mut sink);
+        let (mut sink, observer) = self.start(&model, instance.len());
+        observer.attributes(instance, &model.alphabet, &mut sink);
         Ok(())
     }
 

@@ -143,6 +143,9 @@ fn check_target(path: &Path) -> Result<()> {
         Some(parent) => parent,
         None => return Err(failed(std::io::ErrorKind::InvalidInput.into()).into()),
     };
+    if !directory.is_dir() {
+        anyhow::bail!("{}: there is no directory {}: create it first", path.display(), directory.display());
+    }
     let probe = directory.join(format!(".crfkit-{}", std::process::id()));
     OpenOptions::new().write(true).create_new(true).open(&probe).map_err(failed)?;
     std::fs::remove_file(&probe).map_err(failed)?;

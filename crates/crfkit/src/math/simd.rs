@@ -476,32 +476,23 @@ fn max_plus_part<S: Simd, const N: usize>(
     }
 }
 
-/// out ← out + Σ of the rows `[.][out.len]` of `table` whose numbers are below `limit`.
-pub fn add_rows(table: &[f64], rows: &[u32], limit: u32, out: &mut [f64]) {
-    dispatch!(level(), simd => by_width!(
-    out.len() / LANES,
-    add_rows_part(simd, table, rows, limit, out, 0),
-    for v in 0..out.len() / LANES {
-        add_rows_part::<_, 1>(simd, table, rows, limit, out, v);
-    }))
-}
-
+/// out ← out + Σ of the tables of `x` that start at `offsets`, each as long as `out`, times their values.
 #[inline(always)]
-fn add_rows_part<S: Simd, const N: usize>(
+fn add_tables_part<S: Simd, const N: usize>(
     simd: S,
-    table: &[f64],
-    rows: &[u32],
-    limit: u32,
+    x: &[f64],
+    offsets: impl Iterator<Item = (usize, Option<f64>)>,
     out: &mut [f64],
     first: usize,
 ) {
-    let stride = out.len();
     let mut sum: [f64x8<S>; N] = std::array::from_fn(|v| load(simd, out, first + v));
-    for &row in rows {
-        if row < limit {
-            let row = &table[row as usize * stride + first * LANES..][..N * LANES];
-            for v in 0..N {
-                sum[v] += load(simd, row, v);
+    for (offset, value) in offsets {
+        let table = &x[offset + first * LANES..][..N * LANES];
+        match value {
+            None => (0..N).for_each(|v| sum[v] += load(simd, table, v)),
+            Some(value) => {
+                let value = f64x8::splat(simd, value);
+                (0..N).for_each(|v| sum[v] = value.mul_add(load(simd, table, v), sum[v]));
             }
         }
     }
@@ -510,74 +501,40 @@ fn add_rows_part<S: Simd, const N: usize>(
     }
 }
 
-/// out ← Σ of the tables of `x` that start at `offsets`, each as long as `out`.
-pub fn sum_tables(x: &[f64], offsets: &[u32], out: &mut [f64]) {
+/// out ← out + Σ of the rows of `table`, each as long as `out`, whose numbers are below `limit`.
+pub fn add_rows(table: &[f64], rows: &[u32], limit: u32, out: &mut [f64]) {
+    let stride = out.len();
+    let offsets = || rows.iter().filter(|&&row| row < limit).map(|&row| (row as usize * stride, None));
     dispatch!(level(), simd => by_width!(
     out.len() / LANES,
-    sum_tables_part(simd, x, offsets, out, 0),
+    add_tables_part(simd, table, offsets(), out, 0),
     for v in 0..out.len() / LANES {
-        sum_tables_part::<_, 1>(simd, x, offsets, out, v);
+        add_tables_part::<_, 1>(simd, table, offsets(), out, v);
     }))
 }
 
-#[inline(always)]
-fn sum_tables_part<S: Simd, const N: usize>(
-    simd: S,
-    x: &[f64],
-    offsets: &[u32],
-    out: &mut [f64],
-    first: usize,
-) {
-    let mut sum = [f64x8::splat(simd, 0.0); N];
-    for &offset in offsets {
-        let row = &x[offset as usize + first * LANES..][..N * LANES];
-        for v in 0..N {
-            sum[v] += load(simd, row, v);
-        }
-    }
-    for v in 0..N {
-        store(sum[v], out, first + v);
-    }
+/// out ← Σ of the tables of `x` that start at `offsets`, each as long as `out`.
+pub fn sum_tables(x: &[f64], offsets: &[u32], out: &mut [f64]) {
+    let offsets = || offsets.iter().map(|&offset| (offset as usize, None));
+    out.fill(0.0);
+    dispatch!(level(), simd => by_width!(
+    out.len() / LANES,
+    add_tables_part(simd, x, offsets(), out, 0),
+    for v in 0..out.len() / LANES {
+        add_tables_part::<_, 1>(simd, x, offsets(), out, v);
+    }))
 }
 
 /// out ← out + Σ value · the tables of `x` numbered `rows`, each as long as `out`; table r starts at `offsets[r]`. No values:
 /// all 1.
 pub fn add_tables(x: &[f64], offsets: &[usize], rows: &[u32], values: &[f64], out: &mut [f64]) {
+    let offsets = || rows.iter().enumerate().map(|(k, &row)| (offsets[row as usize], values.get(k).copied()));
     dispatch!(level(), simd => by_width!(
     out.len() / LANES,
-    add_tables_part(simd, x, offsets, rows, values, out, 0),
+    add_tables_part(simd, x, offsets(), out, 0),
     for v in 0..out.len() / LANES {
-        add_tables_part::<_, 1>(simd, x, offsets, rows, values, out, v);
+        add_tables_part::<_, 1>(simd, x, offsets(), out, v);
     }))
-}
-
-#[inline(always)]
-fn add_tables_part<S: Simd, const N: usize>(
-    simd: S,
-    x: &[f64],
-    offsets: &[usize],
-    rows: &[u32],
-    values: &[f64],
-    out: &mut [f64],
-    first: usize,
-) {
-    let mut sum: [f64x8<S>; N] = std::array::from_fn(|v| load(simd, out, first + v));
-    for (k, &row) in rows.iter().enumerate() {
-        let table = &x[offsets[row as usize] + first * LANES..][..N * LANES];
-        if let Some(value) = values.get(k) {
-            let value = f64x8::splat(simd, *value);
-            for v in 0..N {
-                sum[v] = value.mul_add(load(simd, table, v), sum[v]);
-            }
-        } else {
-            for v in 0..N {
-                sum[v] += load(simd, table, v);
-            }
-        }
-    }
-    for v in 0..N {
-        store(sum[v], out, first + v);
-    }
 }
 
 /// The tables of `out` numbered `rows` ← themselves + value · `x`: the transpose of [`add_tables`].
