@@ -187,8 +187,13 @@ impl Tagger {
 
     /// P(labelling | sequence).
     pub fn probability(&mut self, labels: &[Label]) -> f64 {
+        self.log_probability(labels).exp()
+    }
+
+    /// ln P(labelling | sequence): also of long sequences, whose probability is too small for a number.
+    pub fn log_probability(&mut self, labels: &[Label]) -> f64 {
         let log_z = self.infer();
-        (Psi { shared: &self.shared, own: &self.own }.score(&self.chain, labels) - log_z).exp()
+        Psi { shared: &self.shared, own: &self.own }.score(&self.chain, labels) - log_z
     }
 
     /// Runs forward-backward once a sequence; returns log Z.

@@ -1,0 +1,144 @@
+//! What shapes the weights besides the data.
+
+use crate::model::Keep;
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// How the objective is minimised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// A few online passes, then a finish that reaches the optimum.
+    Auto,
+    /// L-BFGS, or OWL-QN with L1.
+    Lbfgs,
+    /// Stochastic gradient descent with a calibrated, decreasing gain.
+    Sgd,
+    /// AdaGrad.
+    Adagrad,
+}
+
+/// Everything that shapes the weights besides the data. Stored in the model.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Settings {
+    /// σ of the Gaussian prior; ∞ (stored as null) for none.
+    #[serde(with = "infinite")]
+    pub sigma: f64,
+    /// σ of the weights of label pairs, where it differs (∞ is stored as null, no difference not at all).
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "infinite_option")]
+    pub sigma_pairs: Option<f64>,
+    /// Mean of the prior where it is one number.
+    pub prior_mean: f64,
+    /// Weight of the L1 penalty.
+    pub l1: f64,
+    /// Observations that occur more rarely are dropped.
+    pub min_count: u32,
+    /// Which features get a weight.
+    pub features: Keep,
+    /// Whether the first and the last label of a sequence have weights.
+    pub boundaries: bool,
+    /// The method.
+    pub optimizer: Method,
+    /// Passes at most; `None` leaves it to the method.
+    pub passes: Option<usize>,
+    /// Examples in an online step.
+    pub batch: usize,
+    /// First gain of online methods; `None` takes the method's own.
+    pub eta0: Option<f64>,
+    /// Pairs that L-BFGS keeps.
+    pub memory: usize,
+    /// Batch methods stop when the objective changes by less than this share over ten iterations.
+    pub tolerance: f64,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Evaluations on the development data without a better one before training stops.
+    pub patience: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            sigma: 1.0,
+            sigma_pairs: None,
+            prior_mean: 0.0,
+            l1: 0.0,
+            min_count: 1,
+            features: Keep::Observed,
+            boundaries: false,
+            optimizer: Method::Auto,
+            passes: None,
+            batch: 8,
+            eta0: None,
+            memory: 5,
+            tolerance: 1e-4,
+            seed: 1,
+            patience: 5,
+        }
+    }
+}
+
+/// σ = ∞ as null: JSON has no infinity.
+mod infinite {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(x: &f64, s: S) -> Result<S::Ok, S::Error> {
+        if x.is_finite() { s.serialize_some(x) } else { s.serialize_none() }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
+        Ok(Option::<f64>::deserialize(d)?.unwrap_or(f64::INFINITY))
+    }
+}
+
+/// The same where there may be no number: then the field is left out.
+mod infinite_option {
+    use serde::{Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(x: &Option<f64>, s: S) -> Result<S::Ok, S::Error> {
+        super::infinite::serialize(&x.unwrap_or(f64::INFINITY), s)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<f64>, D::Error> {
+        super::infinite::deserialize(d).map(Some)
+    }
+}
+
+impl Settings {
+    /// Refuses values that make no sense, before any work starts.
+    pub fn check(&self) -> Result<()> {
+        let refuse = |what: &str, value: f64, need: &str| {
+            Err(Error::Setting(format!("{what} is {value}, but it must be {need}")))
+        };
+        if self.sigma.is_nan() || self.sigma <= 0.0 {
+            return refuse("--sigma", self.sigma, "a positive number (inf for no prior)");
+        }
+        match self.sigma_pairs {
+            Some(sigma) if sigma.is_nan() || sigma <= 0.0 => {
+                return refuse("--sigma-pairs", sigma, "a positive number (inf for no prior)");
+            }
+            _ => {}
+        }
+        if !(self.l1 >= 0.0 && self.l1.is_finite()) {
+            return refuse("--l1", self.l1, "0 or a positive number");
+        }
+        if !self.prior_mean.is_finite() {
+            return refuse("--prior-mean", self.prior_mean, "a finite number");
+        }
+        if !(self.tolerance >= 0.0 && self.tolerance < 1.0) {
+            return refuse("--tolerance", self.tolerance, "at least 0 and below 1");
+        }
+        if self.batch == 0 {
+            return refuse("--batch", 0.0, "at least 1");
+        }
+        if self.passes == Some(0) {
+            return refuse("--passes", 0.0, "at least 1");
+        }
+        if self.memory == 0 {
+            return refuse("--memory", 0.0, "at least 1");
+        }
+        match self.eta0 {
+            Some(eta0) if !(eta0 > 0.0 && eta0.is_finite()) => refuse("--eta0", eta0, "a positive number"),
+            _ => Ok(()),
+        }
+    }
+}
