@@ -49,13 +49,11 @@ fn every_method_goes_on_from_every_state() {
     let losses = Losses::logistic(1, 26, 14);
     let schedule = Schedule { batch: 4, passes: 3, seed: 5 };
     let lbfgs = Lbfgs { memory: 3, ..Lbfgs::default() };
-    let scaled = Lbfgs { scale: (0..14).map(|i| 0.1 + 0.01 * i as f64).collect(), ..lbfgs.clone() };
     // So exact that the line search fails in the end, also with its history forgotten.
     let endless = Lbfgs { gradient_tolerance: 0.0, tolerance: 0.0, passes: 300.0, ..lbfgs.clone() };
     let online = AdaGrad { eta0: 0.3, schedule };
-    let methods: [(&str, Box<dyn Optimizer>); 8] = [
+    let methods: [(&str, Box<dyn Optimizer>); 7] = [
         ("L-BFGS", Box::new(lbfgs.clone())),
-        ("L-BFGS with scale", Box::new(scaled)),
         ("endless L-BFGS", Box::new(endless)),
         ("SGD", Box::new(Sgd { eta0: Some(0.1), schedule })),
         ("calibrated SGD", Box::new(Sgd { eta0: None, schedule })),

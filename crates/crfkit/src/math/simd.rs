@@ -154,24 +154,6 @@ fn exp_rows_on<S: Simd>(simd: S, u: &[f64], labels: usize, shift: &mut [f64], ou
     spread
 }
 
-/// out ← exp(x), any length.
-pub fn exp_all(x: &[f64], out: &mut [f64]) {
-    dispatch!(level(), simd => exp_all_on(simd, x, out))
-}
-
-#[inline(always)]
-fn exp_all_on<S: Simd>(simd: S, x: &[f64], out: &mut [f64]) {
-    let (xs, x_rest) = x.as_chunks::<LANES>();
-    let (outs, out_rest) = out.as_chunks_mut::<LANES>();
-    for (x, out) in xs.iter().zip(outs) {
-        exp8(simd, f64x8::load_array_ref(simd, x)).store_slice(out);
-    }
-    let mut tail = [0.0; LANES];
-    tail[..x_rest.len()].copy_from_slice(x_rest);
-    let tail = exp8(simd, f64x8::load_array(simd, tail));
-    out_rest.copy_from_slice(&tail.as_slice()[..x_rest.len()]);
-}
-
 /// Runs `$kernel::<_, N>` with N = the number of vectors in a row where that is small enough to keep all of the row in
 /// registers, and `$wide` otherwise.
 macro_rules! by_width {
@@ -370,13 +352,6 @@ fn vec_mat_part<S: Simd, const N: usize>(
 pub fn multiply(x: &[f64], y: &[f64], out: &mut [f64]) {
     dispatch!(level(), _ => for ((out, x), y) in out.iter_mut().zip(x).zip(y) {
         *out = x * y;
-    })
-}
-
-/// out ← out + x.
-pub fn add(x: &[f64], out: &mut [f64]) {
-    dispatch!(level(), _ => for (out, x) in out.iter_mut().zip(x) {
-        *out += x;
     })
 }
 

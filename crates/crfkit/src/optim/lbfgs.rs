@@ -8,8 +8,7 @@ use std::collections::VecDeque;
 
 /// Quasi-Newton steps from the last few changes of weights and gradient.
 ///
-/// Idea: H⁻¹ g by the two-loop recursion over the last `memory` pairs s = Δθ, y = Δg, started from a diagonal: γ·I, or
-/// γ·diag(`scale`) where a guess of the inverse curvature is given. A step that satisfies the strong Wolfe conditions. With
+/// Idea: H⁻¹ g by the two-loop recursion over the last `memory` pairs s = Δθ, y = Δg, started from γ·I. A step that satisfies the strong Wolfe conditions. With
 /// L1 > 0 this is OWL-QN: pseudo-gradient, direction and step kept inside one orthant.
 ///
 /// Needs: exact values and gradients of the whole set. References: Nocedal 1980; Andrew and Gao 2007.
@@ -25,20 +24,11 @@ pub struct Lbfgs {
     pub period: usize,
     /// Evaluations at most, those of earlier methods in the same run included; 0 for no limit.
     pub passes: f64,
-    /// A guess of the inverse curvature of each weight; empty for none.
-    pub scale: Vec<f64>,
 }
 
 impl Default for Lbfgs {
     fn default() -> Self {
-        Lbfgs {
-            memory: 5,
-            gradient_tolerance: 1e-5,
-            tolerance: 1e-6,
-            period: 10,
-            passes: 0.0,
-            scale: Vec::new(),
-        }
+        Lbfgs { memory: 5, gradient_tolerance: 1e-5, tolerance: 1e-6, period: 10, passes: 0.0 }
     }
 }
 
@@ -61,7 +51,6 @@ struct Run<'a> {
     /// Values at the last iterations, newest last.
     values: VecDeque<f64>,
     passes: f64,
-    scale: Vec<f64>,
     /// The pseudo-gradient (with L1 only), the search direction, and the point that is tried: memory that is used again.
     pseudo: Vec<f64>,
     direction: Vec<f64>,
@@ -130,7 +119,6 @@ impl<'a> Run<'a> {
                 .map(|k| state.number(&format!("value.{k}")))
                 .collect(),
             passes: state.number("passes"),
-            scale: state.take("scale"),
             theta: Vec::new(),
             pseudo: Vec::new(),
             direction: Vec::new(),
@@ -143,9 +131,6 @@ impl<'a> Run<'a> {
             run.history.push_back(Pair { rho: state.number(&format!("rho.{k}")), s, y });
         }
         run.theta = state.theta;
-        if run.scale.is_empty() {
-            run.scale.clone_from(&method.scale);
-        }
         if !reported {
             run.gradient = vec![0.0; run.theta.len()];
             run.value = problem.smooth(&run.theta, &mut run.gradient) + problem.l1_penalty(&run.theta);
@@ -158,7 +143,6 @@ impl<'a> Run<'a> {
     fn state(&self) -> State {
         let mut state = State::start(self.theta.clone());
         state.vectors.insert("gradient".into(), self.gradient.clone());
-        state.vectors.insert("scale".into(), self.scale.clone());
         for (k, pair) in self.history.iter().enumerate() {
             state.vectors.insert(format!("s.{k}"), pair.s.clone());
             state.vectors.insert(format!("y.{k}"), pair.y.clone());
@@ -221,16 +205,9 @@ impl<'a> Run<'a> {
         }
         let mut gamma = 1.0;
         if let Some(newest) = self.history.back() {
-            let yhy = match self.scale.is_empty() {
-                true => dot(&newest.y, &newest.y),
-                false => newest.y.iter().zip(&self.scale).map(|(y, h)| y * y * h).sum(),
-            };
-            gamma = 1.0 / (newest.rho * yhy);
+            gamma = 1.0 / (newest.rho * dot(&newest.y, &newest.y));
         }
-        match self.scale.is_empty() {
-            true => q.iter_mut().for_each(|q| *q *= gamma),
-            false => q.iter_mut().zip(&self.scale).for_each(|(q, h)| *q *= gamma * h),
-        }
+        q.iter_mut().for_each(|q| *q *= gamma);
         for (pair, a) in self.history.iter().zip(&a) {
             let b = pair.rho * dot(&pair.y, &q);
             axpy(a - b, &pair.s, &mut q);
@@ -255,8 +232,7 @@ impl<'a> Run<'a> {
         if slope >= 0.0 {
             return false;
         }
-        let first =
-            if self.history.is_empty() && self.scale.is_empty() { 1.0 / norm(direction) } else { 1.0 };
+        let first = if self.history.is_empty() { 1.0 / norm(direction) } else { 1.0 };
         trial.resize(old.len(), 0.0);
         trial_gradient.resize(old.len(), 0.0);
         let (mut value, mut evaluations) = (0.0, 0.0);

@@ -45,7 +45,7 @@ impl Touched {
         std::hint::black_box(rows.fold(0, |sum: u32, row| sum.wrapping_add(self.seen[row].batch)));
     }
 
-    /// Reads ahead the beginning of each row of `x`, a vector as long as θ.
+    /// Reads ahead the beginning of each row of `x`, a vector that runs along θ from weight `base` on.
     pub fn expect_rows<T: Copy + Into<f64>>(&self, x: &[T], base: usize) {
         let first = |range: &Range<usize>| x.get(range.start.wrapping_sub(base)).map_or(0.0, |&x| x.into());
         std::hint::black_box(self.ranges.iter().fold(0.0, |sum, range| sum + first(range)));
