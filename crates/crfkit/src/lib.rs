@@ -67,6 +67,7 @@
 //! }
 //! ```
 
+pub mod ability;
 pub mod checkpoint;
 pub mod data;
 pub mod decode;

@@ -5,19 +5,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every room of the library, from the bottom to the top, with the rooms it may import. `error` is open to all.
-const ROOMS: [(&str, &[&str]); 16] = [
+const ROOMS: [(&str, &[&str]); 17] = [
     ("error", &[]),
+    ("ability", &[]),
     ("files", &[]),
     ("eval", &[]),
     ("math", &[]),
     ("graph", &["math"]),
     ("infer", &["graph", "math"]),
     ("decode", &["graph", "math"]),
-    ("loss", &["infer", "graph", "math"]),
-    ("optim", &["math"]),
+    ("loss", &["infer", "graph", "math", "ability"]),
+    ("optim", &["math", "ability"]),
     ("data", &["graph"]),
     ("model", &["data", "graph", "math"]),
-    ("risk", &["model", "data", "optim", "loss", "infer", "graph", "math"]),
+    ("risk", &["model", "data", "optim", "loss", "infer", "graph", "math", "ability"]),
     ("tag", &["model", "data", "decode", "infer", "graph", "math"]),
     ("train", &["risk", "model", "data", "optim", "loss", "decode", "infer", "graph", "math", "eval"]),
     ("checkpoint", &["train", "model", "data", "optim", "graph", "math"]),

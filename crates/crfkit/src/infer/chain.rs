@@ -58,6 +58,7 @@ impl<S> Default for Work<S> {
 
 impl Inference for ForwardBackward {
     type Graph = Chain;
+    const EXACT: bool = true;
     type Work<S: Scalar> = Work<S>;
 
     fn log_z<S: Scalar>(

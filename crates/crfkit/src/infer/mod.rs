@@ -26,6 +26,9 @@ pub trait Inference: Send + Sync {
     /// Scratch memory, kept between calls.
     type Work<S: Scalar>: Default + Send;
 
+    /// Is its log Z the true one?
+    const EXACT: bool;
+
     /// Returns log Z; overwrites `out.own` with weight × the marginals of the own tables, and adds weight × the marginals
     /// of the shared tables to `out.shared`.
     fn log_z<S: Scalar>(

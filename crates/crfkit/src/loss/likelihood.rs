@@ -1,6 +1,7 @@
 //! The negative conditional log-likelihood, through any marginal engine.
 
 use super::{Gold, Loss};
+use crate::ability::Ability;
 use crate::graph::{Gradient, Psi};
 use crate::infer::Inference;
 use crate::math::Scalar;
@@ -12,6 +13,10 @@ pub struct Likelihood<I>(pub I);
 impl<I: Inference> Loss for Likelihood<I> {
     type Graph = I::Graph;
     type Work<S: Scalar> = I::Work<S>;
+
+    fn gives(&self) -> &'static [Ability] {
+        if I::EXACT { &Ability::ALL } else { &[Ability::Smooth, Ability::HessVec] }
+    }
 
     fn loss<S: Scalar>(
         &self,

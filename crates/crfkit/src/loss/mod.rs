@@ -4,6 +4,7 @@ mod likelihood;
 
 pub use likelihood::Likelihood;
 
+use crate::ability::Ability;
 use crate::graph::{Gradient, Graph, Label, Psi};
 use crate::math::Scalar;
 
@@ -22,6 +23,9 @@ pub trait Loss: Send + Sync {
     type Graph: Graph;
     /// Scratch memory, kept between calls.
     type Work<S: Scalar>: Default + Send;
+
+    /// What its sum over examples gives to a method besides the gradient of a batch.
+    fn gives(&self) -> &'static [Ability];
 
     /// Returns weight × loss(ψ); overwrites `out.own` with its gradient with respect to the own tables and adds that of the
     /// shared tables to `out.shared`.

@@ -3,6 +3,7 @@
 use super::online::{self, Rule, Schedule};
 use super::{Minimum, Optimizer, Problem, State, Touched, Watch};
 use crate::Result;
+use crate::ability::Ability;
 use crate::math::simd;
 use std::ops::Range;
 
@@ -29,6 +30,10 @@ impl AdaGrad {
 }
 
 impl Optimizer for AdaGrad {
+    fn needs(&self) -> &'static [Ability] {
+        &[]
+    }
+
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         let mut rule = AdaGradRule::new(self, problem);
         online::run(problem, &self.schedule, &mut rule, state, watch)

@@ -2,6 +2,7 @@
 
 use super::{AdaGrad, Control, Lbfgs, Minimum, Optimizer, Problem, Progress, State, Stop, Watch};
 use crate::Result;
+use crate::ability::Ability;
 
 /// A few passes of AdaGrad, which come near the optimum quickly, then L-BFGS, which reaches it and knows when to stop.
 #[derive(Clone, Debug)]
@@ -34,6 +35,10 @@ impl Watch for Phase<'_> {
 }
 
 impl Optimizer for Auto {
+    fn needs(&self) -> &'static [Ability] {
+        &[Ability::Smooth]
+    }
+
     fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         if state.number("phase") == 0.0 {
             let mut online = self.online.clone();

@@ -2,6 +2,7 @@
 
 use super::line_search::{backtrack, wolfe};
 use super::{Control, Minimum, Optimizer, Problem, Progress, State, Stop, Watch};
+use crate::ability::Ability;
 use crate::math::vector::{axpy, dot, norm};
 use crate::{Error, Result};
 use std::collections::VecDeque;
@@ -61,6 +62,10 @@ struct Run<'a> {
 }
 
 impl Optimizer for Lbfgs {
+    fn needs(&self) -> &'static [Ability] {
+        &[Ability::Smooth]
+    }
+
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         let mut run = Run::new(self, problem, state);
         let stop = loop {

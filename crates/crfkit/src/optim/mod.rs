@@ -17,7 +17,8 @@ pub use prior::{Mean, Prior};
 pub use sgd::Sgd;
 pub use touched::Touched;
 
-use crate::Result;
+use crate::ability::Ability;
+use crate::{Error, Result};
 use std::collections::BTreeMap;
 
 /// A sum of losses over examples, as a function of θ. The penalty is not part of it: each optimiser treats that its own way.
@@ -27,6 +28,9 @@ pub trait Objective: Sync {
 
     /// Number of examples.
     fn examples(&self) -> usize;
+
+    /// What it gives besides the gradient of a batch.
+    fn gives(&self) -> &'static [Ability];
 
     /// Returns the sum of all losses at θ and adds its gradient to `gradient`.
     fn value_grad(&self, theta: &[f64], gradient: &mut [f64]) -> f64;
@@ -180,6 +184,20 @@ pub struct Minimum {
 
 /// A method. Its public fields are its parameters.
 pub trait Optimizer {
+    /// What it needs of an objective besides the gradient of a batch.
+    fn needs(&self) -> &'static [Ability];
+
     /// Runs from `state`: fresh weights, or the state of an interrupted run.
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum>;
+}
+
+/// Refuses a method that needs what the objective does not give.
+pub fn check_pair(objective: &dyn Objective, method: &dyn Optimizer) -> Result<()> {
+    match method.needs().iter().find(|need| !objective.gives().contains(need)) {
+        Some(need) => Err(Error::Setting(format!(
+            "the method needs {}, which this objective does not give",
+            need.name()
+        ))),
+        None => Ok(()),
+    }
 }

@@ -4,6 +4,7 @@ use super::adagrad::soft_threshold;
 use super::online::{self, Rule, Schedule};
 use super::{Minimum, Optimizer, Problem, State, Touched, Watch};
 use crate::Result;
+use crate::ability::Ability;
 use crate::math::random::Random;
 use std::ops::Range;
 
@@ -92,6 +93,10 @@ impl Sgd {
 }
 
 impl Optimizer for Sgd {
+    fn needs(&self) -> &'static [Ability] {
+        &[]
+    }
+
     fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         let eta0 = match (self.eta0, state.numbers.get("eta0")) {
             (_, Some(&eta0)) => eta0,

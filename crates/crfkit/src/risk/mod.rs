@@ -12,6 +12,7 @@ mod potentials;
 
 pub use potentials::potentials;
 
+use crate::ability::Ability;
 use crate::data::dataset::Dataset;
 use crate::graph::{Chain, Graph};
 use crate::loss::Loss;
@@ -92,6 +93,10 @@ impl<L: Loss<Graph = Chain>> Objective for Risk<L> {
 
     fn examples(&self) -> usize {
         self.data.len()
+    }
+
+    fn gives(&self) -> &'static [Ability] {
+        self.loss.gives()
     }
 
     fn value_grad(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {

@@ -14,7 +14,7 @@ use crate::loss::Likelihood;
 use crate::model::{Features, Model};
 use crate::optim::{
     AdaGrad, Auto, Control, Lbfgs, Mean, Minimum, Optimizer, Prior, Problem, Progress, Schedule, Sgd, State,
-    Stop, Watch,
+    Stop, Watch, check_pair,
 };
 use crate::risk::Risk;
 use crate::{Error, Result};
@@ -188,7 +188,9 @@ pub fn train(
         since_best: resume.since_best,
         ended: None,
     };
-    let minimum = optimizer(settings).minimize(&problem, state, &mut watcher)?;
+    let method = optimizer(settings);
+    check_pair(&risk, method.as_ref())?;
+    let minimum = method.minimize(&problem, state, &mut watcher)?;
     let Minimum { mut theta, stop, passes } = minimum;
     let stop = watcher.ended.unwrap_or(Ended::Method(stop));
     if let Some((_, best)) = watcher.best.take() {

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test file uses a part of it
 
 use crfkit::Result;
+use crfkit::ability::Ability;
 use crfkit::math::random::Random;
 use crfkit::optim::{
     Control, Minimum, Objective, Optimizer, Prior, Problem, Progress, State, Touched, Watch,
@@ -126,6 +127,10 @@ fn sparse_rows(
 }
 
 impl Objective for Losses {
+    fn gives(&self) -> &'static [Ability] {
+        &[Ability::Smooth, Ability::HessVec]
+    }
+
     fn dim(&self) -> usize {
         self.dim
     }
