@@ -45,7 +45,7 @@ fn risk(
     threads: usize,
 ) -> Risk<Likelihood<ForwardBackward>> {
     let data = data(seed, labels, own_pairs, valued);
-    let features = Features::new(&data, labels, [NODES, PAIRS], keep, true, true);
+    let features = Features::chain(&data, labels, [NODES, PAIRS], keep, true, true);
     Risk::new(Likelihood(ForwardBackward), features, data, threads).unwrap()
 }
 

@@ -289,16 +289,17 @@ fn read_features(file: &mut Reader, labels: usize, alphabet: &Alphabet, weights:
     check_rows(&pairs, weights).map_err(|why| FORMAT.damaged(why))?;
     let mut base = pairs.base + pairs.weights();
     let mut table = |name: &str, lines: usize| {
-        let table = TableWeights { base, entry: file.numbers(name, u32::from_le_bytes)? };
+        let entry = file.numbers(name, u32::from_le_bytes)?;
+        let table = TableWeights { base, lines, columns: labels, entry };
         base += table.entry.len();
         match entries_fit(&table.entry, lines, labels) {
             true => Ok(table),
             false => Err(FORMAT.damaged(format!("section `{name}` points outside its table"))),
         }
     };
-    let tables = [table("transition.entry", labels)?, table("begin.entry", 1)?, table("end.entry", 1)?];
+    let tables = vec![table("transition.entry", labels)?, table("begin.entry", 1)?, table("end.entry", 1)?];
     match base == weights {
-        true => Ok(Features { labels, rows: [nodes, pairs], tables }),
+        true => Ok(Features { rows: vec![nodes, pairs], node_kinds: PAIRS, tables }),
         false => Err(FORMAT.damaged(format!("it has {weights} weights, but its features need {base}"))),
     }
 }

@@ -136,7 +136,7 @@ pub fn features(corpus: &Corpus, settings: &Settings) -> Features {
         crate::data::observer::Source::Templates(templates) => templates.label_bigram,
     };
     let observations = [corpus.alphabet.node.len(), corpus.alphabet.pair.len()];
-    Features::new(
+    Features::chain(
         &corpus.data,
         corpus.labels.len(),
         observations,
