@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Command::Eval(args) => cmd::eval::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),
         Command::Demo(args) => cmd::demo::run(&args),
+        Command::List { what } => cmd::list::run(what),
         Command::Completions { shell } => cmd::completions::run(shell),
         Command::Man { command } => cmd::man::run(command.as_deref()),
     };

@@ -20,7 +20,10 @@ const ROOMS: [(&str, &[&str]); 17] = [
     ("model", &["data", "graph", "math"]),
     ("risk", &["model", "data", "optim", "loss", "infer", "graph", "math", "ability"]),
     ("tag", &["model", "data", "decode", "infer", "graph", "math"]),
-    ("train", &["risk", "model", "data", "optim", "loss", "decode", "infer", "graph", "math", "eval"]),
+    (
+        "train",
+        &["ability", "risk", "model", "data", "optim", "loss", "decode", "infer", "graph", "math", "eval"],
+    ),
     ("checkpoint", &["train", "model", "data", "optim", "graph", "math"]),
     // Names the rooms and hands on what `error` has.
     ("lib", &[]),

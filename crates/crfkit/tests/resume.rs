@@ -5,12 +5,12 @@ mod corpora;
 #[path = "common/objectives.rs"]
 mod objectives;
 
-use corpora::made_up;
+use corpora::{made_up, parameters};
 use crfkit::Result;
 use crfkit::optim::{
     AdaGrad, Auto, Control, Lbfgs, Minimum, Optimizer, Problem, Progress, Schedule, Sgd, State,
 };
-use crfkit::train::{self, Checkpoint, Event, Listener, Method, Settings, Start};
+use crfkit::train::{self, Checkpoint, Event, Listener, Method, Parameters, Settings, Start};
 use objectives::{Look, Losses, problem};
 
 /// Passes, objective and gradient norm of a report, to the bit.
@@ -111,8 +111,14 @@ impl Listener for Keeper {
 fn training_goes_on_from_every_checkpoint_file() {
     for optimizer in [Method::Auto, Method::Lbfgs, Method::Sgd, Method::Adagrad] {
         for l1 in [0.0, 0.05] {
-            let settings =
-                Settings { optimizer, l1, passes: Some(9), batch: 4, patience: 2, ..Settings::default() };
+            let settings = Settings {
+                optimizer,
+                l1,
+                passes: Some(9),
+                parameters: parameters(optimizer, Parameters { batch: Some(4), ..Parameters::default() }),
+                patience: 2,
+                ..Settings::default()
+            };
             let run = |resume: Option<Checkpoint>, take: bool| {
                 let (corpus, dev) = made_up(1, 14);
                 let features = train::features(&corpus, &settings);

@@ -1,7 +1,9 @@
 //! What the user typed.
 
+mod parameters;
 mod train;
 
+pub use parameters::ParameterArgs;
 pub use train::{Init, PriorMean, TrainArgs};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -47,6 +49,12 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Train, evaluate and apply a model on a small task that comes with the program
     Demo(DemoArgs),
+    /// Show the optimisers with their parameters, the objectives, or the presets
+    List {
+        /// Which
+        #[arg(value_enum)]
+        what: Listed,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -57,6 +65,17 @@ pub enum Command {
         /// The page of one command, such as `train`
         command: Option<String>,
     },
+}
+
+/// What `crfkit list` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Listed {
+    /// Methods, their parameters, and the objectives they minimise
+    Optimizers,
+    /// What can be minimised, and by which methods
+    Objectives,
+    /// Ready-made templates
+    Presets,
 }
 
 /// What `train`, `tag` and `eval` have in common.

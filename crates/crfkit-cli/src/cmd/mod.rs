@@ -4,6 +4,7 @@ pub mod completions;
 pub mod demo;
 pub mod eval;
 pub mod inspect;
+pub mod list;
 pub mod man;
 pub mod tag;
 pub mod train;

@@ -17,8 +17,8 @@ pub use prior::{Mean, Prior};
 pub use sgd::Sgd;
 pub use touched::Touched;
 
+use crate::Result;
 use crate::ability::Ability;
-use crate::{Error, Result};
 use std::collections::BTreeMap;
 
 /// A sum of losses over examples, as a function of θ. The penalty is not part of it: each optimiser treats that its own way.
@@ -189,15 +189,4 @@ pub trait Optimizer {
 
     /// Runs from `state`: fresh weights, or the state of an interrupted run.
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum>;
-}
-
-/// Refuses a method that needs what the objective does not give.
-pub fn check_pair(objective: &dyn Objective, method: &dyn Optimizer) -> Result<()> {
-    match method.needs().iter().find(|need| !objective.gives().contains(need)) {
-        Some(need) => Err(Error::Setting(format!(
-            "the method needs {}, which this objective does not give",
-            need.name()
-        ))),
-        None => Ok(()),
-    }
 }
