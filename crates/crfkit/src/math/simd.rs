@@ -492,7 +492,6 @@ pub fn add_rows(table: &[f64], rows: &[u32], limit: u32, out: &mut [f64]) {
 pub fn sum_tables(x: &[f64], offsets: &[u32], out: &mut [f64]) {
     let offsets = || offsets.iter().map(|&offset| (offset as usize, None));
     out.fill(0.0);
-    add_tables_rest(x, offsets(), out);
     dispatch!(level(), simd => by_width!(
     out.len() / LANES,
     add_tables_part(simd, x, offsets(), out, 0),
@@ -505,7 +504,6 @@ pub fn sum_tables(x: &[f64], offsets: &[u32], out: &mut [f64]) {
 /// all 1.
 pub fn add_tables(x: &[f64], offsets: &[usize], rows: &[u32], values: &[f64], out: &mut [f64]) {
     let offsets = || rows.iter().enumerate().map(|(k, &row)| (offsets[row as usize], values.get(k).copied()));
-    add_tables_rest(x, offsets(), out);
     dispatch!(level(), simd => by_width!(
     out.len() / LANES,
     add_tables_part(simd, x, offsets(), out, 0),
@@ -516,33 +514,12 @@ pub fn add_tables(x: &[f64], offsets: &[usize], rows: &[u32], values: &[f64], ou
 
 /// The tables of `out` numbered `rows` ← themselves + value · `x`: the transpose of [`add_tables`].
 pub fn add_to_tables(x: &[f64], offsets: &[usize], rows: &[u32], values: &[f64], out: &mut [f64]) {
-    let whole = x.len() / LANES * LANES;
-    for (k, &row) in rows.iter().enumerate().filter(|_| whole < x.len()) {
-        let value = values.get(k).copied().unwrap_or(1.0);
-        let table = &mut out[offsets[row as usize]..][..x.len()];
-        for (out, x) in table[whole..].iter_mut().zip(&x[whole..]) {
-            *out += value * x;
-        }
-    }
     dispatch!(level(), simd => by_width!(
     x.len() / LANES,
     add_to_tables_part(simd, x, offsets, rows, values, out, 0),
     for v in 0..x.len() / LANES {
         add_to_tables_part::<_, 1>(simd, x, offsets, rows, values, out, v);
     }))
-}
-
-/// The end of tables whose length is no multiple of a vector's: see [`add_tables`].
-#[inline]
-fn add_tables_rest(x: &[f64], offsets: impl Iterator<Item = (usize, Option<f64>)>, out: &mut [f64]) {
-    let (whole, len) = (out.len() / LANES * LANES, out.len());
-    if whole < len {
-        for (offset, value) in offsets {
-            for (out, x) in out[whole..].iter_mut().zip(&x[offset + whole..offset + len]) {
-                *out += value.unwrap_or(1.0) * x;
-            }
-        }
-    }
 }
 
 #[inline(always)]

@@ -41,8 +41,6 @@ pub struct Kind {
     pub lines: usize,
     /// Shape of the table.
     pub columns: usize,
-    /// Length of the table in the graph's own array.
-    pub size: usize,
     /// The basis of [`Rows::basis`]; such rows are always complete.
     pub basis: Vec<Vec<f64>>,
 }
@@ -86,12 +84,10 @@ impl Features {
         boundaries: bool,
     ) -> Self {
         let columns = labels;
-        let size = simd::padded(labels);
         let kind = |kind: usize, lines: usize| Kind {
             observations: observations[kind],
             lines,
             columns,
-            size: lines * size,
             basis: Vec::new(),
         };
         let boundary = SharedShape { lines: 1, columns, weighted: boundaries };
@@ -117,8 +113,7 @@ impl Features {
         let mut base = 0;
         let mut rows = Vec::with_capacity(kinds.len());
         for (number, kind) in kinds.into_iter().enumerate() {
-            let mut new =
-                Rows { size: kind.size, ..Rows::all(base, kind.observations, kind.lines, kind.columns) };
+            let mut new = Rows::all(base, kind.observations, kind.lines, kind.columns);
             if keep == Keep::Observed && kind.basis.is_empty() {
                 keep_seen(&mut new, data, number);
             }

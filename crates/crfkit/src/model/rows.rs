@@ -16,13 +16,11 @@ pub struct Rows {
     pub lines: usize,
     /// Columns of the table in use.
     pub columns: usize,
-    /// Length of the table, with padding where the graph pads it.
-    pub size: usize,
     /// Where each row starts, counted from `base`, and the end; empty where every row has all entries.
     pub start: Vec<u32>,
     /// The table entry of each weight; empty where every row has all entries.
     pub entry: Vec<u32>,
-    /// Functions `c_k(y)` over the entries of the table: weight k of a row adds θ_k·c_k to it, as in Potts' and Ising's tables.
+    /// Functions `c_k(y)` over the entries of the table, padding (0) included: weight k of a row adds θ_k·c_k to it, as in Potts' and Ising's tables.
     /// Empty where each weight has an entry of its own.
     pub basis: Vec<Vec<f64>>,
 }
@@ -30,8 +28,7 @@ pub struct Rows {
 impl Rows {
     /// All entries for each of `len` rows.
     pub fn all(base: usize, len: usize, lines: usize, columns: usize) -> Self {
-        let size = lines * simd::padded(columns);
-        Rows { base, len, lines, columns, size, start: Vec::new(), entry: Vec::new(), basis: Vec::new() }
+        Rows { base, len, lines, columns, start: Vec::new(), entry: Vec::new(), basis: Vec::new() }
     }
 
     /// Has every row all entries?
@@ -49,6 +46,12 @@ impl Rows {
     /// Number of weights.
     pub fn weights(&self) -> usize {
         if self.complete() { self.len * self.width() } else { self.entry.len() }
+    }
+
+    /// Length of the table, padding included.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.lines * self.stride()
     }
 
     /// Distance between the lines of the table.
@@ -111,7 +114,7 @@ impl Rows {
     #[inline]
     pub fn spread(&self, theta: &[f64], range: Range<usize>, table: &mut [f64]) {
         if !self.basis.is_empty() {
-            table[..self.columns].fill(0.0);
+            table[..self.size()].fill(0.0);
             self.combine(&theta[range], 1.0, table);
         } else if self.complete() {
             for (line, weights) in theta[range].chunks_exact(self.columns).enumerate() {
@@ -200,7 +203,7 @@ pub(super) fn keep_seen<G: Graph>(rows: &mut Rows, data: &Dataset<G>, kind: usiz
     });
     // After filling, next[id] is the end of id's occurrences.
     rows.start = vec![0];
-    let mut last_seen = vec![u32::MAX; rows.size];
+    let mut last_seen = vec![u32::MAX; rows.size()];
     let mut begin = 0;
     for id in 0..rows.len {
         let from = rows.entry.len();

@@ -96,7 +96,7 @@ impl Local {
         let mut len = 0;
         for &touched in touched.rows() {
             self.offsets.push(len);
-            len += features.row(touched).map_or(0, |(kind, _)| features.rows[kind].size);
+            len += features.row(touched).map_or(0, |(kind, _)| features.rows[kind].size());
         }
         for rows in features.rows.iter().filter(|rows| !rows.complete()) {
             touched.expect_rows(&rows.entry, rows.base);

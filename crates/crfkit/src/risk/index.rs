@@ -160,7 +160,7 @@ impl Block {
         gradient: &mut [f64],
         first: usize,
     ) {
-        let widest = features.rows.iter().map(|rows| rows.size).max().unwrap_or(0);
+        let widest = features.rows.iter().map(|rows| rows.size()).max().unwrap_or(0);
         let mut sum = vec![0.0; widest];
         for position in positions {
             let (kind, id) = self.row(features, position);
@@ -173,7 +173,7 @@ impl Block {
             let value = |k: usize| values.get(k).copied().unwrap_or(1.0);
             let wide = rows.lines == 1 && range.len() * simd::LANES >= rows.stride();
             if !rows.basis.is_empty() {
-                let sum = &mut sum[..rows.columns];
+                let sum = &mut sum[..rows.size()];
                 sum.fill(0.0);
                 for (k, &table) in tables.iter().enumerate() {
                     for (sum, x) in sum.iter_mut().zip(&dpsi[table as usize..]) {
@@ -183,7 +183,7 @@ impl Block {
                 rows.scatter(sum, id, gradient);
             } else if wide && values.is_empty() {
                 // Whole tables by vectors, then pick the labels that have a weight.
-                let sum = &mut sum[..rows.size];
+                let sum = &mut sum[..rows.size()];
                 simd::sum_tables(dpsi, tables, sum);
                 rows.scatter(sum, id, gradient);
             } else {
