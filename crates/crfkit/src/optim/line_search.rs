@@ -5,15 +5,17 @@ pub type Along<'a> = dyn FnMut(f64) -> (f64, f64) + 'a;
 
 /// Sufficient decrease: f(t) ≤ f(0) + C1·t·f′(0).
 const C1: f64 = 1e-4;
-/// Curvature: |f′(t)| ≤ C2·|f′(0)|.
-const C2: f64 = 0.9;
+/// Curvature, |f′(t)| ≤ C2·|f′(0)|, for directions whose natural step is 1: those of Newton and his imitators.
+pub const NEWTON_C2: f64 = 0.9;
+/// The same for conjugate gradients, which live on nearly exact searches.
+pub const CONJUGATE_C2: f64 = 0.1;
 /// Evaluations at most.
 const TRIALS: usize = 20;
 
 /// Finds a step that satisfies the strong Wolfe conditions (Nocedal and Wright, Numerical Optimization, algorithms 3.5 and
-/// 3.6, with cubic interpolation), starting with `step`. The last evaluation is the one at the step that is returned. `None`
-/// if no step decreases the function.
-pub fn wolfe(f0: f64, slope0: f64, step: f64, along: &mut Along) -> Option<f64> {
+/// 3.6, with cubic interpolation), starting with `step`; `c2` is the constant of the second one. The last evaluation is the one
+/// at the step that is returned. `None` if no step decreases the function.
+pub fn wolfe(f0: f64, slope0: f64, step: f64, c2: f64, along: &mut Along) -> Option<f64> {
     let enough = |t: f64, f: f64| f <= f0 + C1 * t * slope0;
     let mut low = Point { t: 0.0, f: f0, slope: slope0 };
     let mut high: Option<Point> = None;
@@ -25,7 +27,7 @@ pub fn wolfe(f0: f64, slope0: f64, step: f64, along: &mut Along) -> Option<f64> 
         let point = Point { t, f, slope };
         if !f.is_finite() || !enough(t, f) || (f >= low.f && low.t > 0.0) {
             high = Some(point);
-        } else if slope.abs() <= -C2 * slope0 {
+        } else if slope.abs() <= -c2 * slope0 {
             return Some(t);
         } else {
             // The minimum lies on the side that the slope points to.
@@ -108,23 +110,25 @@ mod tests {
             ("quartic", |t| (t.powi(4) - 2.0 * t, 4.0 * t.powi(3) - 2.0)),
         ];
         for (name, f) in functions {
-            let (f0, slope0) = f(0.0);
-            let mut last = 0.0;
-            let t = wolfe(f0, slope0, 1.0, &mut |t| {
-                last = t;
-                f(t)
-            })
-            .unwrap_or_else(|| panic!("{name}: no step"));
-            assert_eq!(t, last, "{name}: the caller's buffers hold the accepted point");
-            let (value, slope) = f(t);
-            assert!(value <= f0 + C1 * t * slope0, "{name}: decrease");
-            assert!(slope.abs() <= C2 * slope0.abs(), "{name}: curvature");
+            for c2 in [NEWTON_C2, CONJUGATE_C2] {
+                let (f0, slope0) = f(0.0);
+                let mut last = 0.0;
+                let t = wolfe(f0, slope0, 1.0, c2, &mut |t| {
+                    last = t;
+                    f(t)
+                })
+                .unwrap_or_else(|| panic!("{name}: no step"));
+                assert_eq!(t, last, "{name}: the caller's buffers hold the accepted point");
+                let (value, slope) = f(t);
+                assert!(value <= f0 + C1 * t * slope0, "{name}: decrease");
+                assert!(slope.abs() <= c2 * slope0.abs(), "{name}: curvature {c2}");
+            }
         }
     }
 
     #[test]
     fn no_step_where_nothing_decreases() {
-        assert_eq!(wolfe(0.0, -1.0, 1.0, &mut |t| (t, 1.0)), None);
-        assert_eq!(wolfe(0.0, -1.0, 1.0, &mut |_| (f64::NAN, f64::NAN)), None);
+        assert_eq!(wolfe(0.0, -1.0, 1.0, NEWTON_C2, &mut |t| (t, 1.0)), None);
+        assert_eq!(wolfe(0.0, -1.0, 1.0, NEWTON_C2, &mut |_| (f64::NAN, f64::NAN)), None);
     }
 }

@@ -2,20 +2,37 @@
 
 mod adagrad;
 mod auto;
+mod bfgs;
+mod cg;
+mod cholesky;
+mod descent;
+mod differences;
 mod lbfgs;
 mod line_search;
+mod newton;
+mod newton_cg;
 mod online;
 mod prior;
+mod scaling;
 mod sgd;
 mod touched;
+mod triple_jump;
 
 pub use adagrad::AdaGrad;
 pub use auto::Auto;
+pub use bfgs::Bfgs;
+pub use cg::Cg;
+pub use descent::Until;
+pub use differences::Differences;
 pub use lbfgs::Lbfgs;
+pub use newton::{Newton, hessian};
+pub use newton_cg::NewtonCg;
 pub use online::Schedule;
 pub use prior::{Mean, Prior};
+pub use scaling::{Gis, Inner, Pgis, wright_omega};
 pub use sgd::Sgd;
 pub use touched::Touched;
+pub use triple_jump::{Jump, TripleJump, jump_by_component, jump_by_length};
 
 use crate::Result;
 use crate::ability::Ability;
@@ -54,6 +71,20 @@ pub trait Objective: Sync {
         gradient: &mut Vec<f64>,
         hess_vec: &mut Vec<f64>,
     ) -> f64;
+
+    /// Counts of features, where [`Ability::Counts`] is given and the features allow it. Ef is then gradient + Ẽf.
+    fn counts(&self) -> Option<Counts> {
+        None
+    }
+}
+
+/// What iterative scaling knows of the features.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counts {
+    /// Ẽf: how often the features of each weight occur in the training data.
+    pub observed: Vec<f64>,
+    /// S: a bound on the number of features of one example, whatever its labels.
+    pub total: f64,
 }
 
 /// Σ losses + Σ (θᵢ − mᵢ)²/2σᵢ² + l1·Σ|θᵢ|.

@@ -6,6 +6,7 @@
 //! have a fixed order: the result does not depend on the number of threads.
 
 mod batch;
+mod counts;
 mod full;
 mod index;
 mod potentials;
@@ -18,7 +19,7 @@ use crate::graph::Graph;
 use crate::loss::Loss;
 use crate::math::Dual;
 use crate::model::Features;
-use crate::optim::{Objective, Touched};
+use crate::optim::{Counts, Objective, Touched};
 use crate::{Error, Result};
 use batch::BatchMemory;
 use full::FullMemory;
@@ -144,5 +145,9 @@ impl<L: Loss> Objective for Risk<L> {
     ) -> f64 {
         let planes = &mut [gradient, hess_vec];
         self.batch_pass(batch, &[theta, v], touched, planes, &mut lock(&self.batch_dual)).re
+    }
+
+    fn counts(&self) -> Option<Counts> {
+        self.gives().contains(&Ability::Counts).then(|| self.feature_counts()).flatten()
     }
 }

@@ -1,0 +1,86 @@
+//! Nonlinear conjugate gradients.
+
+use super::descent::{self, Descent, Iterate, Until, refuse_l1};
+use super::line_search::CONJUGATE_C2;
+use super::{Minimum, Optimizer, Problem, State, Watch};
+use crate::Result;
+use crate::ability::Ability;
+use crate::math::vector::{dot, norm};
+
+/// Each direction is the steepest one, bent by the last.
+///
+/// Idea: d ← −g + β d with Polak and Ribière's β = gᵀ(g − g')/g'ᵀg', g' the last gradient; where β is negative, or where two
+/// gradients in a row are far from orthogonal (|gᵀg'| ≥ ν gᵀg, Powell's test), or where d does not descend, it starts anew from
+/// −g. Steps satisfy the strong Wolfe conditions with a small second constant, 0.1: nearly exact searches.
+///
+/// Parameters: `nu` = 0.2. Needs: exact values and gradients of the whole set, no L1 penalty; keeps one vector. References: Polak
+/// and Ribière 1969; Powell 1977; Nocedal and Wright, Numerical Optimization, section 5.2.
+#[derive(Clone, Debug)]
+pub struct Cg {
+    /// ν: restart where |gᵀg'| ≥ ν gᵀg.
+    pub nu: f64,
+    /// When to stop.
+    pub until: Until,
+}
+
+impl Default for Cg {
+    fn default() -> Self {
+        Cg { nu: 0.2, until: Until::default() }
+    }
+}
+
+impl Optimizer for Cg {
+    fn needs(&self) -> &'static [Ability] {
+        &[Ability::Smooth]
+    }
+
+    fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        refuse_l1(problem, "cg")?;
+        let mut run = Run { nu: self.nu, direction: state.take("direction"), gain: state.number("gain") };
+        descent::run(problem, &self.until, &mut run, state, watch)
+    }
+}
+
+struct Run {
+    nu: f64,
+    /// The next direction; empty for −g.
+    direction: Vec<f64>,
+    /// Step × slope of the last step: what the next one is expected to gain too. 0 before the first.
+    gain: f64,
+}
+
+impl Iterate for Run {
+    fn iterate(&mut self, at: &mut Descent) -> Result<bool> {
+        let steepest = || at.now.gradient.iter().map(|g| -g).collect();
+        let mut direction: Vec<f64> =
+            if self.direction.is_empty() { steepest() } else { self.direction.clone() };
+        let slope = dot(&direction, &at.now.gradient);
+        let first = if self.gain < 0.0 && slope < 0.0 { self.gain / slope } else { 1.0 / norm(&direction) };
+        let Some(step) = at.search(&direction, first, CONJUGATE_C2) else { return Ok(false) };
+        self.gain = step * slope;
+        // The next direction.
+        let (g, last) = (&at.now.gradient, &at.other.gradient);
+        let (gg, gl) = (dot(g, g), dot(g, last));
+        let beta = (gg - gl) / dot(last, last);
+        for (d, g) in direction.iter_mut().zip(g) {
+            *d = beta * *d - g;
+        }
+        if beta <= 0.0 || gl.abs() >= self.nu * gg || dot(&direction, g) >= 0.0 {
+            direction.clear();
+        }
+        self.direction = direction;
+        Ok(true)
+    }
+
+    fn forget(&mut self) -> bool {
+        let some = !self.direction.is_empty() || self.gain != 0.0;
+        self.direction.clear();
+        self.gain = 0.0;
+        some
+    }
+
+    fn save(&self, state: &mut State) {
+        state.vectors.insert("direction".into(), self.direction.clone());
+        state.numbers.insert("gain".into(), self.gain);
+    }
+}

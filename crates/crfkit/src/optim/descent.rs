@@ -1,0 +1,223 @@
+//! The loop that all batch methods share: report, stop, or move on to a better point.
+
+use super::line_search::wolfe;
+use super::{Control, Minimum, Problem, Progress, State, Stop, Watch};
+use crate::math::vector::{dot, norm};
+use crate::{Error, Result};
+use std::collections::VecDeque;
+
+/// When a batch method stops.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Until {
+    /// Stop when ‖g‖ ≤ `gradient_tolerance` · max(1, ‖θ‖).
+    pub gradient_tolerance: f64,
+    /// Stop when the objective has changed by less than this share over the last `period` iterations.
+    pub tolerance: f64,
+    /// See `tolerance`.
+    pub period: usize,
+    /// Evaluations at most, those of earlier methods in the same run included; 0 for no limit. A product H·v counts as one.
+    pub passes: f64,
+}
+
+impl Default for Until {
+    fn default() -> Self {
+        Until { gradient_tolerance: 1e-5, tolerance: 1e-6, period: 10, passes: 0.0 }
+    }
+}
+
+/// One batch method: how it gets from a point to a better one.
+pub(super) trait Iterate {
+    /// Moves on to a point that is no worse; false, and stays where it is, if the method finds none.
+    fn iterate(&mut self, at: &mut Descent) -> Result<bool>;
+
+    /// Drops what the method has learned of the curvature, since that may be what misleads it; false if there is nothing.
+    fn forget(&mut self) -> bool {
+        false
+    }
+
+    /// ‖g‖, or what takes its place where the objective has corners.
+    fn gradient_norm(&mut self, at: &Descent) -> f64 {
+        norm(&at.now.gradient)
+    }
+
+    /// Adds everything the method remembers.
+    fn save(&self, _state: &mut State) {}
+}
+
+/// Weights, and the problem there.
+pub(super) struct Point {
+    pub theta: Vec<f64>,
+    /// Objective with all penalties.
+    pub value: f64,
+    /// Gradient without the L1 part.
+    pub gradient: Vec<f64>,
+}
+
+/// Where a run is.
+pub(super) struct Descent<'a> {
+    pub problem: &'a Problem<'a>,
+    pub now: Point,
+    /// The point that is tried; after a step, the one that was left.
+    pub other: Point,
+    /// Evaluations so far.
+    pub passes: f64,
+}
+
+impl<'a> Descent<'a> {
+    /// About to move to θ, which is not evaluated yet.
+    fn start(problem: &'a Problem<'a>, theta: Vec<f64>, passes: f64) -> Self {
+        let n = theta.len();
+        let point = |theta| Point { theta, value: f64::INFINITY, gradient: vec![0.0; n] };
+        Descent { problem, now: point(vec![0.0; n]), other: point(theta), passes }
+    }
+
+    /// Value and gradient of the other point at its weights.
+    pub fn evaluate_other(&mut self) {
+        let Point { theta, value, gradient } = &mut self.other;
+        *value = self.problem.smooth(theta, gradient) + self.problem.l1_penalty(theta);
+        self.passes += 1.0;
+    }
+
+    /// Moves to the other point.
+    pub fn accept(&mut self) {
+        std::mem::swap(&mut self.now, &mut self.other);
+    }
+
+    /// Moves along `direction` by a step that satisfies the strong Wolfe conditions (`curvature` is the second one's constant),
+    /// trying `first` first, and returns its length. `None`, and stays, if no step decreases the objective.
+    pub fn search(&mut self, direction: &[f64], first: f64, curvature: f64) -> Option<f64> {
+        let Point { theta: old, value: start, gradient } = &self.now;
+        let slope = dot(direction, gradient);
+        if slope.is_nan() || slope >= 0.0 {
+            return None;
+        }
+        let Point { theta: trial, value, gradient: trial_gradient } = &mut self.other;
+        let (problem, passes) = (self.problem, &mut self.passes);
+        let step = wolfe(*start, slope, first, curvature, &mut |t| {
+            for ((x, old), d) in trial.iter_mut().zip(old).zip(direction) {
+                *x = old + t * d;
+            }
+            *value = problem.smooth(trial, trial_gradient);
+            *passes += 1.0;
+            (*value, dot(trial_gradient, direction))
+        });
+        step.filter(|_| self.other.value < self.now.value).inspect(|_| self.accept())
+    }
+
+    /// The last step: s = Δθ and y = Δg.
+    pub fn last_step(&self, s: &mut Vec<f64>, y: &mut Vec<f64>) {
+        let (new, old) = (&self.now, &self.other);
+        s.clear();
+        s.extend(new.theta.iter().zip(&old.theta).map(|(new, old)| new - old));
+        y.clear();
+        y.extend(new.gradient.iter().zip(&old.gradient).map(|(new, old)| new - old));
+    }
+
+    /// The error of a run that has left the finite numbers.
+    pub fn diverged(&self) -> Error {
+        Error::Diverged {
+            passes: self.passes,
+            message:
+                "the objective is not a finite number; use a smaller --sigma or check the values in the data"
+                    .into(),
+        }
+    }
+}
+
+/// Is sᵀy large enough for an update of the curvature?
+pub(super) fn curved(sy: f64, y: &[f64]) -> bool {
+    sy > 1e-16 * dot(y, y)
+}
+
+/// Refuses an L1 penalty for a method that knows no corners.
+pub(super) fn refuse_l1(problem: &Problem, method: &str) -> Result<()> {
+    match problem.l1 > 0.0 {
+        true => Err(Error::Setting(format!(
+            "{method} cannot treat an L1 penalty; use lbfgs, which becomes OWL-QN with one, or no --l1"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Runs `method`, which has taken what it remembers out of `state`, until one of the rules stops it.
+pub(super) fn run(
+    problem: &Problem,
+    until: &Until,
+    method: &mut dyn Iterate,
+    mut state: State,
+    watch: &mut dyn Watch,
+) -> Result<Minimum> {
+    let mut at = Descent::start(problem, std::mem::take(&mut state.theta), state.number("passes"));
+    // Values at the last iterations, newest last.
+    let count = state.number("values") as usize;
+    let mut values: VecDeque<f64> = (0..count).map(|k| state.number(&format!("value.{k}"))).collect();
+    // Has the watch seen this point? A state is taken when it has, so a run that goes on from one does not report twice.
+    let mut reported = state.vectors.contains_key("gradient");
+    if reported {
+        (at.other.value, at.other.gradient) = (state.number("value"), state.take("gradient"));
+    } else {
+        at.evaluate_other();
+        values.push_back(at.other.value);
+    }
+    at.accept();
+    let stop = loop {
+        let gradient_norm = method.gradient_norm(&at);
+        if !at.now.value.is_finite() || !gradient_norm.is_finite() {
+            return Err(at.diverged());
+        }
+        if !reported {
+            let progress = Progress {
+                passes: at.passes,
+                objective: Some(at.now.value),
+                gradient_norm: Some(gradient_norm),
+                theta: Some(&at.now.theta),
+            };
+            if watch.step(&progress, &|| build_state(&at, &values, method))? == Control::Stop {
+                break Stop::Watch;
+            }
+            reported = true;
+        }
+        if gradient_norm <= until.gradient_tolerance * norm(&at.now.theta).max(1.0) {
+            break Stop::Gradient;
+        }
+        if until.settled(&values) {
+            break Stop::Change;
+        }
+        if until.passes > 0.0 && at.passes >= until.passes {
+            break Stop::Passes;
+        }
+        if method.iterate(&mut at)? {
+            reported = false;
+            values.push_back(at.now.value);
+            if values.len() > until.period + 1 {
+                values.pop_front();
+            }
+        } else if !method.forget() {
+            break Stop::LineSearch;
+        }
+    };
+    Ok(Minimum { theta: at.now.theta, stop, passes: at.passes })
+}
+
+impl Until {
+    /// Has the objective settled over the last `period` iterations?
+    fn settled(&self, values: &VecDeque<f64>) -> bool {
+        match (values.len().checked_sub(1 + self.period), values.back()) {
+            (Some(before), Some(now)) => values[before] - now <= self.tolerance * now.abs(),
+            _ => false,
+        }
+    }
+}
+
+/// All that a run needs to go on.
+fn build_state(at: &Descent, values: &VecDeque<f64>, method: &dyn Iterate) -> State {
+    let mut state = State::start(at.now.theta.clone());
+    method.save(&mut state);
+    state.vectors.insert("gradient".into(), at.now.gradient.clone());
+    for (k, value) in values.iter().enumerate() {
+        state.numbers.insert(format!("value.{k}"), *value);
+    }
+    let numbers = [("value", at.now.value), ("passes", at.passes), ("values", values.len() as f64)];
+    state.numbers.extend(numbers.map(|(name, number)| (name.to_owned(), number)));
+    state
+}

@@ -1,0 +1,77 @@
+//! Newton's method.
+
+use super::descent::{self, Descent, Iterate, Until, refuse_l1};
+use super::line_search::NEWTON_C2;
+use super::{Minimum, Optimizer, Problem, State, Watch, cholesky};
+use crate::ability::Ability;
+use crate::{Error, Result};
+
+/// Steps to the minimum of the quadratic that touches the objective.
+///
+/// Idea: direction −H⁻¹ g with the explicit Hessian (smd-crf-2006 eq. 10; [`hessian`]), solved by Cholesky factors; where H is not
+/// positive definite, τI is added until it is. Then a step that satisfies the strong Wolfe conditions, the full one first.
+///
+/// Needs: Hessian-vector products, one for each weight in each iteration (each counts as a pass), so at most
+/// [`Newton::MAX_WEIGHTS`] weights; no L1 penalty. For small problems and as the oracle of other methods. Reference: Nocedal and
+/// Wright, Numerical Optimization, section 3.4.
+#[derive(Clone, Debug, Default)]
+pub struct Newton {
+    /// When to stop.
+    pub until: Until,
+}
+
+impl Newton {
+    /// More weights are refused.
+    pub const MAX_WEIGHTS: usize = 2000;
+}
+
+impl Optimizer for Newton {
+    fn needs(&self) -> &'static [Ability] {
+        &[Ability::Smooth, Ability::HessVec]
+    }
+
+    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        refuse_l1(problem, "newton")?;
+        refuse_many(problem, "newton", "newton-cg, which needs no matrix, or lbfgs")?;
+        descent::run(problem, &self.until, &mut Run, state, watch)
+    }
+}
+
+/// Refuses problems too large for an explicit Hessian.
+pub(super) fn refuse_many(problem: &Problem, method: &str, instead: &str) -> Result<()> {
+    let (n, most) = (problem.objective.dim(), Newton::MAX_WEIGHTS);
+    match n > most {
+        true => Err(Error::Setting(format!(
+            "{method} makes the Hessian explicit, for at most {most} weights, but there are {n}; use {instead}"
+        ))),
+        false => Ok(()),
+    }
+}
+
+struct Run;
+
+impl Iterate for Run {
+    fn iterate(&mut self, at: &mut Descent) -> Result<bool> {
+        let mut direction: Vec<f64> = at.now.gradient.iter().map(|g| -g).collect();
+        at.passes += direction.len() as f64;
+        match cholesky::solve(&hessian(at.problem, &at.now.theta), &mut direction) {
+            Some(_) => Ok(at.search(&direction, 1.0, NEWTON_C2).is_some()),
+            None => Err(at.diverged()),
+        }
+    }
+}
+
+/// The Hessian of losses and Gaussian prior at θ, `[n][n]`: H = diag(1/σ²) + Σ Cov φ (smd-crf-2006 eq. 10), column by column from
+/// exact products with unit vectors. n passes and n² numbers: for small n.
+pub fn hessian(problem: &Problem, theta: &[f64]) -> Vec<f64> {
+    let n = theta.len();
+    let (mut matrix, mut unit, mut gradient) = (vec![0.0; n * n], vec![0.0; n], vec![0.0; n]);
+    for (j, column) in matrix.chunks_exact_mut(n.max(1)).enumerate() {
+        unit[j] = 1.0;
+        // H is symmetric: its columns are its rows.
+        problem.objective.hess_vec(theta, &unit, &mut gradient, column);
+        unit[j] = 0.0;
+        column[j] += problem.prior.precision(j);
+    }
+    matrix
+}

@@ -1,0 +1,102 @@
+//! Truncated Newton: the Newton step by conjugate gradients.
+
+use super::descent::{self, Descent, Iterate, Until, refuse_l1};
+use super::line_search::NEWTON_C2;
+use super::{Minimum, Optimizer, Problem, State, Watch};
+use crate::Result;
+use crate::ability::Ability;
+use crate::math::vector::{axpy, dot, norm};
+
+/// Newton's method without the matrix.
+///
+/// Idea: H d = −g is solved by conjugate gradients on exact products H·v, only as well as the gradient deserves: until the
+/// residual is below min(½, √‖g‖)·‖g‖, so that convergence is superlinear; a direction of no positive curvature ends it at once.
+/// Then a step that satisfies the strong Wolfe conditions, the full one first.
+///
+/// Parameters: `products` = 100. Needs: Hessian-vector products (each counts as a pass and costs two to three), no L1 penalty;
+/// keeps a few vectors. References: Dembo and Steihaug 1983; Nocedal and Wright, Numerical Optimization, algorithm 7.1.
+#[derive(Clone, Debug)]
+pub struct NewtonCg {
+    /// Products H·v in one iteration at most.
+    pub products: usize,
+    /// When to stop.
+    pub until: Until,
+}
+
+impl Default for NewtonCg {
+    fn default() -> Self {
+        NewtonCg { products: 100, until: Until::default() }
+    }
+}
+
+impl Optimizer for NewtonCg {
+    fn needs(&self) -> &'static [Ability] {
+        &[Ability::Smooth, Ability::HessVec]
+    }
+
+    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        refuse_l1(problem, "newton-cg")?;
+        let mut run = Run { products: self.products, hv: Vec::new(), scratch: Vec::new() };
+        descent::run(problem, &self.until, &mut run, state, watch)
+    }
+}
+
+struct Run {
+    products: usize,
+    /// H·v, and the gradient that comes along with it, which nobody reads: memory that is used again.
+    hv: Vec<f64>,
+    scratch: Vec<f64>,
+}
+
+impl Run {
+    /// hv ← H·v at the present point, prior included.
+    fn multiply(&mut self, at: &mut Descent, v: &[f64]) {
+        let Run { hv, scratch, .. } = self;
+        hv.clear();
+        hv.resize(v.len(), 0.0);
+        scratch.resize(v.len(), 0.0);
+        at.problem.objective.hess_vec(&at.now.theta, v, scratch, hv);
+        for (i, (hv, v)) in hv.iter_mut().zip(v).enumerate() {
+            *hv += at.problem.prior.precision(i) * v;
+        }
+        at.passes += 1.0;
+    }
+
+    /// d ≈ −H⁻¹ g.
+    fn direction(&mut self, at: &mut Descent) -> Vec<f64> {
+        // Residual r = −g − H d, conjugate direction p.
+        let mut r: Vec<f64> = at.now.gradient.iter().map(|g| -g).collect();
+        let (mut d, mut p) = (vec![0.0; r.len()], r.clone());
+        let mut rr = dot(&r, &r);
+        let enough = rr * rr.sqrt().min(0.25); // (min(½, √‖g‖)·‖g‖)²
+        for k in 0..self.products.max(1) {
+            self.multiply(at, &p);
+            let curvature = dot(&p, &self.hv);
+            if curvature.is_nan() || curvature <= 0.0 {
+                // Downhill without end, as far as the quadratic knows: what there is so far, or steepest descent.
+                return if k == 0 { r } else { d };
+            }
+            let a = rr / curvature;
+            axpy(a, &p, &mut d);
+            axpy(-a, &self.hv, &mut r);
+            let before = std::mem::replace(&mut rr, dot(&r, &r));
+            if rr <= enough {
+                break;
+            }
+            for (p, r) in p.iter_mut().zip(&r) {
+                *p = r + rr / before * *p;
+            }
+        }
+        d
+    }
+}
+
+impl Iterate for Run {
+    fn iterate(&mut self, at: &mut Descent) -> Result<bool> {
+        let direction = self.direction(at);
+        match norm(&direction).is_finite() {
+            true => Ok(at.search(&direction, 1.0, NEWTON_C2).is_some()),
+            false => Err(at.diverged()),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! Iterative scaling: GIS and PGIS.
+
+use super::descent::{self, Descent, Iterate, Point, Until, refuse_l1};
+use super::{Counts, Minimum, Optimizer, Problem, State, Watch};
+use crate::ability::Ability;
+use crate::{Error, Result};
+
+/// Generalised iterative scaling.
+///
+/// Idea: every weight moves at once to where its own feature would be right if the others did not matter,
+/// θᵢ ← θᵢ + (1/S) ln(Ẽfᵢ/Efᵢ), with observed and expected counts Ẽf and Ef, and S the greatest number of features of any
+/// labelling of any example. Since S bounds them all, the objective never rises. No slack feature is needed: S only has to be a bound.
+///
+/// This is [`Pgis`] without a prior; a finite σ is refused. Needs: feature counts, values that are not negative, no L1 penalty,
+/// and no possible feature that never occurs (its weight would go to −∞). Slow: the step is 1/S. References: Darroch and
+/// Ratcliff 1972; Lafferty, McCallum and Pereira 2001.
+#[derive(Clone, Debug, Default)]
+pub struct Gis {
+    /// When to stop.
+    pub until: Until,
+}
+
+/// How the equation of one weight is solved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Inner {
+    /// By ctjpgis-psa-2007 eq. 3, which takes the prior's pull from the old weight; exactly where that is undefined (no feature
+    /// was observed, or the denominator is not positive) and in an iteration in which it would make the objective rise.
+    #[default]
+    Paper,
+    /// Exactly, everywhere: the objective never rises.
+    Exact,
+}
+
+/// Penalised generalised iterative scaling.
+///
+/// Idea: as [`Gis`] with a Gaussian prior, θᵢ ← θᵢ + (1/S) ln(Ẽfᵢ/(Efᵢ + (θᵢ − mᵢ)/σ²)) (ctjpgis-psa-2007 eq. 3), or the exact
+/// solution δ of Ẽfᵢ = Efᵢ·exp(Sδ) + (θᵢ + δ − mᵢ)/σ² by Wright's ω function. Both have the zeros of the gradient as
+/// their fixed points. S is a bound over all labellings; the paper's, over those of the training data, is none.
+///
+/// Parameters: `inner` = `Paper`. Needs: feature counts, values that are not negative, no L1 penalty. References:
+/// ctjpgis-psa-2007 section 2; Chen and Rosenfeld 1999.
+#[derive(Clone, Debug, Default)]
+pub struct Pgis {
+    /// How the equation of a weight is solved.
+    pub inner: Inner,
+    /// When to stop.
+    pub until: Until,
+}
+
+impl Optimizer for Gis {
+    fn needs(&self) -> &'static [Ability] {
+        &[Ability::Smooth, Ability::Counts]
+    }
+
+    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        if (0..problem.objective.dim()).any(|i| problem.prior.precision(i) > 0.0) {
+            return Err(Error::Setting("gis knows no prior: use pgis, or --sigma inf".into()));
+        }
+        let mut scaling = Scaling::new(problem, Inner::Exact, "gis")?;
+        descent::run(problem, &self.until, &mut scaling, state, watch)
+    }
+}
+
+impl Optimizer for Pgis {
+    fn needs(&self) -> &'static [Ability] {
+        &[Ability::Smooth, Ability::Counts]
+    }
+
+    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        let mut scaling = Scaling::new(problem, self.inner, "pgis")?;
+        descent::run(problem, &self.until, &mut scaling, state, watch)
+    }
+}
+
+/// The map θ ↦ M(θ) whose fixed points are the zeros of the gradient.
+pub(super) struct Scaling<'a> {
+    pub problem: &'a Problem<'a>,
+    /// Ẽf.
+    observed: Vec<f64>,
+    /// S.
+    total: f64,
+    pub inner: Inner,
+}
+
+impl<'a> Scaling<'a> {
+    pub fn new(problem: &'a Problem<'a>, inner: Inner, method: &str) -> Result<Self> {
+        refuse_l1(problem, method)?;
+        let Some(Counts { observed, total }) = problem.objective.counts() else {
+            return Err(Error::Setting(format!(
+                "{method} needs an exact likelihood of features whose values are not negative; use lbfgs"
+            )));
+        };
+        // Where no feature ever occurs, any positive number is a bound.
+        Ok(Scaling { problem, observed, total: if total > 0.0 { total } else { 1.0 }, inner })
+    }
+
+    /// Equation of weight i at θᵢ, with slope gᵢ of the whole objective.
+    pub fn equation(&self, i: usize, theta: f64, g: f64) -> Equation {
+        let (observed, precision) = (self.observed[i], self.problem.prior.precision(i));
+        let pull = if precision > 0.0 { precision * (theta - self.problem.prior.mean(i)) } else { 0.0 };
+        // The gradient is Ef − Ẽf + pull. Rounding may take away all of a small Ef; a larger one makes the step safer.
+        let expected = (g + observed - pull).max(f64::EPSILON * observed);
+        Equation { observed, expected, pull, precision, total: self.total }
+    }
+
+    /// out ← M(θ) at an evaluated point.
+    pub fn map(&self, inner: Inner, point: &Point, out: &mut Vec<f64>) -> Result<()> {
+        out.clear();
+        out.extend(
+            point
+                .theta
+                .iter()
+                .zip(&point.gradient)
+                .enumerate()
+                .map(|(i, (&x, &g))| x + self.equation(i, x, g).step(inner)),
+        );
+        match out.contains(&f64::NEG_INFINITY) {
+            true => Err(Error::Setting(
+                "without a prior, the weight of a feature that never occurs in the training data goes to −∞; \
+                 use pgis with a finite --sigma, or --features observed"
+                    .into(),
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Moves on to M(θ); false, and stays, if that is worse.
+    pub fn advance(&self, at: &mut Descent) -> Result<bool> {
+        let all = [self.inner, Inner::Exact];
+        for inner in &all[usize::from(self.inner == Inner::Exact)..] {
+            self.map(*inner, &at.now, &mut at.other.theta)?;
+            at.evaluate_other();
+            if at.other.value <= at.now.value {
+                at.accept();
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Iterate for Scaling<'_> {
+    fn iterate(&mut self, at: &mut Descent) -> Result<bool> {
+        self.advance(at)
+    }
+}
+
+/// Ẽ = E·exp(Sδ) + pull + precision·δ: what the step δ of one weight has to fulfil.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Equation {
+    /// Ẽ.
+    pub observed: f64,
+    /// E.
+    pub expected: f64,
+    /// (θ − m)/σ².
+    pub pull: f64,
+    /// 1/σ².
+    pub precision: f64,
+    /// S.
+    pub total: f64,
+}
+
+impl Equation {
+    /// Can δ be had from eq. 3?
+    pub fn has_paper_step(&self) -> bool {
+        self.observed > 0.0 && self.expected + self.pull > 0.0
+    }
+
+    /// δ.
+    pub fn step(&self, inner: Inner) -> f64 {
+        if inner == Inner::Paper && self.has_paper_step() {
+            return (self.observed / (self.expected + self.pull)).ln() / self.total;
+        }
+        self.exact_step()
+    }
+
+    /// The solution of the equation. With u = Sδ, a = precision/S and q = Ẽ − pull it reads E·eᵘ + a·u = q, and w = E·eᵘ/a
+    /// fulfils w + ln w = q/a + ln(E/a), so that w = ω(q/a + ln(E/a)).
+    fn exact_step(&self) -> f64 {
+        let Equation { observed, expected, pull, precision, total } = *self;
+        if precision == 0.0 {
+            // GIS. A feature that no labelling has is never observed nor expected: its weight does not matter.
+            return if expected == 0.0 { 0.0 } else { (observed / expected).ln() / total };
+        }
+        let (a, q) = (precision / total, observed - pull);
+        let w = wright_omega(q / a + (expected / a).ln());
+        // The two forms of u; one of them does not subtract large numbers.
+        let u = if w > 1.0 { (w * a / expected).ln() } else { q / a - w };
+        u / total
+    }
+}
+
+/// Wright's ω(z): the solution of ω + ln ω = z. 0 for −∞.
+pub fn wright_omega(z: f64) -> f64 {
+    if z < -40.0 {
+        return z.exp(); // ω = exp(z − ω)
+    }
+    let mut omega = if z > 1.0 { z - z.ln() } else { z.exp().ln_1p() };
+    // Fritsch, Shafer and Crowley 1973: fourth order.
+    for _ in 0..4 {
+        let r = z - omega - omega.ln();
+        let w1 = omega + 1.0;
+        let q = 2.0 * w1 * (w1 + 2.0 / 3.0 * r);
+        omega *= 1.0 + r / w1 * (q - r) / (q - 2.0 * r);
+    }
+    omega
+}
