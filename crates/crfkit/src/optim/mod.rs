@@ -1,20 +1,29 @@
 //! How it is minimised. Knows vectors and numbers, nothing of graphs or labels.
 
 mod adagrad;
+mod adam;
 mod auto;
+mod average;
+mod calibrate;
+mod dense_updates;
 mod lbfgs;
 mod line_search;
 mod online;
 mod prior;
+mod psa;
 mod sgd;
+mod smd;
 mod touched;
 
 pub use adagrad::AdaGrad;
+pub use adam::Adam;
 pub use auto::Auto;
 pub use lbfgs::Lbfgs;
-pub use online::Schedule;
+pub use online::{BatchGradient, Schedule, Updates};
 pub use prior::{Mean, Prior};
-pub use sgd::Sgd;
+pub use psa::Psa;
+pub use sgd::{Gain, Sgd};
+pub use smd::Smd;
 pub use touched::Touched;
 
 use crate::ability::Ability;

@@ -225,12 +225,13 @@ fn optimizer(settings: &Settings) -> Box<dyn Optimizer> {
         batch: settings.batch,
         passes: settings.passes.unwrap_or(passes),
         seed: settings.seed,
+        ..Schedule::default()
     };
     let adagrad =
         |passes: usize| AdaGrad { eta0: settings.eta0.unwrap_or(AdaGrad::ETA0), schedule: schedule(passes) };
     match settings.optimizer {
         Method::Lbfgs => Box::new(lbfgs),
-        Method::Sgd => Box::new(Sgd { eta0: settings.eta0, schedule: schedule(Sgd::PASSES) }),
+        Method::Sgd => Box::new(Sgd::bottou(settings.eta0, schedule(Sgd::PASSES))),
         Method::Adagrad => Box::new(adagrad(AdaGrad::PASSES)),
         Method::Auto => Box::new(Auto { online: adagrad(Auto::PASSES), finish: lbfgs }),
     }
