@@ -87,6 +87,7 @@ impl Method {
             batch: given.batch.unwrap_or(batch),
             passes: settings.passes.unwrap_or(passes),
             seed: settings.seed,
+            ..Schedule::default()
         };
         let adagrad = |passes: usize| AdaGrad {
             eta0: given.eta0.unwrap_or(AdaGrad::ETA0),
@@ -95,7 +96,7 @@ impl Method {
         match self {
             Method::Auto => Box::new(Auto { online: adagrad(Auto::PASSES), finish: lbfgs }),
             Method::Lbfgs => Box::new(lbfgs),
-            Method::Sgd => Box::new(Sgd { eta0: given.eta0, schedule: schedule(8, Sgd::PASSES) }),
+            Method::Sgd => Box::new(Sgd::bottou(given.eta0, schedule(8, Sgd::PASSES))),
             Method::Adagrad => Box::new(adagrad(AdaGrad::PASSES)),
         }
     }
