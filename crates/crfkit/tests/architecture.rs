@@ -14,7 +14,7 @@ const ROOMS: [(&str, &[&str]); 17] = [
     ("graph", &["math"]),
     ("infer", &["graph", "math"]),
     ("decode", &["graph", "math"]),
-    ("loss", &["infer", "graph", "math", "ability"]),
+    ("loss", &["infer", "decode", "graph", "math", "ability"]),
     ("optim", &["math", "ability"]),
     ("data", &["graph"]),
     ("model", &["data", "graph", "math"]),

@@ -630,6 +630,18 @@ pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     })
 }
 
+/// Σ x, any length.
+pub fn sum(x: &[f64]) -> f64 {
+    dispatch!(level(), simd => {
+        let (xs, rest) = x.as_chunks::<LANES>();
+        let mut sum = f64x8::splat(simd, 0.0);
+        for x in xs {
+            sum += load(simd, x, 0);
+        }
+        sum.reduce_sum() + rest.iter().sum::<f64>()
+    })
+}
+
 /// y ← y + a·x, any length.
 pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     dispatch!(level(), _ => for (y, x) in y.iter_mut().zip(x) {
