@@ -11,6 +11,7 @@ mod transfer;
 pub use dense::Dense;
 pub use features::{Features, Keep, Rows, TableWeights};
 pub use file::Precision;
+pub(crate) use file::{check_labels, is_text};
 
 use crate::data::observer::{Alphabet, Source};
 use crate::graph::{Chain, Label, PAIRS, Shared};
