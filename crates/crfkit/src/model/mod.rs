@@ -12,6 +12,7 @@ mod transfer;
 pub use dense::Dense;
 pub use features::{Features, Keep, Kind, SharedShape, TableWeights};
 pub use file::Precision;
+pub(crate) use file::{check_labels, is_text};
 pub use rows::Rows;
 
 use crate::data::observer::{Alphabet, Source};
