@@ -5,5 +5,7 @@ pub mod demo;
 pub mod eval;
 pub mod inspect;
 pub mod man;
+pub mod report;
 pub mod tag;
 pub mod train;
+pub mod watch;
