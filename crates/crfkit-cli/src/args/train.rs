@@ -148,6 +148,10 @@ pub struct TrainArgs {
     #[arg(long, value_name = "RUN.jsonl", help_heading = "Running")]
     pub log: Option<PathBuf>,
 
+    /// Write a page with learning curves, what was learned and mistakes on the development data
+    #[arg(long, value_name = "FILE", help_heading = "Running")]
+    pub report: Option<PathBuf>,
+
     /// Keep the whole state of the run in this file, and go on from it if it is there
     #[arg(long, value_name = "FILE", help_heading = "Running")]
     pub checkpoint: Option<PathBuf>,

@@ -6,5 +6,7 @@ pub mod eval;
 pub mod inspect;
 pub mod list;
 pub mod man;
+pub mod report;
 pub mod tag;
 pub mod train;
+pub mod watch;
