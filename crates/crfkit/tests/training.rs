@@ -18,7 +18,8 @@ use crfkit::math::simd;
 use crfkit::model::{Keep, Model, Precision};
 use crfkit::train::{Ended, Method, Parameters, Settings, Start, evaluate, features};
 
-const METHODS: [Method; 4] = [Method::Auto, Method::Lbfgs, Method::Bottou, Method::Adagrad];
+const METHODS: [Method; 7] =
+    [Method::Auto, Method::Lbfgs, Method::Bottou, Method::Adagrad, Method::Asgd, Method::Psa, Method::Cg];
 
 /// A corpus of every kind.
 fn corpora(seed: u64, sequences: usize) -> [(&'static str, Corpus); 3] {

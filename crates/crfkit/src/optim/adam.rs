@@ -93,6 +93,9 @@ impl AdamRule<'_> {
 
     /// Lets the weights in `range`, all of one age, coast until `step`.
     fn coast(&mut self, theta: &mut [f64], range: Range<usize>, step: &Step) {
+        if range.is_empty() {
+            return;
+        }
         let age = self.age[range.start];
         if age == step.done {
             return;

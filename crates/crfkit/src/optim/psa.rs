@@ -124,6 +124,9 @@ impl<'a> PsaRule<'a> {
 
     /// Brings the weights in `range`, all of one age and kind, to the state before step `done` (counted from 0).
     fn catch_up(&mut self, theta: &mut [f64], range: Range<usize>, done: u32) {
+        if range.is_empty() {
+            return;
+        }
         let (half, mut age) = (self.half, self.age[range.start]);
         while age < done {
             let (to_half, periods) = (half - age % half, (done - age) / (2 * half));

@@ -157,6 +157,9 @@ impl<'a> SgdRule<'a> {
 
     /// Applies the decay that the weights in `range`, all of one age and kind, have missed.
     fn catch_up_decay(&mut self, theta: &mut [f64], range: Range<usize>) {
+        if range.is_empty() {
+            return;
+        }
         let prior = &self.problem.prior;
         let (decay, seen) = (self.decay[prior.kind(range.start)], self.seen[range.start]);
         if seen != decay {

@@ -100,6 +100,9 @@ struct SmdRule<'a> {
 impl SmdRule<'_> {
     /// Makes up for the steps that the weights in `range`, all of one age and kind, have missed.
     fn catch_up(&mut self, theta: &mut [f64], range: Range<usize>, step: &Step) {
+        if range.is_empty() {
+            return;
+        }
         let (prior, lambda) = (&self.problem.prior, self.method.lambda);
         let missed = step.done - self.age[range.start];
         if missed == 0 {
