@@ -70,6 +70,14 @@ impl Sequence {
         }
     }
 
+    /// What stands for a row when it is shown: the field in column `word`, or the first attribute.
+    pub fn word(&self, row: usize, word: usize) -> &str {
+        match self {
+            Sequence::Columns(columns) => columns.field(row, word),
+            Sequence::Attributes(attributes) => attributes.items(row).next().map_or("", |(name, _)| name),
+        }
+    }
+
     /// Number of columns; 0 with attributes.
     pub fn columns(&self) -> usize {
         match self {

@@ -92,10 +92,11 @@ pub struct Counts {
     pub features: usize,
 }
 
-/// Where events go: a file, or nowhere.
+/// Where events go: a file, memory, both, or nowhere.
 #[derive(Debug, Default)]
 pub struct Log {
     file: Option<(File, String)>,
+    kept: Option<Vec<u8>>,
 }
 
 impl Log {
@@ -110,14 +111,31 @@ impl Log {
             options.write(true).truncate(true)
         };
         let file = options.open(path).with_context(|| path.display().to_string())?;
-        Ok(Log { file: Some((file, path.display().to_string())) })
+        Ok(Log { file: Some((file, path.display().to_string())), kept: None })
+    }
+
+    /// Keeps all events from now on in memory too, behind those that a resumed run's log has already.
+    pub fn keep(&mut self, path: Option<&Path>, resumed: bool) {
+        let before = path.filter(|path| resumed && path.is_file()).and_then(|path| std::fs::read(path).ok());
+        self.kept = Some(before.unwrap_or_default());
+    }
+
+    /// What was kept.
+    pub fn kept(&self) -> &[u8] {
+        self.kept.as_deref().unwrap_or_default()
     }
 
     /// Writes one event, in one piece: whoever follows the file sees whole lines.
     pub fn write(&mut self, event: &Event) -> crfkit::Result<()> {
-        let Some((file, name)) = &mut self.file else { return Ok(()) };
+        if self.file.is_none() && self.kept.is_none() {
+            return Ok(());
+        }
         let mut line = serde_json::to_vec(event).map_err(|error| Error::Setting(error.to_string()))?;
         line.push(b'\n');
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(&line);
+        }
+        let Some((file, name)) = &mut self.file else { return Ok(()) };
         file.write_all(&line).map_err(|error| Error::io(name.as_str(), error))
     }
 }

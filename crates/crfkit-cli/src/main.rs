@@ -23,7 +23,10 @@ fn main() -> ExitCode {
         Command::Tag(args) => cmd::tag::run(&args),
         Command::Eval(args) => cmd::eval::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),
+        Command::Report(args) => cmd::report::run(&args),
+        Command::Watch(args) => cmd::watch::run(&args),
         Command::Demo(args) => cmd::demo::run(&args),
+        Command::List { what } => cmd::list::run(what),
         Command::Completions { shell } => cmd::completions::run(shell),
         Command::Man { command } => cmd::man::run(command.as_deref()),
     };

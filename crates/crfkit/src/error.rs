@@ -45,6 +45,23 @@ pub enum Error {
     /// A setting cannot be used; refused before any work starts.
     #[error("{0}")]
     Setting(String),
+    /// A method that cannot minimise an objective.
+    #[error(
+        "--optimizer {optimizer} needs {need}, which --objective {objective} does not give; this objective works with \
+         --optimizer {optimizers}; this method with --objective {objectives}"
+    )]
+    Pair {
+        /// The method.
+        optimizer: &'static str,
+        /// The objective.
+        objective: &'static str,
+        /// What the method needs.
+        need: &'static str,
+        /// Methods that work with the objective.
+        optimizers: String,
+        /// Objectives that work with the method.
+        objectives: String,
+    },
     /// A model or checkpoint file cannot be used.
     #[error("{name}: {message}")]
     File {

@@ -9,7 +9,7 @@
 //! Each arrow is a module: [`data`] reads files and makes observations, [`model`] maps weights θ to log-potentials ψ and back,
 //! [`graph`] says which tables an example has, [`infer`] computes log Z and marginals, [`decode`] finds labellings, [`loss`]
 //! says what is minimised, [`optim`] how, [`risk`] joins the two over many examples and threads, [`train`] runs it, [`tag`]
-//! applies the result and [`eval`] scores it. [`math`] has the numbers and the vector kernels below all of them.
+//! applies the result and [`eval`] scores it. [`empirical`] gets by with counting. [`math`] has the numbers and the vector kernels below all of them.
 //!
 //! From text to labels:
 //!
@@ -68,9 +68,11 @@
 //! ```
 
 pub mod ability;
+pub mod answers;
 pub mod checkpoint;
 pub mod data;
 pub mod decode;
+pub mod empirical;
 pub mod error;
 pub mod eval;
 pub mod files;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every room of the library, from the bottom to the top, with the rooms it may import. `error` is open to all.
-const ROOMS: [(&str, &[&str]); 17] = [
+const ROOMS: [(&str, &[&str]); 19] = [
     ("error", &[]),
     ("ability", &[]),
     ("files", &[]),
@@ -14,14 +14,22 @@ const ROOMS: [(&str, &[&str]); 17] = [
     ("graph", &["math"]),
     ("infer", &["graph", "math"]),
     ("decode", &["graph", "math"]),
-    ("loss", &["infer", "graph", "math", "ability"]),
+    ("loss", &["infer", "decode", "graph", "math", "ability"]),
     ("optim", &["math", "ability"]),
     ("data", &["graph"]),
     ("model", &["data", "graph", "math"]),
     ("risk", &["model", "data", "optim", "loss", "infer", "graph", "math", "ability"]),
+    ("answers", &["decode", "infer", "graph", "math"]),
     ("tag", &["model", "data", "decode", "infer", "graph", "math"]),
-    ("train", &["risk", "model", "data", "optim", "loss", "decode", "infer", "graph", "math", "eval"]),
+    (
+        "train",
+        &["ability", "risk", "model", "data", "optim", "loss", "decode", "infer", "graph", "math", "eval"],
+    ),
     ("checkpoint", &["train", "model", "data", "optim", "graph", "math"]),
+    (
+        "empirical",
+        &["answers", "model", "data", "optim", "decode", "infer", "graph", "math", "eval", "ability"],
+    ),
     // Names the rooms and hands on what `error` has.
     ("lib", &[]),
 ];

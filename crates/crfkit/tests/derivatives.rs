@@ -3,9 +3,13 @@
 mod common;
 
 use common::{Problem, chains, difference};
+use crfkit::decode::{Direction, Viterbi};
 use crfkit::graph::Chain;
 use crfkit::infer::ForwardBackward;
-use crfkit::loss::{Likelihood, Loss};
+use crfkit::loss::{
+    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Memm, Perceptron, Pieces, Piecewise,
+    PiecewisePseudolikelihood, Pseudolikelihood,
+};
 use crfkit::math::random::Random;
 use crfkit::math::{Complex64, Dual, Scalar};
 
@@ -74,4 +78,37 @@ fn dual_equals_complex<L: Loss<Graph = Chain>>(loss: &L, x: &Problem, d: &Proble
 #[test]
 fn likelihood_by_forward_backward() {
     laws(&Likelihood(ForwardBackward), 11);
+}
+
+#[test]
+fn pseudolikelihood() {
+    laws(&Pseudolikelihood::default(), 12);
+}
+
+#[test]
+fn piecewise() {
+    laws(&Piecewise::default(), 13);
+    for pieces in [Pieces::Factor, Pieces::Edge, Pieces::SharedUnary] {
+        laws(&ChainPiecewise { pieces }, 14);
+    }
+}
+
+#[test]
+fn piecewise_pseudolikelihood() {
+    laws(&PiecewisePseudolikelihood::default(), 15);
+    for pieces in [Pieces::Factor, Pieces::Edge, Pieces::SharedUnary] {
+        laws(&ChainPiecewisePseudolikelihood { pieces }, 16);
+    }
+}
+
+#[test]
+fn maximum_entropy_markov_models() {
+    laws(&Memm(Direction::Forward), 17);
+    laws(&Memm(Direction::Backward), 18);
+}
+
+/// Piecewise linear: its subgradient is a slope, and the slope of that is 0, wherever the best labelling stays the same.
+#[test]
+fn perceptron() {
+    laws(&Perceptron(Viterbi), 19);
 }

@@ -3,11 +3,10 @@
 #[path = "common/objectives.rs"]
 mod objectives;
 
-use crfkit::math::random::Random;
 use crfkit::optim::{
     AdaGrad, Control, Lbfgs, Mean, Optimizer, Prior, Problem, Progress, Schedule, Sgd, State,
 };
-use objectives::{Look, Losses, distance, minimize, problem, total};
+use objectives::{Look, Losses, batches, distance, minimize, problem, total, uneven};
 
 /// L-BFGS without early stops.
 fn exact() -> Lbfgs {
@@ -15,14 +14,7 @@ fn exact() -> Lbfgs {
 }
 
 fn schedule(batch: usize, passes: usize) -> Schedule {
-    Schedule { batch, passes, seed: 3 }
-}
-
-/// A prior with a mean for each weight and a σ of its own from `first_pair` on.
-fn uneven(dim: usize, sigma: f64, sigma_pairs: f64) -> Prior {
-    let mut rng = Random::new(17);
-    let mean = Mean::Vector((0..dim).map(|_| rng.uniform() - 0.5).collect());
-    Prior { sigma, sigma_pairs, first_pair: dim * 2 / 3, mean }
+    Schedule { batch, passes, seed: 3, ..Schedule::default() }
 }
 
 /// Gradient of losses and Gaussian prior.
@@ -229,17 +221,6 @@ fn elastic_net_has_its_limits() {
     assert_eq!(some, [slopes.iter().position(|g| g.abs() == largest).unwrap()]);
 }
 
-/// The batches of a run, in order: they depend on seed and pass alone.
-fn batches(examples: usize, schedule: &Schedule) -> Vec<Vec<u32>> {
-    let mut all = Vec::new();
-    for pass in 0..schedule.passes as u64 {
-        let mut order: Vec<u32> = (0..examples as u32).collect();
-        Random::stream(schedule.seed, pass).shuffle(&mut order);
-        all.extend(order.chunks(schedule.batch).map(<[u32]>::to_vec));
-    }
-    all
-}
-
 #[test]
 fn the_order_of_examples_depends_on_seed_and_pass_alone() {
     let losses = Losses::logistic(8, 23, 6);
@@ -247,7 +228,7 @@ fn the_order_of_examples_depends_on_seed_and_pass_alone() {
         for seed in [1, 2] {
             let schedule = Schedule { seed, ..schedule(batch, 3) };
             let methods: [&dyn Optimizer; 2] =
-                [&AdaGrad { eta0: 0.1, schedule }, &Sgd { eta0: Some(0.1), schedule }];
+                [&AdaGrad { eta0: 0.1, schedule }, &Sgd::bottou(Some(0.1), schedule)];
             for method in methods {
                 losses.batches.lock().unwrap().clear();
                 minimize(method, &problem(&losses, 1.0));
@@ -275,7 +256,7 @@ fn lazy_sgd_is_dense_sgd() {
         for batch in [1, 4, 8, 30] {
             let problem = Problem { objective: &losses, prior: prior.clone(), l1 };
             let (eta0, schedule) = (0.03, schedule(batch, 30));
-            let lazy = minimize(&Sgd { eta0: Some(eta0), schedule }, &problem).theta;
+            let lazy = minimize(&Sgd::bottou(Some(eta0), schedule), &problem).theta;
             let (mut theta, mut seen) = (vec![0.0; 15], 0.0);
             for examples in batches(30, &schedule) {
                 let g = losses.batch_gradient(&examples, &theta);
@@ -302,7 +283,7 @@ fn no_gain_throws_a_weight_beyond_the_mean_of_its_prior() {
     let flat = Losses::new(2, vec![vec![0]], |_, _, _| 0.0);
     let prior = Prior { mean: Mean::Value(0.25), ..Prior::gaussian(0.4) };
     let problem = Problem { objective: &flat, prior, l1: 0.0 };
-    let found = minimize(&Sgd { eta0: Some(100.0), schedule: schedule(1, 1) }, &problem).theta;
+    let found = minimize(&Sgd::bottou(Some(100.0), schedule(1, 1)), &problem).theta;
     assert!(distance(&found, &[0.25; 2]) < 1e-8, "{found:?}");
 }
 
@@ -349,8 +330,8 @@ fn online_methods_end_near_the_optimum() {
             for batch in [1, 8] {
                 let methods: [(&str, &dyn Optimizer); 3] = [
                     ("AdaGrad", &AdaGrad { eta0: 0.3, schedule: schedule(batch, 60) }),
-                    ("SGD", &Sgd { eta0: Some(0.05), schedule: schedule(batch, 60) }),
-                    ("calibrated SGD", &Sgd { eta0: None, schedule: schedule(batch, 60) }),
+                    ("SGD", &Sgd::bottou(Some(0.05), schedule(batch, 60))),
+                    ("calibrated SGD", &Sgd::bottou(None, schedule(batch, 60))),
                 ];
                 for (name, method) in methods {
                     let end = total(&problem, &minimize(method, &problem).theta);
@@ -374,7 +355,7 @@ fn a_small_last_batch_does_not_bias_the_optimum() {
     });
     let problem = problem(&losses, 1.0 / 3.0);
     let best = solve_quadratic(&problem); // (9·1 + 9·0)/18
-    let found = minimize(&Sgd { eta0: Some(0.05), schedule: schedule(8, 400) }, &problem).theta;
+    let found = minimize(&Sgd::bottou(Some(0.05), schedule(8, 400)), &problem).theta;
     assert!(distance(&found, &best) < 0.01, "{found:?} {best:?}");
 }
 
@@ -385,7 +366,7 @@ fn calibration_finds_a_gain_where_the_first_one_explodes() {
         0.5e4 * (theta[0] - 1.0).powi(2)
     });
     let problem = problem(&steep, 1.0);
-    let found = minimize(&Sgd { eta0: None, schedule: schedule(1, 5) }, &problem).theta;
+    let found = minimize(&Sgd::bottou(None, schedule(1, 5)), &problem).theta;
     assert!((found[0] - 1.0).abs() < 0.01, "{found:?}");
 }
 
@@ -396,7 +377,7 @@ fn divergence_is_an_error_that_says_when() {
         0.5e4 * (theta[0] - 1.0).powi(2)
     });
     let problem = problem(&steep, 1.0);
-    let method = Sgd { eta0: Some(1.0), schedule: schedule(1, 5) };
+    let method = Sgd::bottou(Some(1.0), schedule(1, 5));
     let mut watch = Look(|_: &Progress, _: &dyn Fn() -> State| Control::Continue);
     let message = method.minimize(&problem, State::start(vec![0.0]), &mut watch).unwrap_err().to_string();
     assert!(message.starts_with("training diverged after 0."), "{message}");

@@ -7,14 +7,14 @@ mod objectives;
 #[path = "common/risks.rs"]
 mod risks;
 
-use corpora::made_up;
-use crfkit::Result;
+use corpora::{made_up, parameters};
 use crfkit::optim::{
-    AdaGrad, Auto, Bfgs, Cg, Control, Jump, Lbfgs, Minimum, Newton, NewtonCg, Optimizer, Pgis, Prior,
-    Problem, Progress, Schedule, Sgd, State, TripleJump, Until,
+    AdaGrad, Adam, Auto, BatchGradient, Bfgs, Cg, Control, Jump, Lbfgs, Minimum, Newton, NewtonCg, Optimizer,
+    Pgis, Prior, Problem, Progress, Psa, Schedule, Sgd, Smd, State, TripleJump, Until, Updates,
 };
-use crfkit::train::{self, Checkpoint, Event, Listener, Method, Settings, Start};
-use objectives::{Look, Losses, problem};
+use crfkit::train::{self, Checkpoint, Event, Listener, Method, Parameters, Settings, Start};
+use crfkit::{Error, Result};
+use objectives::{Look, Losses, minimize_from, problem};
 use risks::{SMALL, risk};
 
 /// Passes, objective and gradient norm of a report, to the bit.
@@ -66,16 +66,27 @@ fn goes_on_from_every_state(name: &str, method: &dyn Optimizer, problem: &Proble
 #[test]
 fn every_method_goes_on_from_every_state() {
     let losses = Losses::logistic(1, 26, 14);
-    let schedule = Schedule { batch: 4, passes: 3, seed: 5 };
+    let schedule = Schedule { batch: 4, passes: 3, seed: 5, ..Schedule::default() };
     let lbfgs = Lbfgs { memory: 3, ..Lbfgs::default() };
     // So exact that the line search fails in the end, also with its history forgotten.
     let endless = Lbfgs { gradient_tolerance: 0.0, tolerance: 0.0, passes: 300.0, ..lbfgs.clone() };
     let online = AdaGrad { eta0: 0.3, schedule };
-    let methods: [(&str, Box<dyn Optimizer>); 7] = [
+    let mean = Schedule { batch: 1, gradient: BatchGradient::Mean, ..schedule };
+    let dense = Schedule { updates: Updates::Dense, ..schedule };
+    let methods: [(&str, Box<dyn Optimizer>); 16] = [
         ("L-BFGS", Box::new(lbfgs.clone())),
         ("endless L-BFGS", Box::new(endless)),
-        ("SGD", Box::new(Sgd { eta0: Some(0.1), schedule })),
-        ("calibrated SGD", Box::new(Sgd { eta0: None, schedule })),
+        ("SGD", Box::new(Sgd::bottou(Some(0.1), schedule))),
+        ("calibrated SGD", Box::new(Sgd::bottou(None, schedule))),
+        ("fixed SGD", Box::new(Sgd::fixed(Some(0.1), mean))),
+        ("ASG", Box::new(Sgd::annealed(Some(0.5), schedule))),
+        ("averaged SGD", Box::new(Sgd { average_from: Some(0.4), ..Sgd::averaged(Some(0.1), schedule) })),
+        ("dense averaged SGD", Box::new(Sgd::averaged(None, dense))),
+        ("SMD", Box::new(Smd { lambda: 0.9, schedule, ..Smd::default() })),
+        ("dense SMD", Box::new(Smd { schedule: dense, ..Smd::default() })),
+        ("PSA", Box::new(Psa { period: 2, schedule: mean, ..Psa::default() })),
+        ("Adam", Box::new(Adam { eta0: 0.1, schedule, ..Adam::default() })),
+        ("dense AdaGrad", Box::new(AdaGrad { schedule: dense, ..online.clone() })),
         ("AdaGrad", Box::new(online.clone())),
         ("auto", Box::new(Auto { online: online.clone(), finish: lbfgs.clone() })),
         ("auto that ends online", Box::new(Auto { online, finish: Lbfgs { passes: 3.0, ..lbfgs } })),
@@ -83,6 +94,11 @@ fn every_method_goes_on_from_every_state() {
     for (name, method) in &methods {
         for l1 in [0.0, 0.5] {
             let problem = Problem { l1, ..problem(&losses, 1.0) };
+            if l1 > 0.0 && ["averaged SGD", "dense averaged SGD", "SMD", "dense SMD", "PSA"].contains(name) {
+                let refused = minimize_from(&**method, &problem, &[0.125; 14]);
+                assert!(matches!(refused, Err(Error::Setting(_))), "{name}: {refused:?}");
+                continue;
+            }
             goes_on_from_every_state(&format!("{name}, l1 {l1}"), &**method, &problem);
         }
     }
@@ -136,8 +152,14 @@ impl Listener for Keeper {
 fn training_goes_on_from_every_checkpoint_file() {
     for optimizer in [Method::Auto, Method::Lbfgs, Method::Sgd, Method::Adagrad] {
         for l1 in [0.0, 0.05] {
-            let settings =
-                Settings { optimizer, l1, passes: Some(9), batch: 4, patience: 2, ..Settings::default() };
+            let settings = Settings {
+                optimizer,
+                l1,
+                passes: Some(9),
+                parameters: parameters(optimizer, Parameters { batch: Some(4), ..Parameters::default() }),
+                patience: 2,
+                ..Settings::default()
+            };
             let run = |resume: Option<Checkpoint>, take: bool| {
                 let (corpus, dev) = made_up(1, 14);
                 let features = train::features(&corpus, &settings);

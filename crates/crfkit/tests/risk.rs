@@ -3,10 +3,15 @@
 mod common;
 
 use common::difference;
+use crfkit::ability::Ability;
 use crfkit::data::dataset::Dataset;
+use crfkit::decode::{Direction, Viterbi};
 use crfkit::graph::{Chain, Graph, Label};
 use crfkit::infer::ForwardBackward;
-use crfkit::loss::Likelihood;
+use crfkit::loss::{
+    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Memm, Perceptron, Pieces,
+    Pseudolikelihood,
+};
 use crfkit::math::random::Random;
 use crfkit::math::vector::dot;
 use crfkit::model::{Features, Keep};
@@ -36,119 +41,175 @@ fn data(seed: u64, labels: usize, own_pairs: bool, valued: bool) -> Dataset<Chai
     data
 }
 
-fn risk(
+fn risk<L: Loss<Graph = Chain>>(
+    loss: L,
     seed: u64,
     labels: usize,
     keep: Keep,
-    own_pairs: bool,
-    valued: bool,
+    [own_pairs, valued]: [bool; 2],
     threads: usize,
-) -> Risk<Likelihood<ForwardBackward>> {
+) -> Risk<L> {
     let data = data(seed, labels, own_pairs, valued);
-    let features = Features::new(&data, labels, [NODES, PAIRS], keep, true, true);
-    Risk::new(Likelihood(ForwardBackward), features, data, threads).unwrap()
+    let features = Features::chain(&data, labels, [NODES, PAIRS], keep, true, true);
+    Risk::new(loss, features, data, threads).unwrap()
+}
+
+/// Something that holds for every loss.
+trait Law {
+    fn check<L: Loss<Graph = Chain> + Copy>(&self, loss: L);
+}
+
+fn each_loss(law: impl Law) {
+    law.check(Likelihood(ForwardBackward));
+    law.check(Pseudolikelihood::default());
+    law.check(Perceptron(Viterbi));
+    law.check(Memm(Direction::Forward));
+    law.check(Memm(Direction::Backward));
+    for pieces in [Pieces::Factor, Pieces::Edge, Pieces::SharedUnary] {
+        law.check(ChainPiecewise { pieces });
+        law.check(ChainPiecewisePseudolikelihood { pieces });
+    }
 }
 
 fn vector(rng: &mut Random, n: usize) -> Vec<f64> {
     (0..n).map(|_| rng.uniform() * 2.0 - 1.0).collect()
 }
 
-fn each_kind(mut check: impl FnMut(Risk<Likelihood<ForwardBackward>>, &str)) {
+fn each_kind<L: Loss<Graph = Chain> + Copy>(loss: L, mut check: impl FnMut(Risk<L>, &str)) {
     for labels in [1, 3, 9, 70] {
         for keep in [Keep::Observed, Keep::All] {
             for own_pairs in [false, true] {
                 for valued in [false, true] {
                     let name = format!("{labels} labels, {keep:?}, pairs {own_pairs}, values {valued}");
-                    check(risk(5, labels, keep, own_pairs, valued, 1), &name);
+                    check(risk(loss, 5, labels, keep, [own_pairs, valued], 1), &name);
                 }
             }
         }
     }
 }
 
+struct Slopes;
+
+impl Law for Slopes {
+    fn check<L: Loss<Graph = Chain> + Copy>(&self, loss: L) {
+        let mut rng = Random::new(1);
+        each_kind(loss, |risk, name| {
+            let n = risk.dim();
+            let (theta, v) = (vector(&mut rng, n), vector(&mut rng, n));
+            let value_grad = |h: f64| {
+                let moved: Vec<f64> = theta.iter().zip(&v).map(|(x, v)| x + h * v).collect();
+                let mut gradient = vec![0.0; n];
+                (risk.value_grad(&moved, &mut gradient), gradient)
+            };
+            let h = 1e-5;
+            let ((plus, g_plus), (minus, g_minus), (_, gradient)) =
+                (value_grad(h), value_grad(-h), value_grad(0.0));
+            let slope = dot(&gradient, &v);
+            assert!(difference(slope, (plus - minus) / (2.0 * h)) < 1e-6, "{name}: slope");
+            let (mut again, mut hess_vec) = (vec![0.0; n], vec![0.0; n]);
+            risk.hess_vec(&theta, &v, &mut again, &mut hess_vec);
+            for i in 0..n {
+                assert!((again[i] - gradient[i]).abs() < 1e-12, "{name}: the gradient beside H·v");
+                let numeric = (g_plus[i] - g_minus[i]) / (2.0 * h);
+                assert!(
+                    (hess_vec[i] - numeric).abs() < 1e-6,
+                    "{name}: H·v at {i}: {} {numeric}",
+                    hess_vec[i]
+                );
+            }
+        });
+    }
+}
+
 #[test]
 fn gradient_is_slope_and_hessian_vector_is_slope_of_gradient() {
-    let mut rng = Random::new(1);
-    each_kind(|risk, name| {
-        let n = risk.dim();
-        let (theta, v) = (vector(&mut rng, n), vector(&mut rng, n));
-        let value_grad = |h: f64| {
-            let moved: Vec<f64> = theta.iter().zip(&v).map(|(x, v)| x + h * v).collect();
-            let mut gradient = vec![0.0; n];
-            (risk.value_grad(&moved, &mut gradient), gradient)
-        };
-        let h = 1e-5;
-        let ((plus, g_plus), (minus, g_minus), (_, gradient)) =
-            (value_grad(h), value_grad(-h), value_grad(0.0));
-        let slope = dot(&gradient, &v);
-        assert!(difference(slope, (plus - minus) / (2.0 * h)) < 1e-6, "{name}: slope");
-        let (mut again, mut hess_vec) = (vec![0.0; n], vec![0.0; n]);
-        risk.hess_vec(&theta, &v, &mut again, &mut hess_vec);
-        for i in 0..n {
-            assert!((again[i] - gradient[i]).abs() < 1e-12, "{name}: the gradient beside H·v");
-            let numeric = (g_plus[i] - g_minus[i]) / (2.0 * h);
-            assert!((hess_vec[i] - numeric).abs() < 1e-6, "{name}: H·v at {i}: {} {numeric}", hess_vec[i]);
-        }
-    });
+    each_loss(Slopes);
+}
+
+struct Batches;
+
+impl Law for Batches {
+    fn check<L: Loss<Graph = Chain> + Copy>(&self, loss: L) {
+        let mut rng = Random::new(2);
+        each_kind(loss, |risk, name| {
+            let n = risk.dim();
+            let (theta, v) = (vector(&mut rng, n), vector(&mut rng, n));
+            let (mut gradient, mut hess_vec) = (vec![0.0; n], vec![0.0; n]);
+            let value = risk.hess_vec(&theta, &v, &mut gradient, &mut hess_vec);
+            let order: Vec<u32> = (0..risk.examples() as u32).rev().collect();
+            let (mut sum, mut sum_gradient, mut sum_hess_vec) = (0.0, vec![0.0; n], vec![0.0; n]);
+            let (mut touched, mut g, mut hv) = (Touched::default(), Vec::new(), Vec::new());
+            for batch in order.chunks(4) {
+                risk.touched(batch, &mut touched);
+                sum += risk.batch_grad(batch, &theta, &touched, &mut g);
+                let plain = g.clone();
+                risk.batch_hess_vec(batch, [&theta, &v], &touched, &mut g, &mut hv);
+                assert_eq!(g.len(), touched.len());
+                for (k, i) in touched.ranges().iter().cloned().flatten().enumerate() {
+                    assert!((plain[k] - g[k]).abs() < 1e-12);
+                    sum_gradient[i] += g[k];
+                    sum_hess_vec[i] += hv[k];
+                }
+            }
+            assert!(difference(sum, value) < 1e-12, "{name}");
+            for i in 0..n {
+                assert!((sum_gradient[i] - gradient[i]).abs() < 1e-11, "{name}: gradient {i}");
+                assert!((sum_hess_vec[i] - hess_vec[i]).abs() < 1e-11, "{name}: H·v {i}");
+            }
+        });
+    }
 }
 
 #[test]
 fn batches_add_up_to_the_whole() {
-    let mut rng = Random::new(2);
-    each_kind(|risk, name| {
-        let n = risk.dim();
-        let (theta, v) = (vector(&mut rng, n), vector(&mut rng, n));
-        let (mut gradient, mut hess_vec) = (vec![0.0; n], vec![0.0; n]);
-        let value = risk.hess_vec(&theta, &v, &mut gradient, &mut hess_vec);
-        let order: Vec<u32> = (0..risk.examples() as u32).rev().collect();
-        let (mut sum, mut sum_gradient, mut sum_hess_vec) = (0.0, vec![0.0; n], vec![0.0; n]);
-        let (mut touched, mut g, mut hv) = (Touched::default(), Vec::new(), Vec::new());
-        for batch in order.chunks(4) {
-            risk.touched(batch, &mut touched);
-            sum += risk.batch_grad(batch, &theta, &touched, &mut g);
-            let plain = g.clone();
-            risk.batch_hess_vec(batch, [&theta, &v], &touched, &mut g, &mut hv);
-            assert_eq!(g.len(), touched.len());
-            for (k, i) in touched.ranges().iter().cloned().flatten().enumerate() {
-                assert!((plain[k] - g[k]).abs() < 1e-12);
-                sum_gradient[i] += g[k];
-                sum_hess_vec[i] += hv[k];
-            }
-        }
-        assert!(difference(sum, value) < 1e-12, "{name}");
-        for i in 0..n {
-            assert!((sum_gradient[i] - gradient[i]).abs() < 1e-11, "{name}: gradient {i}");
-            assert!((sum_hess_vec[i] - hess_vec[i]).abs() < 1e-11, "{name}: H·v {i}");
-        }
-    });
+    each_loss(Batches);
+}
+
+struct Threads;
+
+impl Law for Threads {
+    fn check<L: Loss<Graph = Chain> + Copy>(&self, loss: L) {
+        let mut rng = Random::new(3);
+        let theta = vector(&mut rng, risk(loss, 7, 5, Keep::All, [true, true], 1).dim());
+        let bits: Vec<Vec<u64>> = [1, 2, 3, 7]
+            .map(|threads| {
+                let risk = risk(loss, 7, 5, Keep::All, [true, true], threads);
+                let mut gradient = vec![0.0; risk.dim()];
+                let value = risk.value_grad(&theta, &mut gradient);
+                gradient.iter().chain([&value]).map(|x| x.to_bits()).collect()
+            })
+            .into();
+        assert!(bits.iter().all(|b| *b == bits[0]));
+    }
 }
 
 #[test]
 fn the_number_of_threads_changes_no_bit() {
-    let mut rng = Random::new(3);
-    let theta = vector(&mut rng, risk(7, 5, Keep::All, true, true, 1).dim());
-    let bits: Vec<Vec<u64>> = [1, 2, 3, 7]
-        .map(|threads| {
-            let risk = risk(7, 5, Keep::All, true, true, threads);
-            let mut gradient = vec![0.0; risk.dim()];
-            let value = risk.value_grad(&theta, &mut gradient);
-            gradient.iter().chain([&value]).map(|x| x.to_bits()).collect()
-        })
-        .into();
-    assert!(bits.iter().all(|b| *b == bits[0]));
+    each_loss(Threads);
+}
+
+struct Hessian;
+
+impl Law for Hessian {
+    fn check<L: Loss<Graph = Chain> + Copy>(&self, loss: L) {
+        let risk = risk(loss, 9, 4, Keep::Observed, [true, false], 1);
+        let mut rng = Random::new(4);
+        let n = risk.dim();
+        let (theta, u, v) = (vector(&mut rng, n), vector(&mut rng, n), vector(&mut rng, n));
+        let times = |x: &[f64]| {
+            let (mut g, mut hv) = (vec![0.0; n], vec![0.0; n]);
+            risk.hess_vec(&theta, x, &mut g, &mut hv);
+            hv
+        };
+        assert!(difference(dot(&u, &times(&v)), dot(&v, &times(&u))) < 1e-12);
+        // Piecewise linear losses have no curvature.
+        let curvature = dot(&u, &times(&u));
+        let smooth = loss.gives().contains(&Ability::Smooth);
+        assert!(if smooth { curvature > 0.0 } else { curvature == 0.0 });
+    }
 }
 
 #[test]
 fn hessian_is_symmetric_and_positive() {
-    let risk = risk(9, 4, Keep::Observed, true, false, 1);
-    let mut rng = Random::new(4);
-    let n = risk.dim();
-    let (theta, u, v) = (vector(&mut rng, n), vector(&mut rng, n), vector(&mut rng, n));
-    let times = |x: &[f64]| {
-        let (mut g, mut hv) = (vec![0.0; n], vec![0.0; n]);
-        risk.hess_vec(&theta, x, &mut g, &mut hv);
-        hv
-    };
-    assert!(difference(dot(&u, &times(&v)), dot(&v, &times(&u))) < 1e-12);
-    assert!(dot(&u, &times(&u)) > 0.0);
+    each_loss(Hessian);
 }

@@ -5,7 +5,8 @@ mod corpora;
 
 use corpora::models::{templates, wapiti_templates};
 use corpora::{
-    Record, attribute_corpus, column_corpus, column_dev, made_up, made_up_attributes, made_up_columns, train,
+    Record, attribute_corpus, column_corpus, column_dev, gain, made_up, made_up_attributes, made_up_columns,
+    parameters, train,
 };
 use crfkit::data::corpus::Corpus;
 use crfkit::data::dataset::Dataset;
@@ -15,7 +16,7 @@ use crfkit::math::Array;
 use crfkit::math::random::Random;
 use crfkit::math::simd;
 use crfkit::model::{Keep, Model, Precision};
-use crfkit::train::{Ended, Method, Settings, Start, evaluate, features};
+use crfkit::train::{Ended, Method, Parameters, Settings, Start, evaluate, features};
 
 const METHODS: [Method; 4] = [Method::Auto, Method::Lbfgs, Method::Sgd, Method::Adagrad];
 
@@ -85,14 +86,22 @@ fn all_methods_reach_the_same_optimum() {
         for l1 in [0.0, 0.2] {
             let exact = Settings {
                 optimizer: Method::Lbfgs,
-                tolerance: 0.0,
+                parameters: Parameters { tolerance: Some(0.0), ..Default::default() },
                 passes: Some(2000),
                 l1,
                 ..Settings::default()
             };
             let best = train(corpus.clone(), &exact, Start::default()).0.objective;
             for optimizer in METHODS {
-                let settings = Settings { optimizer, l1, tolerance: 1e-7, ..Settings::default() };
+                let settings = Settings {
+                    optimizer,
+                    l1,
+                    parameters: parameters(
+                        optimizer,
+                        Parameters { tolerance: Some(1e-7), ..Parameters::default() },
+                    ),
+                    ..Settings::default()
+                };
                 let (trained, record) = train(corpus.clone(), &settings, Start::default());
                 let off = trained.objective / best - 1.0;
                 let bound = if matches!(optimizer, Method::Auto | Method::Lbfgs) { 1e-6 } else { 0.03 };
@@ -232,7 +241,8 @@ fn the_prior_pulls_towards_its_mean() {
     let mut rng = Random::new(1);
     let mean: Vec<f64> = (0..dim).map(|_| rng.uniform() - 0.5).collect();
     for optimizer in METHODS {
-        let settings = Settings { optimizer, eta0: Some(1e-5), sigma: 1e-3, ..Settings::default() };
+        let settings =
+            Settings { optimizer, parameters: gain(optimizer, 1e-5), sigma: 1e-3, ..Settings::default() };
         let start = Start { prior_mean: mean.clone(), theta: mean.clone(), ..Start::default() };
         let (tight, _) = train(corpus.clone(), &settings, start);
         let off = tight.model.weights.iter().zip(&mean).map(|(w, m)| (w - m).abs()).fold(0.0, f64::max);
@@ -249,8 +259,12 @@ fn the_prior_pulls_towards_its_mean() {
 fn pairs_have_a_sigma_of_their_own() {
     let (corpus, _) = made_up(10, 30);
     for optimizer in METHODS {
-        let settings =
-            Settings { optimizer, sigma_pairs: Some(1e-3), eta0: Some(1e-5), ..Settings::default() };
+        let settings = Settings {
+            optimizer,
+            sigma_pairs: Some(1e-3),
+            parameters: gain(optimizer, 1e-5),
+            ..Settings::default()
+        };
         let (trained, _) = train(corpus.clone(), &settings, Start::default());
         let first = trained.model.features.first_pair_weight();
         let largest = |weights: &[f64]| weights.iter().map(|w| w.abs()).fold(0.0, f64::max);

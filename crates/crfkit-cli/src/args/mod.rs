@@ -1,7 +1,11 @@
 //! What the user typed.
 
+mod parameters;
+mod report;
 mod train;
 
+pub use parameters::ParameterArgs;
+pub use report::{ReportArgs, WatchArgs};
 pub use train::{Init, PriorMean, TrainArgs};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -21,6 +25,7 @@ Examples:
   crfkit tag -m model new.tsv > tagged.tsv      label new text
   crfkit eval -m model test.tsv                 precision, recall, F1
   crfkit inspect model                          what the model has learned
+  crfkit report run.jsonl -o report.html        learning curves and more, as a page to look at
 
 `-` is standard input; files in .gz and .zst are read as they are. Exit status: 0 success, 1 failure, 2 wrong
 usage, 130 interrupted.";
@@ -45,8 +50,18 @@ pub enum Command {
     Eval(EvalArgs),
     /// Show what a model has learned
     Inspect(InspectArgs),
+    /// Make one HTML page of run logs: learning curves, settings, scores, what was learned
+    Report(ReportArgs),
+    /// Show the same page in a browser while training runs, always up to date
+    Watch(WatchArgs),
     /// Train, evaluate and apply a model on a small task that comes with the program
     Demo(DemoArgs),
+    /// Show the optimisers with their parameters, the objectives, or the presets
+    List {
+        /// Which
+        #[arg(value_enum)]
+        what: Listed,
+    },
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -57,6 +72,17 @@ pub enum Command {
         /// The page of one command, such as `train`
         command: Option<String>,
     },
+}
+
+/// What `crfkit list` shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Listed {
+    /// Methods, their parameters, and the objectives they minimise
+    Optimizers,
+    /// What can be minimised, and by which methods
+    Objectives,
+    /// Ready-made templates
+    Presets,
 }
 
 /// What `train`, `tag` and `eval` have in common.

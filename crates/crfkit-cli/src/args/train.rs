@@ -1,11 +1,11 @@
 //! The arguments of `crfkit train`.
 
-use super::{InputArgs, label_column, named, stored};
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use super::{InputArgs, ParameterArgs, label_column, named, stored};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use crfkit::data::presets::PRESETS;
 use crfkit::data::template::Dialect;
 use crfkit::model::{Keep, Precision};
-use crfkit::train::{Method, Settings};
+use crfkit::train::{Criterion, Method, Settings};
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -108,29 +108,17 @@ pub struct TrainArgs {
     )]
     pub l1: f64,
 
-    /// How the objective is minimised
-    #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = stored::<Method>(&["auto", "lbfgs", "sgd", "adagrad"]), help_heading = "Optimisation")]
+    /// How the objective is minimised; `crfkit list optimizers` describes them
+    #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = methods(), help_heading = "Optimisation")]
     pub optimizer: Method,
 
-    /// Passes over the data at most [default: until it has converged; sgd and adagrad have a number of their own]
+    /// Passes over the data at most [default: until it has converged; online methods have a number of their own]
     #[arg(long, value_name = "N", help_heading = "Optimisation")]
     pub passes: Option<NonZeroUsize>,
 
-    /// Sequences in an online step
-    #[arg(long, value_name = "N", default_value_t = Settings::default().batch, help_heading = "Optimisation")]
-    pub batch: usize,
-
-    /// First gain of online methods [default: found by itself]
-    #[arg(long, value_name = "X", allow_negative_numbers = true, help_heading = "Optimisation")]
-    pub eta0: Option<f64>,
-
-    /// Pairs of vectors that L-BFGS keeps
-    #[arg(long, value_name = "N", default_value_t = Settings::default().memory, help_heading = "Optimisation")]
-    pub memory: usize,
-
-    /// Stop when the objective changes by less than this share over ten iterations
-    #[arg(long, value_name = "X", default_value_t = Settings::default().tolerance, allow_negative_numbers = true, help_heading = "Optimisation")]
-    pub tolerance: f64,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub parameters: ParameterArgs,
 
     /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = Settings::default().seed, help_heading = "Optimisation")]
@@ -159,6 +147,10 @@ pub struct TrainArgs {
     /// Write what happens to this file, one JSON object a line
     #[arg(long, value_name = "RUN.jsonl", help_heading = "Running")]
     pub log: Option<PathBuf>,
+
+    /// Write a page with learning curves, what was learned and mistakes on the development data
+    #[arg(long, value_name = "FILE", help_heading = "Running")]
+    pub report: Option<PathBuf>,
 
     /// Keep the whole state of the run in this file, and go on from it if it is there
     #[arg(long, value_name = "FILE", help_heading = "Running")]
@@ -213,6 +205,11 @@ impl FromStr for Init {
     }
 }
 
+fn methods() -> impl TypedValueParser<Value = Method> {
+    PossibleValuesParser::new(Method::ALL.map(Method::name))
+        .try_map(|name| Method::ALL.into_iter().find(|method| method.name() == name).ok_or("no such method"))
+}
+
 fn presets() -> PossibleValuesParser {
     PRESETS
         .iter()
@@ -235,12 +232,10 @@ impl TrainArgs {
             min_count: self.min_count,
             features: self.features,
             boundaries: self.boundaries,
+            objective: Criterion::default(),
             optimizer: self.optimizer,
+            parameters: self.parameters.parameters(),
             passes: self.passes.map(NonZeroUsize::get),
-            batch: self.batch,
-            eta0: self.eta0,
-            memory: self.memory,
-            tolerance: self.tolerance,
             seed: self.seed,
             patience: self.patience,
         }

@@ -1,7 +1,7 @@
 //! `crfkit eval`: how good a model, or a file of predictions, is.
 
 use super::tag::{taggers, take_in};
-use crate::args::{EvalArgs, Format};
+use crate::args::{EvalArgs, Format, InputArgs};
 use crate::error::stdout_failed;
 use crate::input::{self, Reader, Sequence};
 use crate::pipeline::{self, Block, Job};
@@ -11,6 +11,7 @@ use crfkit::eval::Evaluation;
 use crfkit::model::Model;
 use crfkit::tag::Tagger;
 use crfkit::{Error, Place};
+use crfkit_report::Samples;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -23,11 +24,7 @@ pub fn run(args: &EvalArgs) -> Result<ExitCode> {
         (Some(predicted), ..) => compare_columns(predicted, args.input.encoding)?,
         (None, Some(model), Some(test)) => {
             let model = Arc::new(input::read_model(model)?);
-            let gold = Gold {
-                format: args.input.format.unwrap_or(input::model_format(&model)),
-                encoding: args.input.encoding,
-                label_column: args.label_column.unwrap_or_else(|| label_column(&model)),
-            };
+            let gold = Gold::new(&model, &args.input, args.label_column);
             let found = evaluate(&model, test, &gold, args.input.threads())?;
             found.report_unknown_labels();
             found.evaluation
@@ -66,7 +63,7 @@ fn write(evaluation: &Evaluation, out: &mut Vec<u8>) -> std::io::Result<()> {
 }
 
 /// The label column that the model was trained with.
-pub fn label_column(model: &Model) -> i32 {
+fn label_column(model: &Model) -> i32 {
     let column = model.settings.get("label_column").and_then(serde_json::Value::as_i64);
     column.and_then(|column| i32::try_from(column).ok()).unwrap_or(-1)
 }
@@ -80,6 +77,20 @@ pub struct Gold {
     pub encoding: Encoding,
     /// The label's column; −1 for the last.
     pub label_column: i32,
+    /// Are the sequences with the worst mistakes collected?
+    pub samples: bool,
+}
+
+impl Gold {
+    /// As the user says, or else as the model was trained.
+    pub fn new(model: &Model, args: &InputArgs, column: Option<i32>) -> Self {
+        Gold {
+            format: args.format.unwrap_or(input::model_format(model)),
+            encoding: args.encoding,
+            label_column: column.unwrap_or_else(|| label_column(model)),
+            samples: false,
+        }
+    }
 }
 
 /// What a model does on labelled data.
@@ -89,11 +100,13 @@ pub struct Found {
     pub evaluation: Evaluation,
     /// Tokens whose gold label the model does not know, by label. They count as errors.
     unknown_labels: BTreeMap<String, u64>,
+    /// The sequences with the worst mistakes, if they are wanted.
+    pub samples: Samples,
 }
 
 impl Found {
     /// Names on standard error the labels that the model can never give.
-    fn report_unknown_labels(&self) {
+    pub fn report_unknown_labels(&self) {
         if self.unknown_labels.is_empty() {
             return;
         }
@@ -109,9 +122,10 @@ impl Found {
 pub fn evaluate(model: &Arc<Model>, path: &Path, gold: &Gold, threads: usize) -> Result<Found> {
     let reader = Reader::open(path, gold.format, gold.encoding)?;
     let mut all = Found::default();
-    let job = Judging { label_column: gold.label_column };
+    let job = Judging { label_column: gold.label_column, samples: gold.samples };
     pipeline::run(&job, reader, taggers(model.clone(), threads), |found: &Found| {
         all.evaluation.merge(&found.evaluation);
+        all.samples.merge(&found.samples);
         for (label, tokens) in &found.unknown_labels {
             *all.unknown_labels.entry(label.clone()).or_default() += tokens;
         }
@@ -125,6 +139,7 @@ pub fn evaluate(model: &Arc<Model>, path: &Path, gold: &Gold, threads: usize) ->
 
 struct Judging {
     label_column: i32,
+    samples: bool,
 }
 
 impl Job for Judging {
@@ -137,11 +152,11 @@ impl Job for Judging {
         let mut known = Vec::new();
         for sequence in block.sequences() {
             take_in(tagger, sequence)?;
-            let mut label_column = 0;
+            let (mut label_column, mut word_column) = (0, 0);
             known.clear();
             if let Sequence::Columns(columns) = sequence {
                 label_column = input::label_index(self.label_column, columns.columns(), || columns.place(0))?;
-                let word_column = usize::from(label_column == 0 && columns.columns() > 1);
+                word_column = usize::from(label_column == 0 && columns.columns() > 1);
                 known
                     .extend((0..columns.len()).map_while(|row| model.knows(columns.field(row, word_column))));
             }
@@ -153,6 +168,10 @@ impl Job for Judging {
                 tagger.viterbi().iter().map(|&label| model.labels[label as usize].as_str()).collect();
             let known = (known.len() == gold.len()).then_some(&known[..]);
             found.evaluation.add_sequence(&gold, &predicted, known);
+            if self.samples && !gold.is_empty() {
+                let word = |row| sequence.word(row, word_column).to_owned();
+                found.samples.add(tagger, &gold, || sequence.place(0).to_string(), word);
+            }
         }
         Ok(())
     }

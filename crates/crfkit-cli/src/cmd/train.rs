@@ -65,6 +65,9 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
 
     let recorded = recorded_settings(args, &settings, columns)?;
     let mut log = Log::open(args.log.as_deref(), resumed)?;
+    if args.report.is_some() {
+        log.keep(args.log.as_deref(), resumed);
+    }
     log.write(&Event::Settings {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION"),
@@ -99,6 +102,7 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         active_features: written.weights,
         model_bytes: written.bytes,
     })?;
+    finish::write_report(args, log.kept(), &written, &progress)?;
     progress.finish();
     progress
         .note(&format!("stopped: {stop}; objective {objective:.4} after {passes:.2} passes, {seconds:.1} s"));
@@ -124,7 +128,8 @@ fn check(args: &TrainArgs, settings: &Settings) -> Result<()> {
     if inputs.count() > 1 {
         return Err(usage("standard input can be read only once"));
     }
-    let mut outputs = std::iter::once(&args.model).chain(&args.checkpoint).chain(&args.log);
+    let outputs = std::iter::once(&args.model).chain(&args.checkpoint);
+    let mut outputs = outputs.chain(&args.log).chain(&args.report);
     outputs.try_for_each(|path| check_target(path))
 }
 

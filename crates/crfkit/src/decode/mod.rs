@@ -1,10 +1,12 @@
 //! Labellings: the best one, the n best ones, the label-wise most probable one. In f64 only.
 
 mod max_marginal;
+mod memm;
 mod nbest;
 mod viterbi;
 
 pub use max_marginal::max_marginal;
+pub use memm::{Direction, MemmViterbi};
 pub use nbest::{Ranked, nbest};
 pub use viterbi::Viterbi;
 

@@ -1,7 +1,7 @@
 //! Log-potentials ψ of one example, and the place where their gradient goes.
 
 use super::{Factor, Graph, Label, Sparse, TableRef};
-use crate::math::{Array, Scalar, SliceMut, simd};
+use crate::math::{Array, Scalar, Slice, SliceMut, simd};
 
 /// One table that all examples share, `[rows][stride]` with `labels` columns in use: its logarithm, and its exponential in
 /// both orientations, made once per θ.
@@ -15,6 +15,10 @@ pub struct Table<S> {
     pub stride: usize,
     /// Log-potentials. Padding holds [`simd::PAD`].
     pub log: Array<S>,
+    /// The transpose of `log` `[labels][padded rows]`. Padding holds [`simd::PAD`].
+    pub log_t: Array<S>,
+    /// log Σ of the exponentials of each column `[stride]`. Padding holds [`simd::PAD`].
+    pub columns: Array<S>,
     /// exp(log − shift) `[rows][stride]`. Padding is 0.
     pub exp: Array<S>,
     /// The transpose of `exp` `[labels][padded rows]`. Padding is 0.
@@ -27,6 +31,9 @@ pub struct Table<S> {
     pub sparse: Option<Sparse<S>>,
 }
 
+/// Up to this spread exp(log − shift) is a normal number everywhere.
+const NORMAL_SPREAD: f64 = 700.0;
+
 impl<S: Scalar> Table<S> {
     /// A table of log-potentials 0.
     pub fn new(rows: usize, labels: usize) -> Self {
@@ -36,15 +43,20 @@ impl<S: Scalar> Table<S> {
             labels,
             stride,
             log: Array::zeros(rows * stride),
+            log_t: Array::zeros(labels * simd::padded(rows)),
+            columns: Array::zeros(stride),
             exp: Array::zeros(rows * stride),
             exp_t: Array::zeros(labels * simd::padded(rows)),
             shift: 0.0,
             spread: 0.0,
             sparse: None,
         };
-        for row in table.log.plane_mut(0).chunks_exact_mut(stride) {
-            row[labels..].fill(simd::PAD);
-        }
+        let pad = |lines: &mut [f64], width: usize, used: usize| {
+            lines.chunks_exact_mut(width).for_each(|line| line[used..].fill(simd::PAD));
+        };
+        pad(table.log.plane_mut(0), stride, labels);
+        pad(table.log_t.plane_mut(0), simd::padded(rows), rows);
+        pad(table.columns.plane_mut(0), stride, labels);
         table.update();
         table
     }
@@ -61,15 +73,58 @@ impl<S: Scalar> Table<S> {
         let across = simd::padded(self.rows);
         for i in 0..self.rows {
             for j in 0..self.labels {
-                let x = (self.log.get(i * self.stride + j) - S::lift(max)).exp();
+                let w = self.log.get(i * self.stride + j);
+                let x = (w - S::lift(max)).exp();
                 self.exp.set(i * self.stride + j, x);
+                self.log_t.set(j * across + i, w);
                 self.exp_t.set(j * across + i, x);
             }
+        }
+        for j in 0..self.labels {
+            let column = j * across..j * across + self.rows;
+            let sum = if self.spread <= NORMAL_SPREAD {
+                S::lift(max) + self.exp_t.slice(column).sum().ln()
+            } else {
+                log_sum_exp(self.log_t.slice(column))
+            };
+            self.columns.set(j, sum);
         }
         if let Some(sparse) = &mut self.sparse {
             sparse.update(&self.log, &self.exp, self.stride, self.shift);
         }
     }
+
+    /// The real parts of the table, without a sparse form.
+    pub fn real(&self) -> Table<f64> {
+        let real = |x: &Array<S>| {
+            let mut array = Array::zeros(x.len());
+            array.plane_mut(0).copy_from_slice(x.plane(0));
+            array
+        };
+        Table {
+            rows: self.rows,
+            labels: self.labels,
+            stride: self.stride,
+            log: real(&self.log),
+            log_t: real(&self.log_t),
+            columns: real(&self.columns),
+            exp: real(&self.exp),
+            exp_t: real(&self.exp_t),
+            shift: self.shift,
+            spread: self.spread,
+            sparse: None,
+        }
+    }
+}
+
+/// log Σ exp, shifted by the largest real part.
+fn log_sum_exp<S: Scalar>(x: Slice<S>) -> S {
+    let max = S::lift(x.re.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+    let mut sum = S::lift(0.0);
+    for i in 0..x.re.len() {
+        sum += (x.at(i) - max).exp();
+    }
+    max + sum.ln()
 }
 
 /// The tables that all examples share, once per θ.
@@ -112,6 +167,63 @@ pub struct TableSum<S> {
     pub pairs: Array<S>,
     /// Everything else.
     pub direct: Array<S>,
+    /// The transpose of `direct`, for losses that walk along columns; empty until one asks ([`TableSum::transposed`]).
+    pub direct_t: Array<S>,
+    /// Σ of weights of whole columns: an entry's share is its weight times exp(log − log Σ of its column). Empty until a
+    /// loss asks ([`TableSum::columns`]).
+    pub columns: Array<S>,
+}
+
+impl<S: Scalar> TableSum<S> {
+    /// The place for gradients along columns, `[labels][padded rows]` like [`Table::log_t`].
+    pub fn transposed(&mut self, table: &Table<S>) -> &mut Array<S> {
+        self.direct_t.reserve(table.log_t.len());
+        &mut self.direct_t
+    }
+
+    /// The place for weights of whole columns, `[stride]`.
+    pub fn columns(&mut self, table: &Table<S>) -> &mut Array<S> {
+        self.columns.reserve(table.stride);
+        &mut self.columns
+    }
+
+    /// direct ← direct + what the other parts stand for; they go back to zero.
+    fn finish(&mut self, table: &Table<S>) {
+        match &table.sparse {
+            Some(sparse) => sparse.finish(table, &mut self.pairs, &mut self.direct),
+            None => {
+                for i in 0..table.exp.len() {
+                    self.direct.add(i, self.outer.get(i) * table.exp.get(i));
+                }
+                self.outer.reset(self.outer.len(), 0.0);
+            }
+        }
+        let across = simd::padded(table.rows);
+        if !self.direct_t.is_empty() {
+            for i in 0..table.rows {
+                for j in 0..table.labels {
+                    self.direct.add(i * table.stride + j, self.direct_t.get(j * across + i));
+                }
+            }
+            self.direct_t.reset(self.direct_t.len(), 0.0);
+        }
+        if !self.columns.is_empty() {
+            let shift = S::lift(table.shift);
+            for j in 0..table.labels {
+                let (weight, sum) = (self.columns.get(j), table.columns.get(j));
+                let scale = weight * (shift - sum).exp();
+                for i in 0..table.rows {
+                    let share = if table.spread <= NORMAL_SPREAD {
+                        scale * table.exp_t.get(j * across + i)
+                    } else {
+                        weight * (table.log_t.get(j * across + i) - sum).exp()
+                    };
+                    self.direct.add(i * table.stride + j, share);
+                }
+            }
+            self.columns.reset(self.columns.len(), 0.0);
+        }
+    }
 }
 
 /// The gradient with respect to all shared tables.
@@ -125,6 +237,8 @@ impl<S: Scalar> SharedSum<S> {
             outer: Array::zeros(if table.sparse.is_some() { 0 } else { table.log.len() }),
             pairs: Array::zeros(table.sparse.as_ref().map_or(0, |sparse| sparse.sums())),
             direct: Array::zeros(table.log.len()),
+            direct_t: Array::default(),
+            columns: Array::default(),
         };
         SharedSum(shared.iter().map(sum).collect())
     }
@@ -132,23 +246,17 @@ impl<S: Scalar> SharedSum<S> {
     /// Back to zero.
     pub fn clear(&mut self) {
         for sum in &mut self.0 {
-            for array in [&mut sum.outer, &mut sum.pairs, &mut sum.direct] {
+            let TableSum { outer, pairs, direct, direct_t, columns } = sum;
+            for array in [outer, pairs, direct, direct_t, columns] {
                 array.reset(array.len(), 0.0);
             }
         }
     }
 
-    /// direct ← direct + outer ∘ exp(log − shift), outer ← 0.
+    /// Brings everything together in `direct`: outer ∘ exp(log − shift), the transposed part, the shares of the columns.
     pub fn finish(&mut self, shared: &[Table<S>]) {
         for (sum, table) in self.0.iter_mut().zip(shared) {
-            if let Some(sparse) = &table.sparse {
-                sparse.finish(table, &mut sum.pairs, &mut sum.direct);
-                continue;
-            }
-            for i in 0..table.exp.len() {
-                sum.direct.add(i, sum.outer.get(i) * table.exp.get(i));
-            }
-            sum.outer.reset(sum.outer.len(), 0.0);
+            sum.finish(table);
         }
     }
 

@@ -1,8 +1,25 @@
 //! What is minimised: a function of one example's log-potentials. A loss never sees weights, features, threads or optimisers.
 
+mod chain_piecewise;
+mod conditionals;
 mod likelihood;
+mod memm;
+mod perceptron;
+mod pieces;
+mod piecewise;
+mod piecewise_pseudo;
+mod pseudolikelihood;
+mod rows;
 
+pub use chain_piecewise::ChainPiecewise;
+pub use conditionals::Conditionals;
 pub use likelihood::Likelihood;
+pub use memm::Memm;
+pub use perceptron::Perceptron;
+pub use pieces::Pieces;
+pub use piecewise::Piecewise;
+pub use piecewise_pseudo::{ChainPiecewisePseudolikelihood, PiecewisePseudolikelihood};
+pub use pseudolikelihood::Pseudolikelihood;
 
 use crate::ability::Ability;
 use crate::graph::{Gradient, Graph, Label, Psi};

@@ -1,6 +1,6 @@
 //! Arrays of [`Scalar`]s in planes: all real parts first, then all ε parts, so that vector units see plain `f64`s.
 
-use super::Scalar;
+use super::{Scalar, simd};
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -31,7 +31,19 @@ pub struct SliceMut<'a, S> {
     kind: PhantomData<S>,
 }
 
-impl<S: Scalar> Slice<'_, S> {
+impl<'a, S: Scalar> Slice<'a, S> {
+    /// A part of the slice.
+    #[inline]
+    pub fn part(&self, range: Range<usize>) -> Slice<'a, S> {
+        let eps = if S::PLANES == 2 { &self.eps[range.clone()] } else { &[] };
+        Slice { re: &self.re[range], eps, kind: PhantomData }
+    }
+
+    /// Σ of all numbers.
+    pub fn sum(&self) -> S {
+        S::new(simd::sum(self.re), if S::PLANES == 2 { simd::sum(self.eps) } else { 0.0 })
+    }
+
     /// The number at `i`.
     #[inline]
     pub fn at(&self, i: usize) -> S {
@@ -57,6 +69,12 @@ impl<'a, S: Scalar> SliceMut<'a, S> {
     pub fn part(&mut self, range: Range<usize>) -> SliceMut<'_, S> {
         let eps = if S::PLANES == 2 { &mut self.eps[range.clone()] } else { &mut [] };
         SliceMut { re: &mut self.re[range], eps, kind: PhantomData }
+    }
+
+    /// Overwrites all numbers.
+    pub fn fill(&mut self, value: f64) {
+        self.re.fill(value);
+        self.eps.fill(0.0);
     }
 
     /// The number at `i`.

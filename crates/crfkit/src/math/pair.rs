@@ -150,6 +150,15 @@ impl<const Q: i8> Scalar for Pair<Q> {
         }
     }
 
+    fn axpy(s: Self, x: Slice<Self>, out: SliceMut<Self>) {
+        simd::axpy(s.re, x.re, out.re);
+        simd::axpy(s.re, x.eps, out.eps);
+        simd::axpy(s.eps, x.re, out.eps);
+        if Q != 0 {
+            simd::axpy(Q as f64 * s.eps, x.eps, out.re);
+        }
+    }
+
     fn outer_add(weight: f64, a: Slice<Self>, g: Slice<Self>, labels: usize, out: SliceMut<Self>) {
         simd::outer_add(weight, a.re, g.re, labels, out.re);
         simd::outer_add(weight, a.re, g.eps, labels, out.eps);

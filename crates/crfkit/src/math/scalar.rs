@@ -61,6 +61,9 @@ pub trait Scalar:
     /// out ← x ∘ y.
     fn multiply(x: Slice<Self>, y: Slice<Self>, out: SliceMut<Self>);
 
+    /// out ← out + s·x.
+    fn axpy(s: Self, x: Slice<Self>, out: SliceMut<Self>);
+
     /// `out[i][j] += weight · Σ_t a[t][i] · g[t][j]`, for i below `labels`: a sum of outer products.
     fn outer_add(weight: f64, a: Slice<Self>, g: Slice<Self>, labels: usize, out: SliceMut<Self>);
 
@@ -130,6 +133,9 @@ impl Scalar for f64 {
     }
     fn multiply(x: Slice<Self>, y: Slice<Self>, out: SliceMut<Self>) {
         simd::multiply(x.re, y.re, out.re)
+    }
+    fn axpy(s: Self, x: Slice<Self>, out: SliceMut<Self>) {
+        simd::axpy(s, x.re, out.re)
     }
     fn outer_add(weight: f64, a: Slice<Self>, g: Slice<Self>, labels: usize, out: SliceMut<Self>) {
         simd::outer_add(weight, a.re, g.re, labels, out.re)

@@ -595,6 +595,23 @@ pub fn adagrad(eta0: f64, x: &mut [f64], square: &mut [f64], g: &mut [f64]) {
     })
 }
 
+/// One step of Adam: m ← β₁m + (1 − β₁)g, s ← β₂s + (1 − β₂)g², η = eta/(√(s·growth) + ε), x ← x − η·m; leaves η in the place
+/// of g.
+pub fn adam(
+    [beta1, beta2]: [f64; 2],
+    [eta, growth, epsilon]: [f64; 3],
+    [x, m, s]: [&mut [f64]; 3],
+    g: &mut [f64],
+) {
+    dispatch!(level(), _ => for ((x, m), (s, g)) in x.iter_mut().zip(m).zip(s.iter_mut().zip(g)) {
+        *m = beta1 * *m + (1.0 - beta1) * *g;
+        *s = beta2 * *s + (1.0 - beta2) * *g * *g;
+        let rate = eta / ((*s * growth).sqrt() + epsilon);
+        *x -= rate * *m;
+        *g = rate;
+    })
+}
+
 /// Σ x·y, any length.
 pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     debug_assert_eq!(x.len(), y.len());
@@ -610,6 +627,18 @@ pub fn dot(x: &[f64], y: &[f64]) -> f64 {
         }
         let rest: f64 = x_rest.iter().zip(y_rest).map(|(x, y)| x * y).sum();
         ((sums[0] + sums[1]) + (sums[2] + sums[3])).reduce_sum() + rest
+    })
+}
+
+/// Σ x, any length.
+pub fn sum(x: &[f64]) -> f64 {
+    dispatch!(level(), simd => {
+        let (xs, rest) = x.as_chunks::<LANES>();
+        let mut sum = f64x8::splat(simd, 0.0);
+        for x in xs {
+            sum += load(simd, x, 0);
+        }
+        sum.reduce_sum() + rest.iter().sum::<f64>()
     })
 }
 

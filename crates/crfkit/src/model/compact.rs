@@ -22,8 +22,8 @@ impl Model {
         let mut kept = Vec::with_capacity(weights.iter().filter(|w| **w != 0.0).count());
         let (nodes, node) = compact_rows(&self.features.rows[NODES], &self.alphabet.node, weights, &mut kept);
         let (pairs, pair) = compact_rows(&self.features.rows[PAIRS], &self.alphabet.pair, weights, &mut kept);
-        let tables = self.features.tables.each_ref().map(|old| {
-            let mut new = TableWeights { base: kept.len(), entry: Vec::new() };
+        let tables = self.features.tables.iter().map(|old| {
+            let mut new = TableWeights { base: kept.len(), entry: Vec::new(), ..*old };
             for (&entry, &w) in old.entry.iter().zip(&weights[old.base..]) {
                 if w != 0.0 {
                     new.entry.push(entry);
@@ -32,12 +32,13 @@ impl Model {
             }
             new
         });
+        let tables = tables.collect();
         Model {
             labels: self.labels.clone(),
             source: self.source.clone(),
             alphabet: Alphabet { values: self.alphabet.values.clone(), node, pair },
             words: self.words.clone(),
-            features: super::Features { labels: self.features.labels, rows: [nodes, pairs], tables },
+            features: super::Features { rows: vec![nodes, pairs], tables, ..self.features },
             weights: kept,
             settings: self.settings.clone(),
         }
@@ -46,7 +47,7 @@ impl Model {
 
 /// The rows that have weights other than zero, with their names; these weights are appended to `kept`.
 fn compact_rows(old: &Rows, names: &Strings, weights: &[f64], kept: &mut Vec<f64>) -> (Rows, Strings) {
-    let mut rows = Rows { base: kept.len(), start: vec![0], entry: Vec::new(), ..*old };
+    let mut rows = Rows { base: kept.len(), start: vec![0], entry: Vec::new(), basis: Vec::new(), ..*old };
     let mut kept_names = Strings::default();
     for id in 0..old.len as u32 {
         let before = rows.entry.len();

@@ -18,7 +18,11 @@ const WIDEST: usize = 64;
 impl Dense {
     /// How many rows fit into so many bytes; none where spreading out does not pay.
     pub fn fitting(rows: &Rows, bytes: usize) -> usize {
-        if rows.stride() > WIDEST { 0 } else { (bytes / (8 * rows.stride())).min(rows.len) }
+        if rows.stride() > WIDEST || rows.lines > 1 || !rows.basis.is_empty() {
+            0
+        } else {
+            (bytes / (8 * rows.stride())).min(rows.len)
+        }
     }
 
     /// Rows below this number are spread out.

@@ -1,12 +1,13 @@
 //! ψ = A θ and its transpose: which weight is added to which entry of which table.
 //!
-//! θ is one vector: the rows of node observations, the rows of pair observations, then the shared tables. A row holds the
-//! weights of one observation, one for each entry of the table (label, or label pair) that it may vote for.
+//! θ is one vector: the rows of the observations, kind by kind (on a chain: node observations, then pair observations), then the
+//! shared tables. A row holds the weights of one observation, one for each entry of the table (label, or label pair) that it
+//! may vote for; or one for each function of a basis that the table is a combination of.
 
+use super::rows::{Rows, keep_seen};
 use crate::data::dataset::Dataset;
-use crate::graph::{BEGIN, Chain, END, Graph, NODES, PAIR, PAIRS, Shared, SharedSum, Sparse, Table};
+use crate::graph::{Chain, Graph, NODES, PAIRS, Shared, SharedSum, Sparse, Table, TableRef};
 use crate::math::{Scalar, simd};
-use std::ops::Range;
 
 /// Which (observation, label) combinations get a weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -18,127 +19,41 @@ pub enum Keep {
     All,
 }
 
-/// The rows of the observations of one kind of table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rows {
-    /// Where the first row starts in θ.
-    pub base: usize,
-    /// Number of rows.
-    pub len: usize,
-    /// Shape of the table: lines × columns, a line every `stride` entries.
-    pub lines: usize,
-    /// Columns of the table in use.
-    pub columns: usize,
-    /// Where each row starts, counted from `base`, and the end; empty where every row has all entries.
-    pub start: Vec<u32>,
-    /// The table entry of each weight; empty where every row has all entries.
-    pub entry: Vec<u32>,
-}
-
-impl Rows {
-    /// All entries for each of `len` rows.
-    pub fn all(base: usize, len: usize, lines: usize, columns: usize) -> Self {
-        Rows { base, len, lines, columns, start: Vec::new(), entry: Vec::new() }
-    }
-
-    /// Has every row all entries?
-    #[inline]
-    pub fn complete(&self) -> bool {
-        self.start.is_empty()
-    }
-
-    /// Number of weights.
-    pub fn weights(&self) -> usize {
-        if self.complete() { self.len * self.lines * self.columns } else { self.entry.len() }
-    }
-
-    /// Distance between the lines of the table.
-    #[inline]
-    pub fn stride(&self) -> usize {
-        simd::padded(self.columns)
-    }
-
-    /// The weights of a row, as a range of θ.
-    #[inline]
-    pub fn range(&self, row: u32) -> Range<usize> {
-        let row = row as usize;
-        if self.complete() {
-            let width = self.lines * self.columns;
-            self.base + row * width..self.base + (row + 1) * width
-        } else {
-            self.base + self.start[row] as usize..self.base + self.start[row + 1] as usize
-        }
-    }
-
-    /// The table entries of a row that does not have all.
-    #[inline]
-    fn entries(&self, row: u32) -> &[u32] {
-        &self.entry[self.start[row as usize] as usize..self.start[row as usize + 1] as usize]
-    }
-
-    /// Table entries of a row, in the order of its weights.
-    pub fn entries_of(&self, row: u32) -> impl Iterator<Item = usize> + '_ {
-        let (listed, width) =
-            if self.complete() { (&[][..], self.lines * self.columns) } else { (self.entries(row), 0) };
-        listed
-            .iter()
-            .map(|&e| e as usize)
-            .chain((0..width).map(|k| k / self.columns * self.stride() + k % self.columns))
-    }
-
-    /// table ← table + value · row.
-    #[inline]
-    pub fn gather(&self, theta: &[f64], row: u32, value: f64, table: &mut [f64]) {
-        let weights = &theta[self.range(row)];
-        if self.complete() {
-            for (line, weights) in weights.chunks_exact(self.columns).enumerate() {
-                for (x, w) in table[line * self.stride()..].iter_mut().zip(weights) {
-                    *x += value * w;
-                }
-            }
-        } else {
-            for (&entry, w) in self.entries(row).iter().zip(weights) {
-                table[entry as usize] += value * w;
-            }
-        }
-    }
-
-    /// table ← the row whose weights are at `range` of θ; entries that it lacks stay.
-    #[inline]
-    pub fn spread(&self, theta: &[f64], range: Range<usize>, table: &mut [f64]) {
-        if self.complete() {
-            for (line, weights) in theta[range].chunks_exact(self.columns).enumerate() {
-                table[line * self.stride()..][..self.columns].copy_from_slice(weights);
-            }
-        } else {
-            let entries = &self.entry[range.start - self.base..range.end - self.base];
-            for (&entry, w) in entries.iter().zip(&theta[range]) {
-                table[entry as usize] = *w;
-            }
-        }
-    }
-
-    /// Appends the entries of a table that belong to the row whose weights are at `range`, in their order.
-    #[inline]
-    pub fn pick(&self, table: &[f64], range: Range<usize>, out: &mut Vec<f64>) {
-        if self.complete() {
-            for line in 0..self.lines {
-                out.extend_from_slice(&table[line * self.stride()..][..self.columns]);
-            }
-        } else {
-            let entries = &self.entry[range.start - self.base..range.end - self.base];
-            out.extend(entries.iter().map(|&entry| table[entry as usize]));
-        }
-    }
-}
-
 /// The weights of one shared table: weight `base + k` stands at `entry[k]`; entries that are not listed are 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableWeights {
     /// Where they start in θ.
     pub base: usize,
+    /// Shape of the table: lines × columns, a line every padded number of columns.
+    pub lines: usize,
+    /// Columns of the table in use.
+    pub columns: usize,
     /// The entry of each.
     pub entry: Vec<u32>,
+}
+
+/// What the features of one kind of own table are made of.
+#[derive(Clone, Debug, Default)]
+pub struct Kind {
+    /// Number of observations.
+    pub observations: usize,
+    /// Shape of the table.
+    pub lines: usize,
+    /// Shape of the table.
+    pub columns: usize,
+    /// The basis of [`Rows::basis`]; such rows are always complete.
+    pub basis: Vec<Vec<f64>>,
+}
+
+/// Shape of a shared table, and whether it has weights at all.
+#[derive(Clone, Copy, Debug)]
+pub struct SharedShape {
+    /// Lines.
+    pub lines: usize,
+    /// Columns.
+    pub columns: usize,
+    /// Has it weights? Otherwise it stays 0.
+    pub weighted: bool,
 }
 
 /// Below this many labels a dense product is as fast as a sparse one.
@@ -146,21 +61,21 @@ const SPARSE_LABELS: usize = 64;
 /// A sparse product pays if at most one pair in this many has a weight.
 const SPARSE_SHARE: usize = 6;
 
-/// The map from θ to the tables of a chain.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The map from θ to the tables of a graph.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Features {
-    /// Number of labels.
-    pub labels: usize,
-    /// Rows by kind of table: [`NODES`], [`PAIRS`].
-    pub rows: [Rows; 2],
-    /// Weights of the shared tables: [`PAIR`], [`BEGIN`], [`END`].
-    pub tables: [TableWeights; 3],
+    /// Rows by kind of own table; on a chain [`NODES`], [`PAIRS`].
+    pub rows: Vec<Rows>,
+    /// Kinds below this one are over single variables, the others over pairs or more.
+    pub node_kinds: usize,
+    /// Weights of the shared tables; on a chain [`PAIR`], [`BEGIN`], [`END`].
+    pub tables: Vec<TableWeights>,
 }
 
 impl Features {
-    /// The features of a corpus. `observations` are the numbers of node and pair observations; `label_bigram` and `boundaries`
+    /// The features of chains. `observations` are the numbers of node and pair observations; `label_bigram` and `boundaries`
     /// say whether label pairs, and first and last labels, have weights.
-    pub fn new(
+    pub fn chain(
         data: &Dataset<Chain>,
         labels: usize,
         observations: [usize; 2],
@@ -168,73 +83,111 @@ impl Features {
         label_bigram: bool,
         boundaries: bool,
     ) -> Self {
-        let rows = match keep {
-            Keep::All => {
-                let nodes = Rows::all(0, observations[NODES], 1, labels);
-                let pairs = Rows::all(nodes.weights(), observations[PAIRS], labels, labels);
-                [nodes, pairs]
-            }
-            Keep::Observed => {
-                let nodes = seen(data, labels, NODES, observations[NODES], 0);
-                let pairs = seen(data, labels, PAIRS, observations[PAIRS], nodes.weights());
-                [nodes, pairs]
-            }
+        let columns = labels;
+        let kind = |kind: usize, lines: usize| Kind {
+            observations: observations[kind],
+            lines,
+            columns,
+            basis: Vec::new(),
         };
-        let mut base = rows[PAIRS].base + rows[PAIRS].weights();
-        let stride = simd::padded(labels);
-        let tables = [PAIR, BEGIN, END].map(|id| {
-            let wanted = if id == PAIR { label_bigram } else { boundaries };
-            let lines = if id == PAIR { labels } else { 1 };
-            let mut used = vec![wanted && keep == Keep::All; lines * labels];
-            if wanted && keep == Keep::Observed {
+        let boundary = SharedShape { lines: 1, columns, weighted: boundaries };
+        let pair = SharedShape { lines: labels, columns, weighted: label_bigram };
+        Features::new(
+            data,
+            vec![kind(NODES, 1), kind(PAIRS, labels)],
+            PAIRS,
+            &[pair, boundary, boundary],
+            keep,
+        )
+    }
+
+    /// The features of any graphs: `kinds` describes their own tables, `shared` their shared ones. Kinds below `node_kinds` are
+    /// over single variables.
+    pub fn new<G: Graph>(
+        data: &Dataset<G>,
+        kinds: Vec<Kind>,
+        node_kinds: usize,
+        shared: &[SharedShape],
+        keep: Keep,
+    ) -> Self {
+        let mut base = 0;
+        let mut rows = Vec::with_capacity(kinds.len());
+        for (number, kind) in kinds.into_iter().enumerate() {
+            let mut new = Rows::all(base, kind.observations, kind.lines, kind.columns);
+            if keep == Keep::Observed && kind.basis.is_empty() {
+                keep_seen(&mut new, data, number);
+            }
+            new.basis = kind.basis;
+            base += new.weights();
+            rows.push(new);
+        }
+        let mut tables = Vec::with_capacity(shared.len());
+        for (id, &SharedShape { lines, columns, weighted }) in shared.iter().enumerate() {
+            let stride = simd::padded(columns);
+            let mut used = vec![weighted && keep == Keep::All; lines * stride];
+            if weighted && keep == Keep::Observed {
                 for example in 0..data.len() {
-                    let gold = data.gold(example);
-                    match (id, gold) {
-                        (PAIR, _) => {
-                            for pair in gold.windows(2) {
-                                used[pair[0] as usize * labels + pair[1] as usize] = true;
-                            }
+                    data.graph(example).for_each_factor(|factor| {
+                        if factor.table == TableRef::Shared(id) {
+                            used[factor.entry(data.gold(example))] = true;
                         }
-                        (BEGIN, [first, ..]) => used[*first as usize] = true,
-                        (END, [.., last]) => used[*last as usize] = true,
-                        _ => {}
-                    }
+                    });
                 }
             }
-            let entry: Vec<u32> = (0..used.len())
-                .filter(|&k| used[k])
-                .map(|k| (k / labels * stride + k % labels) as u32)
-                .collect();
-            let table = TableWeights { base, entry };
-            base += table.entry.len();
-            table
-        });
-        Features { labels, rows, tables }
+            let entry: Vec<u32> =
+                (0..used.len()).filter(|&k| used[k] && k % stride < columns).map(|k| k as u32).collect();
+            tables.push(TableWeights { base, lines, columns, entry });
+            base += tables[id].entry.len();
+        }
+        Features { rows, node_kinds, tables }
     }
 
     /// Number of weights.
     pub fn dim(&self) -> usize {
-        let last = &self.tables[END];
-        last.base + last.entry.len()
+        let rows = self.rows.last().map_or(0, |rows| rows.base + rows.weights());
+        self.tables.last().map_or(rows, |last| last.base + last.entry.len())
     }
 
     /// Weights from here on belong to label pairs (pair observations and shared tables): a σ of their own applies.
     pub fn first_pair_weight(&self) -> usize {
-        self.rows[PAIRS].base
+        self.rows.get(self.node_kinds).map_or(self.first_shared_weight(), |rows| rows.base)
     }
 
-    /// Shared tables of log-potential 0. The table of label pairs knows its pairs where they are few among many.
-    pub fn empty_tables<S: Scalar>(&self) -> Shared<S> {
-        let mut tables: Shared<S> = [PAIR, BEGIN, END]
-            .map(|id| Table::new(if id == PAIR { self.labels } else { 1 }, self.labels))
-            .into();
-        let pairs = &self.tables[PAIR].entry;
-        if self.labels >= SPARSE_LABELS && pairs.len() * SPARSE_SHARE <= self.labels * self.labels {
-            let stride = tables[PAIR].stride;
-            tables[PAIR].sparse = Some(Sparse::new(pairs, stride));
-            tables[PAIR].update();
+    /// Weights from here on belong to the shared tables.
+    pub fn first_shared_weight(&self) -> usize {
+        self.rows.last().map_or(0, |rows| rows.base + rows.weights())
+    }
+
+    /// Number of the first row of a kind, where the rows of all kinds are numbered through.
+    #[inline]
+    pub fn first_row(&self, kind: usize) -> usize {
+        self.rows[..kind].iter().map(|rows| rows.len).sum()
+    }
+
+    /// Kind and number of the row with this number through all kinds; `None` past the last.
+    #[inline]
+    pub fn row(&self, mut number: u32) -> Option<(usize, u32)> {
+        for (kind, rows) in self.rows.iter().enumerate() {
+            if (number as usize) < rows.len {
+                return Some((kind, number));
+            }
+            number -= rows.len as u32;
         }
-        tables
+        None
+    }
+
+    /// Shared tables of log-potential 0. A table of label pairs knows its pairs where they are few among many.
+    pub fn empty_tables<S: Scalar>(&self) -> Shared<S> {
+        let empty = |weights: &TableWeights| {
+            let mut table = Table::new(weights.lines, weights.columns);
+            let few = weights.entry.len() * SPARSE_SHARE <= weights.lines * weights.columns;
+            if few && weights.lines >= SPARSE_LABELS && weights.lines == weights.columns {
+                table.sparse = Some(Sparse::new(&weights.entry, table.stride));
+                table.update();
+            }
+            table
+        };
+        self.tables.iter().map(empty).collect()
     }
 
     /// Sets the shared tables to θ; `theta` has one vector a plane.
@@ -265,56 +218,4 @@ impl Features {
             }
         }
     }
-}
-
-/// Rows with the entries that occur with the gold labels of `data`.
-fn seen(data: &Dataset<Chain>, labels: usize, kind: usize, len: usize, base: usize) -> Rows {
-    let stride = simd::padded(labels);
-    let lines = if kind == NODES { 1 } else { labels };
-    // Sort the occurrences by observation: count, then fill.
-    let visit = |mut each: Box<dyn FnMut(u32, u32) + '_>| {
-        for example in 0..data.len() {
-            let (chain, gold) = (data.graph(example), data.gold(example));
-            for (f, table) in data.tables(example).enumerate().filter(|(f, _)| chain.own_kind(*f) == kind) {
-                let entry = match kind {
-                    NODES => gold[f],
-                    _ => {
-                        let t = f - chain.len + 1;
-                        gold[t - 1] * stride as u32 + gold[t]
-                    }
-                };
-                for &id in data.observations(table).0 {
-                    each(id, entry);
-                }
-            }
-        }
-    };
-    let mut next = vec![0usize; len + 1];
-    visit(Box::new(|id, _| next[id as usize + 1] += 1));
-    for id in 0..len {
-        next[id + 1] += next[id];
-    }
-    let mut entries = vec![0u32; next[len]];
-    visit(Box::new(|id, entry| {
-        entries[next[id as usize]] = entry;
-        next[id as usize] += 1;
-    }));
-    // After filling, next[id] is the end of id's occurrences.
-    let mut rows = Rows { base, len, lines, columns: labels, start: vec![0], entry: Vec::new() };
-    let mut last_seen = vec![u32::MAX; lines * stride];
-    let mut begin = 0;
-    for id in 0..len {
-        let from = rows.entry.len();
-        for &entry in &entries[begin..next[id]] {
-            if last_seen[entry as usize] != id as u32 {
-                last_seen[entry as usize] = id as u32;
-                rows.entry.push(entry);
-            }
-        }
-        begin = next[id];
-        rows.entry[from..].sort_unstable();
-        rows.start.push(rows.entry.len() as u32);
-    }
-    rows.entry.shrink_to_fit();
-    rows
 }

@@ -159,9 +159,9 @@ impl Model {
                 file.numbers("weights", weights.iter().map(|&w| f16::from_f64_const(w).to_le_bytes()));
             }
         }
-        write_strings(&mut file, ["values.text", "values.ends"], &self.alphabet.values);
-        write_strings(&mut file, ["nodes.text", "nodes.ends"], &self.alphabet.node);
-        write_strings(&mut file, ["pairs.text", "pairs.ends"], &self.alphabet.pair);
+        file.strings(["values.text", "values.ends"], &self.alphabet.values);
+        file.strings(["nodes.text", "nodes.ends"], &self.alphabet.node);
+        file.strings(["pairs.text", "pairs.ends"], &self.alphabet.pair);
         file.numbers("words", self.words.iter().map(|bits| bits.to_le_bytes()));
         write_u32s(&mut file, "nodes.start", &self.features.rows[NODES].start);
         write_u32s(&mut file, "nodes.entry", &self.features.rows[NODES].entry);
@@ -187,9 +187,9 @@ impl Model {
         if !weights.iter().all(|w| w.is_finite()) {
             return Err(FORMAT.damaged("a weight is not a finite number"));
         }
-        let values = read_strings(&mut file, ["values.text", "values.ends"])?;
-        let node = read_strings(&mut file, ["nodes.text", "nodes.ends"])?;
-        let pair = read_strings(&mut file, ["pairs.text", "pairs.ends"])?;
+        let values = file.strings(["values.text", "values.ends"])?;
+        let node = file.strings(["nodes.text", "nodes.ends"])?;
+        let pair = file.strings(["pairs.text", "pairs.ends"])?;
         let alphabet = Alphabet { values, node, pair };
         check_alphabet(&alphabet, &source).map_err(|why| FORMAT.damaged(why))?;
         let words: Vec<u64> = file.numbers("words", u64::from_le_bytes)?;
@@ -203,7 +203,7 @@ impl Model {
 }
 
 /// Labels must be there, sorted, distinct, and not too many for a table of their pairs.
-fn check_labels(labels: &[String]) -> std::result::Result<(), String> {
+pub(crate) fn check_labels(labels: &[String]) -> std::result::Result<(), String> {
     match labels.len() {
         0 => Err("it has no labels".into()),
         n if n > MAX_LABELS => Err(format!("it has {n} labels, more than {MAX_LABELS}")),
@@ -230,25 +230,15 @@ fn write_u32s(file: &mut Writer, name: &'static str, numbers: &[u32]) {
     file.numbers(name, numbers.iter().map(|n| n.to_le_bytes()));
 }
 
-fn write_strings(file: &mut Writer, [text, ends]: [&'static str; 2], strings: &Strings) {
-    let parts = strings.parts();
-    file.bytes(text, parts.0.to_vec());
-    write_u32s(file, ends, parts.1);
-}
-
-fn read_strings(file: &mut Reader, [text, ends]: [&str; 2]) -> Result<Strings> {
-    let arena = file.bytes(text)?.to_vec();
-    let ends = file.numbers(ends, u32::from_le_bytes)?;
-    Strings::from_parts(arena, ends, text).map_err(|error| FORMAT.damaged(error))
+/// Is every one of the strings UTF-8?
+pub(crate) fn is_text(strings: &Strings) -> bool {
+    let (text, ends) = strings.parts();
+    let text = std::str::from_utf8(text);
+    text.is_ok_and(|text| ends.iter().all(|&end| text.is_char_boundary(end as usize)))
 }
 
 /// Names must be text; with templates, the names of observations must be keys of values that exist.
 fn check_alphabet(alphabet: &Alphabet, source: &Source) -> std::result::Result<(), &'static str> {
-    let is_text = |strings: &Strings| {
-        let (text, ends) = strings.parts();
-        let text = std::str::from_utf8(text);
-        text.is_ok_and(|text| ends.iter().all(|&end| text.is_char_boundary(end as usize)))
-    };
     let are_keys = |strings: &Strings, templates: &Templates| {
         let values = alphabet.values.len();
         strings.iter().all(|key| {
@@ -289,16 +279,17 @@ fn read_features(file: &mut Reader, labels: usize, alphabet: &Alphabet, weights:
     check_rows(&pairs, weights).map_err(|why| FORMAT.damaged(why))?;
     let mut base = pairs.base + pairs.weights();
     let mut table = |name: &str, lines: usize| {
-        let table = TableWeights { base, entry: file.numbers(name, u32::from_le_bytes)? };
+        let entry = file.numbers(name, u32::from_le_bytes)?;
+        let table = TableWeights { base, lines, columns: labels, entry };
         base += table.entry.len();
         match entries_fit(&table.entry, lines, labels) {
             true => Ok(table),
             false => Err(FORMAT.damaged(format!("section `{name}` points outside its table"))),
         }
     };
-    let tables = [table("transition.entry", labels)?, table("begin.entry", 1)?, table("end.entry", 1)?];
+    let tables = vec![table("transition.entry", labels)?, table("begin.entry", 1)?, table("end.entry", 1)?];
     match base == weights {
-        true => Ok(Features { labels, rows: [nodes, pairs], tables }),
+        true => Ok(Features { rows: vec![nodes, pairs], node_kinds: PAIRS, tables }),
         false => Err(FORMAT.damaged(format!("it has {weights} weights, but its features need {base}"))),
     }
 }

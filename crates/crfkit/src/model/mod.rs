@@ -5,12 +5,15 @@ mod dense;
 pub mod dump;
 mod features;
 mod file;
+mod rows;
 pub(crate) mod sections;
 mod transfer;
 
 pub use dense::Dense;
-pub use features::{Features, Keep, Rows, TableWeights};
+pub use features::{Features, Keep, Kind, SharedShape, TableWeights};
 pub use file::Precision;
+pub(crate) use file::{check_labels, is_text};
+pub use rows::Rows;
 
 use crate::data::observer::{Alphabet, Source};
 use crate::graph::{Chain, Label, PAIRS, Shared};

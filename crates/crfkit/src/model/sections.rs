@@ -14,6 +14,7 @@
 //! Numbers are little-endian. Directory, sections and checksum start at multiples of 64; the gaps are zero. Magic, version and
 //! checksum keep their places in every version, so that an old program can tell a newer file from a damaged one.
 
+use crate::data::strings::Strings;
 use crate::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -70,6 +71,13 @@ impl Writer {
         let mut bytes = Vec::with_capacity(N * numbers.len());
         numbers.for_each(|number| bytes.extend_from_slice(&number));
         self.bytes(name, bytes);
+    }
+
+    /// Adds two sections: strings end to end, and the end of each.
+    pub fn strings(&mut self, [text, ends]: [&'static str; 2], strings: &Strings) {
+        let parts = strings.parts();
+        self.bytes(text, parts.0.to_vec());
+        self.numbers(ends, parts.1.iter().map(|end| end.to_le_bytes()));
     }
 
     /// Adds a section of JSON.
@@ -168,6 +176,13 @@ impl<'a> Reader<'a> {
                 Err(self.format.damaged(format!("the length of the section `{name}` is no multiple of {N}")))
             }
         }
+    }
+
+    /// The next two sections, as strings.
+    pub fn strings(&mut self, [text, ends]: [&str; 2]) -> Result<Strings> {
+        let arena = self.bytes(text)?.to_vec();
+        let ends = self.numbers(ends, u32::from_le_bytes)?;
+        Strings::from_parts(arena, ends, text).map_err(|error| self.format.damaged(error))
     }
 
     /// The next section, as JSON.

@@ -13,7 +13,7 @@ impl Model {
         let labels: Vec<Option<usize>> =
             corpus.labels.iter().map(|name| self.label(name).map(|label| label as usize)).collect();
         let map =
-            EntryMap { labels, from: simd::padded(self.labels.len()), to: simd::padded(features.labels) };
+            EntryMap { labels, from: simd::padded(self.labels.len()), to: features.rows[NODES].stride() };
         let mut theta = vec![0.0; features.dim()];
         for kind in [NODES, PAIRS] {
             self.carry_rows(corpus, &features.rows[kind], kind, &map, &mut theta);
@@ -101,7 +101,7 @@ mod tests {
 
     /// Weights by observation and labels, all by name.
     fn named(corpus: &Corpus, features: &Features, theta: &[f64]) -> HashMap<String, f64> {
-        let stride = simd::padded(features.labels);
+        let stride = features.rows[NODES].stride();
         let labels = |entry: usize, pair: bool| match pair {
             true => format!("{} {}", corpus.labels[entry / stride], corpus.labels[entry % stride]),
             false => corpus.labels[entry].clone(),

@@ -1,11 +1,10 @@
 //! AdaGrad.
 
-use super::online::{self, Rule, Schedule};
-use super::{Minimum, Optimizer, Problem, State, Touched, Watch};
+use super::online::{self, Rule, Schedule, Step, require};
+use super::{Minimum, Optimizer, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use crate::math::simd;
-use std::ops::Range;
 
 /// Gradient steps with a gain of its own for each weight, η₀/√Σg².
 ///
@@ -22,6 +21,13 @@ pub struct AdaGrad {
     pub schedule: Schedule,
 }
 
+impl Default for AdaGrad {
+    fn default() -> Self {
+        let schedule = Schedule { passes: AdaGrad::PASSES, ..Schedule::default() };
+        AdaGrad { eta0: AdaGrad::ETA0, schedule }
+    }
+}
+
 impl AdaGrad {
     /// η₀ where none is given.
     pub const ETA0: f64 = 0.3;
@@ -35,6 +41,7 @@ impl Optimizer for AdaGrad {
     }
 
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        require(self.eta0 > 0.0 && self.eta0.is_finite(), "eta0", self.eta0, "a positive number")?;
         let mut rule = AdaGradRule::new(self, problem);
         online::run(problem, &self.schedule, &mut rule, state, watch)
     }
@@ -43,9 +50,6 @@ impl Optimizer for AdaGrad {
 pub(super) struct AdaGradRule<'a> {
     problem: &'a Problem<'a>,
     eta0: f64,
-    /// Examples in a batch, and in all.
-    batch: u64,
-    examples: u64,
     /// Σ g² of each weight.
     pub squares: Vec<f64>,
     packed: [Vec<f64>; 3],
@@ -53,88 +57,39 @@ pub(super) struct AdaGradRule<'a> {
 
 impl<'a> AdaGradRule<'a> {
     pub fn new(method: &AdaGrad, problem: &'a Problem<'a>) -> Self {
-        let examples = problem.objective.examples().max(1);
-        AdaGradRule {
-            problem,
-            eta0: method.eta0,
-            batch: method.schedule.batch.clamp(1, examples) as u64,
-            examples: examples as u64,
-            squares: Vec::new(),
-            packed: Default::default(),
-        }
-    }
-}
-
-/// Examples seen after so many batches: the last one of a pass may be small.
-#[derive(Clone, Copy)]
-struct Clock {
-    batch: u64,
-    /// By how much the last batch of a pass is smaller, and 1 / batches in a pass.
-    missing: u64,
-    passes: f64,
-}
-
-impl Clock {
-    fn new(batch: u64, examples: u64) -> Self {
-        let batches = examples.div_ceil(batch);
-        Clock { batch, missing: batches * batch - examples, passes: 1.0 / batches as f64 }
-    }
-
-    #[inline]
-    fn examples(self, batches: u32) -> u64 {
-        // Half a batch more keeps rounding away from whole passes.
-        let passes = ((f64::from(batches) + 0.5) * self.passes) as u64;
-        u64::from(batches) * self.batch - passes * self.missing
+        AdaGradRule { problem, eta0: method.eta0, squares: Vec::new(), packed: Default::default() }
     }
 }
 
 impl Rule for AdaGradRule<'_> {
-    fn refresh(&mut self, _theta: &mut [f64], _touched: &Touched) {}
+    fn refresh(&mut self, _theta: &mut [f64], _step: &Step) {}
 
-    fn update(&mut self, theta: &mut [f64], touched: &Touched, gradient: &[f64], seen: Range<u64>) {
-        let prior = &self.problem.prior;
-        // What each row has missed of the penalty, as a share of the whole.
-        let (clock, share) = (Clock::new(self.batch, self.examples), 1.0 / self.examples as f64);
-        let missed = |last: u32| (seen.end - clock.examples(last)) as f64 * share;
+    fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], _: &[f64]) {
+        let (touched, prior) = (step.touched, &self.problem.prior);
         // Weights, squares and gradients (with the prior's pull) side by side, so that the arithmetic runs by vectors.
         let [mut x, mut square, mut g] = std::mem::take(&mut self.packed);
-        touched.expect_rows(&self.squares, 0);
+        touched.gather(theta, &mut x);
+        touched.gather(&self.squares, &mut square);
         g.clear();
         g.extend_from_slice(gradient);
-        x.resize(g.len(), 0.0);
-        square.resize(g.len(), 0.0);
-        let mut start = 0;
-        for (range, &last) in touched.ranges().iter().zip(touched.last()) {
-            let mine = start..start + range.len();
-            start = mine.end;
-            let (weights, x) = (&theta[range.clone()], &mut x[mine.clone()]);
-            prior.pull(missed(last), range.start, weights, &mut g[mine.clone()]);
-            for ((x, square), (weight, old)) in
-                x.iter_mut().zip(&mut square[mine]).zip(weights.iter().zip(&self.squares[range.clone()]))
-            {
-                (*x, *square) = (*weight, *old);
-            }
+        for ((range, &last), mine) in touched.ranges().iter().zip(touched.last()).zip(touched.places()) {
+            prior.pull(step.due(last), range.start, &x[mine.clone()], &mut g[mine]);
         }
         simd::adagrad(self.eta0, &mut x, &mut square, &mut g);
-        let mut start = 0;
-        for (range, &last) in touched.ranges().iter().zip(touched.last()) {
-            let mine = start..start + range.len();
-            start = mine.end;
-            if self.problem.l1 > 0.0 {
-                let shrink = missed(last) * self.problem.l1;
-                for (x, eta) in x[mine.clone()].iter_mut().zip(&g[mine.clone()]) {
+        if self.problem.l1 > 0.0 {
+            for (&last, mine) in touched.last().iter().zip(touched.places()) {
+                let shrink = step.due(last) * self.problem.l1;
+                for (x, eta) in x[mine.clone()].iter_mut().zip(&g[mine]) {
                     *x = soft_threshold(*x, eta * shrink);
                 }
             }
-            let weights = theta[range.clone()].iter_mut().zip(&mut self.squares[range.clone()]);
-            for ((weight, old), (x, square)) in weights.zip(x[mine.clone()].iter().zip(&square[mine])) {
-                (*weight, *old) = (*x, *square);
-            }
         }
+        touched.scatter(&x, theta);
+        touched.scatter(&square, &mut self.squares);
         self.packed = [x, square, g];
     }
 
-    fn settle(&mut self, _theta: &mut [f64]) {}
+    fn settle(&mut self, _theta: &mut [f64], _step: &Step) {}
 
     fn save(&self, state: &mut State) {
         state.vectors.insert("squares".into(), self.squares.clone());

@@ -1,10 +1,14 @@
 //! How it is minimised. Knows vectors and numbers, nothing of graphs or labels.
 
 mod adagrad;
+mod adam;
 mod auto;
+mod average;
 mod bfgs;
+mod calibrate;
 mod cg;
 mod cholesky;
+mod dense_updates;
 mod descent;
 mod differences;
 mod lbfgs;
@@ -13,12 +17,15 @@ mod newton;
 mod newton_cg;
 mod online;
 mod prior;
+mod psa;
 mod scaling;
 mod sgd;
+mod smd;
 mod touched;
 mod triple_jump;
 
 pub use adagrad::AdaGrad;
+pub use adam::Adam;
 pub use auto::Auto;
 pub use bfgs::Bfgs;
 pub use cg::Cg;
@@ -27,15 +34,17 @@ pub use differences::Differences;
 pub use lbfgs::Lbfgs;
 pub use newton::{Newton, hessian};
 pub use newton_cg::NewtonCg;
-pub use online::Schedule;
+pub use online::{BatchGradient, Schedule, Updates};
 pub use prior::{Mean, Prior};
+pub use psa::Psa;
 pub use scaling::{Gis, Inner, Pgis, wright_omega};
-pub use sgd::Sgd;
+pub use sgd::{Gain, Sgd};
+pub use smd::Smd;
 pub use touched::Touched;
 pub use triple_jump::{Jump, TripleJump, jump_by_component, jump_by_length};
 
+use crate::Result;
 use crate::ability::Ability;
-use crate::{Error, Result};
 use std::collections::BTreeMap;
 
 /// A sum of losses over examples, as a function of θ. The penalty is not part of it: each optimiser treats that its own way.
@@ -220,15 +229,4 @@ pub trait Optimizer {
 
     /// Runs from `state`: fresh weights, or the state of an interrupted run.
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum>;
-}
-
-/// Refuses a method that needs what the objective does not give.
-pub fn check_pair(objective: &dyn Objective, method: &dyn Optimizer) -> Result<()> {
-    match method.needs().iter().find(|need| !objective.gives().contains(need)) {
-        Some(need) => Err(Error::Setting(format!(
-            "the method needs {}, which this objective does not give",
-            need.name()
-        ))),
-        None => Ok(()),
-    }
 }

@@ -3,7 +3,8 @@
 //! A step costs what its batch touches. Before the gradient of a batch is taken, the rule brings the touched weights up to
 //! date with the prior (which pulls at every weight in every step); after it, the rule updates them.
 
-use super::{Control, Minimum, Problem, Progress, State, Stop, Touched, Watch};
+use super::dense_updates::DenseUpdates;
+use super::{Control, Minimum, Objective, Problem, Progress, State, Stop, Touched, Watch};
 use crate::math::random::Random;
 use crate::{Error, Result};
 use std::ops::Range;
@@ -17,22 +18,172 @@ pub struct Schedule {
     pub passes: usize,
     /// Seed of the order of the examples.
     pub seed: u64,
+    /// What a step takes for the gradient of its batch.
+    pub gradient: BatchGradient,
+    /// Which weights a step moves.
+    pub updates: Updates,
+}
+
+impl Default for Schedule {
+    /// Batches of 8 (smd-crf-2006 section 4.1), 30 passes.
+    fn default() -> Self {
+        Schedule { batch: 8, passes: 30, seed: 1, gradient: BatchGradient::Sum, updates: Updates::Lazy }
+    }
+}
+
+impl Schedule {
+    /// Turns the sum over a batch into what a step takes.
+    pub(super) fn scale(&self, batch: &[u32], sum: &mut [f64]) {
+        if self.gradient == BatchGradient::Mean && batch.len() > 1 {
+            let scale = 1.0 / batch.len() as f64;
+            sum.iter_mut().for_each(|x| *x *= scale);
+        }
+    }
+}
+
+/// The gradient of a batch of b examples out of m.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchGradient {
+    /// Σ of the examples' gradients + b/m of the penalty's (smd-crf-2006 eq. 17).
+    Sum,
+    /// The same divided by b (ctjpgis-psa-2007 section 3).
+    Mean,
+}
+
+/// Which weights a step moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Updates {
+    /// Those that its batch touches; the others make up for what they missed when they are touched again. A step costs what its
+    /// batch touches.
+    Lazy,
+    /// All, as the papers write it. A step costs the number of weights.
+    Dense,
+}
+
+/// The moment of a step.
+#[derive(Clone, Copy)]
+pub(super) struct Step<'a> {
+    /// The weights of its batch.
+    pub touched: &'a Touched,
+    /// Steps done before.
+    pub done: u32,
+    pub clock: Clock,
+}
+
+impl Step<'_> {
+    /// The share of the penalty that belongs to this step.
+    pub fn share(&self) -> f64 {
+        self.clock.penalty(self.done, self.done + 1)
+    }
+
+    /// The share of all steps after the first `steps`, up to and with this one.
+    pub fn due(&self, steps: u32) -> f64 {
+        self.clock.penalty(steps, self.done + 1)
+    }
+
+    /// The same without this one.
+    pub fn since(&self, steps: u32) -> f64 {
+        self.clock.penalty(steps, self.done)
+    }
+}
+
+/// How much of the penalty belongs to which steps: with the batch's sum its share of the data, also where the last batch of a
+/// pass is small; with its mean 1/m.
+#[derive(Clone, Copy)]
+pub(super) struct Clock {
+    gradient: BatchGradient,
+    batch: u64,
+    /// By how much the last batch of a pass is smaller.
+    missing: u64,
+    /// 1 / batches in a pass, 1 / examples.
+    batches: f64,
+    examples: f64,
+}
+
+impl Clock {
+    pub fn new(schedule: &Schedule, examples: usize) -> Self {
+        let examples = examples.max(1);
+        let batch = schedule.batch.clamp(1, examples);
+        let batches = examples.div_ceil(batch);
+        Clock {
+            gradient: schedule.gradient,
+            batch: batch as u64,
+            missing: (batches * batch - examples) as u64,
+            batches: 1.0 / batches as f64,
+            examples: 1.0 / examples as f64,
+        }
+    }
+
+    /// Examples seen after so many steps.
+    #[inline]
+    fn examples(&self, steps: u32) -> u64 {
+        // Half a batch more keeps rounding away from whole passes.
+        let passes = ((f64::from(steps) + 0.5) * self.batches) as u64;
+        u64::from(steps) * self.batch - passes * self.missing
+    }
+
+    /// The share of the penalty between two numbers of steps.
+    #[inline]
+    pub fn penalty(&self, from: u32, to: u32) -> f64 {
+        let parts = match self.gradient {
+            BatchGradient::Sum => self.examples(to) - self.examples(from),
+            BatchGradient::Mean => u64::from(to - from),
+        };
+        parts as f64 * self.examples
+    }
 }
 
 /// One online method: how weights move.
 pub(super) trait Rule {
     /// Brings the touched weights up to date before the gradient of their batch is taken.
-    fn refresh(&mut self, theta: &mut [f64], touched: &Touched);
-    /// Moves the touched weights along the gradient of the batch's loss, in which they stand side by side. `seen` numbers the
-    /// examples of the batch among all that the run has seen: their share of the data is their share of the penalty, also
-    /// where the last batch of a pass is small.
-    fn update(&mut self, theta: &mut [f64], touched: &Touched, gradient: &[f64], seen: Range<u64>);
+    fn refresh(&mut self, theta: &mut [f64], step: &Step);
+    /// The direction in which the rule wants the derivative of the gradient.
+    fn direction(&self) -> Option<&[f64]> {
+        None
+    }
+    /// Moves the touched weights along the gradient of the batch's loss, in which they stand side by side; so they do in
+    /// H·v, which is empty without a direction.
+    fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], hess_vec: &[f64]);
     /// Brings all weights up to date at the end of a pass.
-    fn settle(&mut self, theta: &mut [f64]);
+    fn settle(&mut self, theta: &mut [f64], step: &Step);
+    /// The weights to hand out instead of the settled ones, where they differ.
+    fn averaged(&self) -> Option<Vec<f64>> {
+        None
+    }
+    /// What to do when it diverges.
+    fn remedy(&self) -> &'static str {
+        "use a smaller step (--eta0) or a smaller --sigma"
+    }
     /// Adds everything the rule remembers.
     fn save(&self, state: &mut State);
     /// Takes it back; `state` may be fresh.
     fn restore(&mut self, state: &mut State);
+}
+
+/// The weights from `start` on that are of one kind and have the same value in `ages`: what can make up for missed steps
+/// together. Kinds end at `split`.
+pub(super) fn stretch<T: PartialEq>(ages: &[T], start: usize, split: usize) -> Range<usize> {
+    let end = if start < split { split.min(ages.len()) } else { ages.len() };
+    let same = ages[start..end].iter().take_while(|&age| *age == ages[start]).count();
+    start..start + same
+}
+
+/// Refuses L1 where there is no proximal step.
+pub(super) fn refuse_l1(problem: &Problem, method: &str) -> Result<()> {
+    if problem.l1 > 0.0 {
+        return Err(Error::Setting(format!(
+            "{method} has no step for an L1 penalty; with --l1 use one of the methods auto, lbfgs, sgd, asg, bottou, adagrad, adam"
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses a parameter outside of its range.
+pub(super) fn require(holds: bool, name: &str, value: f64, need: &str) -> Result<()> {
+    match holds {
+        true => Ok(()),
+        false => Err(Error::Setting(format!("{name} is {value}, but it must be {need}"))),
+    }
 }
 
 /// Shares of the first pass after which progress is reported.
@@ -46,14 +197,20 @@ pub(super) fn run(
     mut state: State,
     watch: &mut dyn Watch,
 ) -> Result<Minimum> {
-    let examples = problem.objective.examples();
+    let dense = DenseUpdates::new(problem);
+    let objective: &dyn Objective = match schedule.updates {
+        Updates::Lazy => problem.objective,
+        Updates::Dense => &dense,
+    };
+    let examples = objective.examples();
+    let clock = Clock::new(schedule, examples);
     let batch = schedule.batch.clamp(1, examples.max(1));
     let steps_a_pass = examples.div_ceil(batch).max(1) as u64;
     rule.restore(&mut state);
     let mut step = state.number("step") as u64;
     let mut pass_loss = state.number("pass_loss");
     let before = state.number("passes_before");
-    let mut gradient = Vec::new();
+    let (mut gradient, mut hess_vec) = (Vec::new(), Vec::new());
     let mut touched = Touched::resume(step, &state.take("last"));
     let mut theta = state.theta;
     let mut order = Vec::new();
@@ -66,39 +223,46 @@ pub(super) fn run(
             order = (0..examples as u32).collect();
             Random::stream(schedule.seed, pass).shuffle(&mut order);
         }
-        let now = at * batch..((at + 1) * batch).min(examples);
-        let examples_now = &order[now.clone()];
+        let examples_now = &order[at * batch..((at + 1) * batch).min(examples)];
+        objective.touched(examples_now, &mut touched);
+        let now = Step { touched: &touched, done: step as u32, clock };
         step += 1;
-        problem.objective.touched(examples_now, &mut touched);
-        rule.refresh(&mut theta, &touched);
-        let loss = problem.objective.batch_grad(examples_now, &theta, &touched, &mut gradient);
+        rule.refresh(&mut theta, &now);
+        let loss = match rule.direction() {
+            None => objective.batch_grad(examples_now, &theta, &touched, &mut gradient),
+            Some(v) => {
+                objective.batch_hess_vec(examples_now, [&theta, v], &touched, &mut gradient, &mut hess_vec)
+            }
+        };
         if !loss.is_finite() {
             return Err(Error::Diverged {
                 passes: before + step as f64 / steps_a_pass as f64,
-                message: "a batch has an infinite loss; use a smaller step (--eta0) or a smaller --sigma"
-                    .into(),
+                message: format!("a batch has an infinite loss; {}", rule.remedy()),
             });
         }
-        let before_pass = pass * examples as u64;
-        let seen = before_pass + now.start as u64..before_pass + now.end as u64;
-        rule.update(&mut theta, &touched, &gradient, seen);
+        schedule.scale(examples_now, &mut gradient);
+        schedule.scale(examples_now, &mut hess_vec);
+        rule.update(&mut theta, &now, &gradient, &hess_vec);
         pass_loss += loss;
         let done = at + 1;
         let whole = done as u64 == steps_a_pass;
         let seen = done as f64 / steps_a_pass as f64;
         let report =
             pass == 0 && REPORTS.iter().any(|share| (share * steps_a_pass as f64).ceil() as usize == done);
-        let mut objective = None;
+        let mut averaged = None;
         if whole {
-            rule.settle(&mut theta);
+            rule.settle(&mut theta, &Step { done: step as u32, ..now });
+            averaged = rule.averaged();
         }
-        if whole || report {
-            // The losses of the pass so far, each at the weights of its time, scaled to a whole pass; and the penalty now.
-            objective = Some(pass_loss / seen + problem.penalty(&theta));
-        }
-        let passes = before + pass as f64 + seen;
-        let progress =
-            Progress { passes, objective, gradient_norm: None, theta: whole.then_some(&theta[..]) };
+        let answer = averaged.as_ref().unwrap_or(&theta);
+        // The losses of the pass so far, each at the weights of its time, scaled to a whole pass; and the penalty now.
+        let value = (whole || report).then(|| pass_loss / seen + problem.penalty(answer));
+        let progress = Progress {
+            passes: before + pass as f64 + seen,
+            objective: value,
+            gradient_norm: None,
+            theta: whole.then_some(&answer[..]),
+        };
         if whole {
             pass_loss = 0.0;
         }
@@ -117,6 +281,7 @@ pub(super) fn run(
             break;
         }
     }
-    rule.settle(&mut theta);
+    rule.settle(&mut theta, &Step { touched: &touched, done: step as u32, clock });
+    let theta = rule.averaged().unwrap_or(theta);
     Ok(Minimum { theta, stop, passes: before + step as f64 / steps_a_pass as f64 })
 }

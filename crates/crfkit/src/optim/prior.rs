@@ -29,6 +29,12 @@ impl Prior {
         Prior { sigma, sigma_pairs: sigma, first_pair: usize::MAX, mean: Mean::Value(0.0) }
     }
 
+    /// 0 for a weight of a single label, 1 for one of a label pair.
+    #[inline]
+    pub fn kind(&self, i: usize) -> usize {
+        usize::from(i >= self.first_pair)
+    }
+
     /// 1/σᵢ².
     #[inline]
     pub fn precision(&self, i: usize) -> f64 {

@@ -1,94 +1,77 @@
 //! Stochastic gradient descent.
 
 use super::adagrad::soft_threshold;
-use super::online::{self, Rule, Schedule};
-use super::{Minimum, Optimizer, Problem, State, Touched, Watch};
-use crate::Result;
+use super::average::Average;
+use super::online::{self, Rule, Schedule, Step, require, stretch};
+use super::{Minimum, Optimizer, Problem, State, Watch};
 use crate::ability::Ability;
-use crate::math::random::Random;
+use crate::{Error, Result};
 use std::ops::Range;
 
 /// Plain gradient steps with one gain for all weights.
 ///
-/// Idea: θ ← θ − η_t (g + (b/m)(θ − mean)/σ²) with g the summed gradient of a batch and η_t = η₀/(1 + η₀ n_t/(mσ²)), n_t the
-/// examples seen so far. Untouched weights only decay towards the mean: the product of the decays is kept as one number and
-/// applied when a weight is touched, which gives the dense iteration exactly. L1 by soft thresholding after each step;
-/// untouched weights make up for the missed ones at once, with the sum of the gains.
+/// Idea: θ ← θ − η_t (g + (b/m)(θ − mean)/σ²) with g the summed gradient of a batch (or both divided by b, see
+/// [`super::BatchGradient`]) and η_t by a [`Gain`]. Untouched weights only decay towards the mean: the product of the decays is kept
+/// as one number and applied when a weight is touched, which gives the dense iteration exactly. L1 by soft thresholding after
+/// each step; untouched weights make up for the missed ones at once, with the sum of the gains. The mean of the iterates costs
+/// no more than the touched weights either.
 ///
-/// Needs: gradients of batches. Parameters: η₀ (calibrated on a sample where it is not given), b = 8. References: smd-crf-2006
-/// section 3.1; Bottou 2010 for the schedule and the calibration.
+/// Needs: gradients of batches. Parameters: η₀ = 0.1, fixed, b = 8, no average. SGD, ASG, Bottou's SGD and averaged SGD are
+/// [`Sgd::fixed`], [`Sgd::annealed`], [`Sgd::bottou`] and [`Sgd::averaged`]. References: smd-crf-2006 sections 3.1, 4.1 and 5; Bottou
+/// 2010 for his schedule and the calibration; Polyak and Juditsky 1992 for the average.
 #[derive(Clone, Debug)]
 pub struct Sgd {
     /// η₀; `None` to calibrate it.
     pub eta0: Option<f64>,
+    /// How the gain goes on from there.
+    pub gain: Gain,
+    /// The result is the mean of the iterates after so many passes; `None` for the last one.
+    pub average_from: Option<f64>,
     /// Batches and passes.
     pub schedule: Schedule,
 }
 
-/// Examples that a gain is tried on.
-const SAMPLE: usize = 1000;
-/// Gains that are tried at most once one does not explode.
-const CANDIDATES: usize = 12;
-/// No gain below this is tried.
-const SMALLEST: f64 = 1e-12;
+/// The gain η_t of step t, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gain {
+    /// η₀ (smd-crf-2006 section 4).
+    Fixed,
+    /// η₀/t, "ASG" (smd-crf-2006 section 5).
+    Annealed,
+    /// η₀/(1 + η₀·s_t/σ²) with s_t the share of the penalty in the steps before: the passes done, for a sum of gradients.
+    Bottou,
+}
+
+impl Default for Sgd {
+    fn default() -> Self {
+        Sgd::fixed(Some(Sgd::ETA0), Schedule::default())
+    }
+}
 
 impl Sgd {
+    /// η₀ of the papers.
+    pub const ETA0: f64 = 0.1;
     /// Passes where none are asked for.
     pub const PASSES: usize = 30;
 
-    /// The gain with the lowest objective after one pass over a sample, among 0.1·2^k; and what trying cost, in passes.
-    /// Where 0.1 explodes, the search starts from the largest gain that does not.
-    fn calibrate(&self, problem: &Problem, theta: &[f64]) -> (f64, f64) {
-        let examples = problem.objective.examples();
-        let mut order: Vec<u32> = (0..examples as u32).collect();
-        Random::stream(self.schedule.seed, u64::MAX).shuffle(&mut order);
-        order.truncate(SAMPLE);
-        let share = order.len() as f64 / examples.max(1) as f64;
-        let mut cost = 0.0;
-        let mut attempt = |eta0: f64| {
-            cost += 2.0 * share;
-            let value = self.sample_pass(problem, theta.to_vec(), &order, eta0);
-            if value.is_finite() { value } else { f64::INFINITY }
-        };
-        let mut best = (0.1, attempt(0.1));
-        while best.1 == f64::INFINITY && best.0 > SMALLEST {
-            best = (0.5 * best.0, attempt(0.5 * best.0));
-        }
-        for factor in [2.0, 0.5] {
-            let first = best.0;
-            for _ in 0..CANDIDATES / 2 {
-                let eta0 = best.0 * factor;
-                let value = attempt(eta0);
-                if value >= best.1 {
-                    break;
-                }
-                best = (eta0, value);
-            }
-            if best.0 != first {
-                break;
-            }
-        }
-        (best.0, cost)
+    /// `sgd`: a fixed gain.
+    pub fn fixed(eta0: Option<f64>, schedule: Schedule) -> Self {
+        Sgd { eta0, gain: Gain::Fixed, average_from: None, schedule }
     }
 
-    /// One pass over a sample; returns its objective afterwards.
-    fn sample_pass(&self, problem: &Problem, mut theta: Vec<f64>, order: &[u32], eta0: f64) -> f64 {
-        let share = order.len() as f64 / problem.objective.examples() as f64;
-        let mut rule = SgdRule::new(problem, eta0);
-        rule.restore(&mut State::start(theta.clone()));
-        let (mut gradient, mut touched) = (Vec::new(), Touched::default());
-        let mut seen = 0;
-        for batch in order.chunks(self.schedule.batch.max(1)) {
-            problem.objective.touched(batch, &mut touched);
-            rule.refresh(&mut theta, &touched);
-            problem.objective.batch_grad(batch, &theta, &touched, &mut gradient);
-            let before = seen;
-            seen += batch.len() as u64;
-            rule.update(&mut theta, &touched, &gradient, before..seen);
-        }
-        rule.settle(&mut theta);
-        problem.objective.touched(order, &mut touched);
-        problem.objective.batch_grad(order, &theta, &touched, &mut gradient) + share * problem.penalty(&theta)
+    /// `asg`: η₀/t.
+    pub fn annealed(eta0: Option<f64>, schedule: Schedule) -> Self {
+        Sgd { gain: Gain::Annealed, ..Sgd::fixed(eta0, schedule) }
+    }
+
+    /// `bottou`: a gain that the prior anneals.
+    pub fn bottou(eta0: Option<f64>, schedule: Schedule) -> Self {
+        Sgd { gain: Gain::Bottou, ..Sgd::fixed(eta0, schedule) }
+    }
+
+    /// `asgd`: Bottou's gain, and the mean of the iterates after the first pass.
+    pub fn averaged(eta0: Option<f64>, schedule: Schedule) -> Self {
+        Sgd { average_from: Some(1.0), ..Sgd::bottou(eta0, schedule) }
     }
 }
 
@@ -98,6 +81,18 @@ impl Optimizer for Sgd {
     }
 
     fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        if let Some(eta0) = self.eta0 {
+            require(eta0 > 0.0 && eta0.is_finite(), "eta0", eta0, "a positive number")?;
+        }
+        if let Some(from) = self.average_from {
+            require(from >= 0.0 && from.is_finite(), "the first averaged pass", from, "0 or more")?;
+            if problem.l1 > 0.0 {
+                return Err(Error::Setting(
+                    "a mean of iterates has none of the zeros that an L1 penalty is for; drop the average or --l1"
+                        .into(),
+                ));
+            }
+        }
         let eta0 = match (self.eta0, state.numbers.get("eta0")) {
             (_, Some(&eta0)) => eta0,
             (Some(eta0), None) => eta0,
@@ -107,54 +102,70 @@ impl Optimizer for Sgd {
                 eta0
             }
         };
-        let mut rule = SgdRule::new(problem, eta0);
+        let mut rule = SgdRule::new(self, problem, eta0);
         online::run(problem, &self.schedule, &mut rule, state, watch)
     }
 }
 
-struct SgdRule<'a> {
+/// A gain so large that a weight would cross the mean of its prior takes it there, or as good as.
+const STRONGEST_PULL: f64 = 1.0 - 1e-9;
+/// ln of the decay at which all weights are brought up to date: far from where digits are lost.
+const STRONGEST_DECAY: f64 = -8.0;
+
+pub(super) struct SgdRule<'a> {
     problem: &'a Problem<'a>,
+    gain: Gain,
     eta0: f64,
-    /// m.
-    examples: f64,
-    /// ln Π (1 − η_t·(b/m)/σ²) so far, for weights of single labels and of label pairs.
+    /// ln Π (1 − η_t·share/σ²) since all weights were up to date, for weights of single labels and of label pairs.
     decay: [f64; 2],
-    /// The decay that each weight has seen.
+    /// The decay that each weight has seen; weights of a row have seen the same.
     seen: Vec<f64>,
-    /// Σ η_t·(b/m)·l1 so far, and what each weight has seen of it (empty without L1).
+    /// Σ η_t·share·l1 so far, and what each weight has seen of it (empty without L1).
     shrink: f64,
     shrunk: Vec<f64>,
+    average: Option<Average>,
+    /// The gradient with the prior's pull.
+    slope: Vec<f64>,
 }
 
 impl<'a> SgdRule<'a> {
-    fn new(problem: &'a Problem<'a>, eta0: f64) -> Self {
-        let examples = problem.objective.examples().max(1) as f64;
+    pub fn new(method: &Sgd, problem: &'a Problem<'a>, eta0: f64) -> Self {
+        let examples = problem.objective.examples().max(1);
+        let steps_a_pass = examples.div_ceil(method.schedule.batch.clamp(1, examples));
+        let first = |passes: f64| Average::new((passes * steps_a_pass as f64).ceil() as u32);
         SgdRule {
             problem,
+            gain: method.gain,
             eta0,
-            examples,
             decay: [0.0; 2],
             seen: Vec::new(),
             shrink: 0.0,
             shrunk: Vec::new(),
+            average: method.average_from.map(first),
+            slope: Vec::new(),
         }
     }
 
-    /// η_t after n_t examples.
-    fn gain(&self, seen: u64) -> f64 {
-        self.eta0 / (1.0 + self.eta0 * self.problem.prior.precision(0) * (seen as f64 / self.examples))
+    /// η_t.
+    fn gain(&self, step: &Step) -> f64 {
+        match self.gain {
+            Gain::Fixed => self.eta0,
+            Gain::Annealed => self.eta0 / (f64::from(step.done) + 1.0),
+            Gain::Bottou => self.eta0 / (1.0 + self.eta0 * self.problem.prior.precision(0) * step.since(0)),
+        }
     }
 
-    /// Applies the decay that the weights in `range` have missed.
+    /// Applies the decay that the weights in `range`, all of one age and kind, have missed.
     fn catch_up_decay(&mut self, theta: &mut [f64], range: Range<usize>) {
         let prior = &self.problem.prior;
-        for i in range {
-            let decay = self.decay[usize::from(i >= prior.first_pair)];
-            if self.seen[i] != decay {
+        let (decay, seen) = (self.decay[prior.kind(range.start)], self.seen[range.start]);
+        if seen != decay {
+            let factor = (decay - seen).exp();
+            for i in range.clone() {
                 let mean = prior.mean(i);
-                theta[i] = mean + (theta[i] - mean) * (decay - self.seen[i]).exp();
-                self.seen[i] = decay;
+                theta[i] = mean + (theta[i] - mean) * factor;
             }
+            self.seen[range].fill(decay);
         }
     }
 
@@ -167,38 +178,74 @@ impl<'a> SgdRule<'a> {
             }
         }
     }
+
+    /// Brings all weights up to date and counts decays from here.
+    fn settle_all(&mut self, theta: &mut [f64]) {
+        let prior = &self.problem.prior;
+        let mut start = 0;
+        while start < theta.len() {
+            let range = stretch(&self.seen, start, prior.first_pair);
+            start = range.end;
+            self.catch_up_decay(theta, range);
+        }
+        self.catch_up_shrinking(theta, 0..theta.len());
+        if let Some(average) = &mut self.average {
+            average.settle(theta, prior, self.decay.map(f64::exp));
+        }
+        self.decay = [0.0; 2];
+        self.seen.fill(0.0);
+    }
 }
 
 impl Rule for SgdRule<'_> {
-    fn refresh(&mut self, theta: &mut [f64], touched: &Touched) {
-        for range in touched.ranges() {
+    fn refresh(&mut self, theta: &mut [f64], step: &Step) {
+        for range in step.touched.ranges() {
             self.catch_up_decay(theta, range.clone());
             self.catch_up_shrinking(theta, range.clone());
         }
     }
 
-    fn update(&mut self, theta: &mut [f64], touched: &Touched, gradient: &[f64], seen: Range<u64>) {
-        let eta = self.gain(seen.start);
-        let share = (seen.end - seen.start) as f64 / self.examples;
+    fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], _: &[f64]) {
+        let (eta, share) = (self.gain(step), step.share());
         let prior = &self.problem.prior;
-        for (decay, i) in self.decay.iter_mut().zip([0, prior.first_pair]) {
-            // A gain so large that the weight would cross the mean takes it there.
-            *decay += (1.0 - (eta * share * prior.precision(i)).min(1.0 - 1e-9)).ln();
+        let precisions = [0, prior.first_pair].map(|i| prior.precision(i));
+        let shares = precisions.map(|precision| share.min(STRONGEST_PULL / (eta * precision)));
+        for kind in 0..2 {
+            self.decay[kind] += (-eta * shares[kind] * precisions[kind]).ln_1p();
         }
+        let products = self.decay.map(f64::exp);
         self.shrink += eta * share * self.problem.l1;
-        let mut gradient = gradient.iter();
-        for range in touched.ranges() {
-            self.catch_up_decay(theta, range.clone());
-            for (x, g) in theta[range.clone()].iter_mut().zip(&mut gradient) {
-                *x -= eta * g;
+        let mut slope = std::mem::take(&mut self.slope);
+        slope.clear();
+        slope.extend_from_slice(gradient);
+        let mut start = 0;
+        for range in step.touched.ranges() {
+            let (mine, kind) = (start..start + range.len(), prior.kind(range.start));
+            start = mine.end;
+            let weights = &mut theta[range.clone()];
+            prior.pull(shares[kind], range.start, weights, &mut slope[mine.clone()]);
+            weights.iter_mut().zip(&slope[mine.clone()]).for_each(|(x, g)| *x -= eta * g);
+            self.seen[range.clone()].fill(self.decay[kind]);
+            if let Some(average) = &mut self.average {
+                average.moved(kind, range.clone(), eta, &gradient[mine], products[kind]);
             }
             self.catch_up_shrinking(theta, range.clone());
         }
+        self.slope = slope;
+        if let Some(average) = &mut self.average {
+            average.count(step.done, products);
+        }
+        if self.decay.iter().any(|decay| *decay < STRONGEST_DECAY) {
+            self.settle_all(theta);
+        }
     }
 
-    fn settle(&mut self, theta: &mut [f64]) {
-        self.catch_up_decay(theta, 0..theta.len());
-        self.catch_up_shrinking(theta, 0..theta.len());
+    fn settle(&mut self, theta: &mut [f64], _: &Step) {
+        self.settle_all(theta);
+    }
+
+    fn averaged(&self) -> Option<Vec<f64>> {
+        self.average.as_ref().and_then(|average| average.mean(&self.problem.prior))
     }
 
     fn save(&self, state: &mut State) {
@@ -212,6 +259,9 @@ impl Rule for SgdRule<'_> {
         ] {
             state.numbers.insert(name.into(), number);
         }
+        if let Some(average) = &self.average {
+            average.save(state);
+        }
     }
 
     fn restore(&mut self, state: &mut State) {
@@ -221,5 +271,8 @@ impl Rule for SgdRule<'_> {
         self.shrunk.resize(if self.problem.l1 > 0.0 { state.theta.len() } else { 0 }, 0.0);
         self.decay = [state.number("decay"), state.number("decay_pairs")];
         self.shrink = state.number("shrink");
+        if let Some(average) = &mut self.average {
+            average.restore(state);
+        }
     }
 }

@@ -51,6 +51,32 @@ impl Touched {
         std::hint::black_box(self.ranges.iter().fold(0.0, |sum, range| sum + first(range)));
     }
 
+    /// Where each row stands in a vector that has them side by side.
+    pub fn places(&self) -> impl Iterator<Item = Range<usize>> {
+        self.ranges.iter().scan(0, |start, range| {
+            let place = *start..*start + range.len();
+            *start = place.end;
+            Some(place)
+        })
+    }
+
+    /// Overwrites `rows` with the rows of `x`, a vector that runs along θ, side by side.
+    pub fn gather(&self, x: &[f64], rows: &mut Vec<f64>) {
+        self.expect_rows(x, 0);
+        rows.resize(self.len, 0.0);
+        for (range, place) in self.ranges.iter().zip(self.places()) {
+            // A row has a few weights: a loop is faster than a call that copies.
+            rows[place].iter_mut().zip(&x[range.clone()]).for_each(|(row, x)| *row = *x);
+        }
+    }
+
+    /// Writes `rows` back to where [`Touched::gather`] took them.
+    pub fn scatter(&self, rows: &[f64], x: &mut [f64]) {
+        for (range, place) in self.ranges.iter().zip(self.places()) {
+            x[range.clone()].iter_mut().zip(&rows[place]).for_each(|(x, row)| *x = *row);
+        }
+    }
+
     /// Notes an occurrence of a row; `range` tells where its weights are.
     #[inline]
     pub fn add(&mut self, row: usize, range: impl FnOnce() -> Range<usize>) {

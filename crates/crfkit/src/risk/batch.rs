@@ -3,7 +3,7 @@
 
 use super::Risk;
 use crate::data::dataset::Dataset;
-use crate::graph::{Chain, Gradient, Graph, PAIR, Psi, Shared, SharedSum};
+use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum};
 use crate::loss::{Gold, Loss};
 use crate::math::{Array, Scalar, simd};
 use crate::model::Features;
@@ -31,7 +31,7 @@ impl<L: Loss, S: Scalar> Default for BatchMemory<L, S> {
     }
 }
 
-impl<L: Loss<Graph = Chain>> Risk<L> {
+impl<L: Loss> Risk<L> {
     /// Returns Σ loss of the batch and overwrites `gradient`, one vector a plane, with the rows of `touched` side by side.
     pub(super) fn batch_pass<S: Scalar>(
         &self,
@@ -68,7 +68,7 @@ impl<L: Loss<Graph = Chain>> Risk<L> {
             occurrences = &occurrences[mine..];
         }
         sum.finish(shared);
-        let first = self.features.tables[PAIR].base;
+        let first = self.features.first_shared_weight();
         for (plane, gradient) in gradient.iter_mut().enumerate() {
             gradient.clear();
             local.pack(&self.features, touched, plane, gradient);
@@ -89,25 +89,14 @@ struct Local {
     gradient: [Vec<f64>; 2],
 }
 
-/// Kind and number of a touched row; the last one stands for the shared tables and has none.
-fn row(features: &Features, row: u32) -> Option<(usize, u32)> {
-    let (nodes, pairs) = (features.rows[0].len as u32, features.rows[1].len as u32);
-    match row {
-        row if row < nodes => Some((0, row)),
-        row if row < nodes + pairs => Some((1, row - nodes)),
-        _ => None,
-    }
-}
-
 impl Local {
-    /// Spreads the weights of the touched rows out and sets their gradients to zero.
+    /// Spreads the weights of the touched rows out (the last touched row stands for the shared tables and has no table) and sets their gradients to zero.
     fn spread(&mut self, features: &Features, touched: &Touched, theta: &[&[f64]]) {
         self.offsets.clear();
         let mut len = 0;
         for &touched in touched.rows() {
             self.offsets.push(len);
-            len += row(features, touched)
-                .map_or(0, |(kind, _)| features.rows[kind].lines * features.rows[kind].stride());
+            len += features.row(touched).map_or(0, |(kind, _)| features.rows[kind].size());
         }
         for rows in features.rows.iter().filter(|rows| !rows.complete()) {
             touched.expect_rows(&rows.entry, rows.base);
@@ -120,7 +109,7 @@ impl Local {
             }
             for ((&touched, range), &offset) in touched.rows().iter().zip(touched.ranges()).zip(&self.offsets)
             {
-                if let Some((kind, _)) = row(features, touched) {
+                if let Some((kind, _)) = features.row(touched) {
                     features.rows[kind].spread(theta, range.clone(), &mut self.weights[plane][offset..]);
                 }
             }
@@ -130,7 +119,7 @@ impl Local {
     /// ψ of an example: the sum of its rows. `occurrences` starts with the example's; returns how many are its own.
     fn add_rows<S: Scalar>(
         &self,
-        data: &Dataset<Chain>,
+        data: &Dataset<impl Graph>,
         example: usize,
         occurrences: &[u32],
         own: &mut Array<S>,
@@ -159,7 +148,7 @@ impl Local {
     /// Adds dψ of an example to the gradients of its rows.
     fn take_rows<S: Scalar>(
         &mut self,
-        data: &Dataset<Chain>,
+        data: &Dataset<impl Graph>,
         example: usize,
         occurrences: &[u32],
         dpsi: &Array<S>,
@@ -181,7 +170,7 @@ impl Local {
     /// Appends the gradients of the touched rows, side by side.
     fn pack(&self, features: &Features, touched: &Touched, plane: usize, out: &mut Vec<f64>) {
         for ((&touched, range), &offset) in touched.rows().iter().zip(touched.ranges()).zip(&self.offsets) {
-            if let Some((kind, _)) = row(features, touched) {
+            if let Some((kind, _)) = features.row(touched) {
                 features.rows[kind].pick(&self.gradient[plane][offset..], range.clone(), out);
             }
         }

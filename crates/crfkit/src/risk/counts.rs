@@ -1,18 +1,22 @@
 //! Counts of features, for iterative scaling.
 
 use super::{Risk, potentials};
-use crate::graph::{Chain, Gradient, Graph, SharedSum, TableRef};
+use crate::graph::{Gradient, Graph, SharedSum, TableRef};
 use crate::loss::Loss;
 use crate::math::Array;
 use crate::optim::Counts;
 
-impl<L: Loss<Graph = Chain>> Risk<L> {
+impl<L: Loss> Risk<L> {
     /// Ẽf = Aᵀ·Σ weight·1[y] over the gold labellings, and S, the greatest number of features that a labelling of an example can
     /// have. With θ = 1 the score of a labelling *is* its number of features; S adds up the greatest entry of every factor, which
     /// is exact where all labels of an observation have weights, and a bound elsewhere.
     ///
-    /// `None` if a value or a weight is negative: then the number of features bounds nothing. Costs about a pass.
+    /// `None` if a value or a weight is negative, or tables are combinations of a basis (as Ising's, of either sign): then the
+    /// number of features bounds nothing. Costs about a pass.
     pub(super) fn feature_counts(&self) -> Option<Counts> {
+        if self.features.rows.iter().any(|rows| !rows.basis.is_empty()) {
+            return None;
+        }
         let mut observed = vec![0.0; self.features.dim()];
         let ones = vec![1.0; observed.len()];
         let mut shared = self.features.empty_tables();

@@ -3,7 +3,7 @@
 use super::Risk;
 use super::index::{Block, Index, Part, SLOTS};
 use super::potentials::{Rare, fill};
-use crate::graph::{Chain, Gradient, Graph, NODES, Psi, Shared, SharedSum};
+use crate::graph::{Gradient, Graph, NODES, Psi, Shared, SharedSum};
 use crate::loss::{Gold, Loss};
 use crate::math::{Array, Scalar, SliceMut};
 use crate::model::Dense;
@@ -46,7 +46,7 @@ struct At<'a, S> {
     dense: &'a Dense,
 }
 
-impl<L: Loss<Graph = Chain>> Risk<L> {
+impl<L: Loss> Risk<L> {
     /// Returns Σ loss at `theta` and adds its gradient; one vector a plane.
     pub(super) fn full_pass<S: Scalar>(
         &self,

@@ -2,7 +2,7 @@
 
 use super::potentials::dense_rows;
 use crate::data::dataset::Dataset;
-use crate::graph::{Chain, Graph};
+use crate::graph::Graph;
 use crate::math::simd;
 use crate::model::Features;
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub struct Block {
     pub slots: Vec<Range<usize>>,
     /// The rows of each part.
     pub parts: Vec<Part>,
-    /// Rows that occur, ascending: node rows first, then pair rows, numbered through.
+    /// Rows that occur, ascending; the rows of all kinds are numbered through.
     rows: Vec<u32>,
     /// First occurrence of each row, and the end.
     first: Vec<u32>,
@@ -51,10 +51,10 @@ pub struct Part {
 }
 
 impl Index {
-    pub fn new(features: &Features, data: &Dataset<Chain>) -> Self {
+    pub fn new(features: &Features, data: &Dataset<impl Graph>) -> Self {
         let mut blocks = Vec::new();
         let mut begin = 0;
-        let mut counter = vec![0u32; features.rows[0].len + features.rows[1].len];
+        let mut counter = vec![0u32; features.first_row(features.rows.len())];
         while begin < data.len() {
             let (mut end, mut own_len) = (begin, 0);
             while end < data.len() && (end == begin || own_len + data.graph(end).own_len() <= BLOCK) {
@@ -73,19 +73,18 @@ impl Block {
     /// `counter` has one zero for each row, and has again when this returns.
     fn new(
         features: &Features,
-        data: &Dataset<Chain>,
+        data: &Dataset<impl Graph>,
         examples: Range<usize>,
         own_len: usize,
         counter: &mut [u32],
     ) -> Self {
-        let nodes = features.rows[0].len;
         let visit = |each: &mut dyn FnMut(usize, u32, f64)| {
             let mut offset = 0;
             for example in examples.clone() {
                 let graph = data.graph(example);
                 for (f, table) in data.tables(example).enumerate() {
                     let at = (offset + graph.own_offset(f)) as u32;
-                    let first = graph.own_kind(f) * nodes;
+                    let first = features.first_row(graph.own_kind(f));
                     let (observations, values) = data.observations(table);
                     for (k, &id) in observations.iter().enumerate() {
                         each(first + id as usize, at, values.get(k).copied().unwrap_or(1.0));
@@ -148,9 +147,7 @@ impl Block {
 
     #[inline]
     fn row(&self, features: &Features, position: usize) -> (usize, u32) {
-        let nodes = features.rows[0].len as u32;
-        let row = self.rows[position];
-        if row < nodes { (0, row) } else { (1, row - nodes) }
+        features.row(self.rows[position]).expect("the index lists rows that the features have")
     }
 
     /// gradient ← gradient + Σ over the occurrences of each row of value × its entries of dψ. `gradient` starts at weight
@@ -163,7 +160,8 @@ impl Block {
         gradient: &mut [f64],
         first: usize,
     ) {
-        let mut sum = vec![0.0; features.rows[0].stride()];
+        let widest = features.rows.iter().map(|rows| rows.size()).max().unwrap_or(0);
+        let mut sum = vec![0.0; widest];
         for position in positions {
             let (kind, id) = self.row(features, position);
             let rows = &features.rows[kind];
@@ -172,19 +170,27 @@ impl Block {
             let occurrences = self.first[position] as usize..self.first[position + 1] as usize;
             let tables = &self.tables[occurrences.clone()];
             let values = if self.values.is_empty() { &[] } else { &self.values[occurrences] };
+            let value = |k: usize| values.get(k).copied().unwrap_or(1.0);
             let wide = rows.lines == 1 && range.len() * simd::LANES >= rows.stride();
-            if wide && values.is_empty() {
-                // Whole tables by vectors, then pick the labels that have a weight.
-                simd::sum_tables(dpsi, tables, &mut sum);
-                for (g, entry) in gradient.iter_mut().zip(rows.entries_of(id)) {
-                    *g += sum[entry];
+            if !rows.basis.is_empty() {
+                let sum = &mut sum[..rows.size()];
+                sum.fill(0.0);
+                for (k, &table) in tables.iter().enumerate() {
+                    for (sum, x) in sum.iter_mut().zip(&dpsi[table as usize..]) {
+                        *sum += value(k) * x;
+                    }
                 }
+                rows.scatter(sum, id, gradient);
+            } else if wide && values.is_empty() {
+                // Whole tables by vectors, then pick the labels that have a weight.
+                let sum = &mut sum[..rows.size()];
+                simd::sum_tables(dpsi, tables, sum);
+                rows.scatter(sum, id, gradient);
             } else {
                 for (g, entry) in gradient.iter_mut().zip(rows.entries_of(id)) {
                     let mut sum = 0.0;
                     for (k, &table) in tables.iter().enumerate() {
-                        let value = values.get(k).copied().unwrap_or(1.0);
-                        sum += value * dpsi[table as usize + entry];
+                        sum += value(k) * dpsi[table as usize + entry];
                     }
                     *g += sum;
                 }

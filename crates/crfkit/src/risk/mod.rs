@@ -15,7 +15,7 @@ pub use potentials::potentials;
 
 use crate::ability::Ability;
 use crate::data::dataset::Dataset;
-use crate::graph::{Chain, Graph};
+use crate::graph::Graph;
 use crate::loss::Loss;
 use crate::math::Dual;
 use crate::model::Features;
@@ -41,9 +41,9 @@ pub struct Risk<L: Loss> {
     batch_dual: Mutex<BatchMemory<L, Dual>>,
 }
 
-impl<L: Loss<Graph = Chain>> Risk<L> {
+impl<L: Loss> Risk<L> {
     /// The risk of `data` under `loss`. `threads` = 0 takes all cores.
-    pub fn new(loss: L, features: Features, data: Dataset<Chain>, threads: usize) -> Result<Self> {
+    pub fn new(loss: L, features: Features, data: Dataset<L::Graph>, threads: usize) -> Result<Self> {
         let pool = match threads {
             1 => None,
             _ => Some(
@@ -72,7 +72,7 @@ impl<L: Loss<Graph = Chain>> Risk<L> {
     }
 
     /// The examples.
-    pub fn data(&self) -> &Dataset<Chain> {
+    pub fn data(&self) -> &Dataset<L::Graph> {
         &self.data
     }
 
@@ -87,7 +87,7 @@ fn lock<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {
     memory.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-impl<L: Loss<Graph = Chain>> Objective for Risk<L> {
+impl<L: Loss> Objective for Risk<L> {
     fn dim(&self) -> usize {
         self.features.dim()
     }
@@ -109,12 +109,12 @@ impl<L: Loss<Graph = Chain>> Objective for Risk<L> {
     }
 
     fn touched(&self, batch: &[u32], touched: &mut Touched) {
-        let rows = &self.features.rows;
-        touched.start(rows[0].len + rows[1].len + 1);
+        let (features, kinds) = (&self.features, self.features.rows.len());
+        touched.start(features.first_row(kinds) + 1);
         for &example in batch {
             let graph = self.data.graph(example as usize);
             for (f, table) in self.data.tables(example as usize).enumerate() {
-                let first = graph.own_kind(f) * rows[0].len;
+                let first = features.first_row(graph.own_kind(f));
                 touched.expect(self.data.observations(table).0.iter().map(|&id| first + id as usize));
             }
         }
@@ -122,12 +122,13 @@ impl<L: Loss<Graph = Chain>> Objective for Risk<L> {
             let graph = self.data.graph(example as usize);
             for (f, table) in self.data.tables(example as usize).enumerate() {
                 let kind = graph.own_kind(f);
+                let first = features.first_row(kind);
                 for &id in self.data.observations(table).0 {
-                    touched.add(kind * rows[0].len + id as usize, || rows[kind].range(id));
+                    touched.add(first + id as usize, || features.rows[kind].range(id));
                 }
             }
         }
-        touched.add(rows[0].len + rows[1].len, || self.features.tables[0].base..self.dim());
+        touched.add(features.first_row(kinds), || features.first_shared_weight()..features.dim());
     }
 
     fn batch_grad(&self, batch: &[u32], theta: &[f64], touched: &Touched, gradient: &mut Vec<f64>) -> f64 {

@@ -1,14 +1,14 @@
 //! ψ = A θ for one example.
 
 use crate::data::dataset::Dataset;
-use crate::graph::{Chain, Graph, NODES};
+use crate::graph::{Graph, NODES};
 use crate::math::{Array, Scalar};
 use crate::model::{Dense, Features, Rows};
 
 /// Log-potentials of one example. Overwrites `own`.
 pub fn potentials(
     features: &Features,
-    data: &Dataset<Chain>,
+    data: &Dataset<impl Graph>,
     example: usize,
     theta: &[f64],
     own: &mut Array<f64>,
@@ -31,7 +31,7 @@ pub(super) struct Rare {
 /// The same for any scalar, with the help of spread-out rows.
 pub(super) fn fill<S: Scalar>(
     features: &Features,
-    data: &Dataset<Chain>,
+    data: &Dataset<impl Graph>,
     example: usize,
     theta: &[&[f64]],
     dense: &Dense,
@@ -103,10 +103,11 @@ const DENSE_COUNT: u32 = 8;
 const DENSE_BYTES: usize = 1 << 22;
 
 /// How many of the first node rows are worth spreading out.
-pub(super) fn dense_rows(features: &Features, data: &Dataset<Chain>) -> usize {
+pub(super) fn dense_rows(features: &Features, data: &Dataset<impl Graph>) -> usize {
     let mut counts = vec![0u32; Dense::fitting(&features.rows[NODES], DENSE_BYTES)];
     for example in 0..data.len() {
-        for table in data.tables(example).take(data.graph(example).len) {
+        let graph = data.graph(example);
+        for (_, table) in data.tables(example).enumerate().filter(|(f, _)| graph.own_kind(*f) == NODES) {
             for &id in data.observations(table).0 {
                 if let Some(count) = counts.get_mut(id as usize) {
                     *count += 1;

@@ -1,8 +1,14 @@
 //! Training: a corpus and settings in, a model out.
 
+mod criterion;
+mod method;
+mod parameters;
 mod settings;
 
-pub use settings::{Method, Settings};
+pub use criterion::Criterion;
+pub use method::{Declaration, Method, tables};
+pub use parameters::Parameters;
+pub use settings::Settings;
 
 use crate::data::corpus::Corpus;
 use crate::data::dataset::Dataset;
@@ -12,10 +18,7 @@ use crate::graph::{Chain, Psi};
 use crate::infer::ForwardBackward;
 use crate::loss::Likelihood;
 use crate::model::{Features, Model};
-use crate::optim::{
-    AdaGrad, Auto, Control, Lbfgs, Mean, Minimum, Optimizer, Prior, Problem, Progress, Schedule, Sgd, State,
-    Stop, Watch, check_pair,
-};
+use crate::optim::{Control, Mean, Minimum, Prior, Problem, Progress, State, Stop, Watch};
 use crate::risk::Risk;
 use crate::{Error, Result};
 
@@ -136,7 +139,7 @@ pub fn features(corpus: &Corpus, settings: &Settings) -> Features {
         crate::data::observer::Source::Templates(templates) => templates.label_bigram,
     };
     let observations = [corpus.alphabet.node.len(), corpus.alphabet.pair.len()];
-    Features::new(
+    Features::chain(
         &corpus.data,
         corpus.labels.len(),
         observations,
@@ -188,9 +191,7 @@ pub fn train(
         since_best: resume.since_best,
         ended: None,
     };
-    let method = optimizer(settings);
-    check_pair(&risk, method.as_ref())?;
-    let minimum = method.minimize(&problem, state, &mut watcher)?;
+    let minimum = settings.optimizer.optimizer(settings).minimize(&problem, state, &mut watcher)?;
     let Minimum { mut theta, stop, passes } = minimum;
     let stop = watcher.ended.unwrap_or(Ended::Method(stop));
     if let Some((_, best)) = watcher.best.take() {
@@ -211,29 +212,6 @@ pub fn train(
     let features = risk.into_features();
     let model = Model { labels, source, alphabet, words, features, weights: theta, settings };
     Ok(Trained { model, stop, passes, objective, features: dim })
-}
-
-/// The method with its parameters.
-fn optimizer(settings: &Settings) -> Box<dyn Optimizer> {
-    let lbfgs = Lbfgs {
-        memory: settings.memory,
-        tolerance: settings.tolerance,
-        passes: settings.passes.unwrap_or(0) as f64,
-        ..Lbfgs::default()
-    };
-    let schedule = |passes: usize| Schedule {
-        batch: settings.batch,
-        passes: settings.passes.unwrap_or(passes),
-        seed: settings.seed,
-    };
-    let adagrad =
-        |passes: usize| AdaGrad { eta0: settings.eta0.unwrap_or(AdaGrad::ETA0), schedule: schedule(passes) };
-    match settings.optimizer {
-        Method::Lbfgs => Box::new(lbfgs),
-        Method::Sgd => Box::new(Sgd { eta0: settings.eta0, schedule: schedule(Sgd::PASSES) }),
-        Method::Adagrad => Box::new(adagrad(AdaGrad::PASSES)),
-        Method::Auto => Box::new(Auto { online: adagrad(Auto::PASSES), finish: lbfgs }),
-    }
 }
 
 /// Turns the method's steps into events, evaluates, keeps the best, takes checkpoints.

@@ -1,22 +1,9 @@
 //! What shapes the weights besides the data.
 
+use super::{Criterion, Method, Parameters};
 use crate::model::Keep;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
-
-/// How the objective is minimised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Method {
-    /// A few online passes, then a finish that reaches the optimum.
-    Auto,
-    /// L-BFGS, or OWL-QN with L1.
-    Lbfgs,
-    /// Stochastic gradient descent with a calibrated, decreasing gain.
-    Sgd,
-    /// AdaGrad.
-    Adagrad,
-}
 
 /// Everything that shapes the weights besides the data. Stored in the model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,18 +24,16 @@ pub struct Settings {
     pub features: Keep,
     /// Whether the first and the last label of a sequence have weights.
     pub boundaries: bool,
-    /// The method.
+    /// What is minimised.
+    #[serde(default)]
+    pub objective: Criterion,
+    /// How.
     pub optimizer: Method,
+    /// The parameters of the method.
+    #[serde(flatten)]
+    pub parameters: Parameters,
     /// Passes at most; `None` leaves it to the method.
     pub passes: Option<usize>,
-    /// Examples in an online step.
-    pub batch: usize,
-    /// First gain of online methods; `None` takes the method's own.
-    pub eta0: Option<f64>,
-    /// Pairs that L-BFGS keeps.
-    pub memory: usize,
-    /// Batch methods stop when the objective changes by less than this share over ten iterations.
-    pub tolerance: f64,
     /// Seed of all random choices.
     pub seed: u64,
     /// Evaluations on the development data without a better one before training stops.
@@ -65,12 +50,10 @@ impl Default for Settings {
             min_count: 1,
             features: Keep::Observed,
             boundaries: false,
-            optimizer: Method::Auto,
+            objective: Criterion::default(),
+            optimizer: Method::default(),
+            parameters: Parameters::default(),
             passes: None,
-            batch: 8,
-            eta0: None,
-            memory: 5,
-            tolerance: 1e-4,
             seed: 1,
             patience: 5,
         }
@@ -124,21 +107,10 @@ impl Settings {
         if !self.prior_mean.is_finite() {
             return refuse("--prior-mean", self.prior_mean, "a finite number");
         }
-        if !(self.tolerance >= 0.0 && self.tolerance < 1.0) {
-            return refuse("--tolerance", self.tolerance, "at least 0 and below 1");
-        }
-        if self.batch == 0 {
-            return refuse("--batch", 0.0, "at least 1");
-        }
         if self.passes == Some(0) {
             return refuse("--passes", 0.0, "at least 1");
         }
-        if self.memory == 0 {
-            return refuse("--memory", 0.0, "at least 1");
-        }
-        match self.eta0 {
-            Some(eta0) if !(eta0 > 0.0 && eta0.is_finite()) => refuse("--eta0", eta0, "a positive number"),
-            _ => Ok(()),
-        }
+        self.optimizer.check(self.objective)?;
+        self.parameters.check(self.optimizer)
     }
 }

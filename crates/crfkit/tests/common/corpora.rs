@@ -11,7 +11,7 @@ use crfkit::data::observer::{Observer, Source};
 use crfkit::eval::Scores;
 use crfkit::math::random::Random;
 use crfkit::optim::Control;
-use crfkit::train::{self, Dev, Event, Listener, Settings, Start, Trained};
+use crfkit::train::{self, Dev, Event, Listener, Method, Parameters, Settings, Start, Trained};
 use models::{attributes, columns};
 use std::fmt::Write;
 use std::io::Write as _;
@@ -151,4 +151,20 @@ pub fn real_text(test: &str, file: &str) -> Option<String> {
     };
     let path = std::path::Path::new(&data).join(file);
     Some(std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
+}
+
+/// Those of the given parameters that the method has.
+pub fn parameters(method: Method, given: Parameters) -> Parameters {
+    let uses = |name: &str| method.declaration().parameters.contains(&name);
+    Parameters {
+        batch: given.batch.filter(|_| uses("batch")),
+        eta0: given.eta0.filter(|_| uses("eta0")),
+        memory: given.memory.filter(|_| uses("memory")),
+        tolerance: given.tolerance.filter(|_| uses("tolerance")),
+    }
+}
+
+/// η₀, where the method has one.
+pub fn gain(method: Method, eta0: f64) -> Parameters {
+    parameters(method, Parameters { eta0: Some(eta0), ..Parameters::default() })
 }

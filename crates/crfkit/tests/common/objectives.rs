@@ -5,13 +5,16 @@ use crfkit::Result;
 use crfkit::ability::Ability;
 use crfkit::math::random::Random;
 use crfkit::optim::{
-    Control, Minimum, Objective, Optimizer, Prior, Problem, Progress, State, Touched, Watch,
+    Control, Mean, Minimum, Objective, Optimizer, Prior, Problem, Progress, Schedule, State, Touched, Watch,
 };
 use std::ops::Range;
 use std::sync::Mutex;
 
 /// Loss of an example at θ; adds its gradient.
 type Loss = dyn Fn(usize, &[f64], &mut [f64]) -> f64 + Sync;
+
+/// Adds the product of an example's Hessian at θ with a vector.
+type Curvature = dyn Fn(usize, &[f64], &[f64], &mut [f64]) + Sync;
 
 /// Weights come in rows of this many, which are touched together.
 pub const WIDTH: usize = 2;
@@ -22,6 +25,7 @@ pub struct Losses {
     /// The weights that each example uses.
     uses: Vec<Vec<usize>>,
     loss: Box<Loss>,
+    curvature: Box<Curvature>,
     pub batches: Mutex<Vec<Vec<u32>>>,
 }
 
@@ -31,23 +35,33 @@ impl Losses {
         uses: Vec<Vec<usize>>,
         loss: impl Fn(usize, &[f64], &mut [f64]) -> f64 + Sync + 'static,
     ) -> Self {
-        Losses { dim, uses, loss: Box::new(loss), batches: Mutex::default() }
+        let unknown = |_: usize, _: &[f64], _: &[f64], _: &mut [f64]| unreachable!("no curvature here");
+        Losses { dim, uses, loss: Box::new(loss), curvature: Box::new(unknown), batches: Mutex::default() }
     }
 
-    /// Losses of a score a·θ with sparse a: `link` gives loss and slope for a score and a target.
+    /// Losses of a score a·θ with sparse a: `link` gives loss, slope and curvature for a score and a target.
     fn linear(
         rows: Vec<Vec<(usize, f64)>>,
         targets: Vec<f64>,
         dim: usize,
-        link: fn(f64, f64) -> (f64, f64),
+        link: fn(f64, f64) -> [f64; 3],
     ) -> Self {
         let uses = rows.iter().map(|row| row.iter().map(|&(i, _)| i).collect()).collect();
-        Losses::new(dim, uses, move |example, theta, gradient| {
+        let along = |row: &[(usize, f64)], x: &[f64]| row.iter().map(|&(i, a)| a * x[i]).sum::<f64>();
+        let (again, goals) = (rows.clone(), targets.clone());
+        let curvature = move |example: usize, theta: &[f64], v: &[f64], hess_vec: &mut [f64]| {
+            let row = &again[example];
+            let [_, _, curvature] = link(along(row, theta), goals[example]);
+            let slope = curvature * along(row, v);
+            row.iter().for_each(|&(i, a)| hess_vec[i] += slope * a);
+        };
+        let loss = move |example: usize, theta: &[f64], gradient: &mut [f64]| {
             let row = &rows[example];
-            let (loss, slope) = link(row.iter().map(|&(i, a)| a * theta[i]).sum(), targets[example]);
+            let [loss, slope, _] = link(along(row, theta), targets[example]);
             row.iter().for_each(|&(i, a)| gradient[i] += slope * a);
             loss
-        })
+        };
+        Losses { curvature: Box::new(curvature), ..Losses::new(dim, uses, loss) }
     }
 
     /// Σ ½(a·θ − b)². The curvatures of the weights spread over a factor of about `condition`. Without `noise` one θ fits
@@ -59,7 +73,7 @@ impl Losses {
         let fit =
             |row: &Vec<(usize, f64)>| row.iter().map(|&(i, a)| a * (1.0 + i as f64 / 10.0)).sum::<f64>();
         let targets = rows.iter().map(|row| fit(row) + noise * (rng.uniform() - 0.5)).collect();
-        Losses::linear(rows, targets, dim, |score, b| (0.5 * (score - b).powi(2), score - b))
+        Losses::linear(rows, targets, dim, |score, b| [0.5 * (score - b).powi(2), score - b, 1.0])
     }
 
     /// Σ ln(1 + exp(−y a·θ)), y = ±1.
@@ -68,7 +82,21 @@ impl Losses {
         let rows = sparse_rows(&mut rng, examples, dim, |_| 1.0);
         let targets = (0..examples).map(|_| if rng.below(2) == 0 { 1.0 } else { -1.0 }).collect();
         Losses::linear(rows, targets, dim, |score, y| {
-            ((-y * score).exp().ln_1p(), -y / (1.0 + (y * score).exp()))
+            let p = 1.0 / (1.0 + (y * score).exp());
+            [(-y * score).exp().ln_1p(), -y * p, p * (1.0 - p)]
+        })
+    }
+
+    /// Σ max(0, −y a·θ), y = the sign of a score that a secret θ gives: Collins' perceptron on data that it can separate.
+    pub fn perceptron(seed: u64, examples: usize, dim: usize) -> Self {
+        let mut rng = Random::new(seed);
+        let rows = sparse_rows(&mut rng, examples, dim, |_| 1.0);
+        let secret: Vec<f64> = (0..dim).map(|_| rng.uniform() - 0.5).collect();
+        let sign = |row: &Vec<(usize, f64)>| row.iter().map(|&(i, a)| a * secret[i]).sum::<f64>().signum();
+        let targets = rows.iter().map(sign).collect();
+        Losses::linear(rows, targets, dim, |score, y| match y * score {
+            right if right > 0.0 => [0.0; 3],
+            wrong => [-wrong, -y, 0.0],
         })
     }
 
@@ -89,6 +117,13 @@ impl Losses {
             (self.loss)(e as usize, theta, &mut gradient);
         });
         gradient
+    }
+
+    /// Dense H·v of a batch.
+    pub fn batch_curvature(&self, batch: &[u32], theta: &[f64], v: &[f64]) -> Vec<f64> {
+        let mut hess_vec = vec![0.0; self.dim];
+        batch.iter().for_each(|&e| (self.curvature)(e as usize, theta, v, &mut hess_vec));
+        hess_vec
     }
 
     /// The rows that a batch touches, as ranges of weights.
@@ -165,19 +200,41 @@ impl Objective for Losses {
 
     fn batch_hess_vec(
         &self,
-        _: &[u32],
-        _: [&[f64]; 2],
-        _: &Touched,
-        _: &mut Vec<f64>,
-        _: &mut Vec<f64>,
+        batch: &[u32],
+        [theta, v]: [&[f64]; 2],
+        touched: &Touched,
+        gradient: &mut Vec<f64>,
+        hess_vec: &mut Vec<f64>,
     ) -> f64 {
-        unreachable!("no method here asks for curvature")
+        let dense = self.batch_curvature(batch, theta, v);
+        hess_vec.clear();
+        touched.ranges().iter().for_each(|range| hess_vec.extend_from_slice(&dense[range.clone()]));
+        self.batch_grad(batch, theta, touched, gradient)
     }
 }
 
 /// A problem with one σ and no L1.
 pub fn problem(objective: &Losses, sigma: f64) -> Problem<'_> {
     Problem { objective, prior: Prior::gaussian(sigma), l1: 0.0 }
+}
+
+/// A prior with a mean for each weight and a σ of its own from `first_pair` on.
+pub fn uneven(dim: usize, sigma: f64, sigma_pairs: f64) -> Prior {
+    let mut rng = Random::new(17);
+    let mean = Mean::Vector((0..dim).map(|_| rng.uniform() - 0.5).collect());
+    // A multiple of the width: a row has weights of one kind.
+    Prior { sigma, sigma_pairs, first_pair: dim * 2 / 3 / WIDTH * WIDTH, mean }
+}
+
+/// The batches of a run, in order: they depend on seed and pass alone.
+pub fn batches(examples: usize, schedule: &Schedule) -> Vec<Vec<u32>> {
+    let mut all = Vec::new();
+    for pass in 0..schedule.passes as u64 {
+        let mut order: Vec<u32> = (0..examples as u32).collect();
+        Random::stream(schedule.seed, pass).shuffle(&mut order);
+        all.extend(order.chunks(schedule.batch).map(<[u32]>::to_vec));
+    }
+    all
 }
 
 /// A watch made of a closure.
@@ -191,10 +248,13 @@ impl<F: FnMut(&Progress, &dyn Fn() -> State) -> Control> Watch for Look<F> {
 
 /// Runs from zero, unwatched.
 pub fn minimize(method: &dyn Optimizer, problem: &Problem) -> Minimum {
-    let start = State::start(vec![0.0; problem.objective.dim()]);
-    method
-        .minimize(problem, start, &mut Look(|_: &Progress, _: &dyn Fn() -> State| Control::Continue))
-        .unwrap()
+    minimize_from(method, problem, &vec![0.0; problem.objective.dim()]).unwrap()
+}
+
+/// Runs unwatched.
+pub fn minimize_from(method: &dyn Optimizer, problem: &Problem, theta: &[f64]) -> Result<Minimum> {
+    let mut watch = Look(|_: &Progress, _: &dyn Fn() -> State| Control::Continue);
+    method.minimize(problem, State::start(theta.to_vec()), &mut watch)
 }
 
 /// Losses and all penalties.

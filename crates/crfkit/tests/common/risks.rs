@@ -48,7 +48,7 @@ pub fn risk(seed: u64, shape: Shape) -> ChainRisk {
         }
         data.finish_example(chain, gold, if values.is_some() { 0.5 + rng.uniform() } else { 1.0 });
     }
-    let features = Features::new(&data, labels, [NODES, PAIRS], keep, true, true);
+    let features = Features::chain(&data, labels, [NODES, PAIRS], keep, true, true);
     Risk::new(Likelihood(ForwardBackward), features, data, 1).unwrap()
 }
 

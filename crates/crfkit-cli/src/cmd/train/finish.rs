@@ -3,16 +3,20 @@
 use super::data::format;
 use crate::args::TrainArgs;
 use crate::cmd::eval::{Gold, evaluate};
+use crate::cmd::report;
 use crate::input;
 use crate::progress::Progress;
 use anyhow::Result;
 use crfkit::eval::{Scores, is_chunked};
 use crfkit::files::write_atomically;
 use crfkit::model::{Model, Precision};
+use crfkit_report::{ModelPart, Page, Run};
 use std::sync::Arc;
 
-/// The size of what was written.
+/// What was written.
 pub struct Written {
+    /// The model as it is in the file.
+    pub model: Arc<Model>,
     /// Weights other than 0.
     pub weights: usize,
     /// Of the file.
@@ -24,13 +28,44 @@ pub fn write_model(args: &TrainArgs, full: Model, progress: &Progress) -> Result
     let shrunk = args.shrink.map(|threshold| full.shrink(threshold));
     let bytes = shrunk.as_ref().unwrap_or(&full).to_bytes(args.precision)?;
     write_atomically(&args.model, &bytes)?;
-    let mut written = Written { weights: active(&full), bytes: bytes.len() };
+    let mut model = Arc::new(full);
     if shrunk.is_some() || args.precision != Precision::F64 {
-        let kept = Model::from_bytes(&bytes)?;
-        written.weights = active(&kept);
-        report_loss(args, Arc::new(full), Arc::new(kept), progress)?;
+        let kept = Arc::new(Model::from_bytes(&bytes)?);
+        report_loss(args, &model, &kept, progress)?;
+        model = kept;
     }
-    Ok(written)
+    Ok(Written { weights: active(&model), bytes: bytes.len(), model })
+}
+
+/// Writes the page of `--report`: the run, the model, and its mistakes on the development data if that can be read again.
+pub fn write_report(args: &TrainArgs, log: &[u8], written: &Written, progress: &Progress) -> Result<()> {
+    let Some(path) = &args.report else { return Ok(()) };
+    progress.step(|| "writing the report".into());
+    let name = report::run_name(args.log.as_deref().unwrap_or(&args.model));
+    let model_name = args.model.display().to_string();
+    let mut page = Page {
+        runs: vec![Run::read(log, &name)?],
+        model: Some(ModelPart::new(&model_name, &written.model)?),
+        ..Page::default()
+    };
+    match &args.dev {
+        Some(dev) if !input::is_stdin(dev) => {
+            let found = report::mistakes(&written.model, dev, gold(args), args.input.threads())?;
+            page.evaluation = Some(found);
+        }
+        _ => {}
+    }
+    report::write(&page, path)
+}
+
+/// How the data of this run is read.
+fn gold(args: &TrainArgs) -> Gold {
+    Gold {
+        format: format(args),
+        encoding: args.input.encoding,
+        label_column: args.label_column,
+        samples: false,
+    }
 }
 
 fn active(model: &Model) -> usize {
@@ -38,22 +73,22 @@ fn active(model: &Model) -> usize {
 }
 
 /// Says what shrinking has cost: on the development data, or on the training data where there is none.
-fn report_loss(args: &TrainArgs, full: Arc<Model>, kept: Arc<Model>, progress: &Progress) -> Result<()> {
+fn report_loss(args: &TrainArgs, full: &Arc<Model>, kept: &Arc<Model>, progress: &Progress) -> Result<()> {
     let path = args.dev.as_ref().unwrap_or(&args.train[0]);
     if input::is_stdin(path) {
         progress.note("what shrinking costs is not known: standard input cannot be read again (give --dev)");
         return Ok(());
     }
     progress.step(|| "measuring what shrinking costs".into());
-    let gold = Gold { format: format(args), encoding: args.input.encoding, label_column: args.label_column };
+    let gold = gold(args);
     let scores = |model| -> Result<Scores> {
         Ok(evaluate(model, path, &gold, args.input.threads())?.evaluation.scores())
     };
-    let (before, after) = (scores(&full)?, scores(&kept)?);
+    let (before, after) = (scores(full)?, scores(kept)?);
     let mut text = format!(
         "smaller model: {} weights → {}; on {}: accuracy {:.2} → {:.2}",
-        active(&full),
-        active(&kept),
+        active(full),
+        active(kept),
         input::name(path),
         before.accuracy,
         after.accuracy
@@ -69,6 +104,9 @@ fn report_loss(args: &TrainArgs, full: Arc<Model>, kept: Arc<Model>, progress: &
 pub fn report_done(args: &TrainArgs, progress: &Progress, written: &Written) {
     let model = args.model.display();
     progress.note(&format!("model: {model} ({} weights, {} bytes)", written.weights, written.bytes));
+    if let Some(report) = &args.report {
+        progress.note(&format!("report: {}", report.display()));
+    }
     progress.note(&format!("next: crfkit tag -m {model} FILE, or crfkit eval -m {model} FILE"));
 }
 

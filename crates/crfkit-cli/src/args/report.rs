@@ -1,0 +1,61 @@
+//! The arguments of `crfkit report` and `crfkit watch`.
+
+use super::{InputArgs, label_column};
+use std::path::PathBuf;
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  crfkit train train.tsv --dev dev.tsv --log a.jsonl -m a
+  crfkit train train.tsv --dev dev.tsv --log b.jsonl -m b --sigma 0.5
+  crfkit report a.jsonl b.jsonl -o report.html            two runs side by side
+  crfkit report a.jsonl -m a --test test.tsv -o a.html    and what the model has learned and gets wrong";
+
+/// `crfkit report`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub struct ReportArgs {
+    /// Logs of training runs (crfkit train --log)
+    #[arg(value_name = "RUN.jsonl", required_unless_present = "model")]
+    pub runs: Vec<PathBuf>,
+
+    /// Where to write the page
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+
+    /// A model: adds its heaviest features and transitions
+    #[arg(short, long, value_name = "MODEL")]
+    pub model: Option<PathBuf>,
+
+    /// Labelled sequences: adds scores, confusion matrix and the worst mistakes of the model
+    #[arg(long, value_name = "FILE", requires = "model")]
+    pub test: Option<PathBuf>,
+
+    /// Column of the gold label, from 0; -1 is the last [default: as in training]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = label_column, requires = "test")]
+    pub label_column: Option<i32>,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub input: InputArgs,
+}
+
+const WATCH_NOTES: &str = "\
+Example:
+  crfkit train train.tsv --dev dev.tsv --log run.jsonl -m model &
+  crfkit watch run.jsonl
+
+The address is printed; open it in a browser of this computer. Nobody else can: the server listens on 127.0.0.1
+only and answers to that name only. Ctrl-C ends it.";
+
+/// `crfkit watch`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = WATCH_NOTES)]
+pub struct WatchArgs {
+    /// Logs of training runs, which may not be there yet
+    #[arg(value_name = "RUN.jsonl", required = true)]
+    pub runs: Vec<PathBuf>,
+
+    /// Port of the address; 0 for any that is free
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub port: u16,
+}

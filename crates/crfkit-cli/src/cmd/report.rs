@@ -1,0 +1,75 @@
+//! `crfkit report`: logs of runs, and what is known of a model, as one HTML page.
+
+use super::eval::{Gold, evaluate};
+use crate::args::ReportArgs;
+use crate::error::usage;
+use crate::input;
+use anyhow::Result;
+use crfkit::files::write_atomically;
+use crfkit::model::Model;
+use crfkit::{Error, Place};
+use crfkit_report::{EvaluationPart, ModelPart, Page, Run};
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Writes the page.
+pub fn run(args: &ReportArgs) -> Result<ExitCode> {
+    let mut page = Page { runs: named_runs(&args.runs, read_log)?, ..Page::default() };
+    if let Some(run) = page.runs.iter().position(|run| run.start.is_none()) {
+        let message = "no run in it: a log begins with an event `settings` (crfkit train --log)";
+        return Err(Error::input(Place::new(input::name(&args.runs[run]), 0), message).into());
+    }
+    if let Some(path) = &args.model {
+        let model = Arc::new(input::read_model(path)?);
+        page.model = Some(ModelPart::new(&input::name(path), &model)?);
+        if let Some(test) = &args.test {
+            let gold = Gold::new(&model, &args.input, args.label_column);
+            page.evaluation = Some(mistakes(&model, test, gold, args.input.threads())?);
+        }
+    }
+    write(&page, &args.output)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The runs of some logs, each under a name of its own.
+pub fn named_runs(paths: &[PathBuf], read: impl Fn(&Path) -> Result<Run>) -> Result<Vec<Run>> {
+    let all_differ = |names: &[String]| names.iter().collect::<HashSet<_>>().len() == names.len();
+    let mut names: Vec<String> = paths.iter().map(|path| run_name(path)).collect();
+    if !all_differ(&names) {
+        names = paths.iter().map(|path| input::name(path)).collect();
+    }
+    if !all_differ(&names) {
+        return Err(usage("one log is given twice"));
+    }
+    paths.iter().zip(names).map(|(path, name)| Ok(Run { name, ..read(path)? })).collect()
+}
+
+/// The run of a log.
+pub fn read_log(path: &Path) -> Result<Run> {
+    let name = input::name(path);
+    let file = File::open(path).map_err(|error| Error::io(&*name, error))?;
+    Ok(Run::read(BufReader::new(file), &name)?)
+}
+
+/// What a page calls the run of a log, or of a model: the file's name without folder and ending.
+pub fn run_name(path: &Path) -> String {
+    path.file_stem().map_or_else(|| input::name(path), |stem| stem.to_string_lossy().into_owned())
+}
+
+/// How good a model is on labelled data, with its worst mistakes.
+pub fn mistakes(model: &Arc<Model>, data: &Path, gold: Gold, threads: usize) -> Result<EvaluationPart> {
+    let found = evaluate(model, data, &Gold { samples: true, ..gold }, threads)?;
+    found.report_unknown_labels();
+    Ok(EvaluationPart::new(&input::name(data), &found.evaluation, found.samples))
+}
+
+/// Writes a page, whole or not at all.
+pub fn write(page: &Page, path: &Path) -> Result<()> {
+    let mut html = Vec::new();
+    page.write_html(&mut html)?;
+    Ok(write_atomically(path, &html)?)
+}

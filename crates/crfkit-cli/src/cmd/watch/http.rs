@@ -1,0 +1,185 @@
+//! As much of a web server as one page on one computer needs: GET, one answer a connection.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A request is a few hundred bytes; whoever sends more is no browser.
+const REQUEST_BYTES: u64 = 16 * 1024;
+/// Browsers open connections in reserve and leave them idle.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Connections at a time.
+const CONNECTIONS: usize = 32;
+
+/// What is sent back.
+pub struct Response {
+    /// Status code.
+    pub status: u16,
+    /// Content type.
+    pub kind: &'static str,
+    /// Content.
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    /// Plain words.
+    pub fn text(status: u16, text: &str) -> Self {
+        Response { status, kind: "text/plain; charset=utf-8", body: text.as_bytes().to_vec() }
+    }
+}
+
+/// Answers requests for ever: `answer` is asked for a path.
+pub fn serve(
+    listener: &TcpListener,
+    address: SocketAddr,
+    answer: impl Fn(&str) -> Response + Send + Sync + 'static,
+) {
+    let answer = Arc::new(answer);
+    for connection in listener.incoming() {
+        let Ok(connection) = connection else { continue }; // gone before it was taken
+        if Arc::strong_count(&answer) > CONNECTIONS {
+            continue; // dropped, that is closed
+        }
+        let answer = answer.clone();
+        // A browser that goes away is no failure of the server.
+        std::thread::spawn(move || drop(converse(connection, address, &*answer)));
+    }
+}
+
+fn converse(
+    mut connection: TcpStream,
+    address: SocketAddr,
+    answer: impl Fn(&str) -> Response,
+) -> std::io::Result<()> {
+    connection.set_read_timeout(Some(PATIENCE))?;
+    connection.set_write_timeout(Some(PATIENCE))?;
+    let request = Request::read(&connection)?;
+    let response = match request {
+        None => Response::text(400, "this is no request that a browser makes"),
+        Some(request) => match request.refusal(address) {
+            Some(refusal) => refusal,
+            None => answer(&request.path),
+        },
+    };
+    let Response { status, kind, body } = response;
+    let head = format!(
+        "HTTP/1.1 {status} {}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\
+         Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\n\
+         Cross-Origin-Resource-Policy: same-origin\r\n\r\n",
+        reason(status),
+        body.len()
+    );
+    connection.write_all(head.as_bytes())?;
+    connection.write_all(&body)
+}
+
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        _ => "Internal Server Error",
+    }
+}
+
+/// What matters of a request.
+#[derive(Debug, PartialEq)]
+struct Request {
+    method: String,
+    path: String,
+    host: String,
+}
+
+impl Request {
+    /// Reads up to the empty line; `None` for what is not HTTP.
+    fn read(connection: impl Read) -> std::io::Result<Option<Request>> {
+        let mut lines = BufReader::new(connection.take(REQUEST_BYTES)).lines();
+        let Some(first) = lines.next().transpose()? else { return Ok(None) };
+        let mut hosts = Vec::new();
+        loop {
+            let Some(line) = lines.next().transpose()? else { return Ok(None) };
+            if line.is_empty() {
+                break;
+            }
+            match line.split_once(':') {
+                Some((name, value)) if name.eq_ignore_ascii_case("host") => {
+                    hosts.push(value.trim().to_owned())
+                }
+                _ => {}
+            }
+        }
+        let mut words = first.split(' ');
+        let (Some(method), Some(path), Some(version), [host]) =
+            (words.next(), words.next(), words.next(), &hosts[..])
+        else {
+            return Ok(None);
+        };
+        Ok(version.starts_with("HTTP/1.").then(|| Request {
+            method: method.into(),
+            path: path.into(),
+            host: host.clone(),
+        }))
+    }
+
+    /// Why it gets no answer. A page on the Internet can make a browser call this computer by a name of its own (DNS rebinding)
+    /// and would then be allowed to read the answer: so only this computer's own names count.
+    fn refusal(&self, address: SocketAddr) -> Option<Response> {
+        let port = address.port();
+        let names = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+        let without_port = port == 80 && ["127.0.0.1", "localhost"].contains(&&*self.host);
+        if !without_port && !names.iter().any(|name| name.eq_ignore_ascii_case(&self.host)) {
+            return Some(Response::text(403, "this server answers to 127.0.0.1 and localhost only"));
+        }
+        (self.method != "GET").then(|| Response::text(405, "only GET"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(request: &str, port: u16) -> u16 {
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        match Request::read(request.as_bytes()).unwrap() {
+            None => 400,
+            Some(request) => request.refusal(address).map_or(200, |refusal| refusal.status),
+        }
+    }
+
+    #[test]
+    fn only_this_computers_names_are_answered() {
+        for (host, expected) in [
+            ("Host: 127.0.0.1:8080\r\n", 200),
+            ("host: LOCALHOST:8080\r\n", 200),
+            ("Host: 127.0.0.1\r\n", 403),
+            ("Host: 127.0.0.1:80\r\n", 403),
+            ("Host: evil.example:8080\r\n", 403),
+            ("Host: 127.0.0.1:8080.evil.example\r\n", 403),
+            ("Host:\r\n", 403),
+            ("", 400),
+            ("Host: evil.example\r\nHost: 127.0.0.1:8080\r\n", 400),
+        ] {
+            assert_eq!(status(&format!("GET / HTTP/1.1\r\n{host}\r\n"), 8080), expected, "{host:?}");
+        }
+        assert_eq!(status("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 80), 200);
+        assert_eq!(status("POST / HTTP/1.1\r\nHost: localhost:8080\r\n\r\n", 8080), 405);
+    }
+
+    #[test]
+    fn what_is_no_request_is_refused() {
+        for text in [
+            "",
+            "\r\n\r\n",
+            "GET /",
+            "GET / HTTP/1.1\r\nHost: localhost:1\r\n",
+            "GET / FTP\r\nHost: localhost:1\r\n\r\n",
+        ] {
+            assert_eq!(status(text, 1), 400, "{text:?}");
+        }
+        let endless = format!("GET / HTTP/1.1\r\n{}", "X: y\r\n".repeat(10_000));
+        assert_eq!(status(&endless, 1), 400);
+    }
+}

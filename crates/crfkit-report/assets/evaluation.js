@@ -1,0 +1,76 @@
+// How good a model is, and where it goes wrong.
+
+function scoresSection({ evaluation }) {
+  const s = evaluation.scores;
+  const scores = [
+    ...(evaluation.chunked ? [["F1", s.f1], ["precision", s.precision], ["recall", s.recall]] : []),
+    ["token accuracy", s.accuracy], ["sequence accuracy", s.sequence_accuracy],
+    ["accuracy on known words", s.known_accuracy], ["on unknown words", s.unknown_accuracy],
+  ].filter(([, score]) => score != null);
+  const head = ["label", "precision", "recall", "F1", "gold", "predicted"];
+  const share = x => el("td", { class: "number bar", "--share": x / 100 }, percent(x));
+  const row = r => [r.name, share(r.precision), share(r.recall), share(r.f1), number(r.gold), number(r.predicted)];
+  const counted = (caption, list) => el("div", {}, el("h3", {}, caption), table(head, list.map(row), { caption }));
+  return [
+    note(`${evaluation.name}: ${number(s.sequences)} sequences, ${number(s.tokens)} tokens; scores in per cent.`),
+    table(scores.map(([name]) => name), [scores.map(([, score]) => el("td", { class: "number" }, percent(score)))], { caption: "Scores" }),
+    el("div", { class: "beside" },
+      evaluation.chunked ? counted("Chunks by type", evaluation.types) : null,
+      counted("Tokens by label", evaluation.labels)),
+  ];
+}
+
+function confusionSection({ evaluation: { confusion } }) {
+  const { labels } = confusion;
+  const counts = new Map(confusion.cells.map(([gold, predicted, tokens]) => [gold * labels.length + predicted, tokens]));
+  const rows = labels.map((gold, i) => {
+    const row = labels.map((_, j) => counts.get(i * labels.length + j) ?? 0);
+    const all = row.reduce((a, b) => a + b, 0);
+    return [gold, ...row.map((tokens, j) => el("td", {
+      class: i === j ? "good" : "bad",
+      // The root makes rare mistakes visible.
+      "--share": Math.sqrt(tokens / Math.max(all, 1)),
+      title: `gold ${gold}, predicted ${labels[j]}: ${tokens} of ${all}`,
+    }, tokens ? number(tokens) : ""))];
+  });
+  return [
+    note("Tokens by gold label (row) and predicted label (column); green is right, red is wrong." + someOf(confusion)),
+    table(["gold ↓ predicted →", ...labels.map(labelHead)], rows, { class: "matrix", caption: "Confusion matrix" }),
+  ];
+}
+
+function samplesSection({ evaluation: { samples } }) {
+  const word = token => {
+    const wrong = token.gold !== token.predicted;
+    const title = `P(${token.predicted}) = ${token.p.toFixed(4)}` + (wrong ? `, P(${token.gold}) = ${token.p_gold.toFixed(4)}` : "");
+    return el("li", { class: wrong ? "word wrong" : "word", title },
+      el("span", { class: "text" }, token.text),
+      el("span", { class: "mark", "--share": 1 - token.p }, `${token.predicted} ${Math.round(100 * token.p)}%`),
+      wrong ? el("span", { class: "right" }, `${token.gold} ${Math.round(100 * token.p_gold)}%`) : null);
+  };
+  const sentence = sample => {
+    const wrong = sample.tokens.filter(t => t.gold !== t.predicted).length;
+    return el("div", { class: "sentence" },
+      note(`${sample.place}: ${wrong ? `${wrong} wrong` : sample.mistake >= 0 ? "wrong further on" : "all right"}`),
+      el("ul", { class: "words" }, ...samplesWords(sample, word)));
+  };
+  return [
+    el("p", { class: "note" }, "Worst mistakes first: those of which the model was surest. Under each word its label and how sure the model is of it, 0 to 100 %: ",
+      el("span", { class: "scale", role: "img", "aria-label": "the less sure, the stronger the colour" }),
+      ". A wrong label has a red frame and the gold label below it."),
+    ...samples.map(sentence),
+  ];
+}
+
+function samplesWords(sample, word) {
+  const words = sample.tokens.map(word);
+  if (sample.cut) words.push(el("li", { class: "note" }, `… ${sample.cut} more tokens`));
+  return words;
+}
+
+function imagesSection({ images }) {
+  const kinds = { input: "input", truth: "truth", prediction: "prediction", marginals: "marginals" };
+  return images.map(image => el("div", {}, el("h3", {}, image.name), el("div", { class: "pictures" },
+    ...Object.entries(kinds).filter(([kind]) => image[kind]).map(([kind, words]) =>
+      el("figure", {}, el("img", { src: image[kind], alt: `${image.name}: ${words}` }), el("figcaption", {}, words))))));
+}

@@ -1,0 +1,41 @@
+// What a model has learned.
+
+const weight = x => x == null ? "" : x.toFixed(2).replace("-", "−");
+
+function transitionsSection({ model }) {
+  const begins = model.transitions.some(t => t.previous == null), ends = model.transitions.some(t => t.label == null);
+  const lines = [...(begins ? [null] : []), ...model.labels], columns = [...model.labels, ...(ends ? [null] : [])];
+  const key = (previous, label) => JSON.stringify([previous, label]);
+  const found = new Map(model.transitions.map(t => [key(t.previous, t.label), t.weight]));
+  const largest = Math.max(...model.transitions.map(t => Math.abs(t.weight)));
+  const rows = lines.map(previous => [previous ?? "begin", ...columns.map(label => {
+    const w = found.get(key(previous, label));
+    return el("td", {
+      class: w < 0 ? "minus" : null, "--share": w == null ? 0 : Math.abs(w) / largest,
+      title: `${previous ?? "begin"} → ${label ?? "end"}: ${w == null ? "no weight" : weight(w)}`,
+    }, weight(w));
+  })]);
+  return [
+    note("Weight of the label in the column after the label in the row; blue favours, orange opposes, empty was never seen." + someOf(model)),
+    table(["before ↓ after →", ...columns.map(labelHead)], rows, { class: "matrix", caption: "Transition weights" }),
+  ];
+}
+
+function featuresSection({ model }) {
+  const card = ({ label, features }) => {
+    const largest = Math.max(...features.map(f => Math.abs(f.weight)));
+    const rows = features.map(f => [
+      el("td", {}, f.observation + (f.previous == null ? "" : `  (after ${f.previous})`)),
+      el("td", { class: `number bar ${f.weight < 0 ? "minus" : ""}`, "--share": Math.abs(f.weight) / largest }, weight(f.weight)),
+    ]);
+    return el("div", {}, el("h3", {}, label),
+      features.length ? table(["observation", "weight"], rows, { caption: `Heaviest features of ${label}` }) : note("none"));
+  };
+  return [
+    note("Largest by absolute value; blue speaks for the label, orange against it." + someOf(model)),
+    el("div", { class: "cards" }, ...model.features.map(card)),
+  ];
+}
+
+const someOf = ({ labels, all_labels: all }) => labels.length < all ? ` Of ${all} labels the ${labels.length} that matter most here are shown.` : "";
+const labelHead = label => el("th", { scope: "col", class: "label" }, label ?? "end");

@@ -1,0 +1,109 @@
+//! One sequence's log-potentials, and everything that can be asked about them.
+
+use crate::decode::{Decoder, Ranked, Viterbi, max_marginal, nbest};
+use crate::graph::{Chain, Gradient, Graph, Label, PAIR, Psi, Shared, SharedSum};
+use crate::infer::{ForwardBackward, Inference};
+use crate::math::Array;
+use std::sync::Arc;
+
+/// The log-potentials of one chain, with the memory that answers need. [`Answers::start`] takes in the next chain.
+#[derive(Debug)]
+pub struct Answers {
+    shared: Arc<Shared<f64>>,
+    chain: Chain,
+    own: Array<f64>,
+    marginals: Array<f64>,
+    log_z: Option<f64>,
+    sums: SharedSum<f64>,
+    viterbi: <Viterbi as Decoder>::Work,
+    inference: <ForwardBackward as Inference>::Work<f64>,
+    labels: Vec<Label>,
+}
+
+impl Answers {
+    /// No chain yet; all of them will share these tables.
+    pub fn new(shared: Arc<Shared<f64>>) -> Self {
+        Answers {
+            sums: SharedSum::new(&shared),
+            chain: Chain { len: 0, labels: shared[PAIR].labels, own_pairs: false },
+            shared,
+            own: Array::default(),
+            marginals: Array::default(),
+            log_z: None,
+            viterbi: Default::default(),
+            inference: Default::default(),
+            labels: Vec::new(),
+        }
+    }
+
+    /// The next chain: returns its own tables, empty, to be filled.
+    pub fn start(&mut self, chain: Chain) -> &mut [f64] {
+        self.chain = chain;
+        self.log_z = None;
+        self.own.reserve(chain.own_len());
+        let own = &mut self.own.plane_mut(0)[..chain.own_len()];
+        chain.clear_own(own);
+        own
+    }
+
+    /// The shared tables.
+    pub fn shared(&self) -> &Arc<Shared<f64>> {
+        &self.shared
+    }
+
+    /// The chain.
+    pub fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// Its log-potentials.
+    pub fn psi(&self) -> Psi<'_, f64> {
+        Psi { shared: &self.shared, own: &self.own }
+    }
+
+    /// The best labelling (Viterbi).
+    pub fn viterbi(&mut self) -> &[Label] {
+        let psi = Psi { shared: &self.shared, own: &self.own };
+        Viterbi.argmax(&self.chain, psi, &mut self.labels, &mut self.viterbi);
+        &self.labels
+    }
+
+    /// The most probable label of every position.
+    pub fn max_marginal(&mut self) -> &[Label] {
+        self.log_z();
+        max_marginal(&self.chain, self.marginals.plane(0), &mut self.labels);
+        &self.labels
+    }
+
+    /// P(label at `position` | sequence).
+    pub fn marginal(&mut self, position: usize, label: Label) -> f64 {
+        self.log_z();
+        self.marginals.get(position * self.chain.stride() + label as usize)
+    }
+
+    /// The `n` best labellings with their scores, best first.
+    pub fn nbest(&mut self, n: usize) -> Vec<Ranked> {
+        nbest(&self.chain, self.psi(), n)
+    }
+
+    /// ln P(labelling | sequence).
+    pub fn log_probability(&mut self, labels: &[Label]) -> f64 {
+        let log_z = self.log_z();
+        self.psi().score(&self.chain, labels) - log_z
+    }
+
+    /// log Z. Forward-backward runs once a chain.
+    pub fn log_z(&mut self) -> f64 {
+        if let Some(log_z) = self.log_z {
+            return log_z;
+        }
+        let len = self.chain.own_len();
+        self.marginals.reserve(len);
+        self.sums.clear();
+        let psi = Psi { shared: &self.shared, own: &self.own };
+        let mut out = Gradient { own: self.marginals.slice_mut(0..len), shared: &mut self.sums };
+        let outcome = ForwardBackward.log_z(&self.chain, psi, 1.0, &mut out, &mut self.inference);
+        self.log_z = Some(outcome.log_z);
+        outcome.log_z
+    }
+}

@@ -1,0 +1,124 @@
+//! Decoding of maximum-entropy Markov models: Viterbi's algorithm over locally normalised scores.
+
+use super::Decoder;
+use super::viterbi::{self, Viterbi};
+use crate::graph::{BEGIN, Chain, END, Graph, Label, PAIR, Psi};
+use crate::math::{Array, simd};
+
+/// From which side a chain is normalised.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// p(y_t | y_{t−1}), from the first label to the last.
+    #[default]
+    Forward,
+    /// p(y_t | y_{t+1}), from the last label to the first.
+    Backward,
+}
+
+/// The most probable labelling under Π_t p(y_t | y_{t∓1}) (pwpl-2007 section 5), O(T·labels²); its score is log p.
+///
+/// Forward, log p(j | i) = ū_t(j) + w(i, j) − n_t(i) with n_t(i) = log Σ_k exp(ū_t(k) + w(i, k)), where ū has the tables of first
+/// and last labels too. So n_t is taken from the node table of t−1, and what is left is the best labelling of a chain.
+/// Backward n_t(j) = log Σ_k exp(ū_t(k) + w(k, j)) is taken from that of t+1.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MemmViterbi(pub Direction);
+
+/// Scratch of [`MemmViterbi`].
+#[derive(Debug, Default)]
+pub struct Work {
+    viterbi: viterbi::Work,
+    own: Array<f64>,
+    /// ū, then exp(ū − max).
+    node: Vec<f64>,
+    e: Vec<f64>,
+    /// n_t.
+    sums: Vec<f64>,
+    /// The scores that one entry of n_t is the sum of.
+    line: Vec<f64>,
+}
+
+/// Up to this spread no product of exponentials underflows.
+const SAFE_SPREAD: f64 = 500.0;
+
+impl Decoder for MemmViterbi {
+    type Graph = Chain;
+    type Work = Work;
+
+    fn argmax(&self, chain: &Chain, psi: Psi<f64>, labels: &mut Vec<Label>, work: &mut Work) -> f64 {
+        let given_nothing = self.normalise(chain, psi, work);
+        let psi = Psi { shared: psi.shared, own: &work.own };
+        Viterbi.argmax(chain, psi, labels, &mut work.viterbi) - given_nothing
+    }
+}
+
+impl MemmViterbi {
+    /// Fills `work.own` with node tables from which the normalisers are taken. Returns that of the label given nothing.
+    fn normalise(&self, chain: &Chain, psi: Psi<f64>, work: &mut Work) -> f64 {
+        let (labels, stride, own_len) = (chain.labels, chain.stride(), chain.own_len());
+        work.own.reserve(own_len);
+        work.own.plane_mut(0)[..own_len].copy_from_slice(&psi.own.plane(0)[..own_len]);
+        let mut given_nothing = 0.0;
+        for t in 0..chain.len {
+            work.node.clear();
+            work.node.extend_from_slice(&psi.own.plane(0)[t * stride..(t + 1) * stride]);
+            for (id, at) in [(BEGIN, 0), (END, chain.len - 1)] {
+                if t == at {
+                    (0..labels).for_each(|j| work.node[j] += psi.shared[id].log.get(j));
+                }
+            }
+            let given = match self.0 {
+                Direction::Forward => t.checked_sub(1),
+                Direction::Backward => (t + 1 < chain.len).then_some(t + 1),
+            };
+            match given {
+                Some(given) => {
+                    self.sums(chain, psi, t, work);
+                    let own = &mut work.own.plane_mut(0)[given * stride..][..labels];
+                    own.iter_mut().zip(&work.sums).for_each(|(x, n)| *x -= n);
+                }
+                None => given_nothing = log_sum_exp(&work.node[..labels]),
+            }
+        }
+        given_nothing
+    }
+
+    /// n_t into `work.sums`, given ū_t in `work.node`.
+    fn sums(&self, chain: &Chain, psi: Psi<f64>, t: usize, work: &mut Work) {
+        let (labels, stride) = (chain.labels, chain.stride());
+        let Work { node, e, sums, line, .. } = work;
+        let pair = &psi.shared[PAIR];
+        for row in [&mut *e, &mut *sums] {
+            row.clear();
+            row.resize(stride, 0.0);
+        }
+        let mut shift = [0.0];
+        let spread = simd::exp_rows(node, labels, &mut shift, e);
+        if !chain.own_pairs && spread + pair.spread < SAFE_SPREAD {
+            let m = match self.0 {
+                Direction::Forward => &pair.exp_t,
+                Direction::Backward => &pair.exp,
+            };
+            simd::vec_mat(&e[..labels], m.plane(0), sums);
+            sums[..labels].iter_mut().for_each(|n| *n = n.ln() + shift[0] + pair.shift);
+            return;
+        }
+        line.clear();
+        line.resize(labels, 0.0);
+        for (given, sum) in sums[..labels].iter_mut().enumerate() {
+            for (k, x) in line.iter_mut().enumerate() {
+                *x = node[k]
+                    + match self.0 {
+                        Direction::Forward => viterbi::pair(chain, psi, t, given, k),
+                        Direction::Backward => viterbi::pair(chain, psi, t + 1, k, given),
+                    };
+            }
+            *sum = log_sum_exp(line);
+        }
+    }
+}
+
+fn log_sum_exp(x: &[f64]) -> f64 {
+    let max = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    max + x.iter().map(|x| (x - max).exp()).sum::<f64>().ln()
+}

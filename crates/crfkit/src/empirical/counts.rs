@@ -1,0 +1,228 @@
+//! Counting: one pass over labelled sequences, and sums of passes.
+
+use super::Pairs;
+use super::spelling::{Spelling, spelling};
+use crate::data::columns::Columns;
+use crate::data::strings::Strings;
+use crate::{Error, Result};
+use std::collections::HashMap;
+
+/// How often each tuple of numbers occurred.
+pub(super) type Tally<const N: usize> = HashMap<[u32; N], u64>;
+
+/// Everything that empirical training has to know of its data.
+///
+/// Counts of two parts of a corpus, added by [`Counts::merge`], are the counts of the whole: parts can be counted anywhere, and
+/// new data can be added to the counts of a model. What spelling features say is not counted but added up from the words.
+#[derive(Clone, Debug, Default)]
+pub struct Counts {
+    pub(super) pairs: Pairs,
+    pub(super) labels: Strings,
+    pub(super) words: Strings,
+    /// Of each word.
+    pub(super) spellings: Vec<Spelling>,
+    /// (word, label).
+    pub(super) word_labels: Tally<2>,
+    /// (label, next label).
+    pub(super) label_pairs: Tally<2>,
+    /// (word, next word, label, next label); with [`Pairs::Lexical`] only.
+    pub(super) word_pairs: Tally<4>,
+    /// (spelling, label) of the words that were pruned.
+    pub(super) rare_labels: Tally<2>,
+    /// (spelling, next spelling, label, next label) of the word pairs that lost a word.
+    pub(super) rare_pairs: Tally<4>,
+}
+
+impl Counts {
+    /// Nothing counted yet. `pairs` says whether word pairs are counted too: most of the memory, where they are.
+    pub fn new(pairs: Pairs) -> Self {
+        Counts { pairs, ..Counts::default() }
+    }
+
+    /// Adds a sequence of words with their labels.
+    pub fn add<'a>(&mut self, sequence: impl IntoIterator<Item = (&'a str, &'a str)>) {
+        let mut before = None;
+        for (word, label) in sequence {
+            let (word, label) = (self.word(word), self.labels.intern(label.as_bytes()));
+            *self.word_labels.entry([word, label]).or_default() += 1;
+            if let Some((word_before, label_before)) = before {
+                *self.label_pairs.entry([label_before, label]).or_default() += 1;
+                if self.pairs == Pairs::Lexical {
+                    *self.word_pairs.entry([word_before, word, label_before, label]).or_default() += 1;
+                }
+            }
+            before = Some((word, label));
+        }
+    }
+
+    /// Adds a sequence in columns: the label is in `label_column`, the word in the first column that is not the label's.
+    pub fn add_columns(&mut self, sequence: &Columns, label_column: usize) -> Result<()> {
+        let [word, label] = token_columns(sequence, label_column)?;
+        self.add((0..sequence.len()).map(|row| (sequence.field(row, word), sequence.field(row, label))));
+        Ok(())
+    }
+
+    /// The number of a word, which is added if it is new.
+    fn word(&mut self, word: &str) -> u32 {
+        let id = self.words.intern(word.as_bytes());
+        if id as usize == self.spellings.len() {
+            self.spellings.push(spelling(word));
+        }
+        id
+    }
+
+    /// Adds everything that `other` has counted. Both must count the same kind of pairs.
+    pub fn merge(&mut self, other: &Counts) -> Result<()> {
+        if self.pairs != other.pairs {
+            return Err(Error::Setting(
+                "counts with and without word pairs cannot be added; count both with the same --pairs".into(),
+            ));
+        }
+        let labels: Vec<u32> = other.labels.iter().map(|label| self.labels.intern(label)).collect();
+        let words: Vec<u32> = other.words.iter().map(|word| self.words.intern(word)).collect();
+        for (&word, &spelling) in words.iter().zip(&other.spellings) {
+            if word as usize == self.spellings.len() {
+                self.spellings.push(spelling);
+            }
+        }
+        self.add_renumbered(other, &words, &labels);
+        Ok(())
+    }
+
+    /// Adds what `other` has counted, its words and labels under new numbers.
+    fn add_renumbered(&mut self, other: &Counts, words: &[u32], labels: &[u32]) {
+        let (word, label) = (|id: u32| words[id as usize], |id: u32| labels[id as usize]);
+        add(&mut self.word_labels, &other.word_labels, |[x, y]| [word(x), label(y)]);
+        add(&mut self.label_pairs, &other.label_pairs, |[i, j]| [label(i), label(j)]);
+        add(&mut self.word_pairs, &other.word_pairs, |[a, b, i, j]| [word(a), word(b), label(i), label(j)]);
+        add(&mut self.rare_labels, &other.rare_labels, |[s, y]| [s, label(y)]);
+        add(&mut self.rare_pairs, &other.rare_pairs, |[a, b, i, j]| [a, b, label(i), label(j)]);
+    }
+
+    /// Forgets the words that occur fewer than `min_count` times. What is known of them stays in the counts of their spellings,
+    /// and in those of the labels.
+    pub fn prune(&mut self, min_count: u64) {
+        let mut totals = vec![0; self.words.len()];
+        self.word_labels.iter().for_each(|([word, _], n)| totals[*word as usize] += n);
+        if totals.iter().all(|&n| n >= min_count) {
+            return;
+        }
+        let mut kept = Counts {
+            pairs: self.pairs,
+            labels: std::mem::take(&mut self.labels),
+            label_pairs: std::mem::take(&mut self.label_pairs),
+            rare_labels: std::mem::take(&mut self.rare_labels),
+            rare_pairs: std::mem::take(&mut self.rare_pairs),
+            ..Counts::default()
+        };
+        let mut ids = vec![None; totals.len()];
+        for (old, word) in self.words.iter().enumerate().filter(|&(old, _)| totals[old] >= min_count) {
+            ids[old] = Some(kept.words.intern(word));
+            kept.spellings.push(self.spellings[old]);
+        }
+        let (id, spelling) = (|word: u32| ids[word as usize], |word: u32| self.spellings[word as usize]);
+        for (&[word, label], n) in &self.word_labels {
+            *match id(word) {
+                Some(word) => kept.word_labels.entry([word, label]),
+                None => kept.rare_labels.entry([spelling(word), label]),
+            }
+            .or_default() += n;
+        }
+        for (&[a, b, i, j], n) in &self.word_pairs {
+            *match (id(a), id(b)) {
+                (Some(a), Some(b)) => kept.word_pairs.entry([a, b, i, j]),
+                _ => kept.rare_pairs.entry([spelling(a), spelling(b), i, j]),
+            }
+            .or_default() += n;
+        }
+        *self = kept;
+    }
+
+    /// Words and labels numbered in the order of their names: the same counts have the same numbers, whatever the order in
+    /// which they came.
+    pub(super) fn sorted(&self) -> Counts {
+        let (labels, label_ids) = sorted(&self.labels);
+        let (words, word_ids) = sorted(&self.words);
+        let mut spellings = vec![0; self.spellings.len()];
+        for (old, &new) in word_ids.iter().enumerate() {
+            spellings[new as usize] = self.spellings[old];
+        }
+        let mut counts = Counts { pairs: self.pairs, labels, words, spellings, ..Counts::default() };
+        counts.add_renumbered(self, &word_ids, &label_ids);
+        counts
+    }
+
+    /// (spelling, label) of all tokens.
+    pub(super) fn spelling_labels(&self) -> Tally<2> {
+        let mut tally = self.rare_labels.clone();
+        add(&mut tally, &self.word_labels, |[word, label]| [self.spellings[word as usize], label]);
+        tally
+    }
+
+    /// (spelling, next spelling, label, next label) of all neighbours; with [`Pairs::Lexical`] only.
+    pub(super) fn spelling_pairs(&self) -> Tally<4> {
+        let spelling = |word: u32| self.spellings[word as usize];
+        let mut tally = self.rare_pairs.clone();
+        add(&mut tally, &self.word_pairs, |[a, b, i, j]| [spelling(a), spelling(b), i, j]);
+        tally
+    }
+
+    /// The kind of pairs that is counted.
+    pub fn pairs(&self) -> Pairs {
+        self.pairs
+    }
+
+    /// Number of different words.
+    pub fn words(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Number of labels.
+    pub fn labels(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Number of tokens.
+    pub fn tokens(&self) -> u64 {
+        self.word_labels.values().chain(self.rare_labels.values()).sum()
+    }
+}
+
+/// The columns of the word and the label: the word is in the first column that is not the label's.
+pub(super) fn token_columns(sequence: &Columns, label_column: usize) -> Result<[usize; 2]> {
+    if !sequence.is_empty() && (sequence.columns() < 2 || label_column >= sequence.columns()) {
+        let message = format!(
+            "{} columns: a word and, in column {}, its label are needed",
+            sequence.columns(),
+            label_column + 1
+        );
+        return Err(Error::input(sequence.place(0), message));
+    }
+    Ok([usize::from(label_column == 0), label_column])
+}
+
+/// Adds `from` to `to` under other numbers.
+fn add<const N: usize>(to: &mut Tally<N>, from: &Tally<N>, renumber: impl Fn([u32; N]) -> [u32; N]) {
+    for (&key, n) in from {
+        *to.entry(renumber(key)).or_default() += n;
+    }
+}
+
+/// The strings in their own order, and the new number of each old one.
+fn sorted(strings: &Strings) -> (Strings, Vec<u32>) {
+    let mut order: Vec<u32> = (0..strings.len() as u32).collect();
+    order.sort_unstable_by_key(|&id| strings.get(id));
+    let mut sorted = Strings::default();
+    let mut ids = vec![0; strings.len()];
+    for old in order {
+        ids[old as usize] = sorted.intern(strings.get(old));
+    }
+    (sorted, ids)
+}
+
+/// The tuples with their counts, in the order of the numbers: sums over them have one order too.
+pub(super) fn ordered<const N: usize>(tally: &Tally<N>) -> Vec<([u32; N], u64)> {
+    let mut entries: Vec<_> = tally.iter().map(|(&key, &n)| (key, n)).collect();
+    entries.sort_unstable();
+    entries
+}

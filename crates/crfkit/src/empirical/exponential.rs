@@ -1,0 +1,99 @@
+//! The exponential functions u and v of EP2 (section 3.7.2).
+//!
+//! u(y|x) ∝ exp Σ_f λ_f(y) and v(y, y'|x, x') ∝ exp(Σ_f α_f(y) + Σ_f' β_f'(y') + θ(y, y')), where f runs over the spelling
+//! features of x, f' over those of x', and both over a feature that every word has. They are multinomial regressions on the
+//! counts: u is a chain of one position, v one of two. Words of one spelling have one u, so a fit costs what the different
+//! spellings cost, however large the corpus.
+
+use super::counts::{Counts, Tally, ordered};
+use super::fit::CountedChains;
+use super::spelling::{FEATURES, Spelling, features};
+use super::{Pairs, Settings};
+use crate::Result;
+use crate::optim::Lbfgs;
+
+/// Weights of u and v.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Exponential {
+    /// λ `[1 + FEATURES][labels]`.
+    pub u: Vec<f64>,
+    /// α `[rows][labels]`, β `[rows][labels]`, θ `[labels][labels]`; one row for labels alone, 1 + FEATURES with lexical pairs.
+    pub v: Vec<f64>,
+}
+
+/// Rows of node weights of v on each side.
+fn rows_of_pairs(pairs: Pairs) -> usize {
+    match pairs {
+        Pairs::Tags => 1,
+        Pairs::Lexical => 1 + FEATURES,
+    }
+}
+
+/// First weights of the rows of a spelling, when the rows of its position begin at `base`.
+fn rows(spelling: Spelling, base: usize, labels: usize) -> impl Iterator<Item = usize> + Clone {
+    std::iter::once(base).chain(features(spelling).map(move |f| base + (1 + f) * labels))
+}
+
+impl Exponential {
+    /// How many weights u and v have.
+    pub fn dims(labels: usize, pairs: Pairs) -> [usize; 2] {
+        [(1 + FEATURES) * labels, (2 * rows_of_pairs(pairs) + labels) * labels]
+    }
+
+    /// Fits u to P̃(y|x), and v to P̃(y, y'|x, x') (eq. 24), each with a Gaussian prior.
+    pub fn fit(counts: &Counts, settings: &Settings) -> Result<Self> {
+        let labels = counts.labels();
+        let [u_dim, v_dim] = Exponential::dims(labels, settings.pairs);
+        let mut singles = CountedChains::new(labels, u_dim, None);
+        for group in ordered(&counts.spelling_labels()).chunk_by(|x, y| x.0[0] == y.0[0]) {
+            singles.add(1, vec![rows(group[0].0[0], 0, labels).collect()]);
+            group.iter().for_each(|&([_, y], n)| singles.observe(&[y], n as f64));
+        }
+        let right = rows_of_pairs(settings.pairs) * labels;
+        let mut pairs = CountedChains::new(labels, v_dim, Some(2 * right));
+        let neighbours: Tally<4> = match settings.pairs {
+            // Without features all words are alike.
+            Pairs::Tags => counts.label_pairs.iter().map(|(&[i, j], &n)| ([0, 0, i, j], n)).collect(),
+            Pairs::Lexical => counts.spelling_pairs(),
+        };
+        for group in ordered(&neighbours).chunk_by(|x, y| x.0[..2] == y.0[..2]) {
+            let [a, b, ..] = group[0].0;
+            pairs.add(2, vec![rows(a, 0, labels).collect(), rows(b, right, labels).collect()]);
+            group.iter().for_each(|&([_, _, i, j], n)| pairs.observe(&[i, j], n as f64));
+        }
+        let method = Lbfgs { passes: 500.0, ..Lbfgs::default() };
+        Ok(Exponential { u: singles.fit(settings.sigma, &method)?, v: pairs.fit(settings.sigma, &method)? })
+    }
+
+    /// Overwrites `p` with u(·|spelling).
+    pub fn single(&self, spelling: Spelling, p: &mut [f64]) {
+        let labels = p.len();
+        for (y, p) in p.iter_mut().enumerate() {
+            *p = rows(spelling, 0, labels).map(|row| self.u[row + y]).sum();
+        }
+        normalise(p);
+    }
+
+    /// Overwrites `p`, `[labels][labels]`, with v(·, ·|spelling before, spelling). Without lexical pairs both must be 0.
+    pub fn pair(&self, before: Spelling, spelling: Spelling, labels: usize, p: &mut Vec<f64>) {
+        let right = (self.v.len() / labels - labels) / 2 * labels;
+        let side = |spelling, base| {
+            let sum = move |y: usize| rows(spelling, base, labels).map(|row| self.v[row + y]).sum::<f64>();
+            (0..labels).map(sum).collect::<Vec<f64>>()
+        };
+        let (left, right, theta) = (side(before, 0), side(spelling, right), &self.v[2 * right..]);
+        p.clear();
+        for i in 0..labels {
+            p.extend((0..labels).map(|j| left[i] + right[j] + theta[i * labels + j]));
+        }
+        normalise(p);
+    }
+}
+
+/// p ← exp(p)/Σ exp(p).
+fn normalise(p: &mut [f64]) {
+    let max = p.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    p.iter_mut().for_each(|p| *p = (*p - max).exp());
+    let sum: f64 = p.iter().sum();
+    p.iter_mut().for_each(|p| *p /= sum);
+}

@@ -1,0 +1,197 @@
+//! Empirical training: a CRF in closed form, by counting (empirical-training-2013).
+//!
+//! A chain is a product of co-occurrence rates of neighbours and of single probabilities (eq. 4),
+//! P(y|x) = Π CR(y_t; y_{t+1}|x) · Π P(y_t|x), and each of them is estimated by itself from counts:
+//!
+//! ```text
+//! ψ̂(y, x) = P̃(y|x)                                              eq. 12
+//! φ̂(y, y', x, x') = P̃(y, y'|x, x') / (P̃(y|x) · P̃(y'|x'))       eq. 13
+//! ```
+//!
+//! ln ψ̂ and ln φ̂ are the log-potentials of a [`crate::graph::Chain`], so labellings and marginals come from where those of any
+//! other chain come from. One pass over the data, no iteration: [`Counts`] → [`train`] → [`EmpiricalModel`] →
+//! [`EmpiricalTagger`].
+//!
+//! ```
+//! use crfkit::empirical::{Counts, EmpiricalTagger, Settings, train};
+//! use std::sync::Arc;
+//!
+//! fn main() -> crfkit::Result<()> {
+//!     let settings = Settings::default();
+//!     let mut counts = Counts::new(settings.pairs);
+//!     counts.add([("the", "DET"), ("cat", "NOUN"), ("jumped", "VERB")]);
+//!     counts.add([("a", "DET"), ("dog", "NOUN"), ("walked", "VERB")]);
+//!     let model = train(&counts, &settings, None)?.model;
+//!     let mut tagger = EmpiricalTagger::new(Arc::new(model));
+//!     tagger.words(["the", "dog", "barked"]); // -ed, as in jumped and walked
+//!     let labels = tagger.viterbi().to_vec();
+//!     assert_eq!(labels.iter().map(|&y| tagger.model().labels()[y as usize].as_str()).collect::<Vec<_>>(), ["DET", "NOUN", "VERB"]);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! What the paper says and what holds:
+//!
+//! - Theorem 1, that ψ̂ and φ̂ maximise the likelihood too, needs Σ_{y'} P̃(y, y'|x, x') = P̃(y|x): the label of a word must not
+//!   depend on its neighbour. It holds for the five instances of section 4.1. With the three more of section 3.4.3, where the paper
+//!   claims it too, it does not: the negative log-likelihood is 3.05721 there, and its minimum below 2.5061.
+//! - μ_oov of section 3.7.1 multiplies all labels of a position alike, so it changes no labelling. [`Unknown::Power`] and
+//!   [`Unknown::Mix`] do; [`train`] chooses among them by held-out data.
+//! - Eq. 24 with an exponential v that is normalised is eq. 25: EP2 fits what piecewise training fits. It differs by a separate
+//!   fit of the single probabilities, and by dividing them out of the pairs when it labels.
+
+mod counts;
+mod exponential;
+mod file;
+mod fit;
+mod model;
+mod pairs;
+pub mod spelling;
+pub mod studies;
+mod tagger;
+mod train;
+
+pub use counts::Counts;
+pub use fit::CountedChains;
+pub use model::EmpiricalModel;
+pub use tagger::EmpiricalTagger;
+pub use train::{HeldOut, Trained, Trial, train};
+
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// What is done about words that training has not seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// The mean of P̃(y|f) over the word's spelling features f; P̃(y) if it has none (section 3.7.1).
+    #[default]
+    Ep1,
+    /// Exponential functions of the features, fitted to the counts (section 3.7.2). They also speak for label pairs that were
+    /// never seen.
+    Ep2,
+}
+
+/// What the pair factors see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pairs {
+    /// The two labels: φ̂(y, y') = P̃(y, y')/(P̃(y)·P̃(y')), as in the paper's experiments with text (section 4.5).
+    #[default]
+    Tags,
+    /// The two labels and the two words, eq. 13. Word pairs that were never seen back off to their spellings.
+    Lexical,
+}
+
+/// How the estimate p of an unknown word becomes ψ̂.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Unknown {
+    /// μ·p, the paper's μ_oov. It changes no labelling and no marginal.
+    Scale(f64),
+    /// p^κ, normalised: below 1 the neighbours decide more, above 1 less.
+    Power(f64),
+    /// λ·p + (1 − λ)·P̃(y).
+    Mix(f64),
+}
+
+/// The settings of empirical training. The default is the paper's EP1 for text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// EP1 or EP2.
+    pub method: Method,
+    /// What the pair factors see. The counts must have been made for it.
+    pub pairs: Pairs,
+    /// Unknown words; the default is μ = 1. Held-out data replace it by the best choice.
+    pub unknown: Unknown,
+    /// s: P(y|x) = (#(y, x) + s·q(y))/(#(x) + s), where q is what the spelling of x says. The default 0 is eq. 12; then a word
+    /// never gets a label that it did not have in training.
+    pub smoothing: f64,
+    /// Words that occur less often count as unknown; 1 keeps all. Larger values make the model smaller.
+    pub min_count: u64,
+    /// The smallest log co-occurrence rate, −12 by default. Eq. 13 gives −∞ to pairs that were never seen, and then a sequence may
+    /// have no labelling at all.
+    pub floor: f64,
+    /// σ of the Gaussian prior on the weights of EP2; 10 by default.
+    pub sigma: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            method: Method::Ep1,
+            pairs: Pairs::Tags,
+            unknown: Unknown::Scale(1.0),
+            smoothing: 0.0,
+            min_count: 1,
+            floor: -12.0,
+            sigma: 10.0,
+        }
+    }
+}
+
+impl Settings {
+    /// Refuses numbers that make no sense.
+    pub fn check(&self) -> Result<()> {
+        let (name, value, range) = match *self {
+            Settings { smoothing, .. } if !(smoothing >= 0.0 && smoothing.is_finite()) => {
+                ("smoothing", smoothing, "0 or above")
+            }
+            Settings { floor, .. } if !(MIN_FLOOR..=0.0).contains(&floor) => {
+                ("floor", floor, "from -100 to 0")
+            }
+            Settings { sigma, .. } if sigma.is_nan() || sigma <= 0.0 => ("sigma", sigma, "above 0"),
+            Settings { unknown: Unknown::Scale(mu), .. } if !(mu > 0.0 && mu.is_finite()) => {
+                ("the factor of unknown words", mu, "above 0")
+            }
+            Settings { unknown: Unknown::Power(kappa), .. } if !(0.0..=100.0).contains(&kappa) => {
+                ("the exponent of unknown words", kappa, "from 0 to 100")
+            }
+            Settings { unknown: Unknown::Mix(lambda), .. } if !(0.0..=1.0).contains(&lambda) => {
+                ("the mixing weight of unknown words", lambda, "from 0 to 1")
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::Setting(format!("{name} is {value}, but must be {range}")))
+    }
+}
+
+/// No lower floor can be set: further down, pairs would be more impossible than labels that a word never had.
+const MIN_FLOOR: f64 = -100.0;
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unknown::Scale(mu) => write!(f, "scale {mu}"),
+            Unknown::Power(kappa) => write!(f, "power {kappa}"),
+            Unknown::Mix(lambda) => write!(f, "mix {lambda}"),
+        }
+    }
+}
+
+impl FromStr for Method {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "ep1" => Ok(Method::Ep1),
+            "ep2" => Ok(Method::Ep2),
+            _ => Err(Error::Setting(format!("unknown method `{name}`; choose ep1 or ep2"))),
+        }
+    }
+}
+
+impl FromStr for Pairs {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "tags" => Ok(Pairs::Tags),
+            "lexical" => Ok(Pairs::Lexical),
+            _ => Err(Error::Setting(format!("unknown pairs `{name}`; choose tags or lexical"))),
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Counts turned into factors.
+
+use super::counts::{Counts, ordered};
+use super::exponential::Exponential;
+use super::pairs::{Joint, label_rates, log_rate, log_rates};
+use super::spelling::{FEATURES, Spelling, features, spelling};
+use super::{Method, Pairs, Settings, Unknown};
+use crate::graph::{Label, PAIR, Shared, Table};
+use crate::{Error, Result};
+
+/// ln ψ̂ of a label that a word never had, in place of −∞: every labelling keeps a finite score. No co-occurrence rate makes
+/// up for it.
+const NEVER: f64 = -100.0;
+
+/// A chain CRF in closed form. Nothing in it changes after training, so one model serves any number of
+/// [`super::EmpiricalTagger`]s.
+///
+/// It keeps its counts: new data can be added to them ([`Counts::merge`]), and a model be made of the sum.
+#[derive(Clone, Debug)]
+pub struct EmpiricalModel {
+    settings: Settings,
+    /// Sorted and pruned.
+    counts: Counts,
+    /// u and v, with EP2.
+    exponential: Option<Exponential>,
+    labels: Vec<String>,
+    /// P̃(y).
+    prior: Vec<f64>,
+    words: WordLabels,
+    /// P̃(y|f) `[FEATURES][labels]`; `None` for features that were never seen.
+    by_feature: Vec<Option<Vec<f64>>>,
+    /// ln CR(y; y') of the labels alone.
+    rates: Table<f64>,
+    /// P̃(y, y'|x, x') of words and of their features, with lexical pairs.
+    word_pairs: Joint,
+    feature_pairs: Joint,
+}
+
+/// P̃(y|x) of the known words, sparse.
+#[derive(Clone, Debug, Default)]
+struct WordLabels {
+    /// First entry of each word, and the end.
+    start: Vec<u32>,
+    /// Label and P̃(y|x).
+    entries: Vec<(Label, f64)>,
+    /// #(x).
+    totals: Vec<f64>,
+}
+
+impl WordLabels {
+    fn new(counts: &Counts) -> Self {
+        let mut words = WordLabels { start: vec![0], ..WordLabels::default() };
+        for group in ordered(&counts.word_labels).chunk_by(|x, y| x.0[0] == y.0[0]) {
+            let total = group.iter().map(|(_, n)| n).sum::<u64>() as f64;
+            words.totals.push(total);
+            words.entries.extend(group.iter().map(|&([_, y], n)| (y, n as f64 / total)));
+            words.start.push(words.entries.len() as u32);
+        }
+        words
+    }
+
+    fn of(&self, word: u32) -> &[(Label, f64)] {
+        &self.entries[self.start[word as usize] as usize..self.start[word as usize + 1] as usize]
+    }
+
+    /// P̃(y|x).
+    fn probability(&self, word: u32, label: Label) -> f64 {
+        self.of(word).iter().find(|(y, _)| *y == label).map_or(0.0, |(_, p)| *p)
+    }
+}
+
+impl EmpiricalModel {
+    /// Estimates all factors. The exponential functions of EP2 are fitted here.
+    pub(super) fn estimate(counts: &Counts, settings: &Settings) -> Result<Self> {
+        settings.check()?;
+        if counts.tokens() == 0 {
+            return Err(Error::Setting("the training data holds no token".into()));
+        }
+        if counts.pairs() != settings.pairs {
+            return Err(Error::Setting(
+                "the data were counted for another kind of pairs; count them again with the same --pairs"
+                    .into(),
+            ));
+        }
+        let mut counts = counts.clone();
+        counts.prune(settings.min_count);
+        let counts = counts.sorted();
+        let exponential = match settings.method {
+            Method::Ep1 => None,
+            Method::Ep2 => Some(Exponential::fit(&counts, settings)?),
+        };
+        Ok(EmpiricalModel::from_parts(settings.clone(), counts, exponential))
+    }
+
+    /// Puts a model together from what its file holds. The counts must be sorted, with a token of every label and word.
+    pub(super) fn from_parts(settings: Settings, counts: Counts, exponential: Option<Exponential>) -> Self {
+        let labels: Vec<String> =
+            counts.labels.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
+        let mut totals = vec![0u64; labels.len()];
+        let mut featured = vec![vec![0u64; labels.len()]; FEATURES];
+        for ([spelling, y], n) in counts.spelling_labels() {
+            totals[y as usize] += n;
+            features(spelling).for_each(|f| featured[f][y as usize] += n);
+        }
+        let share = |counts: &Vec<u64>| {
+            let total: u64 = counts.iter().sum();
+            (total > 0).then(|| counts.iter().map(|&n| n as f64 / total as f64).collect::<Vec<f64>>())
+        };
+        let prior = share(&totals).unwrap_or_default();
+        let mut model = EmpiricalModel {
+            words: WordLabels::new(&counts),
+            by_feature: featured.iter().map(share).collect(),
+            rates: label_rates(&counts.label_pairs, &prior, settings.floor),
+            word_pairs: Joint::new(&counts.word_pairs),
+            feature_pairs: Joint::of_features(&counts.spelling_pairs()),
+            settings,
+            counts,
+            exponential,
+            labels,
+            prior,
+        };
+        model.fill_unseen_rates();
+        model.rates.update();
+        model
+    }
+
+    /// With EP2, label pairs that were never seen get v(y, y')/(P̃(y)·P̃(y')) instead of the floor. (With lexical pairs v speaks
+    /// for whole word pairs instead.)
+    fn fill_unseen_rates(&mut self) {
+        let (Some(exponential), Pairs::Tags) = (&self.exponential, self.settings.pairs) else { return };
+        let (labels, stride) = (self.labels.len(), self.rates.stride);
+        let mut v = Vec::new();
+        exponential.pair(0, 0, labels, &mut v);
+        for i in 0..labels {
+            for j in 0..labels {
+                if !self.counts.label_pairs.contains_key(&[i as u32, j as u32]) {
+                    let p = v[i * labels + j];
+                    let rate = log_rate(p, self.prior[i], self.prior[j], self.settings.floor);
+                    self.rates.log.set(i * stride + j, rate);
+                }
+            }
+        }
+    }
+
+    /// Names of the labels, sorted.
+    pub fn labels(&self) -> &[String] {
+        &self.labels
+    }
+
+    /// The number of a label.
+    pub fn label(&self, name: &str) -> Option<Label> {
+        self.labels.binary_search_by(|l| l.as_str().cmp(name)).ok().map(|i| i as Label)
+    }
+
+    /// Every setting that shaped it.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What it was made of.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    pub(super) fn exponential(&self) -> Option<&Exponential> {
+        self.exponential.as_ref()
+    }
+
+    /// Changes what is done about unknown words; nothing else depends on it.
+    pub(super) fn set_unknown(&mut self, unknown: Unknown) {
+        self.settings.unknown = unknown;
+    }
+
+    /// Was this word seen in training, and often enough?
+    pub fn knows(&self, word: &str) -> bool {
+        self.counts.words.find(word.as_bytes()).is_some()
+    }
+
+    /// The tables that all sequences share: ln φ̂ of the labels alone, or zeros where every pair of words has a table of its own.
+    pub(super) fn tables(&self) -> Shared<f64> {
+        let labels = self.labels.len();
+        let mut tables: Shared<f64> = [labels, 1, 1].map(|rows| Table::new(rows, labels)).into();
+        if self.settings.pairs == Pairs::Tags {
+            tables[PAIR] = self.rates.clone();
+        }
+        tables
+    }
+
+    /// Overwrites `psi` with ln ψ̂(·, word), one number a label.
+    pub fn log_psi(&self, word: &str, psi: &mut [f64]) {
+        let s = self.settings.smoothing;
+        let Some(id) = self.counts.words.find(word.as_bytes()) else {
+            self.unknown(spelling(word), psi);
+            return;
+        };
+        match s > 0.0 {
+            true => self.by_spelling(self.counts.spellings[id as usize], psi),
+            false => psi.fill(0.0),
+        }
+        let n = self.words.totals[id as usize];
+        psi.iter_mut().for_each(|p| *p *= s / (n + s));
+        for &(y, p) in self.words.of(id) {
+            psi[y as usize] += p * n / (n + s);
+        }
+        psi.iter_mut().for_each(|p| *p = p.ln().max(NEVER));
+    }
+
+    /// What a spelling says about labels: the mean over its features (EP1) or u (EP2). Overwrites `p`.
+    fn by_spelling(&self, spelling: Spelling, p: &mut [f64]) {
+        if let Some(exponential) = &self.exponential {
+            return exponential.single(spelling, p);
+        }
+        p.fill(0.0);
+        let seen = features(spelling).filter_map(|f| self.by_feature[f].as_ref());
+        let m = seen.clone().count();
+        if m == 0 {
+            return p.copy_from_slice(&self.prior);
+        }
+        for row in seen {
+            p.iter_mut().zip(row).for_each(|(p, x)| *p += x / m as f64);
+        }
+    }
+
+    /// Overwrites `psi` with ln ψ̂ of an unknown word.
+    fn unknown(&self, spelling: Spelling, psi: &mut [f64]) {
+        self.by_spelling(spelling, psi);
+        match self.settings.unknown {
+            Unknown::Scale(mu) => psi.iter_mut().for_each(|p| *p = p.ln().max(NEVER) + mu.ln()),
+            Unknown::Power(kappa) => {
+                psi.iter_mut().for_each(|p| *p = p.powf(kappa));
+                let sum: f64 = psi.iter().sum();
+                psi.iter_mut().for_each(|p| *p = (*p / sum).ln().max(NEVER));
+            }
+            Unknown::Mix(lambda) => {
+                let mixed = psi.iter_mut().zip(&self.prior);
+                mixed.for_each(|(p, prior)| *p = (lambda * *p + (1.0 - lambda) * prior).ln().max(NEVER));
+            }
+        }
+    }
+
+    /// Overwrites `phi`, `[labels][stride]`, with ln φ̂(·, ·, before, word); what lies between the rows stays. `scratch` is any
+    /// memory.
+    ///
+    /// Lexical pairs: eq. 13 where the two words were seen side by side. Else EP2 takes v/(u·u), with u and v of both spellings; and
+    /// EP1 the co-occurrence rate in the mean of P̃(y, y'|f, f') over the features of both spellings, divided by its own marginals
+    /// (those of a known word are sharper than what spellings say, and would be divided out). If no features were seen
+    /// side by side, or both words are unknown, CR(y; y') is left.
+    pub fn log_phi(&self, before: &str, word: &str, phi: &mut [f64], scratch: &mut Vec<f64>) {
+        let (labels, stride, floor) = (self.labels.len(), self.rates.stride, self.settings.floor);
+        let copy_rates = |phi: &mut [f64]| {
+            for (row, rates) in phi.chunks_mut(stride).zip(self.rates.log.plane(0).chunks(stride)) {
+                row[..labels].copy_from_slice(&rates[..labels]);
+            }
+        };
+        if self.settings.pairs == Pairs::Tags {
+            return copy_rates(phi);
+        }
+        let [a, b] = [before, word].map(|word| self.counts.words.find(word.as_bytes()));
+        if let (Some(a), Some(b)) = (a, b)
+            && let Some(entries) = self.word_pairs.find([a, b])
+        {
+            phi.chunks_mut(stride).for_each(|row| row[..labels].fill(floor));
+            for &(i, j, p) in entries {
+                let (left, right) = (self.words.probability(a, i), self.words.probability(b, j));
+                phi[i as usize * stride + j as usize] = log_rate(p, left, right, floor);
+            }
+            return;
+        }
+        let spellings = [before, word].map(spelling);
+        match &self.exponential {
+            Some(exponential) => {
+                exponential.pair(spellings[0], spellings[1], labels, scratch);
+                let [mut left, mut right] = [vec![0.0; labels], vec![0.0; labels]];
+                exponential.single(spellings[0], &mut left);
+                exponential.single(spellings[1], &mut right);
+                for i in 0..labels {
+                    for j in 0..labels {
+                        let p = scratch[i * labels + j];
+                        phi[i * stride + j] = log_rate(p, left[i], right[j], floor);
+                    }
+                }
+            }
+            None if a.or(b).is_some()
+                && self.feature_pairs.mean(spellings[0], spellings[1], labels, scratch) =>
+            {
+                log_rates(scratch, labels, stride, floor, phi);
+            }
+            None => copy_rates(phi),
+        }
+    }
+}

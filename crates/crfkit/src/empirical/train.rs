@@ -1,0 +1,106 @@
+//! From counts to a model, and the choice of what is done about unknown words.
+
+use super::{Counts, EmpiricalModel, EmpiricalTagger, Settings, Unknown};
+use crate::data::columns::Columns;
+use crate::eval::Evaluation;
+use crate::{Error, Result};
+use std::sync::Arc;
+
+/// Labelled sequences that training does not see.
+#[derive(Clone, Debug, Default)]
+pub struct HeldOut {
+    /// Words and labels of each sequence.
+    sequences: Vec<Vec<(String, String)>>,
+}
+
+impl HeldOut {
+    /// Adds a sequence of words with their labels.
+    pub fn add<'a>(&mut self, sequence: impl IntoIterator<Item = (&'a str, &'a str)>) {
+        let owned = |(word, label): (&str, &str)| (word.to_owned(), label.to_owned());
+        self.sequences.push(sequence.into_iter().map(owned).collect());
+    }
+
+    /// Adds a sequence in columns, read as [`Counts::add_columns`] reads it.
+    pub fn add_columns(&mut self, sequence: &Columns, label_column: usize) -> Result<()> {
+        let [word, label] = super::counts::token_columns(sequence, label_column)?;
+        self.add((0..sequence.len()).map(|row| (sequence.field(row, word), sequence.field(row, label))));
+        Ok(())
+    }
+
+    /// Labels everything by Viterbi and compares.
+    pub fn evaluate(&self, tagger: &mut EmpiricalTagger) -> Evaluation {
+        let model = tagger.model().clone();
+        let mut evaluation = Evaluation::default();
+        for sequence in &self.sequences {
+            tagger.words(sequence.iter().map(|(word, _)| word.as_str()));
+            let predicted: Vec<&str> =
+                tagger.viterbi().iter().map(|&y| model.labels()[y as usize].as_str()).collect();
+            let gold: Vec<&str> = sequence.iter().map(|(_, label)| label.as_str()).collect();
+            let known: Vec<bool> = sequence.iter().map(|(word, _)| model.knows(word)).collect();
+            evaluation.add_sequence(&gold, &predicted, Some(&known));
+        }
+        evaluation
+    }
+
+    /// The sequences in which a word is unknown to `model`.
+    fn with_unknown_words(&self, model: &EmpiricalModel) -> HeldOut {
+        let unknown = |sequence: &&Vec<(String, String)>| sequence.iter().any(|(word, _)| !model.knows(word));
+        HeldOut { sequences: self.sequences.iter().filter(unknown).cloned().collect() }
+    }
+}
+
+/// A result of training.
+#[derive(Clone, Debug)]
+pub struct Trained {
+    /// The model.
+    pub model: EmpiricalModel,
+    /// What was tried on held-out data, in this order; the best is in the model's settings.
+    pub trials: Vec<Trial>,
+}
+
+/// One way to treat unknown words, and how it did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    /// The way.
+    pub unknown: Unknown,
+    /// Share of right labels, in per cent, in the held-out sequences that have unknown words.
+    pub accuracy: f64,
+}
+
+/// What is tried on held-out data after the setting itself.
+const CHOICES: [Unknown; 8] = [
+    Unknown::Power(0.5),
+    Unknown::Power(0.75),
+    Unknown::Power(1.5),
+    Unknown::Power(2.0),
+    Unknown::Mix(0.9),
+    Unknown::Mix(0.75),
+    Unknown::Mix(0.5),
+    Unknown::Mix(0.25),
+];
+
+/// Makes a model of counts. With held-out data, `settings.unknown` is only the first of several choices, of which the one with
+/// the best accuracy is taken; of equal ones the first.
+pub fn train(counts: &Counts, settings: &Settings, held_out: Option<&HeldOut>) -> Result<Trained> {
+    let mut model = EmpiricalModel::estimate(counts, settings)?;
+    let mut trials = Vec::new();
+    if let Some(held_out) = held_out {
+        if held_out.sequences.is_empty() {
+            return Err(Error::Setting("the held-out data hold no sequence".into()));
+        }
+        let held_out = held_out.with_unknown_words(&model);
+        let tables = Arc::new(model.tables());
+        for unknown in std::iter::once(settings.unknown).chain(CHOICES) {
+            model.set_unknown(unknown);
+            let shared = Arc::new(model);
+            let mut tagger = EmpiricalTagger::with(shared.clone(), tables.clone());
+            let accuracy = held_out.evaluate(&mut tagger).scores().accuracy;
+            trials.push(Trial { unknown, accuracy });
+            drop(tagger);
+            model = Arc::unwrap_or_clone(shared);
+        }
+        let best = trials.iter().rev().max_by(|a, b| a.accuracy.total_cmp(&b.accuracy));
+        model.set_unknown(best.map_or(settings.unknown, |best| best.unknown));
+    }
+    Ok(Trained { model, trials })
+}

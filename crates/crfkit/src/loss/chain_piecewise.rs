@@ -1,0 +1,272 @@
+//! Piecewise training of a chain, its label pairs with or without node tables.
+//!
+//! Z of a piece is never a table of its own where all pairs share one. With M = exp w, and ū the node tables:
+//! - pair and right node: Z = Σ_j e^{ū_t(j)} r(j), r the column sums of M, made once per θ. A pair's probabilities are
+//!   q(j)·M(i, j)/r(j) with q(j) = e^{ū_t(j)} r(j)/Z, so that Σ_t q is all that is kept until the end of a chunk;
+//! - pair and both nodes: Z = aᵀMb with a = e^{ū_{t−1}}, b = e^{ū_t}, by the kernels of forward-backward.
+
+use super::rows::Rows;
+use super::{Gold, Loss, Pieces, Piecewise, piecewise};
+use crate::ability::Ability;
+use crate::graph::{BEGIN, Chain, END, Gradient, PAIR, Psi};
+use crate::math::{Array, Scalar};
+use std::ops::Range;
+
+/// ℓ = Σ over pieces of the piece's negative log-likelihood (pwpl-2007 eq. 4), on a chain, with a choice of pieces.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ChainPiecewise {
+    /// What a piece is.
+    pub pieces: Pieces,
+}
+
+/// aᵀMb is at least exp(−spread): this leaves ample room above the smallest f64 (e^−708). Beyond it the piece's table is built.
+const SAFE_SPREAD: f64 = 500.0;
+
+/// Scratch of [`ChainPiecewise`].
+#[derive(Debug)]
+pub struct Work<S> {
+    /// ū: node tables with the tables of first and last labels, a row a node.
+    nodes: Rows<S>,
+    /// The table of one piece.
+    table: Rows<S>,
+    /// a/Z of every piece `[pieces][stride]`.
+    alpha: Array<S>,
+    /// A product with M, and the same times the other side.
+    product: [Array<S>; 2],
+    factors: piecewise::Work<S>,
+}
+
+impl<S> Default for Work<S> {
+    fn default() -> Self {
+        Work {
+            nodes: Rows::default(),
+            table: Rows::default(),
+            alpha: Array::default(),
+            product: [Array::default(), Array::default()],
+            factors: piecewise::Work::default(),
+        }
+    }
+}
+
+impl Loss for ChainPiecewise {
+    type Graph = Chain;
+    type Work<S: Scalar> = Work<S>;
+
+    fn gives(&self) -> &'static [Ability] {
+        &[Ability::Smooth, Ability::HessVec]
+    }
+
+    fn loss<S: Scalar>(
+        &self,
+        chain: &Chain,
+        psi: Psi<S>,
+        gold: Gold,
+        out: &mut Gradient<S>,
+        work: &mut Work<S>,
+    ) -> S {
+        if self.pieces == Pieces::Factor {
+            return Piecewise::default().loss(chain, psi, gold, out, &mut work.factors);
+        }
+        out.own.fill(0.0);
+        if chain.len == 0 {
+            return S::lift(0.0);
+        }
+        // The pairs (t−1, t) whose pieces have both nodes; all later ones have the right node only.
+        let both = match self.pieces {
+            Pieces::SharedUnary => 1..chain.len,
+            _ => 1..chain.len.min(2),
+        };
+        let log_z = log_z(chain, psi, both, gold.weight, out, work);
+        let score = take_gold(self.pieces, chain, psi, gold, out);
+        // The tables of first and last labels are read where the node tables of the first and the last node are.
+        for (table, t) in [(BEGIN, 0), (END, chain.len - 1)] {
+            for j in 0..chain.labels {
+                out.shared.0[table].direct.add(j, out.own.at(t * chain.stride() + j));
+            }
+        }
+        (log_z - score) * S::lift(gold.weight)
+    }
+}
+
+/// Σ log Z of all pieces; adds their weighted marginals to `out`, but for the tables of first and last labels.
+fn log_z<S: Scalar>(
+    chain: &Chain,
+    psi: Psi<S>,
+    both: Range<usize>,
+    weight: f64,
+    out: &mut Gradient<S>,
+    work: &mut Work<S>,
+) -> S {
+    let (len, labels, stride) = (chain.len, chain.labels, chain.stride());
+    let pair = &psi.shared[PAIR];
+    let nodes = &mut work.nodes;
+    nodes.resize(len, labels);
+    for t in 0..len {
+        nodes.clear(t, labels);
+        nodes.add(t, psi.own.slice(t * stride..t * stride + labels));
+    }
+    nodes.add(0, psi.shared[BEGIN].log.slice(0..labels));
+    nodes.add(len - 1, psi.shared[END].log.slice(0..labels));
+    if !chain.own_pairs {
+        for t in both.end..len {
+            nodes.add(t, pair.columns.slice(0..labels));
+        }
+    }
+    let spread = nodes.exp(len, labels);
+    let mut log_z = S::lift(0.0);
+    if len == 1 {
+        log_z += nodes.log_sum(0..1, weight);
+        nodes.add_to(0, out.own.part(0..labels));
+    }
+    if chain.own_pairs {
+        for t in 1..len {
+            log_z += table(chain, psi, t, both.contains(&t), weight, out, work);
+        }
+        return log_z;
+    }
+    for t in both.end..len {
+        log_z += nodes.log_sum(t..t + 1, weight);
+        nodes.add_to(t, out.own.part(t * stride..t * stride + labels));
+        nodes.add_to(t, out.shared.0[PAIR].columns(pair).slice_mut(0..labels));
+    }
+    if 2.0 * spread + pair.spread < SAFE_SPREAD {
+        log_z += products(chain, psi, both, weight, out, work);
+    } else {
+        for t in both {
+            log_z += table(chain, psi, t, true, weight, out, work);
+        }
+    }
+    log_z
+}
+
+/// Pieces of a pair and both its nodes: Z = aᵀMb. The factor M of their marginals a·bᵀ ∘ M/Z is left to
+/// [`crate::graph::SharedSum::finish`].
+fn products<S: Scalar>(
+    chain: &Chain,
+    psi: Psi<S>,
+    edges: Range<usize>,
+    weight: f64,
+    out: &mut Gradient<S>,
+    work: &mut Work<S>,
+) -> S {
+    let (labels, stride) = (chain.labels, chain.stride());
+    let (pair, one) = (&psi.shared[PAIR], S::lift(1.0));
+    let Work { nodes, alpha, product: [product, weighed], .. } = work;
+    alpha.reset(edges.len() * stride, 0.0);
+    product.reserve(stride);
+    weighed.reserve(stride);
+    let mut log_z = S::lift(0.0);
+    for t in edges.clone() {
+        let (a, b) = (nodes.exps(t - 1..t), nodes.exps(t..t + 1));
+        let z = match &pair.sparse {
+            Some(sparse) => {
+                sparse.from_left(pair, a.part(0..labels), product.slice_mut(0..stride));
+                S::multiply(product.slice(0..stride), b, weighed.slice_mut(0..stride));
+                weighed.slice(0..stride).sum()
+            }
+            None => {
+                let m = pair.exp.slice(0..labels * stride);
+                S::advance(a.part(0..labels), m, one, b, weighed.slice_mut(0..stride))
+            }
+        };
+        log_z += S::lift(nodes.shift(t - 1) + nodes.shift(t) + pair.shift) + z.ln();
+        let scale = S::lift(weight) / z;
+        S::axpy(scale, weighed.slice(0..labels), out.own.part(t * stride..t * stride + labels));
+        match &pair.sparse {
+            Some(sparse) => {
+                sparse.from_right(pair, b.part(0..labels), product.slice_mut(0..stride));
+                S::multiply(product.slice(0..stride), a, weighed.slice_mut(0..stride));
+            }
+            None => {
+                let mt = pair.exp_t.slice(0..labels * stride);
+                S::advance(b.part(0..labels), mt, one, a, weighed.slice_mut(0..stride));
+            }
+        }
+        let left = (t - 1) * stride;
+        S::axpy(scale, weighed.slice(0..labels), out.own.part(left..left + labels));
+        let row = (t - edges.start) * stride;
+        S::axpy(one / z, a, alpha.slice_mut(row..row + stride));
+    }
+    let (alpha, b) = (alpha.slice(0..edges.len() * stride), nodes.exps(edges));
+    let sum = &mut out.shared.0[PAIR];
+    match &pair.sparse {
+        Some(sparse) => sparse.outer_add(weight, alpha, b, stride, sum.pairs.slice_mut(0..sparse.sums())),
+        None => S::outer_add(weight, alpha, b, labels, sum.outer.slice_mut(0..labels * stride)),
+    }
+    log_z
+}
+
+/// The piece of (t−1, t) as a table `[labels][labels]`: for pair tables of their own, and for scores of any size.
+fn table<S: Scalar>(
+    chain: &Chain,
+    psi: Psi<S>,
+    t: usize,
+    with_left: bool,
+    weight: f64,
+    out: &mut Gradient<S>,
+    work: &mut Work<S>,
+) -> S {
+    let (labels, stride) = (chain.labels, chain.stride());
+    let Work { nodes, table, .. } = work;
+    table.resize(labels, labels);
+    for i in 0..labels {
+        table.clear(i, labels);
+        table.add(i, psi.shared[PAIR].log.slice(i * stride..i * stride + labels));
+        table.add(i, nodes.scores(t).part(0..labels));
+        if chain.own_pairs {
+            let row = chain.pair_offset(t) + i * stride;
+            table.add(i, psi.own.slice(row..row + labels));
+        }
+        if with_left {
+            let left = nodes.score(t - 1, i);
+            let mut row = table.row(i);
+            (0..labels).for_each(|j| row.add(j, left));
+        }
+    }
+    table.exp(labels, labels);
+    let log_z = table.log_sum(0..labels, weight);
+    for i in 0..labels {
+        table.add_to(i, out.own.part(t * stride..t * stride + labels));
+        table.add_to(i, out.shared.0[PAIR].direct.slice_mut(i * stride..i * stride + labels));
+        if chain.own_pairs {
+            let row = chain.pair_offset(t) + i * stride;
+            table.add_to(i, out.own.part(row..row + labels));
+        }
+        if with_left {
+            out.own.add((t - 1) * stride + i, table.total(i));
+        }
+    }
+    log_z
+}
+
+/// Subtracts the gold labels from the gradient, but for the tables of first and last labels. Returns the sum of their
+/// scores over the pieces, all tables included.
+fn take_gold<S: Scalar>(pieces: Pieces, chain: &Chain, psi: Psi<S>, gold: Gold, out: &mut Gradient<S>) -> S {
+    let (stride, last) = (chain.stride(), chain.len - 1);
+    let weight = S::lift(gold.weight);
+    let mut score = S::lift(0.0);
+    for t in 0..chain.len {
+        let j = gold.labels[t] as usize;
+        let mut node = psi.own.get(t * stride + j);
+        if t == 0 {
+            node += psi.shared[BEGIN].log.get(j);
+        }
+        if t == last {
+            node += psi.shared[END].log.get(j);
+        }
+        // An inner node is in two pieces that share it, every other one in one.
+        let times = if pieces == Pieces::SharedUnary && 0 < t && t < last { 2.0 } else { 1.0 };
+        score += node * S::lift(times);
+        out.own.add(t * stride + j, -weight * S::lift(times));
+        if t > 0 {
+            let entry = gold.labels[t - 1] as usize * stride + j;
+            score += psi.shared[PAIR].log.get(entry);
+            out.shared.0[PAIR].direct.add(entry, -weight);
+            if chain.own_pairs {
+                score += psi.own.get(chain.pair_offset(t) + entry);
+                out.own.add(chain.pair_offset(t) + entry, -weight);
+            }
+        }
+    }
+    score
+}

@@ -1,0 +1,60 @@
+//! Collins' perceptron, through any decoder.
+
+use super::{Gold, Loss};
+use crate::ability::Ability;
+use crate::decode::Decoder;
+use crate::graph::{Gradient, Graph, Label, Psi, Table};
+use crate::math::{Array, Scalar};
+
+/// ℓ = score(best labelling) − score(gold labels), with the subgradient `1[best] − 1[gold]`. An online step with gain 1 is
+/// Collins' update. The best labelling is a constant to derivatives.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Perceptron<D>(pub D);
+
+/// Scratch of [`Perceptron`]: the real parts of ψ, which are what decoders take.
+#[derive(Debug)]
+pub struct Work<W> {
+    decoder: W,
+    labels: Vec<Label>,
+    shared: Vec<Table<f64>>,
+    own: Array<f64>,
+}
+
+impl<W: Default> Default for Work<W> {
+    fn default() -> Self {
+        Work { decoder: W::default(), labels: Vec::new(), shared: Vec::new(), own: Array::default() }
+    }
+}
+
+impl<D: Decoder> Loss for Perceptron<D> {
+    type Graph = D::Graph;
+    type Work<S: Scalar> = Work<D::Work>;
+
+    fn gives(&self) -> &'static [Ability] {
+        &[]
+    }
+
+    fn loss<S: Scalar>(
+        &self,
+        graph: &Self::Graph,
+        psi: Psi<S>,
+        gold: Gold,
+        out: &mut Gradient<S>,
+        work: &mut Self::Work<S>,
+    ) -> S {
+        let Work { decoder, labels, shared, own } = work;
+        // Shared tables change once per θ, and to look is much cheaper than to decode.
+        let same = |(real, table): (&Table<f64>, &Table<S>)| real.log.plane(0) == table.log.plane(0);
+        if shared.len() != psi.shared.len() || !shared.iter().zip(psi.shared).all(same) {
+            *shared = psi.shared.iter().map(Table::real).collect();
+        }
+        let len = graph.own_len();
+        own.reserve(len);
+        own.plane_mut(0)[..len].copy_from_slice(&psi.own.plane(0)[..len]);
+        self.0.argmax(graph, Psi { shared, own }, labels, decoder);
+        out.own.fill(0.0);
+        out.add_labelling(graph, labels, gold.weight);
+        out.add_labelling(graph, gold.labels, -gold.weight);
+        (psi.score(graph, labels) - psi.score(graph, gold.labels)) * S::lift(gold.weight)
+    }
+}

@@ -1,0 +1,126 @@
+//! Rows of scores and their exponentials: the scratch of every local loss.
+
+use crate::math::{Array, Scalar, Slice, SliceMut, simd};
+use std::ops::Range;
+
+/// Rows of `stride` scores, a row each for the labels of one variable. Everything is shifted by the largest score first, so
+/// that any finite scores will do.
+#[derive(Debug)]
+pub struct Rows<S> {
+    stride: usize,
+    /// Scores.
+    x: Array<S>,
+    /// exp(x − shift).
+    e: Array<S>,
+    /// The largest score of each row.
+    shift: Vec<f64>,
+    /// weight/Z: what the exponentials of a row lack.
+    scale: Vec<S>,
+}
+
+impl<S> Default for Rows<S> {
+    fn default() -> Self {
+        Rows { stride: 0, x: Array::default(), e: Array::default(), shift: Vec::new(), scale: Vec::new() }
+    }
+}
+
+impl<S: Scalar> Rows<S> {
+    /// Room for `rows` rows of up to `labels` scores; they hold anything.
+    pub fn resize(&mut self, rows: usize, labels: usize) {
+        self.stride = simd::padded(labels);
+        self.x.reserve(rows * self.stride);
+        self.e.reserve(rows * self.stride);
+        self.shift.resize(rows.max(self.shift.len()), 0.0);
+        self.scale.resize(rows.max(self.scale.len()), S::lift(0.0));
+    }
+
+    /// Sets a row to `labels` scores of 0 and padding.
+    pub fn clear(&mut self, row: usize, labels: usize) {
+        let mut x = self.row(row);
+        x.part(0..labels).fill(0.0);
+        let stride = x.re.len();
+        x.part(labels..stride).fill(simd::PAD);
+    }
+
+    /// The scores of a row.
+    pub fn row(&mut self, row: usize) -> SliceMut<'_, S> {
+        self.x.slice_mut(row * self.stride..(row + 1) * self.stride)
+    }
+
+    /// Adds scores to a row.
+    #[inline]
+    pub fn add(&mut self, row: usize, x: Slice<S>) {
+        let at = row * self.stride;
+        S::axpy(S::lift(1.0), x, self.x.slice_mut(at..at + x.re.len()));
+    }
+
+    /// The scores of a row, to read.
+    pub fn scores(&self, row: usize) -> Slice<'_, S> {
+        self.x.slice(row * self.stride..(row + 1) * self.stride)
+    }
+
+    /// One score.
+    pub fn score(&self, row: usize, label: usize) -> S {
+        self.x.get(row * self.stride + label)
+    }
+
+    /// The exponentials of some rows, after [`Rows::exp`].
+    #[inline]
+    pub fn exps(&self, rows: Range<usize>) -> Slice<'_, S> {
+        self.e.slice(rows.start * self.stride..rows.end * self.stride)
+    }
+
+    /// The largest score of a row, after [`Rows::exp`].
+    pub fn shift(&self, row: usize) -> f64 {
+        self.shift[row]
+    }
+
+    /// Takes the exponentials of the first `rows` rows of `labels` scores. Returns the largest spread of a row.
+    pub fn exp(&mut self, rows: usize, labels: usize) -> f64 {
+        let all = 0..rows * self.stride;
+        let out = self.e.slice_mut(all.clone());
+        S::exp_rows(self.x.slice(all), labels, &mut self.shift[..rows], out)
+    }
+
+    /// Treats some rows as one table: returns log Σ exp of all its scores, and scales it to probabilities × `weight`. After
+    /// [`Rows::exp`].
+    pub fn log_sum(&mut self, rows: Range<usize>, weight: f64) -> S {
+        let shift = self.shift[rows.clone()].iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut z = S::lift(0.0);
+        for row in rows.clone() {
+            z += self.exps(row..row + 1).sum() * S::lift((self.shift[row] - shift).exp());
+        }
+        let scale = S::lift(weight) / z;
+        for row in rows {
+            self.scale[row] = scale * S::lift((self.shift[row] - shift).exp());
+        }
+        S::lift(shift) + z.ln()
+    }
+
+    /// Takes a row as p(label | …): returns −log p(`label`), and leaves weight × (p − 1[label]), its gradient, where
+    /// [`Rows::add_to`] finds it. After [`Rows::exp`].
+    pub fn predict(&mut self, row: usize, label: usize, weight: f64) -> S {
+        let z = self.exps(row..row + 1).sum();
+        self.scale[row] = S::lift(weight) / z;
+        self.e.add(row * self.stride + label, -z);
+        S::lift(self.shift[row]) + z.ln() - self.score(row, label)
+    }
+
+    /// out ← out + the what [`Rows::log_sum`] or [`Rows::predict`] left in the row, as far as `out` goes.
+    #[inline]
+    pub fn add_to(&self, row: usize, out: SliceMut<S>) {
+        let at = row * self.stride;
+        S::axpy(self.scale[row], self.e.slice(at..at + out.re.len()), out);
+    }
+
+    /// One number of what [`Rows::add_to`] adds.
+    #[inline]
+    pub fn gradient(&self, row: usize, label: usize) -> S {
+        self.scale[row] * self.e.get(row * self.stride + label)
+    }
+
+    /// Σ of what [`Rows::add_to`] adds.
+    pub fn total(&self, row: usize) -> S {
+        self.scale[row] * self.exps(row..row + 1).sum()
+    }
+}

@@ -1,0 +1,221 @@
+//! The rows of observations: the weights of one observation and the table that they vote on.
+
+use crate::data::dataset::Dataset;
+use crate::graph::{Graph, TableRef};
+use crate::math::simd;
+use std::ops::Range;
+
+/// The rows of the observations of one kind of table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rows {
+    /// Where the first row starts in θ.
+    pub base: usize,
+    /// Number of rows.
+    pub len: usize,
+    /// Shape of the table: lines × columns, a line every `stride` entries.
+    pub lines: usize,
+    /// Columns of the table in use.
+    pub columns: usize,
+    /// Where each row starts, counted from `base`, and the end; empty where every row has all entries.
+    pub start: Vec<u32>,
+    /// The table entry of each weight; empty where every row has all entries.
+    pub entry: Vec<u32>,
+    /// Functions `c_k(y)` over the entries of the table, padding (0) included: weight k of a row adds θ_k·c_k to it, as in Potts' and Ising's tables.
+    /// Empty where each weight has an entry of its own.
+    pub basis: Vec<Vec<f64>>,
+}
+
+impl Rows {
+    /// All entries for each of `len` rows.
+    pub fn all(base: usize, len: usize, lines: usize, columns: usize) -> Self {
+        Rows { base, len, lines, columns, start: Vec::new(), entry: Vec::new(), basis: Vec::new() }
+    }
+
+    /// Has every row all entries?
+    #[inline]
+    pub fn complete(&self) -> bool {
+        self.start.is_empty()
+    }
+
+    /// Number of weights of each row, where every row has all entries.
+    #[inline]
+    fn width(&self) -> usize {
+        if self.basis.is_empty() { self.lines * self.columns } else { self.basis.len() }
+    }
+
+    /// Number of weights.
+    pub fn weights(&self) -> usize {
+        if self.complete() { self.len * self.width() } else { self.entry.len() }
+    }
+
+    /// Length of the table, padding included.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.lines * self.stride()
+    }
+
+    /// Distance between the lines of the table.
+    #[inline]
+    pub fn stride(&self) -> usize {
+        simd::padded(self.columns)
+    }
+
+    /// The weights of a row, as a range of θ.
+    #[inline]
+    pub fn range(&self, row: u32) -> Range<usize> {
+        let row = row as usize;
+        if self.complete() {
+            let width = self.width();
+            self.base + row * width..self.base + (row + 1) * width
+        } else {
+            self.base + self.start[row] as usize..self.base + self.start[row + 1] as usize
+        }
+    }
+
+    /// The table entries of a row that does not have all.
+    #[inline]
+    fn entries(&self, row: u32) -> &[u32] {
+        &self.entry[self.start[row as usize] as usize..self.start[row as usize + 1] as usize]
+    }
+
+    /// Table entries of a row, in the order of its weights. Rows with a basis have none.
+    pub fn entries_of(&self, row: u32) -> impl Iterator<Item = usize> + '_ {
+        let (listed, width) = if self.complete() {
+            (&[][..], if self.basis.is_empty() { self.width() } else { 0 })
+        } else {
+            (self.entries(row), 0)
+        };
+        listed
+            .iter()
+            .map(|&e| e as usize)
+            .chain((0..width).map(|k| k / self.columns * self.stride() + k % self.columns))
+    }
+
+    /// table ← table + value · row.
+    #[inline]
+    pub fn gather(&self, theta: &[f64], row: u32, value: f64, table: &mut [f64]) {
+        let weights = &theta[self.range(row)];
+        if !self.basis.is_empty() {
+            self.combine(weights, value, table);
+        } else if self.complete() {
+            for (line, weights) in weights.chunks_exact(self.columns).enumerate() {
+                for (x, w) in table[line * self.stride()..].iter_mut().zip(weights) {
+                    *x += value * w;
+                }
+            }
+        } else {
+            for (&entry, w) in self.entries(row).iter().zip(weights) {
+                table[entry as usize] += value * w;
+            }
+        }
+    }
+
+    /// table ← the row whose weights are at `range` of θ; entries that it lacks stay.
+    #[inline]
+    pub fn spread(&self, theta: &[f64], range: Range<usize>, table: &mut [f64]) {
+        if !self.basis.is_empty() {
+            table[..self.size()].fill(0.0);
+            self.combine(&theta[range], 1.0, table);
+        } else if self.complete() {
+            for (line, weights) in theta[range].chunks_exact(self.columns).enumerate() {
+                table[line * self.stride()..][..self.columns].copy_from_slice(weights);
+            }
+        } else {
+            let entries = &self.entry[range.start - self.base..range.end - self.base];
+            for (&entry, w) in entries.iter().zip(&theta[range]) {
+                table[entry as usize] = *w;
+            }
+        }
+    }
+
+    /// gradient ← gradient + what a table of this kind gives to the weights of `row`: the transpose of [`Rows::gather`].
+    #[inline]
+    pub fn scatter(&self, table: &[f64], row: u32, gradient: &mut [f64]) {
+        for (g, c) in gradient.iter_mut().zip(&self.basis) {
+            *g += project(c, table);
+        }
+        for (g, entry) in gradient.iter_mut().zip(self.entries_of(row)) {
+            *g += table[entry];
+        }
+    }
+
+    /// table ← table + value · Σ_k θ_k·c_k.
+    fn combine(&self, weights: &[f64], value: f64, table: &mut [f64]) {
+        for (c, w) in self.basis.iter().zip(weights) {
+            for (x, c) in table.iter_mut().zip(c) {
+                *x += value * w * c;
+            }
+        }
+    }
+
+    /// Appends the entries of a table that belong to the row whose weights are at `range`, in their order.
+    #[inline]
+    pub fn pick(&self, table: &[f64], range: Range<usize>, out: &mut Vec<f64>) {
+        if !self.basis.is_empty() {
+            out.extend(self.basis.iter().map(|c| project(c, table)));
+        } else if self.complete() {
+            for line in 0..self.lines {
+                out.extend_from_slice(&table[line * self.stride()..][..self.columns]);
+            }
+        } else {
+            let entries = &self.entry[range.start - self.base..range.end - self.base];
+            out.extend(entries.iter().map(|&entry| table[entry as usize]));
+        }
+    }
+}
+
+/// ⟨c, table⟩.
+fn project(c: &[f64], table: &[f64]) -> f64 {
+    c.iter().zip(table).map(|(c, x)| c * x).sum()
+}
+
+/// Leaves only the entries that occur with the gold labels of `data` in the rows of a kind.
+pub(super) fn keep_seen<G: Graph>(rows: &mut Rows, data: &Dataset<G>, kind: usize) {
+    // The gold entry of each own table of this kind, example by example.
+    let visit = |each: &mut dyn FnMut(u32, u32)| {
+        let mut entry = Vec::new();
+        for example in 0..data.len() {
+            let (graph, gold) = (data.graph(example), data.gold(example));
+            entry.clear();
+            entry.resize(graph.own_len(), 0);
+            graph.for_each_factor(|factor| {
+                if let TableRef::Own(offset) = factor.table {
+                    entry[offset] = factor.entry(gold) as u32;
+                }
+            });
+            for (f, table) in data.tables(example).enumerate().filter(|(f, _)| graph.own_kind(*f) == kind) {
+                for &id in data.observations(table).0 {
+                    each(id, entry[graph.own_offset(f)]);
+                }
+            }
+        }
+    };
+    // Sort the occurrences by observation: count, then fill.
+    let mut next = vec![0usize; rows.len + 1];
+    visit(&mut |id, _| next[id as usize + 1] += 1);
+    for id in 0..rows.len {
+        next[id + 1] += next[id];
+    }
+    let mut entries = vec![0u32; next[rows.len]];
+    visit(&mut |id, entry| {
+        entries[next[id as usize]] = entry;
+        next[id as usize] += 1;
+    });
+    // After filling, next[id] is the end of id's occurrences.
+    rows.start = vec![0];
+    let mut last_seen = vec![u32::MAX; rows.size()];
+    let mut begin = 0;
+    for id in 0..rows.len {
+        let from = rows.entry.len();
+        for &entry in &entries[begin..next[id]] {
+            if last_seen[entry as usize] != id as u32 {
+                last_seen[entry as usize] = id as u32;
+                rows.entry.push(entry);
+            }
+        }
+        begin = next[id];
+        rows.entry[from..].sort_unstable();
+        rows.start.push(rows.entry.len() as u32);
+    }
+    rows.entry.shrink_to_fit();
+}

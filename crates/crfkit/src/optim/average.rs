@@ -1,0 +1,76 @@
+//! The mean of the iterates of a method that moves θ by steps on few weights and a common decay of all.
+
+use super::{Prior, State};
+use std::ops::Range;
+
+/// Keeps Σ (θ_t − mean) over the iterates since a step, at the cost of the touched weights.
+///
+/// Between two settlings θ_t = mean + D_t·w_t, where D_t is the product of all decays since and w changes only where a weight
+/// is touched. With A_t = Σ_{s ≤ t} D_s over the averaged steps, the sum of the iterates is a + A_t·w_t: an untouched weight
+/// needs nothing, and a change δ of w at step t takes A_{t−1}·δ off a. Settling moves all into a and starts with A = 0, so
+/// that D never becomes small beside its past.
+pub(super) struct Average {
+    /// Steps before the first averaged one.
+    from: u32,
+    /// Averaged steps.
+    count: f64,
+    /// A, for weights of single labels and of label pairs.
+    area: [f64; 2],
+    /// a.
+    sums: Vec<f64>,
+}
+
+impl Average {
+    /// Averages the iterates after each step from number `from` on, counted from 0.
+    pub fn new(from: u32) -> Self {
+        Average { from, count: 0.0, area: [0.0; 2], sums: Vec::new() }
+    }
+
+    /// A step has moved the weights in `range`, all of one kind, by −`eta`·`gradient` besides the decay to `product`.
+    pub fn moved(&mut self, kind: usize, range: Range<usize>, eta: f64, gradient: &[f64], product: f64) {
+        if self.area[kind] > 0.0 {
+            let scale = self.area[kind] * eta / product;
+            self.sums[range].iter_mut().zip(gradient).for_each(|(sum, g)| *sum += scale * g);
+        }
+    }
+
+    /// The step after `done` others is complete; `products` are the decays with it.
+    pub fn count(&mut self, done: u32, products: [f64; 2]) {
+        if done >= self.from {
+            self.count += 1.0;
+            self.area.iter_mut().zip(products).for_each(|(area, product)| *area += product);
+        }
+    }
+
+    /// Moves all into the sums; θ is up to date, with decays `products`.
+    pub fn settle(&mut self, theta: &[f64], prior: &Prior, products: [f64; 2]) {
+        if self.area != [0.0; 2] {
+            for (i, (sum, x)) in self.sums.iter_mut().zip(theta).enumerate() {
+                let kind = prior.kind(i);
+                *sum += self.area[kind] / products[kind] * (x - prior.mean(i));
+            }
+            self.area = [0.0; 2];
+        }
+    }
+
+    /// The mean of the iterates, once there are any; all must be settled.
+    pub fn mean(&self, prior: &Prior) -> Option<Vec<f64>> {
+        let mean = |(i, sum): (usize, &f64)| prior.mean(i) + sum / self.count;
+        (self.count > 0.0).then(|| self.sums.iter().enumerate().map(mean).collect())
+    }
+
+    pub fn save(&self, state: &mut State) {
+        state.vectors.insert("sums".into(), self.sums.clone());
+        for (name, number) in [("averaged", self.count), ("area", self.area[0]), ("area_pairs", self.area[1])]
+        {
+            state.numbers.insert(name.into(), number);
+        }
+    }
+
+    pub fn restore(&mut self, state: &mut State) {
+        self.sums = state.take("sums");
+        self.sums.resize(state.theta.len(), 0.0);
+        self.count = state.number("averaged");
+        self.area = [state.number("area"), state.number("area_pairs")];
+    }
+}

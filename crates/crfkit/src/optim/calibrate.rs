@@ -1,0 +1,72 @@
+//! The first gain of stochastic gradient descent where none is given.
+
+use super::online::{Clock, Rule, Step};
+use super::sgd::{Sgd, SgdRule};
+use super::{Problem, State, Touched};
+use crate::math::random::Random;
+
+/// Examples that a gain is tried on.
+const SAMPLE: usize = 1000;
+/// Gains that are tried at most once one does not explode.
+const CANDIDATES: usize = 12;
+/// No gain below this is tried.
+const SMALLEST: f64 = 1e-12;
+
+impl Sgd {
+    /// The gain with the lowest objective after one pass over a sample, among 0.1·2^k; and what trying cost, in passes.
+    /// Where 0.1 explodes, the search starts from the largest gain that does not.
+    pub(super) fn calibrate(&self, problem: &Problem, theta: &[f64]) -> (f64, f64) {
+        let examples = problem.objective.examples();
+        let mut order: Vec<u32> = (0..examples as u32).collect();
+        Random::stream(self.schedule.seed, u64::MAX).shuffle(&mut order);
+        order.truncate(SAMPLE);
+        let share = order.len() as f64 / examples.max(1) as f64;
+        let mut cost = 0.0;
+        let mut attempt = |eta0: f64| {
+            cost += 2.0 * share;
+            let value = self.sample_pass(problem, theta.to_vec(), &order, eta0);
+            if value.is_finite() { value } else { f64::INFINITY }
+        };
+        let mut best = (0.1, attempt(0.1));
+        while best.1 == f64::INFINITY && best.0 > SMALLEST {
+            best = (0.5 * best.0, attempt(0.5 * best.0));
+        }
+        for factor in [2.0, 0.5] {
+            let first = best.0;
+            for _ in 0..CANDIDATES / 2 {
+                let eta0 = best.0 * factor;
+                let value = attempt(eta0);
+                if value >= best.1 {
+                    break;
+                }
+                best = (eta0, value);
+            }
+            if best.0 != first {
+                break;
+            }
+        }
+        (best.0, cost)
+    }
+
+    /// One pass over a sample; returns its objective afterwards.
+    fn sample_pass(&self, problem: &Problem, mut theta: Vec<f64>, order: &[u32], eta0: f64) -> f64 {
+        let share = order.len() as f64 / problem.objective.examples() as f64;
+        let mut rule = SgdRule::new(self, problem, eta0);
+        rule.restore(&mut State::start(theta.clone()));
+        let (mut gradient, mut touched) = (Vec::new(), Touched::default());
+        let clock = Clock::new(&self.schedule, problem.objective.examples());
+        let mut done = 0;
+        for batch in order.chunks(self.schedule.batch.max(1)) {
+            problem.objective.touched(batch, &mut touched);
+            let step = Step { touched: &touched, done, clock };
+            rule.refresh(&mut theta, &step);
+            problem.objective.batch_grad(batch, &theta, &touched, &mut gradient);
+            self.schedule.scale(batch, &mut gradient);
+            rule.update(&mut theta, &step, &gradient, &[]);
+            done += 1;
+        }
+        rule.settle(&mut theta, &Step { touched: &touched, done, clock });
+        problem.objective.touched(order, &mut touched);
+        problem.objective.batch_grad(order, &theta, &touched, &mut gradient) + share * problem.penalty(&theta)
+    }
+}

@@ -1,0 +1,195 @@
+//! Stochastic meta-descent.
+
+use super::online::{self, Rule, Schedule, Step, refuse_l1, require, stretch};
+use super::{Minimum, Optimizer, Problem, State, Watch};
+use crate::Result;
+use crate::ability::Ability;
+use std::ops::Range;
+
+/// Gradient steps with a gain for each weight, which gradient descent adapts too.
+///
+/// Idea: v is the derivative of θ by the logarithm of all past gains, so μ·g∘v tells which gains were too small. A step takes
+/// g and H·v of its batch, both with the batch's share of the prior, then (smd-crf-2006 eq. 19–21)
+///
+/// 1. η ← η ∘ max(½, 1 − μ g∘v), 2. v ← λv − η∘(g + λHv), 3. θ ← θ − η∘g, all with the new η.
+///
+/// The literal form diverges on sums of gradients, so the factor of a gain is bounded from above as well and the gains from below;
+/// where v leaves the finite numbers, it starts again from 0 with half the gain. With μ = 0 it is SGD.
+///
+/// Lazy updates: a weight that k steps did not touch felt nothing but the prior in them. When it is touched again, with p the
+/// share of these steps in the penalty over σ², its gain stays and, with d = 1/(1 + ηp),
+///
+/// v ← λᵏ·d·v − (1 + λ + … + λᵏ⁻¹)/k · ηp·d²·(θ − mean),   θ ← mean + d·(θ − mean):
+///
+/// one implicit step on the missed penalty, which no gain makes unstable; v is its derivative too.
+///
+/// Needs: gradients and Hessian-vector products of batches; no L1. Parameters: η₀ = 0.1, μ = 0.1, λ = 1, b = 8, factors in
+/// [½, 1.1], gains at least 1e-8·η₀. Reference: smd-crf-2006 sections 3.2 and 4.1.
+#[derive(Clone, Debug)]
+pub struct Smd {
+    /// η₀, the first gain of all weights.
+    pub eta0: f64,
+    /// μ, the gain of the gains.
+    pub mu: f64,
+    /// λ: how long v remembers.
+    pub lambda: f64,
+    /// Bounds on the factor by which a step may change a gain; \[½, ∞\] is the paper's.
+    pub gain_factor: [f64; 2],
+    /// The smallest gain, in η₀; 0 is the paper's.
+    pub gain_floor: f64,
+    /// Batches and passes.
+    pub schedule: Schedule,
+}
+
+impl Default for Smd {
+    fn default() -> Self {
+        Smd {
+            eta0: 0.1,
+            mu: 0.1,
+            lambda: 1.0,
+            gain_factor: [0.5, 1.1],
+            gain_floor: 1e-8,
+            schedule: Schedule::default(),
+        }
+    }
+}
+
+impl Smd {
+    /// Passes where none are asked for.
+    pub const PASSES: usize = 30;
+}
+
+impl Optimizer for Smd {
+    fn needs(&self) -> &'static [Ability] {
+        &[Ability::HessVec]
+    }
+
+    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        let &Smd { eta0, mu, lambda, gain_factor: [low, high], gain_floor, .. } = self;
+        refuse_l1(problem, "SMD")?;
+        require(eta0 > 0.0 && eta0.is_finite(), "eta0", eta0, "a positive number")?;
+        require(mu >= 0.0 && mu.is_finite(), "mu", mu, "0 or a positive number")?;
+        require((0.0..=1.0).contains(&lambda), "lambda", lambda, "between 0 and 1")?;
+        require(low > 0.0 && low <= 1.0, "the lower bound of the gain factor", low, "above 0 and at most 1")?;
+        require(high >= 1.0, "the upper bound of the gain factor", high, "at least 1")?;
+        require((0.0..=1.0).contains(&gain_floor), "the gain floor", gain_floor, "between 0 and 1")?;
+        let mut rule = SmdRule {
+            problem,
+            method: self,
+            gains: Vec::new(),
+            v: Vec::new(),
+            age: Vec::new(),
+            slope: Vec::new(),
+        };
+        online::run(problem, &self.schedule, &mut rule, state, watch)
+    }
+}
+
+struct SmdRule<'a> {
+    problem: &'a Problem<'a>,
+    method: &'a Smd,
+    /// η.
+    gains: Vec<f64>,
+    v: Vec<f64>,
+    /// The steps that each weight has seen; weights of a row have seen the same.
+    age: Vec<u32>,
+    /// The gradient with the prior's pull.
+    slope: Vec<f64>,
+}
+
+impl SmdRule<'_> {
+    /// Makes up for the steps that the weights in `range`, all of one age and kind, have missed.
+    fn catch_up(&mut self, theta: &mut [f64], range: Range<usize>, step: &Step) {
+        let (prior, lambda) = (&self.problem.prior, self.method.lambda);
+        let missed = step.done - self.age[range.start];
+        if missed == 0 {
+            return;
+        }
+        let p = step.since(self.age[range.start]) * prior.precision(range.start);
+        let (kept, mean_kept) = match lambda {
+            1.0 => (1.0, 1.0),
+            _ => {
+                let kept = lambda.powi(missed as i32);
+                (kept, (1.0 - kept) / ((1.0 - lambda) * f64::from(missed)))
+            }
+        };
+        self.age[range.clone()].fill(step.done);
+        if p == 0.0 && lambda == 1.0 {
+            return;
+        }
+        for i in range {
+            let (mean, pull) = (prior.mean(i), self.gains[i] * p);
+            let (off, d) = (theta[i] - mean, 1.0 / (1.0 + pull));
+            self.v[i] = kept * d * self.v[i] - mean_kept * pull * d * d * off;
+            theta[i] = mean + d * off;
+        }
+    }
+}
+
+impl Rule for SmdRule<'_> {
+    fn refresh(&mut self, theta: &mut [f64], step: &Step) {
+        for range in step.touched.ranges() {
+            self.catch_up(theta, range.clone(), step);
+        }
+    }
+
+    fn direction(&self) -> Option<&[f64]> {
+        Some(&self.v)
+    }
+
+    fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], hess_vec: &[f64]) {
+        let &Smd { eta0, mu, lambda, gain_factor: [low, high], gain_floor, .. } = self.method;
+        let (prior, share, floor) = (&self.problem.prior, step.share(), gain_floor * eta0);
+        let mut slope = std::mem::take(&mut self.slope);
+        slope.clear();
+        slope.extend_from_slice(gradient);
+        for (range, mine) in step.touched.ranges().iter().zip(step.touched.places()) {
+            let (x, v) = (&mut theta[range.clone()], &mut self.v[range.clone()]);
+            let eta = &mut self.gains[range.clone()];
+            let (g, hv) = (&mut slope[mine.clone()], &hess_vec[mine]);
+            prior.pull(share, range.start, x, g);
+            let curvature = share * prior.precision(range.start);
+            for ((x, v), ((g, hv), eta)) in x.iter_mut().zip(v).zip(g.iter().zip(hv).zip(eta)) {
+                // `max` takes the bound for NaN.
+                let factor = (1.0 - mu * g * *v).max(low).min(high);
+                *eta = (*eta * factor).max(floor);
+                *v = lambda * *v - *eta * (g + lambda * (hv + curvature * *v));
+                *x -= *eta * g;
+                if !v.is_finite() {
+                    (*v, *eta) = (0.0, (0.5 * *eta).max(floor));
+                }
+            }
+            self.age[range.clone()].fill(step.done + 1);
+        }
+        self.slope = slope;
+    }
+
+    fn settle(&mut self, theta: &mut [f64], step: &Step) {
+        let mut start = 0;
+        while start < theta.len() {
+            let range = stretch(&self.age, start, self.problem.prior.first_pair);
+            start = range.end;
+            self.catch_up(theta, range, step);
+        }
+    }
+
+    fn remedy(&self) -> &'static str {
+        "use a smaller --eta0 or --mu, or a smaller upper bound of --gain-factor"
+    }
+
+    fn save(&self, state: &mut State) {
+        state.vectors.insert("gains".into(), self.gains.clone());
+        state.vectors.insert("v".into(), self.v.clone());
+        state.vectors.insert("age".into(), self.age.iter().map(|&age| age.into()).collect());
+    }
+
+    fn restore(&mut self, state: &mut State) {
+        let dim = state.theta.len();
+        self.gains = state.take("gains");
+        self.gains.resize(dim, self.method.eta0);
+        self.v = state.take("v");
+        self.v.resize(dim, 0.0);
+        self.age = state.take("age").iter().map(|&age| age as u32).collect();
+        self.age.resize(dim, 0);
+    }
+}

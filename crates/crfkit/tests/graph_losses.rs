@@ -1,0 +1,318 @@
+//! Local losses on any graph: mixed numbers of labels, factors of three variables, shared and own tables. They equal their
+//! definitions, and likelihood and pseudolikelihood on the node-split graph (pwpl-2007 section 2.2).
+
+mod common;
+
+use common::difference;
+use crfkit::graph::{Factor, Gradient, Graph, Label, Psi, Shared, SharedSum, Table, TableRef};
+use crfkit::infer::enumerate::enumerate;
+use crfkit::loss::{Gold, Loss, Piecewise, PiecewisePseudolikelihood, Pseudolikelihood};
+use crfkit::math::random::Random;
+use crfkit::math::{Array, Complex64, Dual, Scalar};
+
+/// A graph as a plain list of factors: table, variables, strides.
+#[derive(Clone)]
+struct Plain {
+    cards: Vec<usize>,
+    factors: Vec<(TableRef, Vec<usize>, Vec<usize>)>,
+    own_len: usize,
+}
+
+impl Graph for Plain {
+    fn vars(&self) -> usize {
+        self.cards.len()
+    }
+    fn card(&self, v: usize) -> usize {
+        self.cards[v]
+    }
+    fn for_each_factor(&self, mut visit: impl FnMut(Factor)) {
+        for (table, vars, strides) in &self.factors {
+            visit(Factor { table: *table, vars, strides });
+        }
+    }
+    fn own_tables(&self) -> usize {
+        self.factors.iter().filter(|(table, ..)| matches!(table, TableRef::Own(_))).count()
+    }
+    fn own_offset(&self, _f: usize) -> usize {
+        unreachable!("losses do not ask for own tables by number")
+    }
+    fn own_size(&self, _f: usize) -> usize {
+        unreachable!("losses do not ask for own tables by number")
+    }
+    fn own_kind(&self, _f: usize) -> usize {
+        unreachable!("losses do not ask for own tables by number")
+    }
+    fn own_len(&self) -> usize {
+        self.own_len
+    }
+    fn clear_own(&self, own: &mut [f64]) {
+        own.fill(0.0);
+    }
+}
+
+impl Plain {
+    /// Adds a factor with a table of its own; its first variable moves fastest if `turned`, its last otherwise.
+    fn own(&mut self, vars: &[usize], turned: bool) {
+        let mut strides = vec![0; vars.len()];
+        let mut size = 1;
+        let order: Vec<usize> =
+            if turned { (0..vars.len()).collect() } else { (0..vars.len()).rev().collect() };
+        for k in order {
+            strides[k] = size;
+            size *= self.cards[vars[k]];
+        }
+        self.factors.push((TableRef::Own(self.own_len), vars.to_vec(), strides));
+        self.own_len += size;
+    }
+
+    /// Adds a factor that reads shared table `id`, whose rows are `stride` long.
+    fn shared(&mut self, id: usize, stride: usize, vars: &[usize]) {
+        let strides = match vars {
+            [_] => vec![1],
+            [_, _] => vec![stride, 1],
+            // Rows are labellings of the first two variables.
+            [_, second, _] => vec![self.cards[*second] * stride, stride, 1],
+            _ => unreachable!(),
+        };
+        self.factors.push((TableRef::Shared(id), vars.to_vec(), strides));
+    }
+
+    /// A copy of each variable for each factor that it is in; the tables stay.
+    fn split(&self, gold: &[Label]) -> (Plain, Vec<Label>) {
+        let mut split = Plain { cards: Vec::new(), factors: Vec::new(), own_len: self.own_len };
+        let mut copies = Vec::new();
+        for (table, vars, strides) in &self.factors {
+            let first = split.cards.len();
+            split.cards.extend(vars.iter().map(|&v| self.cards[v]));
+            copies.extend(vars.iter().map(|&v| gold[v]));
+            split.factors.push((*table, (first..split.cards.len()).collect(), strides.clone()));
+        }
+        (split, copies)
+    }
+}
+
+/// Numbers for a graph; `d` is a direction in the same space.
+struct Numbers {
+    shared: Vec<Vec<f64>>,
+    own: Vec<f64>,
+}
+
+/// The shapes of the shared tables: single labels, pairs of 3 × 2 and 3 × 3, triples of (2 × 3) × 2.
+const SHAPES: [(usize, usize); 4] = [(1, 3), (3, 2), (3, 3), (6, 2)];
+
+impl Numbers {
+    fn random(rng: &mut Random, graph: &Plain, range: f64) -> Self {
+        let mut draw = |n: usize| (0..n).map(|_| (rng.uniform() * 2.0 - 1.0) * range).collect::<Vec<f64>>();
+        Numbers { shared: SHAPES.map(|(rows, labels)| draw(rows * labels)).into(), own: draw(graph.own_len) }
+    }
+
+    fn moved(&self, d: &Numbers, h: f64) -> Numbers {
+        let add = |x: &[f64], d: &[f64]| x.iter().zip(d).map(|(x, d)| x + h * d).collect();
+        Numbers {
+            shared: self.shared.iter().zip(&d.shared).map(|(x, d)| add(x, d)).collect(),
+            own: add(&self.own, &d.own),
+        }
+    }
+
+    fn psi<S: Scalar>(&self, d: &Numbers, step: f64) -> (Shared<S>, Array<S>) {
+        let mut shared = Vec::new();
+        for (id, (rows, labels)) in SHAPES.into_iter().enumerate() {
+            let mut table = Table::new(rows, labels);
+            for k in 0..rows * labels {
+                let x = S::new(self.shared[id][k], d.shared[id][k] * step);
+                table.log.set(k / labels * table.stride + k % labels, x);
+            }
+            table.update();
+            shared.push(table);
+        }
+        let mut own = Array::zeros(self.own.len());
+        for (i, (x, d)) in self.own.iter().zip(&d.own).enumerate() {
+            own.set(i, S::new(*x, d * step));
+        }
+        (shared, own)
+    }
+
+    /// Value and gradient of a loss; the gradient in the layout of the numbers, shared tables first.
+    fn evaluate<S: Scalar, L: Loss<Graph = Plain>>(
+        &self,
+        loss: &L,
+        graph: &Plain,
+        gold: &[Label],
+        (d, step): (&Numbers, f64),
+    ) -> (S, Vec<S>) {
+        let (shared, own) = self.psi::<S>(d, step);
+        let (mut dpsi, mut sum) = (Array::zeros(own.len()), SharedSum::new(&shared));
+        let value = loss.loss(
+            graph,
+            Psi { shared: &shared, own: &own },
+            Gold { labels: gold, weight: 1.5 },
+            &mut Gradient { own: dpsi.slice_mut(0..own.len()), shared: &mut sum },
+            &mut Default::default(),
+        );
+        sum.finish(&shared);
+        let mut gradient = Vec::new();
+        for (id, (rows, labels)) in SHAPES.into_iter().enumerate() {
+            let stride = shared[id].stride;
+            gradient
+                .extend((0..rows * labels).map(|k| sum.0[id].direct.get(k / labels * stride + k % labels)));
+        }
+        gradient.extend((0..own.len()).map(|i| dpsi.get(i)));
+        (value, gradient)
+    }
+
+    fn value<L: Loss<Graph = Plain>>(&self, loss: &L, graph: &Plain, gold: &[Label]) -> f64 {
+        self.evaluate::<f64, L>(loss, graph, gold, (self, 0.0)).0 / 1.5
+    }
+
+    fn flat(&self) -> impl Iterator<Item = f64> + '_ {
+        self.shared.iter().flatten().chain(&self.own).copied()
+    }
+}
+
+/// A loop with a chord, mixed cardinalities, every shape of table, an isolated variable with one label.
+fn graph() -> (Plain, Vec<Label>) {
+    let mut graph = Plain { cards: vec![3, 2, 3, 2, 3, 1], factors: Vec::new(), own_len: 0 };
+    for v in 0..5 {
+        graph.own(&[v], false);
+    }
+    graph.shared(0, 8, &[0]);
+    graph.shared(0, 8, &[4]);
+    graph.shared(1, 8, &[0, 1]);
+    graph.shared(1, 8, &[4, 3]);
+    graph.shared(2, 8, &[0, 2]);
+    graph.shared(3, 8, &[1, 2, 3]);
+    graph.own(&[2, 4], false);
+    graph.own(&[0, 3], true);
+    graph.own(&[0, 1, 2], false);
+    graph.own(&[3, 2, 1], true);
+    graph.own(&[5], false);
+    (graph, vec![2, 1, 0, 0, 1, 0])
+}
+
+fn log_sum_exp(x: impl Iterator<Item = f64>) -> f64 {
+    let x: Vec<f64> = x.collect();
+    let max = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    max + x.iter().map(|x| (x - max).exp()).sum::<f64>().ln()
+}
+
+/// −log p(y_v | the rest) of the whole graph: no factor is looked at by itself.
+fn minus_log_conditional(graph: &Plain, psi: Psi<f64>, gold: &[Label], v: usize) -> f64 {
+    let changed = |j: usize| {
+        let mut labels = gold.to_vec();
+        labels[v] = j as Label;
+        psi.score(graph, &labels)
+    };
+    log_sum_exp((0..graph.cards[v]).map(changed)) - psi.score(graph, gold)
+}
+
+/// The graph with one of its factors only.
+fn alone(graph: &Plain, a: usize) -> Plain {
+    Plain { factors: vec![graph.factors[a].clone()], ..graph.clone() }
+}
+
+/// log Z of a small graph over the variables that have a factor.
+fn log_z(graph: &Plain, psi: Psi<f64>) -> f64 {
+    let mut graph = graph.clone();
+    for v in 0..graph.vars() {
+        if !graph.factors.iter().any(|(_, vars, _)| vars.contains(&v)) {
+            graph.cards[v] = 1;
+        }
+    }
+    enumerate(&graph, psi.shared, psi.own).log_z
+}
+
+#[test]
+fn losses_equal_their_definitions() {
+    let (graph, gold) = graph();
+    let mut rng = Random::new(1);
+    for range in [0.0, 2.0, 30.0, 700.0] {
+        let numbers = Numbers::random(&mut rng, &graph, range);
+        let (shared, own) = numbers.psi::<f64>(&numbers, 0.0);
+        let psi = Psi { shared: &shared, own: &own };
+        let pl: f64 = (0..graph.vars()).map(|v| minus_log_conditional(&graph, psi, &gold, v)).sum();
+        let (mut pw, mut pwpl) = (0.0, 0.0);
+        for a in 0..graph.factors.len() {
+            let piece = alone(&graph, a);
+            pw += log_z(&piece, psi) - psi.score(&piece, &gold);
+            for &v in &graph.factors[a].1 {
+                pwpl += minus_log_conditional(&piece, psi, &gold, v);
+            }
+        }
+        assert!(difference(numbers.value(&Pseudolikelihood::default(), &graph, &gold), pl) < 1e-12);
+        assert!(difference(numbers.value(&Piecewise::default(), &graph, &gold), pw) < 1e-12);
+        let found = numbers.value(&PiecewisePseudolikelihood::default(), &graph, &gold);
+        assert!(difference(found, pwpl) < 1e-12);
+        let ml = log_z(&graph, psi) - psi.score(&graph, &gold);
+        assert!(pw >= ml - 1e-9 * ml.abs(), "piecewise bounds the likelihood");
+    }
+}
+
+/// PW(G) = ML(G′) and PWPL(G) = PL(G′), G′ the node-split graph.
+#[test]
+fn piecewise_is_likelihood_on_the_split_graph() {
+    let mut small = Plain { cards: vec![3, 2, 3], factors: Vec::new(), own_len: 0 };
+    small.own(&[0], false);
+    small.shared(1, 8, &[0, 1]);
+    small.own(&[1, 2], true);
+    let mut rng = Random::new(2);
+    for (graph, gold, enumerable) in [(small, vec![1, 0, 2], true), (graph().0, graph().1, false)] {
+        let (split, copies) = graph.split(&gold);
+        for range in [1.0, 20.0] {
+            let numbers = Numbers::random(&mut rng, &graph, range);
+            let (shared, own) = numbers.psi::<f64>(&numbers, 0.0);
+            let psi = Psi { shared: &shared, own: &own };
+            if enumerable {
+                let likelihood = log_z(&split, psi) - psi.score(&split, &copies);
+                assert!(difference(numbers.value(&Piecewise::default(), &graph, &gold), likelihood) < 1e-12);
+            }
+            let pwpl = numbers.value(&PiecewisePseudolikelihood::default(), &graph, &gold);
+            let split_pl = numbers.value(&Pseudolikelihood::default(), &split, &copies);
+            assert!(difference(pwpl, split_pl) < 1e-12);
+            // On the split graph every variable is in one factor, and the two are the same.
+            let split_pwpl = numbers.value(&PiecewisePseudolikelihood::default(), &split, &copies);
+            assert!(difference(split_pwpl, split_pl) < 1e-12);
+        }
+    }
+}
+
+fn laws<L: Loss<Graph = Plain>>(loss: &L) {
+    let (graph, gold) = graph();
+    let mut rng = Random::new(3);
+    for range in [1.0, 5.0, 300.0] {
+        let x = Numbers::random(&mut rng, &graph, range);
+        let d = Numbers::random(&mut rng, &graph, 1.0);
+        let at = |h: f64| x.moved(&d, h).evaluate::<f64, L>(loss, &graph, &gold, (&d, 0.0));
+        let h = 1e-5;
+        let ((plus, g_plus), (minus, g_minus), (_, gradient)) = (at(h), at(-h), at(0.0));
+        let slope: f64 = gradient.iter().zip(d.flat()).map(|(g, d)| g * d).sum();
+        let (dual, dual_gradient) = x.evaluate::<Dual, L>(loss, &graph, &gold, (&d, 1.0));
+        let (complex, complex_gradient) = x.evaluate::<Complex64, L>(loss, &graph, &gold, (&d, 1e-100));
+        assert!(difference(slope, dual.eps()) < 1e-12);
+        assert!(difference(dual.eps(), complex.eps() * 1e100) < 1e-12);
+        for (dual, complex) in dual_gradient.iter().zip(&complex_gradient) {
+            assert!((dual.eps() - complex.eps() * 1e100).abs() < 1e-12);
+        }
+        if range < 100.0 {
+            assert!(difference(slope, (plus - minus) / (2.0 * h)) < 1e-6);
+            for (dual, (plus, minus)) in dual_gradient.iter().zip(g_plus.iter().zip(&g_minus)) {
+                assert!((dual.eps() - (plus - minus) / (2.0 * h)).abs() < 1e-6);
+            }
+        }
+    }
+}
+
+#[test]
+fn gradients_are_slopes() {
+    laws(&Pseudolikelihood::default());
+    laws(&Piecewise::default());
+    laws(&PiecewisePseudolikelihood::default());
+}
+
+#[test]
+fn an_empty_graph_costs_nothing() {
+    let empty = Plain { cards: Vec::new(), factors: Vec::new(), own_len: 0 };
+    let numbers = Numbers::random(&mut Random::new(4), &empty, 1.0);
+    assert_eq!(numbers.value(&Pseudolikelihood::default(), &empty, &[]), 0.0);
+    assert_eq!(numbers.value(&Piecewise::default(), &empty, &[]), 0.0);
+    assert_eq!(numbers.value(&PiecewisePseudolikelihood::default(), &empty, &[]), 0.0);
+}
