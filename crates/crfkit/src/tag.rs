@@ -3,7 +3,7 @@
 use crate::data::attributes::Attributes;
 use crate::data::columns::Columns;
 use crate::data::observer::{Observer, Sink, Source};
-use crate::decode::{Decoder, Ranked, Viterbi, max_marginal, nbest};
+use crate::decode::{Decoder, Direction, MemmViterbi, Ranked, Viterbi, max_marginal, nbest};
 use crate::graph::{Chain, Gradient, Graph, Label, NODES, Psi, Shared, SharedSum};
 use crate::infer::{ForwardBackward, Inference};
 use crate::math::{Array, SliceMut};
@@ -27,6 +27,18 @@ pub struct Tagger {
     viterbi: <Viterbi as Decoder>::Work,
     inference: <ForwardBackward as Inference>::Work<f64>,
     labels: Vec<Label>,
+    /// For models that are normalised label by label.
+    memm: Option<MemmViterbi>,
+    local: <MemmViterbi as Decoder>::Work,
+}
+
+/// From which side the model is normalised when it labels; `None` for models of whole labellings.
+fn direction(model: &Model) -> Option<Direction> {
+    match model.settings.get("objective")?.as_str()? {
+        "memm" => Some(Direction::Forward),
+        "memm-backward" => Some(Direction::Backward),
+        _ => None,
+    }
 }
 
 /// Adds the weights of each observation straight to the log-potentials.
@@ -79,6 +91,7 @@ impl Tagger {
     }
 
     fn with(model: Arc<Model>, shared: Arc<Shared<f64>>, dense: Arc<Dense>) -> Self {
+        let memm = direction(&model).map(MemmViterbi);
         Tagger {
             chain: model.chain(0),
             sums: SharedSum::new(&shared),
@@ -92,6 +105,8 @@ impl Tagger {
             viterbi: Default::default(),
             inference: Default::default(),
             labels: Vec::new(),
+            memm,
+            local: Default::default(),
         }
     }
 
@@ -130,6 +145,7 @@ impl Tagger {
         }
         let (mut sink, observer) = self.start(&model, sequence.len());
         observer.columns(templates, sequence, &model.alphabet, &mut sink);
+        self.localise();
         Ok(())
     }
 
@@ -142,7 +158,15 @@ impl Tagger {
         }
         let (mut sink, observer) = self.start(&model, instance.len());
         observer.attributes(instance, &model.alphabet, &mut sink);
+        self.localise();
         Ok(())
+    }
+
+    /// Turns the log-potentials into those of a locally normalised chain, for models that are trained that way.
+    fn localise(&mut self) {
+        if let Some(memm) = self.memm {
+            memm.localise(&self.chain, &self.shared, &mut self.own, &mut self.local);
+        }
     }
 
     /// Number of positions of the sequence.

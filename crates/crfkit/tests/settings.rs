@@ -37,7 +37,7 @@ fn unusable_settings_are_refused() {
             s.parameters.eta0 = Some(0.1);
         },
         none(),
-        "--eta0 is not a parameter of --optimizer lbfgs, which has: --memory, --tolerance; it is one of: auto, ",
+        "--eta0 is not a parameter of --optimizer lbfgs, which has: --tolerance, --gradient-tolerance, --memory; it is one of: auto, sgd, ",
     );
     refused(|_| {}, Start { theta: vec![0.0; 3], ..none() }, "the start has 3 weights");
     refused(|_| {}, Start { prior_mean: vec![0.0; 3], ..none() }, "the prior mean has 3 weights");

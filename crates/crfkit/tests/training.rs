@@ -18,7 +18,7 @@ use crfkit::math::simd;
 use crfkit::model::{Keep, Model, Precision};
 use crfkit::train::{Ended, Method, Parameters, Settings, Start, evaluate, features};
 
-const METHODS: [Method; 4] = [Method::Auto, Method::Lbfgs, Method::Sgd, Method::Adagrad];
+const METHODS: [Method; 4] = [Method::Auto, Method::Lbfgs, Method::Bottou, Method::Adagrad];
 
 /// A corpus of every kind.
 fn corpora(seed: u64, sequences: usize) -> [(&'static str, Corpus); 3] {
@@ -143,7 +143,7 @@ fn results_of_one_unit() {
             "result {} {} {}",
             simd::unit(),
             trained.objective,
-            evaluate(features, weights, labels, &dev).f1
+            evaluate(features, weights, None, labels, &dev).f1
         );
     }
 }
@@ -186,7 +186,7 @@ fn the_best_model_on_development_data_is_kept() {
             let start = Start { dev: Some(dev.clone()), ..Start::default() };
             let (trained, record) = train(corpus, &settings, start);
             let Model { features, weights, labels, .. } = &trained.model;
-            let kept = evaluate(features, weights, labels, &dev);
+            let kept = evaluate(features, weights, None, labels, &dev);
             let scores: Vec<f64> = record.evaluations.iter().map(|(scores, _)| scores.f1).collect();
             let best = scores.iter().copied().fold(0.0, f64::max);
             assert_eq!(kept.f1, best, "{optimizer:?}");
@@ -213,7 +213,7 @@ fn without_chunks_accuracy_decides() {
     let (trained, record) = train(corpus, &Settings::default(), start);
     let Model { features, weights, labels, .. } = &trained.model;
     let best = record.evaluations.iter().map(|(scores, _)| scores.accuracy).fold(0.0, f64::max);
-    assert_eq!(evaluate(features, weights, labels, &dev).accuracy, best);
+    assert_eq!(evaluate(features, weights, None, labels, &dev).accuracy, best);
 }
 
 #[test]
@@ -352,10 +352,10 @@ fn a_saved_model_scores_the_same() {
         let corpus =
             Corpus { source, alphabet, labels: labels.clone(), data: Dataset::new(), words: Vec::new() };
         let dev = column_dev(&corpus, &made_up_columns(1014, 60));
-        evaluate(&features, &weights, &labels, &dev)
+        evaluate(&features, &weights, None, &labels, &dev)
     };
     let Model { features, weights, labels, .. } = &trained.model;
-    let before = evaluate(features, weights, labels, &dev);
+    let before = evaluate(features, weights, None, labels, &dev);
     assert_eq!(score(&trained.model), before);
     let reload = |precision| Model::from_bytes(&trained.model.to_bytes(precision).unwrap()).unwrap();
     assert_eq!(score(&reload(Precision::F64)), before);

@@ -1,31 +1,162 @@
 //! The parameters of the methods.
 
-use crfkit::train::Parameters;
+use super::stored;
+use crfkit::optim::{BatchGradient, Inner, Updates};
+use crfkit::train::{HessVec, Parameters};
 
 /// What is not given has the method's own default; what the method does not use is refused.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Parameters of methods (`crfkit list optimizers` tells which has which)")]
 pub struct ParameterArgs {
-    /// Sequences in an online step
+    /// b: sequences in an online step [default: 8; psa: 1]
     #[arg(long, value_name = "N")]
     pub batch: Option<usize>,
 
-    /// First gain of online methods
+    /// η₀: first gain of online methods [default: adagrad 0.3, adam 0.01, asg, smd and psa 0.1; else found by itself]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub eta0: Option<f64>,
+
+    /// Online steps take the sum or the mean of their batch's gradients [default: sum; psa: mean]
+    #[arg(long, value_name = "WHICH", value_parser = stored::<BatchGradient>(&["sum", "mean"]))]
+    pub gradient: Option<BatchGradient>,
+
+    /// Online steps move the weights that their batch touches, or all, as the papers write it [default: lazy]
+    #[arg(long, value_name = "WHICH", value_parser = stored::<Updates>(&["lazy", "dense"]))]
+    pub updates: Option<Updates>,
+
+    /// The result is the mean of all iterates
+    #[arg(long)]
+    pub average: bool,
+
+    /// μ of smd: the gain of the gains [default: 0.1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub mu: Option<f64>,
+
+    /// λ of smd: how long it remembers [default: 1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub lambda: Option<f64>,
+
+    /// Bounds on the factor by which a step of smd changes a gain; 0.5,inf is the paper's [default: 0.5,1.1]
+    #[arg(long, value_name = "LOW,HIGH", value_parser = bounds)]
+    pub gain_factor: Option<[f64; 2]>,
+
+    /// Smallest gain of smd, in η₀; 0 is the paper's [default: 1e-8]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub gain_floor: Option<f64>,
+
+    /// κ of psa: the largest rate that counts [default: 0.9]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub kappa: Option<f64>,
+
+    /// α of psa: the factor of a gain whose weight creeps [default: 0.9999]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub alpha: Option<f64>,
+
+    /// β of psa: the factor of a gain whose weight swings [default: 0.99]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub beta: Option<f64>,
+
+    /// N of psa: half a period, in steps [default: 10]
+    #[arg(long, value_name = "N")]
+    pub period: Option<usize>,
+
+    /// β₁ of adam [default: 0.9]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub beta1: Option<f64>,
+
+    /// β₂ of adam [default: 0.999]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub beta2: Option<f64>,
+
+    /// ε of adam [default: 1e-8]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub epsilon: Option<f64>,
 
     /// Pairs of vectors that L-BFGS keeps [default: 5]
     #[arg(long, value_name = "N")]
     pub memory: Option<usize>,
 
-    /// Stop when the objective changes by less than this share over ten iterations [default: 1e-4]
+    /// Batch methods stop when the objective changes by less than this share over ten iterations [default: 1e-4]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
+
+    /// Batch methods stop when the gradient's norm is at most this times the weights' [default: 1e-5]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub gradient_tolerance: Option<f64>,
+
+    /// ν of cg: it restarts where successive gradients have this share in common [default: 0.2]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub nu: Option<f64>,
+
+    /// Hessian-vector products in an iteration of newton-cg at most [default: 100]
+    #[arg(long, value_name = "N")]
+    pub products: Option<usize>,
+
+    /// How Hessian-vector products are made: exactly, or by differences of gradients [default: dual]
+    #[arg(long, value_name = "WAY", value_parser = stored::<HessVec>(&["dual", "differences"]))]
+    pub hess_vec: Option<HessVec>,
+
+    /// How iterative scaling solves the equation of a weight [default: paper]
+    #[arg(long, value_name = "WAY", value_parser = stored::<Inner>(&["paper", "exact"]))]
+    pub inner: Option<Inner>,
+
+    /// Bound on γ of triple jumps [default: 0.999]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub gamma_max: Option<f64>,
+
+    /// Bytes that a method may store besides the weights; k, M and G are understood [default: 1G]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub memory_limit: Option<u64>,
+}
+
+/// Two numbers with a comma between them.
+fn bounds(text: &str) -> Result<[f64; 2], String> {
+    let numbers = text.split_once(',').and_then(|(low, high)| Some([low.parse().ok()?, high.parse().ok()?]));
+    numbers.ok_or_else(|| "two numbers are needed, such as 0.5,1.1 or 0.5,inf".into())
+}
+
+/// A number of bytes.
+fn bytes(text: &str) -> Result<u64, String> {
+    let units = [("k", 10), ("K", 10), ("M", 20), ("G", 30)];
+    let (number, shift) = units
+        .iter()
+        .find_map(|(unit, shift)| text.strip_suffix(unit).map(|number| (number, *shift)))
+        .unwrap_or((text, 0));
+    let number: Option<u64> = number.parse().ok();
+    number
+        .and_then(|number| number.checked_mul(1 << shift))
+        .ok_or_else(|| "a number of bytes is needed, such as 500M or 2G".into())
 }
 
 impl ParameterArgs {
     /// As the library knows them.
     pub fn parameters(&self) -> Parameters {
-        Parameters { batch: self.batch, eta0: self.eta0, memory: self.memory, tolerance: self.tolerance }
+        Parameters {
+            batch: self.batch,
+            eta0: self.eta0,
+            gradient: self.gradient,
+            updates: self.updates,
+            average: self.average.then_some(true),
+            mu: self.mu,
+            lambda: self.lambda,
+            gain_factor: self.gain_factor,
+            gain_floor: self.gain_floor,
+            kappa: self.kappa,
+            alpha: self.alpha,
+            beta: self.beta,
+            period: self.period,
+            beta1: self.beta1,
+            beta2: self.beta2,
+            epsilon: self.epsilon,
+            memory: self.memory,
+            tolerance: self.tolerance,
+            gradient_tolerance: self.gradient_tolerance,
+            nu: self.nu,
+            products: self.products,
+            hess_vec: self.hess_vec,
+            inner: self.inner,
+            gamma_max: self.gamma_max,
+            memory_limit: self.memory_limit,
+        }
     }
 }

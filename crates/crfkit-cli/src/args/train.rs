@@ -1,11 +1,14 @@
 //! The arguments of `crfkit train`.
 
 use super::{InputArgs, ParameterArgs, label_column, named, stored};
+use crate::error::usage;
+use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use crfkit::data::presets::PRESETS;
 use crfkit::data::template::Dialect;
+use crfkit::loss::Pieces;
 use crfkit::model::{Keep, Precision};
-use crfkit::train::{Criterion, Method, Settings};
+use crfkit::train::{Criterion, Method, Parameters, Settings};
 use std::convert::Infallible;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -74,15 +77,9 @@ pub struct TrainArgs {
     #[arg(long, help_heading = "Features")]
     pub boundaries: bool,
 
-    /// Standard deviation of the Gaussian prior; inf for none
-    #[arg(
-        long,
-        value_name = "S",
-        default_value_t = 1.0,
-        allow_negative_numbers = true,
-        help_heading = "Objective"
-    )]
-    pub sigma: f64,
+    /// Standard deviation of the Gaussian prior; inf for none [default: 1]
+    #[arg(long, value_name = "S", allow_negative_numbers = true, help_heading = "Objective")]
+    pub sigma: Option<f64>,
 
     /// The same for the weights of label pairs [default: --sigma]
     #[arg(long, value_name = "S", allow_negative_numbers = true, help_heading = "Objective")]
@@ -108,9 +105,18 @@ pub struct TrainArgs {
     )]
     pub l1: f64,
 
+    /// What is minimised, besides the penalties; `crfkit list objectives` describes them [default: likelihood]
+    #[arg(long, value_name = "OBJECTIVE", value_parser = objectives(), help_heading = "Objective")]
+    pub objective: Option<Criterion>,
+
+    /// What a piece is, for the piecewise objectives: each factor alone, each label pair with its right node's, or with
+    /// both nodes' observations [default: edge]
+    #[arg(long, value_name = "WHICH", value_parser = stored::<Pieces>(&["factor", "edge", "shared-unary"]), help_heading = "Objective")]
+    pub pieces: Option<Pieces>,
+
     /// How the objective is minimised; `crfkit list optimizers` describes them
     #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = methods(), help_heading = "Optimisation")]
-    pub optimizer: Method,
+    pub optimizer: Chosen,
 
     /// Passes over the data at most [default: until it has converged; online methods have a number of their own]
     #[arg(long, value_name = "N", help_heading = "Optimisation")]
@@ -205,9 +211,31 @@ impl FromStr for Init {
     }
 }
 
-fn methods() -> impl TypedValueParser<Value = Method> {
-    PossibleValuesParser::new(Method::ALL.map(Method::name))
-        .try_map(|name| Method::ALL.into_iter().find(|method| method.name() == name).ok_or("no such method"))
+/// A method, or the preset that is called like one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Chosen {
+    /// A method.
+    Method(Method),
+    /// Collins' perceptron: `--objective perceptron --optimizer sgd --eta0 1 --batch 1`, no prior.
+    Perceptron,
+}
+
+fn methods() -> impl TypedValueParser<Value = Chosen> {
+    let preset = PossibleValue::new("perceptron")
+        .help("Collins' perceptron: its objective, sgd, --eta0 1, --batch 1, no prior");
+    let value = |method: Method| PossibleValue::new(method.name()).help(method.declaration().about);
+    PossibleValuesParser::new(Method::ALL.into_iter().map(value).chain([preset])).map(|name| {
+        Method::ALL
+            .into_iter()
+            .find(|method| method.name() == name)
+            .map_or(Chosen::Perceptron, Chosen::Method)
+    })
+}
+
+fn objectives() -> impl TypedValueParser<Value = Criterion> {
+    let value = |criterion: Criterion| PossibleValue::new(criterion.name()).help(criterion.about());
+    PossibleValuesParser::new(Criterion::ALL.map(value))
+        .try_map(|name| serde_json::from_value::<Criterion>(name.into()))
 }
 
 fn presets() -> PossibleValuesParser {
@@ -220,9 +248,21 @@ fn presets() -> PossibleValuesParser {
 
 impl TrainArgs {
     /// The part that the library knows.
-    pub fn settings(&self) -> Settings {
-        Settings {
-            sigma: self.sigma,
+    pub fn settings(&self) -> Result<Settings> {
+        let given = self.parameters.parameters();
+        let default = match self.optimizer {
+            Chosen::Method(optimizer) => Settings { optimizer, parameters: given, ..Settings::default() },
+            Chosen::Perceptron => {
+                self.check_perceptron()?;
+                let mut preset = Settings::perceptron(given.average == Some(true));
+                let Parameters { eta0, batch, .. } = preset.parameters;
+                preset.parameters =
+                    Parameters { eta0: given.eta0.or(eta0), batch: given.batch.or(batch), ..given };
+                preset
+            }
+        };
+        Ok(Settings {
+            sigma: self.sigma.unwrap_or(default.sigma),
             sigma_pairs: self.sigma_pairs,
             prior_mean: match self.prior_mean {
                 PriorMean::Value(mean) => mean,
@@ -232,12 +272,30 @@ impl TrainArgs {
             min_count: self.min_count,
             features: self.features,
             boundaries: self.boundaries,
-            objective: Criterion::default(),
-            optimizer: self.optimizer,
-            parameters: self.parameters.parameters(),
+            objective: self.objective.unwrap_or(default.objective),
+            pieces: self.pieces,
             passes: self.passes.map(NonZeroUsize::get),
             seed: self.seed,
             patience: self.patience,
+            ..default
+        })
+    }
+
+    /// What the preset `perceptron` has no use for.
+    fn check_perceptron(&self) -> Result<()> {
+        let refused = [
+            ("sigma", self.sigma.is_some()),
+            ("sigma-pairs", self.sigma_pairs.is_some()),
+            ("prior-mean", self.prior_mean != PriorMean::Value(0.0)),
+            ("l1", self.l1 != 0.0),
+            ("objective", self.objective.is_some_and(|objective| objective != Criterion::Perceptron)),
+        ];
+        match refused.iter().find(|(_, given)| *given) {
+            Some((name, _)) => Err(usage(format!(
+                "--{name} is not for --optimizer perceptron, which has an objective of its own and no penalty; for other \
+                 mixtures say --objective perceptron --optimizer sgd"
+            ))),
+            None => Ok(()),
         }
     }
 }

@@ -28,7 +28,7 @@ const RANDOM_WEIGHTS: f64 = 0.01;
 
 /// Trains a model and writes it.
 pub fn run(args: &TrainArgs) -> Result<ExitCode> {
-    let settings = args.settings();
+    let settings = args.settings()?;
     check(args, &settings)?;
     let interrupt = Interrupt::install()?;
     let progress = Progress::new(args.quiet);

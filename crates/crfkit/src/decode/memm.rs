@@ -2,7 +2,7 @@
 
 use super::Decoder;
 use super::viterbi::{self, Viterbi};
-use crate::graph::{BEGIN, Chain, END, Graph, Label, PAIR, Psi};
+use crate::graph::{BEGIN, Chain, END, Graph, Label, PAIR, Psi, Table};
 use crate::math::{Array, simd};
 
 /// From which side a chain is normalised.
@@ -53,6 +53,13 @@ impl Decoder for MemmViterbi {
 }
 
 impl MemmViterbi {
+    /// Makes ψ those of the locally normalised chain: with them every engine and decoder of chains gives the answers of the
+    /// maximum-entropy Markov model.
+    pub fn localise(&self, chain: &Chain, shared: &[Table<f64>], own: &mut Array<f64>, work: &mut Work) {
+        self.normalise(chain, Psi { shared, own }, work);
+        std::mem::swap(own, &mut work.own);
+    }
+
     /// Fills `work.own` with node tables from which the normalisers are taken. Returns that of the label given nothing.
     fn normalise(&self, chain: &Chain, psi: Psi<f64>, work: &mut Work) -> f64 {
         let (labels, stride, own_len) = (chain.labels, chain.stride(), chain.own_len());

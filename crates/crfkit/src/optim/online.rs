@@ -42,7 +42,8 @@ impl Schedule {
 }
 
 /// The gradient of a batch of b examples out of m.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum BatchGradient {
     /// Σ of the examples' gradients + b/m of the penalty's (smd-crf-2006 eq. 17).
     Sum,
@@ -51,7 +52,8 @@ pub enum BatchGradient {
 }
 
 /// Which weights a step moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Updates {
     /// Those that its batch touches; the others make up for what they missed when they are touched again. A step costs what its
     /// batch touches.

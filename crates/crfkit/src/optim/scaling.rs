@@ -21,7 +21,8 @@ pub struct Gis {
 }
 
 /// How the equation of one weight is solved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Inner {
     /// By ctjpgis-psa-2007 eq. 3, which takes the prior's pull from the old weight; exactly where that is undefined (no feature
     /// was observed, or the denominator is not positive) and in an iteration in which it would make the objective rise.

@@ -24,12 +24,12 @@ use crate::{Error, Result};
 use batch::BatchMemory;
 use full::FullMemory;
 use index::Index;
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// Σ loss over the examples of a data set.
 pub struct Risk<L: Loss> {
     loss: L,
-    features: Features,
+    features: Arc<Features>,
     data: Dataset<L::Graph>,
     /// `None` for one thread.
     pool: Option<rayon::ThreadPool>,
@@ -43,7 +43,12 @@ pub struct Risk<L: Loss> {
 
 impl<L: Loss> Risk<L> {
     /// The risk of `data` under `loss`. `threads` = 0 takes all cores.
-    pub fn new(loss: L, features: Features, data: Dataset<L::Graph>, threads: usize) -> Result<Self> {
+    pub fn new(
+        loss: L,
+        features: impl Into<Arc<Features>>,
+        data: Dataset<L::Graph>,
+        threads: usize,
+    ) -> Result<Self> {
         let pool = match threads {
             1 => None,
             _ => Some(
@@ -55,7 +60,7 @@ impl<L: Loss> Risk<L> {
         };
         Ok(Risk {
             loss,
-            features,
+            features: features.into(),
             data,
             pool,
             index: OnceLock::new(),
@@ -74,11 +79,6 @@ impl<L: Loss> Risk<L> {
     /// The examples.
     pub fn data(&self) -> &Dataset<L::Graph> {
         &self.data
-    }
-
-    /// Gives the features back.
-    pub fn into_features(self) -> Features {
-        self.features
     }
 }
 

@@ -1,41 +1,142 @@
 //! What is minimised, by name.
 
+use crate::Result;
 use crate::ability::Ability;
+use crate::data::dataset::Dataset;
+use crate::decode::{Direction, Viterbi};
+use crate::graph::Chain;
 use crate::infer::ForwardBackward;
-use crate::loss::{Likelihood, Loss};
+use crate::loss::{
+    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Memm, Perceptron, Pieces,
+    Pseudolikelihood,
+};
+use crate::model::Features;
+use crate::optim::Objective;
+use crate::risk::Risk;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The training criterion: the loss of one example.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Criterion {
-    /// The negative conditional log-likelihood.
+    /// The negative conditional log-likelihood (smd-crf-2006 eq. 7).
     #[default]
     Likelihood,
+    /// The pseudolikelihood (smd-crf-2006 eq. 13, pwpl-2007 eq. 3).
+    Pseudolikelihood,
+    /// The piecewise likelihood (pwpl-2007 eq. 4).
+    Piecewise,
+    /// The piecewise pseudolikelihood (pwpl-2007 eq. 6).
+    PiecewisePseudo,
+    /// The maximum-entropy Markov model: each label given the one before.
+    Memm,
+    /// The same from right to left: each label given the one behind.
+    MemmBackward,
+    /// Collins' perceptron: best score − gold score.
+    Perceptron,
+}
+
+/// Something to do with a loss, whichever it is.
+trait WithLoss {
+    type Out;
+    fn with<L: Loss<Graph = Chain> + 'static>(self, loss: L) -> Self::Out;
 }
 
 impl Criterion {
     /// All of them.
-    pub const ALL: [Criterion; 1] = [Criterion::Likelihood];
+    pub const ALL: [Criterion; 7] = [
+        Criterion::Likelihood,
+        Criterion::Pseudolikelihood,
+        Criterion::Piecewise,
+        Criterion::PiecewisePseudo,
+        Criterion::Memm,
+        Criterion::MemmBackward,
+        Criterion::Perceptron,
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Criterion::Likelihood => "likelihood",
+            Criterion::Pseudolikelihood => "pseudolikelihood",
+            Criterion::Piecewise => "piecewise",
+            Criterion::PiecewisePseudo => "piecewise-pseudo",
+            Criterion::Memm => "memm",
+            Criterion::MemmBackward => "memm-backward",
+            Criterion::Perceptron => "perceptron",
         }
     }
 
     /// What it is, in a line.
     pub fn about(self) -> &'static str {
         match self {
-            Criterion::Likelihood => "negative conditional log-likelihood",
+            Criterion::Likelihood => "-log p(labels | observations), by exact inference",
+            Criterion::Pseudolikelihood => "-log p(label | its neighbours' labels), no inference",
+            Criterion::Piecewise => "each piece of the chain normalised by itself (--pieces)",
+            Criterion::PiecewisePseudo => {
+                "each label within each piece, given the rest of the piece (--pieces)"
+            }
+            Criterion::Memm => "each label given the one before; tags the same way",
+            Criterion::MemmBackward => "each label given the one behind; tags the same way",
+            Criterion::Perceptron => "score of the best labelling minus the gold one's (Collins)",
         }
     }
 
     /// What it gives to a method besides the gradient of a batch.
     pub fn gives(self) -> &'static [Ability] {
+        struct Gives;
+        impl WithLoss for Gives {
+            type Out = &'static [Ability];
+            fn with<L: Loss<Graph = Chain>>(self, loss: L) -> Self::Out {
+                loss.gives()
+            }
+        }
+        self.loss(Pieces::default(), Gives)
+    }
+
+    /// Has it pieces to choose?
+    pub fn has_pieces(self) -> bool {
+        matches!(self, Criterion::Piecewise | Criterion::PiecewisePseudo)
+    }
+
+    /// From which side a model trained by it is normalised when it labels; `None` for models of whole labellings.
+    pub fn direction(self) -> Option<Direction> {
         match self {
-            Criterion::Likelihood => Likelihood(ForwardBackward).gives(),
+            Criterion::Memm => Some(Direction::Forward),
+            Criterion::MemmBackward => Some(Direction::Backward),
+            _ => None,
+        }
+    }
+
+    /// The sum of its losses over a data set.
+    pub fn objective(
+        self,
+        pieces: Pieces,
+        features: Arc<Features>,
+        data: Dataset<Chain>,
+        threads: usize,
+    ) -> Result<Box<dyn Objective>> {
+        struct Sum(Arc<Features>, Dataset<Chain>, usize);
+        impl WithLoss for Sum {
+            type Out = Result<Box<dyn Objective>>;
+            fn with<L: Loss<Graph = Chain> + 'static>(self, loss: L) -> Self::Out {
+                let Sum(features, data, threads) = self;
+                Ok(Box::new(Risk::new(loss, features, data, threads)?))
+            }
+        }
+        self.loss(pieces, Sum(features, data, threads))
+    }
+
+    fn loss<W: WithLoss>(self, pieces: Pieces, then: W) -> W::Out {
+        match self {
+            Criterion::Likelihood => then.with(Likelihood(ForwardBackward)),
+            Criterion::Pseudolikelihood => then.with(Pseudolikelihood::<Chain>::default()),
+            Criterion::Piecewise => then.with(ChainPiecewise { pieces }),
+            Criterion::PiecewisePseudo => then.with(ChainPiecewisePseudolikelihood { pieces }),
+            Criterion::Memm => then.with(Memm(Direction::Forward)),
+            Criterion::MemmBackward => then.with(Memm(Direction::Backward)),
+            Criterion::Perceptron => then.with(Perceptron(Viterbi)),
         }
     }
 }

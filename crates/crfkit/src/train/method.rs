@@ -2,7 +2,10 @@
 
 use super::{Criterion, Settings};
 use crate::ability::Ability;
-use crate::optim::{AdaGrad, Auto, Lbfgs, Optimizer, Schedule, Sgd};
+use crate::optim::{
+    AdaGrad, Adam, Auto, Bfgs, Cg, Gis, Jump, Lbfgs, Newton, NewtonCg, Optimizer, Pgis, Psa, Schedule, Sgd,
+    Smd, TripleJump, Until,
+};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -15,14 +18,39 @@ pub enum Method {
     Auto,
     /// L-BFGS, or OWL-QN with L1.
     Lbfgs,
-    /// Stochastic gradient descent.
+    /// BFGS with the whole matrix.
+    Bfgs,
+    /// Nonlinear conjugate gradients.
+    Cg,
+    /// Newton's method with the explicit Hessian.
+    Newton,
+    /// Truncated Newton: conjugate gradients on Hessian-vector products.
+    NewtonCg,
+    /// Generalised iterative scaling.
+    Gis,
+    /// Penalised generalised iterative scaling.
+    Pgis,
+    /// PGIS with triple jumps of one common length.
+    Tjpgis,
+    /// PGIS with componentwise triple jumps.
+    Ctjpgis,
+    /// Stochastic gradient descent with a fixed gain.
     Sgd,
+    /// The same with an annealed gain, η₀/t.
+    Asg,
+    /// The same with Bottou's gain.
+    Bottou,
+    /// The mean of the iterates of `Bottou`.
+    Asgd,
+    /// Stochastic meta-descent.
+    Smd,
+    /// Periodic step-size adaptation.
+    Psa,
     /// AdaGrad.
     Adagrad,
+    /// Adam.
+    Adam,
 }
-
-/// Where batch methods stop unless told otherwise: about 0.01 % above the optimum.
-const TOLERANCE: f64 = 1e-4;
 
 /// What the world is told of a method.
 pub struct Declaration {
@@ -34,26 +62,91 @@ pub struct Declaration {
     pub parameters: &'static [&'static str],
 }
 
-/// Parameters of the loop that all online methods share.
+/// Where batch methods stop unless told otherwise: about 0.01 % above the optimum.
+const TOLERANCE: f64 = 1e-4;
+
+/// Parameters of batch methods: when they stop, and their own.
+macro_rules! batch {
+    ($($own:literal),*) => { &["tolerance", "gradient-tolerance", $($own),*] };
+}
+
+/// Parameters of online methods: of the loop that they share, and their own.
 macro_rules! online {
-    ($($own:literal),*) => { &["batch", $($own),*] };
+    ($($own:literal),*) => { &["batch", "eta0", "gradient", "updates", $($own),*] };
 }
 
 impl Method {
     /// All of them.
-    pub const ALL: [Method; 4] = [Method::Auto, Method::Lbfgs, Method::Sgd, Method::Adagrad];
+    pub const ALL: [Method; 18] = [
+        Method::Auto,
+        Method::Lbfgs,
+        Method::Bfgs,
+        Method::Cg,
+        Method::Newton,
+        Method::NewtonCg,
+        Method::Gis,
+        Method::Pgis,
+        Method::Tjpgis,
+        Method::Ctjpgis,
+        Method::Sgd,
+        Method::Asg,
+        Method::Bottou,
+        Method::Asgd,
+        Method::Smd,
+        Method::Psa,
+        Method::Adagrad,
+        Method::Adam,
+    ];
 
     /// Name, description and parameters.
     pub fn declaration(self) -> Declaration {
         let (name, about, parameters): (_, _, &[&str]) = match self {
             Method::Auto => (
                 "auto",
-                "a few online passes, then L-BFGS until it has converged",
-                online!("eta0", "memory", "tolerance"),
+                "a few passes of AdaGrad, then L-BFGS until it has converged",
+                batch!("batch", "eta0", "memory"),
             ),
-            Method::Lbfgs => ("lbfgs", "L-BFGS; OWL-QN with L1", &["memory", "tolerance"]),
-            Method::Sgd => ("sgd", "stochastic gradient descent", online!("eta0")),
-            Method::Adagrad => ("adagrad", "a gain for each weight, by its past gradients", online!("eta0")),
+            Method::Lbfgs => ("lbfgs", "L-BFGS; OWL-QN with L1", batch!("memory")),
+            Method::Bfgs => ("bfgs", "BFGS with the whole inverse Hessian", batch!("memory-limit")),
+            Method::Cg => ("cg", "nonlinear conjugate gradients, Polak-Ribière", batch!("nu")),
+            Method::Newton => (
+                "newton",
+                "Newton's method with the explicit Hessian, up to 2,000 weights",
+                batch!("hess-vec"),
+            ),
+            Method::NewtonCg => (
+                "newton-cg",
+                "truncated Newton on exact Hessian-vector products",
+                batch!("products", "hess-vec"),
+            ),
+            Method::Gis => ("gis", "generalised iterative scaling, without a prior", batch!()),
+            Method::Pgis => ("pgis", "penalised iterative scaling", batch!("inner")),
+            Method::Tjpgis => {
+                ("tjpgis", "PGIS with triple jumps of one length", batch!("inner", "gamma-max"))
+            }
+            Method::Ctjpgis => {
+                ("ctjpgis", "PGIS with componentwise triple jumps", batch!("inner", "gamma-max"))
+            }
+            Method::Sgd => ("sgd", "stochastic gradient descent, fixed gain", online!("average")),
+            Method::Asg => ("asg", "the same with the gain η₀/t", online!("average")),
+            Method::Bottou => {
+                ("bottou", "the same with Bottou's gain, which the prior anneals", online!("average"))
+            }
+            Method::Asgd => ("asgd", "the mean of bottou's iterates after the first pass", online!()),
+            Method::Smd => (
+                "smd",
+                "stochastic meta-descent: a gain for each weight, by Hessian-vector products",
+                online!("mu", "lambda", "gain-factor", "gain-floor", "hess-vec"),
+            ),
+            Method::Psa => (
+                "psa",
+                "periodic step-size adaptation: a gain for each weight, by the rate of its steps",
+                online!("kappa", "alpha", "beta", "period"),
+            ),
+            Method::Adagrad => ("adagrad", "a gain for each weight, by its past gradients", online!()),
+            Method::Adam => {
+                ("adam", "running means of gradients and squares", online!("beta1", "beta2", "epsilon"))
+            }
         };
         Declaration { name, about, parameters }
     }
@@ -76,28 +169,90 @@ impl Method {
     /// The method with its parameters.
     pub fn optimizer(self, settings: &Settings) -> Box<dyn Optimizer> {
         let given = &settings.parameters;
-        let default = Lbfgs::default();
-        let lbfgs = Lbfgs {
-            memory: given.memory.unwrap_or(default.memory),
+        let until = Until {
             tolerance: given.tolerance.unwrap_or(TOLERANCE),
+            gradient_tolerance: given.gradient_tolerance.unwrap_or(Until::default().gradient_tolerance),
             passes: settings.passes.unwrap_or(0) as f64,
-            ..default
+            ..Until::default()
         };
-        let schedule = |batch: usize, passes: usize| Schedule {
-            batch: given.batch.unwrap_or(batch),
-            passes: settings.passes.unwrap_or(passes),
+        let schedule = |default: Schedule| Schedule {
+            batch: given.batch.unwrap_or(default.batch),
+            passes: settings.passes.unwrap_or(default.passes),
             seed: settings.seed,
-            ..Schedule::default()
+            gradient: given.gradient.unwrap_or(default.gradient),
+            updates: given.updates.unwrap_or(default.updates),
+        };
+        let lbfgs = Lbfgs {
+            memory: given.memory.unwrap_or(Lbfgs::default().memory),
+            tolerance: until.tolerance,
+            gradient_tolerance: until.gradient_tolerance,
+            passes: until.passes,
+            ..Lbfgs::default()
         };
         let adagrad = |passes: usize| AdaGrad {
             eta0: given.eta0.unwrap_or(AdaGrad::ETA0),
-            schedule: schedule(8, passes),
+            schedule: schedule(Schedule { passes, ..Schedule::default() }),
         };
+        let sgd = |sgd: Sgd| Sgd {
+            average_from: if given.average == Some(true) { Some(0.0) } else { sgd.average_from },
+            ..sgd
+        };
+        let plain = schedule(Schedule { passes: Sgd::PASSES, ..Schedule::default() });
+        let inner = given.inner.unwrap_or_default();
+        let gamma_max = given.gamma_max.unwrap_or(TripleJump::default().gamma_max);
         match self {
             Method::Auto => Box::new(Auto { online: adagrad(Auto::PASSES), finish: lbfgs }),
             Method::Lbfgs => Box::new(lbfgs),
-            Method::Sgd => Box::new(Sgd::bottou(given.eta0, schedule(8, Sgd::PASSES))),
+            Method::Bfgs => {
+                let memory_limit = given.memory_limit.unwrap_or(Bfgs::default().memory_limit);
+                Box::new(Bfgs { memory_limit, until })
+            }
+            Method::Cg => Box::new(Cg { nu: given.nu.unwrap_or(Cg::default().nu), until }),
+            Method::Newton => Box::new(Newton { until }),
+            Method::NewtonCg => {
+                Box::new(NewtonCg { products: given.products.unwrap_or(NewtonCg::default().products), until })
+            }
+            Method::Gis => Box::new(Gis { until }),
+            Method::Pgis => Box::new(Pgis { inner, until }),
+            Method::Tjpgis => Box::new(TripleJump { jump: Jump::Global, inner, gamma_max, until }),
+            Method::Ctjpgis => Box::new(TripleJump { jump: Jump::Componentwise, inner, gamma_max, until }),
+            Method::Sgd => Box::new(sgd(Sgd::fixed(given.eta0, plain))),
+            Method::Asg => Box::new(sgd(Sgd::annealed(given.eta0.or(Some(Sgd::ETA0)), plain))),
+            Method::Bottou => Box::new(sgd(Sgd::bottou(given.eta0, plain))),
+            Method::Asgd => Box::new(Sgd::averaged(given.eta0, plain)),
+            Method::Smd => {
+                let default = Smd::default();
+                Box::new(Smd {
+                    eta0: given.eta0.unwrap_or(default.eta0),
+                    mu: given.mu.unwrap_or(default.mu),
+                    lambda: given.lambda.unwrap_or(default.lambda),
+                    gain_factor: given.gain_factor.unwrap_or(default.gain_factor),
+                    gain_floor: given.gain_floor.unwrap_or(default.gain_floor),
+                    schedule: schedule(default.schedule),
+                })
+            }
+            Method::Psa => {
+                let default = Psa::default();
+                Box::new(Psa {
+                    eta0: given.eta0.unwrap_or(default.eta0),
+                    kappa: given.kappa.unwrap_or(default.kappa),
+                    alpha: given.alpha.unwrap_or(default.alpha),
+                    beta: given.beta.unwrap_or(default.beta),
+                    period: given.period.unwrap_or(default.period),
+                    schedule: schedule(default.schedule),
+                })
+            }
             Method::Adagrad => Box::new(adagrad(AdaGrad::PASSES)),
+            Method::Adam => {
+                let default = Adam::default();
+                Box::new(Adam {
+                    eta0: given.eta0.unwrap_or(default.eta0),
+                    beta1: given.beta1.unwrap_or(default.beta1),
+                    beta2: given.beta2.unwrap_or(default.beta2),
+                    epsilon: given.epsilon.unwrap_or(default.epsilon),
+                    schedule: schedule(default.schedule),
+                })
+            }
         }
     }
 

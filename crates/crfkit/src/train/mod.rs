@@ -7,20 +7,18 @@ mod settings;
 
 pub use criterion::Criterion;
 pub use method::{Declaration, Method, tables};
-pub use parameters::Parameters;
+pub use parameters::{HessVec, Parameters};
 pub use settings::Settings;
 
 use crate::data::corpus::Corpus;
 use crate::data::dataset::Dataset;
-use crate::decode::{Decoder, Viterbi};
+use crate::decode::{Decoder, Direction, MemmViterbi, Viterbi};
 use crate::eval::{Evaluation, Scores, is_chunked};
 use crate::graph::{Chain, Psi};
-use crate::infer::ForwardBackward;
-use crate::loss::Likelihood;
 use crate::model::{Features, Model};
-use crate::optim::{Control, Mean, Minimum, Prior, Problem, Progress, State, Stop, Watch};
-use crate::risk::Risk;
+use crate::optim::{Control, Differences, Mean, Minimum, Prior, Problem, Progress, State, Stop, Watch};
 use crate::{Error, Result};
+use std::sync::Arc;
 
 /// Data for evaluation while training runs: observations by the training corpus' alphabets, gold labels by name.
 #[derive(Clone, Debug)]
@@ -174,8 +172,18 @@ pub fn train(
             false => Mean::Vector(start.prior_mean),
         },
     };
-    let risk = Risk::new(Likelihood(ForwardBackward), features, data, start.threads)?;
-    let problem = Problem { objective: &risk, prior, l1: settings.l1 };
+    let features = Arc::new(features);
+    let pieces = settings.pieces.unwrap_or_default();
+    let risk = settings.objective.objective(pieces, features.clone(), data, start.threads)?;
+    let differences = Differences::new(risk.as_ref());
+    let problem = Problem {
+        objective: match settings.parameters.hess_vec.unwrap_or_default() {
+            HessVec::Dual => risk.as_ref(),
+            HessVec::Differences => &differences,
+        },
+        prior,
+        l1: settings.l1,
+    };
     let resume = start.resume.unwrap_or_default();
     let state = match resume.state.theta.len() {
         0 => State::start(if start.theta.is_empty() { vec![0.0; dim] } else { start.theta }),
@@ -183,7 +191,8 @@ pub fn train(
     };
     let mut watcher = Watcher {
         listener,
-        features: risk.features(),
+        features: &features,
+        direction: settings.objective.direction(),
         labels: &labels,
         dev: start.dev.as_ref(),
         patience: settings.patience,
@@ -209,7 +218,8 @@ pub fn train(
         });
     }
     let settings = serde_json::to_value(settings).map_err(|e| Error::Setting(e.to_string()))?;
-    let features = risk.into_features();
+    drop(risk);
+    let features = Arc::unwrap_or_clone(features);
     let model = Model { labels, source, alphabet, words, features, weights: theta, settings };
     Ok(Trained { model, stop, passes, objective, features: dim })
 }
@@ -218,6 +228,7 @@ pub fn train(
 struct Watcher<'a> {
     listener: &'a mut dyn Listener,
     features: &'a Features,
+    direction: Option<Direction>,
     labels: &'a [String],
     dev: Option<&'a Dev>,
     patience: usize,
@@ -231,7 +242,7 @@ impl Watch for Watcher<'_> {
         let &Progress { passes, objective, gradient_norm, theta } = progress;
         let mut control = self.listener.event(&Event::Progress { passes, objective, gradient_norm })?;
         if let (Some(theta), Some(dev)) = (theta, self.dev) {
-            let scores = evaluate(self.features, theta, self.labels, dev);
+            let scores = evaluate(self.features, theta, self.direction, self.labels, dev);
             let score =
                 if is_chunked(self.labels.iter().map(|l| l.as_str())) { scores.f1 } else { scores.accuracy };
             let best = self.best.as_ref().is_none_or(|(best, _)| score > *best);
@@ -262,17 +273,27 @@ impl Watch for Watcher<'_> {
     }
 }
 
-/// Scores of the weights θ on development data.
-pub fn evaluate(features: &Features, theta: &[f64], labels: &[String], dev: &Dev) -> Scores {
+/// Scores of the weights θ on development data; `direction` is that of [`Criterion::direction`].
+pub fn evaluate(
+    features: &Features,
+    theta: &[f64],
+    direction: Option<Direction>,
+    labels: &[String],
+    dev: &Dev,
+) -> Scores {
     let mut shared = features.empty_tables();
     features.fill_tables(&[theta], &mut shared);
     let mut own = crate::math::Array::default();
-    let (mut predicted, mut work) = (Vec::new(), Default::default());
+    let (mut predicted, mut work, mut memm) = (Vec::new(), Default::default(), Default::default());
     let mut evaluation = Evaluation::default();
     for example in 0..dev.data.len() {
         crate::risk::potentials(features, &dev.data, example, theta, &mut own);
         let psi = Psi { shared: &shared, own: &own };
-        Viterbi.argmax(dev.data.graph(example), psi, &mut predicted, &mut work);
+        let chain = dev.data.graph(example);
+        match direction {
+            None => Viterbi.argmax(chain, psi, &mut predicted, &mut work),
+            Some(direction) => MemmViterbi(direction).argmax(chain, psi, &mut predicted, &mut memm),
+        };
         let gold: Vec<&str> = dev.gold[example].iter().map(|l| l.as_str()).collect();
         let named: Vec<&str> = predicted.iter().map(|&l| labels[l as usize].as_str()).collect();
         evaluation.add_sequence(&gold, &named, None);

@@ -1,8 +1,20 @@
 //! The parameters of the methods, under the papers' names.
 
 use super::Method;
+use crate::optim::{BatchGradient, Inner, Updates};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
+
+/// How Hessian-vector products are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HessVec {
+    /// By dual numbers: exact (smd-crf-2006 eq. 11).
+    #[default]
+    Dual,
+    /// By central differences of the gradient.
+    Differences,
+}
 
 /// What is not given has the method's own default. A parameter that the chosen method does not use is refused.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -14,12 +26,75 @@ pub struct Parameters {
     /// η₀: first gain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub eta0: Option<f64>,
+    /// Whether an online step takes the sum or the mean of its batch's gradients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gradient: Option<BatchGradient>,
+    /// Whether an online step moves the weights of its batch, or all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub updates: Option<Updates>,
+    /// Whether the result is the mean of the iterates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub average: Option<bool>,
+    /// μ of SMD: the gain of the gains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mu: Option<f64>,
+    /// λ of SMD: how long it remembers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lambda: Option<f64>,
+    /// Bounds on the factor by which a step of SMD may change a gain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gain_factor: Option<[f64; 2]>,
+    /// The smallest gain of SMD, in η₀.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gain_floor: Option<f64>,
+    /// κ of PSA: the largest rate that counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kappa: Option<f64>,
+    /// α of PSA: the factor of a gain whose weight creeps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    /// β of PSA: the factor of a gain whose weight swings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beta: Option<f64>,
+    /// N of PSA: half a period in steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub period: Option<usize>,
+    /// β₁ of Adam.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beta1: Option<f64>,
+    /// β₂ of Adam.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub beta2: Option<f64>,
+    /// ε of Adam.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<f64>,
     /// Pairs of vectors that L-BFGS keeps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<usize>,
-    /// Stop when the objective changes by less than this share over ten iterations.
+    /// Batch methods stop when the objective changes by less than this share over ten iterations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
+    /// Batch methods stop when ‖g‖ is at most this times max(1, ‖θ‖).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gradient_tolerance: Option<f64>,
+    /// ν of CG: it restarts where successive gradients have this much in common.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nu: Option<f64>,
+    /// Products H·v in an iteration of Newton-CG at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub products: Option<usize>,
+    /// How Hessian-vector products are made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hess_vec: Option<HessVec>,
+    /// How the equation of a weight is solved in iterative scaling.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inner: Option<Inner>,
+    /// Bound on γ of triple jumps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gamma_max: Option<f64>,
+    /// Bytes that a method may store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_limit: Option<u64>,
 }
 
 impl Parameters {
@@ -47,11 +122,28 @@ impl Parameters {
             }
         }
         let whole = |x: Option<usize>| x.map(|x| x as f64);
-        let rules: [(&str, Option<f64>, Need); 4] = [
+        let [lower, upper] = self.gain_factor.map_or([None; 2], |bounds| bounds.map(Some));
+        let rules: [(&str, Option<f64>, Need); 20] = [
             ("batch", whole(self.batch), AT_LEAST_ONE),
             ("memory", whole(self.memory), AT_LEAST_ONE),
+            ("period", whole(self.period), AT_LEAST_ONE),
+            ("products", whole(self.products), AT_LEAST_ONE),
             ("eta0", self.eta0, POSITIVE),
+            ("epsilon", self.epsilon, POSITIVE),
             ("tolerance", self.tolerance, (|x| (0.0..1.0).contains(&x), "at least 0 and below 1")),
+            ("gradient-tolerance", self.gradient_tolerance, NOT_NEGATIVE),
+            ("mu", self.mu, NOT_NEGATIVE),
+            ("lambda", self.lambda, SHARE),
+            ("gain-factor", lower, (|x| x > 0.0 && x <= 1.0, "LOW,HIGH with 0 < LOW ≤ 1 ≤ HIGH")),
+            ("gain-factor", upper, (|x| x >= 1.0, "LOW,HIGH with 0 < LOW ≤ 1 ≤ HIGH")),
+            ("gain-floor", self.gain_floor, NOT_NEGATIVE),
+            ("kappa", self.kappa, POSITIVE),
+            ("alpha", self.alpha, SHARE),
+            ("beta", self.beta, SHARE),
+            ("beta1", self.beta1, (|x| (0.0..1.0).contains(&x), "at least 0 and below 1")),
+            ("beta2", self.beta2, (|x| (0.0..1.0).contains(&x), "at least 0 and below 1")),
+            ("nu", self.nu, POSITIVE),
+            ("gamma-max", self.gamma_max, (|x| x > 0.0 && x < 1.0, "above 0 and below 1")),
         ];
         for (name, value, (good, need)) in rules {
             if let Some(value) = value.filter(|value| !good(*value)) {
@@ -66,6 +158,8 @@ impl Parameters {
 type Need = (fn(f64) -> bool, &'static str);
 const AT_LEAST_ONE: Need = (|x| x >= 1.0, "at least 1");
 const POSITIVE: Need = (|x| x > 0.0 && x.is_finite(), "a positive number");
+const NOT_NEGATIVE: Need = (|x| x >= 0.0 && x.is_finite(), "0 or a positive number");
+const SHARE: Need = (|x| (0.0..=1.0).contains(&x), "between 0 and 1");
 
 /// Names side by side; "nothing" for none.
 fn list(names: impl Iterator<Item = String>) -> String {

@@ -1,6 +1,7 @@
 //! What shapes the weights besides the data.
 
 use super::{Criterion, Method, Parameters};
+use crate::loss::Pieces;
 use crate::model::Keep;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ pub struct Settings {
     /// What is minimised.
     #[serde(default)]
     pub objective: Criterion,
+    /// What a piece is, for the criteria that have pieces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pieces: Option<Pieces>,
     /// How.
     pub optimizer: Method,
     /// The parameters of the method.
@@ -51,6 +55,7 @@ impl Default for Settings {
             features: Keep::Observed,
             boundaries: false,
             objective: Criterion::default(),
+            pieces: None,
             optimizer: Method::default(),
             parameters: Parameters::default(),
             passes: None,
@@ -87,6 +92,23 @@ mod infinite_option {
 }
 
 impl Settings {
+    /// Collins' perceptron: his loss, gradient steps of length 1 on one example at a time, no prior; the mean of the weights
+    /// where `average` is wished.
+    pub fn perceptron(average: bool) -> Self {
+        Settings {
+            sigma: f64::INFINITY,
+            objective: Criterion::Perceptron,
+            optimizer: Method::Sgd,
+            parameters: Parameters {
+                eta0: Some(1.0),
+                batch: Some(1),
+                average: average.then_some(true),
+                ..Parameters::default()
+            },
+            ..Settings::default()
+        }
+    }
+
     /// Refuses values that make no sense, before any work starts.
     pub fn check(&self) -> Result<()> {
         let refuse = |what: &str, value: f64, need: &str| {
@@ -109,6 +131,12 @@ impl Settings {
         }
         if self.passes == Some(0) {
             return refuse("--passes", 0.0, "at least 1");
+        }
+        if self.pieces.is_some() && !self.objective.has_pieces() {
+            return Err(Error::Setting(format!(
+                "--pieces is not a setting of --objective {}, only of piecewise and piecewise-pseudo",
+                self.objective.name()
+            )));
         }
         self.optimizer.check(self.objective)?;
         self.parameters.check(self.optimizer)

@@ -161,6 +161,7 @@ pub fn parameters(method: Method, given: Parameters) -> Parameters {
         eta0: given.eta0.filter(|_| uses("eta0")),
         memory: given.memory.filter(|_| uses("memory")),
         tolerance: given.tolerance.filter(|_| uses("tolerance")),
+        ..given
     }
 }
 
