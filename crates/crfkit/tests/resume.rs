@@ -4,15 +4,18 @@
 mod corpora;
 #[path = "common/objectives.rs"]
 mod objectives;
+#[path = "common/risks.rs"]
+mod risks;
 
 use corpora::{made_up, parameters};
 use crfkit::optim::{
-    AdaGrad, Adam, Auto, BatchGradient, Control, Lbfgs, Minimum, Optimizer, Problem, Progress, Psa, Schedule,
-    Sgd, Smd, State, Updates,
+    AdaGrad, Adam, Auto, BatchGradient, Bfgs, Cg, Control, Jump, Lbfgs, Minimum, Newton, NewtonCg, Optimizer,
+    Pgis, Prior, Problem, Progress, Psa, Schedule, Sgd, Smd, State, TripleJump, Until, Updates,
 };
 use crfkit::train::{self, Checkpoint, Event, Listener, Method, Parameters, Settings, Start};
 use crfkit::{Error, Result};
 use objectives::{Look, Losses, minimize_from, problem};
+use risks::{SMALL, risk};
 
 /// Passes, objective and gradient norm of a report, to the bit.
 type Report = (u64, Option<u64>, Option<u64>);
@@ -43,6 +46,21 @@ fn run(
     });
     let minimum = method.minimize(problem, state, &mut watch).unwrap();
     (minimum, reports, states)
+}
+
+/// Stops a run at each of its states, and goes on.
+fn goes_on_from_every_state(name: &str, method: &dyn Optimizer, problem: &Problem) {
+    let fresh = || State::start(vec![0.125; problem.objective.dim()]);
+    let (undisturbed, reports, _) = run(method, problem, fresh(), false);
+    let (built, again, states) = run(method, problem, fresh(), true);
+    assert_eq!(outcome(&built), outcome(&undisturbed), "{name}: building a state changes the run");
+    assert_eq!(again, reports);
+    assert!(states.len() > 5, "{name}: {} states", states.len());
+    for (k, state) in states.into_iter().enumerate() {
+        let (end, rest, _) = run(method, problem, state, false);
+        assert_eq!(rest, reports[k + 1..], "{name}: reports after state {k}");
+        assert_eq!(outcome(&end), outcome(&undisturbed), "{name}: from state {k}");
+    }
 }
 
 #[test]
@@ -81,22 +99,28 @@ fn every_method_goes_on_from_every_state() {
                 assert!(matches!(refused, Err(Error::Setting(_))), "{name}: {refused:?}");
                 continue;
             }
-            let fresh = || State::start(vec![0.125; 14]);
-            let (undisturbed, reports, _) = run(&**method, &problem, fresh(), false);
-            let (built, again, states) = run(&**method, &problem, fresh(), true);
-            assert_eq!(
-                outcome(&built),
-                outcome(&undisturbed),
-                "{name}, l1 {l1}: building a state changes the run"
-            );
-            assert_eq!(again, reports);
-            assert!(states.len() > 5, "{name}: {} states", states.len());
-            for (k, state) in states.into_iter().enumerate() {
-                let (end, rest, _) = run(&**method, &problem, state, false);
-                assert_eq!(rest, reports[k + 1..], "{name}, l1 {l1}: reports after state {k}");
-                assert_eq!(outcome(&end), outcome(&undisturbed), "{name}, l1 {l1}: from state {k}");
-            }
+            goes_on_from_every_state(&format!("{name}, l1 {l1}"), &**method, &problem);
         }
+    }
+}
+
+#[test]
+fn every_batch_method_goes_on_from_every_state() {
+    let risk = risk(1, SMALL);
+    let until = Until { gradient_tolerance: 0.0, tolerance: 0.0, passes: 1000.0, ..Until::default() };
+    let short = Until { passes: 40.0, ..until.clone() };
+    let methods: [(&str, Box<dyn Optimizer>); 7] = [
+        ("BFGS", Box::new(Bfgs { until: until.clone(), ..Bfgs::default() })),
+        ("CG", Box::new(Cg { until: until.clone(), ..Cg::default() })),
+        ("Newton", Box::new(Newton { until: until.clone() })),
+        ("Newton-CG", Box::new(NewtonCg { until, ..NewtonCg::default() })),
+        ("PGIS", Box::new(Pgis { until: short.clone(), ..Pgis::default() })),
+        ("CTJPGIS", Box::new(TripleJump { until: short.clone(), ..TripleJump::default() })),
+        ("TJPGIS", Box::new(TripleJump { jump: Jump::Global, until: short, ..TripleJump::default() })),
+    ];
+    for (name, method) in &methods {
+        let problem = Problem { objective: &risk, prior: Prior::gaussian(1.0), l1: 0.0 };
+        goes_on_from_every_state(name, &**method, &problem);
     }
 }
 

@@ -47,7 +47,8 @@ pub fn solve(a: &[f64], x: &mut [f64]) -> Option<f64> {
     }
     let diagonal = || (0..n).map(|i| a[i * n + i]);
     let smallest = diagonal().fold(f64::INFINITY, f64::min);
-    let beta = 1e-3 * diagonal().fold(f64::MIN_POSITIVE, |max, d| max.max(d.abs()));
+    let largest = diagonal().fold(0.0, |max: f64, d| max.max(d.abs()));
+    let beta = 1e-3 * if largest > 0.0 { largest } else { 1.0 };
     let mut tau = if smallest > 0.0 || n == 0 { 0.0 } else { beta - smallest };
     let mut l = a.to_vec();
     loop {

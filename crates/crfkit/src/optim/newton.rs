@@ -68,7 +68,7 @@ pub fn hessian(problem: &Problem, theta: &[f64]) -> Vec<f64> {
     let (mut matrix, mut unit, mut gradient) = (vec![0.0; n * n], vec![0.0; n], vec![0.0; n]);
     for (j, column) in matrix.chunks_exact_mut(n.max(1)).enumerate() {
         unit[j] = 1.0;
-        // H is symmetric: its columns are its rows.
+        // H is symmetric: its columns are its rows. The gradient that comes along is not needed.
         problem.objective.hess_vec(theta, &unit, &mut gradient, column);
         unit[j] = 0.0;
         column[j] += problem.prior.precision(j);

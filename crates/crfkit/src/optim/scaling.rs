@@ -127,16 +127,18 @@ impl<'a> Scaling<'a> {
 
     /// Moves on to M(θ); false, and stays, if that is worse.
     pub fn advance(&self, at: &mut Descent) -> Result<bool> {
-        let all = [self.inner, Inner::Exact];
-        for inner in &all[usize::from(self.inner == Inner::Exact)..] {
-            self.map(*inner, &at.now, &mut at.other.theta)?;
-            at.evaluate_other();
-            if at.other.value <= at.now.value {
-                at.accept();
-                return Ok(true);
-            }
+        Ok(self.advance_by(self.inner, at)?
+            || (self.inner == Inner::Paper && self.advance_by(Inner::Exact, at)?))
+    }
+
+    fn advance_by(&self, inner: Inner, at: &mut Descent) -> Result<bool> {
+        self.map(inner, &at.now, &mut at.other.theta)?;
+        at.evaluate_other();
+        let no_worse = at.other.value <= at.now.value;
+        if no_worse {
+            at.accept();
         }
-        Ok(false)
+        Ok(no_worse)
     }
 }
 
