@@ -28,7 +28,7 @@ function resultsSection({ runs }) {
       run.start?.settings.optimizer ?? MISSING,
       number(last?.passes, 4), last ? last.seconds.toFixed(2) : MISSING, objective(last?.objective),
       percent(best?.f1), percent(best?.accuracy),
-      number(run.stop?.active_features ?? run.start?.features), size(run.stop?.model_bytes), stateOf(run),
+      number(run.stop?.active_features ?? run.start?.features), size(run.stop?.model_bytes), el("td", { class: "wide" }, stateOf(run)),
     ];
   });
   const head = ["run", "method", "passes", "seconds", "objective", "best F1", "accuracy", "weights", "file", "ended"];
