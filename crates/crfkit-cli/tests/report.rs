@@ -118,6 +118,11 @@ fn training_writes_its_own_page() {
     assert!(fs::read(path("m")).unwrap() == model);
     let page = data(&path("page.html"));
     assert!(page["evaluation"].is_null() && page["runs"][0]["name"] == "first-run");
+
+    // --quiet is quiet, also about labels that the model does not know.
+    fs::write(path("dev.tsv"), "flour\tB-UNSEEN\n").unwrap();
+    command.args(["--dev", "dev.tsv"]).assert().success().stderr("");
+    assert_eq!(data(&path("page.html"))["evaluation"]["samples"][0]["tokens"][0]["p_gold"], 0.0);
 }
 
 #[test]

@@ -52,6 +52,7 @@ async function values() {
   plot.focus();
   key("Home");
   check("first value", tip.textContent.includes("passes 1") && tip.textContent.includes("500"));
+  check("the values stand beside the curves", tip.clientHeight < plot.clientHeight && tip.clientWidth < plot.clientWidth);
   key("End");
   check("last value", tip.textContent.includes("passes 3") && tip.textContent.includes("125"));
   key("Escape");
