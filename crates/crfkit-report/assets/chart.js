@@ -115,7 +115,7 @@ function picture(series, x, y, width) {
   const height = Math.round(Math.min(340, Math.max(230, width * 0.55)));
   const [left, right, top, bottom] = [PLOT.left, width - PLOT.right, PLOT.top, height - PLOT.bottom];
   const values = k => series.flatMap(s => s.points.map(p => p[k]));
-  const across = axis(values(0), x.scale, left, right, 70);
+  const across = axis(values(0), x.scale, left, right, 55);
   const up = axis(values(1), y.scale, bottom, top, 35);
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": true });
   for (const tick of up.ticks) {
@@ -159,7 +159,7 @@ function showValues(plot, tip, view, series, x, y, at) {
       class: "dot", r: 4.5, cx: view.across.at(point[0]), cy: view.up.at(point[1]), "--colour": colourOf(s.index),
     }));
     const where = point[0] === nearest ? "" : ` (at ${number(point[0], 4)})`;
-    tip.append(el("div", {}, swatch(s.index), s.name + where, el("b", {}, y.format(point[1]))));
+    tip.append(el("div", {}, swatch(s.index), el("span", {}, s.name + where), el("b", {}, y.format(point[1]))));
   }
   const onLeft = line > view.width / 2; // the tip stands on the other side of the cursor
   tip.style.left = onLeft ? "" : `${(line + 14) / view.width * 100}%`;

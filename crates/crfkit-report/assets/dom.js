@@ -32,19 +32,17 @@ function number(x, digits = 6) {
 }
 const percent = x => x == null ? MISSING : x.toFixed(2);
 
-// A table in a frame of its own that scrolls. A cell is a text, a number (as it stands), or an element (td or th).
+// A table in a frame of its own that scrolls. A row is a list of cells, or {cells, class}; a cell is a text or an element (td
+// or th); the first cell names its row. Texts that begin as numbers do stand on the right, below a heading on the right.
 function table(head, rows, { caption, ...attributes } = {}) {
-  const cell = (content, header) => {
+  const cell = (content, i) => {
     if (content instanceof HTMLTableCellElement) return content;
-    if (header) return el("th", { scope: "row" }, content);
+    if (i === 0) return el("th", { scope: "row" }, content);
     return el("td", { class: /^[\d–-]/.test(content) ? "number" : null }, content);
   };
-  const body = rows.map(row => {
-    const cells = row.cells ?? row;
-    return el("tr", { class: row.class }, ...cells.map((content, i) => cell(content, i === 0)));
-  });
-  const top = head.map(content =>
-    content instanceof HTMLTableCellElement ? content : el("th", { scope: "col" }, content));
+  const body = rows.map(row => el("tr", { class: row.class }, ...(row.cells ?? row).map(cell)));
+  const top = head.map((content, i) => content instanceof HTMLTableCellElement ? content :
+    el("th", { scope: "col", class: body[0]?.children[i]?.classList.contains("number") ? "number" : null }, content));
   return el("div", { class: "frame", tabindex: 0, role: "group", "aria-label": caption },
     el("table", attributes, el("thead", {}, el("tr", {}, ...top)), el("tbody", {}, ...body)));
 }

@@ -39,6 +39,8 @@ function confusionSection({ evaluation: { confusion } }) {
   ];
 }
 
+const SAMPLES_IN_SIGHT = 12;
+
 function samplesSection({ evaluation: { samples } }) {
   const word = token => {
     const wrong = token.gold !== token.predicted;
@@ -50,22 +52,22 @@ function samplesSection({ evaluation: { samples } }) {
   };
   const sentence = sample => {
     const wrong = sample.tokens.filter(t => t.gold !== t.predicted).length;
+    const verdict = wrong ? `${wrong} wrong` : sample.mistake >= 0 ? "wrong further on" : "all right";
     return el("div", { class: "sentence" },
-      note(`${sample.place}: ${wrong ? `${wrong} wrong` : sample.mistake >= 0 ? "wrong further on" : "all right"}`),
-      el("ul", { class: "words" }, ...samplesWords(sample, word)));
+      note(`${sample.place}: ${verdict}`),
+      el("ul", { class: "words" }, ...sample.tokens.map(word),
+        sample.cut ? el("li", { class: "note" }, `… ${sample.cut} more tokens`) : null));
   };
+  const scale = el("span", { class: "scale", role: "img", "aria-label": "the less sure, the stronger the colour" });
+  const [first, rest] = [samples.slice(0, SAMPLES_IN_SIGHT), samples.slice(SAMPLES_IN_SIGHT)];
   return [
-    el("p", { class: "note" }, "Worst mistakes first: those of which the model was surest. Under each word its label and how sure the model is of it, 0 to 100 %: ",
-      el("span", { class: "scale", role: "img", "aria-label": "the less sure, the stronger the colour" }),
-      ". A wrong label has a red frame and the gold label below it."),
-    ...samples.map(sentence),
+    el("p", { class: "note" },
+      "Worst mistakes first: those of which the model was surest. Below each word its label, and how sure the model is of it: ",
+      el("span", { class: "nowrap" }, "0 ", scale, " 100 %"),
+      ". A wrong label has a red frame, and the gold label below it."),
+    ...first.map(sentence),
+    rest.length ? folded(`${rest.length} more`, () => el("div", {}, ...rest.map(sentence))) : null,
   ];
-}
-
-function samplesWords(sample, word) {
-  const words = sample.tokens.map(word);
-  if (sample.cut) words.push(el("li", { class: "note" }, `… ${sample.cut} more tokens`));
-  return words;
 }
 
 function imagesSection({ images }) {

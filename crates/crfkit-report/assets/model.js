@@ -16,7 +16,8 @@ function transitionsSection({ model }) {
     }, weight(w));
   })]);
   return [
-    note("Weight of the label in the column after the label in the row; blue favours, orange opposes, empty was never seen." + someOf(model)),
+    note("Weight of the label in the column after the label in the row; blue favours, orange opposes, empty was never seen."
+      + someOf(model)),
     table(["before ↓ after →", ...columns.map(labelHead)], rows, { class: "matrix", caption: "Transition weights" }),
   ];
 }
@@ -37,5 +38,6 @@ function featuresSection({ model }) {
   ];
 }
 
-const someOf = ({ labels, all_labels: all }) => labels.length < all ? ` Of ${all} labels the ${labels.length} that matter most here are shown.` : "";
+const someOf = ({ labels, all_labels: all }) =>
+  labels.length < all ? ` Of ${all} labels the ${labels.length} that matter most here are shown.` : "";
 const labelHead = label => el("th", { scope: "col", class: "label" }, label ?? "end");

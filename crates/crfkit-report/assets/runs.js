@@ -13,7 +13,8 @@ const ACROSS = {
 const bestEval = run => run.evals.filter(e => e.best).at(-1) ?? run.evals.at(-1);
 const lastStep = run => run.stop ?? run.progress.at(-1);
 
-const objective = x => x != null && Math.abs(x) >= 100 ? x.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 }) : number(x);
+const hundredths = new Intl.NumberFormat("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const objective = x => Math.abs(x) >= 100 && Number.isFinite(x) ? hundredths.format(x) : number(x);
 
 function stateOf(run) {
   if (!run.start) return "waiting for the first line of its log";
@@ -28,7 +29,7 @@ function resultsSection({ runs }) {
       run.start?.settings.optimizer ?? MISSING,
       number(last?.passes, 4), last ? last.seconds.toFixed(2) : MISSING, objective(last?.objective),
       percent(best?.f1), percent(best?.accuracy),
-      number(run.stop?.active_features ?? run.start?.features), size(run.stop?.model_bytes), stateOf(run),
+      number(run.stop?.active_features ?? run.start?.features), size(run.stop?.model_bytes), el("td", { class: "wide" }, stateOf(run)),
     ];
   });
   const head = ["run", "method", "passes", "seconds", "objective", "best F1", "accuracy", "weights", "file", "ended"];
@@ -108,7 +109,7 @@ function settingsSection({ runs }) {
   const place = el("div");
   const draw = () => {
     const kept = rows.filter(row => !chosen.onlyDifferences || row.class);
-    place.replaceChildren(table(["setting", ...runs.map(run => run.name)], kept, { caption: "Settings of the runs" }));
+    place.replaceChildren(table(["setting", ...runs.map(run => run.name)], kept, { class: "left", caption: "Settings of the runs" }));
   };
   draw();
   if (runs.length < 2) return [place];

@@ -11,7 +11,7 @@ use crfkit::eval::Evaluation;
 use crfkit::model::Model;
 use crfkit::tag::Tagger;
 use crfkit::{Error, Place};
-use crfkit_report::Samples;
+use crfkit_report::{EvaluationPart, Samples};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
@@ -115,6 +115,11 @@ impl Found {
         let text =
             format!("note: {tokens} tokens have labels that the model does not know: {}", names.join(", "));
         let _ = writeln!(std::io::stderr(), "crfkit: {text}");
+    }
+
+    /// As the part of a page; `path` is the data.
+    pub fn into_part(self, path: &Path) -> EvaluationPart {
+        EvaluationPart::new(&input::name(path), &self.evaluation, self.samples)
     }
 }
 

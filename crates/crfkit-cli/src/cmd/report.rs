@@ -6,9 +6,8 @@ use crate::error::usage;
 use crate::input;
 use anyhow::Result;
 use crfkit::files::write_atomically;
-use crfkit::model::Model;
 use crfkit::{Error, Place};
-use crfkit_report::{EvaluationPart, ModelPart, Page, Run};
+use crfkit_report::{ModelPart, Page, Run};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::BufReader;
@@ -27,8 +26,10 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
         let model = Arc::new(input::read_model(path)?);
         page.model = Some(ModelPart::new(&input::name(path), &model)?);
         if let Some(test) = &args.test {
-            let gold = Gold::new(&model, &args.input, args.label_column);
-            page.evaluation = Some(mistakes(&model, test, gold, args.input.threads())?);
+            let gold = Gold { samples: true, ..Gold::new(&model, &args.input, args.label_column) };
+            let found = evaluate(&model, test, &gold, args.input.threads())?;
+            found.report_unknown_labels();
+            page.evaluation = Some(found.into_part(test));
         }
     }
     write(&page, &args.output)?;
@@ -58,13 +59,6 @@ pub fn read_log(path: &Path) -> Result<Run> {
 /// What a page calls the run of a log, or of a model: the file's name without folder and ending.
 pub fn run_name(path: &Path) -> String {
     path.file_stem().map_or_else(|| input::name(path), |stem| stem.to_string_lossy().into_owned())
-}
-
-/// How good a model is on labelled data, with its worst mistakes.
-pub fn mistakes(model: &Arc<Model>, data: &Path, gold: Gold, threads: usize) -> Result<EvaluationPart> {
-    let found = evaluate(model, data, &Gold { samples: true, ..gold }, threads)?;
-    found.report_unknown_labels();
-    Ok(EvaluationPart::new(&input::name(data), &found.evaluation, found.samples))
 }
 
 /// Writes a page, whole or not at all.

@@ -102,6 +102,9 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         active_features: written.weights,
         model_bytes: written.bytes,
     })?;
+    if stop != Ended::Listener {
+        checkpoint.remove()?;
+    }
     finish::write_report(args, log.kept(), &written, &progress)?;
     progress.finish();
     progress
@@ -110,7 +113,6 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         finish::report_interrupted(args, &progress, &written);
         return Ok(ExitCode::from(INTERRUPTED));
     }
-    checkpoint.remove()?;
     finish::report_done(args, &progress, &written);
     Ok(ExitCode::SUCCESS)
 }

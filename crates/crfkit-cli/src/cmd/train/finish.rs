@@ -50,8 +50,9 @@ pub fn write_report(args: &TrainArgs, log: &[u8], written: &Written, progress: &
     };
     match &args.dev {
         Some(dev) if !input::is_stdin(dev) => {
-            let found = report::mistakes(&written.model, dev, gold(args), args.input.threads())?;
-            page.evaluation = Some(found);
+            let gold = Gold { samples: true, ..gold(args) };
+            let found = evaluate(&written.model, dev, &gold, args.input.threads())?;
+            page.evaluation = Some(found.into_part(dev));
         }
         _ => {}
     }

@@ -1,0 +1,118 @@
+// Uses the page as a reader would, and tells the page around it what went wrong.
+const problems = [];
+const check = (what, right) => { if (!right) problems.push(what); };
+const all = selector => [...document.querySelectorAll(selector)];
+const one = selector => document.querySelector(selector);
+const soon = () => new Promise(done => setTimeout(done, 100));
+addEventListener("error", event => problems.push(`error: ${event.message}`));
+addEventListener("securitypolicyviolation", event => problems.push(`request: ${event.blockedURI}`));
+
+function pick(select, value) {
+  select.value = value;
+  select.dispatchEvent(new Event("change"));
+}
+
+function sections() {
+  const expected = ["results", "curves", "scores", "confusion", "samples", "images", "transitions", "features", "settings"];
+  check("sections", all("main > section").map(s => s.id).join() === expected.join());
+  check("contents", all("nav a").every(a => one(a.getAttribute("href"))));
+  check("pictures", all(".pictures img").length === 4 && all(".pictures img").every(img => img.complete && img.naturalWidth === 1));
+}
+
+function hostileText() {
+  check("token as text", all(".word .text").some(e => e.textContent === HOSTILE));
+  check("run's name as text", all("#results th").some(e => e.textContent.includes(HOSTILE)));
+  check("label as text", all("#features h3").some(e => e.textContent === HOSTILE));
+  check("no markup from data", !one("img[src='x']") && !window.broken);
+}
+
+async function switches() {
+  const curves = () => all(".curve").length;
+  check("six curves", curves() === 6);
+  const [first] = all("#curves input");
+  first.click();
+  check("a run off", curves() === 3);
+  first.click();
+  check("a run on", curves() === 6);
+  const [x, objective] = all("#curves select");
+  for (const [value, title] of [["seconds", "seconds"], ["gradients", "gradient evaluations"], ["passes", "passes"]]) {
+    pick(x, value);
+    check(`against ${value}`, curves() === 6 && all(".plot text").some(t => t.textContent.startsWith(title)));
+  }
+  for (const value of ["linear", "excess", "log"]) {
+    pick(objective, value);
+    check(`objective ${value}`, curves() === 6);
+  }
+  await soon();
+}
+
+async function values() {
+  const plot = one(".plot"), tip = one(".tip");
+  const key = name => plot.dispatchEvent(new KeyboardEvent("keydown", { key: name }));
+  plot.focus();
+  key("Home");
+  check("first value", tip.textContent.includes("passes 1") && tip.textContent.includes("500"));
+  check("the values stand beside the curves", tip.clientHeight < plot.clientHeight && tip.clientWidth < plot.clientWidth);
+  key("End");
+  check("last value", tip.textContent.includes("passes 3") && tip.textContent.includes("125"));
+  key("Escape");
+  check("no value", tip.textContent === "");
+  const box = plot.getBoundingClientRect();
+  plot.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + box.width / 2 }));
+  check("value under the pointer", tip.textContent.includes("passes 2"));
+  plot.dispatchEvent(new PointerEvent("pointerleave"));
+  check("pointer gone", tip.textContent === "");
+  one(".charts details").open = true;
+  await soon();
+  check("table behind the chart", all(".charts details[open] tbody tr").length === 6);
+}
+
+function settings() {
+  const rows = () => all("#settings tbody tr").length;
+  check("differences", all("#settings tr.differs").length === 1 && one("tr.differs th").textContent === "sigma");
+  check("all settings", rows() > 1);
+  one("#settings input").click();
+  check("only differences", rows() === 1);
+}
+
+// WCAG 2: contrast of two colours.
+function contrast(a, b) {
+  const light = colour => {
+    const [r, g, b] = colour.match(/[\d.]+/g).map(x => x / 255).map(x => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const [high, low] = [light(a), light(b)].sort((a, b) => b - a);
+  return (high + 0.05) / (low + 0.05);
+}
+
+function themes() {
+  const style = (selector, property) => getComputedStyle(one(selector))[property];
+  const backgrounds = new Set();
+  for (const theme of ["light", "dark"]) {
+    pick(one("#theme"), theme);
+    const card = style("section", "backgroundColor");
+    backgrounds.add(card);
+    for (const selector of ["section h2", ".note", "nav a", "summary", "thead th"]) {
+      check(`contrast of ${selector}, ${theme}`, contrast(style(selector, "color"), card) >= 4.5);
+    }
+    for (const curve of all(".curve")) check(`contrast of a curve, ${theme}`, contrast(getComputedStyle(curve).stroke, card) >= 3);
+  }
+  check("two themes", backgrounds.size === 2);
+}
+
+(async () => {
+  try {
+    await soon();
+    sections();
+    hostileText();
+    await switches();
+    await values();
+    settings();
+    themes();
+    check("fits the width", document.documentElement.scrollWidth <= innerWidth);
+    check("no request", performance.getEntriesByType("resource").every(e => e.name.startsWith("data:")));
+  } catch (error) {
+    problems.push(String(error));
+  }
+  parent.postMessage(problems.length ? `wrong: ${problems.join("; ")}` : "all right", "*");
+})();
