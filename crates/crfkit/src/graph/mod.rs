@@ -1,10 +1,21 @@
 //! Who touches which table: the structure of one example, without any numbers.
 
+pub mod build;
 mod chain;
+mod cliques;
+mod factor_graph;
+mod fields;
+mod grid;
+mod scopes;
 mod sparse;
 mod tables;
 
 pub use chain::{BEGIN, Chain, END, NODES, PAIR, PAIRS};
+pub use cliques::{Cliques, Source};
+pub use factor_graph::{FactorGraph, FactorGraphBuilder};
+pub use fields::{Fields, Potts};
+pub use grid::{Grid, Neighbours};
+pub use scopes::{Scopes, Shape, for_each_row_label};
 pub use sparse::Sparse;
 pub use tables::{Gradient, Psi, Shared, SharedSum, Table, TableSum};
 
