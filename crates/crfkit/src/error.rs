@@ -145,11 +145,11 @@ pub enum GraphError {
     },
     /// A junction tree that would not fit.
     #[error(
-        "exact inference needs cliques of {width} variables and {bytes} bytes, more than the {limit} allowed: use an \
+        "exact inference needs tables over {width} variables and at least {bytes} bytes, more than the {limit} allowed: use an \
          approximate engine, or allow more memory"
     )]
     TooWide {
-        /// Variables in the largest clique.
+        /// Variables in the largest table.
         width: usize,
         /// Memory for all tables.
         bytes: u128,

@@ -3,10 +3,16 @@
 #[path = "common/graphs.rs"]
 mod graphs;
 
+use crfkit::GraphError;
 use crfkit::graph::build::{self, PairTables};
+use crfkit::graph::{Chain, Gradient, Psi, SharedSum};
 use crfkit::graph::{FactorGraph, FactorGraphBuilder, Graph, Grid, Neighbours};
 use crfkit::infer::enumerate::{Enumeration, enumerate};
-use crfkit::infer::{LoopyBp, MeanField, NodeMarginals, Schedule};
+use crfkit::infer::{
+    ForwardBackward, Inference, JunctionTree, LoopyBp, MeanField, NodeMarginals, Schedule, Tree,
+    TreeReweighted,
+};
+use crfkit::math::Array;
 use crfkit::math::random::Random;
 use graphs::{Answer, Problem, difference, empty_graph, random_graph};
 
@@ -42,7 +48,7 @@ fn assert_exact(problem: &Problem, answer: &Answer<f64>, tolerance: f64) {
         assert!((answer.own.get(i) - expected).abs() < tolerance, "own {i} on {graph:?}");
     }
     for (id, sum) in answer.shared.0.iter().enumerate() {
-        for i in 0..sum.direct.len() {
+        for i in 0..problem.shared[id].len() {
             assert!(
                 (sum.direct.get(i) - truth.shared[id][i]).abs() < tolerance,
                 "shared {id} {i}: {} {} {:?}",
@@ -91,6 +97,119 @@ fn loopy_bp_is_exact_on_forests() {
     on_random_forests(&bp(Schedule::Residual), 2);
     on_random_forests(&LoopyBp { damping: 0.3, ..bp(Schedule::Parallel) }, 3);
     on_random_forests(&LoopyBp { damping: 0.3, ..bp(Schedule::Residual) }, 3);
+}
+
+#[test]
+fn trees_and_junction_trees_are_exact_on_forests() {
+    on_random_forests(&Tree, 21);
+    on_random_forests(&JunctionTree::default(), 22);
+}
+
+#[test]
+fn tree_reweighting_is_exact_on_forests() {
+    on_random_forests(&TreeReweighted { tolerance: 1e-11, damping: 0.0, ..TreeReweighted::default() }, 23);
+}
+
+#[test]
+fn junction_trees_are_exact_on_loopy_graphs() {
+    let mut rng = Random::new(24);
+    for range in RANGES {
+        for k in 0..100 {
+            let graph = random_graph(&mut rng, 7, 2 + k % 3, false);
+            let problem = Problem::random(&mut rng, &graph, range);
+            assert_exact(&problem, &problem.infer(&JunctionTree::default(), None, 0.0), 1e-10);
+        }
+    }
+}
+
+#[test]
+fn loops_and_widths_are_refused_up_front() {
+    let loopy = grid(2, 2, 2, PairTables::Own);
+    let error = Tree.check(&loopy).unwrap_err();
+    assert!(matches!(error, crfkit::Error::Graph(GraphError::Loop { .. })), "{error}");
+    assert!(Tree.check(&grid(1, 9, 2, PairTables::Both)).is_ok(), "two factors over one pair are no loop");
+    let engine = JunctionTree { max_bytes: 1 << 20 };
+    assert!(engine.check(&grid(8, 8, 2, PairTables::Own)).is_ok());
+    let error = engine.check(&grid(20, 20, 2, PairTables::Own)).unwrap_err();
+    let crfkit::Error::Graph(GraphError::TooWide { width, bytes, .. }) = &error else { panic!("{error}") };
+    assert!((20..=40).contains(width), "the width of a 20 × 20 grid is at least 20: {width}");
+    assert!(*bytes > 1 << 24);
+    assert!(error.to_string().contains(&width.to_string()) && error.to_string().contains(&bytes.to_string()));
+    assert!(engine.check(&grid(60, 60, 3, PairTables::Own)).is_err(), "hopeless, and soon said");
+}
+
+#[test]
+fn tree_reweighting_is_an_upper_bound_at_any_iterate() {
+    let mut rng = Random::new(25);
+    for k in 0..2000 {
+        let graph = random_graph(&mut rng, 5, 2 + k % 2, false);
+        let problem = Problem::random(&mut rng, &graph, [0.5, 3.0, 30.0, 700.0][k % 4]);
+        let exact = truth(&problem).log_z;
+        for max_iterations in [1, 2, 5, 200] {
+            let engine = TreeReweighted { max_iterations, ..TreeReweighted::default() };
+            let answer = problem.infer(&engine, None, 0.0);
+            assert_sane(&problem, &answer);
+            let bound: f64 = answer.outcome.log_z;
+            assert!(bound >= exact - 1e-9 * exact.abs().max(1.0), "{bound} below {exact}");
+        }
+    }
+}
+
+/// The chain engine's numbers, from the same arrays.
+#[test]
+fn a_chain_as_a_factor_graph() {
+    let mut rng = Random::new(26);
+    for own_pairs in [false, true] {
+        let chain = Chain { len: 6, labels: 3, own_pairs };
+        let problem = Problem::random(&mut rng, &build::chain(&chain).unwrap(), 3.0);
+        let (tables, own) = (problem.tables::<f64>(None, 0.0), problem.own_array::<f64>(None, 0.0));
+        let (mut mu, mut shared) = (Array::zeros(own.len()), SharedSum::new(&tables));
+        let mut out = Gradient { own: mu.slice_mut(0..own.len()), shared: &mut shared };
+        let psi = Psi { shared: &tables, own: &own };
+        let expected = ForwardBackward.log_z(&chain, psi, 1.0, &mut out, &mut Default::default());
+        shared.finish(&tables);
+        let answers = [
+            problem.infer(&Tree, None, 0.0),
+            problem.infer(&JunctionTree::default(), None, 0.0),
+            problem.infer(&bp(Schedule::Parallel), None, 0.0),
+        ];
+        for answer in answers {
+            assert!(difference(answer.outcome.log_z, expected.log_z) < 1e-10);
+            for (i, entry) in problem.own_entries().into_iter().enumerate() {
+                assert!(!entry || (answer.own.get(i) - mu.get(i)).abs() < 1e-10);
+            }
+            for (a, b) in answer.shared.0.iter().zip(&shared.0) {
+                for i in 0..a.direct.len() {
+                    assert!((a.direct.get(i) - b.direct.get(i)).abs() < 1e-10);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn factorial_chains_by_junction_tree() {
+    let mut rng = Random::new(27);
+    for (len, cards) in [(1, vec![3, 2]), (4, vec![3, 2]), (3, vec![2, 3, 2]), (5, vec![4])] {
+        for pairs in [PairTables::Own, PairTables::Shared, PairTables::Both] {
+            let graph = build::factorial_chain(len, &cards, pairs).unwrap();
+            let problem = Problem::random(&mut rng, &graph, 2.0);
+            assert_exact(&problem, &problem.infer(&JunctionTree::default(), None, 0.0), 1e-11);
+        }
+    }
+    // One column is a chain: forward-backward with nothing at the ends.
+    let graph = build::factorial_chain(5, &[4], PairTables::Both).unwrap();
+    let problem = Problem::random(&mut rng, &graph, 2.0);
+    let mut tables = problem.tables::<f64>(None, 0.0);
+    tables.extend([crfkit::graph::Table::new(1, 4), crfkit::graph::Table::new(1, 4)]);
+    let (own, mut mu) = (problem.own_array::<f64>(None, 0.0), Array::zeros(graph.own_len()));
+    let mut shared = SharedSum::new(&tables);
+    let mut out = Gradient { own: mu.slice_mut(0..own.len()), shared: &mut shared };
+    let chain = Chain { len: 5, labels: 4, own_pairs: true };
+    let psi = Psi { shared: &tables, own: &own };
+    let expected = ForwardBackward.log_z(&chain, psi, 1.0, &mut out, &mut Default::default());
+    let found: f64 = problem.infer(&JunctionTree::default(), None, 0.0).outcome.log_z;
+    assert!(difference(found, expected.log_z) < 1e-12);
 }
 
 /// A message crosses one clique a sweep: a chain of n variables is done after n − 1, and one more sweep sees that.
@@ -162,7 +281,8 @@ fn bounds_and_bethe_on_a_small_grid() {
         let exact = truth(&problem).log_z;
         let low: f64 = problem.infer(&MeanField::default(), None, 0.0).outcome.log_z;
         let bethe: f64 = problem.infer(&bp(Schedule::Parallel), None, 0.0).outcome.log_z;
-        assert!(low <= exact);
+        let high: f64 = problem.infer(&TreeReweighted::default(), None, 0.0).outcome.log_z;
+        assert!(low <= exact && exact <= high && high < exact + 0.3, "{low} {exact} {high}");
         assert!((bethe - exact).abs() < (low - exact).abs() + 0.02, "{bethe} {low} {exact}");
     }
 }
@@ -193,6 +313,18 @@ fn probability_space_and_log_space_agree() {
             }
         }
     }
+}
+
+/// log Z of the graph without variables: one labelling, score 0.
+fn problem_of_nothing() -> [f64; 5] {
+    let problem = Problem::random(&mut Random::new(0), &empty_graph(), 1.0);
+    [
+        problem.infer(&Tree, None, 0.0).outcome.log_z,
+        problem.infer(&JunctionTree::default(), None, 0.0).outcome.log_z,
+        problem.infer(&LoopyBp::default(), None, 0.0).outcome.log_z,
+        problem.infer(&TreeReweighted::default(), None, 0.0).outcome.log_z,
+        problem.infer(&MeanField::default(), None, 0.0).outcome.log_z,
+    ]
 }
 
 /// Every pair of equal cardinalities asks for equality alone.
@@ -248,8 +380,11 @@ fn strange_graphs_give_numbers_and_tell_when_they_do_not_settle() {
                 }
             }
             assert_sane(&problem, &problem.infer(&MeanField::default(), None, 0.0));
+            assert_sane(&problem, &problem.infer(&TreeReweighted::default(), None, 0.0));
+            assert_sane(&problem, &problem.infer(&JunctionTree::default(), None, 0.0));
         }
     }
+    assert_eq!(problem_of_nothing(), [0.0; 5]);
     // A strongly frustrated triangle with a field oscillates under parallel updates: that is said.
     let mut builder = FactorGraphBuilder::new(vec![2; 4]).unwrap();
     builder.own(1, &[0]).unwrap();

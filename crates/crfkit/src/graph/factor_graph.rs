@@ -1,9 +1,9 @@
 //! Any factor graph: discrete variables of any number of labels, factors over any number of them.
 
-use super::{Cliques, Factor, Graph, Psi, Scopes, Shape, TableRef};
+use super::{CliqueTree, Cliques, Factor, Forest, Graph, Psi, Scopes, Shape, SpanningForests, TableRef};
 use crate::error::GraphError;
 use crate::math::{Scalar, simd};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A factor graph, compiled once into flat arrays. Examples of one structure share it: a clone costs a pointer.
 ///
@@ -23,6 +23,15 @@ struct Structure {
     /// Shape of each shared table; 0 rows where no factor reads it.
     shared: Vec<Shape>,
     cliques: Cliques,
+    plans: Plans,
+}
+
+/// What engines need to know of the structure, worked out when the first one asks.
+#[derive(Debug, Default)]
+struct Plans {
+    forest: OnceLock<Result<Forest, GraphError>>,
+    spanning: OnceLock<SpanningForests>,
+    clique_tree: OnceLock<Result<CliqueTree, GraphError>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +100,8 @@ impl FactorGraphBuilder {
     pub fn build(self) -> Result<FactorGraph, GraphError> {
         let cliques = Cliques::new(&self.cards, &self.factors, &self.tables)?;
         let FactorGraphBuilder { cards, factors, tables, own, own_len, shared, .. } = self;
-        Ok(FactorGraph(Arc::new(Structure { cards, factors, tables, own, own_len, shared, cliques })))
+        let plans = Plans::default();
+        Ok(FactorGraph(Arc::new(Structure { cards, factors, tables, own, own_len, shared, cliques, plans })))
     }
 }
 
@@ -156,6 +166,23 @@ impl FactorGraph {
         &self.0.cliques
     }
 
+    /// The graph as a forest, if it is one.
+    pub fn forest(&self) -> Result<&Forest, GraphError> {
+        let forest = self.0.plans.forest.get_or_init(|| Forest::new(self, |_| true));
+        forest.as_ref().map_err(GraphError::clone)
+    }
+
+    /// Forests that together contain every clique.
+    pub fn spanning_forests(&self) -> &SpanningForests {
+        self.0.plans.spanning.get_or_init(|| SpanningForests::new(self))
+    }
+
+    /// Its clique tree, if any machine could hold that.
+    pub fn clique_tree(&self) -> Result<&CliqueTree, GraphError> {
+        let tree = self.0.plans.clique_tree.get_or_init(|| CliqueTree::new(self));
+        tree.as_ref().map_err(GraphError::clone)
+    }
+
     /// Do these log-potentials fit the graph?
     pub fn check<S: Scalar>(&self, psi: Psi<S>) -> Result<(), GraphError> {
         let (expected, found) = (self.own_len(), psi.own.len());
@@ -192,6 +219,7 @@ impl FactorGraph {
             own_len: self.0.own_len,
             shared: self.0.shared.clone(),
             cliques,
+            plans: Plans::default(),
         };
         (FactorGraph(Arc::new(structure)), copy_of)
     }

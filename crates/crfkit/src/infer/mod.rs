@@ -2,16 +2,22 @@
 
 mod chain;
 pub mod enumerate;
+mod junction_tree;
 mod local;
 mod loopy_bp;
 mod mean_field;
 mod messages;
 mod pairwise;
 mod settle;
+mod tree;
+mod trw;
 
 pub use chain::ForwardBackward;
+pub use junction_tree::JunctionTree;
 pub use loopy_bp::{LoopyBp, Schedule};
 pub use mean_field::MeanField;
+pub use tree::Tree;
+pub use trw::TreeReweighted;
 
 use crate::graph::{FactorGraph, Gradient, Graph, Psi};
 use crate::math::{Array, Scalar};

@@ -41,7 +41,8 @@ impl Problem {
         let shapes = self.graph.shared_shapes().iter().enumerate();
         shapes
             .map(|(id, shape)| {
-                let mut table = Table::new(shape.rows, shape.columns);
+                // A table that no factor of this graph reads has any shape.
+                let mut table = Table::new(shape.rows.max(1), shape.columns.max(1));
                 for i in (0..shape.size()).filter(|i| i % shape.stride() < shape.columns) {
                     let eps = direction.map_or(0.0, |d| d.shared[id][i] * step);
                     table.log.set(i, S::new(self.shared[id][i], eps));
@@ -123,7 +124,7 @@ impl Problem {
             }
         }
         for (id, table) in shared.0.iter().enumerate() {
-            for i in 0..table.direct.len() {
+            for i in 0..d.shared[id].len() {
                 sum += table.direct.get(i) * S::lift(d.shared[id][i]);
             }
         }
