@@ -6,7 +6,7 @@ mod graphs;
 
 use crfkit::graph::FactorGraph;
 use crfkit::graph::build::{self, PairTables};
-use crfkit::infer::{Inference, NodeMarginals};
+use crfkit::infer::NodeMarginals;
 use crfkit::infer::{JunctionTree, LoopyBp, MeanField, Schedule, Tree, TreeReweighted};
 use crfkit::loss::{Likelihood, Loss};
 use crfkit::math::random::Random;
@@ -125,5 +125,4 @@ fn the_direction_settles_too() {
             assert!((found.own.get(i).eps() - exact.own.get(i).eps()).abs() < 1e-9, "{i} {schedule:?}");
         }
     }
-    assert!(!LoopyBp::EXACT && !MeanField::EXACT && !TreeReweighted::EXACT && Tree::EXACT);
 }
