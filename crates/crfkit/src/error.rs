@@ -78,6 +78,9 @@ pub enum Error {
         /// The operating system's own words. Not a `source`: the message has them already.
         error: std::io::Error,
     },
+    /// A graph cannot be built, or an engine or decoder cannot work on it.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
     /// Training left the finite numbers.
     #[error("training diverged after {passes:.2} passes: {message}")]
     Diverged {
@@ -98,4 +101,100 @@ impl Error {
     pub fn io(name: impl Into<String>, error: std::io::Error) -> Self {
         Error::Io { name: name.into(), error }
     }
+}
+
+/// What is wrong with a graph, or why an engine or decoder refuses it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GraphError {
+    /// A variable without labels.
+    #[error("variable {var} has no labels: every variable needs at least one")]
+    NoLabels {
+        /// Its number.
+        var: usize,
+    },
+    /// A factor without variables.
+    #[error("a factor needs at least one variable")]
+    NoVariables,
+    /// A factor names a variable that does not exist.
+    #[error("a factor is over variable {var}, but the graph has {vars} variables (numbered from 0)")]
+    NoSuchVariable {
+        /// The number that was named.
+        var: usize,
+        /// How many there are.
+        vars: usize,
+    },
+    /// A factor names a variable twice.
+    #[error("a factor names variable {var} twice: name each variable once")]
+    RepeatedVariable {
+        /// Its number.
+        var: usize,
+    },
+    /// A table that cannot be held.
+    #[error("a factor's table would have more than {limit} entries: use smaller factors")]
+    TableTooLarge {
+        /// Entries at most.
+        limit: usize,
+    },
+    /// Tables that are tied must have one shape.
+    #[error("{table} is {}×{} elsewhere, but {}×{} here", expected.0, expected.1, found.0, found.1)]
+    WrongShape {
+        /// Which table, in words.
+        table: String,
+        /// Rows and columns as first seen.
+        expected: (usize, usize),
+        /// Rows and columns now.
+        found: (usize, usize),
+    },
+    /// An array of log-potentials that does not fit the graph.
+    #[error("the example's own tables have {expected} numbers, but {found} are given")]
+    WrongLength {
+        /// What the graph says.
+        expected: usize,
+        /// What is there.
+        found: usize,
+    },
+    /// Exact propagation on a graph that is no forest.
+    #[error("the factor over variables {vars:?} closes a loop: use a junction tree or an approximate engine")]
+    Loop {
+        /// Variables of the factor.
+        vars: Vec<usize>,
+    },
+    /// A junction tree that would not fit.
+    #[error(
+        "exact inference needs tables over {width} variables and at least {bytes} bytes, more than the {limit} allowed: use an \
+         approximate engine, or allow more memory"
+    )]
+    TooWide {
+        /// Variables in the largest table.
+        width: usize,
+        /// Memory for all tables.
+        bytes: u128,
+        /// Memory allowed.
+        limit: usize,
+    },
+    /// A factor over more than two variables.
+    #[error("the factor over variables {vars:?} has more than two: {engine} works on nodes and pairs only")]
+    NotPairwise {
+        /// Who refuses.
+        engine: &'static str,
+        /// Variables of the factor.
+        vars: Vec<usize>,
+    },
+    /// A variable that is not binary.
+    #[error("variable {var} has {card} labels: graph cuts need two (use α-expansion for more)")]
+    NotBinary {
+        /// Its number.
+        var: usize,
+        /// How many labels it has.
+        card: usize,
+    },
+    /// A pair of variables that prefers to differ.
+    #[error(
+        "the pair of variables {vars:?} is not submodular: it prefers unequal labels; use another decoder"
+    )]
+    NotSubmodular {
+        /// The two variables.
+        vars: [usize; 2],
+    },
 }

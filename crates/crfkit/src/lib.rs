@@ -86,7 +86,7 @@ pub mod risk;
 pub mod tag;
 pub mod train;
 
-pub use error::{Error, Place, Result};
+pub use error::{Error, GraphError, Place, Result};
 
 /// The examples of the README are tests too.
 #[cfg(doctest)]

@@ -1,16 +1,28 @@
 //! Labellings: the best one, the n best ones, the label-wise most probable one. In f64 only.
 
+mod alpha_expansion;
+mod exact;
+mod graph_cut;
+mod icm;
+mod max_flow;
 mod max_marginal;
+mod max_product;
 mod memm;
 mod nbest;
 mod viterbi;
 
-pub use max_marginal::max_marginal;
+pub use alpha_expansion::AlphaExpansion;
+pub use exact::ExactArgmax;
+pub use graph_cut::GraphCut;
+pub use icm::Icm;
+pub use max_marginal::{max_marginal, max_node_marginal};
+pub use max_product::MaxProduct;
 pub use memm::{Direction, MemmViterbi};
 pub use nbest::{Ranked, nbest};
 pub use viterbi::Viterbi;
 
-use crate::graph::{Graph, Label, Psi};
+use crate::graph::{FactorGraph, Graph, Label, Psi};
+use crate::math::Array;
 
 /// Finds a labelling with a high score.
 pub trait Decoder: Send + Sync {
@@ -27,4 +39,9 @@ pub trait Decoder: Send + Sync {
         labels: &mut Vec<Label>,
         work: &mut Self::Work,
     ) -> f64;
+}
+
+/// Overwrites `labels` with the best label of each row of an array of node tables, the first of equal ones.
+fn node_argmax(graph: &FactorGraph, nodes: &Array<f64>, labels: &mut Vec<Label>) {
+    max_node_marginal(graph, nodes.plane(0), labels);
 }

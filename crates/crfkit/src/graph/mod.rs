@@ -1,10 +1,25 @@
 //! Who touches which table: the structure of one example, without any numbers.
 
+pub mod build;
 mod chain;
+mod clique_tree;
+mod cliques;
+mod factor_graph;
+mod fields;
+mod forest;
+mod grid;
+mod scopes;
 mod sparse;
 mod tables;
 
 pub use chain::{BEGIN, Chain, END, NODES, PAIR, PAIRS};
+pub use clique_tree::{Bag, CliqueTree, Home};
+pub use cliques::{Cliques, Source};
+pub use factor_graph::{FactorGraph, FactorGraphBuilder};
+pub use fields::{Fields, Potts};
+pub use forest::{Forest, SpanningForests};
+pub use grid::{Grid, Neighbours};
+pub use scopes::{Scopes, Shape, for_each_row_label};
 pub use sparse::Sparse;
 pub use tables::{Gradient, Psi, Shared, SharedSum, Table, TableSum};
 

@@ -268,7 +268,7 @@ fn sum<S: Scalar>(x: &Array<S>, range: std::ops::Range<usize>) -> S {
 }
 
 /// log Σ exp, shifted by the largest real part.
-fn log_sum_exp<S: Scalar>(n: usize, x: impl Fn(usize) -> S) -> S {
+pub(super) fn log_sum_exp<S: Scalar>(n: usize, x: impl Fn(usize) -> S) -> S {
     let max = (0..n).map(|i| x(i).re()).fold(f64::NEG_INFINITY, f64::max);
     let mut sum = S::lift(0.0);
     for i in 0..n {

@@ -2,11 +2,25 @@
 
 mod chain;
 pub mod enumerate;
+mod junction_tree;
+mod local;
+mod loopy_bp;
+mod mean_field;
+mod messages;
+mod pairwise;
+mod settle;
+mod tree;
+mod trw;
 
 pub use chain::ForwardBackward;
+pub use junction_tree::JunctionTree;
+pub use loopy_bp::{LoopyBp, Schedule};
+pub use mean_field::MeanField;
+pub use tree::Tree;
+pub use trw::TreeReweighted;
 
-use crate::graph::{Gradient, Graph, Psi};
-use crate::math::Scalar;
+use crate::graph::{FactorGraph, Gradient, Graph, Psi};
+use crate::math::{Array, Scalar};
 
 /// What an engine found.
 #[derive(Clone, Copy, Debug)]
@@ -39,4 +53,11 @@ pub trait Inference: Send + Sync {
         out: &mut Gradient<S>,
         work: &mut Self::Work<S>,
     ) -> Outcome<S>;
+}
+
+/// An engine on factor graphs, which also knows the marginals of single variables.
+pub trait NodeMarginals: Inference<Graph = FactorGraph> {
+    /// The marginals of every variable after the last call of [`Inference::log_z`] with this scratch, unweighted, laid out as
+    /// [`crate::graph::Cliques::node`] says; padding is 0.
+    fn node_marginals<'a, S: Scalar>(&self, work: &'a Self::Work<S>) -> &'a Array<S>;
 }

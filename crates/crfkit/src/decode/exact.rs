@@ -1,0 +1,97 @@
+//! The best labelling of any graph whose clique tree fits in memory.
+
+use super::Decoder;
+use super::viterbi::first_max;
+use crate::Result;
+use crate::graph::{FactorGraph, Fields, Label, Psi};
+
+/// The exact best labelling, by a maximum where the junction tree has a sum. Of equal labellings of a table the first one wins.
+#[derive(Clone, Copy, Debug)]
+pub struct ExactArgmax {
+    /// Memory that its tables may take.
+    pub max_bytes: usize,
+}
+
+impl Default for ExactArgmax {
+    fn default() -> Self {
+        ExactArgmax { max_bytes: 1 << 30 }
+    }
+}
+
+impl ExactArgmax {
+    /// Refuses a graph that needs too much memory. To be asked before [`Decoder::argmax`], which panics on a graph that no machine
+    /// could hold.
+    pub fn check(&self, graph: &FactorGraph) -> Result<()> {
+        graph.clique_tree()?.check(self.max_bytes)?;
+        Ok(())
+    }
+}
+
+/// Scratch of [`ExactArgmax`].
+#[derive(Debug, Default)]
+pub struct Work {
+    fields: Fields<f64>,
+    /// The table of each bag.
+    tables: Vec<Vec<f64>>,
+    message: Vec<f64>,
+    digits: Vec<usize>,
+}
+
+impl Decoder for ExactArgmax {
+    type Graph = FactorGraph;
+    type Work = Work;
+
+    fn argmax(&self, graph: &FactorGraph, psi: Psi<f64>, labels: &mut Vec<Label>, work: &mut Work) -> f64 {
+        let tree = graph.clique_tree().expect("ExactArgmax::check accepted the graph");
+        work.fields.gather(graph, psi);
+        work.tables.resize_with(tree.bags.len().max(work.tables.len()), Vec::new);
+        for (bag, table) in tree.bags.iter().zip(&mut work.tables) {
+            table.clear();
+            table.resize(bag.size, 0.0);
+        }
+        let nodes = tree.nodes.iter().enumerate();
+        let nodes = nodes.map(|(v, home)| (home, work.fields.nodes.slice(graph.cliques().node(v))));
+        let cliques = tree.cliques.iter().enumerate();
+        let cliques = cliques.map(|(c, home)| (home, work.fields.table(graph, psi, c)));
+        for (home, from) in nodes.chain(cliques) {
+            let table = &mut work.tables[home.bag];
+            tree.bags[home.bag].walk(&home.strides, &mut work.digits, |entry, index| {
+                table[entry] += from.re[index];
+            });
+        }
+        // From the leaves to the roots: each bag tells its parent the best that lies behind it.
+        for (i, bag) in tree.bags.iter().enumerate() {
+            let Some(parent) = bag.parent else { continue };
+            let (message, digits) = (&mut work.message, &mut work.digits);
+            message.clear();
+            message.resize(bag.separator_size, f64::NEG_INFINITY);
+            let table = &work.tables[i];
+            bag.walk(&bag.separator_strides, digits, |entry, index| {
+                message[index] = message[index].max(table[entry]);
+            });
+            let table = &mut work.tables[parent];
+            tree.bags[parent]
+                .walk(&bag.parent_strides, digits, |entry, index| table[entry] += message[index]);
+        }
+        // And back: the best entry that agrees with what is settled already.
+        labels.clear();
+        labels.resize(graph.cards().len(), Label::MAX);
+        for (bag, table) in tree.bags.iter().zip(&work.tables).rev() {
+            let agrees = |entry: usize| {
+                let mut rest = entry;
+                bag.vars.iter().zip(&bag.cards).rev().all(|(&v, card)| {
+                    let label = (rest % card) as Label;
+                    rest /= card;
+                    labels[v] == Label::MAX || labels[v] == label
+                })
+            };
+            let value = |entry: usize| if agrees(entry) { table[entry] } else { f64::NEG_INFINITY };
+            let mut rest = first_max(bag.size, value).0;
+            for (&v, card) in bag.vars.iter().zip(&bag.cards).rev() {
+                labels[v] = (rest % card) as Label;
+                rest /= card;
+            }
+        }
+        psi.score(graph, labels)
+    }
+}

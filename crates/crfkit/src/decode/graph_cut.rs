@@ -1,0 +1,122 @@
+//! Graph cuts: the best labelling of a binary model whose pairs prefer equal labels (Greig et al. 1989; Kolmogorov and Zabih 2004).
+
+use super::Decoder;
+use super::max_flow::MaxFlow;
+use crate::Result;
+use crate::error::GraphError;
+use crate::graph::{FactorGraph, Fields, Label, Psi};
+
+/// Exact on pairwise models of one or two labels whose tables are submodular, ψ(0,0) + ψ(1,1) ≥ ψ(0,1) + ψ(1,0), which
+/// [`GraphCut::check`] tells. Pairs that are not are cut down to the nearest modular table, and the labelling is then an approximation.
+/// Of equal labellings, the one with the fewest labels 1 wins.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GraphCut;
+
+/// Scratch of [`GraphCut`].
+#[derive(Debug, Default)]
+pub struct Work {
+    fields: Fields<f64>,
+    flow: MaxFlow,
+}
+
+/// What a submodular pair may lack through rounding, relative to its largest entry.
+const ROUNDING: f64 = 1e-12;
+
+impl GraphCut {
+    /// Refuses what cuts cannot solve exactly: cliques of more than two variables, variables of more than two labels, pairs that are not
+    /// submodular.
+    pub fn check(&self, graph: &FactorGraph, psi: Psi<f64>) -> Result<()> {
+        let scopes = graph.cliques().scopes();
+        check_pairwise(graph, "a graph cut")?;
+        if let Some(var) = graph.cards().iter().position(|&card| card > 2) {
+            return Err(GraphError::NotBinary { var, card: graph.cards()[var] }.into());
+        }
+        let mut fields = Fields::default();
+        fields.gather(graph, psi);
+        for c in 0..graph.cliques().len() {
+            let (table, shape, vars) = (fields.table(graph, psi, c).re, scopes.shape(c), scopes.vars(c));
+            if shape.rows == 2 && shape.columns == 2 {
+                let [equal, unequal] =
+                    [table[0] + table[shape.stride() + 1], table[1] + table[shape.stride()]];
+                if equal < unequal - ROUNDING * equal.abs().max(unequal.abs()) {
+                    return Err(GraphError::NotSubmodular { vars: [vars[0], vars[1]] }.into());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a graph with a clique of more than two variables.
+pub(super) fn check_pairwise(graph: &FactorGraph, engine: &'static str) -> Result<()> {
+    let scopes = graph.cliques().scopes();
+    match (0..scopes.len()).find(|&c| scopes.vars(c).len() > 2) {
+        Some(c) => Err(GraphError::NotPairwise { engine, vars: scopes.vars(c).to_vec() }.into()),
+        None => Ok(()),
+    }
+}
+
+impl Decoder for GraphCut {
+    type Graph = FactorGraph;
+    type Work = Work;
+
+    fn argmax(&self, graph: &FactorGraph, psi: Psi<f64>, labels: &mut Vec<Label>, work: &mut Work) -> f64 {
+        work.fields.gather(graph, psi);
+        build(graph, &mut work.flow);
+        // With two labels, the best move from label 0 everywhere to label 1 is the best labelling.
+        labels.clear();
+        labels.resize(graph.cards().len(), 0);
+        best_move(graph, psi, &work.fields, 1, labels, &mut work.flow);
+        psi.score(graph, labels)
+    }
+}
+
+/// The network of a pairwise graph.
+pub(super) fn build(graph: &FactorGraph, flow: &mut MaxFlow) {
+    let scopes = graph.cliques().scopes();
+    flow.build(graph.cards().len(), (0..scopes.len()).map(|c| [scopes.vars(c)[0], scopes.vars(c)[1]]));
+}
+
+/// The best way for any set of variables to change their label to `alpha` at once, a cut: the sink's side moves. Energies of a
+/// pair are −ψ: A if both keep, B if the second one moves, C if the first one does, D if both do. Then B + C − A − D, the price of the arc
+/// from the first to the second, must not be negative; where it is, it becomes 0, which raises B and so never makes a move look
+/// better than it is (Rother et al. 2005).
+pub(super) fn best_move(
+    graph: &FactorGraph,
+    psi: Psi<f64>,
+    fields: &Fields<f64>,
+    alpha: usize,
+    labels: &mut [Label],
+    flow: &mut MaxFlow,
+) {
+    let (cliques, scopes) = (graph.cliques(), graph.cliques().scopes());
+    let moves = |v: usize, labels: &[Label]| alpha < graph.cards()[v] && labels[v] as usize != alpha;
+    flow.clear();
+    for v in (0..labels.len()).filter(|&v| moves(v, labels)) {
+        let node = &fields.nodes.plane(0)[cliques.node(v)];
+        flow.add_terminal(v, node[labels[v] as usize] - node[alpha]);
+    }
+    for c in 0..cliques.len() {
+        let (table, vars, stride) =
+            (fields.table(graph, psi, c).re, scopes.vars(c), scopes.shape(c).stride());
+        let [y, z] = [labels[vars[0]] as usize, labels[vars[1]] as usize];
+        let energy = |i: usize, j: usize| -table[i * stride + j];
+        match [moves(vars[0], labels), moves(vars[1], labels)] {
+            [false, false] => {}
+            [true, false] => flow.add_terminal(vars[0], energy(alpha, z) - energy(y, z)),
+            [false, true] => flow.add_terminal(vars[1], energy(y, alpha) - energy(y, z)),
+            [true, true] => {
+                let [a, b, c_, d] = [energy(y, z), energy(y, alpha), energy(alpha, z), energy(alpha, alpha)];
+                flow.add_terminal(vars[0], c_ - a);
+                flow.add_terminal(vars[1], d - c_);
+                flow.add_arc(c, (b + c_ - a - d).max(0.0));
+            }
+        }
+    }
+    flow.run();
+    for v in 0..labels.len() {
+        if moves(v, labels) && flow.on_sink_side(v) {
+            labels[v] = alpha as Label;
+        }
+    }
+}

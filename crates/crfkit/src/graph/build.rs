@@ -1,0 +1,123 @@
+//! Factor graphs of familiar shapes: chains, factorial and skip chains, trees.
+//!
+//! Convention of kinds: node tables come first (one kind for each set of labels), then the kinds of pairs in the order in which each
+//! constructor lists them. A shared table of pairs has the number of its kind minus the number of node kinds; node tables are never
+//! shared.
+
+use super::{BEGIN, Chain, END, FactorGraph, FactorGraphBuilder, NODES, PAIR, PAIRS};
+use crate::error::GraphError;
+
+/// Which tables a pair of variables reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PairTables {
+    /// A table of its own: pairs have observations.
+    Own,
+    /// A shared table: pairs have tied weights only.
+    Shared,
+    /// Both, added.
+    Both,
+}
+
+impl PairTables {
+    /// Adds the factors of one pair: shared table `id`, own table of kind `kind`.
+    pub(super) fn add(
+        self,
+        builder: &mut FactorGraphBuilder,
+        kind: usize,
+        id: usize,
+        vars: &[usize],
+    ) -> Result<(), GraphError> {
+        if self != PairTables::Own {
+            builder.shared(id, vars)?;
+        }
+        if self != PairTables::Shared {
+            builder.own(kind, vars)?;
+        }
+        Ok(())
+    }
+}
+
+/// A chain as a factor graph: the same own array, the same shared tables.
+pub fn chain(chain: &Chain) -> Result<FactorGraph, GraphError> {
+    let mut builder = FactorGraphBuilder::new(vec![chain.labels; chain.len])?;
+    for t in 0..chain.len {
+        builder.own(NODES, &[t])?;
+    }
+    for t in 1..chain.len {
+        let pairs = if chain.own_pairs { PairTables::Both } else { PairTables::Shared };
+        pairs.add(&mut builder, PAIRS, PAIR, &[t - 1, t])?;
+    }
+    if chain.len > 0 {
+        builder.shared(BEGIN, &[0])?;
+        builder.shared(END, &[chain.len - 1])?;
+    }
+    builder.build()
+}
+
+/// A factorial chain (pwpl-2007 section 4.2): several label columns over one sequence of `len` positions, column c with
+/// `cards[c]` labels. Variable t·C + c is position t of column c, where C is the number of columns.
+///
+/// Kinds: C kinds of nodes, one a column; C kinds of within-chain pairs (t−1, t), one a column; then one kind for each pair of columns
+/// (c, d), c < d, of one position ("cotemporal"), in lexicographic order.
+pub fn factorial_chain(len: usize, cards: &[usize], pairs: PairTables) -> Result<FactorGraph, GraphError> {
+    let columns = cards.len();
+    let all: Vec<usize> = (0..len).flat_map(|_| cards.iter().copied()).collect();
+    let mut builder = FactorGraphBuilder::new(all)?;
+    for t in 0..len {
+        for c in 0..columns {
+            builder.own(c, &[t * columns + c])?;
+        }
+    }
+    for t in 0..len {
+        for c in 0..columns {
+            if t > 0 {
+                let vars = [(t - 1) * columns + c, t * columns + c];
+                pairs.add(&mut builder, columns + c, c, &vars)?;
+            }
+        }
+        let mut id = columns;
+        for c in 0..columns {
+            for d in c + 1..columns {
+                pairs.add(&mut builder, columns + id, id, &[t * columns + c, t * columns + d])?;
+                id += 1;
+            }
+        }
+    }
+    builder.build()
+}
+
+/// A skip chain: a chain of `len` positions with further pairs between any two positions. Kinds: [`NODES`], [`PAIRS`] of
+/// neighbours, and 2 for the pairs in `skips`.
+pub fn skip_chain(
+    len: usize,
+    labels: usize,
+    skips: &[(usize, usize)],
+    pairs: PairTables,
+) -> Result<FactorGraph, GraphError> {
+    let mut builder = FactorGraphBuilder::new(vec![labels; len])?;
+    for t in 0..len {
+        builder.own(NODES, &[t])?;
+    }
+    for t in 1..len {
+        pairs.add(&mut builder, PAIRS, PAIR, &[t - 1, t])?;
+    }
+    for &(s, t) in skips {
+        pairs.add(&mut builder, PAIRS + 1, PAIR + 1, &[s, t])?;
+    }
+    builder.build()
+}
+
+/// A forest over one set of labels: `parents[v]` is the variable above v. Kinds: [`NODES`] and [`PAIRS`] (parent, child). Whether
+/// the parents form a forest is for the engine to check.
+pub fn tree(labels: usize, parents: &[Option<usize>], pairs: PairTables) -> Result<FactorGraph, GraphError> {
+    let mut builder = FactorGraphBuilder::new(vec![labels; parents.len()])?;
+    for v in 0..parents.len() {
+        builder.own(NODES, &[v])?;
+    }
+    for (v, parent) in parents.iter().enumerate() {
+        if let Some(parent) = *parent {
+            pairs.add(&mut builder, PAIRS, PAIR, &[parent, v])?;
+        }
+    }
+    builder.build()
+}

@@ -1,0 +1,233 @@
+//! The factors of a graph, merged by the variables that they are over.
+//!
+//! Several factors over the same variables (a table that all examples share, and one with observations) are one table to an
+//! engine: otherwise they would form a loop of their own. Factors over one variable are merged into that variable's node table,
+//! and factors over the same two or more variables into one *clique*.
+
+use super::{FactorGraph, Scopes, TableRef};
+use crate::error::GraphError;
+use crate::math::simd;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Where the table of a clique is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// It is a factor's table as it stands.
+    Table(TableRef),
+    /// It is a sum of tables, at this offset of [`super::Fields`].
+    Merged(usize),
+}
+
+/// Cliques, and who touches which. A *slot* is a pair (clique, variable); slots of one clique lie side by side.
+#[derive(Clone, Debug)]
+pub struct Cliques {
+    /// Variables and table layout of each clique: those of its first factor.
+    scopes: Scopes,
+    /// Factors of the clique, CSR.
+    factors: Lists,
+    /// Factors over one variable only, CSR by variable.
+    unary: Lists,
+    /// Where the clique's table is.
+    sources: Vec<Source>,
+    merged_len: usize,
+    /// Slots of each variable, CSR.
+    incident: Lists,
+    /// Clique of each slot.
+    slot_clique: Vec<u32>,
+    /// Where the row of each slot is in an array of messages, and the end.
+    message: Vec<usize>,
+    /// Where the row of each variable is in an array of node tables, and the end.
+    node: Vec<usize>,
+}
+
+/// Lists of numbers in one flat array.
+#[derive(Clone, Debug)]
+struct Lists {
+    start: Vec<u32>,
+    items: Vec<u32>,
+}
+
+impl Lists {
+    /// List k has every i whose home is k, ascending; items without a home are left out.
+    fn by_home(lists: usize, homes: impl Iterator<Item = Option<usize>> + Clone) -> Self {
+        let mut start = vec![0u32; lists + 1];
+        for home in homes.clone().flatten() {
+            start[home + 1] += 1;
+        }
+        for k in 0..lists {
+            start[k + 1] += start[k];
+        }
+        let mut next = start.clone();
+        let mut items = vec![0; start[lists] as usize];
+        for (i, home) in homes.enumerate() {
+            if let Some(home) = home {
+                items[next[home] as usize] = i as u32;
+                next[home] += 1;
+            }
+        }
+        Lists { start, items }
+    }
+
+    #[inline]
+    fn get(&self, k: usize) -> &[u32] {
+        &self.items[self.start[k] as usize..self.start[k + 1] as usize]
+    }
+}
+
+impl Cliques {
+    /// The cliques of factors with these scopes and tables.
+    pub(super) fn new(cards: &[usize], factors: &Scopes, tables: &[TableRef]) -> Result<Self, GraphError> {
+        let mut scopes = Scopes::new();
+        let mut known = HashMap::new();
+        let mut homes = Vec::with_capacity(factors.len());
+        for f in 0..factors.len() {
+            let vars = factors.vars(f);
+            if vars.len() == 1 {
+                homes.push(None);
+                continue;
+            }
+            let mut key = vars.to_vec();
+            key.sort_unstable();
+            let clique = *known.entry(key).or_insert(scopes.len());
+            if clique == scopes.len() {
+                scopes.push(vars, cards)?;
+            }
+            homes.push(Some(clique));
+        }
+        let members = Lists::by_home(scopes.len(), homes.iter().copied());
+        let alone = |f: usize| (factors.vars(f).len() == 1).then(|| factors.vars(f)[0]);
+        let unary = Lists::by_home(cards.len(), (0..factors.len()).map(alone));
+        let mut merged_len = 0;
+        let sources = (0..scopes.len())
+            .map(|c| match members.get(c) {
+                [f] => Source::Table(tables[*f as usize]),
+                _ => {
+                    let at = merged_len;
+                    merged_len += scopes.shape(c).size();
+                    Source::Merged(at)
+                }
+            })
+            .collect();
+        let slot_vars = scopes.slot_vars();
+        let incident = Lists::by_home(cards.len(), slot_vars.iter().map(|&v| Some(v)));
+        let slot_clique = (0..scopes.len()).flat_map(|c| vec![c as u32; scopes.vars(c).len()]).collect();
+        let message = places(slot_vars.iter().map(|&v| cards[v]));
+        let node = places(cards.iter().copied());
+        Ok(Cliques {
+            factors: members,
+            unary,
+            sources,
+            merged_len,
+            incident,
+            slot_clique,
+            message,
+            node,
+            scopes,
+        })
+    }
+
+    /// How many cliques.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.scopes.len()
+    }
+
+    /// No cliques at all?
+    pub fn is_empty(&self) -> bool {
+        self.scopes.is_empty()
+    }
+
+    /// Variables, slots and table layouts of the cliques.
+    #[inline]
+    pub fn scopes(&self) -> &Scopes {
+        &self.scopes
+    }
+
+    /// The factors of clique `c`.
+    #[inline]
+    pub fn factors(&self, c: usize) -> &[u32] {
+        self.factors.get(c)
+    }
+
+    /// The factors over variable `v` alone.
+    #[inline]
+    pub fn unary(&self, v: usize) -> &[u32] {
+        self.unary.get(v)
+    }
+
+    /// Where the table of clique `c` is.
+    #[inline]
+    pub fn source(&self, c: usize) -> Source {
+        self.sources[c]
+    }
+
+    /// Length of all merged tables.
+    #[inline]
+    pub(super) fn merged_len(&self) -> usize {
+        self.merged_len
+    }
+
+    /// The slots of variable `v`: one for each clique that it is in.
+    #[inline]
+    pub fn incident(&self, v: usize) -> &[u32] {
+        self.incident.get(v)
+    }
+
+    /// The clique of a slot.
+    #[inline]
+    pub fn slot_clique(&self, slot: usize) -> usize {
+        self.slot_clique[slot] as usize
+    }
+
+    /// Where the row of `slot` is in an array of messages; rows are padded.
+    #[inline]
+    pub fn message(&self, slot: usize) -> Range<usize> {
+        self.message[slot]..self.message[slot + 1]
+    }
+
+    /// Length of an array of messages.
+    #[inline]
+    pub fn message_len(&self) -> usize {
+        self.message[self.message.len() - 1]
+    }
+
+    /// Where the row of variable `v` is in an array of node tables; rows are padded.
+    #[inline]
+    pub fn node(&self, v: usize) -> Range<usize> {
+        self.node[v]..self.node[v + 1]
+    }
+
+    /// Length of an array of node tables.
+    #[inline]
+    pub fn node_len(&self) -> usize {
+        self.node[self.node.len() - 1]
+    }
+
+    /// Have all cliques two variables?
+    pub fn pairwise(&self) -> bool {
+        self.scopes.slot_vars().len() == 2 * self.len()
+    }
+}
+
+/// Where padded rows of these lengths start, and the end.
+fn places(lengths: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut at = vec![0];
+    let mut end = 0;
+    for length in lengths {
+        end += simd::padded(length);
+        at.push(end);
+    }
+    at
+}
+
+/// A clique's entry for each entry of one of its factors: distance between the labels of each clique variable in the
+/// factor's table.
+pub(super) fn strides_in(graph: &FactorGraph, c: usize, f: usize, strides: &mut Vec<usize>) {
+    let factor = graph.factor(f);
+    strides.clear();
+    strides.extend(graph.cliques().scopes().vars(c).iter().map(|v| {
+        let k = factor.vars.iter().position(|w| w == v).expect("a clique has the variables of its factors");
+        factor.strides[k]
+    }));
+}

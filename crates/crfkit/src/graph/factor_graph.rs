@@ -1,0 +1,277 @@
+//! Any factor graph: discrete variables of any number of labels, factors over any number of them.
+
+use super::{CliqueTree, Cliques, Factor, Forest, Graph, Psi, Scopes, Shape, SpanningForests, TableRef};
+use crate::error::GraphError;
+use crate::math::{Scalar, simd};
+use std::sync::{Arc, OnceLock};
+
+/// A factor graph, compiled once into flat arrays. Examples of one structure share it: a clone costs a pointer.
+///
+/// A factor reads either a table of its own (it has observations, and a *kind* says whose weights they use) or a table that all
+/// examples share (it has tied weights only); several factors may be over the same variables. All tables, own and shared, have
+/// the layout of [`Shape`]. Own tables lie one after the other in the order in which their factors were added.
+#[derive(Clone, Debug)]
+pub struct FactorGraph(Arc<Structure>);
+
+#[derive(Debug)]
+struct Structure {
+    cards: Vec<usize>,
+    factors: Scopes,
+    tables: Vec<TableRef>,
+    own: Vec<OwnTable>,
+    own_len: usize,
+    /// Shape of each shared table; 0 rows where no factor reads it.
+    shared: Vec<Shape>,
+    cliques: Cliques,
+    plans: Plans,
+}
+
+/// What engines need to know of the structure, worked out when the first one asks.
+#[derive(Debug, Default)]
+struct Plans {
+    forest: OnceLock<Result<Forest, GraphError>>,
+    spanning: OnceLock<SpanningForests>,
+    clique_tree: OnceLock<Result<CliqueTree, GraphError>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct OwnTable {
+    offset: usize,
+    kind: usize,
+    shape: Shape,
+}
+
+/// Collects the factors of a [`FactorGraph`] and checks each.
+#[derive(Clone, Debug)]
+pub struct FactorGraphBuilder {
+    cards: Vec<usize>,
+    factors: Scopes,
+    tables: Vec<TableRef>,
+    own: Vec<OwnTable>,
+    own_len: usize,
+    /// Shape of the own tables of each kind, and of each shared table; 0 rows where none is known.
+    kinds: Vec<Shape>,
+    shared: Vec<Shape>,
+}
+
+impl FactorGraphBuilder {
+    /// Variables with these numbers of labels, and no factors.
+    pub fn new(cards: Vec<usize>) -> Result<Self, GraphError> {
+        if let Some(var) = cards.iter().position(|&card| card == 0) {
+            return Err(GraphError::NoLabels { var });
+        }
+        Ok(FactorGraphBuilder {
+            cards,
+            factors: Scopes::new(),
+            tables: Vec::new(),
+            own: Vec::new(),
+            own_len: 0,
+            kinds: Vec::new(),
+            shared: Vec::new(),
+        })
+    }
+
+    /// Adds a factor with a table of its own, of kind `kind`. Returns the number of that table.
+    pub fn own(&mut self, kind: usize, vars: &[usize]) -> Result<usize, GraphError> {
+        let shape = self.shape(vars)?;
+        same_shape(&mut self.kinds, kind, shape, "the own table of kind")?;
+        self.factors.push(vars, &self.cards)?;
+        self.tables.push(TableRef::Own(self.own_len));
+        self.own.push(OwnTable { offset: self.own_len, kind, shape });
+        self.own_len += shape.size();
+        Ok(self.own.len() - 1)
+    }
+
+    /// Adds a factor that reads shared table `id`.
+    pub fn shared(&mut self, id: usize, vars: &[usize]) -> Result<(), GraphError> {
+        let shape = self.shape(vars)?;
+        same_shape(&mut self.shared, id, shape, "shared table")?;
+        self.factors.push(vars, &self.cards)?;
+        self.tables.push(TableRef::Shared(id));
+        Ok(())
+    }
+
+    /// The shape of a table over these variables.
+    fn shape(&self, vars: &[usize]) -> Result<Shape, GraphError> {
+        Scopes::new().push(vars, &self.cards)
+    }
+
+    /// The graph.
+    pub fn build(self) -> Result<FactorGraph, GraphError> {
+        let cliques = Cliques::new(&self.cards, &self.factors, &self.tables)?;
+        let FactorGraphBuilder { cards, factors, tables, own, own_len, shared, .. } = self;
+        let plans = Plans::default();
+        Ok(FactorGraph(Arc::new(Structure { cards, factors, tables, own, own_len, shared, cliques, plans })))
+    }
+}
+
+/// Remembers the shape of table `id`, or compares with what is remembered.
+fn same_shape(known: &mut Vec<Shape>, id: usize, shape: Shape, name: &str) -> Result<(), GraphError> {
+    if known.len() <= id {
+        known.resize(id + 1, Shape::default());
+    }
+    if known[id] == Shape::default() {
+        known[id] = shape;
+    }
+    let (expected, found) = ((known[id].rows, known[id].columns), (shape.rows, shape.columns));
+    if expected != found {
+        return Err(GraphError::WrongShape { table: format!("{name} {id}"), expected, found });
+    }
+    Ok(())
+}
+
+impl FactorGraph {
+    /// The number of labels of each variable.
+    #[inline]
+    pub fn cards(&self) -> &[usize] {
+        &self.0.cards
+    }
+
+    /// How many factors.
+    #[inline]
+    pub fn factors(&self) -> usize {
+        self.0.tables.len()
+    }
+
+    /// Factor `f`, in the order in which they were added.
+    #[inline]
+    pub fn factor(&self, f: usize) -> Factor<'_> {
+        let structure = &*self.0;
+        Factor {
+            table: structure.tables[f],
+            vars: structure.factors.vars(f),
+            strides: structure.factors.strides(f),
+        }
+    }
+
+    /// Shape of the table of factor `f`.
+    #[inline]
+    pub fn factor_shape(&self, f: usize) -> Shape {
+        self.0.factors.shape(f)
+    }
+
+    /// Shape of own table `f`.
+    pub fn own_shape(&self, f: usize) -> Shape {
+        self.0.own[f].shape
+    }
+
+    /// Shapes of the shared tables that the factors read; 0 rows where no factor reads the table.
+    pub fn shared_shapes(&self) -> &[Shape] {
+        &self.0.shared
+    }
+
+    /// Its factors, merged by their variables: what engines work on.
+    #[inline]
+    pub fn cliques(&self) -> &Cliques {
+        &self.0.cliques
+    }
+
+    /// The graph as a forest, if it is one.
+    pub fn forest(&self) -> Result<&Forest, GraphError> {
+        let forest = self.0.plans.forest.get_or_init(|| Forest::new(self, |_| true));
+        forest.as_ref().map_err(GraphError::clone)
+    }
+
+    /// Forests that together contain every clique.
+    pub fn spanning_forests(&self) -> &SpanningForests {
+        self.0.plans.spanning.get_or_init(|| SpanningForests::new(self))
+    }
+
+    /// Its clique tree, if any machine could hold that.
+    pub fn clique_tree(&self) -> Result<&CliqueTree, GraphError> {
+        let tree = self.0.plans.clique_tree.get_or_init(|| CliqueTree::new(self));
+        tree.as_ref().map_err(GraphError::clone)
+    }
+
+    /// Do these log-potentials fit the graph?
+    pub fn check<S: Scalar>(&self, psi: Psi<S>) -> Result<(), GraphError> {
+        let (expected, found) = (self.own_len(), psi.own.len());
+        if found < expected {
+            return Err(GraphError::WrongLength { expected, found });
+        }
+        for (id, shape) in self.0.shared.iter().enumerate().filter(|(_, shape)| shape.rows > 0) {
+            let found = psi.shared.get(id).map_or((0, 0), |table| (table.rows, table.labels));
+            let expected = (shape.rows, shape.columns);
+            if expected != found {
+                return Err(GraphError::WrongShape { table: format!("shared table {id}"), expected, found });
+            }
+        }
+        Ok(())
+    }
+
+    /// The node-split graph (pwpl-2007 section 2.2): each factor gets its own copies of its variables, so that exact training
+    /// there is piecewise training here. Tables keep their places, so that ψ is the same array for both. Returns the graph and,
+    /// for each of its variables, the variable that it is a copy of.
+    pub fn node_split(&self) -> (FactorGraph, Vec<usize>) {
+        let copy_of: Vec<usize> = self.0.factors.slot_vars().to_vec();
+        let cards: Vec<usize> = copy_of.iter().map(|&v| self.0.cards[v]).collect();
+        let mut factors = Scopes::new();
+        for f in 0..self.factors() {
+            let copies: Vec<usize> = self.0.factors.slots(f).collect();
+            factors.push(&copies, &cards).expect("the same shape as the factor that was there before");
+        }
+        let cliques = Cliques::new(&cards, &factors, &self.0.tables).expect("the shapes of the factors");
+        let structure = Structure {
+            cards,
+            factors,
+            tables: self.0.tables.clone(),
+            own: self.0.own.clone(),
+            own_len: self.0.own_len,
+            shared: self.0.shared.clone(),
+            cliques,
+            plans: Plans::default(),
+        };
+        (FactorGraph(Arc::new(structure)), copy_of)
+    }
+}
+
+impl Graph for FactorGraph {
+    fn vars(&self) -> usize {
+        self.0.cards.len()
+    }
+
+    #[inline]
+    fn card(&self, v: usize) -> usize {
+        self.0.cards[v]
+    }
+
+    #[inline]
+    fn for_each_factor(&self, mut visit: impl FnMut(Factor)) {
+        for f in 0..self.factors() {
+            visit(self.factor(f));
+        }
+    }
+
+    fn own_tables(&self) -> usize {
+        self.0.own.len()
+    }
+
+    #[inline]
+    fn own_offset(&self, f: usize) -> usize {
+        self.0.own[f].offset
+    }
+
+    #[inline]
+    fn own_size(&self, f: usize) -> usize {
+        self.0.own[f].shape.size()
+    }
+
+    #[inline]
+    fn own_kind(&self, f: usize) -> usize {
+        self.0.own[f].kind
+    }
+
+    fn own_len(&self) -> usize {
+        self.0.own_len
+    }
+
+    fn clear_own(&self, own: &mut [f64]) {
+        for table in &self.0.own {
+            let rows = own[table.offset..][..table.shape.size()].chunks_exact_mut(table.shape.stride());
+            for row in rows {
+                row[..table.shape.columns].fill(0.0);
+                row[table.shape.columns..].fill(simd::PAD);
+            }
+        }
+    }
+}

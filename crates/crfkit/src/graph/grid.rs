@@ -1,0 +1,71 @@
+//! Two-dimensional grids: images.
+
+use super::build::PairTables;
+use super::{FactorGraph, FactorGraphBuilder, NODES};
+use crate::error::GraphError;
+
+/// Which variables of a grid are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Neighbours {
+    /// Left and right, above and below.
+    Four,
+    /// The diagonals too.
+    Eight,
+}
+
+/// A grid of `height` × `width` variables, row by row, over one set of labels.
+///
+/// Kinds of own tables: [`NODES`], then pairs. All pairs have kind 1 if `directions_tied`; otherwise →, ↓, ↘ and ↙ have the kinds 1, 2, 3
+/// and 4. Shared tables of pairs are numbered the same way, from 0. A pair's first variable is the one above, or the left one of
+/// the same row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// Rows of the grid.
+    pub height: usize,
+    /// Columns of the grid.
+    pub width: usize,
+    /// Number of labels.
+    pub labels: usize,
+    /// Which variables are joined.
+    pub neighbours: Neighbours,
+    /// Which tables a pair reads.
+    pub pairs: PairTables,
+    /// Whether all directions share one set of weights.
+    pub directions_tied: bool,
+}
+
+impl Grid {
+    /// The variable at a place.
+    #[inline]
+    pub fn var(&self, row: usize, column: usize) -> usize {
+        row * self.width + column
+    }
+
+    /// The graph: first all node tables, then all pairs, in the order of their first variables.
+    pub fn build(&self) -> Result<FactorGraph, GraphError> {
+        let mut builder = FactorGraphBuilder::new(vec![self.labels; self.height * self.width])?;
+        for v in 0..self.height * self.width {
+            builder.own(NODES, &[v])?;
+        }
+        for row in 0..self.height {
+            for column in 0..self.width {
+                let (right, below, left) = (column + 1 < self.width, row + 1 < self.height, column > 0);
+                let diagonal = self.neighbours == Neighbours::Eight && below;
+                let steps = [
+                    (right, row, column + 1),
+                    (below, row + 1, column),
+                    (diagonal && right, row + 1, column + 1),
+                    (diagonal && left, row + 1, column.wrapping_sub(1)),
+                ];
+                for (direction, (there, r, c)) in steps.into_iter().enumerate() {
+                    if there {
+                        let table = if self.directions_tied { 0 } else { direction };
+                        let vars = [self.var(row, column), self.var(r, c)];
+                        self.pairs.add(&mut builder, NODES + 1 + table, table, &vars)?;
+                    }
+                }
+            }
+        }
+        builder.build()
+    }
+}

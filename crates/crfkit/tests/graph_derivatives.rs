@@ -1,0 +1,128 @@
+//! Second and third law on general graphs: at converged points every gradient is the slope of its value, every Hessian-vector
+//! product the slope of its gradient.
+
+#[path = "common/graphs.rs"]
+mod graphs;
+
+use crfkit::graph::FactorGraph;
+use crfkit::graph::build::{self, PairTables};
+use crfkit::infer::NodeMarginals;
+use crfkit::infer::{JunctionTree, LoopyBp, MeanField, Schedule, Tree, TreeReweighted};
+use crfkit::loss::{Likelihood, Loss};
+use crfkit::math::random::Random;
+use crfkit::math::{Complex64, Dual, Scalar};
+use graphs::{Problem, difference, random_graph};
+
+/// The laws on random graphs. `range` is small enough for iterative engines to settle on most graphs; where they do not, nothing
+/// is said. Returns how many graphs were looked at.
+fn laws<I: NodeMarginals + Clone>(engine: &I, seed: u64, range: f64, forest: bool) -> usize {
+    let mut rng = Random::new(seed);
+    let loss = Likelihood(engine.clone());
+    let mut looked = 0;
+    for k in 0..40 {
+        let graph = random_graph(&mut rng, 5, 2 + k % 2, forest);
+        let mut x = Problem::random(&mut rng, &graph, range);
+        x.weight = 1.5;
+        let d = Problem::random(&mut rng, &graph, 1.0);
+        if x.infer::<Dual, I>(engine, Some(&d), 1.0).outcome.converged {
+            gradient_is_slope(&loss, &x, &d);
+            hessian_vector_is_slope_of_gradient(&loss, &x, &d);
+            looked += 1;
+        }
+    }
+    looked
+}
+
+fn gradient_is_slope<L: Loss<Graph = FactorGraph>>(loss: &L, x: &Problem, d: &Problem) {
+    let (_, own, shared) = x.evaluate::<f64, L>(loss, None, 0.0);
+    let slope = x.slope(&own, &shared, d);
+    let h = 1e-5;
+    let value = |h: f64| x.moved(d, h).evaluate::<f64, L>(loss, None, 0.0).0;
+    let numeric = (value(h) - value(-h)) / (2.0 * h);
+    assert!(difference(slope, numeric) < 1e-6, "slope {slope} against {numeric} on {:?}", x.graph);
+    let (dual, ..) = x.evaluate::<Dual, L>(loss, Some(d), 1.0);
+    assert!(difference(slope, dual.eps()) < 1e-7, "{slope} {}", dual.eps());
+}
+
+fn hessian_vector_is_slope_of_gradient<L: Loss<Graph = FactorGraph>>(loss: &L, x: &Problem, d: &Problem) {
+    let (value, own, shared) = x.evaluate::<Dual, L>(loss, Some(d), 1.0);
+    let h = 1e-5;
+    let (_, plus, plus_shared) = x.moved(d, h).evaluate::<f64, L>(loss, None, 0.0);
+    let (_, minus, minus_shared) = x.moved(d, -h).evaluate::<f64, L>(loss, None, 0.0);
+    for i in 0..own.len() {
+        let numeric = (plus.get(i) - minus.get(i)) / (2.0 * h);
+        assert!(
+            (own.get(i).eps() - numeric).abs() < 1e-6,
+            "H·v at {i}: {} against {numeric} on {:?}",
+            own.get(i).eps(),
+            x.graph
+        );
+    }
+    for (id, sum) in shared.0.iter().enumerate() {
+        for i in 0..sum.direct.len() {
+            let numeric = (plus_shared.0[id].direct.get(i) - minus_shared.0[id].direct.get(i)) / (2.0 * h);
+            assert!((sum.direct.get(i).eps() - numeric).abs() < 1e-6);
+        }
+    }
+    // A second opinion: the complex step.
+    let step = 1e-100;
+    let (value_c, own_c, _) = x.evaluate::<Complex64, L>(loss, Some(d), step);
+    assert!(difference(value.eps(), value_c.eps() / step) < 1e-7);
+    for i in 0..own.len() {
+        assert!((own.get(i).eps() - own_c.get(i).eps() / step).abs() < 1e-7);
+    }
+}
+
+const TIGHT: f64 = 1e-12;
+
+#[test]
+fn exact_engines() {
+    assert_eq!(laws(&Tree, 1, 3.0, true), 40);
+    assert_eq!(laws(&JunctionTree::default(), 2, 3.0, false), 40);
+    assert_eq!(laws(&JunctionTree::default(), 3, 300.0, false), 40);
+}
+
+#[test]
+fn loopy_bp() {
+    let engine = |schedule, damping| LoopyBp { schedule, damping, tolerance: TIGHT, max_iterations: 1000 };
+    assert!(laws(&engine(Schedule::Parallel, 0.0), 4, 0.7, false) > 30);
+    assert!(laws(&engine(Schedule::Parallel, 0.3), 5, 0.7, false) > 30);
+    assert!(laws(&engine(Schedule::Residual, 0.0), 6, 0.7, false) > 30);
+}
+
+#[test]
+fn tree_reweighting() {
+    let engine = TreeReweighted { tolerance: TIGHT, max_iterations: 3000, ..TreeReweighted::default() };
+    assert!(laws(&engine, 7, 0.7, false) > 30);
+}
+
+#[test]
+fn mean_field() {
+    let engine = MeanField { tolerance: TIGHT, max_iterations: 3000, ..MeanField::default() };
+    assert!(laws(&engine, 8, 0.7, false) > 30);
+}
+
+/// Stopping when the real parts have settled would leave the ε parts where they were after a few sweeps: with all messages at their
+/// fixed point from the start (no node potentials, symmetric pairs), the direction still has to travel the whole chain.
+#[test]
+fn the_direction_settles_too() {
+    let graph =
+        build::tree(2, &[None, Some(0), Some(1), Some(2), Some(3), Some(4)], PairTables::Shared).unwrap();
+    let mut rng = Random::new(9);
+    let mut x = Problem::random(&mut rng, &graph, 0.0);
+    for i in 0..2 {
+        x.shared[0][i * 8 + i] = 1.0;
+    }
+    let mut d = Problem::random(&mut rng, &graph, 0.0);
+    d.own[0] = 1.0;
+    let parallel = LoopyBp { tolerance: 1e-10, ..LoopyBp::default() };
+    let real = x.infer::<f64, _>(&parallel, None, 0.0);
+    assert_eq!(real.outcome.iterations, 1, "nothing to do for the real parts");
+    let exact = x.infer::<Dual, _>(&Tree, Some(&d), 1.0);
+    for schedule in [Schedule::Parallel, Schedule::Residual] {
+        let found = x.infer::<Dual, _>(&LoopyBp { schedule, ..parallel }, Some(&d), 1.0);
+        for i in 0..found.own.len() {
+            assert!((found.own.get(i).eps() - exact.own.get(i).eps()).abs() < 1e-9, "{i} {schedule:?}");
+        }
+    }
+}
