@@ -3,8 +3,9 @@
 use super::rows::Rows;
 use super::{Gold, Loss};
 use crate::ability::Ability;
-use crate::graph::{Factor, Gradient, Graph, Label, Psi, TableRef};
+use crate::graph::{Factor, Gradient, Graph, Label, Psi, Table, TableRef};
 use crate::math::{Scalar, simd};
+use std::ops::Range;
 
 /// A loss that is a sum of −log p(y_v | gold labels of other variables), in which
 /// p(y_v | …) ∝ exp Σ_a ψ_a(y_v, gold labels of a's other variables)
@@ -102,11 +103,21 @@ impl Fibre {
         Fibre { table: factor.table, start, step, labels }
     }
 
-    /// Where the fibre starts in the transpose of a table `[rows][stride]`, if it is a column of it.
+    /// Where the fibre lies in the transpose of a shared table, if it is a column of it. Padding is taken along.
     #[inline]
-    fn column(&self, rows: usize, stride: usize) -> Option<usize> {
-        let (row, column) = (self.start / stride, self.start % stride);
-        (self.step == stride && row + self.labels <= rows).then(|| column * simd::padded(rows) + row)
+    fn column<S: Scalar>(&self, table: &Table<S>) -> Option<Range<usize>> {
+        let (row, column) = (self.start / table.stride, self.start % table.stride);
+        let across = simd::padded(table.rows);
+        let start = column * across + row;
+        let width = if self.labels == table.rows { across } else { self.labels };
+        (self.step == table.stride && row + self.labels <= table.rows).then_some(start..start + width)
+    }
+
+    /// Where the fibre lies in a shared table, if it is a row of it. Padding is taken along.
+    #[inline]
+    fn row<S: Scalar>(&self, table: &Table<S>) -> Option<Range<usize>> {
+        let width = if self.labels == table.labels { table.stride } else { self.labels };
+        (self.step == 1).then_some(self.start..self.start + width)
     }
 
     /// Adds the fibre to row `c`.
@@ -116,9 +127,10 @@ impl Fibre {
             TableRef::Own(offset) => (psi.own, offset + self.start),
             TableRef::Shared(id) => {
                 let table = &psi.shared[id];
-                if let Some(start) = self.column(table.rows, table.stride) {
-                    rows.add(c, table.log_t.slice(start..start + self.labels));
-                    return;
+                if let Some(row) = self.row(table) {
+                    return rows.add(c, table.log.slice(row));
+                } else if let Some(column) = self.column(table) {
+                    return rows.add(c, table.log_t.slice(column));
                 }
                 (&table.log, self.start)
             }
@@ -136,24 +148,24 @@ impl Fibre {
     /// Adds row `c` to the gradient of the fibre.
     #[inline]
     fn scatter<S: Scalar>(&self, rows: &Rows<S>, c: usize, psi: Psi<S>, out: &mut Gradient<S>) {
-        let n = self.labels;
+        let labels = 0..self.labels;
         match self.table {
             TableRef::Own(offset) => {
                 let start = offset + self.start;
                 if self.step == 1 {
-                    rows.add_to(c, out.own.part(start..start + n));
+                    rows.add_to(c, out.own.part(start..start + self.labels));
                 } else {
-                    (0..n).for_each(|j| out.own.add(start + j * self.step, rows.gradient(c, j)));
+                    labels.for_each(|j| out.own.add(start + j * self.step, rows.gradient(c, j)));
                 }
             }
             TableRef::Shared(id) => {
-                let (table, sum, start) = (&psi.shared[id], &mut out.shared.0[id], self.start);
-                if let Some(start) = self.column(table.rows, table.stride) {
-                    rows.add_to(c, sum.transposed(table).slice_mut(start..start + n));
-                } else if self.step == 1 {
-                    rows.add_to(c, sum.direct.slice_mut(start..start + n));
+                let (table, sum) = (&psi.shared[id], &mut out.shared.0[id]);
+                if let Some(row) = self.row(table) {
+                    rows.add_to(c, sum.direct.slice_mut(row));
+                } else if let Some(column) = self.column(table) {
+                    rows.add_to(c, sum.transposed(table).slice_mut(column));
                 } else {
-                    (0..n).for_each(|j| sum.direct.add(start + j * self.step, rows.gradient(c, j)));
+                    labels.for_each(|j| sum.direct.add(self.start + j * self.step, rows.gradient(c, j)));
                 }
             }
         }

@@ -1,7 +1,10 @@
 //! Piecewise pseudolikelihood: the pseudolikelihood of each piece by itself.
 
-use super::{Conditionals, Pieces};
-use crate::graph::{Chain, Factor, Graph};
+use super::conditionals::Work;
+use super::{Conditionals, Gold, Loss, Pieces};
+use crate::ability::Ability;
+use crate::graph::{Chain, Factor, Gradient, Graph, PAIR, Psi};
+use crate::math::Scalar;
 use std::marker::PhantomData;
 
 /// ℓ = −Σ_a Σ_{v∈a} log p(y_v | gold labels of a's other variables), each factor a by itself (pwpl-2007 eq. 6–7), on any graph.
@@ -39,25 +42,76 @@ pub struct ChainPiecewisePseudolikelihood {
     pub pieces: Pieces,
 }
 
-impl Conditionals for ChainPiecewisePseudolikelihood {
+impl Loss for ChainPiecewisePseudolikelihood {
+    type Graph = Chain;
+    type Work<S: Scalar> = Work<S>;
+
+    fn gives(&self) -> &'static [Ability] {
+        &[Ability::Smooth, Ability::HessVec]
+    }
+
+    fn loss<S: Scalar>(
+        &self,
+        chain: &Chain,
+        psi: Psi<S>,
+        gold: Gold,
+        out: &mut Gradient<S>,
+        work: &mut Work<S>,
+    ) -> S {
+        match self.pieces {
+            Pieces::Factor => PiecewisePseudolikelihood::default().loss(chain, psi, gold, out, work),
+            Pieces::SharedUnary => Ends { shared_unary: true }.loss(chain, psi, gold, out, work),
+            Pieces::Edge => {
+                let value = Ends { shared_unary: false }.loss(chain, psi, gold, out, work);
+                value + lone_columns(chain, psi, gold, out)
+            }
+        }
+    }
+}
+
+/// Does the piece (t−1, t) predict its left node from nothing but the shared table? Then −log p(y_{t−1} | y_t) is the log-sum
+/// of a column minus one entry.
+fn lone_column(chain: &Chain, t: usize) -> bool {
+    t > 1 && !chain.own_pairs
+}
+
+/// Σ −log p(y_{t−1} | y_t) over the pieces with a lone column, in O(1) each.
+fn lone_columns<S: Scalar>(chain: &Chain, psi: Psi<S>, gold: Gold, out: &mut Gradient<S>) -> S {
+    let (table, sum, weight) = (&psi.shared[PAIR], &mut out.shared.0[PAIR], S::lift(gold.weight));
+    let mut value = S::lift(0.0);
+    for t in (1..chain.len).filter(|&t| lone_column(chain, t)) {
+        let (i, j) = (gold.labels[t - 1] as usize, gold.labels[t] as usize);
+        let entry = i * table.stride + j;
+        value += table.columns.get(j) - table.log.get(entry);
+        sum.columns(table).add(j, weight);
+        sum.direct.add(entry, -weight);
+    }
+    value * weight
+}
+
+/// The conditionals of both ends of every pair, but for lone columns: the pair (t−1, t) has number 2t−2 for its right node and
+/// 2t−1 for its left one.
+struct Ends {
+    shared_unary: bool,
+}
+
+impl Conditionals for Ends {
     type Graph = Chain;
 
     #[inline]
     fn for_each(&self, chain: &Chain, mut visit: impl FnMut(usize, &Factor, usize)) {
-        if self.pieces == Pieces::Factor {
-            return PiecewisePseudolikelihood::default().for_each(chain, visit);
-        }
-        // The pair (t−1, t) has conditional 2t−2 for its right node and 2t−1 for its left one.
         chain.for_each_factor(|factor| match *factor.vars {
             [left, right] => {
                 visit(2 * right - 2, &factor, 1);
-                visit(2 * left + 1, &factor, 0);
+                if self.shared_unary || !lone_column(chain, right) {
+                    visit(2 * left + 1, &factor, 0);
+                }
             }
             [v] => {
                 if v > 0 {
                     visit(2 * v - 2, &factor, 0);
                 }
-                if v + 1 < chain.len && (v == 0 || self.pieces == Pieces::SharedUnary) {
+                if v + 1 < chain.len && (v == 0 || self.shared_unary) {
                     visit(2 * v + 1, &factor, 0);
                 }
                 if chain.len == 1 {

@@ -30,8 +30,10 @@ impl<S: Scalar> Rows<S> {
         self.stride = simd::padded(labels);
         self.x.reserve(rows * self.stride);
         self.e.reserve(rows * self.stride);
-        self.shift.resize(rows.max(self.shift.len()), 0.0);
-        self.scale.resize(rows.max(self.scale.len()), S::lift(0.0));
+        if self.shift.len() < rows {
+            self.shift.resize(rows, 0.0);
+            self.scale.resize(rows, S::lift(0.0));
+        }
     }
 
     /// Sets a row to `labels` scores of 0 and padding.
@@ -47,7 +49,7 @@ impl<S: Scalar> Rows<S> {
         self.x.slice_mut(row * self.stride..(row + 1) * self.stride)
     }
 
-    /// Adds scores to a row.
+    /// Adds scores to a row; [`simd::PAD`] on top of padding leaves it padding.
     #[inline]
     pub fn add(&mut self, row: usize, x: Slice<S>) {
         let at = row * self.stride;

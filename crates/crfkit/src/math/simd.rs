@@ -644,7 +644,16 @@ pub fn sum(x: &[f64]) -> f64 {
 
 /// y ← y + a·x, any length.
 pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
-    dispatch!(level(), _ => for (y, x) in y.iter_mut().zip(x) {
-        *y += a * x;
+    debug_assert_eq!(x.len(), y.len());
+    // By hand: rows of a few labels are too short for the loops that a compiler unrolls.
+    dispatch!(level(), simd => {
+        let (xs, x_rest) = x.as_chunks::<LANES>();
+        let (ys, y_rest) = y.as_chunks_mut::<LANES>();
+        for (x, y) in xs.iter().zip(ys) {
+            store(load(simd, x, 0) * a + load(simd, y, 0), y, 0);
+        }
+        for (x, y) in x_rest.iter().zip(y_rest) {
+            *y += a * x;
+        }
     })
 }
