@@ -6,7 +6,6 @@ use super::{Minimum, Optimizer, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use crate::math::simd;
-use std::ops::Range;
 
 /// Gradient steps along a running mean of gradients, divided by the root of a running mean of their squares.
 ///
@@ -62,119 +61,157 @@ impl Optimizer for Adam {
         let mut rule = AdamRule {
             problem,
             method: self,
-            m: Vec::new(),
-            s: Vec::new(),
-            age: Vec::new(),
+            moments: Vec::new(),
+            powers: (0..POWERS).map(|k| powers(self, k)).collect(),
             packed: Default::default(),
         };
         online::run(problem, &self.schedule, &mut rule, state, watch)
     }
 }
 
+/// Powers kept in a table: most rows are touched again within so many steps.
+const POWERS: u32 = 2048;
+
+/// Running means of a weight's gradients and of their squares, and the steps that it has seen; weights of a row have seen the
+/// same.
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    m: f64,
+    s: f64,
+    age: u32,
+}
+
+/// What coasting for k steps does to a row.
+#[derive(Clone, Copy)]
+struct Coasting {
+    /// η₀·(r + … + rᵏ)/(1 − β₁ᵗ), 1/(1 − β₂ᵗ) with t the last touch.
+    moves: f64,
+    growth: f64,
+    /// β₁ᵏ, β₂ᵏ.
+    keep: [f64; 2],
+    /// η₀ times the weight of L1 in these steps.
+    shrink: f64,
+}
+
 struct AdamRule<'a> {
     problem: &'a Problem<'a>,
     method: &'a Adam,
-    /// Running means of gradients and of their squares.
-    m: Vec<f64>,
-    s: Vec<f64>,
-    /// The steps that each weight has seen; weights of a row have seen the same.
-    age: Vec<u32>,
-    /// Touched rows of θ, m, s and the gradient, side by side.
+    moments: Vec<Moments>,
+    /// β₁ᵏ, β₂ᵏ and rᵏ for the first k.
+    powers: Vec<[f64; 3]>,
+    /// Touched rows of θ, m, s and the gradient, side by side, so that the arithmetic runs by vectors. Those of m and s stay here
+    /// between refresh and update.
     packed: [Vec<f64>; 4],
 }
 
 impl AdamRule<'_> {
-    /// η₀/(1 − β₁ᵗ), 1/(1 − β₂ᵗ) and ε.
-    fn rates(&self, t: u32) -> [f64; 3] {
-        let &Adam { eta0, beta1, beta2, epsilon, .. } = self.method;
-        let correction = |beta: f64| 1.0 - beta.powi(t as i32);
-        [eta0 / correction(beta1), 1.0 / correction(beta2), epsilon]
+    /// β₁ᵏ, β₂ᵏ and rᵏ, r = β₁/√β₂.
+    fn powers(&self, k: u32) -> [f64; 3] {
+        match self.powers.get(k as usize) {
+            Some(powers) => *powers,
+            None => powers(self.method, k),
+        }
     }
 
-    /// Lets the weights in `range`, all of one age, coast until `step`.
-    fn coast(&mut self, theta: &mut [f64], range: Range<usize>, step: &Step) {
-        if range.is_empty() {
-            return;
-        }
-        let age = self.age[range.start];
-        if age == step.done {
-            return;
-        }
-        self.age[range.clone()].fill(step.done);
-        let &Adam { eta0, beta1, beta2, .. } = self.method;
-        let [eta, growth, epsilon] = self.rates(age.max(1));
-        let power = |x: f64| x.powi((step.done - age) as i32);
-        let (keep_m, keep_s, r) = (power(beta1), power(beta2), beta1 / beta2.sqrt());
-        let moves = eta * r * (1.0 - power(r)) / (1.0 - r);
-        let shrink = eta0 * step.since(age) * self.problem.l1;
-        let moments = self.m[range.clone()].iter_mut().zip(&mut self.s[range.clone()]);
-        for (x, (m, s)) in theta[range].iter_mut().zip(moments) {
-            let divisor = (*s * growth).sqrt() + epsilon;
-            *x -= moves * *m / divisor;
-            if shrink > 0.0 {
-                *x = soft_threshold(*x, shrink / divisor);
-            }
-            *m *= keep_m;
-            *s *= keep_s;
-        }
+    /// η₀/(1 − β₁ᵗ), 1/(1 − β₂ᵗ) and ε.
+    fn rates(&self, t: u32) -> [f64; 3] {
+        let [first, second, _] = self.powers(t);
+        [self.method.eta0 / (1.0 - first), 1.0 / (1.0 - second), self.method.epsilon]
     }
+
+    fn coasting(&self, age: u32, step: &Step) -> Coasting {
+        let [eta, growth, _] = self.rates(age.max(1));
+        let [keep_m, keep_s, left] = self.powers(step.done - age);
+        let r = self.method.beta1 / self.method.beta2.sqrt();
+        let shrink = self.method.eta0 * step.since(age) * self.problem.l1;
+        Coasting { moves: eta * r * (1.0 - left) / (1.0 - r), growth, keep: [keep_m, keep_s], shrink }
+    }
+
+    /// Where a weight at x has got to.
+    fn coast(&self, x: f64, [m, s]: [f64; 2], coasting: &Coasting) -> f64 {
+        let divisor = (s * coasting.growth).sqrt() + self.method.epsilon;
+        let x = x - coasting.moves * m / divisor;
+        if coasting.shrink > 0.0 { soft_threshold(x, coasting.shrink / divisor) } else { x }
+    }
+}
+
+fn powers(method: &Adam, k: u32) -> [f64; 3] {
+    [method.beta1, method.beta2, method.beta1 / method.beta2.sqrt()].map(|x| x.powi(k as i32))
 }
 
 impl Rule for AdamRule<'_> {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
-        for range in step.touched.ranges() {
-            self.coast(theta, range.clone(), step);
+        let touched = step.touched;
+        touched.expect_rows(theta, 0);
+        touched.expect_with(|start| self.moments[start].m);
+        let [mut x, mut m, mut s, g] = std::mem::take(&mut self.packed);
+        for packed in [&mut x, &mut m, &mut s] {
+            packed.resize(touched.len(), 0.0);
         }
+        for (range, place) in touched.ranges().iter().zip(touched.places()) {
+            let coasting = self.coasting(self.moments[range.start].age, step);
+            for (i, k) in range.clone().zip(place) {
+                let own = self.moments[i];
+                theta[i] = self.coast(theta[i], [own.m, own.s], &coasting);
+                (x[k], m[k], s[k]) = (theta[i], own.m * coasting.keep[0], own.s * coasting.keep[1]);
+            }
+        }
+        self.packed = [x, m, s, g];
     }
 
     fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], _: &[f64]) {
         let (touched, prior) = (step.touched, &self.problem.prior);
         let [mut x, mut m, mut s, mut g] = std::mem::take(&mut self.packed);
-        touched.gather(theta, &mut x);
-        touched.gather(&self.m, &mut m);
-        touched.gather(&self.s, &mut s);
         g.clear();
         g.extend_from_slice(gradient);
         for ((range, &last), mine) in touched.ranges().iter().zip(touched.last()).zip(touched.places()) {
             prior.pull(step.due(last), range.start, &x[mine.clone()], &mut g[mine]);
-            self.age[range.clone()].fill(step.done + 1);
         }
         let betas = [self.method.beta1, self.method.beta2];
         simd::adam(betas, self.rates(step.done + 1), [&mut x, &mut m, &mut s], &mut g);
         if self.problem.l1 > 0.0 {
             // The threshold's gain has no correction of m.
-            let correction = 1.0 - self.method.beta1.powi(step.done as i32 + 1);
+            let correction = 1.0 - self.powers(step.done + 1)[0];
             let shrink = step.share() * self.problem.l1 * correction;
             x.iter_mut().zip(&g).for_each(|(x, eta)| *x = soft_threshold(*x, eta * shrink));
         }
         touched.scatter(&x, theta);
-        touched.scatter(&m, &mut self.m);
-        touched.scatter(&s, &mut self.s);
+        for (range, place) in touched.ranges().iter().zip(touched.places()) {
+            for (own, (m, s)) in
+                self.moments[range.clone()].iter_mut().zip(m[place.clone()].iter().zip(&s[place]))
+            {
+                *own = Moments { m: *m, s: *s, age: step.done + 1 };
+            }
+        }
         self.packed = [x, m, s, g];
     }
 
     fn settle(&mut self, theta: &mut [f64], step: &Step) {
         let mut start = 0;
         while start < theta.len() {
-            let range = stretch(&self.age, start, usize::MAX);
+            let range = stretch(start, theta.len(), &self.problem.prior, |i| self.moments[i].age);
             start = range.end;
-            self.coast(theta, range, step);
+            let coasting = self.coasting(self.moments[range.start].age, step);
+            for i in range {
+                let own = self.moments[i];
+                theta[i] = self.coast(theta[i], [own.m, own.s], &coasting);
+                let [keep_m, keep_s] = coasting.keep;
+                self.moments[i] = Moments { m: own.m * keep_m, s: own.s * keep_s, age: step.done };
+            }
         }
     }
 
     fn save(&self, state: &mut State) {
-        state.vectors.insert("m".into(), self.m.clone());
-        state.vectors.insert("s".into(), self.s.clone());
-        state.vectors.insert("age".into(), self.age.iter().map(|&age| age.into()).collect());
+        let numbers = |number: fn(&Moments) -> f64| self.moments.iter().map(number).collect();
+        state.vectors.insert("m".into(), numbers(|own| own.m));
+        state.vectors.insert("s".into(), numbers(|own| own.s));
+        state.vectors.insert("age".into(), numbers(|own| own.age.into()));
     }
 
     fn restore(&mut self, state: &mut State) {
-        let dim = state.theta.len();
-        for (name, vector) in [("m", &mut self.m), ("s", &mut self.s)] {
-            *vector = state.take(name);
-            vector.resize(dim, 0.0);
-        }
-        self.age = state.take("age").iter().map(|&age| age as u32).collect();
-        self.age.resize(dim, 0);
+        let [m, s, age] = ["m", "s", "age"].map(|name| state.take(name));
+        let own = |((&m, &s), &age): ((&f64, &f64), &f64)| Moments { m, s, age: age as u32 };
+        self.moments = m.iter().zip(&s).zip(&age).map(own).collect();
+        self.moments.resize(state.theta.len(), Moments::default());
     }
 }

@@ -4,7 +4,7 @@
 //! date with the prior (which pulls at every weight in every step); after it, the rule updates them.
 
 use super::dense_updates::DenseUpdates;
-use super::{Control, Minimum, Objective, Problem, Progress, State, Stop, Touched, Watch};
+use super::{Control, Minimum, Objective, Prior, Problem, Progress, State, Stop, Touched, Watch};
 use crate::math::random::Random;
 use crate::{Error, Result};
 use std::ops::Range;
@@ -162,12 +162,16 @@ pub(super) trait Rule {
     fn restore(&mut self, state: &mut State);
 }
 
-/// The weights from `start` on that are of one kind and have the same value in `ages`: what can make up for missed steps
-/// together. Kinds end at `split`.
-pub(super) fn stretch<T: PartialEq>(ages: &[T], start: usize, split: usize) -> Range<usize> {
-    let end = if start < split { split.min(ages.len()) } else { ages.len() };
-    let same = ages[start..end].iter().take_while(|&age| *age == ages[start]).count();
-    start..start + same
+/// The weights from `start` on that are of one kind and one age: what can make up for missed steps together.
+pub(super) fn stretch<T: PartialEq>(
+    start: usize,
+    dim: usize,
+    prior: &Prior,
+    age: impl Fn(usize) -> T,
+) -> Range<usize> {
+    let end = if start < prior.first_pair { prior.first_pair.min(dim) } else { dim };
+    let first = age(start);
+    start..(start + 1..end).find(|&i| age(i) != first).unwrap_or(end)
 }
 
 /// Refuses L1 where there is no proximal step.

@@ -79,8 +79,20 @@ impl Optimizer for Psa {
     }
 }
 
-/// Terms of ln(1 − x) = −Σ xⁿ/n. Used for x ≤ 1 − κ^(1/N) only, where they are exact for the usual κ and N.
+/// Terms of ln(1 − x) = −Σ xⁿ/n at most.
 const TERMS: usize = 8;
+/// Where they are exact.
+const SMALL: f64 = 0.0106;
+
+/// What is known of a weight: its gain, θ at the start and in the middle of the period, and the steps that it has seen; weights of
+/// a row have seen the same.
+#[derive(Clone, Copy)]
+struct Weight {
+    eta: f64,
+    start: f64,
+    middle: f64,
+    age: u32,
+}
 
 struct PsaRule<'a> {
     problem: &'a Problem<'a>,
@@ -88,14 +100,11 @@ struct PsaRule<'a> {
     /// N, and the share of the penalty in a step.
     half: u32,
     share: f64,
-    /// The largest ηp of a decay at rate κ or above.
+    /// ηp up to which a decay is slow: rate κ or above, and exact in the first terms of its series.
     slow: f64,
-    /// η.
-    gains: Vec<f64>,
-    /// θ at the start of the period and in its middle.
-    snapshots: [Vec<f64>; 2],
-    /// The steps that each weight has seen; weights of a row have seen the same.
-    age: Vec<u32>,
+    /// 2N/n/(1 − αⁿ) for the first terms; those beyond the last bit are left out.
+    series: Vec<f64>,
+    weights: Vec<Weight>,
     /// The gradient with the prior's pull.
     slope: Vec<f64>,
 }
@@ -107,19 +116,17 @@ impl<'a> PsaRule<'a> {
             BatchGradient::Sum => method.schedule.batch.clamp(1, examples),
             BatchGradient::Mean => 1,
         };
-        // The series of `skip` must reach the last bit: x^TERMS below 1e-17.
-        let slow = (1.0 - method.kappa.powf(1.0 / method.period as f64)).min(0.02);
-        PsaRule {
-            problem,
-            method,
-            half: method.period as u32,
-            share: batch as f64 * (1.0 / examples as f64),
-            slow,
-            gains: Vec::new(),
-            snapshots: Default::default(),
-            age: Vec::new(),
-            slope: Vec::new(),
-        }
+        let share = batch as f64 * (1.0 / examples as f64);
+        let slow = (1.0 - method.kappa.powf(1.0 / method.period as f64)).min(SMALL);
+        let prior = &problem.prior;
+        let largest =
+            (method.eta0 * share * prior.precision(0).max(prior.precision(prior.first_pair))).min(slow);
+        let half = method.period as u32;
+        let term = |n: i32| f64::from(2 * half) / f64::from(n) / (1.0 - method.alpha.powi(n));
+        // Gains only fall, so no later x is larger.
+        let needed = (1..=TERMS as i32).take_while(|&n| n == 1 || largest.powi(n) > 1e-19);
+        let series = needed.map(term).collect();
+        PsaRule { problem, method, half, share, slow, series, weights: Vec::new(), slope: Vec::new() }
     }
 
     /// Brings the weights in `range`, all of one age and kind, to the state before step `done` (counted from 0).
@@ -127,20 +134,25 @@ impl<'a> PsaRule<'a> {
         if range.is_empty() {
             return;
         }
-        let (half, mut age) = (self.half, self.age[range.start]);
-        while age < done {
-            let (to_half, periods) = (half - age % half, (done - age) / (2 * half));
-            if age % (2 * half) == 0 && periods > 0 {
-                self.skip(theta, range.clone(), periods);
-                age += periods * 2 * half;
-            } else {
-                let steps = to_half.min(done - age);
-                self.decay(theta, range.clone(), steps);
-                age += steps;
-                self.observe(theta, range.clone(), age);
-            }
+        let (half, mut age) = (self.half, self.weights[range.start].age);
+        if age == done {
+            return;
         }
-        self.age[range].fill(done);
+        let mut phase = age % (2 * half);
+        while age < done {
+            let steps = if phase == 0 && done - age >= 2 * half {
+                let periods = (done - age) / (2 * half);
+                self.skip(theta, range.clone(), periods);
+                periods * 2 * half
+            } else {
+                let steps = (if phase < half { half } else { 2 * half } - phase).min(done - age);
+                self.decay(theta, range.clone(), steps);
+                phase = self.observe(theta, range.clone(), phase + steps);
+                steps
+            };
+            age += steps;
+        }
+        self.weights[range].iter_mut().for_each(|weight| weight.age = done);
     }
 
     /// `steps` steps that see the prior alone.
@@ -150,26 +162,28 @@ impl<'a> PsaRule<'a> {
         if p > 0.0 {
             for i in range {
                 let mean = prior.mean(i);
-                theta[i] = mean + (theta[i] - mean) * (1.0 - self.gains[i] * p).powi(steps as i32);
+                theta[i] = mean + (theta[i] - mean) * power(1.0 - self.weights[i].eta * p, steps);
             }
         }
     }
 
-    /// The weights have seen `age` steps: takes a snapshot in the middle of a period; at its end adapts the gains.
-    fn observe(&mut self, theta: &[f64], range: Range<usize>, age: u32) {
-        if !age.is_multiple_of(self.half) {
-            return;
-        }
-        let ends = age.is_multiple_of(2 * self.half);
-        if ends {
-            for i in range.clone() {
-                let gamma = (theta[i] - self.snapshots[1][i]) / (self.snapshots[1][i] - self.snapshots[0][i]);
+    /// The weights have seen `phase` steps of a period: keeps θ in its middle; at its end adapts the gains and starts the next.
+    /// Returns the phase.
+    fn observe(&mut self, theta: &[f64], range: Range<usize>, phase: u32) -> u32 {
+        let weights = self.weights[range.clone()].iter_mut().zip(&theta[range]);
+        if phase == self.half {
+            weights.for_each(|(weight, x)| weight.middle = *x);
+        } else if phase == 2 * self.half {
+            for (weight, x) in weights {
+                let gamma = (x - weight.middle) / (weight.middle - weight.start);
                 if !gamma.is_nan() {
-                    self.gains[i] *= self.method.factor(gamma);
+                    weight.eta *= self.method.factor(gamma);
                 }
+                weight.start = *x;
             }
+            return 0;
         }
-        self.snapshots[usize::from(!ends)][range.clone()].copy_from_slice(&theta[range]);
+        phase
     }
 
     /// `periods` whole periods that see the prior alone. A slow decay has factor α in each, so that the gains fall as
@@ -177,68 +191,91 @@ impl<'a> PsaRule<'a> {
     fn skip(&mut self, theta: &mut [f64], range: Range<usize>, periods: u32) {
         let prior = &self.problem.prior;
         let p = self.share * prior.precision(range.start);
-        if p > 0.0 {
-            let shrink = self.method.alpha.powi(periods as i32);
-            let terms = self.series(periods, shrink);
-            for i in range.clone() {
-                let (mean, eta) = (prior.mean(i), self.gains[i]);
-                let off = theta[i] - mean;
-                if off == 0.0 {
-                    continue;
-                }
-                if eta * p <= self.slow {
-                    let ln = terms.iter().rev().fold(0.0, |sum, term| eta * p * (term + sum));
+        let shrink = power(self.method.alpha, periods);
+        let (terms, count) = self.terms(periods, shrink);
+        for i in range {
+            let (mean, weight) = (prior.mean(i), &mut self.weights[i]);
+            let off = theta[i] - mean;
+            // What does not move (0/0) keeps its gain.
+            if p > 0.0 && off != 0.0 {
+                let x = weight.eta * p;
+                if x <= self.slow {
+                    let ln = terms[..count].iter().rev().fold(0.0, |sum, term| x * (term + sum));
                     theta[i] = mean + off * (-ln).exp();
-                    self.gains[i] = eta * shrink;
+                    weight.eta *= shrink;
                 } else {
-                    theta[i] = mean + off * self.fast_decay(i, p, periods);
+                    let product = self.method.fast_decay(&mut weight.eta, p, periods);
+                    theta[i] = mean + off * product;
                 }
             }
+            weight.start = theta[i];
         }
-        self.snapshots[0][range.clone()].copy_from_slice(&theta[range]);
     }
 
-    /// 2N/n · (1 − αⁿᵏ)/(1 − αⁿ) for n = 1, 2, …, given k and αᵏ.
-    fn series(&self, periods: u32, shrink: f64) -> [f64; TERMS] {
-        let (alpha, steps) = (self.method.alpha, f64::from(2 * self.half));
-        let (mut alphas, mut shrinks) = (1.0, 1.0);
-        std::array::from_fn(|n| {
-            (alphas, shrinks) = (alphas * alpha, shrinks * shrink);
-            let sum = if alpha < 1.0 { (1.0 - shrinks) / (1.0 - alphas) } else { f64::from(periods) };
-            steps / (n as f64 + 1.0) * sum
-        })
+    /// 2N/n · (1 − αⁿᵏ)/(1 − αⁿ) for n = 1, 2, …, given k and αᵏ; and how many there are.
+    fn terms(&self, periods: u32, shrink: f64) -> ([f64; TERMS], usize) {
+        let mut terms = [0.0; TERMS];
+        let mut left = 1.0;
+        for (n, (term, scale)) in terms.iter_mut().zip(&self.series).enumerate() {
+            left *= shrink;
+            *term = match self.method.alpha {
+                1.0 => f64::from(2 * self.half) / (n as f64 + 1.0) * f64::from(periods),
+                _ => scale * (1.0 - left),
+            };
+        }
+        (terms, self.series.len())
     }
+}
 
-    /// The decay of a weight over whole periods, one by one; adapts its gain.
-    fn fast_decay(&mut self, i: usize, p: f64, periods: u32) -> f64 {
+impl Psa {
+    /// How much of a weight is left after whole periods of decay, one by one; adapts its gain.
+    fn fast_decay(&self, eta: &mut f64, p: f64, periods: u32) -> f64 {
         let mut product = 1.0;
         for _ in 0..periods {
-            let gamma = (1.0 - self.gains[i] * p).powi(self.half as i32);
-            self.gains[i] *= self.method.factor(gamma);
+            let gamma = power(1.0 - *eta * p, self.period as u32);
+            *eta *= self.factor(gamma);
             product *= gamma * gamma;
         }
         product
     }
 }
 
+/// xᵏ; most k are small.
+#[inline]
+fn power(x: f64, mut k: u32) -> f64 {
+    let (mut product, mut square) = (1.0, x);
+    while k > 0 {
+        if k % 2 == 1 {
+            product *= square;
+        }
+        square *= square;
+        k /= 2;
+    }
+    product
+}
+
 impl Rule for PsaRule<'_> {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
+        step.touched.expect_rows(theta, 0);
+        step.touched.expect_with(|start| self.weights[start].eta);
         for range in step.touched.ranges() {
             self.catch_up(theta, range.clone(), step.done);
         }
     }
 
     fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], _: &[f64]) {
+        let phase = step.done % (2 * self.half) + 1;
         let mut slope = std::mem::take(&mut self.slope);
         slope.clear();
         slope.extend_from_slice(gradient);
         for (range, mine) in step.touched.ranges().iter().zip(step.touched.places()) {
             let (x, g) = (&mut theta[range.clone()], &mut slope[mine]);
             self.problem.prior.pull(self.share, range.start, x, g);
-            let gains = &self.gains[range.clone()];
-            x.iter_mut().zip(g).zip(gains).for_each(|((x, g), eta)| *x -= eta * *g);
-            self.age[range.clone()].fill(step.done + 1);
-            self.observe(theta, range.clone(), step.done + 1);
+            for ((x, g), weight) in x.iter_mut().zip(g).zip(&mut self.weights[range.clone()]) {
+                *x -= weight.eta * *g;
+                weight.age = step.done + 1;
+            }
+            self.observe(theta, range.clone(), phase);
         }
         self.slope = slope;
     }
@@ -246,34 +283,31 @@ impl Rule for PsaRule<'_> {
     fn settle(&mut self, theta: &mut [f64], step: &Step) {
         let mut start = 0;
         while start < theta.len() {
-            let range = stretch(&self.age, start, self.problem.prior.first_pair);
+            let range = stretch(start, theta.len(), &self.problem.prior, |i| self.weights[i].age);
             start = range.end;
             self.catch_up(theta, range, step.done);
         }
     }
 
     fn save(&self, state: &mut State) {
-        let [start, middle] = &self.snapshots;
-        let age = self.age.iter().map(|&age| age.into()).collect();
-        for (name, vector) in [
-            ("gains", self.gains.clone()),
-            ("start", start.clone()),
-            ("middle", middle.clone()),
-            ("age", age),
-        ] {
-            state.vectors.insert(name.into(), vector);
+        let numbers: [(&str, fn(&Weight) -> f64); 4] = [
+            ("gains", |weight| weight.eta),
+            ("start", |weight| weight.start),
+            ("middle", |weight| weight.middle),
+            ("age", |weight| weight.age.into()),
+        ];
+        for (name, number) in numbers {
+            state.vectors.insert(name.into(), self.weights.iter().map(number).collect());
         }
     }
 
     fn restore(&mut self, state: &mut State) {
-        let dim = state.theta.len();
-        self.gains = state.take("gains");
-        self.gains.resize(dim, self.method.eta0);
-        self.age = state.take("age").iter().map(|&age| age as u32).collect();
-        self.age.resize(dim, 0);
-        self.snapshots = ["start", "middle"].map(|name| state.take(name));
-        for snapshot in self.snapshots.iter_mut().filter(|snapshot| snapshot.is_empty()) {
-            snapshot.clone_from(&state.theta);
-        }
+        let [gains, starts, middles, ages] = ["gains", "start", "middle", "age"].map(|name| state.take(name));
+        let snapshots = starts.iter().zip(&middles);
+        self.weights = (gains.iter().zip(&ages).zip(snapshots))
+            .map(|((&eta, &age), (&start, &middle))| Weight { eta, start, middle, age: age as u32 })
+            .collect();
+        let fresh = |&x: &f64| Weight { eta: self.method.eta0, start: x, middle: x, age: 0 };
+        self.weights.extend(state.theta.iter().skip(self.weights.len()).map(fresh));
     }
 }

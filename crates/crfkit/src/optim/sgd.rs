@@ -187,7 +187,7 @@ impl<'a> SgdRule<'a> {
         let prior = &self.problem.prior;
         let mut start = 0;
         while start < theta.len() {
-            let range = stretch(&self.seen, start, prior.first_pair);
+            let range = stretch(start, theta.len(), prior, |i| self.seen[i]);
             start = range.end;
             self.catch_up_decay(theta, range);
         }
@@ -202,6 +202,8 @@ impl<'a> SgdRule<'a> {
 
 impl Rule for SgdRule<'_> {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
+        step.touched.expect_rows(theta, 0);
+        step.touched.expect_rows(&self.seen, 0);
         for range in step.touched.ranges() {
             self.catch_up_decay(theta, range.clone());
             self.catch_up_shrinking(theta, range.clone());

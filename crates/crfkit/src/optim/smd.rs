@@ -73,26 +73,23 @@ impl Optimizer for Smd {
         require(low > 0.0 && low <= 1.0, "the lower bound of the gain factor", low, "above 0 and at most 1")?;
         require(high >= 1.0, "the upper bound of the gain factor", high, "at least 1")?;
         require((0.0..=1.0).contains(&gain_floor), "the gain floor", gain_floor, "between 0 and 1")?;
-        let mut rule = SmdRule {
-            problem,
-            method: self,
-            gains: Vec::new(),
-            v: Vec::new(),
-            age: Vec::new(),
-            slope: Vec::new(),
-        };
+        let mut rule = SmdRule { problem, method: self, gains: Vec::new(), v: Vec::new(), slope: Vec::new() };
         online::run(problem, &self.schedule, &mut rule, state, watch)
     }
+}
+
+/// η of a weight, and the steps that it has seen; weights of a row have seen the same.
+#[derive(Clone, Copy)]
+struct Gain {
+    eta: f64,
+    age: u32,
 }
 
 struct SmdRule<'a> {
     problem: &'a Problem<'a>,
     method: &'a Smd,
-    /// η.
-    gains: Vec<f64>,
+    gains: Vec<Gain>,
     v: Vec<f64>,
-    /// The steps that each weight has seen; weights of a row have seen the same.
-    age: Vec<u32>,
     /// The gradient with the prior's pull.
     slope: Vec<f64>,
 }
@@ -104,33 +101,37 @@ impl SmdRule<'_> {
             return;
         }
         let (prior, lambda) = (&self.problem.prior, self.method.lambda);
-        let missed = step.done - self.age[range.start];
-        if missed == 0 {
+        let age = self.gains[range.start].age;
+        if age == step.done {
             return;
         }
-        let p = step.since(self.age[range.start]) * prior.precision(range.start);
+        let (k, p) = (step.done - age, step.since(age) * prior.precision(range.start));
         let (kept, mean_kept) = match lambda {
             1.0 => (1.0, 1.0),
             _ => {
-                let kept = lambda.powi(missed as i32);
-                (kept, (1.0 - kept) / ((1.0 - lambda) * f64::from(missed)))
+                let kept = lambda.powi(k as i32);
+                (kept, (1.0 - kept) / ((1.0 - lambda) * f64::from(k)))
             }
         };
-        self.age[range.clone()].fill(step.done);
-        if p == 0.0 && lambda == 1.0 {
-            return;
-        }
+        // To the bit: without a prior and with λ = 1 nothing happens.
+        let still = p == 0.0 && lambda == 1.0;
         for i in range {
-            let (mean, pull) = (prior.mean(i), self.gains[i] * p);
-            let (off, d) = (theta[i] - mean, 1.0 / (1.0 + pull));
-            self.v[i] = kept * d * self.v[i] - mean_kept * pull * d * d * off;
-            theta[i] = mean + d * off;
+            self.gains[i].age = step.done;
+            if !still {
+                let (mean, pull) = (prior.mean(i), self.gains[i].eta * p);
+                let (off, d) = (theta[i] - mean, 1.0 / (1.0 + pull));
+                self.v[i] = kept * d * self.v[i] - mean_kept * pull * d * d * off;
+                theta[i] = mean + d * off;
+            }
         }
     }
 }
 
 impl Rule for SmdRule<'_> {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
+        step.touched.expect_rows(theta, 0);
+        step.touched.expect_rows(&self.v, 0);
+        step.touched.expect_with(|start| self.gains[start].eta);
         for range in step.touched.ranges() {
             self.catch_up(theta, range.clone(), step);
         }
@@ -148,21 +149,21 @@ impl Rule for SmdRule<'_> {
         slope.extend_from_slice(gradient);
         for (range, mine) in step.touched.ranges().iter().zip(step.touched.places()) {
             let (x, v) = (&mut theta[range.clone()], &mut self.v[range.clone()]);
-            let eta = &mut self.gains[range.clone()];
+            let gains = &mut self.gains[range.clone()];
             let (g, hv) = (&mut slope[mine.clone()], &hess_vec[mine]);
             prior.pull(share, range.start, x, g);
             let curvature = share * prior.precision(range.start);
-            for ((x, v), ((g, hv), eta)) in x.iter_mut().zip(v).zip(g.iter().zip(hv).zip(eta)) {
+            for ((x, v), ((g, hv), gain)) in x.iter_mut().zip(v).zip(g.iter().zip(hv).zip(gains)) {
                 // `max` takes the bound for NaN.
                 let factor = (1.0 - mu * g * *v).max(low).min(high);
-                *eta = (*eta * factor).max(floor);
-                *v = lambda * *v - *eta * (g + lambda * (hv + curvature * *v));
-                *x -= *eta * g;
+                let eta = (gain.eta * factor).max(floor);
+                *v = lambda * *v - eta * (g + lambda * (hv + curvature * *v));
+                *x -= eta * g;
+                *gain = Gain { eta, age: step.done + 1 };
                 if !v.is_finite() {
-                    (*v, *eta) = (0.0, (0.5 * *eta).max(floor));
+                    (*v, gain.eta) = (0.0, (0.5 * eta).max(floor));
                 }
             }
-            self.age[range.clone()].fill(step.done + 1);
         }
         self.slope = slope;
     }
@@ -170,7 +171,7 @@ impl Rule for SmdRule<'_> {
     fn settle(&mut self, theta: &mut [f64], step: &Step) {
         let mut start = 0;
         while start < theta.len() {
-            let range = stretch(&self.age, start, self.problem.prior.first_pair);
+            let range = stretch(start, theta.len(), &self.problem.prior, |i| self.gains[i].age);
             start = range.end;
             self.catch_up(theta, range, step);
         }
@@ -181,18 +182,18 @@ impl Rule for SmdRule<'_> {
     }
 
     fn save(&self, state: &mut State) {
-        state.vectors.insert("gains".into(), self.gains.clone());
+        let numbers = |number: fn(&Gain) -> f64| self.gains.iter().map(number).collect();
+        state.vectors.insert("gains".into(), numbers(|gain| gain.eta));
+        state.vectors.insert("age".into(), numbers(|gain| gain.age.into()));
         state.vectors.insert("v".into(), self.v.clone());
-        state.vectors.insert("age".into(), self.age.iter().map(|&age| age.into()).collect());
     }
 
     fn restore(&mut self, state: &mut State) {
         let dim = state.theta.len();
-        self.gains = state.take("gains");
-        self.gains.resize(dim, self.method.eta0);
+        let (gains, ages) = (state.take("gains"), state.take("age"));
+        self.gains = gains.iter().zip(&ages).map(|(&eta, &age)| Gain { eta, age: age as u32 }).collect();
+        self.gains.resize(dim, Gain { eta: self.method.eta0, age: 0 });
         self.v = state.take("v");
         self.v.resize(dim, 0.0);
-        self.age = state.take("age").iter().map(|&age| age as u32).collect();
-        self.age.resize(dim, 0);
     }
 }

@@ -47,8 +47,12 @@ impl Touched {
 
     /// Reads ahead the beginning of each row of `x`, a vector that runs along θ from weight `base` on.
     pub fn expect_rows<T: Copy + Into<f64>>(&self, x: &[T], base: usize) {
-        let first = |range: &Range<usize>| x.get(range.start.wrapping_sub(base)).map_or(0.0, |&x| x.into());
-        std::hint::black_box(self.ranges.iter().fold(0.0, |sum, range| sum + first(range)));
+        self.expect_with(|start| x.get(start.wrapping_sub(base)).map_or(0.0, |&x| x.into()));
+    }
+
+    /// Reads ahead whatever `first` reads for the first weight of each row.
+    pub fn expect_with(&self, first: impl Fn(usize) -> f64) {
+        std::hint::black_box(self.ranges.iter().fold(0.0, |sum, range| sum + first(range.start)));
     }
 
     /// Where each row stands in a vector that has them side by side.
