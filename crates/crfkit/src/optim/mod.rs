@@ -2,19 +2,32 @@
 
 mod adagrad;
 mod auto;
+mod dual;
+mod finite;
+mod lazy;
 mod lbfgs;
 mod line_search;
 mod online;
 mod prior;
+mod sag;
+mod saga;
+mod sampler;
+mod sdca;
 mod sgd;
+mod svrg;
 mod touched;
 
 pub use adagrad::AdaGrad;
-pub use auto::Auto;
+pub use auto::{Auto, Choice};
+pub use dual::{Dual, Entropy};
 pub use lbfgs::Lbfgs;
 pub use online::Schedule;
 pub use prior::{Mean, Prior};
+pub use sag::Sag;
+pub use saga::Saga;
+pub use sdca::Sdca;
 pub use sgd::Sgd;
+pub use svrg::Svrg;
 pub use touched::Touched;
 
 use crate::ability::Ability;
@@ -54,6 +67,11 @@ pub trait Objective: Sync {
         gradient: &mut Vec<f64>,
         hess_vec: &mut Vec<f64>,
     ) -> f64;
+
+    /// Its other side, if it has one: the marginals of single examples. Whoever gives [`Ability::Dual`] has it.
+    fn dual(&self, _entropy: Entropy) -> Option<Box<dyn Dual + '_>> {
+        None
+    }
 }
 
 /// Σ losses + Σ (θᵢ − mᵢ)²/2σᵢ² + l1·Σ|θᵢ|.
@@ -151,6 +169,8 @@ pub enum Stop {
     Gradient,
     /// The objective hardly moves any more.
     Change,
+    /// The duality gap is below its tolerance: nearly nothing is left to gain.
+    Gap,
     /// No step along the direction improves the objective: the limit of the arithmetic.
     LineSearch,
     /// The wished number of passes is done.
@@ -164,6 +184,7 @@ impl std::fmt::Display for Stop {
         f.write_str(match self {
             Stop::Gradient => "gradient norm below its tolerance",
             Stop::Change => "objective changes less than its tolerance",
+            Stop::Gap => "duality gap below its tolerance",
             Stop::LineSearch => "no further decrease along the search direction",
             Stop::Passes => "number of passes reached",
             Stop::Watch => "stopped from outside",

@@ -82,7 +82,7 @@ impl<L: Loss<Graph = Chain>> Risk<L> {
 
 /// Touched rows by number: their weights and their gradients as padded tables.
 #[derive(Default)]
-struct Local {
+pub(super) struct Local {
     /// Where the table of each touched row starts.
     offsets: Vec<usize>,
     weights: [Vec<f64>; 2],
@@ -101,14 +101,8 @@ fn row(features: &Features, row: u32) -> Option<(usize, u32)> {
 
 impl Local {
     /// Spreads the weights of the touched rows out and sets their gradients to zero.
-    fn spread(&mut self, features: &Features, touched: &Touched, theta: &[&[f64]]) {
-        self.offsets.clear();
-        let mut len = 0;
-        for &touched in touched.rows() {
-            self.offsets.push(len);
-            len += row(features, touched)
-                .map_or(0, |(kind, _)| features.rows[kind].lines * features.rows[kind].stride());
-        }
+    pub(super) fn spread(&mut self, features: &Features, touched: &Touched, theta: &[&[f64]]) {
+        let len = self.place(features, touched);
         for rows in features.rows.iter().filter(|rows| !rows.complete()) {
             touched.expect_rows(&rows.entry, rows.base);
         }
@@ -127,8 +121,27 @@ impl Local {
         }
     }
 
+    /// Decides where the tables of the touched rows start; returns where they end.
+    fn place(&mut self, features: &Features, touched: &Touched) -> usize {
+        self.offsets.clear();
+        let mut len = 0;
+        for &touched in touched.rows() {
+            self.offsets.push(len);
+            len += row(features, touched)
+                .map_or(0, |(kind, _)| features.rows[kind].lines * features.rows[kind].stride());
+        }
+        len
+    }
+
+    /// Sets the gradients of the touched rows to zero, where no weights are needed.
+    pub(super) fn clear(&mut self, features: &Features, touched: &Touched) {
+        let len = self.place(features, touched);
+        self.gradient[0].clear();
+        self.gradient[0].resize(len, 0.0);
+    }
+
     /// ψ of an example: the sum of its rows. `occurrences` starts with the example's; returns how many are its own.
-    fn add_rows<S: Scalar>(
+    pub(super) fn add_rows<S: Scalar>(
         &self,
         data: &Dataset<Chain>,
         example: usize,
@@ -157,7 +170,7 @@ impl Local {
     }
 
     /// Adds dψ of an example to the gradients of its rows.
-    fn take_rows<S: Scalar>(
+    pub(super) fn take_rows<S: Scalar>(
         &mut self,
         data: &Dataset<Chain>,
         example: usize,
@@ -179,7 +192,7 @@ impl Local {
     }
 
     /// Appends the gradients of the touched rows, side by side.
-    fn pack(&self, features: &Features, touched: &Touched, plane: usize, out: &mut Vec<f64>) {
+    pub(super) fn pack(&self, features: &Features, touched: &Touched, plane: usize, out: &mut Vec<f64>) {
         for ((&touched, range), &offset) in touched.rows().iter().zip(touched.ranges()).zip(&self.offsets) {
             if let Some((kind, _)) = row(features, touched) {
                 features.rows[kind].pick(&self.gradient[plane][offset..], range.clone(), out);

@@ -6,6 +6,7 @@
 //! have a fixed order: the result does not depend on the number of threads.
 
 mod batch;
+mod dual;
 mod full;
 mod index;
 mod potentials;
@@ -16,9 +17,9 @@ use crate::ability::Ability;
 use crate::data::dataset::Dataset;
 use crate::graph::{Chain, Graph};
 use crate::loss::Loss;
-use crate::math::Dual;
+use crate::math;
 use crate::model::Features;
-use crate::optim::{Objective, Touched};
+use crate::optim::{Dual, Entropy, Objective, Touched};
 use crate::{Error, Result};
 use batch::BatchMemory;
 use full::FullMemory;
@@ -35,9 +36,9 @@ pub struct Risk<L: Loss> {
     /// Made by the first full pass.
     index: OnceLock<Index>,
     full: Mutex<FullMemory<L, f64>>,
-    full_dual: Mutex<FullMemory<L, Dual>>,
+    full_dual: Mutex<FullMemory<L, math::Dual>>,
     batch: Mutex<BatchMemory<L, f64>>,
-    batch_dual: Mutex<BatchMemory<L, Dual>>,
+    batch_dual: Mutex<BatchMemory<L, math::Dual>>,
 }
 
 impl<L: Loss<Graph = Chain>> Risk<L> {
@@ -143,5 +144,9 @@ impl<L: Loss<Graph = Chain>> Objective for Risk<L> {
     ) -> f64 {
         let planes = &mut [gradient, hess_vec];
         self.batch_pass(batch, &[theta, v], touched, planes, &mut lock(&self.batch_dual)).re
+    }
+
+    fn dual(&self, entropy: Entropy) -> Option<Box<dyn Dual + '_>> {
+        dual::Marginals::new(self, entropy).map(|dual| Box::new(dual) as _)
     }
 }
