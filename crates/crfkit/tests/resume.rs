@@ -8,10 +8,14 @@ mod objectives;
 mod risks;
 
 use corpora::{made_up, parameters};
+use crfkit::infer::ForwardBackward;
+use crfkit::loss::Likelihood;
 use crfkit::optim::{
-    AdaGrad, Adam, Auto, BatchGradient, Bfgs, Cg, Control, Jump, Lbfgs, Minimum, Newton, NewtonCg, Optimizer,
-    Pgis, Prior, Problem, Progress, Psa, Schedule, Sgd, Smd, State, TripleJump, Until, Updates,
+    AdaGrad, Adam, Auto, BatchGradient, Bfgs, Cg, Choice, Control, Jump, Lbfgs, Minimum, Newton, NewtonCg,
+    Optimizer, Pgis, Prior, Problem, Progress, Psa, Sag, Saga, Schedule, Sdca, Sgd, Smd, State, Svrg,
+    TripleJump, Until, Updates,
 };
+use crfkit::risk::Risk;
 use crfkit::train::{self, Checkpoint, Event, Listener, Method, Parameters, Settings, Start};
 use crfkit::{Error, Result};
 use objectives::{Look, Losses, minimize_from, problem};
@@ -101,6 +105,52 @@ fn every_method_goes_on_from_every_state() {
             }
             goes_on_from_every_state(&format!("{name}, l1 {l1}"), &**method, &problem);
         }
+    }
+    for (name, method) in finite_sum_methods(Sag { gradient_tolerance: 1e-3, ..Sag::default() }) {
+        goes_on_from_every_state(name, &*method, &problem(&losses, 1.0));
+    }
+}
+
+/// SAG as it is given, and SVRG like it.
+fn finite_sum_methods(sag: Sag) -> [(&'static str, Box<dyn Optimizer>); 2] {
+    let Sag { passes, gradient_tolerance, .. } = sag;
+    [("SAG", Box::new(sag)), ("SVRG", Box::new(Svrg { passes, gradient_tolerance, ..Svrg::default() }))]
+}
+
+#[test]
+fn methods_on_marginals_go_on_from_every_state() {
+    let (corpus, _) = made_up(2, 12);
+    let features = train::features(&corpus, &Settings::default());
+    let risk = Risk::new(Likelihood(ForwardBackward), features, corpus.data, 1).unwrap();
+    let problem = Problem { objective: &risk, prior: Prior::gaussian(1.0), l1: 0.0 };
+    assert_eq!(Auto::choice(&problem), Choice::Saga);
+    let lbfgs = Lbfgs { memory: 3, passes: 12.0, ..Lbfgs::default() };
+    let online = AdaGrad { eta0: 0.3, schedule: Schedule { batch: 4, passes: 3, seed: 5 } };
+    let methods: [(&str, Box<dyn Optimizer>); 5] = [
+        ("SDCA", Box::new(Sdca { passes: 7, ..Sdca::default() })),
+        ("SDCA to its end", Box::new(Sdca { gap_tolerance: 0.05, ..Sdca::default() })),
+        ("SAGA", Box::new(Saga { passes: 4.5, ..Saga::default() })),
+        ("SAGA to its end", Box::new(Saga { tolerance: 0.02, ..Saga::default() })),
+        ("auto", Box::new(Auto { online, finish: lbfgs })),
+    ];
+    let few = Sag { passes: 5, ..Sag::default() };
+    for (name, method) in methods.into_iter().chain(finite_sum_methods(few)) {
+        goes_on_from_every_state(name, &*method, &problem);
+    }
+}
+
+fn goes_on_from_every_state(name: &str, method: &dyn Optimizer, problem: &Problem) {
+    let l1 = problem.l1;
+    let fresh = || State::start(vec![0.125; problem.objective.dim()]);
+    let (undisturbed, reports, _) = run(method, problem, fresh(), false);
+    let (built, again, states) = run(method, problem, fresh(), true);
+    assert_eq!(outcome(&built), outcome(&undisturbed), "{name}, l1 {l1}: building a state changes the run");
+    assert_eq!(again, reports);
+    assert!(states.len() > 5, "{name}: {} states", states.len());
+    for (k, state) in states.into_iter().enumerate() {
+        let (end, rest, _) = run(method, problem, state, false);
+        assert_eq!(rest, reports[k + 1..], "{name}, l1 {l1}: reports after state {k}");
+        assert_eq!(outcome(&end), outcome(&undisturbed), "{name}, l1 {l1}: from state {k}");
     }
 }
 

@@ -71,6 +71,10 @@ impl Graph for Chain {
         }
     }
 
+    fn with_own_pairs(&self) -> Option<Self> {
+        Some(Chain { own_pairs: true, ..*self })
+    }
+
     fn own_tables(&self) -> usize {
         if self.own_pairs { (2 * self.len).saturating_sub(1) } else { self.len }
     }

@@ -63,6 +63,12 @@ pub trait Graph: Clone + Send + Sync {
     /// Calls `visit` with every factor.
     fn for_each_factor(&self, visit: impl FnMut(Factor));
 
+    /// The same graph with an own table for every pair of neighbours, where it is a forest of pairs: the marginals of its own
+    /// tables then tell the entropy of a distribution over its labellings. `None` for other graphs.
+    fn with_own_pairs(&self) -> Option<Self> {
+        None
+    }
+
     /// How many own tables the example has: the factors that observations speak of.
     fn own_tables(&self) -> usize;
     /// Offset of own table `f` in the example's array.

@@ -11,6 +11,9 @@ mod cholesky;
 mod dense_updates;
 mod descent;
 mod differences;
+mod dual;
+mod finite;
+mod lazy;
 mod lbfgs;
 mod line_search;
 mod newton;
@@ -18,28 +21,38 @@ mod newton_cg;
 mod online;
 mod prior;
 mod psa;
+mod sag;
+mod saga;
+mod sampler;
 mod scaling;
+mod sdca;
 mod sgd;
 mod smd;
+mod svrg;
 mod touched;
 mod triple_jump;
 
 pub use adagrad::AdaGrad;
 pub use adam::Adam;
-pub use auto::Auto;
+pub use auto::{Auto, Choice};
 pub use bfgs::Bfgs;
 pub use cg::Cg;
 pub use descent::Until;
 pub use differences::Differences;
+pub use dual::{Dual, Entropy};
 pub use lbfgs::Lbfgs;
 pub use newton::{Newton, hessian};
 pub use newton_cg::NewtonCg;
 pub use online::{BatchGradient, Schedule, Updates};
 pub use prior::{Mean, Prior};
 pub use psa::Psa;
+pub use sag::Sag;
+pub use saga::Saga;
 pub use scaling::{Gis, Inner, Pgis, wright_omega};
+pub use sdca::Sdca;
 pub use sgd::{Gain, Sgd};
 pub use smd::Smd;
+pub use svrg::Svrg;
 pub use touched::Touched;
 pub use triple_jump::{Jump, TripleJump, jump_by_component, jump_by_length};
 
@@ -83,6 +96,11 @@ pub trait Objective: Sync {
 
     /// Counts of features, where [`Ability::Counts`] is given and the features allow it. Ef is then gradient + Ẽf.
     fn counts(&self) -> Option<Counts> {
+        None
+    }
+
+    /// Its other side, if it has one: the marginals of single examples. Whoever gives [`Ability::Dual`] has it.
+    fn dual(&self, _entropy: Entropy) -> Option<Box<dyn Dual + '_>> {
         None
     }
 }
@@ -191,6 +209,8 @@ pub enum Stop {
     Gradient,
     /// The objective hardly moves any more.
     Change,
+    /// The duality gap is below its tolerance: nearly nothing is left to gain.
+    Gap,
     /// No step along the direction improves the objective: the limit of the arithmetic.
     LineSearch,
     /// The wished number of passes is done.
@@ -204,6 +224,7 @@ impl std::fmt::Display for Stop {
         f.write_str(match self {
             Stop::Gradient => "gradient norm below its tolerance",
             Stop::Change => "objective changes less than its tolerance",
+            Stop::Gap => "duality gap below its tolerance",
             Stop::LineSearch => "no further decrease along the search direction",
             Stop::Passes => "number of passes reached",
             Stop::Watch => "stopped from outside",

@@ -82,7 +82,7 @@ impl<L: Loss> Risk<L> {
 
 /// Touched rows by number: their weights and their gradients as padded tables.
 #[derive(Default)]
-struct Local {
+pub(super) struct Local {
     /// Where the table of each touched row starts.
     offsets: Vec<usize>,
     weights: [Vec<f64>; 2],
@@ -90,14 +90,9 @@ struct Local {
 }
 
 impl Local {
-    /// Spreads the weights of the touched rows out (the last touched row stands for the shared tables and has no table) and sets their gradients to zero.
-    fn spread(&mut self, features: &Features, touched: &Touched, theta: &[&[f64]]) {
-        self.offsets.clear();
-        let mut len = 0;
-        for &touched in touched.rows() {
-            self.offsets.push(len);
-            len += features.row(touched).map_or(0, |(kind, _)| features.rows[kind].size());
-        }
+    /// Spreads the weights of the touched rows out and sets their gradients to zero.
+    pub(super) fn spread(&mut self, features: &Features, touched: &Touched, theta: &[&[f64]]) {
+        let len = self.place(features, touched);
         for rows in features.rows.iter().filter(|rows| !rows.complete()) {
             touched.expect_rows(&rows.entry, rows.base);
         }
@@ -116,8 +111,27 @@ impl Local {
         }
     }
 
+    /// Decides where the tables of the touched rows start (the last row stands for the shared tables and has none); returns where
+    /// they end.
+    fn place(&mut self, features: &Features, touched: &Touched) -> usize {
+        self.offsets.clear();
+        let mut len = 0;
+        for &touched in touched.rows() {
+            self.offsets.push(len);
+            len += features.row(touched).map_or(0, |(kind, _)| features.rows[kind].size());
+        }
+        len
+    }
+
+    /// Sets the gradients of the touched rows to zero, where no weights are needed.
+    pub(super) fn clear(&mut self, features: &Features, touched: &Touched) {
+        let len = self.place(features, touched);
+        self.gradient[0].clear();
+        self.gradient[0].resize(len, 0.0);
+    }
+
     /// ψ of an example: the sum of its rows. `occurrences` starts with the example's; returns how many are its own.
-    fn add_rows<S: Scalar>(
+    pub(super) fn add_rows<S: Scalar>(
         &self,
         data: &Dataset<impl Graph>,
         example: usize,
@@ -146,7 +160,7 @@ impl Local {
     }
 
     /// Adds dψ of an example to the gradients of its rows.
-    fn take_rows<S: Scalar>(
+    pub(super) fn take_rows<S: Scalar>(
         &mut self,
         data: &Dataset<impl Graph>,
         example: usize,
@@ -168,7 +182,7 @@ impl Local {
     }
 
     /// Appends the gradients of the touched rows, side by side.
-    fn pack(&self, features: &Features, touched: &Touched, plane: usize, out: &mut Vec<f64>) {
+    pub(super) fn pack(&self, features: &Features, touched: &Touched, plane: usize, out: &mut Vec<f64>) {
         for ((&touched, range), &offset) in touched.rows().iter().zip(touched.ranges()).zip(&self.offsets) {
             if let Some((kind, _)) = features.row(touched) {
                 features.rows[kind].pick(&self.gradient[plane][offset..], range.clone(), out);

@@ -7,6 +7,7 @@
 
 mod batch;
 mod counts;
+mod dual;
 mod full;
 mod index;
 mod potentials;
@@ -17,9 +18,9 @@ use crate::ability::Ability;
 use crate::data::dataset::Dataset;
 use crate::graph::Graph;
 use crate::loss::Loss;
-use crate::math::Dual;
+use crate::math;
 use crate::model::Features;
-use crate::optim::{Counts, Objective, Touched};
+use crate::optim::{Counts, Dual, Entropy, Objective, Touched};
 use crate::{Error, Result};
 use batch::BatchMemory;
 use full::FullMemory;
@@ -36,9 +37,9 @@ pub struct Risk<L: Loss> {
     /// Made by the first full pass.
     index: OnceLock<Index>,
     full: Mutex<FullMemory<L, f64>>,
-    full_dual: Mutex<FullMemory<L, Dual>>,
+    full_dual: Mutex<FullMemory<L, math::Dual>>,
     batch: Mutex<BatchMemory<L, f64>>,
-    batch_dual: Mutex<BatchMemory<L, Dual>>,
+    batch_dual: Mutex<BatchMemory<L, math::Dual>>,
 }
 
 impl<L: Loss> Risk<L> {
@@ -149,5 +150,9 @@ impl<L: Loss> Objective for Risk<L> {
 
     fn counts(&self) -> Option<Counts> {
         self.gives().contains(&Ability::Counts).then(|| self.feature_counts()).flatten()
+    }
+
+    fn dual(&self, entropy: Entropy) -> Option<Box<dyn Dual + '_>> {
+        dual::Marginals::new(self, entropy).map(|dual| Box::new(dual) as _)
     }
 }

@@ -1,0 +1,71 @@
+//! What the methods that remember something of every example have in common.
+
+use super::{Dual, Entropy, Problem};
+use crate::ability::Ability;
+use crate::math::random::Random;
+use crate::{Error, Result};
+
+/// Bytes that a method may remember where no limit is given.
+pub(super) const MEMORY_LIMIT: u64 = 1 << 30;
+
+/// Refuses an L1 penalty, of which these methods know nothing.
+pub(super) fn refuse_l1(method: &str, problem: &Problem) -> Result<()> {
+    match problem.l1 > 0.0 {
+        true => Err(Error::Setting(format!(
+            "{method} cannot treat an L1 penalty; use --optimizer lbfgs, or --l1 0"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Refuses to remember more than `limit` bytes.
+pub(super) fn check_storage(method: &str, bytes: u64, limit: u64) -> Result<()> {
+    match bytes > limit {
+        true => Err(Error::Setting(format!(
+            "{method} would remember {} MB, but the limit is {} MB; raise --memory-limit, or use --optimizer lbfgs, which \
+             remembers nothing of single examples",
+            bytes.div_ceil(1 << 20),
+            limit >> 20
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a prior that is none: what is left of θ when all marginals are known is the prior's.
+pub(super) fn check_sigma(method: &str, problem: &Problem) -> Result<()> {
+    match problem.prior.sigma.is_finite() && problem.prior.sigma_pairs.is_finite() {
+        true => Ok(()),
+        false => Err(Error::Setting(format!(
+            "{method} needs a Gaussian prior: give a finite --sigma, or use --optimizer lbfgs"
+        ))),
+    }
+}
+
+/// The dual side of the problem.
+pub(super) fn dual_of<'a>(
+    method: &str,
+    problem: &Problem<'a>,
+    entropy: Entropy,
+) -> Result<Box<dyn Dual + 'a>> {
+    problem.objective.dual(entropy).ok_or_else(|| {
+        Error::Setting(format!(
+            "{method} needs {}, which this objective does not give; use --optimizer lbfgs",
+            Ability::Dual.name()
+        ))
+    })
+}
+
+/// All examples in random order: the first visits.
+pub(super) fn visits(seed: u64, examples: usize) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..examples as u32).collect();
+    Random::stream(seed, u64::MAX).shuffle(&mut order);
+    order
+}
+
+/// A loss is no longer a number.
+pub(super) fn diverged(passes: f64) -> Error {
+    Error::Diverged {
+        passes,
+        message: "an example has an infinite loss; use a smaller --sigma, or --optimizer lbfgs".into(),
+    }
+}

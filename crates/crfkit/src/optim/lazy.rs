@@ -1,0 +1,107 @@
+//! Weights of which every step moves all, at the cost of those it touches.
+
+use super::{Prior, Problem, State, Touched};
+
+/// The iteration θ ← θ − a·P(θ − mean)/n − c·d over all weights, with P = 1/σ² and a vector d that changes only where a step
+/// touches it: θ − mean decays, and receives d. With B the product of the decays 1 − aP/n and C the sum of the c/B so far,
+/// θ = mean + B (y − C d), where y changes only with d or by hand. B and C are two numbers each: weights of single
+/// labels and of label pairs have a σ of their own.
+pub(super) struct Lazy<'a> {
+    prior: &'a Prior,
+    examples: f64,
+    /// y.
+    anchor: Vec<f64>,
+    /// d.
+    pub drift: Vec<f64>,
+    /// B and C.
+    decay: [f64; 2],
+    shift: [f64; 2],
+}
+
+/// Below this B the weights are settled, before y overflows.
+const SMALL: f64 = 1e-100;
+
+impl<'a> Lazy<'a> {
+    /// Starts at θ with this d, or goes on with what [`Lazy::save`] has left.
+    pub fn new(problem: &'a Problem, state: &mut State) -> Self {
+        let prior = &problem.prior;
+        let (mut anchor, mut drift) = (state.take("anchor"), state.take("drift"));
+        if anchor.is_empty() {
+            anchor = state.theta.iter().enumerate().map(|(i, x)| x - prior.mean(i)).collect();
+        }
+        drift.resize(anchor.len(), 0.0);
+        let number = |name, fresh| state.numbers.get(name).copied().unwrap_or(fresh);
+        Lazy {
+            prior,
+            examples: problem.objective.examples().max(1) as f64,
+            anchor,
+            drift,
+            decay: [number("decay", 1.0), number("decay_pairs", 1.0)],
+            shift: [number("shift", 0.0), number("shift_pairs", 0.0)],
+        }
+    }
+
+    pub fn save(&self, state: &mut State) {
+        state.vectors.insert("anchor".into(), self.anchor.clone());
+        state.vectors.insert("drift".into(), self.drift.clone());
+        let numbers = [
+            ("decay", self.decay[0]),
+            ("decay_pairs", self.decay[1]),
+            ("shift", self.shift[0]),
+            ("shift_pairs", self.shift[1]),
+        ];
+        state.numbers.extend(numbers.map(|(name, number)| (name.to_string(), number)));
+    }
+
+    #[inline]
+    fn kind(&self, i: usize) -> usize {
+        usize::from(i >= self.prior.first_pair)
+    }
+
+    #[inline]
+    fn value(&self, i: usize) -> f64 {
+        let kind = self.kind(i);
+        self.prior.mean(i) + self.decay[kind] * (self.anchor[i] - self.shift[kind] * self.drift[i])
+    }
+
+    /// Brings the touched weights up to date.
+    pub fn refresh(&self, theta: &mut [f64], touched: &Touched) {
+        for i in touched.ranges().iter().flat_map(|range| range.clone()) {
+            theta[i] = self.value(i);
+        }
+    }
+
+    /// d ← d + x at weight i; θ stays.
+    #[inline]
+    pub fn add_drift(&mut self, i: usize, x: f64) {
+        self.drift[i] += x;
+        self.anchor[i] += x * self.shift[self.kind(i)];
+    }
+
+    /// θ ← θ + x at weight i.
+    #[inline]
+    pub fn add(&mut self, i: usize, x: f64) {
+        self.anchor[i] += x / self.decay[self.kind(i)];
+    }
+
+    /// One step of all weights; `theta` is brought up to date only if it must.
+    pub fn step(&mut self, a: f64, c: f64, theta: &mut [f64]) {
+        for (kind, first) in [0, self.prior.first_pair].into_iter().enumerate() {
+            // A step so large that the weights would cross the mean takes them there.
+            self.decay[kind] *= (1.0 - a * self.prior.precision(first) / self.examples).max(1e-9);
+            self.shift[kind] += c / self.decay[kind];
+        }
+        if self.decay[0].min(self.decay[1]) < SMALL {
+            self.settle(theta);
+        }
+    }
+
+    /// Brings all weights up to date, and starts anew with B = 1 and C = 0.
+    pub fn settle(&mut self, theta: &mut [f64]) {
+        for i in 0..theta.len() {
+            theta[i] = self.value(i);
+            self.anchor[i] = theta[i] - self.prior.mean(i);
+        }
+        (self.decay, self.shift) = ([1.0; 2], [0.0; 2]);
+    }
+}

@@ -1,0 +1,265 @@
+//! Stochastic average gradient.
+
+use super::finite::{MEMORY_LIMIT, check_storage, diverged, refuse_l1, visits};
+use super::lazy::Lazy;
+use super::sampler::Sampler;
+use super::{Control, Minimum, Optimizer, Problem, Progress, State, Stop, Touched, Watch};
+use crate::Result;
+use crate::ability::Ability;
+use crate::math::random::Random;
+use crate::math::vector::{dot, norm};
+
+/// Steps along the average of the newest known gradient of every example: the cost of one example, the linear convergence of
+/// the whole set.
+///
+/// Idea: remember the gradient gᵢ of every example at its last visit. A step takes an example, replaces its gᵢ, and goes
+/// θ ← θ − α (d/k + (θ − mean)/nσ²) with d the sum of the remembered gradients and k how many there are. Examples whose
+/// gradient changes fast are visited more often: half of the visits are uniform, half go by estimates Lᵢ of the Lipschitz
+/// constants; α = ½ (1/(max L + λ) + 1/(mean L + λ)) with λ = 1/nσ². Lᵢ is doubled until a step 1/Lᵢ along −gᵢ decreases the
+/// loss by ‖gᵢ‖²/2Lᵢ, and multiplied by 0.9 where the first trial does; after s such successes in a row the next 2^(s−1)
+/// visits try nothing. The first pass visits every example once. A step costs the weights that it touches; the iterates
+/// are those of the dense recursion.
+///
+/// Needs: gradients of single examples, and memory for all of them on the weights they touch ([`Sag::storage`]). Stops when
+/// the remembered gradient is as good as zero. Reference: Schmidt, Babanezhad, Ahmed, Defazio, Clifton and Sarkar,
+/// Non-uniform stochastic average gradient method for training conditional random fields, 2015.
+#[derive(Clone, Debug)]
+pub struct Sag {
+    /// Passes at most, trials of the line search included.
+    pub passes: usize,
+    /// Seed of the visits.
+    pub seed: u64,
+    /// Stop when ‖d + (θ − mean)/σ²‖ ≤ `gradient_tolerance` · max(1, ‖θ‖), looked at once a pass.
+    pub gradient_tolerance: f64,
+    /// Refuse to remember more bytes than this.
+    pub memory_limit: u64,
+}
+
+impl Default for Sag {
+    fn default() -> Self {
+        Sag { passes: Sag::PASSES, seed: 1, gradient_tolerance: 1e-5, memory_limit: MEMORY_LIMIT }
+    }
+}
+
+/// What Lᵢ shrinks by where the first trial succeeds.
+const SHRINK: f64 = 0.9;
+/// Squared gradients below this are not worth a trial.
+const FLAT: f64 = 1e-8;
+/// Share of uniform visits.
+const UNIFORM: f64 = 0.5;
+
+impl Sag {
+    /// Passes where none are asked for.
+    pub const PASSES: usize = 100;
+
+    /// Bytes that it remembers: the gradients of all examples.
+    pub fn storage(problem: &Problem) -> u64 {
+        8 * *offsets(problem).last().unwrap_or(&0) as u64
+    }
+}
+
+/// Where the gradient of each example starts in memory, and the end.
+fn offsets(problem: &Problem) -> Vec<usize> {
+    let mut touched = Touched::default();
+    let mut offsets = vec![0];
+    for example in 0..problem.objective.examples() as u32 {
+        problem.objective.touched(&[example], &mut touched);
+        offsets.push(offsets[example as usize] + touched.len());
+    }
+    offsets
+}
+
+struct Run<'a> {
+    problem: &'a Problem<'a>,
+    seed: u64,
+    /// The first visits.
+    order: Vec<u32>,
+    theta: Vec<f64>,
+    /// θ of untouched weights, and d, its drift.
+    lazy: Lazy<'a>,
+    offsets: Vec<usize>,
+    /// gᵢ.
+    memory: Vec<f64>,
+    /// Loss of each example at its last visit.
+    losses: Vec<f64>,
+    /// Lᵢ; 0 before the first visit.
+    lipschitz: Sampler,
+    /// Trials of each example that succeeded in a row, and visits until the next trial.
+    successes: Vec<f64>,
+    rest: Vec<f64>,
+    steps: u64,
+    /// Losses of single examples that were computed.
+    evaluations: u64,
+    touched: Touched,
+    gradient: Vec<f64>,
+    scratch: Vec<f64>,
+}
+
+impl Optimizer for Sag {
+    fn needs(&self) -> &'static [Ability] {
+        &[Ability::Smooth]
+    }
+
+    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        refuse_l1("sag", problem)?;
+        check_storage("sag", Sag::storage(problem), self.memory_limit)?;
+        let mut run = Run::new(problem, self.seed, state);
+        let examples = problem.objective.examples().max(1) as u64;
+        let stop = loop {
+            let whole = run.steps > 0 && run.steps % examples == 0;
+            if whole && run.gradient_norm() <= self.gradient_tolerance * norm(&run.theta).max(1.0) {
+                break Stop::Gradient;
+            }
+            if run.evaluations >= self.passes as u64 * examples {
+                break Stop::Passes;
+            }
+            run.step()?;
+            let whole = run.steps % examples == 0;
+            if whole {
+                run.lazy.settle(&mut run.theta);
+            }
+            let progress = Progress {
+                passes: run.evaluations as f64 / examples as f64,
+                objective: whole.then(|| run.losses.iter().sum::<f64>() + problem.prior.value(&run.theta)),
+                gradient_norm: whole.then(|| run.gradient_norm()),
+                theta: whole.then_some(&run.theta),
+            };
+            if watch.step(&progress, &|| run.state())? == Control::Stop {
+                break Stop::Watch;
+            }
+        };
+        run.lazy.settle(&mut run.theta);
+        Ok(Minimum { theta: run.theta, stop, passes: run.evaluations as f64 / examples as f64 })
+    }
+}
+
+impl<'a> Run<'a> {
+    fn new(problem: &'a Problem, seed: u64, mut state: State) -> Self {
+        let lazy = Lazy::new(problem, &mut state);
+        let offsets = offsets(problem);
+        let mut taken = |name: &str, len: usize| {
+            let mut vector = state.take(name);
+            vector.resize(len, 0.0);
+            vector
+        };
+        let examples = offsets.len() - 1;
+        Run {
+            problem,
+            seed,
+            order: visits(seed, examples),
+            lazy,
+            memory: taken("memory", offsets[examples]),
+            losses: taken("losses", examples),
+            lipschitz: Sampler::new(&taken("lipschitz", examples)),
+            successes: taken("successes", examples),
+            rest: taken("rest", examples),
+            steps: state.number("steps") as u64,
+            evaluations: state.number("evaluations") as u64,
+            offsets,
+            touched: Touched::default(),
+            gradient: Vec::new(),
+            scratch: Vec::new(),
+            theta: state.theta,
+        }
+    }
+
+    fn state(&self) -> State {
+        let mut state = State::start(self.theta.clone());
+        self.lazy.save(&mut state);
+        for (name, vector) in [
+            ("memory", &self.memory[..]),
+            ("losses", &self.losses),
+            ("lipschitz", self.lipschitz.weights()),
+            ("successes", &self.successes),
+            ("rest", &self.rest),
+        ] {
+            state.vectors.insert(name.into(), vector.to_vec());
+        }
+        state.numbers.insert("steps".into(), self.steps as f64);
+        state.numbers.insert("evaluations".into(), self.evaluations as f64);
+        state
+    }
+
+    /// The next example: all of them in random order, then by Lᵢ. Depends on seed and step alone.
+    fn choose(&self) -> u32 {
+        let by_lipschitz = || self.lipschitz.draw(UNIFORM, &mut Random::stream(self.seed, self.steps)) as u32;
+        self.order.get(self.steps as usize).copied().unwrap_or_else(by_lipschitz)
+    }
+
+    fn step(&mut self) -> Result<()> {
+        let example = self.choose();
+        let e = example as usize;
+        let objective = self.problem.objective;
+        objective.touched(&[example], &mut self.touched);
+        self.lazy.refresh(&mut self.theta, &self.touched);
+        let mut gradient = std::mem::take(&mut self.gradient);
+        let loss = objective.batch_grad(&[example], &self.theta, &self.touched, &mut gradient);
+        self.steps += 1;
+        self.evaluations += 1;
+        if !loss.is_finite() {
+            return Err(diverged(self.evaluations as f64 / self.losses.len() as f64));
+        }
+        self.losses[e] = loss;
+        self.update_lipschitz(example, loss, &gradient);
+        let memory = &mut self.memory[self.offsets[e]..self.offsets[e + 1]];
+        let weights = self.touched.ranges().iter().flat_map(|range| range.clone());
+        for (i, (old, new)) in weights.zip(memory.iter_mut().zip(&gradient)) {
+            self.lazy.add_drift(i, new - *old);
+            *old = *new;
+        }
+        let (examples, known) = (self.losses.len() as f64, (self.steps as f64).min(self.losses.len() as f64));
+        let prior = &self.problem.prior;
+        let lambda = prior.precision(0).max(prior.precision(self.theta.len() - 1)) / examples;
+        let (largest, mean) = (self.lipschitz.max(), self.lipschitz.total() / known);
+        let alpha = 0.5 / (largest + lambda) + 0.5 / (mean + lambda);
+        self.lazy.step(alpha, alpha / known, &mut self.theta);
+        self.gradient = gradient;
+        Ok(())
+    }
+
+    /// Tries a step 1/Lᵢ along −gᵢ, if it is time.
+    fn update_lipschitz(&mut self, example: u32, loss: f64, gradient: &[f64]) {
+        let e = example as usize;
+        let squared = dot(gradient, gradient);
+        let known = (self.steps - 1).min(self.losses.len() as u64) as f64;
+        let mut l = match self.lipschitz.weights()[e] {
+            // Begin with what is usual.
+            0.0 if known > 0.0 => self.lipschitz.total() / known,
+            0.0 => 1.0,
+            l => l,
+        };
+        if self.rest[e] > 0.0 {
+            self.rest[e] -= 1.0;
+        } else if squared > FLAT {
+            let mut trials = 1;
+            while l.is_finite() && !self.decreases(example, loss, gradient, squared, l) {
+                l *= 2.0;
+                trials += 1;
+            }
+            self.successes[e] = if trials == 1 { self.successes[e] + 1.0 } else { 0.0 };
+            if trials == 1 {
+                l *= SHRINK;
+                self.rest[e] = f64::exp2(self.successes[e] - 1.0);
+            }
+        }
+        self.lipschitz.set(e, l);
+    }
+
+    /// f(θ − g/L) ≤ f(θ) − ‖g‖²/2L?
+    fn decreases(&mut self, example: u32, loss: f64, gradient: &[f64], squared: f64, l: f64) -> bool {
+        let weights = || self.touched.ranges().iter().flat_map(|range| range.clone());
+        weights().zip(gradient).for_each(|(i, g)| self.theta[i] -= g / l);
+        let trial =
+            self.problem.objective.batch_grad(&[example], &self.theta, &self.touched, &mut self.scratch);
+        self.lazy.refresh(&mut self.theta, &self.touched);
+        self.evaluations += 1;
+        trial <= loss - squared / (2.0 * l)
+    }
+
+    /// ‖d + (θ − mean)/σ²‖, of settled weights.
+    fn gradient_norm(&self) -> f64 {
+        let mut gradient = self.lazy.drift.clone();
+        self.problem.prior.add(&self.theta, &mut gradient);
+        norm(&gradient)
+    }
+}

@@ -1,0 +1,315 @@
+//! Average gradients through remembered marginals: the quick way to the neighbourhood of the optimum.
+
+use super::dual::{Dual, Entropy};
+use super::finite::{MEMORY_LIMIT, check_sigma, check_storage, diverged, dual_of, refuse_l1};
+use super::{Control, Minimum, Optimizer, Problem, Progress, State, Stop, Touched, Watch};
+use crate::Result;
+use crate::ability::Ability;
+use crate::math::random::Random;
+
+/// Steps of one example each, as long as that example's curvature allows and as bold in each weight as its frequency allows.
+///
+/// Idea: remember the marginals μᵢ of every example, and with them the gradient d = Σ wᵢ Aᵢᵀ(μᵢ − 1\[yᵢ\]) of the losses. At the
+/// optimum θ = mean − σ²d and every μᵢ is what θ says. A visit moves μᵢ by a share γ towards ν, the marginals at θ, d and θ
+/// along with it, and θ a little towards mean − σ²d:
+///
+/// ```text
+/// u = wᵢ Aᵢᵀ(ν − μᵢ)    μᵢ ← μᵢ + γ(ν − μᵢ)    d ← d + γu    θ ← θ − σ²Dγu − (D/N)(θ − mean + σ²d)   on touched rows
+/// ```
+///
+/// with N the number of examples that touch a row and D = max(0.2, 1/√(1 + σ²N/30)) ≤ 1 its damping: rare weights follow their few
+/// examples at once, frequent ones average. γ = s/(s + q) is the best step of dual coordinate ascent to second order, q =
+/// uᵀσ²Du and s = wᵢ Σ 2(ν − μᵢ)²/(ν + μᵢ) over single variables, the curvature of their entropies. Without damping and with exact entropies this is
+/// [`Sdca`](super::Sdca); with γ = 1 and one D it is SAGA with sparse updates. An example whose last visit gained less than the
+/// average is passed over, at most three times in a row, from the third round on. A visit costs what it touches.
+///
+/// Needs: marginals of single examples, a finite σ, and memory for them ([`Saga::storage`]). Stops when the last visits of all
+/// examples have gained together less than `tolerance` · objective; a gain is γs/2. References: Defazio, Bach and
+/// Lacoste-Julien 2014 (SAGA); Leblond, Pedregosa and Lacoste-Julien 2017 (sparse updates); Shalev-Shwartz 2016 (steps of
+/// dual ascent without a dual). Damping, γ from single variables and the passing over are ours.
+#[derive(Clone, Debug)]
+pub struct Saga {
+    /// Passes at most.
+    pub passes: f64,
+    /// Seed of the order of the examples.
+    pub seed: u64,
+    /// See above.
+    pub tolerance: f64,
+    /// Refuse to remember more bytes than this.
+    pub memory_limit: u64,
+}
+
+impl Default for Saga {
+    fn default() -> Self {
+        Saga { passes: Saga::PASSES as f64, seed: 1, tolerance: 1e-4, memory_limit: MEMORY_LIMIT }
+    }
+}
+
+/// A row in so many examples (times σ²) is frequent.
+const FREQUENT: f64 = 30.0;
+/// No row is damped more.
+const LEAST: f64 = 0.2;
+/// Rounds that pass over nothing.
+const FULL_ROUNDS: u64 = 2;
+/// Rounds in a row that may pass over an example.
+const PATIENCE: f64 = 3.0;
+
+impl Saga {
+    /// Passes where none are asked for.
+    pub const PASSES: usize = 50;
+
+    /// Bytes that it remembers: the marginals of all examples. Refused where the objective has none.
+    pub fn storage(problem: &Problem) -> Result<u64> {
+        let dual = dual_of("saga", problem, Entropy::Single)?;
+        Ok((0..problem.objective.examples() as u32).map(|e| 8 * dual.size(e) as u64).sum())
+    }
+}
+
+/// σ²D and D/N of each row.
+fn steps(problem: &Problem) -> Vec<[f64; 2]> {
+    let mut rows: Vec<(f64, usize)> = Vec::new();
+    let mut touched = Touched::default();
+    for example in 0..problem.objective.examples() as u32 {
+        problem.objective.touched(&[example], &mut touched);
+        for (&row, range) in touched.rows().iter().zip(touched.ranges()) {
+            rows.resize(rows.len().max(row as usize + 1), (0.0, 0));
+            rows[row as usize].0 += 1.0;
+            rows[row as usize].1 = range.start;
+        }
+    }
+    let step = |(count, start): (f64, usize)| {
+        let variance = 1.0 / problem.prior.precision(start);
+        let damping = (1.0 + variance * count / FREQUENT).sqrt().recip().max(LEAST);
+        [variance * damping, damping / count]
+    };
+    rows.into_iter().map(step).collect()
+}
+
+struct Run<'a> {
+    problem: &'a Problem<'a>,
+    dual: Box<dyn Dual + 'a>,
+    seed: u64,
+    theta: Vec<f64>,
+    /// d.
+    drift: Vec<f64>,
+    offsets: Vec<usize>,
+    /// μᵢ.
+    marginals: Vec<f64>,
+    /// σ²D and D/N of each row.
+    steps: Vec<[f64; 2]>,
+    /// Of each example: its loss and what was gained at its last visit, rounds since then.
+    losses: Vec<f64>,
+    gains: Vec<f64>,
+    passed_over: Vec<f64>,
+    /// Gain for each remembered number that is worth a visit in this round.
+    worth: f64,
+    round: u64,
+    /// Examples of the round that are done, passed over or not.
+    done: usize,
+    order: Vec<u32>,
+    visits: u64,
+    touched: Touched,
+    new: Vec<f64>,
+    counting: Vec<f64>,
+    rows: Vec<f64>,
+}
+
+impl Optimizer for Saga {
+    fn needs(&self) -> &'static [Ability] {
+        &[Ability::Smooth, Ability::Dual]
+    }
+
+    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        refuse_l1("saga", problem)?;
+        check_sigma("saga", problem)?;
+        check_storage("saga", Saga::storage(problem)?, self.memory_limit)?;
+        let mut run = Run::new(problem, self.seed, state)?;
+        let examples = problem.objective.examples();
+        let stop = loop {
+            if run.done == 0
+                && run.round > 0
+                && run.gains.iter().sum::<f64>() <= self.tolerance * run.objective()
+            {
+                break Stop::Change;
+            }
+            if run.passes() >= self.passes || examples == 0 {
+                break Stop::Passes;
+            }
+            run.next()?;
+            let whole = run.done == 0;
+            let progress = Progress {
+                passes: run.passes(),
+                objective: whole.then(|| run.objective()),
+                gradient_norm: None,
+                theta: whole.then_some(&run.theta),
+            };
+            if watch.step(&progress, &|| run.state())? == Control::Stop {
+                break Stop::Watch;
+            }
+        };
+        Ok(Minimum { passes: run.passes(), theta: run.theta, stop })
+    }
+}
+
+impl<'a> Run<'a> {
+    fn new(problem: &'a Problem<'a>, seed: u64, mut state: State) -> Result<Self> {
+        let mut dual = dual_of("saga", problem, Entropy::Single)?;
+        let examples = problem.objective.examples();
+        let mut offsets = vec![0];
+        for e in 0..examples {
+            offsets.push(offsets[e] + dual.size(e as u32));
+        }
+        let mut marginals = state.take("marginals");
+        if marginals.is_empty() {
+            marginals.resize(offsets[examples], 0.0);
+            for e in 0..examples {
+                dual.answer(e as u32, &mut marginals[offsets[e]..offsets[e + 1]]);
+            }
+        }
+        let mut taken = |name: &str, len: usize| {
+            let mut vector = state.take(name);
+            vector.resize(len, 0.0);
+            vector
+        };
+        let mut run = Run {
+            problem,
+            dual,
+            seed,
+            drift: taken("drift", problem.objective.dim()),
+            offsets,
+            marginals,
+            steps: steps(problem),
+            losses: taken("losses", examples),
+            gains: taken("gains", examples),
+            passed_over: taken("passed_over", examples),
+            worth: state.number("worth"),
+            round: state.number("round") as u64,
+            done: state.number("done") as usize,
+            order: Vec::new(),
+            visits: state.number("visits") as u64,
+            touched: Touched::default(),
+            new: Vec::new(),
+            counting: Vec::new(),
+            rows: Vec::new(),
+            theta: state.theta,
+        };
+        run.shuffle();
+        Ok(run)
+    }
+
+    fn state(&self) -> State {
+        let mut state = State::start(self.theta.clone());
+        for (name, vector) in [
+            ("drift", &self.drift),
+            ("marginals", &self.marginals),
+            ("losses", &self.losses),
+            ("gains", &self.gains),
+            ("passed_over", &self.passed_over),
+        ] {
+            state.vectors.insert(name.into(), vector.clone());
+        }
+        for (name, number) in [
+            ("worth", self.worth),
+            ("round", self.round as f64),
+            ("done", self.done as f64),
+            ("visits", self.visits as f64),
+        ] {
+            state.numbers.insert(name.into(), number);
+        }
+        state
+    }
+
+    /// The order of a round depends on seed and round alone.
+    fn shuffle(&mut self) {
+        self.order = (0..self.losses.len() as u32).collect();
+        Random::stream(self.seed, self.round).shuffle(&mut self.order);
+    }
+
+    fn passes(&self) -> f64 {
+        self.visits as f64 / self.losses.len().max(1) as f64
+    }
+
+    /// Losses, each at the weights of its last visit, and the penalty now.
+    fn objective(&self) -> f64 {
+        self.losses.iter().sum::<f64>() + self.problem.prior.value(&self.theta)
+    }
+
+    /// Goes on to the next example that is worth it, and visits it; if it was the last one, the round ends.
+    fn next(&mut self) -> Result<()> {
+        while self.done < self.order.len() {
+            let example = self.order[self.done];
+            let e = example as usize;
+            self.done += 1;
+            let expected = self.worth * (self.offsets[e + 1] - self.offsets[e]) as f64;
+            if self.gains[e] < expected && self.passed_over[e] < PATIENCE {
+                self.passed_over[e] += 1.0;
+                continue;
+            }
+            self.passed_over[e] = 0.0;
+            self.visit(example)?;
+            break;
+        }
+        if self.done == self.order.len() {
+            self.done = 0;
+            self.round += 1;
+            self.shuffle();
+            if self.round >= FULL_ROUNDS {
+                self.worth = self.gains.iter().sum::<f64>() / self.marginals.len() as f64;
+            }
+        }
+        Ok(())
+    }
+
+    fn visit(&mut self, example: u32) -> Result<()> {
+        let Run { problem, dual, theta, drift, touched, new, counting, rows, .. } = self;
+        let e = example as usize;
+        let old = &mut self.marginals[self.offsets[e]..self.offsets[e + 1]];
+        for vector in [&mut *new, &mut *counting] {
+            vector.resize(old.len(), 0.0);
+        }
+        problem.objective.touched(&[example], touched);
+        let loss = dual.marginals(example, theta, touched, new);
+        self.visits += 1;
+        if !loss.is_finite() {
+            return Err(diverged(self.visits as f64 / self.losses.len() as f64));
+        }
+        dual.counting(example, counting);
+        // s, and new ← ν − μ.
+        let mut s = 0.0;
+        for ((new, old), c) in new.iter_mut().zip(&*old).zip(&*counting) {
+            let (change, sum) = (*new - old, *new + old);
+            s += if sum > 0.0 { c * change * change / sum } else { 0.0 };
+            *new = change;
+        }
+        s *= 2.0 * dual.weight(example);
+        dual.project(example, new, touched, rows);
+        let mut q = 0.0;
+        let mut rest = &rows[..];
+        for (&row, range) in touched.rows().iter().zip(touched.ranges()) {
+            let (u, others) = rest.split_at(range.len());
+            q += self.steps[row as usize][0] * u.iter().map(|u| u * u).sum::<f64>();
+            rest = others;
+        }
+        let gamma = if s + q > 0.0 { s / (s + q) } else { 1.0 };
+        old.iter_mut().zip(&*new).for_each(|(old, change)| *old += gamma * change);
+        touched.expect_rows(drift, 0);
+        let mut rest = &rows[..];
+        for (&row, range) in
+            touched.rows().iter().zip(touched.ranges()).filter(|(_, range)| !range.is_empty())
+        {
+            let (u, others) = rest.split_at(range.len());
+            rest = others;
+            let [step, share] = self.steps[row as usize];
+            let variance = 1.0 / problem.prior.precision(range.start);
+            let (theta, drift) = (&mut theta[range.clone()], &mut drift[range.clone()]);
+            for (k, ((x, d), u)) in theta.iter_mut().zip(drift).zip(u).enumerate() {
+                *d += gamma * u;
+                *x -= step * gamma * u;
+                *x -= share * (*x - problem.prior.mean(range.start + k) + variance * *d);
+            }
+        }
+        self.losses[e] = loss;
+        self.gains[e] = 0.5 * gamma * s;
+        Ok(())
+    }
+}

@@ -1,0 +1,237 @@
+//! Stochastic dual coordinate ascent.
+
+use super::dual::{Dual, Entropy, best_step, divergence, entropy};
+use super::finite::{MEMORY_LIMIT, check_sigma, check_storage, diverged, dual_of, refuse_l1, visits};
+use super::sampler::Sampler;
+use super::{Control, Minimum, Optimizer, Problem, Progress, State, Stop, Touched, Watch};
+use crate::Result;
+use crate::ability::Ability;
+use crate::math::random::Random;
+use crate::math::vector::norm;
+
+/// Exact steps on the dual problem, one example at a time, with a proof of how near the optimum is.
+///
+/// Idea: remember the marginals μᵢ of every example; θ = mean − σ² Σ Aᵢᵀ(μᵢ − 1\[yᵢ\]) follows from them. A step takes an
+/// example, computes its marginals at θ, and moves μᵢ towards them by the γ ∈ [0, 1] that is best for the dual objective
+/// D = Σ wᵢ H(μᵢ) − Σ (θ − mean)(θ + mean)/2σ²: nothing to tune, no step too long. The difference between the objective and D
+/// is never negative and bounds what is left to gain. An example whose own share of it, KL(μᵢ ‖ marginals at θ), was
+/// large is visited more often: a fifth of the visits are uniform, the others go by these shares. The first pass visits
+/// every example once. Starts at the mean of the prior, whatever the state: the known answers are the first marginals.
+///
+/// Needs: marginals of single examples with their joint entropy, a finite σ, and memory for all of them ([`Sdca::storage`]).
+/// Stops when the gap is small, looked at once a pass; each look costs a pass. Reference: Le Priol, Piché and
+/// Lacoste-Julien, Adaptive stochastic dual coordinate ascent for conditional random fields, 2018; the ancestor is Collins,
+/// Globerson, Koo, Carreras and Bartlett 2008.
+#[derive(Clone, Debug)]
+pub struct Sdca {
+    /// Passes at most, those that look at the gap included.
+    pub passes: usize,
+    /// Seed of the visits.
+    pub seed: u64,
+    /// Stop when the gap is at most this share of the objective.
+    pub gap_tolerance: f64,
+    /// Refuse to remember more bytes than this.
+    pub memory_limit: u64,
+}
+
+impl Default for Sdca {
+    fn default() -> Self {
+        Sdca { passes: Sdca::PASSES, seed: 1, gap_tolerance: 1e-4, memory_limit: MEMORY_LIMIT }
+    }
+}
+
+/// Share of uniform visits.
+const UNIFORM: f64 = 0.2;
+
+impl Sdca {
+    /// Passes where none are asked for.
+    pub const PASSES: usize = 100;
+
+    /// Bytes that it remembers: the marginals of all examples. Refused where the objective has none.
+    pub fn storage(problem: &Problem) -> Result<u64> {
+        let dual = dual_of("sdca", problem, Entropy::Joint)?;
+        Ok((0..problem.objective.examples() as u32).map(|e| 8 * dual.size(e) as u64).sum())
+    }
+}
+
+struct Run<'a> {
+    problem: &'a Problem<'a>,
+    dual: Box<dyn Dual + 'a>,
+    seed: u64,
+    /// The first visits.
+    order: Vec<u32>,
+    theta: Vec<f64>,
+    offsets: Vec<usize>,
+    /// μᵢ.
+    marginals: Vec<f64>,
+    /// H(μᵢ).
+    entropies: Vec<f64>,
+    /// Share of each example in the gap, at its last visit.
+    gaps: Sampler,
+    /// At the last look: objective, norm of its gradient, gap.
+    look: [f64; 3],
+    steps: u64,
+    /// Losses of single examples that were computed.
+    evaluations: u64,
+    touched: Touched,
+    new: Vec<f64>,
+    counting: Vec<f64>,
+    change: Vec<f64>,
+    rows: Vec<f64>,
+    gradient: Vec<f64>,
+}
+
+impl Optimizer for Sdca {
+    fn needs(&self) -> &'static [Ability] {
+        &[Ability::Smooth, Ability::Dual]
+    }
+
+    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        refuse_l1("sdca", problem)?;
+        check_sigma("sdca", problem)?;
+        check_storage("sdca", Sdca::storage(problem)?, self.memory_limit)?;
+        let mut run = Run::new(problem, self.seed, state)?;
+        let examples = problem.objective.examples().max(1) as u64;
+        let stop = loop {
+            let whole = run.steps > 0 && run.steps % examples == 0;
+            let [objective, _, gap] = run.look;
+            if whole && gap <= self.gap_tolerance * objective {
+                break Stop::Gap;
+            }
+            if run.evaluations >= self.passes as u64 * examples {
+                break Stop::Passes;
+            }
+            run.step()?;
+            let whole = run.steps % examples == 0;
+            if whole {
+                run.look()?;
+            }
+            let progress = Progress {
+                passes: run.evaluations as f64 / examples as f64,
+                objective: whole.then_some(run.look[0]),
+                gradient_norm: whole.then_some(run.look[1]),
+                theta: whole.then_some(&run.theta),
+            };
+            if watch.step(&progress, &|| run.state())? == Control::Stop {
+                break Stop::Watch;
+            }
+        };
+        Ok(Minimum { theta: run.theta, stop, passes: run.evaluations as f64 / examples as f64 })
+    }
+}
+
+impl<'a> Run<'a> {
+    fn new(problem: &'a Problem<'a>, seed: u64, mut state: State) -> Result<Self> {
+        let mut dual = dual_of("sdca", problem, Entropy::Joint)?;
+        let examples = problem.objective.examples();
+        let mut offsets = vec![0];
+        for e in 0..examples {
+            offsets.push(offsets[e] + dual.size(e as u32));
+        }
+        let mut marginals = state.take("marginals");
+        if marginals.is_empty() {
+            marginals.resize(offsets[examples], 0.0);
+            for e in 0..examples {
+                dual.answer(e as u32, &mut marginals[offsets[e]..offsets[e + 1]]);
+            }
+            state.theta = (0..problem.objective.dim()).map(|i| problem.prior.mean(i)).collect();
+        }
+        let mut taken = |name: &str| {
+            let mut vector = state.take(name);
+            vector.resize(examples, 0.0);
+            vector
+        };
+        let (entropies, gaps) = (taken("entropies"), Sampler::new(&taken("gaps")));
+        Ok(Run {
+            problem,
+            dual,
+            seed,
+            order: visits(seed, examples),
+            offsets,
+            marginals,
+            entropies,
+            gaps,
+            look: ["objective", "gradient_norm", "gap"].map(|name| state.number(name)),
+            steps: state.number("steps") as u64,
+            evaluations: state.number("evaluations") as u64,
+            touched: Touched::default(),
+            new: Vec::new(),
+            counting: Vec::new(),
+            change: Vec::new(),
+            rows: Vec::new(),
+            gradient: Vec::new(),
+            theta: state.theta,
+        })
+    }
+
+    fn state(&self) -> State {
+        let mut state = State::start(self.theta.clone());
+        for (name, vector) in [
+            ("marginals", &self.marginals[..]),
+            ("entropies", &self.entropies),
+            ("gaps", self.gaps.weights()),
+        ] {
+            state.vectors.insert(name.into(), vector.to_vec());
+        }
+        for (name, number) in [
+            ("objective", self.look[0]),
+            ("gradient_norm", self.look[1]),
+            ("gap", self.look[2]),
+            ("steps", self.steps as f64),
+            ("evaluations", self.evaluations as f64),
+        ] {
+            state.numbers.insert(name.into(), number);
+        }
+        state
+    }
+
+    fn step(&mut self) -> Result<()> {
+        let Run { problem, dual, theta, offsets, touched, new, counting, change, rows, .. } = self;
+        let by_gap = || self.gaps.draw(UNIFORM, &mut Random::stream(self.seed, self.steps)) as u32;
+        let example = self.order.get(self.steps as usize).copied().unwrap_or_else(by_gap);
+        let e = example as usize;
+        let old = &mut self.marginals[offsets[e]..offsets[e + 1]];
+        for vector in [&mut *new, &mut *counting] {
+            vector.resize(old.len(), 0.0);
+        }
+        problem.objective.touched(&[example], touched);
+        let loss = dual.marginals(example, theta, touched, new);
+        self.steps += 1;
+        self.evaluations += 1;
+        if !loss.is_finite() {
+            return Err(diverged(self.evaluations as f64 / self.entropies.len() as f64));
+        }
+        dual.counting(example, counting);
+        change.clear();
+        change.extend(new.iter().zip(&*old).map(|(new, old)| new - old));
+        dual.project(example, change, touched, rows);
+        let weights = || touched.ranges().iter().flat_map(|range| range.clone());
+        let curvature = weights().zip(&*rows).map(|(i, u)| u * u / problem.prior.precision(i)).sum();
+        let weight = dual.weight(example);
+        let gamma = best_step(weight, counting, old, new, curvature);
+        self.gaps.set(e, weight * divergence(counting, old, new));
+        old.iter_mut().zip(&*change).for_each(|(old, x)| *old += gamma * x);
+        self.entropies[e] = weight * entropy(counting, old);
+        for (i, u) in weights().zip(&*rows) {
+            theta[i] -= gamma * u / problem.prior.precision(i);
+        }
+        Ok(())
+    }
+
+    /// Objective, norm of its gradient and gap at θ.
+    fn look(&mut self) -> Result<()> {
+        let prior = &self.problem.prior;
+        self.gradient.resize(self.theta.len(), 0.0);
+        let objective = self.problem.smooth(&self.theta, &mut self.gradient);
+        self.evaluations += self.entropies.len() as u64;
+        if !objective.is_finite() {
+            return Err(diverged(self.evaluations as f64 / self.entropies.len() as f64));
+        }
+        let penalty =
+            |(i, x): (usize, &f64)| 0.5 * prior.precision(i) * (x - prior.mean(i)) * (x + prior.mean(i));
+        let dual =
+            self.entropies.iter().sum::<f64>() - self.theta.iter().enumerate().map(penalty).sum::<f64>();
+        self.look = [objective, norm(&self.gradient), objective - dual];
+        Ok(())
+    }
+}
