@@ -16,7 +16,7 @@ use crfkit::math::random::Random;
 use crfkit::math::vector::dot;
 use crfkit::model::{Features, Keep};
 use crfkit::optim::{Objective, Touched};
-use crfkit::risk::Risk;
+use crfkit::risk::{Derivative, Risk};
 
 const NODES: usize = 40;
 const PAIRS: usize = 6;
@@ -181,6 +181,35 @@ impl Law for Threads {
             .into();
         assert!(bits.iter().all(|b| *b == bits[0]));
     }
+}
+
+#[test]
+fn the_complex_step_equals_dual_numbers() {
+    let mut rng = Random::new(6);
+    let mut same_bits = true;
+    each_kind(|risk, name| {
+        let n = risk.dim();
+        let (theta, v) = (vector(&mut rng, n), vector(&mut rng, n));
+        let batch = [3, 1, 11, 20];
+        let mut touched = Touched::default();
+        risk.touched(&batch, &mut touched);
+        let every = |risk: &Risk<_>| {
+            let (mut g, mut hv) = (vec![0.5; n], vec![0.25; n]); // both are added to
+            let value = risk.hess_vec(&theta, &v, &mut g, &mut hv);
+            let (mut batch_g, mut batch_hv) = (Vec::new(), Vec::new());
+            let batch_value =
+                risk.batch_hess_vec(&batch, [&theta, &v], &touched, &mut batch_g, &mut batch_hv);
+            [vec![value, batch_value], g, hv, batch_g, batch_hv].concat()
+        };
+        let dual = every(&risk);
+        let complex = every(&risk.with_derivative(Derivative::Complex));
+        assert_eq!(dual.len(), complex.len());
+        same_bits &= dual == complex;
+        for (i, (dual, complex)) in dual.iter().zip(&complex).enumerate() {
+            assert!(difference(*dual, *complex) < 1e-12, "{name}: {dual} {complex} at {i} of {n}");
+        }
+    });
+    assert!(!same_bits, "two ways of rounding");
 }
 
 #[test]

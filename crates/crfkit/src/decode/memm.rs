@@ -106,7 +106,9 @@ impl MemmViterbi {
                 Direction::Forward => &pair.exp_t,
                 Direction::Backward => &pair.exp,
             };
-            simd::vec_mat(&e[..labels], m.plane(0), sums);
+            line.clear();
+            line.resize(stride, 1.0);
+            simd::advance(&e[..labels], m.plane(0), 1.0, line, sums);
             sums[..labels].iter_mut().for_each(|n| *n = n.ln() + shift[0] + pair.shift);
             return;
         }

@@ -10,7 +10,7 @@
 
 use super::{Inference, Outcome};
 use crate::graph::{BEGIN, Chain, END, Gradient, PAIR, Psi};
-use crate::math::{Array, Retreat, Scalar, Slice, SliceMut};
+use crate::math::{Array, Retreat, Scalar};
 
 /// Every α and γ is at least exp(−spread)/labels², and their products are used too: e^−500 leaves ample room above the
 /// smallest f64 (e^−708).
@@ -128,7 +128,7 @@ fn forward<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> Option<
         c = match &pair.sparse {
             Some(sparse) if !chain.own_pairs => {
                 sparse.from_left(pair, previous, work.gamma.slice_mut(row.clone()));
-                weigh(work.gamma.slice(row), s, e, current)
+                S::weigh(work.gamma.slice(row), s, e, current)
             }
             _ if chain.own_pairs => {
                 let m = work.pairs.slice((t - 1) * labels * stride..t * labels * stride);
@@ -246,17 +246,6 @@ fn exp_pairs<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> (f64,
         shift += max;
     }
     (spread, shift)
-}
-
-/// out ← s·x ∘ e, returns Σ out.
-fn weigh<S: Scalar>(x: Slice<S>, s: S, e: Slice<S>, mut out: SliceMut<S>) -> S {
-    let mut sum = S::lift(0.0);
-    for j in 0..x.re.len() {
-        let y = x.at(j) * s * e.at(j);
-        out.set(j, y);
-        sum += y;
-    }
-    sum
 }
 
 fn sum<S: Scalar>(x: &Array<S>, range: std::ops::Range<usize>) -> S {

@@ -2,6 +2,7 @@
 
 pub mod array;
 pub mod pair;
+mod planes;
 pub mod random;
 pub mod scalar;
 pub mod simd;

@@ -2,7 +2,7 @@
 
 use super::array::{Slice, SliceMut};
 use super::scalar::{Retreat, Scalar, TilePattern};
-use super::simd;
+use super::{planes, simd};
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
 /// re + ε·eps with ε² = `SQUARE`.
@@ -116,31 +116,17 @@ impl<const Q: i8> Scalar for Pair<Q> {
         spread
     }
 
-    fn advance(a: Slice<Self>, m: Slice<Self>, s: Self, e: Slice<Self>, mut out: SliceMut<Self>) -> Self {
-        vec_mat(a, m, &mut out);
-        let mut sum = Pair { re: 0.0, eps: 0.0 };
-        for j in 0..out.re.len() {
-            let x = out.at(j) * s * e.at(j);
-            (out.re[j], out.eps[j]) = (x.re, x.eps);
-            sum += x;
-        }
-        sum
+    fn advance(a: Slice<Self>, m: Slice<Self>, s: Self, e: Slice<Self>, out: SliceMut<Self>) -> Self {
+        planes::advance(a, m, s, e, out)
     }
-
-    fn retreat(
-        g: Slice<Self>,
-        mt: Slice<Self>,
-        s: Self,
-        e: Slice<Self>,
-        weight: f64,
-        mut out: Retreat<Self>,
-    ) {
-        vec_mat(g, mt, &mut out.mu); // β, for a moment
-        combine(|_, mu| mu, s, e, weight, out);
+    fn weigh(x: Slice<Self>, s: Self, e: Slice<Self>, out: SliceMut<Self>) -> Self {
+        planes::weigh(x, s, e, out)
     }
-
+    fn retreat(g: Slice<Self>, mt: Slice<Self>, s: Self, e: Slice<Self>, weight: f64, out: Retreat<Self>) {
+        planes::retreat(g, mt, s, e, weight, out)
+    }
     fn retreat_last(beta: Slice<Self>, s: Self, e: Slice<Self>, weight: f64, out: Retreat<Self>) {
-        combine(|j, _| beta.at(j), s, e, weight, out);
+        planes::retreat_last(beta, s, e, weight, out)
     }
 
     fn multiply(x: Slice<Self>, y: Slice<Self>, out: SliceMut<Self>) {
@@ -193,34 +179,5 @@ impl<const Q: i8> Scalar for Pair<Q> {
         if Q != 0 {
             simd::outer_add_tiles(weight * Q as f64, a.eps, g.eps, stride, tiles, sums.re);
         }
-    }
-}
-
-/// out ← a M by three real products, four where ε² ≠ 0.
-fn vec_mat<const Q: i8>(a: Slice<Pair<Q>>, m: Slice<Pair<Q>>, out: &mut SliceMut<Pair<Q>>) {
-    simd::vec_mat(a.re, m.re, out.re);
-    simd::vec_mat(a.re, m.eps, out.eps);
-    simd::vec_mat_add(1.0, a.eps, m.re, out.eps);
-    if Q != 0 {
-        simd::vec_mat_add(Q as f64, a.eps, m.eps, out.re);
-    }
-}
-
-/// α ← s·α, γ ← s·β ∘ e, μ ← weight·α ∘ β, with β(j, what μ held).
-fn combine<const Q: i8>(
-    beta: impl Fn(usize, Pair<Q>) -> Pair<Q>,
-    s: Pair<Q>,
-    e: Slice<Pair<Q>>,
-    weight: f64,
-    out: Retreat<Pair<Q>>,
-) {
-    for j in 0..e.re.len() {
-        let beta = beta(j, out.mu.at(j));
-        let alpha = out.alpha.at(j) * s;
-        let gamma = beta * s * e.at(j);
-        let mu = alpha * beta;
-        (out.alpha.re[j], out.alpha.eps[j]) = (alpha.re, alpha.eps);
-        (out.gamma.re[j], out.gamma.eps[j]) = (gamma.re, gamma.eps);
-        (out.mu.re[j], out.mu.eps[j]) = (weight * mu.re, weight * mu.eps);
     }
 }

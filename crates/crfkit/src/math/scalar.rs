@@ -51,6 +51,9 @@ pub trait Scalar:
     /// One forward step: out ← s·(a M) ∘ e with `m` = M `[a.len][stride]`, and returns Σ out. Overwrites `out`.
     fn advance(a: Slice<Self>, m: Slice<Self>, s: Self, e: Slice<Self>, out: SliceMut<Self>) -> Self;
 
+    /// The same with the product a M = `x` given.
+    fn weigh(x: Slice<Self>, s: Self, e: Slice<Self>, out: SliceMut<Self>) -> Self;
+
     /// One backward step at a position whose β = g Mᵀ (`mt` = Mᵀ): with s the inverse of the position's scale,
     /// α ← s·α, γ ← s·β ∘ e, μ ← weight·α ∘ β. Overwrites all three.
     fn retreat(g: Slice<Self>, mt: Slice<Self>, s: Self, e: Slice<Self>, weight: f64, out: Retreat<Self>);
@@ -124,6 +127,9 @@ impl Scalar for f64 {
     }
     fn advance(a: Slice<Self>, m: Slice<Self>, s: Self, e: Slice<Self>, out: SliceMut<Self>) -> Self {
         simd::advance(a.re, m.re, s, e.re, out.re)
+    }
+    fn weigh(x: Slice<Self>, s: Self, e: Slice<Self>, out: SliceMut<Self>) -> Self {
+        simd::weigh(x.re, s, e.re, out.re)
     }
     fn retreat(g: Slice<Self>, mt: Slice<Self>, s: Self, e: Slice<Self>, weight: f64, out: Retreat<Self>) {
         simd::retreat(g.re, mt.re, [s, weight], e.re, out.alpha.re, out.gamma.re, out.mu.re)

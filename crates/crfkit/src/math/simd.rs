@@ -43,7 +43,7 @@ pub fn available(name: &str) -> bool {
     forced(name).is_some()
 }
 
-fn level() -> Level {
+pub(super) fn level() -> Level {
     static LEVEL: OnceLock<Level> = OnceLock::new();
     *LEVEL.get_or_init(|| {
         std::env::var("CRFKIT_SIMD").ok().and_then(|name| forced(&name)).unwrap_or_else(Level::new)
@@ -77,12 +77,12 @@ pub fn unit() -> &'static str {
 }
 
 #[inline(always)]
-fn load<S: Simd>(simd: S, x: &[f64], vector: usize) -> f64x8<S> {
+pub(super) fn load<S: Simd>(simd: S, x: &[f64], vector: usize) -> f64x8<S> {
     f64x8::from_slice(simd, &x[vector * LANES..vector * LANES + LANES])
 }
 
 #[inline(always)]
-fn store<S: Simd>(x: f64x8<S>, out: &mut [f64], vector: usize) {
+pub(super) fn store<S: Simd>(x: f64x8<S>, out: &mut [f64], vector: usize) {
     x.store_slice(&mut out[vector * LANES..vector * LANES + LANES]);
 }
 
@@ -232,7 +232,6 @@ fn advance_part<S: Simd, const N: usize>(
     first: usize,
 ) -> f64 {
     let product = columns::<S, N>(simd, a, m, out.len(), first);
-    let s = f64x8::splat(simd, s);
     let mut sum = f64x8::splat(simd, 0.0);
     for v in 0..N {
         let x = product[v] * s * load(simd, e, first + v);
@@ -240,6 +239,19 @@ fn advance_part<S: Simd, const N: usize>(
         sum += x;
     }
     sum.reduce_sum()
+}
+
+/// See [`super::Scalar::weigh`]: out ← s·x ∘ e, returns Σ out.
+pub fn weigh(x: &[f64], s: f64, e: &[f64], out: &mut [f64]) -> f64 {
+    dispatch!(level(), simd => {
+        let mut sum = f64x8::splat(simd, 0.0);
+        for v in 0..e.len() / LANES {
+            let y = load(simd, x, v) * s * load(simd, e, v);
+            store(y, out, v);
+            sum += y;
+        }
+        sum.reduce_sum()
+    })
 }
 
 /// See [`super::Scalar::retreat`].
@@ -314,38 +326,6 @@ fn combine<S: Simd>(
     store(a, alpha, v);
     store(beta * s * load(simd, e, v), gamma, v);
     store(a * beta * weight, mu, v);
-}
-
-/// out ← a M.
-pub fn vec_mat(a: &[f64], m: &[f64], out: &mut [f64]) {
-    out.fill(0.0);
-    vec_mat_add(1.0, a, m, out);
-}
-
-/// out ← out + s·(a M).
-pub fn vec_mat_add(s: f64, a: &[f64], m: &[f64], out: &mut [f64]) {
-    dispatch!(level(), simd => by_width!(
-    out.len() / LANES,
-    vec_mat_part(simd, s, a, m, out, 0),
-    for v in 0..out.len() / LANES {
-        vec_mat_part::<_, 1>(simd, s, a, m, out, v);
-    }))
-}
-
-#[inline(always)]
-fn vec_mat_part<S: Simd, const N: usize>(
-    simd: S,
-    s: f64,
-    a: &[f64],
-    m: &[f64],
-    out: &mut [f64],
-    first: usize,
-) {
-    let product = columns::<S, N>(simd, a, m, out.len(), first);
-    for v in 0..N {
-        let x = product[v].mul_add(f64x8::splat(simd, s), load(simd, out, first + v));
-        store(x, out, first + v);
-    }
 }
 
 /// out ← x ∘ y.

@@ -7,11 +7,13 @@
 
 mod batch;
 mod counts;
+mod derivative;
 mod dual;
 mod full;
 mod index;
 mod potentials;
 
+pub use derivative::Derivative;
 pub use potentials::potentials;
 
 use crate::ability::Ability;
@@ -23,6 +25,7 @@ use crate::model::Features;
 use crate::optim::{Counts, Dual, Entropy, Objective, Touched};
 use crate::{Error, Result};
 use batch::BatchMemory;
+use derivative::ComplexMemory;
 use full::FullMemory;
 use index::Index;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -40,6 +43,8 @@ pub struct Risk<L: Loss> {
     full_dual: Mutex<FullMemory<L, math::Dual>>,
     batch: Mutex<BatchMemory<L, f64>>,
     batch_dual: Mutex<BatchMemory<L, math::Dual>>,
+    derivative: Derivative,
+    complex: Mutex<ComplexMemory<L>>,
 }
 
 impl<L: Loss> Risk<L> {
@@ -69,7 +74,14 @@ impl<L: Loss> Risk<L> {
             full_dual: Mutex::default(),
             batch: Mutex::default(),
             batch_dual: Mutex::default(),
+            derivative: Derivative::default(),
+            complex: Mutex::default(),
         })
+    }
+
+    /// The same risk with H·v computed another way.
+    pub fn with_derivative(self, derivative: Derivative) -> Self {
+        Risk { derivative, ..self }
     }
 
     /// The map from weights to tables.
@@ -106,7 +118,12 @@ impl<L: Loss> Objective for Risk<L> {
     }
 
     fn hess_vec(&self, theta: &[f64], v: &[f64], gradient: &mut [f64], hess_vec: &mut [f64]) -> f64 {
-        self.full_pass(&[theta, v], &mut [gradient, hess_vec], &mut lock(&self.full_dual)).re
+        match self.derivative {
+            Derivative::Dual => {
+                self.full_pass(&[theta, v], &mut [gradient, hess_vec], &mut lock(&self.full_dual)).re
+            }
+            Derivative::Complex => self.complex_full([theta, v], gradient, hess_vec),
+        }
     }
 
     fn touched(&self, batch: &[u32], touched: &mut Touched) {
@@ -144,8 +161,13 @@ impl<L: Loss> Objective for Risk<L> {
         gradient: &mut Vec<f64>,
         hess_vec: &mut Vec<f64>,
     ) -> f64 {
-        let planes = &mut [gradient, hess_vec];
-        self.batch_pass(batch, &[theta, v], touched, planes, &mut lock(&self.batch_dual)).re
+        match self.derivative {
+            Derivative::Dual => {
+                let planes = &mut [gradient, hess_vec];
+                self.batch_pass(batch, &[theta, v], touched, planes, &mut lock(&self.batch_dual)).re
+            }
+            Derivative::Complex => self.complex_batch(batch, [theta, v], touched, gradient, hess_vec),
+        }
     }
 
     fn counts(&self) -> Option<Counts> {
