@@ -83,10 +83,11 @@ pub(super) fn log_rates(joint: &[f64], labels: usize, stride: usize, floor: f64,
     }
 }
 
-/// ln P(y, y')/(P(y)·P(y')), at least `floor`: also where P(y, y') is 0.
+/// ln P(y, y')/(P(y)·P(y')), at least `floor`: also where P(y, y') is 0. Finite even if the parts do not fit each other.
 pub(super) fn log_rate(joint: f64, left: f64, right: f64, floor: f64) -> f64 {
+    let log = |p: f64| p.max(f64::MIN_POSITIVE).ln();
     match joint > 0.0 {
-        true => (joint.ln() - left.ln() - right.ln()).max(floor),
+        true => (joint.ln() - log(left) - log(right)).max(floor),
         false => floor,
     }
 }
