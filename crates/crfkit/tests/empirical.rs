@@ -37,6 +37,10 @@ fn label(tagger: &mut EmpiricalTagger, sample: &Sample, words: &[usize]) -> Vec<
     tagger.viterbi().to_vec()
 }
 
+fn zeros(objective: &CountedChains) -> Vec<f64> {
+    vec![0.0; objective.dim()]
+}
+
 /// A method that goes on until nothing moves.
 fn exact() -> Lbfgs {
     Lbfgs { gradient_tolerance: 1e-10, tolerance: 0.0, passes: 5000.0, ..Lbfgs::default() }
@@ -81,7 +85,7 @@ fn five_instances_have_two_known_maxima_and_one_of_them_fails() {
     let scores = [ttp[sample.pair(1, 2) + 3], ttp[sample.pair(1, 2)]].map(f64::exp);
     assert!((scores[0] - 5.0).abs() < 1e-12 && (scores[1] - 1.25).abs() < 1e-12);
     // A third maximum, from 0.
-    let theta = likelihood.fit(f64::INFINITY, &exact()).unwrap();
+    let theta = likelihood.fit(zeros(&likelihood), f64::INFINITY, &exact()).unwrap();
     let (value, _) = value_and_slope(&likelihood, &theta);
     assert!((OPTIMUM - 1e-9..OPTIMUM + 1e-5).contains(&value), "{value}");
     assert_eq!(sample.decode(&theta, &[1, 2]), [1, 1]);
@@ -115,7 +119,7 @@ fn a_prior_saves_the_likelihood() {
     let likelihood = sample.likelihood();
     let (mut value_before, mut margin_before) = (f64::INFINITY, f64::INFINITY);
     for sigma in [1.0, 10.0, 100.0, 1000.0, 10_000.0] {
-        let theta = likelihood.fit(sigma, &exact()).unwrap();
+        let theta = likelihood.fit(zeros(&likelihood), sigma, &exact()).unwrap();
         let (value, _) = value_and_slope(&likelihood, &theta);
         assert!(value > OPTIMUM && value < value_before, "{sigma}: {value}");
         assert_eq!(sample.decode(&theta, &[1, 2]), [0, 0]);
@@ -135,7 +139,7 @@ fn eight_instances_refute_the_claim_of_section_3_4_3() {
     let ep = sample.theta_of(&model(&sample, &lexical(Method::Ep1)));
     let (value, slope) = value_and_slope(&likelihood, &ep);
     assert!((value - 3.05721).abs() < 5e-6 && slope > 0.1, "{value} {slope}");
-    let theta = likelihood.fit(f64::INFINITY, &exact()).unwrap();
+    let theta = likelihood.fit(zeros(&likelihood), f64::INFINITY, &exact()).unwrap();
     assert!(value_and_slope(&likelihood, &theta).0 < 2.5061);
 }
 
@@ -189,7 +193,8 @@ fn label_bias_hurts_directed_models_only() {
             let accuracy = test.accuracy(|words| label(&mut tagger, &data, words));
             assert!((accuracy - 95.83).abs() < 2.5, "{method:?}: {accuracy}");
         }
-        let theta = data.likelihood().fit(10.0, &Lbfgs::default()).unwrap();
+        let likelihood = data.likelihood();
+        let theta = likelihood.fit(zeros(&likelihood), 10.0, &Lbfgs::default()).unwrap();
         let accuracy = test.accuracy(|words| data.decode(&theta, words));
         assert!((accuracy - 95.83).abs() < 2.5, "likelihood: {accuracy}");
         let memm = Directed::new(&data, First::Label);
@@ -206,7 +211,7 @@ fn other_factorisations_fail_as_the_paper_says() {
     let ratio = data.ratio();
     let at = |passes: f64| {
         let method = Lbfgs { passes, ..exact() };
-        let theta = ratio.fit(f64::INFINITY, &method).unwrap();
+        let theta = ratio.fit(zeros(&ratio), f64::INFINITY, &method).unwrap();
         (value_and_slope(&ratio, &theta).0, test.accuracy(|words| data.decode_ratio(&theta, words)))
     };
     let (early, late) = (at(5.0), at(50.0));

@@ -7,6 +7,7 @@
 
 use super::counts::{Counts, Tally, ordered};
 use super::fit::CountedChains;
+use super::pairs::log_rate;
 use super::spelling::{FEATURES, Spelling, features};
 use super::{Pairs, Settings};
 use crate::Result;
@@ -61,8 +62,13 @@ impl Exponential {
             pairs.add(2, vec![rows(a, 0, labels).collect(), rows(b, right, labels).collect()]);
             group.iter().for_each(|&([_, _, i, j], n)| pairs.observe(&[i, j], n as f64));
         }
-        let method = Lbfgs { passes: 500.0, ..Lbfgs::default() };
-        Ok(Exponential { u: singles.fit(settings.sigma, &method)?, v: pairs.fit(settings.sigma, &method)? })
+        // Counts of one and of thousands make valleys that are long and narrow: more memory halves the passes.
+        let method = Lbfgs { memory: 20, tolerance: 1e-5, ..Lbfgs::default() };
+        let [u, v] = closed_form(counts, settings);
+        Ok(Exponential {
+            u: singles.fit(u, settings.sigma, &method)?,
+            v: pairs.fit(v, settings.sigma, &method)?,
+        })
     }
 
     /// Overwrites `p` with u(·|spelling).
@@ -88,6 +94,25 @@ impl Exponential {
         }
         normalise(p);
     }
+}
+
+/// Where the fits of u and v start: what they would be if spellings said nothing, ln P̃(y) and the co-occurrence rates of labels.
+fn closed_form(counts: &Counts, settings: &Settings) -> [Vec<f64>; 2] {
+    let labels = counts.labels();
+    let prior = counts.prior();
+    let [mut u, mut v] = Exponential::dims(labels, settings.pairs).map(|dim| vec![0.0; dim]);
+    let right = rows_of_pairs(settings.pairs) * labels;
+    for (y, p) in prior.iter().enumerate() {
+        u[y] = p.ln();
+        v[y] = p.ln();
+        v[right + y] = p.ln();
+    }
+    let total = counts.label_pairs.values().sum::<u64>() as f64;
+    for (&[i, j], &n) in &counts.label_pairs {
+        let (i, j) = (i as usize, j as usize);
+        v[2 * right + i * labels + j] = log_rate(n as f64 / total, prior[i], prior[j], settings.floor);
+    }
+    [u, v]
 }
 
 /// p ← exp(p)/Σ exp(p).

@@ -115,7 +115,7 @@ pub struct Settings {
     /// The smallest log co-occurrence rate, −12 by default. Eq. 13 gives −∞ to pairs that were never seen, and then a sequence may
     /// have no labelling at all.
     pub floor: f64,
-    /// σ of the Gaussian prior on the weights of EP2; 10 by default.
+    /// σ of the Gaussian prior on the weights of EP2; 1 by default.
     pub sigma: f64,
 }
 
@@ -128,7 +128,7 @@ impl Default for Settings {
             smoothing: 0.0,
             min_count: 1,
             floor: -12.0,
-            sigma: 10.0,
+            sigma: 1.0,
         }
     }
 }

@@ -96,17 +96,15 @@ impl EmpiricalModel {
     pub(super) fn from_parts(settings: Settings, counts: Counts, exponential: Option<Exponential>) -> Self {
         let labels: Vec<String> =
             counts.labels.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-        let mut totals = vec![0u64; labels.len()];
         let mut featured = vec![vec![0u64; labels.len()]; FEATURES];
         for ([spelling, y], n) in counts.spelling_labels() {
-            totals[y as usize] += n;
             features(spelling).for_each(|f| featured[f][y as usize] += n);
         }
         let share = |counts: &Vec<u64>| {
             let total: u64 = counts.iter().sum();
             (total > 0).then(|| counts.iter().map(|&n| n as f64 / total as f64).collect::<Vec<f64>>())
         };
-        let prior = share(&totals).unwrap_or_default();
+        let prior = counts.prior();
         let mut model = EmpiricalModel {
             words: WordLabels::new(&counts),
             by_feature: featured.iter().map(share).collect(),
