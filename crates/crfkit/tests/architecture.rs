@@ -20,7 +20,7 @@ const ROOMS: [(&str, &[&str]); 19] = [
     ("model", &["data", "graph", "math"]),
     ("risk", &["model", "data", "optim", "loss", "infer", "graph", "math", "ability"]),
     ("answers", &["decode", "infer", "graph", "math"]),
-    ("tag", &["model", "data", "decode", "infer", "graph", "math"]),
+    ("tag", &["answers", "model", "data", "decode", "graph"]),
     ("train", &["risk", "model", "data", "optim", "loss", "decode", "infer", "graph", "math", "eval"]),
     ("checkpoint", &["train", "model", "data", "optim", "graph", "math"]),
     (
