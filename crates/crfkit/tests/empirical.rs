@@ -2,7 +2,7 @@
 
 use crfkit::empirical::studies::{Directed, First, Sample};
 use crfkit::empirical::{
-    CountedChains, EmpiricalModel, EmpiricalTagger, Method, Pairs, Settings, Unknown, train,
+    CountedChains, EmpiricalModel, EmpiricalTagger, Method, PairWork, Pairs, Settings, Unknown, train,
 };
 use crfkit::graph::Label;
 use crfkit::math::random::Random;
@@ -58,9 +58,10 @@ fn factors_are_normalised_for_every_pair_that_was_seen() {
     seen.dedup();
     assert!(seen.len() > 8);
     for pair in seen {
-        model.log_psi(sample.words[pair[0]], &mut left);
-        model.log_psi(sample.words[pair[1]], &mut right);
-        model.log_phi(sample.words[pair[0]], sample.words[pair[1]], &mut phi, &mut Vec::new());
+        let [a, b] = [pair[0], pair[1]].map(|x| model.word(sample.words[x]));
+        model.log_psi(a, &mut left);
+        model.log_psi(b, &mut right);
+        model.log_phi(a, b, &mut phi, &mut PairWork::default());
         let total: f64 = left.iter().map(|x| x.exp()).sum();
         assert!((total - 1.0).abs() < 1e-12, "eq. 8: {total}");
         let product = |i: usize, j: usize| (left[i] + right[j] + phi[i * 8 + j]).exp();
@@ -170,7 +171,8 @@ fn rates_are_symmetric_and_1_under_independence() {
         let sequences = sequences.iter().map(|y| (vec![0, 1], y.to_vec())).collect();
         let sample = Sample { sequences, ..Sample::five() };
         let mut phi = vec![0.0; 2 * 8];
-        model(&sample, &Settings::default()).log_phi("a", "b", &mut phi, &mut Vec::new());
+        let model = model(&sample, &Settings::default());
+        model.log_phi(model.word("a"), model.word("b"), &mut phi, &mut PairWork::default());
         [phi[0], phi[1], phi[8], phi[9]]
     };
     let independent = rates(&[[0, 0], [0, 1], [1, 0], [1, 1]]);
@@ -216,7 +218,6 @@ fn other_factorisations_fail_as_the_paper_says() {
     };
     let (early, late) = (at(5.0), at(50.0));
     assert!(late.0 < early.0 && late.0 < 0.0, "{early:?} {late:?}");
-    println!("eq. 10: {early:?} {late:?}");
     // Eq. 11 has the first pair right, so it is label biased only behind a start.
     let first = Directed::new(&data, First::Pair);
     assert!((test.accuracy(|words| first.decode(words)) - 95.83).abs() < 2.5);

@@ -6,7 +6,7 @@ mod corpora;
 use corpora::{made_up_columns, models::columns};
 use crfkit::empirical::spelling::spelling;
 use crfkit::empirical::{
-    Counts, EmpiricalModel, EmpiricalTagger, HeldOut, Method, Pairs, Settings, Unknown, train,
+    Counts, EmpiricalModel, EmpiricalTagger, HeldOut, Method, PairWork, Pairs, Settings, Unknown, train,
 };
 use std::sync::Arc;
 
@@ -102,13 +102,13 @@ fn pruned_words_live_on_in_their_spellings() {
     assert!(pruned.knows("cat") && !pruned.knows("walking"));
     assert_eq!((pruned.counts().words(), pruned.counts().tokens()), (2, 8));
     let mut psi = [0.0; 3];
-    pruned.log_psi("barking", &mut psi);
+    pruned.log_psi(pruned.word("barking"), &mut psi);
     assert!(psi[2].abs() < 1e-12, "all words in -ing were verbs: {psi:?}");
     assert_ne!(spelling("barking"), spelling("bark"));
-    pruned.log_psi("bark", &mut psi);
+    pruned.log_psi(pruned.word("bark"), &mut psi);
     assert!((psi[0] - 0.5f64.ln()).abs() < 1e-12, "no feature was seen, so P̃(y): {psi:?}");
     let mut phi = [0.0; 3 * 8];
-    pruned.log_phi("the", "walking", &mut phi, &mut Vec::new());
+    pruned.log_phi(pruned.word("the"), pruned.word("walking"), &mut phi, &mut PairWork::default());
     assert!((phi[2] - (0.25f64 / (0.5 * 0.125)).ln()).abs() < 1e-12, "pairs keep their labels: {phi:?}");
 }
 
@@ -119,7 +119,7 @@ fn estimates_of_unknown_words_are_the_papers() {
     let psi = |unknown| {
         let model = model(&counts, &Settings { unknown, ..Settings::default() });
         let mut psi = [0.0; 3];
-        model.log_psi("Cats", &mut psi);
+        model.log_psi(model.word("Cats"), &mut psi);
         psi.map(f64::exp)
     };
     let close = |a: [f64; 3], b: [f64; 3]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
@@ -132,7 +132,7 @@ fn estimates_of_unknown_words_are_the_papers() {
     // Smoothing lends a known word what its spelling says: -ing was V only, so nothing new; Ana is a capital.
     let model = model(&counts, &Settings { smoothing: 1.0, ..Settings::default() });
     let mut psi = [0.0; 3];
-    model.log_psi("Ana", &mut psi);
+    model.log_psi(model.word("Ana"), &mut psi);
     assert!(close(psi.map(f64::exp), [0.25, 0.75, 0.0]), "{psi:?}");
 }
 

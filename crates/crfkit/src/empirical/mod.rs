@@ -25,7 +25,8 @@
 //!     let mut tagger = EmpiricalTagger::new(Arc::new(model));
 //!     tagger.words(["the", "dog", "barked"]); // -ed, as in jumped and walked
 //!     let labels = tagger.viterbi().to_vec();
-//!     assert_eq!(labels.iter().map(|&y| tagger.model().labels()[y as usize].as_str()).collect::<Vec<_>>(), ["DET", "NOUN", "VERB"]);
+//!     let names: Vec<&str> = labels.iter().map(|&y| tagger.model().labels()[y as usize].as_str()).collect();
+//!     assert_eq!(names, ["DET", "NOUN", "VERB"]);
 //!     Ok(())
 //! }
 //! ```
@@ -53,7 +54,8 @@ mod train;
 
 pub use counts::Counts;
 pub use fit::CountedChains;
-pub use model::EmpiricalModel;
+pub use model::{EmpiricalModel, Word};
+pub use pairs::PairWork;
 pub use tagger::EmpiricalTagger;
 pub use train::{HeldOut, Trained, Trial, train};
 
