@@ -1,6 +1,6 @@
 //! One sequence's log-potentials, and everything that can be asked about them.
 
-use crate::decode::{Decoder, Ranked, Viterbi, max_marginal, nbest};
+use crate::decode::{Decoder, MemmViterbi, Ranked, Viterbi, max_marginal, nbest};
 use crate::graph::{Chain, Gradient, Graph, Label, PAIR, Psi, Shared, SharedSum};
 use crate::infer::{ForwardBackward, Inference};
 use crate::math::Array;
@@ -16,6 +16,7 @@ pub struct Answers {
     log_z: Option<f64>,
     sums: SharedSum<f64>,
     viterbi: <Viterbi as Decoder>::Work,
+    memm: <MemmViterbi as Decoder>::Work,
     inference: <ForwardBackward as Inference>::Work<f64>,
     labels: Vec<Label>,
 }
@@ -31,6 +32,7 @@ impl Answers {
             marginals: Array::default(),
             log_z: None,
             viterbi: Default::default(),
+            memm: Default::default(),
             inference: Default::default(),
             labels: Vec::new(),
         }
@@ -44,6 +46,11 @@ impl Answers {
         let own = &mut self.own.plane_mut(0)[..chain.own_len()];
         chain.clear_own(own);
         own
+    }
+
+    /// Turns the log-potentials into those of a chain that is normalised label by label.
+    pub fn localise(&mut self, memm: MemmViterbi) {
+        memm.localise(&self.chain, &self.shared, &mut self.own, &mut self.memm);
     }
 
     /// The shared tables.

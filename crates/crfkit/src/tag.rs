@@ -1,12 +1,11 @@
 //! Applying a model to sequences.
 
+use crate::answers::Answers;
 use crate::data::attributes::Attributes;
 use crate::data::columns::Columns;
 use crate::data::observer::{Observer, Sink, Source};
-use crate::decode::{Decoder, Direction, MemmViterbi, Ranked, Viterbi, max_marginal, nbest};
-use crate::graph::{Chain, Gradient, Graph, Label, NODES, Psi, Shared, SharedSum};
-use crate::infer::{ForwardBackward, Inference};
-use crate::math::{Array, SliceMut};
+use crate::decode::{Direction, MemmViterbi, Ranked};
+use crate::graph::{Chain, Graph, Label, NODES, Shared};
 use crate::model::{Dense, Features, Model};
 use crate::{Error, Place, Result};
 use std::sync::Arc;
@@ -16,20 +15,11 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Tagger {
     model: Arc<Model>,
-    shared: Arc<Shared<f64>>,
     dense: Arc<Dense>,
     observer: Observer,
-    chain: Chain,
-    own: Array<f64>,
-    marginals: Array<f64>,
-    log_z: Option<f64>,
-    sums: SharedSum<f64>,
-    viterbi: <Viterbi as Decoder>::Work,
-    inference: <ForwardBackward as Inference>::Work<f64>,
-    labels: Vec<Label>,
+    answers: Answers,
     /// For models that are normalised label by label.
     memm: Option<MemmViterbi>,
-    local: <MemmViterbi as Decoder>::Work,
 }
 
 /// From which side the model is normalised when it labels; `None` for models of whole labellings.
@@ -87,27 +77,12 @@ impl Tagger {
 
     /// Another worker for the same model, without making its tables again.
     pub fn another(&self) -> Self {
-        Tagger::with(self.model.clone(), self.shared.clone(), self.dense.clone())
+        Tagger::with(self.model.clone(), self.answers.shared().clone(), self.dense.clone())
     }
 
     fn with(model: Arc<Model>, shared: Arc<Shared<f64>>, dense: Arc<Dense>) -> Self {
         let memm = direction(&model).map(MemmViterbi);
-        Tagger {
-            chain: model.chain(0),
-            sums: SharedSum::new(&shared),
-            shared,
-            dense,
-            model,
-            observer: Observer::default(),
-            own: Array::default(),
-            marginals: Array::default(),
-            log_z: None,
-            viterbi: Default::default(),
-            inference: Default::default(),
-            labels: Vec::new(),
-            memm,
-            local: Default::default(),
-        }
+        Tagger { model, dense, observer: Observer::default(), answers: Answers::new(shared), memm }
     }
 
     /// The model.
@@ -118,11 +93,7 @@ impl Tagger {
     /// Empty log-potentials for a sequence of `len` positions, and who fills them.
     fn start<'a>(&'a mut self, model: &'a Model, len: usize) -> (Potentials<'a>, &'a mut Observer) {
         let chain = model.chain(len);
-        self.chain = chain;
-        self.log_z = None;
-        self.own.reserve(chain.own_len());
-        let own = &mut self.own.plane_mut(0)[..chain.own_len()];
-        chain.clear_own(own);
+        let own = self.answers.start(chain);
         let (features, weights, dense) = (&model.features, &model.weights[..], &*self.dense);
         (Potentials { features, weights, dense, chain, own, table: 0 }, &mut self.observer)
     }
@@ -165,48 +136,43 @@ impl Tagger {
     /// Turns the log-potentials into those of a locally normalised chain, for models that are trained that way.
     fn localise(&mut self) {
         if let Some(memm) = self.memm {
-            memm.localise(&self.chain, &self.shared, &mut self.own, &mut self.local);
+            self.answers.localise(memm);
         }
     }
 
     /// Number of positions of the sequence.
     pub fn len(&self) -> usize {
-        self.chain.len
+        self.answers.chain().len
     }
 
     /// Is the sequence empty?
     pub fn is_empty(&self) -> bool {
-        self.chain.len == 0
+        self.len() == 0
     }
 
     /// The best labelling (Viterbi).
     pub fn viterbi(&mut self) -> &[Label] {
-        let psi = Psi { shared: &self.shared, own: &self.own };
-        Viterbi.argmax(&self.chain, psi, &mut self.labels, &mut self.viterbi);
-        &self.labels
+        self.answers.viterbi()
     }
 
     /// The most probable label of every position.
     pub fn max_marginal(&mut self) -> &[Label] {
-        self.infer();
-        max_marginal(&self.chain, self.marginals.plane(0), &mut self.labels);
-        &self.labels
+        self.answers.max_marginal()
     }
 
     /// P(label at `position` | sequence).
     pub fn marginal(&mut self, position: usize, label: Label) -> f64 {
-        self.infer();
-        self.marginals.get(position * self.chain.stride() + label as usize)
+        self.answers.marginal(position, label)
     }
 
     /// The `n` best labellings with their scores, best first.
     pub fn nbest(&mut self, n: usize) -> Vec<Ranked> {
-        nbest(&self.chain, Psi { shared: &self.shared, own: &self.own }, n)
+        self.answers.nbest(n)
     }
 
     /// log Z of the sequence.
     pub fn log_z(&mut self) -> f64 {
-        self.infer()
+        self.answers.log_z()
     }
 
     /// P(labelling | sequence).
@@ -216,23 +182,6 @@ impl Tagger {
 
     /// ln P(labelling | sequence): also of long sequences, whose probability is too small for a number.
     pub fn log_probability(&mut self, labels: &[Label]) -> f64 {
-        let log_z = self.infer();
-        Psi { shared: &self.shared, own: &self.own }.score(&self.chain, labels) - log_z
-    }
-
-    /// Runs forward-backward once a sequence; returns log Z.
-    fn infer(&mut self) -> f64 {
-        if let Some(log_z) = self.log_z {
-            return log_z;
-        }
-        let len = self.chain.own_len();
-        self.marginals.reserve(len);
-        self.sums.clear();
-        let own: SliceMut<f64> = self.marginals.slice_mut(0..len);
-        let psi = Psi { shared: &self.shared, own: &self.own };
-        let mut out = Gradient { own, shared: &mut self.sums };
-        let outcome = ForwardBackward.log_z(&self.chain, psi, 1.0, &mut out, &mut self.inference);
-        self.log_z = Some(outcome.log_z);
-        outcome.log_z
+        self.answers.log_probability(labels)
     }
 }

@@ -20,7 +20,7 @@ const ROOMS: [(&str, &[&str]); 19] = [
     ("model", &["data", "graph", "math"]),
     ("risk", &["model", "data", "optim", "loss", "infer", "graph", "math", "ability"]),
     ("answers", &["decode", "infer", "graph", "math"]),
-    ("tag", &["model", "data", "decode", "infer", "graph", "math"]),
+    ("tag", &["answers", "model", "data", "decode", "graph"]),
     (
         "train",
         &["ability", "risk", "model", "data", "optim", "loss", "decode", "infer", "graph", "math", "eval"],

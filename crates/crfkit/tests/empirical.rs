@@ -2,7 +2,7 @@
 
 use crfkit::empirical::studies::{Directed, First, Sample};
 use crfkit::empirical::{
-    CountedChains, EmpiricalModel, EmpiricalTagger, Method, Pairs, Settings, Unknown, train,
+    CountedChains, EmpiricalModel, EmpiricalTagger, Method, PairWork, Pairs, Settings, Unknown, train,
 };
 use crfkit::graph::Label;
 use crfkit::math::random::Random;
@@ -37,6 +37,10 @@ fn label(tagger: &mut EmpiricalTagger, sample: &Sample, words: &[usize]) -> Vec<
     tagger.viterbi().to_vec()
 }
 
+fn zeros(objective: &CountedChains) -> Vec<f64> {
+    vec![0.0; objective.dim()]
+}
+
 /// A method that goes on until nothing moves.
 fn exact() -> Lbfgs {
     Lbfgs { gradient_tolerance: 1e-10, tolerance: 0.0, passes: 5000.0, ..Lbfgs::default() }
@@ -54,9 +58,10 @@ fn factors_are_normalised_for_every_pair_that_was_seen() {
     seen.dedup();
     assert!(seen.len() > 8);
     for pair in seen {
-        model.log_psi(sample.words[pair[0]], &mut left);
-        model.log_psi(sample.words[pair[1]], &mut right);
-        model.log_phi(sample.words[pair[0]], sample.words[pair[1]], &mut phi, &mut Vec::new());
+        let [a, b] = [pair[0], pair[1]].map(|x| model.word(sample.words[x]));
+        model.log_psi(a, &mut left);
+        model.log_psi(b, &mut right);
+        model.log_phi(a, b, &mut phi, &mut PairWork::default());
         let total: f64 = left.iter().map(|x| x.exp()).sum();
         assert!((total - 1.0).abs() < 1e-12, "eq. 8: {total}");
         let product = |i: usize, j: usize| (left[i] + right[j] + phi[i * 8 + j]).exp();
@@ -81,7 +86,7 @@ fn five_instances_have_two_known_maxima_and_one_of_them_fails() {
     let scores = [ttp[sample.pair(1, 2) + 3], ttp[sample.pair(1, 2)]].map(f64::exp);
     assert!((scores[0] - 5.0).abs() < 1e-12 && (scores[1] - 1.25).abs() < 1e-12);
     // A third maximum, from 0.
-    let theta = likelihood.fit(f64::INFINITY, &exact()).unwrap();
+    let theta = likelihood.fit(zeros(&likelihood), f64::INFINITY, &exact()).unwrap();
     let (value, _) = value_and_slope(&likelihood, &theta);
     assert!((OPTIMUM - 1e-9..OPTIMUM + 1e-5).contains(&value), "{value}");
     assert_eq!(sample.decode(&theta, &[1, 2]), [1, 1]);
@@ -115,7 +120,7 @@ fn a_prior_saves_the_likelihood() {
     let likelihood = sample.likelihood();
     let (mut value_before, mut margin_before) = (f64::INFINITY, f64::INFINITY);
     for sigma in [1.0, 10.0, 100.0, 1000.0, 10_000.0] {
-        let theta = likelihood.fit(sigma, &exact()).unwrap();
+        let theta = likelihood.fit(zeros(&likelihood), sigma, &exact()).unwrap();
         let (value, _) = value_and_slope(&likelihood, &theta);
         assert!(value > OPTIMUM && value < value_before, "{sigma}: {value}");
         assert_eq!(sample.decode(&theta, &[1, 2]), [0, 0]);
@@ -135,7 +140,7 @@ fn eight_instances_refute_the_claim_of_section_3_4_3() {
     let ep = sample.theta_of(&model(&sample, &lexical(Method::Ep1)));
     let (value, slope) = value_and_slope(&likelihood, &ep);
     assert!((value - 3.05721).abs() < 5e-6 && slope > 0.1, "{value} {slope}");
-    let theta = likelihood.fit(f64::INFINITY, &exact()).unwrap();
+    let theta = likelihood.fit(zeros(&likelihood), f64::INFINITY, &exact()).unwrap();
     assert!(value_and_slope(&likelihood, &theta).0 < 2.5061);
 }
 
@@ -166,7 +171,8 @@ fn rates_are_symmetric_and_1_under_independence() {
         let sequences = sequences.iter().map(|y| (vec![0, 1], y.to_vec())).collect();
         let sample = Sample { sequences, ..Sample::five() };
         let mut phi = vec![0.0; 2 * 8];
-        model(&sample, &Settings::default()).log_phi("a", "b", &mut phi, &mut Vec::new());
+        let model = model(&sample, &Settings::default());
+        model.log_phi(model.word("a"), model.word("b"), &mut phi, &mut PairWork::default());
         [phi[0], phi[1], phi[8], phi[9]]
     };
     let independent = rates(&[[0, 0], [0, 1], [1, 0], [1, 1]]);
@@ -189,7 +195,8 @@ fn label_bias_hurts_directed_models_only() {
             let accuracy = test.accuracy(|words| label(&mut tagger, &data, words));
             assert!((accuracy - 95.83).abs() < 2.5, "{method:?}: {accuracy}");
         }
-        let theta = data.likelihood().fit(10.0, &Lbfgs::default()).unwrap();
+        let likelihood = data.likelihood();
+        let theta = likelihood.fit(zeros(&likelihood), 10.0, &Lbfgs::default()).unwrap();
         let accuracy = test.accuracy(|words| data.decode(&theta, words));
         assert!((accuracy - 95.83).abs() < 2.5, "likelihood: {accuracy}");
         let memm = Directed::new(&data, First::Label);
@@ -206,12 +213,11 @@ fn other_factorisations_fail_as_the_paper_says() {
     let ratio = data.ratio();
     let at = |passes: f64| {
         let method = Lbfgs { passes, ..exact() };
-        let theta = ratio.fit(f64::INFINITY, &method).unwrap();
+        let theta = ratio.fit(zeros(&ratio), f64::INFINITY, &method).unwrap();
         (value_and_slope(&ratio, &theta).0, test.accuracy(|words| data.decode_ratio(&theta, words)))
     };
     let (early, late) = (at(5.0), at(50.0));
     assert!(late.0 < early.0 && late.0 < 0.0, "{early:?} {late:?}");
-    println!("eq. 10: {early:?} {late:?}");
     // Eq. 11 has the first pair right, so it is label biased only behind a start.
     let first = Directed::new(&data, First::Pair);
     assert!((test.accuracy(|words| first.decode(words)) - 95.83).abs() < 2.5);

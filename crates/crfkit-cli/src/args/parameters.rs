@@ -84,6 +84,10 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gradient_tolerance: Option<f64>,
 
+    /// sdca stops when its duality gap is at most this share of the objective [default: 1e-4]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub gap_tolerance: Option<f64>,
+
     /// ν of cg: it restarts where successive gradients have this share in common [default: 0.2]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub nu: Option<f64>,
@@ -92,8 +96,8 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "N")]
     pub products: Option<usize>,
 
-    /// How Hessian-vector products are made: exactly, or by differences of gradients [default: dual]
-    #[arg(long, value_name = "WAY", value_parser = stored::<HessVec>(&["dual", "differences"]))]
+    /// How Hessian-vector products are made: exactly by dual numbers or a complex step, or by differences of gradients [default: dual]
+    #[arg(long, value_name = "WAY", value_parser = stored::<HessVec>(&["dual", "complex", "differences"]))]
     pub hess_vec: Option<HessVec>,
 
     /// How iterative scaling solves the equation of a weight [default: paper]
@@ -151,6 +155,7 @@ impl ParameterArgs {
             memory: self.memory,
             tolerance: self.tolerance,
             gradient_tolerance: self.gradient_tolerance,
+            gap_tolerance: self.gap_tolerance,
             nu: self.nu,
             products: self.products,
             hess_vec: self.hess_vec,

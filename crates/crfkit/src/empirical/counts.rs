@@ -167,6 +167,15 @@ impl Counts {
         tally
     }
 
+    /// P̃(y) over all tokens.
+    pub(super) fn prior(&self) -> Vec<f64> {
+        let mut totals = vec![0u64; self.labels.len()];
+        let tokens = self.word_labels.iter().chain(&self.rare_labels);
+        tokens.for_each(|([_, label], n)| totals[*label as usize] += n);
+        let all = totals.iter().sum::<u64>() as f64;
+        totals.iter().map(|&n| n as f64 / all).collect()
+    }
+
     /// The kind of pairs that is counted.
     pub fn pairs(&self) -> Pairs {
         self.pairs

@@ -7,6 +7,7 @@
 
 use super::counts::{Counts, Tally, ordered};
 use super::fit::CountedChains;
+use super::pairs::{PairWork, log_rate};
 use super::spelling::{FEATURES, Spelling, features};
 use super::{Pairs, Settings};
 use crate::Result;
@@ -61,33 +62,60 @@ impl Exponential {
             pairs.add(2, vec![rows(a, 0, labels).collect(), rows(b, right, labels).collect()]);
             group.iter().for_each(|&([_, _, i, j], n)| pairs.observe(&[i, j], n as f64));
         }
-        let method = Lbfgs { passes: 500.0, ..Lbfgs::default() };
-        Ok(Exponential { u: singles.fit(settings.sigma, &method)?, v: pairs.fit(settings.sigma, &method)? })
+        // Counts of one and of thousands make valleys that are long and narrow: more memory halves the passes.
+        let method = Lbfgs { memory: 20, tolerance: 1e-5, ..Lbfgs::default() };
+        let [u, v] = closed_form(counts, settings);
+        Ok(Exponential {
+            u: singles.fit(u, settings.sigma, &method)?,
+            v: pairs.fit(v, settings.sigma, &method)?,
+        })
     }
 
     /// Overwrites `p` with u(·|spelling).
     pub fn single(&self, spelling: Spelling, p: &mut [f64]) {
-        let labels = p.len();
-        for (y, p) in p.iter_mut().enumerate() {
-            *p = rows(spelling, 0, labels).map(|row| self.u[row + y]).sum();
+        p.fill(0.0);
+        for row in rows(spelling, 0, p.len()) {
+            p.iter_mut().zip(&self.u[row..]).for_each(|(score, w)| *score += w);
         }
         normalise(p);
     }
 
-    /// Overwrites `p`, `[labels][labels]`, with v(·, ·|spelling before, spelling). Without lexical pairs both must be 0.
-    pub fn pair(&self, before: Spelling, spelling: Spelling, labels: usize, p: &mut Vec<f64>) {
+    /// Overwrites the joint distribution with v(·, ·|both spellings). Without lexical pairs both must be 0.
+    pub fn pair(&self, [before, spelling]: [Spelling; 2], labels: usize, work: &mut PairWork) {
+        work.clear(labels);
         let right = (self.v.len() / labels - labels) / 2 * labels;
-        let side = |spelling, base| {
-            let sum = move |y: usize| rows(spelling, base, labels).map(|row| self.v[row + y]).sum::<f64>();
-            (0..labels).map(sum).collect::<Vec<f64>>()
-        };
-        let (left, right, theta) = (side(before, 0), side(spelling, right), &self.v[2 * right..]);
-        p.clear();
-        for i in 0..labels {
-            p.extend((0..labels).map(|j| left[i] + right[j] + theta[i * labels + j]));
+        for (side, spelling, base) in [(&mut work.left, before, 0), (&mut work.right, spelling, right)] {
+            for row in rows(spelling, base, labels) {
+                side.iter_mut().zip(&self.v[row..]).for_each(|(score, w)| *score += w);
+            }
         }
-        normalise(p);
+        let theta = self.v[2 * right..].chunks_exact(labels);
+        for ((joint, theta), left) in work.joint.chunks_exact_mut(labels).zip(theta).zip(&work.left) {
+            for ((score, w), right) in joint.iter_mut().zip(theta).zip(&work.right) {
+                *score = left + right + w;
+            }
+        }
+        normalise(&mut work.joint);
     }
+}
+
+/// Where the fits of u and v start: what they would be if spellings said nothing, ln P̃(y) and the co-occurrence rates of labels.
+fn closed_form(counts: &Counts, settings: &Settings) -> [Vec<f64>; 2] {
+    let labels = counts.labels();
+    let prior = counts.prior();
+    let [mut u, mut v] = Exponential::dims(labels, settings.pairs).map(|dim| vec![0.0; dim]);
+    let right = rows_of_pairs(settings.pairs) * labels;
+    for (y, p) in prior.iter().enumerate() {
+        u[y] = p.ln();
+        v[y] = p.ln();
+        v[right + y] = p.ln();
+    }
+    let total = counts.label_pairs.values().sum::<u64>() as f64;
+    for (&[i, j], &n) in &counts.label_pairs {
+        let (i, j) = (i as usize, j as usize);
+        v[2 * right + i * labels + j] = log_rate(n as f64 / total, prior[i], prior[j], settings.floor);
+    }
+    [u, v]
 }
 
 /// p ← exp(p)/Σ exp(p).

@@ -20,6 +20,9 @@ static FORMAT: Format = Format {
     remedy: "take another copy of it or train it again",
 };
 
+/// A bound on weights of EP2, far above those of any fit: their sums must be finite.
+const MAX_WEIGHT: f64 = 1e100;
+
 /// The section of small things.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -82,7 +85,7 @@ impl EmpiricalModel {
             Method::Ep1 => [0, 0],
             Method::Ep2 => Exponential::dims(counts.labels(), settings.pairs),
         };
-        if [u.len(), v.len()] != expected || !u.iter().chain(&v).all(|w| w.is_finite()) {
+        if [u.len(), v.len()] != expected || !u.iter().chain(&v).all(|w| w.abs() < MAX_WEIGHT) {
             return Err(FORMAT.damaged("its weights are not those of its method"));
         }
         let exponential = (settings.method == Method::Ep2).then_some(Exponential { u, v });

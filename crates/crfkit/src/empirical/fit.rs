@@ -54,13 +54,13 @@ impl CountedChains {
         }
     }
 
-    /// The smallest value with a Gaussian prior of width `sigma`, by L-BFGS from 0. `sigma` = ∞ is no prior.
-    pub fn fit(&self, sigma: f64, method: &Lbfgs) -> Result<Vec<f64>> {
+    /// The smallest value with a Gaussian prior of width `sigma`, by L-BFGS from `start`. `sigma` = ∞ is no prior.
+    pub fn fit(&self, start: Vec<f64>, sigma: f64, method: &Lbfgs) -> Result<Vec<f64>> {
         if sigma.is_nan() || sigma <= 0.0 {
             return Err(Error::Setting(format!("sigma is {sigma}, but must be above 0")));
         }
         let problem = Problem { objective: self, prior: Prior::gaussian(sigma), l1: 0.0 };
-        Ok(method.minimize(&problem, State::start(vec![0.0; self.dim]), &mut Unwatched)?.theta)
+        Ok(method.minimize(&problem, State::start(start), &mut Unwatched)?.theta)
     }
 
     /// Returns the value over some examples and adds its gradient; one vector a plane.

@@ -25,7 +25,8 @@
 //!     let mut tagger = EmpiricalTagger::new(Arc::new(model));
 //!     tagger.words(["the", "dog", "barked"]); // -ed, as in jumped and walked
 //!     let labels = tagger.viterbi().to_vec();
-//!     assert_eq!(labels.iter().map(|&y| tagger.model().labels()[y as usize].as_str()).collect::<Vec<_>>(), ["DET", "NOUN", "VERB"]);
+//!     let names: Vec<&str> = labels.iter().map(|&y| tagger.model().labels()[y as usize].as_str()).collect();
+//!     assert_eq!(names, ["DET", "NOUN", "VERB"]);
 //!     Ok(())
 //! }
 //! ```
@@ -53,7 +54,8 @@ mod train;
 
 pub use counts::Counts;
 pub use fit::CountedChains;
-pub use model::EmpiricalModel;
+pub use model::{EmpiricalModel, Word};
+pub use pairs::PairWork;
 pub use tagger::EmpiricalTagger;
 pub use train::{HeldOut, Trained, Trial, train};
 
@@ -115,7 +117,7 @@ pub struct Settings {
     /// The smallest log co-occurrence rate, −12 by default. Eq. 13 gives −∞ to pairs that were never seen, and then a sequence may
     /// have no labelling at all.
     pub floor: f64,
-    /// σ of the Gaussian prior on the weights of EP2; 10 by default.
+    /// σ of the Gaussian prior on the weights of EP2; 1 by default.
     pub sigma: f64,
 }
 
@@ -128,7 +130,7 @@ impl Default for Settings {
             smoothing: 0.0,
             min_count: 1,
             floor: -12.0,
-            sigma: 10.0,
+            sigma: 1.0,
         }
     }
 }

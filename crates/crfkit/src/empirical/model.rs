@@ -2,7 +2,7 @@
 
 use super::counts::{Counts, ordered};
 use super::exponential::Exponential;
-use super::pairs::{Joint, label_rates, log_rate, log_rates};
+use super::pairs::{Joint, PairWork, label_rates, log_rate};
 use super::spelling::{FEATURES, Spelling, features, spelling};
 use super::{Method, Pairs, Settings, Unknown};
 use crate::graph::{Label, PAIR, Shared, Table};
@@ -34,6 +34,14 @@ pub struct EmpiricalModel {
     /// P̃(y, y'|x, x') of words and of their features, with lexical pairs.
     word_pairs: Joint,
     feature_pairs: Joint,
+}
+
+/// What a model knows of a word, looked up once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// Its number, if training has seen it.
+    id: Option<u32>,
+    spelling: Spelling,
 }
 
 /// P̃(y|x) of the known words, sparse.
@@ -96,17 +104,15 @@ impl EmpiricalModel {
     pub(super) fn from_parts(settings: Settings, counts: Counts, exponential: Option<Exponential>) -> Self {
         let labels: Vec<String> =
             counts.labels.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
-        let mut totals = vec![0u64; labels.len()];
         let mut featured = vec![vec![0u64; labels.len()]; FEATURES];
         for ([spelling, y], n) in counts.spelling_labels() {
-            totals[y as usize] += n;
             features(spelling).for_each(|f| featured[f][y as usize] += n);
         }
         let share = |counts: &Vec<u64>| {
             let total: u64 = counts.iter().sum();
             (total > 0).then(|| counts.iter().map(|&n| n as f64 / total as f64).collect::<Vec<f64>>())
         };
-        let prior = share(&totals).unwrap_or_default();
+        let prior = counts.prior();
         let mut model = EmpiricalModel {
             words: WordLabels::new(&counts),
             by_feature: featured.iter().map(share).collect(),
@@ -129,12 +135,12 @@ impl EmpiricalModel {
     fn fill_unseen_rates(&mut self) {
         let (Some(exponential), Pairs::Tags) = (&self.exponential, self.settings.pairs) else { return };
         let (labels, stride) = (self.labels.len(), self.rates.stride);
-        let mut v = Vec::new();
-        exponential.pair(0, 0, labels, &mut v);
+        let mut v = PairWork::default();
+        exponential.pair([0, 0], labels, &mut v);
         for i in 0..labels {
             for j in 0..labels {
                 if !self.counts.label_pairs.contains_key(&[i as u32, j as u32]) {
-                    let p = v[i * labels + j];
+                    let p = v.joint[i * labels + j];
                     let rate = log_rate(p, self.prior[i], self.prior[j], self.settings.floor);
                     self.rates.log.set(i * stride + j, rate);
                 }
@@ -171,9 +177,14 @@ impl EmpiricalModel {
         self.settings.unknown = unknown;
     }
 
+    /// Looks a word up.
+    pub fn word(&self, word: &str) -> Word {
+        Word { id: self.counts.words.find(word.as_bytes()), spelling: spelling(word) }
+    }
+
     /// Was this word seen in training, and often enough?
     pub fn knows(&self, word: &str) -> bool {
-        self.counts.words.find(word.as_bytes()).is_some()
+        self.word(word).id.is_some()
     }
 
     /// The tables that all sequences share: ln φ̂ of the labels alone, or zeros where every pair of words has a table of its own.
@@ -187,14 +198,11 @@ impl EmpiricalModel {
     }
 
     /// Overwrites `psi` with ln ψ̂(·, word), one number a label.
-    pub fn log_psi(&self, word: &str, psi: &mut [f64]) {
+    pub fn log_psi(&self, word: Word, psi: &mut [f64]) {
         let s = self.settings.smoothing;
-        let Some(id) = self.counts.words.find(word.as_bytes()) else {
-            self.unknown(spelling(word), psi);
-            return;
-        };
+        let Some(id) = word.id else { return self.unknown(word.spelling, psi) };
         match s > 0.0 {
-            true => self.by_spelling(self.counts.spellings[id as usize], psi),
+            true => self.by_spelling(word.spelling, psi),
             false => psi.fill(0.0),
         }
         let n = self.words.totals[id as usize];
@@ -238,54 +246,39 @@ impl EmpiricalModel {
         }
     }
 
-    /// Overwrites `phi`, `[labels][stride]`, with ln φ̂(·, ·, before, word); what lies between the rows stays. `scratch` is any
-    /// memory.
+    /// Overwrites `phi`, `[labels][stride]`, with ln φ̂(·, ·, before, word); the padding of its rows stays.
     ///
     /// Lexical pairs: eq. 13 where the two words were seen side by side. Else EP2 takes v/(u·u), with u and v of both spellings; and
     /// EP1 the co-occurrence rate in the mean of P̃(y, y'|f, f') over the features of both spellings, divided by its own marginals
     /// (those of a known word are sharper than what spellings say, and would be divided out). If no features were seen
     /// side by side, or both words are unknown, CR(y; y') is left.
-    pub fn log_phi(&self, before: &str, word: &str, phi: &mut [f64], scratch: &mut Vec<f64>) {
+    pub fn log_phi(&self, before: Word, word: Word, phi: &mut [f64], work: &mut PairWork) {
         let (labels, stride, floor) = (self.labels.len(), self.rates.stride, self.settings.floor);
-        let copy_rates = |phi: &mut [f64]| {
-            for (row, rates) in phi.chunks_mut(stride).zip(self.rates.log.plane(0).chunks(stride)) {
-                row[..labels].copy_from_slice(&rates[..labels]);
-            }
-        };
-        if self.settings.pairs == Pairs::Tags {
-            return copy_rates(phi);
-        }
-        let [a, b] = [before, word].map(|word| self.counts.words.find(word.as_bytes()));
-        if let (Some(a), Some(b)) = (a, b)
-            && let Some(entries) = self.word_pairs.find([a, b])
-        {
-            phi.chunks_mut(stride).for_each(|row| row[..labels].fill(floor));
-            for &(i, j, p) in entries {
-                let (left, right) = (self.words.probability(a, i), self.words.probability(b, j));
-                phi[i as usize * stride + j as usize] = log_rate(p, left, right, floor);
-            }
-            return;
-        }
-        let spellings = [before, word].map(spelling);
-        match &self.exponential {
-            Some(exponential) => {
-                exponential.pair(spellings[0], spellings[1], labels, scratch);
-                let [mut left, mut right] = [vec![0.0; labels], vec![0.0; labels]];
-                exponential.single(spellings[0], &mut left);
-                exponential.single(spellings[1], &mut right);
-                for i in 0..labels {
-                    for j in 0..labels {
-                        let p = scratch[i * labels + j];
-                        phi[i * stride + j] = log_rate(p, left[i], right[j], floor);
-                    }
-                }
-            }
-            None if a.or(b).is_some()
-                && self.feature_pairs.mean(spellings[0], spellings[1], labels, scratch) =>
+        let spellings = [before.spelling, word.spelling];
+        if self.settings.pairs == Pairs::Lexical {
+            if let (Some(a), Some(b)) = (before.id, word.id)
+                && let Some(entries) = self.word_pairs.find([a, b])
             {
-                log_rates(scratch, labels, stride, floor, phi);
+                phi.chunks_mut(stride).for_each(|row| row[..labels].fill(floor));
+                for &(i, j, p) in entries {
+                    let (left, right) = (self.words.probability(a, i), self.words.probability(b, j));
+                    phi[i as usize * stride + j as usize] = log_rate(p, left, right, floor);
+                }
+                return;
             }
-            None => copy_rates(phi),
+            if let Some(exponential) = &self.exponential {
+                exponential.pair(spellings, labels, work);
+                exponential.single(spellings[0], &mut work.left);
+                exponential.single(spellings[1], &mut work.right);
+                return work.log_rates(stride, floor, phi);
+            }
+            if before.id.or(word.id).is_some() && self.feature_pairs.mean(spellings, labels, work) {
+                work.fill_marginals();
+                return work.log_rates(stride, floor, phi);
+            }
+        }
+        for (row, rates) in phi.chunks_mut(stride).zip(self.rates.log.plane(0).chunks(stride)) {
+            row[..labels].copy_from_slice(&rates[..labels]);
         }
     }
 }

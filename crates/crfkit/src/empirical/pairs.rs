@@ -47,46 +47,70 @@ impl Joint {
         Some(&self.entries[self.start[k] as usize..self.start[k + 1] as usize])
     }
 
-    /// Overwrites `mean`, `[labels][labels]`, with the mean of P̃(·, ·|f, g) over the features f and g of two spellings that were
-    /// seen together; false if there are none.
-    pub fn mean(&self, before: Spelling, spelling: Spelling, labels: usize, mean: &mut Vec<f64>) -> bool {
-        mean.clear();
-        mean.resize(labels * labels, 0.0);
+    /// The mean of P̃(·, ·|f, g) over the features f and g of two spellings that were seen together: overwrites the joint
+    /// distribution. False if there are none.
+    pub fn mean(&self, spellings: [Spelling; 2], labels: usize, work: &mut PairWork) -> bool {
+        work.clear(labels);
         let mut seen = 0;
-        for f in features(before) {
-            for g in features(spelling) {
+        for f in features(spellings[0]) {
+            for g in features(spellings[1]) {
                 if let Some(entries) = self.find([f as u32, g as u32]) {
                     seen += 1;
-                    entries.iter().for_each(|&(i, j, p)| mean[i as usize * labels + j as usize] += p);
+                    entries.iter().for_each(|&(i, j, p)| work.joint[i as usize * labels + j as usize] += p);
                 }
             }
         }
-        mean.iter_mut().for_each(|p| *p /= f64::from(seen.max(1)));
+        work.joint.iter_mut().for_each(|p| *p /= f64::from(seen.max(1)));
         seen > 0
     }
 }
 
-/// ln CR(y; y') = ln P(y, y')/(P(y)·P(y')) (eq. 1) of a joint distribution `[labels][labels]` with its own marginals; at least
-/// `floor`. Overwrites `rates`, `[labels][stride]`.
-pub(super) fn log_rates(joint: &[f64], labels: usize, stride: usize, floor: f64, rates: &mut [f64]) {
-    let (mut left, mut right) = (vec![0.0; labels], vec![0.0; labels]);
-    for i in 0..labels {
-        for j in 0..labels {
-            left[i] += joint[i * labels + j];
-            right[j] += joint[i * labels + j];
+/// Memory for the distribution of two neighbouring labels.
+#[derive(Clone, Debug, Default)]
+pub struct PairWork {
+    /// P(y, y') `[labels][labels]`.
+    pub(super) joint: Vec<f64>,
+    /// P(y).
+    pub(super) left: Vec<f64>,
+    /// P(y').
+    pub(super) right: Vec<f64>,
+}
+
+impl PairWork {
+    /// All zeros.
+    pub(super) fn clear(&mut self, labels: usize) {
+        for (vector, len) in
+            [(&mut self.joint, labels * labels), (&mut self.left, labels), (&mut self.right, labels)]
+        {
+            vector.clear();
+            vector.resize(len, 0.0);
         }
     }
-    for i in 0..labels {
-        for j in 0..labels {
-            rates[i * stride + j] = log_rate(joint[i * labels + j], left[i], right[j], floor);
+
+    /// P(y) and P(y') ← the sums of P(y, y'). They must be 0.
+    pub(super) fn fill_marginals(&mut self) {
+        for (row, left) in self.joint.chunks_exact(self.right.len()).zip(&mut self.left) {
+            *left = row.iter().sum();
+            self.right.iter_mut().zip(row).for_each(|(right, p)| *right += p);
+        }
+    }
+
+    /// ln P(y, y')/(P(y)·P(y')) (eq. 1), at least `floor`. Overwrites `rates`, `[labels][stride]`, but not its padding.
+    pub(super) fn log_rates(&self, stride: usize, floor: f64, rates: &mut [f64]) {
+        let rows = rates.chunks_mut(stride).zip(self.joint.chunks_exact(self.right.len())).zip(&self.left);
+        for ((rates, joint), &left) in rows {
+            for ((rate, &p), &right) in rates.iter_mut().zip(joint).zip(&self.right) {
+                *rate = log_rate(p, left, right, floor);
+            }
         }
     }
 }
 
-/// ln P(y, y')/(P(y)·P(y')), at least `floor`: also where P(y, y') is 0.
+/// ln P(y, y')/(P(y)·P(y')), at least `floor`: also where P(y, y') is 0. Finite even if the parts do not fit each other.
 pub(super) fn log_rate(joint: f64, left: f64, right: f64, floor: f64) -> f64 {
+    let log = |p: f64| p.max(f64::MIN_POSITIVE).ln();
     match joint > 0.0 {
-        true => (joint.ln() - left.ln() - right.ln()).max(floor),
+        true => (joint.ln() - log(left) - log(right)).max(floor),
         false => floor,
     }
 }

@@ -1,6 +1,6 @@
 //! Applying a model in closed form to sequences.
 
-use super::{EmpiricalModel, Pairs};
+use super::{EmpiricalModel, PairWork, Pairs, Word};
 use crate::answers::Answers;
 use crate::data::columns::Columns;
 use crate::decode::Ranked;
@@ -15,7 +15,8 @@ use std::sync::Arc;
 pub struct EmpiricalTagger {
     model: Arc<EmpiricalModel>,
     answers: Answers,
-    scratch: Vec<f64>,
+    words: Vec<Word>,
+    pairs: PairWork,
 }
 
 impl EmpiricalTagger {
@@ -31,7 +32,12 @@ impl EmpiricalTagger {
     }
 
     pub(super) fn with(model: Arc<EmpiricalModel>, tables: Arc<Shared<f64>>) -> Self {
-        EmpiricalTagger { model, answers: Answers::new(tables), scratch: Vec::new() }
+        EmpiricalTagger {
+            model,
+            answers: Answers::new(tables),
+            words: Vec::new(),
+            pairs: PairWork::default(),
+        }
     }
 
     /// The model.
@@ -40,18 +46,18 @@ impl EmpiricalTagger {
     }
 
     /// Takes in a sequence of words.
-    pub fn words<'a>(&mut self, words: impl IntoIterator<Item = &'a str, IntoIter: Clone>) {
-        let (words, labels) = (words.into_iter(), self.model.labels().len());
+    pub fn words<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) {
+        self.words.clear();
+        self.words.extend(words.into_iter().map(|word| self.model.word(word)));
+        let labels = self.model.labels().len();
         let own_pairs = self.model.settings().pairs == Pairs::Lexical;
-        let chain = Chain { len: words.clone().count(), labels, own_pairs };
-        let own = self.answers.start(chain);
-        let (nodes, pairs) = own.split_at_mut(chain.len * chain.stride());
-        for (word, psi) in words.clone().zip(nodes.chunks_exact_mut(chain.stride())) {
+        let chain = Chain { len: self.words.len(), labels, own_pairs };
+        let (nodes, pairs) = self.answers.start(chain).split_at_mut(chain.len * chain.stride());
+        for (&word, psi) in self.words.iter().zip(nodes.chunks_exact_mut(chain.stride())) {
             self.model.log_psi(word, &mut psi[..labels]);
         }
-        let neighbours = words.clone().zip(words.skip(1));
-        for ((before, word), phi) in neighbours.zip(pairs.chunks_exact_mut(labels * chain.stride())) {
-            self.model.log_phi(before, word, phi, &mut self.scratch);
+        for (pair, phi) in self.words.windows(2).zip(pairs.chunks_exact_mut(labels * chain.stride())) {
+            self.model.log_phi(pair[0], pair[1], phi, &mut self.pairs);
         }
     }
 

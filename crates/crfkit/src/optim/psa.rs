@@ -290,7 +290,8 @@ impl Rule for PsaRule<'_> {
     }
 
     fn save(&self, state: &mut State) {
-        let numbers: [(&str, fn(&Weight) -> f64); 4] = [
+        type Number = fn(&Weight) -> f64;
+        let numbers: [(&str, Number); 4] = [
             ("gains", |weight| weight.eta),
             ("start", |weight| weight.start),
             ("middle", |weight| weight.middle),

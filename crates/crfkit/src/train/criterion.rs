@@ -12,7 +12,7 @@ use crate::loss::{
 };
 use crate::model::Features;
 use crate::optim::Objective;
-use crate::risk::Risk;
+use crate::risk::{Derivative, Risk};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -109,23 +109,24 @@ impl Criterion {
         }
     }
 
-    /// The sum of its losses over a data set.
+    /// The sum of its losses over a data set; `derivative` is for Hessian-vector products.
     pub fn objective(
         self,
         pieces: Pieces,
+        derivative: Derivative,
         features: Arc<Features>,
         data: Dataset<Chain>,
         threads: usize,
     ) -> Result<Box<dyn Objective>> {
-        struct Sum(Arc<Features>, Dataset<Chain>, usize);
+        struct Sum(Derivative, Arc<Features>, Dataset<Chain>, usize);
         impl WithLoss for Sum {
             type Out = Result<Box<dyn Objective>>;
             fn with<L: Loss<Graph = Chain> + 'static>(self, loss: L) -> Self::Out {
-                let Sum(features, data, threads) = self;
-                Ok(Box::new(Risk::new(loss, features, data, threads)?))
+                let Sum(derivative, features, data, threads) = self;
+                Ok(Box::new(Risk::new(loss, features, data, threads)?.with_derivative(derivative)))
             }
         }
-        self.loss(pieces, Sum(features, data, threads))
+        self.loss(pieces, Sum(derivative, features, data, threads))
     }
 
     fn loss<W: WithLoss>(self, pieces: Pieces, then: W) -> W::Out {

@@ -3,8 +3,8 @@
 use super::{Criterion, Settings};
 use crate::ability::Ability;
 use crate::optim::{
-    AdaGrad, Adam, Auto, Bfgs, Cg, Gis, Jump, Lbfgs, Newton, NewtonCg, Optimizer, Pgis, Psa, Schedule, Sgd,
-    Smd, TripleJump, Until,
+    AdaGrad, Adam, Auto, Bfgs, Cg, Gis, Jump, Lbfgs, Newton, NewtonCg, Optimizer, Pgis, Psa, Sag, Saga,
+    Schedule, Sdca, Sgd, Smd, Svrg, TripleJump, Until,
 };
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -50,6 +50,14 @@ pub enum Method {
     Adagrad,
     /// Adam.
     Adam,
+    /// Stochastic average gradient with non-uniform sampling.
+    Sag,
+    /// Its unbiased kin on remembered marginals, with damped steps.
+    Saga,
+    /// Stochastic variance-reduced gradient.
+    Svrg,
+    /// Stochastic dual coordinate ascent.
+    Sdca,
 }
 
 /// What the world is told of a method.
@@ -77,7 +85,7 @@ macro_rules! online {
 
 impl Method {
     /// All of them.
-    pub const ALL: [Method; 18] = [
+    pub const ALL: [Method; 22] = [
         Method::Auto,
         Method::Lbfgs,
         Method::Bfgs,
@@ -96,6 +104,10 @@ impl Method {
         Method::Psa,
         Method::Adagrad,
         Method::Adam,
+        Method::Sag,
+        Method::Saga,
+        Method::Svrg,
+        Method::Sdca,
     ];
 
     /// Name, description and parameters.
@@ -103,7 +115,7 @@ impl Method {
         let (name, about, parameters): (_, _, &[&str]) = match self {
             Method::Auto => (
                 "auto",
-                "a few passes of AdaGrad, then L-BFGS until it has converged",
+                "a few passes of saga (adagrad where that cannot work), then L-BFGS until it has converged",
                 batch!("batch", "eta0", "memory"),
             ),
             Method::Lbfgs => ("lbfgs", "L-BFGS; OWL-QN with L1", batch!("memory")),
@@ -147,6 +159,26 @@ impl Method {
             Method::Adam => {
                 ("adam", "running means of gradients and squares", online!("beta1", "beta2", "epsilon"))
             }
+            Method::Sag => (
+                "sag",
+                "stochastic average gradient, non-uniform sampling; remembers every example's gradient",
+                &["gradient-tolerance", "memory-limit"],
+            ),
+            Method::Saga => (
+                "saga",
+                "damped steps on remembered marginals: near the optimum in a few passes",
+                &["tolerance", "memory-limit"],
+            ),
+            Method::Svrg => (
+                "svrg",
+                "stochastic variance-reduced gradient; remembers one snapshot",
+                &["eta0", "gradient-tolerance"],
+            ),
+            Method::Sdca => (
+                "sdca",
+                "stochastic dual coordinate ascent; stops by its duality gap",
+                &["gap-tolerance", "memory-limit"],
+            ),
         };
         Declaration { name, about, parameters }
     }
@@ -251,6 +283,42 @@ impl Method {
                     beta2: given.beta2.unwrap_or(default.beta2),
                     epsilon: given.epsilon.unwrap_or(default.epsilon),
                     schedule: schedule(default.schedule),
+                })
+            }
+            Method::Sag => {
+                let default = Sag::default();
+                Box::new(Sag {
+                    passes: settings.passes.unwrap_or(default.passes),
+                    seed: settings.seed,
+                    gradient_tolerance: given.gradient_tolerance.unwrap_or(default.gradient_tolerance),
+                    memory_limit: given.memory_limit.unwrap_or(default.memory_limit),
+                })
+            }
+            Method::Saga => {
+                let default = Saga::default();
+                Box::new(Saga {
+                    passes: settings.passes.map_or(default.passes, |passes| passes as f64),
+                    seed: settings.seed,
+                    tolerance: given.tolerance.unwrap_or(default.tolerance),
+                    memory_limit: given.memory_limit.unwrap_or(default.memory_limit),
+                })
+            }
+            Method::Svrg => {
+                let default = Svrg::default();
+                Box::new(Svrg {
+                    eta: given.eta0,
+                    passes: settings.passes.unwrap_or(default.passes),
+                    seed: settings.seed,
+                    gradient_tolerance: given.gradient_tolerance.unwrap_or(default.gradient_tolerance),
+                })
+            }
+            Method::Sdca => {
+                let default = Sdca::default();
+                Box::new(Sdca {
+                    passes: settings.passes.unwrap_or(default.passes),
+                    seed: settings.seed,
+                    gap_tolerance: given.gap_tolerance.unwrap_or(default.gap_tolerance),
+                    memory_limit: given.memory_limit.unwrap_or(default.memory_limit),
                 })
             }
         }

@@ -17,6 +17,7 @@ use crate::eval::{Evaluation, Scores, is_chunked};
 use crate::graph::{Chain, Psi};
 use crate::model::{Features, Model};
 use crate::optim::{Control, Differences, Mean, Minimum, Prior, Problem, Progress, State, Stop, Watch};
+use crate::risk::Derivative;
 use crate::{Error, Result};
 use std::sync::Arc;
 
@@ -174,11 +175,13 @@ pub fn train(
     };
     let features = Arc::new(features);
     let pieces = settings.pieces.unwrap_or_default();
-    let risk = settings.objective.objective(pieces, features.clone(), data, start.threads)?;
+    let hess_vec = settings.parameters.hess_vec.unwrap_or_default();
+    let derivative = if hess_vec == HessVec::Complex { Derivative::Complex } else { Derivative::Dual };
+    let risk = settings.objective.objective(pieces, derivative, features.clone(), data, start.threads)?;
     let differences = Differences::new(risk.as_ref());
     let problem = Problem {
-        objective: match settings.parameters.hess_vec.unwrap_or_default() {
-            HessVec::Dual => risk.as_ref(),
+        objective: match hess_vec {
+            HessVec::Dual | HessVec::Complex => risk.as_ref(),
             HessVec::Differences => &differences,
         },
         prior,

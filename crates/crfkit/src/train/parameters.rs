@@ -12,6 +12,8 @@ pub enum HessVec {
     /// By dual numbers: exact (smd-crf-2006 eq. 11).
     #[default]
     Dual,
+    /// By a complex step: exact too, as in smd-crf-2006 eq. 12.
+    Complex,
     /// By central differences of the gradient.
     Differences,
 }
@@ -77,6 +79,9 @@ pub struct Parameters {
     /// Batch methods stop when ‖g‖ is at most this times max(1, ‖θ‖).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gradient_tolerance: Option<f64>,
+    /// SDCA stops when its duality gap is at most this share of the objective.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap_tolerance: Option<f64>,
     /// ν of CG: it restarts where successive gradients have this much in common.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nu: Option<f64>,
@@ -123,7 +128,7 @@ impl Parameters {
         }
         let whole = |x: Option<usize>| x.map(|x| x as f64);
         let [lower, upper] = self.gain_factor.map_or([None; 2], |bounds| bounds.map(Some));
-        let rules: [(&str, Option<f64>, Need); 20] = [
+        let rules: [(&str, Option<f64>, Need); 21] = [
             ("batch", whole(self.batch), AT_LEAST_ONE),
             ("memory", whole(self.memory), AT_LEAST_ONE),
             ("period", whole(self.period), AT_LEAST_ONE),
@@ -132,6 +137,7 @@ impl Parameters {
             ("epsilon", self.epsilon, POSITIVE),
             ("tolerance", self.tolerance, (|x| (0.0..1.0).contains(&x), "at least 0 and below 1")),
             ("gradient-tolerance", self.gradient_tolerance, NOT_NEGATIVE),
+            ("gap-tolerance", self.gap_tolerance, POSITIVE),
             ("mu", self.mu, NOT_NEGATIVE),
             ("lambda", self.lambda, SHARE),
             ("gain-factor", lower, (|x| x > 0.0 && x <= 1.0, "LOW,HIGH with 0 < LOW ≤ 1 ≤ HIGH")),

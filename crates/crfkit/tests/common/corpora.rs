@@ -8,13 +8,14 @@ use crfkit::Result;
 use crfkit::data::corpus::{Corpus, CorpusBuilder};
 use crfkit::data::dataset::Dataset;
 use crfkit::data::observer::{Observer, Source};
+use crfkit::data::text::decompress;
 use crfkit::eval::Scores;
 use crfkit::math::random::Random;
 use crfkit::optim::Control;
 use crfkit::train::{self, Dev, Event, Listener, Method, Parameters, Settings, Start, Trained};
 use models::{attributes, columns};
 use std::fmt::Write;
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 
 const AMOUNTS: &[&str] = &["one", "two", "1/2", "some"];
 const UNITS: &[&str] = &["cups", "cup", "ounces", "red"];
@@ -137,7 +138,7 @@ pub fn train(corpus: Corpus, settings: &Settings, start: Start) -> (Trained, Rec
     (trained, record)
 }
 
-/// The text of a file of the real corpora. Without them the test is skipped, loudly: its name goes to the file that
+/// The text of a file of the real corpora, which may be compressed. Without them the test is skipped, loudly: its name goes to the file that
 /// `CRFKIT_SKIPPED` names, if any.
 pub fn real_text(test: &str, file: &str) -> Option<String> {
     let Some(data) = std::env::var_os("CRFKIT_DATA") else {
@@ -150,7 +151,11 @@ pub fn real_text(test: &str, file: &str) -> Option<String> {
         return None;
     };
     let path = std::path::Path::new(&data).join(file);
-    Some(std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display())))
+    let mut text = String::new();
+    let file = std::fs::File::open(&path).and_then(|file| decompress(Box::new(file)));
+    let read = file.and_then(|mut file| file.read_to_string(&mut text));
+    read.unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    Some(text)
 }
 
 /// Those of the given parameters that the method has.

@@ -3,7 +3,7 @@
 //! θ = ln ψ `[words][labels]`, then ln φ `[words][words][labels][labels]`.
 
 use super::{Sample, best_labelling};
-use crate::empirical::{CountedChains, EmpiricalModel};
+use crate::empirical::{CountedChains, EmpiricalModel, PairWork, Word};
 use crate::graph::{Chain, Label};
 use crate::math::simd;
 use std::collections::BTreeMap;
@@ -85,13 +85,14 @@ impl Sample {
     /// êp: the factors of a model (eq. 12–13) as θ.
     pub fn theta_of(&self, model: &EmpiricalModel) -> Vec<f64> {
         let labels = self.labels.len();
-        let (mut theta, mut scratch) = (vec![0.0; self.dim()], Vec::new());
+        let (mut theta, mut work) = (vec![0.0; self.dim()], PairWork::default());
+        let words: Vec<Word> = self.words.iter().map(|word| model.word(word)).collect();
         let stride = simd::padded(labels);
         let mut phi = vec![0.0; labels * stride];
         for a in 0..self.words.len() {
-            model.log_psi(self.words[a], &mut theta[self.node(a)..][..labels]);
+            model.log_psi(words[a], &mut theta[self.node(a)..][..labels]);
             for b in 0..self.words.len() {
-                model.log_phi(self.words[a], self.words[b], &mut phi, &mut scratch);
+                model.log_phi(words[a], words[b], &mut phi, &mut work);
                 for i in 0..labels {
                     let row = self.pair(a, b) + i * labels;
                     theta[row..][..labels].copy_from_slice(&phi[i * stride..][..labels]);
