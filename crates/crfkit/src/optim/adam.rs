@@ -44,6 +44,19 @@ impl Default for Adam {
 impl Adam {
     /// Passes where none are asked for.
     pub const PASSES: usize = 20;
+
+    /// β₁ᵏ, β₂ᵏ and r + … + rᵏ, r = β₁/√β₂.
+    fn powers(&self, k: u32) -> [f64; 3] {
+        let r = self.beta1 / self.beta2.sqrt();
+        let power = |x: f64| x.powi(k as i32);
+        [power(self.beta1), power(self.beta2), r * (1.0 - power(r)) / (1.0 - r)]
+    }
+
+    /// η₀/(1 − β₁ᵗ) and 1/(1 − β₂ᵗ).
+    fn rates(&self, t: u32) -> [f64; 2] {
+        let left = |beta: f64| 1.0 - beta.powi(t as i32);
+        [self.eta0 / left(self.beta1), 1.0 / left(self.beta2)]
+    }
 }
 
 impl Optimizer for Adam {
@@ -62,15 +75,16 @@ impl Optimizer for Adam {
             problem,
             method: self,
             moments: Vec::new(),
-            powers: (0..POWERS).map(|k| powers(self, k)).collect(),
+            powers: (0..TABLE).map(|k| self.powers(k)).collect(),
+            rates: (0..TABLE).map(|t| self.rates(t)).collect(),
             packed: Default::default(),
         };
         online::run(problem, &self.schedule, &mut rule, state, watch)
     }
 }
 
-/// Powers kept in a table: most rows are touched again within so many steps.
-const POWERS: u32 = 2048;
+/// Steps whose powers stand in a table: most rows are touched again within so many.
+const TABLE: u32 = 8192;
 
 /// Running means of a weight's gradients and of their squares, and the steps that it has seen; weights of a row have seen the
 /// same.
@@ -97,34 +111,32 @@ struct AdamRule<'a> {
     problem: &'a Problem<'a>,
     method: &'a Adam,
     moments: Vec<Moments>,
-    /// β₁ᵏ, β₂ᵏ and rᵏ for the first k.
+    /// The first answers of `powers` and of `rates`.
     powers: Vec<[f64; 3]>,
+    rates: Vec<[f64; 2]>,
     /// Touched rows of θ, m, s and the gradient, side by side, so that the arithmetic runs by vectors. Those of m and s stay here
     /// between refresh and update.
     packed: [Vec<f64>; 4],
 }
 
 impl AdamRule<'_> {
-    /// β₁ᵏ, β₂ᵏ and rᵏ, r = β₁/√β₂.
-    fn powers(&self, k: u32) -> [f64; 3] {
-        match self.powers.get(k as usize) {
-            Some(powers) => *powers,
-            None => powers(self.method, k),
-        }
-    }
-
-    /// η₀/(1 − β₁ᵗ), 1/(1 − β₂ᵗ) and ε.
-    fn rates(&self, t: u32) -> [f64; 3] {
-        let [first, second, _] = self.powers(t);
-        [self.method.eta0 / (1.0 - first), 1.0 / (1.0 - second), self.method.epsilon]
-    }
-
+    /// What coasting from `age` on until `step` does.
     fn coasting(&self, age: u32, step: &Step) -> Coasting {
-        let [eta, growth, _] = self.rates(age.max(1));
-        let [keep_m, keep_s, left] = self.powers(step.done - age);
-        let r = self.method.beta1 / self.method.beta2.sqrt();
+        let k = step.done - age;
+        let [eta, growth] = self.rates(age.max(1));
+        let [keep_m, keep_s, moves] = match self.powers.get(k as usize) {
+            Some(powers) => *powers,
+            None => self.method.powers(k),
+        };
         let shrink = self.method.eta0 * step.since(age) * self.problem.l1;
-        Coasting { moves: eta * r * (1.0 - left) / (1.0 - r), growth, keep: [keep_m, keep_s], shrink }
+        Coasting { moves: eta * moves, growth, keep: [keep_m, keep_s], shrink }
+    }
+
+    fn rates(&self, t: u32) -> [f64; 2] {
+        match self.rates.get(t as usize) {
+            Some(rates) => *rates,
+            None => self.method.rates(t),
+        }
     }
 
     /// Where a weight at x has got to.
@@ -133,10 +145,6 @@ impl AdamRule<'_> {
         let x = x - coasting.moves * m / divisor;
         if coasting.shrink > 0.0 { soft_threshold(x, coasting.shrink / divisor) } else { x }
     }
-}
-
-fn powers(method: &Adam, k: u32) -> [f64; 3] {
-    [method.beta1, method.beta2, method.beta1 / method.beta2.sqrt()].map(|x| x.powi(k as i32))
 }
 
 impl Rule for AdamRule<'_> {
@@ -168,11 +176,11 @@ impl Rule for AdamRule<'_> {
             prior.pull(step.due(last), range.start, &x[mine.clone()], &mut g[mine]);
         }
         let betas = [self.method.beta1, self.method.beta2];
-        simd::adam(betas, self.rates(step.done + 1), [&mut x, &mut m, &mut s], &mut g);
+        let [eta, growth] = self.rates(step.done + 1);
+        simd::adam(betas, [eta, growth, self.method.epsilon], [&mut x, &mut m, &mut s], &mut g);
         if self.problem.l1 > 0.0 {
             // The threshold's gain has no correction of m.
-            let correction = 1.0 - self.powers(step.done + 1)[0];
-            let shrink = step.share() * self.problem.l1 * correction;
+            let shrink = step.share() * self.problem.l1 * self.method.eta0 / eta;
             x.iter_mut().zip(&g).for_each(|(x, eta)| *x = soft_threshold(*x, eta * shrink));
         }
         touched.scatter(&x, theta);

@@ -79,10 +79,22 @@ impl Optimizer for Psa {
     }
 }
 
-/// Terms of ln(1 − x) = −Σ xⁿ/n at most.
-const TERMS: usize = 8;
-/// Where they are exact.
-const SMALL: f64 = 0.0106;
+/// Terms of series at most: of ln(1 − x) and of (1 − x)ᵏ for k ≤ N.
+const TERMS: usize = 12;
+/// x and Nx up to which they are exact.
+const SMALL: f64 = 0.01;
+const SMALL_IN_HALF_A_PERIOD: f64 = 0.1;
+
+/// 1/n.
+const INVERSES: [f64; TERMS] = {
+    let mut inverses = [1.0; TERMS];
+    let mut n = 1;
+    while n < TERMS {
+        inverses[n] = 1.0 / (n + 1) as f64;
+        n += 1;
+    }
+    inverses
+};
 
 /// What is known of a weight: its gain, θ at the start and in the middle of the period, and the steps that it has seen; weights of
 /// a row have seen the same.
@@ -100,9 +112,9 @@ struct PsaRule<'a> {
     /// N, and the share of the penalty in a step.
     half: u32,
     share: f64,
-    /// ηp up to which a decay is slow: rate κ or above, and exact in the first terms of its series.
+    /// ηp up to which a decay is slow: rate κ or above, and exact in the first terms of the series.
     slow: f64,
-    /// 2N/n/(1 − αⁿ) for the first terms; those beyond the last bit are left out.
+    /// 2N/n/(1 − αⁿ) for the terms that reach the last bit.
     series: Vec<f64>,
     weights: Vec<Weight>,
     /// The gradient with the prior's pull.
@@ -117,15 +129,15 @@ impl<'a> PsaRule<'a> {
             BatchGradient::Mean => 1,
         };
         let share = batch as f64 * (1.0 / examples as f64);
-        let slow = (1.0 - method.kappa.powf(1.0 / method.period as f64)).min(SMALL);
+        let (n, half) = (method.period as f64, method.period as u32);
+        let slow = (1.0 - method.kappa.powf(1.0 / n)).min(SMALL).min(SMALL_IN_HALF_A_PERIOD / n);
+        // Gains only fall, so no later ηp is larger than the first.
         let prior = &problem.prior;
-        let largest =
-            (method.eta0 * share * prior.precision(0).max(prior.precision(prior.first_pair))).min(slow);
-        let half = method.period as u32;
-        let term = |n: i32| f64::from(2 * half) / f64::from(n) / (1.0 - method.alpha.powi(n));
-        // Gains only fall, so no later x is larger.
-        let needed = (1..=TERMS as i32).take_while(|&n| n == 1 || largest.powi(n) > 1e-19);
-        let series = needed.map(term).collect();
+        let precision = prior.precision(0).max(prior.precision(prior.first_pair));
+        let largest = n * (method.eta0 * share * precision).min(slow);
+        let counts = |term: &i32| *term == 1 || largest.powi(*term) > 1e-19;
+        let scale = |term: i32| 2.0 * n / f64::from(term) / (1.0 - method.alpha.powi(term));
+        let series = (1..=TERMS as i32).take_while(counts).map(scale).collect();
         PsaRule { problem, method, half, share, slow, series, weights: Vec::new(), slope: Vec::new() }
     }
 
@@ -155,15 +167,26 @@ impl<'a> PsaRule<'a> {
         self.weights[range].iter_mut().for_each(|weight| weight.age = done);
     }
 
-    /// `steps` steps that see the prior alone.
+    /// `steps` ≤ N steps that see the prior alone.
     fn decay(&mut self, theta: &mut [f64], range: Range<usize>, steps: u32) {
         let prior = &self.problem.prior;
         let p = self.share * prior.precision(range.start);
-        if p > 0.0 {
-            for i in range {
-                let mean = prior.mean(i);
-                theta[i] = mean + (theta[i] - mean) * power(1.0 - self.weights[i].eta * p, steps);
-            }
+        if p == 0.0 {
+            return;
+        }
+        // (1 − x)ᵏ = 1 − kx·(1 − (k−1)/2·x·(1 − (k−2)/3·x·(…))).
+        let mut ratios = [0.0; TERMS];
+        let ratios = &mut ratios[..self.series.len()];
+        for (n, ratio) in ratios.iter_mut().enumerate() {
+            *ratio = (f64::from(steps) - n as f64) * INVERSES[n];
+        }
+        for i in range {
+            let (mean, x) = (prior.mean(i), self.weights[i].eta * p);
+            let left = match x <= self.slow {
+                true => ratios.iter().rev().fold(1.0, |rest, ratio| 1.0 - ratio * x * rest),
+                false => (1.0 - x).powi(steps as i32),
+            };
+            theta[i] = mean + (theta[i] - mean) * left;
         }
     }
 
@@ -191,7 +214,7 @@ impl<'a> PsaRule<'a> {
     fn skip(&mut self, theta: &mut [f64], range: Range<usize>, periods: u32) {
         let prior = &self.problem.prior;
         let p = self.share * prior.precision(range.start);
-        let shrink = power(self.method.alpha, periods);
+        let shrink = self.method.alpha.powi(periods as i32);
         let (terms, count) = self.terms(periods, shrink);
         for i in range {
             let (mean, weight) = (prior.mean(i), &mut self.weights[i]);
@@ -219,7 +242,7 @@ impl<'a> PsaRule<'a> {
         for (n, (term, scale)) in terms.iter_mut().zip(&self.series).enumerate() {
             left *= shrink;
             *term = match self.method.alpha {
-                1.0 => f64::from(2 * self.half) / (n as f64 + 1.0) * f64::from(periods),
+                1.0 => f64::from(2 * self.half) * INVERSES[n] * f64::from(periods),
                 _ => scale * (1.0 - left),
             };
         }
@@ -232,26 +255,12 @@ impl Psa {
     fn fast_decay(&self, eta: &mut f64, p: f64, periods: u32) -> f64 {
         let mut product = 1.0;
         for _ in 0..periods {
-            let gamma = power(1.0 - *eta * p, self.period as u32);
+            let gamma = (1.0 - *eta * p).powi(self.period as i32);
             *eta *= self.factor(gamma);
             product *= gamma * gamma;
         }
         product
     }
-}
-
-/// xᵏ; most k are small.
-#[inline]
-fn power(x: f64, mut k: u32) -> f64 {
-    let (mut product, mut square) = (1.0, x);
-    while k > 0 {
-        if k % 2 == 1 {
-            product *= square;
-        }
-        square *= square;
-        k /= 2;
-    }
-    product
 }
 
 impl Rule for PsaRule<'_> {
