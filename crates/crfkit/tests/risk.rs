@@ -187,7 +187,7 @@ impl Law for Threads {
 fn the_complex_step_equals_dual_numbers() {
     let mut rng = Random::new(6);
     let mut same_bits = true;
-    each_kind(|risk, name| {
+    each_kind(Likelihood(ForwardBackward), |risk, name| {
         let n = risk.dim();
         let (theta, v) = (vector(&mut rng, n), vector(&mut rng, n));
         let batch = [3, 1, 11, 20];

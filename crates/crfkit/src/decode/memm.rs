@@ -18,9 +18,9 @@ pub enum Direction {
 
 /// The most probable labelling under Π_t p(y_t | y_{t∓1}) (pwpl-2007 section 5), O(T·labels²); its score is log p.
 ///
-/// Forward, log p(j | i) = ū_t(j) + w(i, j) − n_t(i) with n_t(i) = log Σ_k exp(ū_t(k) + w(i, k)), where ū has the tables of first
-/// and last labels too. So n_t is taken from the node table of t−1, and what is left is the best labelling of a chain.
-/// Backward n_t(j) = log Σ_k exp(ū_t(k) + w(k, j)) is taken from that of t+1.
+/// Forward, log p(j | i) = ū_t(j) + w(i, j) − log z_t(i) with z_t(i) = Σ_k exp(ū_t(k) + w(i, k)), where ū has the tables of first
+/// and last labels too. So log z_t is taken from the node table of t−1, and what is left is the best labelling of a chain.
+/// Backward z_t(j) = Σ_k exp(ū_t(k) + w(k, j)) is taken from that of t+1.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemmViterbi(pub Direction);
 
@@ -32,9 +32,9 @@ pub struct Work {
     /// ū, then exp(ū − max).
     node: Vec<f64>,
     e: Vec<f64>,
-    /// n_t.
-    sums: Vec<f64>,
-    /// The scores that one entry of n_t is the sum of.
+    /// log z_t.
+    log_z: Vec<f64>,
+    /// The scores that one entry of log z_t sums up.
     line: Vec<f64>,
 }
 
@@ -80,9 +80,9 @@ impl MemmViterbi {
             };
             match given {
                 Some(given) => {
-                    self.sums(chain, psi, t, work);
+                    self.log_z(chain, psi, t, work);
                     let own = &mut work.own.plane_mut(0)[given * stride..][..labels];
-                    own.iter_mut().zip(&work.sums).for_each(|(x, n)| *x -= n);
+                    own.iter_mut().zip(&work.log_z).for_each(|(x, log_z)| *x -= log_z);
                 }
                 None => given_nothing = log_sum_exp(&work.node[..labels]),
             }
@@ -90,12 +90,12 @@ impl MemmViterbi {
         given_nothing
     }
 
-    /// n_t into `work.sums`, given ū_t in `work.node`.
-    fn sums(&self, chain: &Chain, psi: Psi<f64>, t: usize, work: &mut Work) {
+    /// log z_t into `work.log_z`, given ū_t in `work.node`.
+    fn log_z(&self, chain: &Chain, psi: Psi<f64>, t: usize, work: &mut Work) {
         let (labels, stride) = (chain.labels, chain.stride());
-        let Work { node, e, sums, line, .. } = work;
+        let Work { node, e, log_z, line, .. } = work;
         let pair = &psi.shared[PAIR];
-        for row in [&mut *e, &mut *sums] {
+        for row in [&mut *e, &mut *log_z] {
             row.clear();
             row.resize(stride, 0.0);
         }
@@ -108,13 +108,13 @@ impl MemmViterbi {
             };
             line.clear();
             line.resize(stride, 1.0);
-            simd::advance(&e[..labels], m.plane(0), 1.0, line, sums);
-            sums[..labels].iter_mut().for_each(|n| *n = n.ln() + shift[0] + pair.shift);
+            simd::advance(&e[..labels], m.plane(0), 1.0, line, log_z);
+            log_z[..labels].iter_mut().for_each(|z| *z = z.ln() + shift[0] + pair.shift);
             return;
         }
         line.clear();
         line.resize(labels, 0.0);
-        for (given, sum) in sums[..labels].iter_mut().enumerate() {
+        for (given, log_z) in log_z[..labels].iter_mut().enumerate() {
             for (k, x) in line.iter_mut().enumerate() {
                 *x = node[k]
                     + match self.0 {
@@ -122,7 +122,7 @@ impl MemmViterbi {
                         Direction::Backward => viterbi::pair(chain, psi, t + 1, k, given),
                     };
             }
-            *sum = log_sum_exp(line);
+            *log_z = log_sum_exp(line);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Piecewise training of a chain, its label pairs with or without node tables.
 //!
 //! Z of a piece is never a table of its own where all pairs share one. With M = exp w, and ū the node tables:
-//! - pair and right node: Z = Σ_j e^{ū_t(j)} r(j), r the column sums of M, made once per θ. A pair's probabilities are
-//!   q(j)·M(i, j)/r(j) with q(j) = e^{ū_t(j)} r(j)/Z, so that Σ_t q is all that is kept until the end of a chunk;
-//! - pair and both nodes: Z = aᵀMb with a = e^{ū_{t−1}}, b = e^{ū_t}, by the kernels of forward-backward.
+//! - pair and right node: Z = Σ_j exp(ū_t(j))·Σ_i M(i, j), the column sums of M made once per θ. The probability of a pair is
+//!   p(j)·M(i, j)/Σ_i M(i, j), so that Σ_t p(j) is all that is kept until [`crate::graph::SharedSum::finish`];
+//! - pair and both nodes: Z = aᵀMb with a = exp ū_{t−1}, b = exp ū_t, by the kernels of forward-backward.
 
 use super::rows::Rows;
 use super::{Gold, Loss, Pieces, Piecewise, piecewise};

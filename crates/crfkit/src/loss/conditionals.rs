@@ -16,7 +16,7 @@ pub trait Conditionals: Send + Sync {
     /// The graphs it works on.
     type Graph: Graph;
 
-    /// Calls `visit(c, factor, k)` for every factor of every conditional: conditional number c predicts the factor's k-th
+    /// Calls `visit(row, factor, k)` for every factor of every conditional: the conditional with this number predicts the factor's k-th
     /// variable. Numbers are small; one that does not occur is no conditional.
     fn for_each(&self, graph: &Self::Graph, visit: impl FnMut(usize, &Factor, usize));
 }
@@ -54,18 +54,18 @@ impl<C: Conditionals> Loss for C {
         let Work { rows, variables } = work;
         let labels = (0..graph.vars()).map(|v| graph.card(v)).max().unwrap_or(0);
         variables.clear();
-        self.for_each(graph, |c, factor, k| {
+        self.for_each(graph, |row, factor, k| {
             let v = factor.vars[k];
-            if c >= variables.len() {
-                variables.resize(c + 1, None);
-                rows.resize(c + 1, labels);
+            if row >= variables.len() {
+                variables.resize(row + 1, None);
+                rows.resize(row + 1, labels);
             }
-            if variables[c].is_none() {
-                variables[c] = Some(v);
-                rows.clear(c, graph.card(v));
+            if variables[row].is_none() {
+                variables[row] = Some(v);
+                rows.clear(row, graph.card(v));
             }
             let fibre = Fibre::new(factor, k, gold.labels, graph.card(v));
-            fibre.gather(psi, rows, c);
+            fibre.gather(psi, rows, row);
         });
         out.own.fill(0.0);
         if variables.is_empty() {
@@ -73,14 +73,14 @@ impl<C: Conditionals> Loss for C {
         }
         rows.exp(variables.len(), labels);
         let mut value = S::lift(0.0);
-        for (c, v) in variables.iter().enumerate() {
+        for (row, v) in variables.iter().enumerate() {
             if let Some(v) = *v {
-                value += rows.predict(c, gold.labels[v] as usize, gold.weight);
+                value += rows.predict(row, gold.labels[v] as usize, gold.weight);
             }
         }
-        self.for_each(graph, |c, factor, k| {
+        self.for_each(graph, |row, factor, k| {
             let fibre = Fibre::new(factor, k, gold.labels, graph.card(factor.vars[k]));
-            fibre.scatter(rows, c, psi, out);
+            fibre.scatter(rows, row, psi, out);
         });
         value * S::lift(gold.weight)
     }
@@ -103,69 +103,70 @@ impl Fibre {
         Fibre { table: factor.table, start, step, labels }
     }
 
-    /// Where the fibre lies in the transpose of a shared table, if it is a column of it. Padding is taken along.
-    #[inline]
-    fn column<S: Scalar>(&self, table: &Table<S>) -> Option<Range<usize>> {
-        let (row, column) = (self.start / table.stride, self.start % table.stride);
-        let across = simd::padded(table.rows);
-        let start = column * across + row;
-        let width = if self.labels == table.rows { across } else { self.labels };
-        (self.step == table.stride && row + self.labels <= table.rows).then_some(start..start + width)
-    }
-
     /// Where the fibre lies in a shared table, if it is a row of it. Padding is taken along.
     #[inline]
-    fn row<S: Scalar>(&self, table: &Table<S>) -> Option<Range<usize>> {
+    fn as_row<S: Scalar>(&self, table: &Table<S>) -> Option<Range<usize>> {
         let width = if self.labels == table.labels { table.stride } else { self.labels };
         (self.step == 1).then_some(self.start..self.start + width)
     }
 
-    /// Adds the fibre to row `c`.
+    /// Where the fibre lies in the transpose of a shared table, if it is a column of the table. Padding is taken along.
     #[inline]
-    fn gather<S: Scalar>(&self, psi: Psi<S>, rows: &mut Rows<S>, c: usize) {
+    fn as_column<S: Scalar>(&self, table: &Table<S>) -> Option<Range<usize>> {
+        let first = if self.start < table.stride { 0 } else { self.start / table.stride };
+        if self.step != table.stride || first + self.labels > table.rows {
+            return None;
+        }
+        let across = simd::padded(table.rows);
+        let start = (self.start - first * table.stride) * across + first;
+        let width = if self.labels == table.rows { across } else { self.labels };
+        Some(start..start + width)
+    }
+
+    /// Adds the fibre to a row.
+    #[inline]
+    fn gather<S: Scalar>(&self, psi: Psi<S>, rows: &mut Rows<S>, row: usize) {
         let (array, start) = match self.table {
             TableRef::Own(offset) => (psi.own, offset + self.start),
             TableRef::Shared(id) => {
                 let table = &psi.shared[id];
-                if let Some(row) = self.row(table) {
-                    return rows.add(c, table.log.slice(row));
-                } else if let Some(column) = self.column(table) {
-                    return rows.add(c, table.log_t.slice(column));
+                if let Some(range) = self.as_row(table) {
+                    return rows.add(row, table.log.slice(range));
+                } else if let Some(range) = self.as_column(table) {
+                    return rows.add(row, table.log_t.slice(range));
                 }
                 (&table.log, self.start)
             }
         };
         if self.step == 1 {
-            rows.add(c, array.slice(start..start + self.labels));
+            rows.add(row, array.slice(start..start + self.labels));
         } else {
-            let mut row = rows.row(c);
-            for j in 0..self.labels {
-                row.add(j, array.get(start + j * self.step));
-            }
+            let mut row = rows.row(row);
+            (0..self.labels).for_each(|j| row.add(j, array.get(start + j * self.step)));
         }
     }
 
-    /// Adds row `c` to the gradient of the fibre.
+    /// Adds a row to the gradient of the fibre.
     #[inline]
-    fn scatter<S: Scalar>(&self, rows: &Rows<S>, c: usize, psi: Psi<S>, out: &mut Gradient<S>) {
+    fn scatter<S: Scalar>(&self, rows: &Rows<S>, row: usize, psi: Psi<S>, out: &mut Gradient<S>) {
         let labels = 0..self.labels;
         match self.table {
             TableRef::Own(offset) => {
                 let start = offset + self.start;
                 if self.step == 1 {
-                    rows.add_to(c, out.own.part(start..start + self.labels));
+                    rows.add_to(row, out.own.part(start..start + self.labels));
                 } else {
-                    labels.for_each(|j| out.own.add(start + j * self.step, rows.gradient(c, j)));
+                    labels.for_each(|j| out.own.add(start + j * self.step, rows.gradient(row, j)));
                 }
             }
             TableRef::Shared(id) => {
                 let (table, sum) = (&psi.shared[id], &mut out.shared.0[id]);
-                if let Some(row) = self.row(table) {
-                    rows.add_to(c, sum.direct.slice_mut(row));
-                } else if let Some(column) = self.column(table) {
-                    rows.add_to(c, sum.transposed(table).slice_mut(column));
+                if let Some(range) = self.as_row(table) {
+                    rows.add_to(row, sum.direct.slice_mut(range));
+                } else if let Some(range) = self.as_column(table) {
+                    rows.add_to(row, sum.transposed(table).slice_mut(range));
                 } else {
-                    labels.for_each(|j| sum.direct.add(self.start + j * self.step, rows.gradient(c, j)));
+                    labels.for_each(|j| sum.direct.add(self.start + j * self.step, rows.gradient(row, j)));
                 }
             }
         }

@@ -89,8 +89,8 @@ fn lone_columns<S: Scalar>(chain: &Chain, psi: Psi<S>, gold: Gold, out: &mut Gra
     value * weight
 }
 
-/// The conditionals of both ends of every pair, but for lone columns: the pair (t−1, t) has number 2t−2 for its right node and
-/// 2t−1 for its left one.
+/// The conditionals of both ends of every pair, but for lone columns. The right nodes of the pairs come first, then the left
+/// ones.
 struct Ends {
     shared_unary: bool,
 }
@@ -100,19 +100,20 @@ impl Conditionals for Ends {
 
     #[inline]
     fn for_each(&self, chain: &Chain, mut visit: impl FnMut(usize, &Factor, usize)) {
+        let pairs = chain.len.saturating_sub(1);
         chain.for_each_factor(|factor| match *factor.vars {
             [left, right] => {
-                visit(2 * right - 2, &factor, 1);
+                visit(right - 1, &factor, 1);
                 if self.shared_unary || !lone_column(chain, right) {
-                    visit(2 * left + 1, &factor, 0);
+                    visit(pairs + left, &factor, 0);
                 }
             }
             [v] => {
                 if v > 0 {
-                    visit(2 * v - 2, &factor, 0);
+                    visit(v - 1, &factor, 0);
                 }
-                if v + 1 < chain.len && (v == 0 || self.shared_unary) {
-                    visit(2 * v + 1, &factor, 0);
+                if v < pairs && (v == 0 || self.shared_unary) {
+                    visit(pairs + v, &factor, 0);
                 }
                 if chain.len == 1 {
                     visit(0, &factor, 0);
