@@ -11,8 +11,8 @@ use crfkit::infer::ForwardBackward;
 use crfkit::loss::Likelihood;
 use crfkit::math::random::Random;
 use crfkit::optim::{
-    Control, Entropy, Lbfgs, Mean, Objective, Optimizer, Prior, Problem, Progress, Sag, Saga, Sdca, State,
-    Stop, Svrg, Touched,
+    AdaGrad, Auto, Choice, Control, Entropy, Lbfgs, Mean, Objective, Optimizer, Prior, Problem, Progress,
+    Sag, Saga, Schedule, Sdca, State, Stop, Svrg, Touched,
 };
 use crfkit::risk::Risk;
 use crfkit::train::{self, Settings};
@@ -58,7 +58,7 @@ fn all_find_the_optimum_of_a_small_crf() {
         let methods: [(&str, Box<dyn Optimizer>); 4] = [
             ("SAG", Box::new(Sag { gradient_tolerance: 1e-11, passes: 3000, ..Sag::default() })),
             ("SVRG", Box::new(Svrg { gradient_tolerance: 1e-11, passes: 9000, ..Svrg::default() })),
-            ("SDCA", Box::new(Sdca { gap_tolerance: 0.0, passes: 600, ..Sdca::default() })),
+            ("SDCA", Box::new(Sdca { gap_tolerance: -1.0, passes: 600, ..Sdca::default() })),
             ("SAGA", Box::new(Saga { tolerance: 1e-24, passes: 600.0, ..Saga::default() })),
         ];
         let mut first = Vec::new();
@@ -359,5 +359,41 @@ fn what_cannot_be_is_refused() {
             let message = refused(&*method, &problem(&losses, 1.0));
             assert!(message.contains("marginals of single examples"), "{message}");
         }
+    }
+}
+
+#[test]
+fn auto_picks_by_what_there_is_and_ends_at_the_optimum() {
+    let (crf, losses) = (crf(false, 60), Losses::logistic(1, 40, 12));
+    let online = AdaGrad { eta0: 0.3, schedule: Schedule { batch: 8, passes: 5, seed: 1 } };
+    let auto = |tolerance: f64, passes: f64| Auto {
+        online: online.clone(),
+        finish: Lbfgs { tolerance, passes, gradient_tolerance: 1e-9, ..Lbfgs::default() },
+    };
+    let likelihood = |sigma: f64, l1: f64| Problem { objective: &crf, prior: Prior::gaussian(sigma), l1 };
+    for (problem, choice) in [
+        (likelihood(1.0, 0.0), Choice::Saga),
+        (likelihood(0.1, 0.0), Choice::Saga),
+        (likelihood(10.0, 0.0), Choice::Saga),
+        (likelihood(1.0, 0.1), Choice::AdaGrad),
+        (likelihood(f64::INFINITY, 0.0), Choice::AdaGrad),
+        (problem(&losses, 1.0), Choice::AdaGrad),
+    ] {
+        assert_eq!(Auto::choice(&problem), choice);
+        if problem.prior.sigma.is_infinite() {
+            continue; // without a prior this CRF has no optimum
+        }
+        let best = total(&problem, &minimize(&exact(), &problem).theta);
+        let left = |auto: Auto| {
+            let found = minimize(&auto, &problem);
+            (total(&problem, &found.theta) / best - 1.0, found)
+        };
+        let name = format!("σ {}, l1 {}", problem.prior.sigma, problem.l1);
+        let (rough, found) = left(auto(1e-4, 0.0));
+        assert!(rough < 1e-3, "{name}: {rough} above the optimum after {} passes", found.passes);
+        let (fine, found) = left(auto(1e-12, 0.0));
+        assert!(fine < 1e-9, "{name}: {fine} above the optimum after {} passes", found.passes);
+        let (_, limited) = left(auto(1e-12, 3.0));
+        assert!(limited.passes < 4.0 && limited.stop == Stop::Passes, "{name}: {limited:?}");
     }
 }

@@ -134,7 +134,7 @@ fn methods_on_marginals_go_on_from_every_state() {
         ("SAGA to its end", Box::new(Saga { tolerance: 0.02, ..Saga::default() })),
         ("auto", Box::new(Auto { online, finish: lbfgs })),
     ];
-    let few = Sag { passes: 5, ..Sag::default() };
+    let few = Sag { passes: 12, ..Sag::default() };
     for (name, method) in methods.into_iter().chain(finite_sum_methods(few)) {
         goes_on_from_every_state(name, &*method, &problem);
     }

@@ -7,15 +7,15 @@ use super::{
 use crate::Result;
 use crate::ability::Ability;
 
-/// A few passes that come near the optimum quickly, then L-BFGS, which reaches it and knows when to stop.
-///
-/// The first passes are those of [`Saga`] where it can work: marginals of single examples, a finite σ, no L1, and at most
-/// 1 GB to remember. Otherwise they are those of [`AdaGrad`]. [`Auto::choice`] tells which.
+/// [`Saga`] where it can work: marginals of single examples, a finite σ, no L1, and at most 1 GB to remember. It reaches the
+/// optimum by itself; L-BFGS takes over only if it has not settled after [`Auto::SAGA_PASSES`] passes, or for a tolerance
+/// below [`Auto::NEAR`]. Otherwise a few passes of [`AdaGrad`], which come near the optimum, then L-BFGS, which reaches it.
+/// [`Auto::choice`] tells which.
 #[derive(Clone, Debug)]
 pub struct Auto {
-    /// The online passes, at most [`Auto::PASSES`] if they are AdaGrad's; the seed is for both.
+    /// The online passes, at most [`Auto::PASSES`]; SAGA takes their seed.
     pub online: AdaGrad,
-    /// The finish.
+    /// The finish; SAGA takes its tolerance and its limit of passes.
     pub finish: Lbfgs,
 }
 
@@ -40,8 +40,10 @@ impl std::fmt::Display for Choice {
 impl Auto {
     /// More passes of AdaGrad than this are not worth their time: the finish is quicker.
     pub const PASSES: usize = 5;
-    /// When the last visits of all examples have gained less than this share of the objective, the finish takes over.
-    pub const NEAR: f64 = 0.01;
+    /// More passes of SAGA than this are not worth their time.
+    pub const SAGA_PASSES: f64 = 30.0;
+    /// Nearer to the optimum than this share of the objective, L-BFGS is as quick and knows better when to stop.
+    pub const NEAR: f64 = 1e-6;
 
     /// What it picks for this problem: by what the objective gives, the penalties and the size of the data.
     pub fn choice(problem: &Problem) -> Choice {
@@ -58,9 +60,9 @@ impl Auto {
         let limit = self.finish.passes;
         match Auto::choice(problem) {
             Choice::Saga => Box::new(Saga {
-                passes: if limit > 0.0 { limit } else { Saga::PASSES as f64 },
+                passes: if limit > 0.0 { limit.min(Auto::SAGA_PASSES) } else { Auto::SAGA_PASSES },
                 seed: self.online.schedule.seed,
-                tolerance: Auto::NEAR,
+                tolerance: self.finish.tolerance.max(Auto::NEAR),
                 memory_limit: MEMORY_LIMIT,
             }),
             Choice::AdaGrad => {
@@ -96,7 +98,9 @@ impl Optimizer for Auto {
     fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         if state.number("phase") == 0.0 {
             let near = self.beginning(problem).minimize(problem, state, &mut Phase { number: 0.0, watch })?;
-            if near.stop == Stop::Watch || (self.finish.passes > 0.0 && near.passes >= self.finish.passes) {
+            let at_limit = self.finish.passes > 0.0 && near.passes >= self.finish.passes;
+            let settled = near.stop == Stop::Change && self.finish.tolerance >= Auto::NEAR;
+            if near.stop == Stop::Watch || at_limit || settled {
                 return Ok(near);
             }
             state = State::start(near.theta);

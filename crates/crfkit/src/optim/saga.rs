@@ -18,8 +18,9 @@ use crate::math::random::Random;
 /// ```
 ///
 /// with N the number of examples that touch a row and D = max(0.2, 1/√(1 + σ²N/30)) ≤ 1 its damping: rare weights follow their few
-/// examples at once, frequent ones average. γ = s/(s + q) is the best step of dual coordinate ascent to second order, q =
-/// uᵀσ²Du and s = wᵢ Σ 2(ν − μᵢ)²/(ν + μᵢ) over single variables, the curvature of their entropies. Without damping and with exact entropies this is
+/// examples at once, frequent ones average. γ = τs/(τs + q) is the best step of dual coordinate ascent to second order, q =
+/// uᵀσ²Du and s = wᵢ Σ 2(ν − μᵢ)²/(ν + μᵢ) over single variables, the curvature of their entropies; τ is what is trusted in
+/// s: 1 at the first visit, then at most 0.6, less while s grows from visit to visit. Without damping and with exact entropies this is
 /// [`Sdca`](super::Sdca); with γ = 1 and one D it is SAGA with sparse updates. An example whose last visit gained less than the
 /// average is passed over, at most three times in a row, from the third round on. A visit costs what it touches.
 ///
@@ -47,6 +48,12 @@ impl Default for Saga {
 
 /// A row in so many examples (times σ²) is frequent.
 const FREQUENT: f64 = 30.0;
+/// What γ trusts in s from the second visit on: the variables of an example vary together, which their single entropies do
+/// not see.
+const TRUST: f64 = 0.6;
+/// Where s has grown since the last visit, the trust in it was too large; otherwise it recovers slowly.
+const DOUBT: f64 = 0.7;
+const RECOVER: f64 = 1.1;
 /// No row is damped more.
 const LEAST: f64 = 0.2;
 /// Rounds that pass over nothing.
@@ -101,6 +108,9 @@ struct Run<'a> {
     losses: Vec<f64>,
     gains: Vec<f64>,
     passed_over: Vec<f64>,
+    /// Of each example: s at its last visit, and what to trust in it at the next; 0 before the first.
+    distances: Vec<f64>,
+    trust: Vec<f64>,
     /// Gain for each remembered number that is worth a visit in this round.
     worth: f64,
     round: u64,
@@ -182,6 +192,8 @@ impl<'a> Run<'a> {
             losses: taken("losses", examples),
             gains: taken("gains", examples),
             passed_over: taken("passed_over", examples),
+            distances: taken("distances", examples),
+            trust: taken("trust", examples),
             worth: state.number("worth"),
             round: state.number("round") as u64,
             done: state.number("done") as usize,
@@ -205,6 +217,8 @@ impl<'a> Run<'a> {
             ("losses", &self.losses),
             ("gains", &self.gains),
             ("passed_over", &self.passed_over),
+            ("distances", &self.distances),
+            ("trust", &self.trust),
         ] {
             state.vectors.insert(name.into(), vector.clone());
         }
@@ -290,7 +304,13 @@ impl<'a> Run<'a> {
             q += self.steps[row as usize][0] * u.iter().map(|u| u * u).sum::<f64>();
             rest = others;
         }
-        let gamma = if s + q > 0.0 { s / (s + q) } else { 1.0 };
+        let trust = match self.trust[e] {
+            0.0 => 1.0,
+            trust if s > self.distances[e] => DOUBT * trust,
+            trust => (RECOVER * trust).min(TRUST),
+        };
+        (self.trust[e], self.distances[e]) = (trust.min(TRUST), s);
+        let gamma = if s + q > 0.0 { trust * s / (trust * s + q) } else { 1.0 };
         old.iter_mut().zip(&*new).for_each(|(old, change)| *old += gamma * change);
         touched.expect_rows(drift, 0);
         let mut rest = &rows[..];
