@@ -6,7 +6,7 @@ use crfkit::empirical::{
 };
 use crfkit::graph::Label;
 use crfkit::math::random::Random;
-use crfkit::optim::{Lbfgs, Objective};
+use crfkit::optim::{Lbfgs, Objective, Prior};
 use std::sync::Arc;
 
 /// −(4 ln 0.8 + ln 0.2): the smallest negative log-likelihood of the five instances.
@@ -86,7 +86,7 @@ fn five_instances_have_two_known_maxima_and_one_of_them_fails() {
     let scores = [ttp[sample.pair(1, 2) + 3], ttp[sample.pair(1, 2)]].map(f64::exp);
     assert!((scores[0] - 5.0).abs() < 1e-12 && (scores[1] - 1.25).abs() < 1e-12);
     // A third maximum, from 0.
-    let theta = likelihood.fit(zeros(&likelihood), f64::INFINITY, &exact()).unwrap();
+    let theta = likelihood.fit(zeros(&likelihood), Prior::gaussian(f64::INFINITY), &exact()).unwrap();
     let (value, _) = value_and_slope(&likelihood, &theta);
     assert!((OPTIMUM - 1e-9..OPTIMUM + 1e-5).contains(&value), "{value}");
     assert_eq!(sample.decode(&theta, &[1, 2]), [1, 1]);
@@ -120,7 +120,7 @@ fn a_prior_saves_the_likelihood() {
     let likelihood = sample.likelihood();
     let (mut value_before, mut margin_before) = (f64::INFINITY, f64::INFINITY);
     for sigma in [1.0, 10.0, 100.0, 1000.0, 10_000.0] {
-        let theta = likelihood.fit(zeros(&likelihood), sigma, &exact()).unwrap();
+        let theta = likelihood.fit(zeros(&likelihood), Prior::gaussian(sigma), &exact()).unwrap();
         let (value, _) = value_and_slope(&likelihood, &theta);
         assert!(value > OPTIMUM && value < value_before, "{sigma}: {value}");
         assert_eq!(sample.decode(&theta, &[1, 2]), [0, 0]);
@@ -140,7 +140,7 @@ fn eight_instances_refute_the_claim_of_section_3_4_3() {
     let ep = sample.theta_of(&model(&sample, &lexical(Method::Ep1)));
     let (value, slope) = value_and_slope(&likelihood, &ep);
     assert!((value - 3.05721).abs() < 5e-6 && slope > 0.1, "{value} {slope}");
-    let theta = likelihood.fit(zeros(&likelihood), f64::INFINITY, &exact()).unwrap();
+    let theta = likelihood.fit(zeros(&likelihood), Prior::gaussian(f64::INFINITY), &exact()).unwrap();
     assert!(value_and_slope(&likelihood, &theta).0 < 2.5061);
 }
 
@@ -196,7 +196,7 @@ fn label_bias_hurts_directed_models_only() {
             assert!((accuracy - 95.83).abs() < 2.5, "{method:?}: {accuracy}");
         }
         let likelihood = data.likelihood();
-        let theta = likelihood.fit(zeros(&likelihood), 10.0, &Lbfgs::default()).unwrap();
+        let theta = likelihood.fit(zeros(&likelihood), Prior::gaussian(10.0), &Lbfgs::default()).unwrap();
         let accuracy = test.accuracy(|words| data.decode(&theta, words));
         assert!((accuracy - 95.83).abs() < 2.5, "likelihood: {accuracy}");
         let memm = Directed::new(&data, First::Label);
@@ -213,7 +213,7 @@ fn other_factorisations_fail_as_the_paper_says() {
     let ratio = data.ratio();
     let at = |passes: f64| {
         let method = Lbfgs { passes, ..exact() };
-        let theta = ratio.fit(zeros(&ratio), f64::INFINITY, &method).unwrap();
+        let theta = ratio.fit(zeros(&ratio), Prior::gaussian(f64::INFINITY), &method).unwrap();
         (value_and_slope(&ratio, &theta).0, test.accuracy(|words| data.decode_ratio(&theta, words)))
     };
     let (early, late) = (at(5.0), at(50.0));

@@ -7,11 +7,11 @@
 
 use super::counts::{Counts, Tally, ordered};
 use super::fit::CountedChains;
-use super::pairs::{PairWork, log_rate};
+use super::pairs::PairWork;
 use super::spelling::{FEATURES, Spelling, features};
 use super::{Pairs, Settings};
 use crate::Result;
-use crate::optim::Lbfgs;
+use crate::optim::{Lbfgs, Mean, Prior};
 
 /// Weights of u and v.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,39 +35,60 @@ fn rows(spelling: Spelling, base: usize, labels: usize) -> impl Iterator<Item = 
     std::iter::once(base).chain(features(spelling).map(move |f| base + (1 + f) * labels))
 }
 
+/// The objective of u: the labels of each spelling.
+fn singles(counts: &Counts, dim: usize) -> CountedChains {
+    let labels = counts.labels();
+    let mut chains = CountedChains::new(labels, dim, None);
+    for group in ordered(&counts.spelling_labels()).chunk_by(|x, y| x.0[0] == y.0[0]) {
+        chains.add(1, vec![rows(group[0].0[0], 0, labels).collect()]);
+        group.iter().for_each(|&([_, y], n)| chains.observe(&[y], n as f64));
+    }
+    chains
+}
+
+/// The objective of v: the label pairs of each pair of spellings.
+fn pairs(counts: &Counts, pairs: Pairs, dim: usize) -> CountedChains {
+    let labels = counts.labels();
+    let right = rows_of_pairs(pairs) * labels;
+    let mut chains = CountedChains::new(labels, dim, Some(2 * right));
+    let neighbours: Tally<4> = match pairs {
+        // Without features all words are alike.
+        Pairs::Tags => counts.label_pairs.iter().map(|(&[i, j], &n)| ([0, 0, i, j], n)).collect(),
+        Pairs::Lexical => counts.spelling_pairs(),
+    };
+    for group in ordered(&neighbours).chunk_by(|x, y| x.0[..2] == y.0[..2]) {
+        let [a, b, ..] = group[0].0;
+        chains.add(2, vec![rows(a, 0, labels).collect(), rows(b, right, labels).collect()]);
+        group.iter().for_each(|&([_, _, i, j], n)| chains.observe(&[i, j], n as f64));
+    }
+    chains
+}
+
 impl Exponential {
     /// How many weights u and v have.
     pub fn dims(labels: usize, pairs: Pairs) -> [usize; 2] {
         [(1 + FEATURES) * labels, (2 * rows_of_pairs(pairs) + labels) * labels]
     }
 
-    /// Fits u to P̃(y|x), and v to P̃(y, y'|x, x') (eq. 24), each with a Gaussian prior.
+    /// Fits u to P̃(y|x), and v to P̃(y, y'|x, x') (eq. 24), each with a Gaussian prior. The weights of the feature that every
+    /// word has are centred at, and start from, ln P̃(y): what u and v would be if nothing else were known. The others are
+    /// centred at 0.
     pub fn fit(counts: &Counts, settings: &Settings) -> Result<Self> {
         let labels = counts.labels();
-        let [u_dim, v_dim] = Exponential::dims(labels, settings.pairs);
-        let mut singles = CountedChains::new(labels, u_dim, None);
-        for group in ordered(&counts.spelling_labels()).chunk_by(|x, y| x.0[0] == y.0[0]) {
-            singles.add(1, vec![rows(group[0].0[0], 0, labels).collect()]);
-            group.iter().for_each(|&([_, y], n)| singles.observe(&[y], n as f64));
-        }
-        let right = rows_of_pairs(settings.pairs) * labels;
-        let mut pairs = CountedChains::new(labels, v_dim, Some(2 * right));
-        let neighbours: Tally<4> = match settings.pairs {
-            // Without features all words are alike.
-            Pairs::Tags => counts.label_pairs.iter().map(|(&[i, j], &n)| ([0, 0, i, j], n)).collect(),
-            Pairs::Lexical => counts.spelling_pairs(),
-        };
-        for group in ordered(&neighbours).chunk_by(|x, y| x.0[..2] == y.0[..2]) {
-            let [a, b, ..] = group[0].0;
-            pairs.add(2, vec![rows(a, 0, labels).collect(), rows(b, right, labels).collect()]);
-            group.iter().for_each(|&([_, _, i, j], n)| pairs.observe(&[i, j], n as f64));
-        }
+        let [mut u, mut v] = Exponential::dims(labels, settings.pairs).map(|dim| vec![0.0; dim]);
+        let log_prior = counts.prior().iter().map(|p| p.ln()).collect::<Vec<f64>>();
+        u[..labels].copy_from_slice(&log_prior);
+        v[..labels].copy_from_slice(&log_prior);
+        v[rows_of_pairs(settings.pairs) * labels..][..labels].copy_from_slice(&log_prior);
         // Counts of one and of thousands make valleys that are long and narrow: more memory halves the passes.
         let method = Lbfgs { memory: 20, tolerance: 1e-5, ..Lbfgs::default() };
-        let [u, v] = closed_form(counts, settings);
+        let from = |chains: CountedChains, start: Vec<f64>| {
+            let prior = Prior { mean: Mean::Vector(start.clone()), ..Prior::gaussian(settings.sigma) };
+            chains.fit(start, prior, &method)
+        };
         Ok(Exponential {
-            u: singles.fit(u, settings.sigma, &method)?,
-            v: pairs.fit(v, settings.sigma, &method)?,
+            u: from(singles(counts, u.len()), u)?,
+            v: from(pairs(counts, settings.pairs, v.len()), v)?,
         })
     }
 
@@ -97,25 +118,6 @@ impl Exponential {
         }
         normalise(&mut work.joint);
     }
-}
-
-/// Where the fits of u and v start: what they would be if spellings said nothing, ln P̃(y) and the co-occurrence rates of labels.
-fn closed_form(counts: &Counts, settings: &Settings) -> [Vec<f64>; 2] {
-    let labels = counts.labels();
-    let prior = counts.prior();
-    let [mut u, mut v] = Exponential::dims(labels, settings.pairs).map(|dim| vec![0.0; dim]);
-    let right = rows_of_pairs(settings.pairs) * labels;
-    for (y, p) in prior.iter().enumerate() {
-        u[y] = p.ln();
-        v[y] = p.ln();
-        v[right + y] = p.ln();
-    }
-    let total = counts.label_pairs.values().sum::<u64>() as f64;
-    for (&[i, j], &n) in &counts.label_pairs {
-        let (i, j) = (i as usize, j as usize);
-        v[2 * right + i * labels + j] = log_rate(n as f64 / total, prior[i], prior[j], settings.floor);
-    }
-    [u, v]
 }
 
 /// p ← exp(p)/Σ exp(p).

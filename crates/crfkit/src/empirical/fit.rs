@@ -1,12 +1,12 @@
 //! Log-linear models of short chains, fitted to counts: the exponential functions of EP2, and the small-table CRFs of the
 //! studies.
 
+use crate::Result;
 use crate::ability::Ability;
 use crate::graph::{Chain, Gradient, Graph, Label, NODES, PAIR, Psi, Shared, SharedSum, Table};
 use crate::infer::{ForwardBackward, Inference};
 use crate::math::{Array, Dual, Scalar};
 use crate::optim::{Control, Lbfgs, Objective, Optimizer, Prior, Problem, Progress, State, Touched, Watch};
-use crate::{Error, Result};
 
 /// Σ_e (n_e·log Z_e(θ) − Σ_y n_e(y)·score_e(y)): the negative log-likelihood of label sequences with their counts, n_e(y) of
 /// them for each observed input e. Equal inputs are one example, so its cost does not grow with their number.
@@ -54,12 +54,9 @@ impl CountedChains {
         }
     }
 
-    /// The smallest value with a Gaussian prior of width `sigma`, by L-BFGS from `start`. `sigma` = ∞ is no prior.
-    pub fn fit(&self, start: Vec<f64>, sigma: f64, method: &Lbfgs) -> Result<Vec<f64>> {
-        if sigma.is_nan() || sigma <= 0.0 {
-            return Err(Error::Setting(format!("sigma is {sigma}, but must be above 0")));
-        }
-        let problem = Problem { objective: self, prior: Prior::gaussian(sigma), l1: 0.0 };
+    /// The smallest value with this prior, by L-BFGS from `start`.
+    pub fn fit(&self, start: Vec<f64>, prior: Prior, method: &Lbfgs) -> Result<Vec<f64>> {
+        let problem = Problem { objective: self, prior, l1: 0.0 };
         Ok(method.minimize(&problem, State::start(start), &mut Unwatched)?.theta)
     }
 
