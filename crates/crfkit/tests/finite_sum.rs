@@ -365,7 +365,7 @@ fn what_cannot_be_is_refused() {
 #[test]
 fn auto_picks_by_what_there_is_and_ends_at_the_optimum() {
     let (crf, losses) = (crf(false, 60), Losses::logistic(1, 40, 12));
-    let online = AdaGrad { eta0: 0.3, schedule: Schedule { batch: 8, passes: 5, seed: 1 } };
+    let online = AdaGrad { eta0: 0.3, schedule: Schedule { passes: 5, ..Schedule::default() } };
     let auto = |tolerance: f64, passes: f64| Auto {
         online: online.clone(),
         finish: Lbfgs { tolerance, passes, gradient_tolerance: 1e-9, ..Lbfgs::default() },
