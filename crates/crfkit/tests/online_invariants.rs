@@ -10,7 +10,7 @@ use crfkit::Error;
 use crfkit::ability::Ability;
 use crfkit::optim::{
     AdaGrad, Adam, BatchGradient, Control, Minimum, Objective, Optimizer, Prior, Problem, Progress, Psa,
-    Schedule, Sgd, Smd, State, Touched, Updates, check_pair,
+    Schedule, Sgd, Smd, State, Touched, Updates,
 };
 use literal::Run;
 use objectives::{Look, Losses, batches, distance, minimize, minimize_from, problem, uneven};
@@ -328,7 +328,6 @@ fn what_makes_no_sense_is_refused() {
         assert!(matches!(error, Error::Setting(_)), "{error:?}");
         assert!(error.to_string().contains(part), "{error} has no {part}");
     }
-    check_pair(&losses, &Smd::default()).unwrap();
     assert_eq!(Smd::default().needs(), [Ability::HessVec]);
 }
 
