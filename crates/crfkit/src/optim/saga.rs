@@ -18,17 +18,18 @@ use crate::math::vector::dot;
 /// u = wᵢ Aᵢᵀ(ν − μᵢ)    μᵢ ← μᵢ + γ(ν − μᵢ)    d ← d + γu    θ ← θ − σ²Dγu − (D/N)(θ − mean + σ²d)   on touched rows
 /// ```
 ///
-/// with N the number of examples that touch a row and D = max(0.2, 1/√(1 + σ²N/30)) ≤ 1 its damping: rare weights follow their few
-/// examples at once, frequent ones average. γ = τs/(τs + q) is the best step of dual coordinate ascent to second order, q =
-/// uᵀσ²Du and s = wᵢ Σ 2(ν − μᵢ)²/(ν + μᵢ) over single variables, the curvature of their entropies; τ is what is trusted in
-/// s: 1 at the first visit, then at most 0.6, less while s grows from visit to visit. Without damping and with exact entropies this is
-/// [`Sdca`](super::Sdca); with γ = 1 and one D it is SAGA with sparse updates. An example whose last visit gained less than the
-/// average is passed over, at most three times in a row, from the third round on. A visit costs what it touches.
+/// with N the number of examples that touch a row and D = max(0.2, 1/√(1 + σ²N/30)) ≤ 1 its damping: rare weights follow
+/// their few examples at once, frequent ones average. γ = τs/(τs + q) is the best step of dual coordinate ascent to second
+/// order, q = uᵀσ²Du and s = wᵢ Σ 2(ν − μᵢ)²/(ν + μᵢ) over single variables, the curvature of their entropies; τ is what is
+/// trusted in s: 1 at the first visit, then at most 0.6, less while s grows from visit to visit. Without damping and with
+/// exact entropies this is [`Sdca`](super::Sdca); with γ = 1 and one D it is SAGA with sparse updates. An example whose last
+/// visit gained less than the average is passed over, at most three times in a row, from the third round on. A visit
+/// costs what it touches.
 ///
 /// Needs: marginals of single examples, a finite σ, and memory for them ([`Saga::storage`]). Stops when about `tolerance` ·
-/// objective is left to gain: what the last visits of all examples have gained, γs/2 each, plus (θ − mean + σ²d)²/2σ². References: Defazio, Bach and
-/// Lacoste-Julien 2014 (SAGA); Leblond, Pedregosa and Lacoste-Julien 2017 (sparse updates); Shalev-Shwartz 2016 (steps of
-/// dual ascent without a dual). Damping, γ from single variables and the passing over are ours.
+/// objective is left to gain: what the last visits of all examples have gained, γs/2 each, plus (θ − mean + σ²d)²/2σ².
+/// References: Defazio, Bach and Lacoste-Julien 2014 (SAGA); Leblond, Pedregosa and Lacoste-Julien 2017 (sparse updates);
+/// Shalev-Shwartz 2016 (steps of dual ascent without a dual). Damping, γ from single variables and the passing over are ours.
 #[derive(Clone, Debug)]
 pub struct Saga {
     /// Passes at most.
