@@ -106,7 +106,7 @@ impl Optimizer for Sag {
         let mut run = Run::new(problem, self.seed, state);
         let examples = problem.objective.examples().max(1) as u64;
         let stop = loop {
-            let whole = run.steps > 0 && run.steps % examples == 0;
+            let whole = run.steps > 0 && run.steps.is_multiple_of(examples);
             if whole && run.gradient_norm() <= self.gradient_tolerance * norm(&run.theta).max(1.0) {
                 break Stop::Gradient;
             }
@@ -114,7 +114,7 @@ impl Optimizer for Sag {
                 break Stop::Passes;
             }
             run.step()?;
-            let whole = run.steps % examples == 0;
+            let whole = run.steps.is_multiple_of(examples);
             if whole {
                 run.lazy.settle(&mut run.theta);
             }
