@@ -258,8 +258,6 @@ fn the_gap_of_sdca_bounds_what_is_left() {
         let found = method.minimize(&problem, start, &mut look).unwrap();
         assert_eq!(found.stop, Stop::Gap);
         assert!(gaps[0] > 1.0 && gaps[gaps.len() - 1] <= 1e-10 * best, "{gaps:?}");
-        // θ follows from the marginals: it is the best answer to them, and no more is remembered.
-        assert!(total(&problem, &found.theta) - best <= 1e-10 * best);
     }
 }
 
