@@ -6,6 +6,7 @@ use super::{Control, Minimum, Optimizer, Problem, Progress, State, Stop, Touched
 use crate::Result;
 use crate::ability::Ability;
 use crate::math::random::Random;
+use crate::math::vector::dot;
 
 /// Steps of one example each, as long as that example's curvature allows and as bold in each weight as its frequency allows.
 ///
@@ -17,17 +18,18 @@ use crate::math::random::Random;
 /// u = wᵢ Aᵢᵀ(ν − μᵢ)    μᵢ ← μᵢ + γ(ν − μᵢ)    d ← d + γu    θ ← θ − σ²Dγu − (D/N)(θ − mean + σ²d)   on touched rows
 /// ```
 ///
-/// with N the number of examples that touch a row and D = max(0.2, 1/√(1 + σ²N/30)) ≤ 1 its damping: rare weights follow their few
-/// examples at once, frequent ones average. γ = τs/(τs + q) is the best step of dual coordinate ascent to second order, q =
-/// uᵀσ²Du and s = wᵢ Σ 2(ν − μᵢ)²/(ν + μᵢ) over single variables, the curvature of their entropies; τ is what is trusted in
-/// s: 1 at the first visit, then at most 0.6, less while s grows from visit to visit. Without damping and with exact entropies this is
-/// [`Sdca`](super::Sdca); with γ = 1 and one D it is SAGA with sparse updates. An example whose last visit gained less than the
-/// average is passed over, at most three times in a row, from the third round on. A visit costs what it touches.
+/// with N the number of examples that touch a row and D = max(0.2, 1/√(1 + σ²N/30)) ≤ 1 its damping: rare weights follow
+/// their few examples at once, frequent ones average. γ = τs/(τs + q) is the best step of dual coordinate ascent to second
+/// order, q = uᵀσ²Du and s = wᵢ Σ 2(ν − μᵢ)²/(ν + μᵢ) over single variables, the curvature of their entropies; τ is what is
+/// trusted in s: 1 at the first visit, then at most 0.6, less while s grows from visit to visit. Without damping and with
+/// exact entropies this is [`Sdca`](super::Sdca); with γ = 1 and one D it is SAGA with sparse updates. An example whose last
+/// visit gained less than the average is passed over, at most three times in a row, from the third round on. A visit
+/// costs what it touches.
 ///
-/// Needs: marginals of single examples, a finite σ, and memory for them ([`Saga::storage`]). Stops when the last visits of all
-/// examples have gained together less than `tolerance` · objective; a gain is γs/2. References: Defazio, Bach and
-/// Lacoste-Julien 2014 (SAGA); Leblond, Pedregosa and Lacoste-Julien 2017 (sparse updates); Shalev-Shwartz 2016 (steps of
-/// dual ascent without a dual). Damping, γ from single variables and the passing over are ours.
+/// Needs: marginals of single examples, a finite σ, and memory for them ([`Saga::storage`]). Stops when about `tolerance` ·
+/// objective is left to gain: what the last visits of all examples have gained, γs/2 each, plus (θ − mean + σ²d)²/2σ².
+/// References: Defazio, Bach and Lacoste-Julien 2014 (SAGA); Leblond, Pedregosa and Lacoste-Julien 2017 (sparse updates);
+/// Shalev-Shwartz 2016 (steps of dual ascent without a dual). Damping, γ from single variables and the passing over are ours.
 #[derive(Clone, Debug)]
 pub struct Saga {
     /// Passes at most.
@@ -53,6 +55,7 @@ const FREQUENT: f64 = 30.0;
 const TRUST: f64 = 0.6;
 /// Where s has grown since the last visit, the trust in it was too large; otherwise it recovers slowly.
 const DOUBT: f64 = 0.7;
+const LEAST_TRUST: f64 = 0.01;
 const RECOVER: f64 = 1.1;
 /// No row is damped more.
 const LEAST: f64 = 0.2;
@@ -136,10 +139,7 @@ impl Optimizer for Saga {
         let mut run = Run::new(problem, self.seed, state)?;
         let examples = problem.objective.examples();
         let stop = loop {
-            if run.done == 0
-                && run.round > 0
-                && run.gains.iter().sum::<f64>() <= self.tolerance * run.objective()
-            {
+            if run.done == 0 && run.round > 0 && run.left() <= self.tolerance * run.objective() {
                 break Stop::Change;
             }
             if run.passes() >= self.passes || examples == 0 {
@@ -248,6 +248,19 @@ impl<'a> Run<'a> {
         self.losses.iter().sum::<f64>() + self.problem.prior.value(&self.theta)
     }
 
+    /// About what is left to gain: what the last visits have gained, and what θ would on its way to mean − σ²d if the
+    /// marginals stayed, (θ − mean + σ²d)²/2σ².
+    fn left(&self) -> f64 {
+        let prior = &self.problem.prior;
+        let behind = |(i, (x, d)): (usize, (&f64, &f64))| {
+            let precision = prior.precision(i);
+            let way = x - prior.mean(i) + d / precision;
+            0.5 * precision * way * way
+        };
+        let theta = self.theta.iter().zip(&self.drift).enumerate();
+        self.gains.iter().sum::<f64>() + theta.map(behind).sum::<f64>()
+    }
+
     /// Goes on to the next example that is worth it, and visits it; if it was the last one, the round ends.
     fn next(&mut self) -> Result<()> {
         while self.done < self.order.len() {
@@ -288,14 +301,13 @@ impl<'a> Run<'a> {
             return Err(diverged(self.visits as f64 / self.losses.len() as f64));
         }
         dual.counting(example, counting);
-        // s, and new ← ν − μ.
-        let mut s = 0.0;
-        for ((new, old), c) in new.iter_mut().zip(&*old).zip(&*counting) {
-            let (change, sum) = (*new - old, *new + old);
-            s += if sum > 0.0 { c * change * change / sum } else { 0.0 };
+        // new ← ν − μ, counting ← c (ν − μ)/(ν + μ): their product is s/2.
+        for ((new, old), c) in new.iter_mut().zip(&*old).zip(&mut *counting) {
+            let change = *new - old;
+            *c *= change / (*new + old + f64::MIN_POSITIVE);
             *new = change;
         }
-        s *= 2.0 * dual.weight(example);
+        let s = 2.0 * dual.weight(example) * dot(new, counting);
         dual.project(example, new, touched, rows);
         let mut q = 0.0;
         let mut rest = &rows[..];
@@ -306,7 +318,7 @@ impl<'a> Run<'a> {
         }
         let trust = match self.trust[e] {
             0.0 => 1.0,
-            trust if s > self.distances[e] => DOUBT * trust,
+            trust if s > self.distances[e] => (DOUBT * trust).max(LEAST_TRUST),
             trust => (RECOVER * trust).min(TRUST),
         };
         (self.trust[e], self.distances[e]) = (trust.min(TRUST), s);

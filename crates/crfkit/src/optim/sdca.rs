@@ -93,7 +93,7 @@ impl Optimizer for Sdca {
         let mut run = Run::new(problem, self.seed, state)?;
         let examples = problem.objective.examples().max(1) as u64;
         let stop = loop {
-            let whole = run.steps > 0 && run.steps % examples == 0;
+            let whole = run.steps > 0 && run.steps.is_multiple_of(examples);
             let [objective, _, gap] = run.look;
             if whole && gap <= self.gap_tolerance * objective {
                 break Stop::Gap;
@@ -102,7 +102,7 @@ impl Optimizer for Sdca {
                 break Stop::Passes;
             }
             run.step()?;
-            let whole = run.steps % examples == 0;
+            let whole = run.steps.is_multiple_of(examples);
             if whole {
                 run.look()?;
             }
