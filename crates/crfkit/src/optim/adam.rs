@@ -151,12 +151,12 @@ impl Rule for AdamRule<'_> {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
         let touched = step.touched;
         touched.expect_rows(theta, 0);
-        touched.expect_with(|start| self.moments[start].m);
+        touched.expect_with(|start| self.moments.get(start).map_or(0.0, |own| own.m));
         let [mut x, mut m, mut s, g] = std::mem::take(&mut self.packed);
         for packed in [&mut x, &mut m, &mut s] {
             packed.resize(touched.len(), 0.0);
         }
-        for (range, place) in touched.ranges().iter().zip(touched.places()) {
+        for (range, place) in touched.filled() {
             let coasting = self.coasting(self.moments[range.start].age, step);
             for (i, k) in range.clone().zip(place) {
                 let own = self.moments[i];
@@ -184,7 +184,7 @@ impl Rule for AdamRule<'_> {
             x.iter_mut().zip(&g).for_each(|(x, eta)| *x = soft_threshold(*x, eta * shrink));
         }
         touched.scatter(&x, theta);
-        for (range, place) in touched.ranges().iter().zip(touched.places()) {
+        for (range, place) in touched.filled() {
             for (own, (m, s)) in
                 self.moments[range.clone()].iter_mut().zip(m[place.clone()].iter().zip(&s[place]))
             {

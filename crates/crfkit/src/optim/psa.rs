@@ -81,6 +81,8 @@ impl Optimizer for Psa {
 
 /// Terms of series at most: of ln(1 − x) and of (1 − x)ᵏ for k ≤ N.
 const TERMS: usize = 12;
+/// As many do where ηp is as small as in large data.
+const FEW: usize = 4;
 /// x and Nx up to which they are exact.
 const SMALL: f64 = 0.01;
 const SMALL_IN_HALF_A_PERIOD: f64 = 0.1;
@@ -143,9 +145,6 @@ impl<'a> PsaRule<'a> {
 
     /// Brings the weights in `range`, all of one age and kind, to the state before step `done` (counted from 0).
     fn catch_up(&mut self, theta: &mut [f64], range: Range<usize>, done: u32) {
-        if range.is_empty() {
-            return;
-        }
         let (half, mut age) = (self.half, self.weights[range.start].age);
         if age == done {
             return;
@@ -169,24 +168,28 @@ impl<'a> PsaRule<'a> {
 
     /// `steps` ≤ N steps that see the prior alone.
     fn decay(&mut self, theta: &mut [f64], range: Range<usize>, steps: u32) {
+        match self.series.len() {
+            0..=FEW => self.decay_by::<FEW>(theta, range, steps),
+            _ => self.decay_by::<TERMS>(theta, range, steps),
+        }
+    }
+
+    /// The same in the first T terms of (1 − x)ᵏ = 1 − kx·(1 − (k−1)/2·x·(1 − (k−2)/3·x·(…))).
+    fn decay_by<const T: usize>(&mut self, theta: &mut [f64], range: Range<usize>, steps: u32) {
         let prior = &self.problem.prior;
         let p = self.share * prior.precision(range.start);
         if p == 0.0 {
             return;
         }
-        // (1 − x)ᵏ = 1 − kx·(1 − (k−1)/2·x·(1 − (k−2)/3·x·(…))).
-        let mut ratios = [0.0; TERMS];
-        let ratios = &mut ratios[..self.series.len()];
-        for (n, ratio) in ratios.iter_mut().enumerate() {
-            *ratio = (f64::from(steps) - n as f64) * INVERSES[n];
-        }
-        for i in range {
-            let (mean, x) = (prior.mean(i), self.weights[i].eta * p);
+        let ratios: [f64; T] = std::array::from_fn(|n| (f64::from(steps) - n as f64) * INVERSES[n]);
+        let weights = &self.weights[range.clone()];
+        for ((i, weight), at) in range.clone().zip(weights).zip(&mut theta[range]) {
+            let (mean, x) = (prior.mean(i), weight.eta * p);
             let left = match x <= self.slow {
                 true => ratios.iter().rev().fold(1.0, |rest, ratio| 1.0 - ratio * x * rest),
                 false => (1.0 - x).powi(steps as i32),
             };
-            theta[i] = mean + (theta[i] - mean) * left;
+            *at = mean + (*at - mean) * left;
         }
     }
 
@@ -216,22 +219,23 @@ impl<'a> PsaRule<'a> {
         let p = self.share * prior.precision(range.start);
         let shrink = self.method.alpha.powi(periods as i32);
         let (terms, count) = self.terms(periods, shrink);
-        for i in range {
-            let (mean, weight) = (prior.mean(i), &mut self.weights[i]);
-            let off = theta[i] - mean;
+        let weights = &mut self.weights[range.clone()];
+        for ((i, weight), at) in range.clone().zip(weights).zip(&mut theta[range]) {
+            let mean = prior.mean(i);
+            let off = *at - mean;
             // What does not move (0/0) keeps its gain.
             if p > 0.0 && off != 0.0 {
                 let x = weight.eta * p;
                 if x <= self.slow {
                     let ln = terms[..count].iter().rev().fold(0.0, |sum, term| x * (term + sum));
-                    theta[i] = mean + off * (-ln).exp();
+                    *at = mean + off * (-ln).exp();
                     weight.eta *= shrink;
                 } else {
                     let product = self.method.fast_decay(&mut weight.eta, p, periods);
-                    theta[i] = mean + off * product;
+                    *at = mean + off * product;
                 }
             }
-            weight.start = theta[i];
+            weight.start = *at;
         }
     }
 
@@ -266,9 +270,9 @@ impl Psa {
 impl Rule for PsaRule<'_> {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
         step.touched.expect_rows(theta, 0);
-        step.touched.expect_with(|start| self.weights[start].eta);
-        for range in step.touched.ranges() {
-            self.catch_up(theta, range.clone(), step.done);
+        step.touched.expect_with(|start| self.weights.get(start).map_or(0.0, |weight| weight.eta));
+        for (range, _) in step.touched.filled() {
+            self.catch_up(theta, range, step.done);
         }
     }
 
@@ -277,7 +281,7 @@ impl Rule for PsaRule<'_> {
         let mut slope = std::mem::take(&mut self.slope);
         slope.clear();
         slope.extend_from_slice(gradient);
-        for (range, mine) in step.touched.ranges().iter().zip(step.touched.places()) {
+        for (range, mine) in step.touched.filled() {
             let (x, g) = (&mut theta[range.clone()], &mut slope[mine]);
             self.problem.prior.pull(self.share, range.start, x, g);
             for ((x, g), weight) in x.iter_mut().zip(g).zip(&mut self.weights[range.clone()]) {
@@ -299,16 +303,13 @@ impl Rule for PsaRule<'_> {
     }
 
     fn save(&self, state: &mut State) {
-        type Number = fn(&Weight) -> f64;
-        let numbers: [(&str, Number); 4] = [
-            ("gains", |weight| weight.eta),
-            ("start", |weight| weight.start),
-            ("middle", |weight| weight.middle),
-            ("age", |weight| weight.age.into()),
-        ];
-        for (name, number) in numbers {
+        let mut save = |name: &str, number: fn(&Weight) -> f64| {
             state.vectors.insert(name.into(), self.weights.iter().map(number).collect());
-        }
+        };
+        save("gains", |weight| weight.eta);
+        save("start", |weight| weight.start);
+        save("middle", |weight| weight.middle);
+        save("age", |weight| weight.age.into());
     }
 
     fn restore(&mut self, state: &mut State) {

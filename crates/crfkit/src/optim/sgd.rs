@@ -204,9 +204,9 @@ impl Rule for SgdRule<'_> {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
         step.touched.expect_rows(theta, 0);
         step.touched.expect_rows(&self.seen, 0);
-        for range in step.touched.ranges() {
+        for (range, _) in step.touched.filled() {
             self.catch_up_decay(theta, range.clone());
-            self.catch_up_shrinking(theta, range.clone());
+            self.catch_up_shrinking(theta, range);
         }
     }
 
@@ -223,10 +223,8 @@ impl Rule for SgdRule<'_> {
         let mut slope = std::mem::take(&mut self.slope);
         slope.clear();
         slope.extend_from_slice(gradient);
-        let mut start = 0;
-        for range in step.touched.ranges() {
-            let (mine, kind) = (start..start + range.len(), prior.kind(range.start));
-            start = mine.end;
+        for (range, mine) in step.touched.filled() {
+            let kind = prior.kind(range.start);
             let weights = &mut theta[range.clone()];
             prior.pull(shares[kind], range.start, weights, &mut slope[mine.clone()]);
             weights.iter_mut().zip(&slope[mine.clone()]).for_each(|(x, g)| *x -= eta * g);

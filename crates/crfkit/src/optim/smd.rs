@@ -131,9 +131,9 @@ impl Rule for SmdRule<'_> {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
         step.touched.expect_rows(theta, 0);
         step.touched.expect_rows(&self.v, 0);
-        step.touched.expect_with(|start| self.gains[start].eta);
-        for range in step.touched.ranges() {
-            self.catch_up(theta, range.clone(), step);
+        step.touched.expect_with(|start| self.gains.get(start).map_or(0.0, |gain| gain.eta));
+        for (range, _) in step.touched.filled() {
+            self.catch_up(theta, range, step);
         }
     }
 
@@ -147,7 +147,7 @@ impl Rule for SmdRule<'_> {
         let mut slope = std::mem::take(&mut self.slope);
         slope.clear();
         slope.extend_from_slice(gradient);
-        for (range, mine) in step.touched.ranges().iter().zip(step.touched.places()) {
+        for (range, mine) in step.touched.filled() {
             let (x, v) = (&mut theta[range.clone()], &mut self.v[range.clone()]);
             let gains = &mut self.gains[range.clone()];
             let (g, hv) = (&mut slope[mine.clone()], &hess_vec[mine]);

@@ -50,9 +50,14 @@ impl Touched {
         self.expect_with(|start| x.get(start.wrapping_sub(base)).map_or(0.0, |&x| x.into()));
     }
 
-    /// Reads ahead whatever `first` reads for the first weight of each row.
+    /// Reads ahead whatever `first` reads for the first weight of each row, which an empty row may have beyond the end.
     pub fn expect_with(&self, first: impl Fn(usize) -> f64) {
         std::hint::black_box(self.ranges.iter().fold(0.0, |sum, range| sum + first(range.start)));
+    }
+
+    /// The weights of each row that has any, and where they stand in a vector that has the rows side by side.
+    pub fn filled(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+        self.ranges.iter().cloned().zip(self.places()).filter(|(range, _)| !range.is_empty())
     }
 
     /// Where each row stands in a vector that has them side by side.

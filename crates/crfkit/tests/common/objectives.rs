@@ -183,7 +183,10 @@ impl Objective for Losses {
     }
 
     fn touched(&self, batch: &[u32], touched: &mut Touched) {
-        touched.start(self.dim.div_ceil(WIDTH));
+        let rows = self.dim.div_ceil(WIDTH);
+        touched.start(rows + 1);
+        // A row may be empty, and lie beyond the last weight.
+        touched.add(rows, || self.dim..self.dim);
         for &i in batch.iter().flat_map(|&e| &self.uses[e as usize]) {
             touched.add(i / WIDTH, || self.row(i / WIDTH));
         }
