@@ -31,7 +31,14 @@ pub struct SliceMut<'a, S> {
     kind: PhantomData<S>,
 }
 
-impl<S: Scalar> Slice<'_, S> {
+impl<'a, S: Scalar> Slice<'a, S> {
+    /// A part of the slice.
+    #[inline]
+    pub fn part(&self, range: Range<usize>) -> Slice<'a, S> {
+        let eps = if S::PLANES == 2 { &self.eps[range.clone()] } else { &[] };
+        Slice { re: &self.re[range], eps, kind: PhantomData }
+    }
+
     /// The number at `i`.
     #[inline]
     pub fn at(&self, i: usize) -> S {
