@@ -287,6 +287,37 @@ fn bounds_and_bethe_on_a_small_grid() {
     }
 }
 
+/// Rows of more than one vector, and rows of different lengths on the two sides of a pair.
+#[test]
+fn many_labels() {
+    let mut rng = Random::new(28);
+    for cards in [[9, 2, 17], [3, 16, 8], [20, 20, 1]] {
+        let mut builder = FactorGraphBuilder::new(cards.to_vec()).unwrap();
+        builder.own(0, &[0]).unwrap();
+        builder.own(1, &[1, 0]).unwrap();
+        builder.shared(0, &[1, 2]).unwrap();
+        let problem = Problem::random(&mut rng, &builder.build().unwrap(), 3.0);
+        for damping in [0.0, 0.2] {
+            let engine = LoopyBp { damping, ..bp(Schedule::Parallel) };
+            assert_exact(&problem, &problem.infer(&engine, None, 0.0), 1e-10);
+        }
+        assert_exact(&problem, &problem.infer(&Tree, None, 0.0), 1e-11);
+        assert_exact(&problem, &problem.infer(&JunctionTree::default(), None, 0.0), 1e-11);
+    }
+}
+
+/// A number that is none ends in an answer that says so, not in a panic.
+#[test]
+fn nan_is_reported() {
+    let mut problem = Problem::random(&mut Random::new(29), &grid(2, 3, 3, PairTables::Own), 1.0);
+    problem.own[1] = f64::NAN;
+    assert!(!problem.infer::<f64, _>(&JunctionTree::default(), None, 0.0).outcome.converged);
+    assert!(!problem.infer::<f64, _>(&LoopyBp::default(), None, 0.0).outcome.converged);
+    assert!(!problem.infer::<f64, _>(&bp(Schedule::Residual), None, 0.0).outcome.converged);
+    assert!(!problem.infer::<f64, _>(&TreeReweighted::default(), None, 0.0).outcome.converged);
+    assert!(!problem.infer::<f64, _>(&MeanField::default(), None, 0.0).outcome.converged);
+}
+
 /// Two nodes and one pair: with ψ_ij alone in the pair's energy the unary terms would count d_i − 1 = 0 times.
 #[test]
 fn bethe_counts_unary_terms_once() {

@@ -72,6 +72,12 @@ impl<'a, S: Scalar> SliceMut<'a, S> {
         S::new(self.re[i], if S::PLANES == 2 { self.eps[i] } else { 0.0 })
     }
 
+    /// Overwrites all numbers.
+    pub fn fill(&mut self, x: S) {
+        self.re.fill(x.re());
+        self.eps.fill(x.eps());
+    }
+
     /// Overwrites the number at `i`.
     #[inline]
     pub fn set(&mut self, i: usize, x: S) {

@@ -1,7 +1,8 @@
 //! The exponentials of ψ that messages in probability space are made of.
 
-use crate::graph::{FactorGraph, Fields, Psi, Source, TableRef};
+use crate::graph::{FactorGraph, Fields, Psi, Source, Table, TableRef};
 use crate::math::{Array, Scalar, Slice, simd};
+use std::ops::Range;
 
 /// Beliefs stay within e^±500, and so do their quotients.
 const SAFE_SPREAD: f64 = 500.0;
@@ -47,7 +48,7 @@ pub(super) struct Exponentials<S> {
     /// The cliques.
     pub edges: Vec<Edge<S>>,
     /// M of cliques with a table of their own, and the transposes.
-    pub pairs: Array<S>,
+    pairs: Array<S>,
     transposed: Array<S>,
     /// Σ of all maxima taken out of ψ.
     pub shift: f64,
@@ -68,25 +69,22 @@ impl<S> Default for Exponentials<S> {
 }
 
 impl<S: Scalar> Exponentials<S> {
-    /// Can probability space hold the beliefs?
+    /// Can probability space hold the beliefs? Where a number is NaN it cannot: log space carries that to the caller.
     pub fn hold(graph: &FactorGraph, psi: Psi<S>, fields: &Fields<S>) -> bool {
-        let cliques = graph.cliques();
-        let reach = |v: usize| {
-            let (low, high) = extremes(1, graph.cards()[v], fields.nodes.slice(cliques.node(v)));
-            high - low
-        };
-        let mut reach: Vec<f64> = (0..graph.cards().len()).map(reach).collect();
+        let (cliques, cards) = (graph.cliques(), graph.cards());
+        let node = |v: usize| spread(1, cards[v], fields.nodes.slice(cliques.node(v)));
+        let mut reach: Vec<f64> = (0..cards.len()).map(node).collect();
+        let shared = |table: &Table<S>| spread(table.rows, table.labels, table.log.slice(0..table.log.len()));
+        let shared: Vec<f64> = psi.shared.iter().map(shared).collect();
         for c in 0..cliques.len() {
             let shape = cliques.scopes().shape(c);
             let spread = match cliques.source(c) {
-                Source::Table(TableRef::Shared(id)) => psi.shared[id].spread,
-                _ => {
-                    let (low, high) = extremes(shape.rows, shape.columns, fields.table(graph, psi, c));
-                    high - low
-                }
+                Source::Table(TableRef::Shared(id)) => shared[id],
+                _ => spread(shape.rows, shape.columns, fields.table(graph, psi, c)),
             };
             for &v in cliques.scopes().vars(c) {
-                reach[v] += spread.max((graph.cards()[v] as f64).ln());
+                let labels = (cards[v] as f64).ln();
+                reach[v] += if spread < labels { labels } else { spread };
             }
         }
         reach.iter().all(|&reach| reach < SAFE_SPREAD)
@@ -162,6 +160,20 @@ impl<S: Scalar> Exponentials<S> {
 }
 
 impl Place {
+    /// A part of M.
+    #[inline]
+    pub fn row<'a, S: Scalar>(
+        self,
+        psi: Psi<'a, S>,
+        exp: &'a Exponentials<S>,
+        row: Range<usize>,
+    ) -> Slice<'a, S> {
+        match self {
+            Place::Shared(id) => psi.shared[id].exp.slice(row),
+            Place::Own(at, _) => exp.pairs.slice(at + row.start..at + row.end),
+        }
+    }
+
     /// M and its transpose, of these sizes.
     #[inline(always)]
     pub fn matrices<'a, S: Scalar>(
@@ -179,13 +191,16 @@ impl Place {
     }
 }
 
-/// Smallest and largest real part of a table.
-fn extremes<S: Scalar>(rows: usize, columns: usize, table: Slice<S>) -> (f64, f64) {
+/// Largest minus smallest real part of a table; NaN if one of them is.
+fn spread<S: Scalar>(rows: usize, columns: usize, table: Slice<S>) -> f64 {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     for row in table.re.chunks_exact(simd::padded(columns)).take(rows) {
         for &x in &row[..columns] {
+            if x.is_nan() {
+                return x;
+            }
             (low, high) = (low.min(x), high.max(x));
         }
     }
-    (low, high)
+    high - low
 }

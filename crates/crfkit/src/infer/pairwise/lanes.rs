@@ -1,4 +1,6 @@
 //! The messages of a pair of variables of at most eight labels: each row is one vector, and all of it stays in registers.
+//!
+//! No closures over vectors here: they would be compiled for the lowest vector unit.
 
 use crate::infer::settle::Settling;
 use crate::math::simd::LANES;
@@ -84,15 +86,17 @@ impl<V: Simd, S: Scalar> Row<V, S> {
         }
         let zero = Row::splat(unit, S::lift(0.0));
         let (mut even, mut odd) = (zero, zero);
-        let q = |i: usize| Row::splat(unit, S::new(re[i], eps[i]));
-        let row = |i: usize| Row::load(unit, m.part(i * LANES..(i + 1) * LANES));
-        let labels = labels.min(LANES);
-        for i in (0..labels - labels % 2).step_by(2) {
-            even = q(i).mul_add(row(i), even);
-            odd = q(i + 1).mul_add(row(i + 1), odd);
+        let mut i = 0;
+        while i + 1 < labels.min(LANES) {
+            let q =
+                [Row::splat(unit, S::new(re[i], eps[i])), Row::splat(unit, S::new(re[i + 1], eps[i + 1]))];
+            even = q[0].mul_add(Row::load(unit, m.part(i * LANES..(i + 1) * LANES)), even);
+            odd = q[1].mul_add(Row::load(unit, m.part((i + 1) * LANES..(i + 2) * LANES)), odd);
+            i += 2;
         }
-        if labels % 2 == 1 {
-            even = q(labels - 1).mul_add(row(labels - 1), even);
+        if i < labels.min(LANES) {
+            let q = Row::splat(unit, S::new(re[i], eps[i]));
+            even = q.mul_add(Row::load(unit, m.part(i * LANES..(i + 1) * LANES)), even);
         }
         Row::new(even.re + odd.re, even.eps + odd.eps)
     }
@@ -123,8 +127,13 @@ pub(super) struct Mix<V: Simd> {
 impl<V: Simd> Mix<V> {
     #[inline(always)]
     pub fn new(unit: V, damping: f64) -> Self {
-        let used = |card: usize| f64x8::from_fn(unit, |k| if k < card { 1.0 } else { 0.0 });
-        Mix { used: std::array::from_fn(used), damping, excess: f64x8::splat(unit, f64::NEG_INFINITY) }
+        let mut used = [f64x8::splat(unit, 1.0); LANES + 1];
+        for card in 0..LANES {
+            let mut row = [1.0; LANES];
+            row[card..].fill(0.0);
+            used[card] = f64x8::load_array(unit, row);
+        }
+        Mix { used, damping, excess: f64x8::splat(unit, f64::NEG_INFINITY) }
     }
 
     /// The new message, mean 1 over `card` labels and 1 in the padding.

@@ -14,7 +14,7 @@ use super::settle::Settling;
 use crate::graph::{FactorGraph, Fields, Gradient, Psi};
 use crate::math::simd::{self, LANES};
 use crate::math::{Array, Scalar, Slice};
-use exponentials::{Edge, Exponentials, Matrix, Place};
+use exponentials::{Edge, Exponentials, Matrix};
 use fearless_simd::{Simd, dispatch};
 use lanes::{Mix, Row};
 
@@ -132,22 +132,30 @@ impl<S: Scalar> Pairwise<S> {
         settling: &Settling,
     ) {
         let row = |at: u32| at as usize..at as usize + LANES;
-        let old = edge.messages.map(|at| Row::load(unit, self.message.slice(row(at))));
-        let q = [0, 1].map(|k| Row::load(unit, self.belief.slice(row(edge.nodes[k]))).over(unit, old[k]));
-        let [rows, columns] = edge.cards.map(|card| card as usize);
-        let fresh = match edge.matrix {
-            Matrix::Potts { base, gain } => [1, 0].map(|k| q[k].potts_product(unit, base, gain)),
+        let [i, j] = [row(edge.nodes[0]), row(edge.nodes[1])];
+        let [to_i, to_j] = [row(edge.messages[0]), row(edge.messages[1])];
+        let old_i = Row::load(unit, self.message.slice(to_i.clone()));
+        let old_j = Row::load(unit, self.message.slice(to_j.clone()));
+        let q_i = Row::load(unit, self.belief.slice(i.clone())).over(unit, old_i);
+        let q_j = Row::load(unit, self.belief.slice(j.clone())).over(unit, old_j);
+        let [rows, columns] = [edge.cards[0] as usize, edge.cards[1] as usize];
+        let (fresh_i, fresh_j) = match edge.matrix {
+            Matrix::Potts { base, gain } => {
+                (q_j.potts_product(unit, base, gain), q_i.potts_product(unit, base, gain))
+            }
             Matrix::Dense(place) => {
                 let (m, mt) = place.matrices(psi, &self.exp, [rows * LANES, columns * LANES]);
-                [q[1].product(unit, columns, &mt), q[0].product(unit, rows, &m)]
+                (q_j.product(unit, columns, &mt), q_i.product(unit, rows, &m))
             }
         };
-        for k in 0..2 {
-            let new = mix.message(unit, fresh[k], old[k], edge.cards[k] as usize, settling);
-            new.store(self.message.slice_mut(row(edge.messages[k])));
-            let next = Row::load(unit, self.next.slice(row(edge.nodes[k])));
-            next.times(unit, new).store(self.next.slice_mut(row(edge.nodes[k])));
-        }
+        let new_i = mix.message(unit, fresh_i, old_i, rows, settling);
+        let new_j = mix.message(unit, fresh_j, old_j, columns, settling);
+        new_i.store(self.message.slice_mut(to_i));
+        new_j.store(self.message.slice_mut(to_j));
+        let next_i = Row::load(unit, self.next.slice(i.clone())).times(unit, new_i);
+        next_i.store(self.next.slice_mut(i));
+        let next_j = Row::load(unit, self.next.slice(j.clone())).times(unit, new_j);
+        next_j.store(self.next.slice_mut(j));
     }
 
     /// The same for rows of any length.
@@ -206,15 +214,21 @@ impl<S: Scalar> Pairwise<S> {
             self.marginal.reserve(shape.size());
             for i in 0..shape.rows {
                 let q = self.cavity[0].get(i) / z;
-                for j in 0..shape.columns {
-                    let at = i * shape.stride() + j;
-                    let m = match edge.matrix {
-                        Matrix::Potts { base, gain } if i == j => base + gain,
-                        Matrix::Potts { base, .. } => base,
-                        Matrix::Dense(Place::Shared(id)) => psi.shared[id].exp.get(at),
-                        Matrix::Dense(Place::Own(start, _)) => self.exp.pairs.get(start + at),
-                    };
-                    self.marginal.set(at, q * m * self.cavity[1].get(j));
+                let row = i * shape.stride()..i * shape.stride() + shape.columns;
+                let mut marginal = self.marginal.slice_mut(row.clone());
+                let cavity = self.cavity[1].slice(0..shape.columns);
+                match edge.matrix {
+                    Matrix::Potts { base, gain } => {
+                        for j in 0..shape.columns {
+                            marginal.set(j, q * cavity.at(j) * if i == j { base + gain } else { base });
+                        }
+                    }
+                    Matrix::Dense(place) => {
+                        let m = place.row(psi, &self.exp, row);
+                        for j in 0..shape.columns {
+                            marginal.set(j, q * m.at(j) * cavity.at(j));
+                        }
+                    }
                 }
             }
             let marginal = self.marginal.slice(0..shape.size());
