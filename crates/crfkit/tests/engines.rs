@@ -318,6 +318,48 @@ fn nan_is_reported() {
     assert!(!problem.infer::<f64, _>(&MeanField::default(), None, 0.0).outcome.converged);
 }
 
+/// Without pair potentials every pixel is on its own: a softmax each.
+#[test]
+fn a_grid_without_coupling_is_logistic_regression() {
+    let mut problem = Problem::random(&mut Random::new(30), &grid(3, 4, 3, PairTables::Own), 2.0);
+    let pairs = problem.graph.own_offset(12);
+    problem.own[pairs..].fill(0.0);
+    let answers = [
+        problem.infer::<f64, _>(&LoopyBp::default(), None, 0.0),
+        problem.infer(&MeanField::default(), None, 0.0),
+        problem.infer(&TreeReweighted::default(), None, 0.0),
+    ];
+    for answer in answers {
+        for v in 0..12 {
+            let u = &problem.own[v * 8..v * 8 + 3];
+            let z: f64 = u.iter().map(|u| u.exp()).sum();
+            for j in 0..3 {
+                assert!((answer.nodes.get(v * 8 + j) - u[j].exp() / z).abs() < 1e-9);
+            }
+        }
+    }
+}
+
+/// Piecewise training sums each factor on its own, Σ_a log Z_a ≥ log Z: exact inference on the node-split graph (invariant 5).
+#[test]
+fn the_node_split_graph_bounds_log_z() {
+    let mut rng = Random::new(31);
+    for k in 0..200 {
+        let graph = random_graph(&mut rng, 5, 2 + k % 2, false);
+        let problem = Problem::random(&mut rng, &graph, 2.0);
+        let (split, _) = graph.node_split();
+        let pieces = Problem { graph: split, ..problem.clone() };
+        let bound: f64 = pieces.infer(&Tree, None, 0.0).outcome.log_z;
+        let covered = (0..graph.vars()).all(|v| {
+            let mut seen = false;
+            graph.for_each_factor(|factor| seen |= factor.vars.contains(&v));
+            seen
+        });
+        // A variable without any factor counts its labels in log Z and in no piece.
+        assert!(!covered || bound >= truth(&problem).log_z - 1e-9);
+    }
+}
+
 /// Two nodes and one pair: with ψ_ij alone in the pair's energy the unary terms would count d_i − 1 = 0 times.
 #[test]
 fn bethe_counts_unary_terms_once() {
