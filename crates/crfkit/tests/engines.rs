@@ -287,6 +287,79 @@ fn bounds_and_bethe_on_a_small_grid() {
     }
 }
 
+/// Rows of more than one vector, and rows of different lengths on the two sides of a pair.
+#[test]
+fn many_labels() {
+    let mut rng = Random::new(28);
+    for cards in [[9, 2, 17], [3, 16, 8], [20, 20, 1]] {
+        let mut builder = FactorGraphBuilder::new(cards.to_vec()).unwrap();
+        builder.own(0, &[0]).unwrap();
+        builder.own(1, &[1, 0]).unwrap();
+        builder.shared(0, &[1, 2]).unwrap();
+        let problem = Problem::random(&mut rng, &builder.build().unwrap(), 3.0);
+        for damping in [0.0, 0.2] {
+            let engine = LoopyBp { damping, ..bp(Schedule::Parallel) };
+            assert_exact(&problem, &problem.infer(&engine, None, 0.0), 1e-10);
+        }
+        assert_exact(&problem, &problem.infer(&Tree, None, 0.0), 1e-11);
+        assert_exact(&problem, &problem.infer(&JunctionTree::default(), None, 0.0), 1e-11);
+    }
+}
+
+/// A number that is none ends in an answer that says so, not in a panic.
+#[test]
+fn nan_is_reported() {
+    let mut problem = Problem::random(&mut Random::new(29), &grid(2, 3, 3, PairTables::Own), 1.0);
+    problem.own[1] = f64::NAN;
+    assert!(!problem.infer::<f64, _>(&JunctionTree::default(), None, 0.0).outcome.converged);
+    assert!(!problem.infer::<f64, _>(&LoopyBp::default(), None, 0.0).outcome.converged);
+    assert!(!problem.infer::<f64, _>(&bp(Schedule::Residual), None, 0.0).outcome.converged);
+    assert!(!problem.infer::<f64, _>(&TreeReweighted::default(), None, 0.0).outcome.converged);
+    assert!(!problem.infer::<f64, _>(&MeanField::default(), None, 0.0).outcome.converged);
+}
+
+/// Without pair potentials every pixel is on its own: a softmax each.
+#[test]
+fn a_grid_without_coupling_is_logistic_regression() {
+    let mut problem = Problem::random(&mut Random::new(30), &grid(3, 4, 3, PairTables::Own), 2.0);
+    let pairs = problem.graph.own_offset(12);
+    problem.own[pairs..].fill(0.0);
+    let answers = [
+        problem.infer::<f64, _>(&LoopyBp::default(), None, 0.0),
+        problem.infer(&MeanField::default(), None, 0.0),
+        problem.infer(&TreeReweighted::default(), None, 0.0),
+    ];
+    for answer in answers {
+        for v in 0..12 {
+            let u = &problem.own[v * 8..v * 8 + 3];
+            let z: f64 = u.iter().map(|u| u.exp()).sum();
+            for j in 0..3 {
+                assert!((answer.nodes.get(v * 8 + j) - u[j].exp() / z).abs() < 1e-9);
+            }
+        }
+    }
+}
+
+/// Piecewise training sums each factor on its own, Σ_a log Z_a ≥ log Z: exact inference on the node-split graph (invariant 5).
+#[test]
+fn the_node_split_graph_bounds_log_z() {
+    let mut rng = Random::new(31);
+    for k in 0..200 {
+        let graph = random_graph(&mut rng, 5, 2 + k % 2, false);
+        let problem = Problem::random(&mut rng, &graph, 2.0);
+        let (split, _) = graph.node_split();
+        let pieces = Problem { graph: split, ..problem.clone() };
+        let bound: f64 = pieces.infer(&Tree, None, 0.0).outcome.log_z;
+        let covered = (0..graph.vars()).all(|v| {
+            let mut seen = false;
+            graph.for_each_factor(|factor| seen |= factor.vars.contains(&v));
+            seen
+        });
+        // A variable without any factor counts its labels in log Z and in no piece.
+        assert!(!covered || bound >= truth(&problem).log_z - 1e-9);
+    }
+}
+
 /// Two nodes and one pair: with ψ_ij alone in the pair's energy the unary terms would count d_i − 1 = 0 times.
 #[test]
 fn bethe_counts_unary_terms_once() {

@@ -90,6 +90,27 @@ fn loopy_bp() {
     assert!(laws(&engine(Schedule::Residual, 0.0), 6, 0.7, false) > 30);
 }
 
+/// Rows of several vectors, and Potts tables, whose ε parts have that form too.
+#[test]
+fn loopy_bp_with_many_labels_and_with_potts_tables() {
+    let loss = Likelihood(LoopyBp { tolerance: TIGHT, ..LoopyBp::default() });
+    let mut rng = Random::new(10);
+    for labels in [2, 5, 9] {
+        let graph = build::skip_chain(4, labels, &[(0, 2), (1, 3)], PairTables::Shared).unwrap();
+        let (mut x, mut d) = (Problem::random(&mut rng, &graph, 0.5), Problem::random(&mut rng, &graph, 1.0));
+        gradient_is_slope(&loss, &x, &d);
+        hessian_vector_is_slope_of_gradient(&loss, &x, &d);
+        let stride = graph.shared_shapes()[0].stride();
+        for (problem, gain) in [(&mut x, 0.4), (&mut d, 1.0)] {
+            for (i, entry) in problem.shared[0].iter_mut().enumerate() {
+                *entry = if i / stride == i % stride { gain } else { 0.1 };
+            }
+        }
+        gradient_is_slope(&loss, &x, &d);
+        hessian_vector_is_slope_of_gradient(&loss, &x, &d);
+    }
+}
+
 #[test]
 fn tree_reweighting() {
     let engine = TreeReweighted { tolerance: TIGHT, max_iterations: 3000, ..TreeReweighted::default() };

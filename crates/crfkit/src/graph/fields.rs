@@ -157,24 +157,34 @@ impl<S: Scalar> Gradient<'_, S> {
         let scopes = graph.cliques().scopes();
         let (shape, vars) = (scopes.shape(c), scopes.vars(c));
         for &f in graph.cliques().factors(c) {
-            let factor = graph.factor(f as usize);
-            if let TableRef::Own(at) = factor.table {
-                for i in 0..graph.factor_shape(f as usize).size() {
-                    self.own.set(at + i, S::lift(0.0));
-                }
-            }
             strides_in(graph, c, f as usize, strides);
             let step = strides[vars.len() - 1];
+            let size = graph.factor_shape(f as usize).size();
+            let target = match graph.factor(f as usize).table {
+                TableRef::Shared(id) => self.shared.0[id].direct.slice_mut(0..size),
+                TableRef::Own(at) => {
+                    let mut own = self.own.part(at..at + size);
+                    own.fill(0.0);
+                    own
+                }
+            };
             for row in 0..shape.rows {
-                let start = row_start(graph, vars, row, strides);
-                for j in 0..shape.columns {
-                    let p = mu.at(row * shape.stride() + j) * S::lift(weight);
-                    match factor.table {
-                        TableRef::Shared(id) => self.shared.0[id].direct.add(start + j * step, p),
-                        TableRef::Own(at) => self.own.add(at + start + j * step, p),
-                    }
+                let (from, to) = (row * shape.stride(), row_start(graph, vars, row, strides));
+                add_row(weight, &mu.re[from..from + shape.columns], step, &mut target.re[to..]);
+                if S::PLANES == 2 {
+                    add_row(weight, &mu.eps[from..from + shape.columns], step, &mut target.eps[to..]);
                 }
             }
         }
+    }
+}
+
+/// Every `step`-th number of out ← itself + weight · x.
+#[inline]
+fn add_row(weight: f64, x: &[f64], step: usize, out: &mut [f64]) {
+    if step == 1 {
+        out.iter_mut().zip(x).for_each(|(out, x)| *out += weight * x);
+    } else {
+        out.iter_mut().step_by(step).zip(x).for_each(|(out, x)| *out += weight * x);
     }
 }

@@ -81,7 +81,7 @@ impl Inference for LoopyBp {
             && work.pairwise.start(graph, psi, &work.fields);
         if fast {
             let pairwise = &mut work.pairwise;
-            let sweep = |now: &mut Settling| pairwise.sweep(graph, psi, self.damping, now);
+            let sweep = |now: &mut Settling| pairwise.sweep(psi, self.damping, now);
             let (converged, iterations) = settling.repeat(self.max_iterations, sweep);
             let log_z = pairwise.finish(graph, psi, weight, out, &mut work.nodes);
             return Outcome { log_z, converged: converged && log_z.re().is_finite(), iterations };

@@ -9,9 +9,9 @@ pub(super) struct Settling {
     /// How large a change may be, in units of the number's scale.
     pub tolerance: f64,
     /// The largest |ε part| of ψ: a direction may have any length, so ε parts are compared with it.
-    direction: f64,
+    pub direction: f64,
     /// By how much a change exceeds what it may be, at most.
-    excess: f64,
+    largest: f64,
 }
 
 impl Settling {
@@ -23,20 +23,24 @@ impl Settling {
             let numbers = tables.chain([psi.own]).flat_map(|array| array.plane(1));
             direction = numbers.fold(0.0, |size, eps| f64::max(size, eps.abs()));
         }
-        Settling { tolerance, direction, excess: f64::NEG_INFINITY }
+        Settling { tolerance, direction, largest: f64::NEG_INFINITY }
     }
 
     /// Notes that `old` became `new`, where `scale` is what a change is compared with: 1 for a logarithm, the number itself for a
     /// probability whose smallness may be undone by large potentials elsewhere.
     #[inline]
     pub fn see<S: Scalar>(&mut self, new: S, old: S, scale: f64) {
-        let excess = (new.re() - old.re()).abs() - self.tolerance * scale;
-        self.excess = if excess > self.excess { excess } else { self.excess };
+        self.note((new.re() - old.re()).abs() - self.tolerance * scale);
         if S::PLANES == 2 {
             let scale = self.direction * scale + new.eps().abs();
-            let excess = (new.eps() - old.eps()).abs() - self.tolerance * scale;
-            self.excess = if excess > self.excess { excess } else { self.excess };
+            self.note((new.eps() - old.eps()).abs() - self.tolerance * scale);
         }
+    }
+
+    /// Notes by how much a change exceeds what it may be.
+    #[inline]
+    pub fn note(&mut self, excess: f64) {
+        self.largest = if excess > self.largest { excess } else { self.largest };
     }
 
     /// How far two logarithms are apart, the distance of ε parts in units of the direction's.
@@ -49,7 +53,7 @@ impl Settling {
 
     /// Has every number settled?
     pub fn settled(&self) -> bool {
-        self.excess <= 0.0
+        self.largest <= 0.0
     }
 
     /// Repeats `iteration` until everything has settled, at most `limit` times. Returns whether it has, and the number of

@@ -43,7 +43,8 @@ pub fn available(name: &str) -> bool {
     forced(name).is_some()
 }
 
-pub(super) fn level() -> Level {
+/// The vector unit in use, for loops that are compiled for each outside of this file.
+pub(crate) fn level() -> Level {
     static LEVEL: OnceLock<Level> = OnceLock::new();
     *LEVEL.get_or_init(|| {
         std::env::var("CRFKIT_SIMD").ok().and_then(|name| forced(&name)).unwrap_or_else(Level::new)

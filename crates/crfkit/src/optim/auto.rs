@@ -17,6 +17,8 @@ pub struct Auto {
     pub online: AdaGrad,
     /// The finish; SAGA takes its tolerance and its limit of passes.
     pub finish: Lbfgs,
+    /// How to begin; `None` to let [`Auto::choice`] decide.
+    pub begin: Option<Choice>,
 }
 
 /// How [`Auto`] begins.
@@ -58,7 +60,7 @@ impl Auto {
     /// The first phase.
     fn beginning(&self, problem: &Problem) -> Box<dyn Optimizer> {
         let limit = self.finish.passes;
-        match Auto::choice(problem) {
+        match self.begin.unwrap_or_else(|| Auto::choice(problem)) {
             Choice::Saga => Box::new(Saga {
                 passes: if limit > 0.0 { limit.min(Auto::SAGA_PASSES) } else { Auto::SAGA_PASSES },
                 seed: self.online.schedule.seed,

@@ -3,8 +3,8 @@
 use super::{Criterion, Settings};
 use crate::ability::Ability;
 use crate::optim::{
-    AdaGrad, Adam, Auto, Bfgs, Cg, Gis, Jump, Lbfgs, Newton, NewtonCg, Optimizer, Pgis, Psa, Sag, Saga,
-    Schedule, Sdca, Sgd, Smd, Svrg, TripleJump, Until,
+    AdaGrad, Adam, Auto, Bfgs, Cg, Choice, Gis, Jump, Lbfgs, Newton, NewtonCg, Optimizer, Pgis, Psa, Sag,
+    Saga, Schedule, Sdca, Sgd, Smd, Svrg, TripleJump, Until,
 };
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -115,7 +115,7 @@ impl Method {
         let (name, about, parameters): (_, _, &[&str]) = match self {
             Method::Auto => (
                 "auto",
-                "a few passes of saga (adagrad where that cannot work), then L-BFGS until it has converged",
+                "saga, or where that cannot work a few passes of adagrad and then lbfgs, until it has converged",
                 batch!("batch", "eta0", "memory"),
             ),
             Method::Lbfgs => ("lbfgs", "L-BFGS; OWL-QN with L1", batch!("memory")),
@@ -233,7 +233,11 @@ impl Method {
         let inner = given.inner.unwrap_or_default();
         let gamma_max = given.gamma_max.unwrap_or(TripleJump::default().gamma_max);
         match self {
-            Method::Auto => Box::new(Auto { online: adagrad(Auto::PASSES), finish: lbfgs }),
+            Method::Auto => {
+                // Who says how online steps are made wants them.
+                let begin = (given.batch.is_some() || given.eta0.is_some()).then_some(Choice::AdaGrad);
+                Box::new(Auto { online: adagrad(Auto::PASSES), finish: lbfgs, begin })
+            }
             Method::Lbfgs => Box::new(lbfgs),
             Method::Bfgs => {
                 let memory_limit = given.memory_limit.unwrap_or(Bfgs::default().memory_limit);

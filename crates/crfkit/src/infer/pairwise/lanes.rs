@@ -1,0 +1,173 @@
+//! The messages of a pair of variables of at most eight labels: each row is one vector, and all of it stays in registers.
+//!
+//! No closures over vectors here: they would be compiled for the lowest vector unit.
+
+use crate::infer::settle::Settling;
+use crate::math::simd::LANES;
+use crate::math::{Scalar, Slice, SliceMut};
+use fearless_simd::{f64x8, prelude::*};
+use std::marker::PhantomData;
+
+/// Eight numbers of type `S` on vector unit `V`: real parts and ε parts.
+#[derive(Clone, Copy)]
+pub(super) struct Row<V: Simd, S> {
+    re: f64x8<V>,
+    eps: f64x8<V>,
+    kind: PhantomData<S>,
+}
+
+impl<V: Simd, S: Scalar> Row<V, S> {
+    #[inline(always)]
+    fn new(re: f64x8<V>, eps: f64x8<V>) -> Self {
+        Row { re, eps, kind: PhantomData }
+    }
+
+    #[inline(always)]
+    pub fn load(unit: V, x: Slice<S>) -> Self {
+        let re = f64x8::from_slice(unit, &x.re[..LANES]);
+        let eps =
+            if S::PLANES == 2 { f64x8::from_slice(unit, &x.eps[..LANES]) } else { f64x8::splat(unit, 0.0) };
+        Row::new(re, eps)
+    }
+
+    #[inline(always)]
+    pub fn store(self, out: SliceMut<S>) {
+        self.re.store_slice(&mut out.re[..LANES]);
+        if S::PLANES == 2 {
+            self.eps.store_slice(&mut out.eps[..LANES]);
+        }
+    }
+
+    /// The same number eight times.
+    #[inline(always)]
+    fn splat(unit: V, x: S) -> Self {
+        Row::new(f64x8::splat(unit, x.re()), f64x8::splat(unit, x.eps()))
+    }
+
+    /// self·other + sum.
+    #[inline(always)]
+    fn mul_add(self, other: Self, sum: Self) -> Self {
+        if S::PLANES == 1 {
+            return Row::new(self.re.mul_add(other.re, sum.re), sum.eps);
+        }
+        let eps = self.eps.mul_add(other.re, self.re.mul_add(other.eps, sum.eps));
+        Row::new(self.re.mul_add(other.re, sum.re) + self.eps * other.eps * square::<S>(), eps)
+    }
+
+    /// self·other.
+    #[inline(always)]
+    pub fn times(self, unit: V, other: Self) -> Self {
+        self.mul_add(other, Row::splat(unit, S::lift(0.0)))
+    }
+
+    /// self / other = self · conjugate(other) / |other|².
+    #[inline(always)]
+    pub fn over(self, unit: V, other: Self) -> Self {
+        if S::PLANES == 1 {
+            return Row::new(self.re / other.re, self.eps);
+        }
+        let norm = other.re * other.re - other.eps * other.eps * square::<S>();
+        let product = self.times(unit, Row::new(other.re, other.eps * -1.0));
+        Row::new(product.re / norm, product.eps / norm)
+    }
+
+    #[inline(always)]
+    fn sum(self) -> S {
+        S::new(self.re.reduce_sum(), if S::PLANES == 2 { self.eps.reduce_sum() } else { 0.0 })
+    }
+
+    /// q M for `labels` rows of M; even and odd ones apart, to hide the latency of multiply-add.
+    #[inline(always)]
+    pub fn product(self, unit: V, labels: usize, m: &Slice<S>) -> Self {
+        let (mut re, mut eps) = ([0.0; LANES], [0.0; LANES]);
+        self.re.store_slice(&mut re);
+        if S::PLANES == 2 {
+            self.eps.store_slice(&mut eps);
+        }
+        let zero = Row::splat(unit, S::lift(0.0));
+        let (mut even, mut odd) = (zero, zero);
+        let mut i = 0;
+        while i + 1 < labels.min(LANES) {
+            let q =
+                [Row::splat(unit, S::new(re[i], eps[i])), Row::splat(unit, S::new(re[i + 1], eps[i + 1]))];
+            even = q[0].mul_add(Row::load(unit, m.part(i * LANES..(i + 1) * LANES)), even);
+            odd = q[1].mul_add(Row::load(unit, m.part((i + 1) * LANES..(i + 2) * LANES)), odd);
+            i += 2;
+        }
+        if i < labels.min(LANES) {
+            let q = Row::splat(unit, S::new(re[i], eps[i]));
+            even = q.mul_add(Row::load(unit, m.part(i * LANES..(i + 1) * LANES)), even);
+        }
+        Row::new(even.re + odd.re, even.eps + odd.eps)
+    }
+
+    /// q M for M = `base` everywhere plus `gain` on the diagonal.
+    #[inline(always)]
+    pub fn potts_product(self, unit: V, base: S, gain: S) -> Self {
+        self.mul_add(Row::splat(unit, gain), Row::splat(unit, base * self.sum()))
+    }
+}
+
+/// ε².
+#[inline(always)]
+fn square<S: Scalar>() -> f64 {
+    let epsilon = S::new(0.0, 1.0);
+    (epsilon * epsilon).re()
+}
+
+/// A message in the making: labels in use, the share of the old message, and what has not settled.
+pub(super) struct Mix<V: Simd> {
+    /// 1 for labels in use, 0 for padding, by the number of labels.
+    used: [f64x8<V>; LANES + 1],
+    damping: f64,
+    /// By how much changes exceed the tolerance.
+    excess: f64x8<V>,
+}
+
+impl<V: Simd> Mix<V> {
+    #[inline(always)]
+    pub fn new(unit: V, damping: f64) -> Self {
+        let mut used = [f64x8::splat(unit, 1.0); LANES + 1];
+        for card in 0..LANES {
+            let mut row = [1.0; LANES];
+            row[card..].fill(0.0);
+            used[card] = f64x8::load_array(unit, row);
+        }
+        Mix { used, damping, excess: f64x8::splat(unit, f64::NEG_INFINITY) }
+    }
+
+    /// The new message, mean 1 over `card` labels and 1 in the padding.
+    #[inline(always)]
+    pub fn message<S: Scalar>(
+        &mut self,
+        unit: V,
+        fresh: Row<V, S>,
+        old: Row<V, S>,
+        card: usize,
+        settling: &Settling,
+    ) -> Row<V, S> {
+        let used = self.used[card];
+        let fresh = Row::new(fresh.re * used, fresh.eps * used);
+        let scale = Row::splat(unit, S::lift((1.0 - self.damping) * card as f64) / fresh.sum());
+        // The padding holds 1 already: its old share, and the rest of it here.
+        let padding = Row::new((used * -1.0 + 1.0) * (1.0 - self.damping), f64x8::splat(unit, 0.0));
+        let new = fresh.mul_add(scale, padding);
+        let new = Row::new(
+            old.re.mul_add(f64x8::splat(unit, self.damping), new.re),
+            old.eps.mul_add(f64x8::splat(unit, self.damping), new.eps),
+        );
+        let excess = (new.re - old.re).abs() - new.re * settling.tolerance;
+        self.excess = self.excess.max(excess);
+        if S::PLANES == 2 {
+            let scale = new.re * settling.direction + new.eps.abs();
+            self.excess = self.excess.max((new.eps - old.eps).abs() - scale * settling.tolerance);
+        }
+        new
+    }
+
+    /// Tells what has not settled.
+    #[inline(always)]
+    pub fn finish(self, settling: &mut Settling) {
+        settling.note(self.excess.reduce_max());
+    }
+}
