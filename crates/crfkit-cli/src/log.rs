@@ -33,6 +33,11 @@ pub enum Event<'a> {
         /// Does the run go on from a checkpoint?
         resumed: bool,
     },
+    /// What `--optimizer auto` has picked.
+    Picked {
+        /// In words.
+        methods: String,
+    },
     /// A step.
     Progress {
         /// Evaluations of the training set.

@@ -367,6 +367,8 @@ fn auto_picks_by_what_there_is_and_ends_at_the_optimum() {
     let auto = |tolerance: f64, passes: f64| Auto {
         online: online.clone(),
         finish: Lbfgs { tolerance, passes, gradient_tolerance: 1e-9, ..Lbfgs::default() },
+        begin: None,
+        tolerance,
     };
     let likelihood = |sigma: f64, l1: f64| Problem { objective: &crf, prior: Prior::gaussian(sigma), l1 };
     for (problem, choice) in [

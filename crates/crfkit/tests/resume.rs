@@ -92,10 +92,13 @@ fn every_method_goes_on_from_every_state() {
         ("Adam", Box::new(Adam { eta0: 0.1, schedule, ..Adam::default() })),
         ("dense AdaGrad", Box::new(AdaGrad { schedule: dense, ..online.clone() })),
         ("AdaGrad", Box::new(online.clone())),
-        ("auto", Box::new(Auto { online: online.clone(), finish: lbfgs.clone(), begin: None })),
+        (
+            "auto",
+            Box::new(Auto { online: online.clone(), finish: lbfgs.clone(), begin: None, tolerance: 0.01 }),
+        ),
         (
             "auto that ends online",
-            Box::new(Auto { online, finish: Lbfgs { passes: 3.0, ..lbfgs }, begin: None }),
+            Box::new(Auto { online, finish: Lbfgs { passes: 3.0, ..lbfgs }, begin: None, tolerance: 0.01 }),
         ),
     ];
     for (name, method) in &methods {
@@ -135,7 +138,7 @@ fn methods_on_marginals_go_on_from_every_state() {
         ("SDCA to its end", Box::new(Sdca { gap_tolerance: 0.05, ..Sdca::default() })),
         ("SAGA", Box::new(Saga { passes: 4.5, ..Saga::default() })),
         ("SAGA to its end", Box::new(Saga { tolerance: 0.02, ..Saga::default() })),
-        ("auto", Box::new(Auto { online, finish: lbfgs, begin: None })),
+        ("auto", Box::new(Auto { online, finish: lbfgs, begin: None, tolerance: 0.01 })),
     ];
     let few = Sag { passes: 12, ..Sag::default() };
     for (name, method) in methods.into_iter().chain(finite_sum_methods(few)) {

@@ -76,7 +76,7 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "N")]
     pub memory: Option<usize>,
 
-    /// Batch methods stop when the objective changes by less than this share over ten iterations [default: 1e-4]
+    /// Stop when the objective changes by less than this share over ten iterations; auto and saga: when less is left to gain [default: 1e-4; auto 0.01]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
 

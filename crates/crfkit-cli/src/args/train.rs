@@ -122,6 +122,10 @@ pub struct TrainArgs {
     #[arg(long, value_name = "N", help_heading = "Optimisation")]
     pub passes: Option<NonZeroUsize>,
 
+    /// Stop after so many seconds of training; the result then depends on the machine
+    #[arg(long, value_name = "X", allow_negative_numbers = true, help_heading = "Optimisation")]
+    pub seconds: Option<f64>,
+
     #[command(flatten)]
     #[allow(missing_docs)]
     pub parameters: ParameterArgs,

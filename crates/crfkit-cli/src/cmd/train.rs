@@ -86,10 +86,13 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         interrupt: &interrupt,
         checkpoint: &mut checkpoint,
         pace,
+        seconds_at_most: args.seconds,
+        time_is_up: false,
     };
     let Trained { mut model, stop, passes, objective, features } =
         train(corpus, features, &settings, start, &mut listener)?;
     let seconds = listener.pace.seconds();
+    let stop = if listener.time_is_up { Stopped::Seconds } else { Stopped::Training(stop) };
     model.settings = recorded;
 
     let written = finish::write_model(args, model, &progress)?;
@@ -102,14 +105,14 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         active_features: written.weights,
         model_bytes: written.bytes,
     })?;
-    if stop != Ended::Listener {
+    if stop != Stopped::Training(Ended::Listener) {
         checkpoint.remove()?;
     }
     finish::write_report(args, log.kept(), &written, &progress)?;
     progress.finish();
     progress
         .note(&format!("stopped: {stop}; objective {objective:.4} after {passes:.2} passes, {seconds:.1} s"));
-    if stop == Ended::Listener {
+    if stop == Stopped::Training(Ended::Listener) {
         finish::report_interrupted(args, &progress, &written);
         return Ok(ExitCode::from(INTERRUPTED));
     }
@@ -117,9 +120,30 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Why training ended.
+#[derive(Clone, Copy, PartialEq)]
+enum Stopped {
+    /// As the library says.
+    Training(Ended),
+    /// `--seconds` are over.
+    Seconds,
+}
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Stopped::Training(ended) => write!(f, "{ended}"),
+            Stopped::Seconds => f.write_str("number of seconds reached"),
+        }
+    }
+}
+
 /// What can be refused before any work starts.
 fn check(args: &TrainArgs, settings: &Settings) -> Result<()> {
     settings.check().map_err(usage)?;
+    if args.seconds.is_some_and(|seconds| seconds.is_nan() || seconds <= 0.0) {
+        return Err(usage("--seconds must be a positive number"));
+    }
     if args.shrink.is_some_and(|threshold| !(threshold >= 0.0 && threshold.is_finite())) {
         return Err(usage("--shrink must be 0 or a positive number"));
     }

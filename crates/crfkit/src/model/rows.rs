@@ -78,6 +78,12 @@ impl Rows {
         &self.entry[self.start[row as usize] as usize..self.start[row as usize + 1] as usize]
     }
 
+    /// The table entries of the weights at `range`, where rows do not have all.
+    #[inline]
+    fn entries_at(&self, range: Range<usize>) -> &[u32] {
+        &self.entry[range.start - self.base..range.end - self.base]
+    }
+
     /// Table entries of a row, in the order of its weights. Rows with a basis have none.
     pub fn entries_of(&self, row: u32) -> impl Iterator<Item = usize> + '_ {
         let (listed, width) = if self.complete() {
@@ -94,7 +100,13 @@ impl Rows {
     /// table ← table + value · row.
     #[inline]
     pub fn gather(&self, theta: &[f64], row: u32, value: f64, table: &mut [f64]) {
-        let weights = &theta[self.range(row)];
+        self.gather_at(theta, self.range(row), value, table);
+    }
+
+    /// The same for the row whose weights are at `range` of θ.
+    #[inline]
+    pub fn gather_at(&self, theta: &[f64], range: Range<usize>, value: f64, table: &mut [f64]) {
+        let weights = &theta[range.clone()];
         if !self.basis.is_empty() {
             self.combine(weights, value, table);
         } else if self.complete() {
@@ -104,7 +116,7 @@ impl Rows {
                 }
             }
         } else {
-            for (&entry, w) in self.entries(row).iter().zip(weights) {
+            for (&entry, w) in self.entries_at(range).iter().zip(weights) {
                 table[entry as usize] += value * w;
             }
         }
@@ -121,21 +133,30 @@ impl Rows {
                 table[line * self.stride()..][..self.columns].copy_from_slice(weights);
             }
         } else {
-            let entries = &self.entry[range.start - self.base..range.end - self.base];
-            for (&entry, w) in entries.iter().zip(&theta[range]) {
+            for (&entry, w) in self.entries_at(range.clone()).iter().zip(&theta[range]) {
                 table[entry as usize] = *w;
             }
         }
     }
 
-    /// gradient ← gradient + what a table of this kind gives to the weights of `row`: the transpose of [`Rows::gather`].
+    /// gradient ← gradient + value · what a table of this kind gives to the weights at `range`: the transpose of
+    /// [`Rows::gather_at`].
     #[inline]
-    pub fn scatter(&self, table: &[f64], row: u32, gradient: &mut [f64]) {
-        for (g, c) in gradient.iter_mut().zip(&self.basis) {
-            *g += project(c, table);
-        }
-        for (g, entry) in gradient.iter_mut().zip(self.entries_of(row)) {
-            *g += table[entry];
+    pub fn scatter_at(&self, table: &[f64], range: Range<usize>, value: f64, gradient: &mut [f64]) {
+        if !self.basis.is_empty() {
+            for (g, c) in gradient.iter_mut().zip(&self.basis) {
+                *g += value * project(c, table);
+            }
+        } else if self.complete() {
+            for (line, gradient) in gradient.chunks_exact_mut(self.columns).enumerate() {
+                for (g, x) in gradient.iter_mut().zip(&table[line * self.stride()..]) {
+                    *g += value * x;
+                }
+            }
+        } else {
+            for (g, &entry) in gradient.iter_mut().zip(self.entries_at(range)) {
+                *g += value * table[entry as usize];
+            }
         }
     }
 
@@ -158,8 +179,7 @@ impl Rows {
                 out.extend_from_slice(&table[line * self.stride()..][..self.columns]);
             }
         } else {
-            let entries = &self.entry[range.start - self.base..range.end - self.base];
-            out.extend(entries.iter().map(|&entry| table[entry as usize]));
+            out.extend(self.entries_at(range).iter().map(|&entry| table[entry as usize]));
         }
     }
 }

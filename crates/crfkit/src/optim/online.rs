@@ -195,6 +195,11 @@ pub(super) fn require(holds: bool, name: &str, value: f64, need: &str) -> Result
 /// Shares of the first pass after which progress is reported.
 const REPORTS: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
 
+/// Is `done` of the `all` steps of the first pass a moment to report?
+pub(super) fn report_due(done: usize, all: usize) -> bool {
+    REPORTS.iter().any(|share| (share * all as f64).ceil() as usize == done)
+}
+
 /// Runs `rule` over `schedule.passes` passes.
 pub(super) fn run(
     problem: &Problem,
@@ -253,8 +258,7 @@ pub(super) fn run(
         let done = at + 1;
         let whole = done as u64 == steps_a_pass;
         let seen = done as f64 / steps_a_pass as f64;
-        let report =
-            pass == 0 && REPORTS.iter().any(|share| (share * steps_a_pass as f64).ceil() as usize == done);
+        let report = pass == 0 && report_due(done, steps_a_pass as usize);
         let mut averaged = None;
         if whole {
             rule.settle(&mut theta, &Step { done: step as u32, ..now });

@@ -38,8 +38,14 @@ impl Prior {
     /// 1/σᵢ².
     #[inline]
     pub fn precision(&self, i: usize) -> f64 {
+        1.0 / self.variance(i)
+    }
+
+    /// σᵢ².
+    #[inline]
+    pub fn variance(&self, i: usize) -> f64 {
         let sigma = if i < self.first_pair { self.sigma } else { self.sigma_pairs };
-        1.0 / (sigma * sigma)
+        sigma * sigma
     }
 
     /// mᵢ.

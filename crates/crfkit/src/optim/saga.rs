@@ -2,6 +2,7 @@
 
 use super::dual::{Dual, Entropy};
 use super::finite::{MEMORY_LIMIT, check_sigma, check_storage, diverged, dual_of, refuse_l1};
+use super::online::report_due;
 use super::{Control, Minimum, Optimizer, Problem, Progress, State, Stop, Touched, Watch};
 use crate::Result;
 use crate::ability::Ability;
@@ -88,7 +89,7 @@ fn steps(problem: &Problem) -> Vec<[f64; 2]> {
         }
     }
     let step = |(count, start): (f64, usize)| {
-        let variance = 1.0 / problem.prior.precision(start);
+        let variance = problem.prior.variance(start);
         let damping = (1.0 + variance * count / FREQUENT).sqrt().recip().max(LEAST);
         [variance * damping, damping / count]
     };
@@ -149,7 +150,8 @@ impl Optimizer for Saga {
             let whole = run.done == 0;
             let progress = Progress {
                 passes: run.passes(),
-                objective: whole.then(|| run.objective()),
+                objective: (whole || run.round == 0 && report_due(run.done, examples))
+                    .then(|| run.objective()),
                 gradient_norm: None,
                 theta: whole.then_some(&run.theta),
             };
@@ -243,9 +245,10 @@ impl<'a> Run<'a> {
         self.visits as f64 / self.losses.len().max(1) as f64
     }
 
-    /// Losses, each at the weights of its last visit, and the penalty now.
+    /// Losses, each at the weights of its last visit, and the penalty now. In the first round, the losses so far scaled to all.
     fn objective(&self) -> f64 {
-        self.losses.iter().sum::<f64>() + self.problem.prior.value(&self.theta)
+        let seen = if self.round == 0 { self.done as f64 / self.losses.len() as f64 } else { 1.0 };
+        self.losses.iter().sum::<f64>() / seen + self.problem.prior.value(&self.theta)
     }
 
     /// About what is left to gain: what the last visits have gained, and what θ would on its way to mean − σ²d if the
@@ -309,6 +312,8 @@ impl<'a> Run<'a> {
         }
         let s = 2.0 * dual.weight(example) * dot(new, counting);
         dual.project(example, new, touched, rows);
+        touched.expect_rows(drift, 0);
+        std::hint::black_box(touched.rows().iter().fold(0.0, |sum, &row| sum + self.steps[row as usize][0]));
         let mut q = 0.0;
         let mut rest = &rows[..];
         for (&row, range) in touched.rows().iter().zip(touched.ranges()) {
@@ -324,7 +329,6 @@ impl<'a> Run<'a> {
         (self.trust[e], self.distances[e]) = (trust.min(TRUST), s);
         let gamma = if s + q > 0.0 { trust * s / (trust * s + q) } else { 1.0 };
         old.iter_mut().zip(&*new).for_each(|(old, change)| *old += gamma * change);
-        touched.expect_rows(drift, 0);
         let mut rest = &rows[..];
         for (&row, range) in
             touched.rows().iter().zip(touched.ranges()).filter(|(_, range)| !range.is_empty())
@@ -332,7 +336,7 @@ impl<'a> Run<'a> {
             let (u, others) = rest.split_at(range.len());
             rest = others;
             let [step, share] = self.steps[row as usize];
-            let variance = 1.0 / problem.prior.precision(range.start);
+            let variance = problem.prior.variance(range.start);
             let (theta, drift) = (&mut theta[range.clone()], &mut drift[range.clone()]);
             for (k, ((x, d), u)) in theta.iter_mut().zip(drift).zip(u).enumerate() {
                 *d += gamma * u;

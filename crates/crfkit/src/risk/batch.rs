@@ -1,5 +1,4 @@
-//! A few examples, for online steps. The touched rows are spread out to whole tables first, so that adding one is a few vector
-//! additions; the gradient is gathered the same way and packed at the end.
+//! A few examples, for online steps: what they cost depends on the rows they touch.
 
 use super::Risk;
 use crate::data::dataset::Dataset;
@@ -49,13 +48,14 @@ impl<L: Loss> Risk<L> {
         });
         self.features.fill_tables(theta, shared);
         sum.clear();
-        local.spread(&self.features, touched, theta);
+        local.start(&self.features, touched, theta);
+        let place = (&*self.features, &self.data, touched);
         let mut value = S::lift(0.0);
         let mut occurrences = touched.occurrences();
         for &example in batch {
             let example = example as usize;
             let graph = self.data.graph(example);
-            let mine = local.add_rows(&self.data, example, occurrences, psi);
+            let mine = local.add_rows(place, theta, example, occurrences, psi);
             dpsi.reserve(graph.own_len());
             value += self.loss.loss(
                 graph,
@@ -64,7 +64,7 @@ impl<L: Loss> Risk<L> {
                 &mut Gradient { own: dpsi.slice_mut(0..graph.own_len()), shared: sum },
                 work,
             );
-            local.take_rows(&self.data, example, &occurrences[..mine], dpsi);
+            local.take_rows(place, example, &occurrences[..mine], dpsi);
             occurrences = &occurrences[mine..];
         }
         sum.finish(shared);
@@ -80,28 +80,34 @@ impl<L: Loss> Risk<L> {
     }
 }
 
-/// Touched rows by number: their weights and their gradients as padded tables.
+/// Rows that occur this many times on average are worth spreading out.
+const REPEATED: usize = 2;
+
+/// Touched rows by number. Where they occur again and again in the batch, their weights and gradients are spread out to padded
+/// tables, so that adding one is a few vector additions; otherwise they are read from θ and added up where they will stand.
 #[derive(Default)]
 pub(super) struct Local {
-    /// Where the table of each touched row starts.
+    spread: bool,
+    /// Where the table of each touched row starts, or its place in the packed gradient.
     offsets: Vec<usize>,
     weights: [Vec<f64>; 2],
     gradient: [Vec<f64>; 2],
 }
 
 impl Local {
-    /// Spreads the weights of the touched rows out and sets their gradients to zero.
-    pub(super) fn spread(&mut self, features: &Features, touched: &Touched, theta: &[&[f64]]) {
+    /// Makes the weights of the touched rows ready and sets their gradients to zero.
+    pub(super) fn start(&mut self, features: &Features, touched: &Touched, theta: &[&[f64]]) {
         let len = self.place(features, touched);
         for rows in features.rows.iter().filter(|rows| !rows.complete()) {
             touched.expect_rows(&rows.entry, rows.base);
         }
         for (plane, theta) in theta.iter().enumerate() {
             touched.expect_rows(theta, 0);
-            for table in [&mut self.weights[plane], &mut self.gradient[plane]] {
-                table.clear();
-                table.resize(len, 0.0);
+            clear(&mut self.gradient[plane], len);
+            if !self.spread {
+                continue;
             }
+            clear(&mut self.weights[plane], len);
             for ((&touched, range), &offset) in touched.rows().iter().zip(touched.ranges()).zip(&self.offsets)
             {
                 if let Some((kind, _)) = features.row(touched) {
@@ -111,29 +117,31 @@ impl Local {
         }
     }
 
-    /// Decides where the tables of the touched rows start (the last row stands for the shared tables and has none); returns where
-    /// they end.
+    /// Decides where the touched rows stand (the last one is that of the shared tables and has no place); returns where they end.
     fn place(&mut self, features: &Features, touched: &Touched) -> usize {
+        self.spread = touched.occurrences().len() >= REPEATED * touched.rows().len();
         self.offsets.clear();
         let mut len = 0;
-        for &touched in touched.rows() {
+        for (&touched, range) in touched.rows().iter().zip(touched.ranges()) {
             self.offsets.push(len);
-            len += features.row(touched).map_or(0, |(kind, _)| features.rows[kind].size());
+            if let Some((kind, _)) = features.row(touched) {
+                len += if self.spread { features.rows[kind].size() } else { range.len() };
+            }
         }
         len
     }
 
     /// Sets the gradients of the touched rows to zero, where no weights are needed.
-    pub(super) fn clear(&mut self, features: &Features, touched: &Touched) {
+    pub(super) fn start_gradient(&mut self, features: &Features, touched: &Touched) {
         let len = self.place(features, touched);
-        self.gradient[0].clear();
-        self.gradient[0].resize(len, 0.0);
+        clear(&mut self.gradient[0], len);
     }
 
     /// ψ of an example: the sum of its rows. `occurrences` starts with the example's; returns how many are its own.
     pub(super) fn add_rows<S: Scalar>(
         &self,
-        data: &Dataset<impl Graph>,
+        (features, data, touched): Where<impl Graph>,
+        theta: &[&[f64]],
         example: usize,
         occurrences: &[u32],
         own: &mut Array<S>,
@@ -141,7 +149,7 @@ impl Local {
         let graph = data.graph(example);
         own.reserve(graph.own_len());
         let mut used = 0;
-        for plane in 0..S::PLANES {
+        for (plane, theta) in theta.iter().enumerate() {
             let psi = &mut own.plane_mut(plane)[..graph.own_len()];
             match plane {
                 0 => graph.clear_own(psi),
@@ -153,7 +161,15 @@ impl Local {
                 let psi = &mut psi[graph.own_offset(f)..][..graph.own_size(f)];
                 let mine = &occurrences[used..used + observations.len()];
                 used += observations.len();
-                simd::add_tables(&self.weights[plane], &self.offsets, mine, values, psi);
+                if self.spread {
+                    simd::add_tables(&self.weights[plane], &self.offsets, mine, values, psi);
+                    continue;
+                }
+                let rows = &features.rows[graph.own_kind(f)];
+                for (k, &row) in mine.iter().enumerate() {
+                    let value = values.get(k).copied().unwrap_or(1.0);
+                    rows.gather_at(theta, touched.ranges()[row as usize].clone(), value, psi);
+                }
             }
         }
         used
@@ -162,31 +178,54 @@ impl Local {
     /// Adds dψ of an example to the gradients of its rows.
     pub(super) fn take_rows<S: Scalar>(
         &mut self,
-        data: &Dataset<impl Graph>,
+        (features, data, touched): Where<impl Graph>,
         example: usize,
         occurrences: &[u32],
         dpsi: &Array<S>,
     ) {
         let graph = data.graph(example);
         for plane in 0..S::PLANES {
-            let dpsi = dpsi.plane(plane);
+            let (dpsi, gradient) = (dpsi.plane(plane), &mut self.gradient[plane]);
             let mut used = 0;
             for (f, table) in data.tables(example).enumerate() {
                 let (observations, values) = data.observations(table);
                 let dpsi = &dpsi[graph.own_offset(f)..][..graph.own_size(f)];
                 let mine = &occurrences[used..used + observations.len()];
                 used += observations.len();
-                simd::add_to_tables(dpsi, &self.offsets, mine, values, &mut self.gradient[plane]);
+                if self.spread {
+                    simd::add_to_tables(dpsi, &self.offsets, mine, values, gradient);
+                    continue;
+                }
+                let rows = &features.rows[graph.own_kind(f)];
+                for (k, &row) in mine.iter().enumerate() {
+                    let value = values.get(k).copied().unwrap_or(1.0);
+                    let range = touched.ranges()[row as usize].clone();
+                    let gradient = &mut gradient[self.offsets[row as usize]..][..range.len()];
+                    rows.scatter_at(dpsi, range, value, gradient);
+                }
             }
         }
     }
 
     /// Appends the gradients of the touched rows, side by side.
     pub(super) fn pack(&self, features: &Features, touched: &Touched, plane: usize, out: &mut Vec<f64>) {
+        if !self.spread {
+            out.extend_from_slice(&self.gradient[plane]);
+            return;
+        }
         for ((&touched, range), &offset) in touched.rows().iter().zip(touched.ranges()).zip(&self.offsets) {
             if let Some((kind, _)) = features.row(touched) {
                 features.rows[kind].pick(&self.gradient[plane][offset..], range.clone(), out);
             }
         }
     }
+}
+
+/// What the rows of a batch belong to.
+pub(super) type Where<'a, G> = (&'a Features, &'a Dataset<G>, &'a Touched);
+
+/// `len` zeros.
+fn clear(x: &mut Vec<f64>, len: usize) {
+    x.clear();
+    x.resize(len, 0.0);
 }

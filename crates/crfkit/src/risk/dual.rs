@@ -115,9 +115,9 @@ impl<L: Loss> Dual for Marginals<'_, L> {
         let Risk { features, data, loss, .. } = self.risk;
         let e = example as usize;
         features.fill_tables(&[theta], &mut self.shared);
-        self.local.spread(features, touched, &[theta]);
+        self.local.start(features, touched, &[theta]);
         self.psi.reserve(graph.own_len());
-        self.local.add_rows(data, e, touched.occurrences(), &mut self.psi);
+        self.local.add_rows((features, data, touched), &[theta], e, touched.occurrences(), &mut self.psi);
         graph.clear_own(&mut self.psi.plane_mut(0)[data.graph(e).own_len()..graph.own_len()]);
         self.dpsi.reserve(graph.own_len());
         let value = loss.loss(
@@ -135,10 +135,10 @@ impl<L: Loss> Dual for Marginals<'_, L> {
         let Risk { features, data, .. } = self.risk;
         let e = example as usize;
         let own = self.graph(example).own_len();
-        self.local.clear(features, touched);
+        self.local.start_gradient(features, touched);
         self.dpsi.reserve(own);
         self.dpsi.plane_mut(0)[..own].copy_from_slice(&x[..own]);
-        self.local.take_rows(data, e, touched.occurrences(), &self.dpsi);
+        self.local.take_rows((features, data, touched), e, touched.occurrences(), &self.dpsi);
         rows.clear();
         self.local.pack(features, touched, 0, rows);
         rows.extend_from_slice(&x[own..]);

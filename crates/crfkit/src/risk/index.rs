@@ -180,12 +180,12 @@ impl Block {
                         *sum += value(k) * x;
                     }
                 }
-                rows.scatter(sum, id, gradient);
+                rows.scatter_at(sum, range, 1.0, gradient);
             } else if wide && values.is_empty() {
                 // Whole tables by vectors, then pick the labels that have a weight.
                 let sum = &mut sum[..rows.size()];
                 simd::sum_tables(dpsi, tables, sum);
-                rows.scatter(sum, id, gradient);
+                rows.scatter_at(sum, range, 1.0, gradient);
             } else {
                 for (g, entry) in gradient.iter_mut().zip(rows.entries_of(id)) {
                     let mut sum = 0.0;

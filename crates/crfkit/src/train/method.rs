@@ -234,9 +234,9 @@ impl Method {
         let gamma_max = given.gamma_max.unwrap_or(TripleJump::default().gamma_max);
         match self {
             Method::Auto => {
-                // Who says how online steps are made wants them.
-                let begin = (given.batch.is_some() || given.eta0.is_some()).then_some(Choice::AdaGrad);
-                Box::new(Auto { online: adagrad(Auto::PASSES), finish: lbfgs, begin })
+                let begin = given.wants_online_steps().then_some(Choice::AdaGrad);
+                let tolerance = given.tolerance.unwrap_or(Auto::TOLERANCE);
+                Box::new(Auto { online: adagrad(Auto::PASSES), finish: lbfgs, begin, tolerance })
             }
             Method::Lbfgs => Box::new(lbfgs),
             Method::Bfgs => {

@@ -16,7 +16,9 @@ use crate::decode::{Decoder, Direction, MemmViterbi, Viterbi};
 use crate::eval::{Evaluation, Scores, is_chunked};
 use crate::graph::{Chain, Psi};
 use crate::model::{Features, Model};
-use crate::optim::{Control, Differences, Mean, Minimum, Prior, Problem, Progress, State, Stop, Watch};
+use crate::optim::{
+    Auto, Choice, Control, Differences, Mean, Minimum, Prior, Problem, Progress, State, Stop, Watch,
+};
 use crate::risk::Derivative;
 use crate::{Error, Result};
 use std::sync::Arc;
@@ -33,6 +35,8 @@ pub struct Dev {
 /// What happens during training.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
+    /// [`Method::Auto`] has looked at the problem and made its choice.
+    Picked(Choice),
     /// A step, of which those that know the objective are worth reporting.
     Progress {
         /// Evaluations of the training set so far.
@@ -188,6 +192,7 @@ pub fn train(
         l1: settings.l1,
     };
     let resume = start.resume.unwrap_or_default();
+    let fresh = resume.state.theta.is_empty();
     let state = match resume.state.theta.len() {
         0 => State::start(if start.theta.is_empty() { vec![0.0; dim] } else { start.theta }),
         _ => resume.state,
@@ -203,6 +208,11 @@ pub fn train(
         since_best: resume.since_best,
         ended: None,
     };
+    if settings.optimizer == Method::Auto && fresh {
+        let given = &settings.parameters;
+        let choice = if given.wants_online_steps() { Choice::AdaGrad } else { Auto::choice(&problem) };
+        watcher.listener.event(&Event::Picked(choice))?;
+    }
     let minimum = settings.optimizer.optimizer(settings).minimize(&problem, state, &mut watcher)?;
     let Minimum { mut theta, stop, passes } = minimum;
     let stop = watcher.ended.unwrap_or(Ended::Method(stop));

@@ -103,6 +103,11 @@ pub struct Parameters {
 }
 
 impl Parameters {
+    /// Who tells [`Method::Auto`] how online steps are made wants them.
+    pub(super) fn wants_online_steps(&self) -> bool {
+        self.batch.is_some() || self.eta0.is_some()
+    }
+
     /// Names of those that are given, as on the command line.
     fn given(&self) -> Vec<String> {
         match serde_json::to_value(self) {

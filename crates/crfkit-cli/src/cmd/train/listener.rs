@@ -57,6 +57,10 @@ pub struct Listener<'a> {
     pub checkpoint: &'a mut CheckpointFile,
     /// What is known of the run.
     pub pace: Pace,
+    /// Stop after so many seconds.
+    pub seconds_at_most: Option<f64>,
+    /// Has it stopped for that?
+    pub time_is_up: bool,
 }
 
 /// What is known of a run so far.
@@ -117,6 +121,10 @@ impl crfkit::train::Listener for Listener<'_> {
         let (pace, progress) = (&mut self.pace, self.progress);
         let seconds = pace.seconds();
         match *event {
+            Event::Picked(choice) => {
+                progress.note(&format!("auto picks {choice}"));
+                self.log.write(&LogEvent::Picked { methods: choice.to_string() })?;
+            }
             Event::Progress { passes, objective: None, .. } => {
                 pace.first_passes.get_or_insert(passes.floor());
                 progress.step(|| pace.line(passes, &pace.dev));
@@ -136,7 +144,9 @@ impl crfkit::train::Listener for Listener<'_> {
                 progress.milestone(|| pace.line(passes, &pace.dev), new);
             }
         }
-        Ok(if self.interrupt.happened() { Control::Stop } else { Control::Continue })
+        self.time_is_up = self.seconds_at_most.is_some_and(|limit| seconds >= limit);
+        let stop = self.time_is_up || self.interrupt.happened();
+        Ok(if stop { Control::Stop } else { Control::Continue })
     }
 
     fn checkpoint_due(&mut self) -> bool {
