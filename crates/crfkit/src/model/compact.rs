@@ -38,7 +38,7 @@ impl Model {
             alphabet: Alphabet { values: self.alphabet.values.clone(), node, pair },
             words: self.words.clone(),
             features: super::Features { labels: self.features.labels, rows: [nodes, pairs], tables },
-            weights: kept,
+            weights: kept.into(),
             settings: self.settings.clone(),
         }
     }

@@ -5,13 +5,16 @@ mod dense;
 pub mod dump;
 mod features;
 mod file;
+mod map;
 pub(crate) mod sections;
 mod transfer;
 
 pub use dense::Dense;
 pub use features::{Features, Keep, Rows, TableWeights};
 pub use file::Precision;
+pub use map::open;
 
+use crate::data::bytes::Numbers;
 use crate::data::observer::{Alphabet, Source};
 use crate::graph::{Chain, Label, PAIRS, Shared};
 
@@ -29,7 +32,7 @@ pub struct Model {
     /// Which weight stands where.
     pub features: Features,
     /// θ.
-    pub weights: Vec<f64>,
+    pub weights: Numbers<f64>,
     /// Every setting that shaped the weights.
     pub settings: serde_json::Value,
 }

@@ -209,7 +209,7 @@ pub fn train(
     }
     let settings = serde_json::to_value(settings).map_err(|e| Error::Setting(e.to_string()))?;
     let features = risk.into_features();
-    let model = Model { labels, source, alphabet, words, features, weights: theta, settings };
+    let model = Model { labels, source, alphabet, words, features, weights: theta.into(), settings };
     Ok(Trained { model, stop, passes, objective, features: dim })
 }
 
