@@ -180,7 +180,7 @@ fn every_flipped_byte_and_every_cut_is_refused() {
     for length in 0..bytes.len() {
         refusal(&bytes[..length]);
     }
-    let mut changed = bytes.clone();
+    let mut longer = bytes.clone();
     longer.push(0);
     refusal(&longer);
     assert!(Model::from_bytes(&damaged).is_ok());
