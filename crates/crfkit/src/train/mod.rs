@@ -28,6 +28,28 @@ pub struct Dev {
     pub gold: Vec<Vec<String>>,
 }
 
+impl Dev {
+    /// There must be one gold label for every position of every sequence.
+    fn check(&self) -> Result<()> {
+        let (sequences, gold) = (self.data.len(), self.gold.len());
+        if sequences != gold {
+            let message =
+                format!("the development data has {sequences} sequences, but gold labels for {gold}");
+            return Err(Error::Setting(message));
+        }
+        for (example, gold) in self.gold.iter().enumerate() {
+            let (tokens, gold) = (self.data.graph(example).len, gold.len());
+            if tokens != gold {
+                let message = format!(
+                    "sequence {example} of the development data has {tokens} positions, but {gold} gold labels"
+                );
+                return Err(Error::Setting(message));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What happens during training.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
@@ -162,6 +184,9 @@ pub fn train(
             return Err(Error::Setting(format!("the {what} has {len} weights, but the features have {dim}")));
         }
     }
+    if let Some(dev) = &start.dev {
+        dev.check()?;
+    }
     let prior = Prior {
         sigma: settings.sigma,
         sigma_pairs: settings.sigma_pairs.unwrap_or(settings.sigma),
@@ -285,6 +310,9 @@ impl Watch for Watcher<'_> {
 }
 
 /// Scores of the weights θ on development data.
+///
+/// # Panics
+/// If there is not one gold label for every position.
 pub fn evaluate(features: &Features, theta: &[f64], labels: &[String], dev: &Dev) -> Scores {
     let mut shared = features.empty_tables();
     features.fill_tables(&[theta], &mut shared);
