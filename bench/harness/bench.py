@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
@@ -40,6 +41,17 @@ class Bench:
 
     def peer(self, module: str, *arguments: str | Path) -> tuple[dict, Finished]:
         return self.peers.call(module, *arguments, timeout=PEER_TIMEOUT)
+
+    def compliant_train(self, attributes: Path, model: Path, *, c2: float, iterations: int) -> Finished:
+        settings = ["-a", "lbfgs", "-p", f"c2={c2}", "-p", f"max_iterations={iterations}", "-m", model]
+        return self.peers.run("crfsuite-compliant-rs", "learn", *settings, attributes, timeout=PEER_TIMEOUT)
+
+    def compliant_tag(self, model: Path, attributes: Path) -> Finished:
+        command = ("tag", "-m", model, attributes)
+        return self.peers.run("crfsuite-compliant-rs", *command, timeout=PEER_TIMEOUT, keep_output=False)
+
+    def crfs_tag(self, model: Path, attributes: Path) -> Sample:
+        return json.loads(self.peers.run("crfs", model, attributes, "3", timeout=PEER_TIMEOUT).stdout)
 
     def crfkit_train_attributes(
         self,

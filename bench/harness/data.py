@@ -68,10 +68,16 @@ class Data:
         return self._make(self.work / "brown-train.attributes", source, self._lines(source))
 
     def repeated_test(self, times: int) -> Path:
-        source = self.columns("test")
+        return self._repeated(self.columns("test"), times, f"conll2000-test-{times}x.txt")
+
+    def repeated_test_attributes(self, times: int) -> Path:
+        source = self.attributes("test", padded=True)
+        return self._repeated(source, times, f"conll2000-test-padded-{times}x.attributes")
+
+    def _repeated(self, source: Path, times: int, name: str) -> Path:
         # The blank line keeps two copies apart where the file does not end in one.
         copies = itertools.chain.from_iterable(itertools.chain(read_lines(source), ["\n"]) for _ in range(times))
-        return self._make(self.work / f"conll2000-test-{times}x.txt", source, copies)
+        return self._make(self.work / name, source, copies)
 
     def one_token(self) -> Path:
         source = self.attributes("test")

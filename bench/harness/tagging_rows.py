@@ -8,6 +8,7 @@ from harness.measure import Contestant, Row, Sample
 from harness.process import CommandFailed
 
 COPIES = 20  # of the test set: the time of one copy, start-up included, is subtracted
+ATTRIBUTE_COPIES = 5  # the same for attribute files, which are large
 LOADS = 20  # loading takes milliseconds, so the best of few says little
 SPEED = "tokens_per_second"
 
@@ -28,9 +29,13 @@ def tag(bench: Bench, row: Row) -> None:
 
     def crfkit() -> Sample:
         short, long = (bench.crfkit.tag(model, file).wall_seconds for file in (once, often))
-        if long <= short:
-            raise CommandFailed(f"crfkit tag: {COPIES} copies of the input took no longer than one")
-        return {SPEED: further_tokens / (long - short)}
+        return {SPEED: speed("crfkit tag", further_tokens, short, long)}
+
+    def compliant() -> Sample:
+        files = [bench.data.repeated_test_attributes(times) for times in (1, ATTRIBUTE_COPIES)]
+        short, long = (bench.compliant_tag(peer_model, file).wall_seconds for file in files)
+        tokens = count_tokens(once) * (ATTRIBUTE_COPIES - 1)
+        return {SPEED: speed("crfsuite-compliant-rs tag", tokens, short, long)}
 
     def crfsuite(source: str) -> Sample:
         return bench.peer("crfsuite", "tag", peer_model, once, "--source", source)[0]
@@ -43,11 +48,22 @@ def tag(bench: Bench, row: Row) -> None:
     }
     if bench.peers.has("chaine"):
         peers["chaine, dictionaries"] = lambda: bench.peer("chaine", "tag", peer_model, once)[0]
+    if bench.peers.has("crfsuite-compliant-rs"):
+        peers["crfsuite-compliant-rs, attribute lines"] = compliant
+    if bench.peers.has("crfs"):
+        peers["crfs, prepared attributes"] = lambda: bench.crfs_tag(peer_model, bench.data.attributes("test", padded=True))
     bench.crfsuite_train(attributes, peer_model, c2=0.5, iterations=FEW_ITERATIONS)
     row.take_turns({ours: prepare}, 1)
     row.take_turns({ours: crfkit, **peers}, bench.rounds)
     for peer in peers:
         row.ratio(f"crfkit / {peer}", (ours, SPEED), (peer, SPEED), at_least=5 if "lists" in peer else None)
+
+
+def speed(what: str, further_tokens: int, short: float, long: float) -> float:
+    """Tokens per second of a process that took `long` seconds where one copy of its input took it `short`."""
+    if long <= short:
+        raise CommandFailed(f"{what}: several copies of the input took no longer than one")
+    return further_tokens / (long - short)
 
 
 def load(bench: Bench, row: Row) -> None:

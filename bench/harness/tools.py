@@ -24,6 +24,13 @@ PEERS = {
 }
 REQUIRED_PEER = "python-crfsuite"  # the others are measured where they install
 
+# Peers from Cargo: what `cargo install` is to install, and the name of the program. crfs is a library alone.
+CRATES = {
+    "crfsuite-compliant-rs": (["crfsuite-compliant-rs"], "crfsuite-compliant-rs"),
+    "crfs": (["--path", str(BENCH / "peers" / "crfs")], "crfs-peer"),
+}
+CRATE_FLAGS = "-C target-cpu=native"
+
 INSTALL_TIMEOUT = 900
 BUILD_TIMEOUT = 3600
 SHORT_TIMEOUT = 60
@@ -37,7 +44,7 @@ class SetupFailed(Exception):
 
 @dataclass
 class Peers:
-    """The other toolkits, each reached through a module of `bench/peers` that prints JSON."""
+    """The other toolkits: a module of `bench/peers` that prints JSON, or a program."""
 
     python: Path
     versions: dict[str, str] = field(default_factory=dict)
@@ -49,6 +56,10 @@ class Peers:
         command = [self.python, "-m", f"peers.{module}", *arguments]
         finished = run(command, timeout=timeout, cwd=BENCH, env={"PYTHONHASHSEED": "0"})
         return json.loads(finished.stdout), finished
+
+    def run(self, crate: str, *arguments: str | Path, timeout: float, keep_output: bool = True) -> Finished:
+        program = self.python.parent / CRATES[crate][1]
+        return run([program, *arguments], timeout=timeout, keep_output=keep_output)
 
 
 def set_up_peers(say: Say) -> Peers:
@@ -70,6 +81,12 @@ def set_up_peers(say: Say) -> Peers:
         elif package == REQUIRED_PEER:
             built.unlink()
             raise SetupFailed(f"{package}, which every row needs, does not install; pip's reason is above")
+    for crate, (source, program) in CRATES.items():
+        built = VENV / f"{crate}.build"
+        if not built.exists():
+            built.write_text(_install_crate(crate, source, say), encoding="utf-8")
+        if version := _installed_crate(program):
+            peers.versions[crate] = f"{version} ({built.read_text(encoding='utf-8')})"
     return peers
 
 
@@ -90,6 +107,24 @@ def _install(python: Path, package: str, flags: str | None, say: Say) -> str:
     except CommandFailed as error:
         say(f"{package} does not install here: {error}")
         return "not installed"
+
+
+def _install_crate(crate: str, source: list[str], say: Say) -> str:
+    say(f"installing {crate}")
+    command = ["cargo", "install", "--quiet", "--root", VENV, *source]
+    try:
+        run(command, timeout=BUILD_TIMEOUT, env={"RUSTFLAGS": CRATE_FLAGS, "CARGO_TARGET_DIR": str(VENV / "target")})
+        return f"compiled here with {CRATE_FLAGS}"
+    except CommandFailed as error:
+        say(f"{crate} does not install here: {error}")
+        return "not installed"
+
+
+def _installed_crate(program: str) -> str | None:
+    """The version of a program that Cargo put into the environment."""
+    listing = run(["cargo", "install", "--list", "--root", VENV], timeout=SHORT_TIMEOUT).stdout
+    found = [line.split() for line in listing.splitlines() if line.startswith(f"{program} v")]
+    return found[0][1].removeprefix("v").rstrip(":") if found else None
 
 
 def _installed_version(python: Path, package: str) -> str | None:

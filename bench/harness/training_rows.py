@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from harness.bench import TO_THE_OPTIMUM, Bench, crfkit_result, crfsuite_result
 from harness.measure import Contestant, Row, Sample
+from harness.process import CommandFailed
 
 SECONDS_PER_PASS = "seconds_per_pass"
 WALL = "wall_seconds"
@@ -18,6 +20,22 @@ def crfsuite_passes(bench: Bench, attributes: Path) -> Sample:
     return {SECONDS_PER_PASS: single, "features": answer["features"]}
 
 
+TRIALS = re.compile(r"Line search trials: (\d+)")
+
+
+def compliant_passes(bench: Bench, attributes: Path) -> Sample:
+    """It has no clock of its own: a long run minus a short one, divided by the evaluations between them."""
+
+    def cost(iterations: int) -> tuple[float, int]:
+        finished = bench.compliant_train(attributes, bench.work / "pass.model", c2=1.0, iterations=iterations)
+        return finished.wall_seconds, sum(map(int, TRIALS.findall(finished.stdout)))
+
+    (short, few), (long, many) = cost(1), cost(bench.iterations)
+    if many <= few or long <= short:
+        raise CommandFailed("crfsuite-compliant-rs learn: more iterations took no longer")
+    return {SECONDS_PER_PASS: (long - short) / (many - few)}
+
+
 def crfkit_passes(bench: Bench, attributes: Path, *, threads: int = 1, simd: str | None = None) -> Sample:
     # crfkit's passes are short: twice as many still take less time, and even out the machine's noise.
     options = ("--optimizer", "lbfgs", "--passes", str(2 * bench.iterations))
@@ -25,6 +43,19 @@ def crfkit_passes(bench: Bench, attributes: Path, *, threads: int = 1, simd: str
     model = bench.work / "pass.model"
     run = bench.crfkit_train_attributes(attributes, model, *options, c2=1.0, threads=threads, env=env)
     return {SECONDS_PER_PASS: run.pass_seconds(), "features": run.stop().get("features")}
+
+
+COMPLIANT = "crfsuite-compliant-rs"
+
+
+def add_compliant(bench: Bench, contestants: dict[str, Contestant], attributes: Path) -> None:
+    if bench.peers.has(COMPLIANT):
+        contestants[COMPLIANT] = lambda: compliant_passes(bench, attributes)
+
+
+def compliant_ratio(bench: Bench, row: Row) -> None:
+    if bench.peers.has(COMPLIANT):
+        row.ratio(f"{COMPLIANT} / crfkit", (COMPLIANT, SECONDS_PER_PASS), ("crfkit", SECONDS_PER_PASS))
 
 
 def pass_22(bench: Bench, row: Row) -> None:
@@ -36,7 +67,9 @@ def pass_22(bench: Bench, row: Row) -> None:
         "crfkit, avx2": lambda: crfkit_passes(bench, attributes, simd="avx2"),
         "crfkit, baseline": lambda: crfkit_passes(bench, attributes, simd="baseline"),
     }
+    add_compliant(bench, contestants, attributes)
     row.take_turns(contestants, bench.rounds)
+    compliant_ratio(bench, row)
     crfsuite = ("crfsuite", SECONDS_PER_PASS)
     for tool, aim in {"crfkit": 4, "crfkit, avx2": 2, "crfkit, baseline": None}.items():
         row.ratio(f"crfsuite / {tool}", crfsuite, (tool, SECONDS_PER_PASS), at_least=aim)
@@ -50,7 +83,9 @@ def labels_174(bench: Bench, row: Row) -> None:
         "crfsuite": lambda: crfsuite_passes(bench, attributes),
         "crfkit": lambda: crfkit_passes(bench, attributes),
     }
+    add_compliant(bench, contestants, attributes)
     row.take_turns(contestants, bench.rounds)
+    compliant_ratio(bench, row)
     row.ratio("crfsuite / crfkit", ("crfsuite", SECONDS_PER_PASS), ("crfkit", SECONDS_PER_PASS), at_least=3)
 
 
@@ -84,6 +119,34 @@ def auto_22(bench: Bench, row: Row) -> None:
         row.claim(f"{name}: the optimum's F1 minus its", lambda a, b: a - b, [(optimum, "f1"), (who, "f1")], at_most=0.1)
 
 
+def all_22(bench: Bench, row: Row) -> None:
+    model = bench.work / "all.model"
+    columns, test_columns = bench.data.columns("train"), bench.data.columns("test")
+
+    def crfkit(*options: str) -> Sample:
+        run = bench.crfkit.train(columns, model, "--preset", "chunking", "--features", "all", *options)
+        return crfkit_result(run, bench.crfkit.evaluate(model, test_columns)["f1"])
+
+    auto, optimum, wapiti = "crfkit, auto", "crfkit, optimum", "wapiti"
+    row.take_turns({auto: crfkit}, bench.rounds)
+    slow: dict[str, Contestant] = {optimum: lambda: crfkit(*TO_THE_OPTIMUM)}
+    if bench.peers.has("libwapiti"):
+        slow[wapiti] = lambda: wapiti_result(bench, columns, test_columns)
+    row.take_turns(slow, 1)  # minutes each
+    row.claim("crfkit, objective at the optimum", lambda objective: objective, [(optimum, "objective")], at_most=7714.06)
+    row.claim("crfkit, seconds to the optimum", lambda seconds: seconds, [(optimum, WALL)], at_most=15)
+    if bench.peers.has("libwapiti"):
+        row.ratio("wapiti / crfkit, auto", (wapiti, WALL), (auto, WALL))
+        objectives = [(auto, "objective"), (wapiti, "objective")]
+        row.claim("objective of crfkit, auto, minus wapiti's", lambda ours, theirs: ours - theirs, objectives)
+
+
+def wapiti_result(bench: Bench, columns: Path, test_columns: Path) -> Sample:
+    answer, _ = bench.peer("wapiti", "train", columns, test_columns, "--rho2", "1.0")
+    kept = {metric: answer[metric] for metric in ("objective", "f1", "features")}
+    return {WALL: answer["seconds"], "passes": answer["iterations"], **kept}
+
+
 def base_np(bench: Bench, row: Row) -> None:
     model = bench.work / "base-np.model"
     attributes, test_attributes = (bench.data.attributes(part, base_np=True) for part in ("train", "test"))
@@ -101,11 +164,6 @@ def base_np(bench: Bench, row: Row) -> None:
         run = bench.crfkit.train(columns, model, "--preset", "chunking", "--features", "all")
         return crfkit_result(run, bench.crfkit.evaluate(model, test_columns)["f1"])
 
-    def wapiti() -> Sample:
-        answer, _ = bench.peer("wapiti", "train", columns, test_columns, "--rho2", "1.0")
-        kept = {metric: answer[metric] for metric in ("objective", "f1", "features")}
-        return {WALL: answer["seconds"], "passes": answer["iterations"], **kept}
-
     contestants: dict[str, Contestant] = {
         "crfsuite": crfsuite,
         "crfkit, auto": crfkit_observed,
@@ -113,7 +171,7 @@ def base_np(bench: Bench, row: Row) -> None:
         "crfkit, all features": crfkit_all,
     }
     if bench.peers.has("libwapiti"):
-        contestants["wapiti, all features"] = wapiti
+        contestants["wapiti, all features"] = lambda: wapiti_result(bench, columns, test_columns)
     row.take_turns(contestants, bench.rounds)
     for tool in ("crfkit, auto", "crfkit, lbfgs"):
         row.ratio(f"crfsuite / {tool}", ("crfsuite", WALL), (tool, WALL))

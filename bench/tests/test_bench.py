@@ -18,6 +18,8 @@ from harness.crfkit import Training, read_log
 from harness.data import Data
 from harness.measure import Row
 from harness.process import CommandFailed, Finished, run
+from harness.tagging_rows import speed
+from harness.training_rows import TRIALS
 from peers.text import chunks, read_attributes, score, unescape
 
 TEXT = "Figs NNS B-NP\nripen: VBP B-VP\n\nEat\\ VB B-VP\n"
@@ -95,6 +97,16 @@ class Logs(unittest.TestCase):
     def test_sigma(self) -> None:
         self.assertEqual(float(sigma(0.5)), 1.0)
         self.assertAlmostEqual(float(sigma(1.0)), 0.70710678, places=8)
+
+
+class Speeds(unittest.TestCase):
+    def test_start_up_cancels_out(self) -> None:
+        self.assertEqual(speed("tool", 1900, 0.5, 2.5), 950.0)
+        self.assertRaises(CommandFailed, speed, "tool", 1900, 2.5, 2.5)
+
+    def test_evaluations_of_a_log(self) -> None:
+        log = "***** Iteration #1 *****\nLine search trials: 2\nLine search step: 1.0\nLine search trials: 1\n"
+        self.assertEqual(TRIALS.findall(log), ["2", "1"])
 
 
 class Processes(unittest.TestCase):

@@ -6,7 +6,7 @@ use crfkit::data::attributes::{AttributeReader, Attributes};
 use crfkit::data::columns::{ColumnReader, Columns};
 use crfkit::data::observer::Source;
 use crfkit::data::text::{Encoding, Lines, decompress};
-use crfkit::model::Model;
+use crfkit::model::{self, Model};
 use crfkit::{Error, Place};
 use std::fs::File;
 use std::io::{IsTerminal, Read};
@@ -32,8 +32,9 @@ fn open(path: &Path) -> crfkit::Result<Box<dyn Read + Send>> {
 
 /// The model in a file.
 pub fn read_model(path: &Path) -> Result<Model> {
-    let bytes = std::fs::read(path).map_err(|error| Error::io(name(path), error))?;
-    Model::from_bytes(&bytes).with_context(|| name(path))
+    let bytes = File::open(path).and_then(|file| model::open(&file));
+    let bytes = bytes.map_err(|error| Error::io(name(path), error))?;
+    Model::from_memory(&bytes).with_context(|| name(path))
 }
 
 /// The format of the data that a model was trained on.

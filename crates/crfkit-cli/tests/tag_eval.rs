@@ -140,6 +140,28 @@ fn scores_of_a_model_and_of_its_output_agree() {
 }
 
 #[test]
+fn labels_that_are_no_chunks_have_accuracies_only() {
+    let directory = scratch();
+    let data = directory.path().join("data");
+    let eval = |text: &str, arguments: &[&str]| {
+        fs::write(&data, text).unwrap();
+        output(crfkit().arg("eval").arg("--predicted").arg(&data).args(arguments))
+    };
+    let parts_of_speech = "the DT DT\ndog NN NN\nbarks VB NN\n. . .\n";
+    let printed = eval(parts_of_speech, &[]);
+    assert!(printed.starts_with("token accuracy:         75.00%  (4 tokens)\n"), "{printed}");
+    assert!(!printed.contains("FB1"), "{printed}");
+    let scores: serde_json::Value = serde_json::from_str(&eval(parts_of_speech, &["--json"])).unwrap();
+    assert!(["f1", "precision", "recall"].iter().all(|field| scores[field].is_null()), "{scores}");
+    assert_eq!(scores.as_object().unwrap().len(), 9, "every field is there");
+    assert_eq!(scores["accuracy"], 75.0);
+    // One mistyped label does not make chunks something else, and no chunk at all is what conlleval counts too.
+    for chunks in ["a B-NP B-NP\nb I-NP X\n", "a B B\nb I I\n", "a O O\n"] {
+        assert!(eval(chunks, &[]).starts_with("processed "), "{chunks}");
+    }
+}
+
+#[test]
 fn labels_that_the_model_does_not_know_are_errors_and_named() {
     let directory = scratch();
     let data = directory.path().join("data");

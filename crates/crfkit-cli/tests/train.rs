@@ -3,6 +3,7 @@
 mod common;
 
 use common::{crfkit, demo, failure, json_lines, output, scratch};
+use crfkit::math::simd;
 use std::fs;
 use std::path::Path;
 
@@ -13,22 +14,22 @@ fn train(model: &Path) -> assert_cmd::Command {
 }
 
 #[test]
-fn the_number_of_threads_changes_no_byte() {
+fn the_number_of_threads_changes_no_byte_on_any_vector_unit() {
     let directory = scratch();
-    for optimizer in ["auto", "lbfgs", "sgd", "adagrad"] {
-        let models: Vec<Vec<u8>> = ["1", "2", "3"]
-            .iter()
-            .map(|threads| {
-                let model = directory.path().join(format!("{optimizer}{threads}"));
+    for unit in simd::UNITS.into_iter().filter(|unit| simd::available(unit)) {
+        for optimizer in ["auto", "lbfgs", "sgd", "adagrad"] {
+            let models = ["1", "2", "3"].map(|threads| {
+                let model = directory.path().join(format!("{unit}-{optimizer}-{threads}"));
                 train(&model)
+                    .env("CRFKIT_SIMD", unit)
                     .args(["--optimizer", optimizer, "--threads", threads, "--passes", "12", "--quiet"])
                     .assert()
                     .success()
                     .stderr("");
                 fs::read(model).unwrap()
-            })
-            .collect();
-        assert!(models[0] == models[1] && models[0] == models[2], "{optimizer}");
+            });
+            assert!(models[0] == models[1] && models[0] == models[2], "{unit}, {optimizer}");
+        }
     }
 }
 
@@ -185,6 +186,7 @@ fn a_checkpoint_that_does_not_fit_is_refused() {
 #[cfg(unix)]
 mod interrupted {
     use super::*;
+    use crfkit::math::random::Random;
     use std::process::{Child, Command, Stdio};
     use std::time::{Duration, Instant};
 
@@ -282,5 +284,40 @@ mod interrupted {
             let disturbed = through_interruptions(directory.path(), &settings, interruptions);
             assert!(fs::read(&model).unwrap() == disturbed, "{optimizer}");
         }
+    }
+
+    /// The same command, killed after random times and started again: however far each run came, the last one ends in the same
+    /// model.
+    #[test]
+    fn ten_kills_at_random_moments_change_no_byte() {
+        const KILLS: usize = 10;
+        let directory = scratch();
+        let path = |name: &str| directory.path().join(name);
+        let run = |model: &Path| {
+            let checkpoint = format!("{}.checkpoint", model.display());
+            long_run(model, &["--passes", "25", "--threads", "1", "--checkpoint", &checkpoint])
+        };
+        let begun = Instant::now();
+        assert!(run(&path("undisturbed")).wait().unwrap().success());
+        let whole = begun.elapsed();
+        let mut random = Random::new(1);
+        let (mut kills, mut ends) = (0, 0);
+        while kills < KILLS || ends == 0 {
+            let mut child = run(&path("disturbed"));
+            if kills < KILLS {
+                std::thread::sleep(whole.mul_f64(random.uniform() / 4.0));
+                child.kill().unwrap();
+            }
+            match child.wait().unwrap().code() {
+                None => kills += 1,
+                Some(code) => {
+                    assert_eq!(code, 0);
+                    ends += 1;
+                    let models = ["undisturbed", "disturbed"].map(|name| fs::read(path(name)).unwrap());
+                    assert!(models[0] == models[1], "after {kills} kills");
+                }
+            }
+        }
+        assert!(!fs::exists(path("disturbed.checkpoint")).unwrap(), "a finished run removes it");
     }
 }

@@ -6,7 +6,7 @@ mod corpora;
 use std::collections::BTreeSet;
 
 use corpora::real_text;
-use crfkit::eval::{Confusion, Counts, Evaluation};
+use crfkit::eval::{Confusion, Counts, Evaluation, Scores};
 use proptest::prelude::*;
 
 fn add(evaluation: &mut Evaluation, gold: &str, predicted: &str) {
@@ -55,7 +55,7 @@ accuracy:  77.78%; precision:  80.00%; recall:  66.67%; FB1:  72.73
 #[test]
 fn nothing_to_count() {
     let evaluation = Evaluation::default();
-    assert_eq!(evaluation.scores(), Default::default());
+    assert_eq!(evaluation.scores(), Scores { chunked: true, ..Default::default() });
     assert_eq!(conlleval(&evaluation), "processed 0 tokens with 0 phrases; found: 0 phrases; correct: 0.\n");
     assert_eq!(confusion(&evaluation), "no wrong labels\n");
     let outside = evaluate(&[("O O", "O O")]).scores();

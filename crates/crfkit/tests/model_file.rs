@@ -156,7 +156,7 @@ fn shrinking_drops_what_is_light() {
         assert!(0 < heavy && heavy < model.weights.len());
         assert_eq!(shrunk.weights.len(), heavy);
         let expected: Vec<f64> = model.weights.iter().copied().filter(|w| w.abs() > 0.1).collect();
-        assert_eq!(shrunk.weights, expected);
+        assert_eq!(*shrunk.weights, expected);
         assert_close(&shrunk, &shrunk.compact(), 0.0);
         let nothing = model.shrink(f64::INFINITY);
         assert!(nothing.weights.is_empty());
@@ -186,12 +186,33 @@ fn every_flipped_byte_and_every_cut_is_refused() {
     assert!(Model::from_bytes(&damaged).is_ok());
 }
 
+/// A mapped file that is replaced, as crfkit does it, stays what it was.
+#[test]
+fn a_model_in_a_file_outlives_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model");
+    for model in models() {
+        crfkit::files::write_atomically(&path, &model.to_bytes(Precision::F64).unwrap()).unwrap();
+        let bytes = crfkit::model::open(&std::fs::File::open(&path).unwrap()).unwrap();
+        let read = Model::from_memory(&bytes).unwrap();
+        drop(bytes);
+        crfkit::files::write_atomically(&path, b"something else").unwrap();
+        assert_same(&model, &read);
+        assert_eq!(answers(&model), answers(&read));
+        std::fs::remove_file(&path).unwrap();
+        let mut changed = read.clone();
+        changed.weights[0] += 1.0; // a copy, not the file
+        assert_eq!(answers(&model), answers(&read));
+        assert_ne!(changed.weights, read.weights);
+    }
+}
+
 #[test]
 fn a_newer_version_is_refused_by_name() {
     let mut bytes = models().swap_remove(0).to_bytes(Precision::F64).unwrap();
-    bytes[8] = 2;
+    bytes[8] = 3;
     repair(&mut bytes);
-    assert_eq!(refusal(&bytes), "written by a newer crfkit (format 2); this one reads up to 1");
+    assert_eq!(refusal(&bytes), "written by a newer crfkit (format 3); this one reads up to 2");
 }
 
 /// Models that contradict themselves are written without complaint; reading is where the check is.
@@ -199,7 +220,7 @@ fn a_newer_version_is_refused_by_name() {
 fn parts_that_do_not_fit_are_refused() {
     type Harm = fn(&mut Model);
     let harms: [(Harm, &str); 15] = [
-        (|m| m.weights.push(0.5), "weights, but its features need"),
+        (|m| m.weights.to_mut().push(0.5), "weights, but its features need"),
         (|m| m.words.extend([1; 9]), "more words than"),
         (|m| m.features.rows[NODES].entry[0] = 5, "points outside its table"),
         (|m| m.features.rows[NODES].entry[0] = 8, "points outside its table"),
@@ -328,7 +349,7 @@ fn a_dump_reads_back_whatever_the_names() {
         let read = read_dump(&text[..], "dump").unwrap();
         assert_eq!(read.labels, model.labels);
         // One line a weight, in the order of the weights.
-        assert_eq!(read.weights.iter().map(|line| line.weight).collect::<Vec<_>>(), model.weights);
+        assert_eq!(read.weights.iter().map(|line| line.weight).collect::<Vec<_>>(), *model.weights);
         let mut lines = read.weights.iter();
         for kind in [NODES, PAIRS] {
             for row in 0..model.features.rows[kind].len as u32 {

@@ -6,7 +6,7 @@ mod corpora;
 use corpora::{Record, gain, made_up, parameters, train};
 use crfkit::model::{Model, Precision};
 use crfkit::optim::{AdaGrad, Stop};
-use crfkit::train::{Criterion, Ended, Method, Parameters, Settings, Start, features};
+use crfkit::train::{Criterion, Dev, Ended, Method, Parameters, Settings, Start, features};
 
 const METHODS: [Method; 4] = [Method::Auto, Method::Lbfgs, Method::Sgd, Method::Adagrad];
 
@@ -41,6 +41,15 @@ fn unusable_settings_are_refused() {
     );
     refused(|_| {}, Start { theta: vec![0.0; 3], ..none() }, "the start has 3 weights");
     refused(|_| {}, Start { prior_mean: vec![0.0; 3], ..none() }, "the prior mean has 3 weights");
+    let with_dev = |change: fn(&mut Dev)| {
+        let mut dev = made_up(17, 5).1;
+        change(&mut dev);
+        Start { dev: Some(dev), ..none() }
+    };
+    let fewer = with_dev(|dev| dev.gold.truncate(3));
+    refused(|_| {}, fewer, "the development data has 5 sequences, but gold labels for 3");
+    let shorter = with_dev(|dev| dev.gold[1].clear());
+    refused(|_| {}, shorter, "sequence 1 of the development data has");
 }
 
 #[test]

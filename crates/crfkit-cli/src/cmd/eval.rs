@@ -42,11 +42,13 @@ pub fn run(args: &EvalArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The printed form: conlleval's block first, since programs parse it.
+/// The printed form: conlleval's block first, since programs parse it, unless labels are no chunks.
 fn write(evaluation: &Evaluation, out: &mut Vec<u8>) -> std::io::Result<()> {
     let scores = evaluation.scores();
-    evaluation.write_conlleval(out)?;
-    writeln!(out)?;
+    if scores.chunked {
+        evaluation.write_conlleval(out)?;
+        writeln!(out)?;
+    }
     writeln!(out, "token accuracy:        {:6.2}%  ({} tokens)", scores.accuracy, scores.tokens)?;
     writeln!(
         out,

@@ -4,7 +4,7 @@
 //! - [`columns`]: lines to CoNLL columns, the format of CRF++ and of the shared tasks.
 //! - [`attributes`]: lines to CRFsuite's attribute lists.
 //! - [`template`], [`pattern`], [`presets`], [`observer`]: columns to observations.
-//! - [`strings`]: names to numbers.
+//! - [`strings`]: names to numbers; [`bytes`]: arrays that are parts of a file in memory.
 //! - [`dataset`], [`corpus`]: examples in memory, ready for training.
 //!
 //! Both readers stream: they fill one reusable sequence at a time, so that memory does not grow with the
@@ -12,6 +12,7 @@
 //! of case.
 
 pub mod attributes;
+pub mod bytes;
 pub mod columns;
 pub mod corpus;
 pub mod dataset;

@@ -1,5 +1,6 @@
 //! Byte strings to consecutive numbers and back.
 
+use super::bytes::Numbers;
 use crate::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -10,15 +11,15 @@ use xxhash_rust::xxh3::xxh3_64;
 /// strings themselves.
 #[derive(Clone, Debug, Default)]
 pub struct Strings {
-    arena: Vec<u8>,
+    arena: Numbers<u8>,
     /// End of string `id` in the arena; it starts where the one before ends.
-    ends: Vec<u32>,
+    ends: Numbers<u32>,
     /// A power of two of slots, at most three quarters of them in use.
-    slots: Vec<Slot>,
+    slots: Numbers<Slot>,
 }
 
 /// Lower and upper half of the hash, and the number + 1; 0 = free.
-type Slot = [u32; 3];
+pub type Slot = [u32; 3];
 
 #[inline]
 fn halves(hash: u64) -> [u32; 2] {
@@ -60,10 +61,11 @@ impl Strings {
             return;
         }
         hashes.clear();
+        let slots = &self.slots[..];
         let (mut start, mut ahead) = (0, 0u32);
         for &end in ends {
             let hash = xxh3_64(&text[start..end]);
-            ahead = ahead.wrapping_add(self.slots[hash as usize & (self.slots.len() - 1)][2]);
+            ahead = ahead.wrapping_add(slots[hash as usize & (slots.len() - 1)][2]);
             hashes.push(hash);
             start = end;
         }
@@ -75,10 +77,11 @@ impl Strings {
     #[inline]
     fn search(&self, hash: u64, same: impl Fn(u32) -> bool) -> std::result::Result<u32, usize> {
         let [low, high] = halves(hash);
-        let mask = self.slots.len() - 1;
+        let slots = &self.slots[..];
+        let mask = slots.len() - 1;
         let mut at = hash as usize & mask;
         loop {
-            let slot = self.slots[at];
+            let slot = slots[at];
             if slot[2] == 0 {
                 return Err(at);
             }
@@ -92,37 +95,41 @@ impl Strings {
     /// The number of a string, which is added if it is new.
     pub fn intern(&mut self, string: &[u8]) -> u32 {
         if 4 * (self.len() + 1) > 3 * self.slots.len() {
-            self.build_slots(2 * (self.len() + 1));
+            self.slots = self.slots_for(2 * (self.len() + 1)).into();
         }
         let hash = xxh3_64(string);
         match self.search(hash, |id| self.get(id) == string) {
             Ok(id) => id,
             Err(at) => {
-                self.arena.extend_from_slice(string);
+                self.arena.to_mut().extend_from_slice(string);
                 assert!(self.arena.len() <= u32::MAX as usize, "names of more than 4 GiB in one table");
-                self.ends.push(self.arena.len() as u32);
+                self.ends.to_mut().push(self.arena.len() as u32);
                 let [low, high] = halves(hash);
-                self.slots[at] = [low, high, self.len() as u32];
+                self.slots.to_mut()[at] = [low, high, self.len() as u32];
                 self.len() as u32 - 1
             }
         }
     }
 
-    /// Makes room for `strings` strings.
-    fn build_slots(&mut self, strings: usize) {
-        let slots = (4 * strings).div_ceil(3).next_power_of_two().max(16);
-        self.slots = vec![[0; 3]; slots];
-        let mut start = 0;
-        for (id, &end) in self.ends.iter().enumerate() {
-            let hash = xxh3_64(&self.arena[start..end as usize]);
+    /// Slots that have room for `strings` strings, filled in the order of the numbers: they follow from the strings alone.
+    fn slots_for(&self, strings: usize) -> Vec<Slot> {
+        let mut slots = vec![[0; 3]; slot_count(strings)];
+        let mask = slots.len().wrapping_sub(1);
+        for (id, string) in self.iter().enumerate() {
+            let hash = xxh3_64(string);
             let [low, high] = halves(hash);
-            let mut at = hash as usize & (slots - 1);
-            while self.slots[at][2] != 0 {
-                at = (at + 1) & (slots - 1);
+            let mut at = hash as usize & mask;
+            while slots[at][2] != 0 {
+                at = (at + 1) & mask;
             }
-            self.slots[at] = [low, high, id as u32 + 1];
-            start = end as usize;
+            slots[at] = [low, high, id as u32 + 1];
         }
+        slots
+    }
+
+    /// The smallest slots that these strings can have, for [`Strings::from_parts`].
+    pub fn packed_slots(&self) -> Vec<Slot> {
+        self.slots_for(self.len())
     }
 
     /// All strings in the order of their numbers.
@@ -135,17 +142,39 @@ impl Strings {
         (&self.arena, &self.ends)
     }
 
-    /// Puts a table together again. `what` names it in the error.
-    pub fn from_parts(arena: Vec<u8>, ends: Vec<u32>, what: &str) -> Result<Self> {
+    /// Puts a table together again; `slots` are its [`Strings::packed_slots`], which are made where there are none. `what` names
+    /// it in the error.
+    pub fn from_parts(
+        arena: Numbers<u8>,
+        ends: Numbers<u32>,
+        slots: Option<Numbers<Slot>>,
+        what: &str,
+    ) -> Result<Self> {
         if ends.last().copied().unwrap_or(0) as usize != arena.len() || !ends.is_sorted() {
             return Err(Error::Setting(format!("the strings of {what} do not fill their room")));
         }
-        let mut strings = Strings { arena, ends, slots: Vec::new() };
-        if !strings.is_empty() {
-            strings.build_slots(strings.len());
-        }
+        let mut strings = Strings { arena, ends, slots: Numbers::default() };
+        strings.slots = match slots {
+            Some(slots) if strings.has_room(&slots) => slots,
+            Some(_) => return Err(Error::Setting(format!("the slots of {what} do not fit its strings"))),
+            None => strings.packed_slots().into(),
+        };
         Ok(strings)
     }
+
+    /// Have these slots the right size, one number for each string and no other? Then every search ends, at a string that
+    /// exists or at a free slot.
+    fn has_room(&self, slots: &[Slot]) -> bool {
+        let (used, largest) = slots.iter().fold((0, 0), |(used, largest), slot| {
+            (used + usize::from(slot[2] != 0), largest.max(slot[2] as usize))
+        });
+        slots.len() == slot_count(self.len()) && used == self.len() && largest <= self.len()
+    }
+}
+
+/// How many slots a table of so many strings has.
+fn slot_count(strings: usize) -> usize {
+    if strings == 0 { 0 } else { (4 * strings).div_ceil(3).next_power_of_two().max(16) }
 }
 
 #[cfg(test)]
@@ -181,16 +210,50 @@ mod tests {
             table.intern(format!("{i}").as_bytes());
         }
         let (arena, ends) = table.parts();
-        let again = Strings::from_parts(arena.into(), ends.into(), "test").unwrap();
-        for i in 0..1000 {
-            assert_eq!(again.find(format!("{i}").as_bytes()), Some(i));
+        let put = |arena: &[u8], ends: &[u32], slots: Option<Vec<Slot>>| {
+            Strings::from_parts(arena.to_vec().into(), ends.to_vec().into(), slots.map(Numbers::from), "test")
+        };
+        for slots in [None, Some(table.packed_slots())] {
+            let mut again = put(arena, ends, slots).unwrap();
+            for i in 0..1000 {
+                assert_eq!(again.find(format!("{i}").as_bytes()), Some(i));
+            }
+            assert_eq!(again.find(b"1000"), None);
+            assert_eq!(again.packed_slots(), table.packed_slots());
+            for i in 1000..2000 {
+                assert_eq!(again.intern(format!("{i}").as_bytes()), i, "a table goes on growing");
+            }
         }
-        assert_eq!(again.find(b"1000"), None);
-        assert!(Strings::from_parts(arena[1..].into(), ends.into(), "test").is_err());
-        assert!(Strings::from_parts(arena.into(), ends[1..999].into(), "test").is_err());
+        assert!(put(&arena[1..], ends, None).is_err());
+        assert!(put(arena, &ends[1..999], None).is_err());
         let mut unsorted = ends.to_vec();
         unsorted[3] = 0;
-        assert!(Strings::from_parts(arena.into(), unsorted, "test").is_err());
-        assert!(Strings::from_parts(Vec::new(), Vec::new(), "test").unwrap().find(b"").is_none());
+        assert!(put(arena, &unsorted, None).is_err());
+        let nothing = put(&[], &[], Some(Vec::new())).unwrap();
+        assert!(nothing.find(b"").is_none());
+    }
+
+    #[test]
+    fn slots_in_which_a_search_would_go_astray_are_refused() {
+        let mut table = Strings::default();
+        for i in 0..20 {
+            table.intern(format!("{i}").as_bytes());
+        }
+        let refused = |change: fn(&mut Vec<Slot>)| {
+            let mut slots = table.packed_slots();
+            change(&mut slots);
+            let (arena, ends) = table.parts();
+            Strings::from_parts(arena.to_vec().into(), ends.to_vec().into(), Some(slots.into()), "test")
+                .is_err()
+        };
+        assert!(!refused(|_| ()));
+        assert!(refused(|slots| slots.clear()));
+        assert!(refused(|slots| slots.truncate(16)));
+        assert!(refused(|slots| slots.iter_mut().for_each(|slot| slot[2] = 1)), "no free slot ends a search");
+        assert!(
+            refused(|slots| slots.iter_mut().find(|slot| slot[2] == 20).unwrap()[2] = 21),
+            "no such string"
+        );
+        assert!(refused(|slots| slots.iter_mut().find(|slot| slot[2] == 20).unwrap()[2] = 0));
     }
 }

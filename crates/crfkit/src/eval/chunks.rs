@@ -75,6 +75,16 @@ pub fn is_chunked<'a>(labels: impl IntoIterator<Item = &'a str>) -> bool {
     any_prefix
 }
 
+/// Whether there is any point in counting chunks: a label names one (`B-NP`), or all labels are bare prefixes (`B`, `I`, `O`).
+/// More patient than [`is_chunked`]: one mistyped label among chunks does not matter.
+pub(super) fn can_have_chunks<'a>(mut labels: impl Iterator<Item = &'a str> + Clone) -> bool {
+    let named = |label| {
+        let (prefix, kind) = split(label);
+        kind.is_some() && matches!(known_prefix(prefix), Some(Prefix::Inside { .. }))
+    };
+    labels.clone().any(named) || labels.all(|label| known_prefix(label).is_some())
+}
+
 enum Prefix {
     Outside,
     Inside { opens: bool, closes: bool },
@@ -231,5 +241,8 @@ mod tests {
         assert!(!is_chunked(["O", "B-NP", "NN"]));
         assert!(!is_chunked(["O", "B-NP", "NN-TL"]));
         assert!(!is_chunked(["B", "I", "O"]));
+        let can = |labels: &[&'static str]| can_have_chunks(labels.iter().copied());
+        assert!(can(&["B-NP", "O"]) && can(&["B", "I", "O"]) && can(&["O"]) && can(&["O", "B-NP", "typo"]));
+        assert!(!can(&["NN", "VB"]) && !can(&["O", "NN"]) && !can(&["NN-TL", "."]));
     }
 }

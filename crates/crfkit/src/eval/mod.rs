@@ -9,10 +9,10 @@ mod report;
 
 use std::collections::HashMap;
 
-use serde::Serialize;
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 pub use chunks::is_chunked;
-use chunks::{Mark, Matcher};
+use chunks::{Mark, Matcher, can_have_chunks};
 
 /// Counts over the sequences seen so far.
 #[derive(Clone, Debug, Default)]
@@ -31,9 +31,12 @@ pub struct Evaluation {
     sequences: Share,
 }
 
-/// The scores in per cent (93.61, not 0.9361). What has nothing to count is 0, never NaN.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+/// The scores in per cent (93.61, not 0.9361). What has nothing to count is 0, never NaN; in JSON, scores of chunks are null
+/// where labels are no chunks.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scores {
+    /// Are the labels chunks? Otherwise F1, precision and recall say nothing.
+    pub chunked: bool,
     /// Chunk F1: the harmonic mean of precision and recall.
     pub f1: f64,
     /// Share of the predicted chunks that are right: type, start and end.
@@ -52,6 +55,23 @@ pub struct Scores {
     pub tokens: u64,
     /// Number of sequences.
     pub sequences: u64,
+}
+
+impl Serialize for Scores {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let of_chunks = |score: f64| self.chunked.then_some(score);
+        let mut fields = serializer.serialize_struct("Scores", 9)?;
+        fields.serialize_field("f1", &of_chunks(self.f1))?;
+        fields.serialize_field("precision", &of_chunks(self.precision))?;
+        fields.serialize_field("recall", &of_chunks(self.recall))?;
+        fields.serialize_field("accuracy", &self.accuracy)?;
+        fields.serialize_field("known_accuracy", &self.known_accuracy)?;
+        fields.serialize_field("unknown_accuracy", &self.unknown_accuracy)?;
+        fields.serialize_field("sequence_accuracy", &self.sequence_accuracy)?;
+        fields.serialize_field("tokens", &self.tokens)?;
+        fields.serialize_field("sequences", &self.sequences)?;
+        fields.end()
+    }
 }
 
 /// How often something (a chunk type, a label) is in the gold data, in the prediction, and in both at the
@@ -126,6 +146,7 @@ impl Evaluation {
     pub fn scores(&self) -> Scores {
         let chunks = self.chunks();
         Scores {
+            chunked: can_have_chunks(self.labels.names.iter().map(|name| &**name)),
             f1: chunks.f1(),
             precision: chunks.precision(),
             recall: chunks.recall(),

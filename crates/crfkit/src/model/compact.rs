@@ -39,7 +39,7 @@ impl Model {
             alphabet: Alphabet { values: self.alphabet.values.clone(), node, pair },
             words: self.words.clone(),
             features: super::Features { rows: vec![nodes, pairs], tables, ..self.features },
-            weights: kept,
+            weights: kept.into(),
             settings: self.settings.clone(),
         }
     }

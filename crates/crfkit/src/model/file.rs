@@ -1,20 +1,24 @@
 //! The model file: one file, complete, the same bytes for the same model.
 //!
 //! Small things (labels, templates, settings) are a JSON section; everything whose size grows with the training data is an
-//! array, ready for use once copied: loading builds no hash table. Where weights and rows start is not stored but follows
-//! from their numbers.
+//! array. Names, their hash tables and 64-bit weights are used where they are in the file's bytes, the rest is copied. Where
+//! weights and rows start is not stored but follows from their numbers.
+//!
+//! Version 1 lacks the hash tables (sections ending in `.slots`). Where there are none, they are built on loading.
 //!
 //! A file whose checksum is right may still come from a hostile hand. Whatever the rest of the library relies on (numbers
 //! in range, arrays that fit each other) is checked here, in one pass over each array.
 
 use super::sections::{Format, Reader, Writer};
 use super::{Features, Model, Rows, TableWeights};
+use crate::data::bytes::{Bytes, Numbers};
 use crate::data::observer::{Alphabet, Source};
-use crate::data::strings::Strings;
+use crate::data::strings::{Slot, Strings};
 use crate::data::template::{Dialect, Templates};
 use crate::graph::{BEGIN, END, NODES, PAIR, PAIRS};
 use crate::math::simd;
 use crate::{Error, Result};
+use bytemuck::Pod;
 use half::f16;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -23,7 +27,7 @@ use std::str::FromStr;
 
 static FORMAT: Format = Format {
     magic: *b"crfkit\0M",
-    version: 1,
+    version: 2,
     name: "model",
     remedy: "take another copy of it or train it again",
 };
@@ -159,9 +163,9 @@ impl Model {
                 file.numbers("weights", weights.iter().map(|&w| f16::from_f64_const(w).to_le_bytes()));
             }
         }
-        file.strings(["values.text", "values.ends"], &self.alphabet.values);
-        file.strings(["nodes.text", "nodes.ends"], &self.alphabet.node);
-        file.strings(["pairs.text", "pairs.ends"], &self.alphabet.pair);
+        write_strings(&mut file, VALUES, &self.alphabet.values, precision);
+        write_strings(&mut file, NODE_NAMES, &self.alphabet.node, precision);
+        write_strings(&mut file, PAIR_NAMES, &self.alphabet.pair, precision);
         file.numbers("words", self.words.iter().map(|bits| bits.to_le_bytes()));
         write_u32s(&mut file, "nodes.start", &self.features.rows[NODES].start);
         write_u32s(&mut file, "nodes.entry", &self.features.rows[NODES].entry);
@@ -175,21 +179,29 @@ impl Model {
 
     /// Reads a model file, after verifying its checksum and that its parts fit each other.
     pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
+        let copy = Bytes::read(bytes, bytes.len()).map_err(|error| Error::io(FORMAT.name, error))?;
+        Model::from_memory(&copy)
+    }
+
+    /// The same without a copy of weights and names: the model keeps the bytes.
+    pub fn from_memory(bytes: &Bytes) -> Result<Model> {
         let mut file = Reader::new(bytes, &FORMAT)?;
         let Head { labels, source, precision, settings } = file.json("head")?;
         check_labels(&labels).map_err(|why| FORMAT.damaged(why))?;
         let source = source.compile().map_err(|error| FORMAT.damaged(error))?;
         let weights = match precision {
-            Precision::F64 => file.numbers("weights", f64::from_le_bytes)?,
-            Precision::F32 => file.numbers("weights", |bytes| f64::from(f32::from_le_bytes(bytes)))?,
-            Precision::F16 => file.numbers("weights", |bytes| f16::from_le_bytes(bytes).to_f64_const())?,
+            Precision::F64 => numbers(&mut file, bytes, "weights", f64::from_le_bytes)?,
+            Precision::F32 => file.numbers("weights", |bytes| f64::from(f32::from_le_bytes(bytes)))?.into(),
+            Precision::F16 => {
+                file.numbers("weights", |bytes| f16::from_le_bytes(bytes).to_f64_const())?.into()
+            }
         };
         if !weights.iter().all(|w| w.is_finite()) {
             return Err(FORMAT.damaged("a weight is not a finite number"));
         }
-        let values = file.strings(["values.text", "values.ends"])?;
-        let node = file.strings(["nodes.text", "nodes.ends"])?;
-        let pair = file.strings(["pairs.text", "pairs.ends"])?;
+        let values = read_strings(&mut file, VALUES, bytes)?;
+        let node = read_strings(&mut file, NODE_NAMES, bytes)?;
+        let pair = read_strings(&mut file, PAIR_NAMES, bytes)?;
         let alphabet = Alphabet { values, node, pair };
         check_alphabet(&alphabet, &source).map_err(|why| FORMAT.damaged(why))?;
         let words: Vec<u64> = file.numbers("words", u64::from_le_bytes)?;
@@ -235,6 +247,57 @@ pub(crate) fn is_text(strings: &Strings) -> bool {
     let (text, ends) = strings.parts();
     let text = std::str::from_utf8(text);
     text.is_ok_and(|text| ends.iter().all(|&end| text.is_char_boundary(end as usize)))
+}
+
+/// The sections of a table of strings: text, the end of each, hash slots.
+type StringSections = [&'static str; 3];
+const VALUES: StringSections = ["values.text", "values.ends", "values.slots"];
+const NODE_NAMES: StringSections = ["nodes.text", "nodes.ends", "nodes.slots"];
+const PAIR_NAMES: StringSections = ["pairs.text", "pairs.ends", "pairs.slots"];
+
+/// Where weights are stored in fewer bytes the file is to be small: slots are left out, and built on loading.
+fn write_strings(
+    file: &mut Writer,
+    [text, ends, slots]: StringSections,
+    strings: &Strings,
+    precision: Precision,
+) {
+    let parts = strings.parts();
+    file.bytes(text, parts.0.to_vec());
+    write_u32s(file, ends, parts.1);
+    let packed = if precision == Precision::F64 { strings.packed_slots() } else { Vec::new() };
+    write_u32s(file, slots, packed.as_flattened());
+}
+
+fn read_strings(file: &mut Reader, [text, ends, slots]: StringSections, bytes: &Bytes) -> Result<Strings> {
+    let arena = numbers(file, bytes, text, u8::from_le_bytes)?;
+    let ends = numbers(file, bytes, ends, u32::from_le_bytes)?;
+    let slots = match file.version() {
+        1 => None,
+        _ => Some(numbers(file, bytes, slots, slot)?).filter(|slots| !slots.is_empty()),
+    };
+    Strings::from_parts(arena, ends, slots, text).map_err(|error| FORMAT.damaged(error))
+}
+
+fn slot(bytes: [u8; 12]) -> Slot {
+    let (numbers, _) = bytes.as_chunks();
+    [numbers[0], numbers[1], numbers[2]].map(u32::from_le_bytes)
+}
+
+/// The next section of numbers: where they are, or made one by one on a machine that has its bytes the other way round.
+fn numbers<const N: usize, T: Pod>(
+    file: &mut Reader,
+    bytes: &Bytes,
+    name: &str,
+    number: impl Fn([u8; N]) -> T,
+) -> Result<Numbers<T>> {
+    match cfg!(target_endian = "little") {
+        true => {
+            let part = Numbers::part(bytes, file.range(name)?);
+            part.ok_or_else(|| FORMAT.damaged(format!("the section `{name}` has half a number")))
+        }
+        false => Ok(file.numbers(name, number)?.into()),
+    }
 }
 
 /// Names must be text; with templates, the names of observations must be keys of values that exist.
@@ -321,5 +384,8 @@ fn entries_fit(entries: &[u32], lines: usize, columns: usize) -> bool {
     // At most MAX_LABELS² entries: they fit.
     let (stride, columns, end) =
         (simd::padded(columns) as u32, columns as u32, lines * simd::padded(columns));
-    entries.iter().all(|&entry| (entry as usize) < end && entry % stride < columns)
+    match lines {
+        1 => entries.iter().fold(0, |max, &entry| max.max(entry)) < columns || entries.is_empty(),
+        _ => entries.iter().all(|&entry| (entry as usize) < end && entry % stride < columns),
+    }
 }

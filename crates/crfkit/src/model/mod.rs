@@ -5,6 +5,7 @@ mod dense;
 pub mod dump;
 mod features;
 mod file;
+mod map;
 mod rows;
 pub(crate) mod sections;
 mod transfer;
@@ -13,8 +14,10 @@ pub use dense::Dense;
 pub use features::{Features, Keep, Kind, SharedShape, TableWeights};
 pub use file::Precision;
 pub(crate) use file::{check_labels, is_text};
+pub use map::open;
 pub use rows::Rows;
 
+use crate::data::bytes::Numbers;
 use crate::data::observer::{Alphabet, Source};
 use crate::graph::{Chain, Label, PAIRS, Shared};
 
@@ -32,7 +35,7 @@ pub struct Model {
     /// Which weight stands where.
     pub features: Features,
     /// θ.
-    pub weights: Vec<f64>,
+    pub weights: Numbers<f64>,
     /// Every setting that shaped the weights.
     pub settings: serde_json::Value,
 }

@@ -16,6 +16,7 @@
 
 use crate::data::strings::Strings;
 use crate::{Error, Result};
+use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
 const ALIGNMENT: usize = 64;
@@ -119,8 +120,10 @@ impl Writer {
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
     format: &'static Format,
-    /// Names and contents, last first.
-    sections: Vec<(&'a [u8], &'a [u8])>,
+    file: &'a [u8],
+    version: u64,
+    /// Names and places, last first.
+    sections: Vec<(&'a [u8], Range<usize>)>,
 }
 
 impl<'a> Reader<'a> {
@@ -153,15 +156,25 @@ impl<'a> Reader<'a> {
         let sections = find_sections(content, count);
         let mut sections = sections.ok_or_else(|| format.damaged("its sections do not fill it"))?;
         sections.reverse();
-        Ok(Reader { format, sections })
+        Ok(Reader { format, file, version, sections })
     }
 
-    /// The next section, which must have this name.
-    pub fn bytes(&mut self, name: &str) -> Result<&'a [u8]> {
+    /// The version of the format that the file has.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// Where the next section is, which must have this name.
+    pub fn range(&mut self, name: &str) -> Result<Range<usize>> {
         let section = self.sections.pop().filter(|(found, _)| *found == name.as_bytes());
-        section.map(|(_, bytes)| bytes).ok_or_else(|| {
+        section.map(|(_, range)| range).ok_or_else(|| {
             self.format.damaged(format!("the section `{name}` is missing or not in its place"))
         })
+    }
+
+    /// The next section.
+    pub fn bytes(&mut self, name: &str) -> Result<&'a [u8]> {
+        Ok(&self.file[self.range(name)?])
     }
 
     /// The next section, as numbers made of N bytes each.
@@ -182,7 +195,7 @@ impl<'a> Reader<'a> {
     pub fn strings(&mut self, [text, ends]: [&str; 2]) -> Result<Strings> {
         let arena = self.bytes(text)?.to_vec();
         let ends = self.numbers(ends, u32::from_le_bytes)?;
-        Strings::from_parts(arena, ends, text).map_err(|error| self.format.damaged(error))
+        Strings::from_parts(arena.into(), ends.into(), None, text).map_err(|error| self.format.damaged(error))
     }
 
     /// The next section, as JSON.
@@ -206,8 +219,8 @@ fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
 
-/// Names and contents of the sections of a file without its checksum; `None` if the directory does not describe it exactly.
-fn find_sections(content: &[u8], count: u64) -> Option<Vec<(&[u8], &[u8])>> {
+/// Names and places of the sections of a file without its checksum; `None` if the directory does not describe it exactly.
+fn find_sections(content: &[u8], count: u64) -> Option<Vec<(&[u8], Range<usize>)>> {
     let mut at = HEADER.checked_add(ENTRY.checked_mul(usize::try_from(count).ok()?)?)?;
     let directory = content.get(HEADER..at)?;
     let mut sections = Vec::new();
@@ -216,7 +229,8 @@ fn find_sections(content: &[u8], count: u64) -> Option<Vec<(&[u8], &[u8])>> {
         let name = name.split(|&byte| byte == 0).next()?;
         let start = at.checked_next_multiple_of(ALIGNMENT)?;
         at = start.checked_add(usize::try_from(number(length)).ok()?)?;
-        sections.push((name, content.get(start..at)?));
+        content.get(start..at)?;
+        sections.push((name, start..at));
     }
     (at.checked_next_multiple_of(ALIGNMENT)? == content.len()).then_some(sections)
 }
@@ -245,6 +259,7 @@ mod tests {
         let file = file(3);
         assert_eq!(file.len() % ALIGNMENT, CHECKSUM);
         let mut reader = Reader::new(&file, &FORMAT).unwrap();
+        assert_eq!(reader.version(), 3);
         assert_eq!(reader.bytes("text").unwrap(), b"hello");
         assert_eq!(reader.bytes("nothing").unwrap(), b"");
         assert_eq!(reader.numbers("numbers", u32::from_le_bytes).unwrap(), [1, 2, 0xFFFF_FFFE]);

@@ -94,9 +94,17 @@ mod tests {
     /// A model whose weight number k is k + 1.
     fn model(corpus: Corpus, settings: &Settings) -> Model {
         let features = features(&corpus, settings);
-        let weights = (1..=features.dim()).map(|k| k as f64).collect();
+        let weights: Vec<f64> = (1..=features.dim()).map(|k| k as f64).collect();
         let Corpus { source, labels, alphabet, words, .. } = corpus;
-        Model { labels, source, alphabet, words, features, weights, settings: serde_json::Value::Null }
+        Model {
+            labels,
+            source,
+            alphabet,
+            words,
+            features,
+            weights: weights.into(),
+            settings: serde_json::Value::Null,
+        }
     }
 
     /// Weights by observation and labels, all by name.
@@ -142,7 +150,7 @@ mod tests {
             for (name, w) in &after {
                 assert_eq!(*w, before.get(name).copied().unwrap_or(0.0), "{name}");
             }
-            assert_eq!(model.weights_for(&old, &of_old), model.weights, "onto itself");
+            assert_eq!(model.weights_for(&old, &of_old), *model.weights, "onto itself");
         }
     }
 }

@@ -32,6 +32,28 @@ pub struct Dev {
     pub gold: Vec<Vec<String>>,
 }
 
+impl Dev {
+    /// There must be one gold label for every position of every sequence.
+    fn check(&self) -> Result<()> {
+        let (sequences, gold) = (self.data.len(), self.gold.len());
+        if sequences != gold {
+            let message =
+                format!("the development data has {sequences} sequences, but gold labels for {gold}");
+            return Err(Error::Setting(message));
+        }
+        for (example, gold) in self.gold.iter().enumerate() {
+            let (tokens, gold) = (self.data.graph(example).len, gold.len());
+            if tokens != gold {
+                let message = format!(
+                    "sequence {example} of the development data has {tokens} positions, but {gold} gold labels"
+                );
+                return Err(Error::Setting(message));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What happens during training.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
@@ -168,6 +190,9 @@ pub fn train(
             return Err(Error::Setting(format!("the {what} has {len} weights, but the features have {dim}")));
         }
     }
+    if let Some(dev) = &start.dev {
+        dev.check()?;
+    }
     let prior = Prior {
         sigma: settings.sigma,
         sigma_pairs: settings.sigma_pairs.unwrap_or(settings.sigma),
@@ -233,7 +258,7 @@ pub fn train(
     let settings = serde_json::to_value(settings).map_err(|e| Error::Setting(e.to_string()))?;
     drop(risk);
     let features = Arc::unwrap_or_clone(features);
-    let model = Model { labels, source, alphabet, words, features, weights: theta, settings };
+    let model = Model { labels, source, alphabet, words, features, weights: theta.into(), settings };
     Ok(Trained { model, stop, passes, objective, features: dim })
 }
 
@@ -287,6 +312,9 @@ impl Watch for Watcher<'_> {
 }
 
 /// Scores of the weights θ on development data; `direction` is that of [`Criterion::direction`].
+///
+/// # Panics
+/// If there is not one gold label for every position.
 pub fn evaluate(
     features: &Features,
     theta: &[f64],

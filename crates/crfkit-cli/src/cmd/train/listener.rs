@@ -137,7 +137,8 @@ impl crfkit::train::Listener for Listener<'_> {
                 progress.milestone(|| pace.line(passes, &pace.dev), || pace.line(passes, ""));
             }
             Event::Evaluation { passes, scores, best } => {
-                pace.dev = format!("  dev F1 {:.2} accuracy {:.2}", scores.f1, scores.accuracy);
+                let f1 = if scores.chunked { format!(" F1 {:.2}", scores.f1) } else { String::new() };
+                pace.dev = format!("  dev{f1} accuracy {:.2}", scores.accuracy);
                 self.log.write(&LogEvent::Eval { data: "dev", passes, seconds, scores, best })?;
                 let mark = if best { " (best)" } else { "" };
                 let new = || format!("pass {passes:.2}{}{mark}", pace.dev);
