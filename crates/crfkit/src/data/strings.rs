@@ -51,7 +51,7 @@ impl Strings {
         if self.slots.is_empty() {
             return None;
         }
-        self.search(xxh3_64(string), |_| true).ok()
+        search(&self.slots, xxh3_64(string), |_| true).ok()
     }
 
     /// The numbers of several strings, end to end in `text` with the end of each in `ends`, that are already there. The reads of
@@ -70,26 +70,7 @@ impl Strings {
             start = end;
         }
         std::hint::black_box(ahead);
-        hashes.iter().filter_map(|&hash| self.search(hash, |_| true).ok()).for_each(found);
-    }
-
-    /// The number of a string with this hash that `same` accepts, or the free slot where it would go.
-    #[inline]
-    fn search(&self, hash: u64, same: impl Fn(u32) -> bool) -> std::result::Result<u32, usize> {
-        let [low, high] = halves(hash);
-        let slots = &self.slots[..];
-        let mask = slots.len() - 1;
-        let mut at = hash as usize & mask;
-        loop {
-            let slot = slots[at];
-            if slot[2] == 0 {
-                return Err(at);
-            }
-            if slot[0] == low && slot[1] == high && same(slot[2] - 1) {
-                return Ok(slot[2] - 1);
-            }
-            at = (at + 1) & mask;
-        }
+        hashes.iter().filter_map(|&hash| search(slots, hash, |_| true).ok()).for_each(found);
     }
 
     /// The number of a string, which is added if it is new.
@@ -98,7 +79,7 @@ impl Strings {
             self.slots = self.slots_for(2 * (self.len() + 1)).into();
         }
         let hash = xxh3_64(string);
-        match self.search(hash, |id| self.get(id) == string) {
+        match search(&self.slots, hash, |id| self.get(id) == string) {
             Ok(id) => id,
             Err(at) => {
                 self.arena.to_mut().extend_from_slice(string);
@@ -169,6 +150,24 @@ impl Strings {
             (used + usize::from(slot[2] != 0), largest.max(slot[2] as usize))
         });
         slots.len() == slot_count(self.len()) && used == self.len() && largest <= self.len()
+    }
+}
+
+/// The number of a string with this hash that `same` accepts, or the free slot where it would go.
+#[inline]
+fn search(slots: &[Slot], hash: u64, same: impl Fn(u32) -> bool) -> std::result::Result<u32, usize> {
+    let [low, high] = halves(hash);
+    let mask = slots.len() - 1;
+    let mut at = hash as usize & mask;
+    loop {
+        let slot = slots[at];
+        if slot[2] == 0 {
+            return Err(at);
+        }
+        if slot[0] == low && slot[1] == high && same(slot[2] - 1) {
+            return Ok(slot[2] - 1);
+        }
+        at = (at + 1) & mask;
     }
 }
 
