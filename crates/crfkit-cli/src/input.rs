@@ -1,16 +1,18 @@
 //! Opening what the user names: data in either format, models, templates.
 
 use crate::args::Format;
-use anyhow::{Context, Result};
+use crate::loaded::Loaded;
+use anyhow::Result;
 use crfkit::data::attributes::{AttributeReader, Attributes};
 use crfkit::data::columns::{ColumnReader, Columns};
 use crfkit::data::observer::Source;
 use crfkit::data::text::{Encoding, Lines, decompress};
-use crfkit::model::{self, Model};
+use crfkit::model::Model;
 use crfkit::{Error, Place};
 use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Is this standard input?
 pub fn is_stdin(path: &Path) -> bool {
@@ -30,11 +32,17 @@ fn open(path: &Path) -> crfkit::Result<Box<dyn Read + Send>> {
     decompress(raw).map_err(failed)
 }
 
-/// The model in a file.
-pub fn read_model(path: &Path) -> Result<Model> {
-    let bytes = File::open(path).and_then(|file| model::open(&file));
-    let bytes = bytes.map_err(|error| Error::io(name(path), error))?;
-    Model::from_memory(&bytes).with_context(|| name(path))
+/// The model in a file, which must be one with weights.
+pub fn read_model(path: &Path) -> Result<Arc<Model>> {
+    match Loaded::read(path)? {
+        Loaded::Weighted(model) => Ok(model),
+        Loaded::Empirical(_) => {
+            anyhow::bail!(
+                "{}: a model made of counts (train --method), but one with weights is needed",
+                name(path)
+            )
+        }
+    }
 }
 
 /// The format of the data that a model was trained on.

@@ -63,6 +63,15 @@ pub enum Event<'a> {
         /// Is it the best so far?
         best: bool,
     },
+    /// One way to treat unknown words, tried on held-out data (empirical training).
+    Trial {
+        /// The way.
+        unknown: &'a str,
+        /// Of the held-out sequences that have unknown words, in per cent.
+        accuracy: f64,
+        /// Was it chosen?
+        best: bool,
+    },
     /// The last line of a run.
     Stop {
         /// Why it ended.

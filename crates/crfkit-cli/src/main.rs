@@ -5,6 +5,7 @@ mod cmd;
 mod demo;
 mod error;
 mod input;
+mod loaded;
 mod log;
 mod pipeline;
 mod progress;

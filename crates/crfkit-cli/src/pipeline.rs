@@ -59,10 +59,10 @@ pub trait Job: Sync {
 pub fn run<J: Job>(
     job: &J,
     reader: Reader,
-    mut workers: Vec<J::Worker>,
+    workers: &mut [J::Worker],
     finish: impl FnMut(&J::Outcome) -> Result<()> + Send,
 ) -> Result<()> {
-    match &mut workers[..] {
+    match workers {
         [worker] => alone(job, reader, worker, finish),
         workers => together(job, reader, workers, finish),
     }

@@ -1,7 +1,8 @@
 //! How good a model is: scores, labels, what was taken for what, and the sequences it got most wrong.
 
+use crfkit::answers::Answers;
 use crfkit::eval::{Counts, Evaluation, Scores, is_chunked};
-use crfkit::tag::Tagger;
+use crfkit::graph::Label;
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -145,23 +146,24 @@ pub struct Token {
 pub struct Samples(Vec<Sample>);
 
 impl Samples {
-    /// Looks at the sequence that `tagger` has taken in, whose gold labels are given; `place` says where it was read, `text`
-    /// gives the word at a position.
+    /// Looks at a sequence, whose gold labels are given; `names` are those of the model's labels, `place` says where it was
+    /// read, `text` gives the word at a position.
     pub fn add(
         &mut self,
-        tagger: &mut Tagger,
+        answers: &mut Answers,
+        names: &[String],
         gold: &[&str],
         place: impl FnOnce() -> String,
         text: impl Fn(usize) -> String,
     ) {
-        let model = tagger.model().clone();
-        let predicted = tagger.viterbi().to_vec();
+        let number = |name: &str| names.iter().position(|other| other == name).map(|label| label as Label);
+        let predicted = answers.viterbi().to_vec();
         let (mut mistake, mut all_right, mut least_sure) = (0.0, true, f64::INFINITY);
         let mut probabilities = Vec::with_capacity(gold.len());
         for (t, (&label, &gold)) in predicted.iter().zip(gold).enumerate() {
-            let p = tagger.marginal(t, label);
-            let p_gold = model.label(gold).map_or(0.0, |gold| tagger.marginal(t, gold));
-            if model.labels[label as usize] != gold {
+            let p = answers.marginal(t, label);
+            let p_gold = number(gold).map_or(0.0, |gold| answers.marginal(t, gold));
+            if names[label as usize] != gold {
                 mistake += (p - p_gold).max(0.0);
                 all_right = false;
             }
@@ -177,7 +179,7 @@ impl Samples {
         let tokens = (0..gold.len().min(TOKENS)).map(|t| Token {
             text: text(t),
             gold: gold[t].into(),
-            predicted: model.labels[predicted[t] as usize].clone(),
+            predicted: names[predicted[t] as usize].clone(),
             p: probabilities[t].0,
             p_gold: probabilities[t].1,
         });

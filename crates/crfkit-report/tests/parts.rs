@@ -111,7 +111,7 @@ fn the_worst_mistakes_come_first_however_the_work_is_divided() {
             tagger.columns(sequence).unwrap();
             let gold: Vec<&str> = (0..sequence.len()).map(|row| sequence.field(row, 1)).collect();
             let word = |row| sequence.field(row, 0).to_owned();
-            samples.add(&mut tagger, &gold, || sequence.place(0).to_string(), word);
+            samples.add(tagger.answers(), &model.labels, &gold, || sequence.place(0).to_string(), word);
         }
         samples
     };

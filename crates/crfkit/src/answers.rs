@@ -93,6 +93,11 @@ impl Answers {
         nbest(&self.chain, self.psi(), n)
     }
 
+    /// P(labelling | sequence).
+    pub fn probability(&mut self, labels: &[Label]) -> f64 {
+        self.log_probability(labels).exp()
+    }
+
     /// ln P(labelling | sequence).
     pub fn log_probability(&mut self, labels: &[Label]) -> f64 {
         let log_z = self.log_z();

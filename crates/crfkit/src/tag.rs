@@ -150,6 +150,11 @@ impl Tagger {
         self.len() == 0
     }
 
+    /// The sequence's log-potentials: everything that can be asked about any chain.
+    pub fn answers(&mut self) -> &mut Answers {
+        &mut self.answers
+    }
+
     /// The best labelling (Viterbi).
     pub fn viterbi(&mut self) -> &[Label] {
         self.answers.viterbi()
@@ -177,7 +182,7 @@ impl Tagger {
 
     /// P(labelling | sequence).
     pub fn probability(&mut self, labels: &[Label]) -> f64 {
-        self.log_probability(labels).exp()
+        self.answers.probability(labels)
     }
 
     /// ln P(labelling | sequence): also of long sequences, whose probability is too small for a number.

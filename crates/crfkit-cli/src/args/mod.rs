@@ -1,12 +1,14 @@
 //! What the user typed.
 
+mod empirical;
 mod parameters;
 mod report;
 mod train;
 
+pub use empirical::EmpiricalArgs;
 pub use parameters::ParameterArgs;
 pub use report::{ReportArgs, WatchArgs};
-pub use train::{Init, PriorMean, TrainArgs};
+pub use train::{Chosen, Init, PriorMean, TrainArgs};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};

@@ -1,6 +1,6 @@
 //! The arguments of `crfkit train`.
 
-use super::{InputArgs, ParameterArgs, label_column, named, stored};
+use super::{EmpiricalArgs, InputArgs, ParameterArgs, label_column, named, stored};
 use crate::error::usage;
 use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -19,6 +19,7 @@ Examples:
   crfkit train train.tsv -m model
   crfkit train train.tsv --dev dev.tsv --preset ner -m model
   crfkit train train.tsv --template template.txt --features all --sigma 2 -m model
+  crfkit train train.tsv --method ep1 --heldout dev.tsv -m model
   crfkit train --format attributes train.iwa.gz --optimizer lbfgs --log run.jsonl -m model
 
 What is minimised: the sum over the sequences of -log p(labels | observations), plus the sum over the weights of
@@ -32,6 +33,8 @@ w²/(2σ²), plus L1 times the sum of |w|. Coming from another program:
   CRF++      -f N                          --min-count N; its features are --features all
   Wapiti     -2 R (adds R·w²/2)            --sigma S with S = 1/sqrt(R)      (-2 0.00001: 316.2)
   Wapiti     -1 R (adds R·|w|)             --l1 R
+
+With --method there is nothing to minimise: the model is made of counts, in one pass.
 
 Only with --l1 are weights exactly 0; where the other program has no Gaussian prior, say --sigma inf.
 
@@ -134,9 +137,18 @@ pub struct TrainArgs {
     #[arg(long, value_name = "N", default_value_t = Settings::default().seed, help_heading = "Optimisation")]
     pub seed: u64,
 
-    /// Weights to start from: zeros, small random ones, or those of a model
-    #[arg(long, value_name = "zero|random|FILE", default_value = "zero", help_heading = "Optimisation")]
+    /// Weights to start from: zeros, small random ones, co-occurrence rates, or those of a model
+    #[arg(
+        long,
+        value_name = "zero|random|empirical|FILE",
+        default_value = "zero",
+        help_heading = "Optimisation"
+    )]
     pub init: Init,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub empirical: EmpiricalArgs,
 
     /// Labelled sequences to evaluate on after each pass; the best model is kept
     #[arg(long, value_name = "FILE", help_heading = "Development data")]
@@ -199,6 +211,8 @@ pub enum Init {
     Zero,
     /// Small random numbers.
     Random,
+    /// Co-occurrence rates of words and labels.
+    Empirical,
     /// The weights of the model in this file.
     Model(PathBuf),
 }
@@ -210,6 +224,7 @@ impl FromStr for Init {
         Ok(match text {
             "zero" => Init::Zero,
             "random" => Init::Random,
+            "empirical" => Init::Empirical,
             path => Init::Model(path.into()),
         })
     }

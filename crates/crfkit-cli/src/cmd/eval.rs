@@ -1,29 +1,26 @@
 //! `crfkit eval`: how good a model, or a file of predictions, is.
 
-use super::tag::{taggers, take_in};
 use crate::args::{EvalArgs, Format, InputArgs};
 use crate::error::stdout_failed;
 use crate::input::{self, Reader, Sequence};
+use crate::loaded::{Loaded, Worker};
 use crate::pipeline::{self, Block, Job};
 use anyhow::Result;
 use crfkit::data::text::Encoding;
 use crfkit::eval::Evaluation;
-use crfkit::model::Model;
-use crfkit::tag::Tagger;
 use crfkit::{Error, Place};
 use crfkit_report::{EvaluationPart, Samples};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 /// Evaluates and prints.
 pub fn run(args: &EvalArgs) -> Result<ExitCode> {
     let evaluation = match (&args.predicted, &args.model, &args.test) {
         (Some(predicted), ..) => compare_columns(predicted, args.input.encoding)?,
         (None, Some(model), Some(test)) => {
-            let model = Arc::new(input::read_model(model)?);
+            let model = Loaded::read(model)?;
             let gold = Gold::new(&model, &args.input, args.label_column);
             let found = evaluate(&model, test, &gold, args.input.threads())?;
             found.report_unknown_labels();
@@ -64,12 +61,6 @@ fn write(evaluation: &Evaluation, out: &mut Vec<u8>) -> std::io::Result<()> {
     evaluation.write_confusion(out)
 }
 
-/// The label column that the model was trained with.
-fn label_column(model: &Model) -> i32 {
-    let column = model.settings.get("label_column").and_then(serde_json::Value::as_i64);
-    column.and_then(|column| i32::try_from(column).ok()).unwrap_or(-1)
-}
-
 /// How labelled data is read.
 #[derive(Clone, Copy, Debug)]
 pub struct Gold {
@@ -85,11 +76,11 @@ pub struct Gold {
 
 impl Gold {
     /// As the user says, or else as the model was trained.
-    pub fn new(model: &Model, args: &InputArgs, column: Option<i32>) -> Self {
+    pub fn new(model: &Loaded, args: &InputArgs, column: Option<i32>) -> Self {
         Gold {
-            format: args.format.unwrap_or(input::model_format(model)),
+            format: args.format.unwrap_or(model.format()),
             encoding: args.encoding,
-            label_column: column.unwrap_or_else(|| label_column(model)),
+            label_column: column.unwrap_or_else(|| model.label_column()),
             samples: false,
         }
     }
@@ -126,11 +117,11 @@ impl Found {
 }
 
 /// Tags a file and compares.
-pub fn evaluate(model: &Arc<Model>, path: &Path, gold: &Gold, threads: usize) -> Result<Found> {
+pub fn evaluate(model: &Loaded, path: &Path, gold: &Gold, threads: usize) -> Result<Found> {
     let reader = Reader::open(path, gold.format, gold.encoding)?;
     let mut all = Found::default();
-    let job = Judging { label_column: gold.label_column, samples: gold.samples };
-    pipeline::run(&job, reader, taggers(model.clone(), threads), |found: &Found| {
+    let job = Judging { model, label_column: gold.label_column, samples: gold.samples };
+    pipeline::run(&job, reader, &mut model.workers(threads), |found: &Found| {
         all.evaluation.merge(&found.evaluation);
         all.samples.merge(&found.samples);
         for (label, tokens) in &found.unknown_labels {
@@ -144,21 +135,22 @@ pub fn evaluate(model: &Arc<Model>, path: &Path, gold: &Gold, threads: usize) ->
     Ok(all)
 }
 
-struct Judging {
+struct Judging<'a> {
+    model: &'a Loaded,
     label_column: i32,
     samples: bool,
 }
 
-impl Job for Judging {
-    type Worker = Tagger;
+impl Job for Judging<'_> {
+    type Worker = Worker;
     type Outcome = Found;
 
-    fn work(&self, tagger: &mut Tagger, block: &Block, found: &mut Found) -> Result<()> {
+    fn work(&self, worker: &mut Worker, block: &Block, found: &mut Found) -> Result<()> {
         *found = Found::default();
-        let model = tagger.model().clone();
+        let model = self.model;
         let mut known = Vec::new();
         for sequence in block.sequences() {
-            take_in(tagger, sequence)?;
+            let answers = worker.take_in(sequence)?;
             let (mut label_column, mut word_column) = (0, 0);
             known.clear();
             if let Sequence::Columns(columns) = sequence {
@@ -172,12 +164,12 @@ impl Job for Judging {
                 *found.unknown_labels.entry((*label).to_owned()).or_default() += 1;
             }
             let predicted: Vec<&str> =
-                tagger.viterbi().iter().map(|&label| model.labels[label as usize].as_str()).collect();
+                answers.viterbi().iter().map(|&label| model.labels()[label as usize].as_str()).collect();
             let known = (known.len() == gold.len()).then_some(&known[..]);
             found.evaluation.add_sequence(&gold, &predicted, known);
             if self.samples && !gold.is_empty() {
                 let word = |row| sequence.word(row, word_column).to_owned();
-                found.samples.add(tagger, &gold, || sequence.place(0).to_string(), word);
+                found.samples.add(answers, model.labels(), &gold, || sequence.place(0).to_string(), word);
             }
         }
         Ok(())

@@ -1,8 +1,10 @@
 //! `crfkit inspect`: what a model has learned, to read or as text for other programs.
 
+mod empirical;
+
 use crate::args::InspectArgs;
 use crate::error::stdout_failed;
-use crate::input;
+use crate::loaded::Loaded;
 use anyhow::Result;
 use crfkit::data::observer::Source;
 use crfkit::model::Model;
@@ -15,36 +17,46 @@ const LABELS: usize = 50;
 
 /// Prints the model.
 pub fn run(args: &InspectArgs) -> Result<ExitCode> {
-    let model = input::read_model(&args.model)?;
     let mut out = BufWriter::new(std::io::stdout());
-    if args.dump {
-        dump::dump(&model, &mut out).map_err(stdout_failed)?;
-    } else if args.label.is_none() && args.observation.is_none() {
-        summary(&model, &mut out).map_err(stdout_failed)?;
-        show_transitions(&model, None, args.top, &mut out).map_err(stdout_failed)?;
+    match (Loaded::read(&args.model)?, args.dump) {
+        (Loaded::Weighted(model), false) => show_model(args, &model, &mut out)?,
+        (Loaded::Weighted(model), true) => dump::dump(&model, &mut out).map_err(stdout_failed)?,
+        (Loaded::Empirical(model), false) => empirical::show_model(args, &model, &mut out)?,
+        (Loaded::Empirical(model), true) => {
+            crfkit::empirical::dump(&model, &mut out).map_err(stdout_failed)?;
+        }
+    }
+    out.flush().map_err(stdout_failed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Everything, or what was asked for.
+fn show_model(args: &InspectArgs, model: &Model, out: &mut impl Write) -> Result<()> {
+    if args.label.is_none() && args.observation.is_none() {
+        summary(model, out).map_err(stdout_failed)?;
+        show_transitions(model, None, args.top, out).map_err(stdout_failed)?;
         for label in model.labels.iter().take(LABELS) {
             let title = format!("heaviest observations of {label}");
-            let weights = dump::top(&model, args.top, Some(label), None)?;
-            show(&title, &weights, &mut out).map_err(stdout_failed)?;
+            let weights = dump::top(model, args.top, Some(label), None)?;
+            show(&title, &weights, out).map_err(stdout_failed)?;
         }
         if model.labels.len() > LABELS {
             writeln!(out, "\nthe first {LABELS} of {} labels; see one with --label", model.labels.len())
                 .map_err(stdout_failed)?;
         }
     } else {
-        let weights = dump::top(&model, args.top, args.label.as_deref(), args.observation.as_deref())?;
+        let weights = dump::top(model, args.top, args.label.as_deref(), args.observation.as_deref())?;
         if args.observation.is_none() {
-            show_transitions(&model, args.label.as_deref(), args.top, &mut out).map_err(stdout_failed)?;
+            show_transitions(model, args.label.as_deref(), args.top, out).map_err(stdout_failed)?;
         }
         let title = match (&args.observation, &args.label) {
             (Some(observation), Some(label)) => format!("weights of {observation} and {label}"),
             (Some(observation), None) => format!("weights of {observation}"),
             (None, label) => format!("heaviest observations of {}", label.as_deref().unwrap_or("all labels")),
         };
-        show(&title, &weights, &mut out).map_err(stdout_failed)?;
+        show(&title, &weights, out).map_err(stdout_failed)?;
     }
-    out.flush().map_err(stdout_failed)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// What the model is made of.

@@ -4,6 +4,7 @@ use super::eval::{Gold, evaluate};
 use crate::args::ReportArgs;
 use crate::error::usage;
 use crate::input;
+use crate::loaded::Loaded;
 use anyhow::Result;
 use crfkit::files::write_atomically;
 use crfkit::{Error, Place};
@@ -13,7 +14,6 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 
 /// Writes the page.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
@@ -23,11 +23,12 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
         return Err(Error::input(Place::new(input::name(&args.runs[run]), 0), message).into());
     }
     if let Some(path) = &args.model {
-        let model = Arc::new(input::read_model(path)?);
+        let model = input::read_model(path)?;
         page.model = Some(ModelPart::new(&input::name(path), &model)?);
         if let Some(test) = &args.test {
-            let gold = Gold { samples: true, ..Gold::new(&model, &args.input, args.label_column) };
-            let found = evaluate(&model, test, &gold, args.input.threads())?;
+            let loaded = Loaded::Weighted(model);
+            let gold = Gold { samples: true, ..Gold::new(&loaded, &args.input, args.label_column) };
+            let found = evaluate(&loaded, test, &gold, args.input.threads())?;
             found.report_unknown_labels();
             page.evaluation = Some(found.into_part(test));
         }

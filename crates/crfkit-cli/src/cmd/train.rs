@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod data;
+mod empirical;
 mod finish;
 mod listener;
 
@@ -20,7 +21,7 @@ use crfkit::train::{Ended, Settings, Start, Trained, train};
 use data::Labelled;
 use listener::{Interrupt, Listener, Pace};
 use std::fs::OpenOptions;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Random first weights lie between − and + this.
@@ -28,6 +29,9 @@ const RANDOM_WEIGHTS: f64 = 0.01;
 
 /// Trains a model and writes it.
 pub fn run(args: &TrainArgs) -> Result<ExitCode> {
+    if args.empirical.method.is_some() {
+        return empirical::run(args);
+    }
     let settings = args.settings()?;
     check(args, &settings)?;
     let interrupt = Interrupt::install()?;
@@ -50,7 +54,7 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     ));
 
     let mut start = Start {
-        theta: first_weights(args, &corpus, &features)?,
+        theta: first_weights(args, &corpus, &features, columns)?,
         prior_mean: prior_mean(args, &corpus, &features)?,
         dev,
         resume: None,
@@ -150,13 +154,18 @@ fn check(args: &TrainArgs, settings: &Settings) -> Result<()> {
     if args.input.format == Some(Format::Attributes) && args.template.is_some() {
         return Err(usage("--template goes with --format columns: attribute lines are observations already"));
     }
-    let inputs = args.train.iter().chain(&args.dev).filter(|path| input::is_stdin(path));
-    if inputs.count() > 1 {
-        return Err(usage("standard input can be read only once"));
-    }
+    check_inputs(args.train.iter().chain(&args.dev))?;
     let outputs = std::iter::once(&args.model).chain(&args.checkpoint);
     let mut outputs = outputs.chain(&args.log).chain(&args.report);
     outputs.try_for_each(|path| check_target(path))
+}
+
+/// Refuses standard input that is given twice.
+fn check_inputs<'a>(inputs: impl Iterator<Item = &'a PathBuf>) -> Result<()> {
+    match inputs.filter(|path| input::is_stdin(path)).count() > 1 {
+        true => Err(usage("standard input can be read only once")),
+        false => Ok(()),
+    }
 }
 
 /// Can a file be written there? It would be a pity to find out after an hour of training.
@@ -184,15 +193,26 @@ fn check_target(path: &Path) -> Result<()> {
 }
 
 /// The weights to start from; empty for zeros.
-fn first_weights(args: &TrainArgs, corpus: &Corpus, features: &Features) -> Result<Vec<f64>> {
+fn first_weights(
+    args: &TrainArgs,
+    corpus: &Corpus,
+    features: &Features,
+    columns: Option<usize>,
+) -> Result<Vec<f64>> {
     Ok(match &args.init {
         Init::Zero => Vec::new(),
         Init::Random => {
             let mut random = Random::new(args.seed);
             (0..features.dim()).map(|_| RANDOM_WEIGHTS * (2.0 * random.uniform() - 1.0)).collect()
         }
+        Init::Empirical => crfkit::empirical::first_weights(corpus, features, word_column(args, columns))?,
         Init::Model(path) => input::read_model(path).context("--init")?.weights_for(corpus, features),
     })
+}
+
+/// The first column that is not the label's.
+fn word_column(args: &TrainArgs, columns: Option<usize>) -> usize {
+    usize::from(args.label_column == 0 || columns.is_some_and(|n| args.label_column + n as i32 == 0))
 }
 
 /// The mean of the prior; empty where it is one number.
@@ -219,6 +239,7 @@ fn recorded_settings(
     recorded["init"] = match args.init {
         Init::Zero => "zero",
         Init::Random => "random",
+        Init::Empirical => "empirical",
         Init::Model(_) => "model",
     }
     .into();

@@ -4,6 +4,7 @@ use super::Pairs;
 use super::spelling::{Spelling, spelling};
 use crate::data::columns::Columns;
 use crate::data::strings::Strings;
+use crate::graph::Label;
 use crate::{Error, Result};
 use std::collections::HashMap;
 
@@ -189,6 +190,28 @@ impl Counts {
     /// Number of labels.
     pub fn labels(&self) -> usize {
         self.labels.len()
+    }
+
+    /// Number of different tuples that were counted.
+    pub fn tuples(&self) -> usize {
+        let [pairs, rare] = [&self.word_pairs, &self.rare_pairs].map(|tally| tally.len());
+        self.word_labels.len() + self.label_pairs.len() + self.rare_labels.len() + pairs + rare
+    }
+
+    /// Every word with each of its labels and how often it had it, in the order of their numbers. In a model that is the
+    /// order of their names.
+    pub fn word_labels(&self) -> impl Iterator<Item = (&str, Label, u64)> {
+        ordered(&self.word_labels).into_iter().map(|([word, label], n)| (self.word_text(word), label, n))
+    }
+
+    /// Every pair of neighbouring labels and how often it was seen, in the order of their numbers.
+    pub fn label_pairs(&self) -> impl Iterator<Item = ([Label; 2], u64)> {
+        ordered(&self.label_pairs).into_iter()
+    }
+
+    /// A word; empty for bytes that are no text, which no reader gives.
+    pub(super) fn word_text(&self, word: u32) -> &str {
+        std::str::from_utf8(self.words.get(word)).unwrap_or_default()
     }
 
     /// Number of tokens.

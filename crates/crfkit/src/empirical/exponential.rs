@@ -101,16 +101,23 @@ impl Exponential {
         normalise(p);
     }
 
+    /// α, β and θ.
+    pub fn parts_of_v(&self, labels: usize) -> (&[f64], &[f64], &[f64]) {
+        let right = (self.v.len() / labels - labels) / 2 * labels;
+        (&self.v[..right], &self.v[right..2 * right], &self.v[2 * right..])
+    }
+
     /// Overwrites the joint distribution with v(·, ·|both spellings). Without lexical pairs both must be 0.
     pub fn pair(&self, [before, spelling]: [Spelling; 2], labels: usize, work: &mut PairWork) {
         work.clear(labels);
-        let right = (self.v.len() / labels - labels) / 2 * labels;
-        for (side, spelling, base) in [(&mut work.left, before, 0), (&mut work.right, spelling, right)] {
-            for row in rows(spelling, base, labels) {
-                side.iter_mut().zip(&self.v[row..]).for_each(|(score, w)| *score += w);
+        let (alpha, beta, theta) = self.parts_of_v(labels);
+        for (side, spelling, weights) in [(&mut work.left, before, alpha), (&mut work.right, spelling, beta)]
+        {
+            for row in rows(spelling, 0, labels) {
+                side.iter_mut().zip(&weights[row..]).for_each(|(score, w)| *score += w);
             }
         }
-        let theta = self.v[2 * right..].chunks_exact(labels);
+        let theta = theta.chunks_exact(labels);
         for ((joint, theta), left) in work.joint.chunks_exact_mut(labels).zip(theta).zip(&work.left) {
             for ((score, w), right) in joint.iter_mut().zip(theta).zip(&work.right) {
                 *score = left + right + w;

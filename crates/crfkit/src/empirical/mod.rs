@@ -42,20 +42,24 @@
 //!   fit of the single probabilities, and by dividing them out of the pairs when it labels.
 
 mod counts;
+mod dump;
 mod exponential;
 mod file;
 mod fit;
 mod model;
 mod pairs;
 pub mod spelling;
+mod start;
 pub mod studies;
 mod tagger;
 mod train;
 
 pub use counts::Counts;
+pub use dump::dump;
 pub use fit::CountedChains;
 pub use model::{EmpiricalModel, Word};
 pub use pairs::PairWork;
+pub use start::first_weights;
 pub use tagger::EmpiricalTagger;
 pub use train::{HeldOut, Trained, Trial, train};
 
@@ -119,6 +123,10 @@ pub struct Settings {
     pub floor: f64,
     /// σ of the Gaussian prior on the weights of EP2; 1 by default.
     pub sigma: f64,
+    /// Where column files have the word, from 0. The estimates do not depend on it: it is kept for reading more of them.
+    pub word_column: usize,
+    /// Where they have the label; −1 for the last column.
+    pub label_column: i32,
 }
 
 impl Default for Settings {
@@ -131,6 +139,8 @@ impl Default for Settings {
             min_count: 1,
             floor: -12.0,
             sigma: 1.0,
+            word_column: 0,
+            label_column: -1,
         }
     }
 }
@@ -145,7 +155,9 @@ impl Settings {
             Settings { floor, .. } if !(MIN_FLOOR..=0.0).contains(&floor) => {
                 ("floor", floor, "from -100 to 0")
             }
-            Settings { sigma, .. } if sigma.is_nan() || sigma <= 0.0 => ("sigma", sigma, "above 0"),
+            Settings { sigma, .. } if !(sigma > 0.0 && sigma.is_finite()) => {
+                ("sigma", sigma, "above 0 and finite")
+            }
             Settings { unknown: Unknown::Scale(mu), .. } if !(mu > 0.0 && mu.is_finite()) => {
                 ("the factor of unknown words", mu, "above 0")
             }

@@ -177,6 +177,16 @@ impl EmpiricalModel {
         self.settings.unknown = unknown;
     }
 
+    /// P̃(y) of each label.
+    pub fn label_shares(&self) -> &[f64] {
+        &self.prior
+    }
+
+    /// ln CR(y; y') of two labels that stand side by side (eq. 1), whatever their words; never below the floor.
+    pub fn log_rate(&self, [before, label]: [Label; 2]) -> f64 {
+        self.rates.log.get(before as usize * self.rates.stride + label as usize)
+    }
+
     /// Looks a word up.
     pub fn word(&self, word: &str) -> Word {
         Word { id: self.counts.words.find(word.as_bytes()), spelling: spelling(word) }

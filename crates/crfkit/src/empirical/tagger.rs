@@ -64,8 +64,10 @@ impl EmpiricalTagger {
     /// Takes in a sequence in columns, with the words in `word_column`.
     pub fn columns(&mut self, sequence: &Columns, word_column: usize) -> Result<()> {
         if !sequence.is_empty() && word_column >= sequence.columns() {
-            let message =
-                format!("{} columns, but the words are in column {}", sequence.columns(), word_column + 1);
+            let message = format!(
+                "{} columns, but the words are in column {word_column}, counted from 0",
+                sequence.columns()
+            );
             return Err(Error::input(sequence.place(0), message));
         }
         self.words((0..sequence.len()).map(|row| sequence.field(row, word_column)));
@@ -80,6 +82,11 @@ impl EmpiricalTagger {
     /// Is the sequence empty?
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The sequence's log-potentials: everything that can be asked about any chain.
+    pub fn answers(&mut self) -> &mut Answers {
+        &mut self.answers
     }
 
     /// The best labelling (section 3.8).

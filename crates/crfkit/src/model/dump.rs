@@ -225,7 +225,8 @@ fn known_label(model: &Model, name: &str) -> Result<Label> {
 /// The characters that stand for something else behind a backslash.
 const ESCAPES: [(char, char); 5] = [('\t', 't'), ('\n', 'n'), ('\r', 'r'), ('\\', '\\'), ('\0', '0')];
 
-fn escape(name: &str) -> String {
+/// A name as a field of a dump.
+pub(crate) fn escape(name: &str) -> String {
     let mut escaped = String::with_capacity(name.len());
     for c in name.chars() {
         match ESCAPES.iter().find(|(plain, _)| *plain == c) {

@@ -2,10 +2,10 @@
 
 use crate::args::{Output, TagArgs};
 use crate::input::Sequence;
+use crate::loaded::Loaded;
 use anyhow::Result;
+use crfkit::answers::Answers;
 use crfkit::graph::Label;
-use crfkit::model::Model;
-use crfkit::tag::Tagger;
 use std::io::Write;
 
 /// What is written, and how.
@@ -26,7 +26,7 @@ struct Labelling<'a> {
 
 impl Layout {
     /// The layout that the arguments ask for.
-    pub fn new(model: &Model, args: &TagArgs) -> Self {
+    pub fn new(model: &Loaded, args: &TagArgs) -> Self {
         let json = args.output == Output::Json;
         let name = |label: &String| match json {
             true => serde_json::Value::from(label.as_str()).to_string(),
@@ -38,31 +38,31 @@ impl Layout {
             // crf_test -v1 has the probability of the sequence in front of those of the labels.
             probability: args.probability || (args.output == Output::Crfpp && args.marginals),
             nbest: args.nbest.map_or(0, |n| n.get()),
-            names: model.labels.iter().map(name).collect(),
+            names: model.labels().iter().map(name).collect(),
         }
     }
 
-    /// Appends a sequence that `tagger` has taken in.
+    /// Appends a sequence with `labels`.
     pub fn write(
         &self,
         sequence: &Sequence,
-        tagger: &mut Tagger,
+        answers: &mut Answers,
         labels: &[Label],
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        let best = Labelling { labels, probability: self.probability.then(|| tagger.probability(labels)) };
+        let best = Labelling { labels, probability: self.probability.then(|| answers.probability(labels)) };
         if self.output == Output::Json {
-            return self.json(tagger, &best, out);
+            return self.json(answers, &best, out);
         }
         if self.nbest == 0 {
             if let Some(probability) = best.probability {
                 writeln!(out, "# {probability:.6}")?;
             }
-            return self.block(sequence, tagger, labels, out);
+            return self.block(sequence, answers, labels, out);
         }
-        for (rank, ranked) in tagger.nbest(self.nbest).iter().enumerate() {
-            writeln!(out, "# {rank} {:.6}", tagger.probability(&ranked.labels))?;
-            self.block(sequence, tagger, &ranked.labels, out)?;
+        for (rank, ranked) in answers.nbest(self.nbest).iter().enumerate() {
+            writeln!(out, "# {rank} {:.6}", answers.probability(&ranked.labels))?;
+            self.block(sequence, answers, &ranked.labels, out)?;
         }
         Ok(())
     }
@@ -71,7 +71,7 @@ impl Layout {
     fn block(
         &self,
         sequence: &Sequence,
-        tagger: &mut Tagger,
+        answers: &mut Answers,
         labels: &[Label],
         out: &mut Vec<u8>,
     ) -> Result<()> {
@@ -85,7 +85,7 @@ impl Layout {
             out.extend_from_slice(self.names[label as usize].as_bytes());
             if self.marginals {
                 out.push(if self.output == Output::Crfpp { b'/' } else { b'\t' });
-                write!(out, "{:.6}", tagger.marginal(row, label))?;
+                write!(out, "{:.6}", answers.marginal(row, label))?;
             }
             out.push(b'\n');
         }
@@ -94,7 +94,7 @@ impl Layout {
     }
 
     /// One JSON object, on one line.
-    fn json(&self, tagger: &mut Tagger, best: &Labelling, out: &mut Vec<u8>) -> Result<()> {
+    fn json(&self, answers: &mut Answers, best: &Labelling, out: &mut Vec<u8>) -> Result<()> {
         out.push(b'{');
         self.json_labels(best.labels, out);
         if self.marginals {
@@ -103,7 +103,7 @@ impl Layout {
                 if row > 0 {
                     out.push(b',');
                 }
-                serde_json::to_writer(&mut *out, &tagger.marginal(row, label))?;
+                serde_json::to_writer(&mut *out, &answers.marginal(row, label))?;
             }
             out.push(b']');
         }
@@ -113,11 +113,11 @@ impl Layout {
         }
         if self.nbest > 0 {
             out.extend_from_slice(b",\"nbest\":[");
-            for (rank, ranked) in tagger.nbest(self.nbest).iter().enumerate() {
+            for (rank, ranked) in answers.nbest(self.nbest).iter().enumerate() {
                 out.extend_from_slice(if rank == 0 { b"{" } else { b",{" });
                 self.json_labels(&ranked.labels, out);
                 out.extend_from_slice(b",\"probability\":");
-                serde_json::to_writer(&mut *out, &tagger.probability(&ranked.labels))?;
+                serde_json::to_writer(&mut *out, &answers.probability(&ranked.labels))?;
                 out.push(b'}');
             }
             out.push(b']');

@@ -88,25 +88,29 @@ pub fn format(args: &TrainArgs) -> Format {
     args.input.format.unwrap_or(Format::Columns)
 }
 
-fn open(args: &TrainArgs, path: &Path) -> crfkit::Result<Reader> {
+/// Opens a file of labelled data.
+pub fn open(args: &TrainArgs, path: &Path) -> crfkit::Result<Reader> {
     Reader::open(path, format(args), args.input.encoding)
 }
 
-fn no_sequence(path: &Path) -> anyhow::Error {
+/// The error about a file without data.
+pub fn no_sequence(path: &Path) -> anyhow::Error {
     let message =
         "no sequence in it: labelled tokens are needed, one a line, with an empty line between sequences";
     Error::input(Place::new(input::name(path), 0), message).into()
 }
 
 /// What the columns of the data are; all 0 with attributes.
-struct Layout {
-    columns: usize,
+pub struct Layout {
+    /// Number of columns.
+    pub columns: usize,
     /// The label's column.
-    label: usize,
+    pub label: usize,
 }
 
 impl Layout {
-    fn of(args: &TrainArgs, sequence: &Sequence) -> crfkit::Result<Self> {
+    /// Of data that begins with `sequence`.
+    pub fn of(args: &TrainArgs, sequence: &Sequence) -> crfkit::Result<Self> {
         let Sequence::Columns(rows) = sequence else { return Ok(Layout { columns: 0, label: 0 }) };
         let columns = rows.columns();
         if columns < 2 {
@@ -117,7 +121,7 @@ impl Layout {
     }
 
     /// Refuses a file with another number of columns than the first one.
-    fn check(&self, sequence: &Sequence) -> crfkit::Result<()> {
+    pub fn check(&self, sequence: &Sequence) -> crfkit::Result<()> {
         if sequence.columns() == self.columns {
             return Ok(());
         }

@@ -5,6 +5,7 @@ use crate::args::TrainArgs;
 use crate::cmd::eval::{Gold, evaluate};
 use crate::cmd::report;
 use crate::input;
+use crate::loaded::Loaded;
 use crate::progress::Progress;
 use anyhow::Result;
 use crfkit::eval::{Scores, is_chunked};
@@ -51,7 +52,7 @@ pub fn write_report(args: &TrainArgs, log: &[u8], written: &Written, progress: &
     match &args.dev {
         Some(dev) if !input::is_stdin(dev) => {
             let gold = Gold { samples: true, ..gold(args) };
-            let found = evaluate(&written.model, dev, &gold, args.input.threads())?;
+            let found = evaluate(&Loaded::Weighted(written.model.clone()), dev, &gold, args.input.threads())?;
             page.evaluation = Some(found.into_part(dev));
         }
         _ => {}
@@ -82,8 +83,9 @@ fn report_loss(args: &TrainArgs, full: &Arc<Model>, kept: &Arc<Model>, progress:
     }
     progress.step(|| "measuring what shrinking costs".into());
     let gold = gold(args);
-    let scores = |model| -> Result<Scores> {
-        Ok(evaluate(model, path, &gold, args.input.threads())?.evaluation.scores())
+    let scores = |model: &Arc<Model>| -> Result<Scores> {
+        let model = Loaded::Weighted(model.clone());
+        Ok(evaluate(&model, path, &gold, args.input.threads())?.evaluation.scores())
     };
     let (before, after) = (scores(full)?, scores(kept)?);
     let mut text = format!(

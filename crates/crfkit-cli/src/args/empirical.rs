@@ -1,0 +1,31 @@
+//! The arguments of empirical training.
+
+use super::stored;
+use crfkit::empirical::{Method, Pairs};
+use std::path::PathBuf;
+
+/// `crfkit train --method`.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Empirical training")]
+pub struct EmpiricalArgs {
+    /// Make the model of counts in one pass instead of minimising anything; unknown words by the average over their spelling
+    /// features (ep1) or by functions fitted to them (ep2)
+    #[arg(long, value_name = "METHOD", value_parser = stored::<Method>(&["ep1", "ep2"]))]
+    pub method: Option<Method>,
+
+    /// Labelled sequences that decide how much the spelling of unknown words counts
+    #[arg(long, value_name = "FILE", requires = "method")]
+    pub heldout: Option<PathBuf>,
+
+    /// What co-occurrence rates of neighbours are of: their tags, or tags and words [default: tags]
+    #[arg(long, value_name = "WHICH", requires = "method", value_parser = stored::<Pairs>(&["tags", "lexical"]))]
+    pub pairs: Option<Pairs>,
+
+    /// Weight of the spelling for known words, in occurrences; with 0 they get only labels that they had [default: 0]
+    #[arg(long, value_name = "X", requires = "method", allow_negative_numbers = true)]
+    pub smoothing: Option<f64>,
+
+    /// Smallest logarithm of a co-occurrence rate, that of unseen pairs [default: -12]
+    #[arg(long, value_name = "X", requires = "method", allow_negative_numbers = true)]
+    pub floor: Option<f64>,
+}
