@@ -260,3 +260,36 @@ fn the_two_kinds_of_models_are_not_mixed_up() {
     fs::write(&counts, bytes).unwrap();
     assert!(failure(crfkit().arg("inspect").arg(&counts), 1).contains("empirical model"));
 }
+
+/// Passes until the objective is within 1 % of `optimum`.
+fn passes(log: &Path, optimum: f64) -> f64 {
+    let events = json_lines(&fs::read_to_string(log).unwrap());
+    let near =
+        |event: &&serde_json::Value| event["objective"].as_f64().is_some_and(|value| value <= 1.01 * optimum);
+    events.iter().find(near).unwrap()["passes"].as_f64().unwrap()
+}
+
+#[test]
+fn rates_are_a_better_start_than_zeros_where_words_are_all() {
+    let directory = scratch();
+    let template = file(directory.path(), "words", "U:%x[0,0]\nB\n");
+    let mut logs = Vec::new();
+    for init in ["zero", "empirical"] {
+        let [model, log] = ["m", init].map(|name| directory.path().join(name));
+        let options =
+            ["--optimizer", "lbfgs", "--tolerance", "1e-6", "--quiet", "--init", init, "--template"];
+        train(&model, &options).arg(&template).arg("--log").arg(&log).assert().success();
+        logs.push(log);
+    }
+    let events = json_lines(&fs::read_to_string(&logs[0]).unwrap());
+    let optimum = events.last().unwrap()["objective"].as_f64().unwrap();
+    let [zero, empirical] = [0, 1].map(|k| passes(&logs[k], optimum));
+    assert!(empirical < zero, "{empirical} {zero}");
+    assert_eq!(json_lines(&fs::read_to_string(&logs[1]).unwrap())[0]["settings"]["init"], "empirical");
+    // Nobody knows which attribute is the word.
+    let attributes = file(directory.path(), "a", "A\tx\n\n");
+    let mut command = crfkit();
+    command.arg("train").arg(&attributes).args(["--format", "attributes", "--init", "empirical", "-m", "m"]);
+    let message = failure(command.current_dir(directory.path()), 1);
+    assert!(message.contains("--format columns"), "{message}");
+}

@@ -1,0 +1,71 @@
+//! Co-occurrence rates as a start for the likelihood.
+
+use crfkit::data::columns::{ColumnReader, Columns};
+use crfkit::data::corpus::{Corpus, CorpusBuilder};
+use crfkit::data::observer::Source;
+use crfkit::data::template::{Dialect, Templates};
+use crfkit::data::text::{Encoding, Lines};
+use crfkit::empirical::first_weights;
+use crfkit::graph::{NODES, PAIR};
+use crfkit::model::{Features, Keep};
+use crfkit::train::{Settings, features};
+
+fn corpus(template: &str, text: &str) -> Corpus {
+    let templates = Templates::compile(template, Dialect::Crfpp, "template").unwrap();
+    let mut builder = CorpusBuilder::new(Source::Templates(templates));
+    let mut reader = ColumnReader::new(Lines::new(text.as_bytes(), "text", Encoding::Utf8));
+    let mut sequence = Columns::default();
+    while reader.read(&mut sequence).unwrap() {
+        builder.add_columns(&sequence, 1).unwrap();
+    }
+    builder.finish(1).unwrap()
+}
+
+/// The weight of an observation and a label; 0 where there is no feature.
+fn weight(corpus: &Corpus, features: &Features, theta: &[f64], name: &str, label: usize) -> f64 {
+    let rows = &features.rows[NODES];
+    let named = |id: &u32| corpus.alphabet.name(&corpus.source, false, *id) == name;
+    let row = (0..rows.len as u32).find(named).unwrap();
+    let mut weights = rows.entries_of(row).zip(&theta[rows.range(row)]);
+    weights.find(|(entry, _)| *entry == label).map_or(0.0, |(_, w)| *w)
+}
+
+/// The weight of a label pair; 0 where there is no feature.
+fn pair(features: &Features, theta: &[f64], i: usize, j: usize) -> f64 {
+    let table = &features.tables[PAIR];
+    let entry = (i * features.rows[NODES].stride() + j) as u32;
+    let found = table.entry.iter().position(|&other| other == entry);
+    found.map_or(0.0, |k| theta[table.base + k])
+}
+
+#[test]
+fn weights_are_those_of_the_counts() {
+    // Tokens: A 3, B 1; neighbours: A A, A B.
+    let corpus = corpus("U0:%x[-1,0]\nU1:%x[0,0]\nU2:%x[0,0]/%x[1,0]\nB\n", "x A\nx A\n\nx A\ny B\n");
+    for keep in [Keep::Observed, Keep::All] {
+        let features =
+            features(&corpus, &Settings { features: keep, boundaries: true, ..Settings::default() });
+        let theta = first_weights(&corpus, &features, 0).unwrap();
+        let close = |w: f64, expected: f64| assert!((w - expected).abs() < 1e-12, "{keep:?}: {w} {expected}");
+        let word = |name, label| weight(&corpus, &features, &theta, name, label);
+        close(word("U1:x", 0), (1.0 + 3.0 / (10.0 * 0.75)).ln());
+        close(word("U1:y", 1), (1.0 + 1.0 / (10.0 * 0.25)).ln());
+        close(word("U1:x", 1), 0.0);
+        close(pair(&features, &theta, 0, 0), (0.5f64 / 0.75).ln() + 4.0);
+        close(pair(&features, &theta, 0, 1), (0.5f64 / 0.75).ln() + 4.0);
+        close(pair(&features, &theta, 1, 0), 0.0);
+        assert_eq!(theta.iter().filter(|w| **w != 0.0).count(), 4, "all others are 0");
+    }
+}
+
+#[test]
+fn a_template_that_is_the_word_alone_is_needed() {
+    let text = "x A\ny B\n";
+    // A neighbour's; two words; a function; one text for two templates, so that nobody knows whose it is.
+    for template in ["U:%x[-1,0]\n", "U:%x[0,0]/%x[1,0]\n", "U:%X[0,0]\n", "U:%x[0,0]\nU:%x[1,0]\n"] {
+        let corpus = corpus(template, text);
+        let features = features(&corpus, &Settings::default());
+        let message = first_weights(&corpus, &features, 0).unwrap_err().to_string();
+        assert!(message.contains("U:word=%x[0,0]"), "{template}: {message}");
+    }
+}
