@@ -1,0 +1,44 @@
+//! The experiments, one file for each, or for those that share their data.
+
+mod ep_label_bias;
+mod ep_text;
+mod ep_toy;
+mod psa_text;
+mod pwpl_synthetic;
+mod smd_text;
+mod text_tasks;
+
+use crate::experiment::Experiment;
+
+/// All of them; those that others look at come first.
+pub const ALL: &[Experiment] = &[
+    smd_text::FIGURE_1,
+    smd_text::FIGURE_2,
+    psa_text::TABLE_1_CONLL,
+    psa_text::TABLE_1_NLPBA,
+    psa_text::TABLE_1_BC2,
+    psa_text::FIGURE_1_CONLL,
+    psa_text::FIGURE_1_NLPBA,
+    psa_text::FIGURE_1_BC2,
+    pwpl_synthetic::FIGURE_3,
+    ep_label_bias::TABLE_1,
+    ep_text::TABLE_2,
+    ep_text::TABLE_3,
+    ep_text::TABLE_4,
+    ep_text::TABLE_5,
+    ep_text::TABLE_6,
+    ep_text::TABLE_7,
+    smd_text::CLAIMS_1,
+    smd_text::LITERAL,
+    smd_text::CLAIMS_2,
+    smd_text::SCALE,
+    smd_text::PERMUTATIONS,
+    psa_text::CLAIMS,
+    psa_text::ENSEMBLE,
+    pwpl_synthetic::STUDY,
+    ep_toy::MAXIMA,
+    ep_toy::SCORES,
+    ep_toy::EIGHT,
+    ep_toy::EQUATION_10,
+    ep_text::CLAIMS,
+];
