@@ -71,7 +71,7 @@ fn bounds(numbers: impl Iterator<Item = f64>) -> [f64; 2] {
         .fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], x| [a.min(x), b.max(x)]);
     match high - low {
         d if d > 0.0 => [low, high],
-        d if d == 0.0 => [low - 0.5, low + 0.5],
+        0.0 => [low - 0.5, low + 0.5],
         _ => [0.0, 1.0],
     }
 }

@@ -1,6 +1,7 @@
 //! The page of results, and the list for programs.
 
 use crate::experiment::{Form, Number, Record};
+use crate::picture::gallery;
 use crate::store::{Store, json, records, write};
 use crfkit::Result;
 use serde_json::{Map, Value, json};
@@ -25,6 +26,10 @@ pub fn generate(store: &Store) -> Result<()> {
         );
         for chart in &record.outcome.charts {
             write(&store.directory.join("images").join(image(&record, &chart.name)), &chart.svg())?;
+        }
+        if !record.outcome.pictures.is_empty() {
+            let path = store.directory.join("images").join(image(&record, "pictures"));
+            write(&path, &gallery(&record.outcome.pictures))?;
         }
         list.push(entry(&record));
         section(&record, &mut body);
@@ -113,5 +118,8 @@ fn section(record: &Record, out: &mut String) {
     }
     for chart in &outcome.charts {
         add(format!("![{}](images/{})\n", chart.title, image(record, &chart.name)));
+    }
+    if !outcome.pictures.is_empty() {
+        add(format!("![{}](images/{})\n", record.title, image(record, "pictures")));
     }
 }

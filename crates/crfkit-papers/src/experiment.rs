@@ -2,9 +2,11 @@
 
 use crate::chart::Chart;
 use crate::corpora::{Corpora, DataSet};
+use crate::picture::Picture;
 use crfkit::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// How much of an experiment is run.
@@ -104,6 +106,12 @@ pub struct Outcome {
     pub claims: Vec<Claim>,
     /// The figures.
     pub charts: Vec<Chart>,
+    /// Pictures, shown together.
+    #[serde(default)]
+    pub pictures: Vec<Picture>,
+    /// Weights that other experiments start from, by name.
+    #[serde(default)]
+    pub weights: BTreeMap<String, Vec<f64>>,
     /// What a reader should know: substitutes for data, why a number differs.
     pub notes: Vec<String>,
     /// Why it cannot be tested, if so.

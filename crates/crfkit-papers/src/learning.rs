@@ -12,7 +12,7 @@ use crfkit::model::{Features, Model};
 use crfkit::optim::{Control, Minimum, Prior, Problem, Progress, State, Stop, Watch};
 use crfkit::risk::Derivative;
 use crfkit::tag::Tagger;
-use crfkit::train::{self, Dev, Settings};
+use crfkit::train::{self, Dev, Event, Listener, Settings};
 use crfkit::{Error, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -234,5 +234,14 @@ impl Watch for Evaluate<'_> {
             Some(end) if progress.passes >= end - 1e-9 => Control::Stop,
             _ => Control::Continue,
         })
+    }
+}
+
+/// A listener without interest.
+pub struct Silent;
+
+impl Listener for Silent {
+    fn event(&mut self, _: &Event) -> Result<Control> {
+        Ok(Control::Continue)
     }
 }

@@ -10,7 +10,9 @@ pub mod corpora;
 pub mod document;
 pub mod experiment;
 mod experiments;
+pub mod graph_learning;
 pub mod learning;
+pub mod picture;
 pub mod store;
 
 pub use corpora::Corpora;

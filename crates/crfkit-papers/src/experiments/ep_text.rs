@@ -3,6 +3,7 @@
 
 use crate::corpora::{BROWN, CONLL2002};
 use crate::experiment::{Context, Experiment, Form, Outcome};
+use crate::learning::Silent;
 use crfkit::data::attributes::{AttributeReader, Attributes};
 use crfkit::data::columns::Columns;
 use crfkit::data::corpus::CorpusBuilder;
@@ -12,9 +13,8 @@ use crfkit::empirical::spelling::{NAMES, features, spelling};
 use crfkit::empirical::{self, Counts, EmpiricalTagger, HeldOut};
 use crfkit::eval::{Evaluation, Scores};
 use crfkit::math::random::Random;
-use crfkit::optim::Control;
 use crfkit::tag::Tagger;
-use crfkit::train::{self, Criterion, Event, Listener, Method, Settings, Start};
+use crfkit::train::{self, Criterion, Method, Settings, Start};
 use crfkit::{Error, Result};
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -220,15 +220,6 @@ fn attributes(sentence: &Columns) -> Result<Attributes> {
     match reader.read(&mut instance)? {
         true => Ok(instance),
         false => Err(Error::Setting("an empty sentence".into())),
-    }
-}
-
-/// A listener without interest.
-struct Silent;
-
-impl Listener for Silent {
-    fn event(&mut self, _: &Event) -> Result<Control> {
-        Ok(Control::Continue)
     }
 }
 

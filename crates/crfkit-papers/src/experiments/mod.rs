@@ -1,11 +1,16 @@
 //! The experiments, one file for each, or for those that share their data.
 
+mod costs;
 mod ep_label_bias;
 mod ep_text;
 mod ep_toy;
+mod grids;
 mod psa_text;
 mod pwpl_synthetic;
+mod slides;
+mod smd_grids;
 mod smd_text;
+mod smd_theory;
 mod text_tasks;
 
 use crate::experiment::Experiment;
@@ -14,6 +19,13 @@ use crate::experiment::Experiment;
 pub const ALL: &[Experiment] = &[
     smd_text::FIGURE_1,
     smd_text::FIGURE_2,
+    smd_grids::FIGURE_3,
+    smd_grids::FIGURE_4,
+    smd_grids::FIGURE_5,
+    smd_grids::FIGURE_6,
+    slides::MEAN_FIELD,
+    slides::BETHE,
+    slides::SLIDES_PL,
     psa_text::TABLE_1_CONLL,
     psa_text::TABLE_1_NLPBA,
     psa_text::TABLE_1_BC2,
@@ -32,10 +44,16 @@ pub const ALL: &[Experiment] = &[
     smd_text::LITERAL,
     smd_text::CLAIMS_2,
     smd_text::SCALE,
+    smd_grids::CLAIMS_SHAPES,
+    smd_grids::CLAIMS_MANMADE,
     smd_text::PERMUTATIONS,
+    smd_theory::NO_VALUE,
+    smd_theory::PSEUDOLIKELIHOOD,
     psa_text::CLAIMS,
     psa_text::ENSEMBLE,
+    costs::PSA,
     pwpl_synthetic::STUDY,
+    costs::PWPL,
     ep_toy::MAXIMA,
     ep_toy::SCORES,
     ep_toy::EIGHT,
