@@ -64,6 +64,9 @@ fn run(store: &Store, names: &[&str], corpora: &Corpora) -> Result<bool> {
         }
     }
     document::generate(store)?;
+    if store.form == Form::Quick {
+        println!("quick: these verdicts prove nothing");
+    }
     println!("{} is written", store.directory.join("REPRODUCTION.md").display());
     Ok(well)
 }

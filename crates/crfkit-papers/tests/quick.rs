@@ -1,6 +1,7 @@
 //! The smallest form of every experiment that needs no corpus, and the way from results to the page.
 
 use crfkit_papers::{Corpora, Done, Form, Store, document, experiments, find, store};
+use std::collections::HashSet;
 use std::fs;
 use std::path::PathBuf;
 
@@ -9,6 +10,21 @@ fn directory(test: &str) -> PathBuf {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = fs::remove_dir_all(&directory); // there is none the first time
     directory
+}
+
+#[test]
+fn every_row_of_the_papers_has_an_experiment_of_its_own_name() {
+    let ids: HashSet<&str> = experiments().iter().map(|e| e.id).collect();
+    assert_eq!(ids.len(), experiments().len());
+    let rows: HashSet<u32> = experiments().iter().map(|e| e.row).collect();
+    let missing: Vec<u32> = (93..=124).filter(|row| !rows.contains(row)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    for experiment in experiments() {
+        assert!(!experiment.tolerance.is_empty(), "{}", experiment.id);
+        for id in experiment.needs {
+            assert!(find(id).is_ok(), "{} needs {id}", experiment.id);
+        }
+    }
 }
 
 #[test]

@@ -97,7 +97,7 @@ pub const TABLE_2: Experiment = Experiment {
     id: "ep-table2",
     row: 106,
     title: "ep table 2: Brown, 1000 sentences for training, 4000 for test",
-    version: 1,
+    version: 2,
     data: &[BROWN],
     needs: &[],
     tolerance: "overall and known words 1.5 points, unknown words 4: other sentences of Brown, with all 472 tags; CRF 3, PW 5",
@@ -252,6 +252,12 @@ fn fit(train: &[Columns], test: &[Columns], objective: Criterion) -> Result<(Sco
     Ok((evaluation.scores(), seconds))
 }
 
+/// "Better or competitive results than the standard training" (section 4.5), in a row of a table: at most 0.3 points worse.
+fn competitive(found: &Outcome, row: usize) -> Result<(String, bool)> {
+    let at = |column: &str| found.number(&format!("{column}, {}", ROWS[row]));
+    Ok((format!("EP1 is better than CRF or competitive, {}", ROWS[row]), at("EP1")? - at("CRF")? > -0.3))
+}
+
 /// Fills a table. `tolerances` are those of overall and known words, of unknown words, and of CRF and PW.
 fn table(
     context: &Context,
@@ -276,6 +282,10 @@ fn table(
             outcome.compare(format!("{name}, {}", ROWS[row]), paper[row][column], ours[row], tolerance);
         }
         outcome.show(format!("{name}, {}", ROWS[3]), &paper[3][column].to_string(), seconds);
+    }
+    for row in 0..2 {
+        let (text, holds) = competitive(&outcome, row)?;
+        outcome.claim(text, holds);
     }
     let (tuned, _) = count(train, test, empirical::Method::Ep1, tune)?;
     outcome.show("EP1 with tuned unknown words, overall", "", tuned.accuracy);
@@ -317,7 +327,8 @@ fn claims(context: &Context) -> Result<Outcome> {
         for row in 0..2 {
             let gap = at("EP1", row)? - at("CRF", row)?;
             outcome.show(format!("{id}: EP1 minus CRF, {}", ROWS[row]), "", gap);
-            outcome.claim(format!("{id}: EP1 is better than CRF or competitive, {}", ROWS[row]), gap > -0.3);
+            let (text, holds) = competitive(&found, row)?;
+            outcome.claim(format!("{id}: {text}"), holds);
             if row == 0 && *id != "ep-table7" {
                 gaps.push(gap);
             }

@@ -6,7 +6,9 @@ mod ep_text;
 mod ep_toy;
 mod grids;
 mod psa_text;
+mod pwpl_graphs;
 mod pwpl_synthetic;
+mod pwpl_text;
 mod slides;
 mod smd_grids;
 mod smd_text;
@@ -33,6 +35,10 @@ pub const ALL: &[Experiment] = &[
     psa_text::FIGURE_1_NLPBA,
     psa_text::FIGURE_1_BC2,
     pwpl_synthetic::FIGURE_3,
+    pwpl_text::POS,
+    pwpl_graphs::CHUNK,
+    pwpl_text::NER,
+    pwpl_graphs::SKIP,
     ep_label_bias::TABLE_1,
     ep_text::TABLE_2,
     ep_text::TABLE_3,
@@ -53,6 +59,8 @@ pub const ALL: &[Experiment] = &[
     psa_text::ENSEMBLE,
     costs::PSA,
     pwpl_synthetic::STUDY,
+    pwpl_synthetic::DENSE,
+    pwpl_text::CLAIMS,
     costs::PWPL,
     ep_toy::MAXIMA,
     ep_toy::SCORES,

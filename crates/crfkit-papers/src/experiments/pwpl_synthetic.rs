@@ -23,7 +23,7 @@ pub const STUDY: Experiment = Experiment {
     tolerance: "mean difference of PWPL and PW at most .002 from the paper's, correlation at most .01",
     inconsistent: None,
     settings,
-    run: study,
+    run: |context| study(context, SPARSE_SUPPORT),
 };
 
 /// Row 102.
@@ -35,6 +35,20 @@ pub const FIGURE_3: Experiment = Experiment {
     run: figure_3,
     ..STUDY
 };
+
+/// Row 118, with other generators.
+pub const DENSE: Experiment = Experiment {
+    id: "pwpl-synthetic-dense",
+    title: "pwpl section 4.1 with generators that leave no next state and no symbol out",
+    tolerance: "as pwpl-synthetic: how the entries are drawn is not stated, and this shows what hangs on it",
+    settings: |form| json!({"as": settings(form), "entries that are not 0": DENSE_SUPPORT}),
+    run: |context| study(context, DENSE_SUPPORT),
+    ..STUDY
+};
+
+/// Next states of a pair of states and symbols of a state and a symbol that have a probability (Lafferty et al. 2001).
+const SPARSE_SUPPORT: [usize; 2] = [2, 3];
+const DENSE_SUPPORT: [usize; 2] = [STATES, SYMBOLS];
 
 const STATES: usize = 5;
 const SYMBOLS: usize = 26;
@@ -67,7 +81,7 @@ fn row(random: &mut Random, support: &[usize], size: usize) -> Vec<f64> {
 }
 
 /// A generating distribution: eq. 11 and 12 mixed by α. The supports of the entries are the same in both orders, so the mixture
-/// has at most 2 next states for a pair of states and at most 3 symbols for a state and a symbol (Lafferty et al. 2001).
+/// has no more entries than each of them.
 struct Generator {
     /// `[y₋₂][y₋₁][y]`
     next: Vec<Vec<Vec<f64>>>,
@@ -76,7 +90,7 @@ struct Generator {
 }
 
 impl Generator {
-    fn new(random: &mut Random, alpha: f64) -> Self {
+    fn new(random: &mut Random, alpha: f64, [states, symbols]: [usize; 2]) -> Self {
         let mix = |first: &[f64], second: &[f64]| -> Vec<f64> {
             first.iter().zip(second).map(|(p1, p2)| alpha * p2 + (1.0 - alpha) * p1).collect()
         };
@@ -90,9 +104,9 @@ impl Generator {
             by_state.collect()
         };
         // By the state before and the one before that; turned around below.
-        let next = table(STATES, STATES, 2);
+        let next = table(STATES, STATES, states);
         let turned = (0..STATES).map(|a| (0..STATES).map(|b| next[b][a].clone()).collect()).collect();
-        Generator { next: turned, symbol: table(SYMBOLS, SYMBOLS, 3) }
+        Generator { next: turned, symbol: table(SYMBOLS, SYMBOLS, symbols) }
     }
 
     /// Sequences in columns: symbol and state.
@@ -161,7 +175,7 @@ fn paired_t(x: &[f64], y: &[f64]) -> f64 {
     m / (variance / d.len() as f64).sqrt()
 }
 
-fn study(context: &Context) -> Result<Outcome> {
+fn study(context: &Context, support: [usize; 2]) -> Result<Outcome> {
     const CRITERIA: [Criterion; 4] = [
         Criterion::Likelihood,
         Criterion::Pseudolikelihood,
@@ -175,7 +189,7 @@ fn study(context: &Context) -> Result<Outcome> {
     for (a, &alpha) in ALPHAS.iter().enumerate() {
         for g in 0..generators {
             let mut random = Random::new((1000 * a + g) as u64);
-            let generator = Generator::new(&mut random, alpha);
+            let generator = Generator::new(&mut random, alpha, support);
             let (train, test) = (generator.draw(&mut random, train)?, generator.draw(&mut random, test)?);
             let accuracies = accuracies(&train, &test, CRITERIA)?;
             for (errors, accuracy) in errors.iter_mut().zip(accuracies) {
@@ -219,7 +233,7 @@ fn figure_3(context: &Context) -> Result<Outcome> {
     for (a, &alpha) in ALPHAS.iter().enumerate() {
         for g in 0..generators {
             let mut random = Random::new((1000 * a + g) as u64);
-            let generator = Generator::new(&mut random, alpha);
+            let generator = Generator::new(&mut random, alpha, SPARSE_SUPPORT);
             let (train, test) = (generator.draw(&mut random, largest)?, generator.draw(&mut random, test)?);
             for (sum, &size) in sums.iter_mut().zip(sizes) {
                 let accuracies = accuracies(&train[..size], &test, CRITERIA)?;

@@ -70,7 +70,7 @@ pub fn passes(form: Form, full: usize) -> usize {
 }
 
 /// Labels other than B-NP and I-NP become O.
-fn base_np(text: &str) -> String {
+pub fn base_np(text: &str) -> String {
     let line = |line: &str| match line.rsplit_once(' ') {
         Some((rest, label)) if !label.ends_with("-NP") => format!("{rest} O\n"),
         _ => format!("{line}\n"),
