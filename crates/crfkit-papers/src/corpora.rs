@@ -1,0 +1,163 @@
+//! The corpora that the papers use. None of them is part of this repository: a directory that the user names has them.
+
+use crfkit::data::columns::{ColumnReader, Columns};
+use crfkit::data::text::{Encoding, Lines, decompress};
+use crfkit::{Error, Result};
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+/// A data set, as a user has to provide it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DataSet {
+    /// What it is called.
+    pub name: &'static str,
+    /// Its files, below the directory of the corpora.
+    pub files: &'static [&'static str],
+    /// Their format.
+    pub format: &'static str,
+}
+
+/// Text chunking.
+pub const CONLL2000: DataSet = DataSet {
+    name: "CoNLL-2000 shared task (chunking)",
+    files: &["conll2000/train.txt", "conll2000/test.txt"],
+    format: "word, part of speech and chunk label (IOB2), separated by spaces; an empty line after each sentence",
+};
+/// Genes, proteins, cells.
+pub const BIONLP2004: DataSet = DataSet {
+    name: "BioNLP/NLPBA-2004 shared task (GENIA)",
+    files: &["bionlp2004/Genia4ERtask1.iob2", "bionlp2004/Genia4EReval1.iob2"],
+    format: "word, tab, label (IOB2); an empty line after each sentence",
+};
+/// Genes.
+pub const BC2GM: DataSet = DataSet {
+    name: "BioCreative II gene mention",
+    files: &[
+        "bc2gm/train.tsv",
+        "bc2gm/devel.tsv",
+        "bc2gm/test.tsv",
+        "bc2gm/test.ids",
+        "bc2gm/original/test.GENE.eval",
+        "bc2gm/original/test.ALTGENE.eval",
+    ],
+    format: "tsv: word, tab, label (O, B-GENE, I-GENE), an empty line after each sentence; ids: sentence id of each; eval: \
+             `id|start end|text`, offsets without spaces",
+};
+/// Parts of speech.
+pub const BROWN: DataSet = DataSet {
+    name: "Brown corpus",
+    files: &["brown/brown.tsv.gz"],
+    format: "word, tab, tag; an empty line after each sentence; gzip",
+};
+/// Dutch names.
+pub const CONLL2002: DataSet = DataSet {
+    name: "CoNLL-2002 shared task, Dutch",
+    files: &["conll2002/ned.train", "conll2002/ned.testa", "conll2002/ned.testb"],
+    format: "word, part of speech and label (IOB2), separated by spaces; an empty line after each sentence; UTF-8",
+};
+/// English names.
+pub const CONLL2003: DataSet = DataSet {
+    name: "CoNLL-2003 shared task, English",
+    files: &["conll2003/eng.train", "conll2003/eng.testa"],
+    format: "word, part of speech, chunk and label (IOB1), separated by spaces; an empty line after each sentence",
+};
+/// Parts of speech.
+pub const WSJ: DataSet = DataSet {
+    name: "public sample of the Penn Treebank's Wall Street Journal",
+    files: &["wsj_sample/wsj_sample.tsv"],
+    format: "word, tab, tag; an empty line after each sentence",
+};
+/// Announcements of talks.
+pub const SEMINARS: DataSet = DataSet {
+    name: "CMU seminar announcements",
+    files: &["seminars/seminars.tsv"],
+    format: "token, tab, line number in the e-mail, tab, label (IOB2); an empty line after each e-mail",
+};
+/// Photographs.
+pub const MANMADE: DataSet = DataSet {
+    name: "Kumar and Hebert's man-made structure",
+    files: &["grids/kh_manmade/labels.txt", "grids/kh_manmade/block_features.txt.gz"],
+    format: "labels: `# number train|test`, then 16 rows of 24 digits, 0 for none; features: `# number`, then 384 lines of 28 \
+             integers (colour means, deviation, orientation histograms of 8 bins at 3 scales)",
+};
+
+/// Where the corpora are.
+#[derive(Clone, Debug, Default)]
+pub struct Corpora {
+    /// The directory; `None` if the user has named none.
+    pub directory: Option<PathBuf>,
+}
+
+impl Corpora {
+    /// Are all files of a data set there?
+    pub fn has(&self, set: &DataSet) -> bool {
+        self.missing(set).is_none()
+    }
+
+    /// The first file that is not there.
+    fn missing(&self, set: &DataSet) -> Option<&'static str> {
+        let there =
+            |file: &&&str| self.directory.as_ref().is_some_and(|directory| directory.join(file).is_file());
+        set.files.iter().find(|file| !there(file)).copied()
+    }
+
+    /// Refuses if a data set is not there, and says what is needed.
+    pub fn require(&self, set: &DataSet) -> Result<()> {
+        let Some(file) = self.missing(set) else { return Ok(()) };
+        let place = match &self.directory {
+            None => "no directory of corpora is named".to_owned(),
+            Some(directory) => format!("{} is not in {}", file, directory.display()),
+        };
+        Err(Error::Setting(format!(
+            "needs the data set `{}`, but {place}; name the directory by --data or CRFKIT_DATA; files: {}; format: {}",
+            set.name,
+            set.files.join(", "),
+            set.format
+        )))
+    }
+
+    /// The text of a file, unpacked if it is compressed.
+    pub fn text(&self, file: &str) -> Result<String> {
+        let path = self.directory.clone().unwrap_or_default().join(file);
+        let failed = |error| Error::Io { name: path.display().to_string(), error };
+        let mut text = String::new();
+        decompress(Box::new(File::open(&path).map_err(failed)?))
+            .and_then(|mut reader| reader.read_to_string(&mut text))
+            .map_err(failed)?;
+        Ok(text)
+    }
+
+    /// The sentences of a file.
+    pub fn sentences(&self, file: &str) -> Result<Vec<Columns>> {
+        sentences(&self.text(file)?, file)
+    }
+}
+
+/// The sequences of a text in columns.
+pub fn sentences(text: &str, name: &str) -> Result<Vec<Columns>> {
+    let mut reader = ColumnReader::new(Lines::new(text.as_bytes(), name, Encoding::Utf8));
+    let (mut all, mut sequence) = (Vec::new(), Columns::default());
+    while reader.read(&mut sequence)? {
+        all.push(sequence.clone());
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_data_set_is_named_with_its_format() {
+        let message = Corpora::default().require(&CONLL2000).unwrap_err().to_string();
+        assert!(message.contains("CoNLL-2000") && message.contains("conll2000/train.txt"), "{message}");
+        assert!(message.contains("CRFKIT_DATA") && message.contains("part of speech"), "{message}");
+    }
+
+    #[test]
+    fn sentences_are_read_with_their_columns() {
+        let all = sentences("a X 0\nb Y 1\n\nc Z 0\n", "text").unwrap();
+        assert_eq!((all.len(), all[0].len(), all[1].field(0, 0)), (2, 2, "c"));
+    }
+}

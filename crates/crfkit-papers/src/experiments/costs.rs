@@ -1,0 +1,176 @@
+//! What a step or a term costs: ctjpgis-psa-2007 (O(n) for an iteration), pwpl-2007 (O(m) for a factor).
+
+use crate::chart::{Chart, Line};
+use crate::experiment::{Context, Experiment, Outcome};
+use crate::learning::Silent;
+use crfkit::Result;
+use crfkit::data::corpus::CorpusBuilder;
+use crfkit::data::observer::Source;
+use crfkit::data::template::{Dialect, Templates};
+use crfkit::graph::{FactorGraph, FactorGraphBuilder, Gradient, Graph, NODES, Psi, SharedSum};
+use crfkit::loss::{Gold, Loss, Piecewise, PiecewisePseudolikelihood};
+use crfkit::math::Array;
+use crfkit::math::random::Random;
+use crfkit::model::Keep;
+use crfkit::optim::Updates;
+use crfkit::train::{self, Method, Parameters, Settings, Start};
+use serde_json::json;
+use std::fmt::Write;
+use std::time::Instant;
+
+/// Row 117.
+pub const PSA: Experiment = Experiment {
+    id: "psa-linear",
+    row: 117,
+    title: "psa: an iteration of PSA costs O(n), n the number of weights",
+    version: 1,
+    data: &[],
+    needs: &[],
+    tolerance: "seconds of an iteration grow with n to a power between 0.5 and 1.3",
+    inconsistent: None,
+    settings: |form| json!({"words": form.pick(&WORDS[..], &WORDS[..2]), "updates": "dense", "labels": 10}),
+    run: psa,
+};
+/// Row 120.
+pub const PWPL: Experiment = Experiment {
+    id: "pwpl-cost",
+    row: 120,
+    title: "pwpl section 3.1: a term of PWPL costs O(m), one of PW O(m^K), K variables with m labels",
+    tolerance: "PW / PWPL grows with m, faster for K = 3 than for K = 2, and is at least 4 at the largest m",
+    settings: |form| json!({"labels, K = 2": form.pick(&PAIRS[..], &PAIRS[..2]), "labels, K = 3": form.pick(&TRIPLES[..], &TRIPLES[..2])}),
+    run: pwpl,
+    ..PSA
+};
+
+/// Vocabularies.
+const WORDS: [usize; 4] = [10_000, 20_000, 40_000, 80_000];
+const PAIRS: [usize; 4] = [16, 48, 128, 384];
+const TRIPLES: [usize; 4] = [4, 8, 16, 48];
+
+/// Seconds of one iteration with so many words, each a weight for each of 10 labels.
+fn iteration(words: usize) -> Result<f64> {
+    const LABELS: usize = 10;
+    const SEQUENCES: usize = 40;
+    let mut random = Random::new(1);
+    let templates = Templates::compile("U1:%x[0,0]\nB\n", Dialect::Crfpp, "costs")?;
+    let mut builder = CorpusBuilder::new(Source::Templates(templates));
+    let mut text = String::new();
+    // All words in one sequence, then few of them in each of the others.
+    for word in 0..words {
+        let _ = writeln!(text, "w{word} {}", word % LABELS); // to a string, here and below
+    }
+    for _ in 0..SEQUENCES {
+        text.push('\n');
+        for _ in 0..5 {
+            let _ = writeln!(text, "w{} {}", random.below(words), random.below(LABELS));
+        }
+    }
+    for sequence in crate::corpora::sentences(&text, "costs")? {
+        builder.add_columns(&sequence, 1)?;
+    }
+    let parameters = Parameters { updates: Some(Updates::Dense), ..Parameters::default() };
+    let settings = Settings {
+        optimizer: Method::Psa,
+        features: Keep::All,
+        parameters,
+        passes: Some(2),
+        ..Settings::default()
+    };
+    let corpus = builder.finish(1)?;
+    let features = train::features(&corpus, &settings);
+    let start = Instant::now();
+    train::train(corpus, features, &settings, Start { threads: 1, ..Start::default() }, &mut Silent)?;
+    Ok(start.elapsed().as_secs_f64() / (2 * (SEQUENCES + 1)) as f64)
+}
+
+/// The power p of y ~ x^p between the first and the last point.
+fn power(points: &[[f64; 2]]) -> f64 {
+    match (points.first(), points.last()) {
+        (Some(a), Some(b)) => (b[1] / a[1]).ln() / (b[0] / a[0]).ln(),
+        _ => f64::NAN,
+    }
+}
+
+fn psa(context: &Context) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    let mut points = Vec::new();
+    for &words in context.form.pick(&WORDS[..], &WORDS[..2]) {
+        let seconds = iteration(words)?.min(iteration(words)?);
+        let weights = (10 * words + 100) as f64;
+        outcome.show(format!("seconds of an iteration, n = {weights}"), "", seconds);
+        points.push([weights, seconds]);
+    }
+    let power = power(&points);
+    outcome.show("power of n", "1", power);
+    outcome.claim("the power of n is between 0.5 and 1.3", (0.5..=1.3).contains(&power));
+    outcome.note("With lazy updates, the default, an iteration costs only what its batch touches.");
+    Ok(outcome)
+}
+
+/// Seconds of a loss on one factor over `k` variables of `m` labels: the least of several runs.
+fn seconds<L: Loss<Graph = FactorGraph>>(loss: &L, k: usize, m: usize) -> Result<f64> {
+    let vars: Vec<usize> = (0..k).collect();
+    let mut builder = FactorGraphBuilder::new(vec![m; k])?;
+    builder.own(NODES, &vars)?;
+    let graph = builder.build()?;
+    let mut random = Random::new(1);
+    let mut own = Array::zeros(graph.own_len());
+    graph.clear_own(own.plane_mut(0));
+    own.plane_mut(0).iter_mut().filter(|x| **x == 0.0).for_each(|x| *x = random.uniform());
+    let (mut gradient, mut sum, mut work) =
+        (Array::zeros(own.len()), SharedSum::new(&[]), L::Work::<f64>::default());
+    let gold = vec![0; k];
+    let mut least = f64::INFINITY;
+    for _ in 0..7 {
+        let start = Instant::now();
+        for _ in 0..20 {
+            let range = 0..own.len();
+            let mut out = Gradient { own: gradient.slice_mut(range), shared: &mut sum };
+            let gold = Gold { labels: &gold, weight: 1.0 };
+            std::hint::black_box(loss.loss(
+                &graph,
+                Psi { shared: &[], own: &own },
+                gold,
+                &mut out,
+                &mut work,
+            ));
+        }
+        least = least.min(start.elapsed().as_secs_f64() / 20.0);
+    }
+    Ok(least)
+}
+
+fn pwpl(context: &Context) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    let (mut lines, mut slopes) = (Vec::new(), Vec::new());
+    for (k, sizes) in [(2, PAIRS), (3, TRIPLES)] {
+        let mut points = Vec::new();
+        for &m in context.form.pick(&sizes[..], &sizes[..2]) {
+            let pw = seconds(&Piecewise::default(), k, m)?;
+            let pwpl = seconds(&PiecewisePseudolikelihood::default(), k, m)?;
+            outcome.show(format!("K = {k}, m = {m}: PW over PWPL"), "", pw / pwpl);
+            points.push([m as f64, pw / pwpl]);
+        }
+        let grows = points.last() > points.first()
+            && points.last().zip(points.first()).is_some_and(|(b, a)| b[1] > a[1]);
+        outcome.claim(format!("K = {k}: the ratio grows with m"), grows);
+        outcome.claim(
+            format!("K = {k}: it is at least 4 at the largest m"),
+            points.last().is_some_and(|p| p[1] >= 4.0),
+        );
+        slopes.push(power(&points));
+        lines.push(Line { name: format!("K = {k}"), points });
+    }
+    outcome.claim("it grows faster for K = 3", slopes[1] > slopes[0]);
+    outcome.note("Both clear the m^K numbers of the factor's gradient, which bounds the ratio.");
+    outcome.charts.push(Chart {
+        name: "ratio".into(),
+        title: "Time of a factor: PW over PWPL".into(),
+        x: "labels".into(),
+        y: "ratio".into(),
+        log_x: true,
+        lines,
+        ..Chart::default()
+    });
+    Ok(outcome)
+}

@@ -1,0 +1,242 @@
+//! Grid tasks: our own drawn shapes with noise, and man-made structure in photographs, with the Ising form of smd-crf-2006
+//! section 5: φ_i = exp(y_i θ_ν·h_i), φ_ij = exp(y_i y_j θ_ε·h_ij), y = ±1.
+
+use crate::corpora::MANMADE;
+use crate::experiment::Context;
+use crate::graph_learning::GraphTask;
+use crfkit::data::dataset::Dataset;
+use crfkit::graph::build::PairTables;
+use crfkit::graph::{FactorGraph, FactorGraphBuilder, Grid, Label, NODES, Neighbours};
+use crfkit::loss::Pseudolikelihood;
+use crfkit::math::random::Random;
+use crfkit::math::simd;
+use crfkit::model::{Features, Keep, Kind};
+use crfkit::train::{Method, Settings};
+use crfkit::{Error, Result};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// One image: features of its sites, from which those of the edges follow, and the labels.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// Rows and columns of sites.
+    pub size: [usize; 2],
+    /// h_i of each site, row by row.
+    pub nodes: Vec<Vec<f64>>,
+    /// What the edge features compare: h_ij = [1, |m_i − m_j|].
+    pub edges: Vec<Vec<f64>>,
+    /// 0 for y = −1, 1 for y = 1.
+    pub labels: Vec<Label>,
+}
+
+/// y θ·h as a table of weights: −1 for label 0, 1 for label 1.
+fn node_basis() -> Vec<Vec<f64>> {
+    let mut table = vec![0.0; simd::padded(2)];
+    table[..2].copy_from_slice(&[-1.0, 1.0]);
+    vec![table]
+}
+
+/// y y' θ·h: 1 for equal labels, −1 for others.
+fn edge_basis() -> Vec<Vec<f64>> {
+    let stride = simd::padded(2);
+    let mut table = vec![0.0; 2 * stride];
+    table[..2].copy_from_slice(&[1.0, -1.0]);
+    table[stride..stride + 2].copy_from_slice(&[-1.0, 1.0]);
+    vec![table]
+}
+
+/// The grid of images of this size.
+pub fn grid(size: [usize; 2]) -> Grid {
+    let [height, width] = size;
+    Grid {
+        height,
+        width,
+        labels: 2,
+        neighbours: Neighbours::Four,
+        pairs: PairTables::Own,
+        directions_tied: true,
+    }
+}
+
+/// Images as graphs; without edges for logistic regression.
+fn dataset(images: &[Image], edges: bool) -> Result<Dataset<FactorGraph>> {
+    let mut graphs: HashMap<[usize; 2], FactorGraph> = HashMap::new();
+    let mut data = Dataset::new();
+    for image in images {
+        let push = |data: &mut Dataset<FactorGraph>, h: &mut dyn Iterator<Item = f64>| {
+            h.enumerate().for_each(|(k, value)| data.push_observation(k as u32, value));
+            data.finish_table();
+        };
+        for h in &image.nodes {
+            push(&mut data, &mut h.iter().copied());
+        }
+        let [height, width] = image.size;
+        for i in 0..height * width {
+            let (row, column) = (i / width, i % width);
+            let steps = [(column + 1 < width, i + 1), (row + 1 < height, i + width)];
+            for (_, j) in steps.into_iter().filter(|&(there, _)| edges && there) {
+                let differences = image.edges[i].iter().zip(&image.edges[j]).map(|(a, b)| (a - b).abs());
+                push(&mut data, &mut std::iter::once(1.0).chain(differences));
+            }
+        }
+        let graph = match graphs.get(&image.size) {
+            Some(graph) => graph.clone(),
+            None if edges => grid(image.size).build()?,
+            None => {
+                let mut builder = FactorGraphBuilder::new(vec![2; height * width])?;
+                for v in 0..height * width {
+                    builder.own(NODES, &[v])?;
+                }
+                builder.build()?
+            }
+        };
+        graphs.insert(image.size, graph.clone());
+        data.finish_example(graph, image.labels.iter().copied(), 1.0);
+    }
+    Ok(data)
+}
+
+fn task(train: &[Image], test: &[Image], edges: bool) -> Result<GraphTask> {
+    let (data, test_data) = (dataset(train, edges)?, dataset(test, edges)?);
+    let widths = train.first().map_or([0; 2], |image| [image.nodes[0].len(), image.edges[0].len() + 1]);
+    let node = Kind { observations: widths[0], lines: 1, columns: 2, basis: node_basis() };
+    let edge = Kind { observations: widths[1], lines: 2, columns: 2, basis: edge_basis() };
+    let kinds = if edges { vec![node, edge] } else { vec![node] };
+    let features = Features::new(&data, kinds, 1, &[], Keep::All);
+    Ok(GraphTask { data, test: test_data, features: Arc::new(features) })
+}
+
+/// A task on grids, and where training starts: θ_ν of logistic regression, θ_ε = 0.5 (smd-crf-2006 section 5).
+pub struct GridTask {
+    /// The graphs.
+    pub task: GraphTask,
+    /// The start.
+    pub start: Vec<f64>,
+    /// The test images.
+    pub test: Vec<Image>,
+}
+
+impl GridTask {
+    /// Fits the logistic regression.
+    pub fn new(train: &[Image], test: Vec<Image>) -> Result<Self> {
+        let alone = task(train, &test, false)?;
+        let settings = Settings { optimizer: Method::Lbfgs, ..Settings::default() };
+        let zeros = vec![0.0; alone.features.dim()];
+        let mut start = alone.learn(Pseudolikelihood::default(), &settings, zeros, &|_| 0.0)?.theta;
+        let task = task(train, &test, true)?;
+        start.resize(task.features.dim(), 0.5);
+        Ok(GridTask { task, start, test })
+    }
+
+    /// The weights of logistic regression: no edges.
+    pub fn logistic(&self) -> Vec<f64> {
+        let edges = self.task.features.rows[1].base;
+        self.start.iter().enumerate().map(|(i, &w)| if i < edges { w } else { 0.0 }).collect()
+    }
+}
+
+/// A normal variate (Box and Muller).
+fn normal(random: &mut Random) -> f64 {
+    let radius = (-2.0 * (1.0 - random.uniform()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * random.uniform()).cos()
+}
+
+/// Shapes on a dark ground, two to four discs, rectangles and triangles, with Gaussian noise: s_i = label + sd·N(0, 1),
+/// h_i = [1, s_i], h_ij = [1, |s_i − s_j|].
+pub fn shapes(seed: u64, images: usize, side: usize, sd: f64) -> Vec<Image> {
+    let mut random = Random::new(seed);
+    let mut draw = || {
+        let mut labels = vec![0; side * side];
+        for _ in 0..2 + random.below(3) {
+            let kind = random.below(3);
+            let scale = side as f64;
+            let [x, y, r] = [
+                random.uniform() * scale,
+                random.uniform() * scale,
+                (0.08 + 0.14 * random.uniform()) * scale,
+            ];
+            let stretch = 0.5 + random.uniform();
+            for (i, label) in labels.iter_mut().enumerate() {
+                let (dx, dy) = ((i % side) as f64 - x, ((i / side) as f64 - y) * stretch);
+                let inside = match kind {
+                    0 => dx * dx + dy * dy < r * r,
+                    1 => dx.abs() < r && dy.abs() < r,
+                    _ => dy.abs() < r && dx.abs() < (r - dy) / 2.0,
+                };
+                *label |= Label::from(inside);
+            }
+        }
+        let pixels: Vec<f64> = labels.iter().map(|&y| f64::from(y) + sd * normal(&mut random)).collect();
+        Image {
+            size: [side, side],
+            nodes: pixels.iter().map(|&s| vec![1.0, s]).collect(),
+            edges: pixels.iter().map(|&s| vec![s]).collect(),
+            labels,
+        }
+    };
+    (0..images).map(|_| draw()).collect()
+}
+
+/// What an orientation histogram says (Kumar and Hebert 2003): the first two heaved central-shift moments, the two largest peaks
+/// and how far apart they point.
+fn orientation(bins: &[f64]) -> [f64; 5] {
+    let mean = bins.iter().sum::<f64>() / bins.len() as f64;
+    let heaved = |p: i32| bins.iter().filter(|&&e| e > mean).map(|e| (e - mean).powi(p)).sum::<f64>();
+    let moment =
+        |p: i32| if heaved(1) > 0.0 { (heaved(p + 1) / heaved(1)).powf(1.0 / f64::from(p)) } else { 0.0 };
+    let mut order: Vec<usize> = (0..bins.len()).collect();
+    order.sort_by(|&a, &b| bins[b].total_cmp(&bins[a]));
+    let angle = |k: usize| std::f64::consts::PI * (k as f64 + 0.5) / bins.len() as f64;
+    let [a, b] = [angle(order[0]), angle(order[1])];
+    [moment(1) / 10.0, moment(2) / 10.0, a, b, (a - b).sin().abs()]
+}
+
+/// The photographs: train and test as in the authors' files; h_i is the quadratic expansion (21) of the five numbers at the
+/// smallest scale, m_i has four numbers at each of three scales and two between scales (14).
+pub fn manmade(context: &Context) -> Result<[Vec<Image>; 2]> {
+    let [labels, blocks] = [0, 1].map(|k| context.corpora.text(MANMADE.files[k]));
+    let (labels, blocks) = (labels?, blocks?);
+    let mut sets: [Vec<Image>; 2] = Default::default();
+    let bad = |what: &str| Error::Setting(format!("{}: {what}", MANMADE.name));
+    let mut features = blocks.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let mut lines = labels.lines().filter(|line| !line.is_empty());
+    while let Some(head) = lines.next() {
+        let set = usize::from(head.ends_with("test"));
+        let mut image = Image { size: [16, 24], nodes: Vec::new(), edges: Vec::new(), labels: Vec::new() };
+        for _ in 0..16 {
+            let row = lines.next().ok_or_else(|| bad("labels end early"))?;
+            image.labels.extend(row.bytes().map(|digit| Label::from(digit != b'0')));
+        }
+        for _ in 0..image.labels.len() {
+            let line = features.next().ok_or_else(|| bad("features end early"))?;
+            let numbers: Vec<f64> = line.split(' ').filter_map(|x| x.parse().ok()).collect();
+            if numbers.len() != 28 {
+                return Err(bad("a block has other than 28 features"));
+            }
+            let scales = [4, 12, 20].map(|at| orientation(&numbers[at..at + 8]));
+            let five = scales[0];
+            let mut h = vec![1.0];
+            h.extend(five);
+            (0..5).for_each(|a| h.extend((a..5).map(|b| five[a] * five[b])));
+            image.nodes.push(h);
+            let mut m: Vec<f64> =
+                scales.iter().flat_map(|scale| [scale[0], scale[1], scale[2], scale[4]]).collect();
+            m.extend([0, 1].map(|k| (2.0 * (scales[k][2] - scales[k + 1][2])).cos().abs()));
+            image.edges.push(m);
+        }
+        sets[set].push(image);
+    }
+    Ok(sets)
+}
+
+/// Square grids without inputs, one for each labelling: h_i = [1], h_ij = [1].
+pub fn sites(side: usize, labels: &[Vec<Label>]) -> Result<GraphTask> {
+    let image = |labels: &Vec<Label>| Image {
+        size: [side, side],
+        nodes: vec![vec![1.0]; side * side],
+        edges: vec![Vec::new(); side * side],
+        labels: labels.clone(),
+    };
+    let images: Vec<Image> = labels.iter().map(image).collect();
+    task(&images, &[], true)
+}

@@ -1,0 +1,70 @@
+//! The experiments, one file for each, or for those that share their data.
+
+mod costs;
+mod ep_label_bias;
+mod ep_text;
+mod ep_toy;
+mod grids;
+mod psa_text;
+mod pwpl_graphs;
+mod pwpl_synthetic;
+mod pwpl_text;
+mod slides;
+mod smd_grids;
+mod smd_text;
+mod smd_theory;
+mod text_tasks;
+
+use crate::experiment::Experiment;
+
+/// All of them; those that others look at come first.
+pub const ALL: &[Experiment] = &[
+    smd_text::FIGURE_1,
+    smd_text::FIGURE_2,
+    smd_grids::FIGURE_3,
+    smd_grids::FIGURE_4,
+    smd_grids::FIGURE_5,
+    smd_grids::FIGURE_6,
+    slides::MEAN_FIELD,
+    slides::BETHE,
+    slides::SLIDES_PL,
+    psa_text::TABLE_1_CONLL,
+    psa_text::TABLE_1_NLPBA,
+    psa_text::TABLE_1_BC2,
+    psa_text::FIGURE_1_CONLL,
+    psa_text::FIGURE_1_NLPBA,
+    psa_text::FIGURE_1_BC2,
+    pwpl_synthetic::FIGURE_3,
+    pwpl_text::POS,
+    pwpl_graphs::CHUNK,
+    pwpl_text::NER,
+    pwpl_graphs::SKIP,
+    ep_label_bias::TABLE_1,
+    ep_text::TABLE_2,
+    ep_text::TABLE_3,
+    ep_text::TABLE_4,
+    ep_text::TABLE_5,
+    ep_text::TABLE_6,
+    ep_text::TABLE_7,
+    smd_text::CLAIMS_1,
+    smd_text::LITERAL,
+    smd_text::CLAIMS_2,
+    smd_text::SCALE,
+    smd_grids::CLAIMS_SHAPES,
+    smd_grids::CLAIMS_MANMADE,
+    smd_text::PERMUTATIONS,
+    smd_theory::NO_VALUE,
+    smd_theory::PSEUDOLIKELIHOOD,
+    psa_text::CLAIMS,
+    psa_text::ENSEMBLE,
+    costs::PSA,
+    pwpl_synthetic::STUDY,
+    pwpl_synthetic::DENSE,
+    pwpl_text::CLAIMS,
+    costs::PWPL,
+    ep_toy::MAXIMA,
+    ep_toy::SCORES,
+    ep_toy::EIGHT,
+    ep_toy::EQUATION_10,
+    ep_text::CLAIMS,
+];

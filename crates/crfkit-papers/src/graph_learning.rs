@@ -1,0 +1,138 @@
+//! Learning curves on any graph.
+
+use crate::chart::Line;
+use crfkit::data::dataset::Dataset;
+use crfkit::decode::max_node_marginal;
+use crfkit::graph::{FactorGraph, Gradient, Label, Psi, SharedSum};
+use crfkit::infer::NodeMarginals;
+use crfkit::loss::Loss;
+use crfkit::math::Array;
+use crfkit::model::Features;
+use crfkit::optim::{Control, Minimum, Prior, Problem, Progress, State, Watch};
+use crfkit::risk::{Risk, potentials};
+use crfkit::train::Settings;
+use crfkit::{Error, Result};
+use std::sync::Arc;
+
+/// Graphs to learn from and graphs to test on, with one map from weights to tables.
+pub struct GraphTask {
+    /// The training data.
+    pub data: Dataset<FactorGraph>,
+    /// The test data, with gold labels.
+    pub test: Dataset<FactorGraph>,
+    /// The weights.
+    pub features: Arc<Features>,
+}
+
+/// A run.
+#[derive(Clone, Debug, Default)]
+pub struct GraphCurve {
+    /// Passes and objective.
+    pub objective: Vec<[f64; 2]>,
+    /// Passes and share of wrong labels in the test data, in per cent.
+    pub error: Vec<[f64; 2]>,
+    /// The weights at the end; empty if it diverged.
+    pub theta: Vec<f64>,
+}
+
+impl GraphCurve {
+    /// The last error; NaN if it diverged.
+    pub fn final_error(&self) -> f64 {
+        if self.theta.is_empty() { f64::NAN } else { self.error.last().map_or(f64::NAN, |point| point[1]) }
+    }
+
+    /// The last objective; NaN if it diverged.
+    pub fn final_objective(&self) -> f64 {
+        if self.theta.is_empty() {
+            f64::NAN
+        } else {
+            self.objective.last().map_or(f64::NAN, |point| point[1])
+        }
+    }
+
+    /// Error or objective by passes, as a line of a chart.
+    pub fn line(name: &str, points: &[[f64; 2]]) -> Line {
+        Line { name: name.into(), points: points.to_vec() }
+    }
+
+    /// Passes until the objective is at most `value`; ∞ if it never is.
+    pub fn passes_to(&self, value: f64) -> f64 {
+        self.objective.iter().find(|point| point[1] <= value).map_or(f64::INFINITY, |point| point[0])
+    }
+}
+
+impl GraphTask {
+    /// Trains from `start` by the settings' method, σ, passes and seed; `error` measures weights.
+    pub fn learn<L: Loss<Graph = FactorGraph>>(
+        &self,
+        loss: L,
+        settings: &Settings,
+        start: Vec<f64>,
+        error: &dyn Fn(&[f64]) -> f64,
+    ) -> Result<GraphCurve> {
+        let risk = Risk::new(loss, self.features.clone(), self.data.clone(), 0)?;
+        let problem = Problem { objective: &risk, prior: Prior::gaussian(settings.sigma), l1: 0.0 };
+        let mut watch = Points { curve: GraphCurve::default(), error };
+        match settings.optimizer.optimizer(settings).minimize(&problem, State::start(start), &mut watch) {
+            Ok(Minimum { theta, passes, .. }) => {
+                let mut curve = watch.curve;
+                if curve.error.last().is_none_or(|point| point[0] < passes) {
+                    curve.error.push([passes, error(&theta)]);
+                }
+                Ok(GraphCurve { theta, ..curve })
+            }
+            Err(Error::Diverged { .. }) => Ok(watch.curve),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The label of the largest marginal of every variable of every graph in `data`.
+    pub fn labels<I: NodeMarginals>(
+        &self,
+        data: &Dataset<FactorGraph>,
+        theta: &[f64],
+        engine: &I,
+    ) -> Vec<Vec<Label>> {
+        let mut shared = self.features.empty_tables();
+        self.features.fill_tables(&[theta], &mut shared);
+        let (mut own, mut work) = (Array::default(), Default::default());
+        let mut all = Vec::with_capacity(data.len());
+        for example in 0..data.len() {
+            let graph = data.graph(example);
+            potentials(&self.features, data, example, theta, &mut own);
+            let (mut marginals, mut sum) = (Array::zeros(own.len()), SharedSum::new(&shared));
+            let range = 0..own.len();
+            let mut out = Gradient { own: marginals.slice_mut(range), shared: &mut sum };
+            engine.log_z(graph, Psi { shared: &shared, own: &own }, 1.0, &mut out, &mut work);
+            let mut labels = Vec::new();
+            max_node_marginal(graph, engine.node_marginals::<f64>(&work).plane(0), &mut labels);
+            all.push(labels);
+        }
+        all
+    }
+
+    /// Share of wrong labels in the test data, in per cent.
+    pub fn error<I: NodeMarginals>(&self, theta: &[f64], engine: &I) -> f64 {
+        let (mut wrong, mut all) = (0, 0);
+        for (example, labels) in self.labels(&self.test, theta, engine).iter().enumerate() {
+            wrong += labels.iter().zip(self.test.gold(example)).filter(|(a, b)| a != b).count();
+            all += labels.len();
+        }
+        100.0 * wrong as f64 / all.max(1) as f64
+    }
+}
+
+/// Collects points while a method runs.
+struct Points<'a> {
+    curve: GraphCurve,
+    error: &'a dyn Fn(&[f64]) -> f64,
+}
+
+impl Watch for Points<'_> {
+    fn step(&mut self, progress: &Progress, _: &dyn Fn() -> State) -> Result<Control> {
+        let &Progress { passes, objective, theta, .. } = progress;
+        self.curve.objective.extend(objective.map(|value| [passes, value]));
+        self.curve.error.extend(theta.map(|theta| [passes, (self.error)(theta)]));
+        Ok(Control::Continue)
+    }
+}

@@ -1,0 +1,247 @@
+//! Learning curves of linear chains.
+
+use crate::chart::Line;
+use crfkit::data::columns::Columns;
+use crfkit::data::corpus::{Corpus, CorpusBuilder};
+use crfkit::data::dataset::Dataset;
+use crfkit::data::observer::{Observer, Source};
+use crfkit::data::template::Templates;
+use crfkit::eval::Scores;
+use crfkit::graph::Label;
+use crfkit::model::{Features, Model};
+use crfkit::optim::{Control, Minimum, Prior, Problem, Progress, State, Stop, Watch};
+use crfkit::risk::Derivative;
+use crfkit::tag::Tagger;
+use crfkit::train::{self, Dev, Event, Listener, Settings};
+use crfkit::{Error, Result};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Training data and test data under one alphabet.
+pub struct Task {
+    /// The training data.
+    pub corpus: Corpus,
+    /// The test data.
+    pub test: Dev,
+    /// The test data as text.
+    pub sentences: Vec<Columns>,
+}
+
+/// The state of a run at one moment.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// Evaluations of the training set.
+    pub passes: f64,
+    /// Seconds of training; evaluation is not counted.
+    pub seconds: f64,
+    /// Scores on the test data.
+    pub scores: Scores,
+}
+
+/// A run.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// Moments in order; the last is the end, unless it diverged.
+    pub points: Vec<Point>,
+    /// The weights at the end; empty if it diverged.
+    pub theta: Vec<f64>,
+    /// Why it ended; `None` if it diverged.
+    pub stop: Option<Stop>,
+}
+
+impl Curve {
+    /// The last moment.
+    pub fn last(&self) -> Option<&Point> {
+        self.points.last()
+    }
+
+    /// F1 at the end; NaN if it diverged.
+    pub fn final_f1(&self) -> f64 {
+        self.stop.and(self.last()).map_or(f64::NAN, |point| point.scores.f1)
+    }
+
+    /// The largest F1.
+    pub fn best_f1(&self) -> f64 {
+        self.points.iter().map(|point| point.scores.f1).fold(0.0, f64::max)
+    }
+
+    /// Passes until F1 was at least `f1`; ∞ if it never was.
+    pub fn passes_to(&self, f1: f64) -> f64 {
+        self.points.iter().find(|point| point.scores.f1 >= f1).map_or(f64::INFINITY, |point| point.passes)
+    }
+
+    /// F1 against passes.
+    pub fn line(&self, name: &str) -> Line {
+        let points = self.points.iter().map(|point| [point.passes, point.scores.f1]).collect();
+        Line { name: name.into(), points }
+    }
+}
+
+/// Parts of the first pass after which the online methods are evaluated too.
+pub const EARLY: [f64; 4] = [0.05, 0.1, 0.2, 0.5];
+
+impl Task {
+    /// Labels are in the last column.
+    pub fn new(train: &[Columns], test: &[Columns], templates: Templates, min_count: u32) -> Result<Self> {
+        let mut builder = CorpusBuilder::new(Source::Templates(templates));
+        for sequence in train {
+            builder.add_columns(sequence, sequence.columns() - 1)?;
+        }
+        let corpus = builder.finish(min_count)?;
+        let (mut data, mut observer, mut gold) = (Dataset::new(), Observer::default(), Vec::new());
+        for sequence in test {
+            corpus.observe_columns(sequence, &mut observer, &mut data);
+            let label = |row| sequence.field(row, sequence.columns() - 1).to_owned();
+            gold.push((0..sequence.len()).map(label).collect());
+        }
+        Ok(Task { corpus, test: Dev { data, gold }, sentences: test.to_vec() })
+    }
+
+    /// The features under these settings.
+    pub fn features(&self, settings: &Settings) -> Arc<Features> {
+        Arc::new(train::features(&self.corpus, settings))
+    }
+
+    /// Scores of weights on the test data.
+    pub fn scores(&self, features: &Features, theta: &[f64], settings: &Settings) -> Scores {
+        train::evaluate(features, theta, settings.objective.direction(), &self.corpus.labels, &self.test)
+    }
+
+    /// A tagger with these weights.
+    pub fn tagger(&self, theta: &[f64], settings: &Settings) -> Result<Tagger> {
+        let Corpus { source, labels, alphabet, words, .. } = &self.corpus;
+        Ok(Tagger::new(Arc::new(Model {
+            labels: labels.clone(),
+            source: source.clone(),
+            alphabet: alphabet.clone(),
+            words: words.clone(),
+            features: train::features(&self.corpus, settings),
+            weights: theta.to_vec(),
+            settings: serde_json::to_value(settings).map_err(|e| Error::Setting(e.to_string()))?,
+        })))
+    }
+
+    /// The labels of all test sentences: those that have the largest mean marginal over the taggers.
+    pub fn label(&self, taggers: &mut [Tagger]) -> Result<Vec<Vec<&str>>> {
+        let labels = &self.corpus.labels;
+        let mut all = Vec::with_capacity(self.sentences.len());
+        for sentence in &self.sentences {
+            for tagger in taggers.iter_mut() {
+                tagger.columns(sentence)?;
+            }
+            let mut best = |t: usize| {
+                let sum = |y: usize, taggers: &mut [Tagger]| -> f64 {
+                    taggers.iter_mut().map(|tagger| tagger.marginal(t, y as Label)).sum()
+                };
+                let sums: Vec<f64> = (0..labels.len()).map(|y| sum(y, taggers)).collect();
+                (0..labels.len()).max_by(|&a, &b| sums[a].total_cmp(&sums[b])).unwrap_or(0)
+            };
+            all.push((0..sentence.len()).map(|t| labels[best(t)].as_str()).collect());
+        }
+        Ok(all)
+    }
+
+    /// Trains without looking at the test data, and returns the weights.
+    pub fn train(&self, settings: &Settings) -> Result<Vec<f64>> {
+        let curve = self.once(settings, None, false)?;
+        match curve.stop {
+            Some(_) => Ok(curve.theta),
+            None => Err(Error::Setting(format!("{} diverged", settings.optimizer.name()))),
+        }
+    }
+
+    /// Trains, and evaluates where passes have grown by a twentieth. `end` stops in the midst of a pass; a moment of `early`
+    /// costs a run of its own up to there.
+    pub fn learn(&self, settings: &Settings, early: &[f64], end: Option<f64>) -> Result<Curve> {
+        let mut points = Vec::new();
+        for &moment in early {
+            match self.once(settings, Some(moment), false)? {
+                Curve { stop: None, .. } => return Ok(Curve { points, theta: Vec::new(), stop: None }),
+                curve => points.extend(curve.points),
+            }
+        }
+        let mut curve = self.once(settings, end, true)?;
+        curve.points.splice(0..0, points);
+        Ok(curve)
+    }
+
+    fn once(&self, settings: &Settings, end: Option<f64>, evaluate: bool) -> Result<Curve> {
+        settings.check()?;
+        let features = self.features(settings);
+        let pieces = settings.pieces.unwrap_or_default();
+        let data = self.corpus.data.clone();
+        let objective = settings.objective.objective(pieces, Derivative::Dual, features.clone(), data, 0)?;
+        let problem = Problem {
+            objective: objective.as_ref(),
+            prior: Prior::gaussian(settings.sigma),
+            l1: settings.l1,
+        };
+        let mut watch = Evaluate {
+            task: self,
+            settings,
+            features: &features,
+            end,
+            evaluate,
+            start: Instant::now(),
+            paused: Duration::ZERO,
+            points: Vec::new(),
+        };
+        let state = State::start(vec![0.0; features.dim()]);
+        match settings.optimizer.optimizer(settings).minimize(&problem, state, &mut watch) {
+            Ok(Minimum { theta, stop, passes }) => {
+                if watch.points.last().is_none_or(|point| point.passes < passes) {
+                    watch.add(passes, &theta);
+                }
+                Ok(Curve { points: watch.points, theta, stop: Some(stop) })
+            }
+            Err(Error::Diverged { .. }) => Ok(Curve { points: watch.points, theta: Vec::new(), stop: None }),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Evaluates while a method runs.
+struct Evaluate<'a> {
+    task: &'a Task,
+    settings: &'a Settings,
+    features: &'a Features,
+    end: Option<f64>,
+    evaluate: bool,
+    start: Instant,
+    /// Time spent on evaluation.
+    paused: Duration,
+    points: Vec<Point>,
+}
+
+impl Evaluate<'_> {
+    fn add(&mut self, passes: f64, theta: &[f64]) {
+        let now = Instant::now();
+        let seconds = (now - self.start).saturating_sub(self.paused).as_secs_f64();
+        let scores = self.task.scores(self.features, theta, self.settings);
+        self.paused += now.elapsed();
+        self.points.push(Point { passes, seconds, scores });
+    }
+}
+
+impl Watch for Evaluate<'_> {
+    fn step(&mut self, progress: &Progress, _: &dyn Fn() -> State) -> Result<Control> {
+        let due = self.points.last().is_none_or(|point| progress.passes >= 1.05 * point.passes);
+        if let Some(theta) = progress.theta.filter(|_| self.evaluate && due) {
+            self.add(progress.passes, theta);
+        }
+        // Rounding must not cost a step.
+        Ok(match self.end {
+            Some(end) if progress.passes >= end - 1e-9 => Control::Stop,
+            _ => Control::Continue,
+        })
+    }
+}
+
+/// A listener without interest.
+pub struct Silent;
+
+impl Listener for Silent {
+    fn event(&mut self, _: &Event) -> Result<Control> {
+        Ok(Control::Continue)
+    }
+}

@@ -1,0 +1,87 @@
+//! The smallest form of every experiment that needs no corpus, and the way from results to the page.
+
+use crfkit_papers::{Corpora, Done, Form, Store, document, experiments, find, store};
+use std::collections::HashSet;
+use std::fs;
+use std::path::PathBuf;
+
+/// An empty directory of this test.
+fn directory(test: &str) -> PathBuf {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = fs::remove_dir_all(&directory); // there is none the first time
+    directory
+}
+
+#[test]
+fn every_row_of_the_papers_has_an_experiment_of_its_own_name() {
+    let ids: HashSet<&str> = experiments().iter().map(|e| e.id).collect();
+    assert_eq!(ids.len(), experiments().len());
+    let rows: HashSet<u32> = experiments().iter().map(|e| e.row).collect();
+    let missing: Vec<u32> = (93..=124).filter(|row| !rows.contains(row)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    for experiment in experiments() {
+        assert!(!experiment.tolerance.is_empty(), "{}", experiment.id);
+        for id in experiment.needs {
+            assert!(find(id).is_ok(), "{} needs {id}", experiment.id);
+        }
+    }
+}
+
+#[test]
+fn experiments_without_corpora_run_in_their_quick_form() {
+    let store = Store { directory: directory("quick"), form: Form::Quick };
+    let mut ran = 0;
+    for experiment in experiments() {
+        match store.run(experiment, &Corpora::default(), &|_| ()).unwrap() {
+            Done::Ran(record) => {
+                ran += 1;
+                let outcome = &record.outcome;
+                let found = outcome.numbers.len() + outcome.claims.len();
+                assert!(found > 0 || outcome.not_testable.is_some(), "{}", experiment.id);
+                // What is stored reads back as it was.
+                assert_eq!(store.read(experiment.id).as_ref(), Some(&*record));
+            }
+            Done::NoData(error) => {
+                assert!(!experiment.data.is_empty() || !experiment.needs.is_empty(), "{}", experiment.id);
+                assert!(error.to_string().contains("CRFKIT_DATA"), "{error}");
+            }
+            // Another experiment has needed it.
+            Done::UpToDate(_) => {}
+        }
+    }
+    assert!(ran >= 6, "{ran}");
+    document::generate(&store).unwrap();
+    let page = fs::read_to_string(store.directory.join("REPRODUCTION.md")).unwrap();
+    assert!(page.contains("--quick") && page.contains("ep-table1"), "{page}");
+    let list = fs::read_to_string(store.directory.join("reproduction.json")).unwrap();
+    let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
+    assert_eq!(list.len(), experiments().iter().filter(|e| store.read(e.id).is_some()).count());
+    for entry in &list {
+        for key in ["id", "row", "paper", "ours", "tolerance", "verdict"] {
+            assert!(entry.get(key).is_some(), "{entry} lacks {key}");
+        }
+    }
+}
+
+#[test]
+fn a_result_is_made_again_only_if_its_experiment_has_changed() {
+    let store = Store { directory: directory("again"), form: Form::Quick };
+    let experiment = find("ep-ttp-scores").unwrap();
+    let run = |e| store.run(e, &Corpora::default(), &|_| ()).unwrap();
+    assert!(matches!(run(experiment), Done::Ran(_)));
+    assert!(matches!(run(experiment), Done::UpToDate(_)));
+    let mut changed = *experiment;
+    changed.version += 1;
+    assert!(matches!(run(&changed), Done::Ran(_)));
+    assert!(matches!(run(experiment), Done::Ran(_)));
+    // A file that was cut off while it was written is no result.
+    let path = store.path(experiment.id);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, &text[..text.len() / 2]).unwrap();
+    assert!(matches!(run(experiment), Done::Ran(_)));
+    // Results of the two forms are never taken for each other.
+    assert_ne!(
+        store::hash(find("ep-table1").unwrap(), Form::Full).unwrap(),
+        store::hash(find("ep-table1").unwrap(), Form::Quick).unwrap()
+    );
+}
