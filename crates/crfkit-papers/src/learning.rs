@@ -116,7 +116,7 @@ impl Task {
             alphabet: alphabet.clone(),
             words: words.clone(),
             features: train::features(&self.corpus, settings),
-            weights: theta.to_vec(),
+            weights: theta.to_vec().into(),
             settings: serde_json::to_value(settings).map_err(|e| Error::Setting(e.to_string()))?,
         })))
     }
