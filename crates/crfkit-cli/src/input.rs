@@ -6,6 +6,7 @@ use crfkit::data::attributes::{AttributeReader, Attributes};
 use crfkit::data::columns::{ColumnReader, Columns};
 use crfkit::data::observer::Source;
 use crfkit::data::text::{Encoding, Lines, decompress};
+use crfkit::grid::GridModel;
 use crfkit::model::Model;
 use crfkit::{Error, Place};
 use std::fs::File;
@@ -33,6 +34,9 @@ fn open(path: &Path) -> crfkit::Result<Box<dyn Read + Send>> {
 /// The model in a file.
 pub fn read_model(path: &Path) -> Result<Model> {
     let bytes = std::fs::read(path).map_err(|error| Error::io(name(path), error))?;
+    if GridModel::is_file(&bytes) {
+        anyhow::bail!("{}: a model of pictures: `tag` and `eval` apply it with --images DIR", name(path));
+    }
     Model::from_bytes(&bytes).with_context(|| name(path))
 }
 

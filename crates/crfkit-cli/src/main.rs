@@ -6,6 +6,7 @@ mod demo;
 mod error;
 mod input;
 mod log;
+mod pictures;
 mod pipeline;
 mod progress;
 

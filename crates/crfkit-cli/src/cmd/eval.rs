@@ -1,8 +1,10 @@
 //! `crfkit eval`: how good a model, or a file of predictions, is.
 
+mod grid;
+
 use super::tag::{taggers, take_in};
 use crate::args::{EvalArgs, Format, InputArgs};
-use crate::error::stdout_failed;
+use crate::error::{stdout_failed, usage};
 use crate::input::{self, Reader, Sequence};
 use crate::pipeline::{self, Block, Job};
 use anyhow::Result;
@@ -20,6 +22,12 @@ use std::sync::Arc;
 
 /// Evaluates and prints.
 pub fn run(args: &EvalArgs) -> Result<ExitCode> {
+    match (&args.model, &args.grid.images, &args.masks) {
+        (Some(model), Some(images), Some(masks)) => return grid::run(args, model, images, masks),
+        (_, Some(_), _) => return Err(usage("--images needs -m MODEL and --masks DIR, the gold labels")),
+        (_, None, _) if args.grid.decode.is_some() => return Err(usage("--decode goes with --images here")),
+        _ => {}
+    }
     let evaluation = match (&args.predicted, &args.model, &args.test) {
         (Some(predicted), ..) => compare_columns(predicted, args.input.encoding)?,
         (None, Some(model), Some(test)) => {

@@ -1,5 +1,6 @@
 //! `crfkit tag`: labels sequences as they come in.
 
+pub mod grid;
 mod layout;
 
 use crate::args::{Decode, TagArgs};
@@ -17,13 +18,21 @@ use std::sync::Arc;
 
 /// Tags a file to standard output.
 pub fn run(args: &TagArgs) -> Result<ExitCode> {
-    if args.nbest.is_some() && args.decode == Decode::MaxMarginal {
+    match (&args.grid.images, &args.output_dir) {
+        (Some(images), Some(output)) => return grid::run(args, images, output),
+        (Some(_), None) => return Err(usage("--images needs --output-dir DIR for the label images")),
+        (None, _) => {}
+    }
+    let Some(decode) = args.grid.of_sequences() else {
+        return Err(usage("this --decode is for --images: sequences have viterbi and max-marginal"));
+    };
+    if args.nbest.is_some() && decode == Decode::MaxMarginal {
         return Err(usage("--nbest lists the best whole labellings: it goes with --decode viterbi only"));
     }
     let model = Arc::new(input::read_model(&args.model)?);
     let format = args.input.format.unwrap_or(input::model_format(&model));
     let reader = Reader::open(&args.file, format, args.input.encoding)?;
-    let job = Tagging { layout: Layout::new(&model, args), decode: args.decode };
+    let job = Tagging { layout: Layout::new(&model, args), decode };
     let mut stdout = std::io::stdout();
     pipeline::run(&job, reader, taggers(model, args.input.threads()), |text: &Vec<u8>| {
         Ok(stdout.write_all(text).map_err(stdout_failed)?)
@@ -82,8 +91,8 @@ impl Job for Tagging {
             take_in(tagger, sequence)?;
             labels.clear();
             labels.extend_from_slice(match self.decode {
-                Decode::Viterbi => tagger.viterbi(),
                 Decode::MaxMarginal => tagger.max_marginal(),
+                _ => tagger.viterbi(),
             });
             self.layout.write(sequence, tagger, &labels, text)?;
         }

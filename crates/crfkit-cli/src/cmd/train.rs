@@ -3,9 +3,10 @@
 mod checkpoint;
 mod data;
 mod finish;
+mod grid;
 mod listener;
 
-use crate::args::{Format, Init, PriorMean, TrainArgs};
+use crate::args::{Format, GraphKind, Init, PriorMean, TrainArgs};
 use crate::error::{INTERRUPTED, usage};
 use crate::input;
 use crate::log::{Counts, Event, FORMAT, Log};
@@ -28,6 +29,9 @@ const RANDOM_WEIGHTS: f64 = 0.01;
 
 /// Trains a model and writes it.
 pub fn run(args: &TrainArgs) -> Result<ExitCode> {
+    if args.grid.graph == GraphKind::Grid {
+        return grid::run(args);
+    }
     let settings = args.settings()?;
     check(args, &settings)?;
     let interrupt = Interrupt::install()?;
@@ -126,6 +130,12 @@ fn check(args: &TrainArgs, settings: &Settings) -> Result<()> {
     if args.input.format == Some(Format::Attributes) && args.template.is_some() {
         return Err(usage("--template goes with --format columns: attribute lines are observations already"));
     }
+    if args.grid.images.is_some() {
+        return Err(usage("--images and --masks go with --graph grid"));
+    }
+    if args.init == Init::Logistic {
+        return Err(usage("--init logistic goes with --graph grid; a file of that name is ./logistic"));
+    }
     let inputs = args.train.iter().chain(&args.dev).filter(|path| input::is_stdin(path));
     if inputs.count() > 1 {
         return Err(usage("standard input can be read only once"));
@@ -162,7 +172,7 @@ fn check_target(path: &Path) -> Result<()> {
 /// The weights to start from; empty for zeros.
 fn first_weights(args: &TrainArgs, corpus: &Corpus, features: &Features) -> Result<Vec<f64>> {
     Ok(match &args.init {
-        Init::Zero => Vec::new(),
+        Init::Zero | Init::Logistic => Vec::new(),
         Init::Random => {
             let mut random = Random::new(args.seed);
             (0..features.dim()).map(|_| RANDOM_WEIGHTS * (2.0 * random.uniform() - 1.0)).collect()
@@ -194,6 +204,7 @@ fn recorded_settings(
     }
     recorded["init"] = match args.init {
         Init::Zero => "zero",
+        Init::Logistic => "logistic",
         Init::Random => "random",
         Init::Model(_) => "model",
     }
