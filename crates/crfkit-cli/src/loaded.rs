@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use crfkit::answers::Answers;
 use crfkit::empirical::{EmpiricalModel, EmpiricalTagger};
 use crfkit::graph::Label;
+use crfkit::grid::GridModel;
 use crfkit::model::{self, Model};
 use crfkit::tag::Tagger;
 use crfkit::{Error, Place};
@@ -27,6 +28,9 @@ impl Loaded {
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = File::open(path).and_then(|file| model::open(&file));
         let bytes = bytes.map_err(|error| Error::io(name(path), error))?;
+        if GridModel::is_file(&bytes) {
+            anyhow::bail!("{}: a model of pictures: `tag` and `eval` apply it with --images DIR", name(path));
+        }
         let model = match EmpiricalModel::is_file(&bytes) {
             true => EmpiricalModel::from_bytes(&bytes).map(|model| Loaded::Empirical(Arc::new(model))),
             false => Model::from_memory(&bytes).map(|model| Loaded::Weighted(Arc::new(model))),

@@ -7,6 +7,7 @@ mod error;
 mod input;
 mod loaded;
 mod log;
+mod pictures;
 mod pipeline;
 mod progress;
 

@@ -77,6 +77,7 @@ pub mod error;
 pub mod eval;
 pub mod files;
 pub mod graph;
+pub mod grid;
 pub mod infer;
 pub mod loss;
 pub mod math;

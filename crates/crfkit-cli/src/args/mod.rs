@@ -1,11 +1,13 @@
 //! What the user typed.
 
 mod empirical;
+mod grid;
 mod parameters;
 mod report;
 mod train;
 
 pub use empirical::EmpiricalArgs;
+pub use grid::{Decode, GraphKind, GridArgs, PictureArgs};
 pub use parameters::ParameterArgs;
 pub use report::{ReportArgs, WatchArgs};
 pub use train::{Chosen, Init, PriorMean, TrainArgs};
@@ -124,7 +126,8 @@ Examples:
   crfkit tag -m model new.tsv                   all columns of the input, and the label
   crfkit tag -m model --marginals new.tsv       and the label's probability
   crfkit tag -m model --output json < new.tsv   one JSON object a sequence
-  crfkit tag -m model --nbest 3 new.tsv         the three best labellings of every sequence";
+  crfkit tag -m model --nbest 3 new.tsv         the three best labellings of every sequence
+  crfkit tag -m model --images DIR --output-dir OUT   label images for a directory of pictures";
 
 /// `crfkit tag`.
 #[derive(Debug, ClapArgs)]
@@ -138,9 +141,13 @@ pub struct TagArgs {
     #[arg(value_name = "FILE", default_value = "-")]
     pub file: PathBuf,
 
-    /// Which labelling: the best sequence, or the most probable label of each token
-    #[arg(long, value_enum, default_value_t = Decode::Viterbi)]
-    pub decode: Decode,
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub grid: PictureArgs,
+
+    /// Where label images go, and probability images with --marginals
+    #[arg(long, value_name = "DIR", requires = "images")]
+    pub output_dir: Option<PathBuf>,
 
     /// Add the probability of every label
     #[arg(long)]
@@ -163,15 +170,6 @@ pub struct TagArgs {
     pub input: InputArgs,
 }
 
-/// Which labelling `crfkit tag` gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Decode {
-    /// The most probable sequence of labels
-    Viterbi,
-    /// The most probable label of each token by itself
-    MaxMarginal,
-}
-
 /// Layout of what `crfkit tag` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Output {
@@ -187,19 +185,28 @@ const EVAL_EXAMPLES: &str = "\
 Examples:
   crfkit eval -m model test.tsv                 tag, compare, print scores as conlleval does
   crfkit eval -m model --json test.tsv          the scores as one JSON object
-  crfkit eval --predicted tagged.tsv            the last two columns are gold and predicted labels";
+  crfkit eval --predicted tagged.tsv            the last two columns are gold and predicted labels
+  crfkit eval -m model --images DIR --masks DIR how many pixels are wrong";
 
 /// `crfkit eval`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = EVAL_EXAMPLES)]
 pub struct EvalArgs {
     /// The model
-    #[arg(short, long, value_name = "MODEL", requires = "test")]
+    #[arg(short, long, value_name = "MODEL")]
     pub model: Option<PathBuf>,
 
     /// Labelled sequences; `-` for standard input
-    #[arg(value_name = "TEST", required_unless_present = "predicted", requires = "model")]
+    #[arg(value_name = "TEST", required_unless_present_any = ["predicted", "images"], requires = "model")]
     pub test: Option<PathBuf>,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub grid: PictureArgs,
+
+    /// The gold labels of --images: for each picture a grey one of the same name
+    #[arg(long, value_name = "DIR", requires_all = ["images", "model"], conflicts_with_all = ["test", "predicted", "label_column", "format"])]
+    pub masks: Option<PathBuf>,
 
     /// Compare the last two columns of this file, gold and predicted, instead of tagging
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "test", "label_column", "format"])]
@@ -245,9 +252,24 @@ pub struct InspectArgs {
 /// `crfkit demo`.
 #[derive(Debug, ClapArgs)]
 pub struct DemoArgs {
+    /// Another task than ingredient lines
+    #[arg(value_enum)]
+    pub task: Option<DemoTask>,
+
+    /// Where `grid` writes its picture [default: crfkit-demo-grid.png]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
     /// Write the demo's data and model to this directory, as train.tsv, test.tsv and model
     #[arg(long, value_name = "DIR")]
     pub write: Option<PathBuf>,
+}
+
+/// A task that `crfkit demo` can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DemoTask {
+    /// Noisy pictures made clean: logistic regression, mean field, loopy belief propagation
+    Grid,
 }
 
 /// The version and the vector unit in use.

@@ -1,6 +1,6 @@
 //! The arguments of `crfkit train`.
 
-use super::{EmpiricalArgs, InputArgs, ParameterArgs, label_column, named, stored};
+use super::{EmpiricalArgs, GridArgs, InputArgs, ParameterArgs, label_column, named, stored};
 use crate::error::usage;
 use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -21,6 +21,7 @@ Examples:
   crfkit train train.tsv --template template.txt --features all --sigma 2 -m model
   crfkit train train.tsv --method ep1 --heldout dev.tsv -m model
   crfkit train --format attributes train.iwa.gz --optimizer lbfgs --log run.jsonl -m model
+  crfkit train --graph grid --images DIR --masks DIR --init logistic -m model
 
 What is minimised: the sum over the sequences of -log p(labels | observations), plus the sum over the weights of
 w²/(2σ²), plus L1 times the sum of |w|. Coming from another program:
@@ -45,12 +46,16 @@ Ctrl-C finishes the step and saves the model so far; a second one ends at once."
 #[command(after_help = NOTES)]
 pub struct TrainArgs {
     /// Labelled sequences; `-` for standard input
-    #[arg(value_name = "TRAIN", required = true)]
+    #[arg(value_name = "TRAIN", required_unless_present = "images")]
     pub train: Vec<PathBuf>,
 
     /// Where to write the model
     #[arg(short, long, value_name = "MODEL")]
     pub model: PathBuf,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub grid: GridArgs,
 
     /// Feature templates, in CRF++'s or Wapiti's syntax
     #[arg(long, value_name = "FILE", conflicts_with = "preset", help_heading = "Features")]
@@ -137,10 +142,11 @@ pub struct TrainArgs {
     #[arg(long, value_name = "N", default_value_t = Settings::default().seed, help_heading = "Optimisation")]
     pub seed: u64,
 
-    /// Weights to start from: zeros, small random ones, co-occurrence rates, or those of a model
+    /// Weights to start from: zeros, small random ones, co-occurrence rates, or those of a model; for pictures also by
+    /// logistic regression
     #[arg(
         long,
-        value_name = "zero|random|empirical|FILE",
+        value_name = "zero|random|empirical|logistic|FILE",
         default_value = "zero",
         help_heading = "Optimisation"
     )]
@@ -213,6 +219,8 @@ pub enum Init {
     Random,
     /// Co-occurrence rates of words and labels.
     Empirical,
+    /// Those of logistic regression, and 0.5 for equal neighbours: for pictures.
+    Logistic,
     /// The weights of the model in this file.
     Model(PathBuf),
 }
@@ -225,6 +233,7 @@ impl FromStr for Init {
             "zero" => Init::Zero,
             "random" => Init::Random,
             "empirical" => Init::Empirical,
+            "logistic" => Init::Logistic,
             path => Init::Model(path.into()),
         })
     }

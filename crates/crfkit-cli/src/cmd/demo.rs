@@ -1,8 +1,10 @@
 //! `crfkit demo`: trains, evaluates and applies a model, and says what to type next.
 
-use crate::args::DemoArgs;
+mod grid;
+
+use crate::args::{DemoArgs, DemoTask};
 use crate::demo::corpus::{Part, SAMPLES, corpus, tokenize};
-use crate::error::stdout_failed;
+use crate::error::{stdout_failed, usage};
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use crfkit::data::columns::{ColumnReader, Columns};
@@ -27,8 +29,20 @@ const SEED: u64 = 1;
 const TRAIN_LINES: usize = 2000;
 const TEST_LINES: usize = 500;
 
-/// Runs the demo.
+/// Runs the demo of a task.
 pub fn run(args: &DemoArgs) -> Result<ExitCode> {
+    match args.task {
+        None if args.output.is_some() => Err(usage("-o (--output) is for the picture of `crfkit demo grid`")),
+        None => ingredients(args),
+        Some(DemoTask::Grid) if args.write.is_some() => Err(usage(
+            "--write is for the files of `crfkit demo`: `crfkit demo grid` writes a picture, -o FILE",
+        )),
+        Some(DemoTask::Grid) => grid::run(args.output.as_deref()),
+    }
+}
+
+/// The parts of ingredient lines.
+fn ingredients(args: &DemoArgs) -> Result<ExitCode> {
     let progress = Progress::new(false);
     let (train_text, test_text) =
         (corpus(SEED, TRAIN_LINES, Part::Train), corpus(SEED, TEST_LINES, Part::Test));
@@ -67,7 +81,8 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
              crfkit train train.tsv -m model\n  crfkit tag -m model new.tsv\n\n\
              Or with the files of this demo:\n\n  \
              crfkit demo --write demo && crfkit train demo/train.tsv -m demo/model\n  \
-             crfkit eval -m demo/model demo/test.tsv\n")?,
+             crfkit eval -m demo/model demo/test.tsv\n\n\
+             Or with pictures instead of text:\n\n  crfkit demo grid\n")?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,9 @@
 //! `crfkit eval`: how good a model, or a file of predictions, is.
 
+mod grid;
+
 use crate::args::{EvalArgs, Format, InputArgs};
-use crate::error::stdout_failed;
+use crate::error::{stdout_failed, usage};
 use crate::input::{self, Reader, Sequence};
 use crate::loaded::{Loaded, Worker};
 use crate::pipeline::{self, Block, Job};
@@ -17,6 +19,12 @@ use std::process::ExitCode;
 
 /// Evaluates and prints.
 pub fn run(args: &EvalArgs) -> Result<ExitCode> {
+    match (&args.model, &args.grid.images, &args.masks) {
+        (Some(model), Some(images), Some(masks)) => return grid::run(args, model, images, masks),
+        (_, Some(_), _) => return Err(usage("--images needs -m MODEL and --masks DIR, the gold labels")),
+        (_, None, _) if args.grid.decode.is_some() => return Err(usage("--decode goes with --images here")),
+        _ => {}
+    }
     let evaluation = match (&args.predicted, &args.model, &args.test) {
         (Some(predicted), ..) => compare_columns(predicted, args.input.encoding)?,
         (None, Some(model), Some(test)) => {

@@ -1,5 +1,6 @@
 //! `crfkit tag`: labels sequences as they come in.
 
+pub mod grid;
 mod layout;
 
 use crate::args::{Decode, TagArgs};
@@ -14,13 +15,21 @@ use std::process::ExitCode;
 
 /// Tags a file to standard output.
 pub fn run(args: &TagArgs) -> Result<ExitCode> {
-    if args.nbest.is_some() && args.decode == Decode::MaxMarginal {
+    match (&args.grid.images, &args.output_dir) {
+        (Some(images), Some(output)) => return grid::run(args, images, output),
+        (Some(_), None) => return Err(usage("--images needs --output-dir DIR for the label images")),
+        (None, _) => {}
+    }
+    let Some(decode) = args.grid.of_sequences() else {
+        return Err(usage("this --decode is for --images: sequences have viterbi and max-marginal"));
+    };
+    if args.nbest.is_some() && decode == Decode::MaxMarginal {
         return Err(usage("--nbest lists the best whole labellings: it goes with --decode viterbi only"));
     }
     let model = Loaded::read(&args.model)?;
     let format = args.input.format.unwrap_or(model.format());
     let reader = Reader::open(&args.file, format, args.input.encoding)?;
-    let job = Tagging { layout: Layout::new(&model, args), decode: args.decode };
+    let job = Tagging { layout: Layout::new(&model, args), decode };
     let mut stdout = std::io::stdout();
     pipeline::run(&job, reader, &mut model.workers(args.input.threads()), |text: &Vec<u8>| {
         Ok(stdout.write_all(text).map_err(stdout_failed)?)
@@ -44,8 +53,8 @@ impl Job for Tagging {
             let answers = worker.take_in(sequence)?;
             labels.clear();
             labels.extend_from_slice(match self.decode {
-                Decode::Viterbi => answers.viterbi(),
                 Decode::MaxMarginal => answers.max_marginal(),
+                _ => answers.viterbi(),
             });
             self.layout.write(sequence, answers, &labels, text)?;
         }

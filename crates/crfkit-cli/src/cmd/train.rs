@@ -4,9 +4,10 @@ mod checkpoint;
 mod data;
 mod empirical;
 mod finish;
+mod grid;
 mod listener;
 
-use crate::args::{Format, Init, PriorMean, TrainArgs};
+use crate::args::{Format, GraphKind, Init, PriorMean, TrainArgs};
 use crate::error::{INTERRUPTED, usage};
 use crate::input;
 use crate::log::{Counts, Event, FORMAT, Log};
@@ -31,6 +32,9 @@ const RANDOM_WEIGHTS: f64 = 0.01;
 pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     if args.empirical.method.is_some() {
         return empirical::run(args);
+    }
+    if args.grid.graph == GraphKind::Grid {
+        return grid::run(args);
     }
     let settings = args.settings()?;
     check(args, &settings)?;
@@ -154,6 +158,12 @@ fn check(args: &TrainArgs, settings: &Settings) -> Result<()> {
     if args.input.format == Some(Format::Attributes) && args.template.is_some() {
         return Err(usage("--template goes with --format columns: attribute lines are observations already"));
     }
+    if args.grid.images.is_some() {
+        return Err(usage("--images and --masks go with --graph grid"));
+    }
+    if args.init == Init::Logistic {
+        return Err(usage("--init logistic goes with --graph grid; a file of that name is ./logistic"));
+    }
     check_inputs(args.train.iter().chain(&args.dev))?;
     let outputs = std::iter::once(&args.model).chain(&args.checkpoint);
     let mut outputs = outputs.chain(&args.log).chain(&args.report);
@@ -200,7 +210,7 @@ fn first_weights(
     columns: Option<usize>,
 ) -> Result<Vec<f64>> {
     Ok(match &args.init {
-        Init::Zero => Vec::new(),
+        Init::Zero | Init::Logistic => Vec::new(),
         Init::Random => {
             let mut random = Random::new(args.seed);
             (0..features.dim()).map(|_| RANDOM_WEIGHTS * (2.0 * random.uniform() - 1.0)).collect()
@@ -238,6 +248,7 @@ fn recorded_settings(
     }
     recorded["init"] = match args.init {
         Init::Zero => "zero",
+        Init::Logistic => "logistic",
         Init::Random => "random",
         Init::Empirical => "empirical",
         Init::Model(_) => "model",

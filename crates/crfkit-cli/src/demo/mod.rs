@@ -1,5 +1,6 @@
-//! `crfkit demo`: a small task of our own making, trained and shown in a few seconds.
+//! `crfkit demo`: small tasks of our own making, each trained and shown in a few seconds.
 
 pub mod corpus;
 mod grammar;
+pub mod shapes;
 mod words;

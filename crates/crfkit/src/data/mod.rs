@@ -3,6 +3,7 @@
 //! - [`text`]: bytes to lines: decompression, encoding, line endings, limits.
 //! - [`columns`]: lines to CoNLL columns, the format of CRF++ and of the shared tasks.
 //! - [`attributes`]: lines to CRFsuite's attribute lists.
+//! - [`images`]: pictures and masks: PNG, JPEG, PGM and their kin.
 //! - [`template`], [`pattern`], [`presets`], [`observer`]: columns to observations.
 //! - [`strings`]: names to numbers; [`bytes`]: arrays that are parts of a file in memory.
 //! - [`dataset`], [`corpus`]: examples in memory, ready for training.
@@ -17,6 +18,7 @@ pub mod columns;
 pub mod corpus;
 pub mod dataset;
 mod dialect; // public as template::Dialect
+pub mod images;
 pub mod observer;
 pub mod pattern;
 pub mod presets;

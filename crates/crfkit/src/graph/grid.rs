@@ -5,8 +5,11 @@ use super::{FactorGraph, FactorGraphBuilder, NODES};
 use crate::error::GraphError;
 
 /// Which variables of a grid are joined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Neighbours {
+    /// None: every variable stands for itself, as in logistic regression.
+    None,
     /// Left and right, above and below.
     Four,
     /// The diagonals too.
@@ -49,7 +52,9 @@ impl Grid {
         }
         for row in 0..self.height {
             for column in 0..self.width {
-                let (right, below, left) = (column + 1 < self.width, row + 1 < self.height, column > 0);
+                let joined = self.neighbours != Neighbours::None;
+                let (right, below) = (joined && column + 1 < self.width, joined && row + 1 < self.height);
+                let left = column > 0;
                 let diagonal = self.neighbours == Neighbours::Eight && below;
                 let steps = [
                     (right, row, column + 1),

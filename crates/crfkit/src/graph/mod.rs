@@ -26,6 +26,9 @@ pub use tables::{Gradient, Psi, Shared, SharedSum, Table, TableSum};
 /// Index of a label in the alphabet of labels.
 pub type Label = u32;
 
+/// In place of a gold label: it is not known. Only [`crate::loss::PartialLikelihood`] takes it.
+pub const UNLABELLED: Label = Label::MAX;
+
 /// Which table a factor reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableRef {

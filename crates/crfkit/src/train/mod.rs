@@ -16,9 +16,7 @@ use crate::decode::{Decoder, Direction, MemmViterbi, Viterbi};
 use crate::eval::{Evaluation, Scores, is_chunked};
 use crate::graph::{Chain, Psi};
 use crate::model::{Features, Model};
-use crate::optim::{
-    Auto, Choice, Control, Differences, Mean, Minimum, Prior, Problem, Progress, State, Stop, Watch,
-};
+use crate::optim::{Auto, Choice, Control, Differences, Minimum, Problem, Progress, State, Stop, Watch};
 use crate::risk::Derivative;
 use crate::{Error, Result};
 use std::sync::Arc;
@@ -193,15 +191,7 @@ pub fn train(
     if let Some(dev) = &start.dev {
         dev.check()?;
     }
-    let prior = Prior {
-        sigma: settings.sigma,
-        sigma_pairs: settings.sigma_pairs.unwrap_or(settings.sigma),
-        first_pair: features.first_pair_weight(),
-        mean: match start.prior_mean.is_empty() {
-            true => Mean::Value(settings.prior_mean),
-            false => Mean::Vector(start.prior_mean),
-        },
-    };
+    let prior = settings.prior(&features, start.prior_mean);
     let features = Arc::new(features);
     let pieces = settings.pieces.unwrap_or_default();
     let hess_vec = settings.parameters.hess_vec.unwrap_or_default();

@@ -2,7 +2,8 @@
 
 use super::{Criterion, Method, Parameters};
 use crate::loss::Pieces;
-use crate::model::Keep;
+use crate::model::{Features, Keep};
+use crate::optim::{Mean, Prior};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -106,6 +107,19 @@ impl Settings {
                 ..Parameters::default()
             },
             ..Settings::default()
+        }
+    }
+
+    /// The Gaussian prior of these settings; `mean` by weight, empty where it is one number.
+    pub(crate) fn prior(&self, features: &Features, mean: Vec<f64>) -> Prior {
+        Prior {
+            sigma: self.sigma,
+            sigma_pairs: self.sigma_pairs.unwrap_or(self.sigma),
+            first_pair: features.first_pair_weight(),
+            mean: match mean.is_empty() {
+                true => Mean::Value(self.prior_mean),
+                false => Mean::Vector(mean),
+            },
         }
     }
 

@@ -1,0 +1,113 @@
+//! The arguments of models of pictures.
+
+use super::stored;
+use clap::ValueEnum;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use crfkit::graph::Neighbours;
+use crfkit::grid::{Engine, Tables};
+use std::path::PathBuf;
+
+/// What an example looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GraphKind {
+    /// Sequences: each label is joined with the next
+    Chain,
+    /// Pictures: each pixel is joined with its neighbours
+    Grid,
+}
+
+/// What `crfkit train --graph grid` needs.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Pictures")]
+pub struct GridArgs {
+    /// What an example looks like
+    #[arg(long, value_enum, default_value_t = GraphKind::Chain)]
+    pub graph: GraphKind,
+
+    /// Pictures to learn from (PNG, JPEG, PGM), with --graph grid
+    #[arg(long, value_name = "DIR", conflicts_with = "train", requires = "masks")]
+    pub images: Option<PathBuf>,
+
+    /// Their labels: for each picture a grey one of the same name, whose values are the labels
+    #[arg(long, value_name = "DIR", requires = "images")]
+    pub masks: Option<PathBuf>,
+
+    /// Mask value of pixels without a label: they are summed out
+    #[arg(long, value_name = "VALUE", requires = "images")]
+    pub unlabelled: Option<u8>,
+
+    /// Which pixels are joined [default: four]
+    #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<Neighbours>(&["none", "four", "eight"]))]
+    pub neighbours: Option<Neighbours>,
+
+    /// What joins them: one weight for equal labels and each feature, the same with labels ±1, or one for each pair of labels
+    /// [default: potts]
+    #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<Tables>(&["potts", "ising", "full"]))]
+    pub tables: Option<Tables>,
+
+    /// How marginals are computed [default: loopy-bp]
+    #[arg(long, value_name = "ENGINE", requires = "images", value_parser = engines())]
+    pub inference: Option<Engine>,
+}
+
+/// An engine by its name.
+pub fn engines() -> impl TypedValueParser<Value = Engine> {
+    PossibleValuesParser::new(Engine::ALL.map(Engine::name))
+        .try_map(|name| serde_json::from_value::<Engine>(name.into()))
+}
+
+/// What `tag` and `eval` need for pictures, and which labelling they take.
+#[derive(Debug, clap::Args)]
+pub struct PictureArgs {
+    /// Pictures (PNG, JPEG, PGM), for a model of pictures
+    #[arg(long, value_name = "DIR")]
+    pub images: Option<PathBuf>,
+
+    /// How marginals of pictures are computed [default: as in training]
+    #[arg(long, value_name = "ENGINE", requires = "images", value_parser = engines())]
+    pub inference: Option<Engine>,
+
+    /// Which labelling [default: viterbi; for pictures max-marginal]
+    #[arg(long, value_enum)]
+    pub decode: Option<Decode>,
+}
+
+/// Which labelling is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Decode {
+    /// The most probable sequence of labels
+    Viterbi,
+    /// The most probable label of each token or pixel by itself
+    MaxMarginal,
+    /// Pictures: max-product belief propagation
+    MaxProduct,
+    /// Pictures: iterated conditional modes
+    Icm,
+    /// Pictures: a graph cut, the best labelling for two labels that attract each other
+    GraphCut,
+    /// Pictures: graph cuts in turn, for any number of labels
+    AlphaExpansion,
+}
+
+impl PictureArgs {
+    /// The labelling of sequences; `None` for one that they do not have.
+    pub fn of_sequences(&self) -> Option<Decode> {
+        match self.decode {
+            None => Some(Decode::Viterbi),
+            decode @ Some(Decode::Viterbi | Decode::MaxMarginal) => decode,
+            Some(_) => None,
+        }
+    }
+
+    /// The labelling of pictures; `None` for one that they do not have.
+    pub fn of_pictures(&self) -> Option<crfkit::grid::Decode> {
+        match self.decode {
+            None | Some(Decode::MaxMarginal) => Some(crfkit::grid::Decode::MaxMarginal),
+            Some(Decode::MaxProduct) => Some(crfkit::grid::Decode::MaxProduct),
+            Some(Decode::Icm) => Some(crfkit::grid::Decode::Icm),
+            Some(Decode::GraphCut) => Some(crfkit::grid::Decode::GraphCut),
+            Some(Decode::AlphaExpansion) => Some(crfkit::grid::Decode::AlphaExpansion),
+            Some(Decode::Viterbi) => None,
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The likelihood where some labels are not known.
+
+use super::{Gold, Likelihood, Loss};
+use crate::ability::Ability;
+use crate::graph::{FactorGraph, Gradient, Graph, Label, Psi, TableRef, UNLABELLED};
+use crate::infer::Inference;
+use crate::math::{Array, Scalar};
+
+/// ℓ = log Z − log Z(y), where Z(y) sums over the labellings that agree with the known labels: −log of their probability. Where all labels
+/// are known it is the [`Likelihood`].
+///
+/// Z(y) comes from the same engine on the same graph. A label is made known by its rivals' potentials, so every labelled variable
+/// of a graph that has unlabelled ones needs an own table over it alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PartialLikelihood<I>(pub I);
+
+/// What is taken from the log-potential of a label that a variable is known not to have: far more than any labelling could regain.
+const FORBIDDEN: f64 = 1e6;
+
+/// Scratch of [`PartialLikelihood`].
+#[derive(Debug)]
+pub struct Work<S, W> {
+    engine: W,
+    /// ψ with the known labels, and −weight × its marginals.
+    known: Array<S>,
+    marginals: Array<S>,
+}
+
+impl<S, W: Default> Default for Work<S, W> {
+    fn default() -> Self {
+        Work { engine: W::default(), known: Array::default(), marginals: Array::default() }
+    }
+}
+
+impl<I: Inference<Graph = FactorGraph> + Copy> Loss for PartialLikelihood<I> {
+    type Graph = FactorGraph;
+    type Work<S: Scalar> = Work<S, I::Work<S>>;
+
+    fn gives(&self) -> &'static [Ability] {
+        &[Ability::Smooth, Ability::HessVec]
+    }
+
+    fn loss<S: Scalar>(
+        &self,
+        graph: &FactorGraph,
+        psi: Psi<S>,
+        gold: Gold,
+        out: &mut Gradient<S>,
+        work: &mut Self::Work<S>,
+    ) -> S {
+        let Work { engine, known, marginals } = work;
+        if !gold.labels.contains(&UNLABELLED) {
+            return Likelihood(self.0).loss(graph, psi, gold, out, engine);
+        }
+        let len = graph.own_len();
+        make_known(graph, psi, gold.labels, known);
+        marginals.reserve(len);
+        let clamped = Psi { own: known, ..psi };
+        let mut less = Gradient { own: marginals.slice_mut(0..len), shared: &mut *out.shared };
+        let log_z_known = self.0.log_z(graph, clamped, -gold.weight, &mut less, engine).log_z;
+        let log_z = self.0.log_z(graph, psi, gold.weight, out, engine).log_z;
+        for i in 0..len {
+            out.own.add(i, marginals.get(i));
+        }
+        (log_z - log_z_known) * S::lift(gold.weight)
+    }
+}
+
+/// Overwrites `known` with ψ's own tables, in which the variables with a label can have no other.
+fn make_known<S: Scalar>(graph: &FactorGraph, psi: Psi<S>, labels: &[Label], known: &mut Array<S>) {
+    let len = graph.own_len();
+    known.reserve(len);
+    for plane in 0..S::PLANES {
+        known.plane_mut(plane)[..len].copy_from_slice(&psi.own.plane(plane)[..len]);
+    }
+    graph.for_each_factor(|factor| {
+        if let (TableRef::Own(offset), &[v]) = (factor.table, factor.vars)
+            && labels[v] != UNLABELLED
+        {
+            for label in (0..graph.card(v)).filter(|&label| label != labels[v] as usize) {
+                known.add(offset + label * factor.strides[0], S::lift(-FORBIDDEN));
+            }
+        }
+    });
+}

@@ -1,0 +1,311 @@
+//! Models of pictures: features, unlabelled pixels, files, and that neighbours help.
+
+mod common;
+
+use common::difference;
+use crfkit::data::images::{Image, Mask};
+use crfkit::graph::build::PairTables;
+use crfkit::graph::{FactorGraph, Gradient, Graph, Grid, Label, Neighbours, Psi, SharedSum, UNLABELLED};
+use crfkit::grid::{
+    Decode, Engine, GridModel, GridTagger, Init, Layout, Pictures, PixelErrors, Settings, Tables, train,
+};
+use crfkit::infer::JunctionTree;
+use crfkit::infer::enumerate::enumerate;
+use crfkit::loss::{Gold, Likelihood, Loss, PartialLikelihood};
+use crfkit::math::random::Random;
+use crfkit::math::{Array, Dual};
+use crfkit::optim::Control;
+use crfkit::train::{Criterion, Event, Listener, Method, Settings as Training};
+use std::sync::Arc;
+
+struct Silent;
+
+impl Listener for Silent {
+    fn event(&mut self, _: &Event) -> crfkit::Result<Control> {
+        Ok(Control::Continue)
+    }
+}
+
+fn layout(tables: Tables, neighbours: Neighbours) -> Layout {
+    Layout { labels: vec![0, 255], unlabelled: Some(7), channels: 1, neighbours, tables }
+}
+
+/// Blocks of 0 and 255 under noise. A few pixels have no label if `holes`.
+fn pictures(seed: u64, side: usize, holes: bool) -> Vec<(Image, Mask)> {
+    let mut random = Random::new(seed);
+    let mut picture = || {
+        let (row, column) = (random.below(side), random.below(side));
+        let inside = |k: usize| (k / side).abs_diff(row) < 5 && (k % side).abs_diff(column) < 5;
+        let mut values: Vec<u8> = (0..side * side).map(|k| if inside(k) { 255 } else { 0 }).collect();
+        let noise =
+            |random: &mut Random| 1.2 * (random.uniform() + random.uniform() + random.uniform() - 1.5);
+        let noisy = values.iter().map(|&v| f64::from(v) / 255.0 + noise(&mut random)).collect();
+        if holes {
+            (0..4).for_each(|_| values[random.below(side * side)] = 7);
+        }
+        let image = Image { height: side, width: side, channels: 1, values: noisy };
+        (image, Mask { height: side, width: side, values })
+    };
+    (0..8).map(|_| picture()).collect()
+}
+
+fn corpus(layout: Layout, pictures: &[(Image, Mask)]) -> Pictures {
+    let mut corpus = Pictures::new(layout).unwrap();
+    for (image, mask) in pictures {
+        corpus.add(image, mask, "test").unwrap();
+    }
+    corpus
+}
+
+fn settings(inference: Engine, objective: Criterion) -> Settings {
+    let training = Training { objective, optimizer: Method::Lbfgs, passes: Some(20), ..Training::default() };
+    Settings { inference, init: Init::Logistic, training }
+}
+
+fn errors(model: &Arc<GridModel>, test: &[(Image, Mask)], decode: Decode) -> f64 {
+    let mut tagger = GridTagger::new(model.clone(), model.engine());
+    let mut errors = PixelErrors::default();
+    for (image, mask) in test {
+        tagger.image(image, "test").unwrap();
+        let labels = tagger.labels(decode).unwrap().to_vec();
+        errors.add(&model.layout, mask, &tagger.mask(&labels), "test").unwrap();
+    }
+    errors.percent()
+}
+
+/// A small grid of random own tables.
+fn random_grid(random: &mut Random, labels: usize) -> (FactorGraph, Array<f64>) {
+    let (neighbours, pairs) = (Neighbours::Four, PairTables::Own);
+    let grid = Grid { height: 2, width: 3, labels, neighbours, pairs, directions_tied: true };
+    let graph = grid.build().unwrap();
+    let mut own = Array::zeros(graph.own_len());
+    graph.clear_own(own.plane_mut(0));
+    own.plane_mut(0).iter_mut().filter(|x| **x == 0.0).for_each(|x| *x = 4.0 * random.uniform() - 2.0);
+    (graph, own)
+}
+
+/// −log of the sum of p(y) over all y that agree with the known labels.
+fn partial_by_enumeration(graph: &FactorGraph, own: &Array<f64>, gold: &[Label], labels: usize) -> f64 {
+    let psi = Psi { shared: &[], own };
+    let (mut all, mut agreeing) = (0.0, 0.0);
+    for number in 0..labels.pow(gold.len() as u32) {
+        let y: Vec<Label> =
+            (0..gold.len()).map(|v| (number / labels.pow(v as u32) % labels) as Label).collect();
+        let weight = psi.score(graph, &y).exp();
+        all += weight;
+        if y.iter().zip(gold).all(|(y, gold)| y == gold || *gold == UNLABELLED) {
+            agreeing += weight;
+        }
+    }
+    f64::ln(all) - f64::ln(agreeing)
+}
+
+#[test]
+fn unlabelled_variables_are_summed_out() {
+    let mut random = Random::new(3);
+    for case in 0..30 {
+        let labels = 2 + case % 2;
+        let (graph, own) = random_grid(&mut random, labels);
+        let gold: Vec<Label> = (0..graph.vars())
+            .map(|_| match random.below(3) {
+                0 => UNLABELLED,
+                _ => random.below(labels) as Label,
+            })
+            .collect();
+        let loss = PartialLikelihood(JunctionTree::default());
+        let run = |own: &Array<f64>| {
+            let mut gradient = Array::zeros(own.len());
+            let mut shared = SharedSum::new(&[]);
+            let mut out = Gradient { own: gradient.slice_mut(0..graph.own_len()), shared: &mut shared };
+            let psi = Psi { shared: &[], own };
+            let gold = Gold { labels: &gold, weight: 1.0 };
+            (loss.loss(&graph, psi, gold, &mut out, &mut Default::default()), gradient)
+        };
+        let (value, gradient) = run(&own);
+        let expected = partial_by_enumeration(&graph, &own, &gold, labels);
+        assert!(difference(value, expected) < 1e-9, "{value} {expected}");
+        // Gradient = slope along a random direction; H·v = its derivative, by dual numbers.
+        let direction: Vec<f64> = (0..own.len()).map(|_| random.uniform() - 0.5).collect();
+        let moved = |h: f64| {
+            let mut own = own.clone();
+            own.plane_mut(0).iter_mut().zip(&direction).for_each(|(x, d)| *x += h * d);
+            own
+        };
+        let h = 1e-5;
+        let slope = (run(&moved(h)).0 - run(&moved(-h)).0) / (2.0 * h);
+        let product: f64 = gradient.plane(0).iter().zip(&direction).map(|(g, d)| g * d).sum();
+        assert!(difference(slope, product) < 1e-6, "{slope} {product}");
+        let mut dual: Array<Dual> = Array::zeros(own.len());
+        dual.plane_mut(0).copy_from_slice(own.plane(0));
+        dual.plane_mut(1).copy_from_slice(&direction);
+        let (mut out, mut shared) = (Array::<Dual>::zeros(own.len()), SharedSum::new(&[]));
+        let mut out_gradient = Gradient { own: out.slice_mut(0..graph.own_len()), shared: &mut shared };
+        let gold = Gold { labels: &gold, weight: 1.0 };
+        loss.loss(&graph, Psi { shared: &[], own: &dual }, gold, &mut out_gradient, &mut Default::default());
+        let (up, down) = (run(&moved(h)).1, run(&moved(-h)).1);
+        for i in 0..own.len() {
+            let slope = (up.get(i) - down.get(i)) / (2.0 * h);
+            assert!(difference(out.plane(1)[i], slope) < 1e-6, "{} {slope}", out.plane(1)[i]);
+        }
+    }
+}
+
+#[test]
+fn with_all_labels_known_it_is_the_likelihood() {
+    let mut random = Random::new(5);
+    let (graph, own) = random_grid(&mut random, 2);
+    let gold = Gold { labels: &[0, 1, 1, 0, 0, 1], weight: 0.5 };
+    let run = |partial: bool| {
+        let (mut gradient, mut shared) = (Array::zeros(own.len()), SharedSum::new(&[]));
+        let mut out = Gradient { own: gradient.slice_mut(0..own.len()), shared: &mut shared };
+        let psi = Psi { shared: &[], own: &own };
+        let engine = JunctionTree::default();
+        let value = match partial {
+            true => PartialLikelihood(engine).loss(&graph, psi, gold, &mut out, &mut Default::default()),
+            false => Likelihood(engine).loss(&graph, psi, gold, &mut out, &mut Default::default()),
+        };
+        (value, gradient.plane(0).to_vec())
+    };
+    assert_eq!(run(true), run(false));
+}
+
+/// ψ of the Ising tables is y_i·θᵀh_i and y_i·y_j·θᵀh_ij, so the marginals of two pixels follow from four terms.
+#[test]
+fn ising_tables_are_those_of_the_paper() {
+    let layout = layout(Tables::Ising, Neighbours::Four);
+    let weights = vec![0.3, -0.8, 0.5, -0.2];
+    let model = GridModel { layout, weights: weights.clone(), settings: Settings::default() };
+    let mut tagger = GridTagger::new(Arc::new(model), Engine::Exact);
+    let (s, t) = (0.9, -0.4);
+    tagger.image(&Image { height: 1, width: 2, channels: 1, values: vec![s, t] }, "test").unwrap();
+    let found: Vec<f64> = tagger.marginals(1).unwrap().collect();
+    let p = |y: f64, z: f64| {
+        let nodes = y * (weights[0] + weights[1] * s) + z * (weights[0] + weights[1] * t);
+        (nodes + y * z * (weights[2] + weights[3] * (s - t).abs())).exp()
+    };
+    let z = p(1.0, 1.0) + p(1.0, -1.0) + p(-1.0, 1.0) + p(-1.0, -1.0);
+    assert!(difference(found[0], (p(1.0, 1.0) + p(1.0, -1.0)) / z) < 1e-12);
+    assert!(difference(found[1], (p(1.0, 1.0) + p(-1.0, 1.0)) / z) < 1e-12);
+}
+
+#[test]
+fn neighbours_help_with_every_engine_objective_and_decoder() {
+    let (train_set, test) = (pictures(1, 16, true), pictures(2, 16, true));
+    let complete = pictures(1, 16, false);
+    let learn = |layout: Layout, settings: &Settings, set: &[(Image, Mask)]| {
+        Arc::new(train(corpus(layout, set), settings, 1, &mut Silent).unwrap().model)
+    };
+    let likelihood = |engine| settings(engine, Criterion::Likelihood);
+    let alone = learn(layout(Tables::Ising, Neighbours::None), &likelihood(Engine::LoopyBp), &train_set);
+    let logistic = errors(&alone, &test, Decode::MaxMarginal);
+    assert!(logistic > 5.0, "{logistic}: the task is too easy");
+    for engine in [Engine::LoopyBp, Engine::Trw, Engine::MeanField] {
+        let model = learn(layout(Tables::Ising, Neighbours::Four), &likelihood(engine), &train_set);
+        let error = errors(&model, &test, Decode::MaxMarginal);
+        assert!(error < 0.5 * logistic, "{engine:?}: {error} {logistic}");
+        for decode in [Decode::MaxProduct, Decode::Icm, Decode::GraphCut, Decode::AlphaExpansion] {
+            let error = errors(&model, &test, decode);
+            assert!(error < 0.7 * logistic, "{engine:?} {decode:?}: {error} {logistic}");
+        }
+    }
+    for tables in [Tables::Potts, Tables::Full] {
+        let model = learn(layout(tables, Neighbours::Eight), &likelihood(Engine::LoopyBp), &train_set);
+        assert!(errors(&model, &test, Decode::MaxMarginal) < 0.6 * logistic, "{tables:?}");
+    }
+    let pseudo = settings(Engine::LoopyBp, Criterion::Pseudolikelihood);
+    let model = learn(layout(Tables::Ising, Neighbours::Four), &pseudo, &complete);
+    assert!(errors(&model, &test, Decode::MaxMarginal) < 0.7 * logistic);
+    let perceptron = Settings {
+        training: Training { passes: Some(20), ..Training::perceptron(true) },
+        ..settings(Engine::LoopyBp, Criterion::Perceptron)
+    };
+    let model = learn(layout(Tables::Ising, Neighbours::Four), &perceptron, &complete);
+    assert!(errors(&model, &test, Decode::GraphCut) < 0.7 * logistic);
+}
+
+#[test]
+fn bad_settings_and_pictures_are_refused() {
+    let set = pictures(1, 12, true);
+    let refuse = |settings: &Settings| {
+        let corpus = corpus(layout(Tables::Potts, Neighbours::Four), &set);
+        train(corpus, settings, 1, &mut Silent).unwrap_err().to_string()
+    };
+    assert!(refuse(&settings(Engine::LoopyBp, Criterion::Pseudolikelihood)).contains("every pixel"));
+    assert!(refuse(&settings(Engine::LoopyBp, Criterion::Memm)).contains("for chains"));
+    let mut gis = settings(Engine::LoopyBp, Criterion::Likelihood);
+    gis.training.optimizer = Method::Gis;
+    assert!(refuse(&gis).contains("does not give on grids"));
+    let mut wide = Pictures::new(layout(Tables::Potts, Neighbours::Four)).unwrap();
+    let (image, mask) = &pictures(1, 64, false)[0];
+    wide.add(image, mask, "test").unwrap();
+    let exact = settings(Engine::Exact, Criterion::Likelihood);
+    assert!(train(wide, &exact, 1, &mut Silent).unwrap_err().to_string().contains("exact inference needs"));
+
+    let mut corpus = Pictures::new(layout(Tables::Potts, Neighbours::Four)).unwrap();
+    let (image, mask) = &set[0];
+    let mut add = |image: &Image, mask: &Mask| corpus.add(image, mask, "a.png").unwrap_err().to_string();
+    let small = Mask { height: 1, width: 1, values: vec![0] };
+    assert!(add(image, &small).starts_with("a.png: the image has 12 × 12"));
+    let strange = Mask { values: vec![9; 144], ..mask.clone() };
+    assert!(add(image, &strange).contains("the value 9"));
+    let coloured = Image { channels: 3, values: vec![0.0; 432], ..image.clone() };
+    assert!(add(&coloured, mask).contains("coloured"));
+    let infinite = Image { values: vec![f64::INFINITY; 144], ..image.clone() };
+    assert!(add(&infinite, mask).contains("finite"));
+    assert!(Layout { labels: vec![1, 2, 3], ..layout(Tables::Ising, Neighbours::Four) }.check().is_err());
+}
+
+#[test]
+fn the_model_file_comes_back_and_damage_is_seen() {
+    let corpus = corpus(layout(Tables::Full, Neighbours::Eight), &pictures(4, 12, true));
+    let settings = settings(Engine::MeanField, Criterion::Likelihood);
+    let model = train(corpus, &settings, 2, &mut Silent).unwrap().model;
+    let bytes = model.to_bytes();
+    assert!(GridModel::is_file(&bytes));
+    assert_eq!(GridModel::from_bytes(&bytes).unwrap(), model);
+    for at in (0..bytes.len()).step_by(7) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1;
+        assert!(GridModel::from_bytes(&damaged).is_err(), "byte {at}");
+    }
+    let short = GridModel { weights: model.weights[1..].to_vec(), ..model };
+    assert!(GridModel::from_bytes(&short.to_bytes()).unwrap_err().to_string().contains("its weights"));
+}
+
+#[test]
+fn pictures_are_read_from_files() {
+    let mask = Mask { height: 2, width: 3, values: vec![0, 255, 7, 1, 2, 3] };
+    let png = mask.to_png().unwrap();
+    assert_eq!(Mask::read(&png[..], "m").unwrap(), mask);
+    let image = Image::read(&png[..], "m").unwrap();
+    assert_eq!((image.height, image.width, image.channels), (2, 3, 1));
+    assert!(difference(image.values[2], 7.0 / 255.0) < 1e-12);
+    let pgm = b"P5\n3 2\n255\n\x00\xff\x07\x01\x02\x03";
+    assert_eq!(Mask::read(&pgm[..], "m").unwrap(), mask);
+    let ppm = b"P6\n1 2\n255\n\x00\x00\x00\xff\x00\x33";
+    let colours = Image::read(&ppm[..], "c").unwrap();
+    assert_eq!((colours.channels, colours.pixel(1)), (3, &[1.0, 0.0, 0.2][..]));
+    assert!(Mask::read(&ppm[..], "c").unwrap_err().to_string().contains("c: the mask has colours"));
+    for bad in [&b"nothing"[..], &png[..20], b"P5\n9999999 2\n255\n"] {
+        assert!(Image::read(bad, "bad").unwrap_err().to_string().contains("bad: "));
+    }
+}
+
+/// The engine agrees with enumeration on the graph of a small picture.
+#[test]
+fn exact_marginals_of_a_small_picture_are_exact() {
+    let (image, mask) = &pictures(6, 3, false)[0];
+    let layout = layout(Tables::Potts, Neighbours::Four);
+    let weights = vec![0.1, 0.7, -0.3, 0.2, 0.6, -0.4];
+    let corpus = corpus(layout.clone(), &[(image.clone(), mask.clone())]);
+    let graph = layout.graph(3, 3).unwrap();
+    let mut own = Array::default();
+    crfkit::risk::potentials(&layout.features(), corpus.data(), 0, &weights, &mut own);
+    let oracle = enumerate(&graph, &[], &own);
+    let model = GridModel { layout, weights, settings: Settings::default() };
+    let mut tagger = GridTagger::new(Arc::new(model), Engine::Exact);
+    tagger.image(image, "test").unwrap();
+    for (v, p) in tagger.marginals(1).unwrap().enumerate() {
+        assert!(difference(p, oracle.own[graph.own_offset(v) + 1]) < 1e-12);
+    }
+}
