@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every room of the library, from the bottom to the top, with the rooms it may import. `error` is open to all.
-const ROOMS: [(&str, &[&str]); 19] = [
+const ROOMS: [(&str, &[&str]); 20] = [
     ("error", &[]),
     ("ability", &[]),
     ("files", &[]),
@@ -30,6 +30,7 @@ const ROOMS: [(&str, &[&str]); 19] = [
         "empirical",
         &["answers", "model", "data", "optim", "decode", "infer", "graph", "math", "eval", "ability"],
     ),
+    ("linked", &["train", "risk", "model", "data", "optim", "loss", "decode", "infer", "graph", "math"]),
     // Names the rooms and hands on what `error` has.
     ("lib", &[]),
 ];

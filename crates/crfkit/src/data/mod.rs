@@ -4,6 +4,7 @@
 //! - [`columns`]: lines to CoNLL columns, the format of CRF++ and of the shared tasks.
 //! - [`attributes`]: lines to CRFsuite's attribute lists.
 //! - [`template`], [`pattern`], [`presets`], [`observer`]: columns to observations.
+//! - [`rule`]: which tokens of a sequence are linked.
 //! - [`strings`]: names to numbers.
 //! - [`dataset`], [`corpus`]: examples in memory, ready for training.
 //!
@@ -19,6 +20,7 @@ mod dialect; // public as template::Dialect
 pub mod observer;
 pub mod pattern;
 pub mod presets;
+pub mod rule;
 pub mod strings;
 pub mod template;
 pub mod text;
