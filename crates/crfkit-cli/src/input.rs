@@ -6,11 +6,13 @@ use crfkit::data::attributes::{AttributeReader, Attributes};
 use crfkit::data::columns::{ColumnReader, Columns};
 use crfkit::data::observer::Source;
 use crfkit::data::text::{Encoding, Lines, decompress};
+use crfkit::linked::LinkedModel;
 use crfkit::model::Model;
 use crfkit::{Error, Place};
 use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Is this standard input?
 pub fn is_stdin(path: &Path) -> bool {
@@ -32,8 +34,33 @@ fn open(path: &Path) -> crfkit::Result<Box<dyn Read + Send>> {
 
 /// The model in a file.
 pub fn read_model(path: &Path) -> Result<Model> {
+    match read_any_model(path)? {
+        AnyModel::Chain(model) => Ok(*model),
+        AnyModel::Linked(_) => Err(Error::File {
+            name: name(path),
+            message: "a model of a factorial or skip chain; a plain chain is needed here (such models are for crfkit tag and \
+                      crfkit eval)"
+                .into(),
+        }
+        .into()),
+    }
+}
+
+/// A model of either kind.
+pub enum AnyModel {
+    /// Of plain chains.
+    Chain(Box<Model>),
+    /// Of factorial or skip chains.
+    Linked(Arc<LinkedModel>),
+}
+
+/// The model in a file, whichever its kind.
+pub fn read_any_model(path: &Path) -> Result<AnyModel> {
     let bytes = std::fs::read(path).map_err(|error| Error::io(name(path), error))?;
-    Model::from_bytes(&bytes).with_context(|| name(path))
+    Ok(match LinkedModel::is_file(&bytes) {
+        true => AnyModel::Linked(Arc::new(LinkedModel::from_bytes(&bytes).with_context(|| name(path))?)),
+        false => AnyModel::Chain(Box::new(Model::from_bytes(&bytes).with_context(|| name(path))?)),
+    })
 }
 
 /// The format of the data that a model was trained on.

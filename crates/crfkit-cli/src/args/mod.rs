@@ -6,12 +6,13 @@ mod train;
 
 pub use parameters::ParameterArgs;
 pub use report::{ReportArgs, WatchArgs};
-pub use train::{Init, PriorMean, TrainArgs};
+pub use train::{GraphKind, Init, PriorMean, TrainArgs};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use crfkit::data::text::Encoding;
+use crfkit::linked::Engine;
 use serde::de::DeserializeOwned;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -152,6 +153,10 @@ pub struct TagArgs {
     #[arg(long)]
     pub probability: bool,
 
+    /// Inference of a model with loops [default: as in training]
+    #[arg(long, value_name = "ENGINE", value_parser = engines())]
+    pub inference: Option<Engine>,
+
     /// Layout of the output
     #[arg(long, value_enum, default_value_t = Output::Columns)]
     pub output: Output,
@@ -200,12 +205,16 @@ pub struct EvalArgs {
     pub test: Option<PathBuf>,
 
     /// Compare the last two columns of this file, gold and predicted, instead of tagging
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "test", "label_column", "format"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "test", "label_column", "format", "inference"])]
     pub predicted: Option<PathBuf>,
 
     /// Column of the gold label, from 0; -1 is the last [default: as in training]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = label_column)]
     pub label_column: Option<i32>,
+
+    /// Inference of a model with loops [default: as in training]
+    #[arg(long, value_name = "ENGINE", value_parser = engines())]
+    pub inference: Option<Engine>,
 
     /// Print one JSON object and nothing else
     #[arg(long)]
@@ -270,11 +279,13 @@ where
     PossibleValuesParser::new(names).try_map(|name| serde_json::from_value::<T>(name.into()))
 }
 
+/// An inference engine.
+fn engines() -> impl TypedValueParser<Value = Engine> {
+    stored::<Engine>(&["exact", "loopy-bp", "trw", "mean-field"])
+}
+
 /// A label column: from 0, or from the end for negative numbers.
 fn label_column(text: &str) -> Result<i32, String> {
-    if text.contains(',') {
-        return Err("several label columns are not supported yet: give one".into());
-    }
     text.parse().map_err(|_| "a column is a whole number: 0 is the first, -1 the last".into())
 }
 

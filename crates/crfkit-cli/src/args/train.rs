@@ -1,11 +1,14 @@
 //! The arguments of `crfkit train`.
 
-use super::{InputArgs, ParameterArgs, label_column, named, stored};
+use super::{InputArgs, ParameterArgs, engines, label_column, named, stored};
 use crate::error::usage;
 use anyhow::Result;
+use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use crfkit::data::presets::PRESETS;
+use crfkit::data::rule::Rule;
 use crfkit::data::template::Dialect;
+use crfkit::linked::Engine;
 use crfkit::loss::Pieces;
 use crfkit::model::{Keep, Precision};
 use crfkit::train::{Criterion, Method, Parameters, Settings};
@@ -19,6 +22,8 @@ Examples:
   crfkit train train.tsv -m model
   crfkit train train.tsv --dev dev.tsv --preset ner -m model
   crfkit train train.tsv --template template.txt --features all --sigma 2 -m model
+  crfkit train train.tsv --graph factorial --label-column 1,2 -m model
+  crfkit train train.tsv --graph skip-chain --skip 'same(0) and capitalised(0)' -m model
   crfkit train --format attributes train.iwa.gz --optimizer lbfgs --log run.jsonl -m model
 
 What is minimised: the sum over the sequences of -log p(labels | observations), plus the sum over the weights of
@@ -61,9 +66,25 @@ pub struct TrainArgs {
     #[arg(long, value_name = "NAME", default_value = "crfpp", value_parser = named::<Dialect>(&["crfpp", "wapiti"]), help_heading = "Features")]
     pub template_dialect: Dialect,
 
-    /// Column of the label, from 0; -1 is the last
-    #[arg(long, value_name = "N", default_value = "-1", allow_hyphen_values = true, value_parser = label_column, help_heading = "Features")]
-    pub label_column: i32,
+    /// Column of the label, from 0; -1 is the last; several with --graph factorial, as in 1,2
+    #[arg(long, value_name = "N", default_value = "-1", value_delimiter = ',', allow_hyphen_values = true, value_parser = label_column, help_heading = "Features")]
+    pub label_column: Vec<i32>,
+
+    /// How the labels hang together [default: chain]
+    #[arg(long, value_name = "GRAPH", value_enum, help_heading = "Graph")]
+    pub graph: Option<GraphKind>,
+
+    /// Which tokens a skip chain links, such as 'same(0) and capitalised(0)'
+    #[arg(long, value_name = "RULE", value_parser = str::parse::<Rule>, help_heading = "Graph")]
+    pub skip: Option<Rule>,
+
+    /// Give these links the observations of both tokens, not only one tied table
+    #[arg(long, requires = "skip", help_heading = "Graph")]
+    pub skip_observations: bool,
+
+    /// Inference on graphs with loops [default: exact for factorial chains, loopy-bp for skip chains]
+    #[arg(long, value_name = "ENGINE", value_parser = engines(), help_heading = "Graph")]
+    pub inference: Option<Engine>,
 
     /// Ignore observations that occur more rarely
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Features")]
@@ -169,6 +190,17 @@ pub struct TrainArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub input: InputArgs,
+}
+
+/// How the labels of a sequence hang together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum GraphKind {
+    /// Each label with the one before
+    Chain,
+    /// Several label columns: each a chain, and the labels of one token with each other
+    Factorial,
+    /// A chain, and pairs of tokens that a rule links (--skip)
+    SkipChain,
 }
 
 /// Mean of the prior.

@@ -1,9 +1,11 @@
 //! `crfkit eval`: how good a model, or a file of predictions, is.
 
-use super::tag::{taggers, take_in};
+mod linked;
+
+use super::tag::{refuse_inference, taggers, take_in};
 use crate::args::{EvalArgs, Format, InputArgs};
 use crate::error::stdout_failed;
-use crate::input::{self, Reader, Sequence};
+use crate::input::{self, AnyModel, Reader, Sequence};
 use crate::pipeline::{self, Block, Job};
 use anyhow::Result;
 use crfkit::data::text::Encoding;
@@ -23,7 +25,11 @@ pub fn run(args: &EvalArgs) -> Result<ExitCode> {
     let evaluation = match (&args.predicted, &args.model, &args.test) {
         (Some(predicted), ..) => compare_columns(predicted, args.input.encoding)?,
         (None, Some(model), Some(test)) => {
-            let model = Arc::new(input::read_model(model)?);
+            let model = match input::read_any_model(model)? {
+                AnyModel::Linked(model) => return linked::run(args, model, test),
+                AnyModel::Chain(model) => Arc::new(*model),
+            };
+            refuse_inference(args.inference)?;
             let gold = Gold::new(&model, &args.input, args.label_column);
             let found = evaluate(&model, test, &gold, args.input.threads())?;
             found.report_unknown_labels();

@@ -1,13 +1,15 @@
 //! `crfkit tag`: labels sequences as they come in.
 
 mod layout;
+pub mod linked;
 
 use crate::args::{Decode, TagArgs};
 use crate::error::{stdout_failed, usage};
-use crate::input::{self, Reader, Sequence};
+use crate::input::{self, AnyModel, Reader, Sequence};
 use crate::pipeline::{self, Block, Job};
 use anyhow::Result;
 use crfkit::Error;
+use crfkit::linked::Engine;
 use crfkit::model::Model;
 use crfkit::tag::Tagger;
 use layout::Layout;
@@ -20,7 +22,11 @@ pub fn run(args: &TagArgs) -> Result<ExitCode> {
     if args.nbest.is_some() && args.decode == Decode::MaxMarginal {
         return Err(usage("--nbest lists the best whole labellings: it goes with --decode viterbi only"));
     }
-    let model = Arc::new(input::read_model(&args.model)?);
+    let model = match input::read_any_model(&args.model)? {
+        AnyModel::Linked(model) => return linked::run(args, model),
+        AnyModel::Chain(model) => Arc::new(*model),
+    };
+    refuse_inference(args.inference)?;
     let format = args.input.format.unwrap_or(input::model_format(&model));
     let reader = Reader::open(&args.file, format, args.input.encoding)?;
     let job = Tagging { layout: Layout::new(&model, args), decode: args.decode };
@@ -29,6 +35,16 @@ pub fn run(args: &TagArgs) -> Result<ExitCode> {
         Ok(stdout.write_all(text).map_err(stdout_failed)?)
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Chains are always solved exactly.
+pub fn refuse_inference(engine: Option<Engine>) -> Result<()> {
+    match engine {
+        None | Some(Engine::Exact) => Ok(()),
+        Some(_) => Err(usage(
+            "--inference is for models of factorial and skip chains: this one is a chain, solved exactly",
+        )),
+    }
 }
 
 /// Workers that share one model.

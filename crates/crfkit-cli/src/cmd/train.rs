@@ -3,6 +3,7 @@
 mod checkpoint;
 mod data;
 mod finish;
+mod graph;
 mod listener;
 
 use crate::args::{Format, Init, PriorMean, TrainArgs};
@@ -30,6 +31,9 @@ const RANDOM_WEIGHTS: f64 = 0.01;
 pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     let settings = args.settings()?;
     check(args, &settings)?;
+    if let Some(links) = graph::links(args)? {
+        return graph::run(args, &settings, links);
+    }
     let interrupt = Interrupt::install()?;
     let progress = Progress::new(args.quiet);
 
@@ -159,14 +163,17 @@ fn check_target(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Small random weights.
+fn random_weights(seed: u64, dim: usize) -> Vec<f64> {
+    let mut random = Random::new(seed);
+    (0..dim).map(|_| RANDOM_WEIGHTS * (2.0 * random.uniform() - 1.0)).collect()
+}
+
 /// The weights to start from; empty for zeros.
 fn first_weights(args: &TrainArgs, corpus: &Corpus, features: &Features) -> Result<Vec<f64>> {
     Ok(match &args.init {
         Init::Zero => Vec::new(),
-        Init::Random => {
-            let mut random = Random::new(args.seed);
-            (0..features.dim()).map(|_| RANDOM_WEIGHTS * (2.0 * random.uniform() - 1.0)).collect()
-        }
+        Init::Random => random_weights(args.seed, features.dim()),
         Init::Model(path) => input::read_model(path).context("--init")?.weights_for(corpus, features),
     })
 }
@@ -189,7 +196,7 @@ fn recorded_settings(
 ) -> Result<serde_json::Value> {
     let mut recorded = serde_json::to_value(settings)?;
     if let Some(columns) = columns {
-        recorded["label_column"] = args.label_column.into();
+        recorded["label_column"] = args.label_column[0].into();
         recorded["columns"] = columns.into();
     }
     recorded["init"] = match args.init {

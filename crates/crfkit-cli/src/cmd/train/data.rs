@@ -88,11 +88,13 @@ pub fn format(args: &TrainArgs) -> Format {
     args.input.format.unwrap_or(Format::Columns)
 }
 
-fn open(args: &TrainArgs, path: &Path) -> crfkit::Result<Reader> {
+/// Opens a file of the training data's format.
+pub fn open(args: &TrainArgs, path: &Path) -> crfkit::Result<Reader> {
     Reader::open(path, format(args), args.input.encoding)
 }
 
-fn no_sequence(path: &Path) -> anyhow::Error {
+/// There is nothing to learn from.
+pub fn no_sequence(path: &Path) -> anyhow::Error {
     let message =
         "no sequence in it: labelled tokens are needed, one a line, with an empty line between sequences";
     Error::input(Place::new(input::name(path), 0), message).into()
@@ -113,7 +115,7 @@ impl Layout {
             let message = "one column: a token and its label are needed, split at spaces or tabs";
             return Err(Error::input(rows.place(0), message));
         }
-        Ok(Layout { columns, label: label_index(args.label_column, columns, || rows.place(0))? })
+        Ok(Layout { columns, label: label_index(args.label_column[0], columns, || rows.place(0))? })
     }
 
     /// Refuses a file with another number of columns than the first one.
@@ -134,19 +136,24 @@ impl Layout {
     }
 }
 
-/// What makes observations: attributes, or templates that fit the columns.
-fn source(args: &TrainArgs, layout: &Layout) -> Result<Source> {
-    if format(args) == Format::Attributes {
-        return Ok(Source::Attributes);
-    }
-    let mut templates = match &args.template {
-        None => preset(&args.preset)?.compile(layout.columns - 1)?,
+/// The templates that the user asks for; `columns` counts those that are not labels.
+pub fn templates(args: &TrainArgs, columns: usize) -> Result<Templates> {
+    Ok(match &args.template {
+        None => preset(&args.preset)?.compile(columns)?,
         Some(path) => {
             let name = input::name(path);
             let text = std::fs::read_to_string(path).map_err(|error| Error::io(&*name, error))?;
             Templates::compile(&text, args.template_dialect, &name)?
         }
-    };
+    })
+}
+
+/// What makes observations: attributes, or templates that fit the columns.
+fn source(args: &TrainArgs, layout: &Layout) -> Result<Source> {
+    if format(args) == Format::Attributes {
+        return Ok(Source::Attributes);
+    }
+    let mut templates = templates(args, layout.columns - 1)?;
     // Templates count the columns of the file. Where the label is the last one, it is out of their range.
     templates.check_columns(if layout.label_is_last() { layout.columns - 1 } else { layout.columns })?;
     check_label_unseen(&templates, layout.label)?;
