@@ -2,12 +2,13 @@
 
 use crate::args::Format;
 use crate::loaded::Loaded;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use crfkit::data::attributes::{AttributeReader, Attributes};
 use crfkit::data::columns::{ColumnReader, Columns};
 use crfkit::data::observer::Source;
 use crfkit::data::text::{Encoding, Lines, decompress};
-use crfkit::model::Model;
+use crfkit::linked::LinkedModel;
+use crfkit::model::{self, Model};
 use crfkit::{Error, Place};
 use std::fs::File;
 use std::io::{IsTerminal, Read};
@@ -42,6 +43,16 @@ pub fn read_model(path: &Path) -> Result<Arc<Model>> {
                 name(path)
             )
         }
+    }
+}
+
+/// The model of factorial or skip chains in a file; `None` if it is of another kind.
+pub fn read_linked_model(path: &Path) -> Result<Option<Arc<LinkedModel>>> {
+    let bytes = File::open(path).and_then(|file| model::open(&file));
+    let bytes = bytes.map_err(|error| Error::io(name(path), error))?;
+    match LinkedModel::is_file(&bytes) {
+        true => Ok(Some(Arc::new(LinkedModel::from_bytes(&bytes).with_context(|| name(path))?))),
+        false => Ok(None),
     }
 }
 

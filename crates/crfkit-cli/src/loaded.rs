@@ -7,6 +7,7 @@ use crfkit::answers::Answers;
 use crfkit::empirical::{EmpiricalModel, EmpiricalTagger};
 use crfkit::graph::Label;
 use crfkit::grid::GridModel;
+use crfkit::linked::LinkedModel;
 use crfkit::model::{self, Model};
 use crfkit::tag::Tagger;
 use crfkit::{Error, Place};
@@ -30,6 +31,13 @@ impl Loaded {
         let bytes = bytes.map_err(|error| Error::io(name(path), error))?;
         if GridModel::is_file(&bytes) {
             anyhow::bail!("{}: a model of pictures: `tag` and `eval` apply it with --images DIR", name(path));
+        }
+        if LinkedModel::is_file(&bytes) {
+            anyhow::bail!(
+                "{}: a model of a factorial or skip chain; a plain chain is needed here (such models are for crfkit tag and \
+                 crfkit eval)",
+                name(path)
+            );
         }
         let model = match EmpiricalModel::is_file(&bytes) {
             true => EmpiricalModel::from_bytes(&bytes).map(|model| Loaded::Empirical(Arc::new(model))),

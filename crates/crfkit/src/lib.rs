@@ -9,7 +9,7 @@
 //! Each arrow is a module: [`data`] reads files and makes observations, [`model`] maps weights θ to log-potentials ψ and back,
 //! [`graph`] says which tables an example has, [`infer`] computes log Z and marginals, [`decode`] finds labellings, [`loss`]
 //! says what is minimised, [`optim`] how, [`risk`] joins the two over many examples and threads, [`train`] runs it, [`tag`]
-//! applies the result and [`eval`] scores it. [`empirical`] gets by with counting. [`math`] has the numbers and the vector kernels below all of them.
+//! applies the result and [`eval`] scores it. [`empirical`] gets by with counting; [`linked`] goes the same road with several label columns or far links. [`math`] has the numbers and the vector kernels below all of them.
 //!
 //! From text to labels:
 //!
@@ -79,6 +79,7 @@ pub mod files;
 pub mod graph;
 pub mod grid;
 pub mod infer;
+pub mod linked;
 pub mod loss;
 pub mod math;
 pub mod model;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every room of the library, from the bottom to the top, with the rooms it may import. `error` is open to all.
-const ROOMS: [(&str, &[&str]); 20] = [
+const ROOMS: [(&str, &[&str]); 21] = [
     ("error", &[]),
     ("ability", &[]),
     ("files", &[]),
@@ -31,6 +31,7 @@ const ROOMS: [(&str, &[&str]); 20] = [
         &["answers", "model", "data", "optim", "decode", "infer", "graph", "math", "eval", "ability"],
     ),
     ("grid", &["train", "risk", "model", "data", "optim", "loss", "decode", "infer", "graph", "math"]),
+    ("linked", &["train", "risk", "model", "data", "optim", "loss", "decode", "infer", "graph", "math"]),
     // Names the rooms and hands on what `error` has.
     ("lib", &[]),
 ];

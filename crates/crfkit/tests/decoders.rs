@@ -83,7 +83,7 @@ fn approximate_decoders_never_claim_too_much_and_stay_sane() {
             }
         }
     }
-    for graph in [empty_graph(), build::skip_chain(3, 1, &[(0, 2)], PairTables::Own).unwrap()] {
+    for graph in [empty_graph(), build::skip_chain(3, 1, &[(0, 2)], [PairTables::Own; 2]).unwrap()] {
         let problem = Problem::random(&mut rng, &graph, 1.0);
         assert_exact(&Icm::default(), &problem);
         assert_exact(&MaxProduct::default(), &problem);

@@ -217,7 +217,7 @@ fn factorial_chains_by_junction_tree() {
 fn loopy_bp_settles_within_the_diameter_of_a_tree() {
     let mut rng = Random::new(4);
     for len in [2, 5, 9] {
-        let graph = build::skip_chain(len, 3, &[], PairTables::Own).unwrap();
+        let graph = build::skip_chain(len, 3, &[], [PairTables::Own; 2]).unwrap();
         let problem = Problem::random(&mut rng, &graph, 3.0);
         let answer: Answer<f64> = problem.infer(&bp(Schedule::Parallel), None, 0.0);
         assert!(answer.outcome.iterations <= len, "{} on {len}", answer.outcome.iterations);
@@ -250,7 +250,7 @@ fn mean_field_is_a_lower_bound_and_never_gets_worse() {
 
 #[test]
 fn mean_field_is_exact_without_cliques() {
-    let graph = build::skip_chain(1, 4, &[], PairTables::Own).unwrap();
+    let graph = build::skip_chain(1, 4, &[], [PairTables::Own; 2]).unwrap();
     for range in RANGES {
         let problem = Problem::random(&mut Random::new(6), &graph, range);
         assert_exact(&problem, &problem.infer(&MeanField::default(), None, 0.0), 1e-12);

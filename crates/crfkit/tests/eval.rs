@@ -229,3 +229,13 @@ fn conll_2000_against_itself() {
     let noun_phrases = types.iter().find(|(name, _)| *name == "NP").expect("noun phrases");
     assert_eq!(noun_phrases.1, Counts { gold: 12_422, predicted: 12_422, correct: 12_422 });
 }
+
+/// A token counts for its field, whether it begins a chunk or not.
+#[test]
+fn fields_are_counted_by_tokens() {
+    let mut evaluation = Evaluation::default();
+    evaluation.add_sequence(&["B-A", "I-A", "O", "B-B"], &["B-A", "B-A", "B-B", "O"], None);
+    evaluation.add_sequence(&["B-A", "O"], &["I-B", "O"], None);
+    let counts = |gold, predicted, correct| Counts { gold, predicted, correct };
+    assert_eq!(evaluation.fields(), [("A", counts(3, 2, 2)), ("B", counts(1, 2, 0))]);
+}

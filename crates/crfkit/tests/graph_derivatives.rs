@@ -96,7 +96,7 @@ fn loopy_bp_with_many_labels_and_with_potts_tables() {
     let loss = Likelihood(LoopyBp { tolerance: TIGHT, ..LoopyBp::default() });
     let mut rng = Random::new(10);
     for labels in [2, 5, 9] {
-        let graph = build::skip_chain(4, labels, &[(0, 2), (1, 3)], PairTables::Shared).unwrap();
+        let graph = build::skip_chain(4, labels, &[(0, 2), (1, 3)], [PairTables::Shared; 2]).unwrap();
         let (mut x, mut d) = (Problem::random(&mut rng, &graph, 0.5), Problem::random(&mut rng, &graph, 1.0));
         gradient_is_slope(&loss, &x, &d);
         hessian_vector_is_slope_of_gradient(&loss, &x, &d);

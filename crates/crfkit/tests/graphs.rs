@@ -88,7 +88,7 @@ fn shapes() -> Vec<FactorGraph> {
         grid(Neighbours::Four, PairTables::Own, true),
         grid(Neighbours::Eight, PairTables::Both, false),
         build::factorial_chain(4, &[5, 2, 9], PairTables::Both).unwrap(),
-        build::skip_chain(6, 2, &[(0, 3), (2, 5)], PairTables::Shared).unwrap(),
+        build::skip_chain(6, 2, &[(0, 3), (2, 5)], [PairTables::Shared; 2]).unwrap(),
         build::tree(3, &[None, Some(0), Some(0), Some(2), None], PairTables::Own).unwrap(),
         mixed.build().unwrap(),
     ]

@@ -12,13 +12,17 @@ use std::path::PathBuf;
 pub enum GraphKind {
     /// Sequences: each label is joined with the next
     Chain,
+    /// Several label columns: each a chain, and the labels of one token with each other
+    Factorial,
+    /// A chain, and pairs of tokens that a rule links (--skip)
+    SkipChain,
     /// Pictures: each pixel is joined with its neighbours
     Grid,
 }
 
-/// What `crfkit train --graph grid` needs.
+/// What `crfkit train --graph` needs.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Pictures")]
+#[command(next_help_heading = "Graphs")]
 pub struct GridArgs {
     /// What an example looks like
     #[arg(long, value_enum, default_value_t = GraphKind::Chain)]
@@ -45,8 +49,8 @@ pub struct GridArgs {
     #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<Tables>(&["potts", "ising", "full"]))]
     pub tables: Option<Tables>,
 
-    /// How marginals are computed [default: loopy-bp]
-    #[arg(long, value_name = "ENGINE", requires = "images", value_parser = engines())]
+    /// How marginals are computed on graphs with loops [default: loopy-bp; factorial chains: exact]
+    #[arg(long, value_name = "ENGINE", value_parser = engines())]
     pub inference: Option<Engine>,
 }
 
@@ -56,6 +60,16 @@ pub fn engines() -> impl TypedValueParser<Value = Engine> {
         .try_map(|name| serde_json::from_value::<Engine>(name.into()))
 }
 
+/// The engine of the same name for linked chains.
+pub fn of_links(engine: Engine) -> crfkit::linked::Engine {
+    match engine {
+        Engine::Exact => crfkit::linked::Engine::Exact,
+        Engine::LoopyBp => crfkit::linked::Engine::LoopyBp,
+        Engine::Trw => crfkit::linked::Engine::Trw,
+        Engine::MeanField => crfkit::linked::Engine::MeanField,
+    }
+}
+
 /// What `tag` and `eval` need for pictures, and which labelling they take.
 #[derive(Debug, clap::Args)]
 pub struct PictureArgs {
@@ -63,8 +77,8 @@ pub struct PictureArgs {
     #[arg(long, value_name = "DIR")]
     pub images: Option<PathBuf>,
 
-    /// How marginals of pictures are computed [default: as in training]
-    #[arg(long, value_name = "ENGINE", requires = "images", value_parser = engines())]
+    /// How marginals are computed on graphs with loops [default: as in training]
+    #[arg(long, value_name = "ENGINE", value_parser = engines())]
     pub inference: Option<Engine>,
 
     /// Which labelling [default: viterbi; for pictures max-marginal]

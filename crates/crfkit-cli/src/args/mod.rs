@@ -7,7 +7,7 @@ mod report;
 mod train;
 
 pub use empirical::EmpiricalArgs;
-pub use grid::{Decode, GraphKind, GridArgs, PictureArgs};
+pub use grid::{Decode, GraphKind, GridArgs, PictureArgs, of_links};
 pub use parameters::ParameterArgs;
 pub use report::{ReportArgs, WatchArgs};
 pub use train::{Chosen, Init, PriorMean, TrainArgs};
@@ -209,7 +209,7 @@ pub struct EvalArgs {
     pub masks: Option<PathBuf>,
 
     /// Compare the last two columns of this file, gold and predicted, instead of tagging
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "test", "label_column", "format"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "test", "label_column", "format", "inference"])]
     pub predicted: Option<PathBuf>,
 
     /// Column of the gold label, from 0; -1 is the last [default: as in training]
@@ -296,9 +296,6 @@ where
 
 /// A label column: from 0, or from the end for negative numbers.
 fn label_column(text: &str) -> Result<i32, String> {
-    if text.contains(',') {
-        return Err("several label columns are not supported yet: give one".into());
-    }
     text.parse().map_err(|_| "a column is a whole number: 0 is the first, -1 the last".into())
 }
 

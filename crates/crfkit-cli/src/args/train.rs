@@ -5,6 +5,7 @@ use crate::error::usage;
 use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use crfkit::data::presets::PRESETS;
+use crfkit::data::rule::Rule;
 use crfkit::data::template::Dialect;
 use crfkit::loss::Pieces;
 use crfkit::model::{Keep, Precision};
@@ -20,6 +21,8 @@ Examples:
   crfkit train train.tsv --dev dev.tsv --preset ner -m model
   crfkit train train.tsv --template template.txt --features all --sigma 2 -m model
   crfkit train train.tsv --method ep1 --heldout dev.tsv -m model
+  crfkit train train.tsv --graph factorial --label-column 1,2 -m model
+  crfkit train train.tsv --graph skip-chain --skip 'same(0) and capitalised(0)' -m model
   crfkit train --format attributes train.iwa.gz --optimizer lbfgs --log run.jsonl -m model
   crfkit train --graph grid --images DIR --masks DIR --init logistic -m model
 
@@ -69,9 +72,17 @@ pub struct TrainArgs {
     #[arg(long, value_name = "NAME", default_value = "crfpp", value_parser = named::<Dialect>(&["crfpp", "wapiti"]), help_heading = "Features")]
     pub template_dialect: Dialect,
 
-    /// Column of the label, from 0; -1 is the last
-    #[arg(long, value_name = "N", default_value = "-1", allow_hyphen_values = true, value_parser = label_column, help_heading = "Features")]
-    pub label_column: i32,
+    /// Column of the label, from 0; -1 is the last; several with --graph factorial, as in 1,2
+    #[arg(long, value_name = "N", default_value = "-1", value_delimiter = ',', allow_hyphen_values = true, value_parser = label_column, help_heading = "Features")]
+    pub label_column: Vec<i32>,
+
+    /// Which tokens a skip chain links, such as 'same(0) and capitalised(0)'
+    #[arg(long, value_name = "RULE", value_parser = str::parse::<Rule>, help_heading = "Graphs")]
+    pub skip: Option<Rule>,
+
+    /// Give these links the observations of both tokens, not only one tied table
+    #[arg(long, requires = "skip", help_heading = "Graphs")]
+    pub skip_observations: bool,
 
     /// Ignore observations that occur more rarely
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Features")]

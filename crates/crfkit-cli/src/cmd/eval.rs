@@ -1,7 +1,9 @@
 //! `crfkit eval`: how good a model, or a file of predictions, is.
 
 mod grid;
+mod linked;
 
+use super::tag::refuse_inference;
 use crate::args::{EvalArgs, Format, InputArgs};
 use crate::error::{stdout_failed, usage};
 use crate::input::{self, Reader, Sequence};
@@ -28,6 +30,10 @@ pub fn run(args: &EvalArgs) -> Result<ExitCode> {
     let evaluation = match (&args.predicted, &args.model, &args.test) {
         (Some(predicted), ..) => compare_columns(predicted, args.input.encoding)?,
         (None, Some(model), Some(test)) => {
+            if let Some(model) = input::read_linked_model(model)? {
+                return linked::run(args, model, test);
+            }
+            refuse_inference(args.grid.inference)?;
             let model = Loaded::read(model)?;
             let gold = Gold::new(&model, &args.input, args.label_column);
             let found = evaluate(&model, test, &gold, args.input.threads())?;

@@ -2,13 +2,15 @@
 
 pub mod grid;
 mod layout;
+pub mod linked;
 
 use crate::args::{Decode, TagArgs};
 use crate::error::{stdout_failed, usage};
-use crate::input::Reader;
+use crate::input::{self, Reader};
 use crate::loaded::{Loaded, Worker};
 use crate::pipeline::{self, Block, Job};
 use anyhow::Result;
+use crfkit::grid::Engine;
 use layout::Layout;
 use std::io::Write;
 use std::process::ExitCode;
@@ -26,6 +28,10 @@ pub fn run(args: &TagArgs) -> Result<ExitCode> {
     if args.nbest.is_some() && decode == Decode::MaxMarginal {
         return Err(usage("--nbest lists the best whole labellings: it goes with --decode viterbi only"));
     }
+    if let Some(model) = input::read_linked_model(&args.model)? {
+        return linked::run(args, model);
+    }
+    refuse_inference(args.grid.inference)?;
     let model = Loaded::read(&args.model)?;
     let format = args.input.format.unwrap_or(model.format());
     let reader = Reader::open(&args.file, format, args.input.encoding)?;
@@ -35,6 +41,16 @@ pub fn run(args: &TagArgs) -> Result<ExitCode> {
         Ok(stdout.write_all(text).map_err(stdout_failed)?)
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Chains are always solved exactly.
+pub fn refuse_inference(engine: Option<Engine>) -> Result<()> {
+    match engine {
+        None | Some(Engine::Exact) => Ok(()),
+        Some(_) => Err(usage(
+            "--inference is for models of pictures, factorial and skip chains: this one is a chain, solved exactly",
+        )),
+    }
 }
 
 struct Tagging {

@@ -4,6 +4,7 @@ mod checkpoint;
 mod data;
 mod empirical;
 mod finish;
+mod graph;
 mod grid;
 mod listener;
 
@@ -38,6 +39,9 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     }
     let settings = args.settings()?;
     check(args, &settings)?;
+    if let Some(links) = graph::links(args)? {
+        return graph::run(args, &settings, links);
+    }
     let interrupt = Interrupt::install()?;
     let progress = Progress::new(args.quiet);
 
@@ -202,6 +206,12 @@ fn check_target(path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Small random weights.
+fn random_weights(seed: u64, dim: usize) -> Vec<f64> {
+    let mut random = Random::new(seed);
+    (0..dim).map(|_| RANDOM_WEIGHTS * (2.0 * random.uniform() - 1.0)).collect()
+}
+
 /// The weights to start from; empty for zeros.
 fn first_weights(
     args: &TrainArgs,
@@ -211,10 +221,7 @@ fn first_weights(
 ) -> Result<Vec<f64>> {
     Ok(match &args.init {
         Init::Zero | Init::Logistic => Vec::new(),
-        Init::Random => {
-            let mut random = Random::new(args.seed);
-            (0..features.dim()).map(|_| RANDOM_WEIGHTS * (2.0 * random.uniform() - 1.0)).collect()
-        }
+        Init::Random => random_weights(args.seed, features.dim()),
         Init::Empirical => crfkit::empirical::first_weights(corpus, features, word_column(args, columns))?,
         Init::Model(path) => input::read_model(path).context("--init")?.weights_for(corpus, features),
     })
@@ -222,7 +229,8 @@ fn first_weights(
 
 /// The first column that is not the label's.
 fn word_column(args: &TrainArgs, columns: Option<usize>) -> usize {
-    usize::from(args.label_column == 0 || columns.is_some_and(|n| args.label_column + n as i32 == 0))
+    let label = args.label_column[0];
+    usize::from(label == 0 || columns.is_some_and(|n| label + n as i32 == 0))
 }
 
 /// The mean of the prior; empty where it is one number.
@@ -243,7 +251,7 @@ fn recorded_settings(
 ) -> Result<serde_json::Value> {
     let mut recorded = serde_json::to_value(settings)?;
     if let Some(columns) = columns {
-        recorded["label_column"] = args.label_column.into();
+        recorded["label_column"] = args.label_column[0].into();
         recorded["columns"] = columns.into();
     }
     recorded["init"] = match args.init {

@@ -191,7 +191,7 @@ fn skip(context: &Context) -> Result<Outcome> {
             observe(from, example, 1, &mut data);
             let gold = (0..mail.len()).map(|row| number(mail.field(row, mail.columns() - 1)));
             data.finish_example(
-                skip_chain(mail.len(), names.len(), &skips(mail), PairTables::Shared)?,
+                skip_chain(mail.len(), names.len(), &skips(mail), [PairTables::Shared; 2])?,
                 gold,
                 1.0,
             );

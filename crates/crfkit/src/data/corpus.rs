@@ -161,7 +161,7 @@ impl Corpus {
 }
 
 /// Labels in the order of their names, and the new number of each old one.
-fn sorted_labels(labels: &Strings) -> (Vec<String>, Vec<Label>) {
+pub(crate) fn sorted_labels(labels: &Strings) -> (Vec<String>, Vec<Label>) {
     let mut order: Vec<u32> = (0..labels.len() as u32).collect();
     order.sort_by_key(|&id| labels.get(id));
     let mut ids = vec![0; labels.len()];
@@ -172,7 +172,7 @@ fn sorted_labels(labels: &Strings) -> (Vec<String>, Vec<Label>) {
 }
 
 /// The strings that occur often enough, most frequent first (ties: first seen first), and the new number of each old one.
-fn by_frequency(strings: &Strings, counts: &[u32], min_count: u32) -> (Strings, Vec<Option<u32>>) {
+pub(crate) fn by_frequency(strings: &Strings, counts: &[u32], min_count: u32) -> (Strings, Vec<Option<u32>>) {
     let mut order: Vec<u32> =
         (0..counts.len() as u32).filter(|&id| counts[id as usize] >= min_count).collect();
     order.sort_by_key(|&id| std::cmp::Reverse(counts[id as usize])); // stable

@@ -5,6 +5,7 @@
 //! - [`attributes`]: lines to CRFsuite's attribute lists.
 //! - [`images`]: pictures and masks: PNG, JPEG, PGM and their kin.
 //! - [`template`], [`pattern`], [`presets`], [`observer`]: columns to observations.
+//! - [`rule`]: which tokens of a sequence are linked.
 //! - [`strings`]: names to numbers; [`bytes`]: arrays that are parts of a file in memory.
 //! - [`dataset`], [`corpus`]: examples in memory, ready for training.
 //!
@@ -22,6 +23,7 @@ pub mod images;
 pub mod observer;
 pub mod pattern;
 pub mod presets;
+pub mod rule;
 pub mod strings;
 pub mod template;
 pub mod text;

@@ -1,6 +1,6 @@
 //! Ready-made templates, so that a column file alone is enough to start.
 //!
-//! All are in the dialect crfpp. `chunking` is fixed; the others need only the word in column 0 and add observations
+//! All are in the dialect crfpp. `chunking` and `seminars` are fixed; the others need only the word in column 0 and add observations
 //! for every further column that the data has.
 
 use std::fmt::Write;
@@ -74,6 +74,22 @@ pub const PRESETS: &[Preset] = &[
         base: include_str!("presets/bio.tpl"),
         further_columns: FurtherColumns::Used,
     },
+    Preset {
+        name: "factorial",
+        description: "chunks and parts of speech together: words and spelling of column 0, values of further columns",
+        source: "Sutton, Rohanimanesh & McCallum (2004), without their lists of names and their lexicon of parts of speech",
+        dialect: Dialect::Crfpp,
+        base: include_str!("presets/factorial.tpl"),
+        further_columns: FurtherColumns::Used,
+    },
+    Preset {
+        name: "seminars",
+        description: "times, places and speakers in announcements: words, capitals, times and dates of column 0 alone",
+        source: "Sutton & McCallum (2004), without their lists of names and titles and without parts of speech",
+        dialect: Dialect::Crfpp,
+        base: include_str!("presets/seminars.tpl"),
+        further_columns: FurtherColumns::Ignored,
+    },
 ];
 
 /// The preset called `name`.
@@ -132,8 +148,15 @@ mod tests {
     }
 
     #[test]
+    fn seminars_read_the_word_alone() {
+        let templates = preset("seminars").unwrap().compile(3).unwrap();
+        assert_eq!((templates.columns_needed, templates.bigram.len()), (1, 0));
+        assert_eq!(templates.skeletons.len(), templates.unigram.len());
+    }
+
+    #[test]
     fn all_others_need_the_word_and_use_what_there_is() {
-        for preset in PRESETS.iter().filter(|preset| preset.name != "chunking") {
+        for preset in PRESETS.iter().filter(|preset| preset.further_columns == FurtherColumns::Used) {
             let alone = preset.compile(1).unwrap();
             assert!(alone.label_bigram, "{}", preset.name);
             assert_eq!(alone.columns_needed, 1, "{}", preset.name);
@@ -152,7 +175,8 @@ mod tests {
         }
         let message = preset("chunk").unwrap_err().to_string();
         assert!(
-            message.contains("`chunk`") && message.contains("default, chunking, ner, pos, bio"),
+            message.contains("`chunk`")
+                && message.contains("default, chunking, ner, pos, bio, factorial, seminars"),
             "{message}"
         );
     }

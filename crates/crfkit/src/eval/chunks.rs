@@ -53,6 +53,11 @@ impl Mark {
         Mark { inside: true, opens, closes, kind: kind_of(kind.unwrap_or("")) }
     }
 
+    /// Number of the type, inside of chunks.
+    pub fn field(self) -> Option<u32> {
+        self.inside.then_some(self.kind)
+    }
+
     /// Whether there is a cut between this token and the `next` one.
     fn cut_before(self, next: Mark) -> bool {
         !self.inside || !next.inside || self.closes || next.opens || self.kind != next.kind

@@ -5,6 +5,7 @@
 //! [`Evaluation::merge`].
 
 mod chunks;
+mod fields;
 mod report;
 
 use std::collections::HashMap;

@@ -87,22 +87,22 @@ pub fn factorial_chain(len: usize, cards: &[usize], pairs: PairTables) -> Result
 }
 
 /// A skip chain: a chain of `len` positions with further pairs between any two positions. Kinds: [`NODES`], [`PAIRS`] of
-/// neighbours, and 2 for the pairs in `skips`.
+/// neighbours, and 2 for the pairs in `skips`; `pairs` are the tables of neighbours and of skips.
 pub fn skip_chain(
     len: usize,
     labels: usize,
     skips: &[(usize, usize)],
-    pairs: PairTables,
+    pairs: [PairTables; 2],
 ) -> Result<FactorGraph, GraphError> {
     let mut builder = FactorGraphBuilder::new(vec![labels; len])?;
     for t in 0..len {
         builder.own(NODES, &[t])?;
     }
     for t in 1..len {
-        pairs.add(&mut builder, PAIRS, PAIR, &[t - 1, t])?;
+        pairs[0].add(&mut builder, PAIRS, PAIR, &[t - 1, t])?;
     }
     for &(s, t) in skips {
-        pairs.add(&mut builder, PAIRS + 1, PAIR + 1, &[s, t])?;
+        pairs[1].add(&mut builder, PAIRS + 1, PAIR + 1, &[s, t])?;
     }
     builder.build()
 }

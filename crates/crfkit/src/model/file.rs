@@ -113,13 +113,13 @@ struct Head {
 /// A [`Source`] before it is compiled.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
-enum Origin {
+pub(crate) enum Origin {
     Attributes,
     Templates { name: String, dialect: String, text: String },
 }
 
 impl Origin {
-    fn of(source: &Source) -> Self {
+    pub(crate) fn of(source: &Source) -> Self {
         match source {
             Source::Attributes => Origin::Attributes,
             Source::Templates(Templates { name, dialect, source, .. }) => {
@@ -128,7 +128,7 @@ impl Origin {
         }
     }
 
-    fn compile(self) -> Result<Source> {
+    pub(crate) fn compile(self) -> Result<Source> {
         match self {
             Origin::Attributes => Ok(Source::Attributes),
             Origin::Templates { name, dialect, text } => {
@@ -238,7 +238,7 @@ fn compact_is_smaller(features: &Features, weights: &[f64], precision: Precision
     zeros(weights) * precision.bytes() > newly_listed
 }
 
-fn write_u32s(file: &mut Writer, name: &'static str, numbers: &[u32]) {
+pub(crate) fn write_u32s(file: &mut Writer, name: &'static str, numbers: &[u32]) {
     file.numbers(name, numbers.iter().map(|n| n.to_le_bytes()));
 }
 
@@ -301,7 +301,7 @@ fn numbers<const N: usize, T: Pod>(
 }
 
 /// Names must be text; with templates, the names of observations must be keys of values that exist.
-fn check_alphabet(alphabet: &Alphabet, source: &Source) -> std::result::Result<(), &'static str> {
+pub(crate) fn check_alphabet(alphabet: &Alphabet, source: &Source) -> std::result::Result<(), &'static str> {
     let are_keys = |strings: &Strings, templates: &Templates| {
         let values = alphabet.values.len();
         strings.iter().all(|key| {
@@ -357,7 +357,7 @@ fn read_features(file: &mut Reader, labels: usize, alphabet: &Alphabet, weights:
     }
 }
 
-fn check_rows(rows: &Rows, weights: usize) -> std::result::Result<(), &'static str> {
+pub(crate) fn check_rows(rows: &Rows, weights: usize) -> std::result::Result<(), &'static str> {
     if rows.complete() {
         let needed = (rows.lines * rows.columns).checked_mul(rows.len);
         return match needed.is_some_and(|needed| needed <= weights) && rows.entry.is_empty() {
@@ -380,7 +380,7 @@ fn check_rows(rows: &Rows, weights: usize) -> std::result::Result<(), &'static s
 }
 
 /// Does every entry stand in one of the lines, and in a column that is in use?
-fn entries_fit(entries: &[u32], lines: usize, columns: usize) -> bool {
+pub(crate) fn entries_fit(entries: &[u32], lines: usize, columns: usize) -> bool {
     // At most MAX_LABELS² entries: they fit.
     let (stride, columns, end) =
         (simd::padded(columns) as u32, columns as u32, lines * simd::padded(columns));

@@ -13,7 +13,7 @@ mod transfer;
 pub use dense::Dense;
 pub use features::{Features, Keep, Kind, SharedShape, TableWeights};
 pub use file::Precision;
-pub(crate) use file::{check_labels, is_text};
+pub(crate) use file::{Origin, check_alphabet, check_labels, check_rows, entries_fit, is_text, write_u32s};
 pub use map::open;
 pub use rows::Rows;
 

@@ -34,6 +34,11 @@ impl CheckpointFile {
         Ok(CheckpointFile { file: path.map(|path| (path.into(), number())), interval, last: Instant::now() })
     }
 
+    /// No file at all.
+    pub fn none() -> Self {
+        CheckpointFile { file: None, interval: Duration::MAX, last: Instant::now() }
+    }
+
     /// The checkpoint of an interrupted run; `None` if there is none.
     pub fn read(&self) -> Result<Option<Checkpoint>> {
         let Some((path, fingerprint)) = &self.file else { return Ok(None) };

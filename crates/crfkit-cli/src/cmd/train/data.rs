@@ -117,7 +117,7 @@ impl Layout {
             let message = "one column: a token and its label are needed, split at spaces or tabs";
             return Err(Error::input(rows.place(0), message));
         }
-        Ok(Layout { columns, label: label_index(args.label_column, columns, || rows.place(0))? })
+        Ok(Layout { columns, label: label_index(args.label_column[0], columns, || rows.place(0))? })
     }
 
     /// Refuses a file with another number of columns than the first one.
@@ -138,19 +138,24 @@ impl Layout {
     }
 }
 
-/// What makes observations: attributes, or templates that fit the columns.
-fn source(args: &TrainArgs, layout: &Layout) -> Result<Source> {
-    if format(args) == Format::Attributes {
-        return Ok(Source::Attributes);
-    }
-    let mut templates = match &args.template {
-        None => preset(&args.preset)?.compile(layout.columns - 1)?,
+/// The templates that the user asks for; `columns` counts those that are not labels.
+pub fn templates(args: &TrainArgs, columns: usize) -> Result<Templates> {
+    Ok(match &args.template {
+        None => preset(&args.preset)?.compile(columns)?,
         Some(path) => {
             let name = input::name(path);
             let text = std::fs::read_to_string(path).map_err(|error| Error::io(&*name, error))?;
             Templates::compile(&text, args.template_dialect, &name)?
         }
-    };
+    })
+}
+
+/// What makes observations: attributes, or templates that fit the columns.
+fn source(args: &TrainArgs, layout: &Layout) -> Result<Source> {
+    if format(args) == Format::Attributes {
+        return Ok(Source::Attributes);
+    }
+    let mut templates = templates(args, layout.columns - 1)?;
     // Templates count the columns of the file. Where the label is the last one, it is out of their range.
     templates.check_columns(if layout.label_is_last() { layout.columns - 1 } else { layout.columns })?;
     check_label_unseen(&templates, layout.label)?;

@@ -2,7 +2,7 @@
 
 use super::data::{Layout, format, no_sequence, open};
 use super::{check_inputs, check_target};
-use crate::args::{Chosen, Format, Init, PriorMean, TrainArgs};
+use crate::args::{Chosen, Format, GraphKind, Init, PriorMean, TrainArgs};
 use crate::error::usage;
 use crate::input::{Sequence, name};
 use crate::loaded::Loaded;
@@ -20,6 +20,11 @@ use std::time::Instant;
 
 /// Counts, makes a model of the counts and writes it.
 pub fn run(args: &TrainArgs) -> Result<ExitCode> {
+    if args.label_column.len() > 1 || args.grid.graph != GraphKind::Chain {
+        return Err(usage(
+            "--method counts plain chains with one label column: leave --graph and further columns out",
+        ));
+    }
     let mut settings = settings(args);
     check(args, &settings)?;
     let progress = Progress::new(args.quiet);
@@ -97,7 +102,7 @@ fn settings(args: &TrainArgs) -> Settings {
         floor: given.floor.unwrap_or(default.floor),
         sigma: args.sigma.unwrap_or(default.sigma),
         min_count: args.min_count.into(),
-        label_column: args.label_column,
+        label_column: args.label_column[0],
         ..default
     }
 }

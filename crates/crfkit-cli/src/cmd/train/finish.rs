@@ -65,7 +65,7 @@ fn gold(args: &TrainArgs) -> Gold {
     Gold {
         format: format(args),
         encoding: args.input.encoding,
-        label_column: args.label_column,
+        label_column: args.label_column[0],
         samples: false,
     }
 }

@@ -64,7 +64,7 @@ fn settings(args: &TrainArgs) -> Result<Settings> {
     let refused = [
         ("template", args.template.is_some()),
         ("preset", args.preset != "default"),
-        ("label-column", args.label_column != -1),
+        ("label-column", args.label_column != [-1]),
         ("min-count", args.min_count != 1),
         ("features", args.features != Keep::Observed),
         ("boundaries", args.boundaries),

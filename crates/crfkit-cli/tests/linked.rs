@@ -1,0 +1,104 @@
+//! Factorial and skip chains through the program: train, tag, eval, and what is refused.
+
+mod common;
+
+use common::{crfkit, failure, output, scratch};
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+/// Word, kind of word, chunk: both labels follow from the word, and from each other.
+fn data(sequences: usize) -> String {
+    let mut text = String::new();
+    for k in 0..sequences {
+        let name = ["Ana", "Bo", "Rome"][k % 3];
+        let kind = if name == "Rome" { "LOC" } else { "PER" };
+        write!(text, "{name} N B-{kind}\nsaw V O\nthe D O\ncat N O\n{name} N B-{kind}\n\n").unwrap();
+    }
+    text
+}
+
+fn train(directory: &Path, options: &[&str]) -> assert_cmd::Command {
+    fs::write(directory.join("data"), data(12)).unwrap();
+    let mut command = crfkit();
+    command.arg("train").arg(directory.join("data")).arg("-m").arg(directory.join("m")).args(options);
+    command.args(["--passes", "15"]);
+    command
+}
+
+#[test]
+fn a_factorial_chain_from_file_to_scores() {
+    let directory = scratch();
+    let (model, file) = (directory.path().join("m"), directory.path().join("data"));
+    let log = directory.path().join("log");
+    let options = ["--graph", "factorial", "--label-column", "1,2", "--preset", "factorial"];
+    for more in [&["--objective", "piecewise-pseudo"][..], &["--inference", "loopy-bp"], &[]] {
+        train(directory.path(), &[&options, more].concat()).arg("--log").arg(&log).assert().success();
+        let scores = output(crfkit().args(["eval", "--json", "-m"]).arg(&model).arg(&file));
+        let scores: serde_json::Value = serde_json::from_str(&scores).unwrap();
+        assert_eq!(scores["joint_accuracy"], 100.0, "{scores}");
+        assert_eq!(
+            (&scores["columns"][0]["column"], &scores["columns"][1]["f1"]),
+            (&1.into(), &100.0.into())
+        );
+        assert_eq!(scores["columns"][1]["token_f1"]["PER"]["f1"], 100.0);
+    }
+    assert!(fs::read_to_string(&log).unwrap().lines().count() > 3);
+    let text = output(crfkit().arg("eval").arg("-m").arg(&model).arg(&file));
+    assert!(text.contains("label column 1") && text.contains("joint accuracy:        100.00%"), "{text}");
+    // New text has no labels.
+    let tag = |options: &[&str]| {
+        output(crfkit().arg("tag").arg("-m").arg(&model).args(options).write_stdin("Rome\nsaw\n"))
+    };
+    assert_eq!(tag(&[]), "Rome\tN\tB-LOC\nsaw\tV\tO\n\n");
+    assert_eq!(tag(&["--decode", "max-marginal", "--inference", "trw"]), tag(&[]));
+    assert_eq!(tag(&["--output", "json"]), "{\"labels\":[[\"N\",\"V\"],[\"B-LOC\",\"O\"]]}\n");
+    let row: Vec<f64> = tag(&["--marginals"]).split('\t').filter_map(|field| field.parse().ok()).collect();
+    assert!(row.len() >= 2 && row.iter().all(|p| (0.5..=1.0).contains(p)), "{row:?}");
+}
+
+#[test]
+fn a_skip_chain_from_file_to_scores() {
+    let directory = scratch();
+    let (model, file) = (directory.path().join("m"), directory.path().join("data"));
+    let options = ["--graph", "skip-chain", "--skip", "same(0) and capitalised(0)", "--quiet"];
+    for more in
+        [&[][..], &["--skip-observations", "--inference", "exact"], &["--objective", "pseudolikelihood"]]
+    {
+        train(directory.path(), &[&options, more].concat()).assert().success();
+        let text = output(crfkit().arg("eval").arg("-m").arg(&model).arg(&file));
+        assert!(text.contains("LOC: token precision 100.00%") && !text.contains("joint"), "{text}");
+    }
+    let message = failure(crfkit().arg("inspect").arg(&model), 1);
+    assert!(message.contains("crfkit tag"), "{message}");
+    let message = failure(crfkit().arg("tag").arg("-m").arg(&model).write_stdin("a\n"), 1);
+    assert!(message.contains("1 columns, but the model needs 2"), "{message}");
+}
+
+#[test]
+fn options_that_do_not_fit_are_refused_with_a_remedy() {
+    let directory = scratch();
+    let path = directory.path();
+    for (options, remedy) in [
+        (&["--label-column", "1,2"][..], "--graph factorial"),
+        (&["--graph", "skip-chain"], "--skip 'same(0)"),
+        (&["--graph", "factorial", "--skip", "same(0)"], "--graph skip-chain"),
+        (&["--inference", "trw"], "solved exactly"),
+        (&["--graph", "skip-chain", "--skip", "some(0)"], "write same(COLUMN)"),
+        (&["--graph", "factorial", "--label-column", "1,2", "--dev", "data"], "crfkit eval"),
+        (&["--graph", "factorial", "--label-column", "1,2", "--shrink", "0.1"], "--l1"),
+        (&["--graph", "factorial", "--label-column", "1,2", "--format", "attributes"], "columns"),
+    ] {
+        let message = failure(&mut train(path, options), 2);
+        assert!(message.contains(remedy), "{message}");
+    }
+    let message = failure(&mut train(path, &["--graph", "factorial"]), 1);
+    assert!(message.contains("--label-column 1,2"), "{message}");
+    train(path, &["--graph", "factorial", "--label-column", "1,2", "--quiet"]).assert().success();
+    for (options, remedy) in
+        [(&["--nbest", "2"][..], "plain chains"), (&["--format", "attributes"], "columns")]
+    {
+        let message = failure(crfkit().arg("tag").arg("-m").arg(path.join("m")).args(options), 2);
+        assert!(message.contains(remedy), "{message}");
+    }
+}

@@ -1,0 +1,101 @@
+//! Which inference, by name.
+
+use crate::Result;
+use crate::decode::{Decoder, ExactArgmax, MaxProduct};
+use crate::graph::{FactorGraph, Gradient, Graph, Label, Psi, SharedSum};
+use crate::infer::{Inference, JunctionTree, LoopyBp, MeanField, NodeMarginals, TreeReweighted};
+use crate::math::Array;
+use crate::{Error, GraphError};
+use serde::{Deserialize, Serialize};
+
+/// How marginals and best labellings are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Engine {
+    /// Exactly, by a junction tree; graphs that are too wide for it are refused.
+    Exact,
+    /// Loopy belief propagation; labels by max-product.
+    LoopyBp,
+    /// Tree-reweighted belief propagation; labels by max-product.
+    Trw,
+    /// Mean field; labels by max-product.
+    MeanField,
+}
+
+impl Engine {
+    /// All of them.
+    pub const ALL: [Engine; 4] = [Engine::Exact, Engine::LoopyBp, Engine::Trw, Engine::MeanField];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::Exact => "exact",
+            Engine::LoopyBp => "loopy-bp",
+            Engine::Trw => "trw",
+            Engine::MeanField => "mean-field",
+        }
+    }
+
+    /// Refuses a graph that it cannot work on.
+    pub fn check(self, graph: &FactorGraph) -> Result<()> {
+        match self {
+            Engine::Exact => JunctionTree::default().check(graph).map_err(|error| match error {
+                Error::Graph(wide @ GraphError::TooWide { .. }) => {
+                    Error::Setting(format!("{wide} (--inference loopy-bp)"))
+                }
+                other => other,
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The memory of engines and decoders.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    exact: <JunctionTree as Inference>::Work<f64>,
+    loopy: <LoopyBp as Inference>::Work<f64>,
+    trw: <TreeReweighted as Inference>::Work<f64>,
+    mean_field: <MeanField as Inference>::Work<f64>,
+    argmax: <ExactArgmax as Decoder>::Work,
+    max_product: <MaxProduct as Decoder>::Work,
+    own: Array<f64>,
+}
+
+impl Scratch {
+    /// Overwrites `labels` with the best labelling that the engine finds. The engine must have accepted the graph.
+    pub fn argmax(&mut self, engine: Engine, graph: &FactorGraph, psi: Psi<f64>, labels: &mut Vec<Label>) {
+        match engine {
+            Engine::Exact => ExactArgmax::default().argmax(graph, psi, labels, &mut self.argmax),
+            _ => MaxProduct::default().argmax(graph, psi, labels, &mut self.max_product),
+        };
+    }
+
+    /// Overwrites `nodes` with the marginals of all variables, laid out as [`crate::graph::Cliques::node`] says. The engine must have
+    /// accepted the graph.
+    pub fn marginals(&mut self, engine: Engine, graph: &FactorGraph, psi: Psi<f64>, nodes: &mut Vec<f64>) {
+        let own = &mut self.own;
+        match engine {
+            Engine::Exact => run(JunctionTree::default(), graph, psi, own, &mut self.exact, nodes),
+            Engine::LoopyBp => run(LoopyBp::default(), graph, psi, own, &mut self.loopy, nodes),
+            Engine::Trw => run(TreeReweighted::default(), graph, psi, own, &mut self.trw, nodes),
+            Engine::MeanField => run(MeanField::default(), graph, psi, own, &mut self.mean_field, nodes),
+        }
+    }
+}
+
+fn run<I: NodeMarginals>(
+    engine: I,
+    graph: &FactorGraph,
+    psi: Psi<f64>,
+    own: &mut Array<f64>,
+    work: &mut I::Work<f64>,
+    nodes: &mut Vec<f64>,
+) {
+    own.reserve(graph.own_len());
+    let mut sums = SharedSum::new(psi.shared);
+    let mut out = Gradient { own: own.slice_mut(0..graph.own_len()), shared: &mut sums };
+    engine.log_z(graph, psi, 1.0, &mut out, work);
+    nodes.clear();
+    nodes.extend_from_slice(&engine.node_marginals(work).plane(0)[..graph.cliques().node_len()]);
+}

@@ -1,0 +1,197 @@
+//! Training: a corpus of linked chains and settings in, a model out.
+
+use super::{Engine, LinkedCorpus, LinkedModel};
+use crate::data::dataset::Dataset;
+use crate::decode::{ExactArgmax, MaxProduct};
+use crate::graph::FactorGraph;
+use crate::infer::{JunctionTree, LoopyBp, MeanField, TreeReweighted};
+use crate::loss::{
+    Likelihood, Loss, Perceptron, Pieces, Piecewise, PiecewisePseudolikelihood, Pseudolikelihood,
+};
+use crate::model::Features;
+use crate::optim::{Control, Differences, Mean, Minimum, Objective, Prior, Problem, Progress, State, Watch};
+use crate::risk::{Derivative, Risk};
+use crate::train::{Criterion, Ended, Event, HessVec, Listener, Settings};
+use crate::{Error, Result};
+use std::sync::Arc;
+
+/// What a run needs besides corpus and settings.
+#[derive(Clone, Debug)]
+pub struct LinkedStart {
+    /// Inference of the likelihood and of the perceptron; the model keeps it for labelling.
+    pub engine: Engine,
+    /// Weights to start from; empty for zeros.
+    pub theta: Vec<f64>,
+    /// Threads; 0 for all cores.
+    pub threads: usize,
+}
+
+/// A trained model and how the training went.
+#[derive(Clone, Debug)]
+pub struct LinkedTrained {
+    /// The model.
+    pub model: LinkedModel,
+    /// Why training ended.
+    pub stop: Ended,
+    /// Evaluations of the training set.
+    pub passes: f64,
+    /// Value at the model's weights: losses plus penalties.
+    pub objective: f64,
+}
+
+/// The features that a corpus has under these settings.
+pub fn features(corpus: &LinkedCorpus, settings: &Settings) -> Features {
+    let cards: Vec<usize> = corpus.labels.iter().map(Vec::len).collect();
+    let shapes = corpus.links.shapes(&cards, &corpus.templates, &corpus.alphabet);
+    Features::new(&corpus.data, shapes.kinds, shapes.node_kinds, &shapes.shared, settings.features)
+}
+
+/// Trains a model. `features` are those of [`features`].
+pub fn train(
+    corpus: LinkedCorpus,
+    features: Features,
+    settings: &Settings,
+    start: LinkedStart,
+    listener: &mut dyn Listener,
+) -> Result<LinkedTrained> {
+    check(settings)?;
+    let dim = features.dim();
+    if !start.theta.is_empty() && start.theta.len() != dim {
+        let found = start.theta.len();
+        return Err(Error::Setting(format!("the start has {found} weights, but the features have {dim}")));
+    }
+    let LinkedCorpus { links, templates, columns, label_columns, labels, alphabet, data } = corpus;
+    let prior = Prior {
+        sigma: settings.sigma,
+        sigma_pairs: settings.sigma_pairs.unwrap_or(settings.sigma),
+        first_pair: features.first_pair_weight(),
+        mean: Mean::Value(settings.prior_mean),
+    };
+    let features = Arc::new(features);
+    let risk = objective(settings, &start, features.clone(), data)?;
+    refuse_unfit(settings, start.engine, risk.as_ref())?;
+    let differences = Differences::new(risk.as_ref());
+    let problem = Problem {
+        objective: match settings.parameters.hess_vec.unwrap_or_default() {
+            HessVec::Dual | HessVec::Complex => risk.as_ref(),
+            HessVec::Differences => &differences,
+        },
+        prior,
+        l1: settings.l1,
+    };
+    let state = State::start(if start.theta.is_empty() { vec![0.0; dim] } else { start.theta });
+    let mut relay = Relay { listener, stopped: false };
+    let minimum = settings.optimizer.optimizer(settings).minimize(&problem, state, &mut relay)?;
+    let Minimum { theta, stop, passes } = minimum;
+    let stop = if relay.stopped { Ended::Listener } else { Ended::Method(stop) };
+    let mut gradient = vec![0.0; dim];
+    let objective = problem.smooth(&theta, &mut gradient) + problem.l1_penalty(&theta);
+    if !objective.is_finite() {
+        let message =
+            "the objective is not a finite number; use a smaller step (--eta0) or a smaller --sigma";
+        return Err(Error::Diverged { passes, message: message.into() });
+    }
+    let settings = serde_json::to_value(settings).map_err(|e| Error::Setting(e.to_string()))?;
+    drop(risk);
+    let model = LinkedModel {
+        links,
+        templates,
+        columns,
+        label_columns,
+        labels,
+        alphabet,
+        features: Arc::unwrap_or_clone(features),
+        weights: theta,
+        engine: start.engine,
+        settings,
+    };
+    Ok(LinkedTrained { model, stop, passes, objective })
+}
+
+/// What linked chains have no use for.
+fn check(settings: &Settings) -> Result<()> {
+    settings.check()?;
+    let refuse = |what: &str| Err(Error::Setting(what.into()));
+    if settings.objective.direction().is_some() {
+        return refuse("--objective memm goes from token to token: it needs --graph chain");
+    }
+    if settings.boundaries {
+        return refuse("--boundaries is for --graph chain only: leave it out");
+    }
+    if settings.pieces.is_some_and(|pieces| pieces != Pieces::Factor) {
+        return refuse("on such graphs a piece is a factor: leave --pieces out, or say --pieces factor");
+    }
+    Ok(())
+}
+
+/// Refuses a method that needs more than the objective gives with this engine.
+fn refuse_unfit(settings: &Settings, engine: Engine, risk: &dyn Objective) -> Result<()> {
+    match settings.optimizer.needs().iter().find(|need| !risk.gives().contains(need)) {
+        None => Ok(()),
+        Some(need) => Err(Error::Setting(format!(
+            "--optimizer {} needs {}, which --objective {} with --inference {} does not give: use --inference exact, or \
+             --optimizer lbfgs",
+            settings.optimizer.name(),
+            need.name(),
+            settings.objective.name(),
+            engine.name()
+        ))),
+    }
+}
+
+/// Σ loss over the corpus.
+fn objective(
+    settings: &Settings,
+    start: &LinkedStart,
+    features: Arc<Features>,
+    data: Dataset<FactorGraph>,
+) -> Result<Box<dyn Objective>> {
+    let needs_engine = matches!(settings.objective, Criterion::Likelihood | Criterion::Perceptron);
+    for example in (0..data.len()).filter(|_| needs_engine) {
+        start.engine.check(data.graph(example))?;
+    }
+    let sum = Sum { settings, threads: start.threads, features, data };
+    match (settings.objective, start.engine) {
+        (Criterion::Likelihood, Engine::Exact) => sum.of(Likelihood(JunctionTree::default())),
+        (Criterion::Likelihood, Engine::LoopyBp) => sum.of(Likelihood(LoopyBp::default())),
+        (Criterion::Likelihood, Engine::Trw) => sum.of(Likelihood(TreeReweighted::default())),
+        (Criterion::Likelihood, Engine::MeanField) => sum.of(Likelihood(MeanField::default())),
+        (Criterion::Pseudolikelihood, _) => sum.of(Pseudolikelihood::<FactorGraph>::default()),
+        (Criterion::Piecewise, _) => sum.of(Piecewise::<FactorGraph>::default()),
+        (Criterion::PiecewisePseudo, _) => sum.of(PiecewisePseudolikelihood::<FactorGraph>::default()),
+        (Criterion::Perceptron, Engine::Exact) => sum.of(Perceptron(ExactArgmax::default())),
+        (Criterion::Perceptron, _) => sum.of(Perceptron(MaxProduct::default())),
+        (Criterion::Memm | Criterion::MemmBackward, _) => unreachable!("refused by `check`"),
+    }
+}
+
+/// All that a risk needs but the loss.
+struct Sum<'a> {
+    settings: &'a Settings,
+    threads: usize,
+    features: Arc<Features>,
+    data: Dataset<FactorGraph>,
+}
+
+impl Sum<'_> {
+    fn of<L: Loss<Graph = FactorGraph> + 'static>(self, loss: L) -> Result<Box<dyn Objective>> {
+        let complex = self.settings.parameters.hess_vec == Some(HessVec::Complex);
+        let derivative = if complex { Derivative::Complex } else { Derivative::Dual };
+        Ok(Box::new(Risk::new(loss, self.features, self.data, self.threads)?.with_derivative(derivative)))
+    }
+}
+
+/// Turns the method's steps into events.
+struct Relay<'a> {
+    listener: &'a mut dyn Listener,
+    stopped: bool,
+}
+
+impl Watch for Relay<'_> {
+    fn step(&mut self, progress: &Progress, _state: &dyn Fn() -> State) -> Result<Control> {
+        let &Progress { passes, objective, gradient_norm, .. } = progress;
+        let control = self.listener.event(&Event::Progress { passes, objective, gradient_norm })?;
+        self.stopped |= control == Control::Stop;
+        Ok(control)
+    }
+}
