@@ -99,7 +99,7 @@ fn section(record: &Record, out: &mut String) {
     if !outcome.numbers.is_empty() {
         let mut table = String::from("| | paper | here | tolerance | |\n|---|---|---|---|---|\n");
         for n in &outcome.numbers {
-            let ours = n.ours.map_or("diverged".into(), shown);
+            let ours = n.ours.map_or("–".into(), shown);
             let tolerance = n.tolerance.map(|t| format!("±{}", shown(t))).unwrap_or_default();
             let mark = n.within.map_or("", |within| if within { "✓" } else { "✗" });
             let paper = n.paper.as_deref().unwrap_or("");
