@@ -48,6 +48,7 @@ pub const FIGURE_1_CONLL: Experiment = Experiment {
     id: "psa-fig1-conll",
     row: 101,
     title: "psa figure 1, left: PSA, SMD and L-BFGS on CoNLL-2000 (base NP), 50 passes",
+    version: 2,
     tolerance: "the order of the methods after 1 and after 50 passes; F of PSA 0.5 points",
     settings: |form| figure_settings(TextTask::BaseNp, form),
     run: |context| figure_1(context, TextTask::BaseNp),
