@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 /// Writes `reproduction.json`, `REPRODUCTION.md` and the figures from the stored results.
 pub fn generate(store: &Store) -> Result<()> {
-    let mut list = Vec::new();
+    let (mut list, mut stored) = (Vec::new(), Vec::new());
     let mut body = String::new();
     let mut summary = String::from("| row | experiment | verdict | seconds |\n|---|---|---|---|\n");
     for (experiment, record) in records(store) {
@@ -33,6 +33,7 @@ pub fn generate(store: &Store) -> Result<()> {
         }
         list.push(entry(&record));
         section(&record, &mut body);
+        stored.push(record);
     }
     let form = match store.form {
         Form::Full => "",
@@ -41,10 +42,72 @@ pub fn generate(store: &Store) -> Result<()> {
     let page = format!(
         "# The papers, run again\n\n\
          Written by `cargo run --release -p crfkit-papers -- run all`; every number comes from `reproduction/ID.json`.\n\n\
-         {form}{summary}\n{body}"
+         {form}{}{summary}\n{body}",
+        headlines(&stored)
     );
     write(&store.directory.join("reproduction.json"), &json(&list)?)?;
     write(&store.directory.join("REPRODUCTION.md"), &page)
+}
+
+/// What the page starts with: experiment, number, and what it says.
+const HEADLINES: &[(&str, &str, &str)] = &[
+    ("psa-fig1-conll", "L-BFGS: final exact-match F", "base NP: F of L-BFGS"),
+    ("psa-fig1-conll", "PSA: exact-match F after 1 pass", "base NP: F of PSA after one pass"),
+    (
+        "psa-fig1-conll",
+        "PSA: passes to within 0.3 points of L-BFGS",
+        "base NP: passes of PSA to within 0.3 points",
+    ),
+    ("psa-fig1-conll", "SMD: passes to within 0.3 points of L-BFGS", "base NP: passes of SMD"),
+    ("psa-fig1-conll", "L-BFGS: passes to within 0.3 points of L-BFGS", "base NP: passes of L-BFGS"),
+    ("psa-fig1-conll", "PSA: seconds to within 0.3 points of L-BFGS", "base NP: seconds of PSA"),
+    ("psa-fig1-conll", "SMD: seconds to within 0.3 points of L-BFGS", "base NP: seconds of SMD"),
+    ("psa-fig1-conll", "L-BFGS: seconds to within 0.3 points of L-BFGS", "base NP: seconds of L-BFGS"),
+    (
+        "psa-fig1-nlpba",
+        "PSA: passes to within 0.3 points of L-BFGS",
+        "NLPBA: passes of PSA to within 0.3 points",
+    ),
+    ("psa-fig1-nlpba", "SMD: passes to within 0.3 points of L-BFGS", "NLPBA: passes of SMD"),
+    ("psa-fig1-nlpba", "L-BFGS: passes to within 0.3 points of L-BFGS", "NLPBA: passes of L-BFGS"),
+    (
+        "psa-fig1-bc2",
+        "PSA: passes to within 0.3 points of L-BFGS",
+        "BioCreative II: passes of PSA to within 0.3 points",
+    ),
+    ("psa-fig1-bc2", "SMD: passes to within 0.3 points of L-BFGS", "BioCreative II: passes of SMD"),
+    ("psa-fig1-bc2", "L-BFGS: passes to within 0.3 points of L-BFGS", "BioCreative II: passes of L-BFGS"),
+    (
+        "smd-claims1",
+        "passes of BFGS over passes of SMD, to the F of BFGS less 0.3",
+        "base NP: how many times fewer passes SMD needs than BFGS",
+    ),
+    (
+        "pwpl-claims",
+        "pwpl-table1-pos: time of ML over that of PWPL",
+        "parts of speech: speed-up of PWPL over ML",
+    ),
+    ("ep-table6", "EP1, seconds", "Brown, 32623 sentences: seconds of EP1"),
+    (
+        "ep-table6",
+        "CRF, seconds",
+        "Brown, 32623 sentences: seconds of the exact likelihood (the paper: 53 days)",
+    ),
+];
+
+/// The table of headlines, of those that have been run.
+fn headlines(records: &[Record]) -> String {
+    let mut table = String::from("| | paper | here |\n|---|---|---|\n");
+    let before = table.len();
+    for (id, what, text) in HEADLINES {
+        let record = records.iter().find(|record| record.id == *id);
+        let number =
+            record.and_then(|record| record.outcome.numbers.iter().find(|number| number.what == *what));
+        if let Some(Number { paper, ours: Some(ours), .. }) = number {
+            table += &format!("| {text} | {} | {} |\n", paper.as_deref().unwrap_or(""), shown(*ours));
+        }
+    }
+    if table.len() == before { String::new() } else { table + "\n" }
 }
 
 /// File name of a figure.
@@ -99,7 +162,7 @@ fn section(record: &Record, out: &mut String) {
     if !outcome.numbers.is_empty() {
         let mut table = String::from("| | paper | here | tolerance | |\n|---|---|---|---|---|\n");
         for n in &outcome.numbers {
-            let ours = n.ours.map_or("diverged".into(), shown);
+            let ours = n.ours.map_or("–".into(), shown);
             let tolerance = n.tolerance.map(|t| format!("±{}", shown(t))).unwrap_or_default();
             let mark = n.within.map_or("", |within| if within { "✓" } else { "✗" });
             let paper = n.paper.as_deref().unwrap_or("");

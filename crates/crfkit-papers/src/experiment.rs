@@ -80,7 +80,7 @@ pub struct Number {
     pub what: String,
     /// As the paper prints it; `None` where it has none.
     pub paper: Option<String>,
-    /// Ours; `None` where it is no number (a method that diverged).
+    /// Ours; `None` where it is no number: of a method that diverged, or a score that was never reached.
     pub ours: Option<f64>,
     /// How far ours may lie from the paper's; `None` if it is only shown (seconds of another machine, say).
     pub tolerance: Option<f64>,

@@ -65,9 +65,19 @@ impl Curve {
         self.points.iter().map(|point| point.scores.f1).fold(0.0, f64::max)
     }
 
+    /// The first moment when F1 was at least `f1`.
+    fn moment(&self, f1: f64) -> Option<&Point> {
+        self.points.iter().find(|point| point.scores.f1 >= f1)
+    }
+
     /// Passes until F1 was at least `f1`; ∞ if it never was.
     pub fn passes_to(&self, f1: f64) -> f64 {
-        self.points.iter().find(|point| point.scores.f1 >= f1).map_or(f64::INFINITY, |point| point.passes)
+        self.moment(f1).map_or(f64::INFINITY, |point| point.passes)
+    }
+
+    /// Seconds until then.
+    pub fn seconds_to(&self, f1: f64) -> f64 {
+        self.moment(f1).map_or(f64::INFINITY, |point| point.seconds)
     }
 
     /// F1 against passes.

@@ -306,6 +306,9 @@ fn brown(context: &Context, number: usize) -> Result<Outcome> {
     let (tune, rest) = all.split_at(1000);
     let mut outcome =
         table(context, [&rest[..train], &rest[train..train + test], tune], paper, [1.5, 4.0, 3.0, 5.0])?;
+    if number == 0 {
+        outcome.note("The two claims were added after this table's first full run, which differed by its numbers alone; their threshold is the one that ep-claims had before that run.");
+    }
     outcome.note("Which 34623 sentences and 252 tags the paper had is not known: these are as many sentences of a shuffle of the whole corpus, with all its tags.");
     Ok(outcome)
 }

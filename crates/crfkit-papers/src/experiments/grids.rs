@@ -188,7 +188,9 @@ fn orientation(bins: &[f64]) -> [f64; 5] {
     order.sort_by(|&a, &b| bins[b].total_cmp(&bins[a]));
     let angle = |k: usize| std::f64::consts::PI * (k as f64 + 0.5) / bins.len() as f64;
     let [a, b] = [angle(order[0]), angle(order[1])];
-    [moment(1) / 10.0, moment(2) / 10.0, a, b, (a - b).sin().abs()]
+    // All between about 0 and 1: the gains are the same for all weights.
+    let turn = std::f64::consts::PI;
+    [moment(1) / 100.0, moment(2) / 100.0, a / turn, b / turn, (a - b).sin().abs()]
 }
 
 /// The photographs: train and test as in the authors' files; h_i is the quadratic expansion (21) of the five numbers at the
@@ -221,7 +223,8 @@ pub fn manmade(context: &Context) -> Result<[Vec<Image>; 2]> {
             image.nodes.push(h);
             let mut m: Vec<f64> =
                 scales.iter().flat_map(|scale| [scale[0], scale[1], scale[2], scale[4]]).collect();
-            m.extend([0, 1].map(|k| (2.0 * (scales[k][2] - scales[k + 1][2])).cos().abs()));
+            let cosine = |k: usize| (std::f64::consts::TAU * (scales[k][2] - scales[k + 1][2])).cos().abs();
+            m.extend([0, 1].map(cosine));
             image.edges.push(m);
         }
         sets[set].push(image);

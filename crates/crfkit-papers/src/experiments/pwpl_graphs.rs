@@ -52,6 +52,10 @@ pub const SKIP: Experiment = Experiment {
     ..CHUNK
 };
 
+/// Where our pieces are not the paper's.
+const SINGLE_FACTORS: &str = "Pieces are single factors here, and words are seen by the factors of single labels alone: the pieces of \
+    label pairs are normalised without the words. The paper's pair factors see them.";
+
 fn subsets(form: Form) -> u64 {
     form.pick(5, 1)
 }
@@ -231,6 +235,7 @@ fn skip(context: &Context) -> Result<Outcome> {
         means[1] < means[0].min(means[2]).min(means[3]),
     );
     outcome.claim("PW is better than PWPL on the mean of the fields", means[2] > means[3]);
+    outcome.note(SINGLE_FACTORS);
     outcome.note("Skip pairs have weights for their two labels only, not for the words around both ends.");
     Ok(outcome)
 }

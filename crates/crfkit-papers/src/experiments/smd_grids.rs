@@ -42,6 +42,7 @@ pub const FIGURE_6: Experiment = Experiment {
     id: "smd-fig6",
     row: 98,
     title: "smd figure 6: objective and test error on man-made structure, by LBP, MF and PL",
+    version: 2,
     data: &[MANMADE],
     tolerance: "the order of criteria and methods; errors within 1.5 points of each other are similar",
     settings: |form| settings("man-made structure", form),
