@@ -64,7 +64,8 @@ fn a_model_of_pictures_is_trained_applied_and_judged() {
     };
     let train = ["train", "--graph", "grid", "--images", "images", "--masks", "masks", "--quiet"];
     let with = |more: &[&'static str]| -> Vec<&'static str> { [&train[..], more].concat() };
-    let unlabelled = ["--unlabelled", "7", "--init", "logistic", "-m"];
+    let unlabelled =
+        ["--unlabelled", "7", "--init", "logistic", "--optimizer", "lbfgs", "--passes", "8", "-m"];
     run(&with(&[&unlabelled[..], &["model"]].concat())).assert().success();
     run(&with(&[&unlabelled[..], &["alone", "--neighbours", "none"]].concat())).assert().success();
     let eval = |model: &str, more: &[&str]| -> serde_json::Value {

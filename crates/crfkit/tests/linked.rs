@@ -87,7 +87,7 @@ fn weights_stand_in_the_tables_of_the_chain() {
         alphabet: plain.alphabet,
         words: Vec::new(),
         features,
-        weights,
+        weights: weights.into(),
         settings: serde_json::Value::Null,
     };
     let cases = [
