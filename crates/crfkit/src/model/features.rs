@@ -68,7 +68,8 @@ pub struct Features {
     pub rows: Vec<Rows>,
     /// Kinds below this one are over single variables, the others over pairs or more.
     pub node_kinds: usize,
-    /// Weights of the shared tables; on a chain [`PAIR`], [`BEGIN`], [`END`].
+    /// Weights of the shared tables; on a chain [`crate::graph::PAIR`], [`crate::graph::BEGIN`],
+    /// [`crate::graph::END`].
     pub tables: Vec<TableWeights>,
 }
 
