@@ -42,14 +42,25 @@ impl<L: Loss> Default for ComplexMemory<L> {
     }
 }
 
+type FullPass<L> = fn(&Risk<L>, [&[f64]; 2], &mut [f64], &mut [f64]) -> f64;
+type BatchPass<L> = fn(&Risk<L>, &[u32], [&[f64]; 2], &Touched, &mut Vec<f64>, &mut Vec<f64>) -> f64;
+
+/// The complex passes of a risk. Pointers, so that passes over complex numbers are compiled only where they are asked for: they
+/// would be a third of the compile time of every risk.
+pub(super) struct ComplexPasses<L: Loss> {
+    pub full: FullPass<L>,
+    pub batch: BatchPass<L>,
+}
+
 impl<L: Loss> Risk<L> {
+    /// The same with Hessian-vector products computed another way.
+    pub fn with_derivative(self, derivative: Derivative) -> Self {
+        let passes = ComplexPasses { full: Self::complex_full, batch: Self::complex_batch };
+        Risk { complex_passes: (derivative == Derivative::Complex).then_some(passes), ..self }
+    }
+
     /// [`crate::optim::Objective::hess_vec`] by the complex step.
-    pub(super) fn complex_full(
-        &self,
-        [theta, v]: [&[f64]; 2],
-        gradient: &mut [f64],
-        hess_vec: &mut [f64],
-    ) -> f64 {
+    fn complex_full(&self, [theta, v]: [&[f64]; 2], gradient: &mut [f64], hess_vec: &mut [f64]) -> f64 {
         let ComplexMemory { full, direction, slope, .. } = &mut *lock(&self.complex);
         direction.clear();
         direction.extend(v.iter().map(|v| STEP * v));
@@ -63,7 +74,7 @@ impl<L: Loss> Risk<L> {
     }
 
     /// [`crate::optim::Objective::batch_hess_vec`] by the complex step.
-    pub(super) fn complex_batch(
+    fn complex_batch(
         &self,
         batch: &[u32],
         [theta, v]: [&[f64]; 2],

@@ -25,7 +25,7 @@ use crate::model::Features;
 use crate::optim::{Counts, Dual, Entropy, Objective, Touched};
 use crate::{Error, Result};
 use batch::BatchMemory;
-use derivative::ComplexMemory;
+use derivative::{ComplexMemory, ComplexPasses};
 use full::FullMemory;
 use index::Index;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -43,7 +43,8 @@ pub struct Risk<L: Loss> {
     full_dual: Mutex<FullMemory<L, math::Dual>>,
     batch: Mutex<BatchMemory<L, f64>>,
     batch_dual: Mutex<BatchMemory<L, math::Dual>>,
-    derivative: Derivative,
+    /// Where complex steps are wished.
+    complex_passes: Option<ComplexPasses<L>>,
     complex: Mutex<ComplexMemory<L>>,
 }
 
@@ -74,16 +75,10 @@ impl<L: Loss> Risk<L> {
             full_dual: Mutex::default(),
             batch: Mutex::default(),
             batch_dual: Mutex::default(),
-            derivative: Derivative::default(),
+            complex_passes: None,
             complex: Mutex::default(),
         })
     }
-
-    /// The same risk with H·v computed another way.
-    pub fn with_derivative(self, derivative: Derivative) -> Self {
-        Risk { derivative, ..self }
-    }
-
     /// The map from weights to tables.
     pub fn features(&self) -> &Features {
         &self.features
@@ -118,11 +113,9 @@ impl<L: Loss> Objective for Risk<L> {
     }
 
     fn hess_vec(&self, theta: &[f64], v: &[f64], gradient: &mut [f64], hess_vec: &mut [f64]) -> f64 {
-        match self.derivative {
-            Derivative::Dual => {
-                self.full_pass(&[theta, v], &mut [gradient, hess_vec], &mut lock(&self.full_dual)).re
-            }
-            Derivative::Complex => self.complex_full([theta, v], gradient, hess_vec),
+        match &self.complex_passes {
+            None => self.full_pass(&[theta, v], &mut [gradient, hess_vec], &mut lock(&self.full_dual)).re,
+            Some(complex) => (complex.full)(self, [theta, v], gradient, hess_vec),
         }
     }
 
@@ -161,12 +154,12 @@ impl<L: Loss> Objective for Risk<L> {
         gradient: &mut Vec<f64>,
         hess_vec: &mut Vec<f64>,
     ) -> f64 {
-        match self.derivative {
-            Derivative::Dual => {
+        match &self.complex_passes {
+            None => {
                 let planes = &mut [gradient, hess_vec];
                 self.batch_pass(batch, &[theta, v], touched, planes, &mut lock(&self.batch_dual)).re
             }
-            Derivative::Complex => self.complex_batch(batch, [theta, v], touched, gradient, hess_vec),
+            Some(complex) => (complex.batch)(self, batch, [theta, v], touched, gradient, hess_vec),
         }
     }
 
