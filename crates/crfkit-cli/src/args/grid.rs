@@ -4,7 +4,8 @@ use super::stored;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use crfkit::graph::Neighbours;
-use crfkit::grid::{Engine, Tables};
+use crfkit::grid::Tables;
+use crfkit::infer::Engine;
 use std::path::PathBuf;
 
 /// What an example looks like.
@@ -58,16 +59,6 @@ pub struct GridArgs {
 pub fn engines() -> impl TypedValueParser<Value = Engine> {
     PossibleValuesParser::new(Engine::ALL.map(Engine::name))
         .try_map(|name| serde_json::from_value::<Engine>(name.into()))
-}
-
-/// The engine of the same name for linked chains.
-pub fn of_links(engine: Engine) -> crfkit::linked::Engine {
-    match engine {
-        Engine::Exact => crfkit::linked::Engine::Exact,
-        Engine::LoopyBp => crfkit::linked::Engine::LoopyBp,
-        Engine::Trw => crfkit::linked::Engine::Trw,
-        Engine::MeanField => crfkit::linked::Engine::MeanField,
-    }
 }
 
 /// What `tag` and `eval` need for pictures, and which labelling they take.

@@ -7,7 +7,7 @@ mod report;
 mod train;
 
 pub use empirical::EmpiricalArgs;
-pub use grid::{Decode, GraphKind, GridArgs, PictureArgs, of_links};
+pub use grid::{Decode, GraphKind, GridArgs, PictureArgs};
 pub use parameters::ParameterArgs;
 pub use report::{ReportArgs, WatchArgs};
 pub use train::{Chosen, Init, PriorMean, TrainArgs};

@@ -153,15 +153,10 @@ pub struct TrainArgs {
     #[arg(long, value_name = "N", default_value_t = Settings::default().seed, help_heading = "Optimisation")]
     pub seed: u64,
 
-    /// Weights to start from: zeros, small random ones, co-occurrence rates, or those of a model; for pictures also by
-    /// logistic regression
-    #[arg(
-        long,
-        value_name = "zero|random|empirical|logistic|FILE",
-        default_value = "zero",
-        help_heading = "Optimisation"
-    )]
-    pub init: Init,
+    /// Weights to start from: zeros, small random ones, co-occurrence rates, or those of a model; for pictures zeros or
+    /// logistic regression [default: zero, for pictures logistic]
+    #[arg(long, value_name = "zero|random|empirical|logistic|FILE", help_heading = "Optimisation")]
+    pub init: Option<Init>,
 
     #[command(flatten)]
     #[allow(missing_docs)]

@@ -10,7 +10,7 @@ use crate::input::{self, Reader};
 use crate::loaded::{Loaded, Worker};
 use crate::pipeline::{self, Block, Job};
 use anyhow::Result;
-use crfkit::grid::Engine;
+use crfkit::infer::Engine;
 use layout::Layout;
 use std::io::Write;
 use std::process::ExitCode;

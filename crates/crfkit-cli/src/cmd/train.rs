@@ -165,7 +165,7 @@ fn check(args: &TrainArgs, settings: &Settings) -> Result<()> {
     if args.grid.images.is_some() {
         return Err(usage("--images and --masks go with --graph grid"));
     }
-    if args.init == Init::Logistic {
+    if args.init == Some(Init::Logistic) {
         return Err(usage("--init logistic goes with --graph grid; a file of that name is ./logistic"));
     }
     check_inputs(args.train.iter().chain(&args.dev))?;
@@ -220,10 +220,12 @@ fn first_weights(
     columns: Option<usize>,
 ) -> Result<Vec<f64>> {
     Ok(match &args.init {
-        Init::Zero | Init::Logistic => Vec::new(),
-        Init::Random => random_weights(args.seed, features.dim()),
-        Init::Empirical => crfkit::empirical::first_weights(corpus, features, word_column(args, columns))?,
-        Init::Model(path) => input::read_model(path).context("--init")?.weights_for(corpus, features),
+        None | Some(Init::Zero | Init::Logistic) => Vec::new(),
+        Some(Init::Random) => random_weights(args.seed, features.dim()),
+        Some(Init::Empirical) => {
+            crfkit::empirical::first_weights(corpus, features, word_column(args, columns))?
+        }
+        Some(Init::Model(path)) => input::read_model(path).context("--init")?.weights_for(corpus, features),
     })
 }
 
@@ -255,11 +257,11 @@ fn recorded_settings(
         recorded["columns"] = columns.into();
     }
     recorded["init"] = match args.init {
-        Init::Zero => "zero",
-        Init::Logistic => "logistic",
-        Init::Random => "random",
-        Init::Empirical => "empirical",
-        Init::Model(_) => "model",
+        None | Some(Init::Zero) => "zero",
+        Some(Init::Logistic) => "logistic",
+        Some(Init::Random) => "random",
+        Some(Init::Empirical) => "empirical",
+        Some(Init::Model(_)) => "model",
     }
     .into();
     if let PriorMean::Model(_) = args.prior_mean {

@@ -8,14 +8,15 @@
 //! Features are those of smd-crf-2006 section 5.1, for any number of channels: h_i = [1, s_i] of a pixel and h_ij = [1, |s_i − s_j|]
 //! of a pair of neighbours.
 
-mod engine;
+mod decode;
 mod errors;
 mod file;
 mod pictures;
 mod tagger;
 mod train;
 
-pub use engine::{Decode, Engine};
+pub use crate::infer::Engine;
+pub use decode::Decode;
 pub use errors::PixelErrors;
 pub use pictures::Pictures;
 pub use tagger::GridTagger;
@@ -29,6 +30,9 @@ use crate::math::simd;
 use crate::model::{Features, Keep, Kind};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
+
+/// Iterative engines stop here: marginals need no more digits, and log Z, which is stationary at a fixed point, has twice as many.
+const TOLERANCE: f64 = 1e-4;
 
 /// What the tables are made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

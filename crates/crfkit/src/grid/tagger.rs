@@ -1,13 +1,12 @@
 //! A model applied to images.
 
-use super::engine::WithEngine;
 use super::pictures::check_channels;
-use super::{Decode, Engine, GridModel};
+use super::{Decode, Engine, GridModel, TOLERANCE};
 use crate::data::dataset::Dataset;
 use crate::data::images::{Image, Mask};
 use crate::decode::max_node_marginal;
 use crate::graph::{FactorGraph, Gradient, Graph, Label, Psi, SharedSum};
-use crate::infer::{NodeMarginals, Outcome};
+use crate::infer::{NodeMarginals, Outcome, WithEngine};
 use crate::math::Array;
 use crate::model::Features;
 use crate::{Error, Place, Result};
@@ -120,7 +119,7 @@ impl GridTagger {
         let graph = self.graph.as_ref().expect("an image was taken in");
         if self.marginals.is_empty() {
             self.engine.check(graph)?;
-            let outcome = self.engine.with(Run(graph, &self.psi, &mut self.marginals));
+            let outcome = self.engine.with(TOLERANCE, Run(graph, &self.psi, &mut self.marginals));
             self.converged = outcome.converged;
         }
         Ok(())

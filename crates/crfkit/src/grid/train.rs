@@ -1,16 +1,15 @@
 //! Training: pictures and settings in, a model out.
 
-use super::engine::WithEngine;
-use super::{Engine, GridModel, Layout, Pictures};
+use super::{Engine, GridModel, Layout, Pictures, TOLERANCE};
 use crate::data::dataset::Dataset;
 use crate::decode::{AlphaExpansion, GraphCut};
 use crate::graph::{FactorGraph, Graph, NODES, Neighbours};
-use crate::infer::NodeMarginals;
+use crate::infer::{NodeMarginals, WithEngine};
 use crate::loss::{PartialLikelihood, Perceptron, Pseudolikelihood};
 use crate::model::Features;
-use crate::optim::{Control, Differences, Objective, Optimizer, Problem, Progress, State, Watch};
-use crate::risk::{Derivative, Risk};
-use crate::train::{self, Criterion, Ended, Event, HessVec, Listener};
+use crate::optim::{Control, Objective};
+use crate::risk::Risk;
+use crate::train::{self, Criterion, Ended, Event, Fitted, Listener};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -19,10 +18,10 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Init {
-    /// All weights 0.
-    #[default]
+    /// All weights 0. Approximate engines may not get away from there: neighbours that say nothing teach nothing.
     Zero,
     /// The weights of pixels by logistic regression, those of pairs of equal labels 0.5 (smd-crf-2006 section 5).
+    #[default]
     Logistic,
 }
 
@@ -92,26 +91,10 @@ pub fn train(
         Init::Zero => vec![0.0; features.dim()],
         Init::Logistic => logistic(&pictures, &features, settings, threads)?,
     };
-    let hess_vec = training.parameters.hess_vec.unwrap_or_default();
-    let risk = objective(pictures, features.clone(), settings, threads)?;
-    let differences = Differences::new(risk.as_ref());
-    let problem = Problem {
-        objective: if hess_vec == HessVec::Differences { &differences } else { risk.as_ref() },
-        prior: training.prior(&features, Vec::new()),
-        l1: training.l1,
-    };
-    let optimizer = training.optimizer.optimizer(training);
-    check_pair(optimizer.as_ref(), problem.objective, settings)?;
-    let mut watcher = Watcher { listener, stopped: false };
-    let minimum = optimizer.minimize(&problem, State::start(theta), &mut watcher)?;
-    let stop = if watcher.stopped { Ended::Listener } else { Ended::Method(minimum.stop) };
-    let (passes, weights) = (minimum.passes, minimum.theta);
-    let objective = problem.smooth(&weights, &mut vec![0.0; weights.len()]) + problem.l1_penalty(&weights);
-    if !objective.is_finite() {
-        let message =
-            "the objective is not a finite number; use a smaller step (--eta0) or a smaller --sigma";
-        return Err(Error::Diverged { passes, message: message.into() });
-    }
+    let prior = training.prior(&features, Vec::new());
+    let risk = objective(pictures, features, settings, threads)?;
+    let Fitted { theta: weights, stop, passes, objective } =
+        train::fit(risk.as_ref(), prior, training, theta, listener)?;
     Ok(Trained { model: GridModel { layout, weights, settings: settings.clone() }, stop, passes, objective })
 }
 
@@ -122,24 +105,19 @@ fn objective(
     settings: &Settings,
     threads: usize,
 ) -> Result<Box<dyn Objective>> {
-    struct Sum(Arc<Features>, Dataset<FactorGraph>, Derivative, usize);
+    struct Sum(Arc<Features>, Dataset<FactorGraph>, usize);
     impl WithEngine for Sum {
         type Out = Result<Box<dyn Objective>>;
         fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> Self::Out {
-            let Sum(features, data, derivative, threads) = self;
-            let risk = Risk::new(PartialLikelihood(engine), features, data, threads)?;
-            Ok(Box::new(risk.with_derivative(derivative)))
+            let Sum(features, data, threads) = self;
+            Ok(Box::new(Risk::new(PartialLikelihood(engine), features, data, threads)?))
         }
     }
-    let derivative = match settings.training.parameters.hess_vec {
-        Some(HessVec::Complex) => Derivative::Complex,
-        _ => Derivative::Dual,
-    };
     let binary = pictures.layout().labels.len() <= 2;
     Ok(match settings.training.objective {
         Criterion::Pseudolikelihood => {
             let loss = Pseudolikelihood::<FactorGraph>::default();
-            Box::new(Risk::new(loss, features, pictures.data, threads)?.with_derivative(derivative))
+            Box::new(Risk::new(loss, features, pictures.data, threads)?)
         }
         Criterion::Perceptron if binary => {
             Box::new(Risk::new(Perceptron(GraphCut), features, pictures.data, threads)?)
@@ -150,22 +128,9 @@ fn objective(
         }
         _ => {
             pictures.graphs().try_for_each(|graph| settings.inference.check(graph))?;
-            settings.inference.with(Sum(features, pictures.data, derivative, threads))?
+            settings.inference.with(TOLERANCE, Sum(features, pictures.data, threads))?
         }
     })
-}
-
-/// Refuses a method that needs what the objective does not give.
-fn check_pair(optimizer: &dyn Optimizer, objective: &dyn Objective, settings: &Settings) -> Result<()> {
-    match optimizer.needs().iter().find(|need| !objective.gives().contains(need)) {
-        None => Ok(()),
-        Some(need) => Err(Error::Setting(format!(
-            "--optimizer {} needs {}, which --objective {} does not give on grids",
-            settings.training.optimizer.declaration().name,
-            need.name(),
-            settings.training.objective.name(),
-        ))),
-    }
 }
 
 /// The weights of [`Init::Logistic`].
@@ -230,20 +195,5 @@ struct Silent;
 impl Listener for Silent {
     fn event(&mut self, _event: &Event) -> Result<Control> {
         Ok(Control::Continue)
-    }
-}
-
-/// Turns the method's steps into events.
-struct Watcher<'a> {
-    listener: &'a mut dyn Listener,
-    stopped: bool,
-}
-
-impl Watch for Watcher<'_> {
-    fn step(&mut self, progress: &Progress, _state: &dyn Fn() -> State) -> Result<Control> {
-        let &Progress { passes, objective, gradient_norm, .. } = progress;
-        let control = self.listener.event(&Event::Progress { passes, objective, gradient_norm })?;
-        self.stopped |= control == Control::Stop;
-        Ok(control)
     }
 }

@@ -1,6 +1,7 @@
 //! Marginal inference: ψ → (log Z, ∂ log Z/∂ψ). The gradient of log Z is the marginals.
 
 mod chain;
+mod engine;
 pub mod enumerate;
 mod junction_tree;
 mod local;
@@ -13,6 +14,7 @@ mod tree;
 mod trw;
 
 pub use chain::ForwardBackward;
+pub use engine::{Engine, WithEngine};
 pub use junction_tree::JunctionTree;
 pub use loopy_bp::{LoopyBp, Schedule};
 pub use mean_field::MeanField;

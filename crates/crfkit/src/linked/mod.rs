@@ -9,15 +9,15 @@
 //! are theirs.
 
 mod corpus;
-mod engine;
 mod file;
 mod links;
 mod model;
+mod scratch;
 mod tagger;
 mod train;
 
+pub use crate::infer::Engine;
 pub use corpus::{LinkedBuilder, LinkedCorpus};
-pub use engine::Engine;
 pub use links::Links;
 pub use model::LinkedModel;
 pub use tagger::LinkedTagger;

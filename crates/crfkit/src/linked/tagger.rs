@@ -1,7 +1,7 @@
 //! Applying a model of linked chains to sequences.
 
-use super::engine::Scratch;
 use super::links::{Graphs, Observed};
+use super::scratch::Scratch;
 use super::{Engine, LinkedModel};
 use crate::data::columns::Columns;
 use crate::data::dataset::Dataset;

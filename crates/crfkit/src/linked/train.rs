@@ -9,9 +9,9 @@ use crate::loss::{
     Likelihood, Loss, Perceptron, Pieces, Piecewise, PiecewisePseudolikelihood, Pseudolikelihood,
 };
 use crate::model::Features;
-use crate::optim::{Control, Differences, Mean, Minimum, Objective, Prior, Problem, Progress, State, Watch};
-use crate::risk::{Derivative, Risk};
-use crate::train::{Criterion, Ended, Event, HessVec, Listener, Settings};
+use crate::optim::Objective;
+use crate::risk::Risk;
+use crate::train::{Criterion, Ended, Fitted, Listener, Settings, fit};
 use crate::{Error, Result};
 use std::sync::Arc;
 
@@ -61,36 +61,11 @@ pub fn train(
         return Err(Error::Setting(format!("the start has {found} weights, but the features have {dim}")));
     }
     let LinkedCorpus { links, templates, columns, label_columns, labels, alphabet, data } = corpus;
-    let prior = Prior {
-        sigma: settings.sigma,
-        sigma_pairs: settings.sigma_pairs.unwrap_or(settings.sigma),
-        first_pair: features.first_pair_weight(),
-        mean: Mean::Value(settings.prior_mean),
-    };
+    let prior = settings.prior(&features, Vec::new());
     let features = Arc::new(features);
+    let theta = if start.theta.is_empty() { vec![0.0; dim] } else { start.theta.clone() };
     let risk = objective(settings, &start, features.clone(), data)?;
-    refuse_unfit(settings, start.engine, risk.as_ref())?;
-    let differences = Differences::new(risk.as_ref());
-    let problem = Problem {
-        objective: match settings.parameters.hess_vec.unwrap_or_default() {
-            HessVec::Dual | HessVec::Complex => risk.as_ref(),
-            HessVec::Differences => &differences,
-        },
-        prior,
-        l1: settings.l1,
-    };
-    let state = State::start(if start.theta.is_empty() { vec![0.0; dim] } else { start.theta });
-    let mut relay = Relay { listener, stopped: false };
-    let minimum = settings.optimizer.optimizer(settings).minimize(&problem, state, &mut relay)?;
-    let Minimum { theta, stop, passes } = minimum;
-    let stop = if relay.stopped { Ended::Listener } else { Ended::Method(stop) };
-    let mut gradient = vec![0.0; dim];
-    let objective = problem.smooth(&theta, &mut gradient) + problem.l1_penalty(&theta);
-    if !objective.is_finite() {
-        let message =
-            "the objective is not a finite number; use a smaller step (--eta0) or a smaller --sigma";
-        return Err(Error::Diverged { passes, message: message.into() });
-    }
+    let Fitted { theta, stop, passes, objective } = fit(risk.as_ref(), prior, settings, theta, listener)?;
     let settings = serde_json::to_value(settings).map_err(|e| Error::Setting(e.to_string()))?;
     drop(risk);
     let model = LinkedModel {
@@ -124,21 +99,6 @@ fn check(settings: &Settings) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a method that needs more than the objective gives with this engine.
-fn refuse_unfit(settings: &Settings, engine: Engine, risk: &dyn Objective) -> Result<()> {
-    match settings.optimizer.needs().iter().find(|need| !risk.gives().contains(need)) {
-        None => Ok(()),
-        Some(need) => Err(Error::Setting(format!(
-            "--optimizer {} needs {}, which --objective {} with --inference {} does not give: use --inference exact, or \
-             --optimizer lbfgs",
-            settings.optimizer.name(),
-            need.name(),
-            settings.objective.name(),
-            engine.name()
-        ))),
-    }
-}
-
 /// Σ loss over the corpus.
 fn objective(
     settings: &Settings,
@@ -150,7 +110,7 @@ fn objective(
     for example in (0..data.len()).filter(|_| needs_engine) {
         start.engine.check(data.graph(example))?;
     }
-    let sum = Sum { settings, threads: start.threads, features, data };
+    let sum = Sum { threads: start.threads, features, data };
     match (settings.objective, start.engine) {
         (Criterion::Likelihood, Engine::Exact) => sum.of(Likelihood(JunctionTree::default())),
         (Criterion::Likelihood, Engine::LoopyBp) => sum.of(Likelihood(LoopyBp::default())),
@@ -166,32 +126,14 @@ fn objective(
 }
 
 /// All that a risk needs but the loss.
-struct Sum<'a> {
-    settings: &'a Settings,
+struct Sum {
     threads: usize,
     features: Arc<Features>,
     data: Dataset<FactorGraph>,
 }
 
-impl Sum<'_> {
+impl Sum {
     fn of<L: Loss<Graph = FactorGraph> + 'static>(self, loss: L) -> Result<Box<dyn Objective>> {
-        let complex = self.settings.parameters.hess_vec == Some(HessVec::Complex);
-        let derivative = if complex { Derivative::Complex } else { Derivative::Dual };
-        Ok(Box::new(Risk::new(loss, self.features, self.data, self.threads)?.with_derivative(derivative)))
-    }
-}
-
-/// Turns the method's steps into events.
-struct Relay<'a> {
-    listener: &'a mut dyn Listener,
-    stopped: bool,
-}
-
-impl Watch for Relay<'_> {
-    fn step(&mut self, progress: &Progress, _state: &dyn Fn() -> State) -> Result<Control> {
-        let &Progress { passes, objective, gradient_norm, .. } = progress;
-        let control = self.listener.event(&Event::Progress { passes, objective, gradient_norm })?;
-        self.stopped |= control == Control::Stop;
-        Ok(control)
+        Ok(Box::new(Risk::new(loss, self.features, self.data, self.threads)?))
     }
 }

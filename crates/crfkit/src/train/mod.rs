@@ -1,11 +1,13 @@
 //! Training: a corpus and settings in, a model out.
 
 mod criterion;
+mod fit;
 mod method;
 mod parameters;
 mod settings;
 
 pub use criterion::Criterion;
+pub(crate) use fit::{Fitted, fit};
 pub use method::{Declaration, Method, tables};
 pub use parameters::{HessVec, Parameters};
 pub use settings::Settings;
@@ -16,7 +18,7 @@ use crate::decode::{Decoder, Direction, MemmViterbi, Viterbi};
 use crate::eval::{Evaluation, Scores, is_chunked};
 use crate::graph::{Chain, Psi};
 use crate::model::{Features, Model};
-use crate::optim::{Auto, Choice, Control, Differences, Minimum, Problem, Progress, State, Stop, Watch};
+use crate::optim::{Choice, Control, Differences, Minimum, Problem, Progress, State, Stop, Watch};
 use crate::risk::Derivative;
 use crate::{Error, Result};
 use std::sync::Arc;
@@ -224,9 +226,7 @@ pub fn train(
         ended: None,
     };
     if settings.optimizer == Method::Auto && fresh {
-        let given = &settings.parameters;
-        let choice = if given.wants_online_steps() { Choice::AdaGrad } else { Auto::choice(&problem) };
-        watcher.listener.event(&Event::Picked(choice))?;
+        watcher.listener.event(&Event::Picked(fit::choice(&problem, settings)))?;
     }
     let minimum = settings.optimizer.optimizer(settings).minimize(&problem, state, &mut watcher)?;
     let Minimum { mut theta, stop, passes } = minimum;
@@ -234,17 +234,7 @@ pub fn train(
     if let Some((_, best)) = watcher.best.take() {
         theta = best;
     }
-    let mut gradient = vec![0.0; dim];
-    let objective = problem.smooth(&theta, &mut gradient) + problem.l1_penalty(&theta);
-    drop(gradient);
-    // The last online steps are checked by nobody else.
-    if !objective.is_finite() {
-        return Err(Error::Diverged {
-            passes,
-            message: "the objective is not a finite number; use a smaller step (--eta0) or a smaller --sigma"
-                .into(),
-        });
-    }
+    let objective = fit::value_at(&problem, &theta, passes)?;
     let settings = serde_json::to_value(settings).map_err(|e| Error::Setting(e.to_string()))?;
     drop(risk);
     let features = Arc::unwrap_or_clone(features);

@@ -1,13 +1,13 @@
 //! Labels of factorial and skip chains.
 
-use crate::args::{Decode, Format, Output, TagArgs, of_links};
+use crate::args::{Decode, Format, Output, TagArgs};
 use crate::error::{stdout_failed, usage};
 use crate::input::{Reader, Sequence};
 use crate::pipeline::{self, Block, Job};
 use anyhow::Result;
 use crfkit::data::columns::Columns;
 use crfkit::graph::Label;
-use crfkit::grid::Engine;
+use crfkit::infer::Engine;
 use crfkit::linked::{LinkedModel, LinkedTagger};
 use std::io::Write;
 use std::process::ExitCode;
@@ -51,7 +51,7 @@ pub fn taggers(
     engine: Option<Engine>,
     threads: usize,
 ) -> crfkit::Result<Vec<LinkedTagger>> {
-    let engine = engine.map_or(model.engine, of_links);
+    let engine = engine.unwrap_or(model.engine);
     let first = LinkedTagger::new(model, engine)?;
     let mut taggers = (1..threads).map(|_| first.another()).collect::<crfkit::Result<Vec<_>>>()?;
     taggers.push(first);

@@ -56,7 +56,7 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         settings: &recorded,
         resumed: false,
     })?;
-    if let Init::Model(path) = &args.init {
+    if let Some(Init::Model(path)) = &args.init {
         add_model(path, &mut counts).context("--init")?;
         progress.note(&format!("{} tokens with those of {}", counts.tokens(), name(path)));
     }
@@ -156,7 +156,7 @@ fn check_unused(args: &TrainArgs, method: Method) -> Result<()> {
         return Err(usage("parameters of optimisers do not go with --method: leave them out"));
     }
     match args.init {
-        Init::Zero | Init::Model(_) => Ok(()),
+        None | Some(Init::Model(_)) => Ok(()),
         _ => Err(usage(
             "with --method, --init takes a model of the same kind, to whose counts the new ones are added",
         )),

@@ -4,7 +4,7 @@ use super::checkpoint::CheckpointFile;
 use super::data::{format, no_sequence, open, templates};
 use super::listener::{Interrupt, Listener, Pace};
 use super::random_weights;
-use crate::args::{Format, GraphKind, Init, PriorMean, TrainArgs, of_links};
+use crate::args::{Format, GraphKind, Init, PriorMean, TrainArgs};
 use crate::error::{INTERRUPTED, usage};
 use crate::input::{Sequence, label_index};
 use crate::log::{Counts, Event, FORMAT, Log};
@@ -48,7 +48,7 @@ pub fn run(args: &TrainArgs, settings: &Settings, links: Links) -> Result<ExitCo
     let progress = Progress::new(args.quiet);
 
     progress.step(|| "reading".into());
-    let engine = args.grid.inference.map(of_links).unwrap_or(match links {
+    let engine = args.grid.inference.unwrap_or(match links {
         Links::Factorial => Engine::Exact,
         Links::SkipChain { .. } => Engine::LoopyBp,
     });
@@ -74,13 +74,13 @@ pub fn run(args: &TrainArgs, settings: &Settings, links: Links) -> Result<ExitCo
     let start = LinkedStart {
         engine,
         theta: match args.init {
-            Init::Random => random_weights(args.seed, features.dim()),
+            Some(Init::Random) => random_weights(args.seed, features.dim()),
             _ => Vec::new(),
         },
         threads: args.input.threads(),
     };
     let mut recorded = serde_json::to_value(settings)?;
-    recorded["init"] = if args.init == Init::Random { "random" } else { "zero" }.into();
+    recorded["init"] = if args.init == Some(Init::Random) { "random" } else { "zero" }.into();
     recorded["inference"] = engine.name().into();
     let mut log = Log::open(args.log.as_deref(), false)?;
     log.write(&Event::Settings {
@@ -142,7 +142,11 @@ fn check(args: &TrainArgs) -> Result<()> {
         ("--shrink", args.shrink.is_some(), "use --l1 for a smaller model"),
         ("--precision", args.precision != Precision::F64, "leave it out"),
         ("--boundaries", args.boundaries, "leave it out"),
-        ("--init FILE", matches!(args.init, Init::Model(_)), "use --init zero or random"),
+        (
+            "--init empirical|logistic|FILE",
+            !matches!(args.init, None | Some(Init::Zero | Init::Random)),
+            "use --init zero or random",
+        ),
         ("--prior-mean MODEL", matches!(args.prior_mean, PriorMean::Model(_)), "give a number"),
     ];
     match refused.iter().find(|(_, given, _)| *given) {

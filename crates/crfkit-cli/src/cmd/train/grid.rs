@@ -70,7 +70,7 @@ fn settings(args: &TrainArgs) -> Result<Settings> {
         ("boundaries", args.boundaries),
         ("pieces", args.pieces.is_some()),
         ("prior-mean MODEL", matches!(args.prior_mean, PriorMean::Model(_))),
-        ("init random|FILE", matches!(args.init, Init::Random | Init::Model(_))),
+        ("init random|empirical|FILE", !matches!(args.init, None | Some(Init::Zero | Init::Logistic))),
         ("dev", args.dev.is_some()),
         ("precision", args.precision != Precision::F64),
         ("shrink", args.shrink.is_some()),
@@ -84,7 +84,7 @@ fn settings(args: &TrainArgs) -> Result<Settings> {
     }
     let settings = Settings {
         inference: args.grid.inference.unwrap_or_default(),
-        init: if args.init == Init::Logistic { grid::Init::Logistic } else { grid::Init::Zero },
+        init: if args.init == Some(Init::Zero) { grid::Init::Zero } else { grid::Init::Logistic },
         training: args.settings()?,
     };
     settings.check().map_err(usage)?;

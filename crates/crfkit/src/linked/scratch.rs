@@ -1,54 +1,9 @@
-//! Which inference, by name.
+//! Engines and decoders with their memory.
 
-use crate::Result;
 use crate::decode::{Decoder, ExactArgmax, MaxProduct};
 use crate::graph::{FactorGraph, Gradient, Graph, Label, Psi, SharedSum};
-use crate::infer::{Inference, JunctionTree, LoopyBp, MeanField, NodeMarginals, TreeReweighted};
+use crate::infer::{Engine, Inference, JunctionTree, LoopyBp, MeanField, NodeMarginals, TreeReweighted};
 use crate::math::Array;
-use crate::{Error, GraphError};
-use serde::{Deserialize, Serialize};
-
-/// How marginals and best labellings are found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Engine {
-    /// Exactly, by a junction tree; graphs that are too wide for it are refused.
-    Exact,
-    /// Loopy belief propagation; labels by max-product.
-    LoopyBp,
-    /// Tree-reweighted belief propagation; labels by max-product.
-    Trw,
-    /// Mean field; labels by max-product.
-    MeanField,
-}
-
-impl Engine {
-    /// All of them.
-    pub const ALL: [Engine; 4] = [Engine::Exact, Engine::LoopyBp, Engine::Trw, Engine::MeanField];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Engine::Exact => "exact",
-            Engine::LoopyBp => "loopy-bp",
-            Engine::Trw => "trw",
-            Engine::MeanField => "mean-field",
-        }
-    }
-
-    /// Refuses a graph that it cannot work on.
-    pub fn check(self, graph: &FactorGraph) -> Result<()> {
-        match self {
-            Engine::Exact => JunctionTree::default().check(graph).map_err(|error| match error {
-                Error::Graph(wide @ GraphError::TooWide { .. }) => {
-                    Error::Setting(format!("{wide} (--inference loopy-bp)"))
-                }
-                other => other,
-            }),
-            _ => Ok(()),
-        }
-    }
-}
 
 /// The memory of engines and decoders.
 #[derive(Debug, Default)]
