@@ -64,10 +64,25 @@ fn a_model_of_pictures_is_trained_applied_and_judged() {
     };
     let train = ["train", "--graph", "grid", "--images", "images", "--masks", "masks", "--quiet"];
     let with = |more: &[&'static str]| -> Vec<&'static str> { [&train[..], more].concat() };
-    let unlabelled =
-        ["--unlabelled", "7", "--init", "logistic", "--optimizer", "lbfgs", "--passes", "8", "-m"];
+    let unlabelled = [
+        "--unlabelled",
+        "7",
+        "--optimizer",
+        "lbfgs",
+        "--passes",
+        "8",
+        "--log",
+        "log",
+        "--checkpoint",
+        "saved",
+        "-m",
+    ];
     run(&with(&[&unlabelled[..], &["model"]].concat())).assert().success();
     run(&with(&[&unlabelled[..], &["alone", "--neighbours", "none"]].concat())).assert().success();
+    let log = fs::read_to_string(directory.path().join("log")).unwrap();
+    let last: serde_json::Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["event"], &last["passes"]), (&"stop".into(), &8.0.into()), "{log}");
+    assert!(!fs::exists(directory.path().join("saved")).unwrap(), "a finished run removes it");
     let eval = |model: &str, more: &[&str]| -> serde_json::Value {
         let arguments = ["eval", "-m", model, "--images", "images", "--masks", "masks", "--json"];
         serde_json::from_str(&output(&mut run(&[&arguments[..], more].concat()))).unwrap()

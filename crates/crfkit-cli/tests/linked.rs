@@ -75,6 +75,28 @@ fn a_skip_chain_from_file_to_scores() {
     assert!(message.contains("1 columns, but the model needs 2"), "{message}");
 }
 
+/// With --dev the best model is kept, and --checkpoint leaves nothing behind when the run is over.
+#[test]
+fn development_data_and_checkpoints_are_for_linked_chains_too() {
+    let directory = scratch();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (dev, checkpoint, log) = (path("data"), path("checkpoint"), path("log"));
+    let options = ["--graph", "factorial", "--label-column", "1,2", "--quiet", "--optimizer", "lbfgs"];
+    let more = ["--dev", &dev, "--patience", "2", "--checkpoint", &checkpoint, "--log", &log];
+    train(directory.path(), &[&options[..], &more].concat()).assert().success();
+    assert!(!fs::exists(&checkpoint).unwrap(), "a finished run removes it");
+    let text = fs::read_to_string(&log).unwrap();
+    let events: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let best = events.iter().rfind(|event| event["event"] == "eval" && event["best"] == true);
+    let best = best.expect("an evaluation");
+    assert_eq!((&best["accuracy"], &best["f1"]), (&100.0.into(), &serde_json::Value::Null));
+    assert!(text.contains("no better development score"), "{text}");
+    fs::write(&checkpoint, "no checkpoint").unwrap();
+    let message = failure(&mut train(directory.path(), &[&options[..], &more].concat()), 1);
+    assert!(message.contains("checkpoint"), "{message}");
+}
+
 #[test]
 fn options_that_do_not_fit_are_refused_with_a_remedy() {
     let directory = scratch();
@@ -85,7 +107,7 @@ fn options_that_do_not_fit_are_refused_with_a_remedy() {
         (&["--graph", "factorial", "--skip", "same(0)"], "--graph skip-chain"),
         (&["--inference", "trw"], "solved exactly"),
         (&["--graph", "skip-chain", "--skip", "some(0)"], "write same(COLUMN)"),
-        (&["--graph", "factorial", "--label-column", "1,2", "--dev", "data"], "crfkit eval"),
+        (&["--graph", "factorial", "--label-column", "1,2", "--dev", "-"], "give a file"),
         (&["--graph", "factorial", "--label-column", "1,2", "--shrink", "0.1"], "--l1"),
         (&["--graph", "factorial", "--label-column", "1,2", "--format", "attributes"], "columns"),
     ] {

@@ -3,14 +3,16 @@
 use crate::Result;
 use crate::data::corpus::Corpus;
 use crate::data::dataset::Dataset;
-use crate::data::observer::Source;
+use crate::data::observer::{Alphabet, Source};
 use crate::data::strings::Strings;
-use crate::graph::Chain;
+use crate::data::template::Templates;
+use crate::graph::Graph;
 use crate::math::simd;
 use crate::model::sections::{Format, Reader, Writer};
 use crate::optim::State;
 use crate::train::{Checkpoint, Dev, Settings};
 use serde::{Deserialize, Serialize};
+use std::fmt::Debug;
 use xxhash_rust::xxh3::Xxh3Default;
 
 static FORMAT: Format = Format {
@@ -99,42 +101,66 @@ pub fn fingerprint(
     dev: Option<&Dev>,
 ) -> u64 {
     let Corpus { source, data, labels, alphabet, words } = corpus;
-    let mut digest = Digest::default();
-    digest.text(env!("CARGO_PKG_VERSION"));
-    digest.text(simd::unit());
-    // Not as JSON, which has no infinity.
-    digest.text(&format!("{settings:?}"));
+    let mut digest = Digest::new(settings);
     match source {
         Source::Attributes => digest.text("attributes"),
-        Source::Templates(templates) => {
-            digest.text(&templates.dialect.to_string());
-            digest.text(&templates.source);
-        }
+        Source::Templates(templates) => digest.templates(templates),
     }
     digest.texts(labels);
-    for strings in [&alphabet.values, &alphabet.node, &alphabet.pair] {
-        digest.strings(strings);
-    }
+    digest.alphabet(alphabet);
     digest.numbers(words.iter().map(|bits| bits.to_le_bytes()));
     digest.dataset(data);
-    digest.numbers(start_theta.iter().map(|x| x.to_le_bytes()));
-    digest.numbers(prior_mean.iter().map(|x| x.to_le_bytes()));
+    digest.weights(start_theta);
+    digest.weights(prior_mean);
     if let Some(Dev { data, gold }) = dev {
         digest.dataset(data);
         gold.iter().for_each(|labels| digest.texts(labels));
     }
-    digest.hash.digest()
+    digest.finish()
 }
 
-/// Hashes lists with their lengths, so that no two sequences of lists look the same.
-#[derive(Default)]
-struct Digest {
+/// Makes the fingerprint of a run. Hashes lists with their lengths, so that no two sequences of lists look the same.
+pub(crate) struct Digest {
     hash: Xxh3Default,
     scratch: Vec<u8>,
 }
 
 impl Digest {
-    fn bytes(&mut self, bytes: &[u8]) {
+    /// That of version, vector unit and settings.
+    pub fn new(settings: &impl Debug) -> Self {
+        let mut digest = Digest { hash: Xxh3Default::default(), scratch: Vec::new() };
+        digest.text(env!("CARGO_PKG_VERSION"));
+        digest.text(simd::unit());
+        digest.debug(settings); // not as JSON, which has no infinity
+        digest
+    }
+
+    /// The fingerprint.
+    pub fn finish(self) -> u64 {
+        self.hash.digest()
+    }
+
+    /// Something small, as it is printed.
+    pub fn debug(&mut self, thing: &impl Debug) {
+        self.text(&format!("{thing:?}"));
+    }
+
+    pub fn templates(&mut self, templates: &Templates) {
+        self.text(&templates.dialect.to_string());
+        self.text(&templates.source);
+    }
+
+    pub fn alphabet(&mut self, alphabet: &Alphabet) {
+        for strings in [&alphabet.values, &alphabet.node, &alphabet.pair] {
+            self.strings(strings);
+        }
+    }
+
+    pub fn weights(&mut self, weights: &[f64]) {
+        self.numbers(weights.iter().map(|x| x.to_le_bytes()));
+    }
+
+    pub fn bytes(&mut self, bytes: &[u8]) {
         self.hash.update(&(bytes.len() as u64).to_le_bytes());
         self.hash.update(bytes);
     }
@@ -143,7 +169,7 @@ impl Digest {
         self.bytes(text.as_bytes());
     }
 
-    fn texts(&mut self, texts: &[String]) {
+    pub fn texts(&mut self, texts: &[String]) {
         self.numbers([(texts.len() as u64).to_le_bytes()].into_iter());
         texts.iter().for_each(|text| self.text(text));
     }
@@ -162,11 +188,13 @@ impl Digest {
         self.numbers(ends.iter().map(|end| end.to_le_bytes()));
     }
 
-    fn dataset(&mut self, data: &Dataset<Chain>) {
+    pub fn dataset<G: Graph>(&mut self, data: &Dataset<G>) {
         self.numbers([(data.len() as u64).to_le_bytes()].into_iter());
         for example in 0..data.len() {
-            let &Chain { len, labels, own_pairs } = data.graph(example);
-            let shape = [len as u64, labels as u64, u64::from(own_pairs), data.weight(example).to_bits()];
+            let graph = data.graph(example);
+            let mut shape = vec![graph.vars() as u64, data.weight(example).to_bits()];
+            shape.extend((0..graph.vars()).map(|v| graph.card(v) as u64));
+            graph.for_each_factor(|factor| shape.extend(factor.vars.iter().map(|&v| v as u64)));
             self.numbers(shape.into_iter().map(u64::to_le_bytes));
             self.numbers(data.gold(example).iter().map(|label| label.to_le_bytes()));
             for table in data.tables(example) {

@@ -7,7 +7,7 @@ use corpora::real_text;
 use crfkit::data::images::{Image, Mask};
 use crfkit::graph::Neighbours;
 use crfkit::grid::{
-    Decode, Engine, GridTagger, Init, Layout, Pictures, PixelErrors, Settings, Tables, train,
+    Decode, Engine, GridTagger, Init, Layout, Pictures, PixelErrors, Settings, Start, Tables, train,
 };
 use crfkit::optim::Control;
 use crfkit::train::{Event, Listener, Method, Settings as Training};
@@ -49,7 +49,7 @@ fn error(neighbours: Neighbours, engine: Engine, mask: &Mask, images: &[Image]) 
     assert_eq!(pictures.labelled(), TRAIN * (SIDE * SIDE - 2));
     let training = Training { optimizer: Method::Lbfgs, passes: Some(10), ..Training::default() };
     let settings = Settings { inference: engine, init: Init::Logistic, training };
-    let model = Arc::new(train(pictures, &settings, 0, &mut Silent).unwrap().model);
+    let model = Arc::new(train(pictures, &settings, Start::default(), &mut Silent).unwrap().model);
     let mut tagger = GridTagger::new(model.clone(), engine);
     let mut errors = PixelErrors::default();
     for image in &images[TRAIN..] {

@@ -7,7 +7,8 @@ use crfkit::data::images::{Image, Mask};
 use crfkit::graph::build::PairTables;
 use crfkit::graph::{FactorGraph, Gradient, Graph, Grid, Label, Neighbours, Psi, SharedSum, UNLABELLED};
 use crfkit::grid::{
-    Decode, Engine, GridModel, GridTagger, Init, Layout, Pictures, PixelErrors, Settings, Tables, train,
+    Decode, Engine, GridModel, GridTagger, Init, Layout, Pictures, PixelErrors, Settings, Start, Tables,
+    fingerprint, train,
 };
 use crfkit::infer::JunctionTree;
 use crfkit::infer::enumerate::enumerate;
@@ -15,7 +16,7 @@ use crfkit::loss::{Gold, Likelihood, Loss, PartialLikelihood};
 use crfkit::math::random::Random;
 use crfkit::math::{Array, Dual};
 use crfkit::optim::Control;
-use crfkit::train::{Criterion, Event, Listener, Method, Settings as Training};
+use crfkit::train::{Checkpoint, Criterion, Event, Listener, Method, Settings as Training};
 use std::sync::Arc;
 
 struct Silent;
@@ -55,6 +56,10 @@ fn corpus(layout: Layout, pictures: &[(Image, Mask)]) -> Pictures {
         corpus.add(image, mask, "test").unwrap();
     }
     corpus
+}
+
+fn start(threads: usize) -> Start {
+    Start { resume: None, threads }
 }
 
 fn settings(inference: Engine, objective: Criterion) -> Settings {
@@ -191,7 +196,7 @@ fn ising_tables_are_those_of_the_paper() {
 /// The model of a layout with these neighbours and tables, trained on eight pictures; those with holes where `holes`.
 fn learn(neighbours: Neighbours, tables: Tables, settings: &Settings, holes: bool) -> Arc<GridModel> {
     let corpus = corpus(layout(tables, neighbours), &pictures(1, 12, holes));
-    Arc::new(train(corpus, settings, 1, &mut Silent).unwrap().model)
+    Arc::new(train(corpus, settings, start(1), &mut Silent).unwrap().model)
 }
 
 /// The error of logistic regression on the test pictures, which the others have to beat by far.
@@ -240,7 +245,7 @@ fn the_pseudolikelihood_descends() {
         let mut settings = settings(Engine::LoopyBp, Criterion::Pseudolikelihood);
         settings.training.passes = Some(passes);
         let corpus = corpus(layout(Tables::Ising, Neighbours::Four), &pictures(1, 12, false));
-        train(corpus, &settings, 1, &mut Silent).unwrap().objective
+        train(corpus, &settings, start(1), &mut Silent).unwrap().objective
     };
     let (first, last) = (objective(2), objective(20));
     assert!(last < first, "{last} {first}");
@@ -251,18 +256,20 @@ fn bad_settings_and_pictures_are_refused() {
     let set = pictures(1, 12, true);
     let refuse = |settings: &Settings| {
         let corpus = corpus(layout(Tables::Potts, Neighbours::Four), &set);
-        train(corpus, settings, 1, &mut Silent).unwrap_err().to_string()
+        train(corpus, settings, start(1), &mut Silent).unwrap_err().to_string()
     };
     assert!(refuse(&settings(Engine::LoopyBp, Criterion::Pseudolikelihood)).contains("every pixel"));
     assert!(refuse(&settings(Engine::LoopyBp, Criterion::Memm)).contains("for chains"));
     let mut gis = settings(Engine::LoopyBp, Criterion::Likelihood);
     gis.training.optimizer = Method::Gis;
-    assert!(refuse(&gis).contains("does not give on grids"));
+    assert!(refuse(&gis).contains("does not give on this graph"));
     let mut wide = Pictures::new(layout(Tables::Potts, Neighbours::Four)).unwrap();
     let (image, mask) = &pictures(1, 64, false)[0];
     wide.add(image, mask, "test").unwrap();
     let exact = settings(Engine::Exact, Criterion::Likelihood);
-    assert!(train(wide, &exact, 1, &mut Silent).unwrap_err().to_string().contains("exact inference needs"));
+    assert!(
+        train(wide, &exact, start(1), &mut Silent).unwrap_err().to_string().contains("exact inference needs")
+    );
 
     let mut corpus = Pictures::new(layout(Tables::Potts, Neighbours::Four)).unwrap();
     let (image, mask) = &set[0];
@@ -282,7 +289,7 @@ fn bad_settings_and_pictures_are_refused() {
 fn the_model_file_comes_back_and_damage_is_seen() {
     let corpus = corpus(layout(Tables::Full, Neighbours::Eight), &pictures(4, 12, true));
     let settings = settings(Engine::MeanField, Criterion::Likelihood);
-    let model = train(corpus, &settings, 2, &mut Silent).unwrap().model;
+    let model = train(corpus, &settings, start(2), &mut Silent).unwrap().model;
     let bytes = model.to_bytes();
     assert!(GridModel::is_file(&bytes));
     assert_eq!(GridModel::from_bytes(&bytes).unwrap(), model);
@@ -331,4 +338,48 @@ fn exact_marginals_of_a_small_picture_are_exact() {
     for (v, p) in tagger.marginals(1).unwrap().enumerate() {
         assert!(difference(p, oracle.own[graph.own_offset(v) + 1]) < 1e-12);
     }
+}
+
+/// Keeps a checkpoint of every step.
+#[derive(Default)]
+struct Checkpoints(Vec<Checkpoint>);
+
+impl Listener for Checkpoints {
+    fn event(&mut self, _: &Event) -> crfkit::Result<Control> {
+        Ok(Control::Continue)
+    }
+
+    fn checkpoint_due(&mut self) -> bool {
+        true
+    }
+
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> crfkit::Result<()> {
+        self.0.push(checkpoint.clone());
+        Ok(())
+    }
+}
+
+/// A run that goes on from any of its checkpoints ends in the same weights, and a checkpoint belongs to its run.
+#[test]
+fn an_interrupted_run_goes_on_to_the_same_weights() {
+    let pictures = pictures(1, 8, false);
+    let new = || corpus(layout(Tables::Potts, Neighbours::Four), &pictures);
+    let mut settings = settings(Engine::MeanField, Criterion::Likelihood);
+    settings.training.passes = Some(6);
+    let mut checkpoints = Checkpoints::default();
+    let whole = train(new(), &settings, start(1), &mut checkpoints).unwrap();
+    let Checkpoints(checkpoints) = checkpoints;
+    assert!(checkpoints.len() > 3);
+    for checkpoint in checkpoints {
+        let start = Start { resume: Some(checkpoint), threads: 2 };
+        let again = train(new(), &settings, start, &mut Silent).unwrap();
+        assert_eq!((again.model.weights, again.passes), (whole.model.weights.clone(), whole.passes));
+    }
+    let mine = fingerprint(&new(), &settings);
+    settings.init = Init::Zero;
+    let others = [
+        fingerprint(&new(), &settings),
+        fingerprint(&corpus(new().layout().clone(), &pictures[1..]), &settings),
+    ];
+    assert!(others[0] != mine && others[1] != mine && others[0] != others[1]);
 }

@@ -6,15 +6,16 @@ mod corpora;
 use corpora::{Record, column_corpus, made_up_columns, models, models::columns};
 use crfkit::data::observer::Source;
 use crfkit::data::template::{Dialect, Templates};
+use crfkit::eval::Scores;
 use crfkit::graph::{PAIR, PAIRS};
 use crfkit::linked::{
-    self, Engine, LinkedBuilder, LinkedCorpus, LinkedModel, LinkedStart, LinkedTagger, Links,
+    self, Engine, LinkedBuilder, LinkedCorpus, LinkedJudge, LinkedModel, LinkedStart, LinkedTagger, Links,
 };
 use crfkit::loss::Pieces;
 use crfkit::math::random::Random;
 use crfkit::model::{Keep, Model};
 use crfkit::tag::Tagger;
-use crfkit::train::{Criterion, Method, Settings};
+use crfkit::train::{Checkpoint, Criterion, Method, Settings};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -42,8 +43,8 @@ fn lbfgs() -> Settings {
     Settings { optimizer: Method::Lbfgs, ..Settings::default() }
 }
 
-fn start(engine: Engine) -> LinkedStart {
-    LinkedStart { engine, theta: Vec::new(), threads: 1 }
+fn start<'a>(engine: Engine) -> LinkedStart<'a> {
+    LinkedStart { engine, threads: 1, ..LinkedStart::default() }
 }
 
 fn train(corpus: LinkedCorpus, settings: &Settings, engine: Engine) -> crfkit::Result<linked::LinkedTrained> {
@@ -118,7 +119,7 @@ fn weights_stand_in_the_tables_of_the_chain() {
             label_columns,
             labels: corpus.labels,
             alphabet: corpus.alphabet,
-            features,
+            features: features.into(),
             weights: theta,
             engine: Engine::Exact,
             settings: serde_json::Value::Null,
@@ -289,7 +290,7 @@ fn what_cannot_be_is_refused_with_a_remedy() {
     let edges = Settings { objective: Criterion::Piecewise, pieces: Some(Pieces::Edge), ..lbfgs() };
     assert!(refused(edges, Engine::Exact).contains("--pieces factor"));
     let scaling = Settings { optimizer: Method::Gis, ..Settings::default() };
-    assert!(refused(scaling, Engine::LoopyBp).contains("--inference exact"));
+    assert!(refused(scaling, Engine::LoopyBp).contains("works with --optimizer auto"));
     // Five columns of many labels: no machine could hold the tables of a junction tree.
     let mut wide = String::new();
     for k in 0..400 {
@@ -301,4 +302,39 @@ fn what_cannot_be_is_refused_with_a_remedy() {
         message.contains("exact inference needs") && message.contains("--inference loopy-bp"),
         "{message}"
     );
+}
+
+/// A run that goes on from any of its checkpoints ends in the same weights; development data decide which are kept.
+#[test]
+fn runs_go_on_from_checkpoints_and_keep_the_best_model() {
+    let settings = Settings { passes: Some(6), ..lbfgs() };
+    let run = |resume: Option<Checkpoint>, judge: Option<LinkedJudge>| {
+        let corpus = corpus(
+            "Rome N LOC\nsaw V O\nBob N PER\n\nBob N PER\nsaw V O\n",
+            Links::Factorial,
+            words(),
+            &[1, 2],
+        );
+        let features = linked::features(&corpus, &settings);
+        let start = LinkedStart { resume, judge, ..start(Engine::Exact) };
+        let mut record = Record { checkpoints: Some(Vec::new()), ..Record::default() };
+        (linked::train(corpus, features, &settings, start, &mut record).unwrap(), record)
+    };
+    let (whole, record) = run(None, None);
+    let checkpoints = record.checkpoints.unwrap();
+    assert!(checkpoints.len() > 3);
+    for checkpoint in &checkpoints {
+        let (again, _) = run(Some(checkpoint.clone()), None);
+        assert_eq!((again.passes, again.model.weights), (whole.passes, whole.model.weights.clone()));
+    }
+    let mut judged = 0;
+    let mut third_is_best = |_: &Arc<LinkedModel>| {
+        judged += 1;
+        Ok(Scores { accuracy: if judged == 3 { 50.0 } else { 10.0 }, ..Scores::default() })
+    };
+    let (kept, record) = run(None, Some(&mut third_is_best));
+    let best: Vec<bool> = record.evaluations.iter().map(|(_, best)| *best).collect();
+    assert_eq!(best[..4], [true, false, true, false]);
+    assert_eq!(kept.model.weights, checkpoints[2].state.theta);
+    assert_ne!(kept.model.weights, whole.model.weights);
 }

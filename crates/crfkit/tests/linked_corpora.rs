@@ -32,7 +32,7 @@ fn train(sequences: &[Columns], links: Links, labels: &[usize], objective: Crite
     };
     let corpus = builder.finish(1).unwrap();
     let features = linked::features(&corpus, &settings);
-    let start = LinkedStart { engine, theta: Vec::new(), threads: 0 };
+    let start = LinkedStart { engine, ..LinkedStart::default() };
     let begun = Instant::now();
     let trained = linked::train(corpus, features, &settings, start, &mut Record::default()).unwrap();
     (trained.model, begun.elapsed().as_secs_f64() / trained.passes)

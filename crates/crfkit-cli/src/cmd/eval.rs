@@ -1,7 +1,7 @@
 //! `crfkit eval`: how good a model, or a file of predictions, is.
 
 mod grid;
-mod linked;
+pub mod linked;
 
 use super::tag::refuse_inference;
 use crate::args::{EvalArgs, Format, InputArgs};

@@ -7,21 +7,22 @@ mod finish;
 mod graph;
 mod grid;
 mod listener;
+mod session;
 
 use crate::args::{Format, GraphKind, Init, PriorMean, TrainArgs};
-use crate::error::{INTERRUPTED, usage};
+use crate::error::usage;
 use crate::input;
-use crate::log::{Counts, Event, FORMAT, Log};
-use crate::progress::Progress;
+use crate::log::Counts;
 use anyhow::{Context, Result};
-use checkpoint::CheckpointFile;
 use crfkit::Error;
+use crfkit::checkpoint::fingerprint;
 use crfkit::data::corpus::Corpus;
 use crfkit::math::random::Random;
 use crfkit::model::Features;
-use crfkit::train::{Ended, Settings, Start, Trained, train};
+use crfkit::train::{Settings, Start, Trained, train};
 use data::Labelled;
-use listener::{Interrupt, Listener, Pace};
+use finish::Written;
+use session::{End, Session};
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -42,8 +43,8 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     if let Some(links) = graph::links(args)? {
         return graph::run(args, &settings, links);
     }
-    let interrupt = Interrupt::install()?;
-    let progress = Progress::new(args.quiet);
+    let mut session = Session::new(args)?;
+    let progress = &session.progress;
 
     progress.step(|| "reading".into());
     let Labelled { corpus, columns } = data::read_corpus(args)?;
@@ -68,86 +69,24 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         resume: None,
         threads: args.input.threads(),
     };
-    let mut checkpoint = CheckpointFile::new(args.checkpoint.as_deref(), &corpus, &settings, &start)?;
-    start.resume = checkpoint.read()?;
-    let resumed = start.resume.is_some();
-    if resumed {
-        progress.note("going on from the checkpoint");
-    }
+    let Start { theta, prior_mean, dev, .. } = &start;
+    let fingerprint = || fingerprint(&corpus, &settings, theta, prior_mean, dev.as_ref());
+    start.resume = session.resume(fingerprint)?;
 
     let recorded = recorded_settings(args, &settings, columns)?;
-    let mut log = Log::open(args.log.as_deref(), resumed)?;
-    if args.report.is_some() {
-        log.keep(args.log.as_deref(), resumed);
-    }
-    log.write(&Event::Settings {
-        format: FORMAT,
-        version: env!("CARGO_PKG_VERSION"),
-        vector_unit: crfkit::math::simd::unit(),
-        threads: start.threads,
-        counts,
-        settings: &recorded,
-        resumed,
-    })?;
-
-    interrupt.now_training();
-    let pace = Pace::new(counts.tokens, settings.passes);
-    let mut listener = Listener {
-        progress: &progress,
-        log: &mut log,
-        interrupt: &interrupt,
-        checkpoint: &mut checkpoint,
-        pace,
-        seconds_at_most: args.seconds,
-        time_is_up: false,
-    };
-    let Trained { mut model, stop, passes, objective, features } =
-        train(corpus, features, &settings, start, &mut listener)?;
-    let seconds = listener.pace.seconds();
-    let stop = if listener.time_is_up { Stopped::Seconds } else { Stopped::Training(stop) };
+    session.begin(counts, &recorded, start.resume.is_some())?;
+    let trained =
+        session.train(counts.tokens, |listener| train(corpus, features, &settings, start, listener))?;
+    let (Trained { mut model, stop, passes, objective, features }, clock) = trained;
     model.settings = recorded;
 
-    let written = finish::write_model(args, model, &progress)?;
-    log.write(&Event::Stop {
-        reason: &stop.to_string(),
-        passes,
-        seconds,
-        objective,
-        features,
-        active_features: written.weights,
-        model_bytes: written.bytes,
-    })?;
-    if stop != Stopped::Training(Ended::Listener) {
-        checkpoint.remove()?;
-    }
-    finish::write_report(args, log.kept(), &written, &progress)?;
-    progress.finish();
-    progress
-        .note(&format!("stopped: {stop}; objective {objective:.4} after {passes:.2} passes, {seconds:.1} s"));
-    if stop == Stopped::Training(Ended::Listener) {
-        finish::report_interrupted(args, &progress, &written);
-        return Ok(ExitCode::from(INTERRUPTED));
-    }
-    finish::report_done(args, &progress, &written);
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Why training ended.
-#[derive(Clone, Copy, PartialEq)]
-enum Stopped {
-    /// As the library says.
-    Training(Ended),
-    /// `--seconds` are over.
-    Seconds,
-}
-
-impl std::fmt::Display for Stopped {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Stopped::Training(ended) => write!(f, "{ended}"),
-            Stopped::Seconds => f.write_str("number of seconds reached"),
-        }
-    }
+    let written = finish::write_model(args, model, &session.progress)?;
+    let Written { weights, bytes, .. } = written;
+    let end = End { stop, clock, passes, objective, features, weights, bytes };
+    session.end(&end)?;
+    finish::write_report(args, session.log.kept(), &written, &session.progress)?;
+    let model = args.model.display();
+    Ok(session.farewell(&end, &format!("crfkit tag -m {model} FILE, or crfkit eval -m {model} FILE")))
 }
 
 /// What can be refused before any work starts.

@@ -20,7 +20,7 @@ pub use decode::Decode;
 pub use errors::PixelErrors;
 pub use pictures::Pictures;
 pub use tagger::GridTagger;
-pub use train::{Init, Settings, Trained, train};
+pub use train::{Init, Settings, Start, Trained, fingerprint, train};
 
 use crate::data::dataset::Dataset;
 use crate::data::images::Image;

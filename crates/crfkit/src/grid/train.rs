@@ -1,6 +1,7 @@
 //! Training: pictures and settings in, a model out.
 
 use super::{Engine, GridModel, Layout, Pictures, TOLERANCE};
+use crate::checkpoint::Digest;
 use crate::data::dataset::Dataset;
 use crate::decode::{AlphaExpansion, GraphCut};
 use crate::graph::{FactorGraph, Graph, NODES, Neighbours};
@@ -9,7 +10,7 @@ use crate::loss::{PartialLikelihood, Perceptron, Pseudolikelihood};
 use crate::model::Features;
 use crate::optim::{Control, Objective};
 use crate::risk::Risk;
-use crate::train::{self, Criterion, Ended, Event, Fitted, Listener};
+use crate::train::{self, Begin, Checkpoint, Criterion, Ended, Event, Fitted, Listener};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -44,6 +45,7 @@ impl Settings {
     /// Refuses what makes no sense, before any work starts.
     pub fn check(&self) -> Result<()> {
         self.training.check()?;
+        train::refuse_complex(&self.training)?;
         match self.training.objective {
             Criterion::Likelihood | Criterion::Pseudolikelihood | Criterion::Perceptron => Ok(()),
             other => Err(Error::Setting(format!(
@@ -52,6 +54,15 @@ impl Settings {
             ))),
         }
     }
+}
+
+/// What a run needs besides pictures and settings.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    /// An interrupted run to go on with.
+    pub resume: Option<Checkpoint>,
+    /// Threads; 0 for all cores.
+    pub threads: usize,
 }
 
 /// A trained model and how the training went.
@@ -67,11 +78,19 @@ pub struct Trained {
     pub objective: f64,
 }
 
-/// Trains a model. `threads` = 0 takes all cores; the result does not depend on it.
+/// A number for everything that decides how a run goes, which binds a checkpoint to it.
+pub fn fingerprint(pictures: &Pictures, settings: &Settings) -> u64 {
+    let mut digest = Digest::new(settings);
+    digest.debug(pictures.layout());
+    digest.dataset(pictures.data());
+    digest.finish()
+}
+
+/// Trains a model. The result does not depend on the number of threads.
 pub fn train(
     pictures: Pictures,
     settings: &Settings,
-    threads: usize,
+    start: Start,
     listener: &mut dyn Listener,
 ) -> Result<Trained> {
     settings.check()?;
@@ -87,14 +106,17 @@ pub fn train(
     }
     let layout = pictures.layout().clone();
     let features = Arc::new(layout.features());
+    let Start { resume, threads } = start;
     let theta = match settings.init {
+        _ if resume.is_some() => Vec::new(), // the checkpoint has them
         Init::Zero => vec![0.0; features.dim()],
         Init::Logistic => logistic(&pictures, &features, settings, threads)?,
     };
     let prior = training.prior(&features, Vec::new());
     let risk = objective(pictures, features, settings, threads)?;
+    let begin = Begin { theta, resume, judge: None };
     let Fitted { theta: weights, stop, passes, objective } =
-        train::fit(risk.as_ref(), prior, training, theta, listener)?;
+        train::fit(risk.as_ref(), prior, training, begin, listener)?;
     Ok(Trained { model: GridModel { layout, weights, settings: settings.clone() }, stop, passes, objective })
 }
 
@@ -149,7 +171,8 @@ fn logistic(
             ..train::Settings::default()
         },
     };
-    let mut theta = train(pictures.without_pairs()?, &alone, threads, &mut Silent)?.model.weights;
+    let start = Start { resume: None, threads };
+    let mut theta = train(pictures.without_pairs()?, &alone, start, &mut Silent)?.model.weights;
     theta.resize(features.dim(), 0.0);
     for rows in features.rows.iter().skip(1) {
         for row in 0..rows.len as u32 {

@@ -100,7 +100,7 @@ impl LinkedModel {
             label_columns,
             labels,
             alphabet,
-            features,
+            features: features.into(),
             weights,
             engine,
             settings,

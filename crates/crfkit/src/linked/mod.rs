@@ -21,4 +21,4 @@ pub use corpus::{LinkedBuilder, LinkedCorpus};
 pub use links::Links;
 pub use model::LinkedModel;
 pub use tagger::LinkedTagger;
-pub use train::{LinkedStart, LinkedTrained, features, train};
+pub use train::{LinkedJudge, LinkedStart, LinkedTrained, features, fingerprint, train};

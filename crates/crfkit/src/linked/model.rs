@@ -5,6 +5,7 @@ use crate::data::observer::Alphabet;
 use crate::data::template::Templates;
 use crate::graph::{Label, Shared};
 use crate::model::Features;
+use std::sync::Arc;
 
 /// A model of linked chains. Nothing in it changes after training, so one model serves any number of
 /// [`LinkedTagger`](super::LinkedTagger)s.
@@ -23,7 +24,7 @@ pub struct LinkedModel {
     /// Names of the observations.
     pub alphabet: Alphabet,
     /// Which weight stands where.
-    pub features: Features,
+    pub features: Arc<Features>,
     /// θ.
     pub weights: Vec<f64>,
     /// The inference that it was trained with, and labels with unless told otherwise.

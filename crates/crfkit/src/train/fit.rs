@@ -1,10 +1,24 @@
-//! What training on any graph ends with: from an objective and its prior to weights.
+//! What training on any graph ends with: from an objective and its prior to weights, with development data and checkpoints.
 
-use super::{Ended, Event, HessVec, Listener, Method, Settings};
+use super::{Checkpoint, Ended, Event, HessVec, Listener, Method, Settings};
+use crate::eval::Scores;
 use crate::optim::{
     Auto, Choice, Control, Differences, Minimum, Objective, Prior, Problem, Progress, State, Watch,
 };
 use crate::{Error, Result};
+
+/// Scores of weights on development data.
+pub(crate) type Judge<'a> = &'a mut dyn FnMut(&[f64]) -> Result<Scores>;
+
+/// Where a run begins.
+pub(crate) struct Begin<'a> {
+    /// Weights to start from.
+    pub theta: Vec<f64>,
+    /// An interrupted run to go on with.
+    pub resume: Option<Checkpoint>,
+    /// Asked after each pass; the best weights are kept.
+    pub judge: Option<Judge<'a>>,
+}
 
 /// Weights, and how they were found.
 pub(crate) struct Fitted {
@@ -15,12 +29,12 @@ pub(crate) struct Fitted {
     pub objective: f64,
 }
 
-/// Minimises `risk` under the penalties of `settings`, by its method.
+/// Minimises `risk` under the penalties of `settings`, by its method. If H·v shall be by complex steps, `risk` must take them.
 pub(crate) fn fit(
     risk: &dyn Objective,
     prior: Prior,
     settings: &Settings,
-    theta: Vec<f64>,
+    begin: Begin,
     listener: &mut dyn Listener,
 ) -> Result<Fitted> {
     let method = settings.optimizer.optimizer(settings);
@@ -38,33 +52,46 @@ pub(crate) fn fit(
     let differences = Differences::new(risk);
     let problem = Problem {
         objective: match settings.parameters.hess_vec.unwrap_or_default() {
-            HessVec::Dual => risk,
+            HessVec::Dual | HessVec::Complex => risk,
             HessVec::Differences => &differences,
-            HessVec::Complex => {
-                let message = "--hess-vec complex is for chains: leave it out, dual numbers are exact too";
-                return Err(Error::Setting(message.into()));
-            }
         },
         prior,
         l1: settings.l1,
     };
-    if settings.optimizer == Method::Auto {
+    let Checkpoint { state, best, since_best } = begin.resume.unwrap_or_default();
+    let fresh = state.theta.is_empty();
+    let state = if fresh { State::start(begin.theta) } else { state };
+    if settings.optimizer == Method::Auto && fresh {
         listener.event(&Event::Picked(choice(&problem, settings)))?;
     }
-    let mut relay = Relay { listener, stopped: false };
-    let Minimum { theta, stop, passes } = method.minimize(&problem, State::start(theta), &mut relay)?;
-    let stop = if relay.stopped { Ended::Listener } else { Ended::Method(stop) };
+    let mut watcher =
+        Watcher { listener, judge: begin.judge, patience: settings.patience, best, since_best, ended: None };
+    let Minimum { mut theta, stop, passes } = method.minimize(&problem, state, &mut watcher)?;
+    let stop = watcher.ended.unwrap_or(Ended::Method(stop));
+    if let Some((_, best)) = watcher.best.take() {
+        theta = best;
+    }
     let objective = value_at(&problem, &theta, passes)?;
     Ok(Fitted { theta, stop, passes, objective })
 }
 
+/// On graphs other than chains passes are compiled for real and dual numbers only.
+pub(crate) fn refuse_complex(settings: &Settings) -> Result<()> {
+    match settings.parameters.hess_vec {
+        Some(HessVec::Complex) => Err(Error::Setting(
+            "--hess-vec complex is for chains: leave it out, dual numbers are exact too".into(),
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// What [`Method::Auto`] begins with.
-pub(super) fn choice(problem: &Problem, settings: &Settings) -> Choice {
+fn choice(problem: &Problem, settings: &Settings) -> Choice {
     if settings.parameters.wants_online_steps() { Choice::AdaGrad } else { Auto::choice(problem) }
 }
 
 /// Losses plus penalties at θ after the last step, which nobody else checks.
-pub(super) fn value_at(problem: &Problem, theta: &[f64], passes: f64) -> Result<f64> {
+fn value_at(problem: &Problem, theta: &[f64], passes: f64) -> Result<f64> {
     let value = problem.smooth(theta, &mut vec![0.0; theta.len()]) + problem.l1_penalty(theta);
     match value.is_finite() {
         true => Ok(value),
@@ -76,17 +103,47 @@ pub(super) fn value_at(problem: &Problem, theta: &[f64], passes: f64) -> Result<
     }
 }
 
-/// Turns the method's steps into events.
-struct Relay<'a> {
+/// Turns the method's steps into events, evaluates, keeps the best, takes checkpoints.
+struct Watcher<'a, 'b> {
     listener: &'a mut dyn Listener,
-    stopped: bool,
+    judge: Option<Judge<'b>>,
+    patience: usize,
+    best: Option<(f64, Vec<f64>)>,
+    since_best: usize,
+    ended: Option<Ended>,
 }
 
-impl Watch for Relay<'_> {
-    fn step(&mut self, progress: &Progress, _state: &dyn Fn() -> State) -> Result<Control> {
-        let &Progress { passes, objective, gradient_norm, .. } = progress;
-        let control = self.listener.event(&Event::Progress { passes, objective, gradient_norm })?;
-        self.stopped |= control == Control::Stop;
+impl Watch for Watcher<'_, '_> {
+    fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control> {
+        let &Progress { passes, objective, gradient_norm, theta } = progress;
+        let mut control = self.listener.event(&Event::Progress { passes, objective, gradient_norm })?;
+        if let (Some(theta), Some(judge)) = (theta, &mut self.judge) {
+            let scores = judge(theta)?;
+            let score = if scores.chunked { scores.f1 } else { scores.accuracy };
+            let best = self.best.as_ref().is_none_or(|(best, _)| score > *best);
+            if best {
+                self.best = Some((score, theta.to_vec()));
+                self.since_best = 0;
+            } else {
+                self.since_best += 1;
+            }
+            let event = Event::Evaluation { passes, scores: &scores, best };
+            if self.listener.event(&event)? == Control::Stop {
+                control = Control::Stop;
+            }
+            if self.patience > 0 && self.since_best >= self.patience && control == Control::Continue {
+                self.ended = Some(Ended::Patience);
+                return Ok(Control::Stop);
+            }
+        }
+        if control == Control::Stop {
+            self.ended = Some(Ended::Listener);
+        }
+        if self.listener.checkpoint_due() {
+            let checkpoint =
+                Checkpoint { state: state(), best: self.best.clone(), since_best: self.since_best };
+            self.listener.checkpoint(&checkpoint)?;
+        }
         Ok(control)
     }
 }

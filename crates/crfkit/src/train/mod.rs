@@ -7,7 +7,7 @@ mod parameters;
 mod settings;
 
 pub use criterion::Criterion;
-pub(crate) use fit::{Fitted, fit};
+pub(crate) use fit::{Begin, Fitted, fit, refuse_complex};
 pub use method::{Declaration, Method, tables};
 pub use parameters::{HessVec, Parameters};
 pub use settings::Settings;
@@ -18,7 +18,7 @@ use crate::decode::{Decoder, Direction, MemmViterbi, Viterbi};
 use crate::eval::{Evaluation, Scores, is_chunked};
 use crate::graph::{Chain, Psi};
 use crate::model::{Features, Model};
-use crate::optim::{Choice, Control, Differences, Minimum, Problem, Progress, State, Stop, Watch};
+use crate::optim::{Choice, Control, State, Stop};
 use crate::risk::Derivative;
 use crate::{Error, Result};
 use std::sync::Arc;
@@ -199,96 +199,20 @@ pub fn train(
     let hess_vec = settings.parameters.hess_vec.unwrap_or_default();
     let derivative = if hess_vec == HessVec::Complex { Derivative::Complex } else { Derivative::Dual };
     let risk = settings.objective.objective(pieces, derivative, features.clone(), data, start.threads)?;
-    let differences = Differences::new(risk.as_ref());
-    let problem = Problem {
-        objective: match hess_vec {
-            HessVec::Dual | HessVec::Complex => risk.as_ref(),
-            HessVec::Differences => &differences,
-        },
-        prior,
-        l1: settings.l1,
-    };
-    let resume = start.resume.unwrap_or_default();
-    let fresh = resume.state.theta.is_empty();
-    let state = match resume.state.theta.len() {
-        0 => State::start(if start.theta.is_empty() { vec![0.0; dim] } else { start.theta }),
-        _ => resume.state,
-    };
-    let mut watcher = Watcher {
-        listener,
-        features: &features,
-        direction: settings.objective.direction(),
-        labels: &labels,
-        dev: start.dev.as_ref(),
-        patience: settings.patience,
-        best: resume.best,
-        since_best: resume.since_best,
-        ended: None,
-    };
-    if settings.optimizer == Method::Auto && fresh {
-        watcher.listener.event(&Event::Picked(fit::choice(&problem, settings)))?;
-    }
-    let minimum = settings.optimizer.optimizer(settings).minimize(&problem, state, &mut watcher)?;
-    let Minimum { mut theta, stop, passes } = minimum;
-    let stop = watcher.ended.unwrap_or(Ended::Method(stop));
-    if let Some((_, best)) = watcher.best.take() {
-        theta = best;
-    }
-    let objective = fit::value_at(&problem, &theta, passes)?;
+    let theta = if start.theta.is_empty() { vec![0.0; dim] } else { start.theta };
+    let direction = settings.objective.direction();
+    let chunked = is_chunked(labels.iter().map(|l| l.as_str()));
+    let mut judge = start.dev.as_ref().map(|dev| {
+        |theta: &[f64]| Ok(Scores { chunked, ..evaluate(&features, theta, direction, &labels, dev) })
+    });
+    let judge = judge.as_mut().map(|judge| judge as fit::Judge);
+    let begin = Begin { theta, resume: start.resume, judge };
+    let Fitted { theta, stop, passes, objective } = fit(risk.as_ref(), prior, settings, begin, listener)?;
     let settings = serde_json::to_value(settings).map_err(|e| Error::Setting(e.to_string()))?;
     drop(risk);
     let features = Arc::unwrap_or_clone(features);
     let model = Model { labels, source, alphabet, words, features, weights: theta.into(), settings };
     Ok(Trained { model, stop, passes, objective, features: dim })
-}
-
-/// Turns the method's steps into events, evaluates, keeps the best, takes checkpoints.
-struct Watcher<'a> {
-    listener: &'a mut dyn Listener,
-    features: &'a Features,
-    direction: Option<Direction>,
-    labels: &'a [String],
-    dev: Option<&'a Dev>,
-    patience: usize,
-    best: Option<(f64, Vec<f64>)>,
-    since_best: usize,
-    ended: Option<Ended>,
-}
-
-impl Watch for Watcher<'_> {
-    fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control> {
-        let &Progress { passes, objective, gradient_norm, theta } = progress;
-        let mut control = self.listener.event(&Event::Progress { passes, objective, gradient_norm })?;
-        if let (Some(theta), Some(dev)) = (theta, self.dev) {
-            let scores = evaluate(self.features, theta, self.direction, self.labels, dev);
-            let score =
-                if is_chunked(self.labels.iter().map(|l| l.as_str())) { scores.f1 } else { scores.accuracy };
-            let best = self.best.as_ref().is_none_or(|(best, _)| score > *best);
-            if best {
-                self.best = Some((score, theta.to_vec()));
-                self.since_best = 0;
-            } else {
-                self.since_best += 1;
-            }
-            let event = Event::Evaluation { passes, scores: &scores, best };
-            if self.listener.event(&event)? == Control::Stop {
-                control = Control::Stop;
-            }
-            if self.patience > 0 && self.since_best >= self.patience && control == Control::Continue {
-                self.ended = Some(Ended::Patience);
-                return Ok(Control::Stop);
-            }
-        }
-        if control == Control::Stop {
-            self.ended = Some(Ended::Listener);
-        }
-        if self.listener.checkpoint_due() {
-            let checkpoint =
-                Checkpoint { state: state(), best: self.best.clone(), since_best: self.since_best };
-            self.listener.checkpoint(&checkpoint)?;
-        }
-        Ok(control)
-    }
 }
 
 /// Scores of the weights θ on development data; `direction` is that of [`Criterion::direction`].

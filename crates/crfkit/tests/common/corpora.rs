@@ -12,7 +12,7 @@ use crfkit::data::text::decompress;
 use crfkit::eval::Scores;
 use crfkit::math::random::Random;
 use crfkit::optim::Control;
-use crfkit::train::{self, Dev, Event, Listener, Method, Parameters, Settings, Start, Trained};
+use crfkit::train::{self, Checkpoint, Dev, Event, Listener, Method, Parameters, Settings, Start, Trained};
 use models::{attributes, columns};
 use std::fmt::Write;
 use std::io::{Read as _, Write as _};
@@ -112,6 +112,8 @@ pub struct Record {
     pub progress: Vec<(f64, f64)>,
     /// Scores of every evaluation, and whether it was the best so far.
     pub evaluations: Vec<(Scores, bool)>,
+    /// A checkpoint of every step, where they are wanted.
+    pub checkpoints: Option<Vec<Checkpoint>>,
 }
 
 impl Listener for Record {
@@ -126,6 +128,15 @@ impl Listener for Record {
         }
         self.events += 1;
         Ok(if self.stop_after == Some(self.events) { Control::Stop } else { Control::Continue })
+    }
+
+    fn checkpoint_due(&mut self) -> bool {
+        self.checkpoints.is_some()
+    }
+
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        self.checkpoints.iter_mut().for_each(|all| all.push(checkpoint.clone()));
+        Ok(())
     }
 }
 

@@ -7,7 +7,9 @@ use anyhow::Result;
 use crfkit::data::images::{Image, Mask};
 use crfkit::files::write_atomically;
 use crfkit::graph::Neighbours;
-use crfkit::grid::{Decode, Engine, GridTagger, Init, Layout, Pictures, PixelErrors, Settings, Tables};
+use crfkit::grid::{
+    Decode, Engine, GridTagger, Init, Layout, Pictures, PixelErrors, Settings, Start, Tables,
+};
 use crfkit::train::{Method, Settings as Training};
 use std::ops::Range;
 use std::path::Path;
@@ -107,7 +109,8 @@ fn clean(way: &Way, train: &[(Image, Mask)], test: &[(Image, Mask)]) -> Result<(
     }
     let training = Training { optimizer: Method::Lbfgs, passes: Some(PASSES), ..Training::default() };
     let settings = Settings { inference: way.engine, init: Init::Logistic, training };
-    let model = Arc::new(crfkit::grid::train(pictures, &settings, 0, &mut Show(&progress))?.model);
+    let model =
+        Arc::new(crfkit::grid::train(pictures, &settings, Start::default(), &mut Show(&progress))?.model);
     progress.step(|| "labelling".into());
     let mut tagger = GridTagger::new(model.clone(), way.engine);
     let (mut masks, mut wrong) = (Vec::with_capacity(test.len()), PixelErrors::default());

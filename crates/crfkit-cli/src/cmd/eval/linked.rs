@@ -6,7 +6,8 @@ use crate::error::{stdout_failed, usage};
 use crate::input::{self, Reader, Sequence};
 use crate::pipeline::{self, Block, Job};
 use anyhow::Result;
-use crfkit::eval::{Evaluation, is_chunked};
+use crfkit::data::text::Encoding;
+use crfkit::eval::{Evaluation, Scores, is_chunked};
 use crfkit::linked::{LinkedModel, LinkedTagger};
 use crfkit::{Error, Place};
 use serde_json::{Value, json};
@@ -21,16 +22,8 @@ pub fn run(args: &EvalArgs, model: Arc<LinkedModel>, test: &Path) -> Result<Exit
     if args.label_column.is_some() {
         return Err(usage("--label-column is for models of plain chains: this one knows its label columns"));
     }
-    let reader = Reader::open(test, Format::Columns, args.input.encoding)?;
-    let mut all = Found::default();
     let mut workers = taggers(model.clone(), args.grid.inference, args.input.threads())?;
-    pipeline::run(&Judging, reader, &mut workers, |found: &Found| {
-        all.merge(found);
-        Ok(())
-    })?;
-    if all.columns.is_empty() {
-        return Err(Error::input(Place::new(input::name(test), 0), "no sequence in it").into());
-    }
+    let all = judge(&mut workers, test, args.input.encoding)?;
     let mut text = Vec::new();
     match args.json {
         true => writeln!(text, "{}", all.json(&model)?)?,
@@ -38,6 +31,35 @@ pub fn run(args: &EvalArgs, model: Arc<LinkedModel>, test: &Path) -> Result<Exit
     }
     std::io::stdout().write_all(&text).map_err(stdout_failed)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The scores of a model on a file of development data: those of its label column, or of all labels of a token together.
+pub fn scores(model: &Arc<LinkedModel>, path: &Path, encoding: Encoding, threads: usize) -> Result<Scores> {
+    let mut workers = taggers(model.clone(), None, threads)?;
+    let found = judge(&mut workers, path, encoding)?;
+    let first = found.columns[0].scores();
+    Ok(match found.columns.len() {
+        1 => first,
+        _ => Scores {
+            accuracy: found.joint_accuracy(),
+            tokens: first.tokens,
+            sequences: first.sequences,
+            ..Scores::default()
+        },
+    })
+}
+
+/// Labels a file and compares.
+fn judge(workers: &mut [LinkedTagger], path: &Path, encoding: Encoding) -> Result<Found> {
+    let mut all = Found::default();
+    pipeline::run(&Judging, Reader::open(path, Format::Columns, encoding)?, workers, |found: &Found| {
+        all.merge(found);
+        Ok(())
+    })?;
+    match all.columns.is_empty() {
+        true => Err(Error::input(Place::new(input::name(path), 0), "no sequence in it").into()),
+        false => Ok(all),
+    }
 }
 
 /// What a model does on labelled data.

@@ -102,22 +102,3 @@ fn report_loss(args: &TrainArgs, full: &Arc<Model>, kept: &Arc<Model>, progress:
     progress.note(&text);
     Ok(())
 }
-
-/// The last lines: what was written, and what to type next.
-pub fn report_done(args: &TrainArgs, progress: &Progress, written: &Written) {
-    let model = args.model.display();
-    progress.note(&format!("model: {model} ({} weights, {} bytes)", written.weights, written.bytes));
-    if let Some(report) = &args.report {
-        progress.note(&format!("report: {}", report.display()));
-    }
-    progress.note(&format!("next: crfkit tag -m {model} FILE, or crfkit eval -m {model} FILE"));
-}
-
-/// The last lines after Ctrl-C.
-pub fn report_interrupted(args: &TrainArgs, progress: &Progress, written: &Written) {
-    let model = args.model.display();
-    progress.note(&format!("the model so far is saved: {model} ({} bytes)", written.bytes));
-    if args.checkpoint.is_some() {
-        progress.note("the same command goes on from the checkpoint");
-    }
-}

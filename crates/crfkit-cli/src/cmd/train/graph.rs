@@ -1,21 +1,24 @@
 //! `crfkit train --graph factorial|skip-chain`: from files to the model file of linked chains.
 
-use super::checkpoint::CheckpointFile;
 use super::data::{format, no_sequence, open, templates};
-use super::listener::{Interrupt, Listener, Pace};
 use super::random_weights;
+use super::session::{End, Session};
 use crate::args::{Format, GraphKind, Init, PriorMean, TrainArgs};
-use crate::error::{INTERRUPTED, usage};
-use crate::input::{Sequence, label_index};
-use crate::log::{Counts, Event, FORMAT, Log};
-use crate::progress::Progress;
+use crate::cmd::eval::linked::scores;
+use crate::error::usage;
+use crate::input::{self, Sequence, label_index};
+use crate::log::Counts;
 use anyhow::Result;
+use crfkit::Error;
 use crfkit::data::columns::Columns;
 use crfkit::files::write_atomically;
-use crfkit::linked::{self, Engine, LinkedBuilder, LinkedCorpus, LinkedStart, LinkedTrained, Links};
+use crfkit::linked::{
+    self, Engine, LinkedBuilder, LinkedCorpus, LinkedModel, LinkedStart, LinkedTrained, Links,
+};
 use crfkit::model::Precision;
-use crfkit::train::{Ended, Settings};
+use crfkit::train::Settings;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// What links the labels; `None` for a plain chain. Refuses options that do not fit the graph.
 pub fn links(args: &TrainArgs) -> Result<Option<Links>> {
@@ -44,10 +47,9 @@ pub fn links(args: &TrainArgs) -> Result<Option<Links>> {
 /// Trains a model and writes it.
 pub fn run(args: &TrainArgs, settings: &Settings, links: Links) -> Result<ExitCode> {
     check(args)?;
-    let interrupt = Interrupt::install()?;
-    let progress = Progress::new(args.quiet);
+    let mut session = Session::new(args)?;
 
-    progress.step(|| "reading".into());
+    session.progress.step(|| "reading".into());
     let engine = args.grid.inference.unwrap_or(match links {
         Links::Factorial => Engine::Exact,
         Links::SkipChain { .. } => Engine::LoopyBp,
@@ -61,7 +63,7 @@ pub fn run(args: &TrainArgs, settings: &Settings, links: Links) -> Result<ExitCo
         observations: corpus.alphabet.node.len() + corpus.alphabet.pair.len(),
         features: features.dim(),
     };
-    progress.note(&format!(
+    session.progress.note(&format!(
         "{} sequences, {} tokens, {} labels, {} observations, {} features; inference: {}",
         counts.sequences,
         counts.tokens,
@@ -71,74 +73,53 @@ pub fn run(args: &TrainArgs, settings: &Settings, links: Links) -> Result<ExitCo
         engine.name()
     ));
 
-    let start = LinkedStart {
-        engine,
-        theta: match args.init {
-            Some(Init::Random) => random_weights(args.seed, features.dim()),
-            _ => Vec::new(),
-        },
-        threads: args.input.threads(),
+    let threads = args.input.threads();
+    let mut judge = args.dev.as_deref().map(|dev| {
+        move |model: &Arc<LinkedModel>| scores(model, dev, args.input.encoding, threads).map_err(into_error)
+    });
+    let theta = match args.init {
+        Some(Init::Random) => random_weights(args.seed, features.dim()),
+        _ => Vec::new(),
     };
+    let dev = args.dev.as_deref().map(std::fs::read).transpose()?.unwrap_or_default();
+    let mut start = LinkedStart { engine, theta, threads, ..LinkedStart::default() };
+    start.resume = session.resume(|| linked::fingerprint(&corpus, settings, &start, &dev))?;
+    start.judge = judge.as_mut().map(|judge| judge as _);
+
     let mut recorded = serde_json::to_value(settings)?;
     recorded["init"] = if args.init == Some(Init::Random) { "random" } else { "zero" }.into();
     recorded["inference"] = engine.name().into();
-    let mut log = Log::open(args.log.as_deref(), false)?;
-    log.write(&Event::Settings {
-        format: FORMAT,
-        version: env!("CARGO_PKG_VERSION"),
-        vector_unit: crfkit::math::simd::unit(),
-        threads: start.threads,
-        counts,
-        settings: &recorded,
-        resumed: false,
-    })?;
-
-    interrupt.now_training();
-    let mut listener = Listener {
-        progress: &progress,
-        log: &mut log,
-        interrupt: &interrupt,
-        checkpoint: &mut CheckpointFile::none(),
-        pace: Pace::new(counts.tokens, settings.passes),
-        seconds_at_most: args.seconds,
-        time_is_up: false,
-    };
-    let trained = linked::train(corpus, features, settings, start, &mut listener)?;
-    let seconds = listener.pace.seconds();
-    let LinkedTrained { mut model, stop, passes, objective } = trained;
+    session.begin(counts, &recorded, start.resume.is_some())?;
+    let trained = session
+        .train(counts.tokens, |listener| linked::train(corpus, features, settings, start, listener))?;
+    let (LinkedTrained { mut model, stop, passes, objective }, clock) = trained;
     model.settings = recorded;
 
     let bytes = model.to_bytes()?;
     write_atomically(&args.model, &bytes)?;
-    let active_features = model.weights.iter().filter(|w| **w != 0.0).count();
-    log.write(&Event::Stop {
-        reason: &stop.to_string(),
-        passes,
-        seconds,
-        objective,
-        features: counts.features,
-        active_features,
-        model_bytes: bytes.len(),
-    })?;
-    progress.finish();
-    progress
-        .note(&format!("stopped: {stop}; objective {objective:.4} after {passes:.2} passes, {seconds:.1} s"));
+    let weights = model.weights.iter().filter(|w| **w != 0.0).count();
+    let features = counts.features;
+    let end = End { stop, clock, passes, objective, features, weights, bytes: bytes.len() };
+    session.end(&end)?;
     let path = args.model.display();
-    progress.note(&format!("model: {path} ({active_features} weights, {} bytes)", bytes.len()));
-    if stop == Ended::Listener {
-        return Ok(ExitCode::from(INTERRUPTED));
-    }
-    progress.note(&format!("next: crfkit tag -m {path} FILE, or crfkit eval -m {path} FILE"));
-    Ok(ExitCode::SUCCESS)
+    Ok(session.farewell(&end, &format!("crfkit tag -m {path} FILE, or crfkit eval -m {path} FILE")))
+}
+
+/// The library's listeners fail with the library's errors.
+fn into_error(error: anyhow::Error) -> Error {
+    error.downcast::<Error>().unwrap_or_else(|error| Error::Setting(format!("{error:#}")))
 }
 
 /// What is for plain chains only.
 fn check(args: &TrainArgs) -> Result<()> {
     let refused = [
         ("--format attributes", format(args) == Format::Attributes, "give columns"),
-        ("--dev", args.dev.is_some(), "leave it out, and use crfkit eval afterwards"),
+        (
+            "--dev -",
+            args.dev.as_deref().is_some_and(input::is_stdin),
+            "it is read after each pass: give a file",
+        ),
         ("--report", args.report.is_some(), "leave it out, and use crfkit report on the --log"),
-        ("--checkpoint", args.checkpoint.is_some(), "leave it out"),
         ("--shrink", args.shrink.is_some(), "use --l1 for a smaller model"),
         ("--precision", args.precision != Precision::F64, "leave it out"),
         ("--boundaries", args.boundaries, "leave it out"),

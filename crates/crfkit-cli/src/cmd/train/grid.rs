@@ -1,19 +1,17 @@
 //! `crfkit train --graph grid`: from pictures and masks to a model file.
 
 use super::check_target;
-use super::listener::Interrupt;
+use super::session::{End, Session};
 use crate::args::{Init, PriorMean, TrainArgs};
-use crate::error::{INTERRUPTED, usage};
+use crate::error::usage;
+use crate::log::Counts;
 use crate::pictures;
-use crate::progress::Progress;
 use anyhow::Result;
 use crfkit::data::images::Mask;
 use crfkit::files::write_atomically;
 use crfkit::graph::Neighbours;
-use crfkit::grid::{self, Layout, Pictures, Settings};
+use crfkit::grid::{self, Layout, Pictures, Settings, Start, Trained};
 use crfkit::model::{Keep, Precision};
-use crfkit::optim::Control;
-use crfkit::train::{Ended, Event};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -26,37 +24,41 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         return Err(usage("--graph grid learns from pictures: give --images DIR and --masks DIR"));
     };
     let settings = settings(args)?;
-    check_target(&args.model)?;
-    let interrupt = Interrupt::install()?;
-    let progress = Progress::new(args.quiet);
+    let outputs = [Some(&args.model), args.checkpoint.as_ref(), args.log.as_ref()];
+    outputs.into_iter().flatten().try_for_each(|path| check_target(path))?;
+    let mut session = Session::new(args)?;
 
-    progress.step(|| "reading".into());
+    session.progress.step(|| "reading".into());
     let corpus = read(args, images, masks)?;
-    progress.note(&format!(
+    let features = corpus.layout().features().dim();
+    session.progress.note(&format!(
         "{} pictures, {} pixels with a label, {} without, {} labels, {} features",
         corpus.data().len(),
         corpus.labelled(),
         corpus.data().variables() - corpus.labelled(),
         corpus.layout().labels.len(),
-        corpus.layout().features().dim()
+        features
     ));
 
-    interrupt.now_training();
-    let mut listener = Listener { progress: &progress, interrupt: &interrupt };
-    let trained = grid::train(corpus, &settings, args.input.threads(), &mut listener)?;
-    let bytes = trained.model.to_bytes();
+    let resume = session.resume(|| grid::fingerprint(&corpus, &settings))?;
+    let counts = Counts {
+        sequences: corpus.data().len(),
+        tokens: corpus.labelled(),
+        labels: corpus.layout().labels.len(),
+        observations: features,
+        features,
+    };
+    session.begin(counts, &serde_json::to_value(&settings)?, resume.is_some())?;
+    let start = Start { resume, threads: args.input.threads() };
+    let trained = session.train(counts.tokens, |listener| grid::train(corpus, &settings, start, listener))?;
+    let (Trained { model, stop, passes, objective }, clock) = trained;
+    let bytes = model.to_bytes();
     write_atomically(&args.model, &bytes)?;
-    progress.finish();
-    let (stop, objective, passes) = (trained.stop, trained.objective, trained.passes);
-    progress.note(&format!("stopped: {stop}; objective {objective:.4} after {passes:.2} passes"));
-    let (model, weights) = (args.model.display(), trained.model.weights.len());
-    if stop == Ended::Listener {
-        progress.note(&format!("the model so far is saved: {model} ({} bytes)", bytes.len()));
-        return Ok(ExitCode::from(INTERRUPTED));
-    }
-    progress.note(&format!("model: {model} ({weights} weights, {} bytes)", bytes.len()));
-    progress.note(&format!("next: crfkit eval -m {model} --images DIR --masks DIR"));
-    Ok(ExitCode::SUCCESS)
+    let weights = model.weights.iter().filter(|w| **w != 0.0).count();
+    let end = End { stop, clock, passes, objective, features, weights, bytes: bytes.len() };
+    session.end(&end)?;
+    let next = format!("crfkit eval -m {} --images DIR --masks DIR", args.model.display());
+    Ok(session.farewell(&end, &next))
 }
 
 /// What shapes the model, or why it cannot be.
@@ -74,9 +76,7 @@ fn settings(args: &TrainArgs) -> Result<Settings> {
         ("dev", args.dev.is_some()),
         ("precision", args.precision != Precision::F64),
         ("shrink", args.shrink.is_some()),
-        ("log", args.log.is_some()),
         ("report", args.report.is_some()),
-        ("checkpoint", args.checkpoint.is_some()),
         ("format", args.input.format.is_some()),
     ];
     if let Some((name, _)) = refused.iter().find(|(_, given)| *given) {
@@ -123,20 +123,4 @@ fn read(args: &TrainArgs, images: &Path, masks: &Path) -> Result<Pictures> {
         corpus.add(&image, mask, &path.display().to_string())?;
     }
     Ok(corpus.expect("a directory without pictures is refused"))
-}
-
-/// Shows every step, and stops at Ctrl-C.
-struct Listener<'a> {
-    progress: &'a Progress,
-    interrupt: &'a Interrupt,
-}
-
-impl crfkit::train::Listener for Listener<'_> {
-    fn event(&mut self, event: &Event) -> crfkit::Result<Control> {
-        if let Event::Progress { passes, objective: Some(objective), .. } = event {
-            let line = || format!("pass {passes:.2}  objective {objective:.4}");
-            self.progress.milestone(line, line);
-        }
-        Ok(if self.interrupt.happened() { Control::Stop } else { Control::Continue })
-    }
 }
