@@ -81,7 +81,7 @@ fn a_model_of_pictures_is_trained_applied_and_judged() {
     run(&with(&[&unlabelled[..], &["alone", "--neighbours", "none"]].concat())).assert().success();
     let log = fs::read_to_string(directory.path().join("log")).unwrap();
     let last: serde_json::Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
-    assert_eq!((&last["event"], &last["passes"]), (&"stop".into(), &8.0.into()), "{log}");
+    assert_eq!(last["event"], "stop", "{log}");
     assert!(!fs::exists(directory.path().join("saved")).unwrap(), "a finished run removes it");
     let eval = |model: &str, more: &[&str]| -> serde_json::Value {
         let arguments = ["eval", "-m", model, "--images", "images", "--masks", "masks", "--json"];
