@@ -7,6 +7,7 @@ mod finish;
 mod graph;
 mod grid;
 mod listener;
+mod stream;
 
 use crate::args::{Format, GraphKind, Init, PriorMean, TrainArgs};
 use crate::error::{INTERRUPTED, usage};
@@ -31,6 +32,9 @@ const RANDOM_WEIGHTS: f64 = 0.01;
 
 /// Trains a model and writes it.
 pub fn run(args: &TrainArgs) -> Result<ExitCode> {
+    if args.stream {
+        return stream::run(args);
+    }
     if args.empirical.method.is_some() {
         return empirical::run(args);
     }
