@@ -5,6 +5,7 @@ mod common;
 use common::{crfkit, demo, failure, json_lines, output, scratch};
 use crfkit::math::simd;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 
 fn train(model: &Path) -> assert_cmd::Command {
@@ -183,6 +184,55 @@ fn a_checkpoint_that_does_not_fit_is_refused() {
     assert!(!model.exists());
 }
 
+#[test]
+fn a_stream_may_be_a_file_a_compressed_one_or_standard_input() {
+    let directory = scratch();
+    let text = fs::read(demo().join("small.tsv")).unwrap();
+    let compressed = directory.path().join("small.gz");
+    let file = fs::File::create(&compressed).unwrap();
+    let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+    encoder.write_all(&text).unwrap();
+    encoder.finish().unwrap();
+    let models = [demo().join("small.tsv"), compressed, "-".into()].map(|input| {
+        let model = directory.path().join("m");
+        let mut command = crfkit();
+        command.arg("train").arg(&input).args(["--optimizer", "psa", "--stream", "-m"]).arg(&model);
+        let told = command.write_stdin(text.clone()).assert().success();
+        let told = String::from_utf8_lossy(&told.get_output().stderr).into_owned();
+        assert!(told.contains("300 sequences"), "{told}");
+        fs::read(model).unwrap()
+    });
+    assert!(models[0] == models[1] && models[0] == models[2]);
+    let scores = crfkit()
+        .args(["eval", "--json", "-m"])
+        .arg(directory.path().join("m"))
+        .arg(demo().join("test.tsv"))
+        .assert()
+        .success();
+    let scores: serde_json::Value = serde_json::from_slice(&scores.get_output().stdout).unwrap();
+    assert!(scores["f1"].as_f64().unwrap() > 50.0, "{scores}");
+}
+
+#[test]
+fn what_a_stream_has_no_use_for_is_refused() {
+    let model = scratch().path().join("m");
+    let refused: [(&[&str], &str); 9] = [
+        (&["--stream"], "psa"),
+        (&["--stream", "--optimizer", "adagrad"], "psa"),
+        (&["--stream", "--optimizer", "psa", "--dev", "x"], "--dev"),
+        (&["--stream", "--optimizer", "psa", "--checkpoint", "x"], "--checkpoint"),
+        (&["--stream", "--optimizer", "psa", "--init", "random"], "--init"),
+        (&["--stream", "--optimizer", "psa", "--passes", "2"], "--passes"),
+        (&["--stream", "--optimizer", "psa", "--min-count", "2"], "--min-count"),
+        (&["--stream", "--method", "ep1"], "--method"),
+        (&["--examples", "7"], "--stream"),
+    ];
+    for (arguments, word) in refused {
+        let message = failure(train(&model).args(arguments), 2);
+        assert!(message.contains(word), "{arguments:?}: {message}");
+    }
+}
+
 #[cfg(unix)]
 mod interrupted {
     use super::*;
@@ -223,6 +273,24 @@ mod interrupted {
         let stop = json_lines(&fs::read_to_string(&log).unwrap()).pop().unwrap();
         assert_eq!((stop["event"].as_str(), stop["reason"].as_str()), (Some("stop"), Some("interrupted")));
         crfkit().args(["eval", "-m"]).arg(&model).arg(demo().join("test.tsv")).assert().success();
+    }
+
+    #[test]
+    fn ctrl_c_saves_the_model_of_a_stream_that_waits_for_input() {
+        let directory = scratch();
+        let (model, told) = (directory.path().join("m"), directory.path().join("told"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_crfkit"));
+        command.args(["train", "-", "--optimizer", "psa", "--stream", "-m"]).arg(&model);
+        let mut child =
+            command.stdin(Stdio::piped()).stderr(fs::File::create(&told).unwrap()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all("a A\nb B\n\n".repeat(1100).as_bytes()).unwrap();
+        wait_for(&told, "1024 sequences");
+        signal(&child, "-INT");
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+        drop(input);
+        assert!(fs::read_to_string(&told).unwrap().contains("the model so far is saved"));
+        crfkit().args(["inspect"]).arg(&model).assert().success();
     }
 
     /// Waits until a run, whose log begins at `start`, has got so far.

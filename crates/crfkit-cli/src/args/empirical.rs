@@ -5,7 +5,7 @@ use crfkit::empirical::{Method, Pairs};
 use std::path::PathBuf;
 
 /// `crfkit train --method`.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Empirical training")]
 pub struct EmpiricalArgs {
     /// Make the model of counts in one pass instead of minimising anything; unknown words by the average over their spelling

@@ -22,7 +22,7 @@ pub enum GraphKind {
 }
 
 /// What `crfkit train --graph` needs.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Graphs")]
 pub struct GridArgs {
     /// What an example looks like

@@ -90,7 +90,7 @@ pub enum Listed {
 }
 
 /// What `train`, `tag` and `eval` have in common.
-#[derive(Debug, ClapArgs)]
+#[derive(Clone, Debug, ClapArgs)]
 pub struct InputArgs {
     /// Format of the data [default: the model's; columns when training]
     #[arg(long, value_name = "FORMAT")]

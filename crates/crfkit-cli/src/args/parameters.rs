@@ -5,7 +5,7 @@ use crfkit::optim::{BatchGradient, Inner, Updates};
 use crfkit::train::{HessVec, Parameters};
 
 /// What is not given has the method's own default; what the method does not use is refused.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Parameters of methods (`crfkit list optimizers` tells which has which)")]
 pub struct ParameterArgs {
     /// b: sequences in an online step [default: 8; psa: 1]

@@ -11,7 +11,7 @@ use crfkit::loss::Pieces;
 use crfkit::model::{Keep, Precision};
 use crfkit::train::{Criterion, Method, Parameters, Settings};
 use std::convert::Infallible;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -21,6 +21,7 @@ Examples:
   crfkit train train.tsv --dev dev.tsv --preset ner -m model
   crfkit train train.tsv --template template.txt --features all --sigma 2 -m model
   crfkit train train.tsv --method ep1 --heldout dev.tsv -m model
+  zcat corpus.gz | crfkit train - --optimizer psa --stream -m model
   crfkit train train.tsv --graph factorial --label-column 1,2 -m model
   crfkit train train.tsv --graph skip-chain --skip 'same(0) and capitalised(0)' -m model
   crfkit train --format attributes train.iwa.gz --optimizer lbfgs --log run.jsonl -m model
@@ -45,7 +46,7 @@ Only with --l1 are weights exactly 0; where the other program has no Gaussian pr
 Ctrl-C finishes the step and saves the model so far; a second one ends at once.";
 
 /// `crfkit train`.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(after_help = NOTES)]
 pub struct TrainArgs {
     /// Labelled sequences; `-` for standard input
@@ -144,6 +145,16 @@ pub struct TrainArgs {
     /// Stop after so many seconds of training; the result then depends on the machine
     #[arg(long, value_name = "X", allow_negative_numbers = true, help_heading = "Optimisation")]
     pub seconds: Option<f64>,
+
+    /// One pass with psa, in which every sequence is read, used once and forgotten; what stays in memory depends on the number
+    /// of different features alone
+    #[arg(long, help_heading = "Optimisation")]
+    pub stream: bool,
+
+    /// Sequences in the whole stream, by which the prior is shared out [default: those so far, rounded up to a power of 2,
+    /// at least 1024]
+    #[arg(long, value_name = "N", requires = "stream", help_heading = "Optimisation")]
+    pub examples: Option<NonZeroU64>,
 
     #[command(flatten)]
     #[allow(missing_docs)]

@@ -8,6 +8,7 @@ mod graph;
 mod grid;
 mod listener;
 mod session;
+mod stream;
 
 use crate::args::{Format, GraphKind, Init, PriorMean, TrainArgs};
 use crate::error::usage;
@@ -22,7 +23,7 @@ use crfkit::model::Features;
 use crfkit::train::{Settings, Start, Trained, train};
 use data::Labelled;
 use finish::Written;
-use session::{End, Session};
+use session::{End, Session, next_for_text};
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -32,6 +33,9 @@ const RANDOM_WEIGHTS: f64 = 0.01;
 
 /// Trains a model and writes it.
 pub fn run(args: &TrainArgs) -> Result<ExitCode> {
+    if args.stream {
+        return stream::run(args);
+    }
     if args.empirical.method.is_some() {
         return empirical::run(args);
     }
@@ -85,8 +89,7 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     let end = End { stop, clock, passes, objective, features, weights, bytes };
     session.end(&end)?;
     finish::write_report(args, session.log.kept(), &written, &session.progress)?;
-    let model = args.model.display();
-    Ok(session.farewell(&end, &format!("crfkit tag -m {model} FILE, or crfkit eval -m {model} FILE")))
+    Ok(session.farewell(&end, &next_for_text(args)))
 }
 
 /// What can be refused before any work starts.

@@ -103,6 +103,35 @@ impl CorpusBuilder {
         self.data.is_empty()
     }
 
+    /// The labels so far, in the order of their arrival.
+    pub fn labels(&self) -> &Strings {
+        &self.labels
+    }
+
+    /// The observations so far, in the order of their arrival.
+    pub fn alphabet(&self) -> &Alphabet {
+        &self.alphabet
+    }
+
+    /// What makes the observations.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Hands out the sequences so far, with labels and observations as they are numbered now, and goes on without them;
+    /// `memory` is overwritten and used for the next ones.
+    pub fn take_examples(&mut self, mut memory: Dataset<Chain>) -> Dataset<Chain> {
+        memory.clear();
+        let labels = self.labels.len();
+        self.data.set_graphs(|chain| Chain { labels, ..*chain });
+        std::mem::replace(&mut self.data, memory)
+    }
+
+    /// Alphabet and words, at the end of a stream.
+    pub fn into_alphabet(self) -> (Source, Alphabet, Vec<u64>) {
+        (self.source, self.alphabet, self.words)
+    }
+
     /// Drops observations that occur fewer than `min_count` times, sorts the others by frequency and the labels by name.
     pub fn finish(mut self, min_count: u32) -> Result<Corpus> {
         if self.data.is_empty() {

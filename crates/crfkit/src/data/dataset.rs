@@ -36,6 +36,23 @@ impl<G: Graph> Dataset<G> {
         }
     }
 
+    /// Forgets all examples and keeps the memory.
+    pub fn clear(&mut self) {
+        self.graphs.clear();
+        self.first_table.truncate(1);
+        self.first_label.truncate(1);
+        self.gold.clear();
+        self.first_observation.truncate(1);
+        self.observations.clear();
+        self.values.clear();
+        self.weights.clear();
+    }
+
+    /// Replaces the graphs by others of the same shape.
+    pub fn set_graphs(&mut self, graph: impl Fn(&G) -> G) {
+        self.graphs.iter_mut().for_each(|old| *old = graph(old));
+    }
+
     /// Adds an observation to the table that is being built.
     #[inline]
     pub fn push_observation(&mut self, observation: u32, value: f64) {

@@ -14,6 +14,16 @@ pub enum Source {
     Templates(Templates),
 }
 
+impl Source {
+    /// Have label pairs a weight of their own?
+    pub fn label_bigram(&self) -> bool {
+        match self {
+            Source::Attributes => true,
+            Source::Templates(templates) => templates.label_bigram,
+        }
+    }
+}
+
 /// The names behind the numbers.
 ///
 /// With attributes, a node observation is the attribute's name. With templates it is a key: the skeleton's number and the

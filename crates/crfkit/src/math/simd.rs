@@ -155,6 +155,20 @@ fn exp_rows_on<S: Simd>(simd: S, u: &[f64], labels: usize, shift: &mut [f64], ou
     spread
 }
 
+/// x ← exp x, any length.
+pub fn exp_all(x: &mut [f64]) {
+    dispatch!(level(), simd => {
+        let (vectors, rest) = x.as_chunks_mut::<LANES>();
+        for x in vectors {
+            store(exp8(simd, load(simd, x, 0)), x, 0);
+        }
+        let mut last = [0.0; LANES];
+        last[..rest.len()].copy_from_slice(rest);
+        store(exp8(simd, load(simd, &last, 0)), &mut last, 0);
+        rest.copy_from_slice(&last[..rest.len()]);
+    })
+}
+
 /// Runs `$kernel::<_, N>` with N = the number of vectors in a row where that is small enough to keep all of the row in
 /// registers, and `$wide` otherwise.
 macro_rules! by_width {
@@ -481,10 +495,10 @@ pub fn sum_tables(x: &[f64], offsets: &[u32], out: &mut [f64]) {
     }))
 }
 
-/// out ← out + Σ value · the tables of `x` numbered `rows`, each as long as `out`; table r starts at `offsets[r]`. No values:
+/// out ← out + Σ value · the tables of `x` numbered `rows`, each as long as `out`; table r starts at `offset(r)`. No values:
 /// all 1.
-pub fn add_tables(x: &[f64], offsets: &[usize], rows: &[u32], values: &[f64], out: &mut [f64]) {
-    let offsets = || rows.iter().enumerate().map(|(k, &row)| (offsets[row as usize], values.get(k).copied()));
+pub fn add_tables(x: &[f64], offset: impl Fn(u32) -> usize, rows: &[u32], values: &[f64], out: &mut [f64]) {
+    let offsets = || rows.iter().enumerate().map(|(k, &row)| (offset(row), values.get(k).copied()));
     dispatch!(level(), simd => by_width!(
     out.len() / LANES,
     add_tables_part(simd, x, offsets(), out, 0),

@@ -37,6 +37,18 @@ impl Rows {
         self.start.is_empty()
     }
 
+    /// Has every row one weight for each column of one line?
+    #[inline]
+    pub fn is_single_line(&self) -> bool {
+        self.complete() && self.lines == 1 && self.basis.is_empty()
+    }
+
+    /// May every row be read as a whole table where its weights are, in a θ of which the padding takes some more?
+    #[inline]
+    pub fn has_tables_in(&self, theta: &[f64]) -> bool {
+        self.is_single_line() && self.base + self.weights() + self.stride() <= theta.len() + self.columns
+    }
+
     /// Number of weights of each row, where every row has all entries.
     #[inline]
     fn width(&self) -> usize {
@@ -110,7 +122,8 @@ impl Rows {
         if !self.basis.is_empty() {
             self.combine(weights, value, table);
         } else if self.complete() {
-            for (line, weights) in weights.chunks_exact(self.columns).enumerate() {
+            for line in 0..self.lines {
+                let weights = &weights[line * self.columns..][..self.columns];
                 for (x, w) in table[line * self.stride()..].iter_mut().zip(weights) {
                     *x += value * w;
                 }
@@ -148,7 +161,8 @@ impl Rows {
                 *g += value * project(c, table);
             }
         } else if self.complete() {
-            for (line, gradient) in gradient.chunks_exact_mut(self.columns).enumerate() {
+            for line in 0..self.lines {
+                let gradient = &mut gradient[line * self.columns..][..self.columns];
                 for (g, x) in gradient.iter_mut().zip(&table[line * self.stride()..]) {
                     *g += value * x;
                 }

@@ -1,7 +1,8 @@
 //! Periodic step-size adaptation.
 
 use super::online::{self, BatchGradient, Rule, Schedule, Step, refuse_l1, require, stretch};
-use super::{Minimum, Optimizer, Problem, State, Watch};
+use super::psa_series::{Late, Series};
+use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use std::ops::Range;
@@ -49,21 +50,18 @@ impl Psa {
     /// Passes where none are asked for.
     pub const PASSES: usize = 30;
 
-    /// The factor of a gain whose weight moves at rate γ.
-    fn factor(&self, gamma: f64) -> f64 {
+    /// The gain η of a weight that was at θ⁰, θ¹ and θ² (or that far off a common centre), after the period.
+    #[inline(always)]
+    pub(super) fn adapted(&self, eta: f64, [start, middle, end]: [f64; 3]) -> f64 {
+        let gamma = (end - middle) / (middle - start);
         let u = gamma.clamp(-self.kappa, self.kappa);
-        0.5 * (self.alpha + self.beta) + (self.alpha - self.beta) * u / (2.0 * self.kappa)
-    }
-}
-
-impl Optimizer for Psa {
-    fn needs(&self) -> &'static [Ability] {
-        &[]
+        let factor = 0.5 * (self.alpha + self.beta) + (self.alpha - self.beta) * u / (2.0 * self.kappa);
+        if gamma.is_nan() { eta } else { eta * factor }
     }
 
-    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+    /// Refuses parameters outside of their range.
+    pub(super) fn check(&self) -> Result<()> {
         let &Psa { eta0, kappa, alpha, beta, period, .. } = self;
-        refuse_l1(problem, "PSA")?;
         require(eta0 > 0.0 && eta0.is_finite(), "eta0", eta0, "a positive number")?;
         require(kappa > 0.0 && kappa < 1.0, "kappa", kappa, "between 0 and 1")?;
         require(alpha > 0.0 && alpha <= 1.0, "alpha", alpha, "above 0 and at most 1")?;
@@ -73,233 +71,216 @@ impl Optimizer for Psa {
             "the period",
             period as f64,
             "at least 1 and at most a million",
-        )?;
-        let mut rule = PsaRule::new(self, problem);
+        )
+    }
+}
+
+impl Optimizer for Psa {
+    fn needs(&self) -> &'static [Ability] {
+        &[]
+    }
+
+    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        refuse_l1(problem, "PSA")?;
+        self.check()?;
+        let examples = problem.objective.examples().max(1);
+        let schedule = Schedule { batch: self.schedule.batch.clamp(1, examples), ..self.schedule };
+        let method = Psa { schedule, ..self.clone() };
+        let mut rule = PsaRule::new(&method, problem.prior.clone(), examples as f64);
         online::run(problem, &self.schedule, &mut rule, state, watch)
     }
 }
 
-/// Terms of series at most: of ln(1 − x) and of (1 − x)ᵏ for k ≤ N.
-const TERMS: usize = 12;
-/// As many do where ηp is as small as in large data.
-const FEW: usize = 4;
-/// x and Nx up to which they are exact.
-const SMALL: f64 = 0.01;
-const SMALL_IN_HALF_A_PERIOD: f64 = 0.1;
-
-/// 1/n.
-const INVERSES: [f64; TERMS] = {
-    let mut inverses = [1.0; TERMS];
-    let mut n = 1;
-    while n < TERMS {
-        inverses[n] = 1.0 / (n + 1) as f64;
-        n += 1;
-    }
-    inverses
-};
-
-/// What is known of a weight: its gain, θ at the start and in the middle of the period, and the steps that it has seen; weights of
-/// a row have seen the same.
+/// What is known of a weight: its gain, how far it was off the prior's mean at the start and in the middle of the period, and the
+/// steps that it has seen; weights of a row have seen the same.
 #[derive(Clone, Copy)]
-struct Weight {
-    eta: f64,
-    start: f64,
-    middle: f64,
-    age: u32,
+pub(super) struct Weight {
+    pub eta: f64,
+    pub start: f64,
+    pub middle: f64,
+    pub age: u32,
 }
 
-struct PsaRule<'a> {
-    problem: &'a Problem<'a>,
-    method: &'a Psa,
-    /// N, and the share of the penalty in a step.
+/// The method in the loop of all online methods.
+pub(super) struct PsaRule {
+    method: Psa,
+    prior: Prior,
+    /// N.
     half: u32,
-    share: f64,
-    /// ηp up to which a decay is slow: rate κ or above, and exact in the first terms of the series.
-    slow: f64,
-    /// 2N/n/(1 − αⁿ) for the terms that reach the last bit.
-    series: Vec<f64>,
+    /// The share of the penalty in a step, times 1/σ², for weights of single labels and of label pairs.
+    pulls: [f64; 2],
+    /// How many steps at once are made up for; `None` where gains are too large for series.
+    series: Option<Series>,
     weights: Vec<Weight>,
-    /// The gradient with the prior's pull.
-    slope: Vec<f64>,
+    late: Late,
 }
 
-impl<'a> PsaRule<'a> {
-    fn new(method: &'a Psa, problem: &'a Problem<'a>) -> Self {
-        let examples = problem.objective.examples().max(1);
-        let batch = match method.schedule.gradient {
-            BatchGradient::Sum => method.schedule.batch.clamp(1, examples),
-            BatchGradient::Mean => 1,
+impl PsaRule {
+    /// For m = `examples`.
+    pub fn new(method: &Psa, prior: Prior, examples: f64) -> Self {
+        let mut rule = PsaRule {
+            method: method.clone(),
+            half: method.period as u32,
+            pulls: [0.0; 2],
+            series: None,
+            weights: Vec::new(),
+            late: Late::default(),
+            prior: Prior::gaussian(f64::INFINITY),
         };
-        let share = batch as f64 * (1.0 / examples as f64);
-        let (n, half) = (method.period as f64, method.period as u32);
-        let slow = (1.0 - method.kappa.powf(1.0 / n)).min(SMALL).min(SMALL_IN_HALF_A_PERIOD / n);
+        rule.set_prior(prior, examples);
+        rule
+    }
+
+    /// Another prior, or another m, from now on; all weights must be up to date.
+    pub fn set_prior(&mut self, prior: Prior, examples: f64) {
+        let batch = match self.method.schedule.gradient {
+            BatchGradient::Sum => self.method.schedule.batch as f64,
+            BatchGradient::Mean => 1.0,
+        };
+        let share = batch * (1.0 / examples);
+        self.pulls = [0, prior.first_pair].map(|i| share * prior.precision(i));
         // Gains only fall, so no later ηp is larger than the first.
-        let prior = &problem.prior;
-        let precision = prior.precision(0).max(prior.precision(prior.first_pair));
-        let largest = n * (method.eta0 * share * precision).min(slow);
-        let counts = |term: &i32| *term == 1 || largest.powi(*term) > 1e-19;
-        let scale = |term: i32| 2.0 * n / f64::from(term) / (1.0 - method.alpha.powi(term));
-        let series = (1..=TERMS as i32).take_while(counts).map(scale).collect();
-        PsaRule { problem, method, half, share, slow, series, weights: Vec::new(), slope: Vec::new() }
+        self.series = Series::new(&self.method, self.method.eta0 * self.pulls[0].max(self.pulls[1]));
+        self.prior = prior;
     }
 
-    /// Brings the weights in `range`, all of one age and kind, to the state before step `done` (counted from 0).
-    fn catch_up(&mut self, theta: &mut [f64], range: Range<usize>, done: u32) {
-        let (half, mut age) = (self.half, self.weights[range.start].age);
-        if age == done {
-            return;
-        }
-        let mut phase = age % (2 * half);
-        while age < done {
-            let steps = if phase == 0 && done - age >= 2 * half {
-                let periods = (done - age) / (2 * half);
-                self.skip(theta, range.clone(), periods);
-                periods * 2 * half
-            } else {
-                let steps = (if phase < half { half } else { 2 * half } - phase).min(done - age);
-                self.decay(theta, range.clone(), steps);
-                phase = self.observe(theta, range.clone(), phase + steps);
-                steps
-            };
-            age += steps;
-        }
-        self.weights[range].iter_mut().for_each(|weight| weight.age = done);
+    pub fn prior(&self) -> &Prior {
+        &self.prior
     }
 
-    /// `steps` ≤ N steps that see the prior alone.
-    fn decay(&mut self, theta: &mut [f64], range: Range<usize>, steps: u32) {
-        match self.series.len() {
-            0..=FEW => self.decay_by::<FEW>(theta, range, steps),
-            _ => self.decay_by::<TERMS>(theta, range, steps),
-        }
+    /// What a new weight begins with in a vector of the state.
+    pub fn fresh(&self, name: &str) -> f64 {
+        if name == "gains" { self.method.eta0 } else { 0.0 }
     }
 
-    /// The same in the first T terms of (1 − x)ᵏ = 1 − kx·(1 − (k−1)/2·x·(1 − (k−2)/3·x·(…))).
-    fn decay_by<const T: usize>(&mut self, theta: &mut [f64], range: Range<usize>, steps: u32) {
-        let prior = &self.problem.prior;
-        let p = self.share * prior.precision(range.start);
-        if p == 0.0 {
-            return;
-        }
-        let ratios: [f64; T] = std::array::from_fn(|n| (f64::from(steps) - n as f64) * INVERSES[n]);
-        let weights = &self.weights[range.clone()];
-        for ((i, weight), at) in range.clone().zip(weights).zip(&mut theta[range]) {
-            let (mean, x) = (prior.mean(i), weight.eta * p);
-            let left = match x <= self.slow {
-                true => ratios.iter().rev().fold(1.0, |rest, ratio| 1.0 - ratio * x * rest),
-                false => (1.0 - x).powi(steps as i32),
-            };
-            *at = mean + (*at - mean) * left;
-        }
+    /// Takes whole periods off the steps seen, which are `done` for all weights; returns what is left.
+    pub fn forget_periods(&mut self, done: u32) -> u32 {
+        let left = done % (2 * self.half);
+        self.weights.iter_mut().for_each(|weight| weight.age = left);
+        left
     }
 
-    /// The weights have seen `phase` steps of a period: keeps θ in its middle; at its end adapts the gains and starts the next.
-    /// Returns the phase.
-    fn observe(&mut self, theta: &[f64], range: Range<usize>, phase: u32) -> u32 {
-        let weights = self.weights[range.clone()].iter_mut().zip(&theta[range]);
-        if phase == self.half {
-            weights.for_each(|(weight, x)| weight.middle = *x);
-        } else if phase == 2 * self.half {
-            for (weight, x) in weights {
-                let gamma = (x - weight.middle) / (weight.middle - weight.start);
-                if !gamma.is_nan() {
-                    weight.eta *= self.method.factor(gamma);
+    /// Brings rows, each of one age and kind, to the state before step `done` (counted from 0).
+    fn catch_up(&mut self, theta: &mut [f64], rows: impl Iterator<Item = Range<usize>>, done: u32) {
+        let (half, phase) = (self.half, done % (2 * self.half));
+        let (this_period, this_half) = (done - phase, done - phase % half);
+        for range in rows {
+            let age = self.weights[range.start].age;
+            let p = self.pulls[self.prior.kind(range.start)];
+            match &self.series {
+                _ if age == done => {}
+                None => self.step_by_step(theta, range, p, done),
+                Some(series) if age >= this_half => {
+                    let (prior, decay) = (&self.prior, series.decay(done - age));
+                    let weights = &mut self.weights[range.clone()];
+                    for ((i, weight), at) in range.clone().zip(weights).zip(&mut theta[range]) {
+                        let mean = prior.mean(i);
+                        *at = mean + (*at - mean) * decay.left(weight.eta * p);
+                        weight.age = done;
+                    }
                 }
-                weight.start = *x;
-            }
-            return 0;
-        }
-        phase
-    }
-
-    /// `periods` whole periods that see the prior alone. A slow decay has factor α in each, so that the gains fall as
-    /// η·αʲ, and ln Π_j (1 − ηαʲp)^2N = −2N Σ_n (ηp)ⁿ/n · (1 − αⁿᵏ)/(1 − αⁿ) over k periods.
-    fn skip(&mut self, theta: &mut [f64], range: Range<usize>, periods: u32) {
-        let prior = &self.problem.prior;
-        let p = self.share * prior.precision(range.start);
-        let shrink = self.method.alpha.powi(periods as i32);
-        let (terms, count) = self.terms(periods, shrink);
-        let weights = &mut self.weights[range.clone()];
-        for ((i, weight), at) in range.clone().zip(weights).zip(&mut theta[range]) {
-            let mean = prior.mean(i);
-            let off = *at - mean;
-            // What does not move (0/0) keeps its gain.
-            if p > 0.0 && off != 0.0 {
-                let x = weight.eta * p;
-                if x <= self.slow {
-                    let ln = terms[..count].iter().rev().fold(0.0, |sum, term| x * (term + sum));
-                    *at = mean + off * (-ln).exp();
-                    weight.eta *= shrink;
-                } else {
-                    let product = self.method.fast_decay(&mut weight.eta, p, periods);
-                    *at = mean + off * product;
+                Some(series) if age >= this_period => {
+                    let (prior, first) = (&self.prior, series.decay(this_half - age));
+                    let second = series.decay(done - this_half);
+                    let weights = &mut self.weights[range.clone()];
+                    for ((i, weight), at) in range.clone().zip(weights).zip(&mut theta[range]) {
+                        let (mean, x) = (prior.mean(i), weight.eta * p);
+                        weight.middle = (*at - mean) * first.left(x);
+                        *at = mean + weight.middle * second.left(x);
+                        weight.age = done;
+                    }
+                }
+                Some(series) => {
+                    let left = 2 * half - age % (2 * half);
+                    let periods = (this_period - age - left) / (2 * half);
+                    self.late.add(
+                        range,
+                        [p, left.into(), series.shrink(periods)],
+                        theta,
+                        &self.prior,
+                        &self.weights,
+                    );
+                    if self.late.is_full() {
+                        series.make_up(&mut self.late, &self.method, phase);
+                        self.late.finish(theta, &self.prior, &mut self.weights, done);
+                    }
                 }
             }
-            weight.start = *at;
+        }
+        if let Some(series) = &self.series {
+            series.make_up(&mut self.late, &self.method, phase);
+            self.late.finish(theta, &self.prior, &mut self.weights, done);
         }
     }
 
-    /// 2N/n · (1 − αⁿᵏ)/(1 − αⁿ) for n = 1, 2, …, given k and αᵏ; and how many there are.
-    fn terms(&self, periods: u32, shrink: f64) -> ([f64; TERMS], usize) {
-        let mut terms = [0.0; TERMS];
-        let mut left = 1.0;
-        for (n, (term, scale)) in terms.iter_mut().zip(&self.series).enumerate() {
-            left *= shrink;
-            *term = match self.method.alpha {
-                1.0 => f64::from(2 * self.half) * INVERSES[n] * f64::from(periods),
-                _ => scale * (1.0 - left),
-            };
+    /// The same for one row, half a period at a time.
+    fn step_by_step(&mut self, theta: &mut [f64], range: Range<usize>, p: f64, done: u32) {
+        for (i, weight) in range.clone().zip(&mut self.weights[range]) {
+            let mean = self.prior.mean(i);
+            let mut off = theta[i] - mean;
+            while weight.age < done {
+                let steps = (self.half - weight.age % self.half).min(done - weight.age);
+                off *= (1.0 - weight.eta * p).powi(steps as i32);
+                weight.age += steps;
+                note(&self.method, weight, off);
+            }
+            theta[i] = mean + off;
         }
-        (terms, self.series.len())
     }
 }
 
-impl Psa {
-    /// How much of a weight is left after whole periods of decay, one by one; adapts its gain.
-    fn fast_decay(&self, eta: &mut f64, p: f64, periods: u32) -> f64 {
-        let mut product = 1.0;
-        for _ in 0..periods {
-            let gamma = (1.0 - *eta * p).powi(self.period as i32);
-            *eta *= self.factor(gamma);
-            product *= gamma * gamma;
+/// The weight has made its newest step and is `off` the mean: remembers that in the middle of a period; at its end adapts
+/// the gain and starts the next.
+fn note(method: &Psa, weight: &mut Weight, off: f64) {
+    let half = method.period as u32;
+    match weight.age % (2 * half) {
+        0 => {
+            weight.eta = method.adapted(weight.eta, [weight.start, weight.middle, off]);
+            weight.start = off;
         }
-        product
+        phase if phase == half => weight.middle = off,
+        _ => {}
     }
 }
 
-impl Rule for PsaRule<'_> {
+impl Rule for PsaRule {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
         step.touched.expect_rows(theta, 0);
         step.touched.expect_with(|start| self.weights.get(start).map_or(0.0, |weight| weight.eta));
-        for (range, _) in step.touched.filled() {
-            self.catch_up(theta, range, step.done);
-        }
+        self.catch_up(theta, step.touched.filled().map(|(range, _)| range), step.done);
     }
 
     fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], _: &[f64]) {
-        let phase = step.done % (2 * self.half) + 1;
-        let mut slope = std::mem::take(&mut self.slope);
-        slope.clear();
-        slope.extend_from_slice(gradient);
+        let done = step.done + 1;
+        let noted = done % self.half == 0;
         for (range, mine) in step.touched.filled() {
-            let (x, g) = (&mut theta[range.clone()], &mut slope[mine]);
-            self.problem.prior.pull(self.share, range.start, x, g);
-            for ((x, g), weight) in x.iter_mut().zip(g).zip(&mut self.weights[range.clone()]) {
-                *x -= weight.eta * *g;
-                weight.age = step.done + 1;
+            let p = self.pulls[self.prior.kind(range.start)];
+            let weights = &mut self.weights[range.clone()];
+            for (((i, x), g), weight) in
+                range.clone().zip(&mut theta[range]).zip(&gradient[mine]).zip(weights)
+            {
+                let mean = self.prior.mean(i);
+                *x -= weight.eta * (g + p * (*x - mean));
+                weight.age = done;
+                if noted {
+                    note(&self.method, weight, *x - mean);
+                }
             }
-            self.observe(theta, range.clone(), phase);
         }
-        self.slope = slope;
     }
 
     fn settle(&mut self, theta: &mut [f64], step: &Step) {
+        let ages: Vec<u32> = self.weights.iter().map(|weight| weight.age).collect();
+        let (prior, dim) = (self.prior.clone(), theta.len());
         let mut start = 0;
-        while start < theta.len() {
-            let range = stretch(start, theta.len(), &self.problem.prior, |i| self.weights[i].age);
-            start = range.end;
-            self.catch_up(theta, range, step.done);
-        }
+        let rows = std::iter::from_fn(|| {
+            (start < dim).then(|| {
+                let range = stretch(start, dim, &prior, |i| ages[i]);
+                start = range.end;
+                range
+            })
+        });
+        self.catch_up(theta, rows, step.done);
     }
 
     fn save(&self, state: &mut State) {
@@ -318,7 +299,11 @@ impl Rule for PsaRule<'_> {
         self.weights = (gains.iter().zip(&ages).zip(snapshots))
             .map(|((&eta, &age), (&start, &middle))| Weight { eta, start, middle, age: age as u32 })
             .collect();
-        let fresh = |&x: &f64| Weight { eta: self.method.eta0, start: x, middle: x, age: 0 };
-        self.weights.extend(state.theta.iter().skip(self.weights.len()).map(fresh));
+        let (eta, known) = (self.method.eta0, self.weights.len());
+        let fresh = |(i, x): (usize, &f64)| {
+            let off = x - self.prior.mean(i);
+            Weight { eta, start: off, middle: off, age: 0 }
+        };
+        self.weights.extend(state.theta.iter().enumerate().skip(known).map(fresh));
     }
 }

@@ -70,7 +70,6 @@ impl<L: Loss> Risk<L> {
         sum.finish(shared);
         let first = self.features.first_shared_weight();
         for (plane, gradient) in gradient.iter_mut().enumerate() {
-            gradient.clear();
             local.pack(&self.features, touched, plane, gradient);
             let start = gradient.len();
             gradient.resize(start + self.features.dim() - first, 0.0);
@@ -121,11 +120,15 @@ impl Local {
     fn place(&mut self, features: &Features, touched: &Touched) -> usize {
         self.spread = touched.occurrences().len() >= REPEATED * touched.rows().len();
         self.offsets.clear();
+        if !self.spread {
+            self.offsets.extend(touched.places().map(|place| place.start));
+            return self.offsets.last().copied().unwrap_or(0);
+        }
         let mut len = 0;
-        for (&touched, range) in touched.rows().iter().zip(touched.ranges()) {
+        for &touched in touched.rows() {
             self.offsets.push(len);
             if let Some((kind, _)) = features.row(touched) {
-                len += if self.spread { features.rows[kind].size() } else { range.len() };
+                len += features.rows[kind].size();
             }
         }
         len
@@ -162,10 +165,16 @@ impl Local {
                 let mine = &occurrences[used..used + observations.len()];
                 used += observations.len();
                 if self.spread {
-                    simd::add_tables(&self.weights[plane], &self.offsets, mine, values, psi);
+                    let offset = |row: u32| self.offsets[row as usize];
+                    simd::add_tables(&self.weights[plane], offset, mine, values, psi);
                     continue;
                 }
                 let rows = &features.rows[graph.own_kind(f)];
+                if S::PLANES == 1 && rows.has_tables_in(theta) {
+                    // What lies behind a row falls on padding, which is so low that nothing changes it.
+                    simd::add_tables(theta, |row| touched.ranges()[row as usize].start, mine, values, psi);
+                    continue;
+                }
                 for (k, &row) in mine.iter().enumerate() {
                     let value = values.get(k).copied().unwrap_or(1.0);
                     rows.gather_at(theta, touched.ranges()[row as usize].clone(), value, psi);
@@ -197,6 +206,15 @@ impl Local {
                     continue;
                 }
                 let rows = &features.rows[graph.own_kind(f)];
+                if rows.is_single_line() {
+                    let dpsi = &dpsi[..rows.columns];
+                    for (k, &row) in mine.iter().enumerate() {
+                        let value = values.get(k).copied().unwrap_or(1.0);
+                        let gradient = &mut gradient[self.offsets[row as usize]..][..dpsi.len()];
+                        gradient.iter_mut().zip(dpsi).for_each(|(g, x)| *g += value * x);
+                    }
+                    continue;
+                }
                 for (k, &row) in mine.iter().enumerate() {
                     let value = values.get(k).copied().unwrap_or(1.0);
                     let range = touched.ranges()[row as usize].clone();
@@ -207,12 +225,13 @@ impl Local {
         }
     }
 
-    /// Appends the gradients of the touched rows, side by side.
-    pub(super) fn pack(&self, features: &Features, touched: &Touched, plane: usize, out: &mut Vec<f64>) {
+    /// Overwrites `out` with the gradients of the touched rows, side by side. They are gone afterwards.
+    pub(super) fn pack(&mut self, features: &Features, touched: &Touched, plane: usize, out: &mut Vec<f64>) {
         if !self.spread {
-            out.extend_from_slice(&self.gradient[plane]);
+            std::mem::swap(out, &mut self.gradient[plane]);
             return;
         }
+        out.clear();
         for ((&touched, range), &offset) in touched.rows().iter().zip(touched.ranges()).zip(&self.offsets) {
             if let Some((kind, _)) = features.row(touched) {
                 features.rows[kind].pick(&self.gradient[plane][offset..], range.clone(), out);

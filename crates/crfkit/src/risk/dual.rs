@@ -139,7 +139,6 @@ impl<L: Loss> Dual for Marginals<'_, L> {
         self.dpsi.reserve(own);
         self.dpsi.plane_mut(0)[..own].copy_from_slice(&x[..own]);
         self.local.take_rows((features, data, touched), e, touched.occurrences(), &self.dpsi);
-        rows.clear();
         self.local.pack(features, touched, 0, rows);
         rows.extend_from_slice(&x[own..]);
         let weight = data.weight(e);

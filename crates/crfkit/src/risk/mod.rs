@@ -79,6 +79,15 @@ impl<L: Loss> Risk<L> {
             complex: Mutex::default(),
         })
     }
+
+    /// Exchanges the examples for others by the same features; returns the old ones.
+    pub fn replace_data(&mut self, data: Dataset<L::Graph>) -> Dataset<L::Graph> {
+        // What a full pass keeps is cut to the examples.
+        self.index = OnceLock::new();
+        (self.full, self.full_dual, self.complex) = Default::default();
+        std::mem::replace(&mut self.data, data)
+    }
+
     /// The map from weights to tables.
     pub fn features(&self) -> &Features {
         &self.features

@@ -207,13 +207,7 @@ impl Method {
             passes: settings.passes.unwrap_or(0) as f64,
             ..Until::default()
         };
-        let schedule = |default: Schedule| Schedule {
-            batch: given.batch.unwrap_or(default.batch),
-            passes: settings.passes.unwrap_or(default.passes),
-            seed: settings.seed,
-            gradient: given.gradient.unwrap_or(default.gradient),
-            updates: given.updates.unwrap_or(default.updates),
-        };
+        let schedule = |default: Schedule| settings.schedule(default);
         let lbfgs = Lbfgs {
             memory: given.memory.unwrap_or(Lbfgs::default().memory),
             tolerance: until.tolerance,
@@ -267,17 +261,7 @@ impl Method {
                     schedule: schedule(default.schedule),
                 })
             }
-            Method::Psa => {
-                let default = Psa::default();
-                Box::new(Psa {
-                    eta0: given.eta0.unwrap_or(default.eta0),
-                    kappa: given.kappa.unwrap_or(default.kappa),
-                    alpha: given.alpha.unwrap_or(default.alpha),
-                    beta: given.beta.unwrap_or(default.beta),
-                    period: given.period.unwrap_or(default.period),
-                    schedule: schedule(default.schedule),
-                })
-            }
+            Method::Psa => Box::new(settings.psa()),
             Method::Adagrad => Box::new(adagrad(AdaGrad::PASSES)),
             Method::Adam => {
                 let default = Adam::default();
@@ -344,6 +328,33 @@ impl Method {
                     Criterion::ALL.into_iter().filter(|c| self.fits(*c)).map(Criterion::name).collect(),
                 ),
             }),
+        }
+    }
+}
+
+impl Settings {
+    /// How the online methods step, where `default` is the method's own way.
+    fn schedule(&self, default: Schedule) -> Schedule {
+        let given = &self.parameters;
+        Schedule {
+            batch: given.batch.unwrap_or(default.batch),
+            passes: self.passes.unwrap_or(default.passes),
+            seed: self.seed,
+            gradient: given.gradient.unwrap_or(default.gradient),
+            updates: given.updates.unwrap_or(default.updates),
+        }
+    }
+
+    /// PSA with its parameters, for ordinary data and for streams.
+    pub(super) fn psa(&self) -> Psa {
+        let (given, default) = (&self.parameters, Psa::default());
+        Psa {
+            eta0: given.eta0.unwrap_or(default.eta0),
+            kappa: given.kappa.unwrap_or(default.kappa),
+            alpha: given.alpha.unwrap_or(default.alpha),
+            beta: given.beta.unwrap_or(default.beta),
+            period: given.period.unwrap_or(default.period),
+            schedule: self.schedule(default.schedule),
         }
     }
 }

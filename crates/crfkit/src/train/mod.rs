@@ -5,12 +5,14 @@ mod fit;
 mod method;
 mod parameters;
 mod settings;
+mod stream;
 
 pub use criterion::Criterion;
 pub(crate) use fit::{Begin, Fitted, fit, refuse_complex};
 pub use method::{Declaration, Method, tables};
 pub use parameters::{HessVec, Parameters};
 pub use settings::Settings;
+pub use stream::{StreamModel, StreamTrainer, Streamed};
 
 use crate::data::corpus::Corpus;
 use crate::data::dataset::Dataset;
@@ -159,17 +161,13 @@ impl std::fmt::Display for Ended {
 
 /// The features that a corpus has under these settings.
 pub fn features(corpus: &Corpus, settings: &Settings) -> Features {
-    let label_bigram = match &corpus.source {
-        crate::data::observer::Source::Attributes => true,
-        crate::data::observer::Source::Templates(templates) => templates.label_bigram,
-    };
     let observations = [corpus.alphabet.node.len(), corpus.alphabet.pair.len()];
     Features::chain(
         &corpus.data,
         corpus.labels.len(),
         observations,
         settings.features,
-        label_bigram,
+        corpus.source.label_bigram(),
         settings.boundaries,
     )
 }

@@ -22,39 +22,48 @@ pub struct Labelled {
 
 /// Reads all training files. What the data looks like is known from its first sequence.
 pub fn read_corpus(args: &TrainArgs) -> Result<Labelled> {
-    let mut layout: Option<Layout> = None;
     let mut builder: Option<CorpusBuilder> = None;
+    let layout = for_each_sequence(args, |layout, sequence| {
+        let builder = match &mut builder {
+            Some(builder) => builder,
+            none => none.insert(CorpusBuilder::new(source(args, layout)?)),
+        };
+        match sequence {
+            Sequence::Columns(columns) => builder.add_columns(columns, layout.label)?,
+            Sequence::Attributes(attributes) => builder.add_attributes(attributes),
+        }
+        Ok(())
+    })?;
+    let builder = builder.ok_or_else(|| no_sequence(&args.train[0]))?;
+    Ok(Labelled { corpus: builder.finish(args.min_count)?, columns: layout.columns() })
+}
+
+/// Calls `each` with all sequences of the training files, which must not be empty, and with their common layout.
+pub fn for_each_sequence(
+    args: &TrainArgs,
+    mut each: impl FnMut(&Layout, &mut Sequence) -> Result<()>,
+) -> Result<Layout> {
+    let mut layout: Option<Layout> = None;
     for path in &args.train {
         let mut reader = open(args, path)?;
         let mut sequence = reader.sequence();
         let mut empty = true;
         while reader.read(&mut sequence)? {
-            let (layout, builder) = match (&layout, &mut builder) {
-                (Some(layout), Some(builder)) => (layout, builder),
-                _ => {
-                    let first = layout.insert(Layout::of(args, &sequence)?);
-                    let source = source(args, first)?;
-                    (&*first, builder.insert(CorpusBuilder::new(source)))
-                }
+            let layout = match &layout {
+                Some(layout) => layout,
+                None => layout.insert(Layout::of(args, &sequence)?),
             };
             if empty {
                 layout.check(&sequence)?;
                 empty = false;
             }
-            match &sequence {
-                Sequence::Columns(columns) => builder.add_columns(columns, layout.label)?,
-                Sequence::Attributes(attributes) => builder.add_attributes(attributes),
-            }
+            each(layout, &mut sequence)?;
         }
         if empty {
             return Err(no_sequence(path));
         }
     }
-    let (Some(layout), Some(builder)) = (layout, builder) else {
-        return Err(no_sequence(&args.train[0]));
-    };
-    let columns = (layout.columns > 0).then_some(layout.columns);
-    Ok(Labelled { corpus: builder.finish(args.min_count)?, columns })
+    layout.ok_or_else(|| no_sequence(&args.train[0]))
 }
 
 /// Reads development data by the alphabets of the training data.
@@ -101,6 +110,7 @@ pub fn no_sequence(path: &Path) -> anyhow::Error {
 }
 
 /// What the columns of the data are; all 0 with attributes.
+#[derive(Clone, Copy)]
 pub struct Layout {
     /// Number of columns.
     pub columns: usize,
@@ -133,6 +143,11 @@ impl Layout {
         Err(Error::input(sequence.place(0), message))
     }
 
+    /// Number of columns; `None` with attributes.
+    pub fn columns(&self) -> Option<usize> {
+        (self.columns > 0).then_some(self.columns)
+    }
+
     fn label_is_last(&self) -> bool {
         self.label + 1 == self.columns
     }
@@ -151,7 +166,7 @@ pub fn templates(args: &TrainArgs, columns: usize) -> Result<Templates> {
 }
 
 /// What makes observations: attributes, or templates that fit the columns.
-fn source(args: &TrainArgs, layout: &Layout) -> Result<Source> {
+pub fn source(args: &TrainArgs, layout: &Layout) -> Result<Source> {
     if format(args) == Format::Attributes {
         return Ok(Source::Attributes);
     }

@@ -2,7 +2,7 @@
 
 use super::data::{format, no_sequence, open, templates};
 use super::random_weights;
-use super::session::{End, Session};
+use super::session::{End, Session, next_for_text};
 use crate::args::{Format, GraphKind, Init, PriorMean, TrainArgs};
 use crate::cmd::eval::linked::scores;
 use crate::error::usage;
@@ -101,8 +101,7 @@ pub fn run(args: &TrainArgs, settings: &Settings, links: Links) -> Result<ExitCo
     let features = counts.features;
     let end = End { stop, clock, passes, objective, features, weights, bytes: bytes.len() };
     session.end(&end)?;
-    let path = args.model.display();
-    Ok(session.farewell(&end, &format!("crfkit tag -m {path} FILE, or crfkit eval -m {path} FILE")))
+    Ok(session.farewell(&end, &next_for_text(args)))
 }
 
 /// The library's listeners fail with the library's errors.

@@ -102,28 +102,44 @@ impl<'a> Session<'a> {
 
     /// The last lines: how it ended, what was written, and `next`, what to type.
     pub fn farewell(&self, end: &End, next: &str) -> ExitCode {
-        let (args, progress) = (self.args, &self.progress);
         let End { passes, objective, weights, bytes, .. } = end;
-        progress.finish();
         let (reason, seconds) = (end.reason(), end.clock.seconds);
-        progress.note(&format!(
-            "stopped: {reason}; objective {objective:.4} after {passes:.2} passes, {seconds:.1} s"
-        ));
-        let model = args.model.display();
-        if end.interrupted() {
-            progress.note(&format!("the model so far is saved: {model} ({bytes} bytes)"));
-            if args.checkpoint.is_some() {
-                progress.note("the same command goes on from the checkpoint");
-            }
-            return ExitCode::from(INTERRUPTED);
-        }
-        progress.note(&format!("model: {model} ({weights} weights, {bytes} bytes)"));
-        if let Some(report) = &args.report {
-            progress.note(&format!("report: {}", report.display()));
-        }
-        progress.note(&format!("next: {next}"));
-        ExitCode::SUCCESS
+        let stopped = format!("{reason}; objective {objective:.4} after {passes:.2} passes, {seconds:.1} s");
+        farewell(self.args, &self.progress, &stopped, [*weights, *bytes], end.interrupted(), next)
     }
+}
+
+/// The last lines of any run: `stopped`, weights and bytes of the model, what to type next.
+pub fn farewell(
+    args: &TrainArgs,
+    progress: &Progress,
+    stopped: &str,
+    [weights, bytes]: [usize; 2],
+    interrupted: bool,
+    next: &str,
+) -> ExitCode {
+    progress.finish();
+    progress.note(&format!("stopped: {stopped}"));
+    let model = args.model.display();
+    if interrupted {
+        progress.note(&format!("the model so far is saved: {model} ({bytes} bytes)"));
+        if args.checkpoint.is_some() {
+            progress.note("the same command goes on from the checkpoint");
+        }
+        return ExitCode::from(INTERRUPTED);
+    }
+    progress.note(&format!("model: {model} ({weights} weights, {bytes} bytes)"));
+    if let Some(report) = &args.report {
+        progress.note(&format!("report: {}", report.display()));
+    }
+    progress.note(&format!("next: {next}"));
+    ExitCode::SUCCESS
+}
+
+/// What to type after training on text.
+pub fn next_for_text(args: &TrainArgs) -> String {
+    let model = args.model.display();
+    format!("crfkit tag -m {model} FILE, or crfkit eval -m {model} FILE")
 }
 
 /// The time of a run.

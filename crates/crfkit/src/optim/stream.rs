@@ -1,0 +1,130 @@
+//! Periodic step-size adaptation in one pass over a stream.
+
+use super::online::{Clock, Rule, Schedule, Step};
+use super::psa::PsaRule;
+use super::{Objective, Prior, Psa, State, Touched};
+use crate::{Error, Result};
+
+/// PSA over examples that come once and are forgotten, with weights that become more on the way.
+///
+/// Idea: the step of [`Psa`], on whatever batch comes next (ctjpgis-psa-2007 section 5: one pass is enough). Nothing is kept of an
+/// example; what is kept is a gain and two snapshots for each weight. A weight that is new begins with the first gain, as one that
+/// was never touched has it in an ordinary run.
+///
+/// The prior's share of a step is 1/m. Where m, the number of examples in the whole stream, is not told, it is the number of
+/// examples so far, rounded up to a power of two and at least 1,024: the prior then weighs more than in an ordinary pass, since
+/// the first examples cannot know how many will follow.
+pub struct PsaStream {
+    rule: PsaRule,
+    theta: Vec<f64>,
+    touched: Touched,
+    schedule: Schedule,
+    clock: Clock,
+    step: u32,
+    /// m, and whether it was told.
+    examples: u64,
+    told: bool,
+    seen: u64,
+    batch: Vec<u32>,
+    gradient: Vec<f64>,
+}
+
+/// Steps after which they are counted anew.
+const LAST_STEP: u32 = 1 << 31;
+/// The first guess of m.
+const EXAMPLES: u64 = 1024;
+
+impl PsaStream {
+    /// No weights yet; `examples` is m, where it is known.
+    pub fn new(method: &Psa, prior: Prior, examples: Option<u64>) -> Result<Self> {
+        method.check()?;
+        let told = examples.is_some();
+        let examples = examples.unwrap_or(EXAMPLES).max(1);
+        Ok(PsaStream {
+            rule: PsaRule::new(method, prior, examples as f64),
+            theta: Vec::new(),
+            touched: Touched::default(),
+            schedule: method.schedule,
+            clock: Clock::new(&method.schedule, examples as usize),
+            step: 0,
+            examples,
+            told,
+            seen: 0,
+            batch: Vec::new(),
+            gradient: Vec::new(),
+        })
+    }
+
+    /// Moves every vector over the weights to a new layout: `place` makes the new one of the old one and of what new weights
+    /// begin with.
+    pub fn grow(&mut self, prior: Prior, place: impl Fn(&[f64], f64) -> Vec<f64>) {
+        let mut state = State::default();
+        self.rule.save(&mut state);
+        for (name, vector) in &mut state.vectors {
+            *vector = place(vector, self.rule.fresh(name));
+        }
+        self.theta = place(&self.theta, 0.0);
+        state.theta = std::mem::take(&mut self.theta);
+        self.rule.set_prior(prior, self.examples as f64);
+        self.rule.restore(&mut state);
+        self.theta = state.theta;
+        self.touched = Touched::default();
+    }
+
+    /// One step on all examples of `objective`; returns the sum of their losses before it. Weights that `moves` refuses stay.
+    pub fn step(&mut self, objective: &dyn Objective, moves: impl Fn(usize) -> bool) -> Result<f64> {
+        let examples = objective.examples();
+        self.seen += examples as u64;
+        self.batch.clear();
+        self.batch.extend(0..examples as u32);
+        self.keep_count();
+        objective.touched(&self.batch, &mut self.touched);
+        let now = Step { touched: &self.touched, done: self.step, clock: self.clock };
+        self.rule.refresh(&mut self.theta, &now);
+        let loss = objective.batch_grad(&self.batch, &self.theta, &self.touched, &mut self.gradient);
+        if !loss.is_finite() {
+            return Err(Error::Diverged {
+                passes: self.seen as f64 / self.examples as f64,
+                message: format!("a batch has an infinite loss; {}", self.rule.remedy()),
+            });
+        }
+        self.schedule.scale(&self.batch, &mut self.gradient);
+        for (range, place) in self.touched.filled() {
+            let stays = range.zip(&mut self.gradient[place]).filter(|(i, _)| !moves(*i));
+            stays.for_each(|(_, g)| *g = 0.0);
+        }
+        self.rule.update(&mut self.theta, &now, &self.gradient, &[]);
+        self.step += 1;
+        Ok(loss)
+    }
+
+    /// A larger m where there are more examples than were thought, and steps that never run out.
+    fn keep_count(&mut self) {
+        let outgrown = !self.told && self.seen > self.examples;
+        if outgrown || self.step >= LAST_STEP {
+            self.settle();
+            self.step = self.rule.forget_periods(self.step);
+        }
+        if outgrown {
+            self.examples = self.seen.next_power_of_two();
+            let prior = self.rule.prior().clone();
+            self.rule.set_prior(prior, self.examples as f64);
+        }
+    }
+
+    fn settle(&mut self) {
+        let now = Step { touched: &self.touched, done: self.step, clock: self.clock };
+        self.rule.settle(&mut self.theta, &now);
+    }
+
+    /// The weights as they are now.
+    pub fn theta(&mut self) -> &[f64] {
+        self.settle();
+        &self.theta
+    }
+
+    /// The penalty of these weights.
+    pub fn penalty(&self) -> f64 {
+        self.rule.prior().value(&self.theta)
+    }
+}

@@ -1,0 +1,295 @@
+//! Training in one pass over a stream: sequences are used once and forgotten.
+
+use super::{Criterion, Method, Settings};
+use crate::data::attributes::Attributes;
+use crate::data::columns::Columns;
+use crate::data::corpus::{CorpusBuilder, sorted_labels};
+use crate::data::dataset::Dataset;
+use crate::data::observer::Source;
+use crate::graph::{Chain, Graph, Label, NODES, PAIRS, TableRef};
+use crate::infer::ForwardBackward;
+use crate::loss::Likelihood;
+use crate::model::{Features, Keep, Model};
+use crate::optim::{PsaStream, Updates};
+use crate::risk::Risk;
+use crate::{Error, Result};
+use std::sync::Arc;
+
+/// Trains a chain by PSA, one sequence after the other. The alphabets of labels and observations, and with them the weights, grow
+/// as they come. What is kept depends on the number of different features, never on the number of sequences.
+///
+/// Every observation has a row of weights, one for each label that is known. Rows are laid out with room to spare; when it is used
+/// up, or a new label comes, everything moves to a layout of twice the size. With [`Keep::Observed`] a weight stays 0 until its
+/// observation and its label have come together.
+pub struct StreamTrainer {
+    settings: Settings,
+    builder: CorpusBuilder,
+    risk: Risk<Likelihood<ForwardBackward>>,
+    /// The layout that `risk` has, with room to spare.
+    features: Arc<Features>,
+    psa: PsaStream,
+    batch: usize,
+    /// Which weights may move; empty for all.
+    seen: Vec<bool>,
+    /// Examples that are used up, for their memory.
+    spent: Dataset<Chain>,
+    progress: Streamed,
+}
+
+/// How far a stream has got.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Streamed {
+    /// Sequences so far.
+    pub sequences: u64,
+    /// Tokens so far.
+    pub tokens: u64,
+    /// Labels so far.
+    pub labels: usize,
+    /// Observations so far.
+    pub observations: usize,
+    /// Σ losses, each at the weights before its own step.
+    pub loss: f64,
+}
+
+impl StreamTrainer {
+    /// Nothing seen yet. `examples` is the number of sequences in the whole stream, where it is known (see [`PsaStream`]).
+    pub fn new(source: Source, settings: &Settings, examples: Option<u64>) -> Result<Self> {
+        settings.check()?;
+        check(settings)?;
+        let method = settings.psa();
+        let features = Arc::new(layout(settings, &source, 0, [0, 0]));
+        let prior = settings.prior(&features, Vec::new());
+        let risk = Risk::new(Likelihood(ForwardBackward), features.clone(), Dataset::new(), 1)?;
+        Ok(StreamTrainer {
+            batch: method.schedule.batch,
+            psa: PsaStream::new(&method, prior, examples)?,
+            settings: settings.clone(),
+            builder: CorpusBuilder::new(source),
+            risk,
+            features,
+            seen: Vec::new(),
+            spent: Dataset::new(),
+            progress: Streamed::default(),
+        })
+    }
+
+    /// Learns from a column sequence; see [`CorpusBuilder::add_columns`].
+    pub fn add_columns(&mut self, sequence: &Columns, label_column: usize) -> Result<()> {
+        self.builder.add_columns(sequence, label_column)?;
+        self.added(sequence.len())
+    }
+
+    /// Learns from an attribute instance.
+    pub fn add_attributes(&mut self, instance: &Attributes) -> Result<()> {
+        self.builder.add_attributes(instance);
+        self.added(instance.len())
+    }
+
+    /// How far it has got.
+    pub fn progress(&self) -> Streamed {
+        let alphabet = self.builder.alphabet();
+        Streamed {
+            labels: self.builder.labels().len(),
+            observations: alphabet.node.len() + alphabet.pair.len(),
+            ..self.progress
+        }
+    }
+
+    /// A sequence of `tokens` tokens has come: a full batch makes a step.
+    fn added(&mut self, tokens: usize) -> Result<()> {
+        self.progress.sequences += 1;
+        self.progress.tokens += tokens as u64;
+        if self.builder.len() < self.batch { Ok(()) } else { self.step() }
+    }
+
+    fn step(&mut self) -> Result<()> {
+        self.make_room()?;
+        let batch = self.builder.take_examples(std::mem::replace(&mut self.spent, Dataset::new()));
+        self.spent = self.risk.replace_data(batch);
+        let seen = &mut self.seen;
+        if self.settings.features == Keep::Observed {
+            mark_seen(&self.features, self.risk.data(), seen);
+        }
+        self.progress.loss += self.psa.step(&self.risk, |i| seen.get(i).is_none_or(|seen| *seen))?;
+        Ok(())
+    }
+
+    /// Moves all weights where labels or observations have become more than there is room for.
+    fn make_room(&mut self) -> Result<()> {
+        let (alphabet, labels) = (self.builder.alphabet(), self.builder.labels().len());
+        let needed = [alphabet.node.len(), alphabet.pair.len()];
+        let rows = [NODES, PAIRS].map(|kind| self.features.rows[kind].len);
+        if labels == self.features.rows[NODES].columns && needed.iter().zip(rows).all(|(n, rows)| *n <= rows)
+        {
+            return Ok(());
+        }
+        let room =
+            [NODES, PAIRS].map(|kind| if needed[kind] <= rows[kind] { rows[kind] } else { 2 * needed[kind] });
+        let features = layout(&self.settings, self.builder.source(), labels, room);
+        let names: Vec<Label> = (0..labels as Label).collect();
+        self.move_to(features, &names)
+    }
+
+    /// Moves all weights to another layout, in which old label l has number `labels[l]`.
+    fn move_to(&mut self, features: Features, labels: &[Label]) -> Result<()> {
+        let prior = self.settings.prior(&features, Vec::new());
+        self.psa.grow(prior, |x, fresh| relocate(&self.features, &features, labels, x, fresh));
+        if self.settings.features == Keep::Observed {
+            self.seen = relocate(&self.features, &features, labels, &self.seen, false);
+        }
+        self.features = Arc::new(features);
+        self.risk = Risk::new(Likelihood(ForwardBackward), self.features.clone(), Dataset::new(), 1)?;
+        Ok(())
+    }
+
+    /// The model of what has come so far.
+    pub fn finish(mut self) -> Result<StreamModel> {
+        if self.progress.sequences == 0 {
+            return Err(Error::Setting("the training data holds no sequence".into()));
+        }
+        if !self.builder.is_empty() {
+            self.step()?;
+        }
+        let (labels, order) = sorted_labels(self.builder.labels());
+        let alphabet = self.builder.alphabet();
+        let used = [alphabet.node.len(), alphabet.pair.len()];
+        self.move_to(layout(&self.settings, self.builder.source(), labels.len(), used), &order)?;
+        let progress = self.progress();
+        let weights = self.psa.theta().to_vec();
+        let objective = progress.loss + self.psa.penalty();
+        let settings = serde_json::to_value(&self.settings).map_err(|e| Error::Setting(e.to_string()))?;
+        let (source, alphabet, words) = self.builder.into_alphabet();
+        drop(self.risk);
+        let features = Arc::unwrap_or_clone(self.features);
+        let trained = features.dim();
+        let mut model =
+            Model { labels, source, alphabet, words, features, weights: weights.into(), settings };
+        if self.settings.features == Keep::Observed {
+            model = model.compact();
+        }
+        Ok(StreamModel { model, progress, objective, features: trained })
+    }
+}
+
+/// What a stream has left.
+#[derive(Clone, Debug)]
+pub struct StreamModel {
+    /// The model.
+    pub model: Model,
+    /// What was seen.
+    pub progress: Streamed,
+    /// Σ losses, each at the weights before its own step, and the penalty of the last weights.
+    pub objective: f64,
+    /// Weights that training had, zeros included.
+    pub features: usize,
+}
+
+/// Refuses settings that a stream cannot serve.
+fn check(settings: &Settings) -> Result<()> {
+    let refused = [
+        (settings.optimizer != Method::Psa, "only --optimizer psa works"),
+        (settings.objective != Criterion::Likelihood, "only --objective likelihood works"),
+        (settings.min_count > 1, "how often an observation will occur is not known: leave --min-count out"),
+        (settings.passes.is_some_and(|passes| passes > 1), "there is one pass: leave --passes out"),
+        (settings.l1 > 0.0, "psa has no step for an L1 penalty: leave --l1 out"),
+        (settings.prior_mean != 0.0, "new weights begin at the prior's mean, which must be 0"),
+        (
+            settings.parameters.updates == Some(Updates::Dense),
+            "a step must not cost the number of weights: leave --updates out",
+        ),
+    ];
+    match refused.iter().find(|(wrong, _)| *wrong) {
+        Some((_, why)) => Err(Error::Setting(format!("with --stream {why}"))),
+        None => Ok(()),
+    }
+}
+
+/// All labels of `rows` node and pair observations.
+fn layout(settings: &Settings, source: &Source, labels: usize, rows: [usize; 2]) -> Features {
+    let none = Dataset::new();
+    Features::chain(&none, labels, rows, Keep::All, source.label_bigram(), settings.boundaries)
+}
+
+/// The numbers of a vector over the weights of one layout in the order of another, in which old label l has number `labels[l]`;
+/// `fresh` for weights that the old one has not.
+fn relocate<T: Copy>(old: &Features, new: &Features, labels: &[Label], x: &[T], fresh: T) -> Vec<T> {
+    let mut moved = vec![fresh; new.dim()];
+    let mut block = |lines: usize, columns: [usize; 2], from: usize, to: usize| {
+        for line in 0..lines {
+            let new_line = if lines == 1 { 0 } else { labels[line] as usize };
+            let start = from + line * columns[0];
+            for (label, &x) in x[start..start + columns[0]].iter().enumerate() {
+                moved[to + new_line * columns[1] + labels[label] as usize] = x;
+            }
+        }
+    };
+    for (old, new) in old.rows.iter().zip(&new.rows) {
+        for row in 0..old.len.min(new.len) as u32 {
+            block(old.lines, [old.columns, new.columns], old.range(row).start, new.range(row).start);
+        }
+    }
+    for (old, new) in old.tables.iter().zip(&new.tables).filter(|(old, _)| !old.entry.is_empty()) {
+        block(old.lines, [old.columns, new.columns], old.base, new.base);
+    }
+    moved
+}
+
+/// Marks the weights whose observation and label, or labels, come together in `data`.
+fn mark_seen(features: &Features, data: &Dataset<Chain>, seen: &mut [bool]) {
+    let mut entry = Vec::new();
+    for example in 0..data.len() {
+        let (chain, gold) = (data.graph(example), data.gold(example));
+        // Entries of complete tables, without their padding.
+        let dense = |entry: usize| entry / chain.stride() * chain.labels + entry % chain.stride();
+        entry.clear();
+        entry.resize(chain.own_len(), 0);
+        chain.for_each_factor(|factor| match factor.table {
+            TableRef::Own(offset) => entry[offset] = dense(factor.entry(gold)),
+            TableRef::Shared(id) if features.tables[id].entry.is_empty() => {}
+            TableRef::Shared(id) => seen[features.tables[id].base + dense(factor.entry(gold))] = true,
+        });
+        for (f, table) in data.tables(example).enumerate() {
+            let (rows, entry) = (&features.rows[chain.own_kind(f)], entry[chain.own_offset(f)]);
+            for &id in data.observations(table).0 {
+                seen[rows.range(id).start + entry] = true;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::attributes::AttributeReader;
+    use crate::data::text::{Encoding, Lines};
+
+    #[test]
+    fn nothing_is_kept_of_a_sequence() {
+        let settings = Settings { optimizer: Method::Psa, ..Settings::default() };
+        let mut trainer = StreamTrainer::new(Source::Attributes, &settings, None).unwrap();
+        let text = "A\tx=1\tz\nB\tx=2:0.5\nA\n\n@weight:2\nB\tx=1\nB\tz\n\n".repeat(1500);
+        let mut reader = AttributeReader::new(Lines::new(text.as_bytes(), "text", Encoding::Utf8));
+        let mut instance = Attributes::default();
+        let mut sizes = Vec::new();
+        while reader.read(&mut instance).unwrap() {
+            trainer.add_attributes(&instance).unwrap();
+            let rows = trainer.builder.alphabet().node.len();
+            let examples = [trainer.builder.len(), trainer.risk.data().len(), trainer.spent.len()];
+            sizes.push((
+                rows,
+                trainer.features.dim(),
+                trainer.psa.theta().len(),
+                trainer.seen.len(),
+                examples,
+            ));
+        }
+        assert_eq!(trainer.progress().sequences, 3000);
+        assert!(
+            sizes[2..].iter().all(|size| *size == sizes[2]),
+            "{:?} and then {:?}",
+            sizes[2],
+            sizes.last()
+        );
+        assert_eq!(sizes[2].4, [0, 1, 1], "one example in use, and the memory of one");
+    }
+}
