@@ -124,6 +124,14 @@ pub enum GraphError {
         /// How many there are.
         vars: usize,
     },
+    /// A piece names a factor that does not exist.
+    #[error("a piece has factor {factor}, but the graph has {factors} factors (numbered from 0)")]
+    NoSuchFactor {
+        /// The number that was named.
+        factor: usize,
+        /// How many there are.
+        factors: usize,
+    },
     /// A factor names a variable twice.
     #[error("a factor names variable {var} twice: name each variable once")]
     RepeatedVariable {

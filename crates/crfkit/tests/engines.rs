@@ -5,15 +5,15 @@ mod graphs;
 
 use crfkit::GraphError;
 use crfkit::graph::build::{self, PairTables};
-use crfkit::graph::{Chain, Gradient, Psi, SharedSum};
+use crfkit::graph::{Chain, Gradient, Pieces, Psi, SharedSum};
 use crfkit::graph::{FactorGraph, FactorGraphBuilder, Graph, Grid, Neighbours};
 use crfkit::infer::enumerate::{Enumeration, enumerate};
 use crfkit::infer::{
-    ForwardBackward, Inference, JunctionTree, LoopyBp, MeanField, NodeMarginals, Schedule, Tree,
+    Exact, ForwardBackward, Inference, JunctionTree, LoopyBp, MeanField, NodeMarginals, Schedule, Tree,
     TreeReweighted,
 };
-use crfkit::math::Array;
 use crfkit::math::random::Random;
+use crfkit::math::{Array, Dual};
 use graphs::{Answer, Problem, difference, empty_graph, random_graph};
 
 /// The ranges of scores: ordinary, and far beyond what probability space can hold.
@@ -103,6 +103,7 @@ fn loopy_bp_is_exact_on_forests() {
 fn trees_and_junction_trees_are_exact_on_forests() {
     on_random_forests(&Tree, 21);
     on_random_forests(&JunctionTree::default(), 22);
+    on_random_forests(&Exact::default(), 22);
 }
 
 #[test]
@@ -118,6 +119,7 @@ fn junction_trees_are_exact_on_loopy_graphs() {
             let graph = random_graph(&mut rng, 7, 2 + k % 3, false);
             let problem = Problem::random(&mut rng, &graph, range);
             assert_exact(&problem, &problem.infer(&JunctionTree::default(), None, 0.0), 1e-10);
+            assert_exact(&problem, &problem.infer(&Exact::default(), None, 0.0), 1e-10);
         }
     }
 }
@@ -185,6 +187,56 @@ fn a_chain_as_a_factor_graph() {
             }
         }
     }
+}
+
+/// Chains of slices by product states: everything that the junction tree says, ε parts included (invariant 7).
+#[test]
+fn product_states_equal_the_junction_tree() {
+    let mut rng = Random::new(32);
+    let shapes: [(usize, &[usize]); 7] = [
+        (1, &[3, 2]),
+        (2, &[2, 2]),
+        (4, &[3, 2]),
+        (3, &[2, 9, 3]),
+        (3, &[10, 1]),
+        (6, &[4]),
+        (2, &[2, 3, 2, 2]),
+    ];
+    for (len, cards) in shapes {
+        for pairs in [PairTables::Own, PairTables::Shared, PairTables::Both] {
+            let graph = build::factorial_chain(len, cards, pairs).unwrap();
+            assert!(
+                len == 1 || graph.slices().is_some_and(|slices| slices.cards == cards && slices.len == len)
+            );
+            for range in [0.0, 2.0, 30.0, 700.0] {
+                let (mut x, d) =
+                    (Problem::random(&mut rng, &graph, range), Problem::random(&mut rng, &graph, 1.0));
+                x.weight = 1.5;
+                let found = x.infer::<Dual, _>(&Exact::default(), Some(&d), 1.0);
+                let truth = x.infer::<Dual, _>(&JunctionTree::default(), Some(&d), 1.0);
+                let close = |a: Dual, b: Dual| {
+                    assert!(difference(a.re, b.re) < 1e-10 && difference(a.eps, b.eps) < 1e-9, "{a:?} {b:?}");
+                };
+                close(found.outcome.log_z, truth.outcome.log_z);
+                (0..found.own.len()).for_each(|i| close(found.own.get(i), truth.own.get(i)));
+                (0..found.nodes.len()).for_each(|i| close(found.nodes.get(i), truth.nodes.get(i)));
+                for (a, b) in found.shared.0.iter().zip(&truth.shared.0) {
+                    (0..a.direct.len()).for_each(|i| close(a.direct.get(i), b.direct.get(i)));
+                }
+            }
+        }
+    }
+    // Pairs that run backwards, that are missing or that reach too far leave no slices.
+    let no_slices = |cards: &[usize], pairs: &[[usize; 2]]| {
+        let mut builder = FactorGraphBuilder::new(cards.to_vec()).unwrap();
+        pairs.iter().enumerate().for_each(|(k, pair)| drop(builder.own(k, pair).unwrap()));
+        assert!(builder.build().unwrap().slices().is_none());
+    };
+    no_slices(&[2, 2, 2], &[[1, 0], [1, 2]]);
+    no_slices(&[2, 2, 2, 2], &[[0, 2]]);
+    no_slices(&[2, 2, 2], &[[0, 1], [1, 2], [0, 2]]);
+    no_slices(&[2, 3, 2], &[[0, 1], [1, 2]]);
+    no_slices(&[2, 2, 2, 2], &[[0, 2], [1, 3], [1, 2]]);
 }
 
 #[test]
@@ -347,8 +399,8 @@ fn the_node_split_graph_bounds_log_z() {
     for k in 0..200 {
         let graph = random_graph(&mut rng, 5, 2 + k % 2, false);
         let problem = Problem::random(&mut rng, &graph, 2.0);
-        let (split, _) = graph.node_split();
-        let pieces = Problem { graph: split, ..problem.clone() };
+        let split = graph.node_split(Pieces::Factor);
+        let pieces = Problem { graph: split.graph.clone(), ..problem.clone() };
         let bound: f64 = pieces.infer(&Tree, None, 0.0).outcome.log_z;
         let covered = (0..graph.vars()).all(|v| {
             let mut seen = false;

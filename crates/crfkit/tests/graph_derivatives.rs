@@ -4,11 +4,11 @@
 #[path = "common/graphs.rs"]
 mod graphs;
 
-use crfkit::graph::FactorGraph;
 use crfkit::graph::build::{self, PairTables};
+use crfkit::graph::{FactorGraph, Pieces};
 use crfkit::infer::NodeMarginals;
-use crfkit::infer::{JunctionTree, LoopyBp, MeanField, Schedule, Tree, TreeReweighted};
-use crfkit::loss::{Likelihood, Loss};
+use crfkit::infer::{Exact, JunctionTree, LoopyBp, MeanField, Schedule, Tree, TreeReweighted};
+use crfkit::loss::{Likelihood, Loss, OnPieces, Pseudolikelihood};
 use crfkit::math::random::Random;
 use crfkit::math::{Complex64, Dual, Scalar};
 use graphs::{Problem, difference, random_graph};
@@ -80,6 +80,37 @@ fn exact_engines() {
     assert_eq!(laws(&Tree, 1, 3.0, true), 40);
     assert_eq!(laws(&JunctionTree::default(), 2, 3.0, false), 40);
     assert_eq!(laws(&JunctionTree::default(), 3, 300.0, false), 40);
+}
+
+/// Every kind of pieces, on graphs of pairs (in probability space), with factors of three variables, and with scores for log space.
+#[test]
+fn pieces() {
+    let mut rng = Random::new(11);
+    for k in 0..30 {
+        let graph = random_graph(&mut rng, 6, 2 + k % 2, false);
+        let mut x = Problem::random(&mut rng, &graph, [2.0, 300.0][k % 5 / 4]);
+        x.weight = 1.5;
+        let d = Problem::random(&mut rng, &graph, 1.0);
+        for pieces in Pieces::ALL {
+            let piecewise = OnPieces { pieces, loss: Likelihood(Tree) };
+            gradient_is_slope(&piecewise, &x, &d);
+            hessian_vector_is_slope_of_gradient(&piecewise, &x, &d);
+            let pseudo = OnPieces { pieces, loss: Pseudolikelihood::default() };
+            gradient_is_slope(&pseudo, &x, &d);
+            hessian_vector_is_slope_of_gradient(&pseudo, &x, &d);
+        }
+    }
+}
+
+#[test]
+fn product_states() {
+    let mut rng = Random::new(12);
+    for (cards, pairs) in [(vec![3, 2], PairTables::Both), (vec![2, 3, 2], PairTables::Shared)] {
+        let graph = build::factorial_chain(3, &cards, pairs).unwrap();
+        let (x, d) = (Problem::random(&mut rng, &graph, 2.0), Problem::random(&mut rng, &graph, 1.0));
+        gradient_is_slope(&Likelihood(Exact::default()), &x, &d);
+        hessian_vector_is_slope_of_gradient(&Likelihood(Exact::default()), &x, &d);
+    }
 }
 
 #[test]

@@ -1,14 +1,26 @@
 //! Local losses on any graph: mixed numbers of labels, factors of three variables, shared and own tables. They equal their
-//! definitions, and likelihood and pseudolikelihood on the node-split graph (pwpl-2007 section 2.2).
+//! definitions, and likelihood and pseudolikelihood on the node-split graph (pwpl-2007 section 2.2), whatever the pieces.
 
 mod common;
+#[path = "common/graphs.rs"]
+mod graphs;
 
 use common::difference;
-use crfkit::graph::{Factor, Gradient, Graph, Label, Psi, Shared, SharedSum, Table, TableRef};
+use crfkit::graph::build::{self, PairTables};
+use crfkit::graph::{
+    Chain, Factor, FactorGraph, Gradient, Graph, Grid, Label, Neighbours, NodeSplit, Pieces, Psi, Shared,
+    SharedSum, Table, TableRef,
+};
 use crfkit::infer::enumerate::enumerate;
-use crfkit::loss::{Gold, Loss, Piecewise, PiecewisePseudolikelihood, Pseudolikelihood};
+use crfkit::infer::{JunctionTree, Tree};
+use crfkit::loss::{
+    ChainPiecewise, ChainPiecewisePseudolikelihood, Gold, Likelihood, Loss, OnPieces, Piecewise,
+    PiecewisePseudolikelihood, Pseudolikelihood,
+};
 use crfkit::math::random::Random;
 use crfkit::math::{Array, Complex64, Dual, Scalar};
+use crfkit::{Error, GraphError};
+use graphs::{Problem, random_graph};
 
 /// A graph as a plain list of factors: table, variables, strides.
 #[derive(Clone)]
@@ -315,4 +327,172 @@ fn an_empty_graph_costs_nothing() {
     assert_eq!(numbers.value(&Pseudolikelihood::default(), &empty, &[]), 0.0);
     assert_eq!(numbers.value(&Piecewise::default(), &empty, &[]), 0.0);
     assert_eq!(numbers.value(&PiecewisePseudolikelihood::default(), &empty, &[]), 0.0);
+}
+
+/// The pieces of small graphs, by hand. Node tables are factors 0, 1, …; then come the pairs in the order of the constructors.
+#[test]
+fn pieces_of_familiar_graphs() {
+    let shared = PairTables::Shared;
+    let sorted = |pieces: Pieces, graph: &FactorGraph| {
+        let mut found = pieces.of(graph);
+        found.iter_mut().for_each(|piece| piece.sort_unstable());
+        found
+    };
+    // y0 – y1 – y2 and a skip y0 – y2.
+    let skip = build::skip_chain(3, 2, &[(0, 2)], [shared; 2]).unwrap();
+    assert_eq!(sorted(Pieces::Factor, &skip).len(), 6);
+    assert_eq!(sorted(Pieces::Edge, &skip), [vec![0, 1, 3], vec![2, 4], vec![5]]);
+    assert_eq!(sorted(Pieces::SharedUnary, &skip), [vec![0, 1, 3], vec![1, 2, 4], vec![0, 2, 5]]);
+    assert_eq!(sorted(Pieces::Trees, &skip), [vec![0, 1, 2, 3, 4], vec![5]]);
+    // Two columns, three tokens: nodes 0 – 5, the first token's pair 6, then two pairs along the columns and one of the token.
+    let factorial = build::factorial_chain(3, &[3, 2], shared).unwrap();
+    let edges = [vec![0, 1, 6], vec![2, 7], vec![3, 8], vec![9], vec![4, 10], vec![5, 11], vec![12]];
+    assert_eq!(sorted(Pieces::Edge, &factorial), edges);
+    let trees = [vec![0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11], vec![9], vec![12]];
+    assert_eq!(sorted(Pieces::Trees, &factorial), trees);
+    // Shared and own table of a pair stay together; a variable without pairs is a piece.
+    let both = build::tree(2, &[None, Some(0), None], PairTables::Both).unwrap();
+    for pieces in [Pieces::Edge, Pieces::SharedUnary, Pieces::Trees] {
+        assert_eq!(sorted(pieces, &both), [vec![0, 1, 3, 4], vec![2]]);
+    }
+    // A comb of the top row and the columns, and what is left of the rows.
+    let (four, tied) = (Neighbours::Four, true);
+    let grid =
+        Grid { height: 3, width: 3, labels: 2, neighbours: four, pairs: shared, directions_tied: tied };
+    let sizes: Vec<usize> = Pieces::Trees.of(&grid.build().unwrap()).iter().map(Vec::len).collect();
+    assert_eq!(sizes, [9 + 8, 2, 2]);
+}
+
+/// Piecewise and piecewise pseudolikelihood of these pieces, by enumeration of each.
+fn by_enumeration(problem: &Problem, pieces: &[Vec<usize>]) -> (f64, f64) {
+    let (shared, own) = (problem.tables::<f64>(None, 0.0), problem.own_array::<f64>(None, 0.0));
+    let (graph, psi) = (&problem.graph, Psi { shared: &shared, own: &own });
+    let (mut piecewise, mut pseudo) = (0.0, 0.0);
+    for piece in pieces {
+        let score =
+            |labels: &[Label]| piece.iter().map(|&f| psi.value(&graph.factor(f), labels)).sum::<f64>();
+        let mut vars: Vec<usize> = piece.iter().flat_map(|&f| graph.factor(f).vars.to_vec()).collect();
+        vars.sort_unstable();
+        vars.dedup();
+        // All scores over the labels of some variables, the others as they are.
+        let scores = |vars: &[usize]| {
+            let count: usize = vars.iter().map(|&v| graph.card(v)).product();
+            let labelling = |mut rest: usize| {
+                let mut labels = problem.gold.clone();
+                for &v in vars {
+                    labels[v] = (rest % graph.card(v)) as Label;
+                    rest /= graph.card(v);
+                }
+                score(&labels)
+            };
+            log_sum_exp((0..count).map(labelling))
+        };
+        piecewise += scores(&vars) - score(&problem.gold);
+        pseudo += vars.iter().map(|&v| scores(&[v]) - score(&problem.gold)).sum::<f64>();
+    }
+    (piecewise, pseudo)
+}
+
+fn graph_value<L: Loss<Graph = FactorGraph>>(loss: &L, problem: &Problem) -> f64 {
+    problem.evaluate::<f64, L>(loss, None, 0.0).0
+}
+
+#[test]
+fn losses_of_pieces_equal_enumeration() {
+    let mut rng = Random::new(5);
+    for range in [0.0, 2.0, 30.0, 700.0] {
+        for k in 0..40 {
+            let graph = random_graph(&mut rng, 6, 2 + k % 2, false);
+            let problem = Problem::random(&mut rng, &graph, range);
+            let ml = graph_value(&Likelihood(JunctionTree::default()), &problem);
+            for pieces in Pieces::ALL {
+                let lists = pieces.of(&graph);
+                let (pw, pwpl) = by_enumeration(&problem, &lists);
+                let piecewise = graph_value(&OnPieces { pieces, loss: Likelihood(Tree) }, &problem);
+                assert!(difference(piecewise, pw) < 1e-12, "{piecewise} {pw} {pieces:?}");
+                let pseudo = OnPieces { pieces, loss: Pseudolikelihood::default() };
+                assert!(difference(graph_value(&pseudo, &problem), pwpl) < 1e-12, "{pieces:?}");
+                let mut count = vec![0; graph.factors()];
+                lists.iter().flatten().for_each(|&f| count[f] += 1);
+                let in_one = count.iter().all(|&n| n == 1);
+                assert!(in_one || pieces == Pieces::SharedUnary && count.iter().all(|&n| n > 0));
+                // A variable without factors counts its labels in log Z and in no piece.
+                let bare = (0..graph.vars()).filter(|&v| !lists_name(&graph, v));
+                let bare: f64 = bare.map(|v| (graph.card(v) as f64).ln()).sum();
+                assert!(!in_one || piecewise + bare >= ml - 1e-9 * ml.abs().max(1.0), "a bound");
+            }
+        }
+    }
+}
+
+fn lists_name(graph: &FactorGraph, v: usize) -> bool {
+    (0..graph.factors()).any(|f| graph.factor(f).vars.contains(&v))
+}
+
+/// The losses for factors alone, for chains and for whole graphs are what they are by pieces.
+#[test]
+fn pieces_agree_with_the_special_losses() {
+    let mut rng = Random::new(6);
+    for _ in 0..40 {
+        let graph = random_graph(&mut rng, 6, 3, true);
+        let problem = Problem::random(&mut rng, &graph, 3.0);
+        let piecewise = |pieces| graph_value(&OnPieces { pieces, loss: Likelihood(Tree) }, &problem);
+        let pseudo = |pieces| graph_value(&OnPieces { pieces, loss: Pseudolikelihood::default() }, &problem);
+        let close = |a: f64, b: f64| assert!(difference(a, b) < 1e-12, "{a} {b}");
+        close(piecewise(Pieces::Factor), graph_value(&Piecewise::default(), &problem));
+        close(pseudo(Pieces::Factor), graph_value(&PiecewisePseudolikelihood::default(), &problem));
+        // Without loops a tree is all that hangs together.
+        let bare = (0..graph.vars()).filter(|&v| !lists_name(&graph, v));
+        let bare: f64 = bare.map(|v| (graph.card(v) as f64).ln()).sum();
+        close(piecewise(Pieces::Trees) + bare, graph_value(&Likelihood(Tree), &problem));
+        close(pseudo(Pieces::Trees), graph_value(&Pseudolikelihood::default(), &problem));
+    }
+    for own_pairs in [false, true] {
+        let chain = Chain { len: 5, labels: 3, own_pairs };
+        let problem = Problem::random(&mut rng, &build::chain(&chain).unwrap(), 3.0);
+        for pieces in Pieces::ALL {
+            let a = evaluate_chain(&ChainPiecewise { pieces }, &chain, &problem);
+            same_gradient(&a, &problem.evaluate(&OnPieces { pieces, loss: Likelihood(Tree) }, None, 0.0));
+            let a = evaluate_chain(&ChainPiecewisePseudolikelihood { pieces }, &chain, &problem);
+            let pseudo = OnPieces { pieces, loss: Pseudolikelihood::default() };
+            same_gradient(&a, &problem.evaluate(&pseudo, None, 0.0));
+        }
+    }
+}
+
+type Evaluated = (f64, Array<f64>, SharedSum<f64>);
+
+/// A loss of chains on the ψ of the chain as a factor graph.
+fn evaluate_chain<L: Loss<Graph = Chain>>(loss: &L, chain: &Chain, problem: &Problem) -> Evaluated {
+    let (shared, own) = (problem.tables::<f64>(None, 0.0), problem.own_array::<f64>(None, 0.0));
+    let (mut dpsi, mut sum) = (Array::zeros(own.len()), SharedSum::new(&shared));
+    let mut out = Gradient { own: dpsi.slice_mut(0..own.len()), shared: &mut sum };
+    let gold = Gold { labels: &problem.gold, weight: problem.weight };
+    let value = loss.loss(chain, Psi { shared: &shared, own: &own }, gold, &mut out, &mut Default::default());
+    sum.finish(&shared);
+    (value, dpsi, sum)
+}
+
+fn same_gradient(a: &Evaluated, b: &Evaluated) {
+    assert!(difference(a.0, b.0) < 1e-12, "{} {}", a.0, b.0);
+    let close = |a: &[f64], b: &[f64]| a.iter().zip(b).for_each(|(a, b)| assert!((a - b).abs() < 1e-12));
+    close(a.1.plane(0), b.1.plane(0));
+    a.2.0.iter().zip(&b.2.0).for_each(|(a, b)| close(a.direct.plane(0), b.direct.plane(0)));
+}
+
+/// Any lists of factors are pieces: all in one are the graph, and what does not exist is refused.
+#[test]
+fn pieces_may_be_any_lists_of_factors() {
+    let mut rng = Random::new(7);
+    let graph = random_graph(&mut rng, 6, 3, false);
+    let problem = Problem::random(&mut rng, &graph, 2.0);
+    let whole = NodeSplit::new(&graph, &[(0..graph.factors()).collect()]).unwrap();
+    let mut gold = Vec::new();
+    whole.labels(&problem.gold, &mut gold);
+    let split = Problem { graph: whole.graph, gold, ..problem.clone() };
+    let engine = Likelihood(JunctionTree::default());
+    assert!(difference(graph_value(&engine, &split), graph_value(&engine, &problem)) < 1e-12);
+    let refused = NodeSplit::new(&graph, &[vec![graph.factors()]]).unwrap_err();
+    assert_eq!(refused, GraphError::NoSuchFactor { factor: graph.factors(), factors: graph.factors() });
+    assert!(Error::from(refused).to_string().contains("numbered from 0"));
 }

@@ -3,8 +3,8 @@
 use crfkit::GraphError;
 use crfkit::graph::build::{self, PairTables};
 use crfkit::graph::{
-    Chain, FactorGraph, FactorGraphBuilder, Graph, Grid, Label, NODES, Neighbours, PAIRS, Psi, Shape,
-    TableRef,
+    Chain, FactorGraph, FactorGraphBuilder, Graph, Grid, Label, NODES, Neighbours, NodeSplit, PAIRS, Pieces,
+    Psi, Shape, TableRef,
 };
 use crfkit::math::{Array, simd};
 
@@ -155,8 +155,8 @@ fn a_chain_keeps_its_tables() {
 #[test]
 fn node_splitting_keeps_tables_and_scores() {
     for graph in shapes() {
-        let (split, copy_of) = graph.node_split();
-        check_layout(&split);
+        let NodeSplit { graph: split, copy_of } = graph.node_split(Pieces::Factor);
+        check_layout(split);
         assert_eq!(split.own_len(), graph.own_len());
         assert_eq!(split.factors(), graph.factors());
         let mut seen = vec![0; split.vars()];

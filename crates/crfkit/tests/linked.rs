@@ -237,6 +237,26 @@ fn every_criterion_learns_with_every_engine() {
     }
 }
 
+/// The piecewise criteria with every kind of pieces.
+#[test]
+fn every_kind_of_pieces_learns() {
+    let text = two_labels(7, 8);
+    for (links, labels) in [(Links::Factorial, vec![2, 3]), (skip("same(0)", true), vec![2])] {
+        for objective in [Criterion::Piecewise, Criterion::PiecewisePseudo] {
+            let mut values = Vec::new();
+            for pieces in Pieces::ALL {
+                let settings = Settings { objective, pieces: Some(pieces), passes: Some(8), ..lbfgs() };
+                let corpus = corpus(&text, links.clone(), words(), &labels);
+                let trained = train(corpus, &settings, Engine::Exact).unwrap();
+                values.push(trained.objective);
+                let accuracy = accuracy(trained.model, &text);
+                assert!(accuracy > 0.5, "{accuracy} {objective:?} {pieces:?}");
+            }
+            assert!((1..values.len()).all(|k| !values[..k].contains(&values[k])), "{values:?}");
+        }
+    }
+}
+
 #[test]
 fn a_model_comes_back_from_its_file() {
     let text = two_labels(9, 6);
@@ -287,8 +307,6 @@ fn what_cannot_be_is_refused_with_a_remedy() {
     let memm = Settings { objective: Criterion::Memm, ..lbfgs() };
     assert!(refused(memm, Engine::Exact).contains("--graph chain"));
     assert!(refused(Settings { boundaries: true, ..lbfgs() }, Engine::Exact).contains("--boundaries"));
-    let edges = Settings { objective: Criterion::Piecewise, pieces: Some(Pieces::Edge), ..lbfgs() };
-    assert!(refused(edges, Engine::Exact).contains("--pieces factor"));
     let scaling = Settings { optimizer: Method::Gis, ..Settings::default() };
     assert!(refused(scaling, Engine::LoopyBp).contains("works with --optimizer auto"));
     // Five columns of many labels: no machine could hold the tables of a junction tree.

@@ -129,9 +129,9 @@ pub struct TrainArgs {
     #[arg(long, value_name = "OBJECTIVE", value_parser = objectives(), help_heading = "Objective")]
     pub objective: Option<Criterion>,
 
-    /// What a piece is, for the piecewise objectives: each factor alone, each label pair with its right node's, or with
-    /// both nodes' observations [default: edge]
-    #[arg(long, value_name = "WHICH", value_parser = stored::<Pieces>(&["factor", "edge", "shared-unary"]), help_heading = "Objective")]
+    /// What a piece is, for the piecewise objectives: each factor alone, each label pair with its right node's or with both
+    /// nodes' observations, or trees as large as they come [default: edge]
+    #[arg(long, value_name = "WHICH", value_parser = stored::<Pieces>(&["factor", "edge", "shared-unary", "trees"]), help_heading = "Objective")]
     pub pieces: Option<Pieces>,
 
     /// How the objective is minimised; `crfkit list optimizers` describes them

@@ -1,6 +1,9 @@
 //! Any factor graph: discrete variables of any number of labels, factors over any number of them.
 
-use super::{CliqueTree, Cliques, Factor, Forest, Graph, Psi, Scopes, Shape, SpanningForests, TableRef};
+use super::{
+    CliqueTree, Cliques, Factor, Forest, Graph, NodeSplit, Pieces, Psi, Scopes, Shape, Slices,
+    SpanningForests, TableRef,
+};
 use crate::error::GraphError;
 use crate::math::{Scalar, simd};
 use std::sync::{Arc, OnceLock};
@@ -32,6 +35,9 @@ struct Plans {
     forest: OnceLock<Result<Forest, GraphError>>,
     spanning: OnceLock<SpanningForests>,
     clique_tree: OnceLock<Result<CliqueTree, GraphError>>,
+    slices: OnceLock<Option<Slices>>,
+    /// By [`Pieces`].
+    splits: [OnceLock<NodeSplit>; Pieces::ALL.len()],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -172,6 +178,16 @@ impl FactorGraph {
         forest.as_ref().map_err(GraphError::clone)
     }
 
+    /// Has it no loops?
+    pub fn is_forest(&self) -> bool {
+        self.0.plans.forest.get_or_init(|| Forest::new(self, |_| true)).is_ok()
+    }
+
+    /// The graph as a chain of slices, if it is one.
+    pub fn slices(&self) -> Option<&Slices> {
+        self.0.plans.slices.get_or_init(|| Slices::new(self)).as_ref()
+    }
+
     /// Forests that together contain every clique.
     pub fn spanning_forests(&self) -> &SpanningForests {
         self.0.plans.spanning.get_or_init(|| SpanningForests::new(self))
@@ -199,29 +215,24 @@ impl FactorGraph {
         Ok(())
     }
 
-    /// The node-split graph (pwpl-2007 section 2.2): each factor gets its own copies of its variables, so that exact training
-    /// there is piecewise training here. Tables keep their places, so that ψ is the same array for both. Returns the graph and,
-    /// for each of its variables, the variable that it is a copy of.
-    pub fn node_split(&self) -> (FactorGraph, Vec<usize>) {
-        let copy_of: Vec<usize> = self.0.factors.slot_vars().to_vec();
-        let cards: Vec<usize> = copy_of.iter().map(|&v| self.0.cards[v]).collect();
-        let mut factors = Scopes::new();
-        for f in 0..self.factors() {
-            let copies: Vec<usize> = self.0.factors.slots(f).collect();
-            factors.push(&copies, &cards).expect("the same shape as the factor that was there before");
-        }
-        let cliques = Cliques::new(&cards, &factors, &self.0.tables).expect("the shapes of the factors");
-        let structure = Structure {
-            cards,
-            factors,
-            tables: self.0.tables.clone(),
-            own: self.0.own.clone(),
-            own_len: self.0.own_len,
-            shared: self.0.shared.clone(),
-            cliques,
-            plans: Plans::default(),
-        };
-        (FactorGraph(Arc::new(structure)), copy_of)
+    /// The node-split graph of these pieces.
+    pub fn node_split(&self, pieces: Pieces) -> &NodeSplit {
+        self.0.plans.splits[pieces as usize]
+            .get_or_init(|| NodeSplit::new(self, &pieces.of(self)).expect("the factors of this graph"))
+    }
+
+    /// A graph with these variables and factors that has the tables of this one. A factor with an own table has the shape of the factor
+    /// that it takes it from.
+    pub(super) fn with_factors(
+        &self,
+        cards: Vec<usize>,
+        factors: Scopes,
+        tables: Vec<TableRef>,
+    ) -> Result<FactorGraph, GraphError> {
+        let cliques = Cliques::new(&cards, &factors, &tables)?;
+        let (own, shared) = (self.0.own.clone(), self.0.shared.clone());
+        let (own_len, plans) = (self.0.own_len, Plans::default());
+        Ok(FactorGraph(Arc::new(Structure { cards, factors, tables, own, own_len, shared, cliques, plans })))
     }
 }
 

@@ -125,22 +125,16 @@ fn row_start(graph: &FactorGraph, vars: &[usize], row: usize, strides: &[usize])
 }
 
 impl<S: Scalar> Gradient<'_, S> {
-    /// Hands weight × the marginals `mu` of variable `v` to its unary factors: overwrites own tables, adds to shared ones.
+    /// Adds weight × the marginals `mu` of variable `v` to the tables of its unary factors.
     pub fn deliver_node(&mut self, graph: &FactorGraph, v: usize, weight: f64, mu: Slice<S>) {
         let card = graph.cards()[v];
         for &f in graph.cliques().unary(v) {
-            match graph.factor(f as usize).table {
-                TableRef::Shared(id) => {
-                    for j in 0..card {
-                        self.shared.0[id].direct.add(j, mu.at(j) * S::lift(weight));
-                    }
-                }
-                TableRef::Own(at) => {
-                    for j in 0..simd::padded(card) {
-                        let p = if j < card { mu.at(j) * S::lift(weight) } else { S::lift(0.0) };
-                        self.own.set(at + j, p);
-                    }
-                }
+            let mut target = match graph.factor(f as usize).table {
+                TableRef::Shared(id) => self.shared.0[id].direct.slice_mut(0..card),
+                TableRef::Own(at) => self.own.part(at..at + card),
+            };
+            for j in 0..card {
+                target.add(j, mu.at(j) * S::lift(weight));
             }
         }
     }
@@ -162,11 +156,7 @@ impl<S: Scalar> Gradient<'_, S> {
             let size = graph.factor_shape(f as usize).size();
             let target = match graph.factor(f as usize).table {
                 TableRef::Shared(id) => self.shared.0[id].direct.slice_mut(0..size),
-                TableRef::Own(at) => {
-                    let mut own = self.own.part(at..at + size);
-                    own.fill(0.0);
-                    own
-                }
+                TableRef::Own(at) => self.own.part(at..at + size),
             };
             for row in 0..shape.rows {
                 let (from, to) = (row * shape.stride(), row_start(graph, vars, row, strides));

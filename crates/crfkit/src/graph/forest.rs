@@ -90,16 +90,17 @@ impl SpanningForests {
 }
 
 /// Which variables hang together (union-find).
-struct Components {
+pub(super) struct Components {
     parent: Vec<usize>,
 }
 
 impl Components {
-    fn new(n: usize) -> Self {
+    pub fn new(n: usize) -> Self {
         Components { parent: (0..n).collect() }
     }
 
-    fn root(&mut self, mut v: usize) -> usize {
+    /// The variable that stands for all that hang together with `v`.
+    pub fn root(&mut self, mut v: usize) -> usize {
         while self.parent[v] != v {
             self.parent[v] = self.parent[self.parent[v]];
             v = self.parent[v];
@@ -108,7 +109,7 @@ impl Components {
     }
 
     /// Joins the components of `vars` and says so, if they are all different; otherwise does nothing.
-    fn join(&mut self, vars: &[usize]) -> bool {
+    pub fn join(&mut self, vars: &[usize]) -> bool {
         let mut roots: Vec<usize> = vars.iter().map(|&v| self.root(v)).collect();
         roots.sort_unstable();
         roots.dedup();

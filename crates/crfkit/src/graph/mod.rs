@@ -8,7 +8,9 @@ mod factor_graph;
 mod fields;
 mod forest;
 mod grid;
+mod pieces;
 mod scopes;
+mod slices;
 mod sparse;
 mod tables;
 
@@ -19,7 +21,9 @@ pub use factor_graph::{FactorGraph, FactorGraphBuilder};
 pub use fields::{Fields, Potts};
 pub use forest::{Forest, SpanningForests};
 pub use grid::{Grid, Neighbours};
+pub use pieces::{NodeSplit, Pieces};
 pub use scopes::{Scopes, Shape, for_each_row_label};
+pub use slices::Slices;
 pub use sparse::Sparse;
 pub use tables::{Gradient, Psi, Shared, SharedSum, Table, TableSum};
 

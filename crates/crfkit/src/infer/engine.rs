@@ -1,6 +1,6 @@
 //! The engines on factor graphs, by name.
 
-use super::{JunctionTree, LoopyBp, MeanField, NodeMarginals, TreeReweighted};
+use super::{Exact, LoopyBp, MeanField, NodeMarginals, TreeReweighted};
 use crate::graph::FactorGraph;
 use crate::{Error, GraphError, Result};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
-    /// Exactly, by a junction tree; graphs that are too wide for it are refused.
+    /// Exactly, as the graph allows; graphs that are too wide for a junction tree are refused.
     Exact,
     /// By loopy belief propagation.
     #[default]
@@ -45,7 +45,7 @@ impl Engine {
     /// Refuses a graph that it cannot work on.
     pub fn check(self, graph: &FactorGraph) -> Result<()> {
         match self {
-            Engine::Exact => JunctionTree::default().check(graph).map_err(|error| match error {
+            Engine::Exact => Exact::default().check(graph).map_err(|error| match error {
                 Error::Graph(wide @ GraphError::TooWide { .. }) => {
                     Error::Setting(format!("{wide} (--inference loopy-bp)"))
                 }
@@ -58,7 +58,7 @@ impl Engine {
     /// Does something with the engine. Iterative ones stop at `tolerance`.
     pub fn with<W: WithEngine>(self, tolerance: f64, then: W) -> W::Out {
         match self {
-            Engine::Exact => then.with(JunctionTree::default()),
+            Engine::Exact => then.with(Exact::default()),
             Engine::LoopyBp => then.with(LoopyBp { tolerance, ..LoopyBp::default() }),
             Engine::Trw => then.with(TreeReweighted { tolerance, ..TreeReweighted::default() }),
             Engine::MeanField => then.with(MeanField { tolerance, ..MeanField::default() }),

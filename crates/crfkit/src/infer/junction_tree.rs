@@ -191,6 +191,7 @@ impl<S: Scalar> Work<S> {
                 self.tables.set(at, (self.tables.get(at) - z).exp());
             }
         }
+        out.own.fill(0.0);
         self.nodes.reset(cliques.node_len(), 0.0);
         for (v, home) in tree.nodes.iter().enumerate() {
             let (bag, start, at) = (&tree.bags[home.bag], self.start[home.bag].0, cliques.node(v));

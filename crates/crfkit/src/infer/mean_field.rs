@@ -183,6 +183,7 @@ impl<S: Scalar> Work<S> {
     /// Hands weight × the marginals to `out`: those of a clique are products of q.
     fn deliver(&mut self, graph: &FactorGraph, weight: f64, out: &mut Gradient<S>) {
         let (cliques, scopes) = (graph.cliques(), graph.cliques().scopes());
+        out.own.fill(0.0);
         for v in 0..graph.cards().len() {
             out.deliver_node(graph, v, weight, self.q.slice(cliques.node(v)));
         }

@@ -190,6 +190,7 @@ impl<S: Scalar> Messages<S> {
     pub fn finish(&mut self, model: Model<S>, weight: f64, out: &mut Gradient<S>, nodes: &mut Array<S>) -> S {
         let (graph, cliques) = (model.graph, model.graph.cliques());
         let mut log_z = S::lift(0.0);
+        out.own.fill(0.0);
         nodes.reset(cliques.node_len(), 0.0);
         for (v, &card) in graph.cards().iter().enumerate() {
             let at = cliques.node(v).start;

@@ -3,18 +3,22 @@
 mod chain;
 mod engine;
 pub mod enumerate;
+mod exact;
+mod exponentials;
 mod junction_tree;
 mod local;
 mod loopy_bp;
 mod mean_field;
 mod messages;
 mod pairwise;
+mod product;
 mod settle;
 mod tree;
 mod trw;
 
 pub use chain::ForwardBackward;
 pub use engine::{Engine, WithEngine};
+pub use exact::Exact;
 pub use junction_tree::JunctionTree;
 pub use loopy_bp::{LoopyBp, Schedule};
 pub use mean_field::MeanField;

@@ -2,12 +2,14 @@
 
 use super::chain::log_sum_exp;
 use super::local::Local;
+use super::pairwise::Pairwise;
 use super::{Inference, NodeMarginals, Outcome};
 use crate::Result;
 use crate::graph::{FactorGraph, Fields, Forest, Gradient, Psi};
 use crate::math::{Array, Scalar, Slice};
 
-/// Exact inference on graphs without loops, in log space; linear in the sizes of all tables.
+/// Exact inference on graphs without loops; linear in the sizes of all tables. Pairs are done in probability space where their scores
+/// allow it, everything else in log space.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tree;
 
@@ -23,6 +25,7 @@ impl Tree {
 #[derive(Debug)]
 pub struct Work<S> {
     fields: Fields<S>,
+    pairwise: Pairwise<S>,
     passes: Passes<S>,
     nodes: Array<S>,
     strides: Vec<usize>,
@@ -32,6 +35,7 @@ impl<S> Default for Work<S> {
     fn default() -> Self {
         Work {
             fields: Fields::default(),
+            pairwise: Pairwise::default(),
             passes: Passes::default(),
             nodes: Array::default(),
             strides: Vec::new(),
@@ -55,6 +59,12 @@ impl Inference for Tree {
         let forest = graph.forest().expect("Tree::check accepted the graph");
         work.fields.gather(graph, psi);
         let fields = &work.fields;
+        if graph.cliques().pairwise() && work.pairwise.start(graph, psi, fields) {
+            work.pairwise.pass(psi, forest);
+            let log_z = work.pairwise.finish(graph, psi, weight, out, &mut work.nodes);
+            return Outcome { log_z, converged: log_z.re().is_finite(), iterations: 1 };
+        }
+        out.own.fill(0.0);
         let table = |c: usize| (fields.table(graph, psi, c), 1.0);
         let passes = &mut work.passes;
         let log_z = passes.inwards(graph, forest, &fields.nodes, table, |_| S::lift(0.0));

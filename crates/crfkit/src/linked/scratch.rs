@@ -2,13 +2,13 @@
 
 use crate::decode::{Decoder, ExactArgmax, MaxProduct};
 use crate::graph::{FactorGraph, Gradient, Graph, Label, Psi, SharedSum};
-use crate::infer::{Engine, Inference, JunctionTree, LoopyBp, MeanField, NodeMarginals, TreeReweighted};
+use crate::infer::{Engine, Exact, Inference, LoopyBp, MeanField, NodeMarginals, TreeReweighted};
 use crate::math::Array;
 
 /// The memory of engines and decoders.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    exact: <JunctionTree as Inference>::Work<f64>,
+    exact: <Exact as Inference>::Work<f64>,
     loopy: <LoopyBp as Inference>::Work<f64>,
     trw: <TreeReweighted as Inference>::Work<f64>,
     mean_field: <MeanField as Inference>::Work<f64>,
@@ -31,7 +31,7 @@ impl Scratch {
     pub fn marginals(&mut self, engine: Engine, graph: &FactorGraph, psi: Psi<f64>, nodes: &mut Vec<f64>) {
         let own = &mut self.own;
         match engine {
-            Engine::Exact => run(JunctionTree::default(), graph, psi, own, &mut self.exact, nodes),
+            Engine::Exact => run(Exact::default(), graph, psi, own, &mut self.exact, nodes),
             Engine::LoopyBp => run(LoopyBp::default(), graph, psi, own, &mut self.loopy, nodes),
             Engine::Trw => run(TreeReweighted::default(), graph, psi, own, &mut self.trw, nodes),
             Engine::MeanField => run(MeanField::default(), graph, psi, own, &mut self.mean_field, nodes),

@@ -6,9 +6,9 @@ use crate::data::dataset::Dataset;
 use crate::decode::{ExactArgmax, MaxProduct};
 use crate::eval::Scores;
 use crate::graph::FactorGraph;
-use crate::infer::{JunctionTree, LoopyBp, MeanField, TreeReweighted};
+use crate::infer::{Exact, LoopyBp, MeanField, Tree, TreeReweighted};
 use crate::loss::{
-    Likelihood, Loss, Perceptron, Pieces, Piecewise, PiecewisePseudolikelihood, Pseudolikelihood,
+    Likelihood, Loss, OnPieces, Perceptron, Pieces, Piecewise, PiecewisePseudolikelihood, Pseudolikelihood,
 };
 use crate::model::Features;
 use crate::optim::Objective;
@@ -125,9 +125,6 @@ fn check(settings: &Settings) -> Result<()> {
     if settings.boundaries {
         return refuse("--boundaries is for --graph chain only: leave it out");
     }
-    if settings.pieces.is_some_and(|pieces| pieces != Pieces::Factor) {
-        return refuse("on such graphs a piece is a factor: leave --pieces out, or say --pieces factor");
-    }
     Ok(())
 }
 
@@ -145,13 +142,19 @@ fn objective(
     }
     let sum = Sum { threads, features, data };
     match (settings.objective, engine) {
-        (Criterion::Likelihood, Engine::Exact) => sum.of(Likelihood(JunctionTree::default())),
+        (Criterion::Likelihood, Engine::Exact) => sum.of(Likelihood(Exact::default())),
         (Criterion::Likelihood, Engine::LoopyBp) => sum.of(Likelihood(LoopyBp::default())),
         (Criterion::Likelihood, Engine::Trw) => sum.of(Likelihood(TreeReweighted::default())),
         (Criterion::Likelihood, Engine::MeanField) => sum.of(Likelihood(MeanField::default())),
         (Criterion::Pseudolikelihood, _) => sum.of(Pseudolikelihood::<FactorGraph>::default()),
-        (Criterion::Piecewise, _) => sum.of(Piecewise::<FactorGraph>::default()),
-        (Criterion::PiecewisePseudo, _) => sum.of(PiecewisePseudolikelihood::<FactorGraph>::default()),
+        (Criterion::Piecewise, _) => match settings.pieces.unwrap_or_default() {
+            Pieces::Factor => sum.of(Piecewise::<FactorGraph>::default()),
+            pieces => sum.of(OnPieces { pieces, loss: Likelihood(Tree) }),
+        },
+        (Criterion::PiecewisePseudo, _) => match settings.pieces.unwrap_or_default() {
+            Pieces::Factor => sum.of(PiecewisePseudolikelihood::<FactorGraph>::default()),
+            pieces => sum.of(OnPieces { pieces, loss: Pseudolikelihood::<FactorGraph>::default() }),
+        },
         (Criterion::Perceptron, Engine::Exact) => sum.of(Perceptron(ExactArgmax::default())),
         (Criterion::Perceptron, _) => sum.of(Perceptron(MaxProduct::default())),
         (Criterion::Memm | Criterion::MemmBackward, _) => unreachable!("refused by `check`"),

@@ -6,9 +6,10 @@
 //! - pair and both nodes: Z = aᵀMb with a = exp ū_{t−1}, b = exp ū_t, by the kernels of forward-backward.
 
 use super::rows::Rows;
-use super::{Gold, Loss, Pieces, Piecewise, piecewise};
+use super::{Gold, Likelihood, Loss, Pieces, Piecewise, piecewise};
 use crate::ability::Ability;
 use crate::graph::{BEGIN, Chain, END, Gradient, PAIR, Psi};
+use crate::infer::{ForwardBackward, Inference};
 use crate::math::{Array, Scalar};
 use std::ops::Range;
 
@@ -24,7 +25,7 @@ const SAFE_SPREAD: f64 = 500.0;
 
 /// Scratch of [`ChainPiecewise`].
 #[derive(Debug)]
-pub struct Work<S> {
+pub struct Work<S: Scalar> {
     /// ū: node tables with the tables of first and last labels, a row a node.
     nodes: Rows<S>,
     /// The table of one piece.
@@ -34,9 +35,10 @@ pub struct Work<S> {
     /// A product with M, and the same times the other side.
     product: [Array<S>; 2],
     factors: piecewise::Work<S>,
+    whole: <ForwardBackward as Inference>::Work<S>,
 }
 
-impl<S> Default for Work<S> {
+impl<S: Scalar> Default for Work<S> {
     fn default() -> Self {
         Work {
             nodes: Rows::default(),
@@ -44,6 +46,7 @@ impl<S> Default for Work<S> {
             alpha: Array::default(),
             product: [Array::default(), Array::default()],
             factors: piecewise::Work::default(),
+            whole: Default::default(),
         }
     }
 }
@@ -64,8 +67,10 @@ impl Loss for ChainPiecewise {
         out: &mut Gradient<S>,
         work: &mut Work<S>,
     ) -> S {
-        if self.pieces == Pieces::Factor {
-            return Piecewise::default().loss(chain, psi, gold, out, &mut work.factors);
+        match self.pieces {
+            Pieces::Factor => return Piecewise::default().loss(chain, psi, gold, out, &mut work.factors),
+            Pieces::Trees => return Likelihood(ForwardBackward).loss(chain, psi, gold, out, &mut work.whole),
+            Pieces::Edge | Pieces::SharedUnary => {}
         }
         out.own.fill(0.0);
         if chain.len == 0 {

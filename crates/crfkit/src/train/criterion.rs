@@ -73,7 +73,7 @@ impl Criterion {
         match self {
             Criterion::Likelihood => "-log p(labels | observations), by exact inference",
             Criterion::Pseudolikelihood => "-log p(label | its neighbours' labels), no inference",
-            Criterion::Piecewise => "each piece of the chain normalised by itself (--pieces)",
+            Criterion::Piecewise => "each piece of the graph normalised by itself (--pieces)",
             Criterion::PiecewisePseudo => {
                 "each label within each piece, given the rest of the piece (--pieces)"
             }

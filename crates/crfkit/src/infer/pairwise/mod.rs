@@ -7,14 +7,13 @@
 //! A message has mean 1, so that its entries lie between exp(−spread of ψ_c) and the number of labels. Where the product over a
 //! variable's cliques could leave the range of f64, log space takes over ([`Exponentials::hold`]).
 
-mod exponentials;
 mod lanes;
 
+use super::exponentials::{Edge, Exponentials, Matrix, Place};
 use super::settle::Settling;
-use crate::graph::{FactorGraph, Fields, Gradient, Psi};
+use crate::graph::{FactorGraph, Fields, Forest, Gradient, Psi, Shape};
 use crate::math::simd::{self, LANES};
 use crate::math::{Array, Scalar, Slice};
-use exponentials::{Edge, Exponentials, Matrix};
 use fearless_simd::{Simd, dispatch};
 use lanes::{Mix, Row};
 
@@ -54,10 +53,10 @@ impl<S> Default for Pairwise<S> {
 impl<S: Scalar> Pairwise<S> {
     /// Takes the exponentials of ψ and sets all messages to 1. False where probability space could not hold them.
     pub fn start(&mut self, graph: &FactorGraph, psi: Psi<S>, fields: &Fields<S>) -> bool {
-        if !Exponentials::hold(graph, psi, fields) {
+        if !Exponentials::hold(graph, psi, fields, 1) {
             return false;
         }
-        self.exp.fill(graph, psi, fields);
+        self.exp.fill(graph, psi, fields, |c| fields.potts(graph, psi, c));
         let widest = graph.cards().iter().copied().max().unwrap_or(0);
         for array in self.cavity.iter_mut().chain(&mut self.fresh) {
             array.reset(simd::padded(widest), 0.0);
@@ -71,33 +70,59 @@ impl<S: Scalar> Pairwise<S> {
     /// Fills the cavities of a clique, and what it then says to its two variables. Returns Σ of both messages.
     #[inline]
     fn exchange(&mut self, psi: Psi<S>, edge: &Edge<S>) -> [S; 2] {
-        let widths = edge.cards.map(|card| simd::padded(card as usize));
         for k in 0..2 {
-            let [node, message] = [edge.nodes[k] as usize, edge.messages[k] as usize];
-            let belief = self.belief.slice(node..node + widths[k]);
-            divide(belief, self.message.slice(message..message + widths[k]), &mut self.cavity[k]);
+            self.hear(edge, k);
         }
-        let [rows, columns] = edge.cards.map(|card| card as usize);
-        let [across, stride] = widths;
-        let [q0, q1] = &self.cavity;
-        let [to_first, to_last] = &mut self.fresh;
+        [0, 1].map(|k| self.say(psi, edge, k))
+    }
+
+    /// Fills the cavity of a clique's k-th variable: what it says to the clique.
+    #[inline]
+    fn hear(&mut self, edge: &Edge<S>, k: usize) {
+        let width = simd::padded(edge.cards[k] as usize);
+        let [node, message] = [edge.nodes[k] as usize, edge.messages[k] as usize];
+        let belief = self.belief.slice(node..node + width);
+        divide(belief, self.message.slice(message..message + width), &mut self.cavity[k]);
+    }
+
+    /// What a clique says to its k-th variable, given the cavity of the other. Returns its sum.
+    #[inline]
+    fn say(&mut self, psi: Psi<S>, edge: &Edge<S>, k: usize) -> S {
+        let cards = edge.cards.map(|card| card as usize);
+        let [across, stride] = cards.map(simd::padded);
+        let (q, fresh) = (&self.cavity[1 - k], &mut self.fresh[k]);
         let (m, mt) = match edge.matrix {
-            Matrix::Potts { base, gain } => {
-                return [potts(base, gain, columns, q1, to_first), potts(base, gain, columns, q0, to_last)];
-            }
-            Matrix::Dense(place) => place.matrices(psi, &self.exp, [rows * stride, columns * across]),
+            Matrix::Potts { base, gain } => return potts(base, gain, cards[0], q, fresh),
+            Matrix::Dense(place) => place.matrices(psi, &self.exp, [cards[0] * stride, cards[1] * across]),
         };
-        let one = S::lift(1.0);
-        [
-            S::advance(
-                q1.slice(0..columns),
-                mt,
-                one,
-                self.ones.slice(0..across),
-                to_first.slice_mut(0..across),
-            ),
-            S::advance(q0.slice(0..rows), m, one, self.ones.slice(0..stride), to_last.slice_mut(0..stride)),
-        ]
+        let (matrix, width) = if k == 0 { (mt, across) } else { (m, stride) };
+        let ones = self.ones.slice(0..width);
+        S::advance(q.slice(0..cards[1 - k]), matrix, S::lift(1.0), ones, fresh.slice_mut(0..width))
+    }
+
+    /// Passes messages along a forest of all cliques, from the leaves to the roots and back: afterwards all are what they would be after any
+    /// number of sweeps.
+    pub fn pass(&mut self, psi: Psi<S>, forest: &Forest) {
+        for &(c, toward) in forest.outwards.iter().rev() {
+            self.send(psi, c, toward);
+        }
+        for &(c, toward) in &forest.outwards {
+            self.send(psi, c, 1 - toward);
+        }
+    }
+
+    /// The first message of a clique to its k-th variable, which takes it into its belief.
+    fn send(&mut self, psi: Psi<S>, c: usize, k: usize) {
+        let edge = self.exp.edges[c];
+        self.hear(&edge, 1 - k);
+        let sum = self.say(psi, &edge, k);
+        let [node, message, card] = [edge.nodes[k], edge.messages[k], edge.cards[k]].map(|x| x as usize);
+        let scale = S::lift(card as f64) / sum;
+        for j in 0..card {
+            let new = self.fresh[k].get(j) * scale;
+            self.message.set(message + j, new);
+            self.belief.set(node + j, self.belief.get(node + j) * new);
+        }
     }
 
     /// One parallel sweep: all messages from the old beliefs.
@@ -189,6 +214,7 @@ impl<S: Scalar> Pairwise<S> {
     ) -> S {
         let (cliques, scopes) = (graph.cliques(), graph.cliques().scopes());
         let mut log_z = S::lift(self.exp.shift);
+        out.own.fill(0.0);
         nodes.reset(cliques.node_len(), 0.0);
         for (v, &card) in graph.cards().iter().enumerate() {
             let at = cliques.node(v).start;
@@ -204,37 +230,62 @@ impl<S: Scalar> Pairwise<S> {
         }
         for c in 0..cliques.len() {
             let edge = self.exp.edges[c];
-            self.exchange(psi, &edge);
-            let shape = scopes.shape(c);
+            for k in 0..2 {
+                self.hear(&edge, k);
+            }
+            self.say(psi, &edge, 1);
+            let columns = scopes.shape(c).columns;
             let mut z = S::lift(0.0);
-            for j in 0..shape.columns {
+            for j in 0..columns {
                 z += self.fresh[1].get(j) * self.cavity[1].get(j);
             }
             log_z += z.ln();
-            self.marginal.reserve(shape.size());
-            for i in 0..shape.rows {
-                let q = self.cavity[0].get(i) / z;
-                let row = i * shape.stride()..i * shape.stride() + shape.columns;
-                let mut marginal = self.marginal.slice_mut(row.clone());
-                let cavity = self.cavity[1].slice(0..shape.columns);
-                match edge.matrix {
-                    Matrix::Potts { base, gain } => {
-                        for j in 0..shape.columns {
-                            marginal.set(j, q * cavity.at(j) * if i == j { base + gain } else { base });
-                        }
+            match edge.matrix {
+                Matrix::Dense(Place::Shared(id)) if psi.shared[id].sparse.is_none() => {
+                    let outer = &mut out.shared.0[id].outer;
+                    self.add_outer(scopes.shape(c), S::lift(weight) / z, outer);
+                }
+                _ => {
+                    self.fill_marginal(psi, &edge, scopes.shape(c), z);
+                    let marginal = self.marginal.slice(0..scopes.shape(c).size());
+                    out.deliver_clique(graph, c, weight, marginal, &mut self.strides);
+                }
+            }
+        }
+        log_z
+    }
+
+    /// outer ← outer + scale · q_i q_jᵀ: the marginals of a clique without the factor M, which is left to
+    /// [`crate::graph::SharedSum::finish`].
+    fn add_outer(&self, shape: Shape, scale: S, outer: &mut Array<S>) {
+        for i in 0..shape.rows {
+            let row = outer.slice_mut(i * shape.stride()..(i + 1) * shape.stride());
+            S::axpy(self.cavity[0].get(i) * scale, self.cavity[1].slice(0..shape.stride()), row);
+        }
+    }
+
+    /// The marginals of a clique, q_i M q_jᵀ / z.
+    fn fill_marginal(&mut self, psi: Psi<S>, edge: &Edge<S>, shape: Shape, z: S) {
+        self.marginal.reserve(shape.size());
+        for i in 0..shape.rows {
+            let q = self.cavity[0].get(i) / z;
+            let row = i * shape.stride()..i * shape.stride() + shape.columns;
+            let mut marginal = self.marginal.slice_mut(row.clone());
+            let cavity = self.cavity[1].slice(0..shape.columns);
+            match edge.matrix {
+                Matrix::Potts { base, gain } => {
+                    for j in 0..shape.columns {
+                        marginal.set(j, q * cavity.at(j) * if i == j { base + gain } else { base });
                     }
-                    Matrix::Dense(place) => {
-                        let m = place.row(psi, &self.exp, row);
-                        for j in 0..shape.columns {
-                            marginal.set(j, q * m.at(j) * cavity.at(j));
-                        }
+                }
+                Matrix::Dense(place) => {
+                    let m = place.row(psi, &self.exp, row);
+                    for j in 0..shape.columns {
+                        marginal.set(j, q * m.at(j) * cavity.at(j));
                     }
                 }
             }
-            let marginal = self.marginal.slice(0..shape.size());
-            out.deliver_clique(graph, c, weight, marginal, &mut self.strides);
         }
-        log_z
     }
 }
 

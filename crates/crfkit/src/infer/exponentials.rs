@@ -1,6 +1,6 @@
 //! The exponentials of ψ that messages in probability space are made of.
 
-use crate::graph::{FactorGraph, Fields, Psi, Source, Table, TableRef};
+use crate::graph::{FactorGraph, Fields, Potts, Psi, Source, Table, TableRef};
 use crate::math::{Array, Scalar, Slice, simd};
 use std::ops::Range;
 
@@ -69,8 +69,9 @@ impl<S> Default for Exponentials<S> {
 }
 
 impl<S: Scalar> Exponentials<S> {
-    /// Can probability space hold the beliefs? Where a number is NaN it cannot: log space carries that to the caller.
-    pub fn hold(graph: &FactorGraph, psi: Psi<S>, fields: &Fields<S>) -> bool {
+    /// Can probability space hold the beliefs of sets of `together` variables that follow each other? Where a number is NaN it cannot: log
+    /// space carries that to the caller.
+    pub fn hold(graph: &FactorGraph, psi: Psi<S>, fields: &Fields<S>, together: usize) -> bool {
         let (cliques, cards) = (graph.cliques(), graph.cards());
         let node = |v: usize| spread(1, cards[v], fields.nodes.slice(cliques.node(v)));
         let mut reach: Vec<f64> = (0..cards.len()).map(node).collect();
@@ -87,11 +88,17 @@ impl<S: Scalar> Exponentials<S> {
                 reach[v] += if spread < labels { labels } else { spread };
             }
         }
-        reach.iter().all(|&reach| reach < SAFE_SPREAD)
+        reach.chunks(together).all(|reach| reach.iter().sum::<f64>() < SAFE_SPREAD)
     }
 
-    /// Overwrites everything with the exponentials of ψ.
-    pub fn fill(&mut self, graph: &FactorGraph, psi: Psi<S>, fields: &Fields<S>) {
+    /// Overwrites everything with the exponentials of ψ. `potts` says which cliques may have the form of Potts.
+    pub fn fill(
+        &mut self,
+        graph: &FactorGraph,
+        psi: Psi<S>,
+        fields: &Fields<S>,
+        potts: impl Fn(usize) -> Option<Potts<S>>,
+    ) {
         let cliques = graph.cliques();
         self.shift = 0.0;
         self.nodes.reset(cliques.node_len(), 0.0);
@@ -106,7 +113,7 @@ impl<S: Scalar> Exponentials<S> {
         self.edges.clear();
         let (mut end, mut end_t) = (0, 0);
         for c in 0..cliques.len() {
-            let matrix = if let Some(potts) = fields.potts(graph, psi, c)
+            let matrix = if let Some(potts) = potts(c)
                 && potts.equal.re() - potts.unequal.re() > POTTS_BELOW
             {
                 let max = potts.equal.re().max(potts.unequal.re());
