@@ -1,21 +1,25 @@
 //! `crfkit train --graph grid`: from pictures and masks to a model file.
 
-use super::check_target;
-use super::listener::Interrupt;
+use super::checkpoint::CheckpointFile;
+use super::listener::{Interrupt, Listener, Pace};
+use super::{Stopped, check_target};
 use crate::args::{Init, PriorMean, TrainArgs};
+use crate::cmd::report;
 use crate::error::{INTERRUPTED, usage};
+use crate::log::{Counts, Event, FORMAT, Log};
 use crate::pictures;
 use crate::progress::Progress;
 use anyhow::Result;
 use crfkit::data::images::Mask;
 use crfkit::files::write_atomically;
 use crfkit::graph::Neighbours;
-use crfkit::grid::{self, Layout, Pictures, Settings};
+use crfkit::grid::{self, Layout, Pictures, Settings, Trained};
 use crfkit::model::{Keep, Precision};
-use crfkit::optim::Control;
-use crfkit::train::{Ended, Event};
-use std::path::Path;
+use crfkit::train::Ended;
+use crfkit_report::{Page, Run};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Labels at most: more are a sign of masks that were not stored as they were.
 const MAX_LABELS: usize = 64;
@@ -26,35 +30,86 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         return Err(usage("--graph grid learns from pictures: give --images DIR and --masks DIR"));
     };
     let settings = settings(args)?;
-    check_target(&args.model)?;
+    let mut outputs = std::iter::once(&args.model).chain(&args.log).chain(&args.report);
+    outputs.try_for_each(|path| check_target(path))?;
     let interrupt = Interrupt::install()?;
     let progress = Progress::new(args.quiet);
 
     progress.step(|| "reading".into());
-    let corpus = read(args, images, masks)?;
+    let pairs = pictures::pairs(images, masks)?;
+    let corpus = read(args, &pairs)?;
+    let features = corpus.layout().features();
+    let counts = Counts {
+        sequences: corpus.data().len(),
+        tokens: corpus.data().variables(),
+        labels: corpus.layout().labels.len(),
+        observations: features.rows.iter().map(|rows| rows.len).sum(),
+        features: features.dim(),
+    };
     progress.note(&format!(
-        "{} pictures, {} pixels with a label, {} without, {} labels, {} features",
-        corpus.data().len(),
+        "{} pictures, {} sites with a label, {} without, {} labels, {} features",
+        counts.sequences,
         corpus.labelled(),
-        corpus.data().variables() - corpus.labelled(),
-        corpus.layout().labels.len(),
-        corpus.layout().features().dim()
+        counts.tokens - corpus.labelled(),
+        counts.labels,
+        counts.features
     ));
 
+    let mut log = Log::open(args.log.as_deref(), false)?;
+    if args.report.is_some() {
+        log.keep(args.log.as_deref(), false);
+    }
+    let mut recorded = serde_json::to_value(&settings)?;
+    recorded["layout"] = serde_json::to_value(corpus.layout())?;
+    log.write(&Event::Settings {
+        format: FORMAT,
+        version: env!("CARGO_PKG_VERSION"),
+        vector_unit: crfkit::math::simd::unit(),
+        threads: args.input.threads(),
+        counts,
+        settings: &recorded,
+        resumed: false,
+    })?;
+
     interrupt.now_training();
-    let mut listener = Listener { progress: &progress, interrupt: &interrupt };
-    let trained = grid::train(corpus, &settings, args.input.threads(), &mut listener)?;
-    let bytes = trained.model.to_bytes();
+    let mut listener = Listener {
+        progress: &progress,
+        log: &mut log,
+        interrupt: &interrupt,
+        checkpoint: &mut CheckpointFile::none(),
+        pace: Pace::new(counts.tokens, settings.training.passes),
+        seconds_at_most: args.seconds,
+        time_is_up: false,
+    };
+    let Trained { model, stop, passes, objective } =
+        grid::train(corpus, &settings, args.input.threads(), &mut listener)?;
+    let seconds = listener.pace.seconds();
+    let stop = if listener.time_is_up { Stopped::Seconds } else { Stopped::Training(stop) };
+    let bytes = model.to_bytes();
     write_atomically(&args.model, &bytes)?;
+    let (features, model_bytes) = (counts.features, bytes.len());
+    let active_features = model.weights.iter().filter(|w| **w != 0.0).count();
+    let reason = &stop.to_string();
+    log.write(&Event::Stop { reason, passes, seconds, objective, features, active_features, model_bytes })?;
+    if let Some(path) = &args.report {
+        progress.step(|| "writing the report".into());
+        let name = report::run_name(args.log.as_deref().unwrap_or(&args.model));
+        let images = report::grid::samples(&Arc::new(model), &pairs)?;
+        let page = Page { runs: vec![Run::read(log.kept(), &name)?], images, ..Page::default() };
+        report::write(&page, path)?;
+    }
     progress.finish();
-    let (stop, objective, passes) = (trained.stop, trained.objective, trained.passes);
-    progress.note(&format!("stopped: {stop}; objective {objective:.4} after {passes:.2} passes"));
-    let (model, weights) = (args.model.display(), trained.model.weights.len());
-    if stop == Ended::Listener {
-        progress.note(&format!("the model so far is saved: {model} ({} bytes)", bytes.len()));
+    progress
+        .note(&format!("stopped: {stop}; objective {objective:.4} after {passes:.2} passes, {seconds:.1} s"));
+    let model = args.model.display();
+    if stop == Stopped::Training(Ended::Listener) {
+        progress.note(&format!("the model so far is saved: {model} ({model_bytes} bytes)"));
         return Ok(ExitCode::from(INTERRUPTED));
     }
-    progress.note(&format!("model: {model} ({weights} weights, {} bytes)", bytes.len()));
+    progress.note(&format!("model: {model} ({active_features} weights, {model_bytes} bytes)"));
+    if let Some(report) = &args.report {
+        progress.note(&format!("report: {}", report.display()));
+    }
     progress.note(&format!("next: crfkit eval -m {model} --images DIR --masks DIR"));
     Ok(ExitCode::SUCCESS)
 }
@@ -74,8 +129,6 @@ fn settings(args: &TrainArgs) -> Result<Settings> {
         ("dev", args.dev.is_some()),
         ("precision", args.precision != Precision::F64),
         ("shrink", args.shrink.is_some()),
-        ("log", args.log.is_some()),
-        ("report", args.report.is_some()),
         ("checkpoint", args.checkpoint.is_some()),
         ("format", args.input.format.is_some()),
     ];
@@ -87,13 +140,16 @@ fn settings(args: &TrainArgs) -> Result<Settings> {
         init: if args.init == Some(Init::Zero) { grid::Init::Zero } else { grid::Init::Logistic },
         training: args.settings()?,
     };
+    if args.seconds.is_some_and(|seconds| seconds.is_nan() || seconds <= 0.0) {
+        return Err(usage("--seconds must be a positive number"));
+    }
     settings.check().map_err(usage)?;
+    args.grid.sites().check().map_err(usage)?;
     Ok(settings)
 }
 
 /// Reads all masks for their values, then pictures and masks.
-fn read(args: &TrainArgs, images: &Path, masks: &Path) -> Result<Pictures> {
-    let pairs = pictures::pairs(images, masks)?;
+fn read(args: &TrainArgs, pairs: &[(PathBuf, PathBuf)]) -> Result<Pictures> {
     let masks = pairs.iter().map(|(_, mask)| pictures::read_mask(mask));
     let masks: Vec<Mask> = masks.collect::<crfkit::Result<_>>()?;
     let mut seen = [false; 256];
@@ -109,34 +165,17 @@ fn read(args: &TrainArgs, images: &Path, masks: &Path) -> Result<Pictures> {
     }
     let mut corpus: Option<Pictures> = None;
     for ((path, _), mask) in pairs.iter().zip(&masks) {
-        let image = pictures::read_image(path)?;
+        let (picture, name) = (pictures::read_picture(path)?, path.display().to_string());
         let corpus = match &mut corpus {
             Some(corpus) => corpus,
             None => corpus.insert(Pictures::new(Layout {
-                labels: labels.clone(),
                 unlabelled: args.grid.unlabelled,
-                channels: image.channels,
                 neighbours: args.grid.neighbours.unwrap_or(Neighbours::Four),
                 tables: args.grid.tables.unwrap_or_default(),
+                ..Layout::new(labels.clone(), args.grid.sites(), &picture, &name)?
             })?),
         };
-        corpus.add(&image, mask, &path.display().to_string())?;
+        corpus.add(&picture, mask, &name)?;
     }
     Ok(corpus.expect("a directory without pictures is refused"))
-}
-
-/// Shows every step, and stops at Ctrl-C.
-struct Listener<'a> {
-    progress: &'a Progress,
-    interrupt: &'a Interrupt,
-}
-
-impl crfkit::train::Listener for Listener<'_> {
-    fn event(&mut self, event: &Event) -> crfkit::Result<Control> {
-        if let Event::Progress { passes, objective: Some(objective), .. } = event {
-            let line = || format!("pass {passes:.2}  objective {objective:.4}");
-            self.progress.milestone(line, line);
-        }
-        Ok(if self.interrupt.happened() { Control::Stop } else { Control::Continue })
-    }
 }
