@@ -1,7 +1,8 @@
 //! Directories of pictures and masks.
 
 use anyhow::Result;
-use crfkit::data::images::{Image, Mask};
+use crfkit::data::images::Mask;
+use crfkit::data::sites::Sites;
 use crfkit::grid::GridModel;
 use crfkit::{Error, Place};
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 /// Endings of the names of pictures.
-const ENDINGS: [&str; 7] = ["png", "jpg", "jpeg", "pgm", "ppm", "pbm", "pnm"];
+const ENDINGS: [&str; 9] = ["png", "jpg", "jpeg", "pgm", "ppm", "pbm", "pnm", "npy", "npz"];
 
 /// The pictures in a directory by their names without endings, in that order.
 pub fn list(directory: &Path) -> Result<BTreeMap<String, PathBuf>> {
@@ -28,7 +29,7 @@ pub fn list(directory: &Path) -> Result<BTreeMap<String, PathBuf>> {
         }
     }
     match found.is_empty() {
-        true => anyhow::bail!("{}: no picture in it (PNG, JPEG, PGM)", directory.display()),
+        true => anyhow::bail!("{}: no picture in it (PNG, JPEG, PGM, .npy, .npz)", directory.display()),
         false => Ok(found),
     }
 }
@@ -51,8 +52,8 @@ fn open(path: &Path) -> crfkit::Result<BufReader<File>> {
 }
 
 /// A picture.
-pub fn read_image(path: &Path) -> crfkit::Result<Image> {
-    Image::read(open(path)?, &path.display().to_string())
+pub fn read_picture(path: &Path) -> crfkit::Result<Sites> {
+    Sites::read(open(path)?, &path.display().to_string())
 }
 
 /// A mask.

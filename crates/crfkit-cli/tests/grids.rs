@@ -116,3 +116,101 @@ fn a_model_of_pictures_is_trained_applied_and_judged() {
     fs::remove_file(directory.path().join("masks/4.png")).unwrap();
     assert!(refused(&with(&["-m", "m"]), 1).contains("no mask called 4"));
 }
+
+/// A file as `numpy.save` writes it, float64 or uint8 by the size of a number.
+fn npy(shape: &str, numbers: &[u8], descr: &str) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let length = (header.len() as u16).to_le_bytes();
+    [&b"\x93NUMPY\x01\x00"[..], &length, header.as_bytes(), numbers].concat()
+}
+
+#[test]
+fn arrays_and_patches_are_trained_on_and_labelled() {
+    let directory = scratch();
+    let run = |arguments: &[&str]| {
+        let mut command = crfkit();
+        command.args(arguments).current_dir(directory.path());
+        command
+    };
+    let mut random = Random::new(4);
+    for name in ["arrays", "pictures", "masks"] {
+        fs::create_dir(directory.path().join(name)).unwrap();
+    }
+    for number in 0..5 {
+        // 5 × 4 sites of two numbers, and the same as patches of 8 × 8 pixels with stripes where the label is 1.
+        let labels: Vec<u8> = (0..20).map(|k| u8::from(k % 5 > number % 4)).collect();
+        let numbers =
+            labels.iter().flat_map(|&label| [f64::from(label) + random.uniform(), random.uniform()]);
+        let numbers: Vec<u8> = numbers.flat_map(f64::to_le_bytes).collect();
+        let stripes = |k: usize| match labels[k / 40 / 8 * 5 + k % 40 / 8] {
+            1 if k % 4 < 2 => 250,
+            _ => 100 + (random.next_u64() % 16) as u8,
+        };
+        let picture = Mask { height: 32, width: 40, values: (0..32 * 40).map(stripes).collect() };
+        let write = |name: String, bytes: Vec<u8>| fs::write(directory.path().join(name), bytes).unwrap();
+        write(format!("arrays/{number}.npy"), npy("(4, 5, 2)", &numbers, "<f8"));
+        write(format!("masks/{number}.npy"), npy("(4, 5)", &labels, "|u1"));
+        write(format!("pictures/{number}.png"), picture.to_png().unwrap());
+    }
+    let error = |model: &str, images: &str| -> f64 {
+        let arguments = ["eval", "-m", model, "--images", images, "--masks", "masks", "--json"];
+        let scores: serde_json::Value = serde_json::from_str(&output(&mut run(&arguments))).unwrap();
+        assert_eq!(scores["pixels"].as_u64(), Some(100));
+        scores["pixel_error"].as_f64().unwrap()
+    };
+    let train = |model: &str, images: &str, more: &[&str]| {
+        let arguments =
+            ["train", "--graph", "grid", "--images", images, "--masks", "masks", "-q", "-m", model];
+        run(&[&arguments[..], &["--optimizer", "lbfgs", "--passes", "20"], more].concat())
+    };
+    train("arrays.model", "arrays", &["--quadratic"]).assert().success();
+    assert!(error("arrays.model", "arrays") < 5.0);
+    // The model file knows what was told about patches.
+    train("patches.model", "pictures", &["--image-features", "orientations", "--patch", "8"])
+        .assert()
+        .success();
+    assert!(error("patches.model", "pictures") < 5.0);
+    run(&["tag", "-m", "patches.model", "--images", "pictures", "--output-dir", "out"]).assert().success();
+    let tagged = Mask::read(File::open(directory.path().join("out/3.png")).unwrap(), "3").unwrap();
+    assert_eq!((tagged.height, tagged.width), (4, 5));
+
+    // Pages: of the run, and of the model alone.
+    train("m", "pictures", &["--image-features", "orientations", "--patch", "8", "--report", "run.html"])
+        .args(["--log", "run.jsonl"])
+        .assert()
+        .success();
+    let report =
+        ["report", "-m", "patches.model", "--images", "pictures", "--masks", "masks", "-o", "model.html"];
+    run(&report).assert().success().stderr("");
+    for (page, runs) in [("run.html", 1), ("model.html", 0)] {
+        let html = fs::read_to_string(directory.path().join(page)).unwrap();
+        let data =
+            html.split_once("type=\"application/json\">").unwrap().1.split_once("</script>").unwrap().0;
+        let data: serde_json::Value = serde_json::from_str(data).unwrap();
+        assert_eq!(data["runs"].as_array().unwrap().len(), runs);
+        let images = data["images"].as_array().unwrap();
+        assert_eq!(images.len(), 5);
+        for kind in ["input", "truth", "prediction", "marginals"] {
+            assert!(images[4][kind].as_str().unwrap().starts_with("data:image/png;base64,"), "{kind}");
+        }
+        let name = images[0]["name"].as_str().unwrap();
+        assert!(name.ends_with(" of 20 wrong"), "{name}");
+    }
+    let log = fs::read_to_string(directory.path().join("run.jsonl")).unwrap();
+    assert!(log.contains("\"orientations\"") && log.lines().last().unwrap().contains("\"stop\""), "{log}");
+
+    let refused = |mut command: assert_cmd::Command, status: i32| failure(&mut command, status);
+    assert!(
+        refused(train("m", "pictures", &[]), 1)
+            .contains("40 × 32 sites (pixels or patches), but its mask has 5 × 4")
+    );
+    assert!(refused(train("m", "arrays", &["--patch", "0"]), 2).contains("a patch of 0 pixels"));
+    assert!(
+        refused(train("m", "arrays", &["--image-features", "intensity"]), 1)
+            .contains("0.npy: 2 numbers a pixel")
+    );
+    let file = directory.path().join("arrays/4.npy");
+    let bytes = fs::read(&file).unwrap();
+    fs::write(&file, &bytes[..bytes.len() - 1]).unwrap();
+    assert!(refused(train("m", "arrays", &[]), 1).contains("4.npy: 319 bytes of numbers"));
+}

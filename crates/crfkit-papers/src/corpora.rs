@@ -77,9 +77,9 @@ pub const SEMINARS: DataSet = DataSet {
 /// Photographs.
 pub const MANMADE: DataSet = DataSet {
     name: "Kumar and Hebert's man-made structure",
-    files: &["grids/kh_manmade/labels.txt", "grids/kh_manmade/block_features.txt.gz"],
-    format: "labels: `# number train|test`, then 16 rows of 24 digits, 0 for none; features: `# number`, then 384 lines of 28 \
-             integers (colour means, deviation, orientation histograms of 8 bins at 3 scales)",
+    files: &["grids/kh_manmade/labels.txt", "grids/kh_manmade/images/000.jpg"],
+    format: "labels: `# number train|test`, then 16 rows of 24 digits, 0 for none; images: one photograph of 384 × 256 pixels for \
+             each number",
 };
 
 /// Where the corpora are.
@@ -117,14 +117,18 @@ impl Corpora {
         )))
     }
 
+    /// A file, ready to be read.
+    pub fn open(&self, file: &str) -> Result<File> {
+        let path = self.directory.clone().unwrap_or_default().join(file);
+        File::open(&path).map_err(|error| Error::io(path.display().to_string(), error))
+    }
+
     /// The text of a file, unpacked if it is compressed.
     pub fn text(&self, file: &str) -> Result<String> {
-        let path = self.directory.clone().unwrap_or_default().join(file);
-        let failed = |error| Error::Io { name: path.display().to_string(), error };
         let mut text = String::new();
-        decompress(Box::new(File::open(&path).map_err(failed)?))
+        decompress(Box::new(self.open(file)?))
             .and_then(|mut reader| reader.read_to_string(&mut text))
-            .map_err(failed)?;
+            .map_err(|error| Error::io(file, error))?;
         Ok(text)
     }
 

@@ -4,11 +4,12 @@ mod common;
 
 use common::difference;
 use crfkit::data::images::{Image, Mask};
+use crfkit::data::sites::Sites;
 use crfkit::graph::build::PairTables;
 use crfkit::graph::{FactorGraph, Gradient, Graph, Grid, Label, Neighbours, Psi, SharedSum, UNLABELLED};
 use crfkit::grid::{
-    Decode, Engine, GridModel, GridTagger, Init, Layout, Pictures, PixelErrors, Settings, Start, Tables,
-    fingerprint, train,
+    Decode, Engine, GridModel, GridTagger, Init, Layout, Pictures, PixelErrors, Settings, SiteFeatures,
+    Start, Tables, fingerprint, train,
 };
 use crfkit::infer::JunctionTree;
 use crfkit::infer::enumerate::enumerate;
@@ -28,11 +29,13 @@ impl Listener for Silent {
 }
 
 fn layout(tables: Tables, neighbours: Neighbours) -> Layout {
-    Layout { labels: vec![0, 255], unlabelled: Some(7), channels: 1, neighbours, tables }
+    let sites = SiteFeatures::default();
+    let (labels, unlabelled) = (vec![0, 255], Some(7));
+    Layout { labels, unlabelled, sites, channels: 1, pair_channels: 1, neighbours, tables }
 }
 
 /// Blocks of 0 and 255 under noise. A few pixels have no label if `holes`.
-fn pictures(seed: u64, side: usize, holes: bool) -> Vec<(Image, Mask)> {
+fn pictures(seed: u64, side: usize, holes: bool) -> Vec<(Sites, Mask)> {
     let mut random = Random::new(seed);
     let mut picture = || {
         let (row, column) = (random.below(side), random.below(side));
@@ -45,12 +48,12 @@ fn pictures(seed: u64, side: usize, holes: bool) -> Vec<(Image, Mask)> {
             (0..4).for_each(|_| values[random.below(side * side)] = 7);
         }
         let image = Image { height: side, width: side, channels: 1, values: noisy };
-        (image, Mask { height: side, width: side, values })
+        (image.into(), Mask { height: side, width: side, values })
     };
     (0..8).map(|_| picture()).collect()
 }
 
-fn corpus(layout: Layout, pictures: &[(Image, Mask)]) -> Pictures {
+fn corpus(layout: Layout, pictures: &[(Sites, Mask)]) -> Pictures {
     let mut corpus = Pictures::new(layout).unwrap();
     for (image, mask) in pictures {
         corpus.add(image, mask, "test").unwrap();
@@ -67,7 +70,7 @@ fn settings(inference: Engine, objective: Criterion) -> Settings {
     Settings { inference, init: Init::Logistic, training }
 }
 
-fn errors(model: &Arc<GridModel>, test: &[(Image, Mask)], decode: Decode) -> f64 {
+fn errors(model: &Arc<GridModel>, test: &[(Sites, Mask)], decode: Decode) -> f64 {
     let mut tagger = GridTagger::new(model.clone(), model.engine());
     let mut errors = PixelErrors::default();
     for (image, mask) in test {
@@ -182,7 +185,8 @@ fn ising_tables_are_those_of_the_paper() {
     let model = GridModel { layout, weights: weights.clone(), settings: Settings::default() };
     let mut tagger = GridTagger::new(Arc::new(model), Engine::Exact);
     let (s, t) = (0.9, -0.4);
-    tagger.image(&Image { height: 1, width: 2, channels: 1, values: vec![s, t] }, "test").unwrap();
+    let image = Image { height: 1, width: 2, channels: 1, values: vec![s, t] };
+    tagger.image(&image.into(), "test").unwrap();
     let found: Vec<f64> = tagger.marginals(1).unwrap().collect();
     let p = |y: f64, z: f64| {
         let nodes = y * (weights[0] + weights[1] * s) + z * (weights[0] + weights[1] * t);
@@ -273,15 +277,15 @@ fn bad_settings_and_pictures_are_refused() {
 
     let mut corpus = Pictures::new(layout(Tables::Potts, Neighbours::Four)).unwrap();
     let (image, mask) = &set[0];
-    let mut add = |image: &Image, mask: &Mask| corpus.add(image, mask, "a.png").unwrap_err().to_string();
+    let mut add = |image: &Sites, mask: &Mask| corpus.add(image, mask, "a.png").unwrap_err().to_string();
     let small = Mask { height: 1, width: 1, values: vec![0] };
     assert!(add(image, &small).starts_with("a.png: the image has 12 × 12"));
     let strange = Mask { values: vec![9; 144], ..mask.clone() };
     assert!(add(image, &strange).contains("the value 9"));
-    let coloured = Image { channels: 3, values: vec![0.0; 432], ..image.clone() };
-    assert!(add(&coloured, mask).contains("coloured"));
-    let infinite = Image { values: vec![f64::INFINITY; 144], ..image.clone() };
-    assert!(add(&infinite, mask).contains("finite"));
+    let coloured = Image { channels: 3, values: vec![0.0; 432], ..image.nodes };
+    assert!(add(&coloured.into(), mask).contains("coloured"));
+    let infinite = Image { values: vec![f64::INFINITY; 144], ..image.nodes };
+    assert!(add(&infinite.into(), mask).contains("finite"));
     assert!(Layout { labels: vec![1, 2, 3], ..layout(Tables::Ising, Neighbours::Four) }.check().is_err());
 }
 

@@ -4,7 +4,7 @@ use super::stored;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use crfkit::graph::Neighbours;
-use crfkit::grid::Tables;
+use crfkit::grid::{SiteFeatures, SiteNumbers, Tables};
 use crfkit::infer::Engine;
 use std::path::PathBuf;
 
@@ -29,11 +29,11 @@ pub struct GridArgs {
     #[arg(long, value_enum, default_value_t = GraphKind::Chain)]
     pub graph: GraphKind,
 
-    /// Pictures to learn from (PNG, JPEG, PGM), with --graph grid
+    /// Pictures to learn from (PNG, JPEG, PGM; NumPy's .npy and .npz), with --graph grid
     #[arg(long, value_name = "DIR", conflicts_with = "train", requires = "masks")]
     pub images: Option<PathBuf>,
 
-    /// Their labels: for each picture a grey one of the same name, whose values are the labels
+    /// Their labels: for each picture a grey one (or .npy) of the same name, whose values are the labels
     #[arg(long, value_name = "DIR", requires = "images")]
     pub masks: Option<PathBuf>,
 
@@ -41,7 +41,19 @@ pub struct GridArgs {
     #[arg(long, value_name = "VALUE", requires = "images")]
     pub unlabelled: Option<u8>,
 
-    /// Which pixels are joined [default: four]
+    /// What is told about a pixel or patch: the numbers of the file, the intensity, or the orientations of edges [default: values]
+    #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<SiteNumbers>(&["values", "intensity", "orientations"]))]
+    pub image_features: Option<SiteNumbers>,
+
+    /// Label patches of N × N pixels [default: 1, that is pixels; orientations: 16]
+    #[arg(long, value_name = "N", requires = "images")]
+    pub patch: Option<usize>,
+
+    /// Take the products of any two of the numbers too
+    #[arg(long, requires = "images")]
+    pub quadratic: bool,
+
+    /// Which pixels or patches are joined [default: four]
     #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<Neighbours>(&["none", "four", "eight"]))]
     pub neighbours: Option<Neighbours>,
 
@@ -55,6 +67,15 @@ pub struct GridArgs {
     pub inference: Option<Engine>,
 }
 
+impl GridArgs {
+    /// What is told about sites.
+    pub fn sites(&self) -> SiteFeatures {
+        let numbers = self.image_features.unwrap_or_default();
+        let patch = if numbers == SiteNumbers::Orientations { 16 } else { 1 };
+        SiteFeatures { numbers, patch: self.patch.unwrap_or(patch), quadratic: self.quadratic }
+    }
+}
+
 /// An engine by its name.
 pub fn engines() -> impl TypedValueParser<Value = Engine> {
     PossibleValuesParser::new(Engine::ALL.map(Engine::name))
@@ -64,7 +85,7 @@ pub fn engines() -> impl TypedValueParser<Value = Engine> {
 /// What `tag` and `eval` need for pictures, and which labelling they take.
 #[derive(Debug, clap::Args)]
 pub struct PictureArgs {
-    /// Pictures (PNG, JPEG, PGM), for a model of pictures
+    /// Pictures (PNG, JPEG, PGM; NumPy's .npy and .npz), for a model of pictures
     #[arg(long, value_name = "DIR")]
     pub images: Option<PathBuf>,
 

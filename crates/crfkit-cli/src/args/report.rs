@@ -22,13 +22,21 @@ pub struct ReportArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 
-    /// A model: adds its heaviest features and transitions
+    /// A model: adds its heaviest features and transitions, or pictures
     #[arg(short, long, value_name = "MODEL")]
     pub model: Option<PathBuf>,
 
     /// Labelled sequences: adds scores, confusion matrix and the worst mistakes of the model
     #[arg(long, value_name = "FILE", requires = "model")]
     pub test: Option<PathBuf>,
+
+    /// Pictures, for a model of pictures: adds those it gets most wrong
+    #[arg(long, value_name = "DIR", requires_all = ["model", "masks"], conflicts_with = "test")]
+    pub images: Option<PathBuf>,
+
+    /// The gold labels of --images: for each picture a grey one (or .npy) of the same name
+    #[arg(long, value_name = "DIR", requires = "images")]
+    pub masks: Option<PathBuf>,
 
     /// Column of the gold label, from 0; -1 is the last [default: as in training]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = label_column, requires = "test")]

@@ -1,10 +1,13 @@
 //! `crfkit report`: logs of runs, and what is known of a model, as one HTML page.
 
+pub mod grid;
+
 use super::eval::{Gold, evaluate};
 use crate::args::ReportArgs;
 use crate::error::usage;
 use crate::input;
 use crate::loaded::Loaded;
+use crate::pictures;
 use anyhow::Result;
 use crfkit::files::write_atomically;
 use crfkit::{Error, Place};
@@ -14,6 +17,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Writes the page.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
@@ -22,7 +26,10 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
         let message = "no run in it: a log begins with an event `settings` (crfkit train --log)";
         return Err(Error::input(Place::new(input::name(&args.runs[run]), 0), message).into());
     }
-    if let Some(path) = &args.model {
+    if let (Some(path), Some(images), Some(masks)) = (&args.model, &args.images, &args.masks) {
+        let model = Arc::new(pictures::read_model(path)?);
+        page.images = grid::samples(&model, &pictures::pairs(images, masks)?)?;
+    } else if let Some(path) = &args.model {
         let model = input::read_model(path)?;
         page.model = Some(ModelPart::new(&input::name(path), &model)?);
         if let Some(test) = &args.test {

@@ -5,8 +5,10 @@ use crate::corpora::MANMADE;
 use crate::experiment::Context;
 use crate::graph_learning::GraphTask;
 use crfkit::data::dataset::Dataset;
+use crfkit::data::sites::{Pairs, Sites};
 use crfkit::graph::build::PairTables;
 use crfkit::graph::{FactorGraph, FactorGraphBuilder, Grid, Label, NODES, Neighbours};
+use crfkit::grid::{SiteFeatures, SiteNumbers};
 use crfkit::loss::Pseudolikelihood;
 use crfkit::math::random::Random;
 use crfkit::math::simd;
@@ -177,57 +179,42 @@ pub fn shapes(seed: u64, images: usize, side: usize, sd: f64) -> Vec<Image> {
     (0..images).map(|_| draw()).collect()
 }
 
-/// What an orientation histogram says (Kumar and Hebert 2003): the first two heaved central-shift moments, the two largest peaks
-/// and how far apart they point.
-fn orientation(bins: &[f64]) -> [f64; 5] {
-    let mean = bins.iter().sum::<f64>() / bins.len() as f64;
-    let heaved = |p: i32| bins.iter().filter(|&&e| e > mean).map(|e| (e - mean).powi(p)).sum::<f64>();
-    let moment =
-        |p: i32| if heaved(1) > 0.0 { (heaved(p + 1) / heaved(1)).powf(1.0 / f64::from(p)) } else { 0.0 };
-    let mut order: Vec<usize> = (0..bins.len()).collect();
-    order.sort_by(|&a, &b| bins[b].total_cmp(&bins[a]));
-    let angle = |k: usize| std::f64::consts::PI * (k as f64 + 0.5) / bins.len() as f64;
-    let [a, b] = [angle(order[0]), angle(order[1])];
-    // All between about 0 and 1: the gains are the same for all weights.
-    let turn = std::f64::consts::PI;
-    [moment(1) / 100.0, moment(2) / 100.0, a / turn, b / turn, (a - b).sin().abs()]
-}
+/// What section 5.2 tells about a patch: 21 features of a site, 15 of a pair.
+pub const PATCHES: SiteFeatures =
+    SiteFeatures { numbers: SiteNumbers::Orientations, patch: 16, quadratic: true };
 
-/// The photographs: train and test as in the authors' files; h_i is the quadratic expansion (21) of the five numbers at the
-/// smallest scale, m_i has four numbers at each of three scales and two between scales (14).
+/// The photographs: train and test as in the authors' files.
 pub fn manmade(context: &Context) -> Result<[Vec<Image>; 2]> {
-    let [labels, blocks] = [0, 1].map(|k| context.corpora.text(MANMADE.files[k]));
-    let (labels, blocks) = (labels?, blocks?);
+    let labels = context.corpora.text(MANMADE.files[0])?;
     let mut sets: [Vec<Image>; 2] = Default::default();
     let bad = |what: &str| Error::Setting(format!("{}: {what}", MANMADE.name));
-    let mut features = blocks.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     let mut lines = labels.lines().filter(|line| !line.is_empty());
     while let Some(head) = lines.next() {
-        let set = usize::from(head.ends_with("test"));
-        let mut image = Image { size: [16, 24], nodes: Vec::new(), edges: Vec::new(), labels: Vec::new() };
-        for _ in 0..16 {
+        let mut words = head.split_whitespace().skip(1);
+        let (Some(number), Some(set)) = (words.next(), words.next()) else {
+            return Err(bad("a head of labels is not `# number train|test`"));
+        };
+        let file = format!("grids/kh_manmade/images/{number}.jpg");
+        let photograph = Sites::read(context.corpora.open(&file)?, &file)?;
+        let sites = PATCHES.describe(&photograph).map_err(|why| bad(&format!("{file}: {why}")))?;
+        let (nodes, Pairs::Compared(m)) = (&sites.nodes, &sites.pairs) else {
+            unreachable!("pairs compare orientations");
+        };
+        let all = 0..nodes.height * nodes.width;
+        let mut image = Image {
+            size: [nodes.height, nodes.width],
+            nodes: all.clone().map(|i| [&[1.0], nodes.pixel(i)].concat()).collect(),
+            edges: all.map(|i| m.pixel(i).to_vec()).collect(),
+            labels: Vec::new(),
+        };
+        for _ in 0..nodes.height {
             let row = lines.next().ok_or_else(|| bad("labels end early"))?;
             image.labels.extend(row.bytes().map(|digit| Label::from(digit != b'0')));
         }
-        for _ in 0..image.labels.len() {
-            let line = features.next().ok_or_else(|| bad("features end early"))?;
-            let numbers: Vec<f64> = line.split(' ').filter_map(|x| x.parse().ok()).collect();
-            if numbers.len() != 28 {
-                return Err(bad("a block has other than 28 features"));
-            }
-            let scales = [4, 12, 20].map(|at| orientation(&numbers[at..at + 8]));
-            let five = scales[0];
-            let mut h = vec![1.0];
-            h.extend(five);
-            (0..5).for_each(|a| h.extend((a..5).map(|b| five[a] * five[b])));
-            image.nodes.push(h);
-            let mut m: Vec<f64> =
-                scales.iter().flat_map(|scale| [scale[0], scale[1], scale[2], scale[4]]).collect();
-            let cosine = |k: usize| (std::f64::consts::TAU * (scales[k][2] - scales[k + 1][2])).cos().abs();
-            m.extend([0, 1].map(cosine));
-            image.edges.push(m);
+        if image.labels.len() != image.nodes.len() {
+            return Err(bad("a photograph has not one label for each patch"));
         }
-        sets[set].push(image);
+        sets[usize::from(set == "test")].push(image);
     }
     Ok(sets)
 }

@@ -88,7 +88,7 @@ fn corpus(links: Links, template: &str, train: &[Columns], labels: &[usize]) -> 
 fn learn(corpus: &LinkedCorpus, engine: Engine, run: usize) -> Result<(LinkedModel, f64)> {
     let (objective, pieces) = RUNS[run];
     let settings = Settings { objective, pieces, ..settings() };
-    let start = LinkedStart { engine, theta: Vec::new(), threads: 0 };
+    let start = LinkedStart { engine, ..LinkedStart::default() };
     let (corpus, features) = (corpus.clone(), linked::features(corpus, &settings));
     let begun = Instant::now();
     let trained = linked::train(corpus, features, &settings, start, &mut Silent)?;

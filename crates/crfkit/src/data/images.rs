@@ -1,5 +1,6 @@
-//! Pictures and masks: PNG, JPEG, and the PGM family (PBM, PGM, PPM), told apart by their first bytes.
+//! Pictures and masks: PNG, JPEG, the PGM family (PBM, PGM, PPM) and NumPy's arrays, told apart by their first bytes.
 
+use super::numpy::{self, NumberArray};
 use crate::{Error, Place, Result};
 use image::{DynamicImage, ExtendedColorType, ImageEncoder, ImageReader, Limits};
 use std::io::{Cursor, Read};
@@ -17,14 +18,24 @@ pub struct Image {
     pub width: usize,
     /// Numbers a pixel: 1 for intensity, 3 for red, green and blue.
     pub channels: usize,
-    /// The numbers, `[height][width][channels]`; those of a file lie between 0 and 1.
+    /// The numbers, `[height][width][channels]`; those of a picture file lie between 0 and 1, those of an array are as they were.
     pub values: Vec<f64>,
 }
 
 impl Image {
     /// Reads a picture. Transparency is ignored; `name` is for messages.
     pub fn read(reader: impl Read, name: &str) -> Result<Self> {
-        let image = decode(reader, name)?;
+        Image::from_bytes(&read(reader, name)?, name)
+    }
+
+    /// The picture that a file holds.
+    pub(super) fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
+        if bytes.starts_with(numpy::ARRAY) {
+            let image = NumberArray::parse(bytes).and_then(Image::from_array);
+            let image = image.and_then(|image| check_size(image.height, image.width).map(|()| image));
+            return image.map_err(|why| Error::input(Place::new(name, 0), why));
+        }
+        let image = decode(bytes, name)?;
         let (height, width) = (image.height() as usize, image.width() as usize);
         let unit = |value: &u16| f64::from(*value) / f64::from(u16::MAX);
         let (channels, values) = match image.color().has_color() {
@@ -34,10 +45,35 @@ impl Image {
         Ok(Image { height, width, channels, values })
     }
 
+    /// The image of an array, `[height][width]` or `[height][width][channels]`; or why there is none.
+    pub(super) fn from_array(
+        NumberArray { shape, values, .. }: NumberArray,
+    ) -> std::result::Result<Self, String> {
+        let (height, width, channels) = match shape[..] {
+            [height, width] => (height, width, 1),
+            [height, width, channels] => (height, width, channels),
+            _ => return Err(format!("its shape is {shape:?}, but must be (height, width, channels)")),
+        };
+        Ok(Image { height, width, channels, values })
+    }
+
     /// The numbers of a pixel, counted row by row.
     #[inline]
     pub fn pixel(&self, pixel: usize) -> &[f64] {
         &self.values[pixel * self.channels..][..self.channels]
+    }
+}
+
+impl Image {
+    /// The picture as a PNG file to look at: three channels are colours, of others the first is grey. Where numbers lie outside 0 to 1,
+    /// their range is drawn from black to white.
+    pub fn to_png(&self) -> Result<Vec<u8>> {
+        let shown = if self.channels == 3 { 3 } else { 1 };
+        let numbers = || self.values.chunks_exact(self.channels.max(1)).flat_map(|pixel| &pixel[..shown]);
+        let (low, high) = numbers().fold((0.0f64, 1.0f64), |(low, high), &x| (low.min(x), high.max(x)));
+        let shade = |x: &f64| (255.0 * (x - low) / (high - low)).round() as u8;
+        let colour = if shown == 3 { ExtendedColorType::Rgb8 } else { ExtendedColorType::L8 };
+        encode(&numbers().map(shade).collect::<Vec<u8>>(), self.height, self.width, colour)
     }
 }
 
@@ -53,13 +89,22 @@ pub struct Mask {
 }
 
 impl Mask {
-    /// Reads a mask: a grey picture of at most 8 bits a pixel (black and white are 0 and 255). `name` is for messages.
+    /// Reads a mask: a grey picture of at most 8 bits a pixel (black and white are 0 and 255), or an array of whole numbers
+    /// `[height][width]`. `name` is for messages.
     pub fn read(reader: impl Read, name: &str) -> Result<Self> {
-        let image = decode(reader, name)?;
+        let bytes = read(reader, name)?;
         let refuse = |what: &str| {
-            let remedy = "store a mask as an 8-bit grey picture whose values are the labels";
+            let remedy =
+                "store a mask as an 8-bit grey picture, or a .npy array, whose values are the labels";
             Error::input(Place::new(name, 0), format!("{what}: {remedy}"))
         };
+        if bytes.starts_with(numpy::ARCHIVE) {
+            return Err(refuse("a mask cannot be an archive"));
+        }
+        if bytes.starts_with(numpy::ARRAY) {
+            return NumberArray::parse(&bytes).and_then(Mask::from_array).map_err(|why| refuse(&why));
+        }
+        let image = decode(&bytes, name)?;
         let (height, width) = (image.height() as usize, image.width() as usize);
         let values = match image {
             DynamicImage::ImageLuma8(grey) => grey.into_raw(),
@@ -75,35 +120,67 @@ impl Mask {
         Ok(Mask { height, width, values })
     }
 
+    /// The mask of an array; or why there is none.
+    fn from_array(NumberArray { shape, values, whole }: NumberArray) -> std::result::Result<Self, String> {
+        let [height, width] = shape[..] else {
+            return Err(format!("the mask has the shape {shape:?}, not (height, width)"));
+        };
+        check_size(height, width)?;
+        if !whole {
+            return Err("the mask has numbers with fractions".into());
+        }
+        if let Some(value) = values.iter().find(|value| !(0.0..=255.0).contains(*value)) {
+            return Err(format!("the mask has the value {value}, but labels lie between 0 and 255"));
+        }
+        Ok(Mask { height, width, values: values.into_iter().map(|value| value as u8).collect() })
+    }
+
     /// The mask as a grey PNG file.
     pub fn to_png(&self) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        image::codecs::png::PngEncoder::new(&mut bytes)
-            .write_image(&self.values, self.width as u32, self.height as u32, ExtendedColorType::L8)
-            .map_err(|error| Error::File { name: "PNG".into(), message: error.to_string() })?;
-        Ok(bytes)
+        encode(&self.values, self.height, self.width, ExtendedColorType::L8)
     }
 }
 
-/// Decodes a picture of any of the formats.
-fn decode(mut reader: impl Read, name: &str) -> Result<DynamicImage> {
+/// A PNG file.
+fn encode(values: &[u8], height: usize, width: usize, colour: ExtendedColorType) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    image::codecs::png::PngEncoder::new(&mut bytes)
+        .write_image(values, width as u32, height as u32, colour)
+        .map_err(|error| Error::File { name: "PNG".into(), message: error.to_string() })?;
+    Ok(bytes)
+}
+
+/// All bytes of a file.
+pub(super) fn read(mut reader: impl Read, name: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.read_to_end(&mut bytes).map_err(|error| Error::io(name, error))?;
+    Ok(bytes)
+}
+
+/// Decodes a picture of any of the formats that are not NumPy's.
+fn decode(bytes: &[u8], name: &str) -> Result<DynamicImage> {
     let refuse = |why: String| Error::input(Place::new(name, 0), why);
     let unreadable = |error: image::ImageError| {
-        refuse(format!("not a picture that can be read ({error}): PNG, JPEG and PGM files can"))
+        refuse(format!("not a picture that can be read ({error}): PNG, JPEG, PGM and NumPy files can"))
     };
-    let reader = ImageReader::new(Cursor::new(&bytes)).with_guessed_format();
+    let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format();
     let mut reader = reader.map_err(|error| Error::io(name, error))?;
     let mut limits = Limits::default();
     (limits.max_image_width, limits.max_image_height) = (Some(MAX_SIDE), Some(MAX_SIDE));
     reader.limits(limits);
     let image = reader.decode().map_err(unreadable)?;
-    match image.height() as usize * image.width() as usize {
-        0 => Err(refuse("the picture has no pixels".into())),
-        pixels if pixels > MAX_PIXELS => {
-            Err(refuse(format!("the picture has {pixels} pixels: at most {MAX_PIXELS} are read; cut it up")))
-        }
-        _ => Ok(image),
+    check_size(image.height() as usize, image.width() as usize).map_err(refuse)?;
+    Ok(image)
+}
+
+/// Refuses pictures whose graph would be empty or too large.
+pub(super) fn check_size(height: usize, width: usize) -> std::result::Result<(), String> {
+    let too_large = height.max(width) > MAX_SIDE as usize || height * width > MAX_PIXELS;
+    match height == 0 || width == 0 {
+        true => Err("the picture has no pixels".into()),
+        false if too_large => Err(format!(
+            "the picture has {width} × {height} pixels: at most {MAX_PIXELS} are read, {MAX_SIDE} in a row or column; cut it up"
+        )),
+        false => Ok(()),
     }
 }

@@ -3,7 +3,7 @@
 //! - [`text`]: bytes to lines: decompression, encoding, line endings, limits.
 //! - [`columns`]: lines to CoNLL columns, the format of CRF++ and of the shared tasks.
 //! - [`attributes`]: lines to CRFsuite's attribute lists.
-//! - [`images`]: pictures and masks: PNG, JPEG, PGM and their kin.
+//! - [`images`]: pictures and masks: PNG, JPEG, PGM and their kin; [`sites`]: pictures with numbers of pairs; [`numpy`]: arrays.
 //! - [`template`], [`pattern`], [`presets`], [`observer`]: columns to observations.
 //! - [`rule`]: which tokens of a sequence are linked.
 //! - [`strings`]: names to numbers; [`bytes`]: arrays that are parts of a file in memory.
@@ -20,10 +20,12 @@ pub mod corpus;
 pub mod dataset;
 mod dialect; // public as template::Dialect
 pub mod images;
+pub mod numpy;
 pub mod observer;
 pub mod pattern;
 pub mod presets;
 pub mod rule;
+pub mod sites;
 pub mod strings;
 pub mod template;
 pub mod text;

@@ -1,16 +1,18 @@
 //! Grids: pictures whose every pixel has a label, from masks to a model and back to masks.
 //!
 //! ```text
-//! picture ─features→ observations of pixels and of pairs of neighbours → Dataset<FactorGraph> ─train→ GridModel
+//! picture ─SiteFeatures→ Sites ─observe→ Dataset<FactorGraph> ─train→ GridModel
 //! picture ─same features→ ψ ─engine→ marginals ─decoder→ labels → mask
 //! ```
 //!
-//! Features are those of smd-crf-2006 section 5.1, for any number of channels: h_i = [1, s_i] of a pixel and h_ij = [1, |s_i − s_j|]
-//! of a pair of neighbours.
+//! Features are those of smd-crf-2006 section 5: h_i = [1, x_i] of a site, which is a pixel or a patch, and h_ij = [1, |m_i − m_j|] of a
+//! pair of neighbours, or any numbers that are given for it.
 
 mod decode;
 mod errors;
+mod features;
 mod file;
+mod orientations;
 mod pictures;
 mod tagger;
 mod train;
@@ -18,21 +20,25 @@ mod train;
 pub use crate::infer::Engine;
 pub use decode::Decode;
 pub use errors::PixelErrors;
+pub use features::{SiteFeatures, SiteNumbers};
 pub use pictures::Pictures;
 pub use tagger::GridTagger;
 pub use train::{Init, Settings, Start, Trained, fingerprint, train};
 
 use crate::data::dataset::Dataset;
-use crate::data::images::Image;
+use crate::data::sites::{Pairs, Sites};
 use crate::graph::build::PairTables;
 use crate::graph::{FactorGraph, Grid, Label, Neighbours};
 use crate::math::simd;
 use crate::model::{Features, Keep, Kind};
-use crate::{Error, Result};
+use crate::{Error, Place, Result};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// Iterative engines stop here: marginals need no more digits, and log Z, which is stationary at a fixed point, has twice as many.
 const TOLERANCE: f64 = 1e-4;
+/// Numbers of a site or of a pair at most.
+const MAX_CHANNELS: usize = 1 << 16;
 
 /// What the tables are made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,15 +61,27 @@ pub struct Layout {
     pub labels: Vec<u8>,
     /// The mask value of pixels without a label: summed out in training, not scored in evaluation.
     pub unlabelled: Option<u8>,
-    /// Numbers a pixel.
+    /// What is told about sites.
+    pub sites: SiteFeatures,
+    /// Numbers of a site, the constant not counted.
     pub channels: usize,
-    /// Which pixels are joined.
+    /// Numbers of a pair, the constant not counted.
+    pub pair_channels: usize,
+    /// Which sites are joined.
     pub neighbours: Neighbours,
     /// What the tables are made of.
     pub tables: Tables,
 }
 
 impl Layout {
+    /// Potts tables over four neighbours for pictures like `example`, which comes from `name`.
+    pub fn new(labels: Vec<u8>, sites: SiteFeatures, example: &Sites, name: &str) -> Result<Self> {
+        let described = sites.describe(example).map_err(|why| Error::input(Place::new(name, 0), why))?;
+        let (channels, pair_channels) = (described.nodes.channels, described.pair_channels());
+        let (neighbours, tables) = (Neighbours::Four, Tables::Potts);
+        Ok(Layout { labels, unlabelled: None, sites, channels, pair_channels, neighbours, tables })
+    }
+
     /// Refuses what no model can have.
     pub fn check(&self) -> Result<()> {
         let refuse = |why: String| Err(Error::Setting(why));
@@ -73,8 +91,16 @@ impl Layout {
         if let Some(value) = self.unlabelled.filter(|value| self.label(*value).is_some()) {
             return refuse(format!("the mask value {value} cannot be a label and mean that there is none"));
         }
-        if self.channels == 0 || self.channels > 1 << 16 {
-            return refuse(format!("a pixel has {} numbers, but it must have some", self.channels));
+        self.sites.check()?;
+        if self.channels == 0 {
+            return refuse("a site has no numbers, but it must have some".into());
+        }
+        for (what, channels) in [("site", self.channels), ("pair", self.pair_channels)] {
+            if channels > MAX_CHANNELS {
+                return refuse(format!(
+                    "a {what} has {channels} numbers: {MAX_CHANNELS} at most are possible"
+                ));
+            }
         }
         match self.tables == Tables::Ising && self.labels.len() != 2 {
             true => refuse(format!(
@@ -99,7 +125,7 @@ impl Layout {
 
     /// Which weight stands where.
     pub fn features(&self) -> Features {
-        let (labels, observations) = (self.labels.len(), 1 + self.channels);
+        let labels = self.labels.len();
         let stride = simd::padded(labels);
         // A function of two labels as the table of a pair, padding included.
         let pairs = |c: fn(usize, usize) -> f64| {
@@ -119,8 +145,8 @@ impl Layout {
             }
             Tables::Full => (Vec::new(), Vec::new()),
         };
-        let node = Kind { observations, lines: 1, columns: labels, basis: node };
-        let pair = Kind { observations, lines: labels, columns: labels, basis: pair };
+        let node = Kind { observations: 1 + self.channels, lines: 1, columns: labels, basis: node };
+        let pair = Kind { observations: 1 + self.pair_channels, lines: labels, columns: labels, basis: pair };
         let kinds = match self.neighbours {
             Neighbours::None => vec![node],
             Neighbours::Four | Neighbours::Eight => vec![node, pair],
@@ -128,18 +154,42 @@ impl Layout {
         Features::new(&Dataset::<FactorGraph>::new(), kinds, 1, &[], Keep::All)
     }
 
-    /// Adds the observations of an image: a constant and the channels of every pixel, a constant and the channels' absolute
-    /// differences of every pair. `graph` must be that of the image's size.
-    fn observe(&self, image: &Image, graph: &FactorGraph, data: &mut Dataset<FactorGraph>) {
+    /// What is told about the sites of a picture that comes from `name`, if it has what the model expects.
+    fn describe<'a>(&self, given: &'a Sites, name: &str) -> Result<Cow<'a, Sites>> {
+        let refuse = |why: String| Error::input(Place::new(name, 0), why);
+        let sites = self.sites.describe(given).map_err(refuse)?;
+        let kind = |channels: usize| match channels {
+            1 => "grey".to_owned(),
+            3 => "coloured".to_owned(),
+            n => format!("of {n} numbers a site"),
+        };
+        if sites.nodes.channels != self.channels {
+            let (found, expected) = (kind(sites.nodes.channels), kind(self.channels));
+            return Err(refuse(format!("the image is {found}, but others are {expected}: convert one kind")));
+        }
+        if self.neighbours == Neighbours::None {
+            return Ok(sites);
+        }
+        if sites.pair_channels() != self.pair_channels {
+            let (found, expected) = (sites.pair_channels(), self.pair_channels);
+            return Err(refuse(format!("pairs have {found} numbers, but those of others have {expected}")));
+        }
+        match (&sites.pairs, self.neighbours) {
+            (Pairs::Given { .. }, Neighbours::Eight) => Err(refuse(
+                "there are numbers of horizontal and vertical pairs, but eight neighbours have diagonal ones too: join four".into(),
+            )),
+            _ => Ok(sites),
+        }
+    }
+
+    /// Adds the observations of a picture: a constant and the numbers of every site, a constant and the numbers of every pair. `graph`
+    /// must be that of its size.
+    fn observe(&self, sites: &Sites, graph: &FactorGraph, data: &mut Dataset<FactorGraph>) {
         for f in 0..graph.factors() {
             data.push_observation(0, 1.0);
             match *graph.factor(f).vars {
-                [i] => (1..).zip(image.pixel(i)).for_each(|(id, &s)| data.push_observation(id, s)),
-                [i, j] => {
-                    for (id, (s, t)) in (1..).zip(image.pixel(i).iter().zip(image.pixel(j))) {
-                        data.push_observation(id, (s - t).abs());
-                    }
-                }
+                [i] => (1..).zip(sites.nodes.pixel(i)).for_each(|(id, &x)| data.push_observation(id, x)),
+                [i, j] => (1..).zip(sites.pair(i, j)).for_each(|(id, x)| data.push_observation(id, x)),
                 _ => unreachable!("a grid has nodes and pairs"),
             }
             data.finish_table();

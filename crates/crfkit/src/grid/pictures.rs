@@ -2,7 +2,8 @@
 
 use super::Layout;
 use crate::data::dataset::Dataset;
-use crate::data::images::{Image, Mask};
+use crate::data::images::Mask;
+use crate::data::sites::Sites;
 use crate::graph::{FactorGraph, Label, UNLABELLED};
 use crate::{Error, Place, Result};
 use std::collections::BTreeMap;
@@ -24,14 +25,15 @@ impl Pictures {
         Ok(Pictures { layout, graphs: BTreeMap::new(), data: Dataset::new(), labelled: 0 })
     }
 
-    /// Adds an image and its mask, both of which come from `name`. Every value of the mask must be a
+    /// Adds a picture and its mask, which has a pixel for each site; both come from `name`. Every value of the mask must be a
     /// label of the layout, or its value for no label.
-    pub fn add(&mut self, image: &Image, mask: &Mask, name: &str) -> Result<()> {
+    pub fn add(&mut self, picture: &Sites, mask: &Mask, name: &str) -> Result<()> {
         let refuse = |why: String| Error::input(Place::new(name, 0), why);
-        if let Some(why) = misfit((image.height, image.width), mask) {
+        let sites = self.layout.describe(picture, name)?;
+        let (height, width) = (sites.nodes.height, sites.nodes.width);
+        if let Some(why) = misfit((height, width), mask) {
             return Err(refuse(why));
         }
-        check_channels(&self.layout, image).map_err(refuse)?;
         let mut gold = Vec::with_capacity(mask.values.len());
         for &value in &mask.values {
             gold.push(match self.layout.label(value) {
@@ -43,9 +45,9 @@ impl Pictures {
                 }
             });
         }
-        let graph = self.graph(image.height, image.width)?;
-        self.layout.observe(image, &graph, &mut self.data);
-        self.finish(image.height, image.width, gold)
+        let graph = self.graph(height, width)?;
+        self.layout.observe(&sites, &graph, &mut self.data);
+        self.finish(height, width, gold)
     }
 
     /// The graph of a size.
@@ -92,27 +94,10 @@ impl Pictures {
     }
 }
 
-/// Why a mask does not fit an image of this height and width, if it does not.
+/// Why a mask does not fit a picture of this height and width in sites, if it does not.
 pub(super) fn misfit((height, width): (usize, usize), mask: &Mask) -> Option<String> {
     ((height, width) != (mask.height, mask.width)).then(|| {
         let (tall, wide) = (mask.height, mask.width);
-        format!("the image has {width} × {height} pixels, but its mask has {wide} × {tall}: they must fit each other")
+        format!("the image has {width} × {height} sites (pixels or patches), but its mask has {wide} × {tall}: they must fit each other")
     })
-}
-
-/// Has the image the numbers that the layout expects?
-pub(super) fn check_channels(layout: &Layout, image: &Image) -> std::result::Result<(), String> {
-    let kind = |channels: usize| match channels {
-        1 => "grey".to_owned(),
-        3 => "coloured".to_owned(),
-        n => format!("of {n} channels"),
-    };
-    let (expected, found) = (layout.channels, image.channels);
-    match found == expected && image.values.iter().all(|value| value.is_finite()) {
-        true => Ok(()),
-        false if found == expected => Err("the image has a value that is not a finite number".into()),
-        false => {
-            Err(format!("the image is {}, but others are {}: convert one kind", kind(found), kind(expected)))
-        }
-    }
 }

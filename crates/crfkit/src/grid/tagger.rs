@@ -1,15 +1,15 @@
 //! A model applied to images.
 
-use super::pictures::check_channels;
 use super::{Decode, Engine, GridModel, TOLERANCE};
+use crate::Result;
 use crate::data::dataset::Dataset;
-use crate::data::images::{Image, Mask};
+use crate::data::images::Mask;
+use crate::data::sites::Sites;
 use crate::decode::max_node_marginal;
 use crate::graph::{FactorGraph, Gradient, Graph, Label, Psi, SharedSum};
 use crate::infer::{NodeMarginals, Outcome, WithEngine};
 use crate::math::Array;
 use crate::model::Features;
-use crate::{Error, Place, Result};
 use std::sync::Arc;
 
 /// Labels images by a shared model. Not for several threads at once: each has its own.
@@ -18,7 +18,7 @@ pub struct GridTagger {
     model: Arc<GridModel>,
     features: Features,
     engine: Engine,
-    /// The image at hand: its size, graph and ψ.
+    /// The picture at hand: its size in sites, graph and ψ.
     size: (usize, usize),
     graph: Option<FactorGraph>,
     psi: Array<f64>,
@@ -45,17 +45,17 @@ impl GridTagger {
         }
     }
 
-    /// Takes in an image; `name` is for messages.
-    pub fn image(&mut self, image: &Image, name: &str) -> Result<()> {
+    /// Takes in a picture; `name` is for messages.
+    pub fn image(&mut self, picture: &Sites, name: &str) -> Result<()> {
         let layout = &self.model.layout;
-        check_channels(layout, image).map_err(|why| Error::input(Place::new(name, 0), why))?;
-        let size = (image.height, image.width);
+        let sites = layout.describe(picture, name)?;
+        let size = (sites.nodes.height, sites.nodes.width);
         let graph = match self.graph.take().filter(|_| self.size == size) {
             Some(graph) => graph,
-            None => layout.graph(image.height, image.width)?,
+            None => layout.graph(size.0, size.1)?,
         };
         let mut data = Dataset::new();
-        layout.observe(image, &graph, &mut data);
+        layout.observe(&sites, &graph, &mut data);
         data.finish_example(graph.clone(), [], 1.0);
         crate::risk::potentials(&self.features, &data, 0, &self.model.weights, &mut self.psi);
         (self.size, self.graph) = (size, Some(graph));

@@ -252,7 +252,7 @@ impl Rule for PsaRule {
 
     fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], _: &[f64]) {
         let done = step.done + 1;
-        let noted = done % self.half == 0;
+        let noted = done.is_multiple_of(self.half);
         for (range, mine) in step.touched.filled() {
             let p = self.pulls[self.prior.kind(range.start)];
             let weights = &mut self.weights[range.clone()];

@@ -8,7 +8,7 @@ use crfkit::data::images::{Image, Mask};
 use crfkit::files::write_atomically;
 use crfkit::graph::Neighbours;
 use crfkit::grid::{
-    Decode, Engine, GridTagger, Init, Layout, Pictures, PixelErrors, Settings, Start, Tables,
+    Decode, Engine, GridTagger, Init, Layout, Pictures, PixelErrors, Settings, SiteFeatures, Start, Tables,
 };
 use crfkit::train::{Method, Settings as Training};
 use std::ops::Range;
@@ -99,13 +99,15 @@ fn clean(way: &Way, train: &[(Image, Mask)], test: &[(Image, Mask)]) -> Result<(
     let layout = Layout {
         labels: vec![0, u8::MAX],
         unlabelled: None,
+        sites: SiteFeatures::default(),
         channels: 1,
+        pair_channels: 1,
         neighbours: way.neighbours,
         tables: Tables::Ising,
     };
     let mut pictures = Pictures::new(layout)?;
     for (image, mask) in train {
-        pictures.add(image, mask, "a training picture")?;
+        pictures.add(&image.clone().into(), mask, "a training picture")?;
     }
     let training = Training { optimizer: Method::Lbfgs, passes: Some(PASSES), ..Training::default() };
     let settings = Settings { inference: way.engine, init: Init::Logistic, training };
@@ -115,7 +117,7 @@ fn clean(way: &Way, train: &[(Image, Mask)], test: &[(Image, Mask)]) -> Result<(
     let mut tagger = GridTagger::new(model.clone(), way.engine);
     let (mut masks, mut wrong) = (Vec::with_capacity(test.len()), PixelErrors::default());
     for (image, truth) in test {
-        tagger.image(image, "a test picture")?;
+        tagger.image(&image.clone().into(), "a test picture")?;
         let labels = tagger.labels(Decode::MaxMarginal)?.to_vec();
         let found = tagger.mask(&labels);
         wrong.add(&model.layout, truth, &found, "a test picture")?;

@@ -19,7 +19,7 @@ pub fn run(args: &EvalArgs, model: &Path, images: &Path, masks: &Path) -> Result
     let pairs = pictures::pairs(images, masks)?;
     let mut errors = PixelErrors::default();
     for (image, mask) in &pairs {
-        tagger.image(&pictures::read_image(image)?, &image.display().to_string())?;
+        tagger.image(&pictures::read_picture(image)?, &image.display().to_string())?;
         let labels = tagger.labels(decode)?.to_vec();
         let (gold, name) = (pictures::read_mask(mask)?, mask.display().to_string());
         errors.add(&model.layout, &gold, &tagger.mask(&labels), &name)?;

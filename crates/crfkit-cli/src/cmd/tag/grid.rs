@@ -33,7 +33,7 @@ pub fn run(args: &TagArgs, images: &Path, output: &Path) -> Result<ExitCode> {
     std::fs::create_dir_all(output).with_context(|| output.display().to_string())?;
     let mut tagger = tagger(&model, &args.grid);
     for (stem, path) in images {
-        tagger.image(&pictures::read_image(&path)?, &path.display().to_string())?;
+        tagger.image(&pictures::read_picture(&path)?, &path.display().to_string())?;
         let labels = tagger.labels(decode)?.to_vec();
         let mask = tagger.mask(&labels);
         write_atomically(&output.join(format!("{stem}.png")), &mask.to_png()?)?;

@@ -3,6 +3,7 @@
 use super::check_target;
 use super::session::{End, Session};
 use crate::args::{Init, PriorMean, TrainArgs};
+use crate::cmd::report;
 use crate::error::usage;
 use crate::log::Counts;
 use crate::pictures;
@@ -12,8 +13,10 @@ use crfkit::files::write_atomically;
 use crfkit::graph::Neighbours;
 use crfkit::grid::{self, Layout, Pictures, Settings, Start, Trained};
 use crfkit::model::{Keep, Precision};
-use std::path::Path;
+use crfkit_report::{Page, Run};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Labels at most: more are a sign of masks that were not stored as they were.
 const MAX_LABELS: usize = 64;
@@ -24,39 +27,50 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         return Err(usage("--graph grid learns from pictures: give --images DIR and --masks DIR"));
     };
     let settings = settings(args)?;
-    let outputs = [Some(&args.model), args.checkpoint.as_ref(), args.log.as_ref()];
+    let outputs = [Some(&args.model), args.checkpoint.as_ref(), args.log.as_ref(), args.report.as_ref()];
     outputs.into_iter().flatten().try_for_each(|path| check_target(path))?;
     let mut session = Session::new(args)?;
 
     session.progress.step(|| "reading".into());
-    let corpus = read(args, images, masks)?;
-    let features = corpus.layout().features().dim();
+    let pairs = pictures::pairs(images, masks)?;
+    let corpus = read(args, &pairs)?;
+    let features = corpus.layout().features();
+    let counts = Counts {
+        sequences: corpus.data().len(),
+        tokens: corpus.data().variables(),
+        labels: corpus.layout().labels.len(),
+        observations: features.rows.iter().map(|rows| rows.len).sum(),
+        features: features.dim(),
+    };
     session.progress.note(&format!(
-        "{} pictures, {} pixels with a label, {} without, {} labels, {} features",
-        corpus.data().len(),
+        "{} pictures, {} sites with a label, {} without, {} labels, {} features",
+        counts.sequences,
         corpus.labelled(),
-        corpus.data().variables() - corpus.labelled(),
-        corpus.layout().labels.len(),
-        features
+        counts.tokens - corpus.labelled(),
+        counts.labels,
+        counts.features
     ));
 
     let resume = session.resume(|| grid::fingerprint(&corpus, &settings))?;
-    let counts = Counts {
-        sequences: corpus.data().len(),
-        tokens: corpus.labelled(),
-        labels: corpus.layout().labels.len(),
-        observations: features,
-        features,
-    };
-    session.begin(counts, &serde_json::to_value(&settings)?, resume.is_some())?;
+    let mut recorded = serde_json::to_value(&settings)?;
+    recorded["layout"] = serde_json::to_value(corpus.layout())?;
+    session.begin(counts, &recorded, resume.is_some())?;
     let start = Start { resume, threads: args.input.threads() };
     let trained = session.train(counts.tokens, |listener| grid::train(corpus, &settings, start, listener))?;
     let (Trained { model, stop, passes, objective }, clock) = trained;
     let bytes = model.to_bytes();
     write_atomically(&args.model, &bytes)?;
     let weights = model.weights.iter().filter(|w| **w != 0.0).count();
+    let features = counts.features;
     let end = End { stop, clock, passes, objective, features, weights, bytes: bytes.len() };
     session.end(&end)?;
+    if let Some(path) = &args.report {
+        session.progress.step(|| "writing the report".into());
+        let name = report::run_name(args.log.as_deref().unwrap_or(&args.model));
+        let images = report::grid::samples(&Arc::new(model), &pairs)?;
+        let runs = vec![Run::read(session.log.kept(), &name)?];
+        report::write(&Page { runs, images, ..Page::default() }, path)?;
+    }
     let next = format!("crfkit eval -m {} --images DIR --masks DIR", args.model.display());
     Ok(session.farewell(&end, &next))
 }
@@ -76,7 +90,6 @@ fn settings(args: &TrainArgs) -> Result<Settings> {
         ("dev", args.dev.is_some()),
         ("precision", args.precision != Precision::F64),
         ("shrink", args.shrink.is_some()),
-        ("report", args.report.is_some()),
         ("format", args.input.format.is_some()),
     ];
     if let Some((name, _)) = refused.iter().find(|(_, given)| *given) {
@@ -87,13 +100,16 @@ fn settings(args: &TrainArgs) -> Result<Settings> {
         init: if args.init == Some(Init::Zero) { grid::Init::Zero } else { grid::Init::Logistic },
         training: args.settings()?,
     };
+    if args.seconds.is_some_and(|seconds| seconds.is_nan() || seconds <= 0.0) {
+        return Err(usage("--seconds must be a positive number"));
+    }
     settings.check().map_err(usage)?;
+    args.grid.sites().check().map_err(usage)?;
     Ok(settings)
 }
 
 /// Reads all masks for their values, then pictures and masks.
-fn read(args: &TrainArgs, images: &Path, masks: &Path) -> Result<Pictures> {
-    let pairs = pictures::pairs(images, masks)?;
+fn read(args: &TrainArgs, pairs: &[(PathBuf, PathBuf)]) -> Result<Pictures> {
     let masks = pairs.iter().map(|(_, mask)| pictures::read_mask(mask));
     let masks: Vec<Mask> = masks.collect::<crfkit::Result<_>>()?;
     let mut seen = [false; 256];
@@ -109,18 +125,17 @@ fn read(args: &TrainArgs, images: &Path, masks: &Path) -> Result<Pictures> {
     }
     let mut corpus: Option<Pictures> = None;
     for ((path, _), mask) in pairs.iter().zip(&masks) {
-        let image = pictures::read_image(path)?;
+        let (picture, name) = (pictures::read_picture(path)?, path.display().to_string());
         let corpus = match &mut corpus {
             Some(corpus) => corpus,
             None => corpus.insert(Pictures::new(Layout {
-                labels: labels.clone(),
                 unlabelled: args.grid.unlabelled,
-                channels: image.channels,
                 neighbours: args.grid.neighbours.unwrap_or(Neighbours::Four),
                 tables: args.grid.tables.unwrap_or_default(),
+                ..Layout::new(labels.clone(), args.grid.sites(), &picture, &name)?
             })?),
         };
-        corpus.add(&image, mask, &path.display().to_string())?;
+        corpus.add(&picture, mask, &name)?;
     }
     Ok(corpus.expect("a directory without pictures is refused"))
 }

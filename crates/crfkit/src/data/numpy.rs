@@ -1,0 +1,193 @@
+//! NumPy's files: `.npy`, one array of numbers, and `.npz`, a ZIP archive of them.
+//!
+//! An array file has the bytes `\x93NUMPY`, a version of two bytes, the length of its header (u16; u32 from version 2 on), the header
+//! and the numbers. The header is a Python dictionary: `{'descr': '<f4', 'fortran_order': False, 'shape': (16, 24, 5), }`.
+
+use std::collections::BTreeMap;
+use std::io::{Cursor, Read};
+use zip::ZipArchive;
+
+/// The first bytes of an array file.
+pub const ARRAY: &[u8] = b"\x93NUMPY";
+/// The first bytes of an archive.
+pub const ARCHIVE: &[u8] = b"PK\x03\x04";
+/// Numbers in an array at most.
+const MAX_NUMBERS: usize = 1 << 28;
+/// Bytes of an array in an archive at most, its header included.
+const MAX_BYTES: u64 = 8 * MAX_NUMBERS as u64 + (1 << 16);
+
+/// An array of numbers in memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NumberArray {
+    /// How many there are along each axis.
+    pub shape: Vec<usize>,
+    /// The numbers; the last index runs fastest, whatever the order in the file was.
+    pub values: Vec<f64>,
+    /// Is their type one of whole numbers or truth values?
+    pub whole: bool,
+}
+
+impl NumberArray {
+    /// Reads an array file; or says why it cannot.
+    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+        let (header, data) = split(bytes)?;
+        let Header { kind, size, big_endian, fortran, shape } = Header::parse(header)?;
+        let count = shape.iter().try_fold(1usize, |product, &n| product.checked_mul(n));
+        let count = count.filter(|&count| count <= MAX_NUMBERS);
+        let count = count
+            .ok_or(format!("its shape {shape:?} is too large: at most {MAX_NUMBERS} numbers are read"))?;
+        if data.len() != count * size {
+            let (found, expected) = (data.len(), count * size);
+            return Err(format!(
+                "{found} bytes of numbers, but its shape {shape:?} needs {expected}: the file is damaged"
+            ));
+        }
+        let mut values = Vec::with_capacity(count);
+        let mut number = [0; 8];
+        for bytes in data.chunks_exact(size) {
+            number[..size].copy_from_slice(bytes);
+            if big_endian {
+                number[..size].reverse();
+            }
+            values.push(kind.number(number, size));
+        }
+        if fortran {
+            values = last_index_fastest(&shape, &values);
+        }
+        Ok(NumberArray { shape, values, whole: kind != Type::Float })
+    }
+}
+
+/// The arrays of an archive by their names without `.npy`; or why they cannot be read.
+pub fn archive(bytes: &[u8]) -> Result<BTreeMap<String, NumberArray>, String> {
+    let damaged = |error: &dyn std::fmt::Display| format!("not an archive that can be read ({error})");
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| damaged(&error))?;
+    let mut arrays = BTreeMap::new();
+    for member in 0..archive.len() {
+        let mut file = archive.by_index(member).map_err(|error| damaged(&error))?;
+        let name = file.name().map_err(|error| damaged(&error))?;
+        let name = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
+        if file.size() > MAX_BYTES {
+            return Err(format!("{name}: {} bytes are too many: at most {MAX_BYTES} are read", file.size()));
+        }
+        let mut bytes = Vec::new();
+        file.by_ref().take(MAX_BYTES).read_to_end(&mut bytes).map_err(|error| damaged(&error))?;
+        let array = NumberArray::parse(&bytes).map_err(|why| format!("{name}: {why}"))?;
+        arrays.insert(name, array);
+    }
+    Ok(arrays)
+}
+
+/// Header and numbers of an array file.
+fn split(bytes: &[u8]) -> Result<(&str, &[u8]), String> {
+    let early = || "the file ends in its header: it is damaged".to_owned();
+    let rest = bytes.strip_prefix(ARRAY).ok_or("not an array that NumPy has saved")?;
+    let (version, rest) = rest.split_first_chunk::<2>().ok_or_else(early)?;
+    let (length, rest) = match version[0] {
+        1 => rest.split_first_chunk::<2>().map(|(n, rest)| (u16::from_le_bytes(*n) as usize, rest)),
+        2 | 3 => rest.split_first_chunk::<4>().map(|(n, rest)| (u32::from_le_bytes(*n) as usize, rest)),
+        other => return Err(format!("version {other} of NumPy's format is not known: 1, 2 and 3 are")),
+    }
+    .ok_or_else(early)?;
+    let (header, data) = rest.split_at_checked(length).ok_or_else(early)?;
+    Ok((std::str::from_utf8(header).map_err(|_| "its header is no text: the file is damaged")?, data))
+}
+
+/// What a number is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Type {
+    Unsigned,
+    Signed,
+    Float,
+}
+
+impl Type {
+    /// The number in the first `size` bytes, little-endian; the others are 0.
+    fn number(self, bytes: [u8; 8], size: usize) -> f64 {
+        let first2 = [bytes[0], bytes[1]];
+        let first4 = [bytes[0], bytes[1], bytes[2], bytes[3]];
+        match (self, size) {
+            (Type::Float, 2) => half::f16::from_le_bytes(first2).to_f64(),
+            (Type::Float, 4) => f32::from_le_bytes(first4).into(),
+            (Type::Float, _) => f64::from_le_bytes(bytes),
+            (Type::Signed, 1) => i8::from_le_bytes([bytes[0]]).into(),
+            (Type::Signed, 2) => i16::from_le_bytes(first2).into(),
+            (Type::Signed, 4) => i32::from_le_bytes(first4).into(),
+            (Type::Signed, _) => i64::from_le_bytes(bytes) as f64,
+            (Type::Unsigned, _) => u64::from_le_bytes(bytes) as f64,
+        }
+    }
+}
+
+/// What the header of an array file says.
+struct Header {
+    kind: Type,
+    /// Bytes a number.
+    size: usize,
+    big_endian: bool,
+    /// Does the first index run fastest?
+    fortran: bool,
+    shape: Vec<usize>,
+}
+
+impl Header {
+    fn parse(text: &str) -> Result<Self, String> {
+        let value = |key: &str| {
+            let (_, rest) = text.split_once(&format!("'{key}'"))?;
+            Some(rest.trim_start().strip_prefix(':')?.trim_start())
+        };
+        let damaged = |key: &str| format!("its header has no {key} that can be read: the file is damaged");
+        let descr = value("descr").ok_or_else(|| damaged("descr"))?;
+        let descr = descr.strip_prefix('\'').and_then(|rest| rest.split_once('\''));
+        let (descr, _) = descr.ok_or("it holds records, not numbers: save one field")?;
+        let (kind, size) = match descr.trim_start_matches(['<', '>', '|', '=']) {
+            "b1" | "u1" => (Type::Unsigned, 1),
+            "u2" => (Type::Unsigned, 2),
+            "u4" => (Type::Unsigned, 4),
+            "u8" => (Type::Unsigned, 8),
+            "i1" => (Type::Signed, 1),
+            "i2" => (Type::Signed, 2),
+            "i4" => (Type::Signed, 4),
+            "i8" => (Type::Signed, 8),
+            "f2" => (Type::Float, 2),
+            "f4" => (Type::Float, 4),
+            "f8" => (Type::Float, 8),
+            _ => {
+                return Err(format!(
+                    "its numbers have the type {descr}: convert them to float32, float64 or integers of 8 to 64 bits"
+                ));
+            }
+        };
+        let order = value("fortran_order").ok_or_else(|| damaged("fortran_order"))?;
+        let shape = value("shape").and_then(|rest| rest.strip_prefix('(')?.split_once(')'));
+        let (shape, _) = shape.ok_or_else(|| damaged("shape"))?;
+        let shape = shape.split(',').map(str::trim).filter(|n| !n.is_empty()).map(str::parse::<usize>);
+        let shape = shape.collect::<Result<_, _>>().map_err(|_| damaged("shape"))?;
+        Ok(Header {
+            kind,
+            size,
+            big_endian: descr.starts_with('>'),
+            fortran: order.starts_with("True"),
+            shape,
+        })
+    }
+}
+
+/// The numbers of an array whose first index runs fastest, in the order in which the last one does.
+fn last_index_fastest(shape: &[usize], values: &[f64]) -> Vec<f64> {
+    let mut index = vec![0; shape.len()];
+    let mut ordered = Vec::with_capacity(values.len());
+    for _ in 0..values.len() {
+        // at = i₀ + n₀·(i₁ + n₁·(i₂ + …))
+        let at = index.iter().zip(shape).rev().fold(0, |at, (i, n)| at * n + i);
+        ordered.push(values[at]);
+        for axis in (0..shape.len()).rev() {
+            index[axis] += 1;
+            if index[axis] < shape[axis] {
+                break;
+            }
+            index[axis] = 0;
+        }
+    }
+    ordered
+}

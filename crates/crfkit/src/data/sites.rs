@@ -1,0 +1,127 @@
+//! What is known of the sites of a grid, pixels or patches, and of pairs of neighbours.
+
+use super::images::{Image, check_size, read};
+use super::numpy::{self, NumberArray};
+use crate::{Error, Place, Result};
+use std::collections::BTreeMap;
+use std::io::Read;
+
+/// Numbers of sites and of pairs of neighbours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sites {
+    /// The numbers of each site, x_i.
+    pub nodes: Image,
+    /// Those of each pair.
+    pub pairs: Pairs,
+}
+
+/// Where the numbers of a pair of neighbours come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pairs {
+    /// |x_i − x_j|, by the numbers of the sites.
+    Differences,
+    /// |m_i − m_j|, by other numbers of the sites.
+    Compared(Image),
+    /// Any numbers. Diagonal neighbours have none.
+    Given {
+        /// Of each site and its right neighbour, `[height][width − 1][numbers]`.
+        horizontal: Image,
+        /// Of each site and the one below, `[height − 1][width][numbers]`.
+        vertical: Image,
+    },
+}
+
+impl From<Image> for Sites {
+    fn from(nodes: Image) -> Self {
+        Sites { nodes, pairs: Pairs::Differences }
+    }
+}
+
+impl Sites {
+    /// Reads a picture ([`Image::read`]) or an archive (`.npz`) of the arrays `nodes` and, where the pairs have numbers of their own,
+    /// `compare`, or `horizontal` and `vertical`: see [`Pairs`]. `name` is for messages.
+    pub fn read(reader: impl Read, name: &str) -> Result<Self> {
+        let bytes = read(reader, name)?;
+        if !bytes.starts_with(numpy::ARCHIVE) {
+            return Ok(Image::from_bytes(&bytes, name)?.into());
+        }
+        let sites = numpy::archive(&bytes).and_then(Sites::from_arrays);
+        sites.map_err(|why| Error::input(Place::new(name, 0), why))
+    }
+
+    fn from_arrays(mut arrays: BTreeMap<String, NumberArray>) -> std::result::Result<Self, String> {
+        let mut take = |name: &str| {
+            let image = arrays.remove(name).map(Image::from_array).transpose();
+            image.map_err(|why| format!("{name}: {why}"))
+        };
+        let nodes = take("nodes")?.ok_or("it has no array `nodes` of the shape (height, width, channels)")?;
+        check_size(nodes.height, nodes.width)?;
+        let pairs = match (take("compare")?, take("horizontal")?, take("vertical")?) {
+            (None, None, None) => Pairs::Differences,
+            (Some(m), None, None) => Pairs::Compared(m),
+            (None, Some(horizontal), Some(vertical)) => Pairs::Given { horizontal, vertical },
+            _ => return Err("pairs have either `compare`, or `horizontal` and `vertical`".into()),
+        };
+        if let Some(name) = arrays.keys().next() {
+            return Err(format!(
+                "nobody asks for its array `{name}`: names are nodes, compare, horizontal and vertical"
+            ));
+        }
+        let sites = Sites { nodes, pairs };
+        sites.check().map(|()| sites)
+    }
+
+    /// Numbers of a pair.
+    pub fn pair_channels(&self) -> usize {
+        match &self.pairs {
+            Pairs::Differences => self.nodes.channels,
+            Pairs::Compared(m) => m.channels,
+            Pairs::Given { horizontal, .. } => horizontal.channels,
+        }
+    }
+
+    /// Says what is wrong, if the arrays do not fit each other or have numbers that are not finite.
+    pub fn check(&self) -> std::result::Result<(), String> {
+        let Image { height, width, .. } = self.nodes;
+        let pairs = self.pair_channels();
+        check_array("nodes", &self.nodes, [height, width, self.nodes.channels])?;
+        match &self.pairs {
+            Pairs::Differences => Ok(()),
+            Pairs::Compared(m) => check_array("compare", m, [height, width, pairs]),
+            Pairs::Given { horizontal, vertical } => {
+                check_array("horizontal", horizontal, [height, width.saturating_sub(1), pairs])?;
+                check_array("vertical", vertical, [height.saturating_sub(1), width, pairs])
+            }
+        }
+    }
+
+    /// The numbers of the pair of sites `i` < `j`; not for diagonal ones of [`Pairs::Given`].
+    #[inline]
+    pub fn pair(&self, i: usize, j: usize) -> impl Iterator<Item = f64> + '_ {
+        let row = |i: usize| i / self.nodes.width;
+        let (m, n): (&[f64], &[f64]) = match &self.pairs {
+            Pairs::Differences => (self.nodes.pixel(i), self.nodes.pixel(j)),
+            Pairs::Compared(m) => (m.pixel(i), m.pixel(j)),
+            Pairs::Given { horizontal, .. } if row(i) == row(j) => (horizontal.pixel(i - row(i)), &[]),
+            Pairs::Given { vertical, .. } => (vertical.pixel(i), &[]),
+        };
+        m.iter().enumerate().map(move |(k, m)| n.get(k).map_or(*m, |n| (m - n).abs()))
+    }
+}
+
+/// Has the array this shape, and only finite numbers?
+fn check_array(name: &str, array: &Image, shape: [usize; 3]) -> std::result::Result<(), String> {
+    let found = [array.height, array.width, array.channels];
+    if found != shape || array.values.len() != shape.iter().product::<usize>() {
+        return Err(format!("the array `{name}` has the shape {found:?}, but must have {shape:?}"));
+    }
+    match array.values.iter().position(|value| !value.is_finite()) {
+        None => Ok(()),
+        Some(at) => {
+            let (pixel, channel) = (at / array.channels, at % array.channels);
+            let (row, column) = (pixel / array.width, pixel % array.width);
+            let value = array.values[at];
+            Err(format!("row {row}, column {column}, number {channel} is {value}: numbers must be finite"))
+        }
+    }
+}

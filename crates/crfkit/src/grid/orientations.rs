@@ -1,0 +1,176 @@
+//! Histograms of edge orientations at several scales, and Kumar and Hebert's numbers of them (2003): straight edges in one or two
+//! directions are what buildings have and meadows have not.
+//!
+//! A histogram E has the mean gradient magnitude of a window's pixels in each of K classes of orientation, modulo π, times K. It is
+//! smoothed, E_δ = Σ_k K((δ − k)/h)·E_k / Σ_k K((δ − k)/h), around the circle. Then
+//!
+//! - heaved central-shift moments: v_0 = mean of E, v_p = Σ_δ (E_δ − v_0)₊^{p+1} / Σ_δ (E_δ − v_0)₊, of which v_p^{1/p} is
+//!   taken, which grows with the contrast as E does;
+//! - the orientations δ_1 and δ_2 of its two largest peaks, in parts of π;
+//! - |sin(δ_1 − δ_2)|, 1 for right angles, and between scales |cos 2(δ_1 − δ_1')|, 1 for equal and for right angles.
+//!
+//! A site has the five numbers v_1, √v_2, δ_1, δ_2, |sin(δ_1 − δ_2)| of its patch. What pairs compare are fourteen: v_1, √v_2, δ_1 and
+//! |sin(δ_1 − δ_2)| of three windows around the patch, once, twice and four times as wide, and |cos 2(δ_1 − δ_1')| of each two that
+//! follow each other. The papers do not say which fourteen they have.
+
+use crate::data::images::Image;
+use crate::data::sites::{Pairs, Sites};
+use std::f64::consts::PI;
+
+/// Classes of orientation.
+const BINS: usize = 50;
+/// Bandwidth of the smoothing, in classes.
+const BANDWIDTH: f64 = 0.7;
+/// How far the smoothing reaches, in classes: beyond it the kernel is below 1e-3.
+const REACH: usize = 3;
+/// Windows, in patches each way.
+const WINDOWS: [usize; 3] = [1, 2, 4];
+/// Moments are given in this unit, a steep gradient for a whole window, so that they lie between about 0 and 1.
+const STEEP: f64 = 0.1;
+/// Gradients below are rounding errors of an even surface: they have no orientation.
+const FAINT: f64 = 1e-9;
+
+/// The gradient of a picture at each pixel.
+pub(super) struct Orientations {
+    height: usize,
+    width: usize,
+    /// Its magnitude, `[height][width]`.
+    magnitude: Vec<f64>,
+    /// Its class of orientation, `[height][width]`.
+    class: Vec<u8>,
+}
+
+/// Numbers of one window.
+struct Histogram {
+    /// v_1 and √v_2.
+    moments: [f64; 2],
+    /// δ_1 and δ_2, in parts of π.
+    peaks: [f64; 2],
+}
+
+impl Histogram {
+    /// |sin(δ_1 − δ_2)|.
+    fn corner(&self) -> f64 {
+        (PI * (self.peaks[0] - self.peaks[1])).sin().abs()
+    }
+}
+
+impl Orientations {
+    /// Of an image with one number a pixel: central differences of the image after a Gaussian of one pixel.
+    pub fn new(image: &Image) -> Self {
+        let (height, width) = (image.height, image.width);
+        let smooth = smooth(&image.values, height, width);
+        let at = |row: usize, column: usize| smooth[row.min(height - 1) * width + column.min(width - 1)];
+        let (mut magnitude, mut class) = (Vec::with_capacity(smooth.len()), Vec::with_capacity(smooth.len()));
+        for row in 0..height {
+            for column in 0..width {
+                let across = 0.5 * (at(row, column + 1) - at(row, column.saturating_sub(1)));
+                let down = 0.5 * (at(row + 1, column) - at(row.saturating_sub(1), column));
+                let steepness = across.hypot(down);
+                magnitude.push(if steepness > FAINT { steepness } else { 0.0 });
+                let turn = down.atan2(across).rem_euclid(PI) / PI;
+                class.push(((turn * BINS as f64) as usize).min(BINS - 1) as u8);
+            }
+        }
+        Orientations { height, width, magnitude, class }
+    }
+
+    /// The numbers of patches, `height` × `width` of them.
+    pub fn sites(&self, height: usize, width: usize, patch: usize) -> Sites {
+        let (mut nodes, mut compare) = (Vec::new(), Vec::new());
+        for row in 0..height {
+            for column in 0..width {
+                let windows = WINDOWS.map(|times| self.histogram(row, column, patch, times));
+                let [Histogram { moments, peaks }, ..] = &windows;
+                nodes.extend([moments[0], moments[1], peaks[0], peaks[1], windows[0].corner()]);
+                for window in &windows {
+                    compare.extend([window.moments[0], window.moments[1], window.peaks[0], window.corner()]);
+                }
+                let turn = |k: usize| 2.0 * PI * (windows[k].peaks[0] - windows[k + 1].peaks[0]);
+                compare.extend([turn(0).cos().abs(), turn(1).cos().abs()]);
+            }
+        }
+        let image = |channels: usize, values: Vec<f64>| Image { height, width, channels, values };
+        Sites { nodes: image(5, nodes), pairs: Pairs::Compared(image(14, compare)) }
+    }
+
+    /// The numbers of the window around a patch that is so many times as wide, as far as it lies in the picture.
+    fn histogram(&self, row: usize, column: usize, patch: usize, times: usize) -> Histogram {
+        let range = |at: usize, end: usize| {
+            let around = patch * (times - 1) / 2;
+            (at * patch).saturating_sub(around)..((at + 1) * patch + around).min(end)
+        };
+        let (rows, columns) = (range(row, self.height), range(column, self.width));
+        let unit = BINS as f64 / (STEEP * (rows.len() * columns.len()) as f64);
+        let mut sums = [0.0; BINS];
+        for row in rows {
+            for pixel in row * self.width + columns.start..row * self.width + columns.end {
+                sums[self.class[pixel] as usize] += unit * self.magnitude[pixel];
+            }
+        }
+        let e = around_the_circle(&sums);
+        Histogram { moments: moments(&e), peaks: peaks(&e) }
+    }
+}
+
+/// The Gaussian kernel at `x` bandwidths.
+fn kernel(x: f64) -> f64 {
+    (-0.5 * x * x).exp()
+}
+
+/// The histogram smoothed around the circle.
+fn around_the_circle(sums: &[f64; BINS]) -> [f64; BINS] {
+    let weight = |distance: usize| kernel((distance as f64 - REACH as f64) / BANDWIDTH);
+    let total: f64 = (0..=2 * REACH).map(weight).sum();
+    std::array::from_fn(|bin| {
+        let near = (0..=2 * REACH).map(|k| weight(k) * sums[(bin + BINS + k - REACH) % BINS]);
+        near.sum::<f64>() / total
+    })
+}
+
+/// v_1 and √v_2.
+fn moments(e: &[f64; BINS]) -> [f64; 2] {
+    let mean = e.iter().sum::<f64>() / BINS as f64;
+    let heaved = |power: i32| e.iter().map(|e| (e - mean).max(0.0).powi(power)).sum::<f64>();
+    match heaved(1) {
+        0.0 => [0.0; 2],
+        sum => [heaved(2) / sum, (heaved(3) / sum).sqrt()],
+    }
+}
+
+/// The orientations of the two largest peaks, in parts of π; twice the largest one's if there is no other, 0 if there is none.
+fn peaks(e: &[f64; BINS]) -> [f64; 2] {
+    let [mut first, mut second] = [None::<usize>; 2];
+    for bin in 0..BINS {
+        // A level top counts once, where it begins.
+        if e[bin] > e[(bin + BINS - 1) % BINS] && e[bin] >= e[(bin + 1) % BINS] {
+            if first.is_none_or(|other| e[bin] > e[other]) {
+                second = first.replace(bin);
+            } else if second.is_none_or(|other| e[bin] > e[other]) {
+                second = Some(bin);
+            }
+        }
+    }
+    let turn = |bin: usize| (bin as f64 + 0.5) / BINS as f64;
+    let first = first.map_or(0.0, turn);
+    [first, second.map_or(first, turn)]
+}
+
+/// An image `[height][width]` under a Gaussian of one pixel; at its borders the last pixels go on.
+fn smooth(values: &[f64], height: usize, width: usize) -> Vec<f64> {
+    const RADIUS: usize = 3;
+    let weight = |k: usize| kernel(k as f64 - RADIUS as f64);
+    let total: f64 = (0..=2 * RADIUS).map(weight).sum();
+    let weights: [f64; 2 * RADIUS + 1] = std::array::from_fn(|k| weight(k) / total);
+    // One step of the place `at` on an axis of `length` pixels that lie `stride` apart.
+    let along = |values: &[f64], stride: usize, length: usize| -> Vec<f64> {
+        let pixel = |i: usize| {
+            let at = i / stride % length;
+            let start = i - at * stride;
+            let place = |k: usize| (at + k).saturating_sub(RADIUS).min(length - 1);
+            weights.iter().enumerate().map(|(k, w)| w * values[start + place(k) * stride]).sum()
+        };
+        (0..values.len()).map(pixel).collect()
+    };
+    along(&along(values, 1, width), width, height)
+}
