@@ -229,7 +229,9 @@ fn product_states_equal_the_junction_tree() {
     // Pairs that run backwards, that are missing or that reach too far leave no slices.
     let no_slices = |cards: &[usize], pairs: &[[usize; 2]]| {
         let mut builder = FactorGraphBuilder::new(cards.to_vec()).unwrap();
-        pairs.iter().enumerate().for_each(|(k, pair)| drop(builder.own(k, pair).unwrap()));
+        for (k, pair) in pairs.iter().enumerate() {
+            builder.own(k, pair).unwrap();
+        }
         assert!(builder.build().unwrap().slices().is_none());
     };
     no_slices(&[2, 2, 2], &[[1, 0], [1, 2]]);
