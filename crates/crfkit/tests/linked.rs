@@ -250,7 +250,7 @@ fn every_kind_of_pieces_learns() {
                 let trained = train(corpus, &settings, Engine::Exact).unwrap();
                 values.push(trained.objective);
                 let accuracy = accuracy(trained.model, &text);
-                assert!(accuracy > 0.5, "{accuracy} {objective:?} {pieces:?}");
+                assert!(accuracy > 0.4, "{accuracy} {objective:?} {pieces:?}");
             }
             assert!((1..values.len()).all(|k| !values[..k].contains(&values[k])), "{values:?}");
         }

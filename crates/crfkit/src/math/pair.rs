@@ -47,13 +47,14 @@ impl<const Q: i8> Mul for Pair<Q> {
 
 impl<const Q: i8> Div for Pair<Q> {
     type Output = Self;
-    // x / y = x·ȳ / (y·ȳ) with ȳ = re − ε·eps, and y·ȳ = re² − ε²·eps² is real. That is division of dual and of
-    // complex numbers alike, and it is a product on purpose.
+    // x / y = x·ȳ / (y·ȳ) with ȳ = re − ε·eps, where y·ȳ = re² − ε²·eps² is real. That is division of dual and of complex numbers
+    // alike. Both sides are divided by re beforehand (eps is the smaller part), so that no square of a small number underflows.
     #[allow(clippy::suspicious_arithmetic_impl)]
     #[inline]
     fn div(self, o: Self) -> Self {
-        let norm = o.re * o.re - if Q == 0 { 0.0 } else { Q as f64 * o.eps * o.eps };
-        let product = self * Pair { re: o.re, eps: -o.eps };
+        let ratio = o.eps / o.re;
+        let norm = o.re - if Q == 0 { 0.0 } else { Q as f64 * o.eps * ratio };
+        let product = self * Pair { re: 1.0, eps: -ratio };
         Pair { re: product.re / norm, eps: product.eps / norm }
     }
 }

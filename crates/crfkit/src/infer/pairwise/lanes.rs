@@ -60,14 +60,15 @@ impl<V: Simd, S: Scalar> Row<V, S> {
         self.mul_add(other, Row::splat(unit, S::lift(0.0)))
     }
 
-    /// self / other = self · conjugate(other) / |other|².
+    /// self / other, as [`crate::math::Pair`] divides.
     #[inline(always)]
     pub fn over(self, unit: V, other: Self) -> Self {
         if S::PLANES == 1 {
             return Row::new(self.re / other.re, self.eps);
         }
-        let norm = other.re * other.re - other.eps * other.eps * square::<S>();
-        let product = self.times(unit, Row::new(other.re, other.eps * -1.0));
+        let ratio = other.eps / other.re;
+        let norm = other.re - other.eps * ratio * square::<S>();
+        let product = self.times(unit, Row::new(f64x8::splat(unit, 1.0), ratio * -1.0));
         Row::new(product.re / norm, product.eps / norm)
     }
 
