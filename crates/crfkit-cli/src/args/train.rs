@@ -25,6 +25,7 @@ Examples:
   crfkit train train.tsv --graph skip-chain --skip 'same(0) and capitalised(0)' -m model
   crfkit train --format attributes train.iwa.gz --optimizer lbfgs --log run.jsonl -m model
   crfkit train --graph grid --images DIR --masks DIR --init logistic -m model
+  crfkit train --graph file graphs.jsonl -m model
 
 What is minimised: the sum over the sequences of -log p(labels | observations), plus the sum over the weights of
 w²/(2σ²), plus L1 times the sum of |w|. Coming from another program:

@@ -3,10 +3,12 @@
 mod checkpoint;
 mod data;
 mod empirical;
+mod file;
 mod finish;
 mod graph;
 mod grid;
 mod listener;
+mod session;
 
 use crate::args::{Format, GraphKind, Init, PriorMean, TrainArgs};
 use crate::error::{INTERRUPTED, usage};
@@ -39,6 +41,9 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     }
     let settings = args.settings()?;
     check(args, &settings)?;
+    if args.grid.graph == GraphKind::File {
+        return file::run(args, &settings);
+    }
     if let Some(links) = graph::links(args)? {
         return graph::run(args, &settings, links);
     }

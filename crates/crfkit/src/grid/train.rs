@@ -1,15 +1,13 @@
 //! Training: pictures and settings in, a model out.
 
 use super::{Engine, GridModel, Layout, Pictures, TOLERANCE};
-use crate::data::dataset::Dataset;
 use crate::decode::{AlphaExpansion, GraphCut};
-use crate::graph::{FactorGraph, Graph, NODES, Neighbours};
-use crate::infer::{NodeMarginals, WithEngine};
-use crate::loss::{PartialLikelihood, Perceptron, Pseudolikelihood};
+use crate::graph::{Graph, NODES, Neighbours};
+use crate::loss::Perceptron;
 use crate::model::Features;
 use crate::optim::{Control, Objective};
 use crate::risk::Risk;
-use crate::train::{self, Criterion, Ended, Event, Fitted, Listener};
+use crate::train::{self, Criterion, Ended, Event, Fitted, GraphSum, Listener};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -105,20 +103,8 @@ fn objective(
     settings: &Settings,
     threads: usize,
 ) -> Result<Box<dyn Objective>> {
-    struct Sum(Arc<Features>, Dataset<FactorGraph>, usize);
-    impl WithEngine for Sum {
-        type Out = Result<Box<dyn Objective>>;
-        fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> Self::Out {
-            let Sum(features, data, threads) = self;
-            Ok(Box::new(Risk::new(PartialLikelihood(engine), features, data, threads)?))
-        }
-    }
     let binary = pictures.layout().labels.len() <= 2;
     Ok(match settings.training.objective {
-        Criterion::Pseudolikelihood => {
-            let loss = Pseudolikelihood::<FactorGraph>::default();
-            Box::new(Risk::new(loss, features, pictures.data, threads)?)
-        }
         Criterion::Perceptron if binary => {
             Box::new(Risk::new(Perceptron(GraphCut), features, pictures.data, threads)?)
         }
@@ -126,9 +112,9 @@ fn objective(
             let loss = Perceptron(AlphaExpansion::default());
             Box::new(Risk::new(loss, features, pictures.data, threads)?)
         }
-        _ => {
-            pictures.graphs().try_for_each(|graph| settings.inference.check(graph))?;
-            settings.inference.with(TOLERANCE, Sum(features, pictures.data, threads))?
+        criterion => {
+            let sum = GraphSum { features, data: pictures.data, threads };
+            sum.objective(criterion, settings.inference, TOLERANCE)?
         }
     })
 }

@@ -1,43 +1,16 @@
 //! Training: a corpus of linked chains and settings in, a model out.
 
-use super::{Engine, LinkedCorpus, LinkedModel};
-use crate::data::dataset::Dataset;
-use crate::decode::{ExactArgmax, MaxProduct};
-use crate::graph::FactorGraph;
-use crate::infer::{JunctionTree, LoopyBp, MeanField, TreeReweighted};
-use crate::loss::{
-    Likelihood, Loss, Perceptron, Pieces, Piecewise, PiecewisePseudolikelihood, Pseudolikelihood,
-};
+use super::{LinkedCorpus, LinkedModel};
 use crate::model::Features;
-use crate::optim::Objective;
-use crate::risk::Risk;
-use crate::train::{Criterion, Ended, Fitted, Listener, Settings, fit};
+use crate::train::{Fitted, GraphStart, GraphTrained, Listener, Settings, check_graph_settings, fit_graphs};
 use crate::{Error, Result};
 use std::sync::Arc;
 
 /// What a run needs besides corpus and settings.
-#[derive(Clone, Debug)]
-pub struct LinkedStart {
-    /// Inference of the likelihood and of the perceptron; the model keeps it for labelling.
-    pub engine: Engine,
-    /// Weights to start from; empty for zeros.
-    pub theta: Vec<f64>,
-    /// Threads; 0 for all cores.
-    pub threads: usize,
-}
+pub type LinkedStart = GraphStart;
 
 /// A trained model and how the training went.
-#[derive(Clone, Debug)]
-pub struct LinkedTrained {
-    /// The model.
-    pub model: LinkedModel,
-    /// Why training ended.
-    pub stop: Ended,
-    /// Evaluations of the training set.
-    pub passes: f64,
-    /// Value at the model's weights: losses plus penalties.
-    pub objective: f64,
-}
+pub type LinkedTrained = GraphTrained<LinkedModel>;
 
 /// The features that a corpus has under these settings.
 pub fn features(corpus: &LinkedCorpus, settings: &Settings) -> Features {
@@ -54,20 +27,12 @@ pub fn train(
     start: LinkedStart,
     listener: &mut dyn Listener,
 ) -> Result<LinkedTrained> {
-    check(settings)?;
-    let dim = features.dim();
-    if !start.theta.is_empty() && start.theta.len() != dim {
-        let found = start.theta.len();
-        return Err(Error::Setting(format!("the start has {found} weights, but the features have {dim}")));
-    }
+    check_graph_settings(settings)?;
     let LinkedCorpus { links, templates, columns, label_columns, labels, alphabet, data } = corpus;
-    let prior = settings.prior(&features, Vec::new());
     let features = Arc::new(features);
-    let theta = if start.theta.is_empty() { vec![0.0; dim] } else { start.theta.clone() };
-    let risk = objective(settings, &start, features.clone(), data)?;
-    let Fitted { theta, stop, passes, objective } = fit(risk.as_ref(), prior, settings, theta, listener)?;
+    let Fitted { theta, stop, passes, objective } =
+        fit_graphs(data, features.clone(), settings, &start, listener)?;
     let settings = serde_json::to_value(settings).map_err(|e| Error::Setting(e.to_string()))?;
-    drop(risk);
     let model = LinkedModel {
         links,
         templates,
@@ -81,59 +46,4 @@ pub fn train(
         settings,
     };
     Ok(LinkedTrained { model, stop, passes, objective })
-}
-
-/// What linked chains have no use for.
-fn check(settings: &Settings) -> Result<()> {
-    settings.check()?;
-    let refuse = |what: &str| Err(Error::Setting(what.into()));
-    if settings.objective.direction().is_some() {
-        return refuse("--objective memm goes from token to token: it needs --graph chain");
-    }
-    if settings.boundaries {
-        return refuse("--boundaries is for --graph chain only: leave it out");
-    }
-    if settings.pieces.is_some_and(|pieces| pieces != Pieces::Factor) {
-        return refuse("on such graphs a piece is a factor: leave --pieces out, or say --pieces factor");
-    }
-    Ok(())
-}
-
-/// Σ loss over the corpus.
-fn objective(
-    settings: &Settings,
-    start: &LinkedStart,
-    features: Arc<Features>,
-    data: Dataset<FactorGraph>,
-) -> Result<Box<dyn Objective>> {
-    let needs_engine = matches!(settings.objective, Criterion::Likelihood | Criterion::Perceptron);
-    for example in (0..data.len()).filter(|_| needs_engine) {
-        start.engine.check(data.graph(example))?;
-    }
-    let sum = Sum { threads: start.threads, features, data };
-    match (settings.objective, start.engine) {
-        (Criterion::Likelihood, Engine::Exact) => sum.of(Likelihood(JunctionTree::default())),
-        (Criterion::Likelihood, Engine::LoopyBp) => sum.of(Likelihood(LoopyBp::default())),
-        (Criterion::Likelihood, Engine::Trw) => sum.of(Likelihood(TreeReweighted::default())),
-        (Criterion::Likelihood, Engine::MeanField) => sum.of(Likelihood(MeanField::default())),
-        (Criterion::Pseudolikelihood, _) => sum.of(Pseudolikelihood::<FactorGraph>::default()),
-        (Criterion::Piecewise, _) => sum.of(Piecewise::<FactorGraph>::default()),
-        (Criterion::PiecewisePseudo, _) => sum.of(PiecewisePseudolikelihood::<FactorGraph>::default()),
-        (Criterion::Perceptron, Engine::Exact) => sum.of(Perceptron(ExactArgmax::default())),
-        (Criterion::Perceptron, _) => sum.of(Perceptron(MaxProduct::default())),
-        (Criterion::Memm | Criterion::MemmBackward, _) => unreachable!("refused by `check`"),
-    }
-}
-
-/// All that a risk needs but the loss.
-struct Sum {
-    threads: usize,
-    features: Arc<Features>,
-    data: Dataset<FactorGraph>,
-}
-
-impl Sum {
-    fn of<L: Loss<Graph = FactorGraph> + 'static>(self, loss: L) -> Result<Box<dyn Objective>> {
-        Ok(Box::new(Risk::new(loss, self.features, self.data, self.threads)?))
-    }
 }

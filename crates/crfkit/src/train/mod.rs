@@ -2,12 +2,15 @@
 
 mod criterion;
 mod fit;
+mod graphs;
 mod method;
 mod parameters;
 mod settings;
 
 pub use criterion::Criterion;
 pub(crate) use fit::{Fitted, fit};
+pub use graphs::{GraphStart, GraphTrained};
+pub(crate) use graphs::{GraphSum, check_graph_settings, fit_graphs};
 pub use method::{Declaration, Method, tables};
 pub use parameters::{HessVec, Parameters};
 pub use settings::Settings;

@@ -1,20 +1,17 @@
 //! `crfkit train --graph factorial|skip-chain`: from files to the model file of linked chains.
 
-use super::checkpoint::CheckpointFile;
 use super::data::{format, no_sequence, open, templates};
-use super::listener::{Interrupt, Listener, Pace};
 use super::random_weights;
+use super::session::{Saved, Session, active};
 use crate::args::{Format, GraphKind, Init, PriorMean, TrainArgs};
-use crate::error::{INTERRUPTED, usage};
+use crate::error::usage;
 use crate::input::{Sequence, label_index};
-use crate::log::{Counts, Event, FORMAT, Log};
-use crate::progress::Progress;
+use crate::log::Counts;
 use anyhow::Result;
 use crfkit::data::columns::Columns;
-use crfkit::files::write_atomically;
-use crfkit::linked::{self, Engine, LinkedBuilder, LinkedCorpus, LinkedStart, LinkedTrained, Links};
+use crfkit::linked::{self, Engine, LinkedBuilder, LinkedCorpus, LinkedModel, LinkedStart, Links};
 use crfkit::model::Precision;
-use crfkit::train::{Ended, Settings};
+use crfkit::train::Settings;
 use std::process::ExitCode;
 
 /// What links the labels; `None` for a plain chain. Refuses options that do not fit the graph.
@@ -24,13 +21,13 @@ pub fn links(args: &TrainArgs) -> Result<Option<Links>> {
         return Err(usage("several label columns are for --graph factorial: say so, or give one column"));
     }
     match (graph, &args.skip) {
-        (GraphKind::Chain | GraphKind::Factorial | GraphKind::Grid, Some(_)) => {
+        (GraphKind::Chain | GraphKind::Factorial | GraphKind::Grid | GraphKind::File, Some(_)) => {
             Err(usage("--skip is for --graph skip-chain: say so, or leave it out"))
         }
         (GraphKind::Chain, None) if args.grid.inference.is_some() => {
             Err(usage("--inference is for --graph factorial and skip-chain: chains are solved exactly"))
         }
-        (GraphKind::Chain | GraphKind::Grid, None) => Ok(None),
+        (GraphKind::Chain | GraphKind::Grid | GraphKind::File, None) => Ok(None),
         (GraphKind::Factorial, None) => Ok(Some(Links::Factorial)),
         (GraphKind::SkipChain, Some(rule)) => {
             Ok(Some(Links::SkipChain { rule: rule.clone(), observed: args.skip_observations }))
@@ -44,10 +41,7 @@ pub fn links(args: &TrainArgs) -> Result<Option<Links>> {
 /// Trains a model and writes it.
 pub fn run(args: &TrainArgs, settings: &Settings, links: Links) -> Result<ExitCode> {
     check(args)?;
-    let interrupt = Interrupt::install()?;
-    let progress = Progress::new(args.quiet);
-
-    progress.step(|| "reading".into());
+    let session = Session::begin(args)?;
     let engine = args.grid.inference.unwrap_or(match links {
         Links::Factorial => Engine::Exact,
         Links::SkipChain { .. } => Engine::LoopyBp,
@@ -61,7 +55,7 @@ pub fn run(args: &TrainArgs, settings: &Settings, links: Links) -> Result<ExitCo
         observations: corpus.alphabet.node.len() + corpus.alphabet.pair.len(),
         features: features.dim(),
     };
-    progress.note(&format!(
+    session.progress.note(&format!(
         "{} sequences, {} tokens, {} labels, {} observations, {} features; inference: {}",
         counts.sequences,
         counts.tokens,
@@ -70,7 +64,6 @@ pub fn run(args: &TrainArgs, settings: &Settings, links: Links) -> Result<ExitCo
         counts.features,
         engine.name()
     ));
-
     let start = LinkedStart {
         engine,
         theta: match args.init {
@@ -79,63 +72,29 @@ pub fn run(args: &TrainArgs, settings: &Settings, links: Links) -> Result<ExitCo
         },
         threads: args.input.threads(),
     };
-    let mut recorded = serde_json::to_value(settings)?;
-    recorded["init"] = if args.init == Some(Init::Random) { "random" } else { "zero" }.into();
-    recorded["inference"] = engine.name().into();
-    let mut log = Log::open(args.log.as_deref(), false)?;
-    log.write(&Event::Settings {
-        format: FORMAT,
-        version: env!("CARGO_PKG_VERSION"),
-        vector_unit: crfkit::math::simd::unit(),
-        threads: start.threads,
+    let recorded = session.recorded(settings, engine.name())?;
+    session.train(
         counts,
-        settings: &recorded,
-        resumed: false,
-    })?;
-
-    interrupt.now_training();
-    let mut listener = Listener {
-        progress: &progress,
-        log: &mut log,
-        interrupt: &interrupt,
-        checkpoint: &mut CheckpointFile::none(),
-        pace: Pace::new(counts.tokens, settings.passes),
-        seconds_at_most: args.seconds,
-        time_is_up: false,
-    };
-    let trained = linked::train(corpus, features, settings, start, &mut listener)?;
-    let seconds = listener.pace.seconds();
-    let LinkedTrained { mut model, stop, passes, objective } = trained;
-    model.settings = recorded;
-
-    let bytes = model.to_bytes()?;
-    write_atomically(&args.model, &bytes)?;
-    let active_features = model.weights.iter().filter(|w| **w != 0.0).count();
-    log.write(&Event::Stop {
-        reason: &stop.to_string(),
-        passes,
-        seconds,
-        objective,
-        features: counts.features,
-        active_features,
-        model_bytes: bytes.len(),
-    })?;
-    progress.finish();
-    progress
-        .note(&format!("stopped: {stop}; objective {objective:.4} after {passes:.2} passes, {seconds:.1} s"));
-    let path = args.model.display();
-    progress.note(&format!("model: {path} ({active_features} weights, {} bytes)", bytes.len()));
-    if stop == Ended::Listener {
-        return Ok(ExitCode::from(INTERRUPTED));
-    }
-    progress.note(&format!("next: crfkit tag -m {path} FILE, or crfkit eval -m {path} FILE"));
-    Ok(ExitCode::SUCCESS)
+        &recorded,
+        |listener| linked::train(corpus, features, settings, start, listener),
+        |model| {
+            let model = LinkedModel { settings: recorded.clone(), ..model };
+            Ok(Saved { bytes: model.to_bytes()?, active: active(&model.weights) })
+        },
+    )
 }
 
 /// What is for plain chains only.
 fn check(args: &TrainArgs) -> Result<()> {
+    if format(args) == Format::Attributes {
+        return Err(usage("--format attributes is for --graph chain only: give columns"));
+    }
+    check_running(args)
+}
+
+/// What no training on graphs has.
+pub fn check_running(args: &TrainArgs) -> Result<()> {
     let refused = [
-        ("--format attributes", format(args) == Format::Attributes, "give columns"),
         ("--dev", args.dev.is_some(), "leave it out, and use crfkit eval afterwards"),
         ("--report", args.report.is_some(), "leave it out, and use crfkit report on the --log"),
         ("--checkpoint", args.checkpoint.is_some(), "leave it out"),

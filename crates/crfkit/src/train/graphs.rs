@@ -1,0 +1,145 @@
+//! What training on factor graphs has in common, wherever they come from.
+
+use super::{Criterion, Ended, Fitted, Listener, Settings, fit};
+use crate::data::dataset::Dataset;
+use crate::decode::{ExactArgmax, MaxProduct};
+use crate::graph::{FactorGraph, UNLABELLED};
+use crate::infer::{Engine, NodeMarginals, WithEngine};
+use crate::loss::{
+    Likelihood, Loss, PartialLikelihood, Perceptron, Pieces, Piecewise, PiecewisePseudolikelihood,
+    Pseudolikelihood,
+};
+use crate::model::Features;
+use crate::optim::Objective;
+use crate::risk::Risk;
+use crate::{Error, Result};
+use std::sync::Arc;
+
+/// What a run needs besides data and settings.
+#[derive(Clone, Debug)]
+pub struct GraphStart {
+    /// Inference of the likelihood and of the perceptron; the model keeps it for labelling.
+    pub engine: Engine,
+    /// Weights to start from; empty for zeros.
+    pub theta: Vec<f64>,
+    /// Threads; 0 for all cores.
+    pub threads: usize,
+}
+
+/// A trained model and how the training went.
+#[derive(Clone, Debug)]
+pub struct GraphTrained<M> {
+    /// The model.
+    pub model: M,
+    /// Why training ended.
+    pub stop: Ended,
+    /// Evaluations of the training set.
+    pub passes: f64,
+    /// Value at the model's weights: losses plus penalties.
+    pub objective: f64,
+}
+
+/// Refuses settings that factor graphs have no use for.
+pub(crate) fn check_graph_settings(settings: &Settings) -> Result<()> {
+    settings.check()?;
+    let refuse = |what: &str| Err(Error::Setting(what.into()));
+    if settings.objective.direction().is_some() {
+        return refuse("--objective memm goes from token to token: it needs --graph chain");
+    }
+    if settings.boundaries {
+        return refuse("--boundaries is for --graph chain only: leave it out");
+    }
+    if settings.pieces.is_some_and(|pieces| pieces != Pieces::Factor) {
+        return refuse("on such graphs a piece is a factor: leave --pieces out, or say --pieces factor");
+    }
+    Ok(())
+}
+
+/// Trains on factor graphs by settings that [`check_graph_settings`] has accepted.
+pub(crate) fn fit_graphs(
+    data: Dataset<FactorGraph>,
+    features: Arc<Features>,
+    settings: &Settings,
+    start: &GraphStart,
+    listener: &mut dyn Listener,
+) -> Result<Fitted> {
+    let dim = features.dim();
+    if !start.theta.is_empty() && start.theta.len() != dim {
+        let found = start.theta.len();
+        return Err(Error::Setting(format!("the start has {found} weights, but the features have {dim}")));
+    }
+    let theta = if start.theta.is_empty() { vec![0.0; dim] } else { start.theta.clone() };
+    let prior = settings.prior(&features, Vec::new());
+    let sum = GraphSum { features, data, threads: start.threads };
+    let risk = sum.objective(settings.objective, start.engine, TOLERANCE)?;
+    fit(risk.as_ref(), prior, settings, theta, listener)
+}
+
+/// Where iterative engines stop: gradients are then as exact as line searches want them.
+const TOLERANCE: f64 = 1e-8;
+
+/// All that a risk needs but the loss.
+pub(crate) struct GraphSum {
+    pub features: Arc<Features>,
+    pub data: Dataset<FactorGraph>,
+    pub threads: usize,
+}
+
+impl GraphSum {
+    /// Σ loss over the data. Iterative engines stop at `tolerance`.
+    pub fn objective(
+        self,
+        criterion: Criterion,
+        engine: Engine,
+        tolerance: f64,
+    ) -> Result<Box<dyn Objective>> {
+        let complete = (0..self.data.len()).all(|example| !self.data.gold(example).contains(&UNLABELLED));
+        if !complete && criterion != Criterion::Likelihood {
+            return Err(Error::Setting(format!(
+                "--objective {} needs the label of every node: where some are missing, use the likelihood",
+                criterion.name()
+            )));
+        }
+        let needs_engine = matches!(criterion, Criterion::Likelihood | Criterion::Perceptron);
+        for example in (0..self.data.len()).filter(|_| needs_engine) {
+            engine.check(self.data.graph(example))?;
+        }
+        match criterion {
+            Criterion::Likelihood if complete => engine.with(tolerance, Known(self)),
+            Criterion::Likelihood => engine.with(tolerance, Unknown(self)),
+            Criterion::Pseudolikelihood => self.of(Pseudolikelihood::<FactorGraph>::default()),
+            Criterion::Piecewise => self.of(Piecewise::<FactorGraph>::default()),
+            Criterion::PiecewisePseudo => self.of(PiecewisePseudolikelihood::<FactorGraph>::default()),
+            Criterion::Perceptron if engine == Engine::Exact => self.of(Perceptron(ExactArgmax::default())),
+            Criterion::Perceptron => self.of(Perceptron(MaxProduct::default())),
+            Criterion::Memm | Criterion::MemmBackward => Err(Error::Setting(format!(
+                "--objective {} goes from token to token: it needs --graph chain",
+                criterion.name()
+            ))),
+        }
+    }
+
+    fn of<L: Loss<Graph = FactorGraph> + 'static>(self, loss: L) -> Result<Box<dyn Objective>> {
+        Ok(Box::new(Risk::new(loss, self.features, self.data, self.threads)?))
+    }
+}
+
+/// The likelihood where all labels are known.
+struct Known(GraphSum);
+
+impl WithEngine for Known {
+    type Out = Result<Box<dyn Objective>>;
+    fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> Self::Out {
+        self.0.of(Likelihood(engine))
+    }
+}
+
+/// The likelihood where some are not.
+struct Unknown(GraphSum);
+
+impl WithEngine for Unknown {
+    type Out = Result<Box<dyn Objective>>;
+    fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> Self::Out {
+        self.0.of(PartialLikelihood(engine))
+    }
+}
