@@ -33,6 +33,11 @@ const RANDOM_WEIGHTS: f64 = 0.01;
 
 /// Trains a model and writes it.
 pub fn run(args: &TrainArgs) -> Result<ExitCode> {
+    if !args.sigma_of.is_empty() && args.grid.graph != GraphKind::File {
+        return Err(usage(
+            "--sigma-of names a type of --graph file: for other graphs there is --sigma-pairs",
+        ));
+    }
     if args.empirical.method.is_some() {
         return empirical::run(args);
     }

@@ -22,5 +22,5 @@ pub use line::{Line, TypedGraph};
 pub use model::TypedModel;
 pub use scores::{Share, TypedScores};
 pub use tagger::TypedTagger;
-pub use train::{TypedStart, TypedTrained, features, train};
+pub use train::{Settings, TypedStart, TypedTrained, features, train};
 pub use types::{Type, Types};

@@ -4,17 +4,22 @@ use crate::data::dataset::Dataset;
 use crate::data::strings::Strings;
 use crate::data::text::excerpt;
 use crate::graph::{FactorGraph, Label, Shape};
+use crate::math::simd;
 use crate::model::{Features, Keep, Kind, Tables};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Labels of a node type at most.
+/// Types at most.
+const MAX_TYPES: usize = 1000;
+/// Labels of a node type at most, and of all of them together.
 const MAX_LABELS: usize = 1 << 14;
+const MAX_ALL_LABELS: usize = 1 << 20;
 /// Nodes of a factor at most; those with two labels and more are further bound by the size of the table.
 const MAX_ARITY: usize = 64;
-/// Entries of one table at most.
+/// Entries of one table at most, padding included, and of one table of every type together.
 const MAX_ENTRIES: usize = 1 << 20;
+const MAX_ALL_ENTRIES: usize = 1 << 24;
 /// Dense features at most.
 const MAX_DENSE: usize = 1 << 20;
 /// Weights of a model at most: 2 GiB of them.
@@ -85,7 +90,10 @@ impl TryFrom<Declared> for Types {
 
     fn try_from(declared: Declared) -> std::result::Result<Self, String> {
         let wrong = |name: &str, why: String| Err(format!("type `{}`: {why}", excerpt(name)));
-        let (mut nodes, mut factors) = (Vec::new(), Vec::new());
+        if declared.len() > MAX_TYPES {
+            return Err(format!("{} types, more than {MAX_TYPES}", declared.len()));
+        }
+        let (mut nodes, mut factors, mut all_labels) = (Vec::new(), Vec::new(), 0);
         for (name, Declaration { labels, over, table: tables, dense }) in declared {
             if dense > MAX_DENSE {
                 return wrong(&name, format!("{dense} dense features, more than {MAX_DENSE}"));
@@ -99,11 +107,22 @@ impl TryFrom<Declared> for Types {
                     if count == 0 || count > MAX_LABELS {
                         return wrong(&name, format!("{count} labels, but it must have 1 to {MAX_LABELS}"));
                     }
+                    all_labels += count;
+                    if all_labels > MAX_ALL_LABELS {
+                        return Err(format!("more than {MAX_ALL_LABELS} labels in all types: use fewer"));
+                    }
                     let labels = match labels {
                         Labels::Count(count) => (0..count).map(|label| label.to_string()).collect(),
                         Labels::Names(names) => names,
                     };
                     nodes.push(Type { name, labels, over: vec![nodes.len()], tables, dense });
+                }
+                (None, Some(over)) if over.is_empty() || over.len() > MAX_ARITY => {
+                    let nodes = over.len();
+                    return wrong(
+                        &name,
+                        format!("it is over {nodes} nodes, but that must be 1 to {MAX_ARITY}"),
+                    );
                 }
                 (None, Some(over)) => factors.push((name, over, tables, dense)),
                 _ => {
@@ -126,6 +145,12 @@ impl TryFrom<Declared> for Types {
         types.check()?;
         Ok(types)
     }
+}
+
+/// Entries of a table of variables with these numbers of labels, padding included; `None` for more than can be counted.
+fn table_size(cards: &[usize]) -> Option<usize> {
+    let (&columns, others) = cards.split_last()?;
+    others.iter().try_fold(simd::padded(columns), |size, &card| size.checked_mul(card))
 }
 
 /// The labels of a node type; a name that is there twice is refused.
@@ -166,16 +191,16 @@ impl Types {
         if self.nodes == 0 {
             return Err("there is no type of nodes: declare one with `labels`".into());
         }
+        let mut all = 0;
         for (kind, of) in self.types.iter().enumerate() {
             let cards = self.cards(kind);
             let wrong = |why: String| Err(format!("type `{}`: {why}", excerpt(&of.name)));
-            if cards.is_empty() || cards.len() > MAX_ARITY {
-                return wrong(format!("it is over {} nodes, but that must be 1 to {MAX_ARITY}", cards.len()));
-            }
-            let entries = cards.iter().try_fold(1usize, |entries, &card| entries.checked_mul(card));
-            if entries.is_none_or(|entries| entries > MAX_ENTRIES) {
+            let size = table_size(&cards).filter(|&size| size <= MAX_ENTRIES);
+            all += size.unwrap_or(0);
+            if size.is_none() || all > MAX_ALL_ENTRIES {
                 return wrong(format!(
-                    "its tables would have more than {MAX_ENTRIES} entries: use factors of fewer nodes, or fewer labels"
+                    "its tables have more than {MAX_ENTRIES} entries, or those of all types more than {MAX_ALL_ENTRIES}: use \
+                     factors of fewer nodes, or fewer labels"
                 ));
             }
             match of.tables {

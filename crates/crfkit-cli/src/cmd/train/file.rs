@@ -10,14 +10,15 @@ use crate::log::Counts;
 use crate::pipeline::Source;
 use anyhow::Result;
 use crfkit::model::Keep;
-use crfkit::train::Settings;
-use crfkit::typed::{self, TypedBuilder, TypedCorpus, TypedModel, TypedStart};
+use crfkit::typed::{self, Settings, TypedBuilder, TypedCorpus, TypedModel, TypedStart};
 use crfkit::{Error, Place};
 use std::process::ExitCode;
 
 /// Trains a model of graphs and writes it.
-pub fn run(args: &TrainArgs, settings: &Settings) -> Result<ExitCode> {
+pub fn run(args: &TrainArgs, training: &crfkit::train::Settings) -> Result<ExitCode> {
     check(args)?;
+    let settings = Settings { sigma_of: args.sigma_of.iter().cloned().collect(), training: training.clone() };
+    settings.check().map_err(usage)?;
     let session = Session::begin(args)?;
     let corpus = read(args)?;
     let features = typed::features(&corpus)?;
@@ -47,11 +48,11 @@ pub fn run(args: &TrainArgs, settings: &Settings) -> Result<ExitCode> {
         },
         threads: args.input.threads(),
     };
-    let recorded = session.recorded(settings, engine.name())?;
+    let recorded = session.recorded(&settings, engine.name())?;
     session.train(
         counts,
         &recorded,
-        |listener| typed::train(corpus, features, settings, start, listener),
+        |listener| typed::train(corpus, features, &settings, start, listener),
         |model| {
             let model = TypedModel { settings: recorded.clone(), ..model };
             Ok(Saved { bytes: model.to_bytes(), active: active(&model.weights) })

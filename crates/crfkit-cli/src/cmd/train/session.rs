@@ -8,7 +8,8 @@ use crate::log::{Counts, Event, FORMAT, Log};
 use crate::progress::Progress;
 use anyhow::Result;
 use crfkit::files::write_atomically;
-use crfkit::train::{Ended, GraphTrained, Settings};
+use crfkit::train::{Ended, GraphTrained};
+use serde::Serialize;
 use serde_json::Value;
 use std::process::ExitCode;
 
@@ -37,7 +38,7 @@ impl<'a> Session<'a> {
     }
 
     /// Every setting that shapes the model, for its file and the log.
-    pub fn recorded(&self, settings: &Settings, engine: &str) -> Result<Value> {
+    pub fn recorded(&self, settings: &impl Serialize, engine: &str) -> Result<Value> {
         let mut recorded = serde_json::to_value(settings)?;
         recorded["init"] = if self.args.init == Some(Init::Random) { "random" } else { "zero" }.into();
         recorded["inference"] = engine.into();
