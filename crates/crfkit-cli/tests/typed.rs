@@ -41,8 +41,10 @@ fn a_model_of_graphs_is_trained_applied_and_judged() {
     // The same types again, as in files that were joined.
     fs::write(path.join("twice"), format!("{graphs}\n{types}\n{lines}")).unwrap();
     let train = ["train", "--graph", "file", "--quiet", "-m", "m", "--log", "log"];
-    for more in [&["g", "--inference", "exact", "--init", "random"][..], &["twice", "g", "--min-count", "2"]]
-    {
+    for more in [
+        &["g", "--inference", "exact", "--init", "random"][..],
+        &["twice", "g", "--min-count", "2", "--sigma-of", "cites=2", "--objective", "marginal"],
+    ] {
         run(path, &[&train, more].concat()).assert().success();
     }
     assert!(fs::read_to_string(path.join("log")).unwrap().lines().count() > 3);
@@ -96,13 +98,17 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
         (&["--format", "columns"], "docs/GRAPHS.md"),
         (&["--dev", "g"], "crfkit eval"),
         (&["--init", "logistic"], "--graph grid"),
+        (&["--objective", "memm"], "--graph chain"),
+        (&["--sigma-of", "cites"], "TYPE=S"),
+        (&["--sigma-of", "cites=-1"], "positive"),
+        (&["--sigma-of", "cites=1", "--graph", "chain"], "--graph file"),
         (&["--optimizer", "gis", "--objective", "piecewise"], "lbfgs"),
     ] {
         let message = failure(&mut run(path, &[&train, options].concat()), 2);
         assert!(message.contains(remedy), "{message}");
     }
     for (options, words) in [
-        (&["--objective", "memm"][..], "--graph chain"),
+        (&["--sigma-of", "cite=1"][..], "types are paper, venue, at, cites"),
         (&["--objective", "piecewise"], "needs the label of every node"),
         (&["empty"], "empty: nothing in it"),
         (&["wrong"], "wrong:1: these types are not those"),

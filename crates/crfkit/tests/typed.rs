@@ -37,8 +37,20 @@ fn start(engine: Engine) -> TypedStart {
 }
 
 fn train(corpus: TypedCorpus, settings: &Settings, engine: Engine) -> crfkit::Result<TypedTrained> {
+    train_with(corpus, &[], settings, engine)
+}
+
+/// With a σ of their own for some types.
+fn train_with(
+    corpus: TypedCorpus,
+    sigmas: &[(&str, f64)],
+    training: &Settings,
+    engine: Engine,
+) -> crfkit::Result<TypedTrained> {
     let features = typed::features(&corpus)?;
-    typed::train(corpus, features, settings, start(engine), &mut Record::default())
+    let sigma_of = sigmas.iter().map(|(name, sigma)| (name.to_string(), *sigma)).collect();
+    let settings = typed::Settings { sigma_of, training: training.clone() };
+    typed::train(corpus, features, &settings, start(engine), &mut Record::default())
 }
 
 fn lbfgs(tolerance: f64) -> Settings {
@@ -141,23 +153,62 @@ fn missing_labels_are_summed_out() {
     let text = format!("{}\n{}\n", line(TYPES), line(GRAPH));
     let settings = Settings { sigma: 0.8, passes: Some(5), ..lbfgs(1e-4) };
     let trained = train(corpus(&text).unwrap(), &settings, Engine::Exact).unwrap();
-    let sum = |known: bool| -> f64 {
-        let fits = |y: &&[usize; 5]| !known || (y[0] == 1 && y[2] == 0 && y[3] == 2);
-        labellings().iter().filter(fits).map(|y| score(&trained.model, y).exp()).sum()
-    };
-    let squares: f64 = trained.model.weights.iter().map(|w| w * w).sum();
-    let expected = (sum(false) / sum(true)).ln() + squares / (2.0 * 0.8 * 0.8);
-    assert!(
-        squares > 0.01 && (trained.objective - expected).abs() < 1e-9,
-        "{} {expected}",
-        trained.objective
-    );
+    let expected = penalised(&trained.model, [0.8; 5]);
+    assert!((trained.objective - expected).abs() < 1e-9, "{} {expected}", trained.objective);
+    assert!(trained.model.weights.iter().any(|weight| weight.abs() > 0.1));
+    // Three labels by themselves, of 2, 2 and 3, at the start.
+    let marginal = Settings { objective: Criterion::Marginal, ..settings.clone() };
+    let trained = train(corpus(&text).unwrap(), &marginal, Engine::LoopyBp).unwrap();
+    assert!(trained.objective < 0.8 * (2.0f64 * 2.0 * 3.0).ln(), "{}", trained.objective);
     for objective in [Criterion::Pseudolikelihood, Criterion::Piecewise, Criterion::Perceptron] {
         let optimizer = if objective == Criterion::Perceptron { Method::Sgd } else { Method::Lbfgs };
         let settings = Settings { objective, optimizer, ..Settings::default() };
         let message = train(corpus(&text).unwrap(), &settings, Engine::Exact).unwrap_err().to_string();
         assert!(message.contains("needs the label of every node"), "{message}");
     }
+}
+
+/// −log p(known labels) plus the penalty with a σ for each type, by enumeration.
+fn penalised(model: &TypedModel, sigmas: [f64; 5]) -> f64 {
+    let sum = |known: bool| -> f64 {
+        let fits = |y: &&[usize; 5]| !known || (y[0] == 1 && y[2] == 0 && y[3] == 2);
+        labellings().iter().filter(fits).map(|y| score(model, y).exp()).sum()
+    };
+    let mut penalty = 0.0;
+    for (rows, sigma) in model.features().unwrap().rows.iter().zip(sigmas) {
+        let weights = &model.weights[rows.base..][..rows.weights()];
+        penalty += weights.iter().map(|w| w * w).sum::<f64>() / (2.0 * sigma * sigma);
+    }
+    (sum(false) / sum(true)).ln() + penalty
+}
+
+/// The objective is the one with these priors, and the weights are its minimum.
+#[test]
+fn a_type_may_have_a_sigma_of_its_own() {
+    let text = format!("{}\n{}\n", line(TYPES), line(GRAPH));
+    let settings = Settings { sigma: 0.8, sigma_pairs: Some(0.5), ..lbfgs(1e-12) };
+    let own = [("b", 2.0), ("t", 0.1)];
+    let sigmas = [0.8, 2.0, 0.5, 0.5, 0.1];
+    let trained = train_with(corpus(&text).unwrap(), &own, &settings, Engine::Exact).unwrap();
+    let best = penalised(&trained.model, sigmas);
+    assert!((trained.objective - best).abs() < 1e-9, "{} {best}", trained.objective);
+    assert_eq!(trained.model.settings["sigma_of"]["t"], 0.1);
+    let mut rng = Random::new(5);
+    for _ in 0..20 {
+        let mut moved = trained.model.clone();
+        moved.weights.iter_mut().for_each(|w| *w += 0.01 * (2.0 * rng.uniform() - 1.0));
+        assert!(penalised(&moved, sigmas) > best);
+    }
+    let refused = |own: &[(&str, f64)], settings: &Settings, words: &str| {
+        let found = train_with(corpus(&text).unwrap(), own, settings, Engine::Exact);
+        let message = found.unwrap_err().to_string();
+        assert!(message.contains(words), "{message}");
+    };
+    refused(&[("c", 1.0)], &settings, "there is no such type; types are a, b, f, p, t");
+    refused(&[("a", 0.0)], &settings, "--sigma-of a=0");
+    refused(&[("a", f64::NAN)], &settings, "--sigma-of a=NaN");
+    refused(&own, &Settings { l1: 1.0, ..settings.clone() }, "leave --l1");
+    refused(&own, &Settings { sigma: f64::INFINITY, ..settings.clone() }, "a finite --sigma");
 }
 
 /// Sentences of made-up words; each label follows from the word and the label before.
@@ -236,6 +287,8 @@ fn every_objective_and_engine_learns_and_models_survive_their_files() {
         (Criterion::PiecewisePseudo, Engine::LoopyBp),
         (Criterion::Perceptron, Engine::Exact),
         (Criterion::Perceptron, Engine::LoopyBp),
+        (Criterion::Marginal, Engine::MeanField),
+        (Criterion::Marginal, Engine::Trw),
     ];
     for (objective, engine) in ways {
         let settings = match objective {

@@ -43,9 +43,12 @@ impl Settings {
     pub fn check(&self) -> Result<()> {
         self.training.check()?;
         match self.training.objective {
-            Criterion::Likelihood | Criterion::Pseudolikelihood | Criterion::Perceptron => Ok(()),
+            Criterion::Likelihood
+            | Criterion::Pseudolikelihood
+            | Criterion::Perceptron
+            | Criterion::Marginal => Ok(()),
             other => Err(Error::Setting(format!(
-                "--objective {} is for chains: on grids there are likelihood, pseudolikelihood and perceptron",
+                "--objective {} is for chains: on grids there are likelihood, pseudolikelihood, marginal and perceptron",
                 other.name()
             ))),
         }
@@ -77,9 +80,9 @@ pub fn train(
     if pictures.data().is_empty() {
         return Err(Error::Setting("there is no image to learn from".into()));
     }
-    if training.objective != Criterion::Likelihood && !pictures.complete() {
+    if !training.objective.takes_unlabelled() && !pictures.complete() {
         return Err(Error::Setting(format!(
-            "--objective {} needs the label of every pixel: where some are unlabelled, use the likelihood",
+            "--objective {} needs the label of every pixel: where some are unlabelled, use likelihood or marginal",
             training.objective.name()
         )));
     }

@@ -3,6 +3,7 @@
 mod chain_piecewise;
 mod conditionals;
 mod likelihood;
+mod marginal;
 mod memm;
 mod partial;
 mod perceptron;
@@ -15,6 +16,7 @@ mod rows;
 pub use chain_piecewise::ChainPiecewise;
 pub use conditionals::Conditionals;
 pub use likelihood::Likelihood;
+pub use marginal::Marginal;
 pub use memm::Memm;
 pub use partial::PartialLikelihood;
 pub use perceptron::Perceptron;

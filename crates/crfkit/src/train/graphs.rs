@@ -4,9 +4,9 @@ use super::{Criterion, Ended, Fitted, Listener, Settings, fit};
 use crate::data::dataset::Dataset;
 use crate::decode::{ExactArgmax, MaxProduct};
 use crate::graph::{FactorGraph, UNLABELLED};
-use crate::infer::{Engine, NodeMarginals, WithEngine};
+use crate::infer::{Engine, JunctionTree, NodeMarginals, WithEngine};
 use crate::loss::{
-    Likelihood, Loss, PartialLikelihood, Perceptron, Pieces, Piecewise, PiecewisePseudolikelihood,
+    Likelihood, Loss, Marginal, PartialLikelihood, Perceptron, Pieces, Piecewise, PiecewisePseudolikelihood,
     Pseudolikelihood,
 };
 use crate::model::Features;
@@ -78,6 +78,9 @@ pub(crate) fn fit_graphs(
 /// Where iterative engines stop: gradients are then as exact as line searches want them.
 const TOLERANCE: f64 = 1e-8;
 
+/// The same for the marginal loss, whose second pass has directions as long as a gold label is improbable.
+const MARGINAL_TOLERANCE: f64 = 1e-10;
+
 /// All that a risk needs but the loss.
 pub(crate) struct GraphSum {
     pub features: Arc<Features>,
@@ -94,19 +97,22 @@ impl GraphSum {
         tolerance: f64,
     ) -> Result<Box<dyn Objective>> {
         let complete = (0..self.data.len()).all(|example| !self.data.gold(example).contains(&UNLABELLED));
-        if !complete && criterion != Criterion::Likelihood {
+        if !complete && !criterion.takes_unlabelled() {
             return Err(Error::Setting(format!(
-                "--objective {} needs the label of every node: where some are missing, use the likelihood",
+                "--objective {} needs the label of every node: where some are missing, use likelihood or marginal",
                 criterion.name()
             )));
         }
-        let needs_engine = matches!(criterion, Criterion::Likelihood | Criterion::Perceptron);
+        let needs_engine = criterion.takes_unlabelled() || criterion == Criterion::Perceptron;
         for example in (0..self.data.len()).filter(|_| needs_engine) {
             engine.check(self.data.graph(example))?;
         }
         match criterion {
-            Criterion::Likelihood if complete => engine.with(tolerance, Known(self)),
-            Criterion::Likelihood => engine.with(tolerance, Unknown(self)),
+            Criterion::Likelihood if complete && engine == Engine::Exact => {
+                self.of(Likelihood(JunctionTree::default()))
+            }
+            Criterion::Likelihood => engine.with(tolerance, ByLikelihood(self)),
+            Criterion::Marginal => engine.with(tolerance.min(MARGINAL_TOLERANCE), ByMarginals(self)),
             Criterion::Pseudolikelihood => self.of(Pseudolikelihood::<FactorGraph>::default()),
             Criterion::Piecewise => self.of(Piecewise::<FactorGraph>::default()),
             Criterion::PiecewisePseudo => self.of(PiecewisePseudolikelihood::<FactorGraph>::default()),
@@ -124,22 +130,22 @@ impl GraphSum {
     }
 }
 
-/// The likelihood where all labels are known.
-struct Known(GraphSum);
+/// The likelihood, whether all labels are known or not; exact engines give more where they are.
+struct ByLikelihood(GraphSum);
 
-impl WithEngine for Known {
-    type Out = Result<Box<dyn Objective>>;
-    fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> Self::Out {
-        self.0.of(Likelihood(engine))
-    }
-}
-
-/// The likelihood where some are not.
-struct Unknown(GraphSum);
-
-impl WithEngine for Unknown {
+impl WithEngine for ByLikelihood {
     type Out = Result<Box<dyn Objective>>;
     fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> Self::Out {
         self.0.of(PartialLikelihood(engine))
+    }
+}
+
+/// The marginal loss.
+struct ByMarginals(GraphSum);
+
+impl WithEngine for ByMarginals {
+    type Out = Result<Box<dyn Objective>>;
+    fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> Self::Out {
+        self.0.of(Marginal(engine))
     }
 }
