@@ -101,7 +101,6 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
         (&["--objective", "memm"], "--graph chain"),
         (&["--sigma-of", "cites"], "TYPE=S"),
         (&["--sigma-of", "cites=-1"], "positive"),
-        (&["--sigma-of", "cites=1", "--graph", "chain"], "--graph file"),
         (&["--optimizer", "gis", "--objective", "piecewise"], "lbfgs"),
     ] {
         let message = failure(&mut run(path, &[&train, options].concat()), 2);
@@ -116,6 +115,8 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
         let message = failure(&mut run(path, &[&train, options].concat()), 1);
         assert!(message.contains(words), "{message}");
     }
+    let message = failure(&mut run(path, &["train", "g", "-m", "m", "--sigma-of", "cites=1"]), 2);
+    assert!(message.contains("--graph file"), "{message}");
     let message = failure(&mut run(path, &["train", "--graph", "file", "wrong", "-m", "m"]), 1);
     assert!(message.contains("wrong:3: node 0: `2` is no label of `n`: choose 0|1"), "{message}");
     run(path, &train).assert().success();

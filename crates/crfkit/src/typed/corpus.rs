@@ -4,7 +4,7 @@ use super::{Line, TypedGraph, Types};
 use crate::data::corpus::by_frequency;
 use crate::data::dataset::Dataset;
 use crate::data::strings::Strings;
-use crate::graph::{FactorGraph, UNLABELLED};
+use crate::graph::{FactorGraph, Graph, UNLABELLED};
 use crate::{Error, Place, Result};
 
 /// Everything that reading a file of graphs gives.
@@ -72,17 +72,15 @@ impl TypedBuilder {
 
     /// Drops named features that occur more rarely than `min_count`, and numbers the others by frequency.
     pub fn finish(self, min_count: u32) -> Result<TypedCorpus> {
-        let TypedBuilder { types: Some(types), names, mut data, .. } = self else {
+        let TypedBuilder { types, names, mut data, .. } = self;
+        let (Some(types), false) = (types, data.is_empty()) else {
             return Err(Error::Setting("there is no graph to learn from".into()));
         };
-        if data.is_empty() {
-            return Err(Error::Setting("there is no graph to learn from".into()));
-        }
         let mut counts: Vec<Vec<u32>> = names.iter().map(|names| vec![0; names.len()]).collect();
         let first: Vec<usize> = (0..names.len()).map(|kind| types.first_named(kind)).collect();
         for example in 0..data.len() {
-            let kinds = kinds(data.graph(example));
-            for (table, kind) in data.tables(example).zip(kinds) {
+            for (f, table) in data.tables(example).enumerate() {
+                let kind = data.graph(example).own_kind(f);
                 for id in data.observations(table).0.iter().filter_map(|&id| named(id, first[kind])) {
                     counts[kind][id] += 1;
                 }
@@ -102,12 +100,6 @@ impl TypedBuilder {
 /// The number of a named feature among those of its type.
 fn named(id: u32, first: usize) -> Option<usize> {
     (id as usize).checked_sub(first)
-}
-
-/// The kind of each own table.
-fn kinds(graph: &FactorGraph) -> impl Iterator<Item = usize> + '_ {
-    use crate::graph::Graph;
-    (0..graph.own_tables()).map(|table| graph.own_kind(table))
 }
 
 /// Refuses other types than those that are known.
