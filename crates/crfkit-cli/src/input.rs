@@ -2,6 +2,7 @@
 
 use crate::args::Format;
 use crate::loaded::Loaded;
+use crate::pipeline::Source as Stream;
 use anyhow::{Context, Result};
 use crfkit::data::attributes::{AttributeReader, Attributes};
 use crfkit::data::columns::{ColumnReader, Columns};
@@ -9,6 +10,7 @@ use crfkit::data::observer::Source;
 use crfkit::data::text::{Encoding, Lines, decompress};
 use crfkit::linked::LinkedModel;
 use crfkit::model::{self, Model};
+use crfkit::typed::TypedModel;
 use crfkit::{Error, Place};
 use std::fs::File;
 use std::io::{IsTerminal, Read};
@@ -46,14 +48,27 @@ pub fn read_model(path: &Path) -> Result<Arc<Model>> {
     }
 }
 
-/// The model of factorial or skip chains in a file; `None` if it is of another kind.
-pub fn read_linked_model(path: &Path) -> Result<Option<Arc<LinkedModel>>> {
+/// A model of factor graphs.
+pub enum GraphModel {
+    /// Of factorial or skip chains.
+    Linked(Arc<LinkedModel>),
+    /// Of graphs from a file.
+    Typed(Arc<TypedModel>),
+}
+
+/// The model of factor graphs in a file; `None` if it is of another kind.
+pub fn read_graph_model(path: &Path) -> Result<Option<GraphModel>> {
     let bytes = File::open(path).and_then(|file| model::open(&file));
     let bytes = bytes.map_err(|error| Error::io(name(path), error))?;
-    match LinkedModel::is_file(&bytes) {
-        true => Ok(Some(Arc::new(LinkedModel::from_bytes(&bytes).with_context(|| name(path))?))),
-        false => Ok(None),
+    if LinkedModel::is_file(&bytes) {
+        let model = LinkedModel::from_bytes(&bytes).with_context(|| name(path))?;
+        return Ok(Some(GraphModel::Linked(Arc::new(model))));
     }
+    if TypedModel::is_file(&bytes) {
+        let model = TypedModel::from_bytes(&bytes).with_context(|| name(path))?;
+        return Ok(Some(GraphModel::Typed(Arc::new(model))));
+    }
+    Ok(None)
 }
 
 /// The format of the data that a model was trained on.
@@ -134,7 +149,7 @@ impl Reader {
             Format::Columns => FormatReader::Columns(ColumnReader::new(lines)),
             Format::Attributes => FormatReader::Attributes(AttributeReader::new(lines)),
         };
-        Ok(Reader { lines, interactive: is_stdin(path) && std::io::stdin().is_terminal() })
+        Ok(Reader { lines, interactive: interactive(path) })
     }
 
     /// Overwrites `sequence`, which must be of the same format, with the next one; false at the end.
@@ -153,9 +168,77 @@ impl Reader {
             FormatReader::Attributes(_) => Sequence::Attributes(Attributes::default()),
         }
     }
+}
 
-    /// Does somebody sit at a keyboard and wait for answers?
-    pub fn interactive(&self) -> bool {
+impl Stream for Reader {
+    type Item = Sequence;
+
+    fn item(&self) -> Sequence {
+        self.sequence()
+    }
+
+    fn read(&mut self, sequence: &mut Sequence) -> crfkit::Result<bool> {
+        Reader::read(self, sequence)
+    }
+
+    fn tokens(sequence: &Sequence) -> usize {
+        sequence.len()
+    }
+
+    fn interactive(&self) -> bool {
+        self.interactive
+    }
+}
+
+/// Does somebody sit at a keyboard and wait for answers?
+fn interactive(path: &Path) -> bool {
+    is_stdin(path) && std::io::stdin().is_terminal()
+}
+
+/// Reads a file line by line.
+pub struct LineReader {
+    lines: Lines<Box<dyn Read + Send>>,
+    interactive: bool,
+}
+
+/// A line, and where it was read.
+#[derive(Debug)]
+pub struct NumberedLine {
+    /// Without its ending.
+    pub text: String,
+    /// File and line.
+    pub place: Place,
+}
+
+impl LineReader {
+    /// Opens a file, or standard input for `-`.
+    pub fn open(path: &Path, encoding: Encoding) -> crfkit::Result<Self> {
+        let lines = Lines::new(open(path)?, &name(path), encoding);
+        Ok(LineReader { lines, interactive: interactive(path) })
+    }
+}
+
+impl Stream for LineReader {
+    type Item = NumberedLine;
+
+    fn item(&self) -> NumberedLine {
+        NumberedLine { text: String::new(), place: Place::new(self.lines.name(), 0) }
+    }
+
+    fn read(&mut self, line: &mut NumberedLine) -> crfkit::Result<bool> {
+        let Some((text, number)) = self.lines.next_line()? else { return Ok(false) };
+        line.text.clear();
+        line.text.push_str(text);
+        line.place.line = number;
+        Ok(true)
+    }
+
+    /// A node of a graph takes about so many bytes.
+    fn tokens(line: &NumberedLine) -> usize {
+        line.text.len() / 64 + 1
+    }
+
+    fn interactive(&self) -> bool {
         self.interactive
     }
 }

@@ -10,6 +10,7 @@ use crfkit::grid::GridModel;
 use crfkit::linked::LinkedModel;
 use crfkit::model::{self, Model};
 use crfkit::tag::Tagger;
+use crfkit::typed::TypedModel;
 use crfkit::{Error, Place};
 use std::fs::File;
 use std::path::Path;
@@ -36,6 +37,12 @@ impl Loaded {
             anyhow::bail!(
                 "{}: a model of a factorial or skip chain; a plain chain is needed here (such models are for crfkit tag and \
                  crfkit eval)",
+                name(path)
+            );
+        }
+        if TypedModel::is_file(&bytes) {
+            anyhow::bail!(
+                "{}: a model of graphs; a chain is needed here (such models are for crfkit tag and crfkit eval)",
                 name(path)
             );
         }

@@ -1,43 +1,62 @@
 //! Work on a stream of blocks by several threads, in order and with bounded memory.
 
-use crate::input::{Reader, Sequence};
 use anyhow::Result;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// A block ends after so many sequences …
-const SEQUENCES: usize = 512;
+/// A block ends after so many items …
+const ITEMS: usize = 512;
 /// … or so many tokens, whichever comes first: large enough that handing it over costs nothing, small enough for caches.
 const TOKENS: usize = 16 * 1024;
 /// Blocks on their way to a worker, besides the one it has.
 const WAITING: usize = 2;
 
-/// Some sequences; their memory is used again.
-#[derive(Debug, Default)]
-pub struct Block {
-    sequences: Vec<Sequence>,
+/// Where items come from: sequences, or lines.
+pub trait Source {
+    /// What comes.
+    type Item: Send;
+    /// An empty one to read into.
+    fn item(&self) -> Self::Item;
+    /// Overwrites an item with the next one; false at the end.
+    fn read(&mut self, item: &mut Self::Item) -> crfkit::Result<bool>;
+    /// About how many tokens it has.
+    fn tokens(item: &Self::Item) -> usize;
+    /// Does somebody sit at a keyboard and wait for answers?
+    fn interactive(&self) -> bool;
+}
+
+/// Some items; their memory is used again.
+#[derive(Debug)]
+pub struct Block<T> {
+    items: Vec<T>,
     used: usize,
 }
 
-impl Block {
-    /// The sequences.
-    pub fn sequences(&self) -> &[Sequence] {
-        &self.sequences[..self.used]
+impl<T> Default for Block<T> {
+    fn default() -> Self {
+        Block { items: Vec::new(), used: 0 }
+    }
+}
+
+impl<T> Block<T> {
+    /// The items.
+    pub fn items(&self) -> &[T] {
+        &self.items[..self.used]
     }
 
-    /// Overwrites the block with the next sequences; false at the end.
-    fn read(&mut self, reader: &mut Reader) -> crfkit::Result<bool> {
-        let limit = if reader.interactive() { 1 } else { SEQUENCES };
+    /// Overwrites the block with the next items; false at the end.
+    fn read<S: Source<Item = T>>(&mut self, source: &mut S) -> crfkit::Result<bool> {
+        let limit = if source.interactive() { 1 } else { ITEMS };
         self.used = 0;
         let mut tokens = 0;
         while self.used < limit && tokens < TOKENS {
-            if self.used == self.sequences.len() {
-                self.sequences.push(reader.sequence());
+            if self.used == self.items.len() {
+                self.items.push(source.item());
             }
-            let sequence = &mut self.sequences[self.used];
-            if !reader.read(sequence)? {
+            let item = &mut self.items[self.used];
+            if !source.read(item)? {
                 break;
             }
-            tokens += sequence.len();
+            tokens += S::tokens(item);
             self.used += 1;
         }
         Ok(self.used > 0)
@@ -46,37 +65,44 @@ impl Block {
 
 /// What is done with every block: `work` by the threads at the same time, `finish` by one of them, in the order of the input.
 pub trait Job: Sync {
+    /// What blocks are made of.
+    type Item: Send;
     /// What a thread owns.
     type Worker: Send;
     /// What becomes of a block. Its memory is used again.
     type Outcome: Default + Send;
 
     /// Overwrites `outcome` with what becomes of `block`.
-    fn work(&self, worker: &mut Self::Worker, block: &Block, outcome: &mut Self::Outcome) -> Result<()>;
+    fn work(
+        &self,
+        worker: &mut Self::Worker,
+        block: &Block<Self::Item>,
+        outcome: &mut Self::Outcome,
+    ) -> Result<()>;
 }
 
-/// Runs `job` over all of `reader`, one worker a thread. `finish` gets the outcomes in the order of the input.
+/// Runs `job` over all of `source`, one worker a thread. `finish` gets the outcomes in the order of the input.
 pub fn run<J: Job>(
     job: &J,
-    reader: Reader,
+    source: impl Source<Item = J::Item>,
     workers: &mut [J::Worker],
     finish: impl FnMut(&J::Outcome) -> Result<()> + Send,
 ) -> Result<()> {
     match workers {
-        [worker] => alone(job, reader, worker, finish),
-        workers => together(job, reader, workers, finish),
+        [worker] => alone(job, source, worker, finish),
+        workers => together(job, source, workers, finish),
     }
 }
 
 /// One thread needs no channels.
 fn alone<J: Job>(
     job: &J,
-    mut reader: Reader,
+    mut source: impl Source<Item = J::Item>,
     worker: &mut J::Worker,
     mut finish: impl FnMut(&J::Outcome) -> Result<()>,
 ) -> Result<()> {
     let (mut block, mut outcome) = (Block::default(), J::Outcome::default());
-    while block.read(&mut reader)? {
+    while block.read(&mut source)? {
         job.work(worker, &block, &mut outcome)?;
         finish(&outcome)?;
     }
@@ -84,13 +110,13 @@ fn alone<J: Job>(
 }
 
 /// A block and what becomes of it travel together: reader → worker → finish → reader.
-type Parcel<J> = (Block, <J as Job>::Outcome);
+type Parcel<J> = (Block<<J as Job>::Item>, <J as Job>::Outcome);
 
 /// Block k goes to worker k mod n, and outcomes are taken from the workers in the same turn, so the order keeps itself. Whoever
 /// fails hangs up; the others notice, and end. Only parcels that exist travel, so memory is bounded.
 fn together<J: Job>(
     job: &J,
-    mut reader: Reader,
+    mut source: impl Source<Item = J::Item>,
     workers: &mut [J::Worker],
     mut finish: impl FnMut(&J::Outcome) -> Result<()> + Send,
 ) -> Result<()> {
@@ -127,7 +153,7 @@ fn together<J: Job>(
         });
         for turn in (0..to_workers.len()).cycle() {
             let (mut block, outcome) = recycled.try_recv().unwrap_or_default();
-            let parcel = match block.read(&mut reader) {
+            let parcel = match block.read(&mut source) {
                 Ok(true) => Ok((block, outcome)),
                 Ok(false) => break,
                 Err(error) => Err(error.into()),

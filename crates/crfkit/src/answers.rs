@@ -1,5 +1,9 @@
 //! One sequence's log-potentials, and everything that can be asked about them.
 
+mod scratch;
+
+pub(crate) use scratch::Scratch;
+
 use crate::decode::{Decoder, MemmViterbi, Ranked, Viterbi, max_marginal, nbest};
 use crate::graph::{Chain, Gradient, Graph, Label, PAIR, Psi, Shared, SharedSum};
 use crate::infer::{ForwardBackward, Inference};

@@ -182,7 +182,7 @@ impl Digest {
         self.scratch = scratch;
     }
 
-    fn strings(&mut self, strings: &Strings) {
+    pub fn strings(&mut self, strings: &Strings) {
         let (text, ends) = strings.parts();
         self.bytes(text);
         self.numbers(ends.iter().map(|end| end.to_le_bytes()));

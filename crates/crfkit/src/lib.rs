@@ -9,7 +9,8 @@
 //! Each arrow is a module: [`data`] reads files and makes observations, [`model`] maps weights θ to log-potentials ψ and back,
 //! [`graph`] says which tables an example has, [`infer`] computes log Z and marginals, [`decode`] finds labellings, [`loss`]
 //! says what is minimised, [`optim`] how, [`risk`] joins the two over many examples and threads, [`train`] runs it, [`tag`]
-//! applies the result and [`eval`] scores it. [`empirical`] gets by with counting; [`linked`] goes the same road with several label columns or far links. [`math`] has the numbers and the vector kernels below all of them.
+//! applies the result and [`eval`] scores it. [`empirical`] gets by with counting; [`linked`] goes the same road with several label columns or far links,
+//! [`grid`] with pictures, [`typed`] with graphs from a file. [`math`] has the numbers and the vector kernels below all of them.
 //!
 //! From text to labels:
 //!
@@ -87,6 +88,7 @@ pub mod optim;
 pub mod risk;
 pub mod tag;
 pub mod train;
+pub mod typed;
 
 pub use error::{Error, GraphError, Place, Result};
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every room of the library, from the bottom to the top, with the rooms it may import. `error` is open to all.
-const ROOMS: [(&str, &[&str]); 21] = [
+const ROOMS: [(&str, &[&str]); 22] = [
     ("error", &[]),
     ("ability", &[]),
     ("files", &[]),
@@ -48,20 +48,11 @@ const ROOMS: [(&str, &[&str]); 21] = [
     ),
     (
         "linked",
-        &[
-            "checkpoint",
-            "train",
-            "risk",
-            "model",
-            "data",
-            "optim",
-            "loss",
-            "decode",
-            "infer",
-            "graph",
-            "math",
-            "eval",
-        ],
+        &["checkpoint", "answers", "train", "risk", "model", "data", "decode", "infer", "graph", "math"],
+    ),
+    (
+        "typed",
+        &["checkpoint", "answers", "train", "risk", "model", "data", "decode", "infer", "graph", "math"],
     ),
     // Names the rooms and hands on what `error` has.
     ("lib", &[]),

@@ -7,8 +7,8 @@ use crfkit::decode::{Direction, Viterbi};
 use crfkit::graph::Chain;
 use crfkit::infer::ForwardBackward;
 use crfkit::loss::{
-    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Memm, Perceptron, Pieces, Piecewise,
-    PiecewisePseudolikelihood, Pseudolikelihood,
+    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Marginal, Memm, Perceptron, Pieces,
+    Piecewise, PiecewisePseudolikelihood, Pseudolikelihood,
 };
 use crfkit::math::random::Random;
 use crfkit::math::{Complex64, Dual, Scalar};
@@ -111,4 +111,16 @@ fn maximum_entropy_markov_models() {
 #[test]
 fn perceptron() {
     laws(&Perceptron(Viterbi), 19);
+}
+
+/// It gives no Hessian-vector products: the second law only.
+#[test]
+fn marginal_loss() {
+    let mut rng = Random::new(20);
+    for chain in chains() {
+        for range in [1.0, 5.0] {
+            let (x, d) = (Problem::random(&mut rng, chain, range), Problem::random(&mut rng, chain, 1.0));
+            gradient_is_slope(&Marginal(ForwardBackward), &x, &d);
+        }
+    }
 }

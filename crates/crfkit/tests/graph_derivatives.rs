@@ -5,10 +5,10 @@
 mod graphs;
 
 use crfkit::graph::build::{self, PairTables};
-use crfkit::graph::{FactorGraph, Pieces};
+use crfkit::graph::{FactorGraph, Graph, Pieces, TableRef, UNLABELLED};
 use crfkit::infer::NodeMarginals;
 use crfkit::infer::{Exact, JunctionTree, LoopyBp, MeanField, Schedule, Tree, TreeReweighted};
-use crfkit::loss::{Likelihood, Loss, OnPieces, Pseudolikelihood};
+use crfkit::loss::{Likelihood, Loss, Marginal, OnPieces, Pseudolikelihood};
 use crfkit::math::random::Random;
 use crfkit::math::{Complex64, Dual, Scalar};
 use graphs::{Problem, difference, random_graph};
@@ -152,6 +152,66 @@ fn tree_reweighting() {
 fn mean_field() {
     let engine = MeanField { tolerance: TIGHT, max_iterations: 3000, ..MeanField::default() };
     assert!(laws(&engine, 8, 0.7, false) > 30);
+}
+
+/// The marginal loss is what it says, and its gradient, by one dual pass in the direction of its own slope, is the slope. Some labels are
+/// not known.
+fn marginal_laws<I: NodeMarginals + Clone>(engine: &I, seed: u64, range: f64) -> usize {
+    let mut rng = Random::new(seed);
+    let loss = Marginal(engine.clone());
+    let mut looked = 0;
+    for k in 0..40 {
+        let graph = random_graph(&mut rng, 5, 2 + k % 2, false);
+        let mut x = Problem::random(&mut rng, &graph, range);
+        let d = Problem::random(&mut rng, &graph, 1.0);
+        x.gold.iter_mut().filter(|_| rng.below(4) == 0).for_each(|label| *label = UNLABELLED);
+        let answer = x.infer::<Dual, I>(engine, Some(&d), 1.0);
+        if !answer.outcome.converged {
+            continue;
+        }
+        let mut counts = vec![false; graph.vars()];
+        graph.for_each_factor(|factor| {
+            if let (TableRef::Own(_), &[v]) = (factor.table, factor.vars) {
+                counts[v] = x.gold[v] != UNLABELLED;
+            }
+        });
+        let mu = |v: usize| answer.nodes.get(graph.cliques().node(v).start + x.gold[v] as usize).re();
+        let expected: f64 = (0..graph.vars()).filter(|&v| counts[v]).map(|v| -1.5 * mu(v).ln()).sum();
+        x.weight = 1.5;
+        let (value, ..) = x.evaluate::<f64, _>(&loss, None, 0.0);
+        assert!(difference(value, expected) < 1e-9, "{value} {expected}");
+        gradient_is_slope(&loss, &x, &d);
+        looked += 1;
+    }
+    looked
+}
+
+#[test]
+fn marginal_loss() {
+    assert_eq!(marginal_laws(&JunctionTree::default(), 11, 3.0), 40);
+    let (tolerance, max_iterations) = (TIGHT, 3000);
+    let loopy = LoopyBp { tolerance, max_iterations, ..LoopyBp::default() };
+    assert!(marginal_laws(&loopy, 12, 0.7) > 30);
+    let trw = TreeReweighted { tolerance, max_iterations, ..TreeReweighted::default() };
+    assert!(marginal_laws(&trw, 13, 0.7) > 30);
+    let mean_field = MeanField { tolerance, max_iterations, ..MeanField::default() };
+    assert!(marginal_laws(&mean_field, 14, 0.7) > 30);
+}
+
+/// Gold labels that the engine rules out altogether cost much, but value and gradient stay numbers.
+#[test]
+fn the_marginal_loss_stands_impossible_labels() {
+    let graph = build::tree(3, &[None, Some(0), Some(1)], PairTables::Shared).unwrap();
+    let mut rng = Random::new(15);
+    for range in [300.0, 700.0, 3000.0] {
+        let x = Problem::random(&mut rng, &graph, range);
+        for gold in 0..3 {
+            let x = Problem { gold: vec![gold; 3], ..x.clone() };
+            let (value, own, shared) = x.evaluate::<f64, _>(&Marginal(LoopyBp::default()), None, 0.0);
+            assert!(value.is_finite() && own.plane(0).iter().all(|g| g.is_finite()), "{range}: {value}");
+            assert!(shared.0[0].direct.plane(0).iter().all(|g| g.is_finite()));
+        }
+    }
 }
 
 /// Stopping when the real parts have settled would leave the ε parts where they were after a few sweeps: with all messages at their

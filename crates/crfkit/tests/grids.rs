@@ -242,6 +242,15 @@ fn neighbours_help_with_the_perceptron() {
     assert!(error < logistic(), "{error}");
 }
 
+#[test]
+fn neighbours_help_with_the_marginal_loss() {
+    let mut marginal = settings(Engine::LoopyBp, Criterion::Marginal);
+    marginal.training.passes = Some(10);
+    let model = learn(Neighbours::Four, Tables::Ising, &marginal, true);
+    let error = errors(&model, &pictures(2, 12, true), Decode::MaxMarginal);
+    assert!(error < 0.8 * logistic(), "{error}");
+}
+
 /// Better labels are not promised: on clean masks under noise the pseudolikelihood trusts neighbours too much (smd-crf-2006 5.1).
 #[test]
 fn the_pseudolikelihood_descends() {

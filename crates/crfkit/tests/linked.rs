@@ -215,6 +215,7 @@ fn every_criterion_learns_with_every_engine() {
         Criterion::Piecewise,
         Criterion::PiecewisePseudo,
         Criterion::Perceptron,
+        Criterion::Marginal,
     ];
     for (links, labels) in [(Links::Factorial, vec![2, 3]), (skip("same(0)", true), vec![2])] {
         for objective in criteria {

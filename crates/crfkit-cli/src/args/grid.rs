@@ -19,6 +19,8 @@ pub enum GraphKind {
     SkipChain,
     /// Pictures: each pixel is joined with its neighbours
     Grid,
+    /// Any graphs, one a line of a JSON file whose first line declares types (docs/GRAPHS.md)
+    File,
 }
 
 /// What `crfkit train --graph` needs.
@@ -93,7 +95,7 @@ pub struct PictureArgs {
     #[arg(long, value_name = "ENGINE", value_parser = engines())]
     pub inference: Option<Engine>,
 
-    /// Which labelling [default: viterbi; for pictures max-marginal]
+    /// Which labelling [default: viterbi; for pictures and graphs max-marginal]
     #[arg(long, value_enum)]
     pub decode: Option<Decode>,
 }
@@ -103,15 +105,17 @@ pub struct PictureArgs {
 pub enum Decode {
     /// The most probable sequence of labels
     Viterbi,
-    /// The most probable label of each token or pixel by itself
+    /// The most probable label of each token, pixel or node by itself
     MaxMarginal,
-    /// Pictures: max-product belief propagation
+    /// Pictures and graphs: the best labelling, by a junction tree
+    Exact,
+    /// Pictures and graphs: max-product belief propagation
     MaxProduct,
-    /// Pictures: iterated conditional modes
+    /// Pictures and graphs: iterated conditional modes
     Icm,
-    /// Pictures: a graph cut, the best labelling for two labels that attract each other
+    /// Pictures and graphs: a graph cut, the best labelling for two labels that attract each other
     GraphCut,
-    /// Pictures: graph cuts in turn, for any number of labels
+    /// Pictures and graphs: graph cuts in turn, for any number of labels
     AlphaExpansion,
 }
 
@@ -125,14 +129,15 @@ impl PictureArgs {
         }
     }
 
-    /// The labelling of pictures; `None` for one that they do not have.
-    pub fn of_pictures(&self) -> Option<crfkit::grid::Decode> {
+    /// The labelling of pictures and graphs; `None` for one that they do not have.
+    pub fn of_graphs(&self) -> Option<crfkit::decode::Decode> {
         match self.decode {
-            None | Some(Decode::MaxMarginal) => Some(crfkit::grid::Decode::MaxMarginal),
-            Some(Decode::MaxProduct) => Some(crfkit::grid::Decode::MaxProduct),
-            Some(Decode::Icm) => Some(crfkit::grid::Decode::Icm),
-            Some(Decode::GraphCut) => Some(crfkit::grid::Decode::GraphCut),
-            Some(Decode::AlphaExpansion) => Some(crfkit::grid::Decode::AlphaExpansion),
+            None | Some(Decode::MaxMarginal) => Some(crfkit::decode::Decode::MaxMarginal),
+            Some(Decode::Exact) => Some(crfkit::decode::Decode::Exact),
+            Some(Decode::MaxProduct) => Some(crfkit::decode::Decode::MaxProduct),
+            Some(Decode::Icm) => Some(crfkit::decode::Decode::Icm),
+            Some(Decode::GraphCut) => Some(crfkit::decode::Decode::GraphCut),
+            Some(Decode::AlphaExpansion) => Some(crfkit::decode::Decode::AlphaExpansion),
             Some(Decode::Viterbi) => None,
         }
     }

@@ -127,7 +127,8 @@ Examples:
   crfkit tag -m model --marginals new.tsv       and the label's probability
   crfkit tag -m model --output json < new.tsv   one JSON object a sequence
   crfkit tag -m model --nbest 3 new.tsv         the three best labellings of every sequence
-  crfkit tag -m model --images DIR --output-dir OUT   label images for a directory of pictures";
+  crfkit tag -m model --images DIR --output-dir OUT   label images for a directory of pictures
+  crfkit tag -m model graphs.jsonl              one JSON object a graph, for a model of graphs";
 
 /// `crfkit tag`.
 #[derive(Debug, ClapArgs)]
@@ -209,7 +210,7 @@ pub struct EvalArgs {
     pub masks: Option<PathBuf>,
 
     /// Compare the last two columns of this file, gold and predicted, instead of tagging
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "test", "label_column", "format", "inference"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "test", "label_column", "format", "inference", "decode"])]
     pub predicted: Option<PathBuf>,
 
     /// Column of the gold label, from 0; -1 is the last [default: as in training]

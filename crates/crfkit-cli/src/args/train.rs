@@ -26,6 +26,7 @@ Examples:
   crfkit train train.tsv --graph skip-chain --skip 'same(0) and capitalised(0)' -m model
   crfkit train --format attributes train.iwa.gz --optimizer lbfgs --log run.jsonl -m model
   crfkit train --graph grid --images DIR --masks DIR --init logistic -m model
+  crfkit train --graph file graphs.jsonl -m model
 
 What is minimised: the sum over the sequences of -log p(labels | observations), plus the sum over the weights of
 w²/(2σ²), plus L1 times the sum of |w|. Coming from another program:
@@ -104,6 +105,10 @@ pub struct TrainArgs {
     /// The same for the weights of label pairs [default: --sigma]
     #[arg(long, value_name = "S", allow_negative_numbers = true, help_heading = "Objective")]
     pub sigma_pairs: Option<f64>,
+
+    /// The same for the weights of one type of --graph file; may be repeated
+    #[arg(long, value_name = "TYPE=S", value_parser = sigma_of, help_heading = "Objective")]
+    pub sigma_of: Vec<(String, f64)>,
 
     /// Mean of the prior: a number, or a model whose weights it is
     #[arg(
@@ -283,6 +288,12 @@ fn objectives() -> impl TypedValueParser<Value = Criterion> {
         .try_map(|name| serde_json::from_value::<Criterion>(name.into()))
 }
 
+/// A type and its σ.
+fn sigma_of(text: &str) -> Result<(String, f64), String> {
+    let parts = text.rsplit_once('=').and_then(|(name, sigma)| Some((name.to_owned(), sigma.parse().ok()?)));
+    parts.ok_or_else(|| "write TYPE=S, a type and a number, such as cites=0.5".into())
+}
+
 fn presets() -> PossibleValuesParser {
     PRESETS
         .iter()
@@ -331,6 +342,7 @@ impl TrainArgs {
         let refused = [
             ("sigma", self.sigma.is_some()),
             ("sigma-pairs", self.sigma_pairs.is_some()),
+            ("sigma-of", !self.sigma_of.is_empty()),
             ("prior-mean", self.prior_mean != PriorMean::Value(0.0)),
             ("l1", self.l1 != 0.0),
             ("objective", self.objective.is_some_and(|objective| objective != Criterion::Perceptron)),

@@ -2,11 +2,12 @@
 
 mod grid;
 pub mod linked;
+pub mod typed;
 
 use super::tag::refuse_inference;
 use crate::args::{EvalArgs, Format, InputArgs};
 use crate::error::{stdout_failed, usage};
-use crate::input::{self, Reader, Sequence};
+use crate::input::{self, GraphModel, Reader, Sequence};
 use crate::loaded::{Loaded, Worker};
 use crate::pipeline::{self, Block, Job};
 use anyhow::Result;
@@ -24,13 +25,19 @@ pub fn run(args: &EvalArgs) -> Result<ExitCode> {
     match (&args.model, &args.grid.images, &args.masks) {
         (Some(model), Some(images), Some(masks)) => return grid::run(args, model, images, masks),
         (_, Some(_), _) => return Err(usage("--images needs -m MODEL and --masks DIR, the gold labels")),
-        (_, None, _) if args.grid.decode.is_some() => return Err(usage("--decode goes with --images here")),
         _ => {}
     }
     let evaluation = match (&args.predicted, &args.model, &args.test) {
         (Some(predicted), ..) => compare_columns(predicted, args.input.encoding)?,
         (None, Some(model), Some(test)) => {
-            if let Some(model) = input::read_linked_model(model)? {
+            let graphs = input::read_graph_model(model)?;
+            if let Some(GraphModel::Typed(model)) = graphs {
+                return typed::run(args, model, test);
+            }
+            if args.grid.decode.is_some() {
+                return Err(usage("--decode goes with pictures and graphs here"));
+            }
+            if let Some(GraphModel::Linked(model)) = graphs {
                 return linked::run(args, model, test);
             }
             refuse_inference(args.grid.inference)?;
@@ -156,14 +163,15 @@ struct Judging<'a> {
 }
 
 impl Job for Judging<'_> {
+    type Item = Sequence;
     type Worker = Worker;
     type Outcome = Found;
 
-    fn work(&self, worker: &mut Worker, block: &Block, found: &mut Found) -> Result<()> {
+    fn work(&self, worker: &mut Worker, block: &Block<Sequence>, found: &mut Found) -> Result<()> {
         *found = Found::default();
         let model = self.model;
         let mut known = Vec::new();
-        for sequence in block.sequences() {
+        for sequence in block.items() {
             let answers = worker.take_in(sequence)?;
             let (mut label_column, mut word_column) = (0, 0);
             known.clear();

@@ -3,10 +3,11 @@
 pub mod grid;
 mod layout;
 pub mod linked;
+pub mod typed;
 
 use crate::args::{Decode, TagArgs};
 use crate::error::{stdout_failed, usage};
-use crate::input::{self, Reader};
+use crate::input::{self, GraphModel, Reader, Sequence};
 use crate::loaded::{Loaded, Worker};
 use crate::pipeline::{self, Block, Job};
 use anyhow::Result;
@@ -15,6 +16,10 @@ use layout::Layout;
 use std::io::Write;
 use std::process::ExitCode;
 
+/// Why a labelling cannot be had.
+const NOT_OF_SEQUENCES: &str =
+    "this --decode is for pictures and graphs: sequences have viterbi and max-marginal";
+
 /// Tags a file to standard output.
 pub fn run(args: &TagArgs) -> Result<ExitCode> {
     match (&args.grid.images, &args.output_dir) {
@@ -22,13 +27,17 @@ pub fn run(args: &TagArgs) -> Result<ExitCode> {
         (Some(_), None) => return Err(usage("--images needs --output-dir DIR for the label images")),
         (None, _) => {}
     }
+    let graphs = input::read_graph_model(&args.model)?;
+    if let Some(GraphModel::Typed(model)) = graphs {
+        return typed::run(args, model);
+    }
     let Some(decode) = args.grid.of_sequences() else {
-        return Err(usage("this --decode is for --images: sequences have viterbi and max-marginal"));
+        return Err(usage(NOT_OF_SEQUENCES));
     };
     if args.nbest.is_some() && decode == Decode::MaxMarginal {
         return Err(usage("--nbest lists the best whole labellings: it goes with --decode viterbi only"));
     }
-    if let Some(model) = input::read_linked_model(&args.model)? {
+    if let Some(GraphModel::Linked(model)) = graphs {
         return linked::run(args, model);
     }
     refuse_inference(args.grid.inference)?;
@@ -48,7 +57,7 @@ pub fn refuse_inference(engine: Option<Engine>) -> Result<()> {
     match engine {
         None | Some(Engine::Exact) => Ok(()),
         Some(_) => Err(usage(
-            "--inference is for models of pictures, factorial and skip chains: this one is a chain, solved exactly",
+            "--inference is for models of pictures, graphs, factorial and skip chains: this one is a chain, solved exactly",
         )),
     }
 }
@@ -59,13 +68,14 @@ struct Tagging {
 }
 
 impl Job for Tagging {
+    type Item = Sequence;
     type Worker = Worker;
     type Outcome = Vec<u8>;
 
-    fn work(&self, worker: &mut Worker, block: &Block, text: &mut Vec<u8>) -> Result<()> {
+    fn work(&self, worker: &mut Worker, block: &Block<Sequence>, text: &mut Vec<u8>) -> Result<()> {
         text.clear();
         let mut labels = Vec::new();
-        for sequence in block.sequences() {
+        for sequence in block.items() {
             let answers = worker.take_in(sequence)?;
             labels.clear();
             labels.extend_from_slice(match self.decode {

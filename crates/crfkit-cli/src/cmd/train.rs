@@ -3,6 +3,7 @@
 mod checkpoint;
 mod data;
 mod empirical;
+mod file;
 mod finish;
 mod graph;
 mod grid;
@@ -36,6 +37,11 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     if args.stream {
         return stream::run(args);
     }
+    if !args.sigma_of.is_empty() && args.grid.graph != GraphKind::File {
+        return Err(usage(
+            "--sigma-of names a type of --graph file: for other graphs there is --sigma-pairs",
+        ));
+    }
     if args.empirical.method.is_some() {
         return empirical::run(args);
     }
@@ -44,6 +50,9 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     }
     let settings = args.settings()?;
     check(args, &settings)?;
+    if args.grid.graph == GraphKind::File {
+        return file::run(args, &settings);
+    }
     if let Some(links) = graph::links(args)? {
         return graph::run(args, &settings, links);
     }

@@ -138,6 +138,20 @@ impl<G: Graph> Dataset<G> {
         self.observations.len()
     }
 
+    /// Multiplies the values of the observations of each kind of table.
+    pub fn scale_values(&mut self, factor: impl Fn(usize) -> f64) {
+        if self.values.is_empty() {
+            self.values = vec![1.0; self.observations.len()];
+        }
+        for example in 0..self.graphs.len() {
+            for (f, table) in self.tables(example).enumerate() {
+                let factor = factor(self.graphs[example].own_kind(f));
+                let range = self.first_observation[table]..self.first_observation[table + 1];
+                self.values[range].iter_mut().for_each(|value| *value *= factor);
+            }
+        }
+    }
+
     /// Renumbers labels and observations, drops the observations that `observation` (of a kind of table) maps to
     /// `None`, and replaces the graphs by ones of the same shape.
     pub fn renumber(

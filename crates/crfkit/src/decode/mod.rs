@@ -1,6 +1,7 @@
 //! Labellings: the best one, the n best ones, the label-wise most probable one. In f64 only.
 
 mod alpha_expansion;
+mod choice;
 mod exact;
 mod graph_cut;
 mod icm;
@@ -12,6 +13,7 @@ mod nbest;
 mod viterbi;
 
 pub use alpha_expansion::AlphaExpansion;
+pub use choice::Decode;
 pub use exact::ExactArgmax;
 pub use graph_cut::GraphCut;
 pub use icm::Icm;

@@ -94,8 +94,8 @@ impl<S: Scalar> Table<S> {
         }
     }
 
-    /// The real parts of the table, without a sparse form.
-    pub fn real(&self) -> Table<f64> {
+    /// The real parts of the table, as numbers of any type, without a sparse form.
+    pub fn real<T: Scalar>(&self) -> Table<T> {
         let real = |x: &Array<S>| {
             let mut array = Array::zeros(x.len());
             array.plane_mut(0).copy_from_slice(x.plane(0));

@@ -8,7 +8,6 @@
 //! Features are those of smd-crf-2006 section 5: h_i = [1, x_i] of a site, which is a pixel or a patch, and h_ij = [1, |m_i − m_j|] of a
 //! pair of neighbours, or any numbers that are given for it.
 
-mod decode;
 mod errors;
 mod features;
 mod file;
@@ -17,8 +16,9 @@ mod pictures;
 mod tagger;
 mod train;
 
+pub use crate::decode::Decode;
 pub use crate::infer::Engine;
-pub use decode::Decode;
+pub use crate::model::Tables;
 pub use errors::PixelErrors;
 pub use features::{SiteFeatures, SiteNumbers};
 pub use pictures::Pictures;
@@ -29,7 +29,6 @@ use crate::data::dataset::Dataset;
 use crate::data::sites::{Pairs, Sites};
 use crate::graph::build::PairTables;
 use crate::graph::{FactorGraph, Grid, Label, Neighbours};
-use crate::math::simd;
 use crate::model::{Features, Keep, Kind};
 use crate::{Error, Place, Result};
 use serde::{Deserialize, Serialize};
@@ -39,19 +38,6 @@ use std::borrow::Cow;
 const TOLERANCE: f64 = 1e-4;
 /// Numbers of a site or of a pair at most.
 const MAX_CHANNELS: usize = 1 << 16;
-
-/// What the tables are made of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Tables {
-    /// Pixels have a weight for each label and feature, pairs one for each feature of equal labels: ψ = `[y_i = y_j]`·θᵀh.
-    #[default]
-    Potts,
-    /// Labels are y = ±1 and there are two of them: ψ_i = y_i·θᵀh_i, ψ_ij = y_i·y_j·θᵀh_ij (smd-crf-2006 section 5).
-    Ising,
-    /// Pairs have a weight for each pair of labels and each feature.
-    Full,
-}
 
 /// The shape of a model: which labels and features there are, and who is joined with whom.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +55,8 @@ pub struct Layout {
     pub pair_channels: usize,
     /// Which sites are joined.
     pub neighbours: Neighbours,
-    /// What the tables are made of.
+    /// What the tables of pairs are made of; with [`Tables::Ising`] those of pixels too, otherwise pixels have a weight for each
+    /// label and feature.
     pub tables: Tables,
 }
 
@@ -126,27 +113,15 @@ impl Layout {
     /// Which weight stands where.
     pub fn features(&self) -> Features {
         let labels = self.labels.len();
-        let stride = simd::padded(labels);
-        // A function of two labels as the table of a pair, padding included.
-        let pairs = |c: fn(usize, usize) -> f64| {
-            let mut table = vec![0.0; labels * stride];
-            for i in 0..labels {
-                (0..labels).for_each(|j| table[i * stride + j] = c(i, j));
-            }
-            vec![table]
+        let nodes = if self.tables == Tables::Ising { Tables::Ising } else { Tables::Full };
+        let node = Kind {
+            observations: 1 + self.channels,
+            lines: 1,
+            columns: labels,
+            basis: nodes.basis(&[labels]),
         };
-        let spin = |label: usize| 2.0 * label as f64 - 1.0;
-        let (node, pair) = match self.tables {
-            Tables::Potts => (Vec::new(), pairs(|i, j| f64::from(u8::from(i == j)))),
-            Tables::Ising => {
-                let mut row = vec![0.0; stride];
-                (0..labels).for_each(|label| row[label] = spin(label));
-                (vec![row], pairs(|i, j| if i == j { 1.0 } else { -1.0 }))
-            }
-            Tables::Full => (Vec::new(), Vec::new()),
-        };
-        let node = Kind { observations: 1 + self.channels, lines: 1, columns: labels, basis: node };
-        let pair = Kind { observations: 1 + self.pair_channels, lines: labels, columns: labels, basis: pair };
+        let basis = self.tables.basis(&[labels; 2]);
+        let pair = Kind { observations: 1 + self.pair_channels, lines: labels, columns: labels, basis };
         let kinds = match self.neighbours {
             Neighbours::None => vec![node],
             Neighbours::Four | Neighbours::Eight => vec![node, pair],

@@ -87,11 +87,6 @@ impl Pictures {
     pub fn complete(&self) -> bool {
         self.labelled == self.data.variables()
     }
-
-    /// The graph of each size of image.
-    pub(super) fn graphs(&self) -> impl Iterator<Item = &FactorGraph> {
-        self.graphs.values()
-    }
 }
 
 /// Why a mask does not fit a picture of this height and width in sites, if it does not.

@@ -28,6 +28,13 @@ pub struct GridTagger {
     labels: Vec<Label>,
 }
 
+impl GridModel {
+    /// The engine that it was trained with.
+    pub fn engine(&self) -> Engine {
+        self.settings.inference
+    }
+}
+
 impl GridTagger {
     /// Computes marginals by `engine`.
     pub fn new(model: Arc<GridModel>, engine: Engine) -> Self {

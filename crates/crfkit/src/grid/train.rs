@@ -2,15 +2,13 @@
 
 use super::{Engine, GridModel, Layout, Pictures, TOLERANCE};
 use crate::checkpoint::Digest;
-use crate::data::dataset::Dataset;
 use crate::decode::{AlphaExpansion, GraphCut};
-use crate::graph::{FactorGraph, Graph, NODES, Neighbours};
-use crate::infer::{NodeMarginals, WithEngine};
-use crate::loss::{PartialLikelihood, Perceptron, Pseudolikelihood};
+use crate::graph::{Graph, NODES, Neighbours};
+use crate::loss::Perceptron;
 use crate::model::Features;
 use crate::optim::{Control, Objective};
 use crate::risk::Risk;
-use crate::train::{self, Begin, Checkpoint, Criterion, Ended, Event, Fitted, Listener};
+use crate::train::{self, Begin, Checkpoint, Criterion, Ended, Event, Fitted, GraphSum, Listener};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -44,15 +42,7 @@ pub struct Settings {
 impl Settings {
     /// Refuses what makes no sense, before any work starts.
     pub fn check(&self) -> Result<()> {
-        self.training.check()?;
-        train::refuse_complex(&self.training)?;
-        match self.training.objective {
-            Criterion::Likelihood | Criterion::Pseudolikelihood | Criterion::Perceptron => Ok(()),
-            other => Err(Error::Setting(format!(
-                "--objective {} is for chains: on grids there are likelihood, pseudolikelihood and perceptron",
-                other.name()
-            ))),
-        }
+        train::check_graph_settings(&self.training)
     }
 }
 
@@ -98,9 +88,9 @@ pub fn train(
     if pictures.data().is_empty() {
         return Err(Error::Setting("there is no image to learn from".into()));
     }
-    if training.objective != Criterion::Likelihood && !pictures.complete() {
+    if !training.objective.takes_unlabelled() && !pictures.complete() {
         return Err(Error::Setting(format!(
-            "--objective {} needs the label of every pixel: where some are unlabelled, use the likelihood",
+            "--objective {} needs the label of every pixel: where some are unlabelled, use likelihood or marginal",
             training.objective.name()
         )));
     }
@@ -127,20 +117,8 @@ fn objective(
     settings: &Settings,
     threads: usize,
 ) -> Result<Box<dyn Objective>> {
-    struct Sum(Arc<Features>, Dataset<FactorGraph>, usize);
-    impl WithEngine for Sum {
-        type Out = Result<Box<dyn Objective>>;
-        fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> Self::Out {
-            let Sum(features, data, threads) = self;
-            Ok(Box::new(Risk::new(PartialLikelihood(engine), features, data, threads)?))
-        }
-    }
     let binary = pictures.layout().labels.len() <= 2;
     Ok(match settings.training.objective {
-        Criterion::Pseudolikelihood => {
-            let loss = Pseudolikelihood::<FactorGraph>::default();
-            Box::new(Risk::new(loss, features, pictures.data, threads)?)
-        }
         Criterion::Perceptron if binary => {
             Box::new(Risk::new(Perceptron(GraphCut), features, pictures.data, threads)?)
         }
@@ -149,8 +127,8 @@ fn objective(
             Box::new(Risk::new(loss, features, pictures.data, threads)?)
         }
         _ => {
-            pictures.graphs().try_for_each(|graph| settings.inference.check(graph))?;
-            settings.inference.with(TOLERANCE, Sum(features, pictures.data, threads))?
+            let sum = GraphSum { features, data: pictures.data, threads };
+            sum.objective(&settings.training, settings.inference, TOLERANCE)?
         }
     })
 }

@@ -12,7 +12,6 @@ mod corpus;
 mod file;
 mod links;
 mod model;
-mod scratch;
 mod tagger;
 mod train;
 

@@ -1,8 +1,8 @@
 //! Applying a model of linked chains to sequences.
 
 use super::links::{Graphs, Observed};
-use super::scratch::Scratch;
 use super::{Engine, LinkedModel};
+use crate::answers::Scratch;
 use crate::data::columns::Columns;
 use crate::data::dataset::Dataset;
 use crate::data::observer::Observer;

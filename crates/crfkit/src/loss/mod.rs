@@ -3,6 +3,7 @@
 mod chain_piecewise;
 mod conditionals;
 mod likelihood;
+mod marginal;
 mod memm;
 mod on_pieces;
 mod partial;
@@ -16,6 +17,7 @@ pub use crate::graph::Pieces;
 pub use chain_piecewise::ChainPiecewise;
 pub use conditionals::Conditionals;
 pub use likelihood::Likelihood;
+pub use marginal::Marginal;
 pub use memm::Memm;
 pub use on_pieces::OnPieces;
 pub use partial::PartialLikelihood;

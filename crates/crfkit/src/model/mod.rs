@@ -8,6 +8,7 @@ mod file;
 mod map;
 mod rows;
 pub(crate) mod sections;
+mod tables;
 mod transfer;
 
 pub use dense::Dense;
@@ -16,6 +17,7 @@ pub use file::Precision;
 pub(crate) use file::{Origin, check_alphabet, check_labels, check_rows, entries_fit, is_text, write_u32s};
 pub use map::open;
 pub use rows::Rows;
+pub use tables::Tables;
 
 use crate::data::bytes::Numbers;
 use crate::data::observer::{Alphabet, Source};

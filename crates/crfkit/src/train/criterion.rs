@@ -7,7 +7,7 @@ use crate::decode::{Direction, Viterbi};
 use crate::graph::Chain;
 use crate::infer::ForwardBackward;
 use crate::loss::{
-    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Memm, Perceptron, Pieces,
+    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Marginal, Memm, Perceptron, Pieces,
     Pseudolikelihood,
 };
 use crate::model::Features;
@@ -35,6 +35,8 @@ pub enum Criterion {
     MemmBackward,
     /// Collins' perceptron: best score − gold score.
     Perceptron,
+    /// The marginal loss (Domke 2013): each gold label by itself, by the marginals of the engine.
+    Marginal,
 }
 
 /// Something to do with a loss, whichever it is.
@@ -45,7 +47,7 @@ trait WithLoss {
 
 impl Criterion {
     /// All of them.
-    pub const ALL: [Criterion; 7] = [
+    pub const ALL: [Criterion; 8] = [
         Criterion::Likelihood,
         Criterion::Pseudolikelihood,
         Criterion::Piecewise,
@@ -53,6 +55,7 @@ impl Criterion {
         Criterion::Memm,
         Criterion::MemmBackward,
         Criterion::Perceptron,
+        Criterion::Marginal,
     ];
 
     /// Its name on the command line.
@@ -65,6 +68,7 @@ impl Criterion {
             Criterion::Memm => "memm",
             Criterion::MemmBackward => "memm-backward",
             Criterion::Perceptron => "perceptron",
+            Criterion::Marginal => "marginal",
         }
     }
 
@@ -80,6 +84,7 @@ impl Criterion {
             Criterion::Memm => "each label given the one before; tags the same way",
             Criterion::MemmBackward => "each label given the one behind; tags the same way",
             Criterion::Perceptron => "score of the best labelling minus the gold one's (Collins)",
+            Criterion::Marginal => "-log of each gold label's own probability (Domke)",
         }
     }
 
@@ -93,6 +98,11 @@ impl Criterion {
             }
         }
         self.loss(Pieces::default(), Gives)
+    }
+
+    /// Does it work where some labels are not known?
+    pub fn takes_unlabelled(self) -> bool {
+        matches!(self, Criterion::Likelihood | Criterion::Marginal)
     }
 
     /// Has it pieces to choose?
@@ -138,6 +148,7 @@ impl Criterion {
             Criterion::Memm => then.with(Memm(Direction::Forward)),
             Criterion::MemmBackward => then.with(Memm(Direction::Backward)),
             Criterion::Perceptron => then.with(Perceptron(Viterbi)),
+            Criterion::Marginal => then.with(Marginal(ForwardBackward)),
         }
     }
 }

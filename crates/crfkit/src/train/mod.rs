@@ -2,6 +2,7 @@
 
 mod criterion;
 mod fit;
+mod graphs;
 mod method;
 mod parameters;
 mod settings;
@@ -9,6 +10,8 @@ mod stream;
 
 pub use criterion::Criterion;
 pub(crate) use fit::{Begin, Fitted, fit, refuse_complex};
+pub use graphs::{GraphJudge, GraphStart, GraphTrained};
+pub(crate) use graphs::{GraphSum, check_graph_settings, fit_graphs};
 pub use method::{Declaration, Method, tables};
 pub use parameters::{HessVec, Parameters};
 pub use settings::Settings;

@@ -143,14 +143,15 @@ impl Found {
 struct Judging;
 
 impl Job for Judging {
+    type Item = Sequence;
     type Worker = LinkedTagger;
     type Outcome = Found;
 
-    fn work(&self, tagger: &mut LinkedTagger, block: &Block, found: &mut Found) -> Result<()> {
+    fn work(&self, tagger: &mut LinkedTagger, block: &Block<Sequence>, found: &mut Found) -> Result<()> {
         let model = tagger.model().clone();
         let count = model.labels.len();
         *found = Found { columns: vec![Evaluation::default(); count], joint: [0; 2] };
-        for sequence in block.sequences() {
+        for sequence in block.items() {
             let Sequence::Columns(columns) = sequence else { unreachable!("columns are read") };
             if columns.columns() != model.columns {
                 let message = format!(

@@ -19,7 +19,8 @@ pub fn tagger(model: &Arc<GridModel>, args: &PictureArgs) -> GridTagger {
 
 /// The labelling that is asked for.
 pub fn decode(args: &PictureArgs) -> Result<Decode> {
-    args.of_pictures().ok_or_else(|| usage("--decode viterbi is for sequences: pictures have the others"))
+    args.of_graphs()
+        .ok_or_else(|| usage("--decode viterbi is for sequences: pictures and graphs have the others"))
 }
 
 /// Writes a label image for every picture, and probability images with `--marginals`.

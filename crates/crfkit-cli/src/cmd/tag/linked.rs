@@ -26,7 +26,7 @@ pub fn run(args: &TagArgs, model: Arc<LinkedModel>) -> Result<ExitCode> {
     }
     let reader = Reader::open(&args.file, Format::Columns, args.input.encoding)?;
     let Some(decode) = args.grid.of_sequences() else {
-        return Err(usage("this --decode is for --images: sequences have viterbi and max-marginal"));
+        return Err(usage(super::NOT_OF_SEQUENCES));
     };
     let job = Tagging { decode, output: args.output, marginals: args.marginals };
     let mut stdout = std::io::stdout();
@@ -65,12 +65,13 @@ struct Tagging {
 }
 
 impl Job for Tagging {
+    type Item = Sequence;
     type Worker = LinkedTagger;
     type Outcome = Vec<u8>;
 
-    fn work(&self, tagger: &mut LinkedTagger, block: &Block, text: &mut Vec<u8>) -> Result<()> {
+    fn work(&self, tagger: &mut LinkedTagger, block: &Block<Sequence>, text: &mut Vec<u8>) -> Result<()> {
         text.clear();
-        for sequence in block.sequences() {
+        for sequence in block.items() {
             let Sequence::Columns(columns) = sequence else { unreachable!("columns are read") };
             tagger.columns(columns)?;
             let labels = match self.decode {

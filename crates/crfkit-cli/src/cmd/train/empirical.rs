@@ -216,13 +216,14 @@ impl Counting {
 }
 
 impl Job for Counting {
+    type Item = Sequence;
     type Worker = Counts;
     /// Number of sequences.
     type Outcome = usize;
 
-    fn work(&self, counts: &mut Counts, block: &Block, sequences: &mut usize) -> Result<()> {
-        *sequences = block.sequences().len();
-        Ok(block.sequences().iter().try_for_each(|sequence| self.add(counts, sequence))?)
+    fn work(&self, counts: &mut Counts, block: &Block<Sequence>, sequences: &mut usize) -> Result<()> {
+        *sequences = block.items().len();
+        Ok(block.items().iter().try_for_each(|sequence| self.add(counts, sequence))?)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::data::{format, no_sequence, open, templates};
 use super::random_weights;
-use super::session::{End, Session, next_for_text};
+use super::session::Session;
 use crate::args::{Format, GraphKind, Init, PriorMean, TrainArgs};
 use crate::cmd::eval::linked::scores;
 use crate::error::usage;
@@ -11,12 +11,10 @@ use crate::log::Counts;
 use anyhow::Result;
 use crfkit::Error;
 use crfkit::data::columns::Columns;
-use crfkit::files::write_atomically;
-use crfkit::linked::{
-    self, Engine, LinkedBuilder, LinkedCorpus, LinkedModel, LinkedStart, LinkedTrained, Links,
-};
+use crfkit::linked::{self, Engine, LinkedBuilder, LinkedCorpus, LinkedModel, LinkedStart, Links};
 use crfkit::model::Precision;
 use crfkit::train::Settings;
+use serde::Serialize;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -27,13 +25,13 @@ pub fn links(args: &TrainArgs) -> Result<Option<Links>> {
         return Err(usage("several label columns are for --graph factorial: say so, or give one column"));
     }
     match (graph, &args.skip) {
-        (GraphKind::Chain | GraphKind::Factorial | GraphKind::Grid, Some(_)) => {
+        (GraphKind::Chain | GraphKind::Factorial | GraphKind::Grid | GraphKind::File, Some(_)) => {
             Err(usage("--skip is for --graph skip-chain: say so, or leave it out"))
         }
         (GraphKind::Chain, None) if args.grid.inference.is_some() => {
             Err(usage("--inference is for --graph factorial and skip-chain: chains are solved exactly"))
         }
-        (GraphKind::Chain | GraphKind::Grid, None) => Ok(None),
+        (GraphKind::Chain | GraphKind::Grid | GraphKind::File, None) => Ok(None),
         (GraphKind::Factorial, None) => Ok(Some(Links::Factorial)),
         (GraphKind::SkipChain, Some(rule)) => {
             Ok(Some(Links::SkipChain { rule: rule.clone(), observed: args.skip_observations }))
@@ -77,42 +75,62 @@ pub fn run(args: &TrainArgs, settings: &Settings, links: Links) -> Result<ExitCo
     let mut judge = args.dev.as_deref().map(|dev| {
         move |model: &Arc<LinkedModel>| scores(model, dev, args.input.encoding, threads).map_err(into_error)
     });
-    let theta = match args.init {
-        Some(Init::Random) => random_weights(args.seed, features.dim()),
-        _ => Vec::new(),
-    };
-    let dev = args.dev.as_deref().map(std::fs::read).transpose()?.unwrap_or_default();
-    let mut start = LinkedStart { engine, theta, threads, ..LinkedStart::default() };
+    let dev = dev_bytes(args)?;
+    let mut start =
+        LinkedStart { engine, theta: first_weights(args, features.dim()), threads, ..LinkedStart::default() };
     start.resume = session.resume(|| linked::fingerprint(&corpus, settings, &start, &dev))?;
     start.judge = judge.as_mut().map(|judge| judge as _);
 
-    let mut recorded = serde_json::to_value(settings)?;
-    recorded["init"] = if args.init == Some(Init::Random) { "random" } else { "zero" }.into();
-    recorded["inference"] = engine.name().into();
+    let recorded = recorded(args, settings, engine)?;
     session.begin(counts, &recorded, start.resume.is_some())?;
     let trained = session
         .train(counts.tokens, |listener| linked::train(corpus, features, settings, start, listener))?;
-    let (LinkedTrained { mut model, stop, passes, objective }, clock) = trained;
-    model.settings = recorded;
-
-    let bytes = model.to_bytes()?;
-    write_atomically(&args.model, &bytes)?;
-    let weights = model.weights.iter().filter(|w| **w != 0.0).count();
-    let features = counts.features;
-    let end = End { stop, clock, passes, objective, features, weights, bytes: bytes.len() };
-    session.end(&end)?;
-    Ok(session.farewell(&end, &next_for_text(args)))
+    let (mut trained, clock) = trained;
+    trained.model.settings = recorded;
+    let bytes = trained.model.to_bytes()?;
+    session.save(&bytes, &trained.model.weights, &trained, clock)
 }
 
-/// The library's listeners fail with the library's errors.
-fn into_error(error: anyhow::Error) -> Error {
+/// What `--init` says; empty for zeros.
+pub fn first_weights(args: &TrainArgs, dim: usize) -> Vec<f64> {
+    match args.init {
+        Some(Init::Random) => random_weights(args.seed, dim),
+        _ => Vec::new(),
+    }
+}
+
+/// The development data, which a checkpoint is bound to.
+pub fn dev_bytes(args: &TrainArgs) -> Result<Vec<u8>> {
+    match &args.dev {
+        Some(path) => Ok(std::fs::read(path).map_err(|error| Error::io(input::name(path), error))?),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Every setting that shapes the model, for its file and the log.
+pub fn recorded(args: &TrainArgs, settings: &impl Serialize, engine: Engine) -> Result<serde_json::Value> {
+    let mut recorded = serde_json::to_value(settings)?;
+    recorded["init"] = if args.init == Some(Init::Random) { "random" } else { "zero" }.into();
+    recorded["inference"] = engine.name().into();
+    Ok(recorded)
+}
+
+/// The library's judges fail with the library's errors.
+pub fn into_error(error: anyhow::Error) -> Error {
     error.downcast::<Error>().unwrap_or_else(|error| Error::Setting(format!("{error:#}")))
 }
 
 /// What is for plain chains only.
 fn check(args: &TrainArgs) -> Result<()> {
+    if format(args) == Format::Attributes {
+        return Err(usage("--format attributes is for --graph chain only: give columns"));
+    }
+    check_running(args)
+}
+
+/// What no training on graphs has.
+pub fn check_running(args: &TrainArgs) -> Result<()> {
     let refused = [
-        ("--format attributes", format(args) == Format::Attributes, "give columns"),
         (
             "--dev -",
             args.dev.as_deref().is_some_and(input::is_stdin),

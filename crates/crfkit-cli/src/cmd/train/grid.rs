@@ -84,7 +84,6 @@ fn settings(args: &TrainArgs) -> Result<Settings> {
         ("min-count", args.min_count != 1),
         ("features", args.features != Keep::Observed),
         ("boundaries", args.boundaries),
-        ("pieces", args.pieces.is_some()),
         ("prior-mean MODEL", matches!(args.prior_mean, PriorMean::Model(_))),
         ("init random|empirical|FILE", !matches!(args.init, None | Some(Init::Zero | Init::Logistic))),
         ("dev", args.dev.is_some()),

@@ -1,4 +1,4 @@
-//! Engines and decoders with their memory.
+//! Engines and decoders on factor graphs with their memory: what the taggers of such graphs share.
 
 use crate::decode::{Decoder, ExactArgmax, MaxProduct};
 use crate::graph::{FactorGraph, Gradient, Graph, Label, Psi, SharedSum};
@@ -7,7 +7,7 @@ use crate::math::Array;
 
 /// The memory of engines and decoders.
 #[derive(Debug, Default)]
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     exact: <Exact as Inference>::Work<f64>,
     loopy: <LoopyBp as Inference>::Work<f64>,
     trw: <TreeReweighted as Inference>::Work<f64>,
@@ -27,8 +27,14 @@ impl Scratch {
     }
 
     /// Overwrites `nodes` with the marginals of all variables, laid out as [`crate::graph::Cliques::node`] says. The engine must have
-    /// accepted the graph.
-    pub fn marginals(&mut self, engine: Engine, graph: &FactorGraph, psi: Psi<f64>, nodes: &mut Vec<f64>) {
+    /// accepted the graph. Returns whether it settled.
+    pub fn marginals(
+        &mut self,
+        engine: Engine,
+        graph: &FactorGraph,
+        psi: Psi<f64>,
+        nodes: &mut Vec<f64>,
+    ) -> bool {
         let own = &mut self.own;
         match engine {
             Engine::Exact => run(Exact::default(), graph, psi, own, &mut self.exact, nodes),
@@ -46,11 +52,12 @@ fn run<I: NodeMarginals>(
     own: &mut Array<f64>,
     work: &mut I::Work<f64>,
     nodes: &mut Vec<f64>,
-) {
+) -> bool {
     own.reserve(graph.own_len());
     let mut sums = SharedSum::new(psi.shared);
     let mut out = Gradient { own: own.slice_mut(0..graph.own_len()), shared: &mut sums };
-    engine.log_z(graph, psi, 1.0, &mut out, work);
+    let outcome = engine.log_z(graph, psi, 1.0, &mut out, work);
     nodes.clear();
     nodes.extend_from_slice(&engine.node_marginals(work).plane(0)[..graph.cliques().node_len()]);
+    outcome.converged
 }

@@ -1,0 +1,43 @@
+//! What the tables of one kind are made of.
+
+use crate::math::simd;
+use serde::{Deserialize, Serialize};
+
+/// What tables are made of: log ψ(y) = Σ_k c_k(y)·θ_kᵀh, where h are the features of the factor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tables {
+    /// One weight for each feature, of equal labels: c = `[all labels are equal]`.
+    #[default]
+    Potts,
+    /// The same with labels y = ±1, of which there are two: c = Π y (smd-crf-2006 section 5).
+    Ising,
+    /// One weight for each feature and labelling.
+    Full,
+}
+
+impl Tables {
+    /// The functions c_k over the entries of a table of variables with these numbers of labels, in the layout of
+    /// [`crate::graph::Shape`], padding (0) included; none for full tables, whose entries have a weight each.
+    pub fn basis(self, cards: &[usize]) -> Vec<Vec<f64>> {
+        let c = match self {
+            Tables::Full => return Vec::new(),
+            Tables::Potts => |labels: &[usize]| f64::from(u8::from(labels.iter().all(|y| *y == labels[0]))),
+            Tables::Ising => |labels: &[usize]| labels.iter().map(|&y| 2.0 * y as f64 - 1.0).product(),
+        };
+        let Some((&columns, others)) = cards.split_last() else { return Vec::new() };
+        let (rows, stride) = (others.iter().product::<usize>(), simd::padded(columns));
+        let (mut table, mut labels) = (vec![0.0; rows * stride], vec![0; cards.len()]);
+        for row in 0..rows {
+            let mut rest = row;
+            for (label, card) in labels.iter_mut().zip(others).rev() {
+                (*label, rest) = (rest % card, rest / card);
+            }
+            for column in 0..columns {
+                labels[others.len()] = column;
+                table[row * stride + column] = c(&labels);
+            }
+        }
+        vec![table]
+    }
+}

@@ -1,0 +1,167 @@
+//! A training corpus of typed graphs.
+
+use super::{Line, TypedGraph, Types};
+use crate::data::corpus::by_frequency;
+use crate::data::dataset::Dataset;
+use crate::data::strings::Strings;
+use crate::graph::{FactorGraph, Graph, UNLABELLED};
+use crate::{Error, Place, Result};
+
+/// Everything that reading a file of graphs gives.
+#[derive(Clone, Debug)]
+pub struct TypedCorpus {
+    /// The types of nodes and factors.
+    pub types: Types,
+    /// The named features of each type, most frequent first.
+    pub names: Vec<Strings>,
+    /// The examples. Observation 0 of a table is a constant, then come the dense features, then the named ones.
+    pub data: Dataset<FactorGraph>,
+}
+
+impl TypedCorpus {
+    /// How many named features each type has.
+    pub(super) fn name_counts(&self) -> Vec<usize> {
+        self.names.iter().map(Strings::len).collect()
+    }
+
+    /// Number of nodes that have a gold label.
+    pub fn labelled(&self) -> usize {
+        let of = |example| self.data.gold(example).iter().filter(|&&label| label != UNLABELLED).count();
+        (0..self.data.len()).map(of).sum()
+    }
+}
+
+/// Reads a corpus line by line.
+#[derive(Debug)]
+pub struct TypedBuilder {
+    types: Option<Types>,
+    names: Vec<Strings>,
+    data: Dataset<FactorGraph>,
+    structures: Structures,
+}
+
+impl Default for TypedBuilder {
+    /// Nothing read yet.
+    fn default() -> Self {
+        let (names, data, structures) = (Vec::new(), Dataset::new(), Structures::default());
+        TypedBuilder { types: None, names, data, structures }
+    }
+}
+
+impl TypedBuilder {
+    /// Adds a line, which was read at `place`. The first one declares the types; the same declaration may come again, as when files
+    /// are joined.
+    pub fn add(&mut self, text: &str, place: &Place) -> Result<()> {
+        match (Line::read(text, place, self.types.as_ref())?, &self.types) {
+            (Line::Blank, _) => {}
+            (Line::Types(types), None) => {
+                self.names = vec![Strings::default(); types.all().len()];
+                self.types = Some(types);
+            }
+            (Line::Types(types), Some(known)) => check_same(&types, known, place)?,
+            (Line::Graph(_), None) => unreachable!("a graph is refused until types are known"),
+            (Line::Graph(graph), Some(types)) => {
+                let structure = self.structures.of(&graph, types)?;
+                let number = |kind: usize, name: &str| Some(self.names[kind].intern(name.as_bytes()));
+                observe(&graph, types, number, &mut self.data);
+                self.data.finish_example(structure, graph.gold, 1.0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops named features that occur more rarely than `min_count`, and numbers the others by frequency.
+    pub fn finish(self, min_count: u32) -> Result<TypedCorpus> {
+        let TypedBuilder { types, names, mut data, .. } = self;
+        let (Some(types), false) = (types, data.is_empty()) else {
+            return Err(Error::Setting("there is no graph to learn from".into()));
+        };
+        let mut counts: Vec<Vec<u32>> = names.iter().map(|names| vec![0; names.len()]).collect();
+        let first: Vec<usize> = (0..names.len()).map(|kind| types.first_named(kind)).collect();
+        for example in 0..data.len() {
+            for (f, table) in data.tables(example).enumerate() {
+                let kind = data.graph(example).own_kind(f);
+                for id in data.observations(table).0.iter().filter_map(|&id| named(id, first[kind])) {
+                    counts[kind][id] += 1;
+                }
+            }
+        }
+        let sorted = names.iter().zip(&counts).map(|(names, counts)| by_frequency(names, counts, min_count));
+        let (names, numbers): (Vec<_>, Vec<_>) = sorted.unzip();
+        let renumber = |kind: usize, id: u32| match named(id, first[kind]) {
+            None => Some(id),
+            Some(name) => numbers[kind][name].map(|new: u32| first[kind] as u32 + new),
+        };
+        data.renumber(|label| label, renumber, FactorGraph::clone);
+        Ok(TypedCorpus { types, names, data })
+    }
+}
+
+/// The number of a named feature among those of its type.
+fn named(id: u32, first: usize) -> Option<usize> {
+    (id as usize).checked_sub(first)
+}
+
+/// Refuses other types than those that are known.
+pub(super) fn check_same(types: &Types, known: &Types, place: &Place) -> Result<()> {
+    match types == known {
+        true => Ok(()),
+        false => {
+            let message =
+                "these types are not those of the model or of the first file: all files need the same";
+            Err(Error::input(place.clone(), message))
+        }
+    }
+}
+
+/// Adds the observations of a graph, table by table: 1, the dense features, and the named ones that have a number. What is 0 says nothing and is left out.
+pub(super) fn observe(
+    graph: &TypedGraph,
+    types: &Types,
+    mut number: impl FnMut(usize, &str) -> Option<u32>,
+    data: &mut Dataset<FactorGraph>,
+) {
+    for (kind, features) in graph.members() {
+        data.push_observation(0, 1.0);
+        for (id, &value) in (1..).zip(&features.dense).filter(|(_, value)| **value != 0.0) {
+            data.push_observation(id, value);
+        }
+        for (name, value) in features.named.iter().filter(|(_, value)| *value != 0.0) {
+            if let Some(id) = number(kind, name) {
+                data.push_observation(types.first_named(kind) as u32 + id, *value);
+            }
+        }
+        data.finish_table();
+    }
+}
+
+/// Makes the structures of graphs. Neighbours in the file of the same shape share it, with all that engines work out about it.
+#[derive(Debug, Default)]
+pub(super) struct Structures {
+    last: Option<Structure>,
+}
+
+/// A structure, and the types and nodes that it was made of.
+#[derive(Debug)]
+struct Structure {
+    nodes: Vec<usize>,
+    factors: Vec<(usize, Vec<usize>)>,
+    graph: FactorGraph,
+}
+
+impl Structures {
+    /// The structure of a graph.
+    pub fn of(&mut self, graph: &TypedGraph, types: &Types) -> Result<FactorGraph> {
+        match &self.last {
+            Some(last) if last.nodes == graph.nodes && last.factors == graph.factors => {
+                Ok(last.graph.clone())
+            }
+            _ => {
+                let new = graph.structure(types)?;
+                let (nodes, factors) = (graph.nodes.clone(), graph.factors.clone());
+                self.last = Some(Structure { nodes, factors, graph: new.clone() });
+                Ok(new)
+            }
+        }
+    }
+}
