@@ -1,4 +1,4 @@
-//! Loopy belief propagation on pairs, in probability space: the fast path.
+//! Belief propagation on pairs, in probability space: the fast path of loopy propagation and of trees.
 //!
 //! With e_v = exp(u_v − max u_v), B_v = e_v ∘ Π_c m_{c→v} and the cavity q_{v→c} = B_v / m_{c→v}, the clique c = (i, j) with M =
 //! exp(ψ_c − max ψ_c) sends m_{c→j} ∝ q_{i→c} M and m_{c→i} ∝ M q_{j→c}. A parallel sweep reads the old beliefs and writes the new
