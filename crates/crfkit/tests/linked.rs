@@ -290,7 +290,7 @@ fn what_cannot_be_is_refused_with_a_remedy() {
     let edges = Settings { objective: Criterion::Piecewise, pieces: Some(Pieces::Edge), ..lbfgs() };
     assert!(refused(edges, Engine::Exact).contains("--pieces factor"));
     let scaling = Settings { optimizer: Method::Gis, ..Settings::default() };
-    assert!(refused(scaling, Engine::LoopyBp).contains("--inference exact"));
+    assert!(refused(scaling, Engine::LoopyBp).contains("does not give on this graph"));
     // Five columns of many labels: no machine could hold the tables of a junction tree.
     let mut wide = String::new();
     for k in 0..400 {
