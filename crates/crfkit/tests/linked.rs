@@ -299,7 +299,7 @@ fn what_cannot_be_is_refused_with_a_remedy() {
     let wide = corpus(&wide, Links::Factorial, words(), &[1, 2, 3, 4, 5]);
     let message = train(wide, &lbfgs(), Engine::Exact).unwrap_err().to_string();
     assert!(
-        message.contains("exact inference needs") && message.contains("--inference loopy-bp"),
+        message.starts_with("example 1: exact inference needs") && message.contains("--inference loopy-bp"),
         "{message}"
     );
 }
