@@ -130,7 +130,8 @@ impl GraphSum {
         }
         let needs_engine = criterion.takes_unlabelled() || criterion == Criterion::Perceptron;
         for example in (0..self.data.len()).filter(|_| needs_engine) {
-            engine.check(self.data.graph(example))?;
+            let refused = |error: Error| Error::Setting(format!("example {}: {error}", example + 1));
+            engine.check(self.data.graph(example)).map_err(refused)?;
         }
         match criterion {
             Criterion::Likelihood if complete && engine == Engine::Exact => {
