@@ -160,7 +160,7 @@ fn arrays_and_patches_are_trained_on_and_labelled() {
     };
     let train = |model: &str, images: &str, more: &[&str]| {
         let arguments =
-            ["train", "--graph", "grid", "--images", images, "--masks", "masks", "-q", "-m", model];
+            ["train", "--graph", "grid", "--images", images, "--masks", "masks", "--quiet", "-m", model];
         run(&[&arguments[..], &["--optimizer", "lbfgs", "--passes", "20"], more].concat())
     };
     train("arrays.model", "arrays", &["--quadratic"]).assert().success();

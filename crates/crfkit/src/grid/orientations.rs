@@ -26,8 +26,9 @@ const BANDWIDTH: f64 = 0.7;
 const REACH: usize = 3;
 /// Windows, in patches each way.
 const WINDOWS: [usize; 3] = [1, 2, 4];
-/// Moments are given in this unit, a steep gradient for a whole window, so that they lie between about 0 and 1.
-const STEEP: f64 = 0.1;
+/// Moments are given in this unit, a steep gradient for a whole window: most then lie between 0 and 1, as the other numbers do, which
+/// fixed gains need.
+const STEEP: f64 = 0.2;
 
 /// The gradient of a picture at each pixel.
 pub(super) struct Orientations {
