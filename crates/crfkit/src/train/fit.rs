@@ -89,4 +89,8 @@ impl Watch for Relay<'_> {
         self.stopped |= control == Control::Stop;
         Ok(control)
     }
+
+    fn reset(&mut self, passes: f64, weights: usize) -> Result<()> {
+        self.listener.event(&Event::Reset { passes, weights }).map(|_| ()) // the step that follows asks again
+    }
 }

@@ -70,6 +70,13 @@ pub enum Event<'a> {
         /// Norm of the gradient.
         gradient_norm: Option<f64>,
     },
+    /// SMD's v has left the finite numbers at some weights and starts there from 0, with half the gain.
+    Reset {
+        /// Evaluations of the training set so far.
+        passes: f64,
+        /// How many weights.
+        weights: usize,
+    },
     /// An evaluation on the development data.
     Evaluation {
         /// Evaluations of the training set so far.
@@ -286,6 +293,10 @@ impl Watch for Watcher<'_> {
             self.listener.checkpoint(&checkpoint)?;
         }
         Ok(control)
+    }
+
+    fn reset(&mut self, passes: f64, weights: usize) -> Result<()> {
+        self.listener.event(&Event::Reset { passes, weights }).map(|_| ()) // the step that follows asks again
     }
 }
 
