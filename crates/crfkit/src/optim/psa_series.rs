@@ -97,7 +97,7 @@ impl Series {
     ) {
         let ([centre, slope], kappa, half, scales) = (method.factor(), method.kappa, self.half, self.scales);
         let zero = f64x8::splat(simd, 0.0);
-        let now = [phase.min(half), (phase - half).max(0.0)].map(|steps| f64x8::splat(simd, steps));
+        let now = [f64x8::splat(simd, phase.min(half)), f64x8::splat(simd, (phase - half).max(0.0))];
         for v in 0..late.len.div_ceil(LANES) {
             let (eta, start) = (load(simd, &late.eta, v), load(simd, &late.start, v));
             let (left, shrink) = (load(simd, &late.left, v), load(simd, &late.shrink, v));
@@ -117,7 +117,10 @@ impl Series {
                 terms[n] = (1.0 - rest) * scales[n];
                 rest *= shrink;
             }
-            let ln = (0..T).rev().fold(zero, |sum, n| x * (terms[n] + sum));
+            let mut ln = zero;
+            for n in (0..T).rev() {
+                ln = x * (terms[n] + ln);
+            }
             let eta = (end * pull).simd_eq(zero).select(eta, eta * shrink);
             let start = end * exp8(simd, -ln);
             let x = eta * pull;
@@ -134,7 +137,12 @@ impl Series {
 #[inline(always)]
 fn power8<S: Simd, const T: usize>(simd: S, k: f64x8<S>, x: f64x8<S>) -> f64x8<S> {
     let one = f64x8::splat(simd, 1.0);
-    (0..T).rev().fold(one, |rest, n| one - (k - n as f64) * INVERSES[n] * x * rest)
+    let mut rest = one;
+    // Loops and no closures in here: those would be compiled for another vector unit.
+    for n in (0..T).rev() {
+        rest = one - (k - n as f64) * INVERSES[n] * x * rest;
+    }
+    rest
 }
 
 /// (1 − x)ᵏ = 1 − kx·(1 − (k−1)/2·x·(1 − (k−2)/3·x·(…))) in T terms.
