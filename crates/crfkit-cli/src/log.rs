@@ -49,6 +49,15 @@ pub enum Event<'a> {
         /// Norm of the gradient.
         gradient_norm: Option<f64>,
     },
+    /// SMD starts anew at some weights.
+    Reset {
+        /// Evaluations of the training set.
+        passes: f64,
+        /// Since the start of the training.
+        seconds: f64,
+        /// How many weights.
+        weights: usize,
+    },
     /// An evaluation.
     Eval {
         /// What was evaluated on.

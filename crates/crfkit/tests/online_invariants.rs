@@ -10,7 +10,7 @@ use crfkit::Error;
 use crfkit::ability::Ability;
 use crfkit::optim::{
     AdaGrad, Adam, BatchGradient, Control, Minimum, Objective, Optimizer, Prior, Problem, Progress, Psa,
-    Schedule, Sgd, Smd, State, Touched, Updates,
+    Schedule, Sgd, Smd, State, Touched, Updates, Watch,
 };
 use literal::Run;
 use objectives::{Look, Losses, batches, distance, minimize, minimize_from, problem, uneven};
@@ -172,7 +172,22 @@ fn a_vector_that_left_the_numbers_starts_again() {
     let problem = Problem { objective: &steep, prior: Prior::gaussian(f64::INFINITY), l1: 0.0 };
     let method = Smd { eta0: 0.1, mu: 0.0, schedule: schedule(1, Updates::Lazy), ..Smd::default() };
     let states = states(&method, &problem, &[0.0]);
-    // v is 0, then −η, then infinite: every other step halves the gain.
+    // v is 0, then −η, then infinite: every other step halves the gain, and is told.
+    struct Resets(Vec<(f64, usize)>);
+    impl Watch for Resets {
+        fn step(&mut self, _: &Progress, _: &dyn Fn() -> State) -> crfkit::Result<Control> {
+            Ok(Control::Continue)
+        }
+        fn reset(&mut self, passes: f64, weights: usize) -> crfkit::Result<()> {
+            self.0.push((passes, weights));
+            Ok(())
+        }
+    }
+    let mut resets = Resets(Vec::new());
+    method.minimize(&problem, State::start(vec![0.0]), &mut resets).unwrap();
+    let examples = problem.objective.examples() as f64;
+    assert_eq!(resets.0.len(), states.len() / 2);
+    assert_eq!(resets.0[..2], [(2.0 / examples, 1), (4.0 / examples, 1)]);
     let gains: Vec<f64> = states.iter().map(|state| state.vectors["gains"][0]).collect();
     assert_eq!(gains[..5], [0.1, 0.05, 0.05, 0.025, 0.025]);
     assert!(states.iter().all(|state| state.vectors["v"][0].is_finite()));

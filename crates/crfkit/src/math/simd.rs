@@ -78,12 +78,12 @@ pub fn unit() -> &'static str {
 }
 
 #[inline(always)]
-pub(super) fn load<S: Simd>(simd: S, x: &[f64], vector: usize) -> f64x8<S> {
+pub(crate) fn load<S: Simd>(simd: S, x: &[f64], vector: usize) -> f64x8<S> {
     f64x8::from_slice(simd, &x[vector * LANES..vector * LANES + LANES])
 }
 
 #[inline(always)]
-pub(super) fn store<S: Simd>(x: f64x8<S>, out: &mut [f64], vector: usize) {
+pub(crate) fn store<S: Simd>(x: f64x8<S>, out: &mut [f64], vector: usize) {
     x.store_slice(&mut out[vector * LANES..vector * LANES + LANES]);
 }
 
@@ -92,7 +92,7 @@ pub(super) fn store<S: Simd>(x: f64x8<S>, out: &mut [f64], vector: usize) {
 /// x = k ln 2 + r with |r| ≤ ln 2 / 2; e^r by its Taylor series to degree 13; 2^k by building the exponent bits. Adding
 /// 1.5·2⁵² rounds to an integer and leaves it in the low bits.
 #[inline(always)]
-fn exp8<S: Simd>(simd: S, x: f64x8<S>) -> f64x8<S> {
+pub(crate) fn exp8<S: Simd>(simd: S, x: f64x8<S>) -> f64x8<S> {
     const ROUND: f64 = 6_755_399_441_055_744.0;
     const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
     const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
@@ -153,20 +153,6 @@ fn exp_rows_on<S: Simd>(simd: S, u: &[f64], labels: usize, shift: &mut [f64], ou
         }
     }
     spread
-}
-
-/// x ← exp x, any length.
-pub fn exp_all(x: &mut [f64]) {
-    dispatch!(level(), simd => {
-        let (vectors, rest) = x.as_chunks_mut::<LANES>();
-        for x in vectors {
-            store(exp8(simd, load(simd, x, 0)), x, 0);
-        }
-        let mut last = [0.0; LANES];
-        last[..rest.len()].copy_from_slice(rest);
-        store(exp8(simd, load(simd, &last, 0)), &mut last, 0);
-        rest.copy_from_slice(&last[..rest.len()]);
-    })
 }
 
 /// Runs `$kernel::<_, N>` with N = the number of vectors in a row where that is small enough to keep all of the row in
@@ -604,6 +590,13 @@ pub fn adam(
         let rate = eta / ((*s * growth).sqrt() + epsilon);
         *x -= rate * *m;
         *g = rate;
+    })
+}
+
+/// x ← x − move/(√square + ε): how weights of Adam coast.
+pub fn coast(epsilon: f64, x: &mut [f64], moves: &[f64], squares: &[f64]) {
+    dispatch!(level(), _ => for ((x, by), square) in x.iter_mut().zip(moves).zip(squares) {
+        *x -= by / (square.sqrt() + epsilon);
     })
 }
 

@@ -115,8 +115,8 @@ struct AdamRule<'a> {
     powers: Vec<[f64; 3]>,
     rates: Vec<[f64; 2]>,
     /// Touched rows of θ, m, s and the gradient, side by side, so that the arithmetic runs by vectors. Those of m and s stay here
-    /// between refresh and update.
-    packed: [Vec<f64>; 4],
+    /// between refresh and update. Then room for the squares in the divisors of coasting.
+    packed: [Vec<f64>; 5],
 }
 
 impl AdamRule<'_> {
@@ -128,7 +128,8 @@ impl AdamRule<'_> {
             Some(powers) => *powers,
             None => self.method.powers(k),
         };
-        let shrink = self.method.eta0 * step.since(age) * self.problem.l1;
+        let l1 = self.problem.l1;
+        let shrink = if l1 > 0.0 { self.method.eta0 * step.since(age) * l1 } else { 0.0 };
         Coasting { moves: eta * moves, growth, keep: [keep_m, keep_s], shrink }
     }
 
@@ -152,24 +153,32 @@ impl Rule for AdamRule<'_> {
         let touched = step.touched;
         touched.expect_rows(theta, 0);
         touched.expect_with(|start| self.moments.get(start).map_or(0.0, |own| own.m));
-        let [mut x, mut m, mut s, g] = std::mem::take(&mut self.packed);
-        for packed in [&mut x, &mut m, &mut s] {
+        let [mut x, mut m, mut s, mut g, mut squares] = std::mem::take(&mut self.packed);
+        for packed in [&mut x, &mut m, &mut s, &mut g, &mut squares] {
             packed.resize(touched.len(), 0.0);
         }
         for (range, place) in touched.filled() {
             let coasting = self.coasting(self.moments[range.start].age, step);
-            for (i, k) in range.clone().zip(place) {
-                let own = self.moments[i];
-                theta[i] = self.coast(theta[i], [own.m, own.s], &coasting);
-                (x[k], m[k], s[k]) = (theta[i], own.m * coasting.keep[0], own.s * coasting.keep[1]);
+            let [keep_m, keep_s] = coasting.keep;
+            let own = self.moments[range.clone()].iter().zip(&theta[range]);
+            let (x, m, s) = (&mut x[place.clone()], &mut m[place.clone()], &mut s[place.clone()]);
+            let (g, squares) = (&mut g[place.clone()], &mut squares[place]);
+            for (k, (own, at)) in own.enumerate() {
+                (x[k], m[k], s[k]) = (*at, own.m * keep_m, own.s * keep_s);
+                (g[k], squares[k]) = (coasting.moves * own.m, own.s * coasting.growth);
+                if self.problem.l1 > 0.0 {
+                    (x[k], g[k]) = (self.coast(*at, [own.m, own.s], &coasting), 0.0);
+                }
             }
         }
-        self.packed = [x, m, s, g];
+        simd::coast(self.method.epsilon, &mut x, &g, &squares);
+        touched.scatter(&x, theta);
+        self.packed = [x, m, s, g, squares];
     }
 
     fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], _: &[f64]) {
         let (touched, prior) = (step.touched, &self.problem.prior);
-        let [mut x, mut m, mut s, mut g] = std::mem::take(&mut self.packed);
+        let [mut x, mut m, mut s, mut g, squares] = std::mem::take(&mut self.packed);
         g.clear();
         g.extend_from_slice(gradient);
         for ((range, &last), mine) in touched.ranges().iter().zip(touched.last()).zip(touched.places()) {
@@ -191,7 +200,7 @@ impl Rule for AdamRule<'_> {
                 *own = Moments { m: *m, s: *s, age: step.done + 1 };
             }
         }
-        self.packed = [x, m, s, g];
+        self.packed = [x, m, s, g, squares];
     }
 
     fn settle(&mut self, theta: &mut [f64], step: &Step) {

@@ -203,6 +203,11 @@ pub enum Control {
 pub trait Watch {
     /// Called at every step boundary.
     fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control>;
+
+    /// A step has left the finite numbers at so many weights, and the method has set what it remembers of them anew.
+    fn reset(&mut self, _passes: f64, _weights: usize) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Why a method ended.

@@ -152,6 +152,10 @@ pub(super) trait Rule {
     fn averaged(&self) -> Option<Vec<f64>> {
         None
     }
+    /// How many weights left the finite numbers in the last update, so that what is remembered of them was set anew.
+    fn resets(&self) -> usize {
+        0
+    }
     /// What to do when it diverges.
     fn remedy(&self) -> &'static str {
         "use a smaller step (--eta0) or a smaller --sigma"
@@ -259,6 +263,9 @@ pub(super) fn run(
         let whole = done as u64 == steps_a_pass;
         let seen = done as f64 / steps_a_pass as f64;
         let report = pass == 0 && report_due(done, steps_a_pass as usize);
+        if rule.resets() > 0 {
+            watch.reset(before + pass as f64 + seen, rule.resets())?;
+        }
         let mut averaged = None;
         if whole {
             rule.settle(&mut theta, &Step { done: step as u32, ..now });

@@ -1,7 +1,7 @@
 //! Periodic step-size adaptation.
 
 use super::online::{self, BatchGradient, Rule, Schedule, Step, refuse_l1, require, stretch};
-use super::psa_series::{Late, Series};
+use super::psa_series::{FEW, Late, Series, TERMS, power};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
@@ -50,13 +50,9 @@ impl Psa {
     /// Passes where none are asked for.
     pub const PASSES: usize = 30;
 
-    /// The gain η of a weight that was at θ⁰, θ¹ and θ² (or that far off a common centre), after the period.
-    #[inline(always)]
-    pub(super) fn adapted(&self, eta: f64, [start, middle, end]: [f64; 3]) -> f64 {
-        let gamma = (end - middle) / (middle - start);
-        let u = gamma.clamp(-self.kappa, self.kappa);
-        let factor = 0.5 * (self.alpha + self.beta) + (self.alpha - self.beta) * u / (2.0 * self.kappa);
-        if gamma.is_nan() { eta } else { eta * factor }
+    /// c and s of the factor c + s·u = (α + β)/2 + (α − β)·u/2κ of a gain.
+    pub(super) fn factor(&self) -> [f64; 2] {
+        [0.5 * (self.alpha + self.beta), (self.alpha - self.beta) / (2.0 * self.kappa)]
     }
 
     /// Refuses parameters outside of their range.
@@ -112,7 +108,8 @@ pub(super) struct PsaRule {
     /// How many steps at once are made up for; `None` where gains are too large for series.
     series: Option<Series>,
     weights: Vec<Weight>,
-    late: Late,
+    /// Rows of single labels and of label pairs that are to be made up for.
+    late: [Late; 2],
 }
 
 impl PsaRule {
@@ -124,7 +121,7 @@ impl PsaRule {
             pulls: [0.0; 2],
             series: None,
             weights: Vec::new(),
-            late: Late::default(),
+            late: Default::default(),
             prior: Prior::gaussian(f64::INFINITY),
         };
         rule.set_prior(prior, examples);
@@ -162,59 +159,81 @@ impl PsaRule {
 
     /// Brings rows, each of one age and kind, to the state before step `done` (counted from 0).
     fn catch_up(&mut self, theta: &mut [f64], rows: impl Iterator<Item = Range<usize>>, done: u32) {
+        match &self.series {
+            None => {
+                for range in rows {
+                    // To the bit: what is up to date stays.
+                    if self.weights[range.start].age < done {
+                        self.step_by_step(theta, range, done);
+                    }
+                }
+            }
+            Some(series) if series.few() => self.catch_up_by::<FEW>(theta, rows, done),
+            Some(_) => self.catch_up_by::<TERMS>(theta, rows, done),
+        }
+    }
+
+    /// The same in T terms of series.
+    fn catch_up_by<const T: usize>(
+        &mut self,
+        theta: &mut [f64],
+        rows: impl Iterator<Item = Range<usize>>,
+        done: u32,
+    ) {
         let (half, phase) = (self.half, done % (2 * self.half));
         let (this_period, this_half) = (done - phase, done - phase % half);
         for range in rows {
             let age = self.weights[range.start].age;
-            let p = self.pulls[self.prior.kind(range.start)];
-            match &self.series {
-                _ if age == done => {}
-                None => self.step_by_step(theta, range, p, done),
-                Some(series) if age >= this_half => {
-                    let (prior, decay) = (&self.prior, series.decay(done - age));
-                    let weights = &mut self.weights[range.clone()];
-                    for ((i, weight), at) in range.clone().zip(weights).zip(&mut theta[range]) {
-                        let mean = prior.mean(i);
-                        *at = mean + (*at - mean) * decay.left(weight.eta * p);
-                        weight.age = done;
-                    }
+            if age == done {
+                continue;
+            }
+            let kind = self.prior.kind(range.start);
+            let (prior, p) = (&self.prior, self.pulls[kind]);
+            if age < this_period {
+                let Some(series) = &self.series else { continue };
+                let left = 2 * half - age % (2 * half);
+                let shrink = series.shrink((this_period - age - left) / (2 * half));
+                self.late[kind].add(range, [left.into(), shrink], theta, prior, &self.weights);
+                if self.late[kind].is_full() {
+                    self.make_up::<T>(theta, kind, done);
                 }
-                Some(series) if age >= this_period => {
-                    let (prior, first) = (&self.prior, series.decay(this_half - age));
-                    let second = series.decay(done - this_half);
-                    let weights = &mut self.weights[range.clone()];
-                    for ((i, weight), at) in range.clone().zip(weights).zip(&mut theta[range]) {
-                        let (mean, x) = (prior.mean(i), weight.eta * p);
-                        weight.middle = (*at - mean) * first.left(x);
-                        *at = mean + weight.middle * second.left(x);
-                        weight.age = done;
-                    }
+                continue;
+            }
+            let weights = range.clone().zip(&mut self.weights[range.clone()]).zip(&mut theta[range]);
+            if age >= this_half {
+                let steps = f64::from(done - age);
+                for ((i, weight), at) in weights {
+                    let mean = prior.mean(i);
+                    *at = mean + (*at - mean) * power::<T>(steps, weight.eta * p);
+                    weight.age = done;
                 }
-                Some(series) => {
-                    let left = 2 * half - age % (2 * half);
-                    let periods = (this_period - age - left) / (2 * half);
-                    self.late.add(
-                        range,
-                        [p, left.into(), series.shrink(periods)],
-                        theta,
-                        &self.prior,
-                        &self.weights,
-                    );
-                    if self.late.is_full() {
-                        series.make_up(&mut self.late, &self.method, phase);
-                        self.late.finish(theta, &self.prior, &mut self.weights, done);
-                    }
+            } else {
+                let steps = [this_half - age, done - this_half].map(f64::from);
+                for ((i, weight), at) in weights {
+                    let (mean, x) = (prior.mean(i), weight.eta * p);
+                    weight.middle = (*at - mean) * power::<T>(steps[0], x);
+                    *at = mean + weight.middle * power::<T>(steps[1], x);
+                    weight.age = done;
                 }
             }
         }
+        for kind in 0..2 {
+            self.make_up::<T>(theta, kind, done);
+        }
+    }
+
+    /// Brings the late rows of a kind to the state before step `done`.
+    fn make_up<const T: usize>(&mut self, theta: &mut [f64], kind: usize, done: u32) {
         if let Some(series) = &self.series {
-            series.make_up(&mut self.late, &self.method, phase);
-            self.late.finish(theta, &self.prior, &mut self.weights, done);
+            let late = &mut self.late[kind];
+            series.make_up::<T>(late, &self.method, self.pulls[kind], done % (2 * self.half));
+            late.finish(theta, &self.prior, &mut self.weights, done);
         }
     }
 
     /// The same for one row, half a period at a time.
-    fn step_by_step(&mut self, theta: &mut [f64], range: Range<usize>, p: f64, done: u32) {
+    fn step_by_step(&mut self, theta: &mut [f64], range: Range<usize>, done: u32) {
+        let p = self.pulls[self.prior.kind(range.start)];
         for (i, weight) in range.clone().zip(&mut self.weights[range]) {
             let mean = self.prior.mean(i);
             let mut off = theta[i] - mean;
@@ -235,7 +254,11 @@ fn note(method: &Psa, weight: &mut Weight, off: f64) {
     let half = method.period as u32;
     match weight.age % (2 * half) {
         0 => {
-            weight.eta = method.adapted(weight.eta, [weight.start, weight.middle, off]);
+            let gamma = (off - weight.middle) / (weight.middle - weight.start);
+            if !gamma.is_nan() {
+                let [centre, slope] = method.factor();
+                weight.eta *= centre + slope * gamma.clamp(-method.kappa, method.kappa);
+            }
             weight.start = off;
         }
         phase if phase == half => weight.middle = off,
@@ -246,25 +269,25 @@ fn note(method: &Psa, weight: &mut Weight, off: f64) {
 impl Rule for PsaRule {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
         step.touched.expect_rows(theta, 0);
+        // A row takes several lines of memory: read ahead both ends.
         step.touched.expect_with(|start| self.weights.get(start).map_or(0.0, |weight| weight.eta));
+        step.touched.expect_ends_with(|last| self.weights.get(last).map_or(0.0, |weight| weight.middle));
         self.catch_up(theta, step.touched.filled().map(|(range, _)| range), step.done);
     }
 
     fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], _: &[f64]) {
-        let done = step.done + 1;
-        let noted = done.is_multiple_of(self.half);
+        let (done, prior) = (step.done + 1, &self.prior);
         for (range, mine) in step.touched.filled() {
-            let p = self.pulls[self.prior.kind(range.start)];
-            let weights = &mut self.weights[range.clone()];
-            for (((i, x), g), weight) in
-                range.clone().zip(&mut theta[range]).zip(&gradient[mine]).zip(weights)
-            {
-                let mean = self.prior.mean(i);
-                *x -= weight.eta * (g + p * (*x - mean));
+            let p = self.pulls[prior.kind(range.start)];
+            let weights = range.clone().zip(&mut self.weights[range.clone()]).zip(&mut theta[range]);
+            for (((i, weight), x), g) in weights.zip(&gradient[mine]) {
+                *x -= weight.eta * (g + p * (*x - prior.mean(i)));
                 weight.age = done;
-                if noted {
-                    note(&self.method, weight, *x - mean);
-                }
+            }
+        }
+        if done.is_multiple_of(self.half) {
+            for i in step.touched.ranges().iter().flat_map(|range| range.clone()) {
+                note(&self.method, &mut self.weights[i], theta[i] - prior.mean(i));
             }
         }
     }

@@ -124,8 +124,6 @@ pub(super) struct SgdRule<'a> {
     shrink: f64,
     shrunk: Vec<f64>,
     average: Option<Average>,
-    /// The gradient with the prior's pull.
-    slope: Vec<f64>,
 }
 
 impl<'a> SgdRule<'a> {
@@ -142,7 +140,6 @@ impl<'a> SgdRule<'a> {
             shrink: 0.0,
             shrunk: Vec::new(),
             average: method.average_from.map(first),
-            slope: Vec::new(),
         }
     }
 
@@ -220,21 +217,20 @@ impl Rule for SgdRule<'_> {
         }
         let products = self.decay.map(f64::exp);
         self.shrink += eta * share * self.problem.l1;
-        let mut slope = std::mem::take(&mut self.slope);
-        slope.clear();
-        slope.extend_from_slice(gradient);
         for (range, mine) in step.touched.filled() {
             let kind = prior.kind(range.start);
-            let weights = &mut theta[range.clone()];
-            prior.pull(shares[kind], range.start, weights, &mut slope[mine.clone()]);
-            weights.iter_mut().zip(&slope[mine.clone()]).for_each(|(x, g)| *x -= eta * g);
-            self.seen[range.clone()].fill(self.decay[kind]);
+            let (pull, decay) = (shares[kind] * precisions[kind], self.decay[kind]);
+            let seen = self.seen[range.clone()].iter_mut();
+            let weights = range.clone().zip(&mut theta[range.clone()]).zip(seen);
+            for (((i, x), seen), g) in weights.zip(&gradient[mine.clone()]) {
+                *x -= eta * (g + pull * (*x - prior.mean(i)));
+                *seen = decay;
+            }
             if let Some(average) = &mut self.average {
                 average.moved(kind, range.clone(), eta, &gradient[mine], products[kind]);
             }
             self.catch_up_shrinking(theta, range.clone());
         }
-        self.slope = slope;
         if let Some(average) = &mut self.average {
             average.count(step.done, products);
         }

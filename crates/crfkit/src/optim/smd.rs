@@ -14,7 +14,7 @@ use std::ops::Range;
 /// 1. η ← η ∘ max(½, 1 − μ g∘v), 2. v ← λv − η∘(g + λHv), 3. θ ← θ − η∘g, all with the new η.
 ///
 /// The literal form diverges on sums of gradients, so the factor of a gain is bounded from above as well and the gains from below;
-/// where v leaves the finite numbers, it starts again from 0 with half the gain. With μ = 0 it is SGD.
+/// where v leaves the finite numbers, it starts again from 0 with half the gain, and the watch hears of it. With μ = 0 it is SGD.
 ///
 /// Lazy updates: a weight that k steps did not touch felt nothing but the prior in them. When it is touched again, with p the
 /// share of these steps in the penalty over σ², its gain stays and, with d = 1/(1 + ηp),
@@ -73,7 +73,8 @@ impl Optimizer for Smd {
         require(low > 0.0 && low <= 1.0, "the lower bound of the gain factor", low, "above 0 and at most 1")?;
         require(high >= 1.0, "the upper bound of the gain factor", high, "at least 1")?;
         require((0.0..=1.0).contains(&gain_floor), "the gain floor", gain_floor, "between 0 and 1")?;
-        let mut rule = SmdRule { problem, method: self, gains: Vec::new(), v: Vec::new(), slope: Vec::new() };
+        let mut rule =
+            SmdRule { problem, method: self, gains: Vec::new(), v: Vec::new(), slope: Vec::new(), resets: 0 };
         online::run(problem, &self.schedule, &mut rule, state, watch)
     }
 }
@@ -92,6 +93,8 @@ struct SmdRule<'a> {
     v: Vec<f64>,
     /// The gradient with the prior's pull.
     slope: Vec<f64>,
+    /// Weights whose v was not finite in the last step.
+    resets: usize,
 }
 
 impl SmdRule<'_> {
@@ -145,6 +148,7 @@ impl Rule for SmdRule<'_> {
         let &Smd { eta0, mu, lambda, gain_factor: [low, high], gain_floor, .. } = self.method;
         let (prior, share, floor) = (&self.problem.prior, step.share(), gain_floor * eta0);
         let mut slope = std::mem::take(&mut self.slope);
+        self.resets = 0;
         slope.clear();
         slope.extend_from_slice(gradient);
         for (range, mine) in step.touched.filled() {
@@ -162,6 +166,7 @@ impl Rule for SmdRule<'_> {
                 *gain = Gain { eta, age: step.done + 1 };
                 if !v.is_finite() {
                     (*v, gain.eta) = (0.0, (0.5 * eta).max(floor));
+                    self.resets += 1;
                 }
             }
         }
@@ -175,6 +180,10 @@ impl Rule for SmdRule<'_> {
             start = range.end;
             self.catch_up(theta, range, step);
         }
+    }
+
+    fn resets(&self) -> usize {
+        self.resets
     }
 
     fn remedy(&self) -> &'static str {

@@ -55,6 +55,12 @@ impl Touched {
         std::hint::black_box(self.ranges.iter().fold(0.0, |sum, range| sum + first(range.start)));
     }
 
+    /// The same for the last weight of each row, which has none before the start of an empty one.
+    pub fn expect_ends_with(&self, last: impl Fn(usize) -> f64) {
+        let ends = self.ranges.iter().map(|range| range.end.wrapping_sub(1));
+        std::hint::black_box(ends.fold(0.0, |sum, end| sum + last(end)));
+    }
+
     /// The weights of each row that has any, and where they stand in a vector that has the rows side by side.
     pub fn filled(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
         self.ranges.iter().cloned().zip(self.places()).filter(|(range, _)| !range.is_empty())
@@ -87,22 +93,31 @@ impl Touched {
     }
 
     /// Notes an occurrence of a row; `range` tells where its weights are.
+    pub fn add(&mut self, row: usize, range: impl Fn() -> Range<usize>) {
+        self.add_all(row, &[0], |_| range());
+    }
+
+    /// Notes occurrences of the rows `first` + id; `range` tells where the weights of an id are.
     #[inline]
-    pub fn add(&mut self, row: usize, range: impl FnOnce() -> Range<usize>) {
-        let seen = &mut self.seen[row];
-        if seen.batch != self.batch {
-            if seen.batch == 0 || seen.len == 0 {
-                let range = range();
-                (seen.start, seen.len) = (range.start as u32, range.len() as u32);
+    pub fn add_all(&mut self, first: usize, ids: &[u32], range: impl Fn(u32) -> Range<usize>) {
+        let Touched { seen, batch, rows, ranges, last, occurrences, len } = self;
+        let (seen, batch) = (&mut seen[first..], *batch);
+        occurrences.extend(ids.iter().map(|&id| {
+            let seen = &mut seen[id as usize];
+            if seen.batch != batch {
+                if seen.batch == 0 || seen.len == 0 {
+                    let range = range(id);
+                    (seen.start, seen.len) = (range.start as u32, range.len() as u32);
+                }
+                seen.number = rows.len() as u32;
+                *len += seen.len as usize;
+                rows.push(first as u32 + id);
+                ranges.push(seen.start as usize..seen.start as usize + seen.len as usize);
+                last.push(seen.batch);
+                seen.batch = batch;
             }
-            seen.number = self.rows.len() as u32;
-            self.len += seen.len as usize;
-            self.rows.push(row as u32);
-            self.ranges.push(seen.start as usize..seen.start as usize + seen.len as usize);
-            self.last.push(seen.batch);
-            seen.batch = self.batch;
-        }
-        self.occurrences.push(seen.number);
+            seen.number
+        }));
     }
 
     /// The rows.

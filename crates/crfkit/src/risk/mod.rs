@@ -143,9 +143,8 @@ impl<L: Loss> Objective for Risk<L> {
             for (f, table) in self.data.tables(example as usize).enumerate() {
                 let kind = graph.own_kind(f);
                 let first = features.first_row(kind);
-                for &id in self.data.observations(table).0 {
-                    touched.add(first + id as usize, || features.rows[kind].range(id));
-                }
+                let rows = &features.rows[kind];
+                touched.add_all(first, self.data.observations(table).0, |id| rows.range(id));
             }
         }
         touched.add(features.first_row(kinds), || features.first_shared_weight()..features.dim());

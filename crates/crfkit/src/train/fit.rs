@@ -146,4 +146,8 @@ impl Watch for Watcher<'_, '_> {
         }
         Ok(control)
     }
+
+    fn reset(&mut self, passes: f64, weights: usize) -> Result<()> {
+        self.listener.event(&Event::Reset { passes, weights }).map(|_| ()) // the step that follows asks again
+    }
 }

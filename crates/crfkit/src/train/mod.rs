@@ -73,6 +73,13 @@ pub enum Event<'a> {
         /// Norm of the gradient.
         gradient_norm: Option<f64>,
     },
+    /// SMD's v has left the finite numbers at some weights and starts there from 0, with half the gain.
+    Reset {
+        /// Evaluations of the training set so far.
+        passes: f64,
+        /// How many weights.
+        weights: usize,
+    },
     /// An evaluation on the development data.
     Evaluation {
         /// Evaluations of the training set so far.

@@ -54,8 +54,7 @@ pub struct Streamed {
 impl StreamTrainer {
     /// Nothing seen yet. `examples` is the number of sequences in the whole stream, where it is known (see [`PsaStream`]).
     pub fn new(source: Source, settings: &Settings, examples: Option<u64>) -> Result<Self> {
-        settings.check()?;
-        check(settings)?;
+        Self::check(settings)?;
         let method = settings.psa();
         let features = Arc::new(layout(settings, &source, 0, [0, 0]));
         let prior = settings.prior(&features, Vec::new());
@@ -71,6 +70,30 @@ impl StreamTrainer {
             spent: Dataset::new(),
             progress: Streamed::default(),
         })
+    }
+
+    /// Refuses settings that a stream cannot serve, before any work starts.
+    pub fn check(settings: &Settings) -> Result<()> {
+        settings.check()?;
+        let refused = [
+            (settings.optimizer != Method::Psa, "only --optimizer psa works"),
+            (settings.objective != Criterion::Likelihood, "only --objective likelihood works"),
+            (
+                settings.min_count > 1,
+                "how often an observation will occur is not known: leave --min-count out",
+            ),
+            (settings.passes.is_some_and(|passes| passes > 1), "there is one pass: leave --passes out"),
+            (settings.l1 > 0.0, "psa has no step for an L1 penalty: leave --l1 out"),
+            (settings.prior_mean != 0.0, "new weights begin at the prior's mean, which must be 0"),
+            (
+                settings.parameters.updates == Some(Updates::Dense),
+                "a step must not cost the number of weights: leave --updates out",
+            ),
+        ];
+        match refused.iter().find(|(wrong, _)| *wrong) {
+            Some((_, why)) => Err(Error::Setting(format!("with --stream {why}"))),
+            None => Ok(()),
+        }
     }
 
     /// Learns from a column sequence; see [`CorpusBuilder::add_columns`].
@@ -182,26 +205,6 @@ pub struct StreamModel {
     pub objective: f64,
     /// Weights that training had, zeros included.
     pub features: usize,
-}
-
-/// Refuses settings that a stream cannot serve.
-fn check(settings: &Settings) -> Result<()> {
-    let refused = [
-        (settings.optimizer != Method::Psa, "only --optimizer psa works"),
-        (settings.objective != Criterion::Likelihood, "only --objective likelihood works"),
-        (settings.min_count > 1, "how often an observation will occur is not known: leave --min-count out"),
-        (settings.passes.is_some_and(|passes| passes > 1), "there is one pass: leave --passes out"),
-        (settings.l1 > 0.0, "psa has no step for an L1 penalty: leave --l1 out"),
-        (settings.prior_mean != 0.0, "new weights begin at the prior's mean, which must be 0"),
-        (
-            settings.parameters.updates == Some(Updates::Dense),
-            "a step must not cost the number of weights: leave --updates out",
-        ),
-    ];
-    match refused.iter().find(|(wrong, _)| *wrong) {
-        Some((_, why)) => Err(Error::Setting(format!("with --stream {why}"))),
-        None => Ok(()),
-    }
 }
 
 /// All labels of `rows` node and pair observations.

@@ -120,7 +120,9 @@ impl Listener for Record {
     fn event(&mut self, event: &Event) -> Result<Control> {
         match *event {
             // A step between two reports.
-            Event::Picked(_) | Event::Progress { objective: None, .. } => return Ok(Control::Continue),
+            Event::Picked(_) | Event::Reset { .. } | Event::Progress { objective: None, .. } => {
+                return Ok(Control::Continue);
+            }
             Event::Progress { passes, objective: Some(objective), .. } => {
                 self.progress.push((passes, objective))
             }

@@ -72,6 +72,8 @@ pub struct Pace {
     first_passes: Option<f64>,
     objective: Option<f64>,
     gradient_norm: Option<f64>,
+    /// Has a method started anew at some weights?
+    reset: bool,
     /// The last scores on the development data, ready to print.
     dev: String,
 }
@@ -86,6 +88,7 @@ impl Pace {
             first_passes: None,
             objective: None,
             gradient_norm: None,
+            reset: false,
             dev: String::new(),
         }
     }
@@ -124,6 +127,15 @@ impl crfkit::train::Listener for Listener<'_> {
             Event::Picked(choice) => {
                 progress.note(&format!("auto picks {choice}"));
                 self.log.write(&LogEvent::Picked { methods: choice.to_string() })?;
+            }
+            Event::Reset { passes, weights } => {
+                if !std::mem::replace(&mut pace.reset, true) {
+                    progress.note(&format!(
+                        "pass {passes:.2}: not finite at {weights} weights, which start anew with half the gain; if the run suffers, use \
+                         a smaller --eta0 or --mu (said once, the log has all)"
+                    ));
+                }
+                self.log.write(&LogEvent::Reset { passes, seconds, weights })?;
             }
             Event::Progress { passes, objective: None, .. } => {
                 pace.first_passes.get_or_insert(passes.floor());

@@ -28,6 +28,7 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     check_unused(args)?;
     let settings = args.settings()?;
     check(args, &settings)?;
+    StreamTrainer::check(&settings).map_err(usage)?;
     let examples = args.examples.map(NonZeroU64::get);
     let interrupt = Interrupt::install()?;
     let progress = Progress::new(args.quiet);
