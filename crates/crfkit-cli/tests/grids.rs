@@ -105,7 +105,7 @@ fn a_model_of_pictures_is_trained_applied_and_judged() {
 
     let refused = |arguments: &[&str], status: i32| failure(&mut run(arguments), status);
     assert!(refused(&with(&["-m", "m", "--preset", "ner"]), 2).contains("--preset is for --graph chain"));
-    assert!(refused(&with(&["-m", "m", "--objective", "memm"]), 2).contains("for chains"));
+    assert!(refused(&with(&["-m", "m", "--objective", "memm"]), 2).contains("needs --graph chain"));
     assert!(refused(&with(&["-m", "m", "--tables", "ising"]), 1).contains("two labels, but there are 3"));
     assert!(refused(&["train", "--graph", "grid", "x", "-m", "m"], 2).contains("--images DIR"));
     assert!(

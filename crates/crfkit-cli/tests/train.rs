@@ -215,7 +215,8 @@ fn a_stream_may_be_a_file_a_compressed_one_or_standard_input() {
 
 #[test]
 fn what_a_stream_has_no_use_for_is_refused() {
-    let model = scratch().path().join("m");
+    let directory = scratch();
+    let model = directory.path().join("m");
     let refused: [(&[&str], &str); 9] = [
         (&["--stream"], "psa"),
         (&["--stream", "--optimizer", "adagrad"], "psa"),

@@ -43,11 +43,26 @@ fn a_model_of_graphs_is_trained_applied_and_judged() {
     let train = ["train", "--graph", "file", "--quiet", "-m", "m", "--log", "log"];
     for more in [
         &["g", "--inference", "exact", "--init", "random"][..],
-        &["twice", "g", "--min-count", "2", "--sigma-of", "cites=2", "--objective", "marginal"],
+        &[
+            "twice",
+            "g",
+            "--min-count",
+            "2",
+            "--sigma-of",
+            "cites=2",
+            "--objective",
+            "marginal",
+            "--dev",
+            "g",
+            "--checkpoint",
+            "c",
+        ],
     ] {
         run(path, &[&train, more].concat()).assert().success();
     }
-    assert!(fs::read_to_string(path.join("log")).unwrap().lines().count() > 3);
+    let log = json_lines(&fs::read_to_string(path.join("log")).unwrap());
+    assert!(log.iter().any(|event| event["event"] == "eval" && event["tokens"] == 8), "{log:?}");
+    assert!(!fs::exists(path.join("c")).unwrap(), "a finished run removes its checkpoint");
     let scores = |more: &[&str]| -> serde_json::Value {
         let arguments = [&["eval", "-m", "m", "--json", "g"], more].concat();
         serde_json::from_str(&output(&mut run(path, &arguments))).unwrap()
@@ -96,7 +111,7 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
         (&["--preset", "ner"][..], "docs/GRAPHS.md"),
         (&["--label-column", "1"], "docs/GRAPHS.md"),
         (&["--format", "columns"], "docs/GRAPHS.md"),
-        (&["--dev", "g"], "crfkit eval"),
+        (&["--dev", "-"], "give a file"),
         (&["--init", "logistic"], "--graph grid"),
         (&["--objective", "memm"], "--graph chain"),
         (&["--sigma-of", "cites"], "TYPE=S"),

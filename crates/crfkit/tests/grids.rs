@@ -272,7 +272,7 @@ fn bad_settings_and_pictures_are_refused() {
         train(corpus, settings, start(1), &mut Silent).unwrap_err().to_string()
     };
     assert!(refuse(&settings(Engine::LoopyBp, Criterion::Pseudolikelihood)).contains("every pixel"));
-    assert!(refuse(&settings(Engine::LoopyBp, Criterion::Memm)).contains("for chains"));
+    assert!(refuse(&settings(Engine::LoopyBp, Criterion::Memm)).contains("needs --graph chain"));
     let mut gis = settings(Engine::LoopyBp, Criterion::Likelihood);
     gis.training.optimizer = Method::Gis;
     assert!(refuse(&gis).contains("does not give on this graph"));
