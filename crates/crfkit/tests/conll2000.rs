@@ -95,23 +95,25 @@ fn attributes_have_as_many_features_as_elsewhere() {
     assert_eq!(weights(&corpus, Keep::Observed), 452_755);
 }
 
+/// The whole training set by the default method, and few sentences by one that only comes near the optimum.
 #[test]
-fn few_sentences_train_a_good_chunker_in_any_order() {
-    let name = "few_sentences_train_a_good_chunker_in_any_order";
+fn the_order_of_sentences_hardly_matters() {
+    let name = "the_order_of_sentences_hardly_matters";
     let Some(text) = real_text(name, "conll2000/train.txt") else { return };
     let Some(test) = real_text(name, "conll2000/test.txt") else { return };
     let first: Vec<&str> = text.split("\n\n").take(500).collect();
-    let (text, test) = (base_np(&first.join("\n\n")), base_np(&test));
-    for (optimizer, bound) in [(Method::Auto, 90.0), (Method::Adagrad, 90.1)] {
+    let (few, all, test) = (base_np(&first.join("\n\n")), base_np(&text), base_np(&test));
+    for (optimizer, text, bound, spread) in
+        [(Method::Auto, &all, 93.9, 0.15), (Method::Adagrad, &few, 90.1, 0.5)]
+    {
         let f1 = [1, 2].map(|seed| {
-            let corpus = column_corpus(&text, chunking(), 1);
-            assert_eq!(corpus.data.len(), 500);
+            let corpus = column_corpus(text, chunking(), 1);
             let dev = column_dev(&corpus, &test);
             let settings = Settings { optimizer, seed, ..Settings::default() };
             let Model { features, weights, labels, .. } = train(corpus, &settings, Start::default()).0.model;
             evaluate(&features, &weights, None, &labels, &dev).f1
         });
         assert!(f1[0] > bound, "{optimizer:?}: {f1:?}");
-        assert!((f1[0] - f1[1]).abs() < 0.5, "{optimizer:?}: {f1:?}");
+        assert!((f1[0] - f1[1]).abs() < spread, "{optimizer:?}: {f1:?}");
     }
 }

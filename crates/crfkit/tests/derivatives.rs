@@ -19,7 +19,7 @@ fn laws<L: Loss<Graph = Chain>>(loss: &L, seed: u64) {
         for range in [1.0, 5.0] {
             let problem = Problem::random(&mut rng, chain, range);
             let direction = Problem::random(&mut rng, chain, 1.0);
-            gradient_is_slope(loss, &problem, &direction);
+            gradient_is_slope(loss, &problem, &direction, 1e-12);
             hessian_vector_is_slope_of_gradient(loss, &problem, &direction);
         }
         // Scores that force log space.
@@ -29,7 +29,7 @@ fn laws<L: Loss<Graph = Chain>>(loss: &L, seed: u64) {
     }
 }
 
-fn gradient_is_slope<L: Loss<Graph = Chain>>(loss: &L, x: &Problem, d: &Problem) {
+fn gradient_is_slope<L: Loss<Graph = Chain>>(loss: &L, x: &Problem, d: &Problem, rounding: f64) {
     let (_, own, shared) = x.evaluate::<f64, L>(loss, None, 0.0);
     let slope = x.slope(&own, &shared, d);
     let h = 1e-5;
@@ -38,7 +38,8 @@ fn gradient_is_slope<L: Loss<Graph = Chain>>(loss: &L, x: &Problem, d: &Problem)
     assert!(difference(slope, numeric) < 1e-6, "slope {slope} against {numeric} on {:?}", x.chain);
     // The ε part of the value is the slope too, exactly.
     let (dual, ..) = x.evaluate::<Dual, L>(loss, Some(d), 1.0);
-    assert!(difference(slope, dual.eps()) < 1e-12);
+    let slope_too = dual.eps();
+    assert!(difference(slope, slope_too) < rounding, "{slope} against {slope_too} on {:?}", x.chain);
 }
 
 fn hessian_vector_is_slope_of_gradient<L: Loss<Graph = Chain>>(loss: &L, x: &Problem, d: &Problem) {
@@ -113,14 +114,14 @@ fn perceptron() {
     laws(&Perceptron(Viterbi), 19);
 }
 
-/// It gives no Hessian-vector products: the second law only.
+/// It gives no Hessian-vector products: the second law only. Its second pass has directions as long as 1/μ, which cost digits.
 #[test]
 fn marginal_loss() {
     let mut rng = Random::new(20);
     for chain in chains() {
         for range in [1.0, 5.0] {
             let (x, d) = (Problem::random(&mut rng, chain, range), Problem::random(&mut rng, chain, 1.0));
-            gradient_is_slope(&Marginal(ForwardBackward), &x, &d);
+            gradient_is_slope(&Marginal(ForwardBackward), &x, &d, 1e-10);
         }
     }
 }
