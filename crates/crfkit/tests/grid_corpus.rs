@@ -111,7 +111,7 @@ fn neighbours_find_buildings_in_photographs() {
         .map(|set| set.iter().map(|(sites, mask)| (sites.clone(), mask)).collect::<Vec<(Sites, &Mask)>>());
     let error =
         |neighbours, training| error(neighbours, Engine::LoopyBp, sites, [&sets[0], &sets[1]], training);
-    // SMD as in the paper: the lowest value of the Bethe approximation, which batch methods find, labels worse.
+    // SMD as in the paper; batch methods find lower values of the Bethe approximation, and label worse here.
     let parameters = Parameters {
         batch: Some(3),
         eta0: Some(1e-4),
