@@ -161,7 +161,8 @@ fn arrays_and_patches_are_trained_on_and_labelled() {
     let train = |model: &str, images: &str, more: &[&str]| {
         let arguments =
             ["train", "--graph", "grid", "--images", images, "--masks", "masks", "--quiet", "-m", model];
-        run(&[&arguments[..], &["--optimizer", "lbfgs", "--passes", "20"], more].concat())
+        run(&[&arguments[..], &["--objective", "likelihood", "--optimizer", "lbfgs", "--passes", "20"], more]
+            .concat())
     };
     train("arrays.model", "arrays", &["--quadratic"]).assert().success();
     assert!(error("arrays.model", "arrays") < 5.0);

@@ -130,7 +130,8 @@ pub struct TrainArgs {
     )]
     pub l1: f64,
 
-    /// What is minimised, besides the penalties; `crfkit list objectives` describes them [default: likelihood]
+    /// What is minimised, besides the penalties; `crfkit list objectives` describes them [default: likelihood, for
+    /// pictures marginal]
     #[arg(long, value_name = "OBJECTIVE", value_parser = objectives(), help_heading = "Objective")]
     pub objective: Option<Criterion>,
 

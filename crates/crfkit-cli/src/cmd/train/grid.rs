@@ -11,8 +11,9 @@ use anyhow::Result;
 use crfkit::data::images::Mask;
 use crfkit::files::write_atomically;
 use crfkit::graph::Neighbours;
-use crfkit::grid::{self, Layout, Pictures, Settings, Start, Trained};
+use crfkit::grid::{self, Engine, Layout, Pictures, Settings, Start, Trained};
 use crfkit::model::{Keep, Precision};
+use crfkit::train::{Criterion, Settings as Training};
 use crfkit_report::{Page, Run};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -94,11 +95,17 @@ fn settings(args: &TrainArgs) -> Result<Settings> {
     if let Some((name, _)) = refused.iter().find(|(_, given)| *given) {
         return Err(usage(format!("--{name} is for --graph chain: models of pictures have none")));
     }
-    let settings = Settings {
-        inference: args.grid.inference.unwrap_or_default(),
-        init: if args.init == Some(Init::Zero) { grid::Init::Zero } else { grid::Init::Logistic },
-        training: args.settings()?,
-    };
+    let inference = args.grid.inference.unwrap_or_default();
+    let mut training = args.settings()?;
+    if args.objective.is_none() && training.objective == Criterion::Likelihood && inference != Engine::Exact {
+        // The likelihood by approximate inference has false minima, where it is far below what any likelihood could be.
+        let marginal = Training { objective: Criterion::Marginal, ..training.clone() };
+        if marginal.check().is_ok() {
+            training = marginal;
+        }
+    }
+    let init = if args.init == Some(Init::Zero) { grid::Init::Zero } else { grid::Init::Logistic };
+    let settings = Settings { inference, init, training };
     if args.seconds.is_some_and(|seconds| seconds.is_nan() || seconds <= 0.0) {
         return Err(usage("--seconds must be a positive number"));
     }
