@@ -19,8 +19,9 @@ use crate::math::vector::dot;
 /// u = wᵢ Aᵢᵀ(ν − μᵢ)    μᵢ ← μᵢ + γ(ν − μᵢ)    d ← d + γu    θ ← θ − σ²Dγu − (D/N)(θ − mean + σ²d)   on touched rows
 /// ```
 ///
-/// with N the number of examples that touch a row and D = max(0.2, 1/√(1 + σ²N/30)) ≤ 1 its damping: rare weights follow
-/// their few examples at once, frequent ones average. γ = τs/(τs + q) is the best step of dual coordinate ascent to second
+/// with N the number of examples that touch a row, m how often each of them does on average, and
+/// D = max(0.2, 1/√(1 + σ²N/30)) / (1 + σ²(m − 1)/4) ≤ 1 its damping: rare weights follow their few examples at once, frequent
+/// ones average, and those that one example uses many times over go no further than its curvature, at most m/4, allows. γ = τs/(τs + q) is the best step of dual coordinate ascent to second
 /// order, q = uᵀσ²Du and s = wᵢ Σ 2(ν − μᵢ)²/(ν + μᵢ) over single variables, the curvature of their entropies; τ is what is
 /// trusted in s: 1 at the first visit, then at most 0.6, less while s grows from visit to visit. Without damping and with
 /// exact entropies this is [`Sdca`](super::Sdca); with γ = 1 and one D it is SAGA with sparse updates. An example whose last
@@ -28,7 +29,8 @@ use crate::math::vector::dot;
 /// costs what it touches.
 ///
 /// Needs: marginals of single examples, a finite σ, and memory for them ([`Saga::storage`]). Stops when about `tolerance` ·
-/// objective is left to gain: what the last visits of all examples have gained, γs/2 each, plus (θ − mean + σ²d)²/2σ².
+/// objective is left to gain: half the duality gap Σ wᵢ KL(μᵢ‖ν) + (θ − mean + σ²d)²/2σ², since the other half is the dual's,
+/// with s/2 at the last visit for each KL. The objective then is some 0.4 · `tolerance` above its optimum.
 /// References: Defazio, Bach and Lacoste-Julien 2014 (SAGA); Leblond, Pedregosa and Lacoste-Julien 2017 (sparse updates);
 /// Shalev-Shwartz 2016 (steps of dual ascent without a dual). Damping, γ from single variables and the passing over are ours.
 #[derive(Clone, Debug)]
@@ -58,8 +60,10 @@ const TRUST: f64 = 0.6;
 const DOUBT: f64 = 0.7;
 const LEAST_TRUST: f64 = 0.01;
 const RECOVER: f64 = 1.1;
-/// No row is damped more.
+/// No row is damped more for being frequent.
 const LEAST: f64 = 0.2;
+/// The largest variance of an indicator.
+const BEND: f64 = 0.25;
 /// Rounds that pass over nothing.
 const FULL_ROUNDS: u64 = 2;
 /// Rounds in a row that may pass over an example.
@@ -77,21 +81,37 @@ impl Saga {
 }
 
 /// σ²D and D/N of each row.
-fn steps(problem: &Problem) -> Vec<[f64; 2]> {
-    let mut rows: Vec<(f64, usize)> = Vec::new();
+fn steps(problem: &Problem, dual: &mut dyn Dual) -> Vec<[f64; 2]> {
+    #[derive(Clone, Default)]
+    struct Row {
+        examples: f64,
+        uses: f64,
+        start: usize,
+    }
+    let mut rows: Vec<Row> = Vec::new();
     let mut touched = Touched::default();
+    let (mut ones, mut counts) = (Vec::new(), Vec::new());
     for example in 0..problem.objective.examples() as u32 {
         problem.objective.touched(&[example], &mut touched);
+        // Aᵀ1 counts how often the example uses each weight.
+        ones.resize(dual.size(example), 1.0);
+        dual.project(example, &ones, &touched, &mut counts);
+        let mut rest = &counts[..];
         for (&row, range) in touched.rows().iter().zip(touched.ranges()) {
-            rows.resize(rows.len().max(row as usize + 1), (0.0, 0));
-            rows[row as usize].0 += 1.0;
-            rows[row as usize].1 = range.start;
+            let (counts, others) = rest.split_at(range.len());
+            rest = others;
+            rows.resize(rows.len().max(row as usize + 1), Row::default());
+            let entry = &mut rows[row as usize];
+            entry.examples += 1.0;
+            entry.uses += counts.iter().fold(0.0, |most: f64, count| most.max(count.abs()));
+            entry.start = range.start;
         }
     }
-    let step = |(count, start): (f64, usize)| {
+    let step = |Row { examples, uses, start }: Row| {
         let variance = problem.prior.variance(start);
-        let damping = (1.0 + variance * count / FREQUENT).sqrt().recip().max(LEAST);
-        [variance * damping, damping / count]
+        let often = (1.0 + variance * examples / FREQUENT).sqrt().recip().max(LEAST);
+        let damping = often / (1.0 + BEND * variance * (uses / examples - 1.0).max(0.0));
+        [variance * damping, damping / examples]
     };
     rows.into_iter().map(step).collect()
 }
@@ -166,6 +186,7 @@ impl Optimizer for Saga {
 impl<'a> Run<'a> {
     fn new(problem: &'a Problem<'a>, seed: u64, mut state: State) -> Result<Self> {
         let mut dual = dual_of("saga", problem, Entropy::Single)?;
+        let steps = steps(problem, &mut *dual);
         let examples = problem.objective.examples();
         let mut offsets = vec![0];
         for e in 0..examples {
@@ -190,7 +211,7 @@ impl<'a> Run<'a> {
             drift: taken("drift", problem.objective.dim()),
             offsets,
             marginals,
-            steps: steps(problem),
+            steps,
             losses: taken("losses", examples),
             gains: taken("gains", examples),
             passed_over: taken("passed_over", examples),
@@ -251,8 +272,7 @@ impl<'a> Run<'a> {
         self.losses.iter().sum::<f64>() / seen + self.problem.prior.value(&self.theta)
     }
 
-    /// About what is left to gain: what the last visits have gained, and what θ would on its way to mean − σ²d if the
-    /// marginals stayed, (θ − mean + σ²d)²/2σ².
+    /// About what is left to gain: half the duality gap, with s/2 for the KL(μᵢ‖ν) of each example's last visit.
     fn left(&self) -> f64 {
         let prior = &self.problem.prior;
         let behind = |(i, (x, d)): (usize, (&f64, &f64))| {
@@ -261,7 +281,7 @@ impl<'a> Run<'a> {
             0.5 * precision * way * way
         };
         let theta = self.theta.iter().zip(&self.drift).enumerate();
-        self.gains.iter().sum::<f64>() + theta.map(behind).sum::<f64>()
+        0.5 * (0.5 * self.distances.iter().sum::<f64>() + theta.map(behind).sum::<f64>())
     }
 
     /// Goes on to the next example that is worth it, and visits it; if it was the last one, the round ends.
