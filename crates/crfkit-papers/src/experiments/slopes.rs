@@ -25,11 +25,11 @@ pub const PASS: Experiment = Experiment {
     version: 1,
     data: &[],
     needs: &[],
-    tolerance: "powers of the number of labels: dense likelihood and PW with observed pairs 2 (0.2); PL and PWPL at most 1.1; \
+    tolerance: "powers of the number of labels: dense likelihood and PW with observed pairs 2 (0.2); PL and PWPL at most 1.1, PW with tied pairs 1.5; \
                 sparse likelihood: power 1 (0.2) of the number of seen pairs",
     inconsistent: None,
     settings: |form| {
-        json!({"labels": form.pick(&LABELS[..], &LABELS[..2]), "pairs": "m^1.5", "runs": RUNS, "threads": 1,
+        json!({"labels": form.pick(&LABELS[..], &LABELS[..2]), "pairs": "at most m^1.5", "labels by rank": "1/rank", "runs": RUNS, "threads": 1,
         "tokens": MEASURED.iter().map(|of| (of.name, of.tokens)).collect::<BTreeMap<_, _>>()})
     },
     run: pass,
@@ -39,7 +39,8 @@ pub const OPERATIONS: Experiment = Experiment {
     id: "ep-operations",
     row: 124,
     title: "ep section 3.6: additions and multiplications of Z in piecewise and in standard training",
-    tolerance: "each within 2 % of the paper's formula; standard training takes twice as many as piecewise",
+    tolerance: "each as the paper's formula, but for terms of lower order (shares 1/labels and 1/length); standard training takes \
+                twice as many as piecewise",
     settings: |_| json!({"length": LENGTH, "labels": COUNTED}),
     run: operations,
     ..PASS
@@ -93,7 +94,7 @@ const MEASURED: [Measured; 6] = [
         keep: Keep::Observed,
         observed: false,
         tokens: 100_000,
-        bounds: [0.0, 1.1],
+        bounds: [0.0, 1.5],
     },
     Measured {
         name: "PL",
@@ -115,7 +116,7 @@ const MEASURED: [Measured; 6] = [
 
 const SPARSE: &str = "likelihood, sparse";
 
-/// A corpus of one long walk over `labels` labels, cut into sequences of 20, and the number of label pairs in it. A label has about
+/// A corpus of one long walk over `labels` labels, cut into sequences of 20, and the number of label pairs in it. A label has at most
 /// √labels successors.
 fn walk(labels: usize, tokens: usize, observed: bool) -> Result<(Corpus, usize)> {
     let template = if observed { "U1:%x[0,0]\nB1:%x[0,0]\n" } else { "U1:%x[0,0]\nB\n" };
@@ -123,14 +124,17 @@ fn walk(labels: usize, tokens: usize, observed: bool) -> Result<(Corpus, usize)>
     let mut builder = CorpusBuilder::new(Source::Templates(templates));
     let mut random = Random::new(1);
     let fan = (labels as f64).sqrt().round() as usize;
-    let successors: Vec<usize> = (0..labels * fan).map(|_| random.below(labels)).collect();
+    // Log-uniform: the label of rank r has a share of about 1/r (Zipf), as tags of text have.
+    let frequent = |random: &mut Random| ((labels as f64 + 1.0).powf(random.uniform()) - 1.0) as usize;
+    let successors: Vec<usize> = (0..labels * fan).map(|_| frequent(&mut random).min(labels - 1)).collect();
     let (mut label, mut pairs, mut text) = (0, HashSet::new(), String::new());
     for t in 0..tokens.max(labels) {
         // Each label is there, whatever the walk.
         let next = if t < labels { t } else { successors[label * fan + random.below(fan)] };
         pairs.insert((label, next));
         label = next;
-        let _ = writeln!(text, "w{} {label}", random.below(50)); // to a string
+        // As in text, a word has few labels.
+        let _ = writeln!(text, "w{} {label}", 3 * label + random.below(3)); // to a string
         if t % 20 == 19 {
             text.push('\n');
         }
@@ -198,7 +202,7 @@ fn pass(context: &Context) -> Result<Outcome> {
     outcome.note(
         "One thread, its CPU time, the least of several runs. PW and PWPL have edge pieces. `Observed pairs` are tables that differ from \
          token to token, as in both papers' formulas; with tied ones the column sums of exp(transition) are made once a pass, and PW too is \
-         linear. Tied tables are filled once a pass in any case, which is quadratic and small if the corpus is large.",
+         linear, but for the first piece of a sequence, which has both nodes. Tied tables are filled once a pass in any case, which is quadratic and small if the corpus is large.",
     );
     Ok(outcome)
 }
@@ -268,10 +272,10 @@ fn operations(_: &Context) -> Result<Outcome> {
         let mut compare = |what: &str, paper: f64, ours: usize, slack: f64| {
             outcome.compare(format!("{labels} labels: {what}"), paper, ours as f64, slack);
         };
-        compare("additions of eq. 22", formula, pw.additions, 0.02 * formula);
+        // A sum of m terms has m − 1 additions, and the innermost sums have nothing to be multiplied with: one table of n − 1.
+        let slack = (1.0 / labels as f64 + 1.0 / (LENGTH - 1) as f64) * formula;
+        compare("additions of eq. 22", formula, pw.additions, slack);
         compare("multiplications of eq. 22", 0.0, pw.multiplications, LENGTH as f64);
-        // The innermost sums have nothing to be multiplied with: one table of n − 1.
-        let slack = (0.02 + 1.0 / (LENGTH - 1) as f64) * formula;
         compare("additions of eq. 23", formula, sd.additions, slack);
         compare("multiplications of eq. 23", formula, sd.multiplications, slack);
         let all = |counted: &Arithmetic| (counted.additions + counted.multiplications) as f64;
