@@ -423,9 +423,9 @@ fn pieces_of_one_picture_are_examples() {
         }
     }
     let best = fit(Training { passes: None, ..lbfgs.clone() });
-    for optimizer in [Method::Sgd, Method::Adagrad] {
+    for (optimizer, eta0) in [(Method::Sgd, 0.1), (Method::Adagrad, 1.0)] {
         let by = |batch_of| {
-            let parameters = Parameters { eta0: Some(0.1), ..Parameters::default() };
+            let parameters = Parameters { eta0: Some(eta0), ..Parameters::default() };
             fit(Training { optimizer, batch_of, parameters, passes: Some(10), ..lbfgs.clone() })
         };
         let (whole, split) = (by(BatchOf::Graphs).objective, by(BatchOf::Pieces).objective);
