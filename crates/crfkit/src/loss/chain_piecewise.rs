@@ -74,7 +74,7 @@ impl Loss for ChainPiecewise {
             Pieces::Window(pairs) => {
                 return chain_windows::piecewise(chain, pairs.get(), psi, gold, out, &mut work.windows);
             }
-            // A chain is a tree, one row, and all that its file says.
+            // A chain is one tree. It has no rows, columns or names, which `train` refuses.
             Pieces::Trees | Pieces::Rows | Pieces::Columns | Pieces::File => {
                 return Likelihood(ForwardBackward).loss(chain, psi, gold, out, &mut work.whole);
             }

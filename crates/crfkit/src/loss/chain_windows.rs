@@ -24,7 +24,7 @@ impl<S: Scalar> Default for Work<S> {
     }
 }
 
-/// First and last node of every window of `pairs` pairs.
+/// First and last node of every window of `pairs` pairs. A chain of one node is one window.
 fn windows(len: usize, pairs: usize) -> impl Iterator<Item = (usize, usize)> {
     let starts = (0..len.saturating_sub(1).max(len.min(1))).step_by(pairs);
     starts.map(move |first| (first, first.saturating_add(pairs).min(len - 1)))
