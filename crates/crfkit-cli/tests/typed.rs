@@ -147,3 +147,20 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
         assert!(message.contains(words), "{message}");
     }
 }
+
+#[test]
+fn pieces_are_named_in_the_file_and_are_examples() {
+    let directory = scratch();
+    let path = directory.path();
+    fs::write(path.join("cells"), blocks("json")[2]).unwrap();
+    let train =
+        ["train", "--graph", "file", "cells", "-m", "m", "--quiet", "--objective", "piecewise-pseudo"];
+    for batch_of in ["graphs", "pieces"] {
+        let options = ["--pieces", "file", "--optimizer", "adagrad", "--batch-of", batch_of];
+        run(path, &[&train[..], &options].concat()).assert().success();
+    }
+    let refused =
+        |options: &[&str], status: i32| failure(&mut run(path, &[&train[..], options].concat()), status);
+    assert!(refused(&["--pieces", "lines"], 2).contains("window:N"));
+    assert!(refused(&["--pieces", "rows"], 1).contains("example 1: --pieces rows needs a grid"));
+}

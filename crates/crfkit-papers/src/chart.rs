@@ -16,6 +16,9 @@ pub struct Chart {
     pub y: String,
     /// Is the horizontal axis logarithmic?
     pub log_x: bool,
+    /// Is the vertical axis logarithmic?
+    #[serde(default)]
+    pub log_y: bool,
     /// The lines.
     pub lines: Vec<Line>,
     /// Horizontal lines for single numbers, mostly the paper's: name and height.
@@ -79,15 +82,19 @@ fn bounds(numbers: impl Iterator<Item = f64>) -> [f64; 2] {
 impl Chart {
     /// The chart as SVG.
     pub fn svg(&self) -> String {
-        let across = |x: f64| if self.log_x { x.max(f64::MIN_POSITIVE).log10() } else { x };
-        let visible = |p: &&[f64; 2]| p[1].is_finite() && (!self.log_x || p[0] > 0.0);
+        let log = |x: f64| x.max(f64::MIN_POSITIVE).log10();
+        let across = |x: f64| if self.log_x { log(x) } else { x };
+        let up = |y: f64| if self.log_y { log(y) } else { y };
+        let visible =
+            |p: &&[f64; 2]| p[1].is_finite() && (!self.log_x || p[0] > 0.0) && (!self.log_y || p[1] > 0.0);
         let points = || self.lines.iter().flat_map(|line| line.points.iter().filter(visible));
         let [x0, x1] = bounds(points().map(|p| across(p[0])));
         let levels = self.levels.iter().map(|level| level.1);
-        let [y0, y1] = self.range.unwrap_or_else(|| bounds(points().map(|p| p[1]).chain(levels)));
+        let range = self.range.unwrap_or_else(|| bounds(points().map(|p| p[1]).chain(levels)));
+        let [y0, y1] = range.map(up);
         let [left, top, right, bottom] = MARGIN;
         let px = |x: f64| left + (across(x) - x0) / (x1 - x0) * (WIDTH - left - right);
-        let py = |y: f64| HEIGHT - bottom - (y.clamp(y0, y1) - y0) / (y1 - y0) * (HEIGHT - top - bottom);
+        let py = |y: f64| HEIGHT - bottom - (up(y).clamp(y0, y1) - y0) / (y1 - y0) * (HEIGHT - top - bottom);
         let (end_x, end_y) = (WIDTH - right, HEIGHT - bottom);
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n\
@@ -99,11 +106,10 @@ impl Chart {
             svg.push_str(&line);
             svg.push('\n');
         };
-        let marks: Vec<f64> = match self.log_x {
-            true => (x0.ceil() as i32..=x1.floor() as i32).map(|e| 10f64.powi(e)).collect(),
-            false => ticks(x0, x1),
+        let powers = |from: f64, to: f64| -> Vec<f64> {
+            (from.ceil() as i32..=to.floor() as i32).map(|e| 10f64.powi(e)).collect()
         };
-        for x in marks {
+        for x in if self.log_x { powers(x0, x1) } else { ticks(x0, x1) } {
             let at = px(x);
             add(format!("<path d=\"M{at:.1} {top}V{end_y}\" stroke=\"#dddddd\"/>"));
             add(format!(
@@ -112,7 +118,7 @@ impl Chart {
                 short(x)
             ));
         }
-        for y in ticks(y0, y1) {
+        for y in if self.log_y { powers(y0, y1) } else { ticks(y0, y1) } {
             let at = py(y);
             add(format!("<path d=\"M{left} {at:.1}H{end_x}\" stroke=\"#dddddd\"/>"));
             add(format!(
@@ -192,6 +198,16 @@ mod tests {
         // The first point is at the lower left, the second at the top; that without a value is left out.
         assert!(svg.contains("M64.0 372.0L560.0 36.0\""), "{svg}");
         assert!(!svg.contains("NaN"));
+    }
+
+    #[test]
+    fn a_power_is_a_straight_line_on_logarithmic_axes() {
+        let points = [1.0, 10.0, 100.0].map(|x: f64| [x, x * x]).to_vec();
+        let lines = vec![Line { name: "squares".into(), points }];
+        let svg = Chart { log_x: true, log_y: true, lines, ..Chart::default() }.svg();
+        assert!(svg.contains("M64.0 372.0L312.0 204.0L560.0 36.0\""), "{svg}");
+        // The vertical axis has the powers from 1 to 10000.
+        assert!([1, 10, 100, 1000, 10_000].iter().all(|y| svg.contains(&format!(">{y}<"))), "{svg}");
     }
 
     #[test]

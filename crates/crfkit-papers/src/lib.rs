@@ -6,6 +6,7 @@
 //! ```
 
 pub mod chart;
+pub mod clock;
 pub mod corpora;
 pub mod document;
 pub mod experiment;

@@ -132,6 +132,14 @@ pub enum GraphError {
         /// How many there are.
         factors: usize,
     },
+    /// A graph has no such pieces.
+    #[error("--pieces {pieces} needs {needs}: choose other pieces, as edge or trees")]
+    NoSuchPieces {
+        /// The pieces that were asked for.
+        pieces: String,
+        /// What they are for.
+        needs: &'static str,
+    },
     /// A factor names a variable twice.
     #[error("a factor names variable {var} twice: name each variable once")]
     RepeatedVariable {

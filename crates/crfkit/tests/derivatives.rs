@@ -7,8 +7,8 @@ use crfkit::decode::{Direction, Viterbi};
 use crfkit::graph::Chain;
 use crfkit::infer::ForwardBackward;
 use crfkit::loss::{
-    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Marginal, Memm, Perceptron, Pieces,
-    Piecewise, PiecewisePseudolikelihood, Pseudolikelihood,
+    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Marginal, Memm, Perceptron, Piecewise,
+    PiecewisePseudolikelihood, Pseudolikelihood,
 };
 use crfkit::math::random::Random;
 use crfkit::math::{Complex64, Dual, Scalar};
@@ -89,7 +89,7 @@ fn pseudolikelihood() {
 #[test]
 fn piecewise() {
     laws(&Piecewise::default(), 13);
-    for pieces in [Pieces::Factor, Pieces::Edge, Pieces::SharedUnary] {
+    for pieces in ["factor", "edge", "shared-unary", "window:2"].map(|name| name.parse().unwrap()) {
         laws(&ChainPiecewise { pieces }, 14);
     }
 }
@@ -97,7 +97,7 @@ fn piecewise() {
 #[test]
 fn piecewise_pseudolikelihood() {
     laws(&PiecewisePseudolikelihood::default(), 15);
-    for pieces in [Pieces::Factor, Pieces::Edge, Pieces::SharedUnary] {
+    for pieces in ["factor", "edge", "shared-unary", "window:2"].map(|name| name.parse().unwrap()) {
         laws(&ChainPiecewisePseudolikelihood { pieces }, 16);
     }
 }

@@ -401,7 +401,7 @@ fn the_node_split_graph_bounds_log_z() {
     for k in 0..200 {
         let graph = random_graph(&mut rng, 5, 2 + k % 2, false);
         let problem = Problem::random(&mut rng, &graph, 2.0);
-        let split = graph.node_split(Pieces::Factor);
+        let split = graph.node_split(Pieces::Factor).unwrap();
         let pieces = Problem { graph: split.graph.clone(), ..problem.clone() };
         let bound: f64 = pieces.infer(&Tree, None, 0.0).outcome.log_z;
         let covered = (0..graph.vars()).all(|v| {

@@ -8,11 +8,11 @@ mod graphs;
 use common::difference;
 use crfkit::graph::build::{self, PairTables};
 use crfkit::graph::{
-    Chain, Factor, FactorGraph, Gradient, Graph, Grid, Label, Neighbours, NodeSplit, Pieces, Psi, Shared,
-    SharedSum, Table, TableRef,
+    Chain, Factor, FactorGraph, FactorGraphBuilder, Gradient, Graph, Grid, Label, Neighbours, NodeSplit,
+    Parts, Pieces, Psi, Shared, SharedSum, Table, TableRef,
 };
 use crfkit::infer::enumerate::enumerate;
-use crfkit::infer::{JunctionTree, Tree};
+use crfkit::infer::{Inference, JunctionTree, Tree};
 use crfkit::loss::{
     ChainPiecewise, ChainPiecewisePseudolikelihood, Gold, Likelihood, Loss, OnPieces, Piecewise,
     PiecewisePseudolikelihood, Pseudolikelihood,
@@ -21,6 +21,7 @@ use crfkit::math::random::Random;
 use crfkit::math::{Array, Complex64, Dual, Scalar};
 use crfkit::{Error, GraphError};
 use graphs::{Problem, random_graph};
+use std::num::NonZeroUsize;
 
 /// A graph as a plain list of factors: table, variables, strides.
 #[derive(Clone)]
@@ -334,7 +335,7 @@ fn an_empty_graph_costs_nothing() {
 fn pieces_of_familiar_graphs() {
     let shared = PairTables::Shared;
     let sorted = |pieces: Pieces, graph: &FactorGraph| {
-        let mut found = pieces.of(graph);
+        let mut found = pieces.of(graph).unwrap();
         found.iter_mut().for_each(|piece| piece.sort_unstable());
         found
     };
@@ -359,8 +360,87 @@ fn pieces_of_familiar_graphs() {
     let (four, tied) = (Neighbours::Four, true);
     let grid =
         Grid { height: 3, width: 3, labels: 2, neighbours: four, pairs: shared, directions_tied: tied };
-    let sizes: Vec<usize> = Pieces::Trees.of(&grid.build().unwrap()).iter().map(Vec::len).collect();
+    let sizes: Vec<usize> = sorted(Pieces::Trees, &grid.build().unwrap()).iter().map(Vec::len).collect();
     assert_eq!(sizes, [9 + 8, 2, 2]);
+    // Two pairs in a row, or fewer where the third would close a loop.
+    assert_eq!(sorted(window(2), &skip), [vec![0, 1, 2, 3, 4], vec![5]]);
+    assert_eq!(sorted(window(3), &skip), [vec![0, 1, 2, 3, 4], vec![5]]);
+    assert_eq!(sorted(window(1), &factorial), edges);
+    // → and ↓ of each variable of two rows of three: 6, 7 of the first, 8, 9 of the second, 10 of the third; then 11 and 12.
+    let grid = Grid { height: 2, ..grid }.build().unwrap();
+    let rows = [vec![0, 1, 2, 6, 8], vec![3, 4, 5, 11, 12], vec![7], vec![9], vec![10]];
+    assert_eq!(sorted(Pieces::Rows, &grid), rows);
+    let columns = [vec![6, 8], vec![11, 12], vec![0, 3, 7], vec![1, 4, 9], vec![2, 5, 10]];
+    assert_eq!(sorted(Pieces::Columns, &grid), columns);
+    // A grid of one column has no rows: then node tables go where there are pairs.
+    let column =
+        Grid { height: 3, width: 1, labels: 2, neighbours: four, pairs: shared, directions_tied: tied };
+    let column = column.build().unwrap();
+    assert_eq!(sorted(Pieces::Rows, &column), [vec![0, 1, 2, 3, 4]]);
+    assert_eq!(sorted(Pieces::Columns, &column), [vec![0, 1, 2, 3, 4]]);
+    // What a graph does not have is refused.
+    for (pieces, needs) in [(Pieces::Rows, "a grid"), (Pieces::Columns, "a grid"), (Pieces::File, "name")] {
+        let refused = skip.node_split(pieces).unwrap_err().to_string();
+        assert!(refused.contains(needs) && refused.contains(&pieces.to_string()), "{refused}");
+    }
+}
+
+fn window(pairs: usize) -> Pieces {
+    Pieces::Window(NonZeroUsize::new(pairs).unwrap())
+}
+
+#[test]
+fn pieces_are_what_they_are_called() {
+    for pieces in [&Pieces::ALL[..], &[Pieces::Rows, Pieces::Columns, Pieces::File, window(12)]].concat() {
+        assert_eq!(pieces.to_string().parse(), Ok(pieces));
+        let text = serde_json::to_string(&pieces).unwrap();
+        assert_eq!(text, format!("\"{pieces}\""));
+        assert_eq!(serde_json::from_str::<Pieces>(&text).unwrap(), pieces);
+    }
+    for wrong in ["window:0", "window:", "window:-1", "lines", ""] {
+        assert!(wrong.parse::<Pieces>().unwrap_err().contains("window:N"), "{wrong}");
+    }
+}
+
+/// Pieces that only some graphs have: lines of grids, names.
+#[test]
+fn losses_of_lines_and_of_named_pieces_equal_enumeration() {
+    let mut rng = Random::new(8);
+    for neighbours in [Neighbours::None, Neighbours::Four, Neighbours::Eight] {
+        for (height, width) in [(2, 3), (3, 2), (1, 4), (4, 1)] {
+            let (pairs, directions_tied) = (PairTables::Both, true);
+            let grid = Grid { height, width, labels: 2, neighbours, pairs, directions_tied };
+            let problem = Problem::random(&mut rng, &grid.build().unwrap(), 3.0);
+            [Pieces::Rows, Pieces::Columns]
+                .into_iter()
+                .for_each(|pieces| equal_enumeration(&problem, pieces, Tree));
+        }
+    }
+    // A loop of four with a table each, all named alike but for one pair; a fifth variable by itself, with two tables.
+    let mut builder = FactorGraphBuilder::new(vec![2; 5]).unwrap();
+    for v in [0, 1, 2, 3, 4, 4] {
+        builder.own(0, &[v]).unwrap();
+    }
+    for pair in [[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [1, 3]] {
+        builder.own(1, &pair).unwrap();
+    }
+    let names = [[None; 6], [Some(7), Some(7), Some(7), Some(7), Some(3), None]].concat();
+    builder.parts(Parts::Named(names));
+    let graph = builder.build().unwrap();
+    let lists = [vec![0, 1, 2, 3, 6, 7, 8, 9], vec![10], vec![11], vec![4, 5]];
+    assert_eq!(Pieces::File.of(&graph).unwrap(), lists);
+    let problem = Problem::random(&mut rng, &graph, 3.0);
+    equal_enumeration(&problem, Pieces::File, JunctionTree::default());
+}
+
+fn equal_enumeration<I: Inference<Graph = FactorGraph>>(problem: &Problem, pieces: Pieces, engine: I) {
+    let (pw, pwpl) = by_enumeration(problem, &pieces.of(&problem.graph).unwrap());
+    let piecewise = graph_value(&OnPieces { pieces, loss: Likelihood(engine) }, problem);
+    assert!(difference(piecewise, pw) < 1e-12, "{piecewise} {pw} {pieces}");
+    let pseudo = graph_value(&OnPieces { pieces, loss: Pseudolikelihood::default() }, problem);
+    assert!(difference(pseudo, pwpl) < 1e-12, "{pseudo} {pwpl} {pieces}");
+    let ml = graph_value(&Likelihood(JunctionTree::default()), problem);
+    assert!(piecewise >= ml - 1e-9 * ml.abs().max(1.0), "a bound");
 }
 
 /// Piecewise and piecewise pseudolikelihood of these pieces, by enumeration of each.
@@ -405,8 +485,8 @@ fn losses_of_pieces_equal_enumeration() {
             let graph = random_graph(&mut rng, 6, 2 + k % 2, false);
             let problem = Problem::random(&mut rng, &graph, range);
             let ml = graph_value(&Likelihood(JunctionTree::default()), &problem);
-            for pieces in Pieces::ALL {
-                let lists = pieces.of(&graph);
+            for pieces in [&Pieces::ALL[..], &[window(2), window(4)]].concat() {
+                let lists = pieces.of(&graph).unwrap();
                 let (pw, pwpl) = by_enumeration(&problem, &lists);
                 let piecewise = graph_value(&OnPieces { pieces, loss: Likelihood(Tree) }, &problem);
                 assert!(difference(piecewise, pw) < 1e-12, "{piecewise} {pw} {pieces:?}");
@@ -450,7 +530,7 @@ fn pieces_agree_with_the_special_losses() {
     for own_pairs in [false, true] {
         let chain = Chain { len: 5, labels: 3, own_pairs };
         let problem = Problem::random(&mut rng, &build::chain(&chain).unwrap(), 3.0);
-        for pieces in Pieces::ALL {
+        for pieces in [&Pieces::ALL[..], &[1, 2, 3, 4, 9].map(window)].concat() {
             let a = evaluate_chain(&ChainPiecewise { pieces }, &chain, &problem);
             same_gradient(&a, &problem.evaluate(&OnPieces { pieces, loss: Likelihood(Tree) }, None, 0.0));
             let a = evaluate_chain(&ChainPiecewisePseudolikelihood { pieces }, &chain, &problem);

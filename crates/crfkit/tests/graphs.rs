@@ -155,7 +155,7 @@ fn a_chain_keeps_its_tables() {
 #[test]
 fn node_splitting_keeps_tables_and_scores() {
     for graph in shapes() {
-        let NodeSplit { graph: split, copy_of } = graph.node_split(Pieces::Factor);
+        let NodeSplit { graph: split, copy_of } = &*graph.node_split(Pieces::Factor).unwrap();
         check_layout(split);
         assert_eq!(split.own_len(), graph.own_len());
         assert_eq!(split.factors(), graph.factors());

@@ -13,11 +13,14 @@ use crfkit::grid::{
 };
 use crfkit::infer::JunctionTree;
 use crfkit::infer::enumerate::enumerate;
+use crfkit::loss::Pieces;
 use crfkit::loss::{Gold, Likelihood, Loss, PartialLikelihood};
 use crfkit::math::random::Random;
 use crfkit::math::{Array, Dual};
 use crfkit::optim::Control;
-use crfkit::train::{Checkpoint, Criterion, Event, Listener, Method, Settings as Training};
+use crfkit::train::{
+    BatchOf, Checkpoint, Criterion, Event, Listener, Method, Parameters, Settings as Training,
+};
 use std::sync::Arc;
 
 struct Silent;
@@ -395,4 +398,39 @@ fn an_interrupted_run_goes_on_to_the_same_weights() {
         fingerprint(&corpus(new().layout().clone(), &pictures[1..]), &settings),
     ];
     assert!(others[0] != mine && others[1] != mine && others[0] != others[1]);
+}
+
+/// One picture is enough for methods that take a few examples at a time, if these are pieces; and their sum is the loss of the picture.
+#[test]
+fn pieces_of_one_picture_are_examples() {
+    let one = &pictures(41, 24, false)[..1];
+    let fit = |training: Training| {
+        let settings = Settings { inference: Engine::LoopyBp, init: Init::Zero, training };
+        let corpus = corpus(layout(Tables::Potts, Neighbours::Four), one);
+        train(corpus, &settings, start(1), &mut Silent).unwrap()
+    };
+    let lbfgs = Training {
+        objective: Criterion::PiecewisePseudo,
+        optimizer: Method::Lbfgs,
+        passes: Some(5),
+        ..Training::default()
+    };
+    for objective in [Criterion::Piecewise, Criterion::PiecewisePseudo] {
+        for pieces in [&Pieces::ALL[..], &[Pieces::Rows, Pieces::Columns]].concat() {
+            let by = |batch_of| fit(Training { objective, pieces: Some(pieces), batch_of, ..lbfgs.clone() });
+            let (whole, split) = (by(BatchOf::Graphs), by(BatchOf::Pieces));
+            assert!(difference(whole.objective, split.objective) < 1e-9, "{objective:?} {pieces}");
+        }
+    }
+    let best = fit(Training { passes: None, ..lbfgs.clone() });
+    for (optimizer, eta0) in [(Method::Sgd, 0.1), (Method::Adagrad, 1.0)] {
+        let by = |batch_of| {
+            let parameters = Parameters { eta0: Some(eta0), ..Parameters::default() };
+            fit(Training { optimizer, batch_of, parameters, passes: Some(10), ..lbfgs.clone() })
+        };
+        let (whole, split) = (by(BatchOf::Graphs).objective, by(BatchOf::Pieces).objective);
+        // Ten steps with the whole picture, thousands with its pieces.
+        assert!(split < 1.01 * best.objective, "{optimizer:?}: {split} {}", best.objective);
+        assert!(split < whole, "{optimizer:?}: {split} {whole}");
+    }
 }

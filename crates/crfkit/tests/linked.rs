@@ -245,7 +245,7 @@ fn every_kind_of_pieces_learns() {
     for (links, labels) in [(Links::Factorial, vec![2, 3]), (skip("same(0)", true), vec![2])] {
         for objective in [Criterion::Piecewise, Criterion::PiecewisePseudo] {
             let mut values = Vec::new();
-            for pieces in Pieces::ALL {
+            for pieces in [&Pieces::ALL[..], &["window:5".parse().unwrap()]].concat() {
                 let settings = Settings { objective, pieces: Some(pieces), passes: Some(8), ..lbfgs() };
                 let corpus = corpus(&text, links.clone(), words(), &labels);
                 let trained = train(corpus, &settings, Engine::Exact).unwrap();

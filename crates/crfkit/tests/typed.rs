@@ -12,7 +12,7 @@ use crfkit::graph::{Label, UNLABELLED};
 use crfkit::math::random::Random;
 use crfkit::model::Keep;
 use crfkit::tag::Tagger;
-use crfkit::train::{Criterion, Method, Parameters, Settings, Start};
+use crfkit::train::{BatchOf, Criterion, Method, Parameters, Settings, Start};
 use crfkit::typed::{
     self, Decode, Engine, TypedBuilder, TypedCorpus, TypedGraph, TypedModel, TypedScores, TypedStart,
     TypedTagger, TypedTrained,
@@ -388,7 +388,7 @@ fn what_is_wrong_is_named_with_its_line() {
         (graph(r#"{"type":"f"}"#, ""), "node 0: `f` is no type"),
         (graph(r#"{"type":"b","label":"z"}"#, ""), "`z` is no label of `b`: choose 0|1|2"),
         (graph(r#"{"type":"b","label":3}"#, ""), "`3` is no label of `b`"),
-        (graph(r#"{"type":"b","label":1.5}"#, ""), "expected a label: its name or number"),
+        (graph(r#"{"type":"b","label":1.5}"#, ""), "expected a name or a number"),
         (graph(r#"{"type":"b","features":{"x":1e999}}"#, ""), "number out of range"),
         (graph(r#"{"type":"b","features":{"x":NaN}}"#, ""), "expected value"),
         (graph(r#"{"type":"b","features":{"x":1e12}}"#, ""), "scale it"),
@@ -465,4 +465,52 @@ fn odd_graphs_are_labelled() {
             }
         }
     }
+}
+
+/// A file may say what the pieces are. All factors in one piece are the graph itself; one name each is each pair alone.
+#[test]
+fn factors_name_their_pieces() {
+    const TYPES: &str = r#"{"types": {"n": {"labels": 2}, "e": {"over": ["n", "n"]}}}"#;
+    let text = |piece: &dyn Fn(usize) -> String| {
+        let mut text = format!("{TYPES}\n");
+        for graph in 0..6 {
+            let node = |v: usize| {
+                let label = (graph + v / 2) % 2;
+                format!(r#"{{"type": "n", "label": {label}, "features": ["w{}"]}}"#, (graph * v + label) % 3)
+            };
+            let edge =
+                |(k, pair): (usize, [usize; 2])| format!(r#"{{"type": "e", "nodes": {pair:?}{}}}"#, piece(k));
+            let nodes: Vec<String> = (0..4).map(node).collect();
+            let edges: Vec<String> = (0..).zip([[0, 1], [1, 2], [2, 3], [3, 0]]).map(edge).collect();
+            let _ =
+                writeln!(text, r#"{{"nodes": [{}], "factors": [{}]}}"#, nodes.join(", "), edges.join(", "));
+        }
+        text
+    };
+    let fit = |text: &str, objective: Criterion, pieces: Option<&str>, batch_of: BatchOf| {
+        let pieces = pieces.map(|name| name.parse().unwrap());
+        let settings = Settings { objective, pieces, batch_of, passes: Some(6), ..lbfgs(1e-9) };
+        train(corpus(text).unwrap(), &settings, Engine::Exact).map(|trained| trained.objective)
+    };
+    let (one, each) = (text(&|_| r#", "piece": "all""#.into()), text(&|k| format!(r#", "piece": {k}"#)));
+    for batch_of in [BatchOf::Graphs, BatchOf::Pieces] {
+        let by = |text: &str, objective, pieces| fit(text, objective, pieces, batch_of).unwrap();
+        let likelihood = fit(&one, Criterion::Likelihood, None, BatchOf::Graphs).unwrap();
+        let pseudo = fit(&one, Criterion::Pseudolikelihood, None, BatchOf::Graphs).unwrap();
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-9 * a.abs(), "{a} {b}");
+        close(by(&one, Criterion::Piecewise, Some("file")), likelihood);
+        close(by(&one, Criterion::PiecewisePseudo, Some("file")), pseudo);
+        // A node's table is with the first of its pairs, which is not always the one where it is on the right: no piece is an edge.
+        let edges = by(&each, Criterion::Piecewise, Some("file"));
+        assert!(edges > likelihood && edges != by(&each, Criterion::Piecewise, None));
+    }
+    let nothing = text(&|_| String::new());
+    for (pieces, needs) in [("file", "file names them"), ("rows", "a grid")] {
+        for batch_of in [BatchOf::Graphs, BatchOf::Pieces] {
+            let refused = fit(&nothing, Criterion::Piecewise, Some(pieces), batch_of).unwrap_err();
+            assert!(refused.to_string().contains(needs), "{refused}");
+        }
+    }
+    let refused = fit(&one, Criterion::Likelihood, None, BatchOf::Pieces).unwrap_err();
+    assert!(refused.to_string().contains("--batch-of"), "{refused}");
 }

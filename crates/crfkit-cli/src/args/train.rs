@@ -9,7 +9,7 @@ use crfkit::data::rule::Rule;
 use crfkit::data::template::Dialect;
 use crfkit::loss::Pieces;
 use crfkit::model::{Keep, Precision};
-use crfkit::train::{Criterion, Method, Parameters, Settings};
+use crfkit::train::{BatchOf, Criterion, Method, Parameters, Settings};
 use std::convert::Infallible;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -135,10 +135,15 @@ pub struct TrainArgs {
     #[arg(long, value_name = "OBJECTIVE", value_parser = objectives(), help_heading = "Objective")]
     pub objective: Option<Criterion>,
 
-    /// What a piece is, for the piecewise objectives: each factor alone, each label pair with its right node's or with both
-    /// nodes' observations, or trees as large as they come [default: edge]
-    #[arg(long, value_name = "WHICH", value_parser = stored::<Pieces>(&["factor", "edge", "shared-unary", "trees"]), help_heading = "Objective")]
+    /// What a piece is, for the piecewise objectives (factor|edge|shared-unary|trees|window:N|rows|columns|file): each factor
+    /// alone, each label pair with its right node's or with both nodes' observations, trees as large as they come, N pairs in a
+    /// row, the lines of a grid, or as the file of graphs says [default: edge]
+    #[arg(long, value_name = "WHICH", help_heading = "Objective")]
     pub pieces: Option<Pieces>,
+
+    /// What a batch of an online method consists of, with the piecewise objectives: whole graphs, or pieces of them
+    #[arg(long, value_name = "WHAT", default_value = "graphs", value_parser = stored::<BatchOf>(&["graphs", "pieces"]), help_heading = "Objective")]
+    pub batch_of: BatchOf,
 
     /// How the objective is minimised; `crfkit list optimizers` describes them
     #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = methods(), help_heading = "Optimisation")]
@@ -331,6 +336,7 @@ impl TrainArgs {
             boundaries: self.boundaries,
             objective: self.objective.unwrap_or(default.objective),
             pieces: self.pieces,
+            batch_of: self.batch_of,
             passes: self.passes.map(NonZeroUsize::get),
             seed: self.seed,
             patience: self.patience,

@@ -10,9 +10,11 @@ mod pwpl_graphs;
 mod pwpl_synthetic;
 mod pwpl_text;
 mod slides;
+mod slopes;
 mod smd_grids;
 mod smd_text;
 mod smd_theory;
+mod speedups;
 mod text_tasks;
 
 use crate::experiment::Experiment;
@@ -63,6 +65,9 @@ pub const ALL: &[Experiment] = &[
     pwpl_synthetic::APART,
     pwpl_text::CLAIMS,
     costs::PWPL,
+    slopes::PASS,
+    speedups::PWPL,
+    slopes::OPERATIONS,
     ep_toy::MAXIMA,
     ep_toy::SCORES,
     ep_toy::EIGHT,

@@ -71,8 +71,8 @@ const RUNS: [(Criterion, Option<Pieces>); 10] = [
 fn name(run: usize) -> String {
     match RUNS[run] {
         _ if run < NAMES.len() => NAMES[run].into(),
-        (Criterion::Piecewise, pieces) => format!("PW, pieces {}", pieces.unwrap_or_default().name()),
-        (_, pieces) => format!("PWPL, pieces {}", pieces.unwrap_or_default().name()),
+        (Criterion::Piecewise, pieces) => format!("PW, pieces {}", pieces.unwrap_or_default()),
+        (_, pieces) => format!("PWPL, pieces {}", pieces.unwrap_or_default()),
     }
 }
 

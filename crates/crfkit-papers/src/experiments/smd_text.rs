@@ -166,6 +166,7 @@ fn figure(
             x: "passes".into(),
             y: "F1, %".into(),
             log_x: true,
+            log_y: false,
             lines: curves.iter().map(|(name, curve)| curve.line(name)).collect(),
             levels: vec![(level.0.into(), level.1)],
             range,

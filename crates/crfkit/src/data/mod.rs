@@ -23,6 +23,7 @@ pub mod images;
 pub mod numpy;
 pub mod observer;
 pub mod pattern;
+mod pieces; // Dataset::split
 pub mod presets;
 pub mod rule;
 pub mod sites;

@@ -1,12 +1,12 @@
 //! Any factor graph: discrete variables of any number of labels, factors over any number of them.
 
 use super::{
-    CliqueTree, Cliques, Factor, Forest, Graph, NodeSplit, Pieces, Psi, Scopes, Shape, Slices,
+    CliqueTree, Cliques, Factor, Forest, Graph, NodeSplit, Parts, Pieces, Psi, Scopes, Shape, Slices,
     SpanningForests, TableRef,
 };
 use crate::error::GraphError;
 use crate::math::{Scalar, simd};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// A factor graph, compiled once into flat arrays. Examples of one structure share it: a clone costs a pointer.
 ///
@@ -26,6 +26,7 @@ struct Structure {
     /// Shape of each shared table; 0 rows where no factor reads it.
     shared: Vec<Shape>,
     cliques: Cliques,
+    parts: Parts,
     plans: Plans,
 }
 
@@ -36,8 +37,8 @@ struct Plans {
     spanning: OnceLock<SpanningForests>,
     clique_tree: OnceLock<Result<CliqueTree, GraphError>>,
     slices: OnceLock<Option<Slices>>,
-    /// By [`Pieces`].
-    splits: [OnceLock<NodeSplit>; Pieces::ALL.len()],
+    /// Those that were asked for; one as a rule.
+    splits: RwLock<Vec<(Pieces, Arc<NodeSplit>)>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +59,7 @@ pub struct FactorGraphBuilder {
     /// Shape of the own tables of each kind, and of each shared table; 0 rows where none is known.
     kinds: Vec<Shape>,
     shared: Vec<Shape>,
+    parts: Parts,
 }
 
 impl FactorGraphBuilder {
@@ -74,6 +76,7 @@ impl FactorGraphBuilder {
             own_len: 0,
             kinds: Vec::new(),
             shared: Vec::new(),
+            parts: Parts::Unknown,
         })
     }
 
@@ -97,6 +100,11 @@ impl FactorGraphBuilder {
         Ok(())
     }
 
+    /// Says what is known of the parts of the graph, for [`Pieces`] that ask for it.
+    pub fn parts(&mut self, parts: Parts) {
+        self.parts = parts;
+    }
+
     /// The shape of a table over these variables.
     fn shape(&self, vars: &[usize]) -> Result<Shape, GraphError> {
         Scopes::new().push(vars, &self.cards)
@@ -105,9 +113,19 @@ impl FactorGraphBuilder {
     /// The graph.
     pub fn build(self) -> Result<FactorGraph, GraphError> {
         let cliques = Cliques::new(&self.cards, &self.factors, &self.tables)?;
-        let FactorGraphBuilder { cards, factors, tables, own, own_len, shared, .. } = self;
+        let FactorGraphBuilder { cards, factors, tables, own, own_len, shared, parts, .. } = self;
         let plans = Plans::default();
-        Ok(FactorGraph(Arc::new(Structure { cards, factors, tables, own, own_len, shared, cliques, plans })))
+        Ok(FactorGraph(Arc::new(Structure {
+            cards,
+            factors,
+            tables,
+            own,
+            own_len,
+            shared,
+            cliques,
+            parts,
+            plans,
+        })))
     }
 }
 
@@ -215,10 +233,31 @@ impl FactorGraph {
         Ok(())
     }
 
-    /// The node-split graph of these pieces.
-    pub fn node_split(&self, pieces: Pieces) -> &NodeSplit {
-        self.0.plans.splits[pieces as usize]
-            .get_or_init(|| NodeSplit::new(self, &pieces.of(self)).expect("the factors of this graph"))
+    /// What is known of its parts.
+    pub fn parts(&self) -> &Parts {
+        &self.0.parts
+    }
+
+    /// The node-split graph of these pieces, worked out once. Refuses pieces that the graph does not have.
+    pub fn node_split(&self, pieces: Pieces) -> Result<Arc<NodeSplit>, GraphError> {
+        // A panic elsewhere leaves the list as it was.
+        let splits = &self.0.plans.splits;
+        let known = |list: &[(Pieces, Arc<NodeSplit>)]| {
+            list.iter().find(|(of, _)| *of == pieces).map(|(_, split)| split.clone())
+        };
+        if let Some(split) = known(&splits.read().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(split);
+        }
+        let mut splits = splits.write().unwrap_or_else(PoisonError::into_inner);
+        match known(&splits) {
+            // Another thread was faster.
+            Some(split) => Ok(split),
+            None => {
+                let split = Arc::new(NodeSplit::new(self, &pieces.of(self)?)?);
+                splits.push((pieces, split.clone()));
+                Ok(split)
+            }
+        }
     }
 
     /// A graph with these variables and factors that has the tables of this one. A factor with an own table has the shape of the factor
@@ -231,8 +270,18 @@ impl FactorGraph {
     ) -> Result<FactorGraph, GraphError> {
         let cliques = Cliques::new(&cards, &factors, &tables)?;
         let (own, shared) = (self.0.own.clone(), self.0.shared.clone());
-        let (own_len, plans) = (self.0.own_len, Plans::default());
-        Ok(FactorGraph(Arc::new(Structure { cards, factors, tables, own, own_len, shared, cliques, plans })))
+        let (own_len, parts, plans) = (self.0.own_len, Parts::Unknown, Plans::default());
+        Ok(FactorGraph(Arc::new(Structure {
+            cards,
+            factors,
+            tables,
+            own,
+            own_len,
+            shared,
+            cliques,
+            parts,
+            plans,
+        })))
     }
 }
 

@@ -108,6 +108,11 @@ impl Components {
         v
     }
 
+    /// Makes each of `vars` stand for itself again. All that hangs together with them must be taken apart likewise.
+    pub fn part(&mut self, vars: &[usize]) {
+        vars.iter().for_each(|&v| self.parent[v] = v);
+    }
+
     /// Joins the components of `vars` and says so, if they are all different; otherwise does nothing.
     pub fn join(&mut self, vars: &[usize]) -> bool {
         let mut roots: Vec<usize> = vars.iter().map(|&v| self.root(v)).collect();

@@ -1,8 +1,9 @@
 //! Two-dimensional grids: images.
 
 use super::build::PairTables;
-use super::{FactorGraph, FactorGraphBuilder, NODES};
+use super::{FactorGraph, FactorGraphBuilder, NODES, Parts};
 use crate::error::GraphError;
+use std::num::NonZeroUsize;
 
 /// Which variables of a grid are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -71,6 +72,7 @@ impl Grid {
                 }
             }
         }
+        builder.parts(NonZeroUsize::new(self.width).map_or(Parts::Unknown, Parts::Grid));
         builder.build()
     }
 }

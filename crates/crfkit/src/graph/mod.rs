@@ -21,7 +21,7 @@ pub use factor_graph::{FactorGraph, FactorGraphBuilder};
 pub use fields::{Fields, Potts};
 pub use forest::{Forest, SpanningForests};
 pub use grid::{Grid, Neighbours};
-pub use pieces::{NodeSplit, Pieces};
+pub use pieces::{NodeSplit, Parts, Pieces};
 pub use scopes::{Scopes, Shape, for_each_row_label};
 pub use slices::Slices;
 pub use sparse::Sparse;
@@ -34,7 +34,7 @@ pub type Label = u32;
 pub const UNLABELLED: Label = Label::MAX;
 
 /// Which table a factor reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TableRef {
     /// Number of a table that all examples share: it depends on θ alone.
     Shared(usize),

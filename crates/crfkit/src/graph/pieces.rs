@@ -4,14 +4,17 @@ use super::forest::Components;
 use super::{FactorGraph, Label, Scopes};
 use crate::error::GraphError;
 use std::collections::HashMap;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::str::FromStr;
 
-/// What a piece is.
+/// What a piece is: the ways to name a partition of the factors of a graph.
 ///
 /// On a factor graph the *pairs* below are its cliques, whatever the number of their variables; the right node is the last variable
 /// of a clique, and a node table is the sum of the factors over one variable. A variable in no clique is a piece of its own. On a chain the
 /// tables of first and last labels belong to the node tables of the first and the last node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(try_from = "String", into = "String")]
 pub enum Pieces {
     /// Each factor alone, to the letter of pwpl-2007 eq. 4 and 6: also the tables of first and last labels, and shared and own
     /// table of a pair apart.
@@ -30,29 +33,50 @@ pub enum Pieces {
     /// of a factorial chain all its chains, held together by the first token's pairs, and every later token's pairs; of a grid a comb,
     /// and the rest of its rows.
     Trees,
+    /// So many pairs that follow each other; fewer at the end, and where the next one would close a loop. Node tables go with the pairs as in
+    /// [`Pieces::Edge`], which is the window of one pair.
+    Window(NonZeroUsize),
+    /// The straight lines of a grid, each a chain: rows, columns and, where there are, diagonals. Node tables go with the rows.
+    Rows,
+    /// The same with the node tables in the columns.
+    Columns,
+    /// As whoever made the graph has named them ([`Parts::Named`]). A node table without a name goes with the first factor over its node
+    /// and others; any other factor without one is a piece of its own. These pieces may have loops.
+    File,
+}
+
+/// What whoever makes a graph knows of its parts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Parts {
+    /// Nothing.
+    #[default]
+    Unknown,
+    /// The variables lie in a grid of this width, row by row, and pairs join neighbours.
+    Grid(NonZeroUsize),
+    /// The number of the piece of each factor, in the order in which they were added.
+    Named(Vec<Option<usize>>),
 }
 
 impl Pieces {
-    /// All of them.
+    /// Those that every graph has, whatever is known of it; besides them there are windows.
     pub const ALL: [Pieces; 4] = [Pieces::Factor, Pieces::Edge, Pieces::SharedUnary, Pieces::Trees];
 
-    /// Their name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Pieces::Factor => "factor",
-            Pieces::Edge => "edge",
-            Pieces::SharedUnary => "shared-unary",
-            Pieces::Trees => "trees",
-        }
-    }
+    /// All names on the command line.
+    pub const NAMES: &str = "factor|edge|shared-unary|trees|window:N|rows|columns|file";
 
-    /// The factors of every piece of a graph.
-    pub fn of(self, graph: &FactorGraph) -> Vec<Vec<usize>> {
+    /// The factors of every piece of a graph. Refuses rows and columns of what is no grid, and names where there are none.
+    pub fn of(self, graph: &FactorGraph) -> Result<Vec<Vec<usize>>, GraphError> {
         let cliques = graph.cliques();
-        let home: Vec<usize> = match self {
-            Pieces::Factor => return (0..graph.factors()).map(|f| vec![f]).collect(),
-            Pieces::Edge | Pieces::SharedUnary => (0..cliques.len()).collect(),
-            Pieces::Trees => trees(graph),
+        let unknown = |needs| GraphError::NoSuchPieces { pieces: self.to_string(), needs };
+        let home: Vec<usize> = match (self, graph.parts()) {
+            (Pieces::Factor, _) => return Ok((0..graph.factors()).map(|f| vec![f]).collect()),
+            (Pieces::Edge | Pieces::SharedUnary, _) => (0..cliques.len()).collect(),
+            (Pieces::Trees, _) => trees(graph),
+            (Pieces::Window(pairs), _) => windows(graph, pairs.get()),
+            (Pieces::Rows | Pieces::Columns, Parts::Grid(width)) => lines(graph, width.get()),
+            (Pieces::Rows | Pieces::Columns, _) => return Err(unknown("a grid")),
+            (Pieces::File, Parts::Named(names)) => return Ok(named(graph, names)),
+            (Pieces::File, _) => return Err(unknown("graphs whose file names them")),
         };
         let mut pieces = vec![Vec::new(); home.iter().max().map_or(0, |last| last + 1)];
         for (c, &piece) in home.iter().enumerate() {
@@ -61,21 +85,145 @@ impl Pieces {
         for v in 0..graph.cards().len() {
             let unary = cliques.unary(v).iter().map(|&f| f as usize);
             let around = || cliques.incident(v).iter().map(|&slot| cliques.slot_clique(slot as usize));
-            let is_right = |c: &usize| cliques.scopes().vars(*c).last() == Some(&v);
-            let first = match self {
-                Pieces::Trees => around().map(|c| home[c]).min(),
-                _ => around().find(is_right).or(around().next()),
+            let vars = |c: usize| cliques.scopes().vars(c);
+            // Neighbours of a row have numbers next to each other; in a grid of width 1 there are only columns.
+            let along = |c: usize| match graph.parts() {
+                Parts::Grid(width) => step(vars(c), width.get()),
+                _ => (0, 0),
             };
-            match first {
+            let first = match self {
+                Pieces::Trees => around().min_by_key(|&c| home[c]),
+                Pieces::Rows => around().find(|&c| along(c) == (0, 1)),
+                Pieces::Columns => around().find(|&c| along(c) == (1, 0)),
+                _ => around().find(|&c| vars(c).last() == Some(&v)),
+            };
+            match first.or(around().next()) {
                 None => pieces.push(unary.collect()),
                 Some(_) if self == Pieces::SharedUnary => {
                     around().for_each(|c| pieces[c].extend(unary.clone()));
                 }
-                Some(piece) => pieces[piece].extend(unary),
+                Some(c) => pieces[home[c]].extend(unary),
             }
         }
-        pieces
+        Ok(pieces)
     }
+}
+
+impl fmt::Display for Pieces {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pieces::Factor => f.write_str("factor"),
+            Pieces::Edge => f.write_str("edge"),
+            Pieces::SharedUnary => f.write_str("shared-unary"),
+            Pieces::Trees => f.write_str("trees"),
+            Pieces::Window(pairs) => write!(f, "window:{pairs}"),
+            Pieces::Rows => f.write_str("rows"),
+            Pieces::Columns => f.write_str("columns"),
+            Pieces::File => f.write_str("file"),
+        }
+    }
+}
+
+impl FromStr for Pieces {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let fixed = Pieces::ALL.into_iter().chain([Pieces::Rows, Pieces::Columns, Pieces::File]);
+        let window = || name.strip_prefix("window:")?.parse().ok().map(Pieces::Window);
+        let mut named = fixed.filter(|pieces| pieces.to_string() == name);
+        named.next().or_else(window).ok_or_else(|| {
+            format!("`{name}` are no pieces: choose {}, N a number of pairs from 1", Pieces::NAMES)
+        })
+    }
+}
+
+impl TryFrom<String> for Pieces {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        name.parse()
+    }
+}
+
+impl From<Pieces> for String {
+    fn from(pieces: Pieces) -> String {
+        pieces.to_string()
+    }
+}
+
+/// The window of each clique.
+fn windows(graph: &FactorGraph, pairs: usize) -> Vec<usize> {
+    let scopes = graph.cliques().scopes();
+    let mut components = Components::new(graph.cards().len());
+    let (mut first, mut window) = (0, 0);
+    let mut home = Vec::with_capacity(scopes.len());
+    for c in 0..scopes.len() {
+        if c - first == pairs || !components.join(scopes.vars(c)) {
+            (first..c).for_each(|c| components.part(scopes.vars(c)));
+            components.join(scopes.vars(c));
+            (first, window) = (c, window + 1);
+        }
+        home.push(window);
+    }
+    home
+}
+
+/// How far a pair of a grid goes down and across; it never goes up, and to the left only downwards. (0, 0) for what is no pair.
+fn step(vars: &[usize], width: usize) -> (usize, isize) {
+    match *vars {
+        [a, b] => {
+            let (from, to) = (a.min(b), a.max(b));
+            (to / width - from / width, (to % width) as isize - (from % width) as isize)
+        }
+        _ => (0, 0),
+    }
+}
+
+/// The straight line of each clique: rows, then columns, then diagonals.
+fn lines(graph: &FactorGraph, width: usize) -> Vec<usize> {
+    let scopes = graph.cliques().scopes();
+    let key = |c: usize| {
+        let vars = scopes.vars(c);
+        let (row, column) = ((vars[0] / width) as isize, (vars[0] % width) as isize);
+        let (down, across) = step(vars, width);
+        // What is the same all along the line.
+        (down, across, if down == 0 { row } else { column - across * row })
+    };
+    let mut keys: Vec<_> = (0..scopes.len()).map(key).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    (0..scopes.len()).map(|c| keys.partition_point(|other| *other < key(c))).collect()
+}
+
+/// The pieces by their names, in the order of their first factors, then what is left.
+fn named(graph: &FactorGraph, names: &[Option<usize>]) -> Vec<Vec<usize>> {
+    let (mut pieces, mut numbers) = (Vec::<Vec<usize>>::new(), HashMap::new());
+    let mut home = vec![None; graph.factors()];
+    let many = |f: usize| graph.factor(f).vars.len() > 1;
+    let new = |pieces: &mut Vec<Vec<usize>>| {
+        pieces.push(Vec::new());
+        pieces.len() - 1
+    };
+    for (f, name) in names.iter().enumerate().take(graph.factors()) {
+        home[f] = match name {
+            Some(name) => Some(*numbers.entry(*name).or_insert_with(|| new(&mut pieces))),
+            None if many(f) => Some(new(&mut pieces)),
+            None => None,
+        };
+    }
+    // The first factor of each variable that is over others too.
+    let mut first = vec![None; graph.cards().len()];
+    for f in (0..graph.factors()).filter(|&f| many(f)).rev() {
+        graph.factor(f).vars.iter().for_each(|&v| first[v] = home[f]);
+    }
+    for f in 0..graph.factors() {
+        let v = graph.factor(f).vars[0];
+        let piece = home[f].or(first[v]).unwrap_or_else(|| new(&mut pieces));
+        // Further tables of a lone variable stay with it.
+        first[v] = first[v].or(Some(piece));
+        pieces[piece].push(f);
+    }
+    pieces
 }
 
 /// The tree of each clique, numbered forest by forest.

@@ -6,7 +6,7 @@
 //! - pair and both nodes: Z = aᵀMb with a = exp ū_{t−1}, b = exp ū_t, by the kernels of forward-backward.
 
 use super::rows::Rows;
-use super::{Gold, Likelihood, Loss, Pieces, Piecewise, piecewise};
+use super::{Gold, Likelihood, Loss, Pieces, Piecewise, chain_windows, piecewise};
 use crate::ability::Ability;
 use crate::graph::{BEGIN, Chain, END, Gradient, PAIR, Psi};
 use crate::infer::{ForwardBackward, Inference};
@@ -36,6 +36,7 @@ pub struct Work<S: Scalar> {
     product: [Array<S>; 2],
     factors: piecewise::Work<S>,
     whole: <ForwardBackward as Inference>::Work<S>,
+    windows: chain_windows::Work<S>,
 }
 
 impl<S: Scalar> Default for Work<S> {
@@ -47,6 +48,7 @@ impl<S: Scalar> Default for Work<S> {
             product: [Array::default(), Array::default()],
             factors: piecewise::Work::default(),
             whole: Default::default(),
+            windows: Default::default(),
         }
     }
 }
@@ -69,7 +71,13 @@ impl Loss for ChainPiecewise {
     ) -> S {
         match self.pieces {
             Pieces::Factor => return Piecewise::default().loss(chain, psi, gold, out, &mut work.factors),
-            Pieces::Trees => return Likelihood(ForwardBackward).loss(chain, psi, gold, out, &mut work.whole),
+            Pieces::Window(pairs) => {
+                return chain_windows::piecewise(chain, pairs.get(), psi, gold, out, &mut work.windows);
+            }
+            // A chain is one tree. It has no rows, columns or names, which `train` refuses.
+            Pieces::Trees | Pieces::Rows | Pieces::Columns | Pieces::File => {
+                return Likelihood(ForwardBackward).loss(chain, psi, gold, out, &mut work.whole);
+            }
             Pieces::Edge | Pieces::SharedUnary => {}
         }
         out.own.fill(0.0);

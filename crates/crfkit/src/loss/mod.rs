@@ -1,6 +1,7 @@
 //! What is minimised: a function of one example's log-potentials. A loss never sees weights, features, threads or optimisers.
 
 mod chain_piecewise;
+mod chain_windows;
 mod conditionals;
 mod likelihood;
 mod marginal;

@@ -11,8 +11,8 @@ use crate::math::Scalar;
 ///   pieces share a factor;
 /// - of [`super::Pseudolikelihood`], piecewise pseudolikelihood: O(labels) for each factor of each conditional.
 ///
-/// Whatever the graph, its pieces have no loops (but [`crate::graph::NodeSplit::new`] takes any pieces: then the engine must be one for
-/// any graph). On chains [`super::ChainPiecewise`] and [`super::ChainPiecewisePseudolikelihood`] are the same and faster.
+/// Whatever the graph, its pieces have no loops, but for [`Pieces::File`]: there the engine must be one for any graph. Pieces that a graph does
+/// not have are our own mistake here: whoever takes them from a user asks [`FactorGraph::node_split`] first. On chains [`super::ChainPiecewise`] and [`super::ChainPiecewisePseudolikelihood`] are the same and faster.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OnPieces<L> {
     /// What a piece is.
@@ -45,7 +45,7 @@ impl<L: Loss<Graph = FactorGraph>> Loss for OnPieces<L> {
         out: &mut Gradient<S>,
         work: &mut Self::Work<S>,
     ) -> S {
-        let split = graph.node_split(self.pieces);
+        let split = graph.node_split(self.pieces).expect("pieces that the graph has");
         split.labels(gold.labels, &mut work.labels);
         let gold = Gold { labels: &work.labels, ..gold };
         self.loss.loss(&split.graph, psi, gold, out, &mut work.loss)

@@ -1,7 +1,7 @@
 //! Piecewise pseudolikelihood: the pseudolikelihood of each piece by itself.
 
 use super::conditionals::Work;
-use super::{Conditionals, Gold, Loss, Pieces, Pseudolikelihood};
+use super::{Conditionals, Gold, Loss, Pieces, Pseudolikelihood, chain_windows};
 use crate::ability::Ability;
 use crate::graph::{Chain, Factor, Gradient, Graph, PAIR, Psi};
 use crate::math::Scalar;
@@ -60,7 +60,12 @@ impl Loss for ChainPiecewisePseudolikelihood {
     ) -> S {
         match self.pieces {
             Pieces::Factor => PiecewisePseudolikelihood::default().loss(chain, psi, gold, out, work),
-            Pieces::Trees => Pseudolikelihood::default().loss(chain, psi, gold, out, work),
+            Pieces::Window(pairs) => {
+                chain_windows::piecewise_pseudo(chain, pairs.get(), psi, gold, out, work)
+            }
+            Pieces::Trees | Pieces::Rows | Pieces::Columns | Pieces::File => {
+                Pseudolikelihood::default().loss(chain, psi, gold, out, work)
+            }
             Pieces::SharedUnary => Ends { shared_unary: true }.loss(chain, psi, gold, out, work),
             Pieces::Edge => {
                 let value = Ends { shared_unary: false }.loss(chain, psi, gold, out, work);

@@ -1,6 +1,5 @@
 //! What is minimised, by name.
 
-use crate::Result;
 use crate::ability::Ability;
 use crate::data::dataset::Dataset;
 use crate::decode::{Direction, Viterbi};
@@ -13,6 +12,7 @@ use crate::loss::{
 use crate::model::Features;
 use crate::optim::Objective;
 use crate::risk::{Derivative, Risk};
+use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ impl Criterion {
         match self {
             Criterion::Likelihood => "-log p(labels | observations), by exact inference",
             Criterion::Pseudolikelihood => "-log p(label | its neighbours' labels), no inference",
-            Criterion::Piecewise => "each piece of the graph normalised by itself (--pieces)",
+            Criterion::Piecewise => "each piece of the graph normalised by itself (--pieces, --batch-of)",
             Criterion::PiecewisePseudo => {
                 "each label within each piece, given the rest of the piece (--pieces)"
             }
@@ -135,6 +135,11 @@ impl Criterion {
                 let Sum(derivative, features, data, threads) = self;
                 Ok(Box::new(Risk::new(loss, features, data, threads)?.with_derivative(derivative)))
             }
+        }
+        if matches!(pieces, Pieces::Rows | Pieces::Columns | Pieces::File) {
+            return Err(Error::Setting(format!(
+                "--pieces {pieces} is not for chains: choose factor|edge|shared-unary|trees|window:N"
+            )));
         }
         self.loss(pieces, Sum(derivative, features, data, threads))
     }

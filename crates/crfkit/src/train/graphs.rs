@@ -1,6 +1,6 @@
 //! What training on factor graphs has in common, wherever they come from.
 
-use super::{Begin, Checkpoint, Criterion, Ended, Fitted, Listener, Settings, fit, refuse_complex};
+use super::{BatchOf, Begin, Checkpoint, Criterion, Ended, Fitted, Listener, Settings, fit, refuse_complex};
 use crate::data::dataset::Dataset;
 use crate::decode::{ExactArgmax, MaxProduct};
 use crate::eval::Scores;
@@ -133,6 +133,9 @@ impl GraphSum {
             let refused = |error: Error| Error::Setting(format!("example {}: {error}", example + 1));
             engine.check(self.data.graph(example)).map_err(refused)?;
         }
+        if criterion.has_pieces() {
+            return self.by_pieces(criterion, pieces, settings.batch_of);
+        }
         match criterion {
             Criterion::Likelihood if complete && engine == Engine::Exact => {
                 self.of(Likelihood(Exact::default()))
@@ -140,20 +143,57 @@ impl GraphSum {
             Criterion::Likelihood => engine.with(tolerance, ByLikelihood(self)),
             Criterion::Marginal => engine.with(tolerance.min(MARGINAL_TOLERANCE), ByMarginals(self)),
             Criterion::Pseudolikelihood => self.of(Pseudolikelihood::<FactorGraph>::default()),
-            Criterion::Piecewise if pieces == Pieces::Factor => self.of(Piecewise::<FactorGraph>::default()),
-            Criterion::Piecewise => self.of(OnPieces { pieces, loss: Likelihood(Tree) }),
-            Criterion::PiecewisePseudo if pieces == Pieces::Factor => {
-                self.of(PiecewisePseudolikelihood::<FactorGraph>::default())
-            }
-            Criterion::PiecewisePseudo => {
-                self.of(OnPieces { pieces, loss: Pseudolikelihood::<FactorGraph>::default() })
-            }
             Criterion::Perceptron if engine == Engine::Exact => self.of(Perceptron(ExactArgmax::default())),
             Criterion::Perceptron => self.of(Perceptron(MaxProduct::default())),
+            Criterion::Piecewise | Criterion::PiecewisePseudo => unreachable!("done by pieces"),
             Criterion::Memm | Criterion::MemmBackward => Err(Error::Setting(format!(
                 "--objective {} goes from token to token: it needs --graph chain",
                 criterion.name()
             ))),
+        }
+    }
+
+    /// The criteria that have pieces.
+    fn by_pieces(
+        mut self,
+        criterion: Criterion,
+        pieces: Pieces,
+        batch_of: BatchOf,
+    ) -> Result<Box<dyn Objective>> {
+        let pseudo = Pseudolikelihood::<FactorGraph>::default();
+        let in_example =
+            |example: usize| move |error: Error| Error::Setting(format!("example {}: {error}", example + 1));
+        if batch_of == BatchOf::Pieces {
+            self.data = self.data.split(pieces)?;
+            return match (criterion, pieces) {
+                (Criterion::PiecewisePseudo, _) => self.of(pseudo),
+                (_, Pieces::File) => {
+                    let refused = |e| Engine::Exact.check(self.data.graph(e)).map_err(in_example(e));
+                    (0..self.data.len()).try_for_each(refused)?;
+                    self.of(Likelihood(Exact::default()))
+                }
+                _ => self.of(Likelihood(Tree)),
+            };
+        }
+        match (criterion, pieces) {
+            (Criterion::PiecewisePseudo, Pieces::Factor) => {
+                return self.of(PiecewisePseudolikelihood::<FactorGraph>::default());
+            }
+            (_, Pieces::Factor) => return self.of(Piecewise::<FactorGraph>::default()),
+            _ => {}
+        }
+        // Refused before the work starts.
+        for example in 0..self.data.len() {
+            let split = self.data.graph(example).node_split(pieces).map_err(Error::from);
+            let split = split.map_err(in_example(example))?;
+            if criterion == Criterion::Piecewise && pieces == Pieces::File {
+                Engine::Exact.check(&split.graph).map_err(in_example(example))?;
+            }
+        }
+        match (criterion, pieces) {
+            (Criterion::PiecewisePseudo, _) => self.of(OnPieces { pieces, loss: pseudo }),
+            (_, Pieces::File) => self.of(OnPieces { pieces, loss: Likelihood(Exact::default()) }),
+            _ => self.of(OnPieces { pieces, loss: Likelihood(Tree) }),
         }
     }
 

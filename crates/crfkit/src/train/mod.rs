@@ -14,7 +14,7 @@ pub use graphs::{GraphJudge, GraphStart, GraphTrained};
 pub(crate) use graphs::{GraphSum, check_graph_settings, fit_graphs};
 pub use method::{Declaration, Method, tables};
 pub use parameters::{HessVec, Parameters};
-pub use settings::Settings;
+pub use settings::{BatchOf, Settings};
 pub use stream::{StreamModel, StreamTrainer, Streamed};
 
 use crate::data::corpus::Corpus;
@@ -191,6 +191,9 @@ pub fn train(
     listener: &mut dyn Listener,
 ) -> Result<Trained> {
     settings.check()?;
+    if settings.batch_of == BatchOf::Pieces {
+        return Err(Error::Setting("--batch-of pieces is for other graphs than chains: leave it out".into()));
+    }
     let Corpus { source, data, labels, alphabet, words } = corpus;
     let dim = features.dim();
     for (what, len) in [("start", start.theta.len()), ("prior mean", start.prior_mean.len())] {

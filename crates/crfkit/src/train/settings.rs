@@ -32,6 +32,9 @@ pub struct Settings {
     /// What a piece is, for the criteria that have pieces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pieces: Option<Pieces>,
+    /// What the examples are that a method takes a few of at a time.
+    #[serde(default, skip_serializing_if = "BatchOf::is_graphs")]
+    pub batch_of: BatchOf,
     /// How.
     pub optimizer: Method,
     /// The parameters of the method.
@@ -57,12 +60,30 @@ impl Default for Settings {
             boundaries: false,
             objective: Criterion::default(),
             pieces: None,
+            batch_of: BatchOf::Graphs,
             optimizer: Method::default(),
             parameters: Parameters::default(),
             passes: None,
             seed: 1,
             patience: 5,
         }
+    }
+}
+
+/// What the examples of the sum are, for methods that take a few at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BatchOf {
+    /// Whole graphs.
+    #[default]
+    Graphs,
+    /// The pieces of all graphs, each for itself: then one large graph is enough for an online method.
+    Pieces,
+}
+
+impl BatchOf {
+    fn is_graphs(&self) -> bool {
+        *self == BatchOf::Graphs
     }
 }
 
@@ -149,6 +170,12 @@ impl Settings {
         if self.pieces.is_some() && !self.objective.has_pieces() {
             return Err(Error::Setting(format!(
                 "--pieces is not a setting of --objective {}, only of piecewise and piecewise-pseudo",
+                self.objective.name()
+            )));
+        }
+        if self.batch_of == BatchOf::Pieces && !self.objective.has_pieces() {
+            return Err(Error::Setting(format!(
+                "--batch-of pieces is not for --objective {}, only for piecewise and piecewise-pseudo",
                 self.objective.name()
             )));
         }

@@ -146,6 +146,7 @@ pub(super) struct Structures {
 struct Structure {
     nodes: Vec<usize>,
     factors: Vec<(usize, Vec<usize>)>,
+    pieces: Vec<Option<usize>>,
     graph: FactorGraph,
 }
 
@@ -153,13 +154,15 @@ impl Structures {
     /// The structure of a graph.
     pub fn of(&mut self, graph: &TypedGraph, types: &Types) -> Result<FactorGraph> {
         match &self.last {
-            Some(last) if last.nodes == graph.nodes && last.factors == graph.factors => {
-                Ok(last.graph.clone())
+            Some(Structure { nodes, factors, pieces, graph: last })
+                if (nodes, factors, pieces) == (&graph.nodes, &graph.factors, &graph.pieces) =>
+            {
+                Ok(last.clone())
             }
             _ => {
                 let new = graph.structure(types)?;
-                let (nodes, factors) = (graph.nodes.clone(), graph.factors.clone());
-                self.last = Some(Structure { nodes, factors, graph: new.clone() });
+                let TypedGraph { nodes, factors, pieces, .. } = graph.clone();
+                self.last = Some(Structure { nodes, factors, pieces, graph: new.clone() });
                 Ok(new)
             }
         }

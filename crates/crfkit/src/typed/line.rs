@@ -2,9 +2,10 @@
 
 use super::Types;
 use crate::data::text::excerpt;
-use crate::graph::{FactorGraph, FactorGraphBuilder, Label, UNLABELLED};
+use crate::graph::{FactorGraph, FactorGraphBuilder, Label, Parts, UNLABELLED};
 use crate::{Error, Place, Result};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use std::collections::HashMap;
 use std::fmt;
 
 /// Numbers in all tables of a graph at most: half a gigabyte.
@@ -34,6 +35,8 @@ pub struct TypedGraph {
     pub gold: Vec<Label>,
     /// Type and nodes of each factor.
     pub factors: Vec<(usize, Vec<usize>)>,
+    /// The piece of each factor, where it names one; the same number for the same name.
+    pub pieces: Vec<Option<usize>>,
     /// The features of each node, then of each factor.
     pub(super) features: Vec<Observed>,
 }
@@ -87,12 +90,18 @@ impl TypedGraph {
             nodes: Vec::with_capacity(nodes.len()),
             gold: Vec::with_capacity(nodes.len()),
             factors: Vec::with_capacity(factors.len()),
+            pieces: Vec::with_capacity(factors.len()),
             features: Vec::with_capacity(nodes.len() + factors.len()),
         };
         for (number, node) in nodes.into_iter().enumerate() {
             graph.add_node(node, types).map_err(|why| format!("node {number}: {why}"))?;
         }
+        let mut names = HashMap::new();
         for (number, factor) in factors.into_iter().enumerate() {
+            graph.pieces.push(factor.piece.as_ref().map(|Name(name)| {
+                let next = names.len();
+                *names.entry(name.clone()).or_insert(next)
+            }));
             graph.add_factor(factor, types).map_err(|why| format!("factor {number}: {why}"))?;
         }
         let kinds = graph.nodes.iter().copied().chain(graph.factors.iter().map(|(kind, _)| *kind));
@@ -121,7 +130,7 @@ impl TypedGraph {
     }
 
     fn add_factor(&mut self, factor: WrittenFactor, types: &Types) -> std::result::Result<(), String> {
-        let WrittenFactor { of, nodes, features, dense } = factor;
+        let WrittenFactor { of, nodes, features, dense, .. } = factor;
         let kind = find(types, &of, types.nodes().len()..types.all().len())?;
         let over = &types.all()[kind].over;
         if nodes.len() != over.len() {
@@ -176,6 +185,10 @@ impl TypedGraph {
         }
         for (kind, nodes) in &self.factors {
             builder.own(*kind, nodes).map_err(failed)?;
+        }
+        if self.pieces.iter().any(Option::is_some) {
+            let nodes = self.nodes.iter().map(|_| None);
+            builder.parts(Parts::Named(nodes.chain(self.pieces.iter().copied()).collect()));
         }
         builder.build().map_err(failed)
     }
@@ -236,13 +249,14 @@ struct WrittenFactor {
     #[serde(rename = "type")]
     of: String,
     nodes: Vec<usize>,
+    piece: Option<Name>,
     #[serde(default)]
     features: Named,
     #[serde(default)]
     dense: Vec<f64>,
 }
 
-/// A label: its name, or a number that is written like it.
+/// A label or a piece: its name, or a number that is written like it.
 struct Name(String);
 
 impl<'de> Deserialize<'de> for Name {
@@ -251,7 +265,7 @@ impl<'de> Deserialize<'de> for Name {
         impl Visitor<'_> for Label {
             type Value = Name;
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("a label: its name or number")
+                f.write_str("a name or a number")
             }
             fn visit_str<E>(self, name: &str) -> std::result::Result<Name, E> {
                 Ok(Name(name.into()))

@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use crfkit::empirical::{Counts, HeldOut, Method, Pairs, Settings, Trained, Trial, train};
 use crfkit::files::write_atomically;
 use crfkit::model::{Keep, Precision};
-use crfkit::train::{Method as Optimizer, Parameters, Settings as Weighted};
+use crfkit::train::{BatchOf, Method as Optimizer, Parameters, Settings as Weighted};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -139,6 +139,7 @@ fn check_unused(args: &TrainArgs, method: Method) -> Result<()> {
         ("l1", args.l1 != 0.0, objective),
         ("objective", args.objective.is_some(), objective),
         ("pieces", args.pieces.is_some(), objective),
+        ("batch-of", args.batch_of != BatchOf::Graphs, objective),
         ("optimizer", args.optimizer != Chosen::Method(Optimizer::Auto), running),
         ("passes", args.passes.is_some(), running),
         ("seed", args.seed != weighted.seed, "nothing is random"),

@@ -1,0 +1,84 @@
+//! The pieces of graphs as examples of their own: a finite sum for methods that take a few at a time, also of one large graph.
+
+use super::dataset::Dataset;
+use crate::error::GraphError;
+use crate::graph::{FactorGraph, FactorGraphBuilder, Graph, Pieces, TableRef};
+use std::collections::HashMap;
+
+/// Number of labels of each variable of a piece, and table and variables of each factor. A table is that of a kind or a shared one.
+type Shape = (Vec<usize>, Vec<(TableRef, Vec<usize>)>);
+
+impl Dataset<FactorGraph> {
+    /// Every piece of every graph as a graph of its own, with the observations, gold labels and weight that it has there. The sum of a
+    /// loss over them is that of [`crate::graph::NodeSplit`] over the graphs.
+    pub fn split(&self, pieces: Pieces) -> Result<Self, GraphError> {
+        let mut split = Dataset::new();
+        // Most pieces of a large graph are alike.
+        let mut graphs: HashMap<Shape, FactorGraph> = HashMap::new();
+        for example in 0..self.len() {
+            let graph = self.graph(example);
+            let mut place = vec![None; graph.vars()];
+            for piece in pieces.of(graph)?.iter().filter(|piece| !piece.is_empty()) {
+                let (mut vars, mut shape) = (Vec::new(), (Vec::new(), Vec::new()));
+                for factor in piece.iter().map(|&f| graph.factor(f)) {
+                    let mut local = |v: usize| {
+                        *place[v].get_or_insert_with(|| {
+                            vars.push(v);
+                            shape.0.push(graph.card(v));
+                            vars.len() - 1
+                        })
+                    };
+                    let local = factor.vars.iter().map(|&v| local(v)).collect();
+                    let table = match factor.table {
+                        TableRef::Shared(id) => TableRef::Shared(id),
+                        TableRef::Own(offset) => {
+                            let f = own_table(graph, offset);
+                            let (ids, values) = self.observations(self.tables(example).start + f);
+                            for (k, &id) in ids.iter().enumerate() {
+                                split.push_observation(id, values.get(k).copied().unwrap_or(1.0));
+                            }
+                            split.finish_table();
+                            TableRef::Own(graph.own_kind(f))
+                        }
+                    };
+                    shape.1.push((table, local));
+                }
+                let gold: Vec<_> = vars.iter().map(|&v| self.gold(example)[v]).collect();
+                vars.iter().for_each(|&v| place[v] = None);
+                let graph = match graphs.get(&shape) {
+                    Some(graph) => graph.clone(),
+                    None => graphs.entry(shape.clone()).or_insert(build(shape)?).clone(),
+                };
+                split.finish_example(graph, gold, self.weight(example));
+            }
+        }
+        Ok(split)
+    }
+}
+
+/// The number of the own table at an offset.
+fn own_table(graph: &FactorGraph, offset: usize) -> usize {
+    let (mut low, mut high) = (0, graph.own_tables());
+    while low + 1 < high {
+        let middle = (low + high) / 2;
+        if graph.own_offset(middle) <= offset {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+fn build((cards, factors): Shape) -> Result<FactorGraph, GraphError> {
+    let mut builder = FactorGraphBuilder::new(cards)?;
+    for (table, vars) in factors {
+        match table {
+            TableRef::Shared(id) => builder.shared(id, &vars)?,
+            TableRef::Own(kind) => {
+                builder.own(kind, &vars)?;
+            }
+        }
+    }
+    builder.build()
+}
