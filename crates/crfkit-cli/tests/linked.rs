@@ -3,6 +3,7 @@
 mod common;
 
 use common::{crfkit, failure, output, scratch};
+use crfkit::model::dump::read_dump;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -46,6 +47,24 @@ fn a_factorial_chain_from_file_to_scores() {
     assert!(fs::read_to_string(&log).unwrap().lines().count() > 3);
     let text = output(crfkit().arg("eval").arg("-m").arg(&model).arg(&file));
     assert!(text.contains("label column 1") && text.contains("joint accuracy:        100.00%"), "{text}");
+    // What was learned, to read and for programs.
+    let inspect = |options: &[&str]| output(crfkit().arg("inspect").arg(&model).args(options));
+    let text = inspect(&["--top", "2"]);
+    for piece in [
+        "labels        column 2: 3: B-LOC B-PER O",
+        "graph         factorial chain",
+        "inference",
+        "heaviest weights of transition of column 1",
+        "heaviest weights of columns 1 and 2",
+        "heaviest observations of N (column 1)",
+    ] {
+        assert!(text.contains(piece), "{piece} in {text}");
+    }
+    assert!(inspect(&["--label", "B-LOC"]).contains("columns 1 and 2: N, B-LOC"));
+    assert!(inspect(&["--observation", "U:w[0]=Rome"]).contains("B-LOC"));
+    let dump = read_dump(inspect(&["--dump"]).as_bytes(), "dump").unwrap();
+    assert!(dump.parts.len() == 5 && dump.labels.len() == 6, "{:?}", dump.parts);
+    failure(crfkit().arg("inspect").arg(&model).args(["--label", "nope"]), 1);
     // New text has no labels.
     let tag = |options: &[&str]| {
         output(crfkit().arg("tag").arg("-m").arg(&model).args(options).write_stdin("Rome\nsaw\n"))
@@ -69,8 +88,12 @@ fn a_skip_chain_from_file_to_scores() {
         let text = output(crfkit().arg("eval").arg("-m").arg(&model).arg(&file));
         assert!(text.contains("LOC: token precision 100.00%") && !text.contains("joint"), "{text}");
     }
-    let message = failure(crfkit().arg("inspect").arg(&model), 1);
-    assert!(message.contains("crfkit tag"), "{message}");
+    let text = output(crfkit().arg("inspect").arg(&model));
+    for piece in
+        ["skips: same(0) and capitalised(0)", "heaviest weights of skip", "heaviest observations of B-LOC"]
+    {
+        assert!(text.contains(piece), "{piece} in {text}");
+    }
     let message = failure(crfkit().arg("tag").arg("-m").arg(&model).write_stdin("a\n"), 1);
     assert!(message.contains("1 columns, but the model needs 2"), "{message}");
 }

@@ -72,6 +72,15 @@ fn a_model_of_graphs_is_trained_applied_and_judged() {
     assert_eq!(found["types"]["venue"]["nodes"], 3);
     assert_eq!(scores(&["--decode", "exact", "--inference", "trw", "--threads", "3"])["graphs"], 3);
 
+    let text = output(&mut run(path, &["inspect", "m"]));
+    for piece in
+        ["type          cites: over paper, paper; ", "sigma_of", "heaviest weights of cites", "(venue)"]
+    {
+        assert!(text.contains(piece), "{piece} in {text}");
+    }
+    let dump = output(&mut run(path, &["inspect", "m", "--dump"]));
+    assert!(dump.lines().any(|line| line.starts_with("part\tcites\t")), "{dump}");
+
     // The order is kept, by any number of threads; no declaration is needed; standard input will do.
     let tag = |threads: &str, more: &[&str]| {
         let arguments = [&["tag", "-m", "m", "--marginals", "--threads", threads], more].concat();
@@ -141,7 +150,7 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
         (&["tag", "-m", "m", "wrong"], 1, "wrong:1: these types are not those"),
         (&["tag", "-m", "m", "--decode", "graph-cut", "g"], 1, "g:2: variable 2 has 3 labels"),
         (&["eval", "-m", "m", "empty"], 1, "no graph in it has a label"),
-        (&["inspect", "m"], 1, "a model of graphs"),
+        (&["inspect", "m", "--label", "nope"], 1, "its labels are"),
     ] {
         let message = failure(&mut run(path, arguments), status);
         assert!(message.contains(words), "{message}");

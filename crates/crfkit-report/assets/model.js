@@ -26,7 +26,7 @@ function featuresSection({ model }) {
   const card = ({ label, features }) => {
     const largest = Math.max(...features.map(f => Math.abs(f.weight)));
     const rows = features.map(f => [
-      el("td", {}, f.observation + (f.previous == null ? "" : `  (after ${f.previous})`)),
+      el("td", {}, f.observation + (f.labels.length > 1 ? `  (${f.labels.join(" → ")})` : "")),
       el("td", { class: `number bar ${f.weight < 0 ? "minus" : ""}`, "--share": Math.abs(f.weight) / largest }, weight(f.weight)),
     ]);
     return el("div", {}, el("h3", {}, label),

@@ -1,10 +1,6 @@
 //! What a model has learned: the heaviest features of every label, and the weights of label pairs.
 
-use crfkit::Result;
-use crfkit::graph::{NODES, PAIRS};
-use crfkit::math::simd;
-use crfkit::model::Model;
-use crfkit::model::dump::{self, Kind};
+use crfkit::model::{Model, Names, Part};
 use serde::Serialize;
 
 /// Labels at most: more cannot be looked at side by side.
@@ -41,8 +37,8 @@ pub struct LabelFeatures {
 pub struct Feature {
     /// The observation.
     pub observation: String,
-    /// The label before, for observations of label pairs.
-    pub previous: Option<String>,
+    /// The label, or the labels of all variables.
+    pub labels: Vec<String>,
     /// The weight.
     pub weight: f64,
 }
@@ -59,50 +55,59 @@ pub struct Transition {
 }
 
 impl ModelPart {
-    /// The part of a page that shows `model`.
-    pub fn new(name: &str, model: &Model) -> Result<ModelPart> {
-        let labels = shown_labels(model);
+    /// The part of a page that shows a model of chains.
+    pub fn new(name: &str, model: &Model) -> ModelPart {
+        let names = model.names();
+        let numbers = shown_labels(&names);
+        let labels: Vec<String> = numbers.iter().map(|&label| model.labels[label].clone()).collect();
         let shown = |label: &Option<String>| label.as_ref().is_none_or(|label| labels.contains(label));
-        let mut features = Vec::new();
-        for label in &labels {
-            let heaviest = dump::top(model, FEATURES, Some(label), None)?.into_iter().map(|w| Feature {
+        let observed = |part: &Part| !part.is_table();
+        let features = numbers.iter().zip(&labels).map(|(&number, label)| {
+            let heaviest = names.top(FEATURES, observed, &[(0, number)], None).into_iter().map(|w| Feature {
                 observation: w.observation.unwrap_or_default(),
-                previous: w.previous,
+                labels: w.labels,
                 weight: w.weight,
             });
-            features.push(LabelFeatures { label: label.clone(), features: heaviest.collect() });
-        }
-        let transitions = dump::transitions(model).into_iter().map(|w| match w.kind {
-            Kind::End => Transition { previous: Some(w.label), label: None, weight: w.weight },
-            _ => Transition { previous: w.previous, label: Some(w.label), weight: w.weight },
+            LabelFeatures { label: label.clone(), features: heaviest.collect() }
         });
-        Ok(ModelPart {
+        let features = features.collect();
+        let mut tables = model.names();
+        tables.parts.retain(Part::is_table);
+        let transitions = tables.each().map(|w| {
+            let mut labels = w.labels.into_iter();
+            let (previous, label) = match &*w.part {
+                "begin" => (None, labels.next()),
+                _ => (labels.next(), labels.next()),
+            };
+            Transition { previous, label, weight: w.weight }
+        });
+        ModelPart {
             name: name.into(),
             all_labels: model.labels.len(),
             transitions: transitions.filter(|t| shown(&t.previous) && shown(&t.label)).collect(),
             features,
             labels,
-        })
+        }
     }
 }
 
 /// All labels, or those whose observations have the most weight in sum.
-fn shown_labels(model: &Model) -> Vec<String> {
-    if model.labels.len() <= LABELS {
-        return model.labels.clone();
+fn shown_labels(names: &Names) -> Vec<usize> {
+    let mut sums = vec![0.0; names.sets[0].labels.len()];
+    let mut order: Vec<usize> = (0..sums.len()).collect();
+    if sums.len() <= LABELS {
+        return order;
     }
-    let stride = simd::padded(model.labels.len());
-    let mut sums = vec![0.0; model.labels.len()];
-    for rows in [&model.features.rows[NODES], &model.features.rows[PAIRS]] {
-        for row in 0..rows.len as u32 {
-            for (weight, entry) in model.weights[rows.range(row)].iter().zip(rows.entries_of(row)) {
-                sums[entry % stride] += weight.abs();
+    for part in names.parts.iter().filter(|part| !part.is_table()) {
+        for row in 0..part.rows() {
+            for (k, weight) in part.range(row).enumerate() {
+                let last = part.label_numbers(row, k, &names.sets).next();
+                last.into_iter().for_each(|(_, label)| sums[label] += names.weights[weight].abs());
             }
         }
     }
-    let mut order: Vec<usize> = (0..sums.len()).collect();
     order.sort_by(|&a, &b| sums[b].total_cmp(&sums[a]));
     order.truncate(LABELS);
     order.sort_unstable();
-    order.into_iter().map(|label| model.labels[label].clone()).collect()
+    order
 }

@@ -53,7 +53,7 @@ fn many_labels(labels: usize) -> String {
 #[test]
 fn a_model_shows_its_heaviest_features_and_its_transitions() {
     let model = model("two Q\ncups U\nflour N\n\none Q\ncup U\nsalt N\n\none Q\nred N\nonion N\n");
-    let part = ModelPart::new("m", &model).unwrap();
+    let part = ModelPart::new("m", &model);
     assert_eq!((part.labels.len(), part.all_labels), (3, 3));
     for label in &part.features {
         assert!((1..=10).contains(&label.features.len()), "{}", label.label);
@@ -75,7 +75,7 @@ fn a_model_shows_its_heaviest_features_and_its_transitions() {
 fn of_many_labels_those_that_matter_are_shown() {
     let text = many_labels(60);
     let model = model(&text);
-    let part = ModelPart::new("m", &model).unwrap();
+    let part = ModelPart::new("m", &model);
     assert_eq!((part.labels.len(), part.features.len(), part.all_labels), (40, 40, 61));
     assert!(part.labels.is_sorted() && part.labels.contains(&"O".to_owned()), "O has the most weight");
     let shown = |label: &Option<String>| label.as_ref().is_none_or(|label| part.labels.contains(label));

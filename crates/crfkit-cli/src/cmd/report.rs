@@ -31,7 +31,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
         page.images = grid::samples(&model, &pictures::pairs(images, masks)?)?;
     } else if let Some(path) = &args.model {
         let model = input::read_model(path)?;
-        page.model = Some(ModelPart::new(&input::name(path), &model)?);
+        page.model = Some(ModelPart::new(&input::name(path), &model));
         if let Some(test) = &args.test {
             let loaded = Loaded::Weighted(model);
             let gold = Gold { samples: true, ..Gold::new(&loaded, &args.input, args.label_column) };

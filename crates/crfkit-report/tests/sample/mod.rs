@@ -39,7 +39,7 @@ pub fn page() -> Page {
     let labels = vec![HOSTILE.to_owned(), "B-X".to_owned(), "O".to_owned()];
     let features = labels.iter().map(|label| LabelFeatures {
         label: label.clone(),
-        features: vec![Feature { observation: HOSTILE.into(), previous: None, weight: -1.5 }],
+        features: vec![Feature { observation: HOSTILE.into(), labels: Vec::new(), weight: -1.5 }],
     });
     let transition = |previous: Option<&str>, label: Option<&str>, weight| Transition {
         previous: previous.map(str::to_owned),

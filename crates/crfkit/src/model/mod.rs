@@ -6,6 +6,7 @@ pub mod dump;
 mod features;
 mod file;
 mod map;
+mod names;
 mod rows;
 pub(crate) mod sections;
 mod tables;
@@ -16,6 +17,7 @@ pub use features::{Features, Keep, Kind, SharedShape, TableWeights};
 pub use file::Precision;
 pub(crate) use file::{Origin, check_alphabet, check_labels, check_rows, entries_fit, is_text, write_u32s};
 pub use map::open;
+pub use names::{Entries, LabelSet, NamedWeight, Names, Part, SetLabel, WeightKind};
 pub use rows::Rows;
 pub use tables::Tables;
 

@@ -109,6 +109,15 @@ impl Rows {
             .chain((0..width).map(|k| k / self.columns * self.stride() + k % self.columns))
     }
 
+    /// The table entry of weight `k` of a row; `None` where rows have a basis.
+    pub fn entry_at(&self, row: u32, k: usize) -> Option<usize> {
+        match (self.basis.is_empty(), self.complete()) {
+            (false, _) => None,
+            (true, true) => Some(k / self.columns * self.stride() + k % self.columns),
+            (true, false) => Some(self.entries(row)[k] as usize),
+        }
+    }
+
     /// table ← table + value · row.
     #[inline]
     pub fn gather(&self, theta: &[f64], row: u32, value: f64, table: &mut [f64]) {

@@ -8,6 +8,7 @@ use crate::model::is_text;
 use crate::model::sections::{Format, Reader, Writer};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 static FORMAT: Format = Format {
     magic: *b"crfkit\0F",
@@ -24,7 +25,9 @@ pub struct TypedModel {
     pub types: Types,
     /// The named features of each type.
     pub names: Vec<Strings>,
-    /// θ, by [`TypedModel::features`].
+    /// Which weight stands where.
+    pub features: Arc<Features>,
+    /// θ.
     pub weights: Vec<f64>,
     /// The inference that it was trained with, and labels with unless told otherwise.
     pub engine: Engine,
@@ -42,11 +45,6 @@ struct Head {
 }
 
 impl TypedModel {
-    /// Which weight stands where.
-    pub fn features(&self) -> Result<Features> {
-        self.types.features(&self.names.iter().map(Strings::len).collect::<Vec<_>>())
-    }
-
     /// Does this look like the file of such a model?
     pub fn is_file(bytes: &[u8]) -> bool {
         bytes.starts_with(&FORMAT.magic)
@@ -75,11 +73,11 @@ impl TypedModel {
         }
         let weights = file.numbers("weights", f64::from_le_bytes)?;
         file.finish()?;
-        let model = TypedModel { types, names, weights, engine, settings };
-        let dim = model.features().map_err(|error: Error| FORMAT.damaged(error))?.dim();
-        if model.weights.len() != dim || !model.weights.iter().all(|weight| weight.is_finite()) {
+        let counts: Vec<usize> = names.iter().map(Strings::len).collect();
+        let features = types.features(&counts).map_err(|error: Error| FORMAT.damaged(error))?;
+        if weights.len() != features.dim() || !weights.iter().all(|weight| weight.is_finite()) {
             return Err(FORMAT.damaged("its weights are not those of its types"));
         }
-        Ok(model)
+        Ok(TypedModel { types, names, features: features.into(), weights, engine, settings })
     }
 }

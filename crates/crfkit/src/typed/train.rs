@@ -104,6 +104,7 @@ pub fn train(
     let model = TypedModel {
         types,
         names,
+        features: features.clone(),
         weights: Vec::new(),
         engine: start.engine,
         settings: serde_json::to_value(settings).map_err(|e| Error::Setting(e.to_string()))?,

@@ -22,7 +22,7 @@ pub fn run(args: &EvalArgs, model: Arc<TypedModel>, test: &Path) -> Result<ExitC
     if args.label_column.is_some() || args.input.format.is_some() {
         return Err(usage("--label-column and --format are for sequences, not for graphs: leave them out"));
     }
-    let mut workers = taggers(model.clone(), args.grid.inference, args.input.threads())?;
+    let mut workers = taggers(model.clone(), args.grid.inference, args.input.threads());
     let scores = judge(&mut workers, decode(&args.grid)?, test, args.input.encoding)?;
     let text = if args.json { json(&scores, &model).to_string() + "\n" } else { text(&scores, &model) };
     std::io::stdout().write_all(text.as_bytes()).map_err(stdout_failed)?;
@@ -31,7 +31,7 @@ pub fn run(args: &EvalArgs, model: Arc<TypedModel>, test: &Path) -> Result<ExitC
 
 /// The scores of a model on a file of development data: the accuracy of all nodes, and that of whole graphs.
 pub fn scores(model: &Arc<TypedModel>, path: &Path, encoding: Encoding, threads: usize) -> Result<Scores> {
-    let found = judge(&mut taggers(model.clone(), None, threads)?, Decode::default(), path, encoding)?;
+    let found = judge(&mut taggers(model.clone(), None, threads), Decode::default(), path, encoding)?;
     let (nodes, graphs) = (found.all_nodes(), found.graphs);
     Ok(Scores {
         accuracy: nodes.percent(),

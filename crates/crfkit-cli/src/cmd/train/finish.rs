@@ -46,7 +46,7 @@ pub fn write_report(args: &TrainArgs, log: &[u8], written: &Written, progress: &
     let model_name = args.model.display().to_string();
     let mut page = Page {
         runs: vec![Run::read(log, &name)?],
-        model: Some(ModelPart::new(&model_name, &written.model)?),
+        model: Some(ModelPart::new(&model_name, &written.model)),
         ..Page::default()
     };
     match &args.dev {
