@@ -47,6 +47,32 @@ fn a_factorial_chain_from_file_to_scores() {
     assert!(fs::read_to_string(&log).unwrap().lines().count() > 3);
     let text = output(crfkit().arg("eval").arg("-m").arg(&model).arg(&file));
     assert!(text.contains("label column 1") && text.contains("joint accuracy:        100.00%"), "{text}");
+    // On from the same weights there is nothing to do, and a narrow prior around them holds them where they are.
+    fs::copy(&model, directory.path().join("first")).unwrap();
+    let first = directory.path().join("first").to_str().unwrap().to_owned();
+    let weights = || {
+        let dump = output(crfkit().args(["inspect", "--dump"]).arg(&model));
+        read_dump(dump.as_bytes(), "dump")
+            .unwrap()
+            .weights
+            .into_iter()
+            .map(|w| w.weight)
+            .collect::<Vec<f64>>()
+    };
+    let before = weights();
+    for more in [["--init", &first, "--sigma", "1"], ["--prior-mean", &first, "--sigma", "0.0001"]] {
+        train(directory.path(), &[&options[..], &more, &["--quiet"]].concat()).assert().success();
+        assert!(before.iter().zip(weights()).all(|(a, b)| (a - b).abs() < 0.05), "{more:?}");
+    }
+    let chain = directory.path().join("chain");
+    crfkit().args(["train", "--quiet", "--passes", "1", "-m"]).arg(&chain).arg(&file).assert().success();
+    let message = failure(
+        &mut train(directory.path(), &[&options[..], &["--init", chain.to_str().unwrap()]].concat()),
+        1,
+    );
+    assert!(message.contains("one of factorial or skip chains is needed"), "{message}");
+    let message = failure(crfkit().arg("train").arg(&file).arg("-m").arg(&chain).args(["--init", &first]), 1);
+    assert!(message.contains("a plain chain is needed"), "{message}");
     // What was learned, to read and for programs.
     let inspect = |options: &[&str]| output(crfkit().arg("inspect").arg(&model).args(options));
     let text = inspect(&["--top", "2"]);

@@ -3,17 +3,17 @@
 #[path = "common/corpora.rs"]
 mod corpora;
 
-use corpora::models::columns;
-use crfkit::data::images::Image;
+use corpora::{Record, models::columns};
+use crfkit::data::images::{Image, Mask};
 use crfkit::data::template::{Dialect, Templates};
 use crfkit::graph::Neighbours;
-use crfkit::grid::{GridModel, Layout, SiteFeatures};
-use crfkit::linked::{self, LinkedBuilder, LinkedCorpus, LinkedModel, Links};
+use crfkit::grid::{GridModel, Layout, Pictures, SiteFeatures};
+use crfkit::linked::{self, LinkedBuilder, LinkedCorpus, LinkedModel, LinkedStart, Links};
 use crfkit::math::random::Random;
 use crfkit::model::dump::{dump, read_dump};
 use crfkit::model::{Features, Keep, Names, Tables, WeightKind};
-use crfkit::train::Settings;
-use crfkit::typed::{self, Engine, TypedBuilder, TypedCorpus, TypedModel};
+use crfkit::train::{Method, Parameters, Settings};
+use crfkit::typed::{self, Engine, TypedBuilder, TypedCorpus, TypedModel, TypedStart};
 use crfkit::{Place, grid};
 use std::collections::HashMap;
 
@@ -224,4 +224,73 @@ fn weights_that_mean_something_else_are_refused() {
         Layout { sites: SiteFeatures { quadratic: true, ..SiteFeatures::default() }, ..old.layout.clone() };
     assert!(old.weights_for(&other).unwrap_err().to_string().contains("--quadratic"));
     assert!(old.weights_for(&layout(&[0, 255], Tables::Ising)).unwrap_err().to_string().contains("`site`"));
+}
+
+/// Training that starts at the optimum stays there at once; with a narrow prior around it too, whatever the data say.
+#[test]
+fn weights_are_where_training_starts_and_what_the_prior_is_around() {
+    let parameters = Parameters { tolerance: Some(1e-6), ..Parameters::default() };
+    let training = Settings { optimizer: Method::Lbfgs, parameters, ..Settings::default() };
+    let narrow = Settings { sigma: 1e-3, ..training.clone() };
+    let close = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-3);
+
+    let run = |settings: &Settings, theta: &[f64], prior_mean: &[f64]| {
+        let corpus = linked_corpus(TEXT, &Links::Factorial);
+        let features = linked_features(&corpus, settings.features);
+        let (theta, prior_mean) = (theta.to_vec(), prior_mean.to_vec());
+        let start =
+            LinkedStart { theta, prior_mean, engine: Engine::Exact, threads: 1, ..Default::default() };
+        linked::train(corpus, features, settings, start, &mut Record::default()).unwrap()
+    };
+    let first = run(&training, &[], &[]);
+    let corpus = linked_corpus(TEXT, &Links::Factorial);
+    let theta = first.model.weights_for(&corpus, &linked_features(&corpus, training.features)).unwrap();
+    let again = run(&training, &theta, &[]);
+    assert!(first.passes > 8.0 && again.passes <= 2.0, "{} {}", first.passes, again.passes);
+    assert!(close(&run(&narrow, &[], &theta).model.weights, &theta));
+    assert!(!close(&run(&narrow, &[], &[]).model.weights, &theta));
+
+    // Types with a σ of their own have weights in other units while they are trained.
+    let run = |training: &Settings, sigma: f64, theta: &[f64], prior_mean: &[f64]| {
+        let corpus = typed_corpus(TYPES, GRAPH);
+        let features = typed::features(&corpus).unwrap();
+        let sigma_of = [("label".to_owned(), sigma)].into();
+        let settings = typed::Settings { sigma_of, training: training.clone() };
+        let (theta, prior_mean) = (theta.to_vec(), prior_mean.to_vec());
+        let start = TypedStart { theta, prior_mean, engine: Engine::Exact, threads: 1, ..Default::default() };
+        typed::train(corpus, features, &settings, start, &mut Record::default()).unwrap()
+    };
+    let first = run(&training, 3.0, &[], &[]);
+    let theta = &first.model.weights;
+    let again = run(&training, 3.0, theta, &[]);
+    assert!(first.passes > 4.0 && again.passes <= 2.0, "{} {}", first.passes, again.passes);
+    assert!(close(&run(&narrow, 2e-3, &[], theta).model.weights, theta));
+
+    let picture = |value: f64| Image { height: 2, width: 3, channels: 3, values: vec![value; 18] };
+    let run = |settings: &grid::Settings, start: grid::Start| {
+        let mut pictures = Pictures::new(layout(&[0, 255], Tables::Potts)).unwrap();
+        for (value, label) in [(0.2, 0), (0.7, 255), (0.4, 255)] {
+            let mask = Mask { height: 2, width: 3, values: vec![label; 6] };
+            pictures.add(&picture(value).into(), &mask, "picture").unwrap();
+        }
+        grid::train(pictures, settings, start, &mut Record::default())
+    };
+    let settings = |init: grid::Init, training: &Settings| grid::Settings {
+        inference: Engine::Exact,
+        init,
+        training: training.clone(),
+    };
+    let first = run(&settings(grid::Init::Zero, &training), grid::Start::default()).unwrap();
+    let theta = first.model.weights_for(&first.model.layout).unwrap();
+    let given = || grid::Start { theta: theta.clone(), threads: 1, ..grid::Start::default() };
+    let again = run(&settings(grid::Init::Given, &training), given()).unwrap();
+    assert!(first.passes > 4.0 && again.passes <= 2.0, "{} {}", first.passes, again.passes);
+    let around = grid::Start { prior_mean: theta.clone(), ..grid::Start::default() };
+    assert!(close(&run(&settings(grid::Init::Zero, &narrow), around).unwrap().model.weights, &theta));
+    let missing = run(&settings(grid::Init::Given, &training), grid::Start::default()).unwrap_err();
+    assert!(missing.to_string().contains("not given"), "{missing}");
+    let wrong = grid::Start { prior_mean: vec![0.0], ..given() };
+    assert!(
+        run(&settings(grid::Init::Given, &training), wrong).unwrap_err().to_string().contains("1 weights")
+    );
 }

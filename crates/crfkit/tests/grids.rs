@@ -62,7 +62,7 @@ fn corpus(layout: Layout, pictures: &[(Sites, Mask)]) -> Pictures {
 }
 
 fn start(threads: usize) -> Start {
-    Start { resume: None, threads }
+    Start { threads, ..Start::default() }
 }
 
 fn settings(inference: Engine, objective: Criterion) -> Settings {
@@ -384,15 +384,15 @@ fn an_interrupted_run_goes_on_to_the_same_weights() {
     let Checkpoints(checkpoints) = checkpoints;
     assert!(checkpoints.len() > 3);
     for checkpoint in checkpoints {
-        let start = Start { resume: Some(checkpoint), threads: 2 };
+        let start = Start { resume: Some(checkpoint), threads: 2, ..Start::default() };
         let again = train(new(), &settings, start, &mut Silent).unwrap();
         assert_eq!((again.model.weights, again.passes), (whole.model.weights.clone(), whole.passes));
     }
-    let mine = fingerprint(&new(), &settings);
+    let mine = fingerprint(&new(), &settings, &start(1));
     settings.init = Init::Zero;
     let others = [
-        fingerprint(&new(), &settings),
-        fingerprint(&corpus(new().layout().clone(), &pictures[1..]), &settings),
+        fingerprint(&new(), &settings, &start(1)),
+        fingerprint(&corpus(new().layout().clone(), &pictures[1..]), &settings, &start(1)),
     ];
     assert!(others[0] != mine && others[1] != mine && others[0] != others[1]);
 }

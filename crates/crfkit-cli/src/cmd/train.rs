@@ -196,17 +196,8 @@ fn prior_mean(args: &TrainArgs, corpus: &Corpus, features: &Features) -> Result<
     })
 }
 
-/// Every setting that shapes the model, for the model file and the log: the library's and the program's.
-fn recorded_settings(
-    args: &TrainArgs,
-    settings: &Settings,
-    columns: Option<usize>,
-) -> Result<serde_json::Value> {
-    let mut recorded = serde_json::to_value(settings)?;
-    if let Some(columns) = columns {
-        recorded["label_column"] = args.label_column[0].into();
-        recorded["columns"] = columns.into();
-    }
+/// Adds to the settings where training starts, and what the prior is around if that is a model.
+fn record_start(args: &TrainArgs, recorded: &mut serde_json::Value) {
     recorded["init"] = match args.init {
         None | Some(Init::Zero) => "zero",
         Some(Init::Logistic) => "logistic",
@@ -218,6 +209,20 @@ fn recorded_settings(
     if let PriorMean::Model(_) = args.prior_mean {
         recorded["prior_mean"] = "model".into();
     }
+}
+
+/// Every setting that shapes the model, for the model file and the log: the library's and the program's.
+fn recorded_settings(
+    args: &TrainArgs,
+    settings: &Settings,
+    columns: Option<usize>,
+) -> Result<serde_json::Value> {
+    let mut recorded = serde_json::to_value(settings)?;
+    if let Some(columns) = columns {
+        recorded["label_column"] = args.label_column[0].into();
+        recorded["columns"] = columns.into();
+    }
+    record_start(args, &mut recorded);
     recorded["precision"] = args.precision.to_string().into();
     recorded["shrink"] = args.shrink.into();
     Ok(recorded)

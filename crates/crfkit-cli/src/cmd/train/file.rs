@@ -1,17 +1,20 @@
 //! `crfkit train --graph file`: from files of graphs to a model file.
 
-use super::graph::{check_running, dev_bytes, first_weights, into_error, recorded};
+use super::graph::{
+    check_running, dev_bytes, first_weights, into_error, of_another_kind, prior_mean, recorded,
+};
 use super::session::Session;
 use crate::args::TrainArgs;
 use crate::cmd::eval::typed::scores;
 use crate::error::usage;
-use crate::input::{self, LineReader};
+use crate::input::{self, GraphModel, LineReader};
 use crate::log::Counts;
 use crate::pipeline::Source;
 use anyhow::Result;
 use crfkit::model::Keep;
 use crfkit::typed::{self, Settings, TypedBuilder, TypedCorpus, TypedModel, TypedStart};
 use crfkit::{Error, Place};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -48,8 +51,17 @@ pub fn run(args: &TrainArgs, training: &crfkit::train::Settings) -> Result<ExitC
         move |model: &Arc<TypedModel>| scores(model, dev, args.input.encoding, threads).map_err(into_error)
     });
     let dev = dev_bytes(args)?;
-    let mut start =
-        TypedStart { engine, theta: first_weights(args, features.dim()), threads, ..TypedStart::default() };
+    let weights = |path: &Path| match input::read_graph_model(path)? {
+        Some(GraphModel::Typed(model)) => Ok(model.weights_for(&corpus, &features)?),
+        _ => Err(of_another_kind(path, "graphs from a file")),
+    };
+    let mut start = TypedStart {
+        engine,
+        theta: first_weights(args, features.dim(), weights)?,
+        prior_mean: prior_mean(args, weights)?,
+        threads,
+        ..TypedStart::default()
+    };
     start.resume = session.resume(|| typed::fingerprint(&corpus, &settings, &start, &dev))?;
     start.judge = judge.as_mut().map(|judge| judge as _);
 

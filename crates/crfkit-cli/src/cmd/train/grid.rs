@@ -1,10 +1,12 @@
 //! `crfkit train --graph grid`: from pictures and masks to a model file.
 
-use super::check_target;
+use super::graph::{first_weights, of_another_kind, prior_mean};
 use super::session::{End, Session};
-use crate::args::{Init, PriorMean, TrainArgs};
+use super::{check_target, record_start};
+use crate::args::{Init, TrainArgs};
 use crate::cmd::report;
 use crate::error::usage;
+use crate::input::{self, GraphModel};
 use crate::log::Counts;
 use crate::pictures;
 use anyhow::Result;
@@ -15,7 +17,7 @@ use crfkit::grid::{self, Engine, Layout, Pictures, Settings, Start, Trained};
 use crfkit::model::{Keep, Precision};
 use crfkit::train::{Criterion, Settings as Training};
 use crfkit_report::{Page, Run};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -52,11 +54,23 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         counts.features
     ));
 
-    let resume = session.resume(|| grid::fingerprint(&corpus, &settings))?;
+    let weights = |path: &Path| match input::read_graph_model(path)? {
+        Some(GraphModel::Grid(model)) => Ok(model.weights_for(corpus.layout())?),
+        _ => Err(of_another_kind(path, "pictures")),
+    };
+    let mut start = Start {
+        theta: first_weights(args, features.dim(), weights)?,
+        prior_mean: prior_mean(args, weights)?,
+        resume: None,
+        threads: args.input.threads(),
+    };
+    start.resume = session.resume(|| grid::fingerprint(&corpus, &settings, &start))?;
     let mut recorded = serde_json::to_value(&settings)?;
+    if settings.init == grid::Init::Given {
+        record_start(args, &mut recorded);
+    }
     recorded["layout"] = serde_json::to_value(corpus.layout())?;
-    session.begin(counts, &recorded, resume.is_some())?;
-    let start = Start { resume, threads: args.input.threads() };
+    session.begin(counts, &recorded, start.resume.is_some())?;
     let trained = session.train(counts.tokens, |listener| grid::train(corpus, &settings, start, listener))?;
     let (Trained { model, stop, passes, objective }, clock) = trained;
     let bytes = model.to_bytes();
@@ -85,8 +99,7 @@ fn settings(args: &TrainArgs) -> Result<Settings> {
         ("min-count", args.min_count != 1),
         ("features", args.features != Keep::Observed),
         ("boundaries", args.boundaries),
-        ("prior-mean MODEL", matches!(args.prior_mean, PriorMean::Model(_))),
-        ("init random|empirical|FILE", !matches!(args.init, None | Some(Init::Zero | Init::Logistic))),
+        ("init empirical", args.init == Some(Init::Empirical)),
         ("dev", args.dev.is_some()),
         ("precision", args.precision != Precision::F64),
         ("shrink", args.shrink.is_some()),
@@ -104,7 +117,11 @@ fn settings(args: &TrainArgs) -> Result<Settings> {
             training = marginal;
         }
     }
-    let init = if args.init == Some(Init::Zero) { grid::Init::Zero } else { grid::Init::Logistic };
+    let init = match args.init {
+        None | Some(Init::Logistic | Init::Empirical) => grid::Init::Logistic,
+        Some(Init::Zero) => grid::Init::Zero,
+        Some(Init::Random | Init::Model(_)) => grid::Init::Given,
+    };
     let settings = Settings { inference, init, training };
     if args.seconds.is_some_and(|seconds| seconds.is_nan() || seconds <= 0.0) {
         return Err(usage("--seconds must be a positive number"));
