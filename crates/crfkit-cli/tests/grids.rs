@@ -103,6 +103,23 @@ fn a_model_of_pictures_is_trained_applied_and_judged() {
         assert_eq!(labels.values[k] == 2, probability.values[k] > 127, "{k}");
     }
 
+    run(&with(&[
+        "--unlabelled",
+        "7",
+        "--optimizer",
+        "lbfgs",
+        "--passes",
+        "1",
+        "-m",
+        "small",
+        "--init",
+        "model",
+        "--precision",
+        "f16",
+    ]))
+    .assert()
+    .success();
+    assert!(error(&eval("small", &[])) < 0.8 * error(&alone));
     let text = output(&mut run(&["inspect", "model"]));
     for piece in [
         "labels        label: 2: 1 2",

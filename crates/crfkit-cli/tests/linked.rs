@@ -47,6 +47,14 @@ fn a_factorial_chain_from_file_to_scores() {
     assert!(fs::read_to_string(&log).unwrap().lines().count() > 3);
     let text = output(crfkit().arg("eval").arg("-m").arg(&model).arg(&file));
     assert!(text.contains("label column 1") && text.contains("joint accuracy:        100.00%"), "{text}");
+    // A smaller model says what it costs.
+    let size = fs::metadata(&model).unwrap().len();
+    let smaller = [&options[..], &["--shrink", "0.01", "--precision", "f16"]].concat();
+    let assert = train(directory.path(), &smaller).assert().success();
+    let text = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
+    assert!(text.contains("smaller model: ") && text.contains("accuracy 100.00 → "), "{text}");
+    assert!(2 * fs::metadata(&model).unwrap().len() < size);
+    train(directory.path(), &options).assert().success();
     // On from the same weights there is nothing to do, and a narrow prior around them holds them where they are.
     fs::copy(&model, directory.path().join("first")).unwrap();
     let first = directory.path().join("first").to_str().unwrap().to_owned();
@@ -157,7 +165,7 @@ fn options_that_do_not_fit_are_refused_with_a_remedy() {
         (&["--inference", "trw"], "solved exactly"),
         (&["--graph", "skip-chain", "--skip", "some(0)"], "write same(COLUMN)"),
         (&["--graph", "factorial", "--label-column", "1,2", "--dev", "-"], "give a file"),
-        (&["--graph", "factorial", "--label-column", "1,2", "--shrink", "0.1"], "--l1"),
+        (&["--graph", "factorial", "--label-column", "1,2", "--shrink", "-1"], "--shrink must be 0"),
         (&["--graph", "factorial", "--label-column", "1,2", "--format", "attributes"], "columns"),
     ] {
         let message = failure(&mut train(path, options), 2);

@@ -57,6 +57,21 @@ fn a_model_of_graphs_is_trained_applied_and_judged() {
             "--checkpoint",
             "c",
         ],
+        &[
+            "g",
+            "--init",
+            "m",
+            "--prior-mean",
+            "m",
+            "--precision",
+            "f32",
+            "--shrink",
+            "0.01",
+            "--dev",
+            "g",
+            "--sigma-of",
+            "cites=2",
+        ],
     ] {
         run(path, &[&train, more].concat()).assert().success();
     }

@@ -1,21 +1,23 @@
-//! Models of graphs of every kind: their weights by name, and carried over to other data.
+//! Models of graphs of every kind: their weights by name, carried over to other data, and left out.
 
 #[path = "common/corpora.rs"]
 mod corpora;
 
 use corpora::{Record, models::columns};
 use crfkit::data::images::{Image, Mask};
+use crfkit::data::strings::Strings;
 use crfkit::data::template::{Dialect, Templates};
 use crfkit::graph::Neighbours;
 use crfkit::grid::{GridModel, Layout, Pictures, SiteFeatures};
-use crfkit::linked::{self, LinkedBuilder, LinkedCorpus, LinkedModel, LinkedStart, Links};
+use crfkit::linked::{self, LinkedBuilder, LinkedCorpus, LinkedModel, LinkedStart, LinkedTagger, Links};
 use crfkit::math::random::Random;
 use crfkit::model::dump::{dump, read_dump};
-use crfkit::model::{Features, Keep, Names, Tables, WeightKind};
+use crfkit::model::{Features, Keep, Names, Precision, Tables, WeightKind};
 use crfkit::train::{Method, Parameters, Settings};
 use crfkit::typed::{self, Engine, TypedBuilder, TypedCorpus, TypedModel, TypedStart};
 use crfkit::{Place, grid};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// Word and two labels.
 const TEXT: &str = "a X p\nb Y q\n\nb Y p\nc Z q\na X r\nb Y q\n";
@@ -293,4 +295,87 @@ fn weights_are_where_training_starts_and_what_the_prior_is_around() {
     assert!(
         run(&settings(grid::Init::Given, &training), wrong).unwrap_err().to_string().contains("1 weights")
     );
+}
+
+/// The labels and the first marginals that a model gives.
+fn linked_answers(model: &LinkedModel) -> (Vec<u32>, Vec<f64>) {
+    let mut tagger = LinkedTagger::new(Arc::new(model.clone()), Engine::LoopyBp).unwrap();
+    let mut answers = (Vec::new(), Vec::new());
+    for sequence in columns(MORE) {
+        tagger.columns(&sequence).unwrap();
+        answers.0.extend_from_slice(tagger.best());
+        answers.1.extend((0..sequence.len()).map(|t| tagger.marginal(t, 0, 0)));
+    }
+    answers
+}
+
+/// The weights that are at most 0.5 are those that are gone, with the observations that had no others; what is left keeps its name.
+#[test]
+fn smaller_models_have_the_heavy_weights() {
+    let heavy = |names: &Names| -> HashMap<String, f64> {
+        by_name(names).into_iter().filter(|(_, w)| w.abs() > 0.9).collect()
+    };
+    for (links, keep) in
+        [(Links::Factorial, Keep::All), (Links::Factorial, Keep::Observed), (skip(), Keep::All)]
+    {
+        let full = linked_model(linked_corpus(TEXT, &links), keep);
+        let small = full.shrink(0.9);
+        assert_eq!(by_name(&small.names()), heavy(&full.names()));
+        assert!(small.alphabet.node.len() < full.alphabet.node.len());
+        // The same as the full model with zeros, which a file leaves out too.
+        let zeros = full.weights.iter().map(|w| if w.abs() > 0.9 { *w } else { 0.0 }).collect();
+        let zeros = LinkedModel { weights: zeros, ..full.clone() };
+        assert_eq!(linked_answers(&small), linked_answers(&zeros));
+        let bytes = small.to_bytes(Precision::F64).unwrap();
+        assert_eq!(zeros.to_bytes(Precision::F64).unwrap(), bytes);
+        assert!(bytes.len() < full.to_bytes(Precision::F64).unwrap().len());
+        for precision in [Precision::F32, Precision::F16] {
+            let short = full.to_bytes(precision).unwrap();
+            assert!(short.len() < full.to_bytes(Precision::F64).unwrap().len());
+            let read = LinkedModel::from_bytes(&short).unwrap();
+            assert!(read.weights.iter().zip(&full.weights).all(|(a, b)| (a - b).abs() < 1e-3));
+            assert_eq!(read.to_bytes(precision).unwrap(), short);
+        }
+    }
+
+    let full = typed_model(typed_corpus(TYPES, GRAPH));
+    let small = full.shrink(0.9);
+    // Potts' and Ising's rows are kept or not as a whole, and so are constants and numbers.
+    let nonzero = |names: &Names| -> HashMap<String, f64> {
+        by_name(names).into_iter().filter(|(_, w)| *w != 0.0).collect()
+    };
+    assert_eq!(nonzero(&small.names()), heavy(&full.names()));
+    assert!(small.names.iter().map(Strings::len).sum::<usize>() < full.names.iter().map(Strings::len).sum());
+    for precision in [Precision::F64, Precision::F32, Precision::F16] {
+        for model in [&small, &full] {
+            let bytes = model.to_bytes(precision).unwrap();
+            let read = TypedModel::from_bytes(&bytes).unwrap();
+            assert_eq!(read.to_bytes(precision).unwrap(), bytes);
+            assert!(read.weights.iter().zip(&model.weights).all(|(a, b)| (a - b).abs() < 1e-3));
+            if precision == Precision::F64 {
+                assert_eq!(by_name(&read.names()), by_name(&model.names()));
+                for at in (0..bytes.len()).step_by(5) {
+                    let mut damaged = bytes.clone();
+                    damaged[at] ^= 1;
+                    assert!(TypedModel::from_bytes(&damaged).is_err(), "byte {at}");
+                }
+            }
+        }
+    }
+
+    let full = grid_model(layout(&[0, 128, 255], Tables::Full));
+    let small = full.shrink(0.9);
+    assert_eq!(nonzero(&small.names()), heavy(&full.names()));
+    let bytes = small.to_bytes(Precision::F16).unwrap();
+    assert!(bytes.len() < full.to_bytes(Precision::F64).unwrap().len());
+    assert!(
+        GridModel::from_bytes(&bytes)
+            .unwrap()
+            .weights
+            .iter()
+            .zip(&small.weights)
+            .all(|(a, b)| (a - b).abs() < 1e-3)
+    );
+    let huge = GridModel { weights: vec![1e6; full.weights.len()], ..full };
+    assert!(huge.to_bytes(Precision::F16).unwrap_err().to_string().contains("larger precision"));
 }

@@ -16,6 +16,7 @@ use crfkit::infer::enumerate::enumerate;
 use crfkit::loss::{Gold, Likelihood, Loss, PartialLikelihood};
 use crfkit::math::random::Random;
 use crfkit::math::{Array, Dual};
+use crfkit::model::Precision;
 use crfkit::optim::Control;
 use crfkit::train::{Checkpoint, Criterion, Event, Listener, Method, Settings as Training};
 use std::sync::Arc;
@@ -303,7 +304,7 @@ fn the_model_file_comes_back_and_damage_is_seen() {
     let corpus = corpus(layout(Tables::Full, Neighbours::Eight), &pictures(4, 12, true));
     let settings = settings(Engine::MeanField, Criterion::Likelihood);
     let model = train(corpus, &settings, start(2), &mut Silent).unwrap().model;
-    let bytes = model.to_bytes();
+    let bytes = model.to_bytes(Precision::F64).unwrap();
     assert!(GridModel::is_file(&bytes));
     assert_eq!(GridModel::from_bytes(&bytes).unwrap(), model);
     for at in (0..bytes.len()).step_by(7) {
@@ -312,7 +313,12 @@ fn the_model_file_comes_back_and_damage_is_seen() {
         assert!(GridModel::from_bytes(&damaged).is_err(), "byte {at}");
     }
     let short = GridModel { weights: model.weights[1..].to_vec(), ..model };
-    assert!(GridModel::from_bytes(&short.to_bytes()).unwrap_err().to_string().contains("its weights"));
+    assert!(
+        GridModel::from_bytes(&short.to_bytes(Precision::F64).unwrap())
+            .unwrap_err()
+            .to_string()
+            .contains("its weights")
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `crfkit eval`: how good a model, or a file of predictions, is.
 
-mod grid;
+pub mod grid;
 pub mod linked;
 pub mod typed;
 

@@ -21,27 +21,25 @@ impl<'a> Shape<'a> {
             labels: labels.into(),
         };
         let columns = 0..labels.len();
-        // Parts in the order of kinds (crate::graph::build): name, variables, and whether observations are those of bigrams.
-        let nodes = columns.clone().map(|c| (format!("column {}", label_columns[c]), vec![c], false));
+        // Parts in the order of kinds (crate::graph::build): name and variables.
+        let nodes = columns.clone().map(|c| (format!("column {}", label_columns[c]), vec![c]));
         let within =
-            columns.clone().map(|c| (format!("transition of column {}", label_columns[c]), vec![c, c], true));
-        let linked: Vec<(String, Vec<usize>, bool)> = match links {
+            columns.clone().map(|c| (format!("transition of column {}", label_columns[c]), vec![c, c]));
+        let linked: Vec<(String, Vec<usize>)> = match links {
             Links::Factorial => columns
                 .clone()
-                .flat_map(|c| columns.clone().skip(c + 1).map(move |d| (c, d)))
-                .map(|(c, d)| {
-                    let name = format!("columns {} and {}", label_columns[c], label_columns[d]);
-                    (name, vec![c, d], true)
-                })
+                .flat_map(|c| columns.clone().skip(c + 1).map(move |d| [c, d]))
+                .map(|[c, d]| (format!("columns {} and {}", label_columns[c], label_columns[d]), vec![c, d]))
                 .collect(),
-            Links::SkipChain { .. } => vec![("skip".into(), vec![0, 0], false)],
+            Links::SkipChain { .. } => vec![("skip".into(), vec![0, 0])],
         };
         let all: Vec<_> = nodes.chain(within).chain(linked).collect();
         let tables = all[labels.len()..].iter().zip(&features.tables);
         let tables: Vec<Part> =
-            tables.map(|((name, over, _), table)| Part::table(name, over.clone(), table)).collect();
-        let observed = all.into_iter().zip(&features.rows);
-        let observed = observed.map(|((name, over, bigram), rows)| {
+            tables.map(|((name, over), table)| Part::table(name, over.clone(), table)).collect();
+        let observed = all.into_iter().zip(&features.rows).enumerate();
+        let observed = observed.map(|(kind, ((name, over), rows))| {
+            let bigram = !links.sees_nodes(kind, labels.len());
             Part::observed(name, over, rows, move |row| observation(bigram, row))
         });
         Names {

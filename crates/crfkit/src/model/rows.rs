@@ -51,7 +51,7 @@ impl Rows {
 
     /// Number of weights of each row, where every row has all entries.
     #[inline]
-    fn width(&self) -> usize {
+    pub(super) fn width(&self) -> usize {
         if self.basis.is_empty() { self.lines * self.columns } else { self.basis.len() }
     }
 

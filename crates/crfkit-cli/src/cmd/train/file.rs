@@ -1,9 +1,10 @@
 //! `crfkit train --graph file`: from files of graphs to a model file.
 
+use super::finish::{Measure, Written, write_model};
 use super::graph::{
     check_running, dev_bytes, first_weights, into_error, of_another_kind, prior_mean, recorded,
 };
-use super::session::Session;
+use super::session::{End, Session, next_for_text};
 use crate::args::TrainArgs;
 use crate::cmd::eval::typed::scores;
 use crate::error::usage;
@@ -12,6 +13,7 @@ use crate::log::Counts;
 use crate::pipeline::Source;
 use anyhow::Result;
 use crfkit::model::Keep;
+use crfkit::train::GraphTrained;
 use crfkit::typed::{self, Settings, TypedBuilder, TypedCorpus, TypedModel, TypedStart};
 use crfkit::{Error, Place};
 use std::path::Path;
@@ -69,10 +71,14 @@ pub fn run(args: &TrainArgs, training: &crfkit::train::Settings) -> Result<ExitC
     session.begin(counts, &recorded, start.resume.is_some())?;
     let trained = session
         .train(counts.tokens, |listener| typed::train(corpus, features, &settings, start, listener))?;
-    let (mut trained, clock) = trained;
-    trained.model.settings = recorded;
-    let bytes = trained.model.to_bytes();
-    session.save(&bytes, &trained.model.weights, &trained, clock)
+    let (GraphTrained { mut model, stop, passes, objective }, clock) = trained;
+    model.settings = recorded;
+    let measure = Measure::on_text(args, |model, path| scores(model, path, args.input.encoding, threads));
+    let written = write_model(args, model, &session.progress, measure)?;
+    let Written { weights, bytes, .. } = written;
+    let end = End { stop, clock, passes, objective, features: counts.features, weights, bytes };
+    session.end(&end)?;
+    Ok(session.farewell(&end, &next_for_text(args)))
 }
 
 /// What graphs from a file have no use for.

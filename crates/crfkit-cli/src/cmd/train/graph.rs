@@ -1,8 +1,9 @@
 //! `crfkit train --graph factorial|skip-chain`: from files to the model file of linked chains.
 
 use super::data::{format, no_sequence, open, templates};
-use super::session::Session;
-use super::{random_weights, record_start};
+use super::finish::{Measure, Written, write_model};
+use super::session::{End, Session, next_for_text};
+use super::{random_weights, record_program};
 use crate::args::{Format, GraphKind, Init, PriorMean, TrainArgs};
 use crate::cmd::eval::linked::scores;
 use crate::error::usage;
@@ -12,8 +13,7 @@ use anyhow::{Context, Result};
 use crfkit::Error;
 use crfkit::data::columns::Columns;
 use crfkit::linked::{self, Engine, LinkedBuilder, LinkedCorpus, LinkedModel, LinkedStart, Links};
-use crfkit::model::Precision;
-use crfkit::train::Settings;
+use crfkit::train::{GraphTrained, Settings};
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
@@ -95,10 +95,14 @@ pub fn run(args: &TrainArgs, settings: &Settings, links: Links) -> Result<ExitCo
     session.begin(counts, &recorded, start.resume.is_some())?;
     let trained = session
         .train(counts.tokens, |listener| linked::train(corpus, features, settings, start, listener))?;
-    let (mut trained, clock) = trained;
-    trained.model.settings = recorded;
-    let bytes = trained.model.to_bytes()?;
-    session.save(&bytes, &trained.model.weights, &trained, clock)
+    let (GraphTrained { mut model, stop, passes, objective }, clock) = trained;
+    model.settings = recorded;
+    let measure = Measure::on_text(args, |model, path| scores(model, path, args.input.encoding, threads));
+    let written = write_model(args, model, &session.progress, measure)?;
+    let Written { weights, bytes, .. } = written;
+    let end = End { stop, clock, passes, objective, features: counts.features, weights, bytes };
+    session.end(&end)?;
+    Ok(session.farewell(&end, &next_for_text(args)))
 }
 
 /// What `--init` says; empty for zeros. `of_model` reads the weights of a model.
@@ -138,7 +142,7 @@ pub fn dev_bytes(args: &TrainArgs) -> Result<Vec<u8>> {
 /// Every setting that shapes the model, for its file and the log.
 pub fn recorded(args: &TrainArgs, settings: &impl Serialize, engine: Engine) -> Result<serde_json::Value> {
     let mut recorded = serde_json::to_value(settings)?;
-    record_start(args, &mut recorded);
+    record_program(args, &mut recorded);
     recorded["inference"] = engine.name().into();
     Ok(recorded)
 }
@@ -165,8 +169,6 @@ pub fn check_running(args: &TrainArgs) -> Result<()> {
             "it is read after each pass: give a file",
         ),
         ("--report", args.report.is_some(), "leave it out, and use crfkit report on the --log"),
-        ("--shrink", args.shrink.is_some(), "use --l1 for a smaller model"),
-        ("--precision", args.precision != Precision::F64, "leave it out"),
         ("--boundaries", args.boundaries, "leave it out"),
         ("--init empirical", args.init == Some(Init::Empirical), "use --init zero, random or a model"),
     ];
