@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{crfkit, failure, json_lines, output, scratch};
+use common::{crfkit, failure, json_lines, output, page_data, scratch};
 use crfkit::model::dump::read_dump;
 use std::fmt::Write;
 use std::fs;
@@ -89,6 +89,23 @@ fn a_factorial_chain_from_file_to_scores() {
     assert!(message.contains("one of factorial or skip chains is needed"), "{message}");
     let message = failure(crfkit().arg("train").arg(&file).arg("-m").arg(&chain).args(["--init", &first]), 1);
     assert!(message.contains("a plain chain is needed"), "{message}");
+    // As a page: the run, what was learned, and each label column with its samples.
+    let (page, dev) = (directory.path().join("page.html"), file.to_str().unwrap());
+    objectives(&["--dev", dev, "--report", page.to_str().unwrap()]);
+    let written = page_data(&page);
+    assert!(written["runs"].as_array().unwrap().len() == 1 && written["model"]["all_labels"] == 6);
+    let evaluations = written["evaluations"].as_array().unwrap();
+    assert_eq!((evaluations.len(), &evaluations[1]["scores"]["f1"]), (2, &100.0.into()));
+    assert!(evaluations[1]["name"].as_str().unwrap().ends_with("label column 2"));
+    assert_eq!(evaluations[0]["samples"][0]["tokens"][1]["text"], "saw");
+    let of = |k: usize| written["model"]["features"][k]["of"].as_str().unwrap();
+    assert_eq!((of(0), of(6)), ("D (column 1)", "transition of column 1"));
+    output(crfkit().args(["report", "--test", dev, "-m"]).arg(&model).arg("-o").arg(&page));
+    let again = page_data(&page);
+    assert_eq!(
+        (&again["model"]["features"], &again["evaluations"]),
+        (&written["model"]["features"], &written["evaluations"])
+    );
     // What was learned, to read and for programs.
     let inspect = |options: &[&str]| output(crfkit().arg("inspect").arg(&model).args(options));
     let text = inspect(&["--top", "2"]);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{crfkit, failure, json_lines, output, scratch};
+use common::{crfkit, failure, json_lines, output, page_data, scratch};
 use std::fs;
 use std::path::Path;
 
@@ -87,6 +87,15 @@ fn a_model_of_graphs_is_trained_applied_and_judged() {
     assert_eq!(found["types"]["venue"]["nodes"], 3);
     assert_eq!(scores(&["--decode", "exact", "--inference", "trw", "--threads", "3"])["graphs"], 3);
 
+    output(&mut run(path, &["report", "log", "-m", "m", "--test", "g", "-o", "page.html"]));
+    let page = page_data(&path.join("page.html"));
+    let (papers, venues) = (&page["evaluations"][0], &page["evaluations"][1]);
+    assert_eq!((&papers["scores"]["tokens"], &venues["scores"]["tokens"]), (&5.into(), &3.into()));
+    assert_eq!(venues["confusion"]["labels"].as_array().unwrap().len(), 3);
+    let parts = page["model"]["features"].as_array().unwrap();
+    assert!(
+        parts.iter().any(|part| part["of"] == "cites") && parts.iter().any(|part| part["of"] == "ml (paper)")
+    );
     let text = output(&mut run(path, &["inspect", "m"]));
     for piece in
         ["type          cites: over paper, paper; ", "sigma_of", "heaviest weights of cites", "(venue)"]
@@ -165,6 +174,7 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
         (&["tag", "-m", "m", "wrong"], 1, "wrong:1: these types are not those"),
         (&["tag", "-m", "m", "--decode", "graph-cut", "g"], 1, "g:2: variable 2 has 3 labels"),
         (&["eval", "-m", "m", "empty"], 1, "no graph in it has a label"),
+        (&["report", "-m", "m", "--test", "g", "--label-column", "1", "-o", "p"], 2, "plain chains"),
         (&["inspect", "m", "--label", "nope"], 1, "its labels are"),
     ] {
         let message = failure(&mut run(path, arguments), status);

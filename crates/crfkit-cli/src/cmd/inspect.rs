@@ -71,14 +71,9 @@ fn show_all(top: usize, names: &Names, summary: &impl Summary, out: &mut impl Wr
     if names.is_chain() {
         show_transitions(names, &[], top, out)?;
     } else {
-        let mut told: Vec<&str> = Vec::new();
-        for part in names.parts.iter().filter(|part| !by_label(names, part)) {
-            if !told.contains(&&*part.name) {
-                told.push(&part.name);
-                let title = format!("heaviest weights of {}", part.name);
-                let weights = names.top(top, |other| other.name == part.name, &[], None);
-                show(&title, names, &weights, out)?;
-            }
+        for name in names.other_parts() {
+            let weights = names.top(top, |part| part.name == name, &[], None);
+            show(&format!("heaviest weights of {name}"), names, &weights, out)?;
         }
     }
     let all = names.sets.iter().enumerate().flat_map(|(set, of)| (0..of.labels.len()).map(move |k| (set, k)));
@@ -90,7 +85,7 @@ fn show_all(top: usize, names: &Names, summary: &impl Summary, out: &mut impl Wr
             _ => String::new(),
         };
         let title = format!("heaviest observations of {}{whose}", of.labels[label]);
-        show(&title, names, &names.top(top, |part| by_label(names, part), &[(set, label)], None), out)?;
+        show(&title, names, &names.top(top, |part| names.is_by_label(part), &[(set, label)], None), out)?;
     }
     if all.len() > LABELS {
         writeln!(out, "\nthe first {LABELS} of {} labels; see one with --label", all.len())?;
@@ -108,7 +103,7 @@ fn show_some(
     if args.observation.is_none() && names.is_chain() {
         show_transitions(names, labels, args.top, out)?;
     }
-    let wanted = |part: &Part| !names.is_chain() || by_label(names, part);
+    let wanted = |part: &Part| !names.is_chain() || names.is_by_label(part);
     let weights = names.top(args.top, wanted, labels, args.observation.as_deref());
     let title = match (&args.observation, &args.label) {
         (Some(observation), Some(label)) => format!("weights of {observation} and {label}"),
@@ -118,14 +113,9 @@ fn show_some(
     show(&title, names, &weights, out)
 }
 
-/// Are the weights of a part shown label by label? On chains all those of observations are; elsewhere those of single variables.
-fn by_label(names: &Names, part: &Part) -> bool {
-    !part.is_table() && part.tables == Tables::Full && (names.is_chain() || part.over.len() == 1)
-}
-
 /// Does anything speak for single labels of this set?
 fn has_labels(names: &Names, set: usize) -> bool {
-    names.parts.iter().any(|part| by_label(names, part) && part.over == [set])
+    names.parts.iter().any(|part| names.is_by_label(part) && part.over == [set])
 }
 
 /// The settings, one a line.

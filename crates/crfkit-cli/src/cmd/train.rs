@@ -23,7 +23,7 @@ use crfkit::math::random::Random;
 use crfkit::model::Features;
 use crfkit::train::{Settings, Start, Trained, train};
 use data::Labelled;
-use finish::{Measure, Written, write_model};
+use finish::{Measure, Written, chain_parts, write_model, write_report};
 use session::{End, Session, next_for_text};
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -97,7 +97,8 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     let Written { weights, bytes, .. } = written;
     let end = End { stop, clock, passes, objective, features, weights, bytes };
     session.end(&end)?;
-    finish::write_report(args, session.log.kept(), &written, &session.progress)?;
+    let model = &written.model;
+    write_report(args, &session, &model.names(), |path| chain_parts(args, model, path))?;
     Ok(session.farewell(&end, &next_for_text(args)))
 }
 

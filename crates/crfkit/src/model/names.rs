@@ -129,6 +129,23 @@ impl<'a> Names<'a> {
         self.sets.iter().all(|set| set.name.is_none())
     }
 
+    /// Do the weights of a part speak for single labels? On chains all those of observations count as such, elsewhere those of
+    /// observations of one variable.
+    pub fn is_by_label(&self, part: &Part) -> bool {
+        !part.is_table() && part.tables == Tables::Full && (self.is_chain() || part.over.len() == 1)
+    }
+
+    /// The names of the other parts, each once.
+    pub fn other_parts(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for part in self.parts.iter().filter(|part| !self.is_by_label(part)) {
+            if !names.contains(&&*part.name) {
+                names.push(&part.name);
+            }
+        }
+        names
+    }
+
     /// The labels of this name, of which different sets may have one each.
     pub fn labels_called(&self, name: &str) -> Result<Vec<SetLabel>> {
         let find = |set: &LabelSet| set.labels.iter().position(|label| label == name);
@@ -145,7 +162,15 @@ impl<'a> Names<'a> {
 
     /// All weights with their names, in the order of θ.
     pub fn each(&self) -> impl Iterator<Item = NamedWeight> + '_ {
-        self.parts.iter().flat_map(move |part| {
+        self.each_of(|_| true)
+    }
+
+    /// Those of the parts that are `wanted`.
+    pub fn each_of<'b>(
+        &'b self,
+        wanted: impl Fn(&Part) -> bool + 'b,
+    ) -> impl Iterator<Item = NamedWeight> + 'b {
+        self.parts.iter().filter(move |part| wanted(part)).flat_map(move |part| {
             (0..part.rows()).flat_map(move |row| {
                 let (kind, observation) = (part.observation)(row);
                 part.range(row).enumerate().map(move |(k, weight)| NamedWeight {

@@ -1,12 +1,12 @@
 //! `crfkit train --graph file`: from files of graphs to a model file.
 
-use super::finish::{Measure, Written, write_model};
+use super::finish::{Measure, Written, write_model, write_report};
 use super::graph::{
     check_running, dev_bytes, first_weights, into_error, of_another_kind, prior_mean, recorded,
 };
 use super::session::{End, Session, next_for_text};
 use crate::args::TrainArgs;
-use crate::cmd::eval::typed::scores;
+use crate::cmd::eval::typed::{parts, scores};
 use crate::error::usage;
 use crate::input::{self, GraphModel, LineReader};
 use crate::log::Counts;
@@ -74,10 +74,11 @@ pub fn run(args: &TrainArgs, training: &crfkit::train::Settings) -> Result<ExitC
     let (GraphTrained { mut model, stop, passes, objective }, clock) = trained;
     model.settings = recorded;
     let measure = Measure::on_text(args, |model, path| scores(model, path, args.input.encoding, threads));
-    let written = write_model(args, model, &session.progress, measure)?;
-    let Written { weights, bytes, .. } = written;
+    let Written { model, weights, bytes } = write_model(args, model, &session.progress, measure)?;
     let end = End { stop, clock, passes, objective, features: counts.features, weights, bytes };
     session.end(&end)?;
+    let evaluate = |path: &Path| parts(&model, path, args.input.encoding, threads);
+    write_report(args, &session, &model.names(), evaluate)?;
     Ok(session.farewell(&end, &next_for_text(args)))
 }
 

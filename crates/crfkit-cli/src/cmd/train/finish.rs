@@ -1,6 +1,7 @@
 //! The end of a training run: the model file, and what is said about it.
 
 use super::data::format;
+use super::session::Session;
 use crate::args::TrainArgs;
 use crate::cmd::eval::{Gold, evaluate};
 use crate::cmd::report;
@@ -12,9 +13,9 @@ use crfkit::eval::Scores;
 use crfkit::files::write_atomically;
 use crfkit::grid::GridModel;
 use crfkit::linked::LinkedModel;
-use crfkit::model::{Model, Precision};
+use crfkit::model::{Model, Names, Precision};
 use crfkit::typed::TypedModel;
-use crfkit_report::{ModelPart, Page, Run};
+use crfkit_report::{EvaluationPart, ModelPart, Page, Run};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -110,31 +111,35 @@ pub fn write_model<M: Small>(
     Ok(Written { weights: active(&*model), bytes: bytes.len(), model })
 }
 
-/// Writes the page of `--report`: the run, the model, and its mistakes on the development data if that can be read again.
+/// Writes the page of `--report`, if one is wanted: the run, the model, and what `evaluate` says of it on the development data, if that can be
+/// read again.
 pub fn write_report(
     args: &TrainArgs,
-    log: &[u8],
-    written: &Written<Model>,
-    progress: &Progress,
+    session: &Session,
+    names: &Names,
+    evaluate: impl FnOnce(&Path) -> Result<Vec<EvaluationPart>>,
 ) -> Result<()> {
     let Some(path) = &args.report else { return Ok(()) };
-    progress.step(|| "writing the report".into());
+    session.progress.step(|| "writing the report".into());
     let name = report::run_name(args.log.as_deref().unwrap_or(&args.model));
-    let model_name = args.model.display().to_string();
-    let mut page = Page {
-        runs: vec![Run::read(log, &name)?],
-        model: Some(ModelPart::new(&model_name, &written.model)),
+    let evaluations = match &args.dev {
+        Some(dev) if !input::is_stdin(dev) => evaluate(dev)?,
+        _ => Vec::new(),
+    };
+    let page = Page {
+        runs: vec![Run::read(session.log.kept(), &name)?],
+        model: Some(ModelPart::new(&args.model.display().to_string(), names)),
+        evaluations,
         ..Page::default()
     };
-    match &args.dev {
-        Some(dev) if !input::is_stdin(dev) => {
-            let gold = Gold { samples: true, ..gold(args) };
-            let found = evaluate(&Loaded::Weighted(written.model.clone()), dev, &gold, args.input.threads())?;
-            page.evaluation = Some(found.into_part(dev));
-        }
-        _ => {}
-    }
     report::write(&page, path)
+}
+
+/// What a page says of a chain on a file.
+pub fn chain_parts(args: &TrainArgs, model: &Arc<Model>, path: &Path) -> Result<Vec<EvaluationPart>> {
+    let gold = Gold { samples: true, ..gold(args) };
+    let found = evaluate(&Loaded::Weighted(model.clone()), path, &gold, args.input.threads())?;
+    Ok(vec![found.into_part(path)])
 }
 
 /// How the data of this run is read.

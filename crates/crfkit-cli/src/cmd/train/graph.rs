@@ -1,11 +1,11 @@
 //! `crfkit train --graph factorial|skip-chain`: from files to the model file of linked chains.
 
 use super::data::{format, no_sequence, open, templates};
-use super::finish::{Measure, Written, write_model};
+use super::finish::{Measure, Written, write_model, write_report};
 use super::session::{End, Session, next_for_text};
 use super::{random_weights, record_program};
 use crate::args::{Format, GraphKind, Init, PriorMean, TrainArgs};
-use crate::cmd::eval::linked::scores;
+use crate::cmd::eval::linked::{parts, scores};
 use crate::error::usage;
 use crate::input::{self, GraphModel, Sequence, label_index};
 use crate::log::Counts;
@@ -98,10 +98,11 @@ pub fn run(args: &TrainArgs, settings: &Settings, links: Links) -> Result<ExitCo
     let (GraphTrained { mut model, stop, passes, objective }, clock) = trained;
     model.settings = recorded;
     let measure = Measure::on_text(args, |model, path| scores(model, path, args.input.encoding, threads));
-    let written = write_model(args, model, &session.progress, measure)?;
-    let Written { weights, bytes, .. } = written;
+    let Written { model, weights, bytes } = write_model(args, model, &session.progress, measure)?;
     let end = End { stop, clock, passes, objective, features: counts.features, weights, bytes };
     session.end(&end)?;
+    let evaluate = |path: &Path| parts(&model, path, args.input.encoding, threads);
+    write_report(args, &session, &model.names(), evaluate)?;
     Ok(session.farewell(&end, &next_for_text(args)))
 }
 
@@ -168,7 +169,6 @@ pub fn check_running(args: &TrainArgs) -> Result<()> {
             args.dev.as_deref().is_some_and(input::is_stdin),
             "it is read after each pass: give a file",
         ),
-        ("--report", args.report.is_some(), "leave it out, and use crfkit report on the --log"),
         ("--boundaries", args.boundaries, "leave it out"),
         ("--init empirical", args.init == Some(Init::Empirical), "use --init zero, random or a model"),
     ];
