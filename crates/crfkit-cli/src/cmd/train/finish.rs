@@ -67,8 +67,11 @@ pub struct Measure<'a, M> {
     /// What the data is called.
     pub on: String,
     /// The scores of a model on it.
-    pub scores: Box<dyn Fn(&Arc<M>) -> Result<Scores> + 'a>,
+    pub scores: Box<Scoring<'a, M>>,
 }
+
+/// Gives the scores of a model.
+type Scoring<'a, M> = dyn Fn(&Arc<M>) -> Result<Scores> + 'a;
 
 impl<'a, M> Measure<'a, M> {
     /// On development data, or on training data where there is none; `None` for standard input, which cannot be read again.
