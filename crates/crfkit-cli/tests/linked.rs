@@ -106,6 +106,7 @@ fn a_factorial_chain_from_file_to_scores() {
         (&again["model"]["features"], &again["evaluations"]),
         (&written["model"]["features"], &written["evaluations"])
     );
+    fs::copy(&first, &model).unwrap();
     // What was learned, to read and for programs.
     let inspect = |options: &[&str]| output(crfkit().arg("inspect").arg(&model).args(options));
     let text = inspect(&["--top", "2"]);
