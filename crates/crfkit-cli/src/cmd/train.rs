@@ -98,7 +98,7 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     let end = End { stop, clock, passes, objective, features, weights, bytes };
     session.end(&end)?;
     let model = &written.model;
-    write_report(args, &session, &model.names(), |path| chain_parts(args, model, path))?;
+    write_report(args, &session, &**model, |path| chain_parts(args, model, path))?;
     Ok(session.farewell(&end, &next_for_text(args)))
 }
 

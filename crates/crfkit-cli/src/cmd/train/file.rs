@@ -1,10 +1,10 @@
 //! `crfkit train --graph file`: from files of graphs to a model file.
 
-use super::finish::{Measure, Written, write_model, write_report};
+use super::finish::finish_graphs;
 use super::graph::{
     check_running, dev_bytes, first_weights, into_error, of_another_kind, prior_mean, recorded,
 };
-use super::session::{End, Session, next_for_text};
+use super::session::Session;
 use crate::args::TrainArgs;
 use crate::cmd::eval::typed::{parts, scores};
 use crate::error::usage;
@@ -13,7 +13,6 @@ use crate::log::Counts;
 use crate::pipeline::Source;
 use anyhow::Result;
 use crfkit::model::Keep;
-use crfkit::train::GraphTrained;
 use crfkit::typed::{self, Settings, TypedBuilder, TypedCorpus, TypedModel, TypedStart};
 use crfkit::{Error, Place};
 use std::path::Path;
@@ -69,17 +68,13 @@ pub fn run(args: &TrainArgs, training: &crfkit::train::Settings) -> Result<ExitC
 
     let recorded = recorded(args, &settings, engine)?;
     session.begin(counts, &recorded, start.resume.is_some())?;
-    let trained = session
+    let mut trained = session
         .train(counts.tokens, |listener| typed::train(corpus, features, &settings, start, listener))?;
-    let (GraphTrained { mut model, stop, passes, objective }, clock) = trained;
-    model.settings = recorded;
-    let measure = Measure::on_text(args, |model, path| scores(model, path, args.input.encoding, threads));
-    let Written { model, weights, bytes } = write_model(args, model, &session.progress, measure)?;
-    let end = End { stop, clock, passes, objective, features: counts.features, weights, bytes };
-    session.end(&end)?;
-    let evaluate = |path: &Path| parts(&model, path, args.input.encoding, threads);
-    write_report(args, &session, &model.names(), evaluate)?;
-    Ok(session.farewell(&end, &next_for_text(args)))
+    trained.0.model.settings = recorded;
+    let encoding = args.input.encoding;
+    let scores = |model: &Arc<TypedModel>, path: &Path| scores(model, path, encoding, threads);
+    let parts = |model: &Arc<TypedModel>, path: &Path| parts(model, path, encoding, threads);
+    finish_graphs(session, trained, counts.features, scores, parts)
 }
 
 /// What graphs from a file have no use for.

@@ -1,7 +1,7 @@
 //! The end of a training run: the model file, and what is said about it.
 
 use super::data::format;
-use super::session::Session;
+use super::session::{Clock, End, Session, next_for_text};
 use crate::args::TrainArgs;
 use crate::cmd::eval::{Gold, evaluate};
 use crate::cmd::report;
@@ -14,9 +14,11 @@ use crfkit::files::write_atomically;
 use crfkit::grid::GridModel;
 use crfkit::linked::LinkedModel;
 use crfkit::model::{Model, Names, Precision};
+use crfkit::train::GraphTrained;
 use crfkit::typed::TypedModel;
 use crfkit_report::{EvaluationPart, ModelPart, Page, Run};
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::Arc;
 
 /// A model that can be made smaller.
@@ -27,8 +29,8 @@ pub trait Small: Sized {
     fn to_bytes(&self, precision: Precision) -> crfkit::Result<Vec<u8>>;
     /// Reads such a file.
     fn from_bytes(bytes: &[u8]) -> crfkit::Result<Self>;
-    /// θ.
-    fn weights(&self) -> &[f64];
+    /// Its weights by name.
+    fn names(&self) -> Names<'_>;
 }
 
 /// Models have these methods under the same names.
@@ -44,8 +46,8 @@ macro_rules! small {
             fn from_bytes(bytes: &[u8]) -> crfkit::Result<Self> {
                 <$model>::from_bytes(bytes)
             }
-            fn weights(&self) -> &[f64] {
-                &self.weights
+            fn names(&self) -> Names<'_> {
+                <$model>::names(self)
             }
         }
     )*};
@@ -114,12 +116,31 @@ pub fn write_model<M: Small>(
     Ok(Written { weights: active(&*model), bytes: bytes.len(), model })
 }
 
+/// The end of a run on graphs that come from text: the model, what `scores` say if it is made smaller, and its page with the `parts` of an
+/// evaluation.
+pub fn finish_graphs<M: Small>(
+    mut session: Session,
+    (trained, clock): (GraphTrained<M>, Clock),
+    features: usize,
+    scores: impl Fn(&Arc<M>, &Path) -> Result<Scores>,
+    parts: impl FnOnce(&Arc<M>, &Path) -> Result<Vec<EvaluationPart>>,
+) -> Result<ExitCode> {
+    let args = session.args;
+    let GraphTrained { model, stop, passes, objective } = trained;
+    let measure = Measure::on_text(args, scores);
+    let Written { model, weights, bytes } = write_model(args, model, &session.progress, measure)?;
+    let end = End { stop, clock, passes, objective, features, weights, bytes };
+    session.end(&end)?;
+    write_report(args, &session, &*model, |path| parts(&model, path))?;
+    Ok(session.farewell(&end, &next_for_text(args)))
+}
+
 /// Writes the page of `--report`, if one is wanted: the run, the model, and what `evaluate` says of it on the development data, if that can be
 /// read again.
 pub fn write_report(
     args: &TrainArgs,
     session: &Session,
-    names: &Names,
+    model: &impl Small,
     evaluate: impl FnOnce(&Path) -> Result<Vec<EvaluationPart>>,
 ) -> Result<()> {
     let Some(path) = &args.report else { return Ok(()) };
@@ -131,7 +152,7 @@ pub fn write_report(
     };
     let page = Page {
         runs: vec![Run::read(session.log.kept(), &name)?],
-        model: Some(ModelPart::new(&args.model.display().to_string(), names)),
+        model: Some(ModelPart::new(&args.model.display().to_string(), &model.names())),
         evaluations,
         ..Page::default()
     };
@@ -156,7 +177,7 @@ fn gold(args: &TrainArgs) -> Gold {
 }
 
 fn active<M: Small>(model: &M) -> usize {
-    model.weights().iter().filter(|w| **w != 0.0).count()
+    model.names().weights.iter().filter(|w| **w != 0.0).count()
 }
 
 /// Says what shrinking has cost.

@@ -1,8 +1,8 @@
 //! `crfkit train --graph factorial|skip-chain`: from files to the model file of linked chains.
 
 use super::data::{format, no_sequence, open, templates};
-use super::finish::{Measure, Written, write_model, write_report};
-use super::session::{End, Session, next_for_text};
+use super::finish::finish_graphs;
+use super::session::Session;
 use super::{random_weights, record_program};
 use crate::args::{Format, GraphKind, Init, PriorMean, TrainArgs};
 use crate::cmd::eval::linked::{parts, scores};
@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use crfkit::Error;
 use crfkit::data::columns::Columns;
 use crfkit::linked::{self, Engine, LinkedBuilder, LinkedCorpus, LinkedModel, LinkedStart, Links};
-use crfkit::train::{GraphTrained, Settings};
+use crfkit::train::Settings;
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
@@ -93,17 +93,13 @@ pub fn run(args: &TrainArgs, settings: &Settings, links: Links) -> Result<ExitCo
 
     let recorded = recorded(args, settings, engine)?;
     session.begin(counts, &recorded, start.resume.is_some())?;
-    let trained = session
+    let mut trained = session
         .train(counts.tokens, |listener| linked::train(corpus, features, settings, start, listener))?;
-    let (GraphTrained { mut model, stop, passes, objective }, clock) = trained;
-    model.settings = recorded;
-    let measure = Measure::on_text(args, |model, path| scores(model, path, args.input.encoding, threads));
-    let Written { model, weights, bytes } = write_model(args, model, &session.progress, measure)?;
-    let end = End { stop, clock, passes, objective, features: counts.features, weights, bytes };
-    session.end(&end)?;
-    let evaluate = |path: &Path| parts(&model, path, args.input.encoding, threads);
-    write_report(args, &session, &model.names(), evaluate)?;
-    Ok(session.farewell(&end, &next_for_text(args)))
+    trained.0.model.settings = recorded;
+    let encoding = args.input.encoding;
+    let scores = |model: &Arc<LinkedModel>, path: &Path| scores(model, path, encoding, threads);
+    let parts = |model: &Arc<LinkedModel>, path: &Path| parts(model, path, encoding, threads);
+    finish_graphs(session, trained, counts.features, scores, parts)
 }
 
 /// What `--init` says; empty for zeros. `of_model` reads the weights of a model.

@@ -71,6 +71,7 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     let init = recorded["init"].take();
     record_program(args, &mut recorded);
     if args.init.is_none() {
+        // The default of pictures is another one.
         recorded["init"] = init;
     }
     recorded["layout"] = serde_json::to_value(corpus.layout())?;

@@ -12,7 +12,8 @@ use std::process::ExitCode;
 
 /// A run from its first line to its last.
 pub struct Session<'a> {
-    args: &'a TrainArgs,
+    /// What the user typed.
+    pub args: &'a TrainArgs,
     /// Where it is shown.
     pub progress: Progress,
     /// Where it is recorded.
