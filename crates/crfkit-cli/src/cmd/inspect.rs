@@ -108,7 +108,10 @@ fn show_some(
     let title = match (&args.observation, &args.label) {
         (Some(observation), Some(label)) => format!("weights of {observation} and {label}"),
         (Some(observation), None) => format!("weights of {observation}"),
-        (None, label) => format!("heaviest observations of {}", label.as_deref().unwrap_or("all labels")),
+        (None, label) => {
+            let what = if names.is_chain() { "observations" } else { "weights" };
+            format!("heaviest {what} of {}", label.as_deref().unwrap_or("all labels"))
+        }
     };
     show(&title, names, &weights, out)
 }
