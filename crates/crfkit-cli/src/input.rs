@@ -8,6 +8,7 @@ use crfkit::data::attributes::{AttributeReader, Attributes};
 use crfkit::data::columns::{ColumnReader, Columns};
 use crfkit::data::observer::Source;
 use crfkit::data::text::{Encoding, Lines, decompress};
+use crfkit::grid::GridModel;
 use crfkit::linked::LinkedModel;
 use crfkit::model::{self, Model};
 use crfkit::typed::TypedModel;
@@ -54,21 +55,24 @@ pub enum GraphModel {
     Linked(Arc<LinkedModel>),
     /// Of graphs from a file.
     Typed(Arc<TypedModel>),
+    /// Of pictures.
+    Grid(Arc<GridModel>),
 }
 
 /// The model of factor graphs in a file; `None` if it is of another kind.
 pub fn read_graph_model(path: &Path) -> Result<Option<GraphModel>> {
     let bytes = File::open(path).and_then(|file| model::open(&file));
     let bytes = bytes.map_err(|error| Error::io(name(path), error))?;
-    if LinkedModel::is_file(&bytes) {
-        let model = LinkedModel::from_bytes(&bytes).with_context(|| name(path))?;
-        return Ok(Some(GraphModel::Linked(Arc::new(model))));
-    }
-    if TypedModel::is_file(&bytes) {
-        let model = TypedModel::from_bytes(&bytes).with_context(|| name(path))?;
-        return Ok(Some(GraphModel::Typed(Arc::new(model))));
-    }
-    Ok(None)
+    let model = if LinkedModel::is_file(&bytes) {
+        LinkedModel::from_bytes(&bytes).map(|model| GraphModel::Linked(Arc::new(model)))
+    } else if TypedModel::is_file(&bytes) {
+        TypedModel::from_bytes(&bytes).map(|model| GraphModel::Typed(Arc::new(model)))
+    } else if GridModel::is_file(&bytes) {
+        GridModel::from_bytes(&bytes).map(|model| GraphModel::Grid(Arc::new(model)))
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(model.with_context(|| name(path))?))
 }
 
 /// The format of the data that a model was trained on.

@@ -35,16 +35,12 @@ impl Loaded {
         }
         if LinkedModel::is_file(&bytes) {
             anyhow::bail!(
-                "{}: a model of a factorial or skip chain; a plain chain is needed here (such models are for crfkit tag and \
-                 crfkit eval)",
+                "{}: a model of a factorial or skip chain, but a plain chain is needed here",
                 name(path)
             );
         }
         if TypedModel::is_file(&bytes) {
-            anyhow::bail!(
-                "{}: a model of graphs; a chain is needed here (such models are for crfkit tag and crfkit eval)",
-                name(path)
-            );
+            anyhow::bail!("{}: a model of graphs, but a chain is needed here", name(path));
         }
         let model = match EmpiricalModel::is_file(&bytes) {
             true => EmpiricalModel::from_bytes(&bytes).map(|model| Loaded::Empirical(Arc::new(model))),

@@ -103,6 +103,38 @@ fn a_model_of_pictures_is_trained_applied_and_judged() {
         assert_eq!(labels.values[k] == 2, probability.values[k] > 127, "{k}");
     }
 
+    run(&with(&[
+        "--unlabelled",
+        "7",
+        "--optimizer",
+        "lbfgs",
+        "--passes",
+        "1",
+        "-m",
+        "small",
+        "--init",
+        "model",
+        "--precision",
+        "f16",
+    ]))
+    .assert()
+    .success();
+    assert!(error(&eval("small", &[])) < 0.8 * error(&alone));
+    let text = output(&mut run(&["inspect", "model"]));
+    for piece in [
+        "labels        label: 2: 1 2",
+        "tables        \"potts\"",
+        "equal labels",
+        "heaviest observations of 2",
+    ] {
+        assert!(text.contains(piece), "{piece} in {text}");
+    }
+    let dump = output(&mut run(&["inspect", "model", "--dump"]));
+    assert!(
+        dump.contains("\npart\tpair\tpotts\tlabel\tlabel\n") && dump.contains("\ndense\tsite\t0\t2\t"),
+        "{dump}"
+    );
+
     let refused = |arguments: &[&str], status: i32| failure(&mut run(arguments), status);
     assert!(refused(&with(&["-m", "m", "--preset", "ner"]), 2).contains("--preset is for --graph chain"));
     assert!(refused(&with(&["-m", "m", "--objective", "memm"]), 2).contains("needs --graph chain"));

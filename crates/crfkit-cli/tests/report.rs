@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{crfkit, demo, failure, scratch};
+use common::{crfkit, demo, failure, page_data as data, scratch};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -15,13 +15,6 @@ fn train(directory: &Path, name: &str, arguments: &[&str]) {
     command.arg("train").arg(demo().join("small.tsv")).arg("-m").arg(directory.join(name));
     command.arg("--log").arg(directory.join(format!("{name}.jsonl")));
     command.args(["--quiet", "--passes", "3"]).args(arguments).assert().success();
-}
-
-/// The data of a page.
-fn data(page: &Path) -> serde_json::Value {
-    let html = fs::read_to_string(page).unwrap();
-    let data = html.split_once("type=\"application/json\">").unwrap().1.split_once("</script>").unwrap().0;
-    serde_json::from_str(data).unwrap()
 }
 
 #[test]
@@ -43,8 +36,8 @@ fn runs_a_model_and_its_mistakes_become_a_page() {
     // The scores are those of `crfkit eval`.
     let scores =
         common::output(crfkit().args(["eval", "--json", "-m"]).arg(path("a")).arg(demo().join("test.tsv")));
-    assert_eq!(page["evaluation"]["scores"], serde_json::from_str::<serde_json::Value>(&scores).unwrap());
-    let samples = page["evaluation"]["samples"].as_array().unwrap();
+    assert_eq!(page["evaluations"][0]["scores"], serde_json::from_str::<serde_json::Value>(&scores).unwrap());
+    let samples = page["evaluations"][0]["samples"].as_array().unwrap();
     assert_eq!(samples.len(), 40);
     assert!(samples[0]["tokens"].as_array().unwrap().iter().any(|t| t["gold"] != t["predicted"]));
 
@@ -107,7 +100,7 @@ fn training_writes_its_own_page() {
     assert_eq!(page["runs"][0]["name"], "m");
     assert!(page["runs"][0]["progress"].as_array().unwrap().len() >= 3);
     assert!(page["runs"][0]["stop"]["model_bytes"].as_u64().unwrap() > 0);
-    assert_eq!(page["evaluation"]["samples"][0]["tokens"][0]["text"], hostile);
+    assert_eq!(page["evaluations"][0]["samples"][0]["tokens"][0]["text"], hostile);
 
     // The page changes nothing about the model; without development data it has no scores.
     command = crfkit();
@@ -117,12 +110,12 @@ fn training_writes_its_own_page() {
     command.args(["--report", "page.html", "--log", "first-run.jsonl"]).assert().success();
     assert!(fs::read(path("m")).unwrap() == model);
     let page = data(&path("page.html"));
-    assert!(page["evaluation"].is_null() && page["runs"][0]["name"] == "first-run");
+    assert!(page["evaluations"].as_array().unwrap().is_empty() && page["runs"][0]["name"] == "first-run");
 
     // --quiet is quiet, also about labels that the model does not know.
     fs::write(path("dev.tsv"), "flour\tB-UNSEEN\n").unwrap();
     command.args(["--dev", "dev.tsv"]).assert().success().stderr("");
-    assert_eq!(data(&path("page.html"))["evaluation"]["samples"][0]["tokens"][0]["p_gold"], 0.0);
+    assert_eq!(data(&path("page.html"))["evaluations"][0]["samples"][0]["tokens"][0]["p_gold"], 0.0);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{crfkit, failure, json_lines, output, scratch};
+use common::{crfkit, failure, json_lines, output, page_data, scratch};
 use std::fs;
 use std::path::Path;
 
@@ -57,6 +57,21 @@ fn a_model_of_graphs_is_trained_applied_and_judged() {
             "--checkpoint",
             "c",
         ],
+        &[
+            "g",
+            "--init",
+            "m",
+            "--prior-mean",
+            "m",
+            "--precision",
+            "f32",
+            "--shrink",
+            "0.01",
+            "--dev",
+            "g",
+            "--sigma-of",
+            "cites=2",
+        ],
     ] {
         run(path, &[&train, more].concat()).assert().success();
     }
@@ -71,6 +86,24 @@ fn a_model_of_graphs_is_trained_applied_and_judged() {
     assert_eq!((&found["nodes"], &found["graphs"]), (&8.into(), &3.into()), "{found}");
     assert_eq!(found["types"]["venue"]["nodes"], 3);
     assert_eq!(scores(&["--decode", "exact", "--inference", "trw", "--threads", "3"])["graphs"], 3);
+
+    output(&mut run(path, &["report", "log", "-m", "m", "--test", "g", "-o", "page.html"]));
+    let page = page_data(&path.join("page.html"));
+    let (papers, venues) = (&page["evaluations"][0], &page["evaluations"][1]);
+    assert_eq!((&papers["scores"]["tokens"], &venues["scores"]["tokens"]), (&5.into(), &3.into()));
+    assert_eq!(venues["confusion"]["labels"].as_array().unwrap().len(), 3);
+    let parts = page["model"]["features"].as_array().unwrap();
+    assert!(
+        parts.iter().any(|part| part["of"] == "cites") && parts.iter().any(|part| part["of"] == "ml (paper)")
+    );
+    let text = output(&mut run(path, &["inspect", "m"]));
+    for piece in
+        ["type          cites: over paper, paper; ", "sigma_of", "heaviest weights of cites", "(venue)"]
+    {
+        assert!(text.contains(piece), "{piece} in {text}");
+    }
+    let dump = output(&mut run(path, &["inspect", "m", "--dump"]));
+    assert!(dump.lines().any(|line| line.starts_with("part\tcites\t")), "{dump}");
 
     // The order is kept, by any number of threads; no declaration is needed; standard input will do.
     let tag = |threads: &str, more: &[&str]| {
@@ -141,7 +174,8 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
         (&["tag", "-m", "m", "wrong"], 1, "wrong:1: these types are not those"),
         (&["tag", "-m", "m", "--decode", "graph-cut", "g"], 1, "g:2: variable 2 has 3 labels"),
         (&["eval", "-m", "m", "empty"], 1, "no graph in it has a label"),
-        (&["inspect", "m"], 1, "a model of graphs"),
+        (&["report", "-m", "m", "--test", "g", "--label-column", "1", "-o", "p"], 2, "plain chains"),
+        (&["inspect", "m", "--label", "nope"], 1, "its labels are"),
     ] {
         let message = failure(&mut run(path, arguments), status);
         assert!(message.contains(words), "{message}");

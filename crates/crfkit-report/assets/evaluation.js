@@ -1,6 +1,10 @@
 // How good a model is, and where it goes wrong.
 
-function scoresSection({ evaluation }) {
+// One evaluation after the other, each under its name where there are several.
+const ofEach = make => ({ evaluations }) => evaluations.flatMap(evaluation =>
+  [evaluations.length > 1 ? el("h3", {}, evaluation.name) : null, ...make(evaluation)]);
+
+const scoresSection = ofEach(evaluation => {
   const s = evaluation.scores;
   const scores = [
     ...(evaluation.chunked ? [["F1", s.f1], ["precision", s.precision], ["recall", s.recall]] : []),
@@ -18,9 +22,9 @@ function scoresSection({ evaluation }) {
       evaluation.chunked ? counted("Chunks by type", evaluation.types) : null,
       counted("Tokens by label", evaluation.labels)),
   ];
-}
+});
 
-function confusionSection({ evaluation: { confusion } }) {
+const confusionSection = ofEach(({ confusion }) => {
   const { labels } = confusion;
   const counts = new Map(confusion.cells.map(([gold, predicted, tokens]) => [gold * labels.length + predicted, tokens]));
   const rows = labels.map((gold, i) => {
@@ -37,11 +41,11 @@ function confusionSection({ evaluation: { confusion } }) {
     note("Tokens by gold label (row) and predicted label (column); green is right, red is wrong." + someOf(confusion)),
     table(["gold ↓ predicted →", ...labels.map(labelHead)], rows, { class: "matrix", caption: "Confusion matrix" }),
   ];
-}
+});
 
 const SAMPLES_IN_SIGHT = 12;
 
-function samplesSection({ evaluation: { samples } }) {
+const samplesSection = ofEach(({ samples }) => {
   const word = token => {
     const wrong = token.gold !== token.predicted;
     const title = `P(${token.predicted}) = ${token.p.toFixed(4)}` + (wrong ? `, P(${token.gold}) = ${token.p_gold.toFixed(4)}` : "");
@@ -68,7 +72,7 @@ function samplesSection({ evaluation: { samples } }) {
     ...first.map(sentence),
     rest.length ? folded(`${rest.length} more`, () => el("div", {}, ...rest.map(sentence))) : null,
   ];
-}
+});
 
 function imagesSection({ images }) {
   const kinds = { input: "input", truth: "truth", prediction: "prediction", marginals: "marginals" };

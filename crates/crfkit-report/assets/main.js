@@ -3,9 +3,9 @@
 const SECTIONS = [
   { id: "results", title: "Runs", has: page => page.runs.length, make: resultsSection },
   { id: "curves", title: "Learning curves", has: page => page.runs.length, make: curvesSection },
-  { id: "scores", title: "Scores", has: page => page.evaluation, make: scoresSection },
-  { id: "confusion", title: "Confusion", has: page => page.evaluation, make: confusionSection },
-  { id: "samples", title: "Samples", has: page => page.evaluation?.samples.length, make: samplesSection },
+  { id: "scores", title: "Scores", has: page => page.evaluations.length, make: scoresSection },
+  { id: "confusion", title: "Confusion", has: page => page.evaluations.length, make: confusionSection },
+  { id: "samples", title: "Samples", has: page => page.evaluations.some(evaluation => evaluation.samples.length), make: samplesSection },
   { id: "images", title: "Images", has: page => page.images.length, make: imagesSection },
   { id: "transitions", title: "Transitions", has: page => page.model?.transitions.length, make: transitionsSection },
   { id: "features", title: "Heaviest features", has: page => page.model, make: featuresSection },

@@ -23,14 +23,14 @@ function transitionsSection({ model }) {
 }
 
 function featuresSection({ model }) {
-  const card = ({ label, features }) => {
+  const card = ({ of, features }) => {
     const largest = Math.max(...features.map(f => Math.abs(f.weight)));
     const rows = features.map(f => [
-      el("td", {}, f.observation + (f.previous == null ? "" : `  (after ${f.previous})`)),
+      el("td", {}, f.observation + (f.labels.length > 1 || !f.observation ? `  (${f.labels.join(" → ") || "labels as a whole"})` : "")),
       el("td", { class: `number bar ${f.weight < 0 ? "minus" : ""}`, "--share": Math.abs(f.weight) / largest }, weight(f.weight)),
     ]);
-    return el("div", {}, el("h3", {}, label),
-      features.length ? table(["observation", "weight"], rows, { caption: `Heaviest features of ${label}` }) : note("none"));
+    return el("div", {}, el("h3", {}, of),
+      features.length ? table(["observation", "weight"], rows, { caption: `Heaviest features of ${of}` }) : note("none"));
   };
   return [
     note("Largest by absolute value; blue speaks for the label, orange against it." + someOf(model)),

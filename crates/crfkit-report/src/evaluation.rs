@@ -1,6 +1,5 @@
 //! How good a model is: scores, labels, what was taken for what, and the sequences it got most wrong.
 
-use crfkit::answers::Answers;
 use crfkit::eval::{Counts, Evaluation, Scores, is_chunked};
 use crfkit::graph::Label;
 use serde::Serialize;
@@ -146,24 +145,23 @@ pub struct Token {
 pub struct Samples(Vec<Sample>);
 
 impl Samples {
-    /// Looks at a sequence, whose gold labels are given; `names` are those of the model's labels, `place` says where it was
-    /// read, `text` gives the word at a position.
+    /// Looks at a sequence, whose predicted and gold labels are given; `names` are those of the model's labels, `marginal` gives P(label) at
+    /// a position, `place` says where it was read, `text` gives the word at a position.
     pub fn add(
         &mut self,
-        answers: &mut Answers,
         names: &[String],
-        gold: &[&str],
+        [predicted, gold]: [&[&str]; 2],
+        mut marginal: impl FnMut(usize, Label) -> f64,
         place: impl FnOnce() -> String,
         text: impl Fn(usize) -> String,
     ) {
         let number = |name: &str| names.iter().position(|other| other == name).map(|label| label as Label);
-        let predicted = answers.viterbi().to_vec();
         let (mut mistake, mut all_right, mut least_sure) = (0.0, true, f64::INFINITY);
         let mut probabilities = Vec::with_capacity(gold.len());
         for (t, (&label, &gold)) in predicted.iter().zip(gold).enumerate() {
-            let p = answers.marginal(t, label);
-            let p_gold = number(gold).map_or(0.0, |gold| answers.marginal(t, gold));
-            if names[label as usize] != gold {
+            let mut p_of = |name: &str| number(name).map_or(0.0, |label| marginal(t, label));
+            let (p, p_gold) = (p_of(label), p_of(gold));
+            if label != gold {
                 mistake += (p - p_gold).max(0.0);
                 all_right = false;
             }
@@ -179,7 +177,7 @@ impl Samples {
         let tokens = (0..gold.len().min(TOKENS)).map(|t| Token {
             text: text(t),
             gold: gold[t].into(),
-            predicted: names[predicted[t] as usize].clone(),
+            predicted: predicted[t].into(),
             p: probabilities[t].0,
             p_gold: probabilities[t].1,
         });

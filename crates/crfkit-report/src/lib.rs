@@ -34,7 +34,7 @@ mod run;
 
 pub use evaluation::{Confusion, EvaluationPart, Row, Sample, Samples, Token};
 pub use images::{GridSample, Png};
-pub use model::{Feature, LabelFeatures, ModelPart, Transition};
+pub use model::{Feature, Heaviest, ModelPart, Transition};
 pub use run::{Eval, FORMAT, Progress, Run, Start, Stop};
 
 use serde::Serialize;
@@ -46,8 +46,8 @@ pub struct Page {
     pub runs: Vec<Run>,
     /// What a model has learned.
     pub model: Option<ModelPart>,
-    /// How good it is on labelled data.
-    pub evaluation: Option<EvaluationPart>,
+    /// How good it is on labelled data: one for each label column or type of nodes.
+    pub evaluations: Vec<EvaluationPart>,
     /// Grids that it has labelled.
     pub images: Vec<GridSample>,
     /// Does the page ask its server again and again for newer data?

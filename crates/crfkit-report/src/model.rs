@@ -1,11 +1,8 @@
 //! What a model has learned: the heaviest features of every label, and the weights of label pairs.
 
-use crfkit::Result;
-use crfkit::graph::{NODES, PAIRS};
-use crfkit::math::simd;
-use crfkit::model::Model;
-use crfkit::model::dump::{self, Kind};
+use crfkit::model::{NamedWeight, Names, SetLabel, WeightKind};
 use serde::Serialize;
+use std::collections::HashMap;
 
 /// Labels at most: more cannot be looked at side by side.
 const LABELS: usize = 40;
@@ -19,20 +16,20 @@ pub struct ModelPart {
     pub name: String,
     /// Number of labels, those left out included.
     pub all_labels: usize,
-    /// The labels shown, sorted: all, or the 40 with the most weight.
+    /// The labels shown: all, or the 40 with the most weight.
     pub labels: Vec<String>,
-    /// Their heaviest features, one entry a label.
-    pub features: Vec<LabelFeatures>,
-    /// Weights between them.
+    /// Their heaviest features, one entry a label; on graphs then those of factors, one entry a type.
+    pub features: Vec<Heaviest>,
+    /// Weights between them, on chains.
     pub transitions: Vec<Transition>,
 }
 
-/// The heaviest features of a label, heaviest first.
+/// The heaviest features of a label or a type of factors, heaviest first.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct LabelFeatures {
-    /// The label.
-    pub label: String,
-    /// Its features.
+pub struct Heaviest {
+    /// Whose.
+    pub of: String,
+    /// The features.
     pub features: Vec<Feature>,
 }
 
@@ -41,8 +38,8 @@ pub struct LabelFeatures {
 pub struct Feature {
     /// The observation.
     pub observation: String,
-    /// The label before, for observations of label pairs.
-    pub previous: Option<String>,
+    /// The label, or the labels of all variables.
+    pub labels: Vec<String>,
     /// The weight.
     pub weight: f64,
 }
@@ -59,50 +56,79 @@ pub struct Transition {
 }
 
 impl ModelPart {
-    /// The part of a page that shows `model`.
-    pub fn new(name: &str, model: &Model) -> Result<ModelPart> {
-        let labels = shown_labels(model);
-        let shown = |label: &Option<String>| label.as_ref().is_none_or(|label| labels.contains(label));
-        let mut features = Vec::new();
-        for label in &labels {
-            let heaviest = dump::top(model, FEATURES, Some(label), None)?.into_iter().map(|w| Feature {
-                observation: w.observation.unwrap_or_default(),
-                previous: w.previous,
-                weight: w.weight,
-            });
-            features.push(LabelFeatures { label: label.clone(), features: heaviest.collect() });
+    /// The part of a page that shows a model by the names of its weights.
+    pub fn new(name: &str, names: &Names) -> ModelPart {
+        let sets = &names.sets;
+        let all: Vec<SetLabel> = (0..sets.len())
+            .flat_map(|set| (0..sets[set].labels.len()).map(move |label| (set, label)))
+            .collect();
+        let shown = shown_labels(names, &all);
+        let title = |&(set, label): &SetLabel| match &sets[set].name {
+            Some(name) if sets.len() > 1 => format!("{} ({name})", sets[set].labels[label]),
+            _ => sets[set].labels[label].clone(),
+        };
+        let labels: Vec<String> = shown.iter().map(title).collect();
+        let of_label = |(label, title): (&SetLabel, &String)| {
+            heaviest(title, names.top(FEATURES, |part| names.is_by_label(part), &[*label], None))
+        };
+        let mut features: Vec<Heaviest> = shown.iter().zip(&labels).map(of_label).collect();
+        let mut transitions = Vec::new();
+        if names.is_chain() {
+            transitions = chain_transitions(names, &labels);
+        } else {
+            let of_part =
+                |name: &str| heaviest(name, names.top(FEATURES, |part| part.name == name, &[], None));
+            features.extend(names.other_parts().into_iter().map(of_part));
         }
-        let transitions = dump::transitions(model).into_iter().map(|w| match w.kind {
-            Kind::End => Transition { previous: Some(w.label), label: None, weight: w.weight },
-            _ => Transition { previous: w.previous, label: Some(w.label), weight: w.weight },
-        });
-        Ok(ModelPart {
-            name: name.into(),
-            all_labels: model.labels.len(),
-            transitions: transitions.filter(|t| shown(&t.previous) && shown(&t.label)).collect(),
-            features,
-            labels,
-        })
+        ModelPart { name: name.into(), all_labels: all.len(), labels, features, transitions }
     }
 }
 
+fn heaviest(of: &str, weights: Vec<NamedWeight>) -> Heaviest {
+    let feature = |w: NamedWeight| Feature {
+        observation: match (w.kind, w.observation) {
+            (WeightKind::Dense, Some(number)) => format!("dense {number}"),
+            (_, observation) => observation.unwrap_or_default(),
+        },
+        labels: w.labels,
+        weight: w.weight,
+    };
+    Heaviest { of: of.into(), features: weights.into_iter().map(feature).collect() }
+}
+
+/// The weights between the labels shown.
+fn chain_transitions(names: &Names, labels: &[String]) -> Vec<Transition> {
+    let shown = |label: &Option<String>| label.as_ref().is_none_or(|label| labels.contains(label));
+    let tables = names.each_of(|part| part.is_table()).map(|w| {
+        let mut labels = w.labels.into_iter();
+        let (previous, label) = match &*w.part {
+            "begin" => (None, labels.next()),
+            _ => (labels.next(), labels.next()),
+        };
+        Transition { previous, label, weight: w.weight }
+    });
+    tables.filter(|t| shown(&t.previous) && shown(&t.label)).collect()
+}
+
 /// All labels, or those whose observations have the most weight in sum.
-fn shown_labels(model: &Model) -> Vec<String> {
-    if model.labels.len() <= LABELS {
-        return model.labels.clone();
+fn shown_labels(names: &Names, all: &[SetLabel]) -> Vec<SetLabel> {
+    if all.len() <= LABELS {
+        return all.to_vec();
     }
-    let stride = simd::padded(model.labels.len());
-    let mut sums = vec![0.0; model.labels.len()];
-    for rows in [&model.features.rows[NODES], &model.features.rows[PAIRS]] {
-        for row in 0..rows.len as u32 {
-            for (weight, entry) in model.weights[rows.range(row)].iter().zip(rows.entries_of(row)) {
-                sums[entry % stride] += weight.abs();
+    let mut sums: HashMap<SetLabel, f64> = HashMap::new();
+    for part in names.parts.iter().filter(|part| names.is_by_label(part)) {
+        for row in 0..part.rows() {
+            for (k, weight) in part.range(row).enumerate() {
+                let last = part.label_numbers(row, k, &names.sets).next();
+                last.into_iter()
+                    .for_each(|label| *sums.entry(label).or_default() += names.weights[weight].abs());
             }
         }
     }
-    let mut order: Vec<usize> = (0..sums.len()).collect();
-    order.sort_by(|&a, &b| sums[b].total_cmp(&sums[a]));
+    let sum = |label: &SetLabel| sums.get(label).copied().unwrap_or(0.0);
+    let mut order = all.to_vec();
+    order.sort_by(|a, b| sum(b).total_cmp(&sum(a)));
     order.truncate(LABELS);
     order.sort_unstable();
-    order.into_iter().map(|label| model.labels[label].clone()).collect()
+    order
 }

@@ -23,7 +23,7 @@ fn text_from_data_cannot_leave_its_element() {
     for text in [
         &data["runs"][1]["name"],
         &data["model"]["labels"][0],
-        &data["evaluation"]["samples"][0]["tokens"][0]["text"],
+        &data["evaluations"][0]["samples"][0]["tokens"][0]["text"],
     ] {
         assert_eq!(text, HOSTILE);
     }

@@ -53,10 +53,10 @@ fn many_labels(labels: usize) -> String {
 #[test]
 fn a_model_shows_its_heaviest_features_and_its_transitions() {
     let model = model("two Q\ncups U\nflour N\n\none Q\ncup U\nsalt N\n\none Q\nred N\nonion N\n");
-    let part = ModelPart::new("m", &model).unwrap();
+    let part = ModelPart::new("m", &model.names());
     assert_eq!((part.labels.len(), part.all_labels), (3, 3));
     for label in &part.features {
-        assert!((1..=10).contains(&label.features.len()), "{}", label.label);
+        assert!((1..=10).contains(&label.features.len()), "{}", label.of);
         assert!(label.features.is_sorted_by(|a, b| a.weight.abs() >= b.weight.abs()));
     }
     let weight = |previous: Option<&str>, label: Option<&str>| {
@@ -75,7 +75,7 @@ fn a_model_shows_its_heaviest_features_and_its_transitions() {
 fn of_many_labels_those_that_matter_are_shown() {
     let text = many_labels(60);
     let model = model(&text);
-    let part = ModelPart::new("m", &model).unwrap();
+    let part = ModelPart::new("m", &model.names());
     assert_eq!((part.labels.len(), part.features.len(), part.all_labels), (40, 40, 61));
     assert!(part.labels.is_sorted() && part.labels.contains(&"O".to_owned()), "O has the most weight");
     let shown = |label: &Option<String>| label.as_ref().is_none_or(|label| part.labels.contains(label));
@@ -111,7 +111,11 @@ fn the_worst_mistakes_come_first_however_the_work_is_divided() {
             tagger.columns(sequence).unwrap();
             let gold: Vec<&str> = (0..sequence.len()).map(|row| sequence.field(row, 1)).collect();
             let word = |row| sequence.field(row, 0).to_owned();
-            samples.add(tagger.answers(), &model.labels, &gold, || sequence.place(0).to_string(), word);
+            let answers = tagger.answers();
+            let predicted: Vec<&str> =
+                answers.viterbi().iter().map(|&label| model.labels[label as usize].as_str()).collect();
+            let marginal = |t, label| answers.marginal(t, label);
+            samples.add(&model.labels, [&predicted, &gold], marginal, || sequence.place(0).to_string(), word);
         }
         samples
     };

@@ -46,6 +46,45 @@ fn exact_decoders_equal_enumeration() {
     }
 }
 
+/// Factorial chains go by product states, with and without ties.
+#[test]
+fn product_states_equal_enumeration() {
+    let mut rng = Random::new(12);
+    for cards in [&[2][..], &[3, 2], &[2, 1, 3], &[2, 2, 2]] {
+        for (k, tables) in [PairTables::Own, PairTables::Shared, PairTables::Both].into_iter().enumerate() {
+            for len in 1..=4 {
+                let graph = build::factorial_chain(len, cards, tables).unwrap();
+                assert!(graph.slices().is_some() || len < 3);
+                let mut problem = Problem::random(&mut rng, &graph, [1.5, 2.0, 700.0][k]);
+                assert_exact(&ExactArgmax::default(), &problem);
+                problem.own.iter_mut().for_each(|x| *x = x.round());
+                problem.shared.iter_mut().flatten().for_each(|x| *x = x.round());
+                assert_exact(&ExactArgmax::default(), &problem);
+            }
+        }
+    }
+    // Long enough that the junction tree would be the larger; the scratch of one graph does not harm the next.
+    let mut work = Default::default();
+    for len in [9, 5, 7] {
+        let graph = build::factorial_chain(len, &[3, 4], PairTables::Shared).unwrap();
+        let problem = Problem::random(&mut rng, &graph, 2.0);
+        let (shared, own) = (problem.tables::<f64>(None, 0.0), problem.own_array::<f64>(None, 0.0));
+        let psi = Psi { shared: &shared, own: &own };
+        let (mut labels, mut again) = (Vec::new(), Vec::new());
+        let score = ExactArgmax::default().argmax(&graph, psi, &mut labels, &mut work);
+        assert_eq!(score, ExactArgmax::default().argmax(&graph, psi, &mut again, &mut Default::default()));
+        assert_eq!(labels, again);
+        // No change of all labels of one slice is better.
+        for t in 0..len {
+            for state in 0..12 {
+                let mut other = labels.clone();
+                (other[2 * t], other[2 * t + 1]) = (state / 4, state % 4);
+                assert!(psi.score(&graph, &other) <= score + 1e-9);
+            }
+        }
+    }
+}
+
 /// Whole numbers make many labellings equal: labels must come from one of them, not from a mixture.
 #[test]
 fn ties_are_broken_consistently() {

@@ -17,6 +17,7 @@ use crfkit::loss::Pieces;
 use crfkit::loss::{Gold, Likelihood, Loss, PartialLikelihood};
 use crfkit::math::random::Random;
 use crfkit::math::{Array, Dual};
+use crfkit::model::Precision;
 use crfkit::optim::Control;
 use crfkit::train::{
     BatchOf, Checkpoint, Criterion, Event, Listener, Method, Parameters, Settings as Training,
@@ -65,7 +66,7 @@ fn corpus(layout: Layout, pictures: &[(Sites, Mask)]) -> Pictures {
 }
 
 fn start(threads: usize) -> Start {
-    Start { resume: None, threads }
+    Start { threads, ..Start::default() }
 }
 
 fn settings(inference: Engine, objective: Criterion) -> Settings {
@@ -306,7 +307,7 @@ fn the_model_file_comes_back_and_damage_is_seen() {
     let corpus = corpus(layout(Tables::Full, Neighbours::Eight), &pictures(4, 12, true));
     let settings = settings(Engine::MeanField, Criterion::Likelihood);
     let model = train(corpus, &settings, start(2), &mut Silent).unwrap().model;
-    let bytes = model.to_bytes();
+    let bytes = model.to_bytes(Precision::F64).unwrap();
     assert!(GridModel::is_file(&bytes));
     assert_eq!(GridModel::from_bytes(&bytes).unwrap(), model);
     for at in (0..bytes.len()).step_by(7) {
@@ -315,7 +316,12 @@ fn the_model_file_comes_back_and_damage_is_seen() {
         assert!(GridModel::from_bytes(&damaged).is_err(), "byte {at}");
     }
     let short = GridModel { weights: model.weights[1..].to_vec(), ..model };
-    assert!(GridModel::from_bytes(&short.to_bytes()).unwrap_err().to_string().contains("its weights"));
+    assert!(
+        GridModel::from_bytes(&short.to_bytes(Precision::F64).unwrap())
+            .unwrap_err()
+            .to_string()
+            .contains("its weights")
+    );
 }
 
 #[test]
@@ -387,15 +393,15 @@ fn an_interrupted_run_goes_on_to_the_same_weights() {
     let Checkpoints(checkpoints) = checkpoints;
     assert!(checkpoints.len() > 3);
     for checkpoint in checkpoints {
-        let start = Start { resume: Some(checkpoint), threads: 2 };
+        let start = Start { resume: Some(checkpoint), threads: 2, ..Start::default() };
         let again = train(new(), &settings, start, &mut Silent).unwrap();
         assert_eq!((again.model.weights, again.passes), (whole.model.weights.clone(), whole.passes));
     }
-    let mine = fingerprint(&new(), &settings);
+    let mine = fingerprint(&new(), &settings, &start(1));
     settings.init = Init::Zero;
     let others = [
-        fingerprint(&new(), &settings),
-        fingerprint(&corpus(new().layout().clone(), &pictures[1..]), &settings),
+        fingerprint(&new(), &settings, &start(1)),
+        fingerprint(&corpus(new().layout().clone(), &pictures[1..]), &settings, &start(1)),
     ];
     assert!(others[0] != mine && others[1] != mine && others[0] != others[1]);
 }

@@ -8,8 +8,8 @@ use crfkit::data::observer::Source;
 use crfkit::data::strings::Strings;
 use crfkit::graph::{NODES, PAIRS};
 use crfkit::math::random::Random;
-use crfkit::model::dump::{Kind, dump, read_dump, top, transitions};
-use crfkit::model::{Keep, Model, Precision};
+use crfkit::model::dump::{dump, read_dump};
+use crfkit::model::{Keep, Model, NamedWeight, Precision};
 use crfkit::train::{Method, Settings};
 use models::{answers, models, templates, trained};
 use xxhash_rust::xxh3::xxh3_64;
@@ -272,7 +272,7 @@ fn hostile_files_do_no_harm() {
         if let Ok(model) = Model::from_bytes(&bytes) {
             loaded += 1;
             answers(&model);
-            dump(&model, &mut std::io::sink()).unwrap();
+            dump(&model.names(), &mut std::io::sink()).unwrap();
             model.to_bytes(Precision::F64).unwrap();
         }
     }
@@ -345,26 +345,30 @@ fn a_dump_reads_back_whatever_the_names() {
     model.weights[1] = -0.1 - 0.2;
     for model in &models {
         let mut text = Vec::new();
-        dump(model, &mut text).unwrap();
+        dump(&model.names(), &mut text).unwrap();
         let read = read_dump(&text[..], "dump").unwrap();
-        assert_eq!(read.labels, model.labels);
+        assert!(read.labels.iter().map(|(_, label)| label).eq(&model.labels));
         // One line a weight, in the order of the weights.
         assert_eq!(read.weights.iter().map(|line| line.weight).collect::<Vec<_>>(), *model.weights);
+        assert_eq!(read.weights, model.names().each().collect::<Vec<_>>());
         let mut lines = read.weights.iter();
         for kind in [NODES, PAIRS] {
             for row in 0..model.features.rows[kind].len as u32 {
                 let name = model.alphabet.name(&model.source, kind == PAIRS, row);
                 for entry in model.features.rows[kind].entries_of(row) {
                     let line = lines.next().unwrap();
-                    assert_eq!(line.kind, if kind == NODES { Kind::Node } else { Kind::Pair });
+                    assert_eq!(line.part, if kind == NODES { "node" } else { "pair" });
                     assert_eq!(line.observation.as_deref(), Some(name.as_str()));
-                    assert_eq!(line.label, model.labels[entry % 8]);
-                    let previous = (kind == PAIRS).then(|| model.labels[entry / 8].clone());
-                    assert_eq!(line.previous, previous);
+                    let previous = (kind == PAIRS).then(|| &model.labels[entry / 8]);
+                    assert!(line.labels.iter().eq(previous.into_iter().chain([&model.labels[entry % 8]])));
                 }
             }
         }
-        assert!(lines.eq(&transitions(model)));
+        assert!(
+            lines
+                .all(|line| line.observation.is_none()
+                    && ["transition", "begin", "end"].contains(&&*line.part))
+        );
     }
 }
 
@@ -372,29 +376,34 @@ fn a_dump_reads_back_whatever_the_names() {
 fn the_heaviest_features_are_those_of_the_whole_dump() {
     for model in models() {
         let mut text = Vec::new();
-        dump(&model, &mut text).unwrap();
+        dump(&model.names(), &mut text).unwrap();
         let mut all = read_dump(&text[..], "dump").unwrap().weights;
         all.retain(|line| line.observation.is_some());
         all.sort_by(|a, b| b.weight.abs().total_cmp(&a.weight.abs())); // stable
-        assert_eq!(top(&model, 7, None, None).unwrap(), all[..7]);
-        assert_eq!(top(&model, usize::MAX, None, None).unwrap(), all);
-        assert!(top(&model, 0, None, None).unwrap().is_empty());
+        let names = model.names();
+        let top = |n: usize, label: Option<&str>, observation: Option<&str>| -> Vec<NamedWeight> {
+            let labels = label.map_or(Vec::new(), |label| names.labels_called(label).unwrap());
+            names.top(n, |part| !part.is_table(), &labels, observation)
+        };
+        assert_eq!(top(7, None, None), all[..7]);
+        assert_eq!(top(usize::MAX, None, None), all);
+        assert!(top(0, None, None).is_empty());
         let name = all[0].observation.clone();
         let filtered = |label: Option<&str>, observation: Option<&str>| -> Vec<_> {
-            let fits = |field: Option<&str>, wish: Option<&str>| wish.is_none() || wish == field;
             let mut all = all.clone();
-            all.retain(|w| fits(Some(&w.label), label) && fits(w.observation.as_deref(), observation));
+            all.retain(|w| label.is_none_or(|label| w.labels.iter().any(|found| found == label)));
+            all.retain(|w| observation.is_none() || w.observation.as_deref() == observation);
             all
         };
         for (label, observation) in
             [(Some("B-FOOD"), None), (None, name.as_deref()), (Some("B-FOOD"), name.as_deref())]
         {
             let expected = filtered(label, observation);
-            assert_eq!(top(&model, usize::MAX, label, observation).unwrap(), expected);
+            assert_eq!(top(usize::MAX, label, observation), expected);
         }
         assert!(!filtered(Some("B-FOOD"), None).is_empty() && !filtered(None, name.as_deref()).is_empty());
-        assert!(top(&model, 5, None, Some("no such observation")).unwrap().is_empty());
-        let message = top(&model, 5, Some("FOOD"), None).unwrap_err().to_string();
+        assert!(top(5, None, Some("no such observation")).is_empty());
+        let message = names.labels_called("FOOD").unwrap_err().to_string();
         assert!(message.contains("no label `FOOD`") && message.contains("B-FOOD"), "{message}");
     }
 }

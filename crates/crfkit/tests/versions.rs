@@ -2,8 +2,12 @@
 
 use crfkit::data::columns::{ColumnReader, Columns};
 use crfkit::data::text::{Encoding, Lines};
-use crfkit::model::Model;
+use crfkit::grid::GridModel;
+use crfkit::linked::LinkedModel;
+use crfkit::model::dump::read_dump;
+use crfkit::model::{Model, Names};
 use crfkit::tag::Tagger;
+use crfkit::typed::TypedModel;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,4 +44,19 @@ fn check(file: &Path) {
         }
     }
     assert!(tokens > 10);
+}
+
+/// Models of graphs say the same by name.
+#[test]
+fn old_models_of_graphs_are_read_and_have_the_same_weights() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models");
+    let read = |kind: &str| std::fs::read(folder.join(format!("v1.{kind}"))).unwrap();
+    let check = |kind: &str, names: Names| {
+        let expected = read_dump(&read(&format!("{kind}.tsv"))[..], kind).unwrap();
+        assert_eq!(expected.weights, names.each().collect::<Vec<_>>(), "{kind}");
+        assert!(expected.weights.len() > 5);
+    };
+    check("linked", LinkedModel::from_bytes(&read("linked")).unwrap().names());
+    check("typed", TypedModel::from_bytes(&read("typed")).unwrap().names());
+    check("grid", GridModel::from_bytes(&read("grid")).unwrap().names());
 }

@@ -22,11 +22,11 @@ pub struct ReportArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 
-    /// A model: adds its heaviest features and transitions, or pictures
+    /// A model of any kind: adds its heaviest features and transitions, or pictures
     #[arg(short, long, value_name = "MODEL")]
     pub model: Option<PathBuf>,
 
-    /// Labelled sequences: adds scores, confusion matrix and the worst mistakes of the model
+    /// Labelled sequences or graphs: adds scores, confusion matrix and the worst mistakes of the model
     #[arg(long, value_name = "FILE", requires = "model")]
     pub test: Option<PathBuf>,
 

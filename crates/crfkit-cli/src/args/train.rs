@@ -175,7 +175,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "N", default_value_t = Settings::default().seed, help_heading = "Optimisation")]
     pub seed: u64,
 
-    /// Weights to start from: zeros, small random ones, co-occurrence rates, or those of a model; for pictures zeros or
+    /// Weights to start from: zeros, small random ones, co-occurrence rates, or those of a model; for pictures also
     /// logistic regression [default: zero, for pictures logistic]
     #[arg(long, value_name = "zero|random|empirical|logistic|FILE", help_heading = "Optimisation")]
     pub init: Option<Init>,

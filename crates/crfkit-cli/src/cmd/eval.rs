@@ -1,6 +1,6 @@
 //! `crfkit eval`: how good a model, or a file of predictions, is.
 
-mod grid;
+pub mod grid;
 pub mod linked;
 pub mod typed;
 
@@ -191,7 +191,9 @@ impl Job for Judging<'_> {
             found.evaluation.add_sequence(&gold, &predicted, known);
             if self.samples && !gold.is_empty() {
                 let word = |row| sequence.word(row, word_column).to_owned();
-                found.samples.add(answers, model.labels(), &gold, || sequence.place(0).to_string(), word);
+                let marginal = |t, label| answers.marginal(t, label);
+                let labels = [&predicted[..], &gold];
+                found.samples.add(model.labels(), labels, marginal, || sequence.place(0).to_string(), word);
             }
         }
         Ok(())

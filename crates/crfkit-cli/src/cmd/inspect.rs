@@ -1,14 +1,16 @@
 //! `crfkit inspect`: what a model has learned, to read or as text for other programs.
 
 mod empirical;
+mod summary;
 
 use crate::args::InspectArgs;
 use crate::error::stdout_failed;
+use crate::input::{self, GraphModel};
 use crate::loaded::Loaded;
 use anyhow::Result;
-use crfkit::data::observer::Source;
-use crfkit::model::Model;
-use crfkit::model::dump::{self, Kind, NamedWeight};
+use crfkit::model::dump::dump;
+use crfkit::model::{NamedWeight, Names, Part, SetLabel, Tables, WeightKind};
+use serde_json::Value;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
@@ -18,107 +20,155 @@ const LABELS: usize = 50;
 /// Prints the model.
 pub fn run(args: &InspectArgs) -> Result<ExitCode> {
     let mut out = BufWriter::new(std::io::stdout());
-    match (Loaded::read(&args.model)?, args.dump) {
-        (Loaded::Weighted(model), false) => show_model(args, &model, &mut out)?,
-        (Loaded::Weighted(model), true) => dump::dump(&model, &mut out).map_err(stdout_failed)?,
-        (Loaded::Empirical(model), false) => empirical::show_model(args, &model, &mut out)?,
-        (Loaded::Empirical(model), true) => {
-            crfkit::empirical::dump(&model, &mut out).map_err(stdout_failed)?;
-        }
+    match input::read_graph_model(&args.model)? {
+        Some(GraphModel::Linked(model)) => show_model(args, &model.names(), &*model, &mut out)?,
+        Some(GraphModel::Typed(model)) => show_model(args, &model.names(), &*model, &mut out)?,
+        Some(GraphModel::Grid(model)) => show_model(args, &model.names(), &*model, &mut out)?,
+        None => match Loaded::read(&args.model)? {
+            Loaded::Weighted(model) => show_model(args, &model.names(), &*model, &mut out)?,
+            Loaded::Empirical(model) if args.dump => {
+                crfkit::empirical::dump(&model, &mut out).map_err(stdout_failed)?;
+            }
+            Loaded::Empirical(model) => empirical::show_model(args, &model, &mut out)?,
+        },
     }
     out.flush().map_err(stdout_failed)?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// What a model is made of besides labels and weights.
+trait Summary {
+    /// A word and what it says, line by line.
+    fn lines(&self) -> Vec<(&'static str, String)>;
+    /// Every setting that shaped the weights.
+    fn settings(&self) -> Value;
+}
+
 /// Everything, or what was asked for.
-fn show_model(args: &InspectArgs, model: &Model, out: &mut impl Write) -> Result<()> {
-    if args.label.is_none() && args.observation.is_none() {
-        summary(model, out).map_err(stdout_failed)?;
-        show_transitions(model, None, args.top, out).map_err(stdout_failed)?;
-        for label in model.labels.iter().take(LABELS) {
-            let title = format!("heaviest observations of {label}");
-            let weights = dump::top(model, args.top, Some(label), None)?;
-            show(&title, &weights, out).map_err(stdout_failed)?;
-        }
-        if model.labels.len() > LABELS {
-            writeln!(out, "\nthe first {LABELS} of {} labels; see one with --label", model.labels.len())
-                .map_err(stdout_failed)?;
-        }
-    } else {
-        let weights = dump::top(model, args.top, args.label.as_deref(), args.observation.as_deref())?;
-        if args.observation.is_none() {
-            show_transitions(model, args.label.as_deref(), args.top, out).map_err(stdout_failed)?;
-        }
-        let title = match (&args.observation, &args.label) {
-            (Some(observation), Some(label)) => format!("weights of {observation} and {label}"),
-            (Some(observation), None) => format!("weights of {observation}"),
-            (None, label) => format!("heaviest observations of {}", label.as_deref().unwrap_or("all labels")),
-        };
-        show(&title, &weights, out).map_err(stdout_failed)?;
+fn show_model(args: &InspectArgs, names: &Names, summary: &impl Summary, out: &mut impl Write) -> Result<()> {
+    if args.dump {
+        return Ok(dump(names, out).map_err(stdout_failed)?);
     }
-    Ok(())
-}
-
-/// What the model is made of.
-fn summary(model: &Model, out: &mut impl Write) -> std::io::Result<()> {
-    let (format, templates) = match &model.source {
-        Source::Attributes => ("attributes", None),
-        Source::Templates(templates) => ("columns", Some(templates)),
+    let labels = args.label.as_deref().map(|label| names.labels_called(label)).transpose()?;
+    let shown = match (labels, &args.observation) {
+        (None, None) => show_all(args.top, names, summary, out),
+        (labels, _) => show_some(args, names, &labels.unwrap_or_default(), out),
     };
-    writeln!(out, "labels        {}: {}", model.labels.len(), model.labels.join(" "))?;
-    writeln!(out, "observations  {}", model.alphabet.node.len() + model.alphabet.pair.len())?;
-    writeln!(out, "weights       {}", model.weights.len())?;
-    writeln!(out, "input         {format}")?;
-    if let Some(templates) = templates {
-        let lines = templates.unigram.len() + templates.bigram.len() + usize::from(templates.label_bigram);
-        writeln!(out, "templates     {lines}, from {}", templates.name)?;
+    Ok(shown.map_err(stdout_failed)?)
+}
+
+fn show_all(top: usize, names: &Names, summary: &impl Summary, out: &mut impl Write) -> std::io::Result<()> {
+    for set in &names.sets {
+        let whose = set.name.as_ref().map_or_else(String::new, |name| format!("{name}: "));
+        writeln!(out, "labels        {whose}{}: {}", set.labels.len(), set.labels.join(" "))?;
     }
-    if let Some(settings) = model.settings.as_object() {
-        writeln!(out, "settings")?;
-        for (name, value) in settings {
-            writeln!(out, "  {name:<12}  {value}")?;
+    for (what, text) in summary.lines() {
+        writeln!(out, "{what:<12}  {text}")?;
+    }
+    writeln!(out, "weights       {}", names.weights.len())?;
+    show_settings(&summary.settings(), out)?;
+
+    if names.is_chain() {
+        show_transitions(names, &[], top, out)?;
+    } else {
+        for name in names.other_parts() {
+            let weights = names.top(top, |part| part.name == name, &[], None);
+            show(&format!("heaviest weights of {name}"), names, &weights, out)?;
         }
+    }
+    let all = names.sets.iter().enumerate().flat_map(|(set, of)| (0..of.labels.len()).map(move |k| (set, k)));
+    let all: Vec<SetLabel> = all.filter(|(set, _)| has_labels(names, *set)).collect();
+    for &(set, label) in all.iter().take(LABELS) {
+        let of = &names.sets[set];
+        let whose = match &of.name {
+            Some(name) if names.sets.len() > 1 => format!(" ({name})"),
+            _ => String::new(),
+        };
+        let title = format!("heaviest observations of {}{whose}", of.labels[label]);
+        show(&title, names, &names.top(top, |part| names.is_by_label(part), &[(set, label)], None), out)?;
+    }
+    if all.len() > LABELS {
+        writeln!(out, "\nthe first {LABELS} of {} labels; see one with --label", all.len())?;
     }
     Ok(())
 }
 
-/// The heaviest weights that belong to no observation.
+/// The weights of a label, of an observation, or of both.
+fn show_some(
+    args: &InspectArgs,
+    names: &Names,
+    labels: &[SetLabel],
+    out: &mut impl Write,
+) -> std::io::Result<()> {
+    if args.observation.is_none() && names.is_chain() {
+        show_transitions(names, labels, args.top, out)?;
+    }
+    let wanted = |part: &Part| !names.is_chain() || names.is_by_label(part);
+    let weights = names.top(args.top, wanted, labels, args.observation.as_deref());
+    let title = match (&args.observation, &args.label) {
+        (Some(observation), Some(label)) => format!("weights of {observation} and {label}"),
+        (Some(observation), None) => format!("weights of {observation}"),
+        (None, label) => {
+            let what = if names.is_chain() { "observations" } else { "weights" };
+            format!("heaviest {what} of {}", label.as_deref().unwrap_or("all labels"))
+        }
+    };
+    show(&title, names, &weights, out)
+}
+
+/// Does anything speak for single labels of this set?
+fn has_labels(names: &Names, set: usize) -> bool {
+    names.parts.iter().any(|part| names.is_by_label(part) && part.over == [set])
+}
+
+/// The settings, one a line.
+fn show_settings(settings: &Value, out: &mut impl Write) -> std::io::Result<()> {
+    writeln!(out, "settings")?;
+    for (name, value) in settings.as_object().into_iter().flatten() {
+        writeln!(out, "  {name:<12}  {value}")?;
+    }
+    Ok(())
+}
+
+/// The heaviest weights of a chain that belong to no observation.
 fn show_transitions(
-    model: &Model,
-    label: Option<&str>,
+    names: &Names,
+    labels: &[SetLabel],
     top: usize,
     out: &mut impl Write,
 ) -> std::io::Result<()> {
-    let mut weights = dump::transitions(model);
-    weights.retain(|w| label.is_none_or(|label| w.label == label || w.previous.as_deref() == Some(label)));
-    weights.sort_by(|a, b| b.weight.abs().total_cmp(&a.weight.abs()));
-    weights.truncate(top);
+    let weights = names.top(top, |part| part.is_table(), labels, None);
     if weights.is_empty() {
         return Ok(());
     }
-    show("heaviest transitions", &weights, out)
+    show("heaviest transitions", names, &weights, out)
 }
 
-fn show(title: &str, weights: &[NamedWeight], out: &mut impl Write) -> std::io::Result<()> {
+fn show(title: &str, names: &Names, weights: &[NamedWeight], out: &mut impl Write) -> std::io::Result<()> {
     writeln!(out, "\n{title}")?;
     if weights.is_empty() {
         writeln!(out, "  none")?;
     }
+    let one_part = weights.iter().all(|weight| weight.part == weights[0].part);
     for weight in weights {
-        writeln!(out, "  {:>10.4}  {}", weight.weight, describe(weight))?;
+        let part = if names.is_chain() || one_part { "" } else { &format!("{}: ", weight.part) };
+        writeln!(out, "  {:>10.4}  {part}{}", weight.weight, describe(names, weight))?;
     }
     Ok(())
 }
 
-/// `U:w=the  B-NP`, `U:w=the  O → B-NP`, `O → B-NP`, `begin → O`, `O → end`.
-fn describe(weight: &NamedWeight) -> String {
-    let labels = match (weight.kind, &weight.previous) {
-        (Kind::Begin, _) => format!("begin → {}", weight.label),
-        (Kind::End, _) => format!("{} → end", weight.label),
-        (_, Some(previous)) => format!("{previous} → {}", weight.label),
-        (_, None) => weight.label.clone(),
+/// `U:w=the  B-NP`, `U:w=the  O → B-NP`, `O → B-NP`, `begin → O`, `O → end`; on graphs `dense 0  N, V`, `equal labels`.
+fn describe(names: &Names, weight: &NamedWeight) -> String {
+    let tables = names.parts.iter().find(|part| part.name == weight.part).map(|part| part.tables);
+    let labels = match (&*weight.part, tables) {
+        ("begin", _) if names.is_chain() => format!("begin → {}", weight.labels[0]),
+        ("end", _) if names.is_chain() => format!("{} → end", weight.labels[0]),
+        (_, Some(Tables::Potts)) => "equal labels".into(),
+        (_, Some(Tables::Ising)) => "labels as −1 and +1".into(),
+        _ => weight.labels.join(if names.is_chain() { " → " } else { ", " }),
     };
     match &weight.observation {
+        Some(number) if weight.kind == WeightKind::Dense => format!("dense {number}  {labels}"),
         // Names may hold anything; control characters would upset the terminal.
         Some(observation) => format!("{}  {labels}", observation.escape_debug()),
         None => labels,

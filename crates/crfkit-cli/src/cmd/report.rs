@@ -2,14 +2,15 @@
 
 pub mod grid;
 
-use super::eval::{Gold, evaluate};
+use super::eval::{Gold, evaluate, linked, typed};
 use crate::args::ReportArgs;
 use crate::error::usage;
-use crate::input;
+use crate::input::{self, GraphModel};
 use crate::loaded::Loaded;
 use crate::pictures;
 use anyhow::Result;
 use crfkit::files::write_atomically;
+use crfkit::model::Names;
 use crfkit::{Error, Place};
 use crfkit_report::{ModelPart, Page, Run};
 use std::collections::HashSet;
@@ -30,14 +31,41 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
         let model = Arc::new(pictures::read_model(path)?);
         page.images = grid::samples(&model, &pictures::pairs(images, masks)?)?;
     } else if let Some(path) = &args.model {
-        let model = input::read_model(path)?;
-        page.model = Some(ModelPart::new(&input::name(path), &model)?);
-        if let Some(test) = &args.test {
-            let loaded = Loaded::Weighted(model);
-            let gold = Gold { samples: true, ..Gold::new(&loaded, &args.input, args.label_column) };
-            let found = evaluate(&loaded, test, &gold, args.input.threads())?;
-            found.report_unknown_labels();
-            page.evaluation = Some(found.into_part(test));
+        let graphs = input::read_graph_model(path)?;
+        if graphs.is_some() && (args.label_column.is_some() || args.input.format.is_some()) {
+            return Err(usage("--label-column and --format are for models of plain chains: leave them out"));
+        }
+        let (encoding, threads) = (args.input.encoding, args.input.threads());
+        let show = |names: &Names| Some(ModelPart::new(&input::name(path), names));
+        let test = args.test.as_deref();
+        match graphs {
+            Some(GraphModel::Linked(model)) => {
+                page.model = show(&model.names());
+                let found = test.map(|test| linked::parts(&model, test, encoding, threads)).transpose()?;
+                page.evaluations = found.unwrap_or_default();
+            }
+            Some(GraphModel::Typed(model)) => {
+                page.model = show(&model.names());
+                let found = test.map(|test| typed::parts(&model, test, encoding, threads)).transpose()?;
+                page.evaluations = found.unwrap_or_default();
+            }
+            Some(GraphModel::Grid(_)) if test.is_some() => {
+                return Err(usage(
+                    "--test is for text and graphs: a model of pictures has --images and --masks",
+                ));
+            }
+            Some(GraphModel::Grid(model)) => page.model = show(&model.names()),
+            None => {
+                let model = input::read_model(path)?;
+                page.model = show(&model.names());
+                if let Some(test) = test {
+                    let loaded = Loaded::Weighted(model);
+                    let gold = Gold { samples: true, ..Gold::new(&loaded, &args.input, args.label_column) };
+                    let found = evaluate(&loaded, test, &gold, threads)?;
+                    found.report_unknown_labels();
+                    page.evaluations.push(found.into_part(test));
+                }
+            }
         }
     }
     write(&page, &args.output)?;

@@ -23,7 +23,7 @@ use crfkit::math::random::Random;
 use crfkit::model::Features;
 use crfkit::train::{Settings, Start, Trained, train};
 use data::Labelled;
-use finish::Written;
+use finish::{Measure, Written, chain_parts, write_model, write_report};
 use session::{End, Session, next_for_text};
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -93,11 +93,12 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     let (Trained { mut model, stop, passes, objective, features }, clock) = trained;
     model.settings = recorded;
 
-    let written = finish::write_model(args, model, &session.progress)?;
+    let written = write_model(args, model, &session.progress, Measure::of_chains(args))?;
     let Written { weights, bytes, .. } = written;
     let end = End { stop, clock, passes, objective, features, weights, bytes };
     session.end(&end)?;
-    finish::write_report(args, session.log.kept(), &written, &session.progress)?;
+    let model = &written.model;
+    write_report(args, &session, &**model, |path| chain_parts(args, model, path))?;
     Ok(session.farewell(&end, &next_for_text(args)))
 }
 
@@ -107,9 +108,7 @@ fn check(args: &TrainArgs, settings: &Settings) -> Result<()> {
     if args.seconds.is_some_and(|seconds| seconds.is_nan() || seconds <= 0.0) {
         return Err(usage("--seconds must be a positive number"));
     }
-    if args.shrink.is_some_and(|threshold| !(threshold >= 0.0 && threshold.is_finite())) {
-        return Err(usage("--shrink must be 0 or a positive number"));
-    }
+    check_shrink(args)?;
     if args.input.format == Some(Format::Attributes) && args.template.is_some() {
         return Err(usage("--template goes with --format columns: attribute lines are observations already"));
     }
@@ -123,6 +122,13 @@ fn check(args: &TrainArgs, settings: &Settings) -> Result<()> {
     let outputs = std::iter::once(&args.model).chain(&args.checkpoint);
     let mut outputs = outputs.chain(&args.log).chain(&args.report);
     outputs.try_for_each(|path| check_target(path))
+}
+
+fn check_shrink(args: &TrainArgs) -> Result<()> {
+    match args.shrink.is_some_and(|threshold| !(threshold >= 0.0 && threshold.is_finite())) {
+        true => Err(usage("--shrink must be 0 or a positive number")),
+        false => Ok(()),
+    }
 }
 
 /// Refuses standard input that is given twice.
@@ -196,17 +202,9 @@ fn prior_mean(args: &TrainArgs, corpus: &Corpus, features: &Features) -> Result<
     })
 }
 
-/// Every setting that shapes the model, for the model file and the log: the library's and the program's.
-fn recorded_settings(
-    args: &TrainArgs,
-    settings: &Settings,
-    columns: Option<usize>,
-) -> Result<serde_json::Value> {
-    let mut recorded = serde_json::to_value(settings)?;
-    if let Some(columns) = columns {
-        recorded["label_column"] = args.label_column[0].into();
-        recorded["columns"] = columns.into();
-    }
+/// Adds to the settings what the library does not know: where training starts, a model that the prior is around, and how the
+/// model is made smaller.
+fn record_program(args: &TrainArgs, recorded: &mut serde_json::Value) {
     recorded["init"] = match args.init {
         None | Some(Init::Zero) => "zero",
         Some(Init::Logistic) => "logistic",
@@ -220,5 +218,19 @@ fn recorded_settings(
     }
     recorded["precision"] = args.precision.to_string().into();
     recorded["shrink"] = args.shrink.into();
+}
+
+/// Every setting that shapes the model, for the model file and the log: the library's and the program's.
+fn recorded_settings(
+    args: &TrainArgs,
+    settings: &Settings,
+    columns: Option<usize>,
+) -> Result<serde_json::Value> {
+    let mut recorded = serde_json::to_value(settings)?;
+    if let Some(columns) = columns {
+        recorded["label_column"] = args.label_column[0].into();
+        recorded["columns"] = columns.into();
+    }
+    record_program(args, &mut recorded);
     Ok(recorded)
 }

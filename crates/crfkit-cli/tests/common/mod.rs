@@ -2,7 +2,7 @@
 #![allow(dead_code)] // each test file uses its part
 
 use assert_cmd::Command;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
@@ -50,4 +50,11 @@ pub fn failure(command: &mut Command, status: i32) -> String {
 /// The JSON objects of a text, one a line.
 pub fn json_lines(text: &str) -> Vec<serde_json::Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// The data of a page.
+pub fn page_data(page: &Path) -> serde_json::Value {
+    let html = std::fs::read_to_string(page).unwrap();
+    let data = html.split_once("type=\"application/json\">").unwrap().1.split_once("</script>").unwrap().0;
+    serde_json::from_str(data).unwrap()
 }

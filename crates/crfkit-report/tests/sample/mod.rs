@@ -2,7 +2,7 @@
 
 use crfkit::eval::Evaluation;
 use crfkit_report::{
-    EvaluationPart, Feature, GridSample, LabelFeatures, ModelPart, Page, Png, Run, Sample, Samples, Token,
+    EvaluationPart, Feature, GridSample, Heaviest, ModelPart, Page, Png, Run, Sample, Samples, Token,
     Transition,
 };
 
@@ -37,9 +37,9 @@ fn run(name: &str, sigma: f64) -> Run {
 /// The page.
 pub fn page() -> Page {
     let labels = vec![HOSTILE.to_owned(), "B-X".to_owned(), "O".to_owned()];
-    let features = labels.iter().map(|label| LabelFeatures {
-        label: label.clone(),
-        features: vec![Feature { observation: HOSTILE.into(), previous: None, weight: -1.5 }],
+    let features = labels.iter().map(|label| Heaviest {
+        of: label.clone(),
+        features: vec![Feature { observation: HOSTILE.into(), labels: Vec::new(), weight: -1.5 }],
     });
     let transition = |previous: Option<&str>, label: Option<&str>, weight| Transition {
         previous: previous.map(str::to_owned),
@@ -79,7 +79,7 @@ pub fn page() -> Page {
     Page {
         runs: vec![run("first", 1.0), run(HOSTILE, 0.5)],
         model: Some(model),
-        evaluation: Some(evaluation),
+        evaluations: vec![evaluation],
         images: vec![image],
         live: false,
     }

@@ -41,17 +41,23 @@ pub struct Alphabet {
 impl Alphabet {
     /// The readable name of an observation: `pair` for one that goes with label pairs.
     pub fn name(&self, source: &Source, pair: bool, id: u32) -> String {
-        let key = if pair { self.pair.get(id) } else { self.node.get(id) };
         match source {
-            Source::Attributes => String::from_utf8_lossy(key).into_owned(),
-            Source::Templates(templates) => {
-                let mut numbers = key.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-                let skeleton = numbers.next().unwrap_or(0);
-                let values: Vec<_> =
-                    numbers.map(|value| String::from_utf8_lossy(self.values.get(value))).collect();
-                templates.expand(skeleton, &values.iter().map(|v| v.as_ref()).collect::<Vec<_>>())
-            }
+            Source::Attributes => String::from_utf8_lossy(self.key(pair, id)).into_owned(),
+            Source::Templates(templates) => self.expand(templates, pair, id),
         }
+    }
+
+    /// The same where it was made by templates.
+    pub fn expand(&self, templates: &Templates, pair: bool, id: u32) -> String {
+        let numbers = self.key(pair, id).chunks_exact(4);
+        let mut numbers = numbers.map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
+        let skeleton = numbers.next().unwrap_or(0);
+        let values: Vec<_> = numbers.map(|value| String::from_utf8_lossy(self.values.get(value))).collect();
+        templates.expand(skeleton, &values.iter().map(|v| v.as_ref()).collect::<Vec<_>>())
+    }
+
+    fn key(&self, pair: bool, id: u32) -> &[u8] {
+        if pair { self.pair.get(id) } else { self.node.get(id) }
     }
 }
 

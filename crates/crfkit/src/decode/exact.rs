@@ -1,11 +1,13 @@
 //! The best labelling of any graph whose clique tree fits in memory.
 
 use super::Decoder;
+use super::product_states::{ProductStates, size};
 use super::viterbi::first_max;
 use crate::Result;
 use crate::graph::{FactorGraph, Fields, Label, Psi};
 
-/// The exact best labelling, by a maximum where the junction tree has a sum. Of equal labellings of a table the first one wins.
+/// The exact best labelling: by Viterbi over product states on chains of slices ([`crate::graph::Slices`], factorial chains) where that is the
+/// smaller, elsewhere by a maximum where the junction tree has a sum. Of equal labellings of a table the first one wins.
 #[derive(Clone, Copy, Debug)]
 pub struct ExactArgmax {
     /// Memory that its tables may take.
@@ -31,6 +33,7 @@ impl ExactArgmax {
 #[derive(Debug, Default)]
 pub struct Work {
     fields: Fields<f64>,
+    product: ProductStates,
     /// The table of each bag.
     tables: Vec<Vec<f64>>,
     message: Vec<f64>,
@@ -44,6 +47,11 @@ impl Decoder for ExactArgmax {
     fn argmax(&self, graph: &FactorGraph, psi: Psi<f64>, labels: &mut Vec<Label>, work: &mut Work) -> f64 {
         let tree = graph.clique_tree().expect("ExactArgmax::check accepted the graph");
         work.fields.gather(graph, psi);
+        let entries: usize = tree.bags.iter().map(|bag| bag.size).sum();
+        if let Some(slices) = graph.slices().filter(|slices| size(slices) <= entries) {
+            work.product.argmax(graph, slices, psi, &work.fields, labels);
+            return psi.score(graph, labels);
+        }
         work.tables.resize_with(tree.bags.len().max(work.tables.len()), Vec::new);
         for (bag, table) in tree.bags.iter().zip(&mut work.tables) {
             table.clear();

@@ -10,6 +10,7 @@ mod max_marginal;
 mod max_product;
 mod memm;
 mod nbest;
+mod product_states;
 mod viterbi;
 
 pub use alpha_expansion::AlphaExpansion;

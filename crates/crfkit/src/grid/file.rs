@@ -3,11 +3,12 @@
 use super::{GridModel, Layout, Settings};
 use crate::Result;
 use crate::model::sections::{Format, Reader, Writer};
+use crate::model::{Precision, above};
 use serde::{Deserialize, Serialize};
 
 static FORMAT: Format = Format {
     magic: *b"crfkit\0G",
-    version: 1,
+    version: 2,
     name: "grid model",
     remedy: "take another copy of it or train it again",
 };
@@ -17,6 +18,9 @@ static FORMAT: Format = Format {
 #[serde(deny_unknown_fields)]
 struct Head {
     layout: Layout,
+    /// Version 1 has none: eight bytes.
+    #[serde(default)]
+    precision: Precision,
     settings: Settings,
 }
 
@@ -27,20 +31,26 @@ impl GridModel {
     }
 
     /// The model file.
-    pub fn to_bytes(&self) -> Vec<u8> {
+    pub fn to_bytes(&self, precision: Precision) -> Result<Vec<u8>> {
         let mut file = Writer::default();
-        file.json("head", &Head { layout: self.layout.clone(), settings: self.settings.clone() });
-        file.numbers("weights", self.weights.iter().map(|weight| weight.to_le_bytes()));
-        file.finish(&FORMAT)
+        let Self { layout, settings, .. } = self.clone();
+        file.json("head", &Head { layout, precision, settings });
+        precision.write(&precision.round(&self.weights)?, &mut file);
+        Ok(file.finish(&FORMAT))
+    }
+
+    /// The model with all weights of at most `threshold` in absolute value set to zero. They keep their places: such models are small.
+    pub fn shrink(&self, threshold: f64) -> GridModel {
+        GridModel { weights: above(threshold, &self.weights), ..self.clone() }
     }
 
     /// Reads a model file, after verifying its checksum and that its parts fit each other.
     pub fn from_bytes(bytes: &[u8]) -> Result<GridModel> {
         let mut file = Reader::new(bytes, &FORMAT)?;
-        let Head { layout, settings } = file.json("head")?;
+        let Head { layout, precision, settings } = file.json("head")?;
         layout.check().map_err(|why| FORMAT.damaged(why))?;
         settings.check().map_err(|why| FORMAT.damaged(why))?;
-        let weights = file.numbers("weights", f64::from_le_bytes)?;
+        let weights = precision.read(&mut file)?;
         file.finish()?;
         if weights.len() != layout.features().dim() || !weights.iter().all(|weight| weight.is_finite()) {
             return Err(FORMAT.damaged("its weights are not those of its layout"));

@@ -11,6 +11,7 @@
 mod errors;
 mod features;
 mod file;
+mod names;
 mod orientations;
 mod pictures;
 mod tagger;

@@ -8,7 +8,9 @@ use crate::loss::Perceptron;
 use crate::model::Features;
 use crate::optim::{Control, Objective};
 use crate::risk::Risk;
-use crate::train::{self, Begin, Checkpoint, Criterion, Ended, Event, Fitted, GraphSum, Listener};
+use crate::train::{
+    self, Begin, Checkpoint, Criterion, Ended, Event, Fitted, GraphSum, Listener, check_lengths,
+};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -22,6 +24,8 @@ pub enum Init {
     /// The weights of pixels by logistic regression, those of pairs of equal labels 0.5 (smd-crf-2006 section 5).
     #[default]
     Logistic,
+    /// The weights that the run is given ([`Start::theta`]).
+    Given,
 }
 
 /// The first weight of pairs with [`Init::Logistic`].
@@ -49,6 +53,10 @@ impl Settings {
 /// What a run needs besides pictures and settings.
 #[derive(Clone, Debug, Default)]
 pub struct Start {
+    /// Weights to start from, for [`Init::Given`].
+    pub theta: Vec<f64>,
+    /// Mean of the prior, weight by weight; empty where it is one number, that of the settings.
+    pub prior_mean: Vec<f64>,
     /// An interrupted run to go on with.
     pub resume: Option<Checkpoint>,
     /// Threads; 0 for all cores.
@@ -69,10 +77,12 @@ pub struct Trained {
 }
 
 /// A number for everything that decides how a run goes, which binds a checkpoint to it.
-pub fn fingerprint(pictures: &Pictures, settings: &Settings) -> u64 {
+pub fn fingerprint(pictures: &Pictures, settings: &Settings, start: &Start) -> u64 {
     let mut digest = Digest::new(settings);
     digest.debug(pictures.layout());
     digest.dataset(pictures.data());
+    digest.weights(&start.theta);
+    digest.weights(&start.prior_mean);
     digest.finish()
 }
 
@@ -96,13 +106,18 @@ pub fn train(
     }
     let layout = pictures.layout().clone();
     let features = Arc::new(layout.features());
-    let Start { resume, threads } = start;
+    let Start { theta, prior_mean, resume, threads } = start;
+    check_lengths(&theta, &prior_mean, features.dim())?;
     let theta = match settings.init {
         _ if resume.is_some() => Vec::new(), // the checkpoint has them
         Init::Zero => vec![0.0; features.dim()],
         Init::Logistic => logistic(&pictures, &features, settings, threads)?,
+        Init::Given if theta.is_empty() => {
+            return Err(Error::Setting("training is to start from weights that are not given".into()));
+        }
+        Init::Given => theta,
     };
-    let prior = training.prior(&features, Vec::new());
+    let prior = training.prior(&features, prior_mean);
     let risk = objective(pictures, features, settings, threads)?;
     let begin = Begin { theta, resume, judge: None };
     let Fitted { theta: weights, stop, passes, objective } =
@@ -149,7 +164,7 @@ fn logistic(
             ..train::Settings::default()
         },
     };
-    let start = Start { resume: None, threads };
+    let start = Start { threads, ..Start::default() };
     let mut theta = train(pictures.without_pairs()?, &alone, start, &mut Silent)?.model.weights;
     theta.resize(features.dim(), 0.0);
     for rows in features.rows.iter().skip(1) {

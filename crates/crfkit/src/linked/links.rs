@@ -101,6 +101,11 @@ impl Links {
         }
     }
 
+    /// Are the observations of a kind of table those of single tokens? Otherwise they are those of bigram templates.
+    pub(super) fn sees_nodes(&self, kind: usize, columns: usize) -> bool {
+        kind < columns || matches!(self, Links::SkipChain { .. }) && kind == 2 * columns
+    }
+
     /// The tables of graphs with `cards[c]` labels in column c; kinds are numbered as in [`crate::graph::build`].
     pub(super) fn shapes(&self, cards: &[usize], templates: &Templates, alphabet: &Alphabet) -> Shapes {
         let kind = |observations: usize, lines: usize, columns: usize| Kind {

@@ -12,6 +12,7 @@ mod corpus;
 mod file;
 mod links;
 mod model;
+mod names;
 mod tagger;
 mod train;
 

@@ -35,6 +35,7 @@ pub fn fingerprint(corpus: &LinkedCorpus, settings: &Settings, start: &LinkedSta
     digest.alphabet(alphabet);
     digest.dataset(data);
     digest.weights(&start.theta);
+    digest.weights(&start.prior_mean);
     digest.bytes(judge);
     digest.finish()
 }

@@ -1,6 +1,7 @@
 //! Models without the weights that do nothing.
 
-use super::{Model, Rows, TableWeights};
+use super::precision::Precision;
+use super::{Features, Model, Rows, TableWeights};
 use crate::data::observer::Alphabet;
 use crate::data::strings::Strings;
 use crate::graph::{NODES, PAIRS};
@@ -13,55 +14,102 @@ impl Model {
 
     /// The model with all weights of at most `threshold` in absolute value set to zero, and compacted.
     pub fn shrink(&self, threshold: f64) -> Model {
-        let keep = |w: &f64| if w.abs() <= threshold { 0.0 } else { *w };
-        self.compact_at(&self.weights.iter().map(keep).collect::<Vec<_>>())
+        self.compact_at(&above(threshold, &self.weights))
     }
 
     /// The compacted model with other weights in place of its own.
     pub(super) fn compact_at(&self, weights: &[f64]) -> Model {
-        let mut kept = Vec::with_capacity(weights.iter().filter(|w| **w != 0.0).count());
-        let (nodes, node) = compact_rows(&self.features.rows[NODES], &self.alphabet.node, weights, &mut kept);
-        let (pairs, pair) = compact_rows(&self.features.rows[PAIRS], &self.alphabet.pair, weights, &mut kept);
-        let tables = self.features.tables.iter().map(|old| {
-            let mut new = TableWeights { base: kept.len(), entry: Vec::new(), ..*old };
-            for (&entry, &w) in old.entry.iter().zip(&weights[old.base..]) {
-                if w != 0.0 {
-                    new.entry.push(entry);
-                    kept.push(w);
-                }
-            }
-            new
-        });
-        let tables = tables.collect();
+        let kept = [NODES, PAIRS].map(|kind| self.features.used_rows(kind, weights));
+        let (features, weights) = self.features.without_zeros(weights, &kept);
         Model {
             labels: self.labels.clone(),
             source: self.source.clone(),
-            alphabet: Alphabet { values: self.alphabet.values.clone(), node, pair },
+            alphabet: Alphabet {
+                values: self.alphabet.values.clone(),
+                node: kept_names(&self.alphabet.node, &kept[NODES]),
+                pair: kept_names(&self.alphabet.pair, &kept[PAIRS]),
+            },
             words: self.words.clone(),
-            features: super::Features { rows: vec![nodes, pairs], tables, ..self.features },
-            weights: kept.into(),
+            features,
+            weights: weights.into(),
             settings: self.settings.clone(),
         }
     }
 }
 
-/// The rows that have weights other than zero, with their names; these weights are appended to `kept`.
-fn compact_rows(old: &Rows, names: &Strings, weights: &[f64], kept: &mut Vec<f64>) -> (Rows, Strings) {
-    let mut rows = Rows { base: kept.len(), start: vec![0], entry: Vec::new(), basis: Vec::new(), ..*old };
-    let mut kept_names = Strings::default();
-    for id in 0..old.len as u32 {
-        let before = rows.entry.len();
-        for (&w, entry) in weights[old.range(id)].iter().zip(old.entries_of(id)) {
-            if w != 0.0 {
-                rows.entry.push(entry as u32);
-                kept.push(w);
+/// The weights, with 0 for those of at most `threshold` in absolute value.
+pub(crate) fn above(threshold: f64, weights: &[f64]) -> Vec<f64> {
+    weights.iter().map(|w| if w.abs() <= threshold { 0.0 } else { *w }).collect()
+}
+
+/// The names of the rows that are kept.
+pub(crate) fn kept_names(names: &Strings, kept: &[bool]) -> Strings {
+    let mut left = Strings::default();
+    names.iter().zip(kept).filter(|(_, kept)| **kept).for_each(|(name, _)| {
+        left.intern(name);
+    });
+    left
+}
+
+impl Features {
+    /// Which rows of a kind have weights other than zero?
+    pub(crate) fn used_rows(&self, kind: usize, weights: &[f64]) -> Vec<bool> {
+        let rows = &self.rows[kind];
+        (0..rows.len as u32).map(|row| weights[rows.range(row)].iter().any(|w| *w != 0.0)).collect()
+    }
+
+    /// The features of the weights that are not zero, and these weights, where of each kind the rows that are not `kept` are gone. Rows
+    /// with a basis stay complete.
+    pub(crate) fn without_zeros(&self, weights: &[f64], kept: &[Vec<bool>]) -> (Features, Vec<f64>) {
+        let mut left = Vec::with_capacity(weights.iter().filter(|w| **w != 0.0).count());
+        let rows = self.rows.iter().zip(kept).map(|(old, kept)| compact_rows(old, kept, weights, &mut left));
+        let rows = rows.collect();
+        let tables = self.tables.iter().map(|old| {
+            let mut new = TableWeights { base: left.len(), entry: Vec::new(), ..*old };
+            for (&entry, &w) in old.entry.iter().zip(&weights[old.base..]).filter(|(_, w)| **w != 0.0) {
+                new.entry.push(entry);
+                left.push(w);
             }
+            new
+        });
+        let tables = tables.collect();
+        (Features { rows, tables, ..*self }, left)
+    }
+}
+
+/// The rows that are `kept`, without their zero weights; the others are appended to `left`.
+fn compact_rows(old: &Rows, kept: &[bool], weights: &[f64], left: &mut Vec<f64>) -> Rows {
+    let ids = || (0..old.len as u32).zip(kept).filter(|(_, kept)| **kept).map(|(id, _)| id);
+    let mut rows = Rows { len: ids().count(), ..Rows::all(left.len(), 0, old.lines, old.columns) };
+    if !old.basis.is_empty() {
+        ids().for_each(|id| left.extend_from_slice(&weights[old.range(id)]));
+        rows.basis.clone_from(&old.basis);
+        return rows;
+    }
+    rows.start.push(0);
+    for id in ids() {
+        for (&w, entry) in weights[old.range(id)].iter().zip(old.entries_of(id)).filter(|(w, _)| **w != 0.0) {
+            rows.entry.push(entry as u32);
+            left.push(w);
         }
-        if rows.entry.len() > before {
-            rows.start.push(rows.entry.len() as u32);
-            kept_names.intern(names.get(id));
+        rows.start.push(rows.entry.len() as u32);
+    }
+    rows
+}
+
+/// Listing the weights that are not zero costs four bytes for each, where complete rows list none: with a few zeros, complete
+/// rows are the smaller.
+pub(crate) fn compact_is_smaller(features: &Features, weights: &[f64], precision: Precision) -> bool {
+    let zeros = |part: &[f64]| part.iter().filter(|w| **w == 0.0).count();
+    let mut saved = zeros(&weights[features.first_shared_weight()..]) * precision.bytes();
+    let mut newly_listed = 0;
+    for rows in features.rows.iter().filter(|rows| rows.basis.is_empty()) {
+        let part = &weights[rows.base..][..rows.weights()];
+        let zeros = zeros(part);
+        saved += zeros * precision.bytes();
+        if rows.complete() {
+            newly_listed += (part.len() - zeros + rows.len) * size_of::<u32>();
         }
     }
-    rows.len = kept_names.len();
-    (rows, kept_names)
+    saved > newly_listed
 }

@@ -1,6 +1,6 @@
-//! Weights by name: the dump that scripts read, and the heaviest features for people.
+//! The dump that scripts read: all labels and weights of a model, by name.
 //!
-//! A dump is text, a line a label and then a line a weight, fields separated by tabs:
+//! A dump is text, fields separated by tabs. That of a plain chain has a line a label and then a line a weight:
 //!
 //! ```text
 //! label       NAME
@@ -11,95 +11,85 @@
 //! end         LABEL  WEIGHT
 //! ```
 //!
+//! On other graphs labels come in sets, and the tables that share weights are parts, over variables with labels of some sets:
+//!
+//! ```text
+//! label    SET  NAME
+//! part     PART  full|potts|ising  SET...
+//! feature  PART  OBSERVATION  LABEL...  WEIGHT
+//! dense    PART  NUMBER  LABEL...  WEIGHT
+//! table    PART  LABEL...  WEIGHT
+//! ```
+//!
+//! Weights of Potts' and Ising's tables have no labels. `dense` is an observation that has a number instead of a name, from 0;
+//! `table` is of labels alone.
+//!
 //! In names, tab, newline, carriage return, backslash and NUL are written `\t`, `\n`, `\r`, `\\` and `\0`. A weight has as
 //! many digits as it takes to read the same number back.
 
-use super::Model;
-use crate::graph::{BEGIN, END, Label, NODES, PAIR, PAIRS};
-use crate::math::simd;
+use super::Tables;
+use super::names::{NamedWeight, Names, WeightKind};
 use crate::{Error, Place, Result};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::io::{self, BufRead, Write};
 
-/// What a weight belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// An observation and a label.
-    Node,
-    /// An observation and a pair of labels.
-    Pair,
-    /// A pair of labels.
-    Transition,
-    /// The first label of a sequence.
-    Begin,
-    /// The last label of a sequence.
-    End,
-}
-
-impl Kind {
-    /// Its word in a dump.
-    pub fn word(self) -> &'static str {
-        match self {
-            Kind::Node => "node",
-            Kind::Pair => "pair",
-            Kind::Transition => "transition",
-            Kind::Begin => "begin",
-            Kind::End => "end",
-        }
-    }
-}
-
-/// A weight, and what it is the weight of.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NamedWeight {
-    /// What it belongs to.
-    pub kind: Kind,
-    /// The observation, for [`Kind::Node`] and [`Kind::Pair`].
-    pub observation: Option<String>,
-    /// The label before, for [`Kind::Pair`] and [`Kind::Transition`].
-    pub previous: Option<String>,
-    /// The label.
-    pub label: String,
-    /// The weight.
-    pub weight: f64,
-}
+/// The parts of plain chains: whether they have observations, and how many labels.
+const CHAIN: [(&str, bool, usize); 5] =
+    [("node", true, 1), ("pair", true, 2), ("transition", false, 2), ("begin", false, 1), ("end", false, 1)];
 
 /// What a dump says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dump {
-    /// The labels.
-    pub labels: Vec<String>,
+    /// The labels, with the name of their set where there are several.
+    pub labels: Vec<(Option<String>, String)>,
+    /// The parts of other graphs than plain chains.
+    pub parts: Vec<DumpedPart>,
     /// The weights, in the order of their lines.
     pub weights: Vec<NamedWeight>,
 }
 
+/// A part of a model as its dump declares it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DumpedPart {
+    /// What it is called.
+    pub name: String,
+    /// What its tables are made of.
+    pub tables: Tables,
+    /// The set of labels of each of its variables.
+    pub over: Vec<String>,
+}
+
 /// Writes all labels and weights of a model.
-pub fn dump(model: &Model, out: &mut impl Write) -> io::Result<()> {
-    let labels: Vec<String> = model.labels.iter().map(|label| escape(label)).collect();
-    for label in &labels {
-        writeln!(out, "label\t{label}")?;
+pub fn dump(names: &Names, out: &mut impl Write) -> io::Result<()> {
+    let chain = names.is_chain();
+    let sets: Vec<Option<String>> = names.sets.iter().map(|set| set.name.as_deref().map(escape)).collect();
+    let labels: Vec<Vec<String>> =
+        names.sets.iter().map(|set| set.labels.iter().map(|label| escape(label)).collect()).collect();
+    for (set, labels) in sets.iter().zip(&labels) {
+        let set = set.as_ref().map_or_else(String::new, |name| format!("{name}\t"));
+        labels.iter().try_for_each(|label| writeln!(out, "label\t{set}{label}"))?;
     }
-    let stride = simd::padded(labels.len());
-    for kind in [NODES, PAIRS] {
-        let rows = &model.features.rows[kind];
-        for row in 0..rows.len as u32 {
-            let name = escape(&model.alphabet.name(&model.source, kind == PAIRS, row));
-            for (weight, entry) in model.weights[rows.range(row)].iter().zip(rows.entries_of(row)) {
-                let label = &labels[entry % stride];
-                match kind {
-                    NODES => writeln!(out, "node\t{name}\t{label}\t{weight}")?,
-                    _ => writeln!(out, "pair\t{name}\t{}\t{label}\t{weight}", labels[entry / stride])?,
-                }
+    for (k, part) in names.parts.iter().enumerate().filter(|_| !chain) {
+        if names.parts[..k].iter().all(|before| before.name != part.name) {
+            write!(out, "part\t{}\t{}", escape(&part.name), part.tables.name())?;
+            part.over.iter().try_for_each(|&set| write!(out, "\t{}", sets[set].as_deref().unwrap_or("")))?;
+            writeln!(out)?;
+        }
+    }
+    let mut fields: Vec<&str> = Vec::new();
+    for part in &names.parts {
+        for row in 0..part.rows() {
+            let (kind, observation) = (part.observation)(row);
+            let word = if chain { None } else { Some(kind.word().to_owned()) };
+            let begin = [word, Some(escape(&part.name)), observation.as_deref().map(escape)];
+            let begin: String = begin.into_iter().flatten().map(|field| field + "\t").collect();
+            for (k, weight) in part.range(row).enumerate() {
+                fields
+                    .extend(part.label_numbers(row, k, &names.sets).map(|(set, label)| &*labels[set][label]));
+                write!(out, "{begin}")?;
+                fields.drain(..).rev().try_for_each(|label| write!(out, "{label}\t"))?;
+                writeln!(out, "{}", names.weights[weight])?;
             }
         }
-    }
-    for NamedWeight { kind, previous, label, weight, .. } in transitions(model) {
-        write!(out, "{}\t", kind.word())?;
-        if let Some(previous) = previous {
-            write!(out, "{}\t", escape(&previous))?;
-        }
-        writeln!(out, "{}\t{weight}", escape(&label))?;
     }
     Ok(())
 }
@@ -109,117 +99,52 @@ pub fn read_dump(input: impl BufRead, name: &str) -> Result<Dump> {
     let mut dump = Dump::default();
     for (number, line) in (1..).zip(input.lines()) {
         let line = line.map_err(|error| Error::io(name, error))?;
-        let read = match line.split_once('\t') {
-            Some(("label", label)) => unescape(label).map(|label| dump.labels.push(label)),
-            _ => read_weight(&line).map(|weight| dump.weights.push(weight)),
-        };
-        read.ok_or_else(|| {
-            let message = "this is no line of a dump: it must be label, node, pair, transition, begin or end with its \
-                           names and a weight, separated by tabs, with only \\t \\n \\r \\\\ \\0 behind a backslash";
+        dump.read_line(&line).ok_or_else(|| {
+            let message = "this is no line of a dump: it must be label, node, pair, transition, begin or end (on graphs label, \
+                           part, feature, dense or table) with its names and a weight, separated by tabs, with only \\t \\n \\r \
+                           \\\\ \\0 behind a backslash";
             Error::input(Place::new(name, number), message)
         })?;
     }
     Ok(dump)
 }
 
-fn read_weight(line: &str) -> Option<NamedWeight> {
-    let fields: Vec<&str> = line.split('\t').collect();
-    let (kind, observation, previous, label, weight) = match fields[..] {
-        ["node", observation, label, weight] => (Kind::Node, Some(observation), None, label, weight),
-        ["pair", observation, previous, label, weight] => {
-            (Kind::Pair, Some(observation), Some(previous), label, weight)
-        }
-        ["transition", previous, label, weight] => (Kind::Transition, None, Some(previous), label, weight),
-        ["begin", label, weight] => (Kind::Begin, None, None, label, weight),
-        ["end", label, weight] => (Kind::End, None, None, label, weight),
-        _ => return None,
-    };
-    // The outer option says whether the name can be read, the inner one whether there is one.
-    let name = |field: Option<&str>| field.map_or(Some(None), |field| unescape(field).map(Some));
-    Some(NamedWeight {
-        kind,
-        observation: name(observation)?,
-        previous: name(previous)?,
-        label: unescape(label)?,
-        weight: weight.parse().ok().filter(|weight: &f64| weight.is_finite())?,
-    })
-}
-
-/// The weights of label pairs and of first and last labels.
-pub fn transitions(model: &Model) -> Vec<NamedWeight> {
-    let stride = simd::padded(model.labels.len());
-    let mut all = Vec::new();
-    for (id, kind) in [(PAIR, Kind::Transition), (BEGIN, Kind::Begin), (END, Kind::End)] {
-        let table = &model.features.tables[id];
-        for (&entry, &weight) in table.entry.iter().zip(&model.weights[table.base..]) {
-            let (line, column) = (entry as usize / stride, entry as usize % stride);
-            let previous = (id == PAIR).then(|| model.labels[line].clone());
-            let label = model.labels[column].clone();
-            all.push(NamedWeight { kind, observation: None, previous, label, weight });
-        }
-    }
-    all
-}
-
-/// The `n` heaviest weights of observations, by absolute value, heaviest first: of all, or of one label, one observation, or
-/// both. Weights of 0 do not count.
-pub fn top(
-    model: &Model,
-    n: usize,
-    label: Option<&str>,
-    observation: Option<&str>,
-) -> Result<Vec<NamedWeight>> {
-    let label = label.map(|name| known_label(model, name)).transpose()?;
-    let stride = simd::padded(model.labels.len());
-    // The lightest of those chosen so far is on top.
-    let mut chosen = BinaryHeap::new();
-    for kind in [NODES, PAIRS] {
-        let rows = &model.features.rows[kind];
-        for row in 0..rows.len as u32 {
-            if observation.is_some_and(|name| model.alphabet.name(&model.source, kind == PAIRS, row) != name)
-            {
-                continue;
+impl Dump {
+    fn read_line(&mut self, line: &str) -> Option<()> {
+        let mut fields = line.split('\t').map(unescape).collect::<Option<Vec<String>>>()?.into_iter();
+        let word = fields.next()?;
+        match (&*word, fields.len()) {
+            ("label", 1) => self.labels.push((None, fields.next()?)),
+            ("label", 2) => self.labels.push((fields.next(), fields.next()?)),
+            ("part", 3..) => {
+                let (name, tables) = (fields.next()?, Tables::called(&fields.next()?)?);
+                self.parts.push(DumpedPart { name, tables, over: fields.collect() });
             }
-            for (weight, entry) in rows.range(row).zip(rows.entries_of(row)) {
-                let size = model.weights[weight].abs().to_bits();
-                if size == 0 || label.is_some_and(|label| entry % stride != label as usize) {
-                    continue;
-                }
-                let item = Reverse(Candidate { size, weight: Reverse(weight), kind, row, entry });
-                if chosen.len() < n {
-                    chosen.push(item);
-                } else if let Some(mut lightest) = chosen.peek_mut().filter(|lightest| item < **lightest) {
-                    *lightest = item;
-                }
+            _ => {
+                let weight = self.weight(word, fields)?;
+                self.weights.push(weight);
             }
         }
+        Some(())
     }
-    let named = |Reverse(Candidate { weight, kind, row, entry, .. }): Reverse<Candidate>| NamedWeight {
-        kind: if kind == NODES { Kind::Node } else { Kind::Pair },
-        observation: Some(model.alphabet.name(&model.source, kind == PAIRS, row)),
-        previous: (kind == PAIRS).then(|| model.labels[entry / stride].clone()),
-        label: model.labels[entry % stride].clone(),
-        weight: model.weights[weight.0],
-    };
-    Ok(chosen.into_sorted_vec().into_iter().map(named).collect())
-}
 
-/// A weight in the order of [`top`]: by size, then the earlier one first.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Candidate {
-    /// The bits of the absolute value: they compare as the numbers do.
-    size: u64,
-    weight: Reverse<usize>,
-    kind: usize,
-    row: u32,
-    entry: usize,
-}
-
-fn known_label(model: &Model, name: &str) -> Result<Label> {
-    model.label(name).ok_or_else(|| {
-        let labels = model.labels.join(", ");
-        Error::Setting(format!("the model has no label `{name}`; its labels are {labels}"))
-    })
+    /// The weight of a line that begins with `word`.
+    fn weight(&self, word: String, mut fields: std::vec::IntoIter<String>) -> Option<NamedWeight> {
+        let (kind, part, labels) = match CHAIN.iter().find(|(part, ..)| *part == word) {
+            Some((_, true, labels)) => (WeightKind::Feature, word, *labels),
+            Some((_, false, labels)) => (WeightKind::Table, word, *labels),
+            None => {
+                let kind = WeightKind::ALL.into_iter().find(|kind| kind.word() == word)?;
+                let name = fields.next()?;
+                let part = self.parts.iter().find(|part| part.name == name)?;
+                (kind, name, if part.tables == Tables::Full { part.over.len() } else { 0 })
+            }
+        };
+        let observation = if kind == WeightKind::Table { None } else { Some(fields.next()?) };
+        let weight = fields.next_back()?.parse().ok().filter(|weight: &f64| weight.is_finite())?;
+        let found: Vec<String> = fields.collect();
+        (found.len() == labels).then_some(NamedWeight { part, kind, observation, labels: found, weight })
+    }
 }
 
 /// The characters that stand for something else behind a backslash.
@@ -280,13 +205,16 @@ mod tests {
             "begin\tA\tNaN",
             "end\t\\x\t1",
             "end\tA\\\t1",
-            "label\tA\tB",
+            "label\tA\tB\tC",
             "edge\tA\t1",
+            "feature\tedge\tA\t1",
+            "part\tedge\tfull",
+            "part\tedge\tround\tA",
         ] {
             let text = format!("label\tA\n{line}\n");
             let message = read_dump(text.as_bytes(), "d.tsv").unwrap_err().to_string();
             assert!(message.starts_with("d.tsv:2: this is no line of a dump"), "{line:?}: {message}");
         }
-        assert_eq!(read_dump(&b"label\t\n"[..], "d.tsv").unwrap().labels, [""]);
+        assert_eq!(read_dump(&b"label\t\n"[..], "d.tsv").unwrap().labels, [(None, String::new())]);
     }
 }

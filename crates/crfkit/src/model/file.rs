@@ -9,21 +9,19 @@
 //! A file whose checksum is right may still come from a hostile hand. Whatever the rest of the library relies on (numbers
 //! in range, arrays that fit each other) is checked here, in one pass over each array.
 
+use super::compact::compact_is_smaller;
+use super::precision::{Precision, WEIGHTS};
 use super::sections::{Format, Reader, Writer};
+use super::stored::{check_rows, entries_fit};
 use super::{Features, Model, Rows, TableWeights};
 use crate::data::bytes::{Bytes, Numbers};
 use crate::data::observer::{Alphabet, Source};
 use crate::data::strings::{Slot, Strings};
 use crate::data::template::{Dialect, Templates};
 use crate::graph::{BEGIN, END, NODES, PAIR, PAIRS};
-use crate::math::simd;
 use crate::{Error, Result};
 use bytemuck::Pod;
-use half::f16;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
-use std::fmt;
-use std::str::FromStr;
 
 static FORMAT: Format = Format {
     magic: *b"crfkit\0M",
@@ -34,71 +32,6 @@ static FORMAT: Format = Format {
 
 /// A bound on the label-pair table, so that no small file can ask for all memory: its square times 8 bytes is 2 GiB.
 const MAX_LABELS: usize = 1 << 14;
-
-/// How weights are stored.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Precision {
-    /// Eight bytes each, exactly.
-    #[default]
-    F64,
-    /// Four bytes each: about seven decimal digits.
-    F32,
-    /// Two bytes each: about three decimal digits, up to 65,504.
-    F16,
-}
-
-impl fmt::Display for Precision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Precision::F64 => "f64",
-            Precision::F32 => "f32",
-            Precision::F16 => "f16",
-        })
-    }
-}
-
-impl FromStr for Precision {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Self> {
-        match name {
-            "f64" => Ok(Precision::F64),
-            "f32" => Ok(Precision::F32),
-            "f16" => Ok(Precision::F16),
-            _ => Err(Error::Setting(format!("unknown precision `{name}`; choose f64, f32 or f16"))),
-        }
-    }
-}
-
-impl Precision {
-    fn bytes(self) -> usize {
-        match self {
-            Precision::F64 => 8,
-            Precision::F32 => 4,
-            Precision::F16 => 2,
-        }
-    }
-
-    /// The weights as they will be read back.
-    fn round(self, weights: &[f64]) -> Result<Cow<'_, [f64]>> {
-        let rounded: Cow<[f64]> = match self {
-            Precision::F64 => weights.into(),
-            Precision::F32 => weights.iter().map(|&w| f64::from(w as f32)).collect(),
-            // In software: conversions of the processor go through f32, and rounding twice would give other bytes.
-            Precision::F16 => weights.iter().map(|&w| f16::from_f64_const(w).to_f64_const()).collect(),
-        };
-        match rounded.iter().position(|w| !w.is_finite()) {
-            None => Ok(rounded),
-            Some(k) => {
-                let w = weights[k];
-                Err(Error::Setting(format!(
-                    "the weight {w} cannot be stored as {self}; use a larger precision"
-                )))
-            }
-        }
-    }
-}
 
 /// The section of small things.
 #[derive(Serialize, Deserialize)]
@@ -156,13 +89,7 @@ impl Model {
         let source = Origin::of(&self.source);
         let head = Head { labels: self.labels.clone(), source, precision, settings: self.settings.clone() };
         file.json("head", &head);
-        match precision {
-            Precision::F64 => file.numbers("weights", weights.iter().map(|w| w.to_le_bytes())),
-            Precision::F32 => file.numbers("weights", weights.iter().map(|&w| (w as f32).to_le_bytes())),
-            Precision::F16 => {
-                file.numbers("weights", weights.iter().map(|&w| f16::from_f64_const(w).to_le_bytes()));
-            }
-        }
+        precision.write(weights, &mut file);
         write_strings(&mut file, VALUES, &self.alphabet.values, precision);
         write_strings(&mut file, NODE_NAMES, &self.alphabet.node, precision);
         write_strings(&mut file, PAIR_NAMES, &self.alphabet.pair, precision);
@@ -190,11 +117,8 @@ impl Model {
         check_labels(&labels).map_err(|why| FORMAT.damaged(why))?;
         let source = source.compile().map_err(|error| FORMAT.damaged(error))?;
         let weights = match precision {
-            Precision::F64 => numbers(&mut file, bytes, "weights", f64::from_le_bytes)?,
-            Precision::F32 => file.numbers("weights", |bytes| f64::from(f32::from_le_bytes(bytes)))?.into(),
-            Precision::F16 => {
-                file.numbers("weights", |bytes| f16::from_le_bytes(bytes).to_f64_const())?.into()
-            }
+            Precision::F64 => numbers(&mut file, bytes, WEIGHTS, f64::from_le_bytes)?,
+            Precision::F32 | Precision::F16 => precision.read(&mut file)?.into(),
         };
         if !weights.iter().all(|w| w.is_finite()) {
             return Err(FORMAT.damaged("a weight is not a finite number"));
@@ -222,20 +146,6 @@ pub(crate) fn check_labels(labels: &[String]) -> std::result::Result<(), String>
         _ if !labels.is_sorted_by(|a, b| a < b) => Err("its labels are not sorted and distinct".into()),
         _ => Ok(()),
     }
-}
-
-/// Listing the weights that are not zero costs four bytes for each, where complete rows list none: with a few zeros, complete
-/// rows are the smaller.
-fn compact_is_smaller(features: &Features, weights: &[f64], precision: Precision) -> bool {
-    let zeros = |part: &[f64]| part.iter().filter(|w| **w == 0.0).count();
-    let complete = features.rows.iter().filter(|rows| rows.complete());
-    let newly_listed: usize = complete
-        .map(|rows| {
-            let part = &weights[rows.base..][..rows.weights()];
-            (part.len() - zeros(part) + rows.len) * size_of::<u32>()
-        })
-        .sum();
-    zeros(weights) * precision.bytes() > newly_listed
 }
 
 pub(crate) fn write_u32s(file: &mut Writer, name: &'static str, numbers: &[u32]) {
@@ -354,38 +264,5 @@ fn read_features(file: &mut Reader, labels: usize, alphabet: &Alphabet, weights:
     match base == weights {
         true => Ok(Features { rows: vec![nodes, pairs], node_kinds: PAIRS, tables }),
         false => Err(FORMAT.damaged(format!("it has {weights} weights, but its features need {base}"))),
-    }
-}
-
-pub(crate) fn check_rows(rows: &Rows, weights: usize) -> std::result::Result<(), &'static str> {
-    if rows.complete() {
-        let needed = (rows.lines * rows.columns).checked_mul(rows.len);
-        return match needed.is_some_and(|needed| needed <= weights) && rows.entry.is_empty() {
-            true => Ok(()),
-            false => Err("it has too few weights for all labels of its observations"),
-        };
-    }
-    let (first, last) = (rows.start.first().copied(), rows.start.last().copied());
-    if rows.start.len() != rows.len + 1
-        || first != Some(0)
-        || last.map(|end| end as usize) != Some(rows.entry.len())
-        || !rows.start.is_sorted()
-    {
-        return Err("its rows do not match its observations");
-    }
-    match entries_fit(&rows.entry, rows.lines, rows.columns) {
-        true => Ok(()),
-        false => Err("a weight points outside its table"),
-    }
-}
-
-/// Does every entry stand in one of the lines, and in a column that is in use?
-pub(crate) fn entries_fit(entries: &[u32], lines: usize, columns: usize) -> bool {
-    // At most MAX_LABELS² entries: they fit.
-    let (stride, columns, end) =
-        (simd::padded(columns) as u32, columns as u32, lines * simd::padded(columns));
-    match lines {
-        1 => entries.iter().fold(0, |max, &entry| max.max(entry)) < columns || entries.is_empty(),
-        _ => entries.iter().all(|&entry| (entry as usize) < end && entry % stride < columns),
     }
 }

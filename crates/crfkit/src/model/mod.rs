@@ -6,17 +6,23 @@ pub mod dump;
 mod features;
 mod file;
 mod map;
+mod names;
+mod precision;
 mod rows;
 pub(crate) mod sections;
+mod stored;
 mod tables;
 mod transfer;
 
+pub(crate) use compact::{above, compact_is_smaller, kept_names};
 pub use dense::Dense;
 pub use features::{Features, Keep, Kind, SharedShape, TableWeights};
-pub use file::Precision;
-pub(crate) use file::{Origin, check_alphabet, check_labels, check_rows, entries_fit, is_text, write_u32s};
+pub(crate) use file::{Origin, check_alphabet, check_labels, is_text};
 pub use map::open;
+pub use names::{Entries, LabelSet, NamedWeight, Names, Part, SetLabel, WeightKind};
+pub use precision::Precision;
 pub use rows::Rows;
+pub(crate) use stored::{read_features, write_features};
 pub use tables::Tables;
 
 use crate::data::bytes::Numbers;

@@ -51,7 +51,7 @@ impl Rows {
 
     /// Number of weights of each row, where every row has all entries.
     #[inline]
-    fn width(&self) -> usize {
+    pub(super) fn width(&self) -> usize {
         if self.basis.is_empty() { self.lines * self.columns } else { self.basis.len() }
     }
 
@@ -107,6 +107,15 @@ impl Rows {
             .iter()
             .map(|&e| e as usize)
             .chain((0..width).map(|k| k / self.columns * self.stride() + k % self.columns))
+    }
+
+    /// The table entry of weight `k` of a row; `None` where rows have a basis.
+    pub fn entry_at(&self, row: u32, k: usize) -> Option<usize> {
+        match (self.basis.is_empty(), self.complete()) {
+            (false, _) => None,
+            (true, true) => Some(k / self.columns * self.stride() + k % self.columns),
+            (true, false) => Some(self.entries(row)[k] as usize),
+        }
     }
 
     /// table ← table + value · row.

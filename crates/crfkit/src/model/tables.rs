@@ -17,6 +17,23 @@ pub enum Tables {
 }
 
 impl Tables {
+    /// All of them.
+    pub const ALL: [Tables; 3] = [Tables::Potts, Tables::Ising, Tables::Full];
+
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tables::Potts => "potts",
+            Tables::Ising => "ising",
+            Tables::Full => "full",
+        }
+    }
+
+    /// Those of this name.
+    pub fn called(name: &str) -> Option<Tables> {
+        Tables::ALL.into_iter().find(|tables| tables.name() == name)
+    }
+
     /// The functions c_k over the entries of a table of variables with these numbers of labels, in the layout of
     /// [`crate::graph::Shape`], padding (0) included; none for full tables, whose entries have a weight each.
     pub fn basis(self, cards: &[usize]) -> Vec<Vec<f64>> {

@@ -1,71 +1,102 @@
-//! The weights of one model, carried over to the features of another corpus.
+//! The weights of one model, carried over to the features of other data.
 
-use super::{Features, Model, Rows};
+use super::names::{LabelSet, Names, Part, WeightKind};
+use super::{Features, Model};
 use crate::data::corpus::Corpus;
-use crate::graph::{NODES, PAIR, PAIRS};
 use crate::math::simd;
+use crate::{Error, Result};
 use std::collections::HashMap;
 
 impl Model {
     /// This model's weights, arranged for `features` of `corpus`: observations and labels are matched by name, and what
     /// this model does not know gets 0.
     pub fn weights_for(&self, corpus: &Corpus, features: &Features) -> Vec<f64> {
-        let labels: Vec<Option<usize>> =
-            corpus.labels.iter().map(|name| self.label(name).map(|label| label as usize)).collect();
-        let map =
-            EntryMap { labels, from: simd::padded(self.labels.len()), to: features.rows[NODES].stride() };
-        let mut theta = vec![0.0; features.dim()];
-        for kind in [NODES, PAIRS] {
-            self.carry_rows(corpus, &features.rows[kind], kind, &map, &mut theta);
+        let Corpus { labels, source, alphabet, .. } = corpus;
+        let new = Names::chain(labels, source, alphabet, features, &[]);
+        self.names().weights_for(&new, features.dim()).expect("chains have the same parts")
+    }
+}
+
+impl Names<'_> {
+    /// These weights, arranged for the `dim` weights that `new` names: parts, observations and labels are matched by name, and what
+    /// is unknown here gets 0. Refused: parts of one name that differ in their variables or tables, and nothing in common.
+    pub fn weights_for(&self, new: &Names, dim: usize) -> Result<Vec<f64>> {
+        let old_set = |set: &LabelSet| self.sets.iter().position(|old| old.name == set.name);
+        let old_labels = |set: &LabelSet| -> Vec<Option<usize>> {
+            let Some(old) = old_set(set) else { return vec![None; set.labels.len()] };
+            let numbers: HashMap<&String, usize> = self.sets[old].labels.iter().zip(0..).collect();
+            set.labels.iter().map(|label| numbers.get(label).copied()).collect()
+        };
+        let labels: Vec<Vec<Option<usize>>> = new.sets.iter().map(old_labels).collect();
+        let mut theta = vec![0.0; dim];
+        let mut known = false;
+        for part in &new.parts {
+            let same = |old: &&Part| old.name == part.name && old.is_table() == part.is_table();
+            let Some(old) = self.parts.iter().find(same) else { continue };
+            let set_names = |names: &Names, part: &Part| -> Vec<Option<String>> {
+                part.over.iter().map(|&set| names.sets[set].name.clone()).collect()
+            };
+            if old.tables != part.tables || set_names(self, old) != set_names(new, part) {
+                return Err(Error::Setting(format!(
+                    "the model has other tables for `{}` ({}, not {}), or has it over other variables: its weights cannot be used \
+                     here",
+                    part.name,
+                    old.tables.name(),
+                    part.tables.name()
+                )));
+            }
+            known = true;
+            self.carry(old, new, part, &labels, &mut theta);
         }
-        for (id, (old, new)) in self.features.tables.iter().zip(&features.tables).enumerate() {
-            let weights: HashMap<u32, f64> =
-                old.entry.iter().copied().zip(self.weights[old.base..].iter().copied()).collect();
-            for (&entry, w) in new.entry.iter().zip(&mut theta[new.base..]) {
-                let entry = map.entry(entry as usize, id == PAIR).and_then(|entry| u32::try_from(entry).ok());
-                *w = entry.and_then(|entry| weights.get(&entry)).copied().unwrap_or(0.0);
+        match known {
+            true => Ok(theta),
+            false => {
+                let names = |names: &Names| {
+                    names.parts.iter().map(|part| part.name.as_str()).collect::<Vec<_>>().join(", ")
+                };
+                let (old, new) = (names(self), names(new));
+                Err(Error::Setting(format!(
+                    "the model has nothing in common with the data: it has weights of {old}, but weights of {new} are needed"
+                )))
             }
         }
-        theta
     }
 
-    /// Carries over the rows of the observations of one kind.
-    fn carry_rows(&self, corpus: &Corpus, new: &Rows, kind: usize, map: &EntryMap, theta: &mut [f64]) {
-        let (old, pairs) = (&self.features.rows[kind], kind == PAIRS);
-        let name = |id| self.alphabet.name(&self.source, pairs, id);
-        let known: HashMap<String, u32> = (0..old.len as u32).map(|id| (name(id), id)).collect();
+    /// Carries over the rows of a part; `labels` are the old numbers of the new labels, set by set.
+    fn carry(&self, old: &Part, new: &Names, part: &Part, labels: &[Vec<Option<usize>>], theta: &mut [f64]) {
+        let known: HashMap<(WeightKind, Option<String>), u32> =
+            (0..old.rows()).map(|row| ((old.observation)(row), row)).collect();
         // The weights of one old row, by entry of its table.
-        let mut table = vec![0.0; old.lines * old.stride()];
-        for id in 0..new.len as u32 {
-            let Some(&old_id) = known.get(&corpus.alphabet.name(&corpus.source, pairs, id)) else { continue };
-            table.fill(0.0);
-            for (entry, w) in old.entries_of(old_id).zip(&self.weights[old.range(old_id)]) {
-                table[entry] = *w;
-            }
-            for (entry, w) in new.entries_of(id).zip(&mut theta[new.range(id)]) {
-                *w = map.entry(entry, pairs).map_or(0.0, |entry| table[entry]);
+        let mut table = HashMap::new();
+        for row in 0..part.rows() {
+            let Some(&old_row) = known.get(&(part.observation)(row)) else { continue };
+            let weights = self.weights[old.range(old_row)].iter().enumerate();
+            table.clear();
+            table.extend(weights.map(|(k, w)| (old.entry(old_row, k).unwrap_or(k), *w)));
+            for (k, weight) in part.range(row).enumerate() {
+                let entry = match part.entry(row, k) {
+                    None => Some(k),
+                    Some(_) => self.old_entry(part.label_numbers(row, k, &new.sets), old, labels),
+                };
+                theta[weight] = entry.and_then(|entry| table.get(&entry)).copied().unwrap_or(0.0);
             }
         }
     }
-}
 
-/// Where an entry of a new table stands in the old one.
-struct EntryMap {
-    /// Old number of each new label.
-    labels: Vec<Option<usize>>,
-    /// Distance between the lines of an old table of label pairs.
-    from: usize,
-    /// The same for a new one.
-    to: usize,
-}
-
-impl EntryMap {
-    /// The old place of a new entry: a label, or (`pair`) a line of previous labels; `None` where a label is new.
-    fn entry(&self, entry: usize, pair: bool) -> Option<usize> {
-        if !pair {
-            return self.labels[entry];
+    /// Where the old table has the entry of these new labels, which begin with that of the last variable; `None` where one is new.
+    fn old_entry(
+        &self,
+        new: impl Iterator<Item = (usize, usize)>,
+        old: &Part,
+        labels: &[Vec<Option<usize>>],
+    ) -> Option<usize> {
+        let (mut entry, mut distance) = (0, 1);
+        for (place, ((set, label), &old_set)) in new.zip(old.over.iter().rev()).enumerate() {
+            entry += labels[set][label]? * distance;
+            let card = self.sets[old_set].labels.len();
+            distance *= if place == 0 { simd::padded(card) } else { card };
         }
-        Some(self.labels[entry / self.to]? * self.from + self.labels[entry % self.to]?)
+        Some(entry)
     }
 }
 
@@ -77,6 +108,7 @@ mod tests {
     use crate::data::observer::Source;
     use crate::data::template::{Dialect, Templates};
     use crate::data::text::{Encoding, Lines};
+    use crate::graph::{NODES, PAIR, PAIRS};
     use crate::model::Keep;
     use crate::train::{Settings, features};
 

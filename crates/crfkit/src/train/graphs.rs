@@ -25,6 +25,8 @@ pub struct GraphStart<'a, M> {
     pub engine: Engine,
     /// Weights to start from; empty for zeros.
     pub theta: Vec<f64>,
+    /// Mean of the prior, weight by weight; empty where it is one number, that of the settings.
+    pub prior_mean: Vec<f64>,
     /// Judges the model after each pass; the best is kept.
     pub judge: Option<GraphJudge<'a, M>>,
     /// An interrupted run to go on with.
@@ -35,7 +37,14 @@ pub struct GraphStart<'a, M> {
 
 impl<M> Default for GraphStart<'_, M> {
     fn default() -> Self {
-        GraphStart { engine: Engine::default(), theta: Vec::new(), judge: None, resume: None, threads: 0 }
+        GraphStart {
+            engine: Engine::default(),
+            theta: Vec::new(),
+            prior_mean: Vec::new(),
+            judge: None,
+            resume: None,
+            threads: 0,
+        }
     }
 }
 
@@ -76,14 +85,11 @@ pub(crate) fn fit_graphs<M: Clone>(
     set: impl Fn(&mut M, &[f64]),
     listener: &mut dyn Listener,
 ) -> Result<GraphTrained<M>> {
-    let GraphStart { engine, theta, judge, resume, threads } = start;
+    let GraphStart { engine, theta, prior_mean, judge, resume, threads } = start;
     let dim = features.dim();
-    if !theta.is_empty() && theta.len() != dim {
-        let found = theta.len();
-        return Err(Error::Setting(format!("the start has {found} weights, but the features have {dim}")));
-    }
+    check_lengths(&theta, &prior_mean, dim)?;
     let theta = if theta.is_empty() { vec![0.0; dim] } else { theta };
-    let prior = settings.prior(&features, Vec::new());
+    let prior = settings.prior(&features, prior_mean);
     let risk = GraphSum { features, data, threads }.objective(settings, engine, TOLERANCE)?;
     let mut model = Arc::new(model);
     let mut judge = judge.map(|judge| {
@@ -97,6 +103,19 @@ pub(crate) fn fit_graphs<M: Clone>(
     let mut model = Arc::unwrap_or_clone(model);
     set(&mut model, &theta);
     Ok(GraphTrained { model, stop, passes, objective })
+}
+
+/// Refuses first weights and means that are not those of the features; there may be none.
+pub(crate) fn check_lengths(theta: &[f64], prior_mean: &[f64], dim: usize) -> Result<()> {
+    for (what, given) in [("start", theta), ("mean of the prior", prior_mean)] {
+        if !given.is_empty() && given.len() != dim {
+            let found = given.len();
+            return Err(Error::Setting(format!(
+                "the {what} has {found} weights, but the features have {dim}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Where iterative engines stop: gradients are then as exact as line searches want them.

@@ -11,7 +11,7 @@ mod stream;
 pub use criterion::Criterion;
 pub(crate) use fit::{Begin, Fitted, fit, refuse_complex};
 pub use graphs::{GraphJudge, GraphStart, GraphTrained};
-pub(crate) use graphs::{GraphSum, check_graph_settings, fit_graphs};
+pub(crate) use graphs::{GraphSum, check_graph_settings, check_lengths, fit_graphs};
 pub use method::{Declaration, Method, tables};
 pub use parameters::{HessVec, Parameters};
 pub use settings::{BatchOf, Settings};

@@ -10,6 +10,7 @@
 mod corpus;
 mod line;
 mod model;
+mod names;
 mod scores;
 mod tagger;
 mod train;

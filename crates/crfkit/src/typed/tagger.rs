@@ -8,7 +8,6 @@ use crate::decode::{Decode, max_node_marginal};
 use crate::graph::{FactorGraph, Label, Psi};
 use crate::infer::Engine;
 use crate::math::Array;
-use crate::model::Features;
 use crate::risk::potentials;
 use crate::{Error, Place, Result};
 use std::sync::Arc;
@@ -18,7 +17,6 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct TypedTagger {
     model: Arc<TypedModel>,
-    features: Arc<Features>,
     engine: Engine,
     structures: Structures,
     /// The graph at hand, and its ψ.
@@ -33,20 +31,9 @@ pub struct TypedTagger {
 
 impl TypedTagger {
     /// A worker for `model` that computes marginals by `engine`.
-    pub fn new(model: Arc<TypedModel>, engine: Engine) -> Result<Self> {
-        let features = Arc::new(model.features()?);
-        Ok(TypedTagger::with(model, features, engine))
-    }
-
-    /// Another worker for the same model.
-    pub fn another(&self) -> Self {
-        TypedTagger::with(self.model.clone(), self.features.clone(), self.engine)
-    }
-
-    fn with(model: Arc<TypedModel>, features: Arc<Features>, engine: Engine) -> Self {
+    pub fn new(model: Arc<TypedModel>, engine: Engine) -> Self {
         TypedTagger {
             model,
-            features,
             engine,
             structures: Structures::default(),
             graph: None,
@@ -56,6 +43,11 @@ impl TypedTagger {
             labels: Vec::new(),
             marginals: None,
         }
+    }
+
+    /// Another worker for the same model.
+    pub fn another(&self) -> Self {
+        TypedTagger::new(self.model.clone(), self.engine)
     }
 
     /// The model.
@@ -81,7 +73,7 @@ impl TypedTagger {
         let number = |kind: usize, name: &str| model.names[kind].find(name.as_bytes());
         observe(graph, &model.types, number, &mut data);
         data.finish_example(structure.clone(), [], 1.0);
-        potentials(&self.features, &data, 0, &model.weights, &mut self.own);
+        potentials(&model.features, &data, 0, &model.weights, &mut self.own);
         self.graph = Some(structure);
         self.place.clone_from(&graph.place);
         self.marginals = None;

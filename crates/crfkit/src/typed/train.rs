@@ -81,6 +81,7 @@ pub fn fingerprint(corpus: &TypedCorpus, settings: &Settings, start: &TypedStart
     names.iter().for_each(|names| digest.strings(names));
     digest.dataset(data);
     digest.weights(&start.theta);
+    digest.weights(&start.prior_mean);
     digest.bytes(judge);
     digest.finish()
 }
@@ -100,10 +101,12 @@ pub fn train(
     if !settings.sigma_of.is_empty() {
         data.scale_values(|kind| scales[kind]);
         scale(&mut start.theta, &features, |kind| 1.0 / scales[kind]);
+        scale(&mut start.prior_mean, &features, |kind| 1.0 / scales[kind]);
     }
     let model = TypedModel {
         types,
         names,
+        features: features.clone(),
         weights: Vec::new(),
         engine: start.engine,
         settings: serde_json::to_value(settings).map_err(|e| Error::Setting(e.to_string()))?,

@@ -266,6 +266,12 @@ impl Types {
 
     /// Which weight stands where, for models with `names[kind]` named features of each type: all labellings of every feature.
     pub fn features(&self, names: &[usize]) -> Result<Features> {
+        let (kinds, data) = (self.kinds(names)?, Dataset::<FactorGraph>::new());
+        Ok(Features::new(&data, kinds, self.nodes, &[], Keep::All))
+    }
+
+    /// What the tables of each type are made of; refused if they would have too many weights.
+    pub(super) fn kinds(&self, names: &[usize]) -> Result<Vec<Kind>> {
         let kind = |(kind, of): (usize, &Type)| {
             let Shape { rows: lines, columns } = self.shape(kind);
             let observations = self.first_named(kind) + names[kind];
@@ -280,7 +286,7 @@ impl Types {
             kind.observations.checked_mul(width(kind)).and_then(|weights| sum.checked_add(weights))
         });
         match weights.is_some_and(|weights| weights <= MAX_WEIGHTS) {
-            true => Ok(Features::new(&Dataset::<FactorGraph>::new(), kinds, self.nodes, &[], Keep::All)),
+            true => Ok(kinds),
             false => Err(Error::Setting(format!(
                 "the model would have more than {MAX_WEIGHTS} weights: use Potts tables, fewer labels, or a larger --min-count"
             ))),

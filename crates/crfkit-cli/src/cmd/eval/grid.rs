@@ -5,9 +5,9 @@ use crate::cmd::tag::grid::{decode, tagger};
 use crate::error::stdout_failed;
 use crate::pictures;
 use anyhow::Result;
-use crfkit::grid::PixelErrors;
+use crfkit::grid::{Decode, GridTagger, Layout, PixelErrors};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -17,13 +17,7 @@ pub fn run(args: &EvalArgs, model: &Path, images: &Path, masks: &Path) -> Result
     let model = Arc::new(pictures::read_model(model)?);
     let mut tagger = tagger(&model, &args.grid);
     let pairs = pictures::pairs(images, masks)?;
-    let mut errors = PixelErrors::default();
-    for (image, mask) in &pairs {
-        tagger.image(&pictures::read_picture(image)?, &image.display().to_string())?;
-        let labels = tagger.labels(decode)?.to_vec();
-        let (gold, name) = (pictures::read_mask(mask)?, mask.display().to_string());
-        errors.add(&model.layout, &gold, &tagger.mask(&labels), &name)?;
-    }
+    let errors = pixel_errors(&mut tagger, &model.layout, decode, &pairs)?;
     let (error, PixelErrors { pixels, wrong }) = (errors.percent(), errors);
     let text = match args.json {
         true => {
@@ -35,4 +29,21 @@ pub fn run(args: &EvalArgs, model: &Path, images: &Path, masks: &Path) -> Result
     };
     writeln!(std::io::stdout(), "{text}").map_err(stdout_failed)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Labels pictures, each given with its mask, and compares.
+pub fn pixel_errors(
+    tagger: &mut GridTagger,
+    layout: &Layout,
+    decode: Decode,
+    pairs: &[(PathBuf, PathBuf)],
+) -> Result<PixelErrors> {
+    let mut errors = PixelErrors::default();
+    for (image, mask) in pairs {
+        tagger.image(&pictures::read_picture(image)?, &image.display().to_string())?;
+        let labels = tagger.labels(decode)?.to_vec();
+        let (gold, name) = (pictures::read_mask(mask)?, mask.display().to_string());
+        errors.add(layout, &gold, &tagger.mask(&labels), &name)?;
+    }
+    Ok(errors)
 }

@@ -10,6 +10,7 @@ use crfkit::data::text::Encoding;
 use crfkit::eval::{Evaluation, Scores, is_chunked};
 use crfkit::linked::{LinkedModel, LinkedTagger};
 use crfkit::{Error, Place};
+use crfkit_report::{EvaluationPart, Samples};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -23,7 +24,7 @@ pub fn run(args: &EvalArgs, model: Arc<LinkedModel>, test: &Path) -> Result<Exit
         return Err(usage("--label-column is for models of plain chains: this one knows its label columns"));
     }
     let mut workers = taggers(model.clone(), args.grid.inference, args.input.threads())?;
-    let all = judge(&mut workers, test, args.input.encoding)?;
+    let all = judge(&mut workers, test, args.input.encoding, false)?;
     let mut text = Vec::new();
     match args.json {
         true => writeln!(text, "{}", all.json(&model)?)?,
@@ -36,7 +37,7 @@ pub fn run(args: &EvalArgs, model: Arc<LinkedModel>, test: &Path) -> Result<Exit
 /// The scores of a model on a file of development data: those of its label column, or of all labels of a token together.
 pub fn scores(model: &Arc<LinkedModel>, path: &Path, encoding: Encoding, threads: usize) -> Result<Scores> {
     let mut workers = taggers(model.clone(), None, threads)?;
-    let found = judge(&mut workers, path, encoding)?;
+    let found = judge(&mut workers, path, encoding, false)?;
     let first = found.columns[0].scores();
     Ok(match found.columns.len() {
         1 => first,
@@ -49,13 +50,34 @@ pub fn scores(model: &Arc<LinkedModel>, path: &Path, encoding: Encoding, threads
     })
 }
 
-/// Labels a file and compares.
-fn judge(workers: &mut [LinkedTagger], path: &Path, encoding: Encoding) -> Result<Found> {
+/// What a page says of a model and a file, label column by label column.
+pub fn parts(
+    model: &Arc<LinkedModel>,
+    path: &Path,
+    encoding: Encoding,
+    threads: usize,
+) -> Result<Vec<EvaluationPart>> {
+    let found = judge(&mut taggers(model.clone(), None, threads)?, path, encoding, true)?;
+    let parts = found.columns.iter().zip(found.samples).zip(&model.label_columns);
+    let part = |((evaluation, samples), column): ((&Evaluation, Samples), &usize)| {
+        let name = format!("{}, label column {column}", input::name(path));
+        EvaluationPart::new(&name, evaluation, samples)
+    };
+    Ok(parts.map(part).collect())
+}
+
+/// Labels a file and compares; the worst mistakes are collected if `samples`.
+fn judge(workers: &mut [LinkedTagger], path: &Path, encoding: Encoding, samples: bool) -> Result<Found> {
     let mut all = Found::default();
-    pipeline::run(&Judging, Reader::open(path, Format::Columns, encoding)?, workers, |found: &Found| {
-        all.merge(found);
-        Ok(())
-    })?;
+    pipeline::run(
+        &Judging { samples },
+        Reader::open(path, Format::Columns, encoding)?,
+        workers,
+        |found: &Found| {
+            all.merge(found);
+            Ok(())
+        },
+    )?;
     match all.columns.is_empty() {
         true => Err(Error::input(Place::new(input::name(path), 0), "no sequence in it").into()),
         false => Ok(all),
@@ -69,6 +91,8 @@ struct Found {
     columns: Vec<Evaluation>,
     /// Tokens whose labels are all right, and all tokens.
     joint: [u64; 2],
+    /// By label column, if they are wanted.
+    samples: Vec<Samples>,
 }
 
 impl Found {
@@ -77,6 +101,8 @@ impl Found {
         self.columns.iter_mut().zip(&other.columns).for_each(|(all, one)| all.merge(one));
         self.joint[0] += other.joint[0];
         self.joint[1] += other.joint[1];
+        self.samples.resize_with(other.samples.len().max(self.samples.len()), Samples::default);
+        self.samples.iter_mut().zip(&other.samples).for_each(|(all, one)| all.merge(one));
     }
 
     /// Per cent of the tokens with all labels right.
@@ -140,7 +166,9 @@ impl Found {
     }
 }
 
-struct Judging;
+struct Judging {
+    samples: bool,
+}
 
 impl Job for Judging {
     type Item = Sequence;
@@ -150,7 +178,9 @@ impl Job for Judging {
     fn work(&self, tagger: &mut LinkedTagger, block: &Block<Sequence>, found: &mut Found) -> Result<()> {
         let model = tagger.model().clone();
         let count = model.labels.len();
-        *found = Found { columns: vec![Evaluation::default(); count], joint: [0; 2] };
+        let samples = vec![Samples::default(); count];
+        *found = Found { columns: vec![Evaluation::default(); count], joint: [0; 2], samples };
+        let word = (0..model.columns).find(|column| !model.label_columns.contains(column)).unwrap_or(0);
         for sequence in block.items() {
             let Sequence::Columns(columns) = sequence else { unreachable!("columns are read") };
             if columns.columns() != model.columns {
@@ -162,7 +192,7 @@ impl Job for Judging {
                 return Err(Error::input(columns.place(0), message).into());
             }
             tagger.columns(columns)?;
-            let labels = tagger.best();
+            let labels = tagger.best().to_vec();
             let mut right = vec![true; columns.len()];
             for (c, &column) in model.label_columns.iter().enumerate() {
                 let gold: Vec<&str> = (0..columns.len()).map(|row| columns.field(row, column)).collect();
@@ -174,6 +204,12 @@ impl Job for Judging {
                     .zip(gold.iter().zip(&predicted))
                     .for_each(|(right, (a, b))| *right &= a == b);
                 found.columns[c].add_sequence(&gold, &predicted, None);
+                if self.samples && !gold.is_empty() {
+                    let (names, labels) = (&model.labels[c], [&predicted[..], &gold]);
+                    let marginal = |t, label| tagger.marginal(t, c, label);
+                    let word = |row| columns.field(row, word).to_owned();
+                    found.samples[c].add(names, labels, marginal, || columns.place(0).to_string(), word);
+                }
             }
             found.joint[0] += right.iter().filter(|right| **right).count() as u64;
             found.joint[1] += right.len() as u64;

@@ -8,9 +8,11 @@ use crate::input::{self, LineReader, NumberedLine};
 use crate::pipeline::{self, Block, Job};
 use anyhow::Result;
 use crfkit::data::text::Encoding;
-use crfkit::eval::Scores;
-use crfkit::typed::{Decode, Share, TypedModel, TypedScores, TypedTagger};
+use crfkit::eval::{Evaluation, Scores};
+use crfkit::graph::{Label, UNLABELLED};
+use crfkit::typed::{Decode, Share, Type, TypedModel, TypedScores, TypedTagger};
 use crfkit::{Error, Place};
+use crfkit_report::{EvaluationPart, Samples};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::Path;
@@ -22,8 +24,8 @@ pub fn run(args: &EvalArgs, model: Arc<TypedModel>, test: &Path) -> Result<ExitC
     if args.label_column.is_some() || args.input.format.is_some() {
         return Err(usage("--label-column and --format are for sequences, not for graphs: leave them out"));
     }
-    let mut workers = taggers(model.clone(), args.grid.inference, args.input.threads())?;
-    let scores = judge(&mut workers, decode(&args.grid)?, test, args.input.encoding)?;
+    let mut workers = taggers(model.clone(), args.grid.inference, args.input.threads());
+    let scores = judge(&mut workers, decode(&args.grid)?, test, args.input.encoding)?.scores;
     let text = if args.json { json(&scores, &model).to_string() + "\n" } else { text(&scores, &model) };
     std::io::stdout().write_all(text.as_bytes()).map_err(stdout_failed)?;
     Ok(ExitCode::SUCCESS)
@@ -31,7 +33,8 @@ pub fn run(args: &EvalArgs, model: Arc<TypedModel>, test: &Path) -> Result<ExitC
 
 /// The scores of a model on a file of development data: the accuracy of all nodes, and that of whole graphs.
 pub fn scores(model: &Arc<TypedModel>, path: &Path, encoding: Encoding, threads: usize) -> Result<Scores> {
-    let found = judge(&mut taggers(model.clone(), None, threads)?, Decode::default(), path, encoding)?;
+    let mut workers = taggers(model.clone(), None, threads);
+    let found = judge(&mut workers, Decode::default(), path, encoding)?.scores;
     let (nodes, graphs) = (found.all_nodes(), found.graphs);
     Ok(Scores {
         accuracy: nodes.percent(),
@@ -42,23 +45,43 @@ pub fn scores(model: &Arc<TypedModel>, path: &Path, encoding: Encoding, threads:
     })
 }
 
-/// Labels a file and compares.
-fn judge(
-    workers: &mut [TypedTagger],
-    decode: Decode,
+/// What a page says of a model and a file, type of nodes by type of nodes.
+pub fn parts(
+    model: &Arc<TypedModel>,
     path: &Path,
     encoding: Encoding,
-) -> Result<TypedScores> {
-    let mut scores = TypedScores::default();
-    pipeline::run(&Judging(decode), LineReader::open(path, encoding)?, workers, |found: &TypedScores| {
-        scores.merge(found);
+    threads: usize,
+) -> Result<Vec<EvaluationPart>> {
+    let found = judge(&mut taggers(model.clone(), None, threads), Decode::default(), path, encoding)?;
+    let part = |(evaluation, of): (&Evaluation, &Type)| {
+        let name = format!("{}, {}", input::name(path), of.name);
+        EvaluationPart::new(&name, evaluation, Samples::default())
+    };
+    Ok(found.types.iter().zip(model.types.nodes()).map(part).collect())
+}
+
+/// What a model does on labelled data.
+#[derive(Default)]
+struct Found {
+    scores: TypedScores,
+    /// By type of nodes; the nodes of one type in one graph count as a sequence.
+    types: Vec<Evaluation>,
+}
+
+/// Labels a file and compares.
+fn judge(workers: &mut [TypedTagger], decode: Decode, path: &Path, encoding: Encoding) -> Result<Found> {
+    let mut all = Found::default();
+    pipeline::run(&Judging(decode), LineReader::open(path, encoding)?, workers, |found: &Found| {
+        all.scores.merge(&found.scores);
+        all.types.resize_with(found.types.len().max(all.types.len()), Evaluation::default);
+        all.types.iter_mut().zip(&found.types).for_each(|(all, one)| all.merge(one));
         Ok(())
     })?;
-    if scores.graphs.all == 0 {
+    if all.scores.graphs.all == 0 {
         let message = "no graph in it has a label to compare with";
         return Err(Error::input(Place::new(input::name(path), 0), message).into());
     }
-    Ok(scores)
+    Ok(all)
 }
 
 /// Types of nodes with their scores.
@@ -99,20 +122,26 @@ struct Judging(Decode);
 impl Job for Judging {
     type Item = NumberedLine;
     type Worker = TypedTagger;
-    type Outcome = TypedScores;
+    type Outcome = Found;
 
-    fn work(
-        &self,
-        tagger: &mut TypedTagger,
-        block: &Block<NumberedLine>,
-        scores: &mut TypedScores,
-    ) -> Result<()> {
-        *scores = TypedScores::default();
+    fn work(&self, tagger: &mut TypedTagger, block: &Block<NumberedLine>, found: &mut Found) -> Result<()> {
         let model = tagger.model().clone();
+        let types = model.types.nodes();
+        *found = Found { types: vec![Evaluation::default(); types.len()], ..Found::default() };
         for line in block.items() {
-            if let Some(graph) = tagger.read(&line.text, &line.place)? {
-                tagger.graph(&graph)?;
-                scores.add(&model.types, &graph, tagger.labels(self.0)?);
+            let Some(graph) = tagger.read(&line.text, &line.place)? else { continue };
+            tagger.graph(&graph)?;
+            let labels = tagger.labels(self.0)?;
+            found.scores.add(&model.types, &graph, labels);
+            for (kind, (of, evaluation)) in types.iter().zip(&mut found.types).enumerate() {
+                let nodes =
+                    (0..labels.len()).filter(|&v| graph.nodes[v] == kind && graph.gold[v] != UNLABELLED);
+                let name = |label: Label| of.labels[label as usize].as_str();
+                let pairs = nodes.map(|v| (name(graph.gold[v]), name(labels[v])));
+                let (gold, predicted): (Vec<&str>, Vec<&str>) = pairs.unzip();
+                if !gold.is_empty() {
+                    evaluation.add_sequence(&gold, &predicted, None);
+                }
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! What a model made of counts has counted.
 
-use super::LABELS;
+use super::{LABELS, show_settings};
 use crate::args::InspectArgs;
 use crate::error::stdout_failed;
 use anyhow::Result;
@@ -34,11 +34,7 @@ fn show_all(model: &EmpiricalModel, top: usize, out: &mut impl Write) -> std::io
     writeln!(out, "words         {}", counts.words())?;
     writeln!(out, "tokens        {}", counts.tokens())?;
     writeln!(out, "counts        {} different ones", counts.tuples())?;
-    writeln!(out, "settings")?;
-    let settings = serde_json::to_value(model.settings())?;
-    for (name, value) in settings.as_object().into_iter().flatten() {
-        writeln!(out, "  {name:<12}  {value}")?;
-    }
+    show_settings(&serde_json::to_value(model.settings())?, out)?;
     show_rates(model, None, top, out)?;
     for label in 0..labels.len().min(LABELS) {
         show_label(model, label as Label, top, out)?;

@@ -26,7 +26,7 @@ pub fn run(args: &TagArgs, model: Arc<TypedModel>) -> Result<ExitCode> {
     }
     let job = Tagging { decode: decode(&args.grid)?, marginals: args.marginals };
     let reader = LineReader::open(&args.file, args.input.encoding)?;
-    let mut workers = taggers(model, args.grid.inference, args.input.threads())?;
+    let mut workers = taggers(model, args.grid.inference, args.input.threads());
     let mut stdout = std::io::stdout();
     pipeline::run(&job, reader, &mut workers, |text: &Vec<u8>| {
         Ok(stdout.write_all(text).map_err(stdout_failed)?)
@@ -35,16 +35,12 @@ pub fn run(args: &TagArgs, model: Arc<TypedModel>) -> Result<ExitCode> {
 }
 
 /// Workers that share one model.
-pub fn taggers(
-    model: Arc<TypedModel>,
-    engine: Option<Engine>,
-    threads: usize,
-) -> crfkit::Result<Vec<TypedTagger>> {
+pub fn taggers(model: Arc<TypedModel>, engine: Option<Engine>, threads: usize) -> Vec<TypedTagger> {
     let engine = engine.unwrap_or(model.engine);
-    let first = TypedTagger::new(model, engine)?;
+    let first = TypedTagger::new(model, engine);
     let mut taggers: Vec<TypedTagger> = (1..threads).map(|_| first.another()).collect();
     taggers.push(first);
-    Ok(taggers)
+    taggers
 }
 
 struct Tagging {

@@ -1,17 +1,21 @@
 //! `crfkit train --graph file`: from files of graphs to a model file.
 
-use super::graph::{check_running, dev_bytes, first_weights, into_error, recorded};
+use super::finish::finish_graphs;
+use super::graph::{
+    check_running, dev_bytes, first_weights, into_error, of_another_kind, prior_mean, recorded,
+};
 use super::session::Session;
 use crate::args::TrainArgs;
-use crate::cmd::eval::typed::scores;
+use crate::cmd::eval::typed::{parts, scores};
 use crate::error::usage;
-use crate::input::{self, LineReader};
+use crate::input::{self, GraphModel, LineReader};
 use crate::log::Counts;
 use crate::pipeline::Source;
 use anyhow::Result;
 use crfkit::model::Keep;
 use crfkit::typed::{self, Settings, TypedBuilder, TypedCorpus, TypedModel, TypedStart};
 use crfkit::{Error, Place};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -48,19 +52,29 @@ pub fn run(args: &TrainArgs, training: &crfkit::train::Settings) -> Result<ExitC
         move |model: &Arc<TypedModel>| scores(model, dev, args.input.encoding, threads).map_err(into_error)
     });
     let dev = dev_bytes(args)?;
-    let mut start =
-        TypedStart { engine, theta: first_weights(args, features.dim()), threads, ..TypedStart::default() };
+    let weights = |path: &Path| match input::read_graph_model(path)? {
+        Some(GraphModel::Typed(model)) => Ok(model.weights_for(&corpus, &features)?),
+        _ => Err(of_another_kind(path, "graphs from a file")),
+    };
+    let mut start = TypedStart {
+        engine,
+        theta: first_weights(args, features.dim(), weights)?,
+        prior_mean: prior_mean(args, weights)?,
+        threads,
+        ..TypedStart::default()
+    };
     start.resume = session.resume(|| typed::fingerprint(&corpus, &settings, &start, &dev))?;
     start.judge = judge.as_mut().map(|judge| judge as _);
 
     let recorded = recorded(args, &settings, engine)?;
     session.begin(counts, &recorded, start.resume.is_some())?;
-    let trained = session
+    let mut trained = session
         .train(counts.tokens, |listener| typed::train(corpus, features, &settings, start, listener))?;
-    let (mut trained, clock) = trained;
-    trained.model.settings = recorded;
-    let bytes = trained.model.to_bytes();
-    session.save(&bytes, &trained.model.weights, &trained, clock)
+    trained.0.model.settings = recorded;
+    let encoding = args.input.encoding;
+    let scores = |model: &Arc<TypedModel>, path: &Path| scores(model, path, encoding, threads);
+    let parts = |model: &Arc<TypedModel>, path: &Path| parts(model, path, encoding, threads);
+    finish_graphs(session, trained, counts.features, scores, parts)
 }
 
 /// What graphs from a file have no use for.

@@ -1,20 +1,21 @@
 //! `crfkit train --graph factorial|skip-chain`: from files to the model file of linked chains.
 
 use super::data::{format, no_sequence, open, templates};
-use super::random_weights;
+use super::finish::finish_graphs;
 use super::session::Session;
+use super::{random_weights, record_program};
 use crate::args::{Format, GraphKind, Init, PriorMean, TrainArgs};
-use crate::cmd::eval::linked::scores;
+use crate::cmd::eval::linked::{parts, scores};
 use crate::error::usage;
-use crate::input::{self, Sequence, label_index};
+use crate::input::{self, GraphModel, Sequence, label_index};
 use crate::log::Counts;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use crfkit::Error;
 use crfkit::data::columns::Columns;
 use crfkit::linked::{self, Engine, LinkedBuilder, LinkedCorpus, LinkedModel, LinkedStart, Links};
-use crfkit::model::Precision;
 use crfkit::train::Settings;
 use serde::Serialize;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -76,27 +77,55 @@ pub fn run(args: &TrainArgs, settings: &Settings, links: Links) -> Result<ExitCo
         move |model: &Arc<LinkedModel>| scores(model, dev, args.input.encoding, threads).map_err(into_error)
     });
     let dev = dev_bytes(args)?;
-    let mut start =
-        LinkedStart { engine, theta: first_weights(args, features.dim()), threads, ..LinkedStart::default() };
+    let weights = |path: &Path| match input::read_graph_model(path)? {
+        Some(GraphModel::Linked(model)) => Ok(model.weights_for(&corpus, &features)?),
+        _ => Err(of_another_kind(path, "factorial or skip chains")),
+    };
+    let mut start = LinkedStart {
+        engine,
+        theta: first_weights(args, features.dim(), weights)?,
+        prior_mean: prior_mean(args, weights)?,
+        threads,
+        ..LinkedStart::default()
+    };
     start.resume = session.resume(|| linked::fingerprint(&corpus, settings, &start, &dev))?;
     start.judge = judge.as_mut().map(|judge| judge as _);
 
     let recorded = recorded(args, settings, engine)?;
     session.begin(counts, &recorded, start.resume.is_some())?;
-    let trained = session
+    let mut trained = session
         .train(counts.tokens, |listener| linked::train(corpus, features, settings, start, listener))?;
-    let (mut trained, clock) = trained;
-    trained.model.settings = recorded;
-    let bytes = trained.model.to_bytes()?;
-    session.save(&bytes, &trained.model.weights, &trained, clock)
+    trained.0.model.settings = recorded;
+    let encoding = args.input.encoding;
+    let scores = |model: &Arc<LinkedModel>, path: &Path| scores(model, path, encoding, threads);
+    let parts = |model: &Arc<LinkedModel>, path: &Path| parts(model, path, encoding, threads);
+    finish_graphs(session, trained, counts.features, scores, parts)
 }
 
-/// What `--init` says; empty for zeros.
-pub fn first_weights(args: &TrainArgs, dim: usize) -> Vec<f64> {
-    match args.init {
-        Some(Init::Random) => random_weights(args.seed, dim),
-        _ => Vec::new(),
+/// What `--init` says; empty for zeros. `of_model` reads the weights of a model.
+pub fn first_weights(
+    args: &TrainArgs,
+    dim: usize,
+    of_model: impl Fn(&Path) -> Result<Vec<f64>>,
+) -> Result<Vec<f64>> {
+    match &args.init {
+        Some(Init::Random) => Ok(random_weights(args.seed, dim)),
+        Some(Init::Model(path)) => of_model(path).context("--init"),
+        _ => Ok(Vec::new()),
     }
+}
+
+/// What `--prior-mean` says; empty for one number.
+pub fn prior_mean(args: &TrainArgs, of_model: impl Fn(&Path) -> Result<Vec<f64>>) -> Result<Vec<f64>> {
+    match &args.prior_mean {
+        PriorMean::Model(path) => of_model(path).context("--prior-mean"),
+        PriorMean::Value(_) => Ok(Vec::new()),
+    }
+}
+
+/// The refusal of a model whose weights have no meaning here.
+pub fn of_another_kind(path: &Path, needed: &str) -> anyhow::Error {
+    anyhow::anyhow!("{}: the model is of another kind; one of {needed} is needed here", input::name(path))
 }
 
 /// The development data, which a checkpoint is bound to.
@@ -110,7 +139,7 @@ pub fn dev_bytes(args: &TrainArgs) -> Result<Vec<u8>> {
 /// Every setting that shapes the model, for its file and the log.
 pub fn recorded(args: &TrainArgs, settings: &impl Serialize, engine: Engine) -> Result<serde_json::Value> {
     let mut recorded = serde_json::to_value(settings)?;
-    recorded["init"] = if args.init == Some(Init::Random) { "random" } else { "zero" }.into();
+    record_program(args, &mut recorded);
     recorded["inference"] = engine.name().into();
     Ok(recorded)
 }
@@ -136,16 +165,8 @@ pub fn check_running(args: &TrainArgs) -> Result<()> {
             args.dev.as_deref().is_some_and(input::is_stdin),
             "it is read after each pass: give a file",
         ),
-        ("--report", args.report.is_some(), "leave it out, and use crfkit report on the --log"),
-        ("--shrink", args.shrink.is_some(), "use --l1 for a smaller model"),
-        ("--precision", args.precision != Precision::F64, "leave it out"),
         ("--boundaries", args.boundaries, "leave it out"),
-        (
-            "--init empirical|logistic|FILE",
-            !matches!(args.init, None | Some(Init::Zero | Init::Random)),
-            "use --init zero or random",
-        ),
-        ("--prior-mean MODEL", matches!(args.prior_mean, PriorMean::Model(_)), "give a number"),
+        ("--init empirical", args.init == Some(Init::Empirical), "use --init zero, random or a model"),
     ];
     match refused.iter().find(|(_, given, _)| *given) {
         Some((option, _, remedy)) => Err(usage(format!("{option} is for --graph chain only: {remedy}"))),

@@ -1,21 +1,25 @@
 //! `crfkit train --graph grid`: from pictures and masks to a model file.
 
-use super::check_target;
+use super::finish::{Measure, Written, write_model};
+use super::graph::{first_weights, of_another_kind, prior_mean};
 use super::session::{End, Session};
-use crate::args::{Init, PriorMean, TrainArgs};
+use super::{check_shrink, check_target, record_program};
+use crate::args::{Init, TrainArgs};
+use crate::cmd::eval::grid::pixel_errors;
 use crate::cmd::report;
 use crate::error::usage;
+use crate::input::{self, GraphModel};
 use crate::log::Counts;
 use crate::pictures;
 use anyhow::Result;
 use crfkit::data::images::Mask;
-use crfkit::files::write_atomically;
+use crfkit::eval::Scores;
 use crfkit::graph::Neighbours;
-use crfkit::grid::{self, Engine, Layout, Pictures, Settings, Start, Trained};
-use crfkit::model::{Keep, Precision};
+use crfkit::grid::{self, Decode, Engine, GridModel, GridTagger, Layout, Pictures, Settings, Start, Trained};
+use crfkit::model::Keep;
 use crfkit::train::{Criterion, Settings as Training};
 use crfkit_report::{Page, Run};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -52,23 +56,39 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         counts.features
     ));
 
-    let resume = session.resume(|| grid::fingerprint(&corpus, &settings))?;
+    let weights = |path: &Path| match input::read_graph_model(path)? {
+        Some(GraphModel::Grid(model)) => Ok(model.weights_for(corpus.layout())?),
+        _ => Err(of_another_kind(path, "pictures")),
+    };
+    let mut start = Start {
+        theta: first_weights(args, features.dim(), weights)?,
+        prior_mean: prior_mean(args, weights)?,
+        resume: None,
+        threads: args.input.threads(),
+    };
+    start.resume = session.resume(|| grid::fingerprint(&corpus, &settings, &start))?;
     let mut recorded = serde_json::to_value(&settings)?;
+    let init = recorded["init"].take();
+    record_program(args, &mut recorded);
+    if args.init.is_none() {
+        // The default of pictures is another one.
+        recorded["init"] = init;
+    }
     recorded["layout"] = serde_json::to_value(corpus.layout())?;
-    session.begin(counts, &recorded, resume.is_some())?;
-    let start = Start { resume, threads: args.input.threads() };
+    session.begin(counts, &recorded, start.resume.is_some())?;
     let trained = session.train(counts.tokens, |listener| grid::train(corpus, &settings, start, listener))?;
     let (Trained { model, stop, passes, objective }, clock) = trained;
-    let bytes = model.to_bytes();
-    write_atomically(&args.model, &bytes)?;
-    let weights = model.weights.iter().filter(|w| **w != 0.0).count();
-    let features = counts.features;
-    let end = End { stop, clock, passes, objective, features, weights, bytes: bytes.len() };
+    let measure = Measure {
+        on: images.display().to_string(),
+        scores: Box::new(|model: &Arc<GridModel>| accuracy(model, &pairs)),
+    };
+    let Written { model, weights, bytes } = write_model(args, model, &session.progress, Some(measure))?;
+    let end = End { stop, clock, passes, objective, features: counts.features, weights, bytes };
     session.end(&end)?;
     if let Some(path) = &args.report {
         session.progress.step(|| "writing the report".into());
         let name = report::run_name(args.log.as_deref().unwrap_or(&args.model));
-        let images = report::grid::samples(&Arc::new(model), &pairs)?;
+        let images = report::grid::samples(&model, &pairs)?;
         let runs = vec![Run::read(session.log.kept(), &name)?];
         report::write(&Page { runs, images, ..Page::default() }, path)?;
     }
@@ -85,11 +105,8 @@ fn settings(args: &TrainArgs) -> Result<Settings> {
         ("min-count", args.min_count != 1),
         ("features", args.features != Keep::Observed),
         ("boundaries", args.boundaries),
-        ("prior-mean MODEL", matches!(args.prior_mean, PriorMean::Model(_))),
-        ("init random|empirical|FILE", !matches!(args.init, None | Some(Init::Zero | Init::Logistic))),
+        ("init empirical", args.init == Some(Init::Empirical)),
         ("dev", args.dev.is_some()),
-        ("precision", args.precision != Precision::F64),
-        ("shrink", args.shrink.is_some()),
         ("format", args.input.format.is_some()),
     ];
     if let Some((name, _)) = refused.iter().find(|(_, given)| *given) {
@@ -104,14 +121,26 @@ fn settings(args: &TrainArgs) -> Result<Settings> {
             training = marginal;
         }
     }
-    let init = if args.init == Some(Init::Zero) { grid::Init::Zero } else { grid::Init::Logistic };
+    let init = match args.init {
+        None | Some(Init::Logistic | Init::Empirical) => grid::Init::Logistic,
+        Some(Init::Zero) => grid::Init::Zero,
+        Some(Init::Random | Init::Model(_)) => grid::Init::Given,
+    };
     let settings = Settings { inference, init, training };
     if args.seconds.is_some_and(|seconds| seconds.is_nan() || seconds <= 0.0) {
         return Err(usage("--seconds must be a positive number"));
     }
+    check_shrink(args)?;
     settings.check().map_err(usage)?;
     args.grid.sites().check().map_err(usage)?;
     Ok(settings)
+}
+
+/// The share of pixels that a model labels right.
+fn accuracy(model: &Arc<GridModel>, pairs: &[(PathBuf, PathBuf)]) -> Result<Scores> {
+    let mut tagger = GridTagger::new(model.clone(), model.engine());
+    let errors = pixel_errors(&mut tagger, &model.layout, Decode::default(), pairs)?;
+    Ok(Scores { accuracy: 100.0 - errors.percent(), tokens: errors.pixels, ..Scores::default() })
 }
 
 /// Reads all masks for their values, then pictures and masks.

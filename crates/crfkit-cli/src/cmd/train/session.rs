@@ -7,13 +7,13 @@ use crate::error::INTERRUPTED;
 use crate::log::{Counts, Event, FORMAT, Log};
 use crate::progress::Progress;
 use anyhow::Result;
-use crfkit::files::write_atomically;
-use crfkit::train::{Checkpoint, Ended, GraphTrained};
+use crfkit::train::{Checkpoint, Ended};
 use std::process::ExitCode;
 
 /// A run from its first line to its last.
 pub struct Session<'a> {
-    args: &'a TrainArgs,
+    /// What the user typed.
+    pub args: &'a TrainArgs,
     /// Where it is shown.
     pub progress: Progress,
     /// Where it is recorded.
@@ -99,23 +99,6 @@ impl<'a> Session<'a> {
             self.checkpoint.remove()?;
         }
         Ok(())
-    }
-
-    /// Writes the model of graphs and ends.
-    pub fn save<M>(
-        &mut self,
-        bytes: &[u8],
-        weights: &[f64],
-        trained: &GraphTrained<M>,
-        clock: Clock,
-    ) -> Result<ExitCode> {
-        write_atomically(&self.args.model, bytes)?;
-        let &GraphTrained { stop, passes, objective, .. } = trained;
-        let (features, bytes) = (weights.len(), bytes.len());
-        let weights = weights.iter().filter(|weight| **weight != 0.0).count();
-        let end = End { stop, clock, passes, objective, features, weights, bytes };
-        self.end(&end)?;
-        Ok(self.farewell(&end, &next_for_text(self.args)))
     }
 
     /// The last lines: how it ended, what was written, and `next`, what to type.

@@ -124,7 +124,7 @@ impl Run<'_> {
         model.settings = recorded_settings(args, &settings, layout.columns())?;
         model.settings["stream"] = seen.sequences.into();
         model.settings["examples"] = examples.into();
-        let written = finish::write_model(args, model, &progress)?;
+        let written = finish::write_model(args, model, &progress, finish::Measure::of_chains(args))?;
         let reason = match ended {
             Ended::End => "end of the stream",
             Ended::Seconds => "number of seconds reached",

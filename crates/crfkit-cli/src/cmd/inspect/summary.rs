@@ -1,0 +1,92 @@
+//! What models of each kind are made of.
+
+use super::Summary;
+use crfkit::data::observer::{Alphabet, Source};
+use crfkit::data::strings::Strings;
+use crfkit::data::template::Templates;
+use crfkit::grid::GridModel;
+use crfkit::linked::{LinkedModel, Links};
+use crfkit::model::Model;
+use crfkit::typed::{Type, TypedModel};
+use serde_json::Value;
+
+fn observations(alphabet: &Alphabet) -> (&'static str, String) {
+    ("observations", (alphabet.node.len() + alphabet.pair.len()).to_string())
+}
+
+fn templates(templates: &Templates) -> (&'static str, String) {
+    let lines = templates.unigram.len() + templates.bigram.len() + usize::from(templates.label_bigram);
+    ("templates", format!("{lines}, from {}", templates.name))
+}
+
+impl Summary for Model {
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let mut lines = vec![observations(&self.alphabet)];
+        match &self.source {
+            Source::Attributes => lines.push(("input", "attributes".into())),
+            Source::Templates(source) => lines.extend([("input", "columns".into()), templates(source)]),
+        }
+        lines
+    }
+
+    fn settings(&self) -> Value {
+        self.settings.clone()
+    }
+}
+
+impl Summary for LinkedModel {
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let graph = match &self.links {
+            Links::Factorial => "factorial chain".into(),
+            Links::SkipChain { rule, observed } => {
+                let seen = if *observed { ", which have observations" } else { "" };
+                format!("skip chain; skips{seen}: {}", rule.text())
+            }
+        };
+        vec![("graph", graph), observations(&self.alphabet), templates(&self.templates)]
+    }
+
+    fn settings(&self) -> Value {
+        self.settings.clone()
+    }
+}
+
+impl Summary for TypedModel {
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let types = self.types.all();
+        let name = |kind: &usize| types[*kind].name.as_str();
+        let line = |(of, names): (&Type, &Strings)| {
+            let over = match of.labels.is_empty() {
+                true => format!("over {}", of.over.iter().map(name).collect::<Vec<_>>().join(", ")),
+                false => "nodes".into(),
+            };
+            let (tables, named) = (of.tables.name(), names.len());
+            (
+                "type",
+                format!("{}: {over}; {tables} tables, {named} named features, {} dense", of.name, of.dense),
+            )
+        };
+        types.iter().zip(&self.names).map(line).collect()
+    }
+
+    fn settings(&self) -> Value {
+        self.settings.clone()
+    }
+}
+
+impl Summary for GridModel {
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let layout = serde_json::to_value(&self.layout).unwrap_or_default();
+        let mut lines = vec![("graph", "grid".into())];
+        if let Some(unlabelled) = self.layout.unlabelled {
+            lines.push(("unlabelled", unlabelled.to_string()));
+        }
+        let field = |name: &'static str| (name, layout[name].to_string());
+        lines.extend(["sites", "channels", "neighbours", "tables"].map(field));
+        lines
+    }
+
+    fn settings(&self) -> Value {
+        serde_json::to_value(&self.settings).unwrap_or_default()
+    }
+}

@@ -1,0 +1,345 @@
+//! Weights by name, whatever the model: which table a weight belongs to, which observation, which labels.
+//!
+//! A model of any kind gives its [`Names`]; what shows, writes or carries over weights knows nothing else of it.
+
+use super::{Features, Model, Rows, TableWeights, Tables};
+use crate::data::observer::{Alphabet, Source};
+use crate::graph::{BEGIN, END, NODES, PAIR, PAIRS};
+use crate::math::simd;
+use crate::{Error, Result};
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+/// The weights of a model and what they are called.
+pub struct Names<'a> {
+    /// The labels, set by set: of each label column, or type of nodes.
+    pub sets: Vec<LabelSet<'a>>,
+    /// What has weights: kinds of tables with observations, then tables of labels alone, in the order of θ.
+    pub parts: Vec<Part<'a>>,
+    /// θ; empty where only names are at hand.
+    pub weights: &'a [f64],
+}
+
+/// The labels that some variables have.
+#[derive(Clone, Debug)]
+pub struct LabelSet<'a> {
+    /// Whose they are; `None` on plain chains, which have one set.
+    pub name: Option<String>,
+    /// Their names.
+    pub labels: Cow<'a, [String]>,
+}
+
+/// Tables that share their weights.
+pub struct Part<'a> {
+    /// What it is called.
+    pub name: String,
+    /// The set of labels of each of its variables.
+    pub over: Vec<usize>,
+    /// What its tables are made of.
+    pub tables: Tables,
+    /// Where its weights stand.
+    pub entries: Entries<'a>,
+    /// What the observation of a row is called.
+    pub observation: Box<dyn Fn(u32) -> (WeightKind, Option<String>) + 'a>,
+}
+
+/// Where the weights of a part stand.
+pub enum Entries<'a> {
+    /// A row for each observation.
+    Rows(Cow<'a, Rows>),
+    /// A table of labels alone.
+    Table(&'a TableWeights),
+}
+
+/// What a weight goes with, besides labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WeightKind {
+    /// An observation with a name.
+    Feature,
+    /// An observation with a number: one of a list of values.
+    Dense,
+    /// Nothing: labels alone.
+    Table,
+}
+
+impl WeightKind {
+    /// All kinds.
+    pub const ALL: [WeightKind; 3] = [WeightKind::Feature, WeightKind::Dense, WeightKind::Table];
+
+    /// Its word in a dump.
+    pub fn word(self) -> &'static str {
+        match self {
+            WeightKind::Feature => "feature",
+            WeightKind::Dense => "dense",
+            WeightKind::Table => "table",
+        }
+    }
+}
+
+/// A weight, and what it is the weight of.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedWeight {
+    /// The part of the model that it belongs to.
+    pub part: String,
+    /// What it goes with.
+    pub kind: WeightKind,
+    /// The observation; `None` for [`WeightKind::Table`].
+    pub observation: Option<String>,
+    /// The labels, one for each variable; none in Potts' and Ising's tables.
+    pub labels: Vec<String>,
+    /// The weight.
+    pub weight: f64,
+}
+
+/// A label: the number of its set, and its own in there.
+pub type SetLabel = (usize, usize);
+
+impl<'a> Names<'a> {
+    /// The names of plain chains.
+    pub(crate) fn chain(
+        labels: &'a [String],
+        source: &'a Source,
+        alphabet: &'a Alphabet,
+        features: &'a Features,
+        weights: &'a [f64],
+    ) -> Self {
+        let rows = |name: &str, kind: usize, over: Vec<usize>| {
+            Part::observed(name, over, &features.rows[kind], move |row| {
+                alphabet.name(source, kind == PAIRS, row)
+            })
+        };
+        let table = |name: &str, id: usize, over: Vec<usize>| Part::table(name, over, &features.tables[id]);
+        Names {
+            sets: vec![LabelSet { name: None, labels: labels.into() }],
+            parts: vec![
+                rows("node", NODES, vec![0]),
+                rows("pair", PAIRS, vec![0, 0]),
+                table("transition", PAIR, vec![0, 0]),
+                table("begin", BEGIN, vec![0]),
+                table("end", END, vec![0]),
+            ],
+            weights,
+        }
+    }
+
+    /// Are they those of plain chains?
+    pub fn is_chain(&self) -> bool {
+        self.sets.iter().all(|set| set.name.is_none())
+    }
+
+    /// Do the weights of a part speak for single labels? On chains all those of observations count as such, elsewhere those of
+    /// observations of one variable.
+    pub fn is_by_label(&self, part: &Part) -> bool {
+        !part.is_table() && part.tables == Tables::Full && (self.is_chain() || part.over.len() == 1)
+    }
+
+    /// The names of the other parts, each once.
+    pub fn other_parts(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for part in self.parts.iter().filter(|part| !self.is_by_label(part)) {
+            if !names.contains(&&*part.name) {
+                names.push(&part.name);
+            }
+        }
+        names
+    }
+
+    /// The labels of this name, of which different sets may have one each.
+    pub fn labels_called(&self, name: &str) -> Result<Vec<SetLabel>> {
+        let find = |set: &LabelSet| set.labels.iter().position(|label| label == name);
+        let found = self.sets.iter().enumerate().filter_map(|(k, set)| find(set).map(|label| (k, label)));
+        let found: Vec<SetLabel> = found.collect();
+        if found.is_empty() {
+            let all: Vec<&str> =
+                self.sets.iter().flat_map(|set| set.labels.iter()).map(String::as_str).collect();
+            let all = all.join(", ");
+            return Err(Error::Setting(format!("the model has no label `{name}`; its labels are {all}")));
+        }
+        Ok(found)
+    }
+
+    /// All weights with their names, in the order of θ.
+    pub fn each(&self) -> impl Iterator<Item = NamedWeight> + '_ {
+        self.each_of(|_| true)
+    }
+
+    /// Those of the parts that are `wanted`.
+    pub fn each_of<'b>(
+        &'b self,
+        wanted: impl Fn(&Part) -> bool + 'b,
+    ) -> impl Iterator<Item = NamedWeight> + 'b {
+        self.parts.iter().filter(move |part| wanted(part)).flat_map(move |part| {
+            (0..part.rows()).flat_map(move |row| {
+                let (kind, observation) = (part.observation)(row);
+                part.range(row).enumerate().map(move |(k, weight)| NamedWeight {
+                    part: part.name.clone(),
+                    kind,
+                    observation: observation.clone(),
+                    labels: part.labels(row, k, &self.sets),
+                    weight: self.weights[weight],
+                })
+            })
+        })
+    }
+
+    /// The `n` heaviest weights by absolute value, heaviest first, of the parts that are `wanted`: of all, or of some labels, or of
+    /// one observation, or both. Weights of 0 do not count.
+    pub fn top(
+        &self,
+        n: usize,
+        wanted: impl Fn(&Part) -> bool,
+        labels: &[SetLabel],
+        observation: Option<&str>,
+    ) -> Vec<NamedWeight> {
+        // The lightest of those chosen so far is on top.
+        let mut chosen = BinaryHeap::new();
+        for (number, part) in self.parts.iter().enumerate().filter(|(_, part)| wanted(part)) {
+            for row in 0..part.rows() {
+                if observation.is_some_and(|name| (part.observation)(row).1.as_deref() != Some(name)) {
+                    continue;
+                }
+                for (k, weight) in part.range(row).enumerate() {
+                    let size = self.weights[weight].abs().to_bits();
+                    let fits = || part.label_numbers(row, k, &self.sets).any(|found| labels.contains(&found));
+                    if size == 0 || !(labels.is_empty() || fits()) {
+                        continue;
+                    }
+                    let item = Reverse(Candidate { size, weight: Reverse(weight), part: number, row, k });
+                    if chosen.len() < n {
+                        chosen.push(item);
+                    } else if let Some(mut lightest) = chosen.peek_mut().filter(|lightest| item < **lightest)
+                    {
+                        *lightest = item;
+                    }
+                }
+            }
+        }
+        let named = |Reverse(Candidate { weight, part, row, k, .. }): Reverse<Candidate>| {
+            let part = &self.parts[part];
+            let (kind, observation) = (part.observation)(row);
+            NamedWeight {
+                part: part.name.clone(),
+                kind,
+                observation,
+                labels: part.labels(row, k, &self.sets),
+                weight: self.weights[weight.0],
+            }
+        };
+        chosen.into_sorted_vec().into_iter().map(named).collect()
+    }
+}
+
+/// A weight in the order of [`Names::top`]: by size, then the earlier one first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Candidate {
+    /// The bits of the absolute value: they compare as the numbers do.
+    size: u64,
+    weight: Reverse<usize>,
+    part: usize,
+    row: u32,
+    k: usize,
+}
+
+impl<'a> Part<'a> {
+    /// Full tables with a row for each observation, all of which have names.
+    pub(crate) fn observed(
+        name: impl Into<String>,
+        over: Vec<usize>,
+        rows: &'a Rows,
+        observation: impl Fn(u32) -> String + 'a,
+    ) -> Self {
+        let observation = move |row| (WeightKind::Feature, Some(observation(row)));
+        let entries = Entries::Rows(Cow::Borrowed(rows));
+        Part { name: name.into(), over, tables: Tables::Full, entries, observation: Box::new(observation) }
+    }
+
+    /// A full table of labels alone.
+    pub(crate) fn table(name: impl Into<String>, over: Vec<usize>, table: &'a TableWeights) -> Self {
+        let observation = Box::new(|_| (WeightKind::Table, None));
+        Part { name: name.into(), over, tables: Tables::Full, entries: Entries::Table(table), observation }
+    }
+
+    /// Tables whose first row is of labels alone, followed by `dense` numbered ones and then those that `named` tells.
+    pub(crate) fn described(
+        name: impl Into<String>,
+        over: Vec<usize>,
+        tables: Tables,
+        rows: Cow<'a, Rows>,
+        dense: usize,
+        named: impl Fn(u32) -> String + 'a,
+    ) -> Self {
+        let observation = move |row: u32| match row as usize {
+            0 => (WeightKind::Table, None),
+            k if k <= dense => (WeightKind::Dense, Some((k - 1).to_string())),
+            k => (WeightKind::Feature, Some(named((k - 1 - dense) as u32))),
+        };
+        let entries = Entries::Rows(rows);
+        Part { name: name.into(), over, tables, entries, observation: Box::new(observation) }
+    }
+
+    /// Is it of labels alone?
+    pub fn is_table(&self) -> bool {
+        matches!(self.entries, Entries::Table(_))
+    }
+
+    /// Number of rows; a table of labels alone is one.
+    pub fn rows(&self) -> u32 {
+        match &self.entries {
+            Entries::Rows(rows) => rows.len as u32,
+            Entries::Table(_) => 1,
+        }
+    }
+
+    /// The weights of a row, as a range of θ.
+    pub fn range(&self, row: u32) -> Range<usize> {
+        match &self.entries {
+            Entries::Rows(rows) => rows.range(row),
+            Entries::Table(table) => table.base..table.base + table.entry.len(),
+        }
+    }
+
+    /// Where weight `k` of a row stands in its table; `None` where it belongs to the whole table.
+    pub(super) fn entry(&self, row: u32, k: usize) -> Option<usize> {
+        match &self.entries {
+            Entries::Rows(rows) => rows.entry_at(row, k),
+            Entries::Table(table) => Some(table.entry[k] as usize),
+        }
+    }
+
+    /// The labels of weight `k` of a row, those of the last variable first.
+    pub fn label_numbers<'b>(
+        &'b self,
+        row: u32,
+        k: usize,
+        sets: &'b [LabelSet],
+    ) -> impl Iterator<Item = SetLabel> + 'b {
+        let entry = self.entry(row, k);
+        let mut rest = entry.unwrap_or(0);
+        self.over.iter().rev().enumerate().take_while(move |_| entry.is_some()).map(move |(place, &set)| {
+            let distance = match place {
+                0 => simd::padded(sets[set].labels.len()),
+                _ => sets[set].labels.len(),
+            };
+            let label = rest % distance;
+            rest /= distance;
+            (set, label)
+        })
+    }
+
+    /// The names of the labels of weight `k` of a row.
+    fn labels(&self, row: u32, k: usize, sets: &[LabelSet]) -> Vec<String> {
+        let mut names: Vec<String> =
+            self.label_numbers(row, k, sets).map(|(set, label)| sets[set].labels[label].clone()).collect();
+        names.reverse();
+        names
+    }
+}
+
+impl Model {
+    /// Its weights by name.
+    pub fn names(&self) -> Names<'_> {
+        Names::chain(&self.labels, &self.source, &self.alphabet, &self.features, &self.weights)
+    }
+}

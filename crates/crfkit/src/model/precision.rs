@@ -1,0 +1,97 @@
+//! How weights are stored.
+
+use super::sections::{Reader, Writer};
+use crate::{Error, Result};
+use half::f16;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+/// The section of weights.
+pub(super) const WEIGHTS: &str = "weights";
+
+/// How weights are stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// Eight bytes each, exactly.
+    #[default]
+    F64,
+    /// Four bytes each: about seven decimal digits.
+    F32,
+    /// Two bytes each: about three decimal digits, up to 65,504.
+    F16,
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Precision::F64 => "f64",
+            Precision::F32 => "f32",
+            Precision::F16 => "f16",
+        })
+    }
+}
+
+impl FromStr for Precision {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "f64" => Ok(Precision::F64),
+            "f32" => Ok(Precision::F32),
+            "f16" => Ok(Precision::F16),
+            _ => Err(Error::Setting(format!("unknown precision `{name}`; choose f64, f32 or f16"))),
+        }
+    }
+}
+
+impl Precision {
+    pub(super) fn bytes(self) -> usize {
+        match self {
+            Precision::F64 => 8,
+            Precision::F32 => 4,
+            Precision::F16 => 2,
+        }
+    }
+
+    /// The weights as they will be read back.
+    pub(crate) fn round(self, weights: &[f64]) -> Result<Cow<'_, [f64]>> {
+        let rounded: Cow<[f64]> = match self {
+            Precision::F64 => weights.into(),
+            Precision::F32 => weights.iter().map(|&w| f64::from(w as f32)).collect(),
+            // In software: conversions of the processor go through f32, and rounding twice would give other bytes.
+            Precision::F16 => weights.iter().map(|&w| f16::from_f64_const(w).to_f64_const()).collect(),
+        };
+        match rounded.iter().position(|w| !w.is_finite()) {
+            None => Ok(rounded),
+            Some(k) => {
+                let w = weights[k];
+                Err(Error::Setting(format!(
+                    "the weight {w} cannot be stored as {self}; use a larger precision"
+                )))
+            }
+        }
+    }
+
+    /// Adds the section of weights, which are as [`Precision::round`] gives them.
+    pub(crate) fn write(self, weights: &[f64], file: &mut Writer) {
+        match self {
+            Precision::F64 => file.numbers(WEIGHTS, weights.iter().map(|w| w.to_le_bytes())),
+            Precision::F32 => file.numbers(WEIGHTS, weights.iter().map(|&w| (w as f32).to_le_bytes())),
+            Precision::F16 => {
+                file.numbers(WEIGHTS, weights.iter().map(|&w| f16::from_f64_const(w).to_le_bytes()));
+            }
+        }
+    }
+
+    /// Reads the section of weights.
+    pub(crate) fn read(self, file: &mut Reader) -> Result<Vec<f64>> {
+        match self {
+            Precision::F64 => file.numbers(WEIGHTS, f64::from_le_bytes),
+            Precision::F32 => file.numbers(WEIGHTS, |bytes| f64::from(f32::from_le_bytes(bytes))),
+            Precision::F16 => file.numbers(WEIGHTS, |bytes| f16::from_le_bytes(bytes).to_f64_const()),
+        }
+    }
+}
