@@ -234,7 +234,6 @@ fn approximate_likelihoods_are_not_followed_below_zero() {
             let corpus = corpus(layout(Tables::Ising, Neighbours::Four), &pictures(1, 12, true));
             let found = train(corpus, &settings, start(1), &mut Silent).unwrap();
             let error = errors(&Arc::new(found.model), &test, Decode::MaxMarginal);
-            println!("{engine:?} {optimizer:?}: {} {error} {:?}", found.objective, found.stop);
             assert!(found.objective > 0.0, "{engine:?} {optimizer:?}: {}", found.objective);
             assert!(error < 0.8 * logistic, "{engine:?} {optimizer:?}: {error} {logistic}");
         }

@@ -57,11 +57,11 @@ pub(super) struct Point {
 }
 
 impl Point {
-    /// Value without the L1 part, and gradient, of a point that is tried from `now`.
-    fn evaluate(&mut self, problem: &Problem, now: &Point) {
+    /// Value without the L1 part, and gradient, of a point that is tried from `now`; says if it is refused.
+    fn evaluate(&mut self, problem: &Problem, now: &Point, refused: &mut bool) {
         (self.value, self.impossible) = problem.smooth_checked(&self.theta, &mut self.gradient);
         if self.impossible > now.impossible {
-            self.value = f64::INFINITY;
+            (self.value, *refused) = (f64::INFINITY, true);
         }
     }
 }
@@ -74,6 +74,8 @@ pub(super) struct Descent<'a> {
     pub other: Point,
     /// Evaluations so far.
     pub passes: f64,
+    /// Was a point refused in this iteration, since inference fails there?
+    refused: bool,
 }
 
 impl<'a> Descent<'a> {
@@ -82,12 +84,12 @@ impl<'a> Descent<'a> {
         let n = theta.len();
         let point =
             |theta| Point { theta, value: f64::INFINITY, gradient: vec![0.0; n], impossible: usize::MAX };
-        Descent { problem, now: point(vec![0.0; n]), other: point(theta), passes }
+        Descent { problem, now: point(vec![0.0; n]), other: point(theta), passes, refused: false }
     }
 
     /// Value and gradient of the other point at its weights.
     pub fn evaluate_other(&mut self) {
-        self.other.evaluate(self.problem, &self.now);
+        self.other.evaluate(self.problem, &self.now, &mut self.refused);
         self.other.value += self.problem.l1_penalty(&self.other.theta);
         self.passes += 1.0;
     }
@@ -105,12 +107,12 @@ impl<'a> Descent<'a> {
         if slope.is_nan() || slope >= 0.0 {
             return None;
         }
-        let (problem, passes) = (self.problem, &mut self.passes);
+        let (problem, passes, refused) = (self.problem, &mut self.passes, &mut self.refused);
         let step = wolfe(now.value, slope, first, curvature, &mut |t| {
             for ((x, old), d) in trial.theta.iter_mut().zip(&now.theta).zip(direction) {
                 *x = old + t * d;
             }
-            trial.evaluate(problem, now);
+            trial.evaluate(problem, now, refused);
             *passes += 1.0;
             (trial.value, dot(&trial.gradient, direction))
         });
@@ -200,6 +202,7 @@ pub(super) fn run(
         if until.passes > 0.0 && at.passes >= until.passes {
             break Stop::Passes;
         }
+        at.refused = false;
         if method.iterate(&mut at)? {
             reported = false;
             values.push_back(at.now.value);
@@ -207,8 +210,7 @@ pub(super) fn run(
                 values.pop_front();
             }
         } else if !method.forget() {
-            let refused = at.other.impossible > at.now.impossible;
-            break if refused { Stop::Inference } else { Stop::LineSearch };
+            break if at.refused { Stop::Inference } else { Stop::LineSearch };
         }
     };
     Ok(Minimum { theta: at.now.theta, stop, passes: at.passes })
