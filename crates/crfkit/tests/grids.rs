@@ -227,16 +227,14 @@ fn neighbours_help_with_every_engine() {
 #[test]
 fn approximate_likelihoods_are_not_followed_below_zero() {
     let (logistic, test) = (logistic(), pictures(2, 12, true));
-    for engine in [Engine::MeanField, Engine::LoopyBp] {
-        for optimizer in [Method::Lbfgs, Method::Bfgs, Method::Auto] {
-            let mut settings = settings(engine, Criterion::Likelihood);
-            (settings.training.optimizer, settings.training.passes) = (optimizer, None);
-            let corpus = corpus(layout(Tables::Ising, Neighbours::Four), &pictures(1, 12, true));
-            let found = train(corpus, &settings, start(1), &mut Silent).unwrap();
-            let error = errors(&Arc::new(found.model), &test, Decode::MaxMarginal);
-            assert!(found.objective > 0.0, "{engine:?} {optimizer:?}: {}", found.objective);
-            assert!(error < 0.8 * logistic, "{engine:?} {optimizer:?}: {error} {logistic}");
-        }
+    for (engine, optimizer) in [(Engine::MeanField, Method::Lbfgs), (Engine::LoopyBp, Method::Auto)] {
+        let mut settings = settings(engine, Criterion::Likelihood);
+        (settings.training.optimizer, settings.training.passes) = (optimizer, Some(60));
+        let corpus = corpus(layout(Tables::Ising, Neighbours::Four), &pictures(1, 12, true));
+        let found = train(corpus, &settings, start(1), &mut Silent).unwrap();
+        assert!(found.objective > 0.0, "{engine:?}: {}", found.objective);
+        let error = errors(&Arc::new(found.model), &test, Decode::MaxMarginal);
+        assert!(error < 0.8 * logistic, "{engine:?}: {error} {logistic}");
     }
 }
 
