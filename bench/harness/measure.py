@@ -18,6 +18,7 @@ class Metric:
 
 METRICS = {
     "seconds_per_pass": Metric("s", "lower", 4),
+    "seconds_per_sweep": Metric("s", "lower", 5),
     "wall_seconds": Metric("s", "lower", 2),
     "training_seconds": Metric("s", "lower", 2),
     "load_seconds": Metric("s", "lower", 5),

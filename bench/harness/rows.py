@@ -1,11 +1,11 @@
-"""The list of rows: add a function to training_rows or tagging_rows, and one line here."""
+"""The list of rows: add a function to training_rows, tagging_rows or grid_rows, and one line here."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harness import tagging_rows, training_rows
+from harness import grid_rows, tagging_rows, training_rows
 from harness.bench import Bench
 from harness.measure import Row
 from harness.process import CommandFailed
@@ -26,6 +26,7 @@ ROWS = {
     "memory": RowPlan("peak memory of training, CoNLL-2000, 452,755 features", training_rows.memory),
     "all-22": RowPlan("CoNLL-2000 with all labels of every observation: 7,448,606 weights", training_rows.all_22),
     "base-np": RowPlan("base NP, 3 labels, to the optimum", training_rows.base_np),
+    "sweep": RowPlan("one parallel sweep of loopy belief propagation, 100 × 100 grid, 5 labels", grid_rows.sweep),
 }
 
 

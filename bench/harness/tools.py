@@ -21,7 +21,10 @@ PEERS = {
     "python-crfsuite": "-O3 -march=native -ffast-math",
     "libwapiti": "-O3 -march=native",
     "chaine": None,  # its newer releases exist as wheels only
+    "pgmax": None,  # Python on JAX, which compiles for the machine it runs on
 }
+# PGMax asks for what its examples need too, a gigabyte and a half; this is what its belief propagation imports.
+ONLY = {"pgmax": "jax jaxlib numpy scipy ml_dtypes opt_einsum joblib tqdm numba llvmlite".split()}
 REQUIRED_PEER = "python-crfsuite"  # the others are measured where they install
 
 # Peers from Cargo: what `cargo install` is to install, and the name of the program. crfs is a library alone.
@@ -94,6 +97,8 @@ def _install(python: Path, package: str, flags: str | None, say: Say) -> str:
     """Compiled here if that works, else as a wheel; says which."""
     say(f"installing {package}")
     pip = [python, "-m", "pip", "install", "--quiet", package]
+    if package in ONLY:
+        pip += ["--no-deps", *ONLY[package]]
     if flags:
         from_source = ["--no-binary", package, "--no-cache-dir"]  # pip would reuse what it built with other flags
         try:
@@ -143,14 +148,19 @@ def set_up_crfkit(say: Say) -> Path:
             raise SetupFailed("CRFKIT_BIN names no file; unset it to build crfkit from this source tree")
         return binary
     say("building crfkit (release)")
-    command = ["cargo", "build", "--release", "--quiet", "-p", "crfkit-cli", "--message-format=json"]
     try:
-        built = run(command, timeout=BUILD_TIMEOUT, cwd=REPOSITORY)
+        return build("crfkit", "-p", "crfkit-cli")
     except CommandFailed as error:
         raise SetupFailed(f"crfkit does not build: {error}") from error
+
+
+def build(program: str, *target: str) -> Path:
+    """Builds a program of this source tree with optimisation."""
+    command = ["cargo", "build", "--release", "--quiet", *target, "--message-format=json"]
+    built = run(command, timeout=BUILD_TIMEOUT, cwd=REPOSITORY)
     for line in built.stdout.splitlines():
         # Cargo alone knows where the target directory is.
         artifact = json.loads(line)
-        if artifact.get("executable") and artifact["target"]["name"] == "crfkit":
+        if artifact.get("executable") and artifact["target"]["name"] == program:
             return Path(artifact["executable"])
-    raise SetupFailed("cargo built no program called crfkit")
+    raise CommandFailed(f"cargo built no program called {program}")

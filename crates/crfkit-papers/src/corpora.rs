@@ -74,6 +74,12 @@ pub const SEMINARS: DataSet = DataSet {
     files: &["seminars/seminars.tsv"],
     format: "token, tab, line number in the e-mail, tab, label (IOB2); an empty line after each e-mail",
 };
+/// Noisy images.
+pub const DENOISE: DataSet = DataSet {
+    name: "Kumar and Hebert's noisy images",
+    files: &["grids/kh_denoise64/label.txt", "grids/kh_denoise64/noisy.txt"],
+    format: "labels: 64 rows of 64 characters, 0, 1 or ? where it is not known; images: `# number`, then 64 rows of 64 numbers",
+};
 /// Photographs.
 pub const MANMADE: DataSet = DataSet {
     name: "Kumar and Hebert's man-made structure",

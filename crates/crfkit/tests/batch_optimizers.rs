@@ -69,6 +69,70 @@ fn a_curved_valley() {
     }
 }
 
+/// (θ − 3)², in which approximate inference fails beyond 1.
+struct Cliff;
+
+impl Objective for Cliff {
+    fn dim(&self) -> usize {
+        1
+    }
+    fn examples(&self) -> usize {
+        1
+    }
+    fn gives(&self) -> &'static [Ability] {
+        &[Ability::Smooth]
+    }
+    fn value_grad(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
+        gradient[0] += 2.0 * (theta[0] - 3.0);
+        (theta[0] - 3.0).powi(2)
+    }
+    fn value_grad_checked(&self, theta: &[f64], gradient: &mut [f64]) -> (f64, usize) {
+        (self.value_grad(theta, gradient), usize::from(theta[0] > 1.0))
+    }
+    fn hess_vec(&self, _: &[f64], _: &[f64], _: &mut [f64], _: &mut [f64]) -> f64 {
+        unreachable!("it is not given")
+    }
+    fn touched(&self, _: &[u32], _: &mut Touched) {
+        unreachable!("batch methods take all examples")
+    }
+    fn batch_grad(&self, _: &[u32], _: &[f64], _: &Touched, _: &mut Vec<f64>) -> f64 {
+        unreachable!("batch methods take all examples")
+    }
+    fn batch_hess_vec(
+        &self,
+        _: &[u32],
+        _: [&[f64]; 2],
+        _: &Touched,
+        _: &mut Vec<f64>,
+        _: &mut Vec<f64>,
+    ) -> f64 {
+        unreachable!("batch methods take all examples")
+    }
+}
+
+#[test]
+fn nobody_steps_to_where_inference_fails() {
+    let methods: [(&str, Box<dyn Optimizer>); 3] = [
+        ("L-BFGS", Box::new(Lbfgs { tolerance: 0.0, ..Lbfgs::default() })),
+        ("BFGS", Box::new(Bfgs { until: endless(), ..Bfgs::default() })),
+        ("CG", Box::new(Cg { until: endless(), ..Cg::default() })),
+    ];
+    let problem = Problem { objective: &Cliff, prior: Prior::gaussian(f64::INFINITY), l1: 0.0 };
+    for (name, method) in methods {
+        let found = minimize(&*method, &problem);
+        assert!((0.99..=1.0).contains(&found.theta[0]), "{name}: {found:?}");
+        assert_eq!(found.stop, Stop::Inference, "{name}");
+        // Who starts where it fails may go on there, and gets out.
+        let start = State::start(vec![9.0]);
+        let found = method.minimize(
+            &problem,
+            start,
+            &mut Look(|_: &Progress, _: &dyn Fn() -> State| Control::Continue),
+        );
+        assert!((found.unwrap().theta[0] - 3.0).abs() < 1e-6, "{name}");
+    }
+}
+
 #[test]
 fn a_small_random_field() {
     for (seed, shape) in [(1, SMALL), (2, Shape { values: Some(-0.5), keep: Keep::Observed, ..SMALL })] {

@@ -5,7 +5,7 @@ mod graphs;
 
 use crfkit::GraphError;
 use crfkit::graph::build::{self, PairTables};
-use crfkit::graph::{Chain, Gradient, Pieces, Psi, SharedSum};
+use crfkit::graph::{Chain, Gradient, Label, Pieces, Psi, SharedSum};
 use crfkit::graph::{FactorGraph, FactorGraphBuilder, Graph, Grid, Neighbours};
 use crfkit::infer::enumerate::{Enumeration, enumerate};
 use crfkit::infer::{
@@ -13,6 +13,7 @@ use crfkit::infer::{
     TreeReweighted,
 };
 use crfkit::math::random::Random;
+use crfkit::math::simd::LANES;
 use crfkit::math::{Array, Dual};
 use graphs::{Answer, Problem, difference, empty_graph, random_graph};
 
@@ -77,7 +78,7 @@ fn assert_sane(problem: &Problem, answer: &Answer<f64>) {
 }
 
 fn bp(schedule: Schedule) -> LoopyBp {
-    LoopyBp { schedule, tolerance: 1e-11, ..LoopyBp::default() }
+    LoopyBp { schedule, damping: 0.0, tolerance: 1e-11, ..LoopyBp::default() }
 }
 
 fn on_random_forests(engine: &impl NodeMarginals, seed: u64) {
@@ -338,6 +339,35 @@ fn bounds_and_bethe_on_a_small_grid() {
         let high: f64 = problem.infer(&TreeReweighted::default(), None, 0.0).outcome.log_z;
         assert!(low <= exact && exact <= high && high < exact + 0.3, "{low} {exact} {high}");
         assert!((bethe - exact).abs() < (low - exact).abs() + 0.02, "{bethe} {low} {exact}");
+    }
+}
+
+/// In undamped sweeps the two colours of a chessboard never meet. Each settles on an answer of its own, beliefs go back and forth
+/// between them, and log Z falls below the score of a single labelling; the default damping joins them.
+#[test]
+fn damping_joins_the_colours_of_a_chessboard() {
+    let side = 24;
+    let graph = grid(side, side, 2, PairTables::Own);
+    let labels: Vec<Label> = (0..side * side).map(|v| Label::from(v % side >= side / 2)).collect();
+    for seed in 31..34 {
+        let mut random = Random::new(seed);
+        let mut problem = Problem::random(&mut random, &graph, 0.0);
+        for (v, &label) in labels.iter().enumerate() {
+            let noise = 12.0 * (random.uniform() + random.uniform() + random.uniform() - 1.5);
+            problem.own[graph.own_offset(v) + 1] = if label == 1 { 1.0 } else { -1.0 } + noise;
+        }
+        for pair in side * side..graph.own_tables() {
+            let at = graph.own_offset(pair);
+            (problem.own[at], problem.own[at + LANES + 1]) = (8.0, 8.0);
+        }
+        let score: f64 = Psi { shared: &[], own: &problem.own_array(None, 0.0) }.score(&graph, &labels);
+        let found = |damping| {
+            let engine = LoopyBp { damping, ..LoopyBp::default() };
+            problem.infer::<f64, _>(&engine, None, 0.0).outcome
+        };
+        let [undamped, damped] = [0.0, LoopyBp::default().damping].map(found);
+        assert!(!undamped.converged && undamped.log_z < score - 50.0, "{undamped:?} {score}");
+        assert!(damped.converged && damped.log_z > score, "{damped:?} {score}");
     }
 }
 

@@ -227,6 +227,21 @@ fn neighbours_help_with_every_engine() {
     }
 }
 
+/// Approximate inference fails at some weights, and there its likelihood is far below 0: methods that trust its values must not go there.
+#[test]
+fn approximate_likelihoods_are_not_followed_below_zero() {
+    let (logistic, test) = (logistic(), pictures(2, 12, true));
+    for (engine, optimizer) in [(Engine::MeanField, Method::Lbfgs), (Engine::LoopyBp, Method::Auto)] {
+        let mut settings = settings(engine, Criterion::Likelihood);
+        (settings.training.optimizer, settings.training.passes) = (optimizer, Some(60));
+        let corpus = corpus(layout(Tables::Ising, Neighbours::Four), &pictures(1, 12, true));
+        let found = train(corpus, &settings, start(1), &mut Silent).unwrap();
+        assert!(found.objective > 0.0, "{engine:?}: {}", found.objective);
+        let error = errors(&Arc::new(found.model), &test, Decode::MaxMarginal);
+        assert!(error < 0.8 * logistic, "{engine:?}: {error} {logistic}");
+    }
+}
+
 #[test]
 fn neighbours_help_with_every_decoder() {
     let (logistic, likelihood) = (logistic(), settings(Engine::LoopyBp, Criterion::Likelihood));

@@ -1,15 +1,16 @@
 //! Grid tasks: our own drawn shapes with noise, and man-made structure in photographs, with the Ising form of smd-crf-2006
 //! section 5: φ_i = exp(y_i θ_ν·h_i), φ_ij = exp(y_i y_j θ_ε·h_ij), y = ±1.
 
-use crate::corpora::MANMADE;
+use crate::corpora::{DENOISE, MANMADE};
 use crate::experiment::Context;
 use crate::graph_learning::GraphTask;
 use crfkit::data::dataset::Dataset;
 use crfkit::data::sites::{Pairs, Sites};
 use crfkit::graph::build::PairTables;
-use crfkit::graph::{FactorGraph, FactorGraphBuilder, Grid, Label, NODES, Neighbours};
+use crfkit::graph::{FactorGraph, FactorGraphBuilder, Grid, Label, NODES, Neighbours, UNLABELLED};
 use crfkit::grid::{SiteFeatures, SiteNumbers};
-use crfkit::loss::Pseudolikelihood;
+use crfkit::infer::Tree;
+use crfkit::loss::PartialLikelihood;
 use crfkit::math::random::Random;
 use crfkit::math::simd;
 use crfkit::model::{Features, Keep, Kind};
@@ -27,7 +28,7 @@ pub struct Image {
     pub nodes: Vec<Vec<f64>>,
     /// What the edge features compare: h_ij = [1, |m_i − m_j|].
     pub edges: Vec<Vec<f64>>,
-    /// 0 for y = −1, 1 for y = 1.
+    /// 0 for y = −1, 1 for y = 1, [`UNLABELLED`] where it is not known.
     pub labels: Vec<Label>,
 }
 
@@ -124,7 +125,7 @@ impl GridTask {
         let alone = task(train, &test, false)?;
         let settings = Settings { optimizer: Method::Lbfgs, ..Settings::default() };
         let zeros = vec![0.0; alone.features.dim()];
-        let mut start = alone.learn(Pseudolikelihood::default(), &settings, zeros, &|_| 0.0)?.theta;
+        let mut start = alone.learn(PartialLikelihood(Tree), &settings, zeros, &|_| 0.0)?.theta;
         let task = task(train, &test, true)?;
         start.resize(task.features.dim(), 0.5);
         Ok(GridTask { task, start, test })
@@ -143,8 +144,7 @@ fn normal(random: &mut Random) -> f64 {
     radius * (std::f64::consts::TAU * random.uniform()).cos()
 }
 
-/// Shapes on a dark ground, two to four discs, rectangles and triangles, with Gaussian noise: s_i = label + sd·N(0, 1),
-/// h_i = [1, s_i], h_ij = [1, |s_i − s_j|].
+/// Shapes on a dark ground, two to four discs, rectangles and triangles, with Gaussian noise: s_i = label + sd·N(0, 1).
 pub fn shapes(seed: u64, images: usize, side: usize, sd: f64) -> Vec<Image> {
     let mut random = Random::new(seed);
     let mut draw = || {
@@ -169,12 +169,7 @@ pub fn shapes(seed: u64, images: usize, side: usize, sd: f64) -> Vec<Image> {
             }
         }
         let pixels: Vec<f64> = labels.iter().map(|&y| f64::from(y) + sd * normal(&mut random)).collect();
-        Image {
-            size: [side, side],
-            nodes: pixels.iter().map(|&s| vec![1.0, s]).collect(),
-            edges: pixels.iter().map(|&s| vec![s]).collect(),
-            labels,
-        }
+        noisy_image(side, &pixels, labels)
     };
     (0..images).map(|_| draw()).collect()
 }
@@ -217,6 +212,38 @@ pub fn manmade(context: &Context) -> Result<[Vec<Image>; 2]> {
         sets[usize::from(set == "test")].push(image);
     }
     Ok(sets)
+}
+
+/// Fifty noisy copies of one image.
+pub fn denoise(context: &Context) -> Result<Vec<Image>> {
+    let label = |pixel: u8| match pixel {
+        b'?' => UNLABELLED,
+        digit => Label::from(digit == b'1'),
+    };
+    let [labels, noisy] = [0, 1].map(|k| context.corpora.text(DENOISE.files[k]));
+    let labels: Vec<Label> = labels?.lines().flat_map(str::bytes).map(label).collect();
+    let side = labels.len().isqrt();
+    let image = |block: &str| {
+        let numbers = block.split_whitespace().skip(1).map(str::parse);
+        let pixels: Vec<f64> = numbers
+            .collect::<std::result::Result<_, _>>()
+            .map_err(|why| Error::Setting(format!("{}: {why}", DENOISE.files[1])))?;
+        if pixels.len() != labels.len() {
+            return Err(Error::Setting(format!("{}: an image of another size", DENOISE.files[1])));
+        }
+        Ok(noisy_image(side, &pixels, labels.clone()))
+    };
+    noisy?.split('#').skip(1).map(image).collect()
+}
+
+/// h_i = [1, s_i], h_ij = [1, |s_i − s_j|].
+fn noisy_image(side: usize, pixels: &[f64], labels: Vec<Label>) -> Image {
+    Image {
+        size: [side, side],
+        nodes: pixels.iter().map(|&s| vec![1.0, s]).collect(),
+        edges: pixels.iter().map(|&s| vec![s]).collect(),
+        labels,
+    }
 }
 
 /// Square grids without inputs, one for each labelling: h_i = [1], h_ij = [1].

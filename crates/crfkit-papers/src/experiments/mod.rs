@@ -11,6 +11,7 @@ mod pwpl_synthetic;
 mod pwpl_text;
 mod slides;
 mod slopes;
+mod smd_denoise;
 mod smd_grids;
 mod smd_text;
 mod smd_theory;
@@ -53,6 +54,7 @@ pub const ALL: &[Experiment] = &[
     smd_text::CLAIMS_2,
     smd_text::SCALE,
     smd_grids::CLAIMS_SHAPES,
+    smd_denoise::DENOISE_64,
     smd_grids::CLAIMS_MANMADE,
     smd_text::PERMUTATIONS,
     smd_theory::NO_VALUE,

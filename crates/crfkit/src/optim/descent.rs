@@ -51,6 +51,19 @@ pub(super) struct Point {
     pub value: f64,
     /// Gradient without the L1 part.
     pub gradient: Vec<f64>,
+    /// Losses below 0 ([`super::Objective::value_grad_checked`]). A point with more of them than the one that it is reached from has
+    /// the value ∞: there approximate inference fails, and what looks like a decrease is none.
+    pub impossible: usize,
+}
+
+impl Point {
+    /// Value without the L1 part, and gradient, of a point that is tried from `now`; says if it is refused.
+    fn evaluate(&mut self, problem: &Problem, now: &Point, refused: &mut bool) {
+        (self.value, self.impossible) = problem.smooth_checked(&self.theta, &mut self.gradient);
+        if self.impossible > now.impossible {
+            (self.value, *refused) = (f64::INFINITY, true);
+        }
+    }
 }
 
 /// Where a run is.
@@ -61,20 +74,23 @@ pub(super) struct Descent<'a> {
     pub other: Point,
     /// Evaluations so far.
     pub passes: f64,
+    /// Was a point refused in this iteration, since inference fails there?
+    refused: bool,
 }
 
 impl<'a> Descent<'a> {
     /// About to move to θ, which is not evaluated yet.
     fn start(problem: &'a Problem<'a>, theta: Vec<f64>, passes: f64) -> Self {
         let n = theta.len();
-        let point = |theta| Point { theta, value: f64::INFINITY, gradient: vec![0.0; n] };
-        Descent { problem, now: point(vec![0.0; n]), other: point(theta), passes }
+        let point =
+            |theta| Point { theta, value: f64::INFINITY, gradient: vec![0.0; n], impossible: usize::MAX };
+        Descent { problem, now: point(vec![0.0; n]), other: point(theta), passes, refused: false }
     }
 
     /// Value and gradient of the other point at its weights.
     pub fn evaluate_other(&mut self) {
-        let Point { theta, value, gradient } = &mut self.other;
-        *value = self.problem.smooth(theta, gradient) + self.problem.l1_penalty(theta);
+        self.other.evaluate(self.problem, &self.now, &mut self.refused);
+        self.other.value += self.problem.l1_penalty(&self.other.theta);
         self.passes += 1.0;
     }
 
@@ -86,20 +102,19 @@ impl<'a> Descent<'a> {
     /// Moves along `direction` by a step that satisfies the strong Wolfe conditions (`curvature` is the second one's constant),
     /// trying `first` first, and returns its length. `None`, and stays, if no step decreases the objective.
     pub fn search(&mut self, direction: &[f64], first: f64, curvature: f64) -> Option<f64> {
-        let Point { theta: old, value: start, gradient } = &self.now;
-        let slope = dot(direction, gradient);
+        let (now, trial) = (&self.now, &mut self.other);
+        let slope = dot(direction, &now.gradient);
         if slope.is_nan() || slope >= 0.0 {
             return None;
         }
-        let Point { theta: trial, value, gradient: trial_gradient } = &mut self.other;
-        let (problem, passes) = (self.problem, &mut self.passes);
-        let step = wolfe(*start, slope, first, curvature, &mut |t| {
-            for ((x, old), d) in trial.iter_mut().zip(old).zip(direction) {
+        let (problem, passes, refused) = (self.problem, &mut self.passes, &mut self.refused);
+        let step = wolfe(now.value, slope, first, curvature, &mut |t| {
+            for ((x, old), d) in trial.theta.iter_mut().zip(&now.theta).zip(direction) {
                 *x = old + t * d;
             }
-            *value = problem.smooth(trial, trial_gradient);
+            trial.evaluate(problem, now, refused);
             *passes += 1.0;
-            (*value, dot(trial_gradient, direction))
+            (trial.value, dot(&trial.gradient, direction))
         });
         step.filter(|_| self.other.value < self.now.value).inspect(|_| self.accept())
     }
@@ -155,6 +170,7 @@ pub(super) fn run(
     let mut reported = state.vectors.contains_key("gradient");
     if reported {
         (at.other.value, at.other.gradient) = (state.number("value"), state.take("gradient"));
+        at.other.impossible = state.number("impossible") as usize;
     } else {
         at.evaluate_other();
         values.push_back(at.other.value);
@@ -186,6 +202,7 @@ pub(super) fn run(
         if until.passes > 0.0 && at.passes >= until.passes {
             break Stop::Passes;
         }
+        at.refused = false;
         if method.iterate(&mut at)? {
             reported = false;
             values.push_back(at.now.value);
@@ -193,7 +210,7 @@ pub(super) fn run(
                 values.pop_front();
             }
         } else if !method.forget() {
-            break Stop::LineSearch;
+            break if at.refused { Stop::Inference } else { Stop::LineSearch };
         }
     };
     Ok(Minimum { theta: at.now.theta, stop, passes: at.passes })
@@ -217,7 +234,12 @@ fn build_state(at: &Descent, values: &VecDeque<f64>, method: &dyn Iterate) -> St
     for (k, value) in values.iter().enumerate() {
         state.numbers.insert(format!("value.{k}"), *value);
     }
-    let numbers = [("value", at.now.value), ("passes", at.passes), ("values", values.len() as f64)];
+    let numbers = [
+        ("value", at.now.value),
+        ("impossible", at.now.impossible as f64),
+        ("passes", at.passes),
+        ("values", values.len() as f64),
+    ];
     state.numbers.extend(numbers.map(|(name, number)| (name.to_owned(), number)));
     state
 }

@@ -77,7 +77,12 @@ pub trait Objective: Sync {
     /// Returns the sum of all losses at θ and adds its gradient to `gradient`.
     fn value_grad(&self, theta: &[f64], gradient: &mut [f64]) -> f64;
 
-    /// The same, and adds H·v to `hess_vec`: the exact derivative of the gradient in direction v.
+    /// The same, and the number of examples whose loss comes out below 0, where no loss can be: approximate inference has failed there.
+    fn value_grad_checked(&self, theta: &[f64], gradient: &mut [f64]) -> (f64, usize) {
+        (self.value_grad(theta, gradient), 0)
+    }
+
+    /// [`Objective::value_grad`], and adds H·v to `hess_vec`: the exact derivative of the gradient in direction v.
     fn hess_vec(&self, theta: &[f64], v: &[f64], gradient: &mut [f64], hess_vec: &mut [f64]) -> f64;
 
     /// Finds the weights that the gradient of a batch can touch.
@@ -130,9 +135,14 @@ pub struct Problem<'a> {
 impl Problem<'_> {
     /// Losses and Gaussian prior at θ, without the L1 part; overwrites `gradient`.
     pub fn smooth(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
+        self.smooth_checked(theta, gradient).0
+    }
+
+    /// The same, and the number of impossible losses ([`Objective::value_grad_checked`]).
+    pub fn smooth_checked(&self, theta: &[f64], gradient: &mut [f64]) -> (f64, usize) {
         gradient.fill(0.0);
-        let loss = self.objective.value_grad(theta, gradient);
-        loss + self.prior.add(theta, gradient)
+        let (loss, impossible) = self.objective.value_grad_checked(theta, gradient);
+        (loss + self.prior.add(theta, gradient), impossible)
     }
 
     /// Both penalties at θ.
@@ -221,6 +231,8 @@ pub enum Stop {
     Gap,
     /// No step along the direction improves the objective: the limit of the arithmetic.
     LineSearch,
+    /// All better points have losses below 0: approximate inference fails there, and its values mean nothing.
+    Inference,
     /// The wished number of passes is done.
     Passes,
     /// The observer asked for it.
@@ -234,6 +246,7 @@ impl std::fmt::Display for Stop {
             Stop::Change => "objective changes less than its tolerance",
             Stop::Gap => "duality gap below its tolerance",
             Stop::LineSearch => "no further decrease along the search direction",
+            Stop::Inference => "approximate inference fails beyond this point: losses below 0",
             Stop::Passes => "number of passes reached",
             Stop::Watch => "stopped from outside",
         })

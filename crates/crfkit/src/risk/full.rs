@@ -26,7 +26,12 @@ struct Slot<L: Loss, S: Scalar> {
     psi: Array<S>,
     rare: Vec<Rare>,
     work: L::Work<S>,
+    /// Losses of the last pass below [`IMPOSSIBLE`].
+    impossible: usize,
 }
+
+/// No loss is negative, but rounding, and iterations that end before the last digit, may leave it a little below 0.
+const IMPOSSIBLE: f64 = -1e-3;
 
 impl<L: Loss, S: Scalar> Default for FullMemory<L, S> {
     fn default() -> Self {
@@ -36,6 +41,13 @@ impl<L: Loss, S: Scalar> Default for FullMemory<L, S> {
             buffer: Array::default(),
             slots: Vec::new(),
         }
+    }
+}
+
+impl<L: Loss, S: Scalar> FullMemory<L, S> {
+    /// How many losses of the last pass were impossible.
+    pub(super) fn impossible(&self) -> usize {
+        self.slots.iter().map(|slot| slot.impossible).sum()
     }
 }
 
@@ -64,6 +76,7 @@ impl<L: Loss> Risk<L> {
                 psi: Array::default(),
                 rare: Vec::new(),
                 work: Default::default(),
+                impossible: 0,
             };
             *slots = std::iter::repeat_with(slot).take(SLOTS).collect();
         }
@@ -75,6 +88,7 @@ impl<L: Loss> Risk<L> {
             }),
             None => tables.chunks_mut(size).enumerate().for_each(|(k, tables)| task(k, tables)),
         });
+        slots.iter_mut().for_each(|slot| slot.impossible = 0);
         let at = At { theta, shared, dense };
         let mut value = S::lift(0.0);
         for block in &index.blocks {
@@ -134,13 +148,15 @@ impl<L: Loss> Risk<L> {
             let graph = self.data.graph(example);
             fill(&self.features, &self.data, example, at.theta, at.dense, &mut slot.rare, &mut slot.psi);
             let own = dpsi.part(offset..offset + graph.own_len());
-            value += self.loss.loss(
+            let loss = self.loss.loss(
                 graph,
                 Psi { shared: at.shared, own: &slot.psi },
                 Gold { labels: self.data.gold(example), weight: self.data.weight(example) },
                 &mut Gradient { own, shared: &mut slot.sum },
                 &mut slot.work,
             );
+            slot.impossible += usize::from(loss.re() < IMPOSSIBLE);
+            value += loss;
             offset += graph.own_len();
         }
         value

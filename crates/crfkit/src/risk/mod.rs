@@ -121,6 +121,11 @@ impl<L: Loss> Objective for Risk<L> {
         self.full_pass(&[theta], &mut [gradient], &mut lock(&self.full))
     }
 
+    fn value_grad_checked(&self, theta: &[f64], gradient: &mut [f64]) -> (f64, usize) {
+        let mut memory = lock(&self.full);
+        (self.full_pass(&[theta], &mut [gradient], &mut memory), memory.impossible())
+    }
+
     fn hess_vec(&self, theta: &[f64], v: &[f64], gradient: &mut [f64], hess_vec: &mut [f64]) -> f64 {
         match &self.complex_passes {
             None => self.full_pass(&[theta, v], &mut [gradient, hess_vec], &mut lock(&self.full_dual)).re,

@@ -115,7 +115,7 @@ fn settings(args: &TrainArgs) -> Result<Settings> {
     let inference = args.grid.inference.unwrap_or_default();
     let mut training = args.settings()?;
     if args.objective.is_none() && training.objective == Criterion::Likelihood && inference != Engine::Exact {
-        // The likelihood by approximate inference has false minima, where it is far below what any likelihood could be.
+        // The likelihood by approximate inference has false minima; batch methods keep out of the worst, where losses are below 0.
         let marginal = Training { objective: Criterion::Marginal, ..training.clone() };
         if marginal.check().is_ok() {
             training = marginal;
