@@ -268,20 +268,10 @@ impl FactorGraph {
         factors: Scopes,
         tables: Vec<TableRef>,
     ) -> Result<FactorGraph, GraphError> {
-        let cliques = Cliques::new(&cards, &factors, &tables)?;
-        let (own, shared) = (self.0.own.clone(), self.0.shared.clone());
-        let (own_len, parts, plans) = (self.0.own_len, Parts::Unknown, Plans::default());
-        Ok(FactorGraph(Arc::new(Structure {
-            cards,
-            factors,
-            tables,
-            own,
-            own_len,
-            shared,
-            cliques,
-            parts,
-            plans,
-        })))
+        let Structure { own, own_len, shared, .. } = &*self.0;
+        let (own, own_len, shared) = (own.clone(), *own_len, shared.clone());
+        let (kinds, parts) = (Vec::new(), Parts::Unknown);
+        FactorGraphBuilder { cards, factors, tables, own, own_len, kinds, shared, parts }.build()
     }
 }
 

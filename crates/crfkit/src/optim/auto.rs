@@ -107,7 +107,7 @@ impl Optimizer for Auto {
         if state.number("phase") == 0.0 {
             let near = self.beginning(problem).minimize(problem, state, &mut Phase { number: 0.0, watch })?;
             let at_limit = self.finish.passes > 0.0 && near.passes >= self.finish.passes;
-            let settled = near.stop == Stop::Change && self.tolerance >= Auto::NEAR;
+            let settled = near.stop == Stop::Gap && self.tolerance >= Auto::NEAR;
             if near.stop == Stop::Watch || at_limit || settled {
                 return Ok(near);
             }

@@ -161,7 +161,7 @@ impl Optimizer for Saga {
         let examples = problem.objective.examples();
         let stop = loop {
             if run.done == 0 && run.round > 0 && run.left() <= self.tolerance * run.objective() {
-                break Stop::Change;
+                break Stop::Gap;
             }
             if run.passes() >= self.passes || examples == 0 {
                 break Stop::Passes;
