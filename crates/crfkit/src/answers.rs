@@ -115,7 +115,7 @@ impl Answers {
         }
         let len = self.chain.own_len();
         self.marginals.reserve(len);
-        self.sums.clear();
+        self.sums.clear(&self.shared);
         let psi = Psi { shared: &self.shared, own: &self.own };
         let mut out = Gradient { own: self.marginals.slice_mut(0..len), shared: &mut self.sums };
         let outcome = ForwardBackward.log_z(&self.chain, psi, 1.0, &mut out, &mut self.inference);

@@ -369,6 +369,7 @@ fn auto_picks_by_what_there_is_and_ends_at_the_optimum() {
         finish: Lbfgs { tolerance, passes, gradient_tolerance: 1e-9, ..Lbfgs::default() },
         begin: None,
         tolerance,
+        memory_limit: Auto::MEMORY_LIMIT,
     };
     let likelihood = |sigma: f64, l1: f64| Problem { objective: &crf, prior: Prior::gaussian(sigma), l1 };
     for (problem, choice) in [
@@ -379,7 +380,8 @@ fn auto_picks_by_what_there_is_and_ends_at_the_optimum() {
         (likelihood(f64::INFINITY, 0.0), Choice::AdaGrad),
         (problem(&losses, 1.0), Choice::AdaGrad),
     ] {
-        assert_eq!(Auto::choice(&problem), choice);
+        assert_eq!(Auto::choice(&problem, Auto::MEMORY_LIMIT), choice);
+        assert_eq!(Auto::choice(&problem, 100), Choice::AdaGrad);
         if problem.prior.sigma.is_infinite() {
             continue; // without a prior this CRF has no optimum
         }

@@ -92,14 +92,8 @@ fn every_method_goes_on_from_every_state() {
         ("Adam", Box::new(Adam { eta0: 0.1, schedule, ..Adam::default() })),
         ("dense AdaGrad", Box::new(AdaGrad { schedule: dense, ..online.clone() })),
         ("AdaGrad", Box::new(online.clone())),
-        (
-            "auto",
-            Box::new(Auto { online: online.clone(), finish: lbfgs.clone(), begin: None, tolerance: 0.01 }),
-        ),
-        (
-            "auto that ends online",
-            Box::new(Auto { online, finish: Lbfgs { passes: 3.0, ..lbfgs }, begin: None, tolerance: 0.01 }),
-        ),
+        ("auto", auto(online.clone(), lbfgs.clone())),
+        ("auto that ends online", auto(online, Lbfgs { passes: 3.0, ..lbfgs })),
     ];
     for (name, method) in &methods {
         for l1 in [0.0, 0.5] {
@@ -117,6 +111,11 @@ fn every_method_goes_on_from_every_state() {
     }
 }
 
+fn auto(online: AdaGrad, finish: Lbfgs) -> Box<dyn Optimizer> {
+    let memory_limit = Auto::MEMORY_LIMIT;
+    Box::new(Auto { online, finish, begin: None, tolerance: 0.01, memory_limit })
+}
+
 /// SAG as it is given, and SVRG like it.
 fn finite_sum_methods(sag: Sag) -> [(&'static str, Box<dyn Optimizer>); 2] {
     let Sag { passes, gradient_tolerance, .. } = sag;
@@ -129,7 +128,7 @@ fn methods_on_marginals_go_on_from_every_state() {
     let features = train::features(&corpus, &Settings::default());
     let risk = Risk::new(Likelihood(ForwardBackward), features, corpus.data, 1).unwrap();
     let problem = Problem { objective: &risk, prior: Prior::gaussian(1.0), l1: 0.0 };
-    assert_eq!(Auto::choice(&problem), Choice::Saga);
+    assert_eq!(Auto::choice(&problem, Auto::MEMORY_LIMIT), Choice::Saga);
     let lbfgs = Lbfgs { memory: 3, passes: 12.0, ..Lbfgs::default() };
     let online =
         AdaGrad { eta0: 0.3, schedule: Schedule { batch: 4, passes: 3, seed: 5, ..Schedule::default() } };
@@ -138,7 +137,7 @@ fn methods_on_marginals_go_on_from_every_state() {
         ("SDCA to its end", Box::new(Sdca { gap_tolerance: 0.05, ..Sdca::default() })),
         ("SAGA", Box::new(Saga { passes: 4.5, ..Saga::default() })),
         ("SAGA to its end", Box::new(Saga { tolerance: 0.02, ..Saga::default() })),
-        ("auto", Box::new(Auto { online, finish: lbfgs, begin: None, tolerance: 0.01 })),
+        ("auto", auto(online, lbfgs)),
     ];
     let few = Sag { passes: 12, ..Sag::default() };
     for (name, method) in methods.into_iter().chain(finite_sum_methods(few)) {

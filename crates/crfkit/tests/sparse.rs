@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Problem, difference};
-use crfkit::graph::{Chain, Gradient, Graph, PAIR, Psi, Shared, SharedSum, Sparse};
+use crfkit::graph::{Chain, Gradient, Graph, PAIR, Psi, Shared, SharedSum, Sparse, Table};
 use crfkit::infer::{ForwardBackward, Inference};
 use crfkit::math::random::Random;
 use crfkit::math::{Array, Dual, Scalar};
@@ -60,5 +60,41 @@ fn sparse_equals_dense() {
         check(labels, |rng| rng.uniform() * 24.0 - 12.0, 1e-9); // the largest cancellation that is allowed
         check(labels, |rng| rng.uniform() * 100.0 - 60.0, 1e-9); // some lines are dense
         check(labels, |rng| rng.uniform() * 1400.0 - 700.0, 1e-9); // log space
+    }
+}
+
+/// Online steps set one table again and again: what it was before must not show, not in the last bit.
+#[test]
+fn an_old_table_is_like_a_new_one() {
+    let (labels, mut rng) = (20, Random::new(5));
+    let mut new = Table::<Dual>::new(labels, labels);
+    let stride = new.stride;
+    let entries: Vec<u32> = (0..(labels * stride) as u32)
+        .filter(|&e| (e as usize % stride) < labels && rng.below(4) == 0)
+        .collect();
+    new.sparse = Some(Sparse::new(&entries, stride));
+    let mut old = new.clone();
+    for scale in [1.0, 1.2, 20.0, 3.0, 900.0, 1.0] {
+        let mut fresh = new.clone();
+        for &e in &entries {
+            let w = Dual::new(scale * (2.0 * rng.uniform() - 1.0), rng.uniform());
+            old.log.set(e as usize, w);
+            fresh.log.set(e as usize, w);
+        }
+        let mut dense = fresh.clone();
+        dense.sparse = None;
+        [&mut old, &mut fresh, &mut dense].into_iter().for_each(Table::update);
+        assert_eq!((old.shift, old.spread), (fresh.shift, fresh.spread), "{scale}");
+        assert!(old.shift >= dense.shift);
+        let arrays = |table: &Table<Dual>| {
+            [&table.log_t, &table.columns, &table.exp, &table.exp_t]
+                .map(|x| (x.plane(0).to_vec(), x.plane(1).to_vec()))
+        };
+        assert_eq!(arrays(&old), arrays(&fresh), "{scale}");
+        assert_eq!(arrays(&fresh)[0], arrays(&dense)[0], "log_t, {scale}");
+        for j in 0..labels {
+            let d = fresh.columns.get(j) - dense.columns.get(j);
+            assert!(d.re.abs() < 1e-12 * scale.max(1.0) && d.eps.abs() < 1e-12, "column {j}, {scale}: {d:?}");
+        }
     }
 }

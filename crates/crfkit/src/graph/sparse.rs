@@ -1,7 +1,7 @@
 //! A table that is 1 almost everywhere.
 
 use super::Table;
-use crate::math::{Array, Scalar, Slice, SliceMut, simd::LANES};
+use crate::math::{Array, Scalar, Slice, SliceMut, simd, simd::LANES};
 
 /// The exponential of a square table in which most log-potentials are 0: M = c·1·1ᵀ + D, with D as sparse as the pairs that
 /// have a weight. A product with M costs O(labels + pairs) instead of O(labels²). D is kept in tiles: one label on one side,
@@ -11,8 +11,11 @@ use crate::math::{Array, Scalar, Slice, SliceMut, simd::LANES};
 /// multiplied densely.
 #[derive(Clone, Debug)]
 pub struct Sparse<S> {
-    /// exp(0 − shift).
-    constant: f64,
+    /// Where the pairs are in the table, ascending.
+    pub entries: Vec<u32>,
+    /// Log-potentials and exp(log − shift) of the pairs, then of a pair without a weight, then of `shift` itself.
+    log: Array<S>,
+    exp: Array<S>,
     /// Tiles along columns: for products from the left.
     columns: Tiles<S>,
     /// Tiles along rows: for products from the right.
@@ -31,8 +34,8 @@ struct Tiles<S> {
     across: Vec<u32>,
     /// exp(w − shift) − c of each tile, a vector each; 0 where there is no pair.
     d: Array<S>,
-    /// Table entry and place in `d` of each pair.
-    pairs: Vec<(u32, u32)>,
+    /// Place in `d` of each pair.
+    place: Vec<u32>,
     /// Out-labels that are multiplied densely.
     dense: Vec<u32>,
 }
@@ -40,22 +43,40 @@ struct Tiles<S> {
 impl<S: Scalar> Sparse<S> {
     /// The structure of `entries` (positions in a table of `labels` rows of `stride`, ascending); [`Sparse::update`] fills it.
     pub fn new(entries: &[u32], stride: usize) -> Self {
+        let log = Array::zeros(simd::padded(entries.len() + 2));
         Sparse {
-            constant: 1.0,
+            entries: entries.to_vec(),
+            exp: log.clone(),
+            log,
             columns: Tiles::new(entries, stride, |i, j| (j, i)),
             rows: Tiles::new(entries, stride, |i, j| (i, j)),
         }
     }
 
-    /// Brings D in line with the table.
-    pub fn update(&mut self, log: &Array<S>, exp: &Array<S>, stride: usize, shift: f64) {
-        self.constant = (-shift).exp();
-        let entry_out = [|e: u32, stride: u32| e % stride, |e: u32, stride: u32| e / stride];
-        for (tiles, out) in [&mut self.columns, &mut self.rows].into_iter().zip(entry_out) {
+    /// The smallest and the largest log-potential, 0 among them.
+    pub fn range(&self, log: &Array<S>) -> (f64, f64) {
+        let log = log.plane(0);
+        let wider = |(low, high): (f64, f64), x: f64| (low.min(x), high.max(x));
+        self.entries.iter().map(|&entry| log[entry as usize]).fold((0.0, 0.0), wider)
+    }
+
+    /// Brings D in line with the table's `log`; no pair's may be above `shift`.
+    pub fn update(&mut self, log: &Array<S>, stride: usize, shift: f64) {
+        let (pairs, len) = (self.entries.len(), self.log.len());
+        for (k, &entry) in self.entries.iter().enumerate() {
+            self.log.set(k, log.get(entry as usize));
+        }
+        self.log.slice_mut(pairs..len).fill(simd::PAD);
+        self.log.set(pairs, S::lift(0.0));
+        self.log.set(pairs + 1, S::lift(shift)); // the largest: what the exponentials are shifted by
+        S::exp_rows(self.log.slice(0..len), pairs + 2, &mut [0.0], self.exp.slice_mut(0..len));
+        let constant = self.constant();
+        let out = [|e: u32, stride: u32| e % stride, |e: u32, stride: u32| e / stride];
+        for (tiles, out) in [&mut self.columns, &mut self.rows].into_iter().zip(out) {
             tiles.dense.clear();
-            for &(entry, place) in &tiles.pairs {
-                tiles.d.set(place as usize, exp.get(entry as usize) - S::lift(self.constant));
-                if log.get(entry as usize).re() < DENSE_BELOW {
+            for (k, (&entry, &place)) in self.entries.iter().zip(&tiles.place).enumerate() {
+                tiles.d.set(place as usize, self.exp.get(k) - constant);
+                if self.log.get(k).re() < DENSE_BELOW {
                     tiles.dense.push(out(entry, stride as u32));
                 }
             }
@@ -64,15 +85,25 @@ impl<S: Scalar> Sparse<S> {
         }
     }
 
+    /// exp(log − shift) of the pairs, in the order of `entries`.
+    pub fn exponentials(&self) -> Slice<'_, S> {
+        self.exp.slice(0..self.entries.len())
+    }
+
+    /// c = exp(0 − shift).
+    pub fn constant(&self) -> S {
+        self.exp.get(self.entries.len())
+    }
+
     /// out ← a M.
     pub fn from_left(&self, table: &Table<S>, a: Slice<S>, out: SliceMut<S>) {
         // Row j of the transpose is column j of M.
-        self.columns.product(self.constant, &table.exp_t, table, a, out);
+        self.columns.product(self.constant(), &table.exp_t, table, a, out);
     }
 
     /// out ← M g.
     pub fn from_right(&self, table: &Table<S>, g: Slice<S>, out: SliceMut<S>) {
-        self.rows.product(self.constant, &table.exp, table, g, out);
+        self.rows.product(self.constant(), &table.exp, table, g, out);
     }
 
     /// Length of the array that [`Sparse::outer_add`] needs.
@@ -86,9 +117,9 @@ impl<S: Scalar> Sparse<S> {
     }
 
     /// `direct[i][j] += sums · M[i][j]` over the pairs, then sums ← 0.
-    pub fn finish(&self, table: &Table<S>, sums: &mut Array<S>, direct: &mut Array<S>) {
-        for &(entry, place) in &self.columns.pairs {
-            direct.add(entry as usize, sums.get(place as usize) * table.exp.get(entry as usize));
+    pub fn finish(&self, sums: &mut Array<S>, direct: &mut Array<S>) {
+        for (k, (&entry, &place)) in self.entries.iter().zip(&self.columns.place).enumerate() {
+            direct.add(entry as usize, sums.get(place as usize) * self.exp.get(k));
         }
         sums.reset(self.sums(), 0.0);
     }
@@ -98,12 +129,13 @@ impl<S: Scalar> Tiles<S> {
     /// `turn` makes (out, in) of (row, column).
     fn new(entries: &[u32], stride: usize, turn: impl Fn(u32, u32) -> (u32, u32)) -> Self {
         let lanes = LANES as u32;
-        // (block, in-label, lane, entry): sorted, the pairs of a tile are neighbours.
-        let mut pairs: Vec<(u32, u32, u32, u32)> = entries
+        // (block, in-label, lane, number): sorted, the pairs of a tile are neighbours.
+        let mut pairs: Vec<(u32, u32, u32, usize)> = entries
             .iter()
-            .map(|&entry| {
+            .enumerate()
+            .map(|(k, &entry)| {
                 let (out, across) = turn(entry / stride as u32, entry % stride as u32);
-                (out / lanes, across, out % lanes, entry)
+                (out / lanes, across, out % lanes, k)
             })
             .collect();
         pairs.sort_unstable();
@@ -112,17 +144,17 @@ impl<S: Scalar> Tiles<S> {
             start: vec![0; blocks + 1],
             across: Vec::new(),
             d: Array::default(),
-            pairs: Vec::with_capacity(pairs.len()),
+            place: vec![0; pairs.len()],
             dense: Vec::new(),
         };
         let mut last = None;
-        for (block, across, lane, entry) in pairs {
+        for (block, across, lane, k) in pairs {
             if last != Some((block, across)) {
                 last = Some((block, across));
                 tiles.across.push(across);
                 tiles.start[block as usize + 1] += 1;
             }
-            tiles.pairs.push((entry, (tiles.across.len() as u32 - 1) * lanes + lane));
+            tiles.place[k] = (tiles.across.len() as u32 - 1) * lanes + lane;
         }
         for block in 0..blocks {
             tiles.start[block + 1] += tiles.start[block];
@@ -132,20 +164,14 @@ impl<S: Scalar> Tiles<S> {
     }
 
     /// out[o] ← Σ_i M[o][i] · x[i]; `m` holds M densely, out-label by out-label.
-    fn product(&self, constant: f64, m: &Array<S>, table: &Table<S>, x: Slice<S>, mut out: SliceMut<S>) {
+    fn product(&self, constant: S, m: &Array<S>, table: &Table<S>, x: Slice<S>, mut out: SliceMut<S>) {
         let labels = table.labels;
         let mut sum = S::lift(0.0);
         for i in 0..labels {
             sum += x.at(i);
         }
         let d = self.d.slice(0..self.d.len());
-        S::tile_product(
-            sum * S::lift(constant),
-            x,
-            (&self.start, &self.across),
-            d,
-            out.part(0..table.stride),
-        );
+        S::tile_product(sum * constant, x, (&self.start, &self.across), d, out.part(0..table.stride));
         for &line in &self.dense {
             let row = m.slice(line as usize * table.stride..line as usize * table.stride + labels);
             let mut y = S::lift(0.0);

@@ -23,16 +23,20 @@ pub struct Table<S> {
     pub exp: Array<S>,
     /// The transpose of `exp` `[labels][padded rows]`. Padding is 0.
     pub exp_t: Array<S>,
-    /// The largest log-potential.
+    /// The largest log-potential, or a little more.
     pub shift: f64,
-    /// Largest minus smallest log-potential.
+    /// `shift` minus the smallest log-potential.
     pub spread: f64,
+    /// The shift with which `exp` and `exp_t` hold the pairs without a weight of a sparse table.
+    rest: Option<f64>,
     /// The same table as ones plus a few pairs, where it is that.
     pub sparse: Option<Sparse<S>>,
 }
 
 /// Up to this spread exp(log − shift) is a normal number everywhere.
 const NORMAL_SPREAD: f64 = 700.0;
+/// The shift of a sparse table is a multiple of this: it changes rarely, and depends on nothing but the table.
+const SHIFT_STEP: f64 = 8.0;
 
 impl<S: Scalar> Table<S> {
     /// A table of log-potentials 0.
@@ -49,6 +53,7 @@ impl<S: Scalar> Table<S> {
             exp_t: Array::zeros(labels * simd::padded(rows)),
             shift: 0.0,
             spread: 0.0,
+            rest: None,
             sparse: None,
         };
         let pad = |lines: &mut [f64], width: usize, used: usize| {
@@ -63,6 +68,16 @@ impl<S: Scalar> Table<S> {
 
     /// Brings everything else in line with `log`.
     pub fn update(&mut self) {
+        match self.sparse.take() {
+            Some(mut sparse) => {
+                self.update_pairs(&mut sparse);
+                self.sparse = Some(sparse);
+            }
+            None => self.update_all(),
+        }
+    }
+
+    fn update_all(&mut self) {
         let (mut max, mut min) = (f64::NEG_INFINITY, f64::INFINITY);
         for row in self.log.plane(0).chunks_exact(self.stride) {
             for &x in &row[..self.labels] {
@@ -89,8 +104,51 @@ impl<S: Scalar> Table<S> {
             };
             self.columns.set(j, sum);
         }
-        if let Some(sparse) = &mut self.sparse {
-            sparse.update(&self.log, &self.exp, self.stride, self.shift);
+    }
+
+    /// The same where few pairs have a weight. An online step sets these and nothing else: with hundreds of labels the whole
+    /// table would cost more than the inference. So that the rest stays as it is, `shift` goes in steps.
+    fn update_pairs(&mut self, sparse: &mut Sparse<S>) {
+        let (low, high) = sparse.range(&self.log);
+        let shift = SHIFT_STEP * (high / SHIFT_STEP).ceil();
+        let normal = shift - low <= NORMAL_SPREAD;
+        if !normal {
+            self.update_all();
+            self.rest = None;
+        }
+        sparse.update(&self.log, self.stride, if normal { shift } else { self.shift });
+        if !normal {
+            return;
+        }
+        (self.shift, self.spread) = (shift, shift - low);
+        let (constant, across) = (sparse.constant(), simd::padded(self.rows));
+        if self.rest != Some(shift) {
+            self.rest = Some(shift);
+            for (array, width, used) in
+                [(&mut self.exp, self.stride, self.labels), (&mut self.exp_t, across, self.rows)]
+            {
+                let lines = array.plane_mut(0).chunks_exact_mut(width);
+                lines.for_each(|line| line[..used].fill(constant.re()));
+            }
+        }
+        self.columns.slice_mut(0..self.labels).fill(self.rows as f64);
+        for &entry in &sparse.entries {
+            self.columns.add(entry as usize % self.stride, S::lift(-1.0));
+        }
+        for j in 0..self.labels {
+            self.columns.set(j, self.columns.get(j) * constant);
+        }
+        let exponentials = sparse.exponentials();
+        for (k, &entry) in sparse.entries.iter().enumerate() {
+            let (i, j) = (entry as usize / self.stride, entry as usize % self.stride);
+            let x = exponentials.at(k);
+            self.exp.set(entry as usize, x);
+            self.exp_t.set(j * across + i, x);
+            self.log_t.set(j * across + i, self.log.get(entry as usize));
+            self.columns.add(j, x);
+        }
+        for j in 0..self.labels {
+            self.columns.set(j, S::lift(shift) + self.columns.get(j).ln());
         }
     }
 
@@ -112,6 +170,7 @@ impl<S: Scalar> Table<S> {
             exp_t: real(&self.exp_t),
             shift: self.shift,
             spread: self.spread,
+            rest: None,
             sparse: None,
         }
     }
@@ -190,7 +249,7 @@ impl<S: Scalar> TableSum<S> {
     /// direct ← direct + what the other parts stand for; they go back to zero.
     fn finish(&mut self, table: &Table<S>) {
         match &table.sparse {
-            Some(sparse) => sparse.finish(table, &mut self.pairs, &mut self.direct),
+            Some(sparse) => sparse.finish(&mut self.pairs, &mut self.direct),
             None => {
                 for i in 0..table.exp.len() {
                     self.direct.add(i, self.outer.get(i) * table.exp.get(i));
@@ -243,12 +302,18 @@ impl<S: Scalar> SharedSum<S> {
         SharedSum(shared.iter().map(sum).collect())
     }
 
-    /// Back to zero.
-    pub fn clear(&mut self) {
-        for sum in &mut self.0 {
+    /// Back to zero, where anybody reads: of a sparse table that is the pairs with a weight.
+    pub fn clear(&mut self, shared: &[Table<S>]) {
+        for (sum, table) in self.0.iter_mut().zip(shared) {
             let TableSum { outer, pairs, direct, direct_t, columns } = sum;
-            for array in [outer, pairs, direct, direct_t, columns] {
+            for array in [outer, pairs, direct_t, columns] {
                 array.reset(array.len(), 0.0);
+            }
+            match &table.sparse {
+                Some(sparse) => {
+                    sparse.entries.iter().for_each(|&entry| direct.set(entry as usize, S::lift(0.0)));
+                }
+                None => direct.reset(direct.len(), 0.0),
             }
         }
     }

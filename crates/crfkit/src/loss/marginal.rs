@@ -97,7 +97,7 @@ impl<I: Inference> Loss for Marginal<I> {
                 out.direct.add(i, S::lift(*slope));
             }
         }
-        sums.clear();
+        sums.clear(shared);
         value * S::lift(gold.weight)
     }
 }

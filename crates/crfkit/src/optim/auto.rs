@@ -7,8 +7,8 @@ use super::{
 use crate::Result;
 use crate::ability::Ability;
 
-/// [`Saga`] where it can work: marginals of single examples, a finite σ, no L1, and at most 1 GB to remember. It reaches the
-/// optimum by itself; L-BFGS takes over only if it has not settled after [`Auto::SAGA_PASSES`] passes, or for a tolerance
+/// [`Saga`] where it can work: marginals of single examples, a finite σ, no L1, and no more to remember than `memory_limit`. It reaches
+/// the optimum by itself; L-BFGS takes over only if it has not settled after [`Auto::SAGA_PASSES`] passes, or for a tolerance
 /// below [`Auto::NEAR`]. Otherwise a few passes of [`AdaGrad`], which come near the optimum, then L-BFGS, which reaches it.
 /// [`Auto::choice`] tells which.
 #[derive(Clone, Debug)]
@@ -22,6 +22,8 @@ pub struct Auto {
     pub tolerance: f64,
     /// How to begin; `None` to let [`Auto::choice`] decide.
     pub begin: Option<Choice>,
+    /// Bytes that SAGA may remember.
+    pub memory_limit: u64,
 }
 
 /// How [`Auto`] begins.
@@ -53,11 +55,14 @@ impl Auto {
     /// Nearer to the optimum than this share of the objective, L-BFGS is as quick and knows better when to stop.
     pub const NEAR: f64 = 1e-6;
 
+    /// Bytes that SAGA may remember unless told otherwise.
+    pub const MEMORY_LIMIT: u64 = MEMORY_LIMIT;
+
     /// What it picks for this problem: by what the objective gives, the penalties and the size of the data.
-    pub fn choice(problem: &Problem) -> Choice {
+    pub fn choice(problem: &Problem, memory_limit: u64) -> Choice {
         let gaussian = problem.prior.sigma.is_finite() && problem.prior.sigma_pairs.is_finite();
         let dual = problem.l1 == 0.0 && gaussian && problem.objective.dual(Entropy::Single).is_some();
-        match dual && Saga::storage(problem).is_ok_and(|bytes| bytes <= MEMORY_LIMIT) {
+        match dual && Saga::storage(problem).is_ok_and(|bytes| bytes <= memory_limit) {
             true => Choice::Saga,
             false => Choice::AdaGrad,
         }
@@ -66,12 +71,12 @@ impl Auto {
     /// The first phase.
     fn beginning(&self, problem: &Problem) -> Box<dyn Optimizer> {
         let limit = self.finish.passes;
-        match self.begin.unwrap_or_else(|| Auto::choice(problem)) {
+        match self.begin.unwrap_or_else(|| Auto::choice(problem, self.memory_limit)) {
             Choice::Saga => Box::new(Saga {
                 passes: if limit > 0.0 { limit.min(Auto::SAGA_PASSES) } else { Auto::SAGA_PASSES },
                 seed: self.online.schedule.seed,
                 tolerance: self.tolerance.max(Auto::NEAR),
-                memory_limit: MEMORY_LIMIT,
+                memory_limit: self.memory_limit,
             }),
             Choice::AdaGrad => {
                 let mut online = self.online.clone();

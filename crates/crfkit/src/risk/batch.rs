@@ -47,7 +47,7 @@ impl<L: Loss> Risk<L> {
             (shared, sum)
         });
         self.features.fill_tables(theta, shared);
-        sum.clear();
+        sum.clear(shared);
         local.start(&self.features, touched, theta);
         let place = (&*self.features, &self.data, touched);
         let mut value = S::lift(0.0);

@@ -65,7 +65,7 @@ impl<'a, L: Loss> Marginals<'a, L> {
         marginals[own..].fill(0.0);
         let first = self.first_shared();
         self.risk.features.scatter_tables(&self.sum, 0, first, &mut marginals[own..]);
-        self.sum.clear();
+        self.sum.clear(&self.shared);
     }
 }
 

@@ -103,7 +103,7 @@ impl<L: Loss> Risk<L> {
         for slot in slots {
             slot.sum.finish(shared);
             total.add(&slot.sum);
-            slot.sum.clear();
+            slot.sum.clear(shared);
         }
         for (plane, gradient) in gradient.iter_mut().enumerate() {
             self.features.scatter_tables(&total, plane, 0, gradient);

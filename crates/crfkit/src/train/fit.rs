@@ -87,7 +87,11 @@ pub(crate) fn refuse_complex(settings: &Settings) -> Result<()> {
 
 /// What [`Method::Auto`] begins with.
 fn choice(problem: &Problem, settings: &Settings) -> Choice {
-    if settings.parameters.wants_online_steps() { Choice::AdaGrad } else { Auto::choice(problem) }
+    let memory_limit = settings.parameters.memory_limit.unwrap_or(Auto::MEMORY_LIMIT);
+    match settings.parameters.wants_online_steps() {
+        true => Choice::AdaGrad,
+        false => Auto::choice(problem, memory_limit),
+    }
 }
 
 /// Losses plus penalties at θ after the last step, which nobody else checks.

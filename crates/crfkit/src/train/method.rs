@@ -116,7 +116,7 @@ impl Method {
             Method::Auto => (
                 "auto",
                 "saga, or where that cannot work a few passes of adagrad and then lbfgs, until it has converged",
-                batch!("batch", "eta0", "memory"),
+                batch!("batch", "eta0", "memory", "memory-limit"),
             ),
             Method::Lbfgs => ("lbfgs", "L-BFGS; OWL-QN with L1", batch!("memory")),
             Method::Bfgs => ("bfgs", "BFGS with the whole inverse Hessian", batch!("memory-limit")),
@@ -230,7 +230,14 @@ impl Method {
             Method::Auto => {
                 let begin = given.wants_online_steps().then_some(Choice::AdaGrad);
                 let tolerance = given.tolerance.unwrap_or(Auto::TOLERANCE);
-                Box::new(Auto { online: adagrad(Auto::PASSES), finish: lbfgs, begin, tolerance })
+                let memory_limit = given.memory_limit.unwrap_or(Auto::MEMORY_LIMIT);
+                Box::new(Auto {
+                    online: adagrad(Auto::PASSES),
+                    finish: lbfgs,
+                    begin,
+                    tolerance,
+                    memory_limit,
+                })
             }
             Method::Lbfgs => Box::new(lbfgs),
             Method::Bfgs => {
