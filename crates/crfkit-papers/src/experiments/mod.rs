@@ -1,6 +1,7 @@
 //! The experiments, one file for each, or for those that share their data.
 
 mod costs;
+mod ep_days;
 mod ep_label_bias;
 mod ep_text;
 mod ep_toy;
@@ -49,6 +50,7 @@ pub const ALL: &[Experiment] = &[
     ep_text::TABLE_5,
     ep_text::TABLE_6,
     ep_text::TABLE_7,
+    ep_days::DAYS,
     smd_text::CLAIMS_1,
     smd_text::LITERAL,
     smd_text::CLAIMS_2,
