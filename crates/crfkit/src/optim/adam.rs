@@ -1,7 +1,7 @@
 //! Adam.
 
 use super::adagrad::soft_threshold;
-use super::online::{self, Rule, Schedule, Step, require, stretch};
+use super::online::{self, Rule, Schedule, Step, require};
 use super::{Minimum, Optimizer, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
@@ -75,6 +75,7 @@ impl Optimizer for Adam {
             problem,
             method: self,
             moments: Vec::new(),
+            settled: 0,
             powers: (0..TABLE).map(|k| self.powers(k)).collect(),
             rates: (0..TABLE).map(|t| self.rates(t)).collect(),
             packed: Default::default(),
@@ -86,13 +87,11 @@ impl Optimizer for Adam {
 /// Steps whose powers stand in a table: most rows are touched again within so many.
 const TABLE: u32 = 8192;
 
-/// Running means of a weight's gradients and of their squares, and the steps that it has seen; weights of a row have seen the
-/// same.
+/// Running means of a weight's gradients and of their squares.
 #[derive(Clone, Copy, Default)]
 struct Moments {
     m: f64,
     s: f64,
-    age: u32,
 }
 
 /// What coasting for k steps does to a row.
@@ -111,6 +110,8 @@ struct AdamRule<'a> {
     problem: &'a Problem<'a>,
     method: &'a Adam,
     moments: Vec<Moments>,
+    /// The steps by which all weights were up to date.
+    settled: u32,
     /// The first answers of `powers` and of `rates`.
     powers: Vec<[f64; 3]>,
     rates: Vec<[f64; 2]>,
@@ -120,8 +121,9 @@ struct AdamRule<'a> {
 }
 
 impl AdamRule<'_> {
-    /// What coasting from `age` on until `step` does.
-    fn coasting(&self, age: u32, step: &Step) -> Coasting {
+    /// What coasting from the last touch on, after `last` steps, until `step` does.
+    fn coasting(&self, last: u32, step: &Step) -> Coasting {
+        let age = last.max(self.settled);
         let k = step.done - age;
         let [eta, growth] = self.rates(age.max(1));
         let [keep_m, keep_s, moves] = match self.powers.get(k as usize) {
@@ -157,8 +159,8 @@ impl Rule for AdamRule<'_> {
         for packed in [&mut x, &mut m, &mut s, &mut g, &mut squares] {
             packed.resize(touched.len(), 0.0);
         }
-        for (range, place) in touched.filled() {
-            let coasting = self.coasting(self.moments[range.start].age, step);
+        for (range, place, last) in touched.filled() {
+            let coasting = self.coasting(last, step);
             let [keep_m, keep_s] = coasting.keep;
             let own = self.moments[range.clone()].iter().zip(&theta[range]);
             let (x, m, s) = (&mut x[place.clone()], &mut m[place.clone()], &mut s[place.clone()]);
@@ -193,42 +195,40 @@ impl Rule for AdamRule<'_> {
             x.iter_mut().zip(&g).for_each(|(x, eta)| *x = soft_threshold(*x, eta * shrink));
         }
         touched.scatter(&x, theta);
-        for (range, place) in touched.filled() {
+        for (range, place, _) in touched.filled() {
             for (own, (m, s)) in
                 self.moments[range.clone()].iter_mut().zip(m[place.clone()].iter().zip(&s[place]))
             {
-                *own = Moments { m: *m, s: *s, age: step.done + 1 };
+                *own = Moments { m: *m, s: *s };
             }
         }
         self.packed = [x, m, s, g, squares];
     }
 
     fn settle(&mut self, theta: &mut [f64], step: &Step) {
-        let mut start = 0;
-        while start < theta.len() {
-            let range = stretch(start, theta.len(), &self.problem.prior, |i| self.moments[i].age);
-            start = range.end;
-            let coasting = self.coasting(self.moments[range.start].age, step);
+        for (range, last) in step.stretches(theta.len(), &self.problem.prior) {
+            let coasting = self.coasting(last, step);
             for i in range {
                 let own = self.moments[i];
                 theta[i] = self.coast(theta[i], [own.m, own.s], &coasting);
                 let [keep_m, keep_s] = coasting.keep;
-                self.moments[i] = Moments { m: own.m * keep_m, s: own.s * keep_s, age: step.done };
+                self.moments[i] = Moments { m: own.m * keep_m, s: own.s * keep_s };
             }
         }
+        self.settled = step.done;
     }
 
     fn save(&self, state: &mut State) {
         let numbers = |number: fn(&Moments) -> f64| self.moments.iter().map(number).collect();
         state.vectors.insert("m".into(), numbers(|own| own.m));
         state.vectors.insert("s".into(), numbers(|own| own.s));
-        state.vectors.insert("age".into(), numbers(|own| own.age.into()));
+        state.numbers.insert("settled".into(), self.settled.into());
     }
 
     fn restore(&mut self, state: &mut State) {
-        let [m, s, age] = ["m", "s", "age"].map(|name| state.take(name));
-        let own = |((&m, &s), &age): ((&f64, &f64), &f64)| Moments { m, s, age: age as u32 };
-        self.moments = m.iter().zip(&s).zip(&age).map(own).collect();
+        let (m, s) = (state.take("m"), state.take("s"));
+        self.moments = m.iter().zip(&s).map(|(&m, &s)| Moments { m, s }).collect();
+        self.settled = state.number("settled") as u32;
         self.moments.resize(state.theta.len(), Moments::default());
     }
 }
