@@ -11,8 +11,8 @@ use std::ops::Range;
 /// Plain gradient steps with one gain for all weights.
 ///
 /// Idea: θ ← θ − η_t (g + (b/m)(θ − mean)/σ²) with g the summed gradient of a batch (or both divided by b, see
-/// [`super::BatchGradient`]) and η_t by a [`Gain`]. Untouched weights only decay towards the mean: the product of the decays is kept
-/// as one number and applied when a weight is touched, which gives the dense iteration exactly. L1 by soft thresholding after
+/// [`super::BatchGradient`]) and η_t by a [`Gain`]. Untouched weights only decay towards the mean: the product of all decays is
+/// kept after each step, and a touched weight takes its quotient since the last touch, which gives the dense iteration exactly. L1 by soft thresholding after
 /// each step; untouched weights make up for the missed ones at once, with the sum of the gains. The mean of the iterates costs
 /// no more than the touched weights either.
 ///
