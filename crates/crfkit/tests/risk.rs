@@ -139,7 +139,9 @@ impl Law for Batches {
             let order: Vec<u32> = (0..risk.examples() as u32).rev().collect();
             let (mut sum, mut sum_gradient, mut sum_hess_vec) = (0.0, vec![0.0; n], vec![0.0; n]);
             let (mut touched, mut g, mut hv) = (Touched::default(), Vec::new(), Vec::new());
-            for batch in order.chunks(4) {
+            // Rows hardly repeat in a single example, so that it reads weights in another way than a batch.
+            let (single, together) = order.split_at(order.len() / 2);
+            for batch in single.chunks(1).chain(together.chunks(4)) {
                 risk.touched(batch, &mut touched);
                 sum += risk.batch_grad(batch, &theta, &touched, &mut g);
                 let plain = g.clone();

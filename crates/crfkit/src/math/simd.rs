@@ -8,7 +8,7 @@
 //! the bit on one unit; between units the last bits may differ.
 
 use super::scalar::TilePattern;
-use fearless_simd::{Level, dispatch, f64x8, i64x8, prelude::*};
+use fearless_simd::{Level, dispatch, f64x4, f64x8, i64x8, prelude::*};
 use std::sync::OnceLock;
 
 /// Rows are padded to a multiple of this.
@@ -493,6 +493,27 @@ pub fn add_tables(x: &[f64], offset: impl Fn(u32) -> usize, rows: &[u32], values
     }))
 }
 
+/// Numbers of a table that [`add_narrow_tables`] adds.
+pub const NARROW: usize = 4;
+
+/// [`add_tables`] for the first [`NARROW`] numbers of each table: what lies behind them is not even read.
+pub fn add_narrow_tables(
+    x: &[f64],
+    offset: impl Fn(u32) -> usize,
+    rows: &[u32],
+    values: &[f64],
+    out: &mut [f64],
+) {
+    dispatch!(level(), simd => {
+        let mut sum = f64x4::from_slice(simd, &out[..NARROW]);
+        for (k, &row) in rows.iter().enumerate() {
+            let table = f64x4::from_slice(simd, &x[offset(row)..][..NARROW]);
+            sum = f64x4::splat(simd, values.get(k).copied().unwrap_or(1.0)).mul_add(table, sum);
+        }
+        sum.store_slice(&mut out[..NARROW]);
+    })
+}
+
 /// The tables of `out` numbered `rows` ← themselves + value · `x`: the transpose of [`add_tables`].
 pub fn add_to_tables(x: &[f64], offsets: &[usize], rows: &[u32], values: &[f64], out: &mut [f64]) {
     dispatch!(level(), simd => by_width!(
@@ -562,41 +583,6 @@ pub fn outer_add_tiles(
                 store(f64x8::splat(simd, a[i as usize]).mul_add(g, load(simd, sum, 0)), sum, 0);
             }
         }
-    })
-}
-
-/// One step of AdaGrad: square ← square + g², η = eta0/√square, x ← x − η·g; leaves η in the place of g. The smallest
-/// positive number keeps 0/0 away where a gradient is exactly 0.
-pub fn adagrad(eta0: f64, x: &mut [f64], square: &mut [f64], g: &mut [f64]) {
-    dispatch!(level(), _ => for ((x, square), g) in x.iter_mut().zip(square).zip(g) {
-        *square += *g * *g;
-        let eta = eta0 / (*square + f64::MIN_POSITIVE).sqrt();
-        *x -= eta * *g;
-        *g = eta;
-    })
-}
-
-/// One step of Adam: m ← β₁m + (1 − β₁)g, s ← β₂s + (1 − β₂)g², η = eta/(√(s·growth) + ε), x ← x − η·m; leaves η in the place
-/// of g.
-pub fn adam(
-    [beta1, beta2]: [f64; 2],
-    [eta, growth, epsilon]: [f64; 3],
-    [x, m, s]: [&mut [f64]; 3],
-    g: &mut [f64],
-) {
-    dispatch!(level(), _ => for ((x, m), (s, g)) in x.iter_mut().zip(m).zip(s.iter_mut().zip(g)) {
-        *m = beta1 * *m + (1.0 - beta1) * *g;
-        *s = beta2 * *s + (1.0 - beta2) * *g * *g;
-        let rate = eta / ((*s * growth).sqrt() + epsilon);
-        *x -= rate * *m;
-        *g = rate;
-    })
-}
-
-/// x ← x − move/(√square + ε): how weights of Adam coast.
-pub fn coast(epsilon: f64, x: &mut [f64], moves: &[f64], squares: &[f64]) {
-    dispatch!(level(), _ => for ((x, by), square) in x.iter_mut().zip(moves).zip(squares) {
-        *x -= by / (square.sqrt() + epsilon);
     })
 }
 

@@ -5,6 +5,7 @@ use super::{Minimum, Optimizer, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use crate::math::simd;
+use fearless_simd::dispatch;
 
 /// Gradient steps with a gain of its own for each weight, η₀/√Σg².
 ///
@@ -52,12 +53,11 @@ pub(super) struct AdaGradRule<'a> {
     eta0: f64,
     /// Σ g² of each weight.
     pub squares: Vec<f64>,
-    packed: [Vec<f64>; 3],
 }
 
 impl<'a> AdaGradRule<'a> {
     pub fn new(method: &AdaGrad, problem: &'a Problem<'a>) -> Self {
-        AdaGradRule { problem, eta0: method.eta0, squares: Vec::new(), packed: Default::default() }
+        AdaGradRule { problem, eta0: method.eta0, squares: Vec::new() }
     }
 }
 
@@ -66,27 +66,23 @@ impl Rule for AdaGradRule<'_> {
 
     fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], _: &[f64]) {
         let (touched, prior) = (step.touched, &self.problem.prior);
-        // Weights, squares and gradients (with the prior's pull) side by side, so that the arithmetic runs by vectors.
-        let [mut x, mut square, mut g] = std::mem::take(&mut self.packed);
-        touched.gather(theta, &mut x);
-        touched.gather(&self.squares, &mut square);
-        g.clear();
-        g.extend_from_slice(gradient);
-        for ((range, &last), mine) in touched.ranges().iter().zip(touched.last()).zip(touched.places()) {
-            prior.pull(step.due(last), range.start, &x[mine.clone()], &mut g[mine]);
-        }
-        simd::adagrad(self.eta0, &mut x, &mut square, &mut g);
-        if self.problem.l1 > 0.0 {
-            for (&last, mine) in touched.last().iter().zip(touched.places()) {
-                let shrink = step.due(last) * self.problem.l1;
-                for (x, eta) in x[mine.clone()].iter_mut().zip(&g[mine]) {
-                    *x = soft_threshold(*x, eta * shrink);
+        let (eta0, l1, squares) = (self.eta0, self.problem.l1, &mut self.squares);
+        touched.expect_rows(squares, 0);
+        dispatch!(simd::level(), _ => for (range, mine, last) in touched.filled() {
+            let due = step.due(last);
+            let pull = due * prior.precision(range.start);
+            let (x, squares, g) = (&mut theta[range.clone()], &mut squares[range.clone()], &gradient[mine]);
+            for (((i, x), square), g) in range.zip(x).zip(squares).zip(g) {
+                let g = g + pull * (*x - prior.mean(i));
+                *square += g * g;
+                // The smallest positive number keeps 0/0 away where a gradient is exactly 0.
+                let eta = eta0 / (*square + f64::MIN_POSITIVE).sqrt();
+                *x -= eta * g;
+                if l1 > 0.0 {
+                    *x = soft_threshold(*x, eta * due * l1);
                 }
             }
-        }
-        touched.scatter(&x, theta);
-        touched.scatter(&square, &mut self.squares);
-        self.packed = [x, square, g];
+        });
     }
 
     fn settle(&mut self, _theta: &mut [f64], _step: &Step) {}

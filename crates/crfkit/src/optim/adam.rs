@@ -1,11 +1,13 @@
 //! Adam.
 
 use super::adagrad::soft_threshold;
-use super::online::{self, Rule, Schedule, Step, require, stretch};
+use super::online::{self, Rule, Schedule, Step, require};
 use super::{Minimum, Optimizer, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use crate::math::simd;
+use fearless_simd::dispatch;
+use std::ops::Range;
 
 /// Gradient steps along a running mean of gradients, divided by the root of a running mean of their squares.
 ///
@@ -75,9 +77,9 @@ impl Optimizer for Adam {
             problem,
             method: self,
             moments: Vec::new(),
+            settled: 0,
             powers: (0..TABLE).map(|k| self.powers(k)).collect(),
             rates: (0..TABLE).map(|t| self.rates(t)).collect(),
-            packed: Default::default(),
         };
         online::run(problem, &self.schedule, &mut rule, state, watch)
     }
@@ -86,13 +88,11 @@ impl Optimizer for Adam {
 /// Steps whose powers stand in a table: most rows are touched again within so many.
 const TABLE: u32 = 8192;
 
-/// Running means of a weight's gradients and of their squares, and the steps that it has seen; weights of a row have seen the
-/// same.
+/// Running means of a weight's gradients and of their squares.
 #[derive(Clone, Copy, Default)]
 struct Moments {
     m: f64,
     s: f64,
-    age: u32,
 }
 
 /// What coasting for k steps does to a row.
@@ -111,16 +111,15 @@ struct AdamRule<'a> {
     problem: &'a Problem<'a>,
     method: &'a Adam,
     moments: Vec<Moments>,
+    /// The steps by which all weights were up to date.
+    settled: u32,
     /// The first answers of `powers` and of `rates`.
     powers: Vec<[f64; 3]>,
     rates: Vec<[f64; 2]>,
-    /// Touched rows of θ, m, s and the gradient, side by side, so that the arithmetic runs by vectors. Those of m and s stay here
-    /// between refresh and update. Then room for the squares in the divisors of coasting.
-    packed: [Vec<f64>; 5],
 }
 
 impl AdamRule<'_> {
-    /// What coasting from `age` on until `step` does.
+    /// What coasting after the first `age` steps until `step` does.
     fn coasting(&self, age: u32, step: &Step) -> Coasting {
         let k = step.done - age;
         let [eta, growth] = self.rates(age.max(1));
@@ -140,95 +139,73 @@ impl AdamRule<'_> {
         }
     }
 
-    /// Where a weight at x has got to.
-    fn coast(&self, x: f64, [m, s]: [f64; 2], coasting: &Coasting) -> f64 {
-        let divisor = (s * coasting.growth).sqrt() + self.method.epsilon;
-        let x = x - coasting.moves * m / divisor;
-        if coasting.shrink > 0.0 { soft_threshold(x, coasting.shrink / divisor) } else { x }
+    /// Lets the weights in `range`, all last touched after `last` steps, coast.
+    #[inline(always)]
+    fn coast(&mut self, theta: &mut [f64], range: Range<usize>, last: u32, step: &Step) {
+        let age = last.max(self.settled);
+        if age == step.done {
+            return;
+        }
+        let Coasting { moves, growth, keep: [keep_m, keep_s], shrink } = self.coasting(age, step);
+        for (x, own) in theta[range.clone()].iter_mut().zip(&mut self.moments[range]) {
+            let divisor = (own.s * growth).sqrt() + self.method.epsilon;
+            *x -= moves * own.m / divisor;
+            if shrink > 0.0 {
+                *x = soft_threshold(*x, shrink / divisor);
+            }
+            *own = Moments { m: own.m * keep_m, s: own.s * keep_s };
+        }
     }
 }
 
 impl Rule for AdamRule<'_> {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
-        let touched = step.touched;
-        touched.expect_rows(theta, 0);
-        touched.expect_with(|start| self.moments.get(start).map_or(0.0, |own| own.m));
-        let [mut x, mut m, mut s, mut g, mut squares] = std::mem::take(&mut self.packed);
-        for packed in [&mut x, &mut m, &mut s, &mut g, &mut squares] {
-            packed.resize(touched.len(), 0.0);
-        }
-        for (range, place) in touched.filled() {
-            let coasting = self.coasting(self.moments[range.start].age, step);
-            let [keep_m, keep_s] = coasting.keep;
-            let own = self.moments[range.clone()].iter().zip(&theta[range]);
-            let (x, m, s) = (&mut x[place.clone()], &mut m[place.clone()], &mut s[place.clone()]);
-            let (g, squares) = (&mut g[place.clone()], &mut squares[place]);
-            for (k, (own, at)) in own.enumerate() {
-                (x[k], m[k], s[k]) = (*at, own.m * keep_m, own.s * keep_s);
-                (g[k], squares[k]) = (coasting.moves * own.m, own.s * coasting.growth);
-                if self.problem.l1 > 0.0 {
-                    (x[k], g[k]) = (self.coast(*at, [own.m, own.s], &coasting), 0.0);
-                }
-            }
-        }
-        simd::coast(self.method.epsilon, &mut x, &g, &squares);
-        touched.scatter(&x, theta);
-        self.packed = [x, m, s, g, squares];
+        step.touched.expect_rows(theta, 0);
+        step.touched.expect_with(|start| self.moments.get(start).map_or(0.0, |own| own.m));
+        dispatch!(simd::level(), _ => for (range, _, last) in step.touched.filled() {
+            self.coast(theta, range, last, step);
+        });
     }
 
     fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], _: &[f64]) {
-        let (touched, prior) = (step.touched, &self.problem.prior);
-        let [mut x, mut m, mut s, mut g, squares] = std::mem::take(&mut self.packed);
-        g.clear();
-        g.extend_from_slice(gradient);
-        for ((range, &last), mine) in touched.ranges().iter().zip(touched.last()).zip(touched.places()) {
-            prior.pull(step.due(last), range.start, &x[mine.clone()], &mut g[mine]);
-        }
-        let betas = [self.method.beta1, self.method.beta2];
-        let [eta, growth] = self.rates(step.done + 1);
-        simd::adam(betas, [eta, growth, self.method.epsilon], [&mut x, &mut m, &mut s], &mut g);
-        if self.problem.l1 > 0.0 {
-            // The threshold's gain has no correction of m.
-            let shrink = step.share() * self.problem.l1 * self.method.eta0 / eta;
-            x.iter_mut().zip(&g).for_each(|(x, eta)| *x = soft_threshold(*x, eta * shrink));
-        }
-        touched.scatter(&x, theta);
-        for (range, place) in touched.filled() {
-            for (own, (m, s)) in
-                self.moments[range.clone()].iter_mut().zip(m[place.clone()].iter().zip(&s[place]))
-            {
-                *own = Moments { m: *m, s: *s, age: step.done + 1 };
+        let (prior, moments) = (&self.problem.prior, &mut self.moments);
+        let &Adam { eta0, beta1, beta2, epsilon, .. } = self.method;
+        let [eta, growth] = self.method.rates(step.done + 1);
+        let shrink = eta0 * step.share() * self.problem.l1;
+        dispatch!(simd::level(), _ => for (range, mine, last) in step.touched.filled() {
+            let pull = step.due(last) * prior.precision(range.start);
+            let (x, moments, g) = (&mut theta[range.clone()], &mut moments[range.clone()], &gradient[mine]);
+            for (((i, x), own), g) in range.zip(x).zip(moments).zip(g) {
+                let g = g + pull * (*x - prior.mean(i));
+                own.m = beta1 * own.m + (1.0 - beta1) * g;
+                own.s = beta2 * own.s + (1.0 - beta2) * g * g;
+                let divisor = (own.s * growth).sqrt() + epsilon;
+                *x -= eta * own.m / divisor;
+                if shrink > 0.0 {
+                    *x = soft_threshold(*x, shrink / divisor);
+                }
             }
-        }
-        self.packed = [x, m, s, g, squares];
+        });
     }
 
     fn settle(&mut self, theta: &mut [f64], step: &Step) {
-        let mut start = 0;
-        while start < theta.len() {
-            let range = stretch(start, theta.len(), &self.problem.prior, |i| self.moments[i].age);
-            start = range.end;
-            let coasting = self.coasting(self.moments[range.start].age, step);
-            for i in range {
-                let own = self.moments[i];
-                theta[i] = self.coast(theta[i], [own.m, own.s], &coasting);
-                let [keep_m, keep_s] = coasting.keep;
-                self.moments[i] = Moments { m: own.m * keep_m, s: own.s * keep_s, age: step.done };
-            }
+        for (range, last) in step.stretches(theta.len(), &self.problem.prior) {
+            self.coast(theta, range, last, step);
         }
+        self.settled = step.done;
     }
 
     fn save(&self, state: &mut State) {
         let numbers = |number: fn(&Moments) -> f64| self.moments.iter().map(number).collect();
         state.vectors.insert("m".into(), numbers(|own| own.m));
         state.vectors.insert("s".into(), numbers(|own| own.s));
-        state.vectors.insert("age".into(), numbers(|own| own.age.into()));
+        state.numbers.insert("settled".into(), self.settled.into());
     }
 
     fn restore(&mut self, state: &mut State) {
-        let [m, s, age] = ["m", "s", "age"].map(|name| state.take(name));
-        let own = |((&m, &s), &age): ((&f64, &f64), &f64)| Moments { m, s, age: age as u32 };
-        self.moments = m.iter().zip(&s).zip(&age).map(own).collect();
+        let (m, s) = (state.take("m"), state.take("s"));
+        self.moments = m.iter().zip(&s).map(|(&m, &s)| Moments { m, s }).collect();
+        self.settled = state.number("settled") as u32;
         self.moments.resize(state.theta.len(), Moments::default());
     }
 }

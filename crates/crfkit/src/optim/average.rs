@@ -1,6 +1,6 @@
 //! The mean of the iterates of a method that moves θ by steps on few weights and a common decay of all.
 
-use super::{Prior, State};
+use super::{Prior, State, Touched};
 use std::ops::Range;
 
 /// Keeps Σ (θ_t − mean) over the iterates since a step, at the cost of the touched weights.
@@ -24,6 +24,11 @@ impl Average {
     /// Averages the iterates after each step from number `from` on, counted from 0.
     pub fn new(from: u32) -> Self {
         Average { from, count: 0.0, area: [0.0; 2], sums: Vec::new() }
+    }
+
+    /// Reads ahead the sums that a step will need.
+    pub fn expect(&self, touched: &Touched) {
+        touched.expect_rows(&self.sums, 0);
     }
 
     /// A step has moved the weights in `range`, all of one kind, by −`eta`·`gradient` besides the decay to `product`.

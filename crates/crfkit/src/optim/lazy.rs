@@ -66,8 +66,10 @@ impl<'a> Lazy<'a> {
 
     /// Brings the touched weights up to date.
     pub fn refresh(&self, theta: &mut [f64], touched: &Touched) {
-        for i in touched.ranges().iter().flat_map(|range| range.clone()) {
-            theta[i] = self.value(i);
+        touched.expect_rows(&self.anchor, 0);
+        touched.expect_rows(&self.drift, 0);
+        for (range, ..) in touched.filled() {
+            range.for_each(|i| theta[i] = self.value(i));
         }
     }
 

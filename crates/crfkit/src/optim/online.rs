@@ -87,6 +87,19 @@ impl Step<'_> {
     pub fn since(&self, steps: u32) -> f64 {
         self.clock.penalty(steps, self.done)
     }
+
+    /// All `dim` weights, in stretches of one kind that were last touched together, and the steps done by then: what can make up
+    /// for missed steps together.
+    pub fn stretches(&self, dim: usize, prior: &Prior) -> impl Iterator<Item = (Range<usize>, u32)> + use<> {
+        let (last, first_pair) = (self.touched.last_by_weight(dim), prior.first_pair.min(dim));
+        let mut start = 0;
+        std::iter::from_fn(move || {
+            let steps = *last.get(start)?;
+            let end = if start < first_pair { first_pair } else { dim };
+            let end = (start + 1..end).find(|&i| last[i] != steps).unwrap_or(end);
+            Some((std::mem::replace(&mut start, end)..end, steps))
+        })
+    }
 }
 
 /// How much of the penalty belongs to which steps: with the batch's sum its share of the data, also where the last batch of a
@@ -166,18 +179,6 @@ pub(super) trait Rule {
     fn restore(&mut self, state: &mut State);
 }
 
-/// The weights from `start` on that are of one kind and one age: what can make up for missed steps together.
-pub(super) fn stretch<T: PartialEq>(
-    start: usize,
-    dim: usize,
-    prior: &Prior,
-    age: impl Fn(usize) -> T,
-) -> Range<usize> {
-    let end = if start < prior.first_pair { prior.first_pair.min(dim) } else { dim };
-    let first = age(start);
-    start..(start + 1..end).find(|&i| age(i) != first).unwrap_or(end)
-}
-
 /// Refuses L1 where there is no proximal step.
 pub(super) fn refuse_l1(problem: &Problem, method: &str) -> Result<()> {
     if problem.l1 > 0.0 {
@@ -226,7 +227,7 @@ pub(super) fn run(
     let mut pass_loss = state.number("pass_loss");
     let before = state.number("passes_before");
     let (mut gradient, mut hess_vec) = (Vec::new(), Vec::new());
-    let mut touched = Touched::resume(step, &state.take("last"));
+    let mut touched = Touched::restore(step, &mut state);
     let mut theta = state.theta;
     let mut order = Vec::new();
     let last_step = steps_a_pass * schedule.passes as u64;
@@ -286,7 +287,7 @@ pub(super) fn run(
         let build = || {
             let mut state = State::start(theta.clone());
             rule.save(&mut state);
-            state.vectors.insert("last".into(), touched.last_of_all());
+            touched.save(&mut state);
             for (name, number) in [("step", step as f64), ("pass_loss", pass_loss), ("passes_before", before)]
             {
                 state.numbers.insert(name.into(), number);

@@ -1,6 +1,6 @@
 //! Periodic step-size adaptation.
 
-use super::online::{self, BatchGradient, Rule, Schedule, Step, refuse_l1, require, stretch};
+use super::online::{self, BatchGradient, Rule, Schedule, Step, refuse_l1, require};
 use super::psa_series::{FEW, Late, Series, TERMS, power};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
@@ -87,14 +87,12 @@ impl Optimizer for Psa {
     }
 }
 
-/// What is known of a weight: its gain, how far it was off the prior's mean at the start and in the middle of the period, and the
-/// steps that it has seen; weights of a row have seen the same.
+/// What is known of a weight: its gain, and how far it was off the prior's mean at the start and in the middle of the period.
 #[derive(Clone, Copy)]
 pub(super) struct Weight {
     pub eta: f64,
     pub start: f64,
     pub middle: f64,
-    pub age: u32,
 }
 
 /// The method in the loop of all online methods.
@@ -108,6 +106,8 @@ pub(super) struct PsaRule {
     /// How many steps at once are made up for; `None` where gains are too large for series.
     series: Option<Series>,
     weights: Vec<Weight>,
+    /// The steps by which all weights were up to date.
+    settled: u32,
     /// Rows of single labels and of label pairs that are to be made up for.
     late: [Late; 2],
 }
@@ -121,6 +121,7 @@ impl PsaRule {
             pulls: [0.0; 2],
             series: None,
             weights: Vec::new(),
+            settled: 0,
             late: Default::default(),
             prior: Prior::gaussian(f64::INFINITY),
         };
@@ -150,24 +151,19 @@ impl PsaRule {
         if name == "gains" { self.method.eta0 } else { 0.0 }
     }
 
-    /// Takes whole periods off the steps seen, which are `done` for all weights; returns what is left.
-    pub fn forget_periods(&mut self, done: u32) -> u32 {
-        let left = done % (2 * self.half);
-        self.weights.iter_mut().for_each(|weight| weight.age = left);
-        left
+    /// Takes whole periods off the steps, where all weights have just been brought up to date; returns what is left.
+    pub fn forget_periods(&mut self) -> u32 {
+        self.settled %= 2 * self.half;
+        self.settled
     }
 
-    /// Brings rows, each of one age and kind, to the state before step `done` (counted from 0).
-    fn catch_up(&mut self, theta: &mut [f64], rows: impl Iterator<Item = Range<usize>>, done: u32) {
+    /// Brings rows, each of one kind and with the steps done by its last touch, to the state before step `done` (counted from 0).
+    fn catch_up(&mut self, theta: &mut [f64], rows: impl Iterator<Item = (Range<usize>, u32)>, done: u32) {
+        let settled = self.settled;
+        // To the bit: what is up to date stays.
+        let rows = rows.map(|(range, last)| (range, last.max(settled))).filter(|(_, age)| *age < done);
         match &self.series {
-            None => {
-                for range in rows {
-                    // To the bit: what is up to date stays.
-                    if self.weights[range.start].age < done {
-                        self.step_by_step(theta, range, done);
-                    }
-                }
-            }
+            None => rows.for_each(|(range, age)| self.step_by_step(theta, range, age, done)),
             Some(series) if series.few() => self.catch_up_by::<FEW>(theta, rows, done),
             Some(_) => self.catch_up_by::<TERMS>(theta, rows, done),
         }
@@ -177,16 +173,12 @@ impl PsaRule {
     fn catch_up_by<const T: usize>(
         &mut self,
         theta: &mut [f64],
-        rows: impl Iterator<Item = Range<usize>>,
+        rows: impl Iterator<Item = (Range<usize>, u32)>,
         done: u32,
     ) {
         let (half, phase) = (self.half, done % (2 * self.half));
         let (this_period, this_half) = (done - phase, done - phase % half);
-        for range in rows {
-            let age = self.weights[range.start].age;
-            if age == done {
-                continue;
-            }
+        for (range, age) in rows {
             let kind = self.prior.kind(range.start);
             let (prior, p) = (&self.prior, self.pulls[kind]);
             if age < this_period {
@@ -205,7 +197,6 @@ impl PsaRule {
                 for ((i, weight), at) in weights {
                     let mean = prior.mean(i);
                     *at = mean + (*at - mean) * power::<T>(steps, weight.eta * p);
-                    weight.age = done;
                 }
             } else {
                 let steps = [this_half - age, done - this_half].map(f64::from);
@@ -213,7 +204,6 @@ impl PsaRule {
                     let (mean, x) = (prior.mean(i), weight.eta * p);
                     weight.middle = (*at - mean) * power::<T>(steps[0], x);
                     *at = mean + weight.middle * power::<T>(steps[1], x);
-                    weight.age = done;
                 }
             }
         }
@@ -227,32 +217,32 @@ impl PsaRule {
         if let Some(series) = &self.series {
             let late = &mut self.late[kind];
             series.make_up::<T>(late, &self.method, self.pulls[kind], done % (2 * self.half));
-            late.finish(theta, &self.prior, &mut self.weights, done);
+            late.finish(theta, &self.prior, &mut self.weights);
         }
     }
 
     /// The same for one row, half a period at a time.
-    fn step_by_step(&mut self, theta: &mut [f64], range: Range<usize>, done: u32) {
+    fn step_by_step(&mut self, theta: &mut [f64], range: Range<usize>, age: u32, done: u32) {
         let p = self.pulls[self.prior.kind(range.start)];
         for (i, weight) in range.clone().zip(&mut self.weights[range]) {
             let mean = self.prior.mean(i);
-            let mut off = theta[i] - mean;
-            while weight.age < done {
-                let steps = (self.half - weight.age % self.half).min(done - weight.age);
+            let (mut off, mut age) = (theta[i] - mean, age);
+            while age < done {
+                let steps = (self.half - age % self.half).min(done - age);
                 off *= (1.0 - weight.eta * p).powi(steps as i32);
-                weight.age += steps;
-                note(&self.method, weight, off);
+                age += steps;
+                note(&self.method, weight, age, off);
             }
             theta[i] = mean + off;
         }
     }
 }
 
-/// The weight has made its newest step and is `off` the mean: remembers that in the middle of a period; at its end adapts
-/// the gain and starts the next.
-fn note(method: &Psa, weight: &mut Weight, off: f64) {
+/// The weight has made its newest step, number `age`, and is `off` the mean: remembers that in the middle of a period; at its
+/// end adapts the gain and starts the next.
+fn note(method: &Psa, weight: &mut Weight, age: u32, off: f64) {
     let half = method.period as u32;
-    match weight.age % (2 * half) {
+    match age % (2 * half) {
         0 => {
             let gamma = (off - weight.middle) / (weight.middle - weight.start);
             if !gamma.is_nan() {
@@ -272,38 +262,28 @@ impl Rule for PsaRule {
         // A row takes several lines of memory: read ahead both ends.
         step.touched.expect_with(|start| self.weights.get(start).map_or(0.0, |weight| weight.eta));
         step.touched.expect_ends_with(|last| self.weights.get(last).map_or(0.0, |weight| weight.middle));
-        self.catch_up(theta, step.touched.filled().map(|(range, _)| range), step.done);
+        self.catch_up(theta, step.touched.filled().map(|(range, _, last)| (range, last)), step.done);
     }
 
     fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], _: &[f64]) {
         let (done, prior) = (step.done + 1, &self.prior);
-        for (range, mine) in step.touched.filled() {
+        for (range, mine, _) in step.touched.filled() {
             let p = self.pulls[prior.kind(range.start)];
-            let weights = range.clone().zip(&mut self.weights[range.clone()]).zip(&mut theta[range]);
+            let weights = range.clone().zip(&self.weights[range.clone()]).zip(&mut theta[range]);
             for (((i, weight), x), g) in weights.zip(&gradient[mine]) {
                 *x -= weight.eta * (g + p * (*x - prior.mean(i)));
-                weight.age = done;
             }
         }
         if done.is_multiple_of(self.half) {
             for i in step.touched.ranges().iter().flat_map(|range| range.clone()) {
-                note(&self.method, &mut self.weights[i], theta[i] - prior.mean(i));
+                note(&self.method, &mut self.weights[i], done, theta[i] - prior.mean(i));
             }
         }
     }
 
     fn settle(&mut self, theta: &mut [f64], step: &Step) {
-        let ages: Vec<u32> = self.weights.iter().map(|weight| weight.age).collect();
-        let (prior, dim) = (self.prior.clone(), theta.len());
-        let mut start = 0;
-        let rows = std::iter::from_fn(|| {
-            (start < dim).then(|| {
-                let range = stretch(start, dim, &prior, |i| ages[i]);
-                start = range.end;
-                range
-            })
-        });
-        self.catch_up(theta, rows, step.done);
+        self.catch_up(theta, step.stretches(theta.len(), &self.prior), step.done);
+        self.settled = step.done;
     }
 
     fn save(&self, state: &mut State) {
@@ -313,19 +293,18 @@ impl Rule for PsaRule {
         save("gains", |weight| weight.eta);
         save("start", |weight| weight.start);
         save("middle", |weight| weight.middle);
-        save("age", |weight| weight.age.into());
+        state.numbers.insert("settled".into(), self.settled.into());
     }
 
     fn restore(&mut self, state: &mut State) {
-        let [gains, starts, middles, ages] = ["gains", "start", "middle", "age"].map(|name| state.take(name));
-        let snapshots = starts.iter().zip(&middles);
-        self.weights = (gains.iter().zip(&ages).zip(snapshots))
-            .map(|((&eta, &age), (&start, &middle))| Weight { eta, start, middle, age: age as u32 })
-            .collect();
+        let [gains, starts, middles] = ["gains", "start", "middle"].map(|name| state.take(name));
+        let weight = |((&eta, &start), &middle): ((&f64, &f64), &f64)| Weight { eta, start, middle };
+        self.weights = gains.iter().zip(&starts).zip(&middles).map(weight).collect();
+        self.settled = state.number("settled") as u32;
         let (eta, known) = (self.method.eta0, self.weights.len());
         let fresh = |(i, x): (usize, &f64)| {
             let off = x - self.prior.mean(i);
-            Weight { eta, start: off, middle: off, age: 0 }
+            Weight { eta, start: off, middle: off }
         };
         self.weights.extend(state.theta.iter().enumerate().skip(known).map(fresh));
     }

@@ -206,8 +206,8 @@ impl Late {
         self.rows.push(range);
     }
 
-    /// Writes everything back to where it was taken, up to date with step `done`, and forgets it.
-    pub fn finish(&mut self, theta: &mut [f64], prior: &Prior, weights: &mut [Weight], done: u32) {
+    /// Writes everything back to where it was taken, and forgets it.
+    pub fn finish(&mut self, theta: &mut [f64], prior: &Prior, weights: &mut [Weight]) {
         let mut at = 0;
         for range in self.rows.drain(..) {
             let place = at..at + range.len();
@@ -217,7 +217,7 @@ impl Late {
             let then = self.start[place.clone()].iter().zip(&self.middle[place]);
             for (((i, x), weight), ((off, &eta), (&start, &middle))) in to.zip(from.zip(then)) {
                 *x = prior.mean(i) + off;
-                *weight = Weight { eta, start, middle, age: done };
+                *weight = Weight { eta, start, middle };
             }
         }
         self.len = 0;

@@ -202,10 +202,11 @@ impl<'a> Run<'a> {
         self.losses[e] = loss;
         self.update_lipschitz(example, loss, &gradient);
         let memory = &mut self.memory[self.offsets[e]..self.offsets[e + 1]];
-        let weights = self.touched.ranges().iter().flat_map(|range| range.clone());
-        for (i, (old, new)) in weights.zip(memory.iter_mut().zip(&gradient)) {
-            self.lazy.add_drift(i, new - *old);
-            *old = *new;
+        for (range, mine, _) in self.touched.filled() {
+            for (i, (old, new)) in range.zip(memory[mine.clone()].iter_mut().zip(&gradient[mine])) {
+                self.lazy.add_drift(i, new - *old);
+                *old = *new;
+            }
         }
         let (examples, known) = (self.losses.len() as f64, (self.steps as f64).min(self.losses.len() as f64));
         let prior = &self.problem.prior;

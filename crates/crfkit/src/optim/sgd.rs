@@ -2,7 +2,7 @@
 
 use super::adagrad::soft_threshold;
 use super::average::Average;
-use super::online::{self, Rule, Schedule, Step, require, stretch};
+use super::online::{self, Rule, Schedule, Step, require};
 use super::{Minimum, Optimizer, Problem, State, Watch};
 use crate::ability::Ability;
 use crate::{Error, Result};
@@ -11,8 +11,8 @@ use std::ops::Range;
 /// Plain gradient steps with one gain for all weights.
 ///
 /// Idea: θ ← θ − η_t (g + (b/m)(θ − mean)/σ²) with g the summed gradient of a batch (or both divided by b, see
-/// [`super::BatchGradient`]) and η_t by a [`Gain`]. Untouched weights only decay towards the mean: the product of the decays is kept
-/// as one number and applied when a weight is touched, which gives the dense iteration exactly. L1 by soft thresholding after
+/// [`super::BatchGradient`]) and η_t by a [`Gain`]. Untouched weights only decay towards the mean: the product of all decays is
+/// kept after each step, and a touched weight takes its quotient since the last touch, which gives the dense iteration exactly. L1 by soft thresholding after
 /// each step; untouched weights make up for the missed ones at once, with the sum of the gains. The mean of the iterates costs
 /// no more than the touched weights either.
 ///
@@ -109,20 +109,30 @@ impl Optimizer for Sgd {
 
 /// A gain so large that a weight would cross the mean of its prior takes it there, or as good as.
 const STRONGEST_PULL: f64 = 1.0 - 1e-9;
-/// ln of the decay at which all weights are brought up to date: far from where digits are lost.
-const STRONGEST_DECAY: f64 = -8.0;
+/// The decay at which all weights are brought up to date: far from where digits are lost.
+const STRONGEST_DECAY: f64 = 1e-4;
+
+/// What all weights have undergone since they were up to date.
+#[derive(Clone, Copy)]
+struct Undergone {
+    /// Π (1 − η_t·share/σ²), for weights of single labels and of label pairs.
+    decay: [f64; 2],
+    /// Σ η_t·share·l1.
+    shrink: f64,
+}
+
+impl Undergone {
+    const NOTHING: Undergone = Undergone { decay: [1.0; 2], shrink: 0.0 };
+}
 
 pub(super) struct SgdRule<'a> {
     problem: &'a Problem<'a>,
     gain: Gain,
     eta0: f64,
-    /// ln Π (1 − η_t·share/σ²) since all weights were up to date, for weights of single labels and of label pairs.
-    decay: [f64; 2],
-    /// The decay that each weight has seen; weights of a row have seen the same.
-    seen: Vec<f64>,
-    /// Σ η_t·share·l1 so far, and what each weight has seen of it (empty without L1).
-    shrink: f64,
-    shrunk: Vec<f64>,
+    /// The steps by which all weights were up to date.
+    settled: u32,
+    /// What they have undergone after each number of steps since then. How much of it a weight has seen, its last touch tells.
+    past: Vec<Undergone>,
     average: Option<Average>,
 }
 
@@ -135,10 +145,8 @@ impl<'a> SgdRule<'a> {
             problem,
             gain: method.gain,
             eta0,
-            decay: [0.0; 2],
-            seen: Vec::new(),
-            shrink: 0.0,
-            shrunk: Vec::new(),
+            settled: 0,
+            past: vec![Undergone::NOTHING],
             average: method.average_from.map(first),
         }
     }
@@ -152,95 +160,85 @@ impl<'a> SgdRule<'a> {
         }
     }
 
-    /// Applies the decay that the weights in `range`, all of one age and kind, have missed.
-    fn catch_up_decay(&mut self, theta: &mut [f64], range: Range<usize>) {
-        if range.is_empty() {
-            return;
-        }
+    /// What all weights have undergone by now.
+    fn now(&self) -> Undergone {
+        self.past[self.past.len() - 1]
+    }
+
+    /// Applies what the weights in `range`, all of one kind and last touched after `last` steps, have missed.
+    #[inline]
+    fn catch_up(&self, theta: &mut [f64], range: Range<usize>, last: u32, now: &Undergone) {
         let prior = &self.problem.prior;
-        let (decay, seen) = (self.decay[prior.kind(range.start)], self.seen[range.start]);
-        if seen != decay {
-            let factor = (decay - seen).exp();
+        let (kind, seen) = (prior.kind(range.start), &self.past[last.saturating_sub(self.settled) as usize]);
+        if seen.decay[kind] != now.decay[kind] {
+            let factor = now.decay[kind] / seen.decay[kind];
             for i in range.clone() {
                 let mean = prior.mean(i);
                 theta[i] = mean + (theta[i] - mean) * factor;
             }
-            self.seen[range].fill(decay);
         }
-    }
-
-    /// Applies the shrinking by L1 that the weights in `range` have missed.
-    fn catch_up_shrinking(&mut self, theta: &mut [f64], range: Range<usize>) {
         if self.problem.l1 > 0.0 {
-            for i in range {
-                theta[i] = soft_threshold(theta[i], self.shrink - self.shrunk[i]);
-                self.shrunk[i] = self.shrink;
-            }
+            theta[range].iter_mut().for_each(|x| *x = soft_threshold(*x, now.shrink - seen.shrink));
         }
     }
 
-    /// Brings all weights up to date and counts decays from here.
-    fn settle_all(&mut self, theta: &mut [f64]) {
-        let prior = &self.problem.prior;
-        let mut start = 0;
-        while start < theta.len() {
-            let range = stretch(start, theta.len(), prior, |i| self.seen[i]);
-            start = range.end;
-            self.catch_up_decay(theta, range);
+    /// Brings all weights up to date, after `step.done` steps, and counts from here.
+    fn settle_all(&mut self, theta: &mut [f64], step: &Step) {
+        let (prior, now) = (&self.problem.prior, self.now());
+        for (range, last) in step.stretches(theta.len(), prior) {
+            self.catch_up(theta, range, last, &now);
         }
-        self.catch_up_shrinking(theta, 0..theta.len());
         if let Some(average) = &mut self.average {
-            average.settle(theta, prior, self.decay.map(f64::exp));
+            average.settle(theta, prior, now.decay);
         }
-        self.decay = [0.0; 2];
-        self.seen.fill(0.0);
+        self.settled = step.done;
+        self.past.clear();
+        self.past.push(Undergone::NOTHING);
     }
 }
 
 impl Rule for SgdRule<'_> {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
         step.touched.expect_rows(theta, 0);
-        step.touched.expect_rows(&self.seen, 0);
-        for (range, _) in step.touched.filled() {
-            self.catch_up_decay(theta, range.clone());
-            self.catch_up_shrinking(theta, range);
+        let now = self.now();
+        for (range, _, last) in step.touched.filled() {
+            self.catch_up(theta, range, last, &now);
         }
     }
 
     fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], _: &[f64]) {
-        let (eta, share) = (self.gain(step), step.share());
+        let (eta, share, l1) = (self.gain(step), step.share(), self.problem.l1);
         let prior = &self.problem.prior;
-        let precisions = [0, prior.first_pair].map(|i| prior.precision(i));
-        let shares = precisions.map(|precision| share.min(STRONGEST_PULL / (eta * precision)));
-        for kind in 0..2 {
-            self.decay[kind] += (-eta * shares[kind] * precisions[kind]).ln_1p();
+        let pulls = [0, prior.first_pair].map(|i| (share * prior.precision(i)).min(STRONGEST_PULL / eta));
+        if let Some(average) = &self.average {
+            average.expect(step.touched);
         }
-        let products = self.decay.map(f64::exp);
-        self.shrink += eta * share * self.problem.l1;
-        for (range, mine) in step.touched.filled() {
-            let kind = prior.kind(range.start);
-            let (pull, decay) = (shares[kind] * precisions[kind], self.decay[kind]);
-            let seen = self.seen[range.clone()].iter_mut();
-            let weights = range.clone().zip(&mut theta[range.clone()]).zip(seen);
-            for (((i, x), seen), g) in weights.zip(&gradient[mine.clone()]) {
-                *x -= eta * (g + pull * (*x - prior.mean(i)));
-                *seen = decay;
+        let mut now = self.now();
+        now.decay.iter_mut().zip(pulls).for_each(|(decay, pull)| *decay *= 1.0 - eta * pull);
+        now.shrink += eta * share * l1;
+        self.past.push(now);
+        for (range, mine, _) in step.touched.filled() {
+            let (kind, g) = (prior.kind(range.start), &gradient[mine]);
+            for ((i, x), g) in range.clone().zip(&mut theta[range.clone()]).zip(g) {
+                *x -= eta * (g + pulls[kind] * (*x - prior.mean(i)));
+            }
+            if l1 > 0.0 {
+                theta[range.clone()].iter_mut().for_each(|x| *x = soft_threshold(*x, eta * share * l1));
             }
             if let Some(average) = &mut self.average {
-                average.moved(kind, range.clone(), eta, &gradient[mine], products[kind]);
+                average.moved(kind, range, eta, g, now.decay[kind]);
             }
-            self.catch_up_shrinking(theta, range.clone());
         }
         if let Some(average) = &mut self.average {
-            average.count(step.done, products);
+            average.count(step.done, now.decay);
         }
-        if self.decay.iter().any(|decay| *decay < STRONGEST_DECAY) {
-            self.settle_all(theta);
+        if now.decay.iter().any(|decay| *decay < STRONGEST_DECAY) {
+            self.settle_all(theta, &Step { done: step.done + 1, ..*step });
         }
     }
 
-    fn settle(&mut self, theta: &mut [f64], _: &Step) {
-        self.settle_all(theta);
+    fn settle(&mut self, theta: &mut [f64], step: &Step) {
+        self.settle_all(theta, step);
     }
 
     fn averaged(&self) -> Option<Vec<f64>> {
@@ -248,28 +246,29 @@ impl Rule for SgdRule<'_> {
     }
 
     fn save(&self, state: &mut State) {
-        state.vectors.insert("seen".into(), self.seen.clone());
-        state.vectors.insert("shrunk".into(), self.shrunk.clone());
-        for (name, number) in [
-            ("eta0", self.eta0),
-            ("decay", self.decay[0]),
-            ("decay_pairs", self.decay[1]),
-            ("shrink", self.shrink),
-        ] {
-            state.numbers.insert(name.into(), number);
-        }
+        let mut save = |name: &str, number: fn(&Undergone) -> f64| {
+            state.vectors.insert(name.into(), self.past.iter().map(number).collect());
+        };
+        save("decay", |then| then.decay[0]);
+        save("decay_pairs", |then| then.decay[1]);
+        save("shrink", |then| then.shrink);
+        state.numbers.insert("eta0".into(), self.eta0);
+        state.numbers.insert("settled".into(), self.settled.into());
         if let Some(average) = &self.average {
             average.save(state);
         }
     }
 
     fn restore(&mut self, state: &mut State) {
-        self.seen = state.take("seen");
-        self.seen.resize(state.theta.len(), 0.0);
-        self.shrunk = state.take("shrunk");
-        self.shrunk.resize(if self.problem.l1 > 0.0 { state.theta.len() } else { 0 }, 0.0);
-        self.decay = [state.number("decay"), state.number("decay_pairs")];
-        self.shrink = state.number("shrink");
+        let [decay, pairs, shrink] = ["decay", "decay_pairs", "shrink"].map(|name| state.take(name));
+        if !decay.is_empty() {
+            let then = |((&decay, &pairs), &shrink): ((&f64, &f64), &f64)| Undergone {
+                decay: [decay, pairs],
+                shrink,
+            };
+            self.past = decay.iter().zip(&pairs).zip(&shrink).map(then).collect();
+        }
+        self.settled = state.number("settled") as u32;
         if let Some(average) = &mut self.average {
             average.restore(state);
         }

@@ -1,6 +1,6 @@
 //! Stochastic meta-descent.
 
-use super::online::{self, Rule, Schedule, Step, refuse_l1, require, stretch};
+use super::online::{self, Rule, Schedule, Step, refuse_l1, require};
 use super::{Minimum, Optimizer, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
@@ -73,42 +73,43 @@ impl Optimizer for Smd {
         require(low > 0.0 && low <= 1.0, "the lower bound of the gain factor", low, "above 0 and at most 1")?;
         require(high >= 1.0, "the upper bound of the gain factor", high, "at least 1")?;
         require((0.0..=1.0).contains(&gain_floor), "the gain floor", gain_floor, "between 0 and 1")?;
-        let mut rule =
-            SmdRule { problem, method: self, gains: Vec::new(), v: Vec::new(), slope: Vec::new(), resets: 0 };
+        let mut rule = SmdRule {
+            problem,
+            method: self,
+            gains: Vec::new(),
+            v: Vec::new(),
+            slope: Vec::new(),
+            settled: 0,
+            resets: 0,
+        };
         online::run(problem, &self.schedule, &mut rule, state, watch)
     }
-}
-
-/// η of a weight, and the steps that it has seen; weights of a row have seen the same.
-#[derive(Clone, Copy)]
-struct Gain {
-    eta: f64,
-    age: u32,
 }
 
 struct SmdRule<'a> {
     problem: &'a Problem<'a>,
     method: &'a Smd,
-    gains: Vec<Gain>,
+    /// η.
+    gains: Vec<f64>,
     v: Vec<f64>,
     /// The gradient with the prior's pull.
     slope: Vec<f64>,
+    /// The steps by which all weights were up to date.
+    settled: u32,
     /// Weights whose v was not finite in the last step.
     resets: usize,
 }
 
 impl SmdRule<'_> {
-    /// Makes up for the steps that the weights in `range`, all of one age and kind, have missed.
-    fn catch_up(&mut self, theta: &mut [f64], range: Range<usize>, step: &Step) {
-        if range.is_empty() {
-            return;
-        }
+    /// Makes up for the steps that the weights in `range`, all of one kind and last touched after `last` steps, have missed.
+    fn catch_up(&mut self, theta: &mut [f64], range: Range<usize>, last: u32, step: &Step) {
         let (prior, lambda) = (&self.problem.prior, self.method.lambda);
-        let age = self.gains[range.start].age;
-        if age == step.done {
+        let last = last.max(self.settled);
+        let (k, p) = (step.done - last, step.since(last) * prior.precision(range.start));
+        // To the bit: without a prior and with λ = 1 nothing happens.
+        if k == 0 || p == 0.0 && lambda == 1.0 {
             return;
         }
-        let (k, p) = (step.done - age, step.since(age) * prior.precision(range.start));
         let (kept, mean_kept) = match lambda {
             1.0 => (1.0, 1.0),
             _ => {
@@ -116,16 +117,11 @@ impl SmdRule<'_> {
                 (kept, (1.0 - kept) / ((1.0 - lambda) * f64::from(k)))
             }
         };
-        // To the bit: without a prior and with λ = 1 nothing happens.
-        let still = p == 0.0 && lambda == 1.0;
         for i in range {
-            self.gains[i].age = step.done;
-            if !still {
-                let (mean, pull) = (prior.mean(i), self.gains[i].eta * p);
-                let (off, d) = (theta[i] - mean, 1.0 / (1.0 + pull));
-                self.v[i] = kept * d * self.v[i] - mean_kept * pull * d * d * off;
-                theta[i] = mean + d * off;
-            }
+            let (mean, pull) = (prior.mean(i), self.gains[i] * p);
+            let (off, d) = (theta[i] - mean, 1.0 / (1.0 + pull));
+            self.v[i] = kept * d * self.v[i] - mean_kept * pull * d * d * off;
+            theta[i] = mean + d * off;
         }
     }
 }
@@ -134,9 +130,9 @@ impl Rule for SmdRule<'_> {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
         step.touched.expect_rows(theta, 0);
         step.touched.expect_rows(&self.v, 0);
-        step.touched.expect_with(|start| self.gains.get(start).map_or(0.0, |gain| gain.eta));
-        for (range, _) in step.touched.filled() {
-            self.catch_up(theta, range, step);
+        step.touched.expect_rows(&self.gains, 0);
+        for (range, _, last) in step.touched.filled() {
+            self.catch_up(theta, range, last, step);
         }
     }
 
@@ -151,7 +147,7 @@ impl Rule for SmdRule<'_> {
         self.resets = 0;
         slope.clear();
         slope.extend_from_slice(gradient);
-        for (range, mine) in step.touched.filled() {
+        for (range, mine, _) in step.touched.filled() {
             let (x, v) = (&mut theta[range.clone()], &mut self.v[range.clone()]);
             let gains = &mut self.gains[range.clone()];
             let (g, hv) = (&mut slope[mine.clone()], &hess_vec[mine]);
@@ -160,12 +156,12 @@ impl Rule for SmdRule<'_> {
             for ((x, v), ((g, hv), gain)) in x.iter_mut().zip(v).zip(g.iter().zip(hv).zip(gains)) {
                 // `max` takes the bound for NaN.
                 let factor = (1.0 - mu * g * *v).max(low).min(high);
-                let eta = (gain.eta * factor).max(floor);
+                let eta = (*gain * factor).max(floor);
                 *v = lambda * *v - eta * (g + lambda * (hv + curvature * *v));
                 *x -= eta * g;
-                *gain = Gain { eta, age: step.done + 1 };
+                *gain = eta;
                 if !v.is_finite() {
-                    (*v, gain.eta) = (0.0, (0.5 * eta).max(floor));
+                    (*v, *gain) = (0.0, (0.5 * eta).max(floor));
                     self.resets += 1;
                 }
             }
@@ -174,12 +170,10 @@ impl Rule for SmdRule<'_> {
     }
 
     fn settle(&mut self, theta: &mut [f64], step: &Step) {
-        let mut start = 0;
-        while start < theta.len() {
-            let range = stretch(start, theta.len(), &self.problem.prior, |i| self.gains[i].age);
-            start = range.end;
-            self.catch_up(theta, range, step);
+        for (range, last) in step.stretches(theta.len(), &self.problem.prior) {
+            self.catch_up(theta, range, last, step);
         }
+        self.settled = step.done;
     }
 
     fn resets(&self) -> usize {
@@ -191,18 +185,16 @@ impl Rule for SmdRule<'_> {
     }
 
     fn save(&self, state: &mut State) {
-        let numbers = |number: fn(&Gain) -> f64| self.gains.iter().map(number).collect();
-        state.vectors.insert("gains".into(), numbers(|gain| gain.eta));
-        state.vectors.insert("age".into(), numbers(|gain| gain.age.into()));
+        state.vectors.insert("gains".into(), self.gains.clone());
         state.vectors.insert("v".into(), self.v.clone());
+        state.numbers.insert("settled".into(), self.settled.into());
     }
 
     fn restore(&mut self, state: &mut State) {
         let dim = state.theta.len();
-        let (gains, ages) = (state.take("gains"), state.take("age"));
-        self.gains = gains.iter().zip(&ages).map(|(&eta, &age)| Gain { eta, age: age as u32 }).collect();
-        self.gains.resize(dim, Gain { eta: self.method.eta0, age: 0 });
-        self.v = state.take("v");
+        (self.gains, self.v) = (state.take("gains"), state.take("v"));
+        self.gains.resize(dim, self.method.eta0);
         self.v.resize(dim, 0.0);
+        self.settled = state.number("settled") as u32;
     }
 }

@@ -58,6 +58,7 @@ impl PsaStream {
     /// Moves every vector over the weights to a new layout: `place` makes the new one of the old one and of what new weights
     /// begin with.
     pub fn grow(&mut self, prior: Prior, place: impl Fn(&[f64], f64) -> Vec<f64>) {
+        self.settle();
         let mut state = State::default();
         self.rule.save(&mut state);
         for (name, vector) in &mut state.vectors {
@@ -68,7 +69,7 @@ impl PsaStream {
         self.rule.set_prior(prior, self.examples as f64);
         self.rule.restore(&mut state);
         self.theta = state.theta;
-        self.touched = Touched::default();
+        self.forget_rows();
     }
 
     /// One step on all examples of `objective`; returns the sum of their losses before it. Weights that `moves` refuses stay.
@@ -89,7 +90,7 @@ impl PsaStream {
             });
         }
         self.schedule.scale(&self.batch, &mut self.gradient);
-        for (range, place) in self.touched.filled() {
+        for (range, place, _) in self.touched.filled() {
             let stays = range.zip(&mut self.gradient[place]).filter(|(i, _)| !moves(*i));
             stays.for_each(|(_, g)| *g = 0.0);
         }
@@ -103,13 +104,19 @@ impl PsaStream {
         let outgrown = !self.told && self.seen > self.examples;
         if outgrown || self.step >= LAST_STEP {
             self.settle();
-            self.step = self.rule.forget_periods(self.step);
+            self.step = self.rule.forget_periods();
+            self.forget_rows();
         }
         if outgrown {
             self.examples = self.seen.next_power_of_two();
             let prior = self.rule.prior().clone();
             self.rule.set_prior(prior, self.examples as f64);
         }
+    }
+
+    /// Rows are others from now on, or counted by other steps; all weights must be up to date.
+    fn forget_rows(&mut self) {
+        self.touched = Touched::restore(self.step.into(), &mut State::default());
     }
 
     fn settle(&mut self) {

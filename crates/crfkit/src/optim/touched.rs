@@ -1,5 +1,6 @@
 //! The weights that one batch touches.
 
+use super::State;
 use std::ops::Range;
 
 /// The rows of a batch, numbered in the order of their arrival, without repetition and without clearing memory between
@@ -61,9 +62,12 @@ impl Touched {
         std::hint::black_box(ends.fold(0.0, |sum, end| sum + last(end)));
     }
 
-    /// The weights of each row that has any, and where they stand in a vector that has the rows side by side.
-    pub fn filled(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
-        self.ranges.iter().cloned().zip(self.places()).filter(|(range, _)| !range.is_empty())
+    /// The weights of each row that has any, where they stand in a vector that has the rows side by side, and the batch that
+    /// touched them before, as in [`Touched::last`].
+    pub fn filled(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>, u32)> {
+        let rows = self.ranges.iter().zip(self.places()).zip(&self.last);
+        rows.map(|((range, place), &last)| (range.clone(), place, last))
+            .filter(|(range, ..)| !range.is_empty())
     }
 
     /// Where each row stands in a vector that has them side by side.
@@ -150,15 +154,38 @@ impl Touched {
         self.len == 0
     }
 
-    /// When each row was last touched, for a checkpoint.
-    pub fn last_of_all(&self) -> Vec<f64> {
-        self.seen.iter().map(|seen| seen.batch.into()).collect()
+    /// The batch that touched each of `dim` weights last, counted from 1; 0 for none.
+    pub(super) fn last_by_weight(&self, dim: usize) -> Vec<u32> {
+        let mut last = vec![0; dim];
+        for seen in &self.seen {
+            if let Some(row) = last.get_mut(seen.start as usize..(seen.start + seen.len) as usize) {
+                row.fill(seen.batch);
+            }
+        }
+        last
     }
 
-    /// Goes on after `batch` batches in which rows were touched as [`Touched::last_of_all`] told.
-    pub fn resume(batch: u64, last: &[f64]) -> Self {
+    /// Adds what is known of all rows to the state of a method.
+    pub(super) fn save(&self, state: &mut State) {
+        let mut save = |name: &str, number: fn(&Seen) -> u32| {
+            state.vectors.insert(name.into(), self.seen.iter().map(|seen| number(seen).into()).collect());
+        };
+        save("row_last", |seen| seen.batch);
+        save("row_start", |seen| seen.start);
+        save("row_len", |seen| seen.len);
+    }
+
+    /// Goes on after `batch` batches with what [`Touched::save`] has left.
+    pub(super) fn restore(batch: u64, state: &mut State) -> Self {
+        let [last, start, len] = ["row_last", "row_start", "row_len"].map(|name| state.take(name));
+        let seen = |((&last, &start), &len): ((&f64, &f64), &f64)| Seen {
+            batch: last as u32,
+            number: 0,
+            start: start as u32,
+            len: len as u32,
+        };
         Touched {
-            seen: last.iter().map(|&batch| Seen { batch: batch as u32, ..Seen::default() }).collect(),
+            seen: last.iter().zip(&start).zip(&len).map(seen).collect(),
             batch: batch as u32,
             ..Touched::default()
         }

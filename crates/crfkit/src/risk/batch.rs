@@ -172,7 +172,11 @@ impl Local {
                 let rows = &features.rows[graph.own_kind(f)];
                 if S::PLANES == 1 && rows.has_tables_in(theta) {
                     // What lies behind a row falls on padding, which is so low that nothing changes it.
-                    simd::add_tables(theta, |row| touched.ranges()[row as usize].start, mine, values, psi);
+                    let start = |row: u32| touched.ranges()[row as usize].start;
+                    match rows.columns <= simd::NARROW {
+                        true => simd::add_narrow_tables(theta, start, mine, values, psi),
+                        false => simd::add_tables(theta, start, mine, values, psi),
+                    }
                     continue;
                 }
                 for (k, &row) in mine.iter().enumerate() {
