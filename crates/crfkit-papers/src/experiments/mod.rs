@@ -11,7 +11,7 @@ mod pwpl_synthetic;
 mod pwpl_text;
 mod slides;
 mod slopes;
-mod slopes_marginal;
+mod slopes_small;
 mod smd_denoise;
 mod smd_grids;
 mod smd_text;
@@ -84,5 +84,5 @@ pub const ALL: &[Experiment] = &[
     why_grids::JUMPS,
     why_grids::SHORT_STEPS,
     why_grids::NOISE,
-    slopes_marginal::MARGINAL,
+    slopes_small::SMALL,
 ];
