@@ -1,6 +1,6 @@
 //! The page of results, and the list for programs.
 
-use crate::experiment::{Form, Number, Reason, Record, Verdict};
+use crate::experiment::{Experiment, Form, Number, Reason, Record, Verdict};
 use crate::picture::gallery;
 use crate::store::{Store, json, records, write};
 use crfkit::Result;
@@ -27,9 +27,10 @@ pub fn generate(store: &Store) -> Result<()> {
             );
             continue;
         };
-        let differs = record.verdict == Verdict::Differs;
-        let its = |(_, reason): &&(&str, &Reason)| differs && reason.of == record.id;
-        let why: Vec<_> = reasons.iter().filter(its).copied().collect();
+        let why = match record.verdict {
+            Verdict::Differs => reasons_of(experiment, &reasons),
+            _ => Vec::new(),
+        };
         let shown_by: BTreeSet<&str> = why.iter().map(|(id, _)| *id).collect();
         let links: String = shown_by.iter().map(|id| format!(" ([why](#{id}))")).collect();
         summary += &format!(
@@ -59,6 +60,15 @@ pub fn generate(store: &Store) -> Result<()> {
     );
     write(&store.directory.join("reproduction.json"), &json(&list)?)?;
     write(&store.directory.join("REPRODUCTION.md"), &page)
+}
+
+/// Why an experiment differs: its own reasons, or, if it has none, those of the experiments whose results it looks at.
+fn reasons_of<'a>(experiment: &Experiment, all: &[(&'a str, &'a Reason)]) -> Vec<(&'a str, &'a Reason)> {
+    let of = |ids: &[&str]| -> Vec<(&'a str, &'a Reason)> {
+        all.iter().filter(|(_, reason)| ids.contains(&reason.of.as_str())).copied().collect()
+    };
+    let own = of(&[experiment.id]);
+    if own.is_empty() { of(experiment.needs) } else { own }
 }
 
 /// What the page starts with: experiment, number, and what it says.

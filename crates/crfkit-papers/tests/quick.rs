@@ -123,6 +123,10 @@ fn a_result_that_differs_shows_why() {
     let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
     let entry = list.iter().find(|entry| entry["id"] == "smd-fig1").unwrap();
     assert_eq!(entry["why"][0]["shown by"], "smd-fig1-features");
+    // Claims about a figure differ for its reasons.
+    save("smd-claims1", Verdict::Differs, Outcome::default());
+    assert_eq!(page().matches("the features").count(), 2);
+    save("smd-claims1", Verdict::Reproduced, Outcome::default());
     // What agrees needs no reason.
     save("smd-fig1", Verdict::Reproduced, Outcome::default());
     assert!(!page().contains("**Why**"));
