@@ -28,7 +28,7 @@ pub fn generate(store: &Store) -> Result<()> {
             continue;
         };
         let why = match record.verdict {
-            Verdict::Differs => reasons_of(experiment, &reasons),
+            Verdict::Differs => reasons_of(experiment, record, &reasons),
             _ => Vec::new(),
         };
         let shown_by: BTreeSet<&str> = why.iter().map(|(id, _)| *id).collect();
@@ -62,13 +62,18 @@ pub fn generate(store: &Store) -> Result<()> {
     write(&store.directory.join("REPRODUCTION.md"), &page)
 }
 
-/// Why an experiment differs: its own reasons, or, if it has none, those of the experiments whose results it looks at.
-fn reasons_of<'a>(experiment: &Experiment, all: &[(&'a str, &'a Reason)]) -> Vec<(&'a str, &'a Reason)> {
+/// Why an experiment differs: its reasons, or, if there are none, those of the experiments whose results it looks at; but what explains
+/// another does not differ for the reason that it gives.
+fn reasons_of<'a>(
+    experiment: &Experiment,
+    record: &Record,
+    all: &[(&'a str, &'a Reason)],
+) -> Vec<(&'a str, &'a Reason)> {
     let of = |ids: &[&str]| -> Vec<(&'a str, &'a Reason)> {
         all.iter().filter(|(_, reason)| ids.contains(&reason.of.as_str())).copied().collect()
     };
     let own = of(&[experiment.id]);
-    if own.is_empty() { of(experiment.needs) } else { own }
+    if own.is_empty() && record.outcome.why.is_empty() { of(experiment.needs) } else { own }
 }
 
 /// What the page starts with: experiment, number, and what it says.
