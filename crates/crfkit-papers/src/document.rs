@@ -1,18 +1,25 @@
 //! The page of results, and the list for programs.
 
-use crate::experiment::{Form, Number, Record};
+use crate::experiment::{Experiment, Form, Number, Reason, Record, Verdict};
 use crate::picture::gallery;
 use crate::store::{Store, json, records, write};
 use crfkit::Result;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Writes `reproduction.json`, `REPRODUCTION.md` and the figures from the stored results.
 pub fn generate(store: &Store) -> Result<()> {
     let (mut list, mut stored) = (Vec::new(), Vec::new());
+    let all = records(store);
+    let reasons: Vec<(&str, &Reason)> = all
+        .iter()
+        .filter_map(|(_, record)| record.as_ref())
+        .flat_map(|record| record.outcome.why.iter().map(|reason| (record.id.as_str(), reason)))
+        .collect();
     let mut body = String::new();
     let mut summary = String::from("| row | experiment | verdict | seconds |\n|---|---|---|---|\n");
-    for (experiment, record) in records(store) {
+    for (experiment, record) in &all {
         let Some(record) = record else {
             summary += &format!(
                 "| {} | `{}` {} | not run yet | |\n",
@@ -20,19 +27,25 @@ pub fn generate(store: &Store) -> Result<()> {
             );
             continue;
         };
+        let why = match record.verdict {
+            Verdict::Differs => reasons_of(experiment, record, &reasons),
+            _ => Vec::new(),
+        };
+        let shown_by: BTreeSet<&str> = why.iter().map(|(id, _)| *id).collect();
+        let links: String = shown_by.iter().map(|id| format!(" ([why](#{id}))")).collect();
         summary += &format!(
-            "| {} | [`{1}`](#{1}) {2} | {3} | {4:.1} |\n",
+            "| {} | [`{1}`](#{1}) {2} | {3}{links} | {4:.1} |\n",
             record.row, record.id, record.title, record.verdict, record.seconds
         );
         for chart in &record.outcome.charts {
-            write(&store.directory.join("images").join(image(&record, &chart.name)), &chart.svg())?;
+            write(&store.directory.join("images").join(image(record, &chart.name)), &chart.svg())?;
         }
         if !record.outcome.pictures.is_empty() {
-            let path = store.directory.join("images").join(image(&record, "pictures"));
+            let path = store.directory.join("images").join(image(record, "pictures"));
             write(&path, &gallery(&record.outcome.pictures))?;
         }
-        list.push(entry(&record));
-        section(&record, &mut body);
+        list.push(entry(record, &why));
+        section(record, &why, &mut body);
         stored.push(record);
     }
     let form = match store.form {
@@ -47,6 +60,20 @@ pub fn generate(store: &Store) -> Result<()> {
     );
     write(&store.directory.join("reproduction.json"), &json(&list)?)?;
     write(&store.directory.join("REPRODUCTION.md"), &page)
+}
+
+/// Why an experiment differs: its reasons, or, if there are none, those of the experiments whose results it looks at; but what explains
+/// another does not differ for the reason that it gives.
+fn reasons_of<'a>(
+    experiment: &Experiment,
+    record: &Record,
+    all: &[(&'a str, &'a Reason)],
+) -> Vec<(&'a str, &'a Reason)> {
+    let of = |ids: &[&str]| -> Vec<(&'a str, &'a Reason)> {
+        all.iter().filter(|(_, reason)| ids.contains(&reason.of.as_str())).copied().collect()
+    };
+    let own = of(&[experiment.id]);
+    if own.is_empty() && record.outcome.why.is_empty() { of(experiment.needs) } else { own }
 }
 
 /// What the page starts with: experiment, number, and what it says.
@@ -96,7 +123,7 @@ const HEADLINES: &[(&str, &str, &str)] = &[
 ];
 
 /// The table of headlines, of those that have been run.
-fn headlines(records: &[Record]) -> String {
+fn headlines(records: &[&Record]) -> String {
     let mut table = String::from("| | paper | here |\n|---|---|---|\n");
     let before = table.len();
     for (id, what, text) in HEADLINES {
@@ -115,8 +142,8 @@ fn image(record: &Record, chart: &str) -> String {
     format!("{}-{chart}.svg", record.id)
 }
 
-/// One entry of `reproduction.json`.
-fn entry(record: &Record) -> Value {
+/// One entry of `reproduction.json`; `why` has the experiments that explain it and their reasons.
+fn entry(record: &Record, why: &[(&str, &Reason)]) -> Value {
     let map = |of: &dyn Fn(&Number) -> Value| -> Map<String, Value> {
         record.outcome.numbers.iter().map(|n| (n.what.clone(), of(n))).filter(|(_, v)| !v.is_null()).collect()
     };
@@ -126,14 +153,18 @@ fn entry(record: &Record) -> Value {
     for claim in &record.outcome.claims {
         ours.insert(claim.text.clone(), claim.holds.into());
     }
-    json!({
+    let mut entry = json!({
         "id": record.id,
         "row": record.row,
         "paper": map(&|n| n.paper.clone().into()),
         "ours": ours,
         "tolerance": tolerance,
         "verdict": record.verdict.to_string(),
-    })
+    });
+    if !why.is_empty() {
+        entry["why"] = why.iter().map(|(id, reason)| json!({"shown by": id, "text": reason.text})).collect();
+    }
+    entry
 }
 
 /// A number for a table.
@@ -148,7 +179,7 @@ fn shown(x: f64) -> String {
 }
 
 /// The section of one experiment.
-fn section(record: &Record, out: &mut String) {
+fn section(record: &Record, why: &[(&str, &Reason)], out: &mut String) {
     let outcome = &record.outcome;
     let mut add = |text: String| {
         out.push_str(&text);
@@ -178,6 +209,9 @@ fn section(record: &Record, out: &mut String) {
     }
     for note in outcome.notes.iter().chain(&outcome.not_testable) {
         add(format!("{note}\n"));
+    }
+    for (id, reason) in why {
+        add(format!("**Why** ([`{id}`](#{id})): {}\n", reason.text));
     }
     for chart in &outcome.charts {
         add(format!("![{}](images/{})\n", chart.title, image(record, &chart.name)));

@@ -97,6 +97,15 @@ pub struct Claim {
     pub holds: bool,
 }
 
+/// Why a result differs from the paper's.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reason {
+    /// The experiment that differs.
+    pub of: String,
+    /// The cause, with the numbers that show it.
+    pub text: String,
+}
+
 /// What an experiment found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
@@ -114,6 +123,9 @@ pub struct Outcome {
     pub weights: BTreeMap<String, Vec<f64>>,
     /// What a reader should know: substitutes for data, why a number differs.
     pub notes: Vec<String>,
+    /// Why this or another experiment differs, as the numbers here show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub why: Vec<Reason>,
     /// Why it cannot be tested, if so.
     pub not_testable: Option<String>,
 }
@@ -145,6 +157,11 @@ impl Outcome {
     /// Adds a note.
     pub fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
+    }
+
+    /// Says why the experiment `of` differs; the page shows it there.
+    pub fn because(&mut self, of: &str, text: impl Into<String>) {
+        self.why.push(Reason { of: of.into(), text: text.into() });
     }
 
     /// The number called `what`, of a result that is looked at.

@@ -6,18 +6,32 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
+Runs the experiments of the papers again, and writes docs/REPRODUCTION.md: our numbers beside the paper's, and a verdict for each.
+Run it in the root of the repository.
+
 usage: crfkit-papers list
        crfkit-papers run NAME... | all [--quick] [--data DIR] [--out DIR]
        crfkit-papers document [--quick] [--out DIR]
 
---data DIR  the directory of the corpora; CRFKIT_DATA otherwise
---out DIR   where the results are: docs, or target/quick with --quick; run it in the root of the repository
---quick     small parts of everything, to see that it runs";
+list        prints the name of each experiment, one a line
+run         runs those that are named, or all, and those whose results they need, and writes the page; a result that is up to date
+            (same settings, same version) is not made again, so a run that was interrupted goes on where it stopped.
+            `run all` takes about four hours on two cores, an experiment an hour at most; delete docs/reproduction/NAME.json to
+            run one again
+document    writes the page, reproduction.json and the figures from the results that are there
+
+--quick     small parts of everything, in minutes, to see that it runs; the verdicts prove nothing
+--data DIR  the directory of the corpora; CRFKIT_DATA otherwise; an experiment says which files it misses, and in which format
+--out DIR   where the results are: docs, or target/quick with --quick
+-h, --help  prints this
+
+A failed experiment, or one that was named and has no data, makes the exit status 1; a wrong command line makes it 2.";
 
 /// The command line.
 #[derive(Default)]
 struct Arguments {
     words: Vec<String>,
+    help: bool,
     quick: bool,
     data: Option<PathBuf>,
     out: Option<PathBuf>,
@@ -29,11 +43,12 @@ fn arguments() -> Result<Arguments> {
     while let Some(word) = given.next() {
         let mut value = || given.next().ok_or_else(|| Error::Setting(format!("{word} needs a directory")));
         match word.as_str() {
+            "-h" | "--help" => arguments.help = true,
             "--quick" => arguments.quick = true,
             "--data" => arguments.data = Some(value()?.into()),
             "--out" => arguments.out = Some(value()?.into()),
             flag if flag.starts_with('-') => {
-                return Err(Error::Setting(format!("unknown option {flag}\n{USAGE}")));
+                return Err(Error::Setting(format!("unknown option {flag}\n\n{USAGE}")));
             }
             _ => arguments.words.push(word),
         }
@@ -71,8 +86,13 @@ fn run(store: &Store, names: &[&str], corpora: &Corpora) -> Result<bool> {
     Ok(well)
 }
 
-fn go() -> Result<bool> {
-    let Arguments { words, quick, data, out } = arguments()?;
+/// Does what the command line says. `None` if it says nothing that can be done.
+fn go(arguments: Arguments) -> Result<Option<bool>> {
+    let Arguments { words, help, quick, data, out } = arguments;
+    if help {
+        println!("{USAGE}");
+        return Ok(Some(true));
+    }
     let form = if quick { Form::Quick } else { Form::Full };
     let directory = out.unwrap_or_else(|| form.pick("docs", "target/quick").into());
     let store = Store { directory, form };
@@ -80,23 +100,37 @@ fn go() -> Result<bool> {
     match &words[..] {
         ["list"] => {
             experiments().iter().for_each(|experiment| println!("{}", experiment.id));
-            Ok(true)
+            Ok(Some(true))
         }
-        ["document"] => document::generate(&store).map(|()| true),
+        ["document"] => document::generate(&store).map(|()| Some(true)),
         ["run", names @ ..] if !names.is_empty() => {
             let directory = data.or_else(|| std::env::var_os("CRFKIT_DATA").map(PathBuf::from));
-            run(&store, names, &Corpora { directory })
+            run(&store, names, &Corpora { directory }).map(Some)
         }
-        _ => Err(Error::Setting(USAGE.into())),
+        _ => Ok(None),
     }
 }
 
 fn main() -> ExitCode {
-    match go() {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
+    /// Of a command line that cannot be followed.
+    const WRONG: u8 = 2;
+    let complain = |error: &Error| eprintln!("crfkit-papers: {error}");
+    let arguments = match arguments() {
+        Ok(arguments) => arguments,
         Err(error) => {
-            eprintln!("crfkit-papers: {error}");
+            complain(&error);
+            return WRONG.into();
+        }
+    };
+    match go(arguments) {
+        Ok(Some(true)) => ExitCode::SUCCESS,
+        Ok(Some(false)) => ExitCode::FAILURE,
+        Ok(None) => {
+            eprintln!("{USAGE}");
+            WRONG.into()
+        }
+        Err(error) => {
+            complain(&error);
             ExitCode::FAILURE
         }
     }

@@ -1,9 +1,12 @@
 //! The smallest form of every experiment that needs no corpus, and the way from results to the page.
 
-use crfkit_papers::{Corpora, Done, Form, Store, document, experiments, find, store};
+use crfkit_papers::{
+    Corpora, Done, Form, Outcome, Record, Store, Verdict, document, experiments, find, store,
+};
 use std::collections::HashSet;
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 /// An empty directory of this test.
 fn directory(test: &str) -> PathBuf {
@@ -84,4 +87,68 @@ fn a_result_is_made_again_only_if_its_experiment_has_changed() {
         store::hash(find("ep-table1").unwrap(), Form::Full).unwrap(),
         store::hash(find("ep-table1").unwrap(), Form::Quick).unwrap()
     );
+}
+
+#[test]
+fn a_result_that_differs_shows_why() {
+    let store = Store { directory: directory("why"), form: Form::Quick };
+    let save = |id: &str, verdict: Verdict, outcome: Outcome| {
+        let record = Record {
+            id: id.into(),
+            row: 93,
+            title: id.into(),
+            form: store.form,
+            hash: String::new(),
+            settings: serde_json::Value::Null,
+            tolerance: "none".into(),
+            verdict,
+            seconds: 0.0,
+            outcome,
+        };
+        fs::create_dir_all(store.path(id).parent().unwrap()).unwrap();
+        fs::write(store.path(id), serde_json::to_string(&record).unwrap()).unwrap();
+    };
+    let mut shows = Outcome::default();
+    shows.because("smd-fig1", "the features");
+    save("smd-fig1-features", Verdict::Reproduced, shows);
+    let page = || {
+        document::generate(&store).unwrap();
+        fs::read_to_string(store.directory.join("REPRODUCTION.md")).unwrap()
+    };
+    save("smd-fig1", Verdict::Differs, Outcome::default());
+    let text = page();
+    assert!(text.contains("differs ([why](#smd-fig1-features))"), "{text}");
+    assert!(text.contains("**Why** ([`smd-fig1-features`](#smd-fig1-features)): the features"), "{text}");
+    let list = fs::read_to_string(store.directory.join("reproduction.json")).unwrap();
+    let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
+    let entry = list.iter().find(|entry| entry["id"] == "smd-fig1").unwrap();
+    assert_eq!(entry["why"][0]["shown by"], "smd-fig1-features");
+    // Claims about a figure differ for its reasons.
+    save("smd-claims1", Verdict::Differs, Outcome::default());
+    assert_eq!(page().matches("the features").count(), 2);
+    save("smd-claims1", Verdict::Reproduced, Outcome::default());
+    // What agrees needs no reason.
+    save("smd-fig1", Verdict::Reproduced, Outcome::default());
+    assert!(!page().contains("**Why**"));
+}
+
+#[test]
+fn the_command_line_helps_and_refuses() {
+    let run = |words: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_crfkit-papers")).args(words).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    };
+    for flag in ["-h", "--help"] {
+        let (code, out, _) = run(&[flag]);
+        assert_eq!(code, Some(0));
+        assert!(out.contains("usage: crfkit-papers list") && out.contains("up to date"), "{out}");
+    }
+    for wrong in [&[][..], &["run"], &["--nonsense"], &["list", "--data"]] {
+        let (code, out, err) = run(wrong);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{wrong:?}");
+        assert!(err.contains("crfkit-papers"), "{err}");
+    }
+    let (code, out, _) = run(&["list"]);
+    assert_eq!((code, out.lines().count()), (Some(0), experiments().len()));
 }

@@ -12,12 +12,15 @@ mod pwpl_synthetic;
 mod pwpl_text;
 mod slides;
 mod slopes;
+mod slopes_small;
 mod smd_denoise;
 mod smd_grids;
 mod smd_text;
 mod smd_theory;
 mod speedups;
 mod text_tasks;
+mod why_grids;
+mod why_text;
 
 use crate::experiment::Experiment;
 
@@ -77,4 +80,11 @@ pub const ALL: &[Experiment] = &[
     ep_toy::EIGHT,
     ep_toy::EQUATION_10,
     ep_text::CLAIMS,
+    why_text::FEATURES,
+    why_text::STEPS,
+    why_text::GAINS,
+    why_grids::JUMPS,
+    why_grids::SHORT_STEPS,
+    why_grids::NOISE,
+    slopes_small::SMALL,
 ];

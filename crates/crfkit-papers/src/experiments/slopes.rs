@@ -46,24 +46,24 @@ pub const OPERATIONS: Experiment = Experiment {
     ..PASS
 };
 
-const LABELS: [usize; 5] = [100, 150, 224, 336, 500];
+pub(super) const LABELS: [usize; 5] = [100, 150, 224, 336, 500];
 /// Runs of which the fastest counts.
-const RUNS: usize = 5;
+pub(super) const RUNS: usize = 5;
 
 /// A line of the chart.
-struct Measured {
-    name: &'static str,
-    criterion: Criterion,
-    keep: Keep,
+pub(super) struct Measured {
+    pub name: &'static str,
+    pub criterion: Criterion,
+    pub keep: Keep,
     /// Does the table of a label pair depend on the observation?
-    observed: bool,
+    pub observed: bool,
     /// Tokens of the corpus: the more the cheaper they are, since tables of all pairs are filled once a pass, whatever its length.
-    tokens: usize,
+    pub tokens: usize,
     /// The power that is expected: of the number of labels, or, for the sparse likelihood, of seen pairs.
-    bounds: [f64; 2],
+    pub bounds: [f64; 2],
 }
 
-const MEASURED: [Measured; 6] = [
+pub(super) const MEASURED: [Measured; 6] = [
     Measured {
         name: "likelihood, dense",
         criterion: Criterion::Likelihood,
@@ -73,7 +73,7 @@ const MEASURED: [Measured; 6] = [
         bounds: [1.8, 2.2],
     },
     Measured {
-        name: "PW, observed pairs",
+        name: OBSERVED,
         criterion: Criterion::Piecewise,
         keep: Keep::Observed,
         observed: true,
@@ -114,11 +114,12 @@ const MEASURED: [Measured; 6] = [
     },
 ];
 
+pub(super) const OBSERVED: &str = "PW, observed pairs";
 const SPARSE: &str = "likelihood, sparse";
 
 /// A corpus of one long walk over `labels` labels, cut into sequences of 20, and the number of label pairs in it. A label has at most
 /// √labels successors.
-fn walk(labels: usize, tokens: usize, observed: bool) -> Result<(Corpus, usize)> {
+pub(super) fn walk(labels: usize, tokens: usize, observed: bool) -> Result<(Corpus, usize)> {
     let template = if observed { "U1:%x[0,0]\nB1:%x[0,0]\n" } else { "U1:%x[0,0]\nB\n" };
     let templates = Templates::compile(template, Dialect::Crfpp, "slopes")?;
     let mut builder = CorpusBuilder::new(Source::Templates(templates));

@@ -119,7 +119,7 @@ pub(super) fn method(name: &str, criterion: usize, batch: usize, form: Form) -> 
 }
 
 /// Images for training and test, and the side of a shape's image.
-fn sizes(form: Form) -> [usize; 3] {
+pub(super) fn sizes(form: Form) -> [usize; 3] {
     form.pick([40, 10, 64], [4, 2, 16])
 }
 
@@ -131,7 +131,7 @@ fn settings(data: &str, form: Form) -> Value {
         "decoding": "max marginals of LBP, at most 200 iterations"})
 }
 
-fn load(context: &Context, photographs: bool) -> Result<GridTask> {
+pub(super) fn load(context: &Context, photographs: bool) -> Result<GridTask> {
     let [train, test, side] = sizes(context.form);
     if photographs {
         let [mut all, mut others] = manmade(context)?;

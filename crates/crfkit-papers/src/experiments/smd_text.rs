@@ -3,7 +3,7 @@
 use super::text_tasks::{TextTask, passes, token_f1};
 use crate::chart::Chart;
 use crate::experiment::{Context, Experiment, Form, Outcome};
-use crate::learning::{Curve, EARLY};
+use crate::learning::{Curve, EARLY, Task};
 use crfkit::Result;
 use crfkit::train::{Method, Parameters, Settings};
 use serde_json::{Value, json};
@@ -91,9 +91,9 @@ pub const PERMUTATIONS: Experiment = Experiment {
 };
 
 /// Passes of the online methods.
-const PASSES: usize = 50;
+pub(super) const PASSES: usize = 50;
 
-fn smd(mu: f64, batch: usize, seed: u64) -> Settings {
+pub(super) fn smd(mu: f64, batch: usize, seed: u64) -> Settings {
     let parameters = Parameters {
         batch: Some(batch),
         eta0: Some(0.1),
@@ -104,13 +104,13 @@ fn smd(mu: f64, batch: usize, seed: u64) -> Settings {
     Settings { optimizer: Method::Smd, parameters, seed, ..Settings::default() }
 }
 
-fn sgd(eta0: f64, batch: usize) -> Settings {
+pub(super) fn sgd(eta0: f64, batch: usize) -> Settings {
     let parameters = Parameters { batch: Some(batch), eta0: Some(eta0), ..Parameters::default() };
     Settings { optimizer: Method::Sgd, parameters, ..Settings::default() }
 }
 
 /// The methods of a figure with the paper's settings: σ = 1, η₀ = 0.1, λ = 1; b and μ by task.
-fn methods(task: TextTask, form: Form) -> Vec<(&'static str, Settings)> {
+pub(super) fn methods(task: TextTask, form: Form) -> Vec<(&'static str, Settings)> {
     let (batch, mu) = if task == TextTask::Nlpba { (6, 0.02) } else { (8, 0.1) };
     let mut methods = vec![
         ("SMD", smd(mu, batch, 1)),
@@ -132,25 +132,21 @@ fn settings(task: TextTask, form: Form) -> Value {
 }
 
 /// Runs all methods and draws their curves; returns these too.
-fn figure(
+pub(super) fn figure(
     context: &Context,
-    task: TextTask,
+    data: &Task,
+    methods: Vec<(&'static str, Settings)>,
     level: (&str, f64),
 ) -> Result<(Outcome, Vec<(&'static str, Curve)>)> {
-    let data = task.load(context)?;
     let mut outcome = Outcome::default();
     let mut curves = Vec::new();
-    for (name, settings) in methods(task, context.form) {
+    for (name, settings) in methods {
         (context.say)(name);
         let early: &[f64] = if name == "BFGS" { &[] } else { &EARLY };
         let curve = data.learn(&settings, early, None)?;
         outcome.show(format!("{name}: best F"), "", curve.best_f1());
         outcome.show(format!("{name}: passes"), "", curve.last().map_or(f64::NAN, |point| point.passes));
         outcome.show(format!("{name}: seconds"), "", curve.last().map_or(f64::NAN, |point| point.seconds));
-        if name == "SMD" && task == TextTask::Nlpba && curve.stop.is_some() {
-            let mut taggers = [data.tagger(&curve.theta, &settings)?];
-            outcome.show("SMD: token-level F", "", token_f1(&data, &data.label(&mut taggers)?));
-        }
         curves.push((name, curve));
     }
     let finals = |name: &str| curves.iter().find(|c| c.0 == name).map_or(f64::NAN, |c| c.1.final_f1());
@@ -176,7 +172,9 @@ fn figure(
 }
 
 fn figure_1(context: &Context) -> Result<Outcome> {
-    let (mut outcome, curves) = figure(context, TextTask::BaseNp, ("Sha & Pereira", 94.2))?;
+    let data = TextTask::BaseNp.load(context)?;
+    let methods = methods(TextTask::BaseNp, context.form);
+    let (mut outcome, curves) = figure(context, &data, methods, ("Sha & Pereira", 94.2))?;
     for ((name, curve), paper) in curves.iter().zip([93.6, 93.4, 93.6, 92.7]) {
         outcome.compare(format!("{name}: final F"), paper, curve.final_f1(), 0.6);
     }
@@ -185,7 +183,14 @@ fn figure_1(context: &Context) -> Result<Outcome> {
 }
 
 fn figure_2(context: &Context) -> Result<Outcome> {
-    let (mut outcome, curves) = figure(context, TextTask::Nlpba, ("psa's L-BFGS", 70.33))?;
+    let (data, methods) = (TextTask::Nlpba.load(context)?, methods(TextTask::Nlpba, context.form));
+    let (mut outcome, curves) = figure(context, &data, methods.clone(), ("psa's L-BFGS", 70.33))?;
+    for ((name, settings), (_, curve)) in methods.iter().zip(&curves) {
+        if *name == "SMD" && curve.stop.is_some() {
+            let mut taggers = [data.tagger(&curve.theta, settings)?];
+            outcome.show("SMD: token-level F", "", token_f1(&data, &data.label(&mut taggers)?));
+        }
+    }
     let papers = ["85.8", "85.2", "85.8", "83", "85.8, slower"];
     let mut finals = Vec::new();
     for ((name, curve), paper) in curves.iter().zip(papers) {

@@ -5,6 +5,7 @@ use crate::experiment::{Context, Form};
 use crate::learning::Task;
 use crfkit::Result;
 use crfkit::data::presets::preset;
+use crfkit::data::template::Templates;
 use crfkit::eval::Evaluation;
 use std::collections::HashMap;
 
@@ -42,6 +43,11 @@ impl TextTask {
 
     /// Reads it.
     pub fn load(self, context: &Context) -> Result<Task> {
+        self.load_without(context, &[])
+    }
+
+    /// Reads it; templates that begin with one of `left_out` are not used.
+    pub fn load_without(self, context: &Context, left_out: &[&str]) -> Result<Task> {
         let corpora = &context.corpora;
         let (train, test) = match self {
             TextTask::BaseNp => {
@@ -59,7 +65,11 @@ impl TextTask {
         };
         let few = |n: usize| context.form.pick(n, n.min(TextTask::QUICK));
         let test_size = context.form.pick(test.len(), test.len().min(TextTask::QUICK / 2));
-        let templates = preset(self.preset())?.compile(train[0].columns() - 1)?;
+        let preset = preset(self.preset())?;
+        let text = preset.text(train[0].columns() - 1);
+        let used = text.lines().filter(|line| !left_out.iter().any(|start| line.starts_with(start)));
+        let text = used.fold(String::new(), |text, line| text + line + "\n");
+        let templates = Templates::compile(&text, preset.dialect, self.preset())?;
         Task::new(&train[..few(train.len())], &test[..test_size], templates, 1)
     }
 }
