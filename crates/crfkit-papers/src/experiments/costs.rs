@@ -4,9 +4,10 @@ use crate::chart::{Chart, Line};
 use crate::experiment::{Context, Experiment, Outcome};
 use crate::learning::Silent;
 use crfkit::Result;
+use crfkit::data::attributes::{AttributeReader, Attributes};
 use crfkit::data::corpus::CorpusBuilder;
 use crfkit::data::observer::Source;
-use crfkit::data::template::{Dialect, Templates};
+use crfkit::data::text::{Encoding, Lines};
 use crfkit::graph::{FactorGraph, FactorGraphBuilder, Gradient, Graph, NODES, Psi, SharedSum};
 use crfkit::loss::{Gold, Loss, Piecewise, PiecewisePseudolikelihood};
 use crfkit::math::Array;
@@ -23,7 +24,7 @@ pub const PSA: Experiment = Experiment {
     id: "psa-linear",
     row: 117,
     title: "psa: an iteration of PSA costs O(n), n the number of weights",
-    version: 1,
+    version: 2,
     data: &[],
     needs: &[],
     tolerance: "seconds of an iteration grow with n to a power between 0.5 and 1.3",
@@ -43,7 +44,9 @@ pub const PWPL: Experiment = Experiment {
 };
 
 /// Vocabularies.
-const WORDS: [usize; 4] = [10_000, 20_000, 40_000, 80_000];
+const WORDS: [usize; 6] = [10_000, 20_000, 40_000, 80_000, 160_000, 320_000];
+/// The first so many decide; the others show what caches have to do with it.
+const DECISIVE: usize = 4;
 const PAIRS: [usize; 4] = [16, 48, 128, 384];
 const TRIPLES: [usize; 4] = [4, 8, 16, 48];
 
@@ -52,21 +55,24 @@ fn iteration(words: usize) -> Result<f64> {
     const LABELS: usize = 10;
     const SEQUENCES: usize = 40;
     let mut random = Random::new(1);
-    let templates = Templates::compile("U1:%x[0,0]\nB\n", Dialect::Crfpp, "costs")?;
-    let mut builder = CorpusBuilder::new(Source::Templates(templates));
+    // All words at the ten tokens of one sequence, then few of them in each of the others.
     let mut text = String::new();
-    // All words in one sequence, then few of them in each of the others.
-    for word in 0..words {
-        let _ = writeln!(text, "w{word} {}", word % LABELS); // to a string, here and below
+    for label in 0..LABELS {
+        let _ = write!(text, "{label}"); // to a string, here and below
+        (label..words).step_by(LABELS).for_each(|word| text += &format!("\tw{word}"));
+        text.push('\n');
     }
     for _ in 0..SEQUENCES {
         text.push('\n');
         for _ in 0..5 {
-            let _ = writeln!(text, "w{} {}", random.below(words), random.below(LABELS));
+            let _ = writeln!(text, "{}\tw{}", random.below(LABELS), random.below(words));
         }
     }
-    for sequence in crate::corpora::sentences(&text, "costs")? {
-        builder.add_columns(&sequence, 1)?;
+    let mut builder = CorpusBuilder::new(Source::Attributes);
+    let mut reader = AttributeReader::new(Lines::new(text.as_bytes(), "costs", Encoding::Utf8));
+    let mut sequence = Attributes::default();
+    while reader.read(&mut sequence)? {
+        builder.add_attributes(&sequence);
     }
     let parameters = Parameters { updates: Some(Updates::Dense), ..Parameters::default() };
     let settings = Settings {
@@ -100,10 +106,16 @@ fn psa(context: &Context) -> Result<Outcome> {
         outcome.show(format!("seconds of an iteration, n = {weights}"), "", seconds);
         points.push([weights, seconds]);
     }
-    let power = power(&points);
-    outcome.show("power of n", "1", power);
-    outcome.claim("the power of n is between 0.5 and 1.3", (0.5..=1.3).contains(&power));
+    let all = power(&points[..points.len().min(DECISIVE)]);
+    outcome.show("power of n", "1", all);
+    outcome.claim("the power of n is between 0.5 and 1.3", (0.5..=1.3).contains(&all));
+    if let Some(large) = points.get(DECISIVE - 1..) {
+        let large = power(large);
+        outcome.show("power of n from the fourth n on", "1", large);
+        outcome.because(PSA.id, format!("a step reads and writes 40 bytes a weight, which fit into the caches for the first n and no longer for the fourth; from there on the power is {large:.2}"));
+    }
     outcome.note("With lazy updates, the default, an iteration costs only what its batch touches.");
+    outcome.note("The first run had all words in one sequence of as many tokens; its inference, by logarithms where gradients of such a length had blown up the label pairs, was most of what was measured (power 1.7 to 1.85).");
     Ok(outcome)
 }
 
