@@ -13,6 +13,7 @@ mod pwpl_text;
 mod slides;
 mod slopes;
 mod slopes_small;
+mod smd_collapse;
 mod smd_denoise;
 mod smd_grids;
 mod smd_text;
@@ -60,6 +61,7 @@ pub const ALL: &[Experiment] = &[
     smd_text::SCALE,
     smd_grids::CLAIMS_SHAPES,
     smd_denoise::DENOISE_64,
+    smd_collapse::COLLAPSE,
     smd_grids::CLAIMS_MANMADE,
     smd_text::PERMUTATIONS,
     smd_theory::NO_VALUE,
