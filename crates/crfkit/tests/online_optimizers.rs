@@ -108,6 +108,20 @@ fn averages_are_means_of_iterates() {
 }
 
 #[test]
+fn a_long_past_is_forgotten_without_a_trace() {
+    // More steps than SGD remembers, under a prior so weak that nothing else makes it forget.
+    let (losses, prior) = (losses(), Prior::gaussian(100.0));
+    let schedule = Schedule { batch: 1, passes: 2400, seed: 3, ..Schedule::default() };
+    let method = Sgd { average_from: Some(2000.0), ..Sgd::fixed(Some(0.01), schedule) };
+    let problem = Problem { objective: &losses, prior: prior.clone(), l1: 0.0 };
+    let found = minimize_from(&method, &problem, &start()).unwrap().theta;
+    let run = Run { losses: &losses, prior: &prior, l1: 0.0, schedule, start: start() };
+    let expected = run.sgd(|_, _| 0.01, Some(2000 * 30));
+    let off = distance(&found, &expected);
+    assert!(off < 1e-10, "off by {off}");
+}
+
+#[test]
 fn averages_keep_their_digits_under_a_strong_prior() {
     // Each step takes most of every weight away: products of all decays would be far below the smallest number.
     let losses = losses();

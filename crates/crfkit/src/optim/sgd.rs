@@ -111,6 +111,8 @@ impl Optimizer for Sgd {
 const STRONGEST_PULL: f64 = 1.0 - 1e-9;
 /// The decay at which all weights are brought up to date: far from where digits are lost.
 const STRONGEST_DECAY: f64 = 1e-4;
+/// Steps after which they are brought up to date in any case: what is kept of each step must not grow for ever.
+const LONGEST_PAST: usize = 1 << 16;
 
 /// What all weights have undergone since they were up to date.
 #[derive(Clone, Copy)]
@@ -232,7 +234,8 @@ impl Rule for SgdRule<'_> {
         if let Some(average) = &mut self.average {
             average.count(step.done, now.decay);
         }
-        if now.decay.iter().any(|decay| *decay < STRONGEST_DECAY) {
+        let decayed = now.decay.iter().any(|decay| *decay < STRONGEST_DECAY);
+        if decayed || self.past.len() > LONGEST_PAST {
             self.settle_all(theta, &Step { done: step.done + 1, ..*step });
         }
     }
