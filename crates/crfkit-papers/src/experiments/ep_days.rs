@@ -1,6 +1,6 @@
 //! empirical-training-2013 table 6, its third column: the likelihood of 32,623 sentences, which took CRF++ 4,571,807 seconds.
 
-use super::ep_text::{MEMORY_LIMIT, TABLE_2, attributes, brown_sentences};
+use super::ep_text::{MEMORY_LIMIT, TABLE_2, Tag, attributes, brown_sentences};
 use crate::chart::{Chart, Line};
 use crate::experiment::{Context, Experiment, Outcome};
 use crate::learning::{Curve, Task};
@@ -41,7 +41,7 @@ fn plain(tag: &str) -> &str {
     tag
 }
 
-fn dev(corpus: &Corpus, sentences: &[Columns], tag: fn(&str) -> &str) -> Result<Dev> {
+fn dev(corpus: &Corpus, sentences: &[Columns], tag: Tag) -> Result<Dev> {
     let (mut data, mut observer, mut gold) = (Dataset::new(), Observer::default(), Vec::new());
     for sentence in sentences {
         corpus.observe_attributes(&attributes(sentence, tag)?, &mut observer, &mut data);
@@ -64,7 +64,7 @@ fn days(context: &Context) -> Result<Outcome> {
     let test = &rest[..size];
     let mut outcome = Outcome::default();
     let mut lines = Vec::new();
-    let tag_sets: [(&str, fn(&str) -> &str); 2] = [("all tags", |tag| tag), ("plain tags", plain)];
+    let tag_sets: [(&str, Tag); 2] = [("all tags", |tag| tag), ("plain tags", plain)];
     for (name, tag) in tag_sets {
         let mut builder = CorpusBuilder::new(Source::Attributes);
         for sentence in train {

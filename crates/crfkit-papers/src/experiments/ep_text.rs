@@ -208,8 +208,11 @@ fn count(
     Ok((held_out(test)?.evaluate(&mut EmpiricalTagger::new(Arc::new(model))).scores(), seconds))
 }
 
-/// A sentence as attributes: the word, and what its spelling says. `tag` makes the label of the last column.
-pub(super) fn attributes(sentence: &Columns, tag: fn(&str) -> &str) -> Result<Attributes> {
+/// What makes a label of the last column.
+pub(super) type Tag = fn(&str) -> &str;
+
+/// A sentence as attributes: the word, and what its spelling says.
+pub(super) fn attributes(sentence: &Columns, tag: Tag) -> Result<Attributes> {
     let mut text = String::new();
     for row in 0..sentence.len() {
         let word = sentence.field(row, 0);
