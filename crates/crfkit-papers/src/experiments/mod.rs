@@ -72,6 +72,7 @@ pub const ALL: &[Experiment] = &[
     pwpl_synthetic::STUDY,
     pwpl_synthetic::DENSE_STUDY,
     pwpl_synthetic::APART,
+    pwpl_synthetic::FIGURE_3_APART,
     costs::PWPL,
     slopes::PASS,
     speedups::PWPL,
