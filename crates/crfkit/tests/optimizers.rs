@@ -370,6 +370,38 @@ fn calibration_finds_a_gain_where_the_first_one_explodes() {
     assert!((found[0] - 1.0).abs() < 0.01, "{found:?}");
 }
 
+/// Σ ln(1 + exp(−y a θ)) with a large |a|, whose sign says y for three examples of four. Long steps make it large, but never infinite.
+fn steep_logistic() -> Losses {
+    Losses::new(1, vec![vec![0]; 100], |example, theta, gradient| {
+        let a = if example % 4 == 0 { -1e4 } else { 1e4 };
+        gradient[0] -= a / (1.0 + (a * theta[0]).exp());
+        (-a * theta[0]).max(0.0) + (-(a * theta[0]).abs()).exp().ln_1p()
+    })
+}
+
+#[test]
+fn calibration_does_not_take_a_gain_for_good_because_its_neighbours_are_as_bad() {
+    let losses = steep_logistic();
+    let problem = problem(&losses, 1.0);
+    let value = |theta: f64| problem.smooth(&[theta], &mut [0.0]);
+    let (start, best) = (value(0.0), value(1e-4 * 3f64.ln()));
+    for method in [Sgd::bottou(None, schedule(1, 5)), Sgd::fixed(None, schedule(1, 5))] {
+        let found = value(minimize(&method, &problem).theta[0]);
+        assert!(found < 0.5 * (start + best), "{start} {best} {found}");
+    }
+}
+
+#[test]
+fn losses_that_grow_without_becoming_infinite_are_divergence_too() {
+    let losses = steep_logistic();
+    let problem = problem(&losses, 1.0);
+    let mut watch = Look(|_: &Progress, _: &dyn Fn() -> State| Control::Continue);
+    let method = Sgd::fixed(Some(0.1), schedule(1, 5));
+    let message = method.minimize(&problem, State::start(vec![0.0]), &mut watch).unwrap_err().to_string();
+    assert!(message.starts_with("training diverged after 1.00 passes"), "{message}");
+    assert!(message.contains("--eta0"), "{message}");
+}
+
 #[test]
 fn divergence_is_an_error_that_says_when() {
     let steep = Losses::new(1, vec![vec![0]; 100], |_, theta, gradient| {

@@ -92,8 +92,8 @@ fn every_method_goes_on_from_every_state() {
         ("Adam", Box::new(Adam { eta0: 0.1, schedule, ..Adam::default() })),
         ("dense AdaGrad", Box::new(AdaGrad { schedule: dense, ..online.clone() })),
         ("AdaGrad", Box::new(online.clone())),
-        ("auto", auto(online.clone(), lbfgs.clone())),
-        ("auto that ends online", auto(online, Lbfgs { passes: 3.0, ..lbfgs })),
+        ("auto", auto(Some(Choice::AdaGrad), online.clone(), lbfgs.clone())),
+        ("auto that ends online", auto(Some(Choice::AdaGrad), online, Lbfgs { passes: 3.0, ..lbfgs })),
     ];
     for (name, method) in &methods {
         for l1 in [0.0, 0.5] {
@@ -111,9 +111,9 @@ fn every_method_goes_on_from_every_state() {
     }
 }
 
-fn auto(online: AdaGrad, finish: Lbfgs) -> Box<dyn Optimizer> {
+fn auto(begin: Option<Choice>, online: AdaGrad, finish: Lbfgs) -> Box<dyn Optimizer> {
     let memory_limit = Auto::MEMORY_LIMIT;
-    Box::new(Auto { online, finish, begin: None, tolerance: 0.01, memory_limit })
+    Box::new(Auto { online, finish, begin, tolerance: 0.01, memory_limit })
 }
 
 /// SAG as it is given, and SVRG like it.
@@ -137,7 +137,7 @@ fn methods_on_marginals_go_on_from_every_state() {
         ("SDCA to its end", Box::new(Sdca { gap_tolerance: 0.05, ..Sdca::default() })),
         ("SAGA", Box::new(Saga { passes: 4.5, ..Saga::default() })),
         ("SAGA to its end", Box::new(Saga { tolerance: 0.02, ..Saga::default() })),
-        ("auto", auto(online, lbfgs)),
+        ("auto", auto(None, online, lbfgs)),
     ];
     let few = Sag { passes: 12, ..Sag::default() };
     for (name, method) in methods.into_iter().chain(finite_sum_methods(few)) {

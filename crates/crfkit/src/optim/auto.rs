@@ -9,8 +9,8 @@ use crate::ability::Ability;
 
 /// [`Saga`] where it can work: marginals of single examples, a finite σ, no L1, and no more to remember than `memory_limit`. It reaches
 /// the optimum by itself; L-BFGS takes over only if it has not settled after [`Auto::SAGA_PASSES`] passes, or for a tolerance
-/// below [`Auto::NEAR`]. Otherwise a few passes of [`AdaGrad`], which come near the optimum, then L-BFGS, which reaches it.
-/// [`Auto::choice`] tells which.
+/// below [`Auto::NEAR`]. Otherwise a few passes of [`AdaGrad`], which come near the optimum, then L-BFGS, which reaches it; with at most
+/// [`Auto::FEW_WEIGHTS`] weights L-BFGS alone. [`Auto::choice`] tells which.
 #[derive(Clone, Debug)]
 pub struct Auto {
     /// The online passes, at most [`Auto::PASSES`]; SAGA takes their seed.
@@ -33,6 +33,8 @@ pub enum Choice {
     Saga,
     /// With [`AdaGrad`].
     AdaGrad,
+    /// With [`Lbfgs`], which is all.
+    Lbfgs,
 }
 
 impl std::fmt::Display for Choice {
@@ -40,6 +42,7 @@ impl std::fmt::Display for Choice {
         f.write_str(match self {
             Choice::Saga => "saga, then lbfgs",
             Choice::AdaGrad => "adagrad, then lbfgs",
+            Choice::Lbfgs => "lbfgs",
         })
     }
 }
@@ -50,6 +53,8 @@ impl Auto {
     pub const TOLERANCE: f64 = 1e-2;
     /// More passes of AdaGrad than this are not worth their time: the finish is quicker.
     pub const PASSES: usize = 5;
+    /// So few weights, as those of a grid, are found by L-BFGS in not many more passes than AdaGrad is given.
+    pub const FEW_WEIGHTS: usize = 100;
     /// More passes of SAGA than this are not worth their time.
     pub const SAGA_PASSES: f64 = 20.0;
     /// Nearer to the optimum than this share of the objective, L-BFGS is as quick and knows better when to stop.
@@ -64,14 +69,15 @@ impl Auto {
         let dual = problem.l1 == 0.0 && gaussian && problem.objective.dual(Entropy::Single).is_some();
         match dual && Saga::storage(problem).is_ok_and(|bytes| bytes <= memory_limit) {
             true => Choice::Saga,
+            false if problem.objective.dim() <= Auto::FEW_WEIGHTS => Choice::Lbfgs,
             false => Choice::AdaGrad,
         }
     }
 
-    /// The first phase.
-    fn beginning(&self, problem: &Problem) -> Box<dyn Optimizer> {
+    /// The phase before L-BFGS, if there is one.
+    fn beginning(&self, problem: &Problem) -> Option<Box<dyn Optimizer>> {
         let limit = self.finish.passes;
-        match self.begin.unwrap_or_else(|| Auto::choice(problem, self.memory_limit)) {
+        Some(match self.begin.unwrap_or_else(|| Auto::choice(problem, self.memory_limit)) {
             Choice::Saga => Box::new(Saga {
                 passes: if limit > 0.0 { limit.min(Auto::SAGA_PASSES) } else { Auto::SAGA_PASSES },
                 seed: self.online.schedule.seed,
@@ -83,7 +89,8 @@ impl Auto {
                 online.schedule.passes = online.schedule.passes.min(Auto::PASSES);
                 Box::new(online)
             }
-        }
+            Choice::Lbfgs => return None,
+        })
     }
 }
 
@@ -109,8 +116,9 @@ impl Optimizer for Auto {
     }
 
     fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {
-        if state.number("phase") == 0.0 {
-            let near = self.beginning(problem).minimize(problem, state, &mut Phase { number: 0.0, watch })?;
+        let beginning = if state.number("phase") == 0.0 { self.beginning(problem) } else { None };
+        if let Some(beginning) = beginning {
+            let near = beginning.minimize(problem, state, &mut Phase { number: 0.0, watch })?;
             let at_limit = self.finish.passes > 0.0 && near.passes >= self.finish.passes;
             let settled = near.stop == Stop::Gap && self.tolerance >= Auto::NEAR;
             if near.stop == Stop::Watch || at_limit || settled {

@@ -11,6 +11,9 @@ const SAMPLE: usize = 1000;
 const CANDIDATES: usize = 12;
 /// No gain below this is tried.
 const SMALLEST: f64 = 1e-12;
+/// A gain has exploded if the objective is this many times that at the start, or no number: losses that grow like a logarithm become
+/// large, not infinite.
+const EXPLODED: f64 = 2.0;
 
 impl Sgd {
     /// The gain with the lowest objective after one pass over a sample, among 0.1·2^k; and what trying cost, in passes.
@@ -21,11 +24,14 @@ impl Sgd {
         Random::stream(self.schedule.seed, u64::MAX).shuffle(&mut order);
         order.truncate(SAMPLE);
         let share = order.len() as f64 / examples.max(1) as f64;
-        let mut cost = 0.0;
+        let start = sample_value(problem, theta, &order);
+        // The perceptron's losses are 0 at the start.
+        let most = if start > 0.0 { EXPLODED * start } else { f64::MAX };
+        let mut cost = share;
         let mut attempt = |eta0: f64| {
             cost += 2.0 * share;
             let value = self.sample_pass(problem, theta.to_vec(), &order, eta0);
-            if value.is_finite() { value } else { f64::INFINITY }
+            if value <= most { value } else { f64::INFINITY }
         };
         let mut best = (0.1, attempt(0.1));
         while best.1 == f64::INFINITY && best.0 > SMALLEST {
@@ -50,7 +56,6 @@ impl Sgd {
 
     /// One pass over a sample; returns its objective afterwards.
     fn sample_pass(&self, problem: &Problem, mut theta: Vec<f64>, order: &[u32], eta0: f64) -> f64 {
-        let share = order.len() as f64 / problem.objective.examples() as f64;
         let mut rule = SgdRule::new(self, problem, eta0);
         rule.restore(&mut State::start(theta.clone()));
         let (mut gradient, mut touched) = (Vec::new(), Touched::default());
@@ -66,7 +71,14 @@ impl Sgd {
             done += 1;
         }
         rule.settle(&mut theta, &Step { touched: &touched, done, clock });
-        problem.objective.touched(order, &mut touched);
-        problem.objective.batch_grad(order, &theta, &touched, &mut gradient) + share * problem.penalty(&theta)
+        sample_value(problem, &theta, order)
     }
+}
+
+/// Losses of a sample, and its share of the penalty.
+fn sample_value(problem: &Problem, theta: &[f64], order: &[u32]) -> f64 {
+    let (mut gradient, mut touched) = (Vec::new(), Touched::default());
+    problem.objective.touched(order, &mut touched);
+    let share = order.len() as f64 / problem.objective.examples().max(1) as f64;
+    problem.objective.batch_grad(order, theta, &touched, &mut gradient) + share * problem.penalty(theta)
 }

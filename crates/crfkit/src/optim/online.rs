@@ -200,6 +200,10 @@ pub(super) fn require(holds: bool, name: &str, value: f64, need: &str) -> Result
 /// Shares of the first pass after which progress is reported.
 const REPORTS: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
 
+/// Steps that are too long make losses large, not always infinite: in a pass more than this many times that of the first batch, which
+/// counts as 1 if it is less. Noise does not.
+const EXPLODED: f64 = 1000.0;
+
 /// Is `done` of the `all` steps of the first pass a moment to report?
 pub(super) fn report_due(done: usize, all: usize) -> bool {
     REPORTS.iter().any(|share| (share * all as f64).ceil() as usize == done)
@@ -225,6 +229,7 @@ pub(super) fn run(
     rule.restore(&mut state);
     let mut step = state.number("step") as u64;
     let mut pass_loss = state.number("pass_loss");
+    let mut first_loss = state.number("first_loss");
     let before = state.number("passes_before");
     let (mut gradient, mut hess_vec) = (Vec::new(), Vec::new());
     let mut touched = Touched::restore(step, &mut state);
@@ -260,8 +265,21 @@ pub(super) fn run(
         schedule.scale(examples_now, &mut hess_vec);
         rule.update(&mut theta, &now, &gradient, &hess_vec);
         pass_loss += loss;
+        if first_loss == 0.0 {
+            first_loss = (loss / examples_now.len() as f64).max(1.0);
+        }
         let done = at + 1;
         let whole = done as u64 == steps_a_pass;
+        let mean_loss = pass_loss / examples as f64;
+        if whole && mean_loss > EXPLODED * first_loss {
+            return Err(Error::Diverged {
+                passes: before + step as f64 / steps_a_pass as f64,
+                message: format!(
+                    "the mean loss of this pass is {mean_loss:.3e}, that of the first batch was {first_loss:.3e}; {}",
+                    rule.remedy()
+                ),
+            });
+        }
         let seen = done as f64 / steps_a_pass as f64;
         let report = pass == 0 && report_due(done, steps_a_pass as usize);
         if rule.resets() > 0 {
@@ -288,8 +306,13 @@ pub(super) fn run(
             let mut state = State::start(theta.clone());
             rule.save(&mut state);
             touched.save(&mut state);
-            for (name, number) in [("step", step as f64), ("pass_loss", pass_loss), ("passes_before", before)]
-            {
+            let numbers = [
+                ("step", step as f64),
+                ("pass_loss", pass_loss),
+                ("first_loss", first_loss),
+                ("passes_before", before),
+            ];
+            for (name, number) in numbers {
                 state.numbers.insert(name.into(), number);
             }
             state

@@ -115,7 +115,7 @@ impl Method {
         let (name, about, parameters): (_, _, &[&str]) = match self {
             Method::Auto => (
                 "auto",
-                "saga, or where that cannot work a few passes of adagrad and then lbfgs, until it has converged",
+                "saga, or where that cannot work a few passes of adagrad and then lbfgs (with few weights lbfgs alone), until it has converged",
                 batch!("batch", "eta0", "memory", "memory-limit"),
             ),
             Method::Lbfgs => ("lbfgs", "L-BFGS; OWL-QN with L1", batch!("memory")),
