@@ -117,6 +117,16 @@ impl Task {
         train::evaluate(features, theta, settings.objective.direction(), &self.corpus.labels, &self.test)
     }
 
+    /// Losses and penalty of weights on the training data.
+    pub fn objective(&self, settings: &Settings, theta: &[f64]) -> Result<f64> {
+        let pieces = settings.pieces.unwrap_or_default();
+        let (features, data) = (self.features(settings), self.corpus.data.clone());
+        let objective = settings.objective.objective(pieces, Derivative::Dual, features, data, 0)?;
+        let prior = Prior::gaussian(settings.sigma);
+        let problem = Problem { objective: objective.as_ref(), prior, l1: settings.l1 };
+        Ok(problem.smooth(theta, &mut vec![0.0; theta.len()]) + problem.l1_penalty(theta))
+    }
+
     /// A tagger with these weights.
     pub fn tagger(&self, theta: &[f64], settings: &Settings) -> Result<Tagger> {
         let Corpus { source, labels, alphabet, words, .. } = &self.corpus;

@@ -182,6 +182,24 @@ fn the_rules_stop_every_method() {
 
 type Matrix = Vec<Vec<f64>>;
 
+#[test]
+fn a_search_that_is_lost_in_noise_is_the_end() {
+    // x² + 3y² + 1, as well as an inference can tell that ends at a tolerance of 1e-7.
+    let noisy = Losses::new(2, vec![vec![0, 1]], |_, theta, gradient| {
+        let [x, y] = [theta[0], theta[1]];
+        gradient[0] += 2.0 * x + 1e-3 * (1e6 * y).sin();
+        gradient[1] += 6.0 * y + 1e-3 * (1e6 * x).sin();
+        x * x + 3.0 * y * y + 1.0 + 1e-7 * (1e9 * (x + y)).sin()
+    });
+    let problem = Problem { objective: &noisy, prior: Prior::gaussian(f64::INFINITY), l1: 0.0 };
+    let method = Lbfgs { gradient_tolerance: 0.0, tolerance: 1e-4, ..Lbfgs::default() };
+    let mut watch = Look(|_: &Progress, _: &dyn Fn() -> State| Control::Continue);
+    let found = method.minimize(&problem, State::start(vec![3.0, -2.0]), &mut watch).unwrap();
+    assert_eq!(found.stop, Stop::Change);
+    assert!(found.passes < 60.0, "{} passes", found.passes);
+    assert!(distance(&found.theta, &[0.0, 0.0]) < 1e-2, "{:?}", found.theta);
+}
+
 fn identity(n: usize, scale: f64) -> Matrix {
     (0..n).map(|i| (0..n).map(|j| if i == j { scale } else { 0.0 }).collect()).collect()
 }

@@ -21,6 +21,7 @@ mod smd_theory;
 mod speedups;
 mod text_tasks;
 mod why_grids;
+mod why_psa;
 mod why_text;
 
 use crate::experiment::Experiment;
@@ -90,4 +91,6 @@ pub const ALL: &[Experiment] = &[
     why_grids::SHORT_STEPS,
     why_grids::NOISE,
     slopes_small::SMALL,
+    pwpl_graphs::SKIP_ONLINE,
+    why_psa::FIRST_PASS,
 ];

@@ -99,7 +99,7 @@ pub const ENSEMBLE: Experiment = Experiment {
 };
 
 /// CRF++'s parameters: a weight for every label of every observation; σ = 1.
-fn with(optimizer: Method, parameters: Parameters, passes: Option<usize>) -> Settings {
+pub(super) fn with(optimizer: Method, parameters: Parameters, passes: Option<usize>) -> Settings {
     Settings { optimizer, parameters, passes, features: Keep::All, ..Settings::default() }
 }
 
@@ -125,7 +125,7 @@ fn pgis(task: TextTask, form: Form) -> Settings {
     )
 }
 
-fn psa(form: Form) -> Settings {
+pub(super) fn psa(form: Form) -> Settings {
     let parameters = Parameters {
         batch: Some(1),
         eta0: Some(0.1),

@@ -11,7 +11,8 @@ use std::collections::VecDeque;
 pub struct Until {
     /// Stop when ‖g‖ ≤ `gradient_tolerance` · max(1, ‖θ‖).
     pub gradient_tolerance: f64,
-    /// Stop when the objective has changed by less than this share over the last `period` iterations.
+    /// Stop when the objective has changed by less than this share over the last `period` iterations; or by less than a `period`th
+    /// of it in one that took ten evaluations or more: a line search that tries so often is lost in the noise of inference or rounding.
     pub tolerance: f64,
     /// See `tolerance`.
     pub period: usize,
@@ -24,6 +25,9 @@ impl Default for Until {
         Until { gradient_tolerance: 1e-5, tolerance: 1e-6, period: 10, passes: 0.0 }
     }
 }
+
+/// Evaluations of an iteration that is in trouble, see [`Until::tolerance`].
+const MANY_EVALUATIONS: f64 = 10.0;
 
 /// One batch method: how it gets from a point to a better one.
 pub(super) trait Iterate {
@@ -166,6 +170,9 @@ pub(super) fn run(
     // Values at the last iterations, newest last.
     let count = state.number("values") as usize;
     let mut values: VecDeque<f64> = (0..count).map(|k| state.number(&format!("value.{k}"))).collect();
+    // Was the last iteration lost in noise?
+    let mut lost = state.number("lost") != 0.0;
+    at.refused = state.number("refused") != 0.0;
     // Has the watch seen this point? A state is taken when it has, so a run that goes on from one does not report twice.
     let mut reported = state.vectors.contains_key("gradient");
     if reported {
@@ -188,7 +195,7 @@ pub(super) fn run(
                 gradient_norm: Some(gradient_norm),
                 theta: Some(&at.now.theta),
             };
-            if watch.step(&progress, &|| build_state(&at, &values, method))? == Control::Stop {
+            if watch.step(&progress, &|| build_state(&at, &values, lost, method))? == Control::Stop {
                 break Stop::Watch;
             }
             reported = true;
@@ -196,15 +203,22 @@ pub(super) fn run(
         if gradient_norm <= until.gradient_tolerance * norm(&at.now.theta).max(1.0) {
             break Stop::Gradient;
         }
-        if until.settled(&values) {
+        if lost && at.refused {
+            break Stop::Inference;
+        }
+        if lost || until.settled(&values) {
             break Stop::Change;
         }
         if until.passes > 0.0 && at.passes >= until.passes {
             break Stop::Passes;
         }
         at.refused = false;
+        let (passes, value) = (at.passes, at.now.value);
         if method.iterate(&mut at)? {
             reported = false;
+            let share = until.tolerance / until.period as f64;
+            lost =
+                at.passes - passes >= MANY_EVALUATIONS && value - at.now.value < share * at.now.value.abs();
             values.push_back(at.now.value);
             if values.len() > until.period + 1 {
                 values.pop_front();
@@ -227,7 +241,7 @@ impl Until {
 }
 
 /// All that a run needs to go on.
-fn build_state(at: &Descent, values: &VecDeque<f64>, method: &dyn Iterate) -> State {
+fn build_state(at: &Descent, values: &VecDeque<f64>, lost: bool, method: &dyn Iterate) -> State {
     let mut state = State::start(at.now.theta.clone());
     method.save(&mut state);
     state.vectors.insert("gradient".into(), at.now.gradient.clone());
@@ -239,6 +253,8 @@ fn build_state(at: &Descent, values: &VecDeque<f64>, method: &dyn Iterate) -> St
         ("impossible", at.now.impossible as f64),
         ("passes", at.passes),
         ("values", values.len() as f64),
+        ("lost", f64::from(u8::from(lost))),
+        ("refused", f64::from(u8::from(at.refused))),
     ];
     state.numbers.extend(numbers.map(|(name, number)| (name.to_owned(), number)));
     state
