@@ -150,6 +150,41 @@ fn a_model_of_pictures_is_trained_applied_and_judged() {
 }
 
 /// A file as `numpy.save` writes it, float64 or uint8 by the size of a number.
+#[test]
+fn development_pictures_decide_which_weights_are_kept() {
+    let (directory, others) = (scratch(), scratch());
+    draw(directory.path());
+    draw(others.path());
+    // Masks that are right where those of the training are wrong: the more is learnt, the worse it gets.
+    for entry in fs::read_dir(others.path().join("masks")).unwrap() {
+        let path = entry.unwrap().path();
+        let mask = Mask::read(File::open(&path).unwrap(), "mask").unwrap();
+        let swapped = mask.values.iter().map(|value| if *value == 2 { 1 } else { 2 }).collect();
+        fs::write(&path, Mask { values: swapped, ..mask }.to_png().unwrap()).unwrap();
+    }
+    let run = |arguments: &[&str]| {
+        let mut command = crfkit();
+        command.current_dir(directory.path()).arg("train").args(arguments);
+        command
+    };
+    let grid = ["--graph", "grid", "--images", "images", "--masks", "masks", "--unlabelled", "7", "--quiet"];
+    let [images, masks] = ["images", "masks"].map(|name| others.path().join(name).display().to_string());
+    let dev = ["--dev-images", &images, "--dev-masks", &masks, "--patience", "3", "--log", "log", "-m", "m"];
+    run(&[&grid[..], &dev].concat()).assert().success();
+    let log = fs::read_to_string(directory.path().join("log")).unwrap();
+    let events: Vec<serde_json::Value> =
+        log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let judged: Vec<_> = events.iter().filter(|event| event["event"] == "eval").collect();
+    assert!(judged.len() >= 4 && judged.iter().all(|event| event["data"] == "dev"), "{log}");
+    let best = |event: &serde_json::Value| event["best"] == true;
+    assert!(judged.iter().rev().take(3).all(|event| !best(event)), "{log}");
+    let reason = events.last().unwrap()["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("--patience"), "{reason}");
+
+    run(&[&grid[..], &["--dev-images", &images, "-m", "m"]].concat()).assert().code(2);
+    run(&[&grid[..], &["--dev", "file", "-m", "m"]].concat()).assert().code(2);
+}
+
 fn npy(shape: &str, numbers: &[u8], descr: &str) -> Vec<u8> {
     let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
     let length = (header.len() as u16).to_le_bytes();

@@ -65,7 +65,7 @@ fn corpus(layout: Layout, pictures: &[(Sites, Mask)]) -> Pictures {
     corpus
 }
 
-fn start(threads: usize) -> Start {
+fn start(threads: usize) -> Start<'static> {
     Start { threads, ..Start::default() }
 }
 
@@ -412,11 +412,11 @@ fn an_interrupted_run_goes_on_to_the_same_weights() {
         let again = train(new(), &settings, start, &mut Silent).unwrap();
         assert_eq!((again.model.weights, again.passes), (whole.model.weights.clone(), whole.passes));
     }
-    let mine = fingerprint(&new(), &settings, &start(1));
+    let mine = fingerprint(&new(), &settings, &start(1), &[]);
     settings.init = Init::Zero;
     let others = [
-        fingerprint(&new(), &settings, &start(1)),
-        fingerprint(&corpus(new().layout().clone(), &pictures[1..]), &settings, &start(1)),
+        fingerprint(&new(), &settings, &start(1), &[]),
+        fingerprint(&corpus(new().layout().clone(), &pictures[1..]), &settings, &start(1), &[]),
     ];
     assert!(others[0] != mine && others[1] != mine && others[0] != others[1]);
 }

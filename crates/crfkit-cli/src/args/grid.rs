@@ -39,6 +39,14 @@ pub struct GridArgs {
     #[arg(long, value_name = "DIR", requires = "images")]
     pub masks: Option<PathBuf>,
 
+    /// Pictures to judge the model by after each pass: the best is kept
+    #[arg(long, value_name = "DIR", requires = "dev_masks", requires = "images")]
+    pub dev_images: Option<PathBuf>,
+
+    /// Their labels, as those of --masks
+    #[arg(long, value_name = "DIR", requires = "dev_images")]
+    pub dev_masks: Option<PathBuf>,
+
     /// Mask value of pixels without a label: they are summed out
     #[arg(long, value_name = "VALUE", requires = "images")]
     pub unlabelled: Option<u8>,

@@ -9,7 +9,7 @@ use crate::model::Features;
 use crate::optim::{Control, Objective};
 use crate::risk::Risk;
 use crate::train::{
-    self, Begin, Checkpoint, Criterion, Ended, Event, Fitted, GraphSum, Listener, check_lengths,
+    self, Begin, Checkpoint, Criterion, Ended, Event, Fitted, GraphJudge, GraphSum, Listener, check_lengths,
 };
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -51,12 +51,14 @@ impl Settings {
 }
 
 /// What a run needs besides pictures and settings.
-#[derive(Clone, Debug, Default)]
-pub struct Start {
+#[derive(Default)]
+pub struct Start<'a> {
     /// Weights to start from, for [`Init::Given`].
     pub theta: Vec<f64>,
     /// Mean of the prior, weight by weight; empty where it is one number, that of the settings.
     pub prior_mean: Vec<f64>,
+    /// Judges the model after each pass; the best is kept.
+    pub judge: Option<GraphJudge<'a, GridModel>>,
     /// An interrupted run to go on with.
     pub resume: Option<Checkpoint>,
     /// Threads; 0 for all cores.
@@ -76,13 +78,14 @@ pub struct Trained {
     pub objective: f64,
 }
 
-/// A number for everything that decides how a run goes, which binds a checkpoint to it.
-pub fn fingerprint(pictures: &Pictures, settings: &Settings, start: &Start) -> u64 {
+/// A number for everything that decides how a run goes, which binds a checkpoint to it. `judge` names the development data.
+pub fn fingerprint(pictures: &Pictures, settings: &Settings, start: &Start, judge: &[u8]) -> u64 {
     let mut digest = Digest::new(settings);
     digest.debug(pictures.layout());
     digest.dataset(pictures.data());
     digest.weights(&start.theta);
     digest.weights(&start.prior_mean);
+    digest.bytes(judge);
     digest.finish()
 }
 
@@ -106,7 +109,7 @@ pub fn train(
     }
     let layout = pictures.layout().clone();
     let features = Arc::new(layout.features());
-    let Start { theta, prior_mean, resume, threads } = start;
+    let Start { theta, prior_mean, judge, resume, threads } = start;
     check_lengths(&theta, &prior_mean, features.dim())?;
     let theta = match settings.init {
         _ if resume.is_some() => Vec::new(), // the checkpoint has them
@@ -119,10 +122,18 @@ pub fn train(
     };
     let prior = training.prior(&features, prior_mean);
     let risk = objective(pictures, features, settings, threads)?;
-    let begin = Begin { theta, resume, judge: None };
-    let Fitted { theta: weights, stop, passes, objective } =
+    let mut model = Arc::new(GridModel { layout, weights: Vec::new(), settings: settings.clone() });
+    let mut judge = judge.map(|judge| {
+        |theta: &[f64]| {
+            Arc::make_mut(&mut model).weights = theta.to_vec();
+            judge(&model)
+        }
+    });
+    let begin = Begin { theta, resume, judge: judge.as_mut().map(|judge| judge as _) };
+    let Fitted { theta, stop, passes, objective } =
         train::fit(risk.as_ref(), prior, training, begin, listener)?;
-    Ok(Trained { model: GridModel { layout, weights, settings: settings.clone() }, stop, passes, objective })
+    let model = GridModel { weights: theta, ..Arc::unwrap_or_clone(model) };
+    Ok(Trained { model, stop, passes, objective })
 }
 
 /// The sum of the losses over all pictures.

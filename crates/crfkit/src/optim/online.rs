@@ -5,6 +5,7 @@
 
 use super::dense_updates::DenseUpdates;
 use super::{Control, Minimum, Objective, Prior, Problem, Progress, State, Stop, Touched, Watch};
+use crate::ability::Ability;
 use crate::math::random::Random;
 use crate::{Error, Result};
 use std::ops::Range;
@@ -201,7 +202,7 @@ pub(super) fn require(holds: bool, name: &str, value: f64, need: &str) -> Result
 const REPORTS: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
 
 /// Steps that are too long make losses large, not always infinite: in a pass more than this many times that of the first batch, which
-/// counts as 1 if it is less. Noise does not.
+/// counts as 1 if it is less. Noise does not. (The perceptron's losses grow with its weights, whose size does not matter.)
 const EXPLODED: f64 = 1000.0;
 
 /// Is `done` of the `all` steps of the first pass a moment to report?
@@ -230,6 +231,7 @@ pub(super) fn run(
     let mut step = state.number("step") as u64;
     let mut pass_loss = state.number("pass_loss");
     let mut first_loss = state.number("first_loss");
+    let measured = objective.gives().contains(&Ability::Smooth);
     let before = state.number("passes_before");
     let (mut gradient, mut hess_vec) = (Vec::new(), Vec::new());
     let mut touched = Touched::restore(step, &mut state);
@@ -271,7 +273,7 @@ pub(super) fn run(
         let done = at + 1;
         let whole = done as u64 == steps_a_pass;
         let mean_loss = pass_loss / examples as f64;
-        if whole && mean_loss > EXPLODED * first_loss {
+        if whole && measured && mean_loss > EXPLODED * first_loss {
             return Err(Error::Diverged {
                 passes: before + step as f64 / steps_a_pass as f64,
                 message: format!(

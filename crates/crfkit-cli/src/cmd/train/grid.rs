@@ -1,7 +1,7 @@
 //! `crfkit train --graph grid`: from pictures and masks to a model file.
 
 use super::finish::{Measure, Written, write_model};
-use super::graph::{first_weights, of_another_kind, prior_mean};
+use super::graph::{first_weights, into_error, of_another_kind, prior_mean};
 use super::session::{End, Session};
 use super::{check_shrink, check_target, record_program};
 use crate::args::{Init, TrainArgs};
@@ -12,6 +12,7 @@ use crate::input::{self, GraphModel};
 use crate::log::Counts;
 use crate::pictures;
 use anyhow::Result;
+use crfkit::Error;
 use crfkit::data::images::Mask;
 use crfkit::eval::Scores;
 use crfkit::graph::Neighbours;
@@ -56,6 +57,12 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         counts.features
     ));
 
+    let dev = match (&args.grid.dev_images, &args.grid.dev_masks) {
+        (Some(images), Some(masks)) => Some(pictures::pairs(images, masks)?),
+        _ => None,
+    };
+    let mut judge =
+        dev.as_deref().map(|dev| move |model: &Arc<GridModel>| accuracy(model, dev).map_err(into_error));
     let weights = |path: &Path| match input::read_graph_model(path)? {
         Some(GraphModel::Grid(model)) => Ok(model.weights_for(corpus.layout())?),
         _ => Err(of_another_kind(path, "pictures")),
@@ -63,10 +70,12 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     let mut start = Start {
         theta: first_weights(args, features.dim(), weights)?,
         prior_mean: prior_mean(args, weights)?,
-        resume: None,
         threads: args.input.threads(),
+        ..Start::default()
     };
-    start.resume = session.resume(|| grid::fingerprint(&corpus, &settings, &start))?;
+    let dev_bytes = bytes(dev.as_deref().unwrap_or_default())?;
+    start.resume = session.resume(|| grid::fingerprint(&corpus, &settings, &start, &dev_bytes))?;
+    start.judge = judge.as_mut().map(|judge| judge as _);
     let mut recorded = serde_json::to_value(&settings)?;
     let init = recorded["init"].take();
     record_program(args, &mut recorded);
@@ -78,9 +87,13 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     session.begin(counts, &recorded, start.resume.is_some())?;
     let trained = session.train(counts.tokens, |listener| grid::train(corpus, &settings, start, listener))?;
     let (Trained { model, stop, passes, objective }, clock) = trained;
+    let (on, judged) = match (&args.grid.dev_images, &dev) {
+        (Some(dev_images), Some(dev)) => (dev_images, dev),
+        _ => (images, &pairs),
+    };
     let measure = Measure {
-        on: images.display().to_string(),
-        scores: Box::new(|model: &Arc<GridModel>| accuracy(model, &pairs)),
+        on: on.display().to_string(),
+        scores: Box::new(|model: &Arc<GridModel>| accuracy(model, judged)),
     };
     let Written { model, weights, bytes } = write_model(args, model, &session.progress, Some(measure))?;
     let end = End { stop, clock, passes, objective, features: counts.features, weights, bytes };
@@ -88,7 +101,7 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     if let Some(path) = &args.report {
         session.progress.step(|| "writing the report".into());
         let name = report::run_name(args.log.as_deref().unwrap_or(&args.model));
-        let images = report::grid::samples(&model, &pairs)?;
+        let images = report::grid::samples(&model, judged)?;
         let runs = vec![Run::read(session.log.kept(), &name)?];
         report::write(&Page { runs, images, ..Page::default() }, path)?;
     }
@@ -106,11 +119,13 @@ fn settings(args: &TrainArgs) -> Result<Settings> {
         ("features", args.features != Keep::Observed),
         ("boundaries", args.boundaries),
         ("init empirical", args.init == Some(Init::Empirical)),
-        ("dev", args.dev.is_some()),
         ("format", args.input.format.is_some()),
     ];
     if let Some((name, _)) = refused.iter().find(|(_, given)| *given) {
         return Err(usage(format!("--{name} is for --graph chain: models of pictures have none")));
+    }
+    if args.dev.is_some() {
+        return Err(usage("--dev is for text: give --dev-images DIR and --dev-masks DIR"));
     }
     let inference = args.grid.inference.unwrap_or_default();
     let mut training = args.settings()?;
@@ -141,6 +156,15 @@ fn accuracy(model: &Arc<GridModel>, pairs: &[(PathBuf, PathBuf)]) -> Result<Scor
     let mut tagger = GridTagger::new(model.clone(), model.engine());
     let errors = pixel_errors(&mut tagger, &model.layout, Decode::default(), pairs)?;
     Ok(Scores { accuracy: 100.0 - errors.percent(), tokens: errors.pixels, ..Scores::default() })
+}
+
+/// All that pictures and masks hold, which a checkpoint is bound to.
+fn bytes(pairs: &[(PathBuf, PathBuf)]) -> Result<Vec<u8>> {
+    let mut all = Vec::new();
+    for path in pairs.iter().flat_map(|(picture, mask)| [picture, mask]) {
+        all.extend(std::fs::read(path).map_err(|error| Error::io(input::name(path), error))?);
+    }
+    Ok(all)
 }
 
 /// Reads all masks for their values, then pictures and masks.
