@@ -45,7 +45,7 @@ fn a_factorial_chain_from_file_to_scores() {
         assert_eq!(scores["columns"][1]["token_f1"]["PER"]["f1"], 100.0);
     }
     assert!(fs::read_to_string(&log).unwrap().lines().count() > 3);
-    let text = output(crfkit().arg("eval").arg("-m").arg(&model).arg(&file));
+    let text = output(crfkit().args(["eval", "--decode", "max-marginal", "-m"]).arg(&model).arg(&file));
     assert!(text.contains("label column 1") && text.contains("joint accuracy:        100.00%"), "{text}");
     // A smaller model says what it costs.
     let size = fs::metadata(&model).unwrap().len();

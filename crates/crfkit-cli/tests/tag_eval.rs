@@ -117,17 +117,23 @@ fn a_closed_pipe_is_no_error() {
 fn scores_of_a_model_and_of_its_output_agree() {
     let directory = scratch();
     let (test, tagged) = (demo().join("test.tsv"), directory.path().join("tagged"));
-    fs::write(&tagged, tag(&[])).unwrap();
     let eval = |arguments: &[&str]| output(crfkit().arg("eval").args(arguments));
     let (model, test) = (demo().join("model").display().to_string(), test.display().to_string());
     let tagged = tagged.display().to_string();
-    let by_model: serde_json::Value = serde_json::from_str(&eval(&["--json", "-m", &model, &test])).unwrap();
-    let by_file: serde_json::Value =
-        serde_json::from_str(&eval(&["--json", "--predicted", &tagged])).unwrap();
-    for field in ["f1", "precision", "recall", "accuracy", "sequence_accuracy", "tokens", "sequences"] {
-        assert_eq!(by_model[field], by_file[field], "{field}");
-        assert!(by_model[field].is_number(), "{field}");
-    }
+    let both = |decode: &str| {
+        fs::write(&tagged, tag(&["--decode", decode])).unwrap();
+        let scores = [&["--decode", decode, "-m", &model, &test][..], &["--predicted", &tagged]]
+            .map(|of| serde_json::from_str(&eval(&[&["--json"], of].concat())).unwrap());
+        let [by_model, by_file]: &[serde_json::Value; 2] = &scores;
+        for field in ["f1", "precision", "recall", "accuracy", "sequence_accuracy", "tokens", "sequences"] {
+            assert_eq!(by_model[field], by_file[field], "{field}");
+            assert!(by_model[field].is_number(), "{field}");
+        }
+        scores
+    };
+    let [by_model, by_file] = both("viterbi");
+    assert_ne!(both("max-marginal")[0]["f1"], by_model["f1"]);
+    failure(crfkit().args(["eval", "--decode", "graph-cut", "-m", &model, &test]), 2);
     assert!(by_model["known_accuracy"].is_f64() && by_file["known_accuracy"].is_null());
     assert!(by_model["unknown_accuracy"].as_f64() < by_model["known_accuracy"].as_f64());
     assert!((90.0..99.0).contains(&by_model["f1"].as_f64().unwrap()), "{by_model}");

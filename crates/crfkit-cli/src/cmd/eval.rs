@@ -4,8 +4,8 @@ pub mod grid;
 pub mod linked;
 pub mod typed;
 
-use super::tag::refuse_inference;
-use crate::args::{EvalArgs, Format, InputArgs};
+use super::tag::{NOT_OF_SEQUENCES, refuse_inference};
+use crate::args::{Decode, EvalArgs, Format, InputArgs};
 use crate::error::{stdout_failed, usage};
 use crate::input::{self, GraphModel, Reader, Sequence};
 use crate::loaded::{Loaded, Worker};
@@ -34,15 +34,15 @@ pub fn run(args: &EvalArgs) -> Result<ExitCode> {
             if let Some(GraphModel::Typed(model)) = graphs {
                 return typed::run(args, model, test);
             }
-            if args.grid.decode.is_some() {
-                return Err(usage("--decode goes with pictures and graphs here"));
-            }
+            let Some(decode) = args.grid.of_sequences() else {
+                return Err(usage(NOT_OF_SEQUENCES));
+            };
             if let Some(GraphModel::Linked(model)) = graphs {
-                return linked::run(args, model, test);
+                return linked::run(args, decode, model, test);
             }
             refuse_inference(args.grid.inference)?;
             let model = Loaded::read(model)?;
-            let gold = Gold::new(&model, &args.input, args.label_column);
+            let gold = Gold { decode, ..Gold::new(&model, &args.input, args.label_column) };
             let found = evaluate(&model, test, &gold, args.input.threads())?;
             found.report_unknown_labels();
             found.evaluation
@@ -91,6 +91,8 @@ pub struct Gold {
     pub encoding: Encoding,
     /// The label's column; −1 for the last.
     pub label_column: i32,
+    /// Which labelling it is compared with.
+    pub decode: Decode,
     /// Are the sequences with the worst mistakes collected?
     pub samples: bool,
 }
@@ -102,6 +104,7 @@ impl Gold {
             format: args.format.unwrap_or(model.format()),
             encoding: args.encoding,
             label_column: column.unwrap_or_else(|| model.label_column()),
+            decode: Decode::Viterbi,
             samples: false,
         }
     }
@@ -141,7 +144,7 @@ impl Found {
 pub fn evaluate(model: &Loaded, path: &Path, gold: &Gold, threads: usize) -> Result<Found> {
     let reader = Reader::open(path, gold.format, gold.encoding)?;
     let mut all = Found::default();
-    let job = Judging { model, label_column: gold.label_column, samples: gold.samples };
+    let job = Judging { model, gold };
     pipeline::run(&job, reader, &mut model.workers(threads), |found: &Found| {
         all.evaluation.merge(&found.evaluation);
         all.samples.merge(&found.samples);
@@ -158,8 +161,7 @@ pub fn evaluate(model: &Loaded, path: &Path, gold: &Gold, threads: usize) -> Res
 
 struct Judging<'a> {
     model: &'a Loaded,
-    label_column: i32,
-    samples: bool,
+    gold: &'a Gold,
 }
 
 impl Job for Judging<'_> {
@@ -169,14 +171,14 @@ impl Job for Judging<'_> {
 
     fn work(&self, worker: &mut Worker, block: &Block<Sequence>, found: &mut Found) -> Result<()> {
         *found = Found::default();
-        let model = self.model;
+        let &Judging { model, gold: &Gold { label_column: given_column, decode, samples, .. } } = self;
         let mut known = Vec::new();
         for sequence in block.items() {
             let answers = worker.take_in(sequence)?;
             let (mut label_column, mut word_column) = (0, 0);
             known.clear();
             if let Sequence::Columns(columns) = sequence {
-                label_column = input::label_index(self.label_column, columns.columns(), || columns.place(0))?;
+                label_column = input::label_index(given_column, columns.columns(), || columns.place(0))?;
                 word_column = usize::from(label_column == 0 && columns.columns() > 1);
                 known
                     .extend((0..columns.len()).map_while(|row| model.knows(columns.field(row, word_column))));
@@ -185,11 +187,15 @@ impl Job for Judging<'_> {
             for label in gold.iter().filter(|label| model.label(label).is_none()) {
                 *found.unknown_labels.entry((*label).to_owned()).or_default() += 1;
             }
+            let labels = match decode {
+                Decode::MaxMarginal => answers.max_marginal(),
+                _ => answers.viterbi(),
+            };
             let predicted: Vec<&str> =
-                answers.viterbi().iter().map(|&label| model.labels()[label as usize].as_str()).collect();
+                labels.iter().map(|&label| model.labels()[label as usize].as_str()).collect();
             let known = (known.len() == gold.len()).then_some(&known[..]);
             found.evaluation.add_sequence(&gold, &predicted, known);
-            if self.samples && !gold.is_empty() {
+            if samples && !gold.is_empty() {
                 let word = |row| sequence.word(row, word_column).to_owned();
                 let marginal = |t, label| answers.marginal(t, label);
                 let labels = [&predicted[..], &gold];

@@ -17,7 +17,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 /// Why a labelling cannot be had.
-const NOT_OF_SEQUENCES: &str =
+pub const NOT_OF_SEQUENCES: &str =
     "this --decode is for pictures and graphs: sequences have viterbi and max-marginal";
 
 /// Tags a file to standard output.

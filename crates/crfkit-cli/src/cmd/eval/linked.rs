@@ -1,6 +1,6 @@
 //! How good a model of a factorial or skip chain is: each label column by itself, and all labels of a token together.
 
-use crate::args::{EvalArgs, Format};
+use crate::args::{Decode, EvalArgs, Format};
 use crate::cmd::tag::linked::{check_format, taggers};
 use crate::error::{stdout_failed, usage};
 use crate::input::{self, Reader, Sequence};
@@ -18,13 +18,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 /// Evaluates and prints.
-pub fn run(args: &EvalArgs, model: Arc<LinkedModel>, test: &Path) -> Result<ExitCode> {
+pub fn run(args: &EvalArgs, decode: Decode, model: Arc<LinkedModel>, test: &Path) -> Result<ExitCode> {
     check_format(args.input.format)?;
     if args.label_column.is_some() {
         return Err(usage("--label-column is for models of plain chains: this one knows its label columns"));
     }
     let mut workers = taggers(model.clone(), args.grid.inference, args.input.threads())?;
-    let all = judge(&mut workers, test, args.input.encoding, false)?;
+    let all = judge(&mut workers, test, args.input.encoding, Judging { decode, samples: false })?;
     let mut text = Vec::new();
     match args.json {
         true => writeln!(text, "{}", all.json(&model)?)?,
@@ -37,7 +37,7 @@ pub fn run(args: &EvalArgs, model: Arc<LinkedModel>, test: &Path) -> Result<Exit
 /// The scores of a model on a file of development data: those of its label column, or of all labels of a token together.
 pub fn scores(model: &Arc<LinkedModel>, path: &Path, encoding: Encoding, threads: usize) -> Result<Scores> {
     let mut workers = taggers(model.clone(), None, threads)?;
-    let found = judge(&mut workers, path, encoding, false)?;
+    let found = judge(&mut workers, path, encoding, Judging { decode: Decode::Viterbi, samples: false })?;
     let first = found.columns[0].scores();
     Ok(match found.columns.len() {
         1 => first,
@@ -57,7 +57,8 @@ pub fn parts(
     encoding: Encoding,
     threads: usize,
 ) -> Result<Vec<EvaluationPart>> {
-    let found = judge(&mut taggers(model.clone(), None, threads)?, path, encoding, true)?;
+    let job = Judging { decode: Decode::Viterbi, samples: true };
+    let found = judge(&mut taggers(model.clone(), None, threads)?, path, encoding, job)?;
     let parts = found.columns.iter().zip(found.samples).zip(&model.label_columns);
     let part = |((evaluation, samples), column): ((&Evaluation, Samples), &usize)| {
         let name = format!("{}, label column {column}", input::name(path));
@@ -66,18 +67,13 @@ pub fn parts(
     Ok(parts.map(part).collect())
 }
 
-/// Labels a file and compares; the worst mistakes are collected if `samples`.
-fn judge(workers: &mut [LinkedTagger], path: &Path, encoding: Encoding, samples: bool) -> Result<Found> {
+/// Labels a file and compares.
+fn judge(workers: &mut [LinkedTagger], path: &Path, encoding: Encoding, job: Judging) -> Result<Found> {
     let mut all = Found::default();
-    pipeline::run(
-        &Judging { samples },
-        Reader::open(path, Format::Columns, encoding)?,
-        workers,
-        |found: &Found| {
-            all.merge(found);
-            Ok(())
-        },
-    )?;
+    pipeline::run(&job, Reader::open(path, Format::Columns, encoding)?, workers, |found: &Found| {
+        all.merge(found);
+        Ok(())
+    })?;
     match all.columns.is_empty() {
         true => Err(Error::input(Place::new(input::name(path), 0), "no sequence in it").into()),
         false => Ok(all),
@@ -167,6 +163,8 @@ impl Found {
 }
 
 struct Judging {
+    decode: Decode,
+    /// Are the worst mistakes collected?
     samples: bool,
 }
 
@@ -192,7 +190,10 @@ impl Job for Judging {
                 return Err(Error::input(columns.place(0), message).into());
             }
             tagger.columns(columns)?;
-            let labels = tagger.best().to_vec();
+            let labels = match self.decode {
+                Decode::MaxMarginal => tagger.max_marginal().to_vec(),
+                _ => tagger.best().to_vec(),
+            };
             let mut right = vec![true; columns.len()];
             for (c, &column) in model.label_columns.iter().enumerate() {
                 let gold: Vec<&str> = (0..columns.len()).map(|row| columns.field(row, column)).collect();

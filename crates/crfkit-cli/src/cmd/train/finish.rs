@@ -2,7 +2,7 @@
 
 use super::data::format;
 use super::session::{Clock, End, Session, next_for_text};
-use crate::args::TrainArgs;
+use crate::args::{Decode, TrainArgs};
 use crate::cmd::eval::{Gold, evaluate};
 use crate::cmd::report;
 use crate::input;
@@ -172,6 +172,7 @@ fn gold(args: &TrainArgs) -> Gold {
         format: format(args),
         encoding: args.input.encoding,
         label_column: args.label_column[0],
+        decode: Decode::Viterbi,
         samples: false,
     }
 }
