@@ -3,7 +3,7 @@
 use super::text_tasks::{TextTask, f1_with_alternatives, passes};
 use crate::chart::Chart;
 use crate::experiment::{Context, Experiment, Form, Outcome};
-use crate::learning::{EARLY, Task};
+use crate::learning::{Curve, EARLY, Task};
 use crfkit::Result;
 use crfkit::model::Keep;
 use crfkit::optim::BatchGradient;
@@ -73,6 +73,35 @@ pub const FIGURE_1_BC2: Experiment = Experiment {
     settings: |form| figure_settings(TextTask::Bc2, form),
     run: |context| figure_1(context, TextTask::Bc2),
     ..FIGURE_1_CONLL
+};
+/// Figure 1 with methods of today.
+pub const OTHERS_CONLL: Experiment = Experiment {
+    id: "psa-fig1-conll-others",
+    title: "psa figure 1, left, with methods of today",
+    version: 1,
+    needs: &["psa-fig1-conll"],
+    tolerance: "auto comes to within 0.3 points of L-BFGS in at most a tenth of its passes",
+    settings: |form| json!(others(form)),
+    run: |context| figure_1_others(context, TextTask::BaseNp, "psa-fig1-conll"),
+    ..FIGURE_1_CONLL
+};
+/// The panel in the middle.
+pub const OTHERS_NLPBA: Experiment = Experiment {
+    id: "psa-fig1-nlpba-others",
+    title: "psa figure 1, centre, with methods of today",
+    data: TextTask::Nlpba.data(),
+    needs: &["psa-fig1-nlpba"],
+    run: |context| figure_1_others(context, TextTask::Nlpba, "psa-fig1-nlpba"),
+    ..OTHERS_CONLL
+};
+/// The panel on the right.
+pub const OTHERS_BC2: Experiment = Experiment {
+    id: "psa-fig1-bc2-others",
+    title: "psa figure 1, right, with methods of today",
+    data: TextTask::Bc2.data(),
+    needs: &["psa-fig1-bc2"],
+    run: |context| figure_1_others(context, TextTask::Bc2, "psa-fig1-bc2"),
+    ..OTHERS_CONLL
 };
 /// Row 115.
 pub const CLAIMS: Experiment = Experiment {
@@ -230,6 +259,60 @@ fn table_1(context: &Context, which: TextTask) -> Result<Outcome> {
     Ok(outcome)
 }
 
+/// F1 of a run after so many passes.
+fn at(curve: &Curve, passes: f64) -> f64 {
+    curve.points.iter().rfind(|p| p.passes <= passes + 1e-9).map_or(0.0, |p| p.scores.f1)
+}
+
+/// How soon a method comes near `end`, the last F1 of L-BFGS.
+fn race(outcome: &mut Outcome, name: &str, curve: &Curve, end: f64) {
+    let mut show = |what: &str, value: f64| outcome.show(format!("{name}: {what}"), "", value);
+    show("exact-match F after 1 pass", at(curve, 1.0));
+    show("exact-match F after 50 passes", at(curve, 50.0));
+    show("passes to within 1 point of L-BFGS", curve.passes_to(end - 1.0));
+    show("passes to within 0.3 points of L-BFGS", curve.passes_to(end - 0.3));
+    show("seconds to within 0.3 points of L-BFGS", curve.seconds_to(end - 0.3));
+}
+
+/// Methods of today, ten passes each unless they stop by themselves.
+fn others(form: Form) -> [(&'static str, Settings); 5] {
+    let ten = Some(passes(form, 10));
+    let averaged = Settings { passes: ten, features: Keep::All, ..Settings::perceptron(true) };
+    [
+        ("auto", with(Method::Auto, Parameters::default(), None)),
+        ("AdaGrad", with(Method::Adagrad, Parameters::default(), ten)),
+        ("SGD, Bottou's gain", with(Method::Bottou, Parameters::default(), ten)),
+        ("averaged SGD", with(Method::Asgd, Parameters::default(), ten)),
+        ("averaged perceptron", averaged),
+    ]
+}
+
+fn figure_1_others(context: &Context, which: TextTask, figure: &str) -> Result<Outcome> {
+    let found = context.result(figure)?.outcome;
+    let end = found.number("L-BFGS: final exact-match F")?;
+    let task = which.load(context)?;
+    let mut outcome = Outcome::default();
+    let mut lines: Vec<_> = found.charts.first().map_or(Vec::new(), |chart| chart.lines.clone());
+    for (name, settings) in others(context.form) {
+        (context.say)(name);
+        let curve = task.learn(&settings, &[], None)?;
+        race(&mut outcome, name, &curve, end);
+        outcome.show(format!("{name}: final exact-match F"), "", curve.final_f1());
+        lines.push(curve.line(name));
+    }
+    let passes = |found: &Outcome, name: &str| {
+        found.number(&format!("{name}: passes to within 0.3 points of L-BFGS")).unwrap_or(f64::INFINITY)
+    };
+    outcome.claim(
+        "auto comes to within 0.3 points of L-BFGS in at most a tenth of its passes",
+        10.0 * passes(&outcome, "auto") <= passes(&found, "L-BFGS"),
+    );
+    if let Some(chart) = found.charts.first() {
+        outcome.charts.push(Chart { lines, ..chart.clone() });
+    }
+    Ok(outcome)
+}
+
 fn figure_1(context: &Context, which: TextTask) -> Result<Outcome> {
     // PSA's passes and F in the text, its last F, and the tolerance of both.
     let (early, first, last, tolerance) = match which {
@@ -253,27 +336,8 @@ fn figure_1(context: &Context, which: TextTask) -> Result<Outcome> {
     outcome.compare(format!("PSA: F after {early} passes"), first, f_early, tolerance);
     let f_last = reported_f(context, which, &task, &psa.theta, &methods[0].1)?;
     outcome.compare("PSA: F after 50 passes", last, f_last, tolerance);
-    let at = |curve: &crate::learning::Curve, passes: f64| {
-        curve.points.iter().rfind(|p| p.passes <= passes + 1e-9).map_or(0.0, |p| p.scores.f1)
-    };
-    for (name, curve) in ["PSA", "SMD", "L-BFGS"].iter().zip(&curves) {
-        outcome.show(format!("{name}: exact-match F after 1 pass"), "", at(curve, 1.0));
-        outcome.show(format!("{name}: exact-match F after 50 passes"), "", at(curve, 50.0));
-        outcome.show(
-            format!("{name}: passes to within 1 point of L-BFGS"),
-            "",
-            curve.passes_to(lbfgs.final_f1() - 1.0),
-        );
-        outcome.show(
-            format!("{name}: passes to within 0.3 points of L-BFGS"),
-            "",
-            curve.passes_to(lbfgs.final_f1() - 0.3),
-        );
-        outcome.show(
-            format!("{name}: seconds to within 0.3 points of L-BFGS"),
-            "",
-            curve.seconds_to(lbfgs.final_f1() - 0.3),
-        );
+    for ((name, _), curve) in methods.iter().zip(&curves) {
+        race(&mut outcome, name, curve, lbfgs.final_f1());
     }
     outcome.show("L-BFGS: final exact-match F", "", lbfgs.final_f1());
     outcome.claim("after 1 pass PSA is ahead of SMD", at(psa, 1.0) > at(smd, 1.0));

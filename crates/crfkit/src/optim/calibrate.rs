@@ -11,8 +11,8 @@ const SAMPLE: usize = 1000;
 const CANDIDATES: usize = 12;
 /// No gain below this is tried.
 const SMALLEST: f64 = 1e-12;
-/// A gain has exploded if the objective is this many times that at the start, or no number: losses that grow like a logarithm become
-/// large, not infinite.
+/// A gain has exploded if the objective is more than this many times that at the start, or no number: losses grow like a score,
+/// so they become large, not infinite.
 const EXPLODED: f64 = 2.0;
 
 impl Sgd {
