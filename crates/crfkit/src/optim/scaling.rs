@@ -199,8 +199,8 @@ pub fn wright_omega(z: f64) -> f64 {
         return z.exp(); // ω = exp(z − ω)
     }
     let mut omega = if z > 1.0 { z - z.ln() } else { z.exp().ln_1p() };
-    // Fritsch, Shafer and Crowley 1973: fourth order.
-    for _ in 0..4 {
+    // Fritsch, Shafer and Crowley 1973: fourth order. The first is within 6e-5 of ω, the second within rounding.
+    for _ in 0..2 {
         let r = z - omega - omega.ln();
         let w1 = omega + 1.0;
         let q = 2.0 * w1 * (w1 + 2.0 / 3.0 * r);
