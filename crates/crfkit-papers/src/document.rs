@@ -118,15 +118,15 @@ fn headlines(records: &[&Record]) -> String {
         // The methods of the figure, then those of today: whoever has an F after one pass.
         for id in [id.to_owned(), format!("{id}-others")] {
             let Some(record) = records.iter().find(|record| record.id == id) else { continue };
-            let ours = |method: &str, what: &str| {
+            let cell = |method: &str, what: &str, digits: usize| {
                 let number = number(records, &id, &format!("{method}: {what}"));
-                number.and_then(|number| number.ours).map_or("–".into(), shown)
+                number.and_then(|number| number.ours).map_or("–".into(), |x| format!("{x:.digits$}"))
             };
             for first in &record.outcome.numbers {
                 let Some(method) = first.what.strip_suffix(": exact-match F after 1 pass") else { continue };
-                let passes = ours(method, "passes to within 0.3 points of L-BFGS");
-                let seconds = ours(method, "seconds to within 0.3 points of L-BFGS");
-                let f = first.ours.map_or("–".into(), shown);
+                let f = cell(method, "exact-match F after 1 pass", 2);
+                let passes = cell(method, "passes to within 0.3 points of L-BFGS", 1);
+                let seconds = cell(method, "seconds to within 0.3 points of L-BFGS", 1);
                 races += &format!("| {task} | {method} | {f} | {passes} | {seconds} |\n");
             }
         }

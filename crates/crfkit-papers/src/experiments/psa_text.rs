@@ -259,9 +259,9 @@ fn table_1(context: &Context, which: TextTask) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// F1 of a run after so many passes.
+/// F1 of a run after so many passes; NaN where it was not known by then.
 fn at(curve: &Curve, passes: f64) -> f64 {
-    curve.points.iter().rfind(|p| p.passes <= passes + 1e-9).map_or(0.0, |p| p.scores.f1)
+    curve.points.iter().rfind(|p| p.passes <= passes + 1e-9).map_or(f64::NAN, |p| p.scores.f1)
 }
 
 /// How soon a method comes near `end`, the last F1 of L-BFGS.

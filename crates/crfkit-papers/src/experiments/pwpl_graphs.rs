@@ -1,6 +1,6 @@
 //! pwpl-2007 section 4.2 on graphs with loops: the factorial chain of table 1 and the skip chain of table 2.
 
-use super::pwpl_text::{NAMES, part, settings};
+use super::pwpl_text::{NAMES, Run, name, part, settings};
 use crate::corpora::{CONLL2000, SEMINARS, sentences};
 use crate::experiment::{Context, Experiment, Form, Outcome};
 use crate::learning::Silent;
@@ -69,8 +69,8 @@ fn subsets(form: Form) -> u64 {
     form.pick(5, 1)
 }
 
-/// A criterion and its pieces: first those of the tables, then the two with other pieces.
-const RUNS: [(Criterion, Option<Pieces>); 10] = [
+/// First those of the tables, then those with other pieces.
+const RUNS: [Run; 10] = [
     (Criterion::Likelihood, None),
     (Criterion::Pseudolikelihood, None),
     (Criterion::Piecewise, Some(Pieces::SharedUnary)),
@@ -82,15 +82,6 @@ const RUNS: [(Criterion, Option<Pieces>); 10] = [
     (Criterion::Piecewise, Some(Pieces::Trees)),
     (Criterion::PiecewisePseudo, Some(Pieces::Trees)),
 ];
-
-/// The name of a run.
-fn name(run: usize) -> String {
-    match RUNS[run] {
-        _ if run < NAMES.len() => NAMES[run].into(),
-        (Criterion::Piecewise, pieces) => format!("PW, pieces {}", pieces.unwrap_or_default()),
-        (_, pieces) => format!("PWPL, pieces {}", pieces.unwrap_or_default()),
-    }
-}
 
 /// The training data under the observations of a preset that sees the first column alone.
 fn corpus(links: Links, template: &str, train: &[Columns], labels: &[usize]) -> Result<LinkedCorpus> {
@@ -158,7 +149,7 @@ fn chunk(context: &Context) -> Result<Outcome> {
         Random::new(subset).shuffle(&mut all);
         let corpus = corpus(Links::Factorial, "pos", &all[..context.form.pick(223, 20)], &[1, 2])?;
         for (run, sums) in sums.iter_mut().enumerate() {
-            (context.say)(&name(run));
+            (context.say)(&name(run, RUNS[run]));
             let (trained, seconds) = learn(&corpus, Engine::Exact, &settings_of(run))?;
             sums[0] += joint_accuracy(trained.model, &test)?;
             sums[1] += seconds;
@@ -166,12 +157,8 @@ fn chunk(context: &Context) -> Result<Outcome> {
     }
     let ours = sums.map(|sums| sums.map(|sum| sum / subsets(context.form) as f64));
     let seconds = ["24288", "1534", "5708", "766"];
-    let [ml, pl, pw, pwpl] = [ours[0], ours[1], ours[2], ours[3]];
-    let mut outcome = part([ml, pl, pw, pwpl], [91.4, 90.3, 91.7, 91.4], seconds, "joint accuracy", 4.0);
-    for (run, [accuracy, seconds]) in ours.iter().enumerate().skip(NAMES.len()) {
-        outcome.show(format!("{}: joint accuracy", name(run)), "", *accuracy);
-        outcome.show(format!("{}: seconds", name(run)), "", *seconds);
-    }
+    let mut outcome = part(&RUNS, &ours, [91.4, 90.3, 91.7, 91.4], seconds, "joint accuracy", 4.0);
+    let [ml, pw, pwpl] = [ours[0], ours[2], ours[3]];
     outcome.claim("PWPL is within 1.5 points of PW", (pwpl[0] - pw[0]).abs() <= 1.5);
     outcome.claim("PWPL is faster than ML", pwpl[1] < ml[1]);
     outcome
@@ -230,18 +217,19 @@ fn skip(context: &Context) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let mut means = [0.0; RUNS.len()];
     for (run, mean_of_run) in means.iter_mut().enumerate() {
-        (context.say)(&name(run));
+        let name = name(run, RUNS[run]);
+        (context.say)(&name);
         let (trained, seconds) = learn(&corpus, Engine::LoopyBp, &settings_of(run))?;
         let scores = field_scores(trained.model, &test)?;
         for ((field, paper), f1) in FIELDS.iter().zip(scores) {
             match paper.get(run) {
-                Some(&paper) => outcome.compare(format!("{}: {field}", name(run)), paper, f1, 10.0),
-                None => outcome.show(format!("{}: {field}", name(run)), "", f1),
+                Some(&paper) => outcome.compare(format!("{name}: {field}"), paper, f1, 10.0),
+                None => outcome.show(format!("{name}: {field}"), "", f1),
             }
         }
         *mean_of_run = mean(scores);
-        outcome.show(format!("{}: mean of the fields", name(run)), "", *mean_of_run);
-        outcome.show(format!("{}: seconds", name(run)), "", seconds);
+        outcome.show(format!("{name}: mean of the fields"), "", *mean_of_run);
+        outcome.show(format!("{name}: seconds"), "", seconds);
     }
     ordering(&mut outcome, [means[0], means[1], means[2], means[3]]);
     outcome.note(PIECES);
