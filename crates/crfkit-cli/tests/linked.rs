@@ -132,6 +132,7 @@ fn a_factorial_chain_from_file_to_scores() {
     assert_eq!(tag(&[]), "Rome\tN\tB-LOC\nsaw\tV\tO\n\n");
     assert_eq!(tag(&["--decode", "max-marginal", "--inference", "trw"]), tag(&[]));
     assert_eq!(tag(&["--output", "json"]), "{\"labels\":[[\"N\",\"V\"],[\"B-LOC\",\"O\"]]}\n");
+    assert_eq!(json_lines(&tag(&["--output", "json", "--marginals"]))[0]["converged"], true);
     let row: Vec<f64> = tag(&["--marginals"]).split('\t').filter_map(|field| field.parse().ok()).collect();
     assert!(row.len() >= 2 && row.iter().all(|p| (0.5..=1.0).contains(p)), "{row:?}");
 }

@@ -20,6 +20,12 @@ use std::process::ExitCode;
 pub const NOT_OF_SEQUENCES: &str =
     "this --decode is for pictures and graphs: sequences have viterbi and max-marginal";
 
+/// Says on standard error that the answers about a picture or a sequence are not to be trusted.
+fn note_rough(place: impl std::fmt::Display) {
+    let _ =
+        writeln!(std::io::stderr(), "crfkit: {place}: inference had not settled: probabilities are rough");
+}
+
 /// Tags a file to standard output.
 pub fn run(args: &TagArgs) -> Result<ExitCode> {
     match (&args.grid.images, &args.output_dir) {

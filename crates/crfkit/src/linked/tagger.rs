@@ -26,8 +26,8 @@ pub struct LinkedTagger {
     own: Array<f64>,
     scratch: Scratch,
     labels: Vec<Label>,
-    /// Marginals of the variables, once they are asked for.
-    marginals: Option<Vec<f64>>,
+    /// Marginals of the variables, once they are asked for, and whether inference had settled.
+    marginals: Option<(Vec<f64>, bool)>,
 }
 
 impl LinkedTagger {
@@ -112,12 +112,18 @@ impl LinkedTagger {
         self.marginals()[start + label as usize]
     }
 
+    /// Had inference settled? `None` where no answer about this sequence has needed marginals.
+    pub fn converged(&self) -> Option<bool> {
+        self.marginals.as_ref().map(|(_, converged)| *converged)
+    }
+
     fn marginals(&mut self) -> &[f64] {
         let Self { scratch, engine, graph, shared, own, marginals, .. } = self;
-        marginals.get_or_insert_with(|| {
+        let (nodes, _) = marginals.get_or_insert_with(|| {
             let mut nodes = Vec::new();
-            scratch.marginals(*engine, graph, Psi { shared, own }, &mut nodes);
-            nodes
-        })
+            let converged = scratch.marginals(*engine, graph, Psi { shared, own }, &mut nodes);
+            (nodes, converged)
+        });
+        nodes
     }
 }

@@ -1,5 +1,6 @@
 //! `crfkit tag --images`: labels pictures.
 
+use super::note_rough;
 use crate::args::{PictureArgs, TagArgs};
 use crate::error::usage;
 use crate::pictures;
@@ -45,7 +46,7 @@ pub fn run(args: &TagArgs, images: &Path, output: &Path) -> Result<ExitCode> {
                 write_atomically(&output.join(format!("{stem}.p{value}.png")), &grey.to_png()?)?;
             }
             if !tagger.converged() {
-                eprintln!("{}: inference had not settled: probabilities are rough", path.display());
+                note_rough(path.display());
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Labels of factorial and skip chains.
 
+use super::note_rough;
 use crate::args::{Decode, Format, Output, TagArgs};
 use crate::error::{stdout_failed, usage};
 use crate::input::{Reader, Sequence};
@@ -82,6 +83,9 @@ impl Job for Tagging {
                 Output::Json => self.json(tagger, &labels, text)?,
                 Output::Columns | Output::Crfpp => self.rows(tagger, columns, &labels, text)?,
             }
+            if self.output != Output::Json && tagger.converged() == Some(false) {
+                note_rough(columns.place(0));
+            }
         }
         Ok(())
     }
@@ -115,7 +119,8 @@ impl Tagging {
         Ok(())
     }
 
-    /// `{"labels":[[…],[…]],"marginals":[[…],[…]]}`: a list for each label column.
+    /// `{"labels":[[…],[…]],"marginals":[[…],[…]],"converged":true}`: a list for each label column; `converged` where there are
+    /// marginals behind the answer.
     fn json(&self, tagger: &mut LinkedTagger, labels: &[Label], out: &mut Vec<u8>) -> Result<()> {
         let model = tagger.model().clone();
         let count = model.labels.len();
@@ -126,6 +131,9 @@ impl Tagging {
             let mut certain =
                 |c: usize| -> Vec<f64> { of(c).map(|(row, label)| tagger.marginal(row, c, label)).collect() };
             object["marginals"] = (0..count).map(&mut certain).collect::<Vec<_>>().into();
+        }
+        if let Some(converged) = tagger.converged() {
+            object["converged"] = converged.into();
         }
         serde_json::to_writer(&mut *out, &object)?;
         out.push(b'\n');
