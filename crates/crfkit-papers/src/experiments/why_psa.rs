@@ -79,8 +79,8 @@ fn first_pass(context: &Context) -> Result<Outcome> {
         ));
     }
     outcome.because(CLAIMS.id, format!(
-        "not PSA's constants, which change little, and not PSA alone: no method here is where the paper's PSA was after one pass, so it is the task as we \
-         have it (the paper's features are not told; parts of speech and stems are not in our data). {} That SMD never gets to PSA's first pass is \
+        "not PSA's constants, which change little, and not PSA alone: no method here is where the paper's PSA was after one pass. What makes \
+         the difference is not found; the paper's features are not told, and parts of speech and stems are not in our data. {} That SMD never gets to PSA's first pass is \
          the paper's finding on both tasks; the bound of psa-claims asks for 0.3 points below L-BFGS, where neither of them comes.",
         parts.join(" ")
     ));
