@@ -54,10 +54,10 @@ impl Adam {
         [power(self.beta1), power(self.beta2), r * (1.0 - power(r)) / (1.0 - r)]
     }
 
-    /// η₀/(1 − β₁ᵗ) and 1/(1 − β₂ᵗ).
+    /// η₀/(1 − β₁ᵗ) and 1/√(1 − β₂ᵗ).
     fn rates(&self, t: u32) -> [f64; 2] {
         let left = |beta: f64| 1.0 - beta.powi(t as i32);
-        [self.eta0 / left(self.beta1), 1.0 / left(self.beta2)]
+        [self.eta0 / left(self.beta1), 1.0 / left(self.beta2).sqrt()]
     }
 }
 
@@ -79,32 +79,51 @@ impl Optimizer for Adam {
             moments: Vec::new(),
             settled: 0,
             powers: (0..TABLE).map(|k| self.powers(k)).collect(),
-            rates: (0..TABLE).map(|t| self.rates(t)).collect(),
+            rates: Vec::new(),
         };
         online::run(problem, &self.schedule, &mut rule, state, watch)
     }
 }
 
-/// Steps whose powers stand in a table: most rows are touched again within so many.
+/// Missed steps whose powers stand in a table: most rows are touched again within so many.
 const TABLE: u32 = 8192;
+/// Steps whose rates do.
+const RATES: usize = 1 << 16;
 
-/// Running means of a weight's gradients and of their squares.
+/// Running means of a weight's gradients and of their squares, by what coasting needs of them: neither a root nor a division.
 #[derive(Clone, Copy, Default)]
 struct Moments {
-    m: f64,
-    s: f64,
+    /// m/(√ŝ + ε) at the last touch.
+    way: f64,
+    /// √s.
+    root: f64,
 }
 
-/// What coasting for k steps does to a row.
+impl Moments {
+    /// m and s, where ŝ = s·growth².
+    #[inline(always)]
+    fn means(self, growth: f64, epsilon: f64) -> [f64; 2] {
+        [self.way * (self.root * growth + epsilon), self.root * self.root]
+    }
+
+    /// Takes m and s, with ŝ = s·growth² from now on; returns √ŝ + ε.
+    #[inline(always)]
+    fn set(&mut self, [m, s]: [f64; 2], growth: f64, epsilon: f64) -> f64 {
+        self.root = s.sqrt();
+        let divisor = self.root * growth + epsilon;
+        self.way = m / divisor;
+        divisor
+    }
+}
+
+/// What k steps without a touch do to a row.
 #[derive(Clone, Copy)]
 struct Coasting {
-    /// η₀·(r + … + rᵏ)/(1 − β₁ᵗ), 1/(1 − β₂ᵗ) with t the last touch.
+    /// η₀·(r + … + rᵏ)/(1 − β₁ᵗ), 1/√(1 − β₂ᵗ) with t the last touch.
     moves: f64,
     growth: f64,
     /// β₁ᵏ, β₂ᵏ.
     keep: [f64; 2],
-    /// η₀ times the weight of L1 in these steps.
-    shrink: f64,
 }
 
 struct AdamRule<'a> {
@@ -113,13 +132,19 @@ struct AdamRule<'a> {
     moments: Vec<Moments>,
     /// The steps by which all weights were up to date.
     settled: u32,
-    /// The first answers of `powers` and of `rates`.
+    /// The first answers of `powers`, and those of `rates` for the steps so far.
     powers: Vec<[f64; 3]>,
     rates: Vec<[f64; 2]>,
 }
 
 impl AdamRule<'_> {
-    /// What coasting after the first `age` steps until `step` does.
+    /// The steps after which a row was up to date that was last touched after `last`.
+    fn age(&self, last: u32) -> u32 {
+        last.max(self.settled)
+    }
+
+    /// What the steps after the first `age` until `step` do.
+    #[inline(always)]
     fn coasting(&self, age: u32, step: &Step) -> Coasting {
         let k = step.done - age;
         let [eta, growth] = self.rates(age.max(1));
@@ -127,9 +152,7 @@ impl AdamRule<'_> {
             Some(powers) => *powers,
             None => self.method.powers(k),
         };
-        let l1 = self.problem.l1;
-        let shrink = if l1 > 0.0 { self.method.eta0 * step.since(age) * l1 } else { 0.0 };
-        Coasting { moves: eta * moves, growth, keep: [keep_m, keep_s], shrink }
+        Coasting { moves: eta * moves, growth, keep: [keep_m, keep_s] }
     }
 
     fn rates(&self, t: u32) -> [f64; 2] {
@@ -139,21 +162,18 @@ impl AdamRule<'_> {
         }
     }
 
-    /// Lets the weights in `range`, all last touched after `last` steps, coast.
+    /// Moves the weights in `range`, up to date after `age` steps, to where they are now; their moments stay.
     #[inline(always)]
-    fn coast(&mut self, theta: &mut [f64], range: Range<usize>, last: u32, step: &Step) {
-        let age = last.max(self.settled);
-        if age == step.done {
-            return;
-        }
-        let Coasting { moves, growth, keep: [keep_m, keep_s], shrink } = self.coasting(age, step);
-        for (x, own) in theta[range.clone()].iter_mut().zip(&mut self.moments[range]) {
-            let divisor = (own.s * growth).sqrt() + self.method.epsilon;
-            *x -= moves * own.m / divisor;
-            if shrink > 0.0 {
-                *x = soft_threshold(*x, shrink / divisor);
+    fn coast(&self, theta: &mut [f64], range: Range<usize>, age: u32, step: &Step) {
+        let Coasting { moves, growth, .. } = self.coasting(age, step);
+        let moments = &self.moments[range.clone()];
+        let theta = &mut theta[range];
+        theta.iter_mut().zip(moments).for_each(|(x, own)| *x -= moves * own.way);
+        if self.problem.l1 > 0.0 {
+            let shrink = self.method.eta0 * step.since(age) * self.problem.l1;
+            for (x, own) in theta.iter_mut().zip(moments) {
+                *x = soft_threshold(*x, shrink / (own.root * growth + self.method.epsilon));
             }
-            *own = Moments { m: own.m * keep_m, s: own.s * keep_s };
         }
     }
 }
@@ -161,26 +181,34 @@ impl AdamRule<'_> {
 impl Rule for AdamRule<'_> {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
         step.touched.expect_rows(theta, 0);
-        step.touched.expect_with(|start| self.moments.get(start).map_or(0.0, |own| own.m));
+        step.touched.expect_with(|start| self.moments.get(start).map_or(0.0, |own| own.way));
+        let known = (step.done as usize + 2).min(RATES);
+        self.rates.extend((self.rates.len()..known).map(|t| self.method.rates(t as u32)));
         dispatch!(simd::level(), _ => for (range, _, last) in step.touched.filled() {
-            self.coast(theta, range, last, step);
+            let age = self.age(last);
+            if age < step.done {
+                self.coast(theta, range, age, step);
+            }
         });
     }
 
     fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], _: &[f64]) {
-        let (prior, moments) = (&self.problem.prior, &mut self.moments);
+        let prior = &self.problem.prior;
         let &Adam { eta0, beta1, beta2, epsilon, .. } = self.method;
-        let [eta, growth] = self.method.rates(step.done + 1);
+        let [eta, growth] = self.rates(step.done + 1);
         let shrink = eta0 * step.share() * self.problem.l1;
         dispatch!(simd::level(), _ => for (range, mine, last) in step.touched.filled() {
             let pull = step.due(last) * prior.precision(range.start);
-            let (x, moments, g) = (&mut theta[range.clone()], &mut moments[range.clone()], &gradient[mine]);
+            let then = self.coasting(self.age(last), step);
+            let keep = [beta1 * then.keep[0], beta2 * then.keep[1]];
+            let (x, g) = (&mut theta[range.clone()], &gradient[mine]);
+            let moments = &mut self.moments[range.clone()];
             for (((i, x), own), g) in range.zip(x).zip(moments).zip(g) {
                 let g = g + pull * (*x - prior.mean(i));
-                own.m = beta1 * own.m + (1.0 - beta1) * g;
-                own.s = beta2 * own.s + (1.0 - beta2) * g * g;
-                let divisor = (own.s * growth).sqrt() + epsilon;
-                *x -= eta * own.m / divisor;
+                let [m, s] = own.means(then.growth, epsilon);
+                let means = [keep[0] * m + (1.0 - beta1) * g, keep[1] * s + (1.0 - beta2) * g * g];
+                let divisor = own.set(means, growth, epsilon);
+                *x -= eta * own.way;
                 if shrink > 0.0 {
                     *x = soft_threshold(*x, shrink / divisor);
                 }
@@ -189,22 +217,31 @@ impl Rule for AdamRule<'_> {
     }
 
     fn settle(&mut self, theta: &mut [f64], step: &Step) {
+        let (epsilon, [_, growth]) = (self.method.epsilon, self.rates(step.done.max(1)));
         for (range, last) in step.stretches(theta.len(), &self.problem.prior) {
-            self.coast(theta, range, last, step);
+            let age = self.age(last);
+            if age < step.done {
+                self.coast(theta, range.clone(), age, step);
+                let then = self.coasting(age, step);
+                for own in &mut self.moments[range] {
+                    let [m, s] = own.means(then.growth, epsilon);
+                    own.set([then.keep[0] * m, then.keep[1] * s], growth, epsilon);
+                }
+            }
         }
         self.settled = step.done;
     }
 
     fn save(&self, state: &mut State) {
         let numbers = |number: fn(&Moments) -> f64| self.moments.iter().map(number).collect();
-        state.vectors.insert("m".into(), numbers(|own| own.m));
-        state.vectors.insert("s".into(), numbers(|own| own.s));
+        state.vectors.insert("way".into(), numbers(|own| own.way));
+        state.vectors.insert("root".into(), numbers(|own| own.root));
         state.numbers.insert("settled".into(), self.settled.into());
     }
 
     fn restore(&mut self, state: &mut State) {
-        let (m, s) = (state.take("m"), state.take("s"));
-        self.moments = m.iter().zip(&s).map(|(&m, &s)| Moments { m, s }).collect();
+        let (ways, roots) = (state.take("way"), state.take("root"));
+        self.moments = ways.iter().zip(&roots).map(|(&way, &root)| Moments { way, root }).collect();
         self.settled = state.number("settled") as u32;
         self.moments.resize(state.theta.len(), Moments::default());
     }

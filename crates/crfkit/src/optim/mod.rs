@@ -107,6 +107,11 @@ pub trait Objective: Sync {
         None
     }
 
+    /// Calls `task` for every stretch of `size` numbers of `out`, with its number, on all threads that it has.
+    fn in_stretches(&self, out: &mut [f64], size: usize, task: &(dyn Fn(usize, &mut [f64]) + Sync)) {
+        out.chunks_mut(size).enumerate().for_each(|(k, out)| task(k, out));
+    }
+
     /// Its other side, if it has one: the marginals of single examples. Whoever gives [`Ability::Dual`] has it.
     fn dual(&self, _entropy: Entropy) -> Option<Box<dyn Dual + '_>> {
         None

@@ -73,6 +73,9 @@ impl Optimizer for Pgis {
     }
 }
 
+/// Weights that a thread maps at once: their logarithms cost as much as a pass over the data.
+const STRETCH: usize = 4096;
+
 /// The map θ ↦ M(θ) whose fixed points are the zeros of the gradient.
 pub(super) struct Scaling<'a> {
     pub problem: &'a Problem<'a>,
@@ -106,15 +109,12 @@ impl<'a> Scaling<'a> {
 
     /// out ← M(θ) at an evaluated point.
     pub fn map(&self, inner: Inner, point: &Point, out: &mut Vec<f64>) -> Result<()> {
-        out.clear();
-        out.extend(
-            point
-                .theta
-                .iter()
-                .zip(&point.gradient)
-                .enumerate()
-                .map(|(i, (&x, &g))| x + self.equation(i, x, g).step(inner)),
-        );
+        out.resize(point.theta.len(), 0.0);
+        self.problem.objective.in_stretches(out, STRETCH, &|k, out| {
+            for (i, out) in (k * STRETCH..).zip(out) {
+                *out = point.theta[i] + self.equation(i, point.theta[i], point.gradient[i]).step(inner);
+            }
+        });
         match out.contains(&f64::NEG_INFINITY) {
             true => Err(Error::Setting(
                 "without a prior, the weight of a feature that never occurs in the training data goes to −∞; \

@@ -7,6 +7,7 @@ use crate::graph::{Gradient, Graph, NODES, Psi, Shared, SharedSum};
 use crate::loss::{Gold, Loss};
 use crate::math::{Array, Scalar, SliceMut};
 use crate::model::Dense;
+use crate::optim::Objective;
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -82,11 +83,8 @@ impl<L: Loss> Risk<L> {
         }
         self.features.fill_tables(theta, shared);
         let rows = &self.features.rows[NODES];
-        dense.spread(rows, index.dense_rows, theta, |tables, size, task| match &self.pool {
-            Some(pool) => pool.install(|| {
-                tables.par_chunks_mut(size).enumerate().for_each(|(k, tables)| task(k, tables));
-            }),
-            None => tables.chunks_mut(size).enumerate().for_each(|(k, tables)| task(k, tables)),
+        dense.spread(rows, index.dense_rows, theta, |tables, size, task| {
+            self.in_stretches(tables, size, task)
         });
         slots.iter_mut().for_each(|slot| slot.impossible = 0);
         let at = At { theta, shared, dense };

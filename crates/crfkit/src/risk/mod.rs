@@ -28,6 +28,7 @@ use batch::BatchMemory;
 use derivative::{ComplexMemory, ComplexPasses};
 use full::FullMemory;
 use index::Index;
+use rayon::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// Σ loss over the examples of a data set.
@@ -178,6 +179,15 @@ impl<L: Loss> Objective for Risk<L> {
 
     fn counts(&self) -> Option<Counts> {
         self.gives().contains(&Ability::Counts).then(|| self.feature_counts()).flatten()
+    }
+
+    fn in_stretches(&self, out: &mut [f64], size: usize, task: &(dyn Fn(usize, &mut [f64]) + Sync)) {
+        match &self.pool {
+            Some(pool) => pool.install(|| {
+                out.par_chunks_mut(size).enumerate().for_each(|(k, out)| task(k, out));
+            }),
+            None => out.chunks_mut(size).enumerate().for_each(|(k, out)| task(k, out)),
+        }
     }
 
     fn dual(&self, entropy: Entropy) -> Option<Box<dyn Dual + '_>> {
