@@ -13,7 +13,7 @@ use crfkit::tag::Tagger;
 use crfkit::typed::TypedModel;
 use crfkit::{Error, Place};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A model.
@@ -47,6 +47,24 @@ impl Loaded {
             false => Model::from_memory(&bytes).map(|model| Loaded::Weighted(Arc::new(model))),
         };
         model.with_context(|| name(path))
+    }
+
+    /// Models that label together: of the same labels and the same format of data.
+    pub fn read_all(paths: &[PathBuf]) -> Result<Vec<Self>> {
+        let models = paths.iter().map(|path| Loaded::read(path)).collect::<Result<Vec<_>>>()?;
+        for (model, path) in models.iter().zip(paths).skip(1) {
+            if model.labels() != models[0].labels() {
+                anyhow::bail!(
+                    "{}: its labels are not those of {}: models that label together need the same",
+                    name(path),
+                    name(&paths[0])
+                );
+            }
+            if model.format() != models[0].format() {
+                anyhow::bail!("{}: another format of data than that of {}", name(path), name(&paths[0]));
+            }
+        }
+        Ok(models)
     }
 
     /// Names of the labels, sorted.
@@ -91,52 +109,80 @@ impl Loaded {
         }
     }
 
-    /// Workers that share it.
-    pub fn workers(&self, threads: usize) -> Vec<Worker> {
-        let first = match self {
-            Loaded::Weighted(model) => Worker::Weighted(Tagger::new(model.clone())),
-            Loaded::Empirical(model) => Worker::Empirical(EmpiricalTagger::new(model.clone())),
-        };
-        let mut workers: Vec<Worker> = (1..threads).map(|_| first.another()).collect();
-        workers.push(first);
-        workers
+    fn member(&self) -> Member {
+        match self {
+            Loaded::Weighted(model) => Member::Weighted(Tagger::new(model.clone())),
+            Loaded::Empirical(model) => Member::Empirical(EmpiricalTagger::new(model.clone())),
+        }
     }
 }
 
-/// What applies a model.
+/// What applies one model, or several together.
 #[derive(Debug)]
-pub enum Worker {
+pub struct Worker {
+    first: Member,
+    others: Vec<Member>,
+}
+
+impl Worker {
+    /// Workers that share the models.
+    pub fn crew(models: &[Loaded], threads: usize) -> Vec<Worker> {
+        let Some((first, others)) = models.split_first() else { return Vec::new() };
+        let first = Worker { first: first.member(), others: others.iter().map(Loaded::member).collect() };
+        let another = |_| Worker {
+            first: first.first.another(),
+            others: first.others.iter().map(Member::another).collect(),
+        };
+        let mut workers: Vec<Worker> = (1..threads).map(another).collect();
+        workers.push(first);
+        workers
+    }
+
+    /// Takes in a sequence, and gives what answers questions about it. Where there are several models, it has the mean of their
+    /// marginals.
+    pub fn take_in(&mut self, sequence: &Sequence) -> crfkit::Result<&mut Answers> {
+        let answers = self.first.take_in(sequence)?;
+        if !self.others.is_empty() {
+            let others = self.others.iter_mut().map(|other| other.take_in(sequence));
+            answers.average(others.collect::<crfkit::Result<Vec<_>>>()?);
+        }
+        Ok(answers)
+    }
+}
+
+/// What applies one model.
+#[derive(Debug)]
+enum Member {
     /// Of weights.
     Weighted(Tagger),
     /// Of counts.
     Empirical(EmpiricalTagger),
 }
 
-impl Worker {
+impl Member {
     fn another(&self) -> Self {
         match self {
-            Worker::Weighted(tagger) => Worker::Weighted(tagger.another()),
-            Worker::Empirical(tagger) => Worker::Empirical(tagger.another()),
+            Member::Weighted(tagger) => Member::Weighted(tagger.another()),
+            Member::Empirical(tagger) => Member::Empirical(tagger.another()),
         }
     }
 
-    /// Takes in a sequence, and gives what answers questions about it.
-    pub fn take_in(&mut self, sequence: &Sequence) -> crfkit::Result<&mut Answers> {
+    fn take_in(&mut self, sequence: &Sequence) -> crfkit::Result<&mut Answers> {
         match (self, sequence) {
-            (Worker::Weighted(tagger), Sequence::Columns(columns)) => {
+            (Member::Weighted(tagger), Sequence::Columns(columns)) => {
                 check_label_column(tagger.model(), sequence)?;
                 tagger.columns(columns)?;
                 Ok(tagger.answers())
             }
-            (Worker::Weighted(tagger), Sequence::Attributes(attributes)) => {
+            (Member::Weighted(tagger), Sequence::Attributes(attributes)) => {
                 tagger.attributes(attributes)?;
                 Ok(tagger.answers())
             }
-            (Worker::Empirical(tagger), Sequence::Columns(columns)) => {
+            (Member::Empirical(tagger), Sequence::Columns(columns)) => {
                 tagger.columns(columns, tagger.model().settings().word_column)?;
                 Ok(tagger.answers())
             }
-            (Worker::Empirical(_), Sequence::Attributes(attributes)) => {
+            (Member::Empirical(_), Sequence::Attributes(attributes)) => {
                 let place = if attributes.is_empty() { Place::new("input", 0) } else { attributes.place(0) };
                 Err(Error::input(place, "this model was trained on columns: use --format columns"))
             }

@@ -38,6 +38,11 @@ pub enum Event<'a> {
         /// In words.
         methods: String,
     },
+    /// What the method will remember of single examples.
+    Stores {
+        /// How much.
+        bytes: u64,
+    },
     /// A step.
     Progress {
         /// Evaluations of the training set.
@@ -48,6 +53,9 @@ pub enum Event<'a> {
         objective: Option<f64>,
         /// Norm of the gradient.
         gradient_norm: Option<f64>,
+        /// The duality gap, of methods that know it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        gap: Option<f64>,
     },
     /// SMD starts anew at some weights.
     Reset {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{crfkit, demo, failure, output, scratch};
+use common::{crfkit, demo, failure, json_lines, output, scratch};
 use std::fs;
 use std::path::Path;
 
@@ -167,4 +167,22 @@ fn the_demo_works_and_says_what_is_next() {
     for piece in ["Trained on 2000 lines", "F1 9", "parsley", "100%", "crfkit demo --write demo"] {
         assert!(text.contains(piece), "{piece} in {text}");
     }
+}
+
+#[test]
+fn what_a_method_remembers_and_its_gap_are_told() {
+    let directory = scratch();
+    let log = directory.path().join("log");
+    let mut command = crfkit();
+    command.args(["train", "--optimizer", "sdca", "--passes", "3", "--log"]).arg(&log).arg("-m");
+    command.arg(directory.path().join("model")).arg(demo().join("small.tsv"));
+    let told = String::from_utf8(command.assert().success().get_output().stderr.clone()).unwrap();
+    assert!(told.contains("MB of single examples") && told.contains("duality gap"), "{told}");
+    let events = json_lines(&fs::read_to_string(&log).unwrap());
+    let stores = events.iter().find(|event| event["event"] == "stores").unwrap();
+    assert!(stores["bytes"].as_u64().unwrap() > 10_000);
+    let gaps: Vec<f64> = events.iter().filter_map(|event| event["gap"].as_f64()).collect();
+    assert!(gaps.len() >= 2 && gaps.iter().all(|gap| *gap >= 0.0) && gaps.last() < gaps.first(), "{gaps:?}");
+    command.args(["--init", "random"]);
+    assert!(failure(&mut command, 2).contains("--init"));
 }

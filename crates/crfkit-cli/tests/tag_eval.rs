@@ -223,3 +223,74 @@ fn attribute_lists_from_end_to_end() {
     let message = failure(crfkit().args(columns).arg(path("m")).write_stdin("a b\n"), 1);
     assert!(message.contains("--format attributes"), "{message}");
 }
+
+/// ctjpgis-psa-2007 section 5: the mean of the models' marginals decides on each label.
+#[test]
+fn several_models_label_together() {
+    let directory = scratch();
+    let train = |name: &str, options: &[&str]| {
+        let path = directory.path().join(name);
+        let mut command = crfkit();
+        command.args(["train", "--quiet"]).args(options).arg("-m").arg(&path).arg(demo().join("small.tsv"));
+        output(&mut command);
+        path
+    };
+    let one = train("one", &["--optimizer", "psa", "--passes", "1"]);
+    let two = train("two", &["--optimizer", "adagrad", "--passes", "2", "--preset", "ner"]);
+    let with = |models: &[&std::path::Path], options: &[&str]| {
+        let mut command = crfkit();
+        command.arg("tag").args(options).arg(demo().join("test.tsv"));
+        for model in models {
+            command.arg("-m").arg(model);
+        }
+        command
+    };
+    let marginals = |models: &[&std::path::Path]| {
+        let options = ["--output", "json", "--marginals", "--decode", "max-marginal"];
+        json_lines(&output(&mut with(models, &options)))
+    };
+    let (first, second) = (marginals(&[&one]), marginals(&[&two]));
+    let (both, swapped) = (marginals(&[&one, &two]), marginals(&[&two, &one]));
+    let number = |json: &serde_json::Value, t: usize| json["marginals"][t].as_f64().unwrap();
+    let (mut changed, mut compared) = (0, 0);
+    for (k, together) in both.iter().enumerate() {
+        assert_eq!(together["labels"], swapped[k]["labels"]);
+        for t in 0..together["labels"].as_array().unwrap().len() {
+            let label = &together["labels"][t];
+            let [a, b] =
+                [&first[k], &second[k]].map(|alone| (&alone["labels"][t] == label).then(|| number(alone, t)));
+            // Where both agree the mean is known, else one of them does not have this label in the first place.
+            if let (Some(a), Some(b)) = (a, b) {
+                assert!((number(together, t) - 0.5 * (a + b)).abs() < 1e-12);
+                compared += 1;
+            }
+            changed += usize::from(a.is_none());
+        }
+    }
+    assert!(compared > 1000 && changed > 0, "{compared} {changed}");
+    // By default, too, and the same model twice is that model.
+    let plain = output(&mut with(&[&one, &two], &[]));
+    assert_eq!(plain, output(&mut with(&[&one, &two], &["--decode", "max-marginal"])));
+    assert_eq!(
+        output(&mut with(&[&one, &one], &[])),
+        output(&mut with(&[&one], &["--decode", "max-marginal"]))
+    );
+    let mut eval = crfkit();
+    eval.arg("eval").arg("-m").arg(&one).arg("-m").arg(&two).arg("--json").arg(demo().join("test.tsv"));
+    let f1 = json_lines(&output(&mut eval))[0]["f1"].as_f64().unwrap();
+    assert!(f1 > 50.0, "{f1}");
+    for options in [
+        &["--nbest", "2"][..],
+        &["--probability"],
+        &["--decode", "viterbi"],
+        &["--output", "crfpp", "--marginals"],
+    ] {
+        failure(&mut with(&[&one, &two], options), 2);
+    }
+    let other = directory.path().join("other.tsv");
+    fs::write(&other, "a\tX\nb\tY\n\n").unwrap();
+    let strange = directory.path().join("strange");
+    output(crfkit().args(["train", "--quiet", "-m"]).arg(&strange).arg(&other));
+    let message = failure(&mut with(&[&one, &strange], &[]), 1);
+    assert!(message.contains("labels") && message.contains("strange"), "{message}");
+}

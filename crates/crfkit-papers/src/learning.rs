@@ -7,7 +7,6 @@ use crfkit::data::dataset::Dataset;
 use crfkit::data::observer::{Observer, Source};
 use crfkit::data::template::Templates;
 use crfkit::eval::Scores;
-use crfkit::graph::Label;
 use crfkit::model::{Features, Model};
 use crfkit::optim::{Control, Minimum, Prior, Problem, Progress, State, Stop, Watch};
 use crfkit::risk::Derivative;
@@ -149,14 +148,10 @@ impl Task {
             for tagger in taggers.iter_mut() {
                 tagger.columns(sentence)?;
             }
-            let mut best = |t: usize| {
-                let sum = |y: usize, taggers: &mut [Tagger]| -> f64 {
-                    taggers.iter_mut().map(|tagger| tagger.marginal(t, y as Label)).sum()
-                };
-                let sums: Vec<f64> = (0..labels.len()).map(|y| sum(y, taggers)).collect();
-                (0..labels.len()).max_by(|&a, &b| sums[a].total_cmp(&sums[b])).unwrap_or(0)
-            };
-            all.push((0..sentence.len()).map(|t| labels[best(t)].as_str()).collect());
+            if let Some((first, others)) = taggers.split_first_mut() {
+                first.answers().average(others.iter_mut().map(Tagger::answers));
+                all.push(first.max_marginal().iter().map(|&y| labels[y as usize].as_str()).collect());
+            }
         }
         Ok(all)
     }

@@ -8,6 +8,7 @@ use crate::decode::{Decoder, MemmViterbi, Ranked, Viterbi, max_marginal, nbest};
 use crate::graph::{Chain, Gradient, Graph, Label, PAIR, Psi, Shared, SharedSum};
 use crate::infer::{ForwardBackward, Inference};
 use crate::math::Array;
+use crate::math::vector::axpy;
 use std::sync::Arc;
 
 /// The log-potentials of one chain, with the memory that answers need. [`Answers::start`] takes in the next chain.
@@ -90,6 +91,20 @@ impl Answers {
     pub fn marginal(&mut self, position: usize, label: Label) -> f64 {
         self.log_z();
         self.marginals.get(position * self.chain.stride() + label as usize)
+    }
+
+    /// Makes the node marginals the mean of its own and of others' about the same sequence: [`Answers::marginal`] and
+    /// [`Answers::max_marginal`] then speak of all of them together (ctjpgis-psa-2007 section 5). The labels must be the same.
+    pub fn average<'a>(&mut self, others: impl IntoIterator<Item = &'a mut Answers>) {
+        self.log_z();
+        let len = self.chain.len * self.chain.stride();
+        let mut members = 1.0;
+        for other in others {
+            other.log_z();
+            members += 1.0;
+            axpy(1.0, &other.marginals.plane(0)[..len], &mut self.marginals.plane_mut(0)[..len]);
+        }
+        self.marginals.plane_mut(0)[..len].iter_mut().for_each(|p| *p /= members);
     }
 
     /// The `n` best labellings with their scores, best first.

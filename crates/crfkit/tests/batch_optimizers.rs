@@ -163,6 +163,7 @@ fn the_rules_stop_every_method() {
     let rules = [
         (Stop::Gradient, Until { gradient_tolerance: 1e-2, ..endless() }),
         (Stop::Change, Until { tolerance: 0.9, period: 1, ..endless() }),
+        (Stop::Change, Until { change: 10.0, ..endless() }),
         (Stop::Passes, Until { passes: 2.0, ..endless() }),
     ];
     for (stop, until) in rules {

@@ -18,7 +18,7 @@ use risks::{ChainRisk, SMALL, Shape, exact, labellings, risk};
 
 /// No early stops but the number of passes.
 fn passes(passes: f64) -> Until {
-    Until { gradient_tolerance: 0.0, tolerance: 0.0, period: 1000, passes }
+    Until { gradient_tolerance: 0.0, tolerance: 0.0, period: 1000, change: 0.0, passes }
 }
 
 /// A prior with a mean for each weight, and a σ of their own for label pairs.

@@ -37,7 +37,7 @@ fn unusable_settings_are_refused() {
             s.parameters.eta0 = Some(0.1);
         },
         none(),
-        "--eta0 is not a parameter of --optimizer lbfgs, which has: --tolerance, --gradient-tolerance, --memory; it is one of: auto, sgd, ",
+        "--eta0 is not a parameter of --optimizer lbfgs, which has: --tolerance, --gradient-tolerance, --change, --memory; it is one of: auto, sgd, ",
     );
     refused(|_| {}, Start { theta: vec![0.0; 3], ..none() }, "the start has 3 weights");
     refused(|_| {}, Start { prior_mean: vec![0.0; 3], ..none() }, "the prior mean has 3 weights");
@@ -126,6 +126,10 @@ fn settings_survive_the_model_file() {
             assert_eq!(serde_json::from_value::<Settings>(read).unwrap(), settings);
         }
     }
+    let parameters = Parameters { gain_factor: Some([0.5, f64::INFINITY]), ..Parameters::default() };
+    let settings = Settings { optimizer: Method::Smd, parameters, ..Settings::default() };
+    let stored = serde_json::to_string(&settings).unwrap();
+    assert_eq!(serde_json::from_str::<Settings>(&stored).unwrap(), settings);
 }
 
 /// docs/OPTIMIZERS.md has the tables that the declarations make; CRFKIT_WRITE_DOCS=1 writes them.

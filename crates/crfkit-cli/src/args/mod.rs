@@ -127,6 +127,7 @@ Examples:
   crfkit tag -m model --marginals new.tsv       and the label's probability
   crfkit tag -m model --output json < new.tsv   one JSON object a sequence
   crfkit tag -m model --nbest 3 new.tsv         the three best labellings of every sequence
+  crfkit tag -m one -m two new.tsv              two models together
   crfkit tag -m model --images DIR --output-dir OUT   label images for a directory of pictures
   crfkit tag -m model graphs.jsonl              one JSON object a graph, for a model of graphs";
 
@@ -134,9 +135,9 @@ Examples:
 #[derive(Debug, ClapArgs)]
 #[command(after_help = TAG_EXAMPLES)]
 pub struct TagArgs {
-    /// The model
-    #[arg(short, long, value_name = "MODEL")]
-    pub model: PathBuf,
+    /// The model; several of plain chains label together, by the mean of their marginals
+    #[arg(short, long, value_name = "MODEL", required = true)]
+    pub model: Vec<PathBuf>,
 
     /// Sequences to label, with or without a label column; `-` for standard input
     #[arg(value_name = "FILE", default_value = "-")]
@@ -193,9 +194,9 @@ Examples:
 #[derive(Debug, ClapArgs)]
 #[command(after_help = EVAL_EXAMPLES)]
 pub struct EvalArgs {
-    /// The model
+    /// The model; several of plain chains label together, by the mean of their marginals
     #[arg(short, long, value_name = "MODEL")]
-    pub model: Option<PathBuf>,
+    pub model: Vec<PathBuf>,
 
     /// Labelled sequences; `-` for standard input
     #[arg(value_name = "TEST", required_unless_present_any = ["predicted", "images"], requires = "model")]

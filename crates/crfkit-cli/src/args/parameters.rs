@@ -84,6 +84,10 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gradient_tolerance: Option<f64>,
 
+    /// Batch methods: stop when three iterations running have changed the objective by less than this share, as CRF++'s -e
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub change: Option<f64>,
+
     /// sdca stops when its duality gap is at most this share of the objective [default: 1e-4]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gap_tolerance: Option<f64>,
@@ -155,6 +159,7 @@ impl ParameterArgs {
             memory: self.memory,
             tolerance: self.tolerance,
             gradient_tolerance: self.gradient_tolerance,
+            change: self.change,
             gap_tolerance: self.gap_tolerance,
             nu: self.nu,
             products: self.products,

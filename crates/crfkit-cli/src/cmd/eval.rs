@@ -4,7 +4,7 @@ pub mod grid;
 pub mod linked;
 pub mod typed;
 
-use super::tag::{NOT_OF_SEQUENCES, refuse_inference};
+use super::tag::{decode, only, read_graph_model, refuse_inference};
 use crate::args::{Decode, EvalArgs, Format, InputArgs};
 use crate::error::{stdout_failed, usage};
 use crate::input::{self, GraphModel, Reader, Sequence};
@@ -22,28 +22,26 @@ use std::process::ExitCode;
 
 /// Evaluates and prints.
 pub fn run(args: &EvalArgs) -> Result<ExitCode> {
-    match (&args.model, &args.grid.images, &args.masks) {
-        (Some(model), Some(images), Some(masks)) => return grid::run(args, model, images, masks),
+    match (&args.model[..], &args.grid.images, &args.masks) {
+        ([_, ..], Some(images), Some(masks)) => return grid::run(args, only(&args.model)?, images, masks),
         (_, Some(_), _) => return Err(usage("--images needs -m MODEL and --masks DIR, the gold labels")),
         _ => {}
     }
-    let evaluation = match (&args.predicted, &args.model, &args.test) {
+    let evaluation = match (&args.predicted, &args.model[..], &args.test) {
         (Some(predicted), ..) => compare_columns(predicted, args.input.encoding)?,
-        (None, Some(model), Some(test)) => {
-            let graphs = input::read_graph_model(model)?;
+        (None, [_, ..], Some(test)) => {
+            let graphs = read_graph_model(&args.model)?;
             if let Some(GraphModel::Typed(model)) = graphs {
                 return typed::run(args, model, test);
             }
-            let Some(decode) = args.grid.of_sequences() else {
-                return Err(usage(NOT_OF_SEQUENCES));
-            };
+            let decode = decode(&args.grid, &args.model)?;
             if let Some(GraphModel::Linked(model)) = graphs {
                 return linked::run(args, decode, model, test);
             }
             refuse_inference(args.grid.inference)?;
-            let model = Loaded::read(model)?;
-            let gold = Gold { decode, ..Gold::new(&model, &args.input, args.label_column) };
-            let found = evaluate(&model, test, &gold, args.input.threads())?;
+            let models = Loaded::read_all(&args.model)?;
+            let gold = Gold { decode, ..Gold::new(&models[0], &args.input, args.label_column) };
+            let found = evaluate(&models, test, &gold, args.input.threads())?;
             found.report_unknown_labels();
             found.evaluation
         }
@@ -140,12 +138,12 @@ impl Found {
     }
 }
 
-/// Tags a file and compares.
-pub fn evaluate(model: &Loaded, path: &Path, gold: &Gold, threads: usize) -> Result<Found> {
+/// Tags a file with one model, or several together, and compares.
+pub fn evaluate(models: &[Loaded], path: &Path, gold: &Gold, threads: usize) -> Result<Found> {
     let reader = Reader::open(path, gold.format, gold.encoding)?;
     let mut all = Found::default();
-    let job = Judging { model, gold };
-    pipeline::run(&job, reader, &mut model.workers(threads), |found: &Found| {
+    let job = Judging { model: &models[0], gold };
+    pipeline::run(&job, reader, &mut Worker::crew(models, threads), |found: &Found| {
         all.evaluation.merge(&found.evaluation);
         all.samples.merge(&found.samples);
         for (label, tokens) in &found.unknown_labels {
@@ -160,6 +158,7 @@ pub fn evaluate(model: &Loaded, path: &Path, gold: &Gold, threads: usize) -> Res
 }
 
 struct Judging<'a> {
+    /// Whose labels, words and columns count.
     model: &'a Loaded,
     gold: &'a Gold,
 }

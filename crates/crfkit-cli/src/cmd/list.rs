@@ -32,6 +32,9 @@ fn optimizers() -> String {
         let objectives = Criterion::ALL.into_iter().filter(|c| method.fits(*c)).map(Criterion::name);
         text += &detail("objectives", &objectives.collect::<Vec<_>>().join(" "));
     }
+    text +=
+        &entry("perceptron", "a preset: --objective perceptron --optimizer sgd --eta0 1 --batch 1, no prior");
+    text += &detail("parameters", "--average --batch --eta0");
     text
 }
 

@@ -59,8 +59,9 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
                 let model = input::read_model(path)?;
                 page.model = show(&model.names());
                 if let Some(test) = test {
-                    let loaded = Loaded::Weighted(model);
-                    let gold = Gold { samples: true, ..Gold::new(&loaded, &args.input, args.label_column) };
+                    let loaded = [Loaded::Weighted(model)];
+                    let gold =
+                        Gold { samples: true, ..Gold::new(&loaded[0], &args.input, args.label_column) };
                     let found = evaluate(&loaded, test, &gold, threads)?;
                     found.report_unknown_labels();
                     page.evaluations.push(found.into_part(test));

@@ -5,7 +5,7 @@ mod layout;
 pub mod linked;
 pub mod typed;
 
-use crate::args::{Decode, TagArgs};
+use crate::args::{Decode, Output, PictureArgs, TagArgs};
 use crate::error::{stdout_failed, usage};
 use crate::input::{self, GraphModel, Reader, Sequence};
 use crate::loaded::{Loaded, Worker};
@@ -14,6 +14,7 @@ use anyhow::Result;
 use crfkit::infer::Engine;
 use layout::Layout;
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Why a labelling cannot be had.
@@ -33,13 +34,16 @@ pub fn run(args: &TagArgs) -> Result<ExitCode> {
         (Some(_), None) => return Err(usage("--images needs --output-dir DIR for the label images")),
         (None, _) => {}
     }
-    let graphs = input::read_graph_model(&args.model)?;
+    let graphs = read_graph_model(&args.model)?;
     if let Some(GraphModel::Typed(model)) = graphs {
         return typed::run(args, model);
     }
-    let Some(decode) = args.grid.of_sequences() else {
-        return Err(usage(NOT_OF_SEQUENCES));
-    };
+    let decode = decode(&args.grid, &args.model)?;
+    if args.model.len() > 1 && (args.probability || (args.output == Output::Crfpp && args.marginals)) {
+        return Err(usage(
+            "several models have no common probability of a whole labelling: ask for --marginals",
+        ));
+    }
     if args.nbest.is_some() && decode == Decode::MaxMarginal {
         return Err(usage("--nbest lists the best whole labellings: it goes with --decode viterbi only"));
     }
@@ -47,15 +51,46 @@ pub fn run(args: &TagArgs) -> Result<ExitCode> {
         return linked::run(args, model);
     }
     refuse_inference(args.grid.inference)?;
-    let model = Loaded::read(&args.model)?;
-    let format = args.input.format.unwrap_or(model.format());
+    let models = Loaded::read_all(&args.model)?;
+    let format = args.input.format.unwrap_or(models[0].format());
     let reader = Reader::open(&args.file, format, args.input.encoding)?;
-    let job = Tagging { layout: Layout::new(&model, args), decode };
+    let job = Tagging { layout: Layout::new(&models[0], args), decode };
     let mut stdout = std::io::stdout();
-    pipeline::run(&job, reader, &mut model.workers(args.input.threads()), |text: &Vec<u8>| {
+    pipeline::run(&job, reader, &mut Worker::crew(&models, args.input.threads()), |text: &Vec<u8>| {
         Ok(stdout.write_all(text).map_err(stdout_failed)?)
     })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The one model of pictures or graphs.
+pub fn only(models: &[PathBuf]) -> Result<&Path> {
+    match models {
+        [model] => Ok(model),
+        _ => Err(usage("one model, please: only models of plain chains label together")),
+    }
+}
+
+/// The model of pictures, graphs or linked chains that is given; `None` if there is none, but one of plain chains, or several.
+pub fn read_graph_model(models: &[PathBuf]) -> Result<Option<GraphModel>> {
+    for model in models {
+        if let Some(found) = input::read_graph_model(model)? {
+            only(models)?;
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// The labelling of sequences that is asked for. Several models have marginals only, and those are all that is asked for by default.
+pub fn decode(args: &PictureArgs, models: &[PathBuf]) -> Result<Decode> {
+    match args.of_sequences() {
+        None => Err(usage(NOT_OF_SEQUENCES)),
+        Some(_) if models.len() > 1 && args.decode == Some(Decode::Viterbi) => {
+            Err(usage("several models have no common best sequence: leave out --decode viterbi"))
+        }
+        Some(_) if models.len() > 1 => Ok(Decode::MaxMarginal),
+        Some(decode) => Ok(decode),
+    }
 }
 
 /// Chains are always solved exactly.

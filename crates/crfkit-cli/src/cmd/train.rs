@@ -21,7 +21,7 @@ use crfkit::checkpoint::fingerprint;
 use crfkit::data::corpus::Corpus;
 use crfkit::math::random::Random;
 use crfkit::model::Features;
-use crfkit::train::{Settings, Start, Trained, train};
+use crfkit::train::{Method, Settings, Start, Trained, train};
 use data::Labelled;
 use finish::{Measure, Written, chain_parts, write_model, write_report};
 use session::{End, Session, next_for_text};
@@ -114,6 +114,12 @@ fn check(args: &TrainArgs, settings: &Settings) -> Result<()> {
     }
     if args.grid.images.is_some() {
         return Err(usage("--images and --masks go with --graph grid"));
+    }
+    let starts = args.init.as_ref().is_some_and(|init| *init != Init::Zero);
+    if starts && settings.optimizer == Method::Sdca {
+        return Err(usage(
+            "sdca begins with the answers of the training data, not with weights: leave out --init, or use --optimizer saga",
+        ));
     }
     if args.init == Some(Init::Logistic) {
         return Err(usage("--init logistic goes with --graph grid; a file of that name is ./logistic"));

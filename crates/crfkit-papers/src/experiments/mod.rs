@@ -6,6 +6,7 @@ mod ep_label_bias;
 mod ep_text;
 mod ep_toy;
 mod grids;
+mod method_costs;
 mod psa_text;
 mod pwpl_graphs;
 mod pwpl_synthetic;
@@ -96,4 +97,6 @@ pub const ALL: &[Experiment] = &[
     slopes_small::SMALL,
     pwpl_graphs::SKIP_ONLINE,
     why_psa::FIRST_PASS,
+    method_costs::HESS_VEC,
+    method_costs::RACE,
 ];

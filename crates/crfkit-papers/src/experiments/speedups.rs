@@ -83,7 +83,7 @@ fn iob2(fields: &[&str], before: &str) -> String {
 }
 
 /// The texts, word and label, with the number of labels of each.
-fn texts(context: &Context) -> Result<Vec<(usize, &'static str, String)>> {
+pub fn texts(context: &Context) -> Result<Vec<(usize, &'static str, String)>> {
     let corpora = &context.corpora;
     let chunks = corpora.text(CONLL2000.files[0])?;
     let joint =
@@ -101,7 +101,7 @@ fn texts(context: &Context) -> Result<Vec<(usize, &'static str, String)>> {
 }
 
 /// `count` sentences with `labels` labels, or as many as there are: first those that have a new one, then such that have no other.
-fn part(all: &[Columns], labels: usize, count: usize) -> Vec<&Columns> {
+pub fn part(all: &[Columns], labels: usize, count: usize) -> Vec<&Columns> {
     let names = |sentence: &Columns| -> Vec<String> {
         (0..sentence.len()).map(|t| sentence.field(t, 1).to_owned()).collect()
     };

@@ -71,6 +71,8 @@ impl Graph for Chain {
         }
     }
 
+    const OWN_PAIRS: bool = true;
+
     fn with_own_pairs(&self) -> Option<Self> {
         Some(Chain { own_pairs: true, ..*self })
     }

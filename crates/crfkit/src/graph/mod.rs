@@ -70,6 +70,9 @@ pub trait Graph: Clone + Send + Sync {
     /// Calls `visit` with every factor.
     fn for_each_factor(&self, visit: impl FnMut(Factor));
 
+    /// Does every graph of this kind have [`Graph::with_own_pairs`]?
+    const OWN_PAIRS: bool = false;
+
     /// The same graph with an own table for every pair of neighbours, where it is a forest of pairs: the marginals of its own
     /// tables then tell the entropy of a distribution over its labellings. `None` for other graphs.
     fn with_own_pairs(&self) -> Option<Self> {

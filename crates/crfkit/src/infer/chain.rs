@@ -39,6 +39,8 @@ pub struct Work<S> {
     /// Pair tables with an own part: exp of shared + own, and its transpose, `[T][labels][stride]`.
     pairs: Array<S>,
     pairs_t: Array<S>,
+    /// One of them before exp.
+    log: Array<S>,
 }
 
 impl<S> Default for Work<S> {
@@ -52,6 +54,7 @@ impl<S> Default for Work<S> {
             shift: Vec::new(),
             pairs: Array::default(),
             pairs_t: Array::default(),
+            log: Array::default(),
         }
     }
 }
@@ -188,16 +191,15 @@ fn backward<S: Scalar>(chain: &Chain, psi: Psi<S>, weight: f64, out: &mut Gradie
         }
     } else if chain.own_pairs {
         for t in 1..len {
-            let at = chain.pair_offset(t);
+            let (at, m) = (chain.pair_offset(t), (t - 1) * labels * stride);
+            let gamma = work.gamma.slice(t * stride..(t + 1) * stride);
             for i in 0..labels {
                 let a = work.alpha.get((t - 1) * stride + i) * S::lift(weight);
-                for j in 0..labels {
-                    let m = work.pairs.get(((t - 1) * labels + i) * stride + j);
-                    let p = a * m * work.gamma.get(t * stride + j);
-                    out.own.set(at + i * stride + j, p);
-                    out.shared.0[PAIR].direct.add(i * stride + j, p);
-                }
+                let (m, row) = (m + i * stride, at + i * stride);
+                S::weigh(work.pairs.slice(m..m + stride), a, gamma, out.own.part(row..row + stride));
             }
+            let table = out.own.read(at..at + labels * stride);
+            S::axpy(S::lift(1.0), table, out.shared.0[PAIR].direct.slice_mut(0..labels * stride));
         }
     }
     add_boundaries(chain, out);
@@ -217,33 +219,29 @@ fn add_boundaries<S: Scalar>(chain: &Chain, out: &mut Gradient<S>) {
 fn exp_pairs<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> (f64, f64) {
     let (labels, stride) = (chain.labels, chain.stride());
     let size = labels * stride;
-    work.pairs.reserve(chain.len.saturating_sub(1) * size);
-    work.pairs_t.reserve(chain.len.saturating_sub(1) * size);
+    let Work { pairs, pairs_t, log, .. } = work;
+    let tables = chain.len.saturating_sub(1);
+    pairs.reserve(tables * size);
+    pairs_t.reset(tables * size, 0.0);
     let (mut spread, mut shift) = (0.0, 0.0);
     for t in 1..chain.len {
-        let log = |i: usize, j: usize| {
-            psi.shared[PAIR].log.get(i * stride + j) + psi.own.get(chain.pair_offset(t) + i * stride + j)
-        };
-        let (mut max, mut min) = (f64::NEG_INFINITY, f64::INFINITY);
-        for i in 0..labels {
-            for j in 0..labels {
-                let x = log(i, j).re();
-                (max, min) = (max.max(x), min.min(x));
+        let (from, to) = (chain.pair_offset(t), (t - 1) * size);
+        log.reset(size, 0.0);
+        for table in [psi.shared[PAIR].log.slice(0..size), psi.own.slice(from..from + size)] {
+            S::axpy(S::lift(1.0), table, log.slice_mut(0..size));
+        }
+        // The table as one row: what stands between its rows is padding and becomes 0.
+        let mut max = [0.0];
+        S::exp_rows(log.slice(0..size), size, &mut max, pairs.slice_mut(to..to + size));
+        let rows = log.plane(0).chunks_exact(stride).flat_map(|row| &row[..labels]);
+        spread = f64::max(spread, max[0] - rows.copied().fold(f64::INFINITY, f64::min));
+        shift += max[0];
+        for plane in 0..S::PLANES {
+            let table_t = &mut pairs_t.plane_mut(plane)[to..to + size];
+            for (i, row) in pairs.plane(plane)[to..to + size].chunks_exact(stride).enumerate() {
+                table_t[i..].iter_mut().step_by(stride).zip(&row[..labels]).for_each(|(y, x)| *y = *x);
             }
         }
-        for i in 0..labels {
-            for j in 0..labels {
-                let x = (log(i, j) - S::lift(max)).exp();
-                work.pairs.set((t - 1) * size + i * stride + j, x);
-                work.pairs_t.set((t - 1) * size + j * stride + i, x);
-            }
-            for j in labels..stride {
-                work.pairs.set((t - 1) * size + i * stride + j, S::lift(0.0));
-                work.pairs_t.set((t - 1) * size + i * stride + j, S::lift(0.0));
-            }
-        }
-        spread = f64::max(spread, max - min);
-        shift += max;
     }
     (spread, shift)
 }

@@ -2,7 +2,7 @@
 
 use super::{Gold, Loss};
 use crate::ability::Ability;
-use crate::graph::{Gradient, Psi};
+use crate::graph::{Gradient, Graph, Psi};
 use crate::infer::Inference;
 use crate::math::Scalar;
 
@@ -15,7 +15,11 @@ impl<I: Inference> Loss for Likelihood<I> {
     type Work<S: Scalar> = I::Work<S>;
 
     fn gives(&self) -> &'static [Ability] {
-        if I::EXACT { &Ability::ALL } else { &[Ability::Smooth, Ability::HessVec] }
+        match (I::EXACT, I::Graph::OWN_PAIRS) {
+            (true, true) => &Ability::ALL,
+            (true, false) => &[Ability::Smooth, Ability::HessVec, Ability::Counts],
+            (false, _) => &[Ability::Smooth, Ability::HessVec],
+        }
     }
 
     fn loss<S: Scalar>(

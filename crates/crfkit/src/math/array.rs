@@ -71,6 +71,13 @@ impl<'a, S: Scalar> SliceMut<'a, S> {
         SliceMut { re: &mut self.re[range], eps, kind: PhantomData }
     }
 
+    /// A part of the slice, to read.
+    #[inline]
+    pub fn read(&self, range: Range<usize>) -> Slice<'_, S> {
+        let eps = if S::PLANES == 2 { &self.eps[range.clone()] } else { &[] };
+        Slice { re: &self.re[range], eps, kind: PhantomData }
+    }
+
     /// Overwrites all numbers.
     pub fn fill(&mut self, value: f64) {
         self.re.fill(value);

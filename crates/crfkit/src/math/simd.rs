@@ -135,7 +135,7 @@ fn exp_rows_on<S: Simd>(simd: S, u: &[f64], labels: usize, shift: &mut [f64], ou
     let stride = padded(labels);
     let last = stride / LANES - 1;
     let mut lift = [0.0; LANES]; // takes the padding of the last vector out of the minimum
-    lift[labels - last * LANES..].fill(-2.0 * PAD);
+    lift[labels - last * LANES..].fill(f64::INFINITY);
     let lift = f64x8::load_array(simd, lift);
     let mut spread: f64 = 0.0;
     for (row, (u, out)) in u.chunks_exact(stride).zip(out.chunks_exact_mut(stride)).enumerate() {

@@ -16,15 +16,20 @@ pub struct Until {
     pub tolerance: f64,
     /// See `tolerance`.
     pub period: usize,
+    /// CRF++'s rule: stop when each of the last three iterations has changed the objective by less than this share; 0 for never.
+    pub change: f64,
     /// Evaluations at most, those of earlier methods in the same run included; 0 for no limit. A product H·v counts as one.
     pub passes: f64,
 }
 
 impl Default for Until {
     fn default() -> Self {
-        Until { gradient_tolerance: 1e-5, tolerance: 1e-6, period: 10, passes: 0.0 }
+        Until { gradient_tolerance: 1e-5, tolerance: 1e-6, period: 10, change: 0.0, passes: 0.0 }
     }
 }
+
+/// Iterations of [`Until::change`].
+const CRAWLING: usize = 3;
 
 /// Evaluations of an iteration that is in trouble, see [`Until::tolerance`].
 const MANY_EVALUATIONS: f64 = 10.0;
@@ -193,6 +198,7 @@ pub(super) fn run(
                 passes: at.passes,
                 objective: Some(at.now.value),
                 gradient_norm: Some(gradient_norm),
+                gap: None,
                 theta: Some(&at.now.theta),
             };
             if watch.step(&progress, &|| build_state(&at, &values, lost, method))? == Control::Stop {
@@ -206,7 +212,7 @@ pub(super) fn run(
         if lost && at.refused {
             break Stop::Inference;
         }
-        if lost || until.settled(&values) {
+        if lost || until.settled(&values) || until.crawls(&values) {
             break Stop::Change;
         }
         if until.passes > 0.0 && at.passes >= until.passes {
@@ -220,7 +226,7 @@ pub(super) fn run(
             lost =
                 at.passes - passes >= MANY_EVALUATIONS && value - at.now.value < share * at.now.value.abs();
             values.push_back(at.now.value);
-            if values.len() > until.period + 1 {
+            if values.len() > until.period.max(CRAWLING) + 1 {
                 values.pop_front();
             }
         } else if !method.forget() {
@@ -237,6 +243,15 @@ impl Until {
             (Some(before), Some(now)) => values[before] - now <= self.tolerance * now.abs(),
             _ => false,
         }
+    }
+
+    /// Does it crawl by [`Until::change`]?
+    fn crawls(&self, values: &VecDeque<f64>) -> bool {
+        let changes = values.iter().rev().zip(values.iter().rev().skip(1));
+        let small = changes
+            .take(CRAWLING)
+            .filter(|(now, before)| (*before - *now).abs() < self.change * before.abs());
+        small.count() == CRAWLING
     }
 }
 

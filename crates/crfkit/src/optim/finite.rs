@@ -1,6 +1,6 @@
 //! What the methods that remember something of every example have in common.
 
-use super::{Dual, Entropy, Problem};
+use super::{Dual, Entropy, Problem, Watch};
 use crate::ability::Ability;
 use crate::math::random::Random;
 use crate::{Error, Result};
@@ -18,8 +18,8 @@ pub(super) fn refuse_l1(method: &str, problem: &Problem) -> Result<()> {
     }
 }
 
-/// Refuses to remember more than `limit` bytes.
-pub(super) fn check_storage(method: &str, bytes: u64, limit: u64) -> Result<()> {
+/// Refuses to remember more than `limit` bytes, or says how many they are.
+pub(super) fn check_storage(method: &str, bytes: u64, limit: u64, watch: &mut dyn Watch) -> Result<()> {
     match bytes > limit {
         true => Err(Error::Setting(format!(
             "{method} would remember {} MB, but the limit is {} MB; raise --memory-limit, or use --optimizer lbfgs, which \
@@ -27,7 +27,7 @@ pub(super) fn check_storage(method: &str, bytes: u64, limit: u64) -> Result<()> 
             bytes.div_ceil(1 << 20),
             limit >> 20
         ))),
-        false => Ok(()),
+        false => watch.stores(bytes),
     }
 }
 

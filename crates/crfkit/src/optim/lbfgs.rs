@@ -24,13 +24,15 @@ pub struct Lbfgs {
     pub tolerance: f64,
     /// See `tolerance`.
     pub period: usize,
+    /// Or, as CRF++ does, when each of three iterations running has changed it by less than this share; 0 for never.
+    pub change: f64,
     /// Evaluations at most, those of earlier methods in the same run included; 0 for no limit.
     pub passes: f64,
 }
 
 impl Default for Lbfgs {
     fn default() -> Self {
-        Lbfgs { memory: 5, gradient_tolerance: 1e-5, tolerance: 1e-6, period: 10, passes: 0.0 }
+        Lbfgs { memory: 5, gradient_tolerance: 1e-5, tolerance: 1e-6, period: 10, change: 0.0, passes: 0.0 }
     }
 }
 
@@ -51,6 +53,7 @@ impl Optimizer for Lbfgs {
             gradient_tolerance: self.gradient_tolerance,
             tolerance: self.tolerance,
             period: self.period,
+            change: self.change,
             passes: self.passes,
         };
         descent::run(problem, &until, &mut Run::restore(self.memory, &mut state), state, watch)

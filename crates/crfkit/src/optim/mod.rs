@@ -201,6 +201,8 @@ pub struct Progress<'a> {
     pub objective: Option<f64>,
     /// Norm of its (pseudo-)gradient, if the step knows it.
     pub gradient_norm: Option<f64>,
+    /// The duality gap, a bound on how far the value is above the optimum, if the step knows it.
+    pub gap: Option<f64>,
     /// The weights in plain form; only at the end of a pass.
     pub theta: Option<&'a [f64]>,
 }
@@ -218,6 +220,11 @@ pub enum Control {
 pub trait Watch {
     /// Called at every step boundary.
     fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control>;
+
+    /// The method is about to begin and will remember so many bytes of single examples.
+    fn stores(&mut self, _bytes: u64) -> Result<()> {
+        Ok(())
+    }
 
     /// A step has left the finite numbers at so many weights, and the method has set what it remembers of them anew.
     fn reset(&mut self, _passes: f64, _weights: usize) -> Result<()> {

@@ -299,6 +299,7 @@ pub(super) fn run(
             passes: before + pass as f64 + seen,
             objective: value,
             gradient_norm: None,
+            gap: None,
             theta: whole.then_some(&answer[..]),
         };
         if whole {

@@ -102,7 +102,7 @@ impl Optimizer for Sag {
 
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         refuse_l1("sag", problem)?;
-        check_storage("sag", Sag::storage(problem), self.memory_limit)?;
+        check_storage("sag", Sag::storage(problem), self.memory_limit, watch)?;
         let mut run = Run::new(problem, self.seed, state);
         let examples = problem.objective.examples().max(1) as u64;
         let stop = loop {
@@ -122,6 +122,7 @@ impl Optimizer for Sag {
                 passes: run.evaluations as f64 / examples as f64,
                 objective: whole.then(|| run.losses.iter().sum::<f64>() + problem.prior.value(&run.theta)),
                 gradient_norm: whole.then(|| run.gradient_norm()),
+                gap: None,
                 theta: whole.then_some(&run.theta),
             };
             if watch.step(&progress, &|| run.state())? == Control::Stop {

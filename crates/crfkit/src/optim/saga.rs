@@ -156,7 +156,7 @@ impl Optimizer for Saga {
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         refuse_l1("saga", problem)?;
         check_sigma("saga", problem)?;
-        check_storage("saga", Saga::storage(problem)?, self.memory_limit)?;
+        check_storage("saga", Saga::storage(problem)?, self.memory_limit, watch)?;
         let mut run = Run::new(problem, self.seed, state)?;
         let examples = problem.objective.examples();
         let stop = loop {
@@ -173,6 +173,7 @@ impl Optimizer for Saga {
                 objective: (whole || run.round == 0 && report_due(run.done, examples))
                     .then(|| run.objective()),
                 gradient_norm: None,
+                gap: None,
                 theta: whole.then_some(&run.theta),
             };
             if watch.step(&progress, &|| run.state())? == Control::Stop {

@@ -89,7 +89,7 @@ impl Optimizer for Sdca {
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         refuse_l1("sdca", problem)?;
         check_sigma("sdca", problem)?;
-        check_storage("sdca", Sdca::storage(problem)?, self.memory_limit)?;
+        check_storage("sdca", Sdca::storage(problem)?, self.memory_limit, watch)?;
         let mut run = Run::new(problem, self.seed, state)?;
         let examples = problem.objective.examples().max(1) as u64;
         let stop = loop {
@@ -110,6 +110,7 @@ impl Optimizer for Sdca {
                 passes: run.evaluations as f64 / examples as f64,
                 objective: whole.then_some(run.look[0]),
                 gradient_norm: whole.then_some(run.look[1]),
+                gap: whole.then_some(run.look[2]),
                 theta: whole.then_some(&run.theta),
             };
             if watch.step(&progress, &|| run.state())? == Control::Stop {

@@ -74,7 +74,8 @@ impl Optimizer for Svrg {
         let examples = problem.objective.examples().max(1) as u64;
         let mut run = Run::new(problem, state);
         let stop = loop {
-            let mut progress = Progress { passes: 0.0, objective: None, gradient_norm: None, theta: None };
+            let mut progress =
+                Progress { passes: 0.0, objective: None, gradient_norm: None, gap: None, theta: None };
             let gradient_norm;
             if run.snapshot.is_empty() || run.since == examples {
                 run.take_snapshot(self)?;
@@ -88,7 +89,8 @@ impl Optimizer for Svrg {
                 {
                     break Stop::Gradient;
                 }
-                if run.evaluations >= self.passes as u64 * examples {
+                // The sample that decides on η may have used up few passes over few examples: one round of steps is always made.
+                if run.steps >= examples && run.evaluations >= self.passes as u64 * examples {
                     break Stop::Passes;
                 }
                 run.step(self.seed)?;

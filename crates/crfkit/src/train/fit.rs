@@ -119,8 +119,8 @@ struct Watcher<'a, 'b> {
 
 impl Watch for Watcher<'_, '_> {
     fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control> {
-        let &Progress { passes, objective, gradient_norm, theta } = progress;
-        let mut control = self.listener.event(&Event::Progress { passes, objective, gradient_norm })?;
+        let &Progress { passes, objective, gradient_norm, gap, theta } = progress;
+        let mut control = self.listener.event(&Event::Progress { passes, objective, gradient_norm, gap })?;
         if let (Some(theta), Some(judge)) = (theta, &mut self.judge) {
             let scores = judge(theta)?;
             let score = if scores.chunked { scores.f1 } else { scores.accuracy };
@@ -149,6 +149,10 @@ impl Watch for Watcher<'_, '_> {
             self.listener.checkpoint(&checkpoint)?;
         }
         Ok(control)
+    }
+
+    fn stores(&mut self, bytes: u64) -> Result<()> {
+        self.listener.event(&Event::Stores { bytes }).map(|_| ())
     }
 
     fn reset(&mut self, passes: f64, weights: usize) -> Result<()> {

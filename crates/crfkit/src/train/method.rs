@@ -75,7 +75,7 @@ const TOLERANCE: f64 = 1e-4;
 
 /// Parameters of batch methods: when they stop, and their own.
 macro_rules! batch {
-    ($($own:literal),*) => { &["tolerance", "gradient-tolerance", $($own),*] };
+    ($($own:literal),*) => { &["tolerance", "gradient-tolerance", "change", $($own),*] };
 }
 
 /// Parameters of online methods: of the loop that they share, and their own.
@@ -204,6 +204,7 @@ impl Method {
         let until = Until {
             tolerance: given.tolerance.unwrap_or(TOLERANCE),
             gradient_tolerance: given.gradient_tolerance.unwrap_or(Until::default().gradient_tolerance),
+            change: given.change.unwrap_or(0.0),
             passes: settings.passes.unwrap_or(0) as f64,
             ..Until::default()
         };
@@ -212,6 +213,7 @@ impl Method {
             memory: given.memory.unwrap_or(Lbfgs::default().memory),
             tolerance: until.tolerance,
             gradient_tolerance: until.gradient_tolerance,
+            change: until.change,
             passes: until.passes,
             ..Lbfgs::default()
         };

@@ -64,6 +64,11 @@ impl Dev {
 pub enum Event<'a> {
     /// [`Method::Auto`] has looked at the problem and made its choice.
     Picked(Choice),
+    /// The method is about to begin and will remember something of every example.
+    Stores {
+        /// How much.
+        bytes: u64,
+    },
     /// A step, of which those that know the objective are worth reporting.
     Progress {
         /// Evaluations of the training set so far.
@@ -72,6 +77,8 @@ pub enum Event<'a> {
         objective: Option<f64>,
         /// Norm of the gradient.
         gradient_norm: Option<f64>,
+        /// The duality gap: a bound on how far the objective is above the optimum.
+        gap: Option<f64>,
     },
     /// SMD's v has left the finite numbers at some weights and starts there from 0, with half the gain.
     Reset {

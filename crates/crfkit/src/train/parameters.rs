@@ -43,8 +43,8 @@ pub struct Parameters {
     /// λ of SMD: how long it remembers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lambda: Option<f64>,
-    /// Bounds on the factor by which a step of SMD may change a gain.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Bounds on the factor by which a step of SMD may change a gain; ∞ is stored as null.
+    #[serde(skip_serializing_if = "Option::is_none", with = "bounds")]
     pub gain_factor: Option<[f64; 2]>,
     /// The smallest gain of SMD, in η₀.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,6 +79,9 @@ pub struct Parameters {
     /// Batch methods stop when ‖g‖ is at most this times max(1, ‖θ‖).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gradient_tolerance: Option<f64>,
+    /// Batch methods stop when three iterations running have changed the objective by less than this share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<f64>,
     /// SDCA stops when its duality gap is at most this share of the objective.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap_tolerance: Option<f64>,
@@ -133,7 +136,7 @@ impl Parameters {
         }
         let whole = |x: Option<usize>| x.map(|x| x as f64);
         let [lower, upper] = self.gain_factor.map_or([None; 2], |bounds| bounds.map(Some));
-        let rules: [(&str, Option<f64>, Need); 21] = [
+        let rules: [(&str, Option<f64>, Need); 22] = [
             ("batch", whole(self.batch), AT_LEAST_ONE),
             ("memory", whole(self.memory), AT_LEAST_ONE),
             ("period", whole(self.period), AT_LEAST_ONE),
@@ -142,15 +145,16 @@ impl Parameters {
             ("epsilon", self.epsilon, POSITIVE),
             ("tolerance", self.tolerance, (|x| (0.0..1.0).contains(&x), "at least 0 and below 1")),
             ("gradient-tolerance", self.gradient_tolerance, NOT_NEGATIVE),
+            ("change", self.change, NOT_NEGATIVE),
             ("gap-tolerance", self.gap_tolerance, POSITIVE),
             ("mu", self.mu, NOT_NEGATIVE),
             ("lambda", self.lambda, SHARE),
             ("gain-factor", lower, (|x| x > 0.0 && x <= 1.0, "LOW,HIGH with 0 < LOW ≤ 1 ≤ HIGH")),
             ("gain-factor", upper, (|x| x >= 1.0, "LOW,HIGH with 0 < LOW ≤ 1 ≤ HIGH")),
-            ("gain-floor", self.gain_floor, NOT_NEGATIVE),
-            ("kappa", self.kappa, POSITIVE),
-            ("alpha", self.alpha, SHARE),
-            ("beta", self.beta, SHARE),
+            ("gain-floor", self.gain_floor, SHARE),
+            ("kappa", self.kappa, (|x| x > 0.0 && x < 1.0, "above 0 and below 1")),
+            ("alpha", self.alpha, FACTOR),
+            ("beta", self.beta, FACTOR),
             ("beta1", self.beta1, (|x| (0.0..1.0).contains(&x), "at least 0 and below 1")),
             ("beta2", self.beta2, (|x| (0.0..1.0).contains(&x), "at least 0 and below 1")),
             ("nu", self.nu, POSITIVE),
@@ -170,10 +174,25 @@ type Need = (fn(f64) -> bool, &'static str);
 const AT_LEAST_ONE: Need = (|x| x >= 1.0, "at least 1");
 const POSITIVE: Need = (|x| x > 0.0 && x.is_finite(), "a positive number");
 const NOT_NEGATIVE: Need = (|x| x >= 0.0 && x.is_finite(), "0 or a positive number");
+const FACTOR: Need = (|x| x > 0.0 && x <= 1.0, "above 0 and at most 1");
 const SHARE: Need = (|x| (0.0..=1.0).contains(&x), "between 0 and 1");
 
 /// Names side by side; "nothing" for none.
 fn list(names: impl Iterator<Item = String>) -> String {
     let names: Vec<String> = names.collect();
     if names.is_empty() { "nothing".into() } else { names.join(", ") }
+}
+
+/// Two bounds, of which ∞ is null: JSON has no infinity.
+mod bounds {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(bounds: &Option<[f64; 2]>, s: S) -> Result<S::Ok, S::Error> {
+        bounds.map(|bounds| bounds.map(|bound| bound.is_finite().then_some(bound))).serialize(s)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<[f64; 2]>, D::Error> {
+        let bounds = Option::<[Option<f64>; 2]>::deserialize(d)?;
+        Ok(bounds.map(|bounds| bounds.map(|bound| bound.unwrap_or(f64::INFINITY))))
+    }
 }

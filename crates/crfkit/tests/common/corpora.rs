@@ -120,7 +120,10 @@ impl Listener for Record {
     fn event(&mut self, event: &Event) -> Result<Control> {
         match *event {
             // A step between two reports.
-            Event::Picked(_) | Event::Reset { .. } | Event::Progress { objective: None, .. } => {
+            Event::Picked(_)
+            | Event::Stores { .. }
+            | Event::Reset { .. }
+            | Event::Progress { objective: None, .. } => {
                 return Ok(Control::Continue);
             }
             Event::Progress { passes, objective: Some(objective), .. } => {

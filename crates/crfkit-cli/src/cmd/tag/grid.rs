@@ -1,6 +1,6 @@
 //! `crfkit tag --images`: labels pictures.
 
-use super::note_rough;
+use super::{note_rough, only};
 use crate::args::{PictureArgs, TagArgs};
 use crate::error::usage;
 use crate::pictures;
@@ -30,7 +30,7 @@ pub fn run(args: &TagArgs, images: &Path, output: &Path) -> Result<ExitCode> {
         return Err(usage("--nbest and --probability are for sequences, not for --images"));
     }
     let decode = decode(&args.grid)?;
-    let model = Arc::new(pictures::read_model(&args.model)?);
+    let model = Arc::new(pictures::read_model(only(&args.model)?)?);
     let images = pictures::list(images)?;
     std::fs::create_dir_all(output).with_context(|| output.display().to_string())?;
     let mut tagger = tagger(&model, &args.grid);

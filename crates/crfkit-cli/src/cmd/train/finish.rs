@@ -91,7 +91,7 @@ impl<'a> Measure<'a, Model> {
     /// Of chains.
     pub fn of_chains(args: &'a TrainArgs) -> Option<Self> {
         Measure::on_text(args, |model: &Arc<Model>, path| {
-            let model = Loaded::Weighted(model.clone());
+            let model = [Loaded::Weighted(model.clone())];
             Ok(evaluate(&model, path, &gold(args), args.input.threads())?.evaluation.scores())
         })
     }
@@ -162,7 +162,7 @@ pub fn write_report(
 /// What a page says of a chain on a file.
 pub fn chain_parts(args: &TrainArgs, model: &Arc<Model>, path: &Path) -> Result<Vec<EvaluationPart>> {
     let gold = Gold { samples: true, ..gold(args) };
-    let found = evaluate(&Loaded::Weighted(model.clone()), path, &gold, args.input.threads())?;
+    let found = evaluate(&[Loaded::Weighted(model.clone())], path, &gold, args.input.threads())?;
     Ok(vec![found.into_part(path)])
 }
 

@@ -72,6 +72,7 @@ pub struct Pace {
     first_passes: Option<f64>,
     objective: Option<f64>,
     gradient_norm: Option<f64>,
+    gap: Option<f64>,
     /// Has a method started anew at some weights?
     reset: bool,
     /// The last scores on the development data, ready to print.
@@ -88,6 +89,7 @@ impl Pace {
             first_passes: None,
             objective: None,
             gradient_norm: None,
+            gap: None,
             reset: false,
             dev: String::new(),
         }
@@ -106,6 +108,9 @@ impl Pace {
         }
         if let Some(norm) = self.gradient_norm {
             line += &format!("  gradient {norm:.4}");
+        }
+        if let Some(gap) = self.gap {
+            line += &format!("  duality gap {gap:.4}");
         }
         line += dev;
         let speed = (passes - self.first_passes.unwrap_or(0.0)) / self.seconds();
@@ -128,6 +133,11 @@ impl crfkit::train::Listener for Listener<'_> {
                 progress.note(&format!("auto picks {choice}"));
                 self.log.write(&LogEvent::Picked { methods: choice.to_string() })?;
             }
+            Event::Stores { bytes } => {
+                let megabytes = bytes as f64 / f64::from(1 << 20);
+                progress.note(&format!("remembers {megabytes:.1} MB of single examples"));
+                self.log.write(&LogEvent::Stores { bytes })?;
+            }
             Event::Reset { passes, weights } => {
                 if !std::mem::replace(&mut pace.reset, true) {
                     progress.note(&format!(
@@ -141,11 +151,12 @@ impl crfkit::train::Listener for Listener<'_> {
                 pace.first_passes.get_or_insert(passes.floor());
                 progress.step(|| pace.line(passes, &pace.dev));
             }
-            Event::Progress { passes, objective, gradient_norm } => {
+            Event::Progress { passes, objective, gradient_norm, gap } => {
                 pace.first_passes.get_or_insert(passes.floor());
                 pace.objective = objective;
                 pace.gradient_norm = gradient_norm;
-                self.log.write(&LogEvent::Progress { passes, seconds, objective, gradient_norm })?;
+                pace.gap = gap;
+                self.log.write(&LogEvent::Progress { passes, seconds, objective, gradient_norm, gap })?;
                 progress.milestone(|| pace.line(passes, &pace.dev), || pace.line(passes, ""));
             }
             Event::Evaluation { passes, scores, best } => {
