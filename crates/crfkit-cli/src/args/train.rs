@@ -196,7 +196,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "FORMAT", default_value = "f64", value_parser = named::<Precision>(&["f64", "f32", "f16"]), help_heading = "Model file")]
     pub precision: Precision,
 
-    /// Leave out weights whose absolute value is below this
+    /// Leave out weights of at most this absolute value
     #[arg(long, value_name = "THRESHOLD", allow_negative_numbers = true, help_heading = "Model file")]
     pub shrink: Option<f64>,
 

@@ -48,7 +48,7 @@ impl std::fmt::Display for Choice {
 }
 
 impl Auto {
-    /// Where SAGA stops unless told otherwise. What is left to gain is estimated with caution: this ends 0.3 to 0.4 % above the
+    /// Where SAGA stops unless told otherwise. What is left to gain is estimated with caution: this ends 0.2 to 0.4 % above the
     /// optimum, where scores on new data have settled.
     pub const TOLERANCE: f64 = 1e-2;
     /// More passes of AdaGrad than this are not worth their time: the finish is quicker.

@@ -30,7 +30,7 @@ use crate::math::vector::dot;
 ///
 /// Needs: marginals of single examples, a finite σ, and memory for them ([`Saga::storage`]). Stops when about `tolerance` ·
 /// objective is left to gain: half the duality gap Σ wᵢ KL(μᵢ‖ν) + (θ − mean + σ²d)²/2σ², since the other half is the dual's,
-/// with s/2 at the last visit for each KL. The objective then is some 0.4 · `tolerance` above its optimum.
+/// with s/2 at the last visit for each KL. The objective then is about 0.2 to 0.4 · `tolerance` above its optimum, as a share.
 /// References: Defazio, Bach and Lacoste-Julien 2014 (SAGA); Leblond, Pedregosa and Lacoste-Julien 2017 (sparse updates);
 /// Shalev-Shwartz 2016 (steps of dual ascent without a dual). Damping, γ from single variables and the passing over are ours.
 #[derive(Clone, Debug)]
