@@ -75,7 +75,7 @@ impl Criterion {
     /// What it is, in a line.
     pub fn about(self) -> &'static str {
         match self {
-            Criterion::Likelihood => "-log p(labels | observations), by exact inference",
+            Criterion::Likelihood => "-log p(labels | observations), by inference on the whole graph",
             Criterion::Pseudolikelihood => "-log p(label | its neighbours' labels), no inference",
             Criterion::Piecewise => "each piece of the graph normalised by itself (--pieces, --batch-of)",
             Criterion::PiecewisePseudo => {
@@ -88,7 +88,7 @@ impl Criterion {
         }
     }
 
-    /// What it gives to a method besides the gradient of a batch.
+    /// What it gives to a method besides the gradient of a batch, on chains. Other graphs may give less.
     pub fn gives(self) -> &'static [Ability] {
         struct Gives;
         impl WithLoss for Gives {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// A few online passes, then a finish that reaches the optimum.
+    /// SAGA, or where that cannot work AdaGrad and then L-BFGS, or L-BFGS alone.
     #[default]
     Auto,
     /// L-BFGS, or OWL-QN with L1.
@@ -193,7 +193,7 @@ impl Method {
         self.optimizer(&Settings::default()).needs()
     }
 
-    /// Does it minimise such a criterion?
+    /// Does it minimise such a criterion on chains?
     pub fn fits(self, criterion: Criterion) -> bool {
         self.needs().iter().all(|need| criterion.gives().contains(need))
     }
@@ -368,7 +368,7 @@ impl Settings {
     }
 }
 
-/// The methods with their parameters, and the table of objectives and methods, in Markdown.
+/// The methods with their parameters, and the table of objectives and methods on chains, in Markdown.
 pub fn tables() -> String {
     let mut text = String::from("| method | what it is | parameters |\n|---|---|---|\n");
     for Declaration { name, about, parameters } in Method::ALL.map(Method::declaration) {
