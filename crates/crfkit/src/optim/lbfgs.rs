@@ -10,17 +10,18 @@ use std::collections::VecDeque;
 
 /// Quasi-Newton steps from the last few changes of weights and gradient.
 ///
-/// Idea: H⁻¹ g by the two-loop recursion over the last `memory` pairs s = Δθ, y = Δg, started from γ·I. A step that satisfies the strong Wolfe conditions. With
-/// L1 > 0 this is OWL-QN: pseudo-gradient, direction and step kept inside one orthant.
+/// Idea: H⁻¹ g by the two-loop recursion over the last `memory` pairs s = Δθ, y = Δg, started from γ·I. A step that satisfies the
+/// strong Wolfe conditions. With L1 > 0 this is OWL-QN: pseudo-gradient, direction and step kept inside one orthant.
 ///
-/// Needs: exact values and gradients of the whole set. References: Nocedal 1980; Andrew and Gao 2007.
+/// Parameters: `memory` = 5, `gradient_tolerance` = 1e-5, `tolerance` = 1e-6, `period` = 10, no limit of passes. Needs: exact values and
+/// gradients of the whole set. References: Nocedal 1980; Andrew and Gao 2007.
 #[derive(Clone, Debug)]
 pub struct Lbfgs {
     /// Pairs that are kept (smd-crf-2006 section 4: 5).
     pub memory: usize,
     /// Stop when ‖g‖ ≤ `gradient_tolerance` · max(1, ‖θ‖).
     pub gradient_tolerance: f64,
-    /// Stop when the objective has changed by less than this share over the last `period` iterations.
+    /// Stop when the objective has changed by less than this share over the last `period` iterations; see [`Until::tolerance`].
     pub tolerance: f64,
     /// See `tolerance`.
     pub period: usize,
