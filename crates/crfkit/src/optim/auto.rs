@@ -11,6 +11,9 @@ use crate::ability::Ability;
 /// the optimum by itself; L-BFGS takes over only if it has not settled after [`Auto::SAGA_PASSES`] passes, or for a tolerance
 /// below [`Auto::NEAR`]. Otherwise a few passes of [`AdaGrad`], which come near the optimum, then L-BFGS, which reaches it; with at most
 /// [`Auto::FEW_WEIGHTS`] weights L-BFGS alone. [`Auto::choice`] tells which.
+///
+/// Parameters: `tolerance`, by default [`Auto::TOLERANCE`], `memory_limit`, by default [`Auto::MEMORY_LIMIT`], and those of the two methods.
+/// Needs: a smooth value.
 #[derive(Clone, Debug)]
 pub struct Auto {
     /// The online passes, at most [`Auto::PASSES`]; SAGA takes their seed.

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 /// Idea: direction −H⁻¹ g with the explicit Hessian (smd-crf-2006 eq. 10; [`hessian`]), solved by Cholesky factors; where H is not
 /// positive definite, τI is added until it is. Then a step that satisfies the strong Wolfe conditions, the full one first.
 ///
-/// Needs: Hessian-vector products, one for each weight in each iteration (each counts as a pass), so at most
+/// Parameters: none of its own. Needs: Hessian-vector products, one for each weight in each iteration (each counts as a pass), so at most
 /// [`Newton::MAX_WEIGHTS`] weights; no L1 penalty. For small problems and as the oracle of other methods. Reference: Nocedal and
 /// Wright, Numerical Optimization, section 3.4.
 #[derive(Clone, Debug, Default)]

@@ -20,9 +20,9 @@ use crate::math::vector::{dot, norm};
 /// visits try nothing. The first pass visits every example once. A step costs the weights that it touches; the iterates
 /// are those of the dense recursion.
 ///
-/// Needs: gradients of single examples, and memory for all of them on the weights they touch ([`Sag::storage`]). Stops when
-/// the remembered gradient is as good as zero. Reference: Schmidt, Babanezhad, Ahmed, Defazio, Clifton and Sarkar,
-/// Non-uniform stochastic average gradient method for training conditional random fields, 2015.
+/// Parameters: `passes` = 100, `gradient_tolerance` = 1e-5, `memory_limit` = 1 GiB. Needs: gradients of single examples, no L1 penalty, and
+/// memory for all of them on the weights they touch ([`Sag::storage`]). Stops when the remembered gradient is as good
+/// as zero. Reference: Schmidt, Babanezhad, Ahmed, Defazio, Clifton and Sarkar, Non-uniform stochastic average gradient method for training conditional random fields, 2015.
 #[derive(Clone, Debug)]
 pub struct Sag {
     /// Passes at most, trials of the line search included.

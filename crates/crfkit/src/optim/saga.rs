@@ -28,7 +28,9 @@ use crate::math::vector::dot;
 /// visit gained less than the average is passed over, at most three times in a row, from the third round on. A visit
 /// costs what it touches.
 ///
-/// Needs: marginals of single examples, a finite σ, and memory for them ([`Saga::storage`]). Stops when about `tolerance` ·
+/// Parameters: `passes` = 50, `tolerance` = 1e-4, `memory_limit` = 1 GiB.
+///
+/// Needs: marginals of single examples, a finite σ, no L1 penalty, and memory for them ([`Saga::storage`]). Stops when about `tolerance` ·
 /// objective is left to gain: half the duality gap Σ wᵢ KL(μᵢ‖ν) + (θ − mean + σ²d)²/2σ², since the other half is the dual's,
 /// with s/2 at the last visit for each KL. The objective then is about 0.2 to 0.4 · `tolerance` above its optimum, as a share.
 /// References: Defazio, Bach and Lacoste-Julien 2014 (SAGA); Leblond, Pedregosa and Lacoste-Julien 2017 (sparse updates);

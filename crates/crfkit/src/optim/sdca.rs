@@ -18,7 +18,9 @@ use crate::math::vector::norm;
 /// large is visited more often: a fifth of the visits are uniform, the others go by these shares. The first pass visits
 /// every example once. Starts at the mean of the prior, whatever the state: the known answers are the first marginals.
 ///
-/// Needs: marginals of single examples with their joint entropy, a finite σ, and memory for all of them ([`Sdca::storage`]).
+/// Parameters: `passes` = 100, `gap_tolerance` = 1e-4, `memory_limit` = 1 GiB.
+///
+/// Needs: marginals of single examples with their joint entropy, a finite σ, no L1 penalty, and memory for them ([`Sdca::storage`]).
 /// Stops when the gap is small, looked at once a pass; each look costs a pass. Reference: Le Priol, Piché and
 /// Lacoste-Julien, Adaptive stochastic dual coordinate ascent for conditional random fields, 2018; the ancestor is Collins,
 /// Globerson, Koo, Carreras and Bartlett 2008.

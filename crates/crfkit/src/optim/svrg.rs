@@ -15,7 +15,7 @@ use crate::math::vector::{dot, norm};
 /// exactly the nearer θ is to θ̃. The last iterate becomes the next snapshot. A step costs the weights that it touches; the
 /// iterates are those of the dense recursion. One snapshot with its steps costs three passes.
 ///
-/// Needs: values of the whole set and gradients of single examples. Parameters: η, by default 1/4L with L the largest
+/// Needs: values of the whole set and gradients of single examples, no L1 penalty. Parameters: η, by default 1/4L with L the largest
 /// Lipschitz constant that doubling finds among [`Svrg::SAMPLE`] examples at the first snapshot. Stops when the gradient at
 /// a snapshot is as good as zero. Reference: Johnson and Zhang, Accelerating stochastic gradient descent using predictive
 /// variance reduction, 2013.
