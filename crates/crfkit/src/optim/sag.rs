@@ -22,7 +22,8 @@ use crate::math::vector::{dot, norm};
 ///
 /// Parameters: `passes` = 100, `gradient_tolerance` = 1e-5, `memory_limit` = 1 GiB. Needs: gradients of single examples, no L1 penalty, and
 /// memory for all of them on the weights they touch ([`Sag::storage`]). Stops when the remembered gradient is as good
-/// as zero. Reference: Schmidt, Babanezhad, Ahmed, Defazio, Clifton and Sarkar, Non-uniform stochastic average gradient method for training conditional random fields, 2015.
+/// as zero. Reference: Schmidt, Babanezhad, Ahmed, Defazio, Clifton and Sarkar, Non-uniform stochastic average
+/// gradient method for training conditional random fields, 2015.
 #[derive(Clone, Debug)]
 pub struct Sag {
     /// Passes at most, trials of the line search included.
