@@ -17,15 +17,24 @@ const SCALES = {
   log: { map: Math.log10, ticks: logTicks },
   score: {
     map: x => -Math.log10(Math.max(100 - x, 0.01)),
-    ticks: (low, high, count) => logTicks(-high, -low, count).map(left => Number((100 - left).toPrecision(6))),
+    ticks: (low, high, count) => logTicks(-high, -low, count, [[1, 1.5, 2, 3, 4, 5, 7], [1, 2, 3, 5, 7], [1, 2, 5], [1]])
+      .map(left => Number((100 - left).toPrecision(6))),
+    lowest: withoutTheStart,
   },
 };
 
-// The axis of `values` over `from` … `to` pixels: at(value) is a pixel, ticks are values.
-function axis(values, scale, from, to, pixelsATick) {
+// The lowest of sorted mapped values to be shown: first scores of a run, far below the others, would take all the room.
+function withoutTheStart(sorted) {
+  const [middle, highest] = [sorted[Math.floor(sorted.length / 2)], sorted.at(-1)];
+  const room = Math.max(highest - middle, 0.3);
+  return sorted.find(x => x >= middle - 1.5 * room);
+}
+
+// The axis of `values` over `from` … `to` pixels: at(value) is a pixel, ticks are values; all of `kept` are inside.
+function axis(values, scale, from, to, pixelsATick, kept = []) {
   const { map, ticks } = SCALES[scale];
-  const mapped = values.map(map);
-  let low = Math.min(...mapped), high = Math.max(...mapped);
+  const mapped = values.map(map).sort((a, b) => a - b);
+  let low = Math.min(SCALES[scale].lowest?.(mapped) ?? mapped[0], ...kept.map(map)), high = mapped.at(-1);
   if (high - low < 1e-9) [low, high] = [low - 0.3, high + 0.3];
   const margin = (high - low) * 0.03;
   [low, high] = [low - margin, high + margin];
@@ -42,11 +51,11 @@ function linearTicks(low, high, count) {
   return ticks;
 }
 
-// From 10^low to 10^high: powers of ten; where there are few of them also 2 and 5 times; where there is hardly one, round steps.
-function logTicks(low, high, count) {
+// From 10^low to 10^high: powers of ten, and multiples of them where there is room; where there is hardly one, round steps.
+function logTicks(low, high, count, choices = [[1, 2, 5], [1]]) {
   if (high - low < 0.7) return linearTicks(10 ** low, 10 ** high, count);
   const every = Math.ceil((high - low) / count);
-  const factors = (high - low) * 3 <= count + 3 ? [1, 2, 5] : [1];
+  const factors = choices.find(factors => (high - low) * factors.length <= count + 3) ?? [1];
   const ticks = [];
   for (let k = Math.floor(low); k <= high; k += every) {
     for (const factor of factors) {
@@ -63,6 +72,12 @@ function shortNumber(x) {
   }
   return String(Number(x.toPrecision(6)));
 }
+
+// The chart whose values are shown; a tap elsewhere hides them.
+let shown = null;
+document.addEventListener("pointerdown", event => {
+  if (shown && !shown.plot.contains(event.target)) shown.hide();
+});
 
 // series: [{index, name, points: [[x, y]]}]; x: {title, scale}; y: {scale, format}.
 function lineChart({ title, series, x, y }) {
@@ -81,10 +96,14 @@ function lineChart({ title, series, x, y }) {
   let view = null;
   const draw = () => {
     view?.picture.remove();
+    tip.replaceChildren();
     view = picture(series, x, y, Math.max(260, plot.clientWidth || 560));
     plot.prepend(view.picture);
   };
-  const show = at => showValues(plot, tip, view, series, x, y, at);
+  const show = at => {
+    showValues(plot, tip, view, series, x, y, at);
+    if (at != null) shown = { plot, hide };
+  };
   const hide = () => show(null);
   const steps = [...new Set(series.flatMap(s => s.points.map(p => p[0])))].sort((a, b) => a - b);
   let place = -1;
@@ -96,11 +115,14 @@ function lineChart({ title, series, x, y }) {
     place = Math.min(Math.max(keys[event.key](), 0), steps.length - 1);
     show(view.across.at(steps[place]));
   });
-  plot.addEventListener("pointermove", event => {
+  const point = event => {
     const box = view.picture.getBoundingClientRect();
     show((event.clientX - box.left) * view.width / box.width);
-  });
-  plot.addEventListener("pointerleave", hide);
+  };
+  plot.addEventListener("pointermove", point);
+  plot.addEventListener("pointerdown", point);
+  // A finger is lifted to see: its values stay until the next tap.
+  plot.addEventListener("pointerleave", event => { if (event.pointerType !== "touch") hide(); });
   plot.addEventListener("blur", hide);
   // Drawn for its width, so that texts keep their size; in the next frame, since drawing changes the height.
   new ResizeObserver(() => requestAnimationFrame(() => {
@@ -116,8 +138,12 @@ function picture(series, x, y, width) {
   const [left, right, top, bottom] = [PLOT.left, width - PLOT.right, PLOT.top, height - PLOT.bottom];
   const values = k => series.flatMap(s => s.points.map(p => p[k]));
   const across = axis(values(0), x.scale, left, right, 55);
-  const up = axis(values(1), y.scale, bottom, top, 35);
+  const best = series.map(s => s.points.reduce((a, b) => b[1] > a[1] ? b : a)[1]);
+  const up = axis(values(1), y.scale, bottom, top, 35, best);
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, "aria-hidden": true });
+  // Cuts off what is far below the others.
+  const box = { x: left, y: 0, width: width - left, height: bottom };
+  const inside = svg("svg", { ...box, viewBox: Object.values(box).join(" ") });
   for (const tick of up.ticks) {
     picture.append(
       svg("line", { class: "grid", x1: left, x2: right, y1: up.at(tick), y2: up.at(tick) }),
@@ -134,12 +160,12 @@ function picture(series, x, y, width) {
   picture.append(svg("text", { x: (left + right) / 2, y: height - 4, "text-anchor": "middle" }, x.title));
   for (const s of series) {
     const path = s.points.map(([px, py], i) => `${i ? "L" : "M"}${across.at(px).toFixed(1)} ${up.at(py).toFixed(1)}`);
-    picture.append(svg("path", { class: "curve", d: path.join(""), "stroke-dasharray": dashOf(s.index), "--colour": colourOf(s.index) }));
+    inside.append(svg("path", { class: "curve", d: path.join(""), "stroke-dasharray": dashOf(s.index), "--colour": colourOf(s.index) }));
     const [px, py] = s.points.at(-1);
-    picture.append(svg("circle", { class: "end", r: 2.5, cx: across.at(px), cy: up.at(py), fill: colourOf(s.index) }));
+    inside.append(svg("circle", { class: "end", r: 2.5, cx: across.at(px), cy: up.at(py), fill: colourOf(s.index) }));
   }
   const cursor = svg("g");
-  picture.append(cursor);
+  picture.append(inside, cursor);
   return { picture, cursor, across, up, width, top, bottom };
 }
 
@@ -155,8 +181,9 @@ function showValues(plot, tip, view, series, x, y, at) {
   view.cursor.append(svg("line", { class: "cursor", x1: line, x2: line, y1: view.top, y2: view.bottom }));
   tip.append(el("div", {}, `${x.title} ${number(nearest, 4)}`));
   for (const { s, point } of found) {
-    view.cursor.append(svg("circle", {
-      class: "dot", r: 4.5, cx: view.across.at(point[0]), cy: view.up.at(point[1]), "--colour": colourOf(s.index),
+    const height = view.up.at(point[1]);
+    if (height <= view.bottom) view.cursor.append(svg("circle", {
+      class: "dot", r: 4.5, cx: view.across.at(point[0]), cy: height, "--colour": colourOf(s.index),
     }));
     const where = point[0] === nearest ? "" : ` (at ${number(point[0], 4)})`;
     tip.append(el("div", {}, swatch(s.index), el("span", {}, s.name + where), el("b", {}, y.format(point[1]))));

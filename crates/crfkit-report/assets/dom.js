@@ -43,9 +43,20 @@ function table(head, rows, { caption, ...attributes } = {}) {
   const body = rows.map(row => el("tr", { class: row.class }, ...(row.cells ?? row).map(cell)));
   const top = head.map((content, i) => content instanceof HTMLTableCellElement ? content :
     el("th", { scope: "col", class: body[0]?.children[i]?.classList.contains("number") ? "number" : null }, content));
-  return el("div", { class: "frame", tabindex: 0, role: "group", "aria-label": caption },
+  const frame = el("div", { class: "frame", tabindex: 0, role: "group", "aria-label": caption, onscroll: () => hint(frame) },
     el("table", attributes, el("thead", {}, el("tr", {}, ...top)), el("tbody", {}, ...body)));
+  frames.observe(frame);
+  return frame;
 }
+
+// Whether a frame scrolls sideways, and whether there is more on the right.
+function hint(frame) {
+  const hidden = frame.scrollWidth - frame.clientWidth;
+  frame.classList.toggle("scrolls", hidden > 1);
+  frame.classList.toggle("more", hidden - frame.scrollLeft > 1);
+}
+// In the next frame, since a hint changes the height.
+const frames = new ResizeObserver(entries => requestAnimationFrame(() => entries.forEach(({ target }) => hint(target))));
 
 // What is long is made when it is opened.
 function folded(summary, make) {

@@ -91,7 +91,8 @@ function curves(runs) {
   return charts;
 }
 
-const FACTS = { version: "crfkit", vector_unit: "vector unit" };
+// "features" is a setting, too: which ones; the number is that of the weights.
+const FACTS = { version: "crfkit", vector_unit: "vector unit", features: "weights" };
 
 function settingsSection({ runs }) {
   const settings = [...new Set(runs.flatMap(run => Object.keys(run.start?.settings ?? {})))];

@@ -62,6 +62,12 @@ async function values() {
   check("value under the pointer", tip.textContent.includes("passes 2"));
   plot.dispatchEvent(new PointerEvent("pointerleave"));
   check("pointer gone", tip.textContent === "");
+  const touch = name => plot.dispatchEvent(
+    new PointerEvent(name, { clientX: box.left + box.width / 2, pointerType: "touch", bubbles: true }));
+  ["pointerdown", "pointerup", "pointerleave"].forEach(touch);
+  check("value after a tap", tip.textContent.includes("passes 2"));
+  one("h1").dispatchEvent(new PointerEvent("pointerdown", { bubbles: true }));
+  check("a tap elsewhere", tip.textContent === "");
   one(".charts details").open = true;
   await soon();
   check("table behind the chart", all(".charts details[open] tbody tr").length === 6);
@@ -71,6 +77,8 @@ function settings() {
   const rows = () => all("#settings tbody tr").length;
   check("differences", all("#settings tr.differs").length === 1 && one("tr.differs th").textContent === "sigma");
   check("all settings", rows() > 1);
+  const names = all("#settings tbody th").map(th => th.textContent);
+  check("each setting once", new Set(names).size === names.length);
   one("#settings input").click();
   check("only differences", rows() === 1);
 }
@@ -78,7 +86,8 @@ function settings() {
 // WCAG 2: contrast of two colours.
 function contrast(a, b) {
   const light = colour => {
-    const [r, g, b] = colour.match(/[\d.]+/g).map(x => x / 255).map(x => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+    const unit = colour.startsWith("color(srgb") ? 1 : 255; // mixed colours are of 0 to 1
+    const [r, g, b] = colour.match(/[\d.]+/g).map(x => x / unit).map(x => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
   const [high, low] = [light(a), light(b)].sort((a, b) => b - a);
@@ -95,9 +104,37 @@ function themes() {
     for (const selector of ["section h2", ".note", "nav a", "summary", "thead th"]) {
       check(`contrast of ${selector}, ${theme}`, contrast(style(selector, "color"), card) >= 4.5);
     }
+    const mark = one(".mark");
+    for (const share of [0, 0.5, 1]) {
+      mark.style.setProperty("--share", share);
+      check(`contrast of a mark, ${theme}, ${share}`, contrast(style(".mark", "color"), style(".mark", "backgroundColor")) >= 4.5);
+    }
     for (const curve of all(".curve")) check(`contrast of a curve, ${theme}`, contrast(getComputedStyle(curve).stroke, card) >= 3);
   }
   check("two themes", backgrounds.size === 2);
+}
+
+// Where the first scores are far below the others, the others have the room and the ticks.
+function ticksNearTheScores() {
+  const scores = [0, 3, 60, 80, 90, 92, 93, 93.5, 93.8, 94, 94.1, 94.2];
+  const { ticks, at } = axis(scores, "score", 200, 10, 35);
+  check(`ticks near the scores: ${ticks}`, ticks.filter(tick => tick >= 92 && tick <= 95).length >= 2 && at(0) > 200 && at(94.2) >= 10);
+  check("what is kept is inside", axis(scores, "score", 200, 10, 35, [60]).at(60) <= 200);
+}
+
+// A frame that is too narrow says that it scrolls; labels are never broken.
+function tables() {
+  const frame = one("#scores .beside .frame");
+  const scroll = () => frame.dispatchEvent(new Event("scroll"));
+  frame.style.width = "90px";
+  scroll();
+  check("a hint that it scrolls", frame.matches(".scrolls.more"));
+  frame.scrollLeft = 10_000;
+  scroll();
+  check("nothing more on the right", frame.matches(".scrolls:not(.more)"));
+  frame.style.width = "";
+  scroll();
+  check("labels on one line", all("tbody th").every(th => getComputedStyle(th).whiteSpace === "nowrap"));
 }
 
 (async () => {
@@ -107,6 +144,8 @@ function themes() {
     hostileText();
     await switches();
     await values();
+    ticksNearTheScores();
+    tables();
     settings();
     themes();
     check("fits the width", document.documentElement.scrollWidth <= innerWidth);
