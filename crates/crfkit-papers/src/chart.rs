@@ -38,8 +38,10 @@ pub struct Line {
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 420.0;
-/// Left, top, right, bottom.
+/// Left, top, right, bottom; left and right are wider where their texts need it.
 const MARGIN: [f64; 4] = [64.0, 36.0, 160.0, 48.0];
+/// A letter is at most about as wide, and a digit.
+const LETTER: f64 = 7.2;
 /// Distinct also for readers who do not see all colours (Okabe and Ito).
 const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b6b6b", "#000000"];
@@ -55,8 +57,27 @@ fn ticks(from: f64, to: f64) -> Vec<f64> {
     (first..=last).map(|k| k as f64 * step).collect()
 }
 
+/// The places of the ticks of a logarithmic axis from 10^`from` to 10^`to`: powers of ten; where fewer than three of them are inside
+/// also 2 and 5 times these; and round steps where these are too few, too.
+fn log_ticks(from: f64, to: f64) -> Vec<f64> {
+    let (low, high) = (10f64.powf(from) * (1.0 - 1e-9), 10f64.powf(to) * (1.0 + 1e-9));
+    let inside = |factors: &[f64]| -> Vec<f64> {
+        let powers = from.floor() as i32..=to.ceil() as i32;
+        let all = powers
+            .flat_map(|e| factors.iter().map(move |factor| format!("{factor}e{e}").parse().unwrap_or(0.0)));
+        all.filter(|x| (low..=high).contains(x)).collect()
+    };
+    let found = [inside(&[1.0]), inside(&[1.0, 2.0, 5.0])].into_iter().find(|ticks| ticks.len() >= 3);
+    found.unwrap_or_else(|| ticks(low, high))
+}
+
 /// A number without needless digits.
 fn short(x: f64) -> String {
+    if x != 0.0 && !(1e-3..1e6).contains(&x.abs()) {
+        let text = format!("{x:.2e}");
+        let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
+        return format!("{}e{power}", digits.trim_end_matches('0').trim_end_matches('.'));
+    }
     let text = format!("{x:.4}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if text == "-0" { "0".into() } else { text.into() }
@@ -92,24 +113,32 @@ impl Chart {
         let levels = self.levels.iter().map(|level| level.1);
         let range = self.range.unwrap_or_else(|| bounds(points().map(|p| p[1]).chain(levels)));
         let [y0, y1] = range.map(up);
+        let marks = |log: bool, from: f64, to: f64| if log { log_ticks(from, to) } else { ticks(from, to) };
+        let (x_ticks, y_ticks) = (marks(self.log_x, x0, x1), marks(self.log_y, y0, y1));
         let [left, top, right, bottom] = MARGIN;
+        let letters = |texts: &mut dyn Iterator<Item = usize>| LETTER * texts.max().unwrap_or(0) as f64;
+        // The axis title, tick labels, and room around them; colour, name and room.
+        let left = left.max(28.0 + letters(&mut y_ticks.iter().map(|&y| short(y).len()))).ceil();
+        let right =
+            right.max(46.0 + letters(&mut self.lines.iter().map(|line| line.name.chars().count()))).ceil();
         let px = |x: f64| left + (across(x) - x0) / (x1 - x0) * (WIDTH - left - right);
-        let py = |y: f64| HEIGHT - bottom - (up(y).clamp(y0, y1) - y0) / (y1 - y0) * (HEIGHT - top - bottom);
+        let py = |y: f64| HEIGHT - bottom - (up(y) - y0) / (y1 - y0) * (HEIGHT - top - bottom);
         let (end_x, end_y) = (WIDTH - right, HEIGHT - bottom);
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"12\">\n\
              <title>{0}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n\
+             <clipPath id=\"inside\"><rect x=\"{left}\" y=\"{1}\" width=\"{2}\" height=\"{3}\"/></clipPath>\n\
              <text x=\"{left}\" y=\"22\" font-size=\"14\" font-weight=\"bold\">{0}</text>\n",
-            escape(&self.title)
+            escape(&self.title),
+            top - 1.0, // a line at the border is not cut
+            end_x - left + 1.0,
+            end_y - top + 2.0
         );
         let mut add = |line: String| {
             svg.push_str(&line);
             svg.push('\n');
         };
-        let powers = |from: f64, to: f64| -> Vec<f64> {
-            (from.ceil() as i32..=to.floor() as i32).map(|e| 10f64.powi(e)).collect()
-        };
-        for x in if self.log_x { powers(x0, x1) } else { ticks(x0, x1) } {
+        for x in x_ticks {
             let at = px(x);
             add(format!("<path d=\"M{at:.1} {top}V{end_y}\" stroke=\"#dddddd\"/>"));
             add(format!(
@@ -118,7 +147,7 @@ impl Chart {
                 short(x)
             ));
         }
-        for y in if self.log_y { powers(y0, y1) } else { ticks(y0, y1) } {
+        for y in y_ticks {
             let at = py(y);
             add(format!("<path d=\"M{left} {at:.1}H{end_x}\" stroke=\"#dddddd\"/>"));
             add(format!(
@@ -141,11 +170,14 @@ impl Chart {
             middle[1],
             escape(&self.y)
         ));
-        for (k, (name, y)) in self.levels.iter().enumerate() {
-            let at = py(*y);
+        let levels: Vec<(&str, f64)> = self
+            .levels
+            .iter()
+            .filter(|(_, y)| (y0..=y1).contains(&up(*y)))
+            .map(|(name, y)| (&**name, py(*y)))
+            .collect();
+        for (_, at) in &levels {
             add(format!("<path d=\"M{left} {at:.1}H{end_x}\" stroke=\"#333333\" stroke-dasharray=\"2 3\"/>"));
-            let x = left + 6.0 + 150.0 * k as f64;
-            add(format!("<text x=\"{x:.1}\" y=\"{:.1}\" fill=\"#333333\">{}</text>", at - 4.0, escape(name)));
         }
         for (k, line) in self.lines.iter().enumerate() {
             let colour = COLOURS[k % COLOURS.len()];
@@ -156,7 +188,7 @@ impl Chart {
             }
             let dash = if k < COLOURS.len() { "none" } else { "6 3" };
             add(format!(
-                "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.8\" stroke-dasharray=\"{dash}\"/>"
+                "<path d=\"{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.8\" stroke-dasharray=\"{dash}\" clip-path=\"url(#inside)\"/>"
             ));
             let y = top + 12.0 + 18.0 * k as f64;
             add(format!("<path d=\"M{:.1} {y}h18\" stroke=\"{colour}\" stroke-width=\"3\"/>", end_x + 10.0));
@@ -165,6 +197,17 @@ impl Chart {
                 end_x + 34.0,
                 y + 4.0,
                 escape(&line.name)
+            ));
+        }
+        for (k, (name, at)) in levels.iter().enumerate() {
+            let x = left + 6.0 + 150.0 * k as f64;
+            // Above its line; below it where the title of the chart or another level is near.
+            let crowded =
+                *at < top + 18.0 || levels.iter().any(|(_, other)| (at - 18.0..*at).contains(other));
+            let y = if crowded { at + 14.0 } else { at - 4.0 };
+            add(format!(
+                "<text x=\"{x:.1}\" y=\"{y:.1}\" fill=\"#333333\" stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
+                escape(name)
             ));
         }
         svg + "</svg>\n"
@@ -208,6 +251,27 @@ mod tests {
         assert!(svg.contains("M64.0 372.0L312.0 204.0L560.0 36.0\""), "{svg}");
         // The vertical axis has the powers from 1 to 10000.
         assert!([1, 10, 100, 1000, 10_000].iter().all(|y| svg.contains(&format!(">{y}<"))), "{svg}");
+    }
+
+    #[test]
+    fn a_logarithmic_axis_has_enough_ticks() {
+        assert_eq!(log_ticks(-1.0, 2.0), [0.1, 1.0, 10.0, 100.0]);
+        assert_eq!(log_ticks(1.0, 2.3), [10.0, 20.0, 50.0, 100.0]);
+        assert_eq!(log_ticks(0.5, 2.67), [5.0, 10.0, 20.0, 50.0, 100.0, 200.0]);
+        assert!(log_ticks(2.1, 2.3).len() >= 3);
+        assert_eq!([short(1e-5), short(2e6), short(500_000.0)], ["1e-5", "2e6", "500000"]);
+    }
+
+    #[test]
+    fn what_lies_outside_the_range_is_cut_off() {
+        let lines = vec![Line { name: "a".repeat(30), points: vec![[0.0, 0.0], [1.0, 15.0]] }];
+        let levels = vec![("top".to_owned(), 20.0), ("far".to_owned(), 30.0)];
+        let svg = Chart { lines, levels, range: Some([10.0, 20.0]), ..Chart::default() }.svg();
+        // The line begins below the axis, and is drawn inside only.
+        assert!(svg.contains("M64.0 708.0L458.0 204.0\""), "{svg}");
+        assert!(svg.contains("clip-path=\"url(#inside)\""));
+        // The name of the highest level stands below its line, away from the title.
+        assert!(svg.contains("y=\"50.0\" fill=\"#333333\"") && !svg.contains("far"), "{svg}");
     }
 
     #[test]
