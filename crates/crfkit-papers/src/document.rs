@@ -1,5 +1,6 @@
 //! The page of results, and the list for programs.
 
+use crate::cells::{cell, decimals, grouped, settings, shown, tenths};
 use crate::experiment::{Experiment, Form, Number, Reason, Record, Verdict};
 use crate::picture::gallery;
 use crate::store::{Store, json, records, write};
@@ -18,12 +19,14 @@ pub fn generate(store: &Store) -> Result<()> {
         .flat_map(|record| record.outcome.why.iter().map(|reason| (record.id.as_str(), reason)))
         .collect();
     let mut body = String::new();
-    let mut summary = String::from("| row | experiment | verdict | seconds |\n|---|---|---|---|\n");
+    let mut summary = String::from("| row | experiment | verdict | seconds |\n|---|---|---|---:|\n");
     for (experiment, record) in &all {
         let Some(record) = record else {
             summary += &format!(
                 "| {} | `{}` {} | not run yet | |\n",
-                experiment.row, experiment.id, experiment.title
+                experiment.row,
+                experiment.id,
+                cell(experiment.title)
             );
             continue;
         };
@@ -35,7 +38,11 @@ pub fn generate(store: &Store) -> Result<()> {
         let links: String = shown_by.iter().map(|id| format!(" ([why](#{id}))")).collect();
         summary += &format!(
             "| {} | [`{1}`](#{1}) {2} | {3}{links} | {4:.1} |\n",
-            record.row, record.id, record.title, record.verdict, record.seconds
+            record.row,
+            record.id,
+            cell(&record.title),
+            record.verdict,
+            record.seconds
         );
         for chart in &record.outcome.charts {
             write(&store.directory.join("images").join(image(record, &chart.name)), &chart.svg())?;
@@ -55,11 +62,81 @@ pub fn generate(store: &Store) -> Result<()> {
     let page = format!(
         "# The papers, run again\n\n\
          Written by `cargo run --release -p crfkit-papers -- run all`; every number comes from `reproduction/ID.json`.\n\n\
-         {form}{}{summary}\n{body}",
-        headlines(&stored)
+         {form}{}{}{}{summary}\n{body}",
+        papers(),
+        headlines(&stored),
+        verdicts(&stored, all.len())
     );
     write(&store.directory.join("reproduction.json"), &json(&list)?)?;
     write(&store.directory.join("REPRODUCTION.md"), &page)
+}
+
+/// The papers, by the first part of the names of their experiments.
+const PAPERS: &[(&str, &str)] = &[
+    (
+        "smd",
+        "S.V.N. Vishwanathan, Nicol N. Schraudolph, Mark W. Schmidt, Kevin P. Murphy: Accelerated Training of Conditional \
+         Random Fields with Stochastic Gradient Methods (2006)",
+    ),
+    ("slides", "the slides of the same (2006)"),
+    (
+        "psa",
+        "Chun-Nan Hsu, Han-Shen Huang, Yu-Ming Chang: Efficient Off-line and On-line Algorithms for Training Conditional Random \
+         Fields by Approximating Jacobians (2007)",
+    ),
+    (
+        "pwpl",
+        "Charles Sutton, Andrew McCallum: Piecewise Pseudolikelihood for Efficient Training of Conditional Random Fields (2007)",
+    ),
+    (
+        "ep",
+        "Zhemín Zhu, Djoerd Hiemstra, Peter Apers, Andreas Wombacher: Closed Form Maximum Likelihood Estimator Of Conditional \
+         Random Fields (2013)",
+    ),
+];
+
+/// Which papers the page is about, and what holds for all of its tables.
+fn papers() -> String {
+    let mut table = String::from("| name | paper |\n|---|---|\n");
+    for (name, paper) in PAPERS {
+        table += &format!("| {name} | {} |\n", cell(paper));
+    }
+    format!(
+        "{table}\n\
+         Seconds of ours are of two cores of a current server, unless the settings of an experiment tell the number of its threads; \
+         they vary from run to run. – is no number: a method diverged, never reached the score, or was not evaluated there.\n\n"
+    )
+}
+
+/// What the verdicts mean.
+const VERDICTS: [(&str, &str); 5] = [
+    ("reproduced", "all numbers are within their tolerances, and all claims hold"),
+    (
+        "reproduced in shape",
+        "all claims hold, the order or the trend that the text states; not all numbers agree, or none is compared",
+    ),
+    (
+        "paper inconsistent",
+        "the paper contradicts itself or a theorem, and the experiment shows it; each error has a letter",
+    ),
+    ("differs", "something else comes out here; *why* leads to the experiment that shows the cause"),
+    ("not testable", "the data are not to be had"),
+];
+
+/// The verdicts: how often each, and what it means; `all` is the number of experiments.
+fn verdicts(records: &[&Record], all: usize) -> String {
+    let mut table = String::from("| verdict | experiments | meaning |\n|---|---:|---|\n");
+    for (verdict, meaning) in VERDICTS {
+        let is = |record: &&&Record| match record.verdict {
+            Verdict::PaperInconsistent(_) => verdict == "paper inconsistent",
+            other => other.to_string() == verdict,
+        };
+        table += &format!("| {verdict} | {} | {meaning} |\n", records.iter().filter(is).count());
+    }
+    if records.len() < all {
+        table += &format!("| not run yet | {} | |\n", all - records.len());
+    }
+    table + "\n"
 }
 
 /// Why an experiment differs: its reasons, or, if there are none, those of the experiments whose results it looks at; but what explains
@@ -111,6 +188,12 @@ fn number<'a>(records: &[&'a Record], id: &str, what: &str) -> Option<&'a Number
     record.outcome.numbers.iter().find(|number| number.what == what)
 }
 
+/// The points of a method's line in the charts of a result, or none.
+fn curve<'a>(record: &'a Record, method: &str) -> &'a [[f64; 2]] {
+    let mut lines = record.outcome.charts.iter().flat_map(|chart| &chart.lines);
+    lines.find(|line| line.name == method).map_or(&[], |line| &line.points)
+}
+
 /// The tables at the top of the page, of what has been run.
 fn headlines(records: &[&Record]) -> String {
     let mut races = String::new();
@@ -118,30 +201,48 @@ fn headlines(records: &[&Record]) -> String {
         // The methods of the figure, then those of today: whoever has an F after one pass.
         for id in [id.to_owned(), format!("{id}-others")] {
             let Some(record) = records.iter().find(|record| record.id == id) else { continue };
-            let cell = |method: &str, what: &str, digits: usize| {
-                let number = number(records, &id, &format!("{method}: {what}"));
-                number.and_then(|number| number.ours).map_or("–".into(), |x| format!("{x:.digits$}"))
+            let found = |method: &str, what: &str| {
+                number(records, &id, &format!("{method}: {what}")).and_then(|number| number.ours)
             };
             for first in &record.outcome.numbers {
                 let Some(method) = first.what.strip_suffix(": exact-match F after 1 pass") else { continue };
-                let f = cell(method, "exact-match F after 1 pass", 2);
-                let passes = cell(method, "passes to within 0.3 points of L-BFGS", 1);
-                let seconds = cell(method, "seconds to within 0.3 points of L-BFGS", 1);
-                races += &format!("| {task} | {method} | {f} | {passes} | {seconds} |\n");
+                let curve = curve(record, method);
+                let f = match (first.ours, curve.first()) {
+                    (Some(f), _) => format!("{f:.2}"),
+                    (None, Some([passes, f])) => format!("{f:.2} after {}", tenths(*passes)),
+                    (None, None) => "–".into(),
+                };
+                let passes = match (found(method, "passes to within 0.3 points of L-BFGS"), curve.last()) {
+                    (Some(passes), _) => tenths(passes),
+                    (None, Some([passes, f])) => format!("> {} (F {f:.2})", tenths(*passes)),
+                    (None, None) => "–".into(),
+                };
+                let seconds = found(method, "seconds to within 0.3 points of L-BFGS");
+                let seconds = seconds.map_or("–".into(), |seconds| format!("{seconds:.1}"));
+                races += &format!("| {task} | {} | {f} | {passes} | {seconds} |\n", cell(method));
             }
         }
     }
     let mut table = String::new();
     for (id, what, text) in HEADLINES {
         if let Some(Number { paper, ours: Some(ours), .. }) = number(records, id, what) {
-            table += &format!("| {text} | {} | {} |\n", paper.as_deref().unwrap_or(""), shown(*ours));
+            let paper = paper.as_deref().unwrap_or("");
+            table += &format!(
+                "| {} | {} | {} |\n",
+                cell(text),
+                cell(&grouped(paper)),
+                shown(*ours, decimals(paper))
+            );
         }
+    }
+    if races.contains("(F ") {
+        races += "\nA level that was not reached has the number of passes made, `>` before it, and the F at their end.\n";
     }
     let under = |head: &str, rows: String| if rows.is_empty() { rows } else { format!("{head}\n{rows}\n") };
     under(
-        "| | | F after one pass | passes to 0.3 points below L-BFGS's end | seconds |\n|---|---|---|---|---|",
+        "| task | method | F after one pass | passes to 0.3 points below L-BFGS's end | seconds |\n|---|---|---|---|---:|",
         races,
-    ) + &under("| | paper | here |\n|---|---|---|", table)
+    ) + &under("| number | paper | here |\n|---|---:|---:|", table)
 }
 
 /// File name of a figure.
@@ -174,17 +275,6 @@ fn entry(record: &Record, why: &[(&str, &Reason)]) -> Value {
     entry
 }
 
-/// A number for a table.
-fn shown(x: f64) -> String {
-    let digits = match x.abs() {
-        a if a >= 1000.0 => 0,
-        a if a >= 10.0 => 2,
-        _ => 5,
-    };
-    let text = format!("{x:.digits$}");
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
-}
-
 /// The section of one experiment.
 fn section(record: &Record, why: &[(&str, &Reason)], out: &mut String) {
     let outcome = &record.outcome;
@@ -198,13 +288,17 @@ fn section(record: &Record, why: &[(&str, &Reason)], out: &mut String) {
         record.id, record.row, record.verdict, record.tolerance
     ));
     if !outcome.numbers.is_empty() {
-        let mut table = String::from("| | paper | here | tolerance | |\n|---|---|---|---|---|\n");
+        let mut table =
+            String::from("| number | paper | here | tolerance | within |\n|---|---:|---:|---:|---|\n");
         for n in &outcome.numbers {
-            let ours = n.ours.map_or("–".into(), shown);
-            let tolerance = n.tolerance.map(|t| format!("±{}", shown(t))).unwrap_or_default();
-            let mark = n.within.map_or("", |within| if within { "✓" } else { "✗" });
             let paper = n.paper.as_deref().unwrap_or("");
-            let _ = writeln!(table, "| {} | {paper} | {ours} | {tolerance} | {mark} |", n.what); // to a string
+            // As exact as what it is compared with.
+            let exact = n.tolerance.map_or(0, |t| decimals(&t.to_string())).max(decimals(paper));
+            let ours = n.ours.map_or("–".into(), |x| shown(x, exact));
+            let tolerance = n.tolerance.map(|t| format!("±{}", shown(t, 0))).unwrap_or_default();
+            let mark = n.within.map_or("", |within| if within { "✓" } else { "✗" });
+            let (what, paper) = (cell(&n.what), cell(&grouped(paper)));
+            let _ = writeln!(table, "| {what} | {paper} | {ours} | {tolerance} | {mark} |"); // to a string
         }
         add(table);
     }
@@ -219,6 +313,12 @@ fn section(record: &Record, why: &[(&str, &Reason)], out: &mut String) {
     }
     for (id, reason) in why {
         add(format!("**Why** ([`{id}`](#{id})): {}\n", reason.text));
+    }
+    if !record.settings.is_null() {
+        let settings = settings(&record.settings);
+        add(format!(
+            "<details><summary>settings and seeds</summary>\n\n```json\n{settings}\n```\n\n</details>\n"
+        ));
     }
     for chart in &outcome.charts {
         add(format!("![{}](images/{})\n", chart.title, image(record, &chart.name)));

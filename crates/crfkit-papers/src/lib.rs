@@ -5,6 +5,7 @@
 //! experiments/*.rs ─run→ Outcome ─store→ reproduction/ID.json ─document→ reproduction.json, REPRODUCTION.md, images/*.svg
 //! ```
 
+mod cells;
 pub mod chart;
 pub mod clock;
 pub mod corpora;

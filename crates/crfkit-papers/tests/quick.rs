@@ -1,5 +1,6 @@
 //! The smallest form of every experiment that needs no corpus, and the way from results to the page.
 
+use crfkit_papers::chart::{Chart, Line};
 use crfkit_papers::{
     Corpora, Done, Form, Outcome, Record, Store, Verdict, document, experiments, find, store,
 };
@@ -89,24 +90,55 @@ fn a_result_is_made_again_only_if_its_experiment_has_changed() {
     );
 }
 
+/// Stores a result.
+fn save(store: &Store, id: &str, settings: serde_json::Value, verdict: Verdict, outcome: Outcome) {
+    let record = Record {
+        id: id.into(),
+        row: 93,
+        title: id.into(),
+        form: store.form,
+        hash: String::new(),
+        settings,
+        tolerance: "none".into(),
+        verdict,
+        seconds: 0.0,
+        outcome,
+    };
+    fs::create_dir_all(store.path(id).parent().unwrap()).unwrap();
+    fs::write(store.path(id), serde_json::to_string(&record).unwrap()).unwrap();
+}
+
+#[test]
+fn the_page_is_readable() {
+    let store = Store { directory: directory("page"), form: Form::Full };
+    let mut outcome = Outcome::default();
+    outcome.compare("p(y | x)", 5.0, 5.0 - 1e-12, 1e-9);
+    outcome.show("t", "|t| < 1.65", 0.123_456_789);
+    outcome.show("PSA: exact-match F after 1 pass", "", f64::NAN);
+    outcome.show("PSA: passes to within 0.3 points of L-BFGS", "", f64::NAN);
+    let points = vec![[1.5, 90.0], [50.0, 91.234]];
+    outcome.charts.push(Chart { lines: vec![Line { name: "PSA".into(), points }], ..Chart::default() });
+    save(&store, "psa-fig1-conll", serde_json::json!({"seed": 7}), Verdict::PaperInconsistent('a'), outcome);
+    document::generate(&store).unwrap();
+    let page = fs::read_to_string(store.directory.join("REPRODUCTION.md")).unwrap();
+    for expected in [
+        "| p(y \\| x) | 5 | 5 | ±1e-9 | ✓ |",
+        "| t | \\|t\\| < 1.65 | 0.1235 |  |  |",
+        "| base NP | PSA | 90.00 after 1.5 | > 50 (F 91.23) | – |",
+        "| paper inconsistent | 1 |",
+        "| reproduced | 0 |",
+        "\n{\"seed\": 7}\n",
+        "| pwpl | Charles Sutton",
+    ] {
+        assert!(page.contains(expected), "no {expected} in {page}");
+    }
+}
+
 #[test]
 fn a_result_that_differs_shows_why() {
     let store = Store { directory: directory("why"), form: Form::Quick };
     let save = |id: &str, verdict: Verdict, outcome: Outcome| {
-        let record = Record {
-            id: id.into(),
-            row: 93,
-            title: id.into(),
-            form: store.form,
-            hash: String::new(),
-            settings: serde_json::Value::Null,
-            tolerance: "none".into(),
-            verdict,
-            seconds: 0.0,
-            outcome,
-        };
-        fs::create_dir_all(store.path(id).parent().unwrap()).unwrap();
-        fs::write(store.path(id), serde_json::to_string(&record).unwrap()).unwrap();
+        save(&store, id, serde_json::Value::Null, verdict, outcome);
     };
     let mut shows = Outcome::default();
     shows.because("smd-fig1", "the features");
