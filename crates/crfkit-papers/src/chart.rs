@@ -73,7 +73,7 @@ fn log_ticks(from: f64, to: f64) -> Vec<f64> {
 
 /// A number without needless digits.
 fn short(x: f64) -> String {
-    if x != 0.0 && !(1e-3..1e6).contains(&x.abs()) {
+    if x != 0.0 && !(1e-3..1e5).contains(&x.abs()) {
         let text = format!("{x:.2e}");
         let (digits, power) = text.split_once('e').unwrap_or((&text, "0"));
         return format!("{}e{power}", digits.trim_end_matches('0').trim_end_matches('.'));
@@ -259,7 +259,7 @@ mod tests {
         assert_eq!(log_ticks(1.0, 2.3), [10.0, 20.0, 50.0, 100.0]);
         assert_eq!(log_ticks(0.5, 2.67), [5.0, 10.0, 20.0, 50.0, 100.0, 200.0]);
         assert!(log_ticks(2.1, 2.3).len() >= 3);
-        assert_eq!([short(1e-5), short(2e6), short(500_000.0)], ["1e-5", "2e6", "500000"]);
+        assert_eq!([short(1e-5), short(1.5e6), short(50_000.0)], ["1e-5", "1.5e6", "50000"]);
     }
 
     #[test]
