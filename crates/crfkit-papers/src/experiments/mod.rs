@@ -7,6 +7,7 @@ mod ep_text;
 mod ep_toy;
 mod grids;
 mod method_costs;
+mod memm;
 mod psa_text;
 mod pwpl_graphs;
 mod pwpl_synthetic;
@@ -81,6 +82,7 @@ pub const ALL: &[Experiment] = &[
     costs::PWPL,
     slopes::PASS,
     speedups::PWPL,
+    memm::GLOBAL,
     pwpl_text::CLAIMS,
     slopes::OPERATIONS,
     ep_toy::MAXIMA,

@@ -133,15 +133,34 @@ pub fn part(
     outcome
 }
 
+/// Training and test sentences of one subset of the Wall Street Journal.
+fn subset(context: &Context, all: &[Columns], number: u64) -> [Vec<Columns>; 2] {
+    let (train, test) = (context.form.pick(1911, 60), context.form.pick(usize::MAX, 60));
+    let mut shuffled = all.to_vec();
+    Random::new(number).shuffle(&mut shuffled);
+    let mut rest = shuffled.split_off(train);
+    rest.truncate(test);
+    [shuffled, rest]
+}
+
+/// One subset of the parts of speech as a task.
+pub fn wsj(context: &Context, number: u64) -> Result<Task> {
+    let [train, test] = subset(context, &context.corpora.sentences(WSJ.files[0])?, number);
+    Task::new(&train, &test, preset("pos")?.compile(1)?, 1)
+}
+
+/// The names as a task.
+pub fn names(context: &Context) -> Result<Task> {
+    let [train, test] = conll_2003(context)?;
+    Task::new(&train, &test, preset("ner")?.compile(1)?, 1)
+}
+
 fn pos(context: &Context) -> Result<Outcome> {
     let all = context.corpora.sentences(WSJ.files[0])?;
-    let (train, test) = (context.form.pick(1911, 60), context.form.pick(usize::MAX, 60));
     let mut sums = [[0.0; 2]; RUNS.len()];
-    for subset in 0..subsets(context.form) {
-        let mut shuffled = all.clone();
-        Random::new(subset).shuffle(&mut shuffled);
-        let rest = &shuffled[train..];
-        add(context, &shuffled[..train], &rest[..test.min(rest.len())], "pos", &mut sums)?;
+    for number in 0..subsets(context.form) {
+        let [train, test] = subset(context, &all, number);
+        add(context, &train, &test, "pos", &mut sums)?;
     }
     let ours = sums.map(|sums| sums.map(|sum| sum / subsets(context.form) as f64));
     let mut outcome =
@@ -152,10 +171,10 @@ fn pos(context: &Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-fn ner(context: &Context) -> Result<Outcome> {
+/// Training and test sentences of the names: word and label; the parts of speech and chunks are not features of the paper's.
+fn conll_2003(context: &Context) -> Result<[Vec<Columns>; 2]> {
     let part_of = |file: usize| -> Result<Vec<Columns>> {
         let text = context.corpora.text(CONLL2003.files[file])?;
-        // Word and label; the parts of speech and chunks are not features of the paper's.
         let line = |line: &str| match (line.split(' ').next(), line.rsplit(' ').next()) {
             (Some(word), Some(label)) if !word.is_empty() => format!("{word} {label}\n"),
             _ => "\n".to_owned(),
@@ -165,8 +184,13 @@ fn ner(context: &Context) -> Result<Outcome> {
         all.truncate(context.form.pick(usize::MAX, 60));
         Ok(all)
     };
+    Ok([part_of(0)?, part_of(1)?])
+}
+
+fn ner(context: &Context) -> Result<Outcome> {
+    let [train, test] = conll_2003(context)?;
     let mut ours = [[0.0; 2]; RUNS.len()];
-    add(context, &part_of(0)?, &part_of(1)?, "ner", &mut ours)?;
+    add(context, &train, &test, "ner", &mut ours)?;
     let mut outcome =
         part(&RUNS, &ours, [90.5, 85.1, 90.5, 90.3], ["52396", "8651", "6311", "4780"], "F1", 5.0);
     outcome.claim("PWPL is within 1 point of PW", (ours[3][0] - ours[2][0]).abs() <= 1.0);
