@@ -10,6 +10,7 @@ mod method_costs;
 mod memm;
 mod psa_text;
 mod pwpl_graphs;
+mod pwpl_stochastic;
 mod pwpl_synthetic;
 mod pwpl_text;
 mod slides;
@@ -83,6 +84,7 @@ pub const ALL: &[Experiment] = &[
     slopes::PASS,
     speedups::PWPL,
     memm::GLOBAL,
+    pwpl_stochastic::STOCHASTIC,
     pwpl_text::CLAIMS,
     slopes::OPERATIONS,
     ep_toy::MAXIMA,
