@@ -472,7 +472,8 @@ fn figures_of_the_text(context: &Context, outcome: &mut Outcome) -> Result<()> {
         high,
     );
     outcome.note(
-        "Of BioCreative II the curves are of exact match; the paper's F-scores count the alternatives, as ours do where it is said. Methods are          looked at after whole passes, so that passes to an F are rounded up.",
+        "Of BioCreative II the curves are of exact match; the paper's F-scores count the alternatives, as ours do where it is said. \
+         Methods are looked at after whole passes, so that passes to an F are rounded up.",
     );
     Ok(())
 }
@@ -509,12 +510,15 @@ fn offline(context: &Context, outcome: &mut Outcome) -> Result<()> {
     outcome.claim("CTJPGIS wins two of three tasks by seconds", won[1] >= 2);
     let limit = lbfgs(context.form).passes.unwrap_or_default();
     outcome.note(format!(
-        "Evaluations and seconds of CTJPGIS and L-BFGS are of psa-table1-*; seconds are those evaluations at the run's mean pace. The limit of          {limit} evaluations has stopped {}.",
+        "Evaluations and seconds of CTJPGIS and L-BFGS are of psa-table1-*; seconds are those evaluations at the run's mean pace. \
+         The limit of {limit} evaluations has stopped {}.",
         if stopped.is_empty() { "none of them".into() } else { stopped.join(", ") }
     ));
     if won.iter().any(|&won| won < 2) {
         outcome.because(CLAIMS.id, format!(
-            "as to CTJPGIS and L-BFGS, how their costs compare depends on where a run ends, and the paper does not tell its rule. To within 0.3 points of              L-BFGS's last F the two need {} evaluations. Where the limit has stopped a run its end says nothing of its rate (see psa-table1-*).",
+            "as to CTJPGIS and L-BFGS, how their costs compare depends on where a run ends, and the paper does not tell its rule. To \
+             within 0.3 points of L-BFGS's last F the two need {} evaluations. Where the limit has stopped a run its end says nothing \
+             of its rate (see psa-table1-*).",
             parts.join(", ")
         ));
     }
