@@ -1,5 +1,5 @@
-//! Equations of empirical-training-2013 that hold whatever the data: co-occurrence rates of three (eq. 2–3), and the conditions of a maximum
-//! of the likelihood (eq. 16–17), with every probability by enumeration.
+//! Equations of empirical-training-2013 that hold whatever the data: co-occurrence rates of three (eq. 2–3), and the conditions of a
+//! maximum of the likelihood (eq. 16–17), with every probability by enumeration.
 
 use crfkit::empirical::studies::Sample;
 use crfkit::empirical::{Counts, Method, PairWork, Pairs, Settings, train};

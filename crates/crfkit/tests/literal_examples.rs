@@ -27,8 +27,8 @@ use objectives::{Look, batches, distance, minimize_from};
 use risks::{ChainRisk, SMALL, Shape, labellings, risk};
 use std::fmt::Write;
 
-/// Collins 2002, figure 2: z = the best labelling of the next example; if it is not the gold one, θ ← θ + Φ(x, y) − Φ(x, z). Returns the last
-/// weights, their mean over all examples of all passes, and the number of mistakes in each pass.
+/// Collins 2002, figure 2: z = the best labelling of the next example; if it is not the gold one, θ ← θ + Φ(x, y) − Φ(x, z). Returns the
+/// last weights, their mean over all examples of all passes, and the number of mistakes in each pass.
 fn collins(
     examples: &[(f64, Vec<Vec<f64>>)],
     schedule: &Schedule,

@@ -99,7 +99,8 @@ fn piecewise_is_the_likelihood_of_the_split_graph_by_enumeration() {
     assert!(looked > 30, "{looked} graphs");
 }
 
-/// What the transformation says of itself: a copy of each variable for each piece that it is in, the same tables, no variable in two pieces.
+/// What the transformation says of itself: a copy of each variable for each piece that it is in, the same tables, no variable in two
+/// pieces.
 #[test]
 fn the_split_graph_has_a_copy_of_each_variable_for_each_piece() {
     let mut rng = Random::new(3);

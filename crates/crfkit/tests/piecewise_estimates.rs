@@ -1,5 +1,5 @@
-//! What piecewise training and piecewise pseudolikelihood estimate, with as much data as there is (pwpl-2007 section 3.2): the same where the
-//! pieces can represent their marginals, something else where they cannot; and that label bias is not among it.
+//! What piecewise training and piecewise pseudolikelihood estimate, with as much data as there is (pwpl-2007 section 3.2): the same where
+//! the pieces can represent their marginals, something else where they cannot; and that label bias is not among it.
 
 #[path = "common/corpora.rs"]
 mod corpora;
