@@ -516,8 +516,8 @@ fn offline(context: &Context, outcome: &mut Outcome) -> Result<()> {
     ));
     if won.iter().any(|&won| won < 2) {
         outcome.because(CLAIMS.id, format!(
-            "as to CTJPGIS and L-BFGS, how their costs compare depends on where a run ends, and the paper does not tell its rule. To \
-             within 0.3 points of L-BFGS's last F the two need {} evaluations. Where the limit has stopped a run its end says nothing \
+            "as to CTJPGIS and L-BFGS, how their costs compare depends on where a run ends, and the paper does not tell its rule. The \
+             evaluations that the two need to within 0.3 points of L-BFGS's last F are {}. Where the limit has stopped a run its end says nothing \
              of its rate (see psa-table1-*).",
             parts.join(", ")
         ));

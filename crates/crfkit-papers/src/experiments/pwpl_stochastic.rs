@@ -24,11 +24,11 @@ pub const STOCHASTIC: Experiment = Experiment {
     version: 1,
     data: &[CONLL2003],
     needs: &[],
-    tolerance: "names: each comes to within 0.3 points of L-BFGS's end in fewer passes than L-BFGS; picture: with batches of pieces each has \
+    tolerance: "names: each is ahead of L-BFGS after as many passes, and comes to within 0.3 points of its end in fewer; picture: with batches of pieces each has \
                 after one pass an objective within 1 % of L-BFGS's end, and L-BFGS needs more passes for that",
     inconsistent: None,
     settings: |form| {
-        json!({"names": (NER.settings)(form), "pieces": PIECES, "passes": PASSES, "methods": on_names(),
+        json!({"names": (NER.settings)(form), "pieces": PIECES, "passes": PASSES, "long": long(form), "methods": on_names(),
         "picture": {"side": side(form), "noise": NOISE, "seed": 1, "test": TEST_PICTURES}, "methods of the picture": on_picture()})
     },
     run,
@@ -38,47 +38,62 @@ const PIECES: Pieces = Pieces::SharedUnary;
 /// After so many passes the methods are looked at.
 const PASSES: [usize; 4] = [1, 2, 4, 8];
 /// Standard deviation of the picture's noise.
-const NOISE: f64 = 1.0;
+const NOISE: f64 = 0.5;
 const TEST_PICTURES: usize = 4;
 
 fn side(form: Form) -> usize {
     form.pick(256, 16)
 }
 
-/// σ² = 10 for all; smd's constants for base NP.
-fn on_names() -> [(&'static str, Settings); 4] {
-    let with = |name, by: Settings| {
-        let Settings { optimizer, parameters, .. } = by;
-        let objective = Criterion::PiecewisePseudo;
-        (name, Settings { objective, pieces: Some(PIECES), optimizer, parameters, ..settings() })
-    };
+/// PWPL with σ² = 10, by the method and the constants of `by`.
+fn with(by: Settings) -> Settings {
+    let Settings { optimizer, parameters, .. } = by;
+    let objective = Criterion::PiecewisePseudo;
+    Settings { objective, pieces: Some(PIECES), optimizer, parameters, ..settings() }
+}
+
+fn adagrad() -> Settings {
+    Settings { optimizer: Method::Adagrad, ..Settings::default() }
+}
+
+/// The methods on names: smd's constants for base NP, which are too large here, and shorter steps.
+fn on_names() -> [(&'static str, Settings); 6] {
+    let mut short = smd(0.1, 8, 1);
+    short.parameters.eta0 = Some(0.03);
     [
-        ("AdaGrad", Settings { optimizer: Method::Adagrad, ..Settings::default() }),
+        ("AdaGrad", adagrad()),
         ("SMD", smd(0.1, 8, 1)),
         ("SGD", sgd(0.1, 8)),
+        ("SMD, η₀ = 0.03", short),
+        ("SGD, η₀ = 0.03", sgd(0.03, 8)),
         (LBFGS, settings()),
     ]
-    .map(|(name, by)| with(name, by))
+    .map(|(name, by)| (name, with(by)))
 }
 
+/// Whose names begin so.
+const ONLINE: [&str; 3] = ["AdaGrad", "SMD", "SGD"];
 const LBFGS: &str = "L-BFGS";
 
-/// Four weights, which every piece touches: gains a tenth of those on text.
-fn on_picture() -> [(&'static str, Settings); 4] {
-    on_names().map(|(name, mut settings)| {
-        let given = &mut settings.parameters;
-        match settings.optimizer {
-            Method::Smd => *given = Parameters { mu: Some(0.1), lambda: Some(0.9), ..online() },
-            Method::Sgd => *given = online(),
-            Method::Adagrad => given.updates = Some(Updates::Dense),
-            _ => {}
-        }
-        (name, settings)
-    })
+/// Passes of the shorter steps.
+fn long(form: Form) -> usize {
+    form.pick(50, 10)
 }
 
-fn online() -> Parameters {
-    Parameters { batch: Some(8), eta0: Some(0.01), updates: Some(Updates::Dense), ..Parameters::default() }
+/// Four weights, which every piece touches.
+fn on_picture() -> [(&'static str, Settings); 4] {
+    let dense = |mut by: Settings| {
+        by.parameters.updates = Some(Updates::Dense);
+        with(by)
+    };
+    let mut gains = smd(0.1, 8, 1);
+    gains.parameters = Parameters { eta0: Some(0.01), lambda: Some(0.9), ..gains.parameters };
+    [
+        (ONLINE[0], dense(adagrad())),
+        (ONLINE[1], dense(gains)),
+        (ONLINE[2], dense(sgd(0.01, 8))),
+        (LBFGS, with(settings())),
+    ]
 }
 
 fn run(context: &Context) -> Result<Outcome> {
@@ -104,54 +119,73 @@ fn after(passes: usize) -> String {
 
 fn chains(context: &Context, outcome: &mut Outcome) -> Result<()> {
     let task = names(context)?;
+    // F1 after the passes of PASSES, and the longest run, of each method.
     let mut curves = Vec::new();
     for (name, settings) in on_names() {
         (context.say)(&format!("names, {name}"));
         let label = format!("names, {name}");
-        let online = name != LBFGS;
-        for passes in PASSES {
-            let curve = task.learn(&Settings { passes: Some(passes), ..settings.clone() }, &[], None)?;
-            let objective =
-                if curve.theta.is_empty() { f64::NAN } else { task.objective(&settings, &curve.theta)? };
-            moment(outcome, &label, &after(passes), [objective, curve.final_f1()], "F1");
-            if online && passes == PASSES[PASSES.len() - 1] {
-                let seconds = curve.last().map_or(f64::NAN, |point| point.seconds);
-                outcome.show(format!("{label}, {}: seconds", after(passes)), "", seconds);
-                curves.push((name, curve));
-            }
+        let end = match name {
+            LBFGS => Some(context.form.pick(None, Some(20))),
+            _ if name.contains("η₀") => Some(Some(long(context.form))),
+            _ => None,
+        };
+        let (mut scores, mut longest) = (Vec::new(), None);
+        for passes in PASSES.map(Some).into_iter().chain(end) {
+            let curve = task.learn(&Settings { passes, ..settings.clone() }, &[], None)?;
+            let objective = match curve.theta.is_empty() {
+                true => f64::NAN,
+                false => task.objective(&settings, &curve.theta)?,
+            };
+            let at = match passes {
+                Some(passes) if name != LBFGS || PASSES.contains(&passes) => after(passes),
+                _ => "at its end".to_owned(),
+            };
+            moment(outcome, &label, &at, [objective, curve.final_f1()], "F1");
+            scores.push(curve.final_f1());
+            longest = Some((at, curve));
         }
-        if !online {
-            let limit = context.form.pick(settings.passes, Some(5));
-            let curve = task.learn(&Settings { passes: limit, ..settings.clone() }, &[], None)?;
-            let objective = task.objective(&settings, &curve.theta)?;
-            moment(outcome, &label, "at its end", [objective, curve.final_f1()], "F1");
-            let [passes, seconds] = curve.last().map_or([f64::NAN; 2], |point| [point.passes, point.seconds]);
-            outcome.show(format!("{label}, at its end: passes"), "", passes);
-            outcome.show(format!("{label}, at its end: seconds"), "", seconds);
-            curves.push((name, curve));
+        let Some((at, curve)) = longest else { continue };
+        let [passes, seconds] = curve.last().map_or([f64::NAN; 2], |point| [point.passes, point.seconds]);
+        outcome.show(format!("{label}, {at}: passes"), "", passes);
+        outcome.show(format!("{label}, {at}: seconds"), "", seconds);
+        curves.push((name, scores, curve));
+    }
+    let Some((_, slow, batch)) = curves.last() else { return Ok(()) };
+    let near = batch.final_f1() - 0.3;
+    for (name, _, curve) in &curves {
+        let to = "to within 0.3 points of L-BFGS's end";
+        outcome.show(format!("names, {name}: passes {to}"), "", curve.passes_to(near));
+        outcome.show(format!("names, {name}: seconds {to}"), "", curve.seconds_to(near));
+    }
+    let mut late = Vec::new();
+    for name in ONLINE {
+        let all = || curves.iter().filter(|curve| curve.0.starts_with(name));
+        let ahead = all().all(|(_, fast, _)| PASSES.iter().zip(fast).zip(slow).all(|((_, f), s)| f > s));
+        outcome.claim(
+            format!("names: after 1, 2, 4 and 8 passes {name} is ahead of L-BFGS after as many"),
+            ahead,
+        );
+        let passes = all().map(|(.., curve)| curve.passes_to(near)).fold(f64::INFINITY, f64::min);
+        outcome.claim(
+            format!("names: {name} comes to within 0.3 points of L-BFGS's end in fewer passes than L-BFGS"),
+            passes < batch.passes_to(near),
+        );
+        if passes.is_infinite() {
+            let best = all().map(|(.., curve)| curve.best_f1()).fold(0.0, f64::max);
+            late.push(format!("{name} has come to {best:.1} in {} passes", long(context.form)));
         }
     }
-    let Some((_, batch)) = curves.last() else { return Ok(()) };
-    let near = batch.final_f1() - 0.3;
-    for (name, curve) in &curves {
-        outcome.show(
-            format!("names, {name}: passes to within 0.3 points of L-BFGS's end"),
-            "",
-            curve.passes_to(near),
-        );
-        outcome.show(
-            format!("names, {name}: seconds to within 0.3 points of L-BFGS's end"),
-            "",
-            curve.seconds_to(near),
-        );
-        if *name != LBFGS {
-            outcome.claim(
-                format!(
-                    "names: {name} comes to within 0.3 points of L-BFGS's end in fewer passes than L-BFGS"
-                ),
-                curve.passes_to(near) < batch.passes_to(near),
-            );
-        }
+    if !late.is_empty() {
+        let adagrad = curves.first().map_or(f64::INFINITY, |(.., curve)| curve.passes_to(near));
+        outcome.because(STOCHASTIC.id, format!(
+            "gains. On names {}, with the better of two η₀; L-BFGS ends at {:.1} after {:.0} passes. With smd's η₀ = 0.1 the steps are too long: a \
+             token's label is in two conditionals of PWPL, and σ² = 10 holds weights back less than smd's 1. With shorter ones weights of rare \
+             observations come slowly to what they should be. AdaGrad has a gain for each weight, which is large where observations are rare: \
+             it is there after {adagrad:.0} passes.",
+            late.join(" and "),
+            batch.final_f1(),
+            batch.last().map_or(f64::NAN, |point| point.passes),
+        ));
     }
     outcome.charts.push(Chart {
         name: "names".into(),
@@ -159,7 +193,7 @@ fn chains(context: &Context, outcome: &mut Outcome) -> Result<()> {
         x: "passes".into(),
         y: "F1, %".into(),
         log_x: true,
-        lines: curves.iter().map(|(name, curve)| curve.line(name)).collect(),
+        lines: curves.iter().map(|(name, _, curve)| curve.line(name)).collect(),
         ..Chart::default()
     });
     Ok(())
@@ -178,7 +212,9 @@ fn fit<L: Loss<Graph = FactorGraph>>(task: &GraphTask, loss: L, settings: &Setti
 fn picture(context: &Context, outcome: &mut Outcome) -> Result<()> {
     let mut images = shapes(1, 1 + TEST_PICTURES, side(context.form), NOISE);
     let test = images.split_off(1);
-    let whole = GridTask::new(&images, test)?.task;
+    let grid = GridTask::new(&images, test)?;
+    outcome.show("picture: logistic regression, test error", "", grid.task.error(&grid.logistic(), &LBP));
+    let whole = grid.task;
     let pieces = GraphTask {
         data: whole.data.split(PIECES)?,
         test: whole.test.clone(),
