@@ -1,4 +1,5 @@
-//! The smallest form of every experiment that needs no corpus, and the way from results to the page.
+//! The smallest form of every experiment that needs no corpus, of some that need one where CRFKIT_DATA names the corpora, and the
+//! way from results to the page.
 
 use crfkit_papers::chart::{Chart, Line};
 use crfkit_papers::{
@@ -65,6 +66,36 @@ fn experiments_without_corpora_run_in_their_quick_form() {
             assert!(entry.get(key).is_some(), "{entry} lacks {key}");
         }
     }
+}
+
+/// An experiment of each corpus whose quick form takes seconds; those of the seminars and of the noisy images take a minute, and are not here.
+const WITH_CORPORA: [&str; 7] = [
+    "psa-fig1-conll",
+    "psa-fig1-nlpba",
+    "psa-fig1-bc2",
+    "memm-global",
+    "pwpl-stochastic",
+    "ep-table7",
+    "ep-table2",
+];
+
+#[test]
+fn experiments_with_corpora_run_in_their_quick_form() {
+    let Some(data) = std::env::var_os("CRFKIT_DATA") else { return };
+    let corpora = Corpora { directory: Some(data.into()) };
+    let store = Store { directory: directory("corpora"), form: Form::Quick };
+    for id in WITH_CORPORA {
+        match store.run(find(id).unwrap(), &corpora, &|_| ()).unwrap() {
+            Done::Ran(record) => {
+                assert!(!record.outcome.numbers.is_empty(), "{id}");
+                assert_eq!(store.read(id).as_ref(), Some(&*record));
+            }
+            // Not everyone has all of them.
+            Done::NoData(error) => assert!(error.to_string().contains("CRFKIT_DATA"), "{error}"),
+            Done::UpToDate(_) => panic!("{id} was there before it was run"),
+        }
+    }
+    document::generate(&store).unwrap();
 }
 
 #[test]
