@@ -68,8 +68,8 @@ fn experiments_without_corpora_run_in_their_quick_form() {
     }
 }
 
-/// An experiment of each corpus whose quick form takes seconds; those of the seminars and of the noisy images take a minute, and are not here.
-const WITH_CORPORA: [&str; 7] = [
+/// An experiment of each corpus whose quick form takes seconds: the seminars are not here.
+const WITH_CORPORA: [&str; 9] = [
     "psa-fig1-conll",
     "psa-fig1-nlpba",
     "psa-fig1-bc2",
@@ -77,6 +77,8 @@ const WITH_CORPORA: [&str; 7] = [
     "pwpl-stochastic",
     "ep-table7",
     "ep-table2",
+    "smd-fig6",
+    "smd-denoise64",
 ];
 
 #[test]
