@@ -24,8 +24,9 @@ pub const STOCHASTIC: Experiment = Experiment {
     version: 1,
     data: &[CONLL2003],
     needs: &[],
-    tolerance: "names: each is ahead of L-BFGS after as many passes, and comes with the better of two η₀ to within 0.3 points of its end in fewer; picture: with batches of pieces each has \
-                after one pass an objective within 1 % of L-BFGS's end, and L-BFGS needs more passes for that",
+    tolerance: "names: each is ahead of L-BFGS after as many passes, and comes with the better of two η₀ to within 0.3 points of its end in \
+                fewer; picture: with batches of pieces each has after one pass an objective within 1 % of L-BFGS's end, and L-BFGS needs more \
+                passes for that",
     inconsistent: None,
     settings: |form| {
         json!({"names": (NER.settings)(form), "pieces": PIECES, "passes": PASSES, "long": long(form), "methods": on_names(),

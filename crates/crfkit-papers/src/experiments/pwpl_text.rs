@@ -269,7 +269,7 @@ fn claims(context: &Context) -> Result<Outcome> {
     }
     outcome.note("The text's `5 to 10 times faster than ML` is 8.7, 31.7 and 11.0 in its own table.");
     outcome.note(format!(
-        "PWPL is faster than ML by {} with the pieces of the table, by {} with the others.",
+        "The time of ML over that of PWPL is {} with the pieces of the table, {} with the others.",
         gains[0].join(", "),
         gains[1].join(", ")
     ));
