@@ -10,6 +10,7 @@ mod memm;
 mod method_costs;
 mod psa_text;
 mod pwpl_graphs;
+mod pwpl_pairs;
 mod pwpl_stochastic;
 mod pwpl_synthetic;
 mod pwpl_text;
@@ -53,6 +54,7 @@ pub const ALL: &[Experiment] = &[
     pwpl_text::POS,
     pwpl_graphs::CHUNK,
     pwpl_text::NER,
+    pwpl_pairs::PAIRS,
     pwpl_graphs::SKIP,
     ep_label_bias::TABLE_1,
     ep_text::TABLE_2,

@@ -6,6 +6,7 @@ use crate::learning::Task;
 use crfkit::Result;
 use crfkit::data::columns::Columns;
 use crfkit::data::presets::preset;
+use crfkit::data::template::Templates;
 use crfkit::loss::Pieces;
 use crfkit::math::random::Random;
 use crfkit::train::{Criterion, Method, Settings};
@@ -62,7 +63,7 @@ pub const NAMES: [&str; 4] = ["ML", "PL", "PW", "PWPL"];
 pub type Run = (Criterion, Option<Pieces>);
 
 /// First those of the table, then those with other pieces.
-const RUNS: [Run; 8] = [
+pub const RUNS: [Run; 8] = [
     (Criterion::Likelihood, None),
     (Criterion::Pseudolikelihood, None),
     (Criterion::Piecewise, Some(Pieces::Edge)),
@@ -91,15 +92,14 @@ pub fn settings() -> Settings {
     Settings { optimizer: Method::Lbfgs, sigma: 10f64.sqrt(), ..Settings::default() }
 }
 
-/// Accuracy (or F1) and seconds of each run, added to `sums`.
-fn add(
+/// Accuracy (or F1 of chunks) and seconds of the first runs, as many as there are `sums`, added to these.
+pub fn add(
     context: &Context,
     train: &[Columns],
     test: &[Columns],
-    template: &str,
-    sums: &mut [[f64; 2]; RUNS.len()],
+    templates: Templates,
+    sums: &mut [[f64; 2]],
 ) -> Result<()> {
-    let templates = preset(template)?.compile(1)?;
     let task = Task::new(train, test, templates, 1)?;
     for (k, (run, sums)) in RUNS.into_iter().zip(sums).enumerate() {
         (context.say)(&name(k, run));
@@ -108,7 +108,7 @@ fn add(
         let theta = task.train(&settings)?;
         sums[1] += start.elapsed().as_secs_f64();
         let scores = task.scores(&task.features(&settings), &theta, &settings);
-        sums[0] += if template == "ner" { scores.f1 } else { scores.accuracy };
+        sums[0] += if scores.chunked { scores.f1 } else { scores.accuracy };
     }
     Ok(())
 }
@@ -161,7 +161,7 @@ fn pos(context: &Context) -> Result<Outcome> {
     let mut sums = [[0.0; 2]; RUNS.len()];
     for number in 0..subsets(context.form) {
         let [train, test] = subset(context, &all, number);
-        add(context, &train, &test, "pos", &mut sums)?;
+        add(context, &train, &test, preset("pos")?.compile(1)?, &mut sums)?;
     }
     let ours = sums.map(|sums| sums.map(|sum| sum / subsets(context.form) as f64));
     let mut outcome =
@@ -173,7 +173,7 @@ fn pos(context: &Context) -> Result<Outcome> {
 }
 
 /// Training and test sentences of the names: word and label; the parts of speech and chunks are not features of the paper's.
-fn conll_2003(context: &Context) -> Result<[Vec<Columns>; 2]> {
+pub fn conll_2003(context: &Context) -> Result<[Vec<Columns>; 2]> {
     let part_of = |file: usize| -> Result<Vec<Columns>> {
         let text = context.corpora.text(CONLL2003.files[file])?;
         let line = |line: &str| match (line.split(' ').next(), line.rsplit(' ').next()) {
@@ -191,7 +191,7 @@ fn conll_2003(context: &Context) -> Result<[Vec<Columns>; 2]> {
 fn ner(context: &Context) -> Result<Outcome> {
     let [train, test] = conll_2003(context)?;
     let mut ours = [[0.0; 2]; RUNS.len()];
-    add(context, &train, &test, "ner", &mut ours)?;
+    add(context, &train, &test, preset("ner")?.compile(1)?, &mut ours)?;
     let mut outcome =
         part(&RUNS, &ours, [90.5, 85.1, 90.5, 90.3], ["52396", "8651", "6311", "4780"], "F1", 5.0);
     outcome.claim("PWPL is within 1 point of PW", (ours[3][0] - ours[2][0]).abs() <= 1.0);

@@ -170,7 +170,7 @@ impl std::fmt::Display for Ended {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Ended::Method(stop) => write!(f, "{stop}"),
-            Ended::Patience => f.write_str("no better development score for --patience evaluations"),
+            Ended::Patience => f.write_str("no better development score any more"),
             Ended::Listener => f.write_str("interrupted"),
         }
     }
