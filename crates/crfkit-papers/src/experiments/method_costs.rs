@@ -117,6 +117,8 @@ const METHODS: [Method; 7] =
 struct Finish<'a> {
     problem: &'a Problem<'a>,
     level: f64,
+    /// Does the method itself know the objective, which online ones estimate?
+    exact: bool,
     started: Instant,
     looked: Duration,
     /// Passes and seconds.
@@ -129,7 +131,10 @@ impl Watch for Finish<'_> {
         let Some(theta) = progress.theta else { return Ok(Control::Continue) };
         let seconds = (self.started.elapsed() - self.looked).as_secs_f64();
         let look = Instant::now();
-        let value = self.problem.smooth(theta, &mut vec![0.0; theta.len()]);
+        let value = match progress.objective.filter(|_| self.exact) {
+            Some(value) => value,
+            None => self.problem.smooth(theta, &mut vec![0.0; theta.len()]),
+        };
         self.looked += look.elapsed();
         self.lowest = self.lowest.min(value);
         if value <= self.level {
@@ -143,12 +148,13 @@ impl Watch for Finish<'_> {
 /// Passes and seconds until the objective is at most `level`, if it ever is, and the lowest value seen.
 fn reach(problem: &Problem, method: Method, level: f64) -> Result<(Option<[f64; 2]>, f64)> {
     // Batch methods go on until nearly nothing is left, online ones for as many passes as anybody would wait for.
-    let tolerance = matches!(method, Method::Lbfgs | Method::Bfgs | Method::Cg).then_some(1e-7);
+    let exact = matches!(method, Method::Lbfgs | Method::Bfgs | Method::Cg);
+    let tolerance = exact.then_some(1e-6);
     let parameters = Parameters { tolerance, ..Parameters::default() };
     let passes = matches!(method, Method::Adagrad | Method::Bottou).then_some(100);
     let settings = Settings { optimizer: method, parameters, passes, ..Settings::default() };
     let (started, looked) = (Instant::now(), Duration::ZERO);
-    let mut watch = Finish { problem, level, started, looked, reached: None, lowest: f64::INFINITY };
+    let mut watch = Finish { problem, level, exact, started, looked, reached: None, lowest: f64::INFINITY };
     let start = State::start(vec![0.0; problem.objective.dim()]);
     method.optimizer(&settings).minimize(problem, start, &mut watch)?;
     Ok((watch.reached, watch.lowest))
