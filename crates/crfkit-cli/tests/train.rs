@@ -71,7 +71,7 @@ fn the_log_has_the_events_and_fields_of_its_description() {
     }
     let stop = events.last().unwrap();
     assert_eq!(stop["event"], "stop");
-    assert!(stop["reason"].as_str().unwrap().contains("--patience"), "{stop}");
+    assert!(stop["reason"].as_str().unwrap().contains("no better development score"), "{stop}");
     assert_eq!(stop["features"], settings["features"]);
     for field in ["passes", "seconds", "objective"] {
         assert!(stop[field].is_f64(), "{field}");
