@@ -2,7 +2,7 @@
 
 use super::grids::{GridTask, shapes};
 use super::slopes::objective;
-use super::speedups::{part, texts};
+use super::speedups::{SENTENCES, corpora};
 use super::text_tasks::TextTask;
 use crate::clock::least_seconds;
 use crate::corpora::{BIONLP2004, BROWN, CONLL2000, CONLL2003, WSJ, sentences};
@@ -13,7 +13,6 @@ use crfkit::data::observer::Source;
 use crfkit::data::presets::preset;
 use crfkit::infer::LoopyBp;
 use crfkit::loss::Likelihood;
-use crfkit::math::random::Random;
 use crfkit::optim::{Control, Objective, Prior, Problem, Progress, State, Watch};
 use crfkit::risk::{Derivative, Risk};
 use crfkit::train::{Method, Parameters, Settings};
@@ -48,7 +47,6 @@ pub const RACE: Experiment = Experiment {
     ..HESS_VEC
 };
 
-const SENTENCES: usize = 400;
 /// Runs of which the fastest counts.
 const RUNS: usize = 3;
 
@@ -90,16 +88,8 @@ fn hess_vec(context: &Context) -> Result<Outcome> {
     let at = format!("all of CoNLL-2000, {} labels", corpus.labels.len());
     (context.say)(&at);
     ratio(&mut outcome, &at, 2.5, costs(objective(&corpus, &Settings::default())?.as_ref()));
-    for (labels, name, text) in texts(context)? {
-        let mut all = sentences(&text, name)?;
-        Random::new(1).shuffle(&mut all);
-        let mut builder = CorpusBuilder::new(Source::Templates(preset("pos")?.compile(1)?));
-        for sentence in part(&all, labels, context.form.pick(SENTENCES, 30)) {
-            builder.add_columns(sentence, 1)?;
-        }
-        let corpus = builder.finish(1)?;
-        let at = format!("{name}, {} labels", corpus.labels.len());
-        (context.say)(&at);
+    for corpus in corpora(context)? {
+        let (at, corpus) = corpus?;
         ratio(&mut outcome, &at, 3.2, costs(objective(&corpus, &Settings::default())?.as_ref()));
     }
     outcome.note(

@@ -8,6 +8,7 @@ mod ep_toy;
 mod grids;
 mod memm;
 mod method_costs;
+mod psa_claims;
 mod psa_text;
 mod pwpl_graphs;
 mod pwpl_pairs;
@@ -19,6 +20,7 @@ mod slopes;
 mod slopes_small;
 mod smd_collapse;
 mod smd_denoise;
+mod smd_grid_claims;
 mod smd_grids;
 mod smd_text;
 mod smd_theory;
@@ -68,14 +70,14 @@ pub const ALL: &[Experiment] = &[
     smd_text::LITERAL,
     smd_text::CLAIMS_2,
     smd_text::SCALE,
-    smd_grids::CLAIMS_SHAPES,
+    smd_grid_claims::CLAIMS_SHAPES,
     smd_denoise::DENOISE_64,
     smd_collapse::COLLAPSE,
-    smd_grids::CLAIMS_MANMADE,
+    smd_grid_claims::CLAIMS_MANMADE,
     smd_text::PERMUTATIONS,
     smd_theory::NO_VALUE,
     smd_theory::PSEUDOLIKELIHOOD,
-    psa_text::CLAIMS,
+    psa_claims::CLAIMS,
     psa_text::ENSEMBLE,
     costs::PSA,
     pwpl_synthetic::STUDY,

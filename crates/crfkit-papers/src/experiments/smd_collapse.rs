@@ -1,7 +1,8 @@
 //! smd-crf-2006 section 5.1: when the pseudolikelihood breaks down, by the noise of the images and the gain of SGD.
 
 use super::grids::{GridTask, shapes};
-use super::smd_grids::{CLAIMS_SHAPES, LBP, method, sizes};
+use super::smd_grid_claims::CLAIMS_SHAPES;
+use super::smd_grids::{LBP, method, sizes};
 use crate::chart::{Chart, Line};
 use crate::experiment::{Context, Experiment, Form, Outcome};
 use crfkit::Result;

@@ -1,7 +1,8 @@
 //! smd-crf-2006 section 5.1 on the authors' noisy images, as far as they are to be had: fifty copies of one of the four.
 
 use super::grids::{GridTask, denoise};
-use super::smd_grids::{CLAIMS_SHAPES, LBP, MF, at_once, method, near_bfgs};
+use super::smd_grid_claims::CLAIMS_SHAPES;
+use super::smd_grids::{LBP, MF, at_once, method, near_bfgs};
 use crate::corpora::DENOISE;
 use crate::experiment::{Context, Experiment, Form, Outcome};
 use crfkit::Result;

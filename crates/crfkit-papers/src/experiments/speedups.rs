@@ -9,7 +9,7 @@ use crate::corpora::{BROWN, CONLL2000, CONLL2003, WSJ, sentences};
 use crate::experiment::{Context, Experiment, Outcome};
 use crfkit::ability::Ability;
 use crfkit::data::columns::Columns;
-use crfkit::data::corpus::CorpusBuilder;
+use crfkit::data::corpus::{Corpus, CorpusBuilder};
 use crfkit::data::observer::Source;
 use crfkit::data::presets::preset;
 use crfkit::graph::{Chain, Gradient, Psi};
@@ -41,7 +41,7 @@ pub const PWPL: Experiment = Experiment {
     run,
 };
 
-const SENTENCES: usize = 400;
+pub const SENTENCES: usize = 400;
 /// Runs of which the fastest counts.
 const RUNS: usize = 3;
 /// The criteria of [`NAMES`].
@@ -83,7 +83,7 @@ fn iob2(fields: &[&str], before: &str) -> String {
 }
 
 /// The texts, word and label, with the number of labels of each.
-pub fn texts(context: &Context) -> Result<Vec<(usize, &'static str, String)>> {
+fn texts(context: &Context) -> Result<Vec<(usize, &'static str, String)>> {
     let corpora = &context.corpora;
     let chunks = corpora.text(CONLL2000.files[0])?;
     let joint =
@@ -101,7 +101,7 @@ pub fn texts(context: &Context) -> Result<Vec<(usize, &'static str, String)>> {
 }
 
 /// `count` sentences with `labels` labels, or as many as there are: first those that have a new one, then such that have no other.
-pub fn part(all: &[Columns], labels: usize, count: usize) -> Vec<&Columns> {
+fn part(all: &[Columns], labels: usize, count: usize) -> Vec<&Columns> {
     let names = |sentence: &Columns| -> Vec<String> {
         (0..sentence.len()).map(|t| sentence.field(t, 1).to_owned()).collect()
     };
@@ -122,6 +122,25 @@ pub fn part(all: &[Columns], labels: usize, count: usize) -> Vec<&Columns> {
         }
     }
     (0..all.len()).filter(|k| chosen.contains(k)).map(|k| &all[k]).collect()
+}
+
+/// [`SENTENCES`] sentences for each number of labels, with the preset `pos`, and what they are.
+pub fn corpora(context: &Context) -> Result<impl Iterator<Item = Result<(String, Corpus)>>> {
+    Ok(texts(context)?.into_iter().map(|(labels, name, text)| {
+        let mut all = sentences(&text, name)?;
+        Random::new(1).shuffle(&mut all);
+        let mut builder = CorpusBuilder::new(Source::Templates(preset("pos")?.compile(1)?));
+        for sentence in part(&all, labels, context.form.pick(SENTENCES, 30)) {
+            builder.add_columns(sentence, 1)?;
+        }
+        let corpus = builder.finish(1)?;
+        let at = format!("{name}, {} labels", corpus.labels.len());
+        (context.say)(&at);
+        match corpus.labels.len() > labels {
+            true => Err(Error::Setting(format!("{at}: more labels than the {labels} expected"))),
+            false => Ok((at, corpus)),
+        }
+    }))
 }
 
 /// Passes and seconds of one thread until the method stops.
@@ -160,20 +179,8 @@ fn run(context: &Context) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let names = [NAMES[1], NAMES[2], NAMES[3], "PWPL over dense ML"];
     let mut lines = names.map(|name| Line { name: name.into(), points: Vec::new() });
-    for (labels, name, text) in texts(context)? {
-        let mut all = sentences(&text, name)?;
-        Random::new(1).shuffle(&mut all);
-        let templates = preset("pos")?.compile(1)?;
-        let mut builder = CorpusBuilder::new(Source::Templates(templates));
-        for sentence in part(&all, labels, context.form.pick(SENTENCES, 30)) {
-            builder.add_columns(sentence, 1)?;
-        }
-        let corpus = builder.finish(1)?;
-        let at = format!("{name}, {} labels", corpus.labels.len());
-        (context.say)(&at);
-        if corpus.labels.len() > labels {
-            return Err(Error::Setting(format!("{at}: more labels than the {labels} expected")));
-        }
+    for corpus in corpora(context)? {
+        let (at, corpus) = corpus?;
         let tokens: usize = (0..corpus.data.len()).map(|example| corpus.data.gold(example).len()).sum();
         outcome.show(format!("{at}: tokens"), "", tokens as f64);
         // Dense: a weight for every pair of labels, so that no sum is sparse.

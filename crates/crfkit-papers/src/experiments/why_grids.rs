@@ -2,7 +2,8 @@
 //! pseudolikelihood, and noise. All of these were thought of after the figures, whose tolerances they keep.
 
 use super::grids::{GridTask, shapes};
-use super::smd_grids::{CLAIMS_SHAPES, FIGURE_5, FIGURE_6, LBP, at_once, load, method, sizes};
+use super::smd_grid_claims::CLAIMS_SHAPES;
+use super::smd_grids::{FIGURE_5, FIGURE_6, LBP, at_once, load, method, sizes};
 use crate::corpora::MANMADE;
 use crate::experiment::{Context, Experiment, Form, Outcome};
 use crate::graph_learning::GraphCurve;

@@ -1,7 +1,8 @@
 //! Why PSA's first pass ends further below L-BFGS here than in ctjpgis-psa-2007: one thing after the other is changed. Thought of after
 //! psa-claims was run, whose bound it keeps.
 
-use super::psa_text::{CLAIMS, psa, with};
+use super::psa_claims::CLAIMS;
+use super::psa_text::{psa, with};
 use super::text_tasks::TextTask;
 use crate::experiment::{Context, Experiment, Form, Outcome};
 use crfkit::Result;
