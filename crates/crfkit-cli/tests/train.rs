@@ -234,6 +234,55 @@ fn what_a_stream_has_no_use_for_is_refused() {
     }
 }
 
+#[test]
+fn what_no_data_could_make_right_is_refused_before_any_is_read() {
+    let directory = scratch();
+    let model = directory.path().join("m");
+    let refused: [(&[&str], &str); 14] = [
+        (&["--optimizer", "smd", "--l1", "1"], "smd has no step for an L1 penalty; with --l1 use one of"),
+        (&["--optimizer", "newton", "--l1", "1"], "adagrad"),
+        (&["--optimizer", "saga", "--l1", "1"], "--l1"),
+        (&["--optimizer", "asgd", "--l1", "1"], "drop the average or --l1"),
+        (&["--optimizer", "saga", "--sigma", "inf"], "finite --sigma"),
+        (&["--optimizer", "sdca", "--sigma-pairs", "inf"], "finite --sigma"),
+        (&["--optimizer", "gis"], "use pgis, or --sigma inf"),
+        (&["--optimizer", "adam", "--beta1", "0.9", "--beta2", "0.5"], "above the square of --beta1"),
+        (
+            &["--optimizer", "psa", "--alpha", "0.9"],
+            "--beta is 0.99, but it must be above 0 and at most --alpha",
+        ),
+        (&["--optimizer", "svrg", "--eta0", "0"], "--eta0 is 0"),
+        (&["--optimizer", "ctjpgis", "--gamma-max", "-1"], "--gamma-max is -1"),
+        (&["--objective", "piecewise", "--pieces", "rows"], "not for chains"),
+        (&["--objective", "piecewise", "--pieces", "file"], "not for chains"),
+        (&["--objective", "piecewise", "--batch-of", "pieces"], "other graphs than chains"),
+    ];
+    for (arguments, words) in refused {
+        let mut command = crfkit();
+        command.args(["train", "there-is-no-such-file.tsv", "-m"]).arg(&model).args(arguments);
+        let message = failure(&mut command, 2);
+        assert!(message.contains(words), "{arguments:?}: {message}");
+    }
+}
+
+/// The papers' jump has no bound, and the model says that it was trained so.
+#[test]
+fn the_bound_on_jumps_can_be_lifted() {
+    let directory = scratch();
+    let model = directory.path().join("m");
+    let log = directory.path().join("run.jsonl");
+    train(&model)
+        .args(["--optimizer", "ctjpgis", "--gamma-max", "inf", "--passes", "20", "--log"])
+        .arg(&log)
+        .assert()
+        .success();
+    let events = json_lines(&fs::read_to_string(&log).unwrap());
+    let settings = events[0]["settings"].as_object().unwrap();
+    assert!(settings["gamma_max"].is_null(), "infinity is null: {settings:?}");
+    let stored = serde_json::from_value::<crfkit::train::Settings>(events[0]["settings"].clone()).unwrap();
+    assert_eq!(stored.parameters.gamma_max, Some(f64::INFINITY));
+}
+
 #[cfg(unix)]
 mod interrupted {
     use super::*;

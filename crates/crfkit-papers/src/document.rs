@@ -164,12 +164,26 @@ const HEADLINES: &[(&str, &str, &str)] = &[
         "passes of BFGS over passes of SMD, to the F of BFGS less 0.3",
         "base NP: how many times fewer passes SMD needs than BFGS",
     ),
+    ("psa-claims", "CoNLL-2000: PSA after 1.12 passes", "base NP: F of PSA after 1.12 passes"),
+    ("psa-claims", "NLPBA: PSA after 1.01 passes", "NLPBA: F of PSA after 1.01 passes"),
+    (
+        "psa-claims",
+        "BioCreative II: PSA after 1.12 passes, with the alternatives",
+        "BioCreative II: F of PSA after 1.12 passes, with the alternatives",
+    ),
     (
         "pwpl-claims",
         "pwpl-table1-pos: time of ML over that of PWPL",
         "parts of speech: speed-up of PWPL over ML",
     ),
+    ("pwpl-claims", "pwpl-table1-ner: time of ML over that of PWPL", "names: speed-up of PWPL over ML"),
+    (
+        "pwpl-claims",
+        "pwpl-table1-chunk: time of ML over that of PWPL",
+        "noun phrases and parts of speech (factorial chain): speed-up of PWPL over ML",
+    ),
     ("ep-table6", "EP1, seconds", "Brown, 32623 sentences: seconds of EP1"),
+    ("ep-table6", "EP2, seconds", "Brown, 32623 sentences: seconds of EP2"),
     (
         "ep-53-days",
         "all tags, σ = 4, chosen on held-out data: seconds to 95.4 %",

@@ -292,9 +292,9 @@ fn bad_settings_and_pictures_are_refused() {
     };
     assert!(refuse(&settings(Engine::LoopyBp, Criterion::Pseudolikelihood)).contains("every pixel"));
     assert!(refuse(&settings(Engine::LoopyBp, Criterion::Memm)).contains("needs --graph chain"));
-    let mut gis = settings(Engine::LoopyBp, Criterion::Likelihood);
-    gis.training.optimizer = Method::Gis;
-    assert!(refuse(&gis).contains("does not give on this graph"));
+    let mut pgis = settings(Engine::LoopyBp, Criterion::Likelihood);
+    pgis.training.optimizer = Method::Pgis;
+    assert!(refuse(&pgis).contains("does not give on this graph"));
     let mut wide = Pictures::new(layout(Tables::Potts, Neighbours::Four)).unwrap();
     let (image, mask) = &pictures(1, 64, false)[0];
     wide.add(image, mask, "test").unwrap();

@@ -311,7 +311,7 @@ fn what_cannot_be_is_refused_with_a_remedy() {
     let memm = Settings { objective: Criterion::Memm, ..lbfgs() };
     assert!(refused(memm, Engine::Exact).contains("--graph chain"));
     assert!(refused(Settings { boundaries: true, ..lbfgs() }, Engine::Exact).contains("--boundaries"));
-    let scaling = Settings { optimizer: Method::Gis, ..Settings::default() };
+    let scaling = Settings { optimizer: Method::Pgis, ..Settings::default() };
     assert!(refused(scaling, Engine::LoopyBp).contains("works with --optimizer auto"));
     // Five columns of many labels: no machine could hold the tables of a junction tree.
     let mut wide = String::new();

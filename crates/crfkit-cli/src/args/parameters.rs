@@ -108,7 +108,7 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "WAY", value_parser = stored::<Inner>(&["paper", "exact"]))]
     pub inner: Option<Inner>,
 
-    /// Bound on γ of triple jumps [default: 0.999]
+    /// Bound on γ of triple jumps, inf for none as in the paper [default: 0.999]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gamma_max: Option<f64>,
 

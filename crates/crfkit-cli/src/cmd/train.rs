@@ -56,6 +56,7 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     if let Some(links) = graph::links(args)? {
         return graph::run(args, &settings, links);
     }
+    settings.check_for_chains().map_err(usage)?;
     let mut session = Session::new(args)?;
     let progress = &session.progress;
 

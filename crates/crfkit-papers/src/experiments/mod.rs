@@ -3,6 +3,7 @@
 mod costs;
 mod ep_days;
 mod ep_label_bias;
+mod ep_start;
 mod ep_text;
 mod ep_toy;
 mod grids;
@@ -107,4 +108,5 @@ pub const ALL: &[Experiment] = &[
     why_psa::FIRST_PASS,
     method_costs::HESS_VEC,
     method_costs::RACE,
+    ep_start::START,
 ];

@@ -1,7 +1,8 @@
 //! AdaGrad.
 
-use super::online::{self, Rule, Schedule, Step, require};
-use super::{Minimum, Optimizer, Problem, State, Watch};
+use super::checks::require_gain;
+use super::online::{self, Rule, Schedule, Step};
+use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use crate::math::simd;
@@ -41,8 +42,12 @@ impl Optimizer for AdaGrad {
         &[]
     }
 
+    fn check(&self, _prior: &Prior, _l1: f64) -> Result<()> {
+        require_gain(self.eta0)
+    }
+
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
-        require(self.eta0 > 0.0 && self.eta0.is_finite(), "eta0", self.eta0, "a positive number")?;
+        self.check(&problem.prior, problem.l1)?;
         let mut rule = AdaGradRule::new(self, problem);
         online::run(problem, &self.schedule, &mut rule, state, watch)
     }

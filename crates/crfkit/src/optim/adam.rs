@@ -1,8 +1,9 @@
 //! Adam.
 
 use super::adagrad::soft_threshold;
-use super::online::{self, Rule, Schedule, Step, require};
-use super::{Minimum, Optimizer, Problem, State, Watch};
+use super::checks::{require, require_gain};
+use super::online::{self, Rule, Schedule, Step};
+use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use crate::math::simd;
@@ -66,13 +67,17 @@ impl Optimizer for Adam {
         &[]
     }
 
-    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+    fn check(&self, _prior: &Prior, _l1: f64) -> Result<()> {
         let &Adam { eta0, beta1, beta2, epsilon, .. } = self;
-        require(eta0 > 0.0 && eta0.is_finite(), "eta0", eta0, "a positive number")?;
-        require((0.0..1.0).contains(&beta1), "beta1", beta1, "at least 0 and below 1")?;
-        require((0.0..1.0).contains(&beta2), "beta2", beta2, "at least 0 and below 1")?;
-        require(beta1 * beta1 < beta2, "beta2", beta2, "above the square of beta1")?;
-        require(epsilon > 0.0 && epsilon.is_finite(), "epsilon", epsilon, "a positive number")?;
+        require_gain(eta0)?;
+        require((0.0..1.0).contains(&beta1), "--beta1", beta1, "at least 0 and below 1")?;
+        require((0.0..1.0).contains(&beta2), "--beta2", beta2, "at least 0 and below 1")?;
+        require(beta1 * beta1 < beta2, "--beta2", beta2, "above the square of --beta1")?;
+        require(epsilon > 0.0 && epsilon.is_finite(), "--epsilon", epsilon, "a positive number")
+    }
+
+    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        self.check(&problem.prior, problem.l1)?;
         let mut rule = AdamRule {
             problem,
             method: self,

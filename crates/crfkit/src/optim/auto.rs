@@ -2,7 +2,7 @@
 
 use super::finite::MEMORY_LIMIT;
 use super::{
-    AdaGrad, Control, Entropy, Lbfgs, Minimum, Optimizer, Problem, Progress, Saga, State, Stop, Watch,
+    AdaGrad, Control, Entropy, Lbfgs, Minimum, Optimizer, Prior, Problem, Progress, Saga, State, Stop, Watch,
 };
 use crate::Result;
 use crate::ability::Ability;
@@ -118,7 +118,13 @@ impl Optimizer for Auto {
         &[Ability::Smooth]
     }
 
+    fn check(&self, prior: &Prior, l1: f64) -> Result<()> {
+        self.online.check(prior, l1)?;
+        self.finish.check(prior, l1)
+    }
+
     fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        self.check(&problem.prior, problem.l1)?;
         let beginning = if state.number("phase") == 0.0 { self.beginning(problem) } else { None };
         if let Some(beginning) = beginning {
             let near = beginning.minimize(problem, state, &mut Phase { number: 0.0, watch })?;

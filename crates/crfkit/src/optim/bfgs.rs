@@ -1,8 +1,9 @@
 //! Dense BFGS.
 
-use super::descent::{self, Descent, Iterate, Until, curved, refuse_l1};
+use super::checks::refuse_l1;
+use super::descent::{self, Descent, Iterate, Until, curved};
 use super::line_search::NEWTON_C2;
-use super::{Minimum, Optimizer, Problem, State, Watch};
+use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::ability::Ability;
 use crate::math::vector::{axpy, dot, norm};
 use crate::{Error, Result};
@@ -34,8 +35,12 @@ impl Optimizer for Bfgs {
         &[Ability::Smooth]
     }
 
+    fn check(&self, _prior: &Prior, l1: f64) -> Result<()> {
+        refuse_l1("bfgs", l1)
+    }
+
     fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {
-        refuse_l1(problem, "bfgs")?;
+        self.check(&problem.prior, problem.l1)?;
         let n = problem.objective.dim() as u64;
         if n.saturating_mul(n).saturating_mul(8) > self.memory_limit {
             return Err(Error::Setting(format!(

@@ -1,8 +1,9 @@
 //! Nonlinear conjugate gradients.
 
-use super::descent::{self, Descent, Iterate, Until, refuse_l1};
+use super::checks::refuse_l1;
+use super::descent::{self, Descent, Iterate, Until};
 use super::line_search::CONJUGATE_C2;
-use super::{Minimum, Optimizer, Problem, State, Watch};
+use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use crate::math::vector::{dot, norm};
@@ -34,8 +35,12 @@ impl Optimizer for Cg {
         &[Ability::Smooth]
     }
 
+    fn check(&self, _prior: &Prior, l1: f64) -> Result<()> {
+        refuse_l1("cg", l1)
+    }
+
     fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {
-        refuse_l1(problem, "cg")?;
+        self.check(&problem.prior, problem.l1)?;
         let mut run = Run { nu: self.nu, direction: state.take("direction"), gain: state.number("gain") };
         descent::run(problem, &self.until, &mut run, state, watch)
     }

@@ -153,16 +153,6 @@ pub(super) fn curved(sy: f64, y: &[f64]) -> bool {
     sy > 1e-16 * dot(y, y)
 }
 
-/// Refuses an L1 penalty for a method that knows no corners.
-pub(super) fn refuse_l1(problem: &Problem, method: &str) -> Result<()> {
-    match problem.l1 > 0.0 {
-        true => Err(Error::Setting(format!(
-            "{method} cannot treat an L1 penalty; use lbfgs, which becomes OWL-QN with one, or no --l1"
-        ))),
-        false => Ok(()),
-    }
-}
-
 /// Runs `method`, which has taken what it remembers out of `state`, until one of the rules stops it.
 pub(super) fn run(
     problem: &Problem,

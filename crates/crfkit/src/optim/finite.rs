@@ -8,16 +8,6 @@ use crate::{Error, Result};
 /// Bytes that a method may remember where no limit is given.
 pub(super) const MEMORY_LIMIT: u64 = 1 << 30;
 
-/// Refuses an L1 penalty, of which these methods know nothing.
-pub(super) fn refuse_l1(method: &str, problem: &Problem) -> Result<()> {
-    match problem.l1 > 0.0 {
-        true => Err(Error::Setting(format!(
-            "{method} cannot treat an L1 penalty; use --optimizer lbfgs, or --l1 0"
-        ))),
-        false => Ok(()),
-    }
-}
-
 /// Refuses to remember more than `limit` bytes, or says how many they are.
 pub(super) fn check_storage(method: &str, bytes: u64, limit: u64, watch: &mut dyn Watch) -> Result<()> {
     match bytes > limit {
@@ -28,16 +18,6 @@ pub(super) fn check_storage(method: &str, bytes: u64, limit: u64, watch: &mut dy
             limit >> 20
         ))),
         false => watch.stores(bytes),
-    }
-}
-
-/// Refuses a prior that is none: what is left of θ when all marginals are known is the prior's.
-pub(super) fn check_sigma(method: &str, problem: &Problem) -> Result<()> {
-    match problem.prior.sigma.is_finite() && problem.prior.sigma_pairs.is_finite() {
-        true => Ok(()),
-        false => Err(Error::Setting(format!(
-            "{method} needs a Gaussian prior: give a finite --sigma, or use --optimizer lbfgs"
-        ))),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::descent::{self, Descent, Iterate, Until, curved};
 use super::line_search::{NEWTON_C2, backtrack};
-use super::{Minimum, Optimizer, Problem, State, Watch};
+use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use crate::math::vector::{axpy, dot, norm};
@@ -47,6 +47,10 @@ struct Pair {
 impl Optimizer for Lbfgs {
     fn needs(&self) -> &'static [Ability] {
         &[Ability::Smooth]
+    }
+
+    fn check(&self, _prior: &Prior, _l1: f64) -> Result<()> {
+        Ok(())
     }
 
     fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {

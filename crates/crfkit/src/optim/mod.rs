@@ -7,6 +7,7 @@ mod average;
 mod bfgs;
 mod calibrate;
 mod cg;
+mod checks;
 mod cholesky;
 mod dense_updates;
 mod descent;
@@ -280,6 +281,9 @@ pub struct Minimum {
 pub trait Optimizer {
     /// What it needs of an objective besides the gradient of a batch.
     fn needs(&self) -> &'static [Ability];
+
+    /// Refuses parameters out of range, and penalties that it cannot treat: all that is wrong whatever the objective.
+    fn check(&self, prior: &Prior, l1: f64) -> Result<()>;
 
     /// Runs from `state`: fresh weights, or the state of an interrupted run.
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum>;

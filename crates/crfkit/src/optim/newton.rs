@@ -1,8 +1,9 @@
 //! Newton's method.
 
-use super::descent::{self, Descent, Iterate, Until, refuse_l1};
+use super::checks::refuse_l1;
+use super::descent::{self, Descent, Iterate, Until};
 use super::line_search::NEWTON_C2;
-use super::{Minimum, Optimizer, Problem, State, Watch, cholesky};
+use super::{Minimum, Optimizer, Prior, Problem, State, Watch, cholesky};
 use crate::ability::Ability;
 use crate::{Error, Result};
 
@@ -30,8 +31,12 @@ impl Optimizer for Newton {
         &[Ability::Smooth, Ability::HessVec]
     }
 
+    fn check(&self, _prior: &Prior, l1: f64) -> Result<()> {
+        refuse_l1("newton", l1)
+    }
+
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
-        refuse_l1(problem, "newton")?;
+        self.check(&problem.prior, problem.l1)?;
         refuse_many(problem, "newton", "newton-cg, which needs no matrix, or lbfgs")?;
         descent::run(problem, &self.until, &mut Run, state, watch)
     }

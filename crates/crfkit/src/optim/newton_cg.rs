@@ -1,8 +1,9 @@
 //! Truncated Newton: the Newton step by conjugate gradients.
 
-use super::descent::{self, Descent, Iterate, Until, refuse_l1};
+use super::checks::refuse_l1;
+use super::descent::{self, Descent, Iterate, Until};
 use super::line_search::NEWTON_C2;
-use super::{Minimum, Optimizer, Problem, State, Watch};
+use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use crate::math::vector::{axpy, dot, norm};
@@ -34,8 +35,12 @@ impl Optimizer for NewtonCg {
         &[Ability::Smooth, Ability::HessVec]
     }
 
+    fn check(&self, _prior: &Prior, l1: f64) -> Result<()> {
+        refuse_l1("newton-cg", l1)
+    }
+
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
-        refuse_l1(problem, "newton-cg")?;
+        self.check(&problem.prior, problem.l1)?;
         let mut run = Run { products: self.products, hv: Vec::new(), scratch: Vec::new() };
         descent::run(problem, &self.until, &mut run, state, watch)
     }

@@ -180,24 +180,6 @@ pub(super) trait Rule {
     fn restore(&mut self, state: &mut State);
 }
 
-/// Refuses L1 where there is no proximal step.
-pub(super) fn refuse_l1(problem: &Problem, method: &str) -> Result<()> {
-    if problem.l1 > 0.0 {
-        return Err(Error::Setting(format!(
-            "{method} has no step for an L1 penalty; with --l1 use one of the methods auto, lbfgs, sgd, asg, bottou, adagrad, adam"
-        )));
-    }
-    Ok(())
-}
-
-/// Refuses a parameter outside of its range.
-pub(super) fn require(holds: bool, name: &str, value: f64, need: &str) -> Result<()> {
-    match holds {
-        true => Ok(()),
-        false => Err(Error::Setting(format!("{name} is {value}, but it must be {need}"))),
-    }
-}
-
 /// Shares of the first pass after which progress is reported.
 const REPORTS: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
 

@@ -1,6 +1,7 @@
 //! Periodic step-size adaptation.
 
-use super::online::{self, BatchGradient, Rule, Schedule, Step, refuse_l1, require};
+use super::checks::{refuse_l1, require, require_gain};
+use super::online::{self, BatchGradient, Rule, Schedule, Step};
 use super::psa_series::{FEW, Late, Series, TERMS, power};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
@@ -54,21 +55,6 @@ impl Psa {
     pub(super) fn factor(&self) -> [f64; 2] {
         [0.5 * (self.alpha + self.beta), (self.alpha - self.beta) / (2.0 * self.kappa)]
     }
-
-    /// Refuses parameters outside of their range.
-    pub(super) fn check(&self) -> Result<()> {
-        let &Psa { eta0, kappa, alpha, beta, period, .. } = self;
-        require(eta0 > 0.0 && eta0.is_finite(), "eta0", eta0, "a positive number")?;
-        require(kappa > 0.0 && kappa < 1.0, "kappa", kappa, "between 0 and 1")?;
-        require(alpha > 0.0 && alpha <= 1.0, "alpha", alpha, "above 0 and at most 1")?;
-        require(beta > 0.0 && beta <= alpha, "beta", beta, "above 0 and at most alpha")?;
-        require(
-            (1..=1_000_000).contains(&period),
-            "the period",
-            period as f64,
-            "at least 1 and at most a million",
-        )
-    }
 }
 
 impl Optimizer for Psa {
@@ -76,9 +62,19 @@ impl Optimizer for Psa {
         &[]
     }
 
+    fn check(&self, _prior: &Prior, l1: f64) -> Result<()> {
+        let &Psa { eta0, kappa, alpha, beta, period, .. } = self;
+        require_gain(eta0)?;
+        require(kappa > 0.0 && kappa < 1.0, "--kappa", kappa, "above 0 and below 1")?;
+        require(alpha > 0.0 && alpha <= 1.0, "--alpha", alpha, "above 0 and at most 1")?;
+        require(beta > 0.0 && beta <= alpha, "--beta", beta, "above 0 and at most --alpha")?;
+        let most = 1_000_000;
+        require((1..=most).contains(&period), "--period", period as f64, "at least 1 and at most a million")?;
+        refuse_l1("psa", l1)
+    }
+
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
-        refuse_l1(problem, "PSA")?;
-        self.check()?;
+        self.check(&problem.prior, problem.l1)?;
         let examples = problem.objective.examples().max(1);
         let schedule = Schedule { batch: self.schedule.batch.clamp(1, examples), ..self.schedule };
         let method = Psa { schedule, ..self.clone() };

@@ -1,9 +1,10 @@
 //! Stochastic average gradient.
 
-use super::finite::{MEMORY_LIMIT, check_storage, diverged, refuse_l1, visits};
+use super::checks::refuse_l1;
+use super::finite::{MEMORY_LIMIT, check_storage, diverged, visits};
 use super::lazy::Lazy;
 use super::sampler::Sampler;
-use super::{Control, Minimum, Optimizer, Problem, Progress, State, Stop, Touched, Watch};
+use super::{Control, Minimum, Optimizer, Prior, Problem, Progress, State, Stop, Touched, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use crate::math::random::Random;
@@ -101,8 +102,12 @@ impl Optimizer for Sag {
         &[Ability::Smooth]
     }
 
+    fn check(&self, _prior: &Prior, l1: f64) -> Result<()> {
+        refuse_l1("sag", l1)
+    }
+
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
-        refuse_l1("sag", problem)?;
+        self.check(&problem.prior, problem.l1)?;
         check_storage("sag", Sag::storage(problem), self.memory_limit, watch)?;
         let mut run = Run::new(problem, self.seed, state);
         let examples = problem.objective.examples().max(1) as u64;

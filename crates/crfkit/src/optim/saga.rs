@@ -1,9 +1,10 @@
 //! Average gradients through remembered marginals: the quick way to the neighbourhood of the optimum.
 
+use super::checks::{refuse_l1, require_prior};
 use super::dual::{Dual, Entropy};
-use super::finite::{MEMORY_LIMIT, check_sigma, check_storage, diverged, dual_of, refuse_l1};
+use super::finite::{MEMORY_LIMIT, check_storage, diverged, dual_of};
 use super::online::report_due;
-use super::{Control, Minimum, Optimizer, Problem, Progress, State, Stop, Touched, Watch};
+use super::{Control, Minimum, Optimizer, Prior, Problem, Progress, State, Stop, Touched, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use crate::math::random::Random;
@@ -155,9 +156,13 @@ impl Optimizer for Saga {
         &[Ability::Smooth, Ability::Dual]
     }
 
+    fn check(&self, prior: &Prior, l1: f64) -> Result<()> {
+        refuse_l1("saga", l1)?;
+        require_prior("saga", prior)
+    }
+
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
-        refuse_l1("saga", problem)?;
-        check_sigma("saga", problem)?;
+        self.check(&problem.prior, problem.l1)?;
         check_storage("saga", Saga::storage(problem)?, self.memory_limit, watch)?;
         let mut run = Run::new(problem, self.seed, state)?;
         let examples = problem.objective.examples();

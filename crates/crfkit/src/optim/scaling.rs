@@ -1,7 +1,8 @@
 //! Iterative scaling: GIS and PGIS.
 
-use super::descent::{self, Descent, Iterate, Point, Until, refuse_l1};
-use super::{Counts, Minimum, Optimizer, Problem, State, Watch};
+use super::checks::refuse_l1;
+use super::descent::{self, Descent, Iterate, Point, Until};
+use super::{Counts, Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::ability::Ability;
 use crate::{Error, Result};
 
@@ -53,10 +54,15 @@ impl Optimizer for Gis {
         &[Ability::Smooth, Ability::Counts]
     }
 
-    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
-        if (0..problem.objective.dim()).any(|i| problem.prior.precision(i) > 0.0) {
+    fn check(&self, prior: &Prior, l1: f64) -> Result<()> {
+        if prior.sigma.is_finite() || prior.sigma_pairs.is_finite() {
             return Err(Error::Setting("gis knows no prior: use pgis, or --sigma inf".into()));
         }
+        refuse_l1("gis", l1)
+    }
+
+    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        self.check(&problem.prior, problem.l1)?;
         let mut scaling = Scaling::new(problem, Inner::Exact, "gis")?;
         descent::run(problem, &self.until, &mut scaling, state, watch)
     }
@@ -67,7 +73,12 @@ impl Optimizer for Pgis {
         &[Ability::Smooth, Ability::Counts]
     }
 
+    fn check(&self, _prior: &Prior, l1: f64) -> Result<()> {
+        refuse_l1("pgis", l1)
+    }
+
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        self.check(&problem.prior, problem.l1)?;
         let mut scaling = Scaling::new(problem, self.inner, "pgis")?;
         descent::run(problem, &self.until, &mut scaling, state, watch)
     }
@@ -88,7 +99,6 @@ pub(super) struct Scaling<'a> {
 
 impl<'a> Scaling<'a> {
     pub fn new(problem: &'a Problem<'a>, inner: Inner, method: &str) -> Result<Self> {
-        refuse_l1(problem, method)?;
         let Some(Counts { observed, total }) = problem.objective.counts() else {
             return Err(Error::Setting(format!(
                 "{method} needs an exact likelihood of features whose values are not negative; use lbfgs"

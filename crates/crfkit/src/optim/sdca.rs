@@ -1,9 +1,10 @@
 //! Stochastic dual coordinate ascent.
 
+use super::checks::{refuse_l1, require_prior};
 use super::dual::{Dual, Entropy, best_step, divergence, entropy};
-use super::finite::{MEMORY_LIMIT, check_sigma, check_storage, diverged, dual_of, refuse_l1, visits};
+use super::finite::{MEMORY_LIMIT, check_storage, diverged, dual_of, visits};
 use super::sampler::Sampler;
-use super::{Control, Minimum, Optimizer, Problem, Progress, State, Stop, Touched, Watch};
+use super::{Control, Minimum, Optimizer, Prior, Problem, Progress, State, Stop, Touched, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use crate::math::random::Random;
@@ -88,9 +89,13 @@ impl Optimizer for Sdca {
         &[Ability::Smooth, Ability::Dual]
     }
 
+    fn check(&self, prior: &Prior, l1: f64) -> Result<()> {
+        refuse_l1("sdca", l1)?;
+        require_prior("sdca", prior)
+    }
+
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
-        refuse_l1("sdca", problem)?;
-        check_sigma("sdca", problem)?;
+        self.check(&problem.prior, problem.l1)?;
         check_storage("sdca", Sdca::storage(problem)?, self.memory_limit, watch)?;
         let mut run = Run::new(problem, self.seed, state)?;
         let examples = problem.objective.examples().max(1) as u64;

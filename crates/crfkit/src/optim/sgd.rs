@@ -2,8 +2,9 @@
 
 use super::adagrad::soft_threshold;
 use super::average::Average;
-use super::online::{self, Rule, Schedule, Step, require};
-use super::{Minimum, Optimizer, Problem, State, Watch};
+use super::checks::{require, require_gain};
+use super::online::{self, Rule, Schedule, Step};
+use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::ability::Ability;
 use crate::{Error, Result};
 use std::ops::Range;
@@ -80,19 +81,22 @@ impl Optimizer for Sgd {
         &[]
     }
 
-    fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {
-        if let Some(eta0) = self.eta0 {
-            require(eta0 > 0.0 && eta0.is_finite(), "eta0", eta0, "a positive number")?;
-        }
+    fn check(&self, _prior: &Prior, l1: f64) -> Result<()> {
+        self.eta0.map_or(Ok(()), require_gain)?;
         if let Some(from) = self.average_from {
             require(from >= 0.0 && from.is_finite(), "the first averaged pass", from, "0 or more")?;
-            if problem.l1 > 0.0 {
+            if l1 > 0.0 {
                 return Err(Error::Setting(
                     "a mean of iterates has none of the zeros that an L1 penalty is for; drop the average or --l1"
                         .into(),
                 ));
             }
         }
+        Ok(())
+    }
+
+    fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        self.check(&problem.prior, problem.l1)?;
         let eta0 = match (self.eta0, state.numbers.get("eta0")) {
             (_, Some(&eta0)) => eta0,
             (Some(eta0), None) => eta0,

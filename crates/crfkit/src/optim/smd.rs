@@ -1,7 +1,8 @@
 //! Stochastic meta-descent.
 
-use super::online::{self, Rule, Schedule, Step, refuse_l1, require};
-use super::{Minimum, Optimizer, Problem, State, Watch};
+use super::checks::{refuse_l1, require, require_gain};
+use super::online::{self, Rule, Schedule, Step};
+use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use std::ops::Range;
@@ -64,15 +65,20 @@ impl Optimizer for Smd {
         &[Ability::HessVec]
     }
 
-    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+    fn check(&self, _prior: &Prior, l1: f64) -> Result<()> {
         let &Smd { eta0, mu, lambda, gain_factor: [low, high], gain_floor, .. } = self;
-        refuse_l1(problem, "SMD")?;
-        require(eta0 > 0.0 && eta0.is_finite(), "eta0", eta0, "a positive number")?;
-        require(mu >= 0.0 && mu.is_finite(), "mu", mu, "0 or a positive number")?;
-        require((0.0..=1.0).contains(&lambda), "lambda", lambda, "between 0 and 1")?;
-        require(low > 0.0 && low <= 1.0, "the lower bound of the gain factor", low, "above 0 and at most 1")?;
-        require(high >= 1.0, "the upper bound of the gain factor", high, "at least 1")?;
-        require((0.0..=1.0).contains(&gain_floor), "the gain floor", gain_floor, "between 0 and 1")?;
+        let bounds = "LOW,HIGH with 0 < LOW ≤ 1 ≤ HIGH";
+        require_gain(eta0)?;
+        require(mu >= 0.0 && mu.is_finite(), "--mu", mu, "0 or a positive number")?;
+        require((0.0..=1.0).contains(&lambda), "--lambda", lambda, "between 0 and 1")?;
+        require(low > 0.0 && low <= 1.0, "--gain-factor", low, bounds)?;
+        require(high >= 1.0, "--gain-factor", high, bounds)?;
+        require((0.0..=1.0).contains(&gain_floor), "--gain-floor", gain_floor, "between 0 and 1")?;
+        refuse_l1("smd", l1)
+    }
+
+    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        self.check(&problem.prior, problem.l1)?;
         let mut rule = SmdRule {
             problem,
             method: self,

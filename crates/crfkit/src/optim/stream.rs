@@ -2,7 +2,7 @@
 
 use super::online::{Clock, Rule, Schedule, Step};
 use super::psa::PsaRule;
-use super::{Objective, Prior, Psa, State, Touched};
+use super::{Objective, Optimizer, Prior, Psa, State, Touched};
 use crate::{Error, Result};
 
 /// PSA over examples that come once and are forgotten, with weights that become more on the way.
@@ -37,7 +37,7 @@ const EXAMPLES: u64 = 1024;
 impl PsaStream {
     /// No weights yet; `examples` is m, where it is known.
     pub fn new(method: &Psa, prior: Prior, examples: Option<u64>) -> Result<Self> {
-        method.check()?;
+        method.check(&prior, 0.0)?;
         let told = examples.is_some();
         let examples = examples.unwrap_or(EXAMPLES).max(1);
         Ok(PsaStream {

@@ -1,8 +1,9 @@
 //! Stochastic variance-reduced gradient.
 
-use super::finite::{diverged, refuse_l1};
+use super::checks::{refuse_l1, require_gain};
+use super::finite::diverged;
 use super::lazy::Lazy;
-use super::{Control, Minimum, Optimizer, Problem, Progress, State, Stop, Touched, Watch};
+use super::{Control, Minimum, Optimizer, Prior, Problem, Progress, State, Stop, Touched, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use crate::math::random::Random;
@@ -69,8 +70,13 @@ impl Optimizer for Svrg {
         &[Ability::Smooth]
     }
 
+    fn check(&self, _prior: &Prior, l1: f64) -> Result<()> {
+        self.eta.map_or(Ok(()), require_gain)?;
+        refuse_l1("svrg", l1)
+    }
+
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
-        refuse_l1("svrg", problem)?;
+        self.check(&problem.prior, problem.l1)?;
         let examples = problem.objective.examples().max(1) as u64;
         let mut run = Run::new(problem, state);
         let stop = loop {

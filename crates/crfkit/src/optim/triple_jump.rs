@@ -1,12 +1,13 @@
 //! Triple jumps: extrapolated iterative scaling.
 
+use super::checks::{refuse_l1, require};
 use super::descent::{self, Descent, Iterate, Point, Until};
 use super::newton::{hessian, refuse_many};
 use super::scaling::{Inner, Scaling};
-use super::{Minimum, Optimizer, Problem, State, Watch, cholesky};
+use super::{Minimum, Optimizer, Prior, Problem, State, Watch, cholesky};
+use crate::Result;
 use crate::ability::Ability;
 use crate::math::vector::axpy;
-use crate::{Error, Result};
 
 /// How the Jacobian J of the map is approximated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,12 @@ impl Default for TripleJump {
     }
 }
 
+impl TripleJump {
+    fn name(&self) -> &'static str {
+        if self.jump == Jump::Global { "tjpgis" } else { "ctjpgis" }
+    }
+}
+
 impl Optimizer for TripleJump {
     fn needs(&self) -> &'static [Ability] {
         match self.jump {
@@ -60,18 +67,17 @@ impl Optimizer for TripleJump {
         }
     }
 
+    fn check(&self, _prior: &Prior, l1: f64) -> Result<()> {
+        require(self.gamma_max >= 0.0, "--gamma-max", self.gamma_max, "0 or more; 0.999 works well")?;
+        refuse_l1(self.name(), l1)
+    }
+
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
-        if self.gamma_max.is_nan() || self.gamma_max < 0.0 {
-            return Err(Error::Setting(format!(
-                "the bound on γ is {}, but it must be 0 or more; 0.999 works well",
-                self.gamma_max
-            )));
-        }
-        let name = if self.jump == Jump::Global { "tjpgis" } else { "ctjpgis" };
+        self.check(&problem.prior, problem.l1)?;
         if self.jump == Jump::Aitken {
             refuse_many(problem, "Aitken's step", "the componentwise jump")?;
         }
-        let scaling = Scaling::new(problem, self.inner, name)?;
+        let scaling = Scaling::new(problem, self.inner, self.name())?;
         let mut run = Run { method: self, scaling, second: Vec::new() };
         descent::run(problem, &self.until, &mut run, state, watch)
     }

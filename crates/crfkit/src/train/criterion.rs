@@ -136,12 +136,18 @@ impl Criterion {
                 Ok(Box::new(Risk::new(loss, features, data, threads)?.with_derivative(derivative)))
             }
         }
-        if matches!(pieces, Pieces::Rows | Pieces::Columns | Pieces::File) {
-            return Err(Error::Setting(format!(
-                "--pieces {pieces} is not for chains: choose factor|edge|shared-unary|trees|window:N"
-            )));
-        }
+        Criterion::check_pieces(pieces)?;
         self.loss(pieces, Sum(derivative, features, data, threads))
+    }
+
+    /// Refuses pieces that chains do not have.
+    pub(super) fn check_pieces(pieces: Pieces) -> Result<()> {
+        match pieces {
+            Pieces::Rows | Pieces::Columns | Pieces::File => Err(Error::Setting(format!(
+                "--pieces {pieces} is not for chains: choose factor|edge|shared-unary|trees|window:N"
+            ))),
+            _ => Ok(()),
+        }
     }
 
     fn loss<W: WithLoss>(self, pieces: Pieces, then: W) -> W::Out {

@@ -197,10 +197,7 @@ pub fn train(
     start: Start,
     listener: &mut dyn Listener,
 ) -> Result<Trained> {
-    settings.check()?;
-    if settings.batch_of == BatchOf::Pieces {
-        return Err(Error::Setting("--batch-of pieces is for other graphs than chains: leave it out".into()));
-    }
+    settings.check_for_chains()?;
     let Corpus { source, data, labels, alphabet, words } = corpus;
     let dim = features.dim();
     for (what, len) in [("start", start.theta.len()), ("prior mean", start.prior_mean.len())] {

@@ -97,8 +97,8 @@ pub struct Parameters {
     /// How the equation of a weight is solved in iterative scaling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inner: Option<Inner>,
-    /// Bound on γ of triple jumps.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Bound on γ of triple jumps; ∞ is stored as null.
+    #[serde(skip_serializing_if = "Option::is_none", with = "super::settings::infinite_option")]
     pub gamma_max: Option<f64>,
     /// Bytes that a method may store.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,30 +135,15 @@ impl Parameters {
             }
         }
         let whole = |x: Option<usize>| x.map(|x| x as f64);
-        let [lower, upper] = self.gain_factor.map_or([None; 2], |bounds| bounds.map(Some));
-        let rules: [(&str, Option<f64>, Need); 22] = [
+        let rules: [(&str, Option<f64>, Need); 8] = [
             ("batch", whole(self.batch), AT_LEAST_ONE),
             ("memory", whole(self.memory), AT_LEAST_ONE),
-            ("period", whole(self.period), AT_LEAST_ONE),
             ("products", whole(self.products), AT_LEAST_ONE),
-            ("eta0", self.eta0, POSITIVE),
-            ("epsilon", self.epsilon, POSITIVE),
             ("tolerance", self.tolerance, (|x| (0.0..1.0).contains(&x), "at least 0 and below 1")),
             ("gradient-tolerance", self.gradient_tolerance, NOT_NEGATIVE),
             ("change", self.change, NOT_NEGATIVE),
             ("gap-tolerance", self.gap_tolerance, POSITIVE),
-            ("mu", self.mu, NOT_NEGATIVE),
-            ("lambda", self.lambda, SHARE),
-            ("gain-factor", lower, (|x| x > 0.0 && x <= 1.0, "LOW,HIGH with 0 < LOW ≤ 1 ≤ HIGH")),
-            ("gain-factor", upper, (|x| x >= 1.0, "LOW,HIGH with 0 < LOW ≤ 1 ≤ HIGH")),
-            ("gain-floor", self.gain_floor, SHARE),
-            ("kappa", self.kappa, (|x| x > 0.0 && x < 1.0, "above 0 and below 1")),
-            ("alpha", self.alpha, FACTOR),
-            ("beta", self.beta, FACTOR),
-            ("beta1", self.beta1, (|x| (0.0..1.0).contains(&x), "at least 0 and below 1")),
-            ("beta2", self.beta2, (|x| (0.0..1.0).contains(&x), "at least 0 and below 1")),
             ("nu", self.nu, POSITIVE),
-            ("gamma-max", self.gamma_max, (|x| x > 0.0 && x < 1.0, "above 0 and below 1")),
         ];
         for (name, value, (good, need)) in rules {
             if let Some(value) = value.filter(|value| !good(*value)) {
@@ -174,8 +159,6 @@ type Need = (fn(f64) -> bool, &'static str);
 const AT_LEAST_ONE: Need = (|x| x >= 1.0, "at least 1");
 const POSITIVE: Need = (|x| x > 0.0 && x.is_finite(), "a positive number");
 const NOT_NEGATIVE: Need = (|x| x >= 0.0 && x.is_finite(), "0 or a positive number");
-const FACTOR: Need = (|x| x > 0.0 && x <= 1.0, "above 0 and at most 1");
-const SHARE: Need = (|x| (0.0..=1.0).contains(&x), "between 0 and 1");
 
 /// Names side by side; "nothing" for none.
 fn list(names: impl Iterator<Item = String>) -> String {

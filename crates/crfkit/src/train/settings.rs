@@ -101,7 +101,7 @@ mod infinite {
 }
 
 /// The same where there may be no number: then the field is left out.
-mod infinite_option {
+pub(super) mod infinite_option {
     use serde::{Deserializer, Serializer};
 
     pub fn serialize<S: Serializer>(x: &Option<f64>, s: S) -> Result<S::Ok, S::Error> {
@@ -133,9 +133,10 @@ impl Settings {
 
     /// The Gaussian prior of these settings; `mean` by weight, empty where it is one number.
     pub(crate) fn prior(&self, features: &Features, mean: Vec<f64>) -> Prior {
+        let [sigma, sigma_pairs] = self.sigmas();
         Prior {
-            sigma: self.sigma,
-            sigma_pairs: self.sigma_pairs.unwrap_or(self.sigma),
+            sigma,
+            sigma_pairs,
             first_pair: features.first_pair_weight(),
             mean: match mean.is_empty() {
                 true => Mean::Value(self.prior_mean),
@@ -180,6 +181,26 @@ impl Settings {
             )));
         }
         self.optimizer.check(self.objective)?;
-        self.parameters.check(self.optimizer)
+        self.parameters.check(self.optimizer)?;
+        let [sigma, sigma_pairs] = self.sigmas();
+        let prior = Prior { sigma_pairs, ..Prior::gaussian(sigma) };
+        self.optimizer.optimizer(self).check(&prior, self.l1)
+    }
+
+    /// The same, and refuses what chains have no use for.
+    pub fn check_for_chains(&self) -> Result<()> {
+        self.check()?;
+        Criterion::check_pieces(self.pieces.unwrap_or_default())?;
+        match self.batch_of {
+            BatchOf::Graphs => Ok(()),
+            BatchOf::Pieces => {
+                Err(Error::Setting("--batch-of pieces is for other graphs than chains: leave it out".into()))
+            }
+        }
+    }
+
+    /// σ of the weights of single labels, and of label pairs.
+    fn sigmas(&self) -> [f64; 2] {
+        [self.sigma, self.sigma_pairs.unwrap_or(self.sigma)]
     }
 }

@@ -83,7 +83,6 @@ impl StreamTrainer {
                 "how often an observation will occur is not known: leave --min-count out",
             ),
             (settings.passes.is_some_and(|passes| passes > 1), "there is one pass: leave --passes out"),
-            (settings.l1 > 0.0, "psa has no step for an L1 penalty: leave --l1 out"),
             (settings.prior_mean != 0.0, "new weights begin at the prior's mean, which must be 0"),
             (
                 settings.parameters.updates == Some(Updates::Dense),

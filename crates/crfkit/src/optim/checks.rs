@@ -1,0 +1,37 @@
+//! What methods refuse before they start.
+
+use super::Prior;
+use crate::{Error, Result};
+
+/// Refuses a parameter outside of its range; `name` is that of the command line.
+pub(super) fn require(holds: bool, name: &str, value: f64, need: &str) -> Result<()> {
+    match holds {
+        true => Ok(()),
+        false => Err(Error::Setting(format!("{name} is {value}, but it must be {need}"))),
+    }
+}
+
+/// Refuses a first gain that is none.
+pub(super) fn require_gain(eta0: f64) -> Result<()> {
+    require(eta0 > 0.0 && eta0.is_finite(), "--eta0", eta0, "a positive number")
+}
+
+/// Refuses an L1 penalty where there is no step for it.
+pub(super) fn refuse_l1(method: &str, l1: f64) -> Result<()> {
+    match l1 > 0.0 {
+        true => Err(Error::Setting(format!(
+            "{method} has no step for an L1 penalty; with --l1 use one of the methods auto, lbfgs, sgd, asg, bottou, adagrad, adam"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a prior that is none: what is left of θ when all marginals are known is the prior's.
+pub(super) fn require_prior(method: &str, prior: &Prior) -> Result<()> {
+    match prior.sigma.is_finite() && prior.sigma_pairs.is_finite() {
+        true => Ok(()),
+        false => Err(Error::Setting(format!(
+            "{method} needs a Gaussian prior: give a finite --sigma, or use --optimizer lbfgs"
+        ))),
+    }
+}
