@@ -223,7 +223,7 @@ fn the_memory_of_sag_is_the_sum_of_its_gradients() {
                 crf.touched(&[example], &mut touched);
                 let (mine, others) = rest.split_at(touched.len());
                 rest = others;
-                let weights = touched.ranges().iter().flat_map(|range| range.clone());
+                let weights = touched.weights();
                 weights.zip(mine).for_each(|(i, g)| sum[i] += g);
             }
             assert!(rest.is_empty());
@@ -301,7 +301,7 @@ fn marginals_are_the_gradient_and_the_entropy_is_the_loss() {
                 dual.project(example, &change, &touched, &mut rows);
                 assert!(distance(&rows, &gradient) < 1e-12, "example {example}, {entropy:?}");
                 // H(μ) = log Z − ⟨ψ, μ⟩, and the loss is log Z − ⟨ψ, 1[y]⟩.
-                let weights = touched.ranges().iter().flat_map(|range| range.clone());
+                let weights = touched.weights();
                 let score: f64 = weights.zip(&rows).map(|(i, u)| theta[i] * u).sum();
                 let h = |p: &[f64]| -> f64 {
                     let terms = p.iter().zip(&counting).filter(|(p, _)| **p > 0.0);

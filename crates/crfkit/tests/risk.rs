@@ -147,7 +147,7 @@ impl Law for Batches {
                 let plain = g.clone();
                 risk.batch_hess_vec(batch, [&theta, &v], &touched, &mut g, &mut hv);
                 assert_eq!(g.len(), touched.len());
-                for (k, i) in touched.ranges().iter().cloned().flatten().enumerate() {
+                for (k, i) in touched.weights().enumerate() {
                     assert!((plain[k] - g[k]).abs() < 1e-12);
                     sum_gradient[i] += g[k];
                     sum_hess_vec[i] += hv[k];

@@ -508,19 +508,50 @@ pub fn add_narrow_tables(
         let mut sum = f64x4::from_slice(simd, &out[..NARROW]);
         for (k, &row) in rows.iter().enumerate() {
             let table = f64x4::from_slice(simd, &x[offset(row)..][..NARROW]);
-            sum = f64x4::splat(simd, values.get(k).copied().unwrap_or(1.0)).mul_add(table, sum);
+            sum = match values.get(k) {
+                None => sum + table,
+                Some(&value) => f64x4::splat(simd, value).mul_add(table, sum),
+            };
         }
         sum.store_slice(&mut out[..NARROW]);
     })
 }
 
+/// [`add_to_tables`] for the first [`NARROW`] numbers of each table.
+pub fn add_to_narrow_tables(
+    x: &[f64],
+    offset: impl Fn(u32) -> usize,
+    rows: &[u32],
+    values: &[f64],
+    out: &mut [f64],
+) {
+    dispatch!(level(), simd => {
+        let x = f64x4::from_slice(simd, &x[..NARROW]);
+        for (k, &row) in rows.iter().enumerate() {
+            let table = &mut out[offset(row)..][..NARROW];
+            let old = f64x4::from_slice(simd, table);
+            let new = match values.get(k) {
+                None => old + x,
+                Some(&value) => f64x4::splat(simd, value).mul_add(x, old),
+            };
+            new.store_slice(table);
+        }
+    })
+}
+
 /// The tables of `out` numbered `rows` ← themselves + value · `x`: the transpose of [`add_tables`].
-pub fn add_to_tables(x: &[f64], offsets: &[usize], rows: &[u32], values: &[f64], out: &mut [f64]) {
+pub fn add_to_tables(
+    x: &[f64],
+    offset: impl Fn(u32) -> usize,
+    rows: &[u32],
+    values: &[f64],
+    out: &mut [f64],
+) {
     dispatch!(level(), simd => by_width!(
     x.len() / LANES,
-    add_to_tables_part(simd, x, offsets, rows, values, out, 0),
+    add_to_tables_part(simd, x, &offset, rows, values, out, 0),
     for v in 0..x.len() / LANES {
-        add_to_tables_part::<_, 1>(simd, x, offsets, rows, values, out, v);
+        add_to_tables_part::<_, 1>(simd, x, &offset, rows, values, out, v);
     }))
 }
 
@@ -528,7 +559,7 @@ pub fn add_to_tables(x: &[f64], offsets: &[usize], rows: &[u32], values: &[f64],
 fn add_to_tables_part<S: Simd, const N: usize>(
     simd: S,
     x: &[f64],
-    offsets: &[usize],
+    offset: impl Fn(u32) -> usize,
     rows: &[u32],
     values: &[f64],
     out: &mut [f64],
@@ -536,7 +567,7 @@ fn add_to_tables_part<S: Simd, const N: usize>(
 ) {
     let x: [f64x8<S>; N] = std::array::from_fn(|v| load(simd, x, first + v));
     for (k, &row) in rows.iter().enumerate() {
-        let table = &mut out[offsets[row as usize] + first * LANES..][..N * LANES];
+        let table = &mut out[offset(row) + first * LANES..][..N * LANES];
         let value = f64x8::splat(simd, values.get(k).copied().unwrap_or(1.0));
         for v in 0..N {
             store(value.mul_add(x[v], load(simd, table, v)), table, v);

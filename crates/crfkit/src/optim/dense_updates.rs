@@ -32,10 +32,7 @@ impl<'a> DenseUpdates<'a> {
     fn spread(&self, touched: &Touched, rows: &[f64], dense: &mut Vec<f64>) {
         dense.clear();
         dense.resize(self.dim(), 0.0);
-        let mut rows = rows.iter();
-        for range in touched.ranges() {
-            dense[range.clone()].iter_mut().zip(&mut rows).for_each(|(x, row)| *x = *row);
-        }
+        touched.scatter(rows, dense);
     }
 }
 

@@ -95,15 +95,13 @@ impl Objective for Differences<'_> {
         let Moved { theta: moved, gradient: slope } =
             &mut *self.moved.lock().unwrap_or_else(PoisonError::into_inner);
         // Only touched weights are read: only they are moved, and only their lengths count.
-        let pick = |x: &[f64]| -> Vec<f64> {
-            touched.ranges().iter().flat_map(|range| &x[range.clone()]).copied().collect()
-        };
+        let pick = |x: &[f64]| -> Vec<f64> { touched.weights().map(|i| x[i]).collect() };
         let h = step(&pick(theta), &pick(v));
         moved.resize(theta.len(), 0.0);
         hess_vec.clear();
         hess_vec.resize(touched.len(), 0.0);
         for side in [h, -h] {
-            for i in touched.ranges().iter().cloned().flatten() {
+            for i in touched.weights() {
                 moved[i] = theta[i] + side * v[i];
             }
             self.objective.batch_grad(batch, moved, touched, slope);

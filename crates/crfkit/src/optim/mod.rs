@@ -57,7 +57,7 @@ pub use sgd::{Gain, Sgd};
 pub use smd::Smd;
 pub use stream::PsaStream;
 pub use svrg::Svrg;
-pub use touched::Touched;
+pub use touched::{Row, Touched};
 pub use triple_jump::{Jump, TripleJump, jump_by_component, jump_by_length};
 
 use crate::Result;

@@ -271,7 +271,7 @@ impl Rule for PsaRule {
             }
         }
         if done.is_multiple_of(self.half) {
-            for i in step.touched.ranges().iter().flat_map(|range| range.clone()) {
+            for i in step.touched.weights() {
                 note(&self.method, &mut self.weights[i], done, theta[i] - prior.mean(i));
             }
         }

@@ -255,7 +255,7 @@ impl<'a> Run<'a> {
 
     /// f(θ − g/L) ≤ f(θ) − ‖g‖²/2L?
     fn decreases(&mut self, example: u32, loss: f64, gradient: &[f64], squared: f64, l: f64) -> bool {
-        let weights = || self.touched.ranges().iter().flat_map(|range| range.clone());
+        let weights = || self.touched.weights();
         weights().zip(gradient).for_each(|(i, g)| self.theta[i] -= g / l);
         let trial =
             self.problem.objective.batch_grad(&[example], &self.theta, &self.touched, &mut self.scratch);

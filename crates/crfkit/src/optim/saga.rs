@@ -99,15 +99,13 @@ fn steps(problem: &Problem, dual: &mut dyn Dual) -> Vec<[f64; 2]> {
         // Aᵀ1 counts how often the example uses each weight.
         ones.resize(dual.size(example), 1.0);
         dual.project(example, &ones, &touched, &mut counts);
-        let mut rest = &counts[..];
-        for (&row, range) in touched.rows().iter().zip(touched.ranges()) {
-            let (counts, others) = rest.split_at(range.len());
-            rest = others;
-            rows.resize(rows.len().max(row as usize + 1), Row::default());
-            let entry = &mut rows[row as usize];
+        for row in touched.rows() {
+            let counts = &counts[row.place()];
+            rows.resize(rows.len().max(row.row as usize + 1), Row::default());
+            let entry = &mut rows[row.row as usize];
             entry.examples += 1.0;
             entry.uses += counts.iter().fold(0.0, |most: f64, count| most.max(count.abs()));
-            entry.start = range.start;
+            entry.start = row.weights().start;
         }
     }
     let step = |Row { examples, uses, start }: Row| {
@@ -341,13 +339,13 @@ impl<'a> Run<'a> {
         let s = 2.0 * dual.weight(example) * dot(new, counting);
         dual.project(example, new, touched, rows);
         touched.expect_rows(drift, 0);
-        std::hint::black_box(touched.rows().iter().fold(0.0, |sum, &row| sum + self.steps[row as usize][0]));
+        std::hint::black_box(
+            touched.rows().iter().fold(0.0, |sum, row| sum + self.steps[row.row as usize][0]),
+        );
         let mut q = 0.0;
-        let mut rest = &rows[..];
-        for (&row, range) in touched.rows().iter().zip(touched.ranges()) {
-            let (u, others) = rest.split_at(range.len());
-            q += self.steps[row as usize][0] * u.iter().map(|u| u * u).sum::<f64>();
-            rest = others;
+        for row in touched.rows() {
+            let u = &rows[row.place()];
+            q += self.steps[row.row as usize][0] * u.iter().map(|u| u * u).sum::<f64>();
         }
         let trust = match self.trust[e] {
             0.0 => 1.0,
@@ -357,13 +355,9 @@ impl<'a> Run<'a> {
         (self.trust[e], self.distances[e]) = (trust.min(TRUST), s);
         let gamma = if s + q > 0.0 { trust * s / (trust * s + q) } else { 1.0 };
         old.iter_mut().zip(&*new).for_each(|(old, change)| *old += gamma * change);
-        let mut rest = &rows[..];
-        for (&row, range) in
-            touched.rows().iter().zip(touched.ranges()).filter(|(_, range)| !range.is_empty())
-        {
-            let (u, others) = rest.split_at(range.len());
-            rest = others;
-            let [step, share] = self.steps[row as usize];
+        for row in touched.rows().iter().filter(|row| !row.weights().is_empty()) {
+            let (range, u) = (row.weights(), &rows[row.place()]);
+            let [step, share] = self.steps[row.row as usize];
             let variance = problem.prior.variance(range.start);
             let (theta, drift) = (&mut theta[range.clone()], &mut drift[range.clone()]);
             for (k, ((x, d), u)) in theta.iter_mut().zip(drift).zip(u).enumerate() {

@@ -213,7 +213,7 @@ impl<'a> Run<'a> {
         change.clear();
         change.extend(new.iter().zip(&*old).map(|(new, old)| new - old));
         dual.project(example, change, touched, rows);
-        let weights = || touched.ranges().iter().flat_map(|range| range.clone());
+        let weights = || touched.weights();
         let curvature = weights().zip(&*rows).map(|(i, u)| u * u / problem.prior.precision(i)).sum();
         let weight = dual.weight(example);
         let gamma = best_step(weight, counting, old, new, curvature);

@@ -174,7 +174,7 @@ impl<'a> Run<'a> {
             let loss = objective.batch_grad(&batch, &self.theta, &self.touched, &mut self.gradient);
             self.evaluations += 1;
             let squared = dot(&self.gradient, &self.gradient);
-            let weights = || self.touched.ranges().iter().flat_map(|range| range.clone());
+            let weights = || self.touched.weights();
             let before: Vec<f64> = weights().map(|i| self.theta[i]).collect();
             while squared > 0.0 && l < f64::MAX {
                 weights().zip(&self.gradient).for_each(|(i, g)| self.theta[i] -= g / l);
@@ -208,7 +208,7 @@ impl<'a> Run<'a> {
             return Err(self.diverged());
         }
         self.lazy.step(self.eta, self.eta / examples as f64, &mut self.theta);
-        let weights = self.touched.ranges().iter().flat_map(|range| range.clone());
+        let weights = self.touched.weights();
         for (i, (new, old)) in weights.zip(self.gradient.iter().zip(&self.gradient_before)) {
             self.lazy.add(i, -self.eta * (new - old));
         }

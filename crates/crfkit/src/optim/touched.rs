@@ -9,11 +9,37 @@ use std::ops::Range;
 pub struct Touched {
     seen: Vec<Seen>,
     batch: u32,
-    rows: Vec<u32>,
-    ranges: Vec<Range<usize>>,
-    last: Vec<u32>,
+    rows: Vec<Row>,
     occurrences: Vec<u32>,
     len: usize,
+}
+
+/// A row that a batch touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Its number among all rows.
+    pub row: u32,
+    /// The batch that touched it before this one, counted from 1; 0 for none.
+    pub last: u32,
+    /// Its weights.
+    start: u32,
+    len: u32,
+    /// Where they start in a vector that has the rows side by side.
+    place: u32,
+}
+
+impl Row {
+    /// Its weights, as a range of θ.
+    #[inline]
+    pub fn weights(&self) -> Range<usize> {
+        self.start as usize..self.start as usize + self.len as usize
+    }
+
+    /// Where they stand in a vector that has the rows side by side.
+    #[inline]
+    pub fn place(&self) -> Range<usize> {
+        self.place as usize..self.place as usize + self.len as usize
+    }
 }
 
 /// What is known of a row, in one piece of memory: rows are visited in random order.
@@ -34,8 +60,6 @@ impl Touched {
         self.seen.resize(rows, Seen::default());
         self.batch += 1;
         self.rows.clear();
-        self.ranges.clear();
-        self.last.clear();
         self.occurrences.clear();
         self.len = 0;
     }
@@ -53,46 +77,35 @@ impl Touched {
 
     /// Reads ahead whatever `first` reads for the first weight of each row, which an empty row may have beyond the end.
     pub fn expect_with(&self, first: impl Fn(usize) -> f64) {
-        std::hint::black_box(self.ranges.iter().fold(0.0, |sum, range| sum + first(range.start)));
+        std::hint::black_box(self.rows.iter().fold(0.0, |sum, row| sum + first(row.start as usize)));
     }
 
     /// The same for the last weight of each row, which has none before the start of an empty one.
     pub fn expect_ends_with(&self, last: impl Fn(usize) -> f64) {
-        let ends = self.ranges.iter().map(|range| range.end.wrapping_sub(1));
+        let ends = self.rows.iter().map(|row| row.weights().end.wrapping_sub(1));
         std::hint::black_box(ends.fold(0.0, |sum, end| sum + last(end)));
     }
 
-    /// The weights of each row that has any, where they stand in a vector that has the rows side by side, and the batch that
-    /// touched them before, as in [`Touched::last`].
+    /// The rows that have weights: these, where they stand in a vector that has the rows side by side, and the batch that touched
+    /// them before, as in [`Row::last`].
     pub fn filled(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>, u32)> {
-        let rows = self.ranges.iter().zip(self.places()).zip(&self.last);
-        rows.map(|((range, place), &last)| (range.clone(), place, last))
-            .filter(|(range, ..)| !range.is_empty())
-    }
-
-    /// Where each row stands in a vector that has them side by side.
-    pub fn places(&self) -> impl Iterator<Item = Range<usize>> {
-        self.ranges.iter().scan(0, |start, range| {
-            let place = *start..*start + range.len();
-            *start = place.end;
-            Some(place)
-        })
+        self.rows.iter().filter(|row| row.len > 0).map(|row| (row.weights(), row.place(), row.last))
     }
 
     /// Overwrites `rows` with the rows of `x`, a vector that runs along θ, side by side.
     pub fn gather(&self, x: &[f64], rows: &mut Vec<f64>) {
         self.expect_rows(x, 0);
         rows.resize(self.len, 0.0);
-        for (range, place) in self.ranges.iter().zip(self.places()) {
+        for row in &self.rows {
             // A row has a few weights: a loop is faster than a call that copies.
-            rows[place].iter_mut().zip(&x[range.clone()]).for_each(|(row, x)| *row = *x);
+            rows[row.place()].iter_mut().zip(&x[row.weights()]).for_each(|(row, x)| *row = *x);
         }
     }
 
     /// Writes `rows` back to where [`Touched::gather`] took them.
     pub fn scatter(&self, rows: &[f64], x: &mut [f64]) {
-        for (range, place) in self.ranges.iter().zip(self.places()) {
-            x[range.clone()].iter_mut().zip(&rows[place]).for_each(|(x, row)| *x = *row);
+        for row in &self.rows {
+            x[row.weights()].iter_mut().zip(&rows[row.place()]).for_each(|(x, row)| *x = *row);
         }
     }
 
@@ -104,7 +117,7 @@ impl Touched {
     /// Notes occurrences of the rows `first` + id; `range` tells where the weights of an id are.
     #[inline]
     pub fn add_all(&mut self, first: usize, ids: &[u32], range: impl Fn(u32) -> Range<usize>) {
-        let Touched { seen, batch, rows, ranges, last, occurrences, len } = self;
+        let Touched { seen, batch, rows, occurrences, len } = self;
         let (seen, batch) = (&mut seen[first..], *batch);
         occurrences.extend(ids.iter().map(|&id| {
             let seen = &mut seen[id as usize];
@@ -114,10 +127,9 @@ impl Touched {
                     (seen.start, seen.len) = (range.start as u32, range.len() as u32);
                 }
                 seen.number = rows.len() as u32;
-                *len += seen.len as usize;
-                rows.push(first as u32 + id);
-                ranges.push(seen.start as usize..seen.start as usize + seen.len as usize);
-                last.push(seen.batch);
+                let &mut Seen { batch: last, start, len: weights, .. } = seen;
+                rows.push(Row { row: first as u32 + id, last, start, len: weights, place: *len as u32 });
+                *len += weights as usize;
                 seen.batch = batch;
             }
             seen.number
@@ -125,18 +137,13 @@ impl Touched {
     }
 
     /// The rows.
-    pub fn rows(&self) -> &[u32] {
+    pub fn rows(&self) -> &[Row] {
         &self.rows
     }
 
-    /// The weights of each row.
-    pub fn ranges(&self) -> &[Range<usize>] {
-        &self.ranges
-    }
-
-    /// The batch that touched each row before this one, counted from 1; 0 for none.
-    pub fn last(&self) -> &[u32] {
-        &self.last
+    /// The weights of all rows, one after the other.
+    pub fn weights(&self) -> impl Iterator<Item = usize> + '_ {
+        self.rows.iter().flat_map(|row| row.weights())
     }
 
     /// The number of the row of each occurrence, in the order of arrival.

@@ -4,7 +4,8 @@ use super::Risk;
 use crate::data::dataset::Dataset;
 use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum};
 use crate::loss::{Gold, Loss};
-use crate::math::{Array, Scalar, simd};
+use crate::math::simd::{self, LANES};
+use crate::math::{Array, Scalar};
 use crate::model::Features;
 use crate::optim::Touched;
 
@@ -87,8 +88,10 @@ const REPEATED: usize = 2;
 #[derive(Default)]
 pub(super) struct Local {
     spread: bool,
-    /// Where the table of each touched row starts, or its place in the packed gradient.
+    /// Where the table of each touched row starts, if they are spread out.
     offsets: Vec<usize>,
+    /// Where the packed gradient ends. Behind it is room for a vector: rows are added with their padding, which is 0.
+    end: usize,
     weights: [Vec<f64>; 2],
     gradient: [Vec<f64>; 2],
 }
@@ -96,48 +99,46 @@ pub(super) struct Local {
 impl Local {
     /// Makes the weights of the touched rows ready and sets their gradients to zero.
     pub(super) fn start(&mut self, features: &Features, touched: &Touched, theta: &[&[f64]]) {
-        let len = self.place(features, touched);
+        self.place(features, touched);
         for rows in features.rows.iter().filter(|rows| !rows.complete()) {
             touched.expect_rows(&rows.entry, rows.base);
         }
         for (plane, theta) in theta.iter().enumerate() {
             touched.expect_rows(theta, 0);
-            clear(&mut self.gradient[plane], len);
+            clear(&mut self.gradient[plane], self.end + LANES);
             if !self.spread {
                 continue;
             }
-            clear(&mut self.weights[plane], len);
-            for ((&touched, range), &offset) in touched.rows().iter().zip(touched.ranges()).zip(&self.offsets)
-            {
-                if let Some((kind, _)) = features.row(touched) {
-                    features.rows[kind].spread(theta, range.clone(), &mut self.weights[plane][offset..]);
+            clear(&mut self.weights[plane], self.end);
+            for (row, &offset) in touched.rows().iter().zip(&self.offsets) {
+                if let Some((kind, _)) = features.row(row.row) {
+                    features.rows[kind].spread(theta, row.weights(), &mut self.weights[plane][offset..]);
                 }
             }
         }
     }
 
-    /// Decides where the touched rows stand (the last one is that of the shared tables and has no place); returns where they end.
-    fn place(&mut self, features: &Features, touched: &Touched) -> usize {
+    /// Decides where the touched rows stand. The last one is that of the shared tables and has no place.
+    fn place(&mut self, features: &Features, touched: &Touched) {
         self.spread = touched.occurrences().len() >= REPEATED * touched.rows().len();
-        self.offsets.clear();
         if !self.spread {
-            self.offsets.extend(touched.places().map(|place| place.start));
-            return self.offsets.last().copied().unwrap_or(0);
+            self.end = touched.rows().last().map_or(0, |row| row.place().start);
+            return;
         }
-        let mut len = 0;
-        for &touched in touched.rows() {
-            self.offsets.push(len);
-            if let Some((kind, _)) = features.row(touched) {
-                len += features.rows[kind].size();
+        self.offsets.clear();
+        self.end = 0;
+        for row in touched.rows() {
+            self.offsets.push(self.end);
+            if let Some((kind, _)) = features.row(row.row) {
+                self.end += features.rows[kind].size();
             }
         }
-        len
     }
 
     /// Sets the gradients of the touched rows to zero, where no weights are needed.
     pub(super) fn start_gradient(&mut self, features: &Features, touched: &Touched) {
-        let len = self.place(features, touched);
-        clear(&mut self.gradient[0], len);
+        self.place(features, touched);
+        clear(&mut self.gradient[0], self.end + LANES);
     }
 
     /// ψ of an example: the sum of its rows. `occurrences` starts with the example's; returns how many are its own.
@@ -172,7 +173,7 @@ impl Local {
                 let rows = &features.rows[graph.own_kind(f)];
                 if S::PLANES == 1 && rows.has_tables_in(theta) {
                     // What lies behind a row falls on padding, which is so low that nothing changes it.
-                    let start = |row: u32| touched.ranges()[row as usize].start;
+                    let start = |row: u32| touched.rows()[row as usize].weights().start;
                     match rows.columns <= simd::NARROW {
                         true => simd::add_narrow_tables(theta, start, mine, values, psi),
                         false => simd::add_tables(theta, start, mine, values, psi),
@@ -181,7 +182,7 @@ impl Local {
                 }
                 for (k, &row) in mine.iter().enumerate() {
                     let value = values.get(k).copied().unwrap_or(1.0);
-                    rows.gather_at(theta, touched.ranges()[row as usize].clone(), value, psi);
+                    rows.gather_at(theta, touched.rows()[row as usize].weights(), value, psi);
                 }
             }
         }
@@ -194,36 +195,36 @@ impl Local {
         (features, data, touched): Where<impl Graph>,
         example: usize,
         occurrences: &[u32],
-        dpsi: &Array<S>,
+        dpsi: &mut Array<S>,
     ) {
         let graph = data.graph(example);
         for plane in 0..S::PLANES {
-            let (dpsi, gradient) = (dpsi.plane(plane), &mut self.gradient[plane]);
+            let (dpsi, gradient) = (dpsi.plane_mut(plane), &mut self.gradient[plane]);
             let mut used = 0;
             for (f, table) in data.tables(example).enumerate() {
                 let (observations, values) = data.observations(table);
-                let dpsi = &dpsi[graph.own_offset(f)..][..graph.own_size(f)];
+                let dpsi = &mut dpsi[graph.own_offset(f)..][..graph.own_size(f)];
                 let mine = &occurrences[used..used + observations.len()];
                 used += observations.len();
                 if self.spread {
-                    simd::add_to_tables(dpsi, &self.offsets, mine, values, gradient);
+                    simd::add_to_tables(dpsi, |row| self.offsets[row as usize], mine, values, gradient);
                     continue;
                 }
                 let rows = &features.rows[graph.own_kind(f)];
                 if rows.is_single_line() {
-                    let dpsi = &dpsi[..rows.columns];
-                    for (k, &row) in mine.iter().enumerate() {
-                        let value = values.get(k).copied().unwrap_or(1.0);
-                        let gradient = &mut gradient[self.offsets[row as usize]..][..dpsi.len()];
-                        gradient.iter_mut().zip(dpsi).for_each(|(g, x)| *g += value * x);
+                    // Padding of 0 falls on the rows behind, and changes nothing.
+                    dpsi[rows.columns..].fill(0.0);
+                    let place = |row: u32| touched.rows()[row as usize].place().start;
+                    match rows.columns <= simd::NARROW {
+                        true => simd::add_to_narrow_tables(dpsi, place, mine, values, gradient),
+                        false => simd::add_to_tables(dpsi, place, mine, values, gradient),
                     }
                     continue;
                 }
                 for (k, &row) in mine.iter().enumerate() {
                     let value = values.get(k).copied().unwrap_or(1.0);
-                    let range = touched.ranges()[row as usize].clone();
-                    let gradient = &mut gradient[self.offsets[row as usize]..][..range.len()];
-                    rows.scatter_at(dpsi, range, value, gradient);
+                    let row = &touched.rows()[row as usize];
+                    rows.scatter_at(dpsi, row.weights(), value, &mut gradient[row.place()]);
                 }
             }
         }
@@ -233,12 +234,13 @@ impl Local {
     pub(super) fn pack(&mut self, features: &Features, touched: &Touched, plane: usize, out: &mut Vec<f64>) {
         if !self.spread {
             std::mem::swap(out, &mut self.gradient[plane]);
+            out.truncate(self.end);
             return;
         }
         out.clear();
-        for ((&touched, range), &offset) in touched.rows().iter().zip(touched.ranges()).zip(&self.offsets) {
-            if let Some((kind, _)) = features.row(touched) {
-                features.rows[kind].pick(&self.gradient[plane][offset..], range.clone(), out);
+        for (row, &offset) in touched.rows().iter().zip(&self.offsets) {
+            if let Some((kind, _)) = features.row(row.row) {
+                features.rows[kind].pick(&self.gradient[plane][offset..], row.weights(), out);
             }
         }
     }

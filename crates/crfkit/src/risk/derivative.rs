@@ -84,11 +84,7 @@ impl<L: Loss> Risk<L> {
     ) -> f64 {
         let ComplexMemory { batch: memory, direction, .. } = &mut *lock(&self.complex);
         direction.resize(v.len(), 0.0);
-        for range in touched.ranges() {
-            for (direction, v) in direction[range.clone()].iter_mut().zip(&v[range.clone()]) {
-                *direction = STEP * v;
-            }
-        }
+        touched.weights().for_each(|i| direction[i] = STEP * v[i]);
         let value = self.batch_pass(batch, &[theta, direction], touched, &mut [gradient, hess_vec], memory);
         hess_vec.iter_mut().for_each(|slope| *slope /= STEP);
         value.re

@@ -138,7 +138,7 @@ impl<L: Loss> Dual for Marginals<'_, L> {
         self.local.start_gradient(features, touched);
         self.dpsi.reserve(own);
         self.dpsi.plane_mut(0)[..own].copy_from_slice(&x[..own]);
-        self.local.take_rows((features, data, touched), e, touched.occurrences(), &self.dpsi);
+        self.local.take_rows((features, data, touched), e, touched.occurrences(), &mut self.dpsi);
         self.local.pack(features, touched, 0, rows);
         rows.extend_from_slice(&x[own..]);
         let weight = data.weight(e);

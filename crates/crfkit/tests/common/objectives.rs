@@ -197,7 +197,7 @@ impl Objective for Losses {
         let mut dense = vec![0.0; self.dim];
         let value = batch.iter().map(|&e| (self.loss)(e as usize, theta, &mut dense)).sum();
         gradient.clear();
-        touched.ranges().iter().for_each(|range| gradient.extend_from_slice(&dense[range.clone()]));
+        gradient.extend(touched.weights().map(|i| dense[i]));
         value
     }
 
@@ -211,7 +211,7 @@ impl Objective for Losses {
     ) -> f64 {
         let dense = self.batch_curvature(batch, theta, v);
         hess_vec.clear();
-        touched.ranges().iter().for_each(|range| hess_vec.extend_from_slice(&dense[range.clone()]));
+        hess_vec.extend(touched.weights().map(|i| dense[i]));
         self.batch_grad(batch, theta, touched, gradient)
     }
 }
