@@ -187,7 +187,8 @@ fn run(context: &Context) -> Result<Outcome> {
         let free = pass_seconds(&free, TIMES);
         let (mut pass, mut whole) = ([0.0; RUNS.len()], [[0.0; 2]; RUNS.len()]);
         for (k, run) in RUNS.into_iter().enumerate() {
-            let settings = Settings { objective: run.0, pieces: run.1, ..settings() };
+            let passes = context.form.pick(None, Some(5));
+            let settings = Settings { objective: run.0, pieces: run.1, passes, ..settings() };
             let objective = objective(&corpus, &settings)?;
             pass[k] = pass_seconds(objective.as_ref(), TIMES);
             whole[k] = converge(objective.as_ref(), &settings)?;
