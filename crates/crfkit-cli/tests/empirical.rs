@@ -286,10 +286,9 @@ fn rates_are_a_better_start_than_zeros_where_words_are_all() {
     let [zero, empirical] = [0, 1].map(|k| passes(&logs[k], optimum));
     assert!(empirical < zero, "{empirical} {zero}");
     assert_eq!(json_lines(&fs::read_to_string(&logs[1]).unwrap())[0]["settings"]["init"], "empirical");
-    // Nobody knows which attribute is the word.
+    // Attributes need no words.
     let attributes = file(directory.path(), "a", "A\tx\n\n");
     let mut command = crfkit();
     command.arg("train").arg(&attributes).args(["--format", "attributes", "--init", "empirical", "-m", "m"]);
-    let message = failure(command.current_dir(directory.path()), 1);
-    assert!(message.contains("--format columns"), "{message}");
+    command.current_dir(directory.path()).assert().success();
 }

@@ -77,7 +77,7 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     ));
 
     let mut start = Start {
-        theta: first_weights(args, &corpus, &features, columns)?,
+        theta: first_weights(args, &corpus, &features)?,
         prior_mean: prior_mean(args, &corpus, &features)?,
         dev,
         resume: None,
@@ -177,26 +177,13 @@ fn random_weights(seed: u64, dim: usize) -> Vec<f64> {
 }
 
 /// The weights to start from; empty for zeros.
-fn first_weights(
-    args: &TrainArgs,
-    corpus: &Corpus,
-    features: &Features,
-    columns: Option<usize>,
-) -> Result<Vec<f64>> {
+fn first_weights(args: &TrainArgs, corpus: &Corpus, features: &Features) -> Result<Vec<f64>> {
     Ok(match &args.init {
         None | Some(Init::Zero | Init::Logistic) => Vec::new(),
         Some(Init::Random) => random_weights(args.seed, features.dim()),
-        Some(Init::Empirical) => {
-            crfkit::empirical::first_weights(corpus, features, word_column(args, columns))?
-        }
+        Some(Init::Empirical) => crfkit::empirical::first_weights(corpus, features),
         Some(Init::Model(path)) => input::read_model(path).context("--init")?.weights_for(corpus, features),
     })
-}
-
-/// The first column that is not the label's.
-fn word_column(args: &TrainArgs, columns: Option<usize>) -> usize {
-    let label = args.label_column[0];
-    usize::from(label == 0 || columns.is_some_and(|n| label + n as i32 == 0))
 }
 
 /// The mean of the prior; empty where it is one number.

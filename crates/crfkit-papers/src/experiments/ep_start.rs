@@ -51,7 +51,7 @@ fn run(context: &Context) -> Result<Outcome> {
         (context.say)(name);
         let settings = Settings::default();
         let (features, data) = (task.features(&settings), task.corpus.data.clone());
-        let estimates = first_weights(&task.corpus, &features, 0)?;
+        let estimates = first_weights(&task.corpus, &features);
         let objective = settings.objective.objective(
             settings.pieces.unwrap_or_default(),
             Derivative::Dual,
@@ -81,8 +81,8 @@ fn run(context: &Context) -> Result<Outcome> {
         }
     }
     outcome.note(
-        "The estimates become weights of words and of label pairs (`crfkit train --init empirical`); all other weights begin at 0. With many templates \
-         the optimum spreads over all of them what the start has put on one.",
+        "The estimates become weights of label pairs and of observations, of which each of a token's k has the k-th part (`crfkit train --init \
+         empirical`). With many templates they begin lower than 0 does, but L-BFGS then needs some more passes, not fewer.",
     );
     Ok(outcome)
 }

@@ -17,6 +17,7 @@ mod pwpl_stochastic;
 mod pwpl_synthetic;
 mod pwpl_text;
 mod slides;
+mod slides_plots;
 mod slopes;
 mod slopes_small;
 mod smd_collapse;
@@ -44,6 +45,7 @@ pub const ALL: &[Experiment] = &[
     slides::MEAN_FIELD,
     slides::BETHE,
     slides::SLIDES_PL,
+    slides_plots::LEARNING,
     psa_text::TABLE_1_CONLL,
     psa_text::TABLE_1_NLPBA,
     psa_text::TABLE_1_BC2,
@@ -58,6 +60,7 @@ pub const ALL: &[Experiment] = &[
     pwpl_graphs::CHUNK,
     pwpl_text::NER,
     pwpl_pairs::PAIRS,
+    pwpl_graphs::CHUNK_PAIRS,
     pwpl_graphs::SKIP,
     ep_label_bias::TABLE_1,
     ep_text::TABLE_2,

@@ -22,11 +22,16 @@ pub const PAIRS: Experiment = Experiment {
     ..NER
 };
 
-fn run(context: &Context) -> Result<Outcome> {
-    let preset = preset("ner")?;
+/// A preset whose observations speak of pairs of labels.
+pub fn of_pairs(name: &str) -> Result<Templates> {
+    let preset = preset(name)?;
     // `U` is a template of labels, `B` one of label pairs.
     let text: String = preset.text(1).lines().map(|line| line.replacen("U:", "B:", 1) + "\n").collect();
-    let templates = Templates::compile(&text, preset.dialect, "ner, of label pairs")?;
+    Templates::compile(&text, preset.dialect, "of label pairs")
+}
+
+fn run(context: &Context) -> Result<Outcome> {
+    let templates = of_pairs("ner")?;
     let mut ours = [[0.0; 2]; NAMES.len()];
     let [train, test] = conll_2003(context)?;
     add(context, &train, &test, templates, &mut ours)?;
