@@ -8,7 +8,7 @@ use crfkit::data::observer::{Observer, Source};
 use crfkit::data::template::Templates;
 use crfkit::eval::Scores;
 use crfkit::model::{Features, Model};
-use crfkit::optim::{Control, Minimum, Prior, Problem, Progress, State, Stop, Watch};
+use crfkit::optim::{Control, Minimum, Objective, Prior, Problem, Progress, State, Stop, Watch};
 use crfkit::risk::Derivative;
 use crfkit::tag::Tagger;
 use crfkit::train::{self, Dev, Event, Listener, Settings};
@@ -116,11 +116,16 @@ impl Task {
         train::evaluate(features, theta, settings.objective.direction(), &self.corpus.labels, &self.test)
     }
 
-    /// Losses and penalty of weights on the training data.
-    pub fn objective(&self, settings: &Settings, theta: &[f64]) -> Result<f64> {
+    /// The losses on the training data; 0 threads are as many as there are processors.
+    pub fn losses(&self, settings: &Settings, threads: usize) -> Result<Box<dyn Objective>> {
         let pieces = settings.pieces.unwrap_or_default();
         let (features, data) = (self.features(settings), self.corpus.data.clone());
-        let objective = settings.objective.objective(pieces, Derivative::Dual, features, data, 0)?;
+        settings.objective.objective(pieces, Derivative::Dual, features, data, threads)
+    }
+
+    /// Losses and penalty of weights on the training data.
+    pub fn objective(&self, settings: &Settings, theta: &[f64]) -> Result<f64> {
+        let objective = self.losses(settings, 0)?;
         let prior = Prior::gaussian(settings.sigma);
         let problem = Problem { objective: objective.as_ref(), prior, l1: settings.l1 };
         Ok(problem.smooth(theta, &mut vec![0.0; theta.len()]) + problem.l1_penalty(theta))
@@ -183,9 +188,7 @@ impl Task {
     fn once(&self, settings: &Settings, end: Option<f64>, evaluate: bool) -> Result<Curve> {
         settings.check()?;
         let features = self.features(settings);
-        let pieces = settings.pieces.unwrap_or_default();
-        let data = self.corpus.data.clone();
-        let objective = settings.objective.objective(pieces, Derivative::Dual, features.clone(), data, 0)?;
+        let objective = self.losses(settings, 0)?;
         let problem = Problem {
             objective: objective.as_ref(),
             prior: Prior::gaussian(settings.sigma),

@@ -10,7 +10,6 @@ use crfkit::Result;
 use crfkit::data::template::{Dialect, Templates};
 use crfkit::empirical::first_weights;
 use crfkit::optim::{Prior, Problem};
-use crfkit::risk::Derivative;
 use crfkit::train::{Method, Settings};
 use serde_json::json;
 
@@ -50,15 +49,8 @@ fn run(context: &Context) -> Result<Outcome> {
     for (name, task) in &tasks {
         (context.say)(name);
         let settings = Settings::default();
-        let (features, data) = (task.features(&settings), task.corpus.data.clone());
-        let estimates = first_weights(&task.corpus, &features);
-        let objective = settings.objective.objective(
-            settings.pieces.unwrap_or_default(),
-            Derivative::Dual,
-            features,
-            data,
-            2,
-        )?;
+        let estimates = first_weights(&task.corpus, &task.features(&settings));
+        let objective = task.losses(&settings, 2)?;
         let problem =
             Problem { objective: objective.as_ref(), prior: Prior::gaussian(settings.sigma), l1: 0.0 };
         let zero = vec![0.0; estimates.len()];

@@ -14,7 +14,7 @@ use crfkit::data::presets::preset;
 use crfkit::infer::LoopyBp;
 use crfkit::loss::Likelihood;
 use crfkit::optim::{Control, Objective, Prior, Problem, Progress, State, Watch};
-use crfkit::risk::{Derivative, Risk};
+use crfkit::risk::Risk;
 use crfkit::train::{Method, Parameters, Settings};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -159,10 +159,7 @@ fn race(context: &Context) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     for (name, task) in [("base NP", TextTask::BaseNp), ("NLPBA", TextTask::Nlpba)] {
         let task = task.load(context)?;
-        let settings = Settings::default();
-        let (features, data) = (task.features(&settings), task.corpus.data.clone());
-        let pieces = settings.pieces.unwrap_or_default();
-        let objective = settings.objective.objective(pieces, Derivative::Dual, features, data, 2)?;
+        let objective = task.losses(&Settings::default(), 2)?;
         race_on(context, name, objective.as_ref(), &mut outcome)?;
     }
     let [images, side] = context.form.pick([12, 64], [2, 12]);

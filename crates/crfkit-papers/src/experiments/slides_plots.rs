@@ -9,7 +9,6 @@ use crate::learning::Task;
 use crfkit::Result;
 use crfkit::model::Features;
 use crfkit::optim::{Control, Prior, Problem, Progress, State, Watch};
-use crfkit::risk::Derivative;
 use crfkit::train::Settings;
 use serde_json::json;
 
@@ -65,8 +64,7 @@ impl Watch for Look<'_> {
 /// Passes, objective and F along a run.
 fn follow(task: &Task, settings: &Settings) -> Result<Vec<[f64; 3]>> {
     let features = task.features(settings);
-    let (pieces, data) = (settings.pieces.unwrap_or_default(), task.corpus.data.clone());
-    let objective = settings.objective.objective(pieces, Derivative::Dual, features.clone(), data, 0)?;
+    let objective = task.losses(settings, 0)?;
     let problem = Problem { objective: objective.as_ref(), prior: Prior::gaussian(settings.sigma), l1: 0.0 };
     let mut look = Look { task, problem: &problem, features: &features, settings, points: Vec::new() };
     let start = State::start(vec![0.0; features.dim()]);
