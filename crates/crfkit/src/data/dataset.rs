@@ -133,6 +133,26 @@ impl<G: Graph> Dataset<G> {
         if self.weights.is_empty() { 1.0 } else { self.weights[example] }
     }
 
+    /// Reads ahead what is known of some examples: they come in random order, and their reads would wait for one another, a line
+    /// of 64 bytes at a time; here they overlap.
+    pub fn expect(&self, examples: &[u32]) {
+        let examples = || examples.iter().map(|&example| example as usize);
+        let mut sum = 0;
+        for example in examples() {
+            sum += self.first_table[example] + self.first_label[example] + self.graphs[example].own_len();
+        }
+        for example in examples() {
+            sum += self.first_observation[self.tables(example)].iter().step_by(8).sum::<usize>();
+            sum += self.gold(example).iter().step_by(16).map(|&label| label as usize).sum::<usize>();
+        }
+        for example in examples() {
+            let tables = self.tables(example);
+            let range = self.first_observation[tables.start]..self.first_observation[tables.end];
+            sum += self.observations[range].iter().step_by(16).map(|&id| id as usize).sum::<usize>();
+        }
+        std::hint::black_box(sum);
+    }
+
     /// Total number of observations in all tables.
     pub fn occurrences(&self) -> usize {
         self.observations.len()

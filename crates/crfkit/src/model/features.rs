@@ -165,6 +165,14 @@ impl Features {
         self.rows[..kind].iter().map(|rows| rows.len).sum()
     }
 
+    /// The weights of a row, where every row has one for each column of one line.
+    #[inline]
+    pub fn line_width(&self) -> Option<usize> {
+        let mut rows = self.rows.iter().filter(|rows| rows.len > 0);
+        let width = rows.next().filter(|rows| rows.is_single_line())?.columns;
+        rows.all(|rows| rows.is_single_line() && rows.columns == width).then_some(width)
+    }
+
     /// Kind and number of the row with this number through all kinds; `None` past the last.
     #[inline]
     pub fn row(&self, mut number: u32) -> Option<(usize, u32)> {

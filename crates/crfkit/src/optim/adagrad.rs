@@ -1,12 +1,13 @@
 //! AdaGrad.
 
 use super::checks::require_gain;
+use super::fours::{FOUR, four, in_fours, put_four};
 use super::online::{self, Rule, Schedule, Step};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use crate::math::simd;
-use fearless_simd::dispatch;
+use fearless_simd::{dispatch, prelude::*};
 
 /// Gradient steps with a gain of its own for each weight, η₀/√Σg².
 ///
@@ -73,18 +74,22 @@ impl Rule for AdaGradRule<'_> {
         let (touched, prior) = (step.touched, &self.problem.prior);
         let (eta0, l1, squares) = (self.eta0, self.problem.l1, &mut self.squares);
         touched.expect_rows(squares, 0);
-        dispatch!(simd::level(), _ => for (range, mine, last) in touched.filled() {
+        let precisions = prior.precisions();
+        dispatch!(simd::level(), simd => for (row, mine, last) in touched.filled() {
             let due = step.due(last);
-            let pull = due * prior.precision(range.start);
-            let (x, squares, g) = (&mut theta[range.clone()], &mut squares[range.clone()], &gradient[mine]);
-            for (((i, x), square), g) in range.zip(x).zip(squares).zip(g) {
-                let g = g + pull * (*x - prior.mean(i));
-                *square += g * g;
+            let pull = due * precisions[prior.kind(row.start)];
+            for (part, mine) in in_fours(row).zip(in_fours(mine)) {
+                let (theta, squares) = (&mut theta[part.clone()], &mut squares[part.clone()]);
+                let x = four(simd, theta);
+                let g = four(simd, &gradient[mine]) + (x - prior.four_means(simd, part)) * pull;
+                let square = four(simd, squares) + g * g;
+                put_four(square, squares);
                 // The smallest positive number keeps 0/0 away where a gradient is exactly 0.
-                let eta = eta0 / (*square + f64::MIN_POSITIVE).sqrt();
-                *x -= eta * g;
+                let eta = eta0 / (square + f64::MIN_POSITIVE).sqrt();
+                put_four(x - eta * g, theta);
                 if l1 > 0.0 {
-                    *x = soft_threshold(*x, eta * due * l1);
+                    let gains: [f64; FOUR] = eta.into();
+                    theta.iter_mut().zip(gains).for_each(|(x, eta)| *x = soft_threshold(*x, eta * due * l1));
                 }
             }
         });

@@ -2,12 +2,13 @@
 
 use super::adagrad::soft_threshold;
 use super::checks::{require, require_gain};
+use super::fours::{FOUR, four, four_of, in_fours, put_four, put_four_of};
 use super::online::{self, Rule, Schedule, Step};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use crate::math::simd;
-use fearless_simd::dispatch;
+use fearless_simd::{dispatch, prelude::*};
 use std::ops::Range;
 
 /// Gradient steps along a running mean of gradients, divided by the root of a running mean of their squares.
@@ -83,6 +84,7 @@ impl Optimizer for Adam {
             method: self,
             moments: Vec::new(),
             settled: 0,
+            coastings: Vec::new(),
             powers: (0..TABLE).map(|k| self.powers(k)).collect(),
             rates: Vec::new(),
         };
@@ -137,6 +139,8 @@ struct AdamRule<'a> {
     moments: Vec<Moments>,
     /// The steps by which all weights were up to date.
     settled: u32,
+    /// What the touched rows have missed, from refreshing to updating.
+    coastings: Vec<Coasting>,
     /// The first answers of `powers`, and those of `rates` for the steps so far.
     powers: Vec<[f64; 3]>,
     rates: Vec<[f64; 2]>,
@@ -167,19 +171,34 @@ impl AdamRule<'_> {
         }
     }
 
-    /// Moves the weights in `range`, up to date after `age` steps, to where they are now; their moments stay.
+    /// Moves the weights in `range`, up to date after `age` steps, to where they are now; their moments stay. Returns what these
+    /// steps do.
     #[inline(always)]
-    fn coast(&self, theta: &mut [f64], range: Range<usize>, age: u32, step: &Step) {
-        let Coasting { moves, growth, .. } = self.coasting(age, step);
+    fn coast<S: Simd>(
+        &self,
+        simd: S,
+        theta: &mut [f64],
+        range: Range<usize>,
+        age: u32,
+        step: &Step,
+    ) -> Coasting {
+        let coasting = self.coasting(age, step);
+        if age == step.done {
+            return coasting;
+        }
+        let Coasting { moves, growth, .. } = coasting;
         let moments = &self.moments[range.clone()];
         let theta = &mut theta[range];
-        theta.iter_mut().zip(moments).for_each(|(x, own)| *x -= moves * own.way);
+        for (theta, moments) in theta.chunks_mut(FOUR).zip(moments.chunks(FOUR)) {
+            put_four(four(simd, theta) - four_of(simd, moments, |own| own.way) * moves, theta);
+        }
         if self.problem.l1 > 0.0 {
             let shrink = self.method.eta0 * step.since(age) * self.problem.l1;
             for (x, own) in theta.iter_mut().zip(moments) {
                 *x = soft_threshold(*x, shrink / (own.root * growth + self.method.epsilon));
             }
         }
+        coasting
     }
 }
 
@@ -189,12 +208,12 @@ impl Rule for AdamRule<'_> {
         step.touched.expect_with(|start| self.moments.get(start).map_or(0.0, |own| own.way));
         let known = (step.done as usize + 2).min(RATES);
         self.rates.extend((self.rates.len()..known).map(|t| self.method.rates(t as u32)));
-        dispatch!(simd::level(), _ => for (range, _, last) in step.touched.filled() {
-            let age = self.age(last);
-            if age < step.done {
-                self.coast(theta, range, age, step);
-            }
+        let mut coastings = std::mem::take(&mut self.coastings);
+        coastings.clear();
+        dispatch!(simd::level(), simd => for (range, _, last) in step.touched.filled() {
+            coastings.push(self.coast(simd, theta, range, self.age(last), step));
         });
+        self.coastings = coastings;
     }
 
     fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], _: &[f64]) {
@@ -202,20 +221,28 @@ impl Rule for AdamRule<'_> {
         let &Adam { eta0, beta1, beta2, epsilon, .. } = self.method;
         let [eta, growth] = self.rates(step.done + 1);
         let shrink = eta0 * step.share() * self.problem.l1;
-        dispatch!(simd::level(), _ => for (range, mine, last) in step.touched.filled() {
-            let pull = step.due(last) * prior.precision(range.start);
-            let then = self.coasting(self.age(last), step);
+        let precisions = prior.precisions();
+        let rows = step.touched.filled().zip(&self.coastings);
+        dispatch!(simd::level(), simd => for ((row, mine, last), then) in rows {
+            let pull = step.due(last) * precisions[prior.kind(row.start)];
             let keep = [beta1 * then.keep[0], beta2 * then.keep[1]];
-            let (x, g) = (&mut theta[range.clone()], &gradient[mine]);
-            let moments = &mut self.moments[range.clone()];
-            for (((i, x), own), g) in range.zip(x).zip(moments).zip(g) {
-                let g = g + pull * (*x - prior.mean(i));
-                let [m, s] = own.means(then.growth, epsilon);
-                let means = [keep[0] * m + (1.0 - beta1) * g, keep[1] * s + (1.0 - beta2) * g * g];
-                let divisor = own.set(means, growth, epsilon);
-                *x -= eta * own.way;
+            for (part, mine) in in_fours(row).zip(in_fours(mine)) {
+                let (theta, moments) = (&mut theta[part.clone()], &mut self.moments[part.clone()]);
+                let x = four(simd, theta);
+                let g = four(simd, &gradient[mine]) + (x - prior.four_means(simd, part)) * pull;
+                let (way, root) = (four_of(simd, moments, |own| own.way), four_of(simd, moments, |own| own.root));
+                let m = way * (root * then.growth + epsilon) * keep[0] + g * (1.0 - beta1);
+                let root = (root * root * keep[1] + g * g * (1.0 - beta2)).sqrt();
+                let divisor = root * growth + epsilon;
+                let way = m / divisor;
+                put_four_of(way, moments, |own, way| own.way = way);
+                put_four_of(root, moments, |own, root| own.root = root);
+                put_four(x - way * eta, theta);
                 if shrink > 0.0 {
-                    *x = soft_threshold(*x, shrink / divisor);
+                    let divisors: [f64; FOUR] = divisor.into();
+                    for (x, divisor) in theta.iter_mut().zip(divisors) {
+                        *x = soft_threshold(*x, shrink / divisor);
+                    }
                 }
             }
         });
@@ -223,17 +250,16 @@ impl Rule for AdamRule<'_> {
 
     fn settle(&mut self, theta: &mut [f64], step: &Step) {
         let (epsilon, [_, growth]) = (self.method.epsilon, self.rates(step.done.max(1)));
-        for (range, last) in step.stretches(theta.len(), &self.problem.prior) {
+        dispatch!(simd::level(), simd => for (range, last) in step.stretches(theta.len(), &self.problem.prior) {
             let age = self.age(last);
             if age < step.done {
-                self.coast(theta, range.clone(), age, step);
-                let then = self.coasting(age, step);
+                let then = self.coast(simd, theta, range.clone(), age, step);
                 for own in &mut self.moments[range] {
                     let [m, s] = own.means(then.growth, epsilon);
                     own.set([then.keep[0] * m, then.keep[1] * s], growth, epsilon);
                 }
             }
-        }
+        });
         self.settled = step.done;
     }
 

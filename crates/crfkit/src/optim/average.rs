@@ -31,10 +31,15 @@ impl Average {
         touched.expect_rows(&self.sums, 0);
     }
 
-    /// A step has moved the weights in `range`, all of one kind, by −`eta`·`gradient` besides the decay to `product`.
-    pub fn moved(&mut self, kind: usize, range: Range<usize>, eta: f64, gradient: &[f64], product: f64) {
-        if self.area[kind] > 0.0 {
-            let scale = self.area[kind] * eta / product;
+    /// What a move by −`eta` times a gradient, besides the decays to `products`, adds to the sums of each kind, in gradients.
+    pub fn scales(&self, eta: f64, products: [f64; 2]) -> [f64; 2] {
+        std::array::from_fn(|kind| self.area[kind] * eta / products[kind])
+    }
+
+    /// A step has moved the weights in `range` along `gradient`; `scale` is one of [`Average::scales`].
+    #[inline]
+    pub fn moved(&mut self, range: Range<usize>, gradient: &[f64], scale: f64) {
+        if scale > 0.0 {
             self.sums[range].iter_mut().zip(gradient).for_each(|(sum, g)| *sum += scale * g);
         }
     }

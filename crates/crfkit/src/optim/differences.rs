@@ -76,6 +76,10 @@ impl Objective for Differences<'_> {
         self.objective.value_grad(theta, gradient)
     }
 
+    fn expect(&self, next: &[u32]) {
+        self.objective.expect(next);
+    }
+
     fn touched(&self, batch: &[u32], touched: &mut Touched) {
         self.objective.touched(batch, touched);
     }

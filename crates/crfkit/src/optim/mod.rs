@@ -14,6 +14,7 @@ mod descent;
 mod differences;
 mod dual;
 mod finite;
+mod fours;
 mod lazy;
 mod lbfgs;
 mod line_search;
@@ -85,6 +86,9 @@ pub trait Objective: Sync {
 
     /// [`Objective::value_grad`], and adds H·v to `hess_vec`: the exact derivative of the gradient in direction v.
     fn hess_vec(&self, theta: &[f64], v: &[f64], gradient: &mut [f64], hess_vec: &mut [f64]) -> f64;
+
+    /// Reads ahead what it knows of the examples of the next batch.
+    fn expect(&self, _next: &[u32]) {}
 
     /// Finds the weights that the gradient of a batch can touch.
     fn touched(&self, batch: &[u32], touched: &mut Touched);

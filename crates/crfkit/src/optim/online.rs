@@ -228,7 +228,7 @@ pub(super) fn run(
             order = (0..examples as u32).collect();
             Random::stream(schedule.seed, pass).shuffle(&mut order);
         }
-        let examples_now = &order[at * batch..((at + 1) * batch).min(examples)];
+        let (examples_now, later) = order[at * batch..].split_at(batch.min(examples - at * batch));
         objective.touched(examples_now, &mut touched);
         let now = Step { touched: &touched, done: step as u32, clock };
         step += 1;
@@ -248,6 +248,7 @@ pub(super) fn run(
         schedule.scale(examples_now, &mut gradient);
         schedule.scale(examples_now, &mut hess_vec);
         rule.update(&mut theta, &now, &gradient, &hess_vec);
+        objective.expect(&later[..batch.min(later.len())]);
         pass_loss += loss;
         if first_loss == 0.0 {
             first_loss = (loss / examples_now.len() as f64).max(1.0);

@@ -41,6 +41,11 @@ impl Prior {
         1.0 / self.variance(i)
     }
 
+    /// 1/σ² of weights of single labels and of label pairs, by [`Prior::kind`].
+    pub(super) fn precisions(&self) -> [f64; 2] {
+        [self.sigma, self.sigma_pairs].map(|sigma| 1.0 / (sigma * sigma))
+    }
+
     /// σᵢ².
     #[inline]
     pub fn variance(&self, i: usize) -> f64 {

@@ -2,7 +2,7 @@
 
 use super::checks::{refuse_l1, require, require_gain};
 use super::online::{self, BatchGradient, Rule, Schedule, Step};
-use super::psa_series::{FEW, Late, Series, TERMS, power};
+use super::psa_series::{At, Late, Series};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
@@ -160,60 +160,10 @@ impl PsaRule {
         let rows = rows.map(|(range, last)| (range, last.max(settled))).filter(|(_, age)| *age < done);
         match &self.series {
             None => rows.for_each(|(range, age)| self.step_by_step(theta, range, age, done)),
-            Some(series) if series.few() => self.catch_up_by::<FEW>(theta, rows, done),
-            Some(_) => self.catch_up_by::<TERMS>(theta, rows, done),
-        }
-    }
-
-    /// The same in T terms of series.
-    fn catch_up_by<const T: usize>(
-        &mut self,
-        theta: &mut [f64],
-        rows: impl Iterator<Item = (Range<usize>, u32)>,
-        done: u32,
-    ) {
-        let (half, phase) = (self.half, done % (2 * self.half));
-        let (this_period, this_half) = (done - phase, done - phase % half);
-        for (range, age) in rows {
-            let kind = self.prior.kind(range.start);
-            let (prior, p) = (&self.prior, self.pulls[kind]);
-            if age < this_period {
-                let Some(series) = &self.series else { continue };
-                let left = 2 * half - age % (2 * half);
-                let shrink = series.shrink((this_period - age - left) / (2 * half));
-                self.late[kind].add(range, [left.into(), shrink], theta, prior, &self.weights);
-                if self.late[kind].is_full() {
-                    self.make_up::<T>(theta, kind, done);
-                }
-                continue;
+            Some(series) => {
+                let PsaRule { prior, pulls, weights, late, .. } = self;
+                series.catch_up(&mut At { prior, pulls: *pulls, theta, weights, late }, rows, done);
             }
-            let weights = range.clone().zip(&mut self.weights[range.clone()]).zip(&mut theta[range]);
-            if age >= this_half {
-                let steps = f64::from(done - age);
-                for ((i, weight), at) in weights {
-                    let mean = prior.mean(i);
-                    *at = mean + (*at - mean) * power::<T>(steps, weight.eta * p);
-                }
-            } else {
-                let steps = [this_half - age, done - this_half].map(f64::from);
-                for ((i, weight), at) in weights {
-                    let (mean, x) = (prior.mean(i), weight.eta * p);
-                    weight.middle = (*at - mean) * power::<T>(steps[0], x);
-                    *at = mean + weight.middle * power::<T>(steps[1], x);
-                }
-            }
-        }
-        for kind in 0..2 {
-            self.make_up::<T>(theta, kind, done);
-        }
-    }
-
-    /// Brings the late rows of a kind to the state before step `done`.
-    fn make_up<const T: usize>(&mut self, theta: &mut [f64], kind: usize, done: u32) {
-        if let Some(series) = &self.series {
-            let late = &mut self.late[kind];
-            series.make_up::<T>(late, &self.method, self.pulls[kind], done % (2 * self.half));
-            late.finish(theta, &self.prior, &mut self.weights);
         }
     }
 

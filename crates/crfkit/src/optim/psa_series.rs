@@ -3,23 +3,24 @@
 //! Such a step takes θ − mean to (1 − x)(θ − mean) with x = ηp, and x is small: powers of 1 − x are a few terms of a series. The
 //! arithmetic runs by vectors over the weights of many rows, side by side.
 
+use super::fours::{FOUR, four, four_of, in_fours, put_four, put_four_of};
 use super::psa::Weight;
 use super::{Prior, Psa};
 use crate::math::simd::{self, LANES, exp8, load, store};
-use fearless_simd::{dispatch, f64x8, prelude::*};
+use fearless_simd::{dispatch, f64x4, f64x8, prelude::*};
 use std::ops::Range;
 
 /// Terms of series at most.
-pub(super) const TERMS: usize = 12;
+const TERMS: usize = 12;
 /// As many do where ηp is as small as in large data.
-pub(super) const FEW: usize = 3;
+const FEW: usize = 3;
 /// x and Nx up to which they are exact.
 const SMALL: f64 = 0.01;
 const SMALL_IN_HALF_A_PERIOD: f64 = 0.1;
 /// Powers of α that stand in a table.
 const POWERS: u32 = 1024;
-/// Weights that are made up for at once.
-const FULL: usize = 4096;
+/// Numbers in a vector of [`Late`] from which on they are made up for: all of them stay in the nearest cache.
+const FULL: usize = 512;
 
 /// 1/n.
 const INVERSES: [f64; TERMS] = {
@@ -35,14 +36,27 @@ const INVERSES: [f64; TERMS] = {
 /// The series of one method and one largest x.
 pub(super) struct Series {
     alpha: f64,
+    kappa: f64,
+    /// [`Psa::factor`].
+    factor: [f64; 2],
     /// N.
-    half: f64,
+    half: u32,
     /// How many terms of each reach the last bit: [`FEW`] or all.
     few: bool,
     /// 2N/n/(1 − αⁿ).
     scales: [f64; TERMS],
     /// αᵏ.
     powers: Vec<f64>,
+}
+
+/// The weights and all that is known of them.
+pub(super) struct At<'a> {
+    pub prior: &'a Prior,
+    /// p, for weights of single labels and of label pairs.
+    pub pulls: [f64; 2],
+    pub theta: &'a mut [f64],
+    pub weights: &'a mut [Weight],
+    pub late: &'a mut [Late; 2],
 }
 
 impl Series {
@@ -60,7 +74,9 @@ impl Series {
         let few = (n * largest).powi(next) / 24.0 < 1e-17 && scales[FEW] * largest.powi(next) < 1e-15;
         Some(Series {
             alpha: method.alpha,
-            half: n,
+            kappa: method.kappa,
+            factor: method.factor(),
+            half: method.period as u32,
             few,
             scales,
             powers: (0..POWERS).map(|k| method.alpha.powi(k as i32)).collect(),
@@ -68,13 +84,70 @@ impl Series {
     }
 
     /// αᵏ, what k periods make of the gain of a weight that creeps.
-    pub fn shrink(&self, periods: u32) -> f64 {
-        self.powers.get(periods as usize).copied().unwrap_or_else(|| self.alpha.powi(periods as i32))
+    #[inline(always)]
+    fn shrink(&self, periods: u32) -> f64 {
+        match self.powers.get(periods as usize) {
+            Some(power) => *power,
+            None => self.shrink_for_long(periods),
+        }
     }
 
-    /// Do [`FEW`] terms reach the last bit?
-    pub fn few(&self) -> bool {
-        self.few
+    /// Apart from [`Series::shrink`], or compilers would take the power every time, needed or not.
+    #[cold]
+    #[inline(never)]
+    fn shrink_for_long(&self, periods: u32) -> f64 {
+        self.alpha.powi(periods as i32)
+    }
+
+    /// Brings rows, each of one kind and up to date after so many steps, fewer than `done`, to the state before step `done`
+    /// (counted from 0).
+    pub fn catch_up(&self, at: &mut At, rows: impl Iterator<Item = (Range<usize>, u32)>, done: u32) {
+        dispatch!(simd::level(), simd => match self.few {
+            true => self.catch_up_by::<_, FEW>(simd, at, rows, done),
+            false => self.catch_up_by::<_, TERMS>(simd, at, rows, done),
+        });
+    }
+
+    /// The same in T terms.
+    #[inline(always)]
+    fn catch_up_by<S: Simd, const T: usize>(
+        &self,
+        simd: S,
+        at: &mut At,
+        rows: impl Iterator<Item = (Range<usize>, u32)>,
+        done: u32,
+    ) {
+        let period = 2 * self.half;
+        let (periods, phase) = (done / period, done % period);
+        let (this_period, this_half) = (done - phase, done - phase % self.half);
+        let in_periods = 1.0 / f64::from(period);
+        for (row, age) in rows {
+            let kind = at.prior.kind(row.start);
+            if age < this_period {
+                // Division is slow; half a step more keeps rounding away from whole periods.
+                let ended = ((f64::from(age) + 0.5) * in_periods) as u32 + 1;
+                let left = ended * period - age;
+                at.add_late(simd, kind, row, [left.into(), self.shrink(periods - ended)]);
+                if at.late[kind].len >= FULL {
+                    self.make_up::<S, T>(simd, at, kind, phase);
+                }
+            } else if age < this_half {
+                at.decay::<S, T>(simd, kind, row, [this_half - age, done - this_half]);
+            } else {
+                at.decay::<S, T>(simd, kind, row, [0, done - age]);
+            }
+        }
+        for kind in 0..2 {
+            self.make_up::<S, T>(simd, at, kind, phase);
+        }
+    }
+
+    /// Brings the late rows of a kind to the step after `phase` steps of the present period.
+    #[inline(always)]
+    fn make_up<S: Simd, const T: usize>(&self, simd: S, at: &mut At, kind: usize, phase: u32) {
+        let pull = at.pulls[kind];
+        self.make_up_late::<S, T>(simd, &mut at.late[kind], pull, phase);
+        at.finish_late(simd, kind);
     }
 
     /// Brings all weights of `late`, whose p is `pull`, to the step after `phase` steps of the present period, in T terms.
@@ -82,26 +155,15 @@ impl Series {
     /// First what is left of the period of the last touch, and the gain by its rate. Then k whole periods,
     /// each of rate (1 − x)^N > κ and so of factor α: the gains fall as η·αʲ, and
     /// ln Π_j (1 − ηαʲp)^2N = −2N Σ_n (ηp)ⁿ/n · (1 − αⁿᵏ)/(1 − αⁿ). Then the steps of the present period.
-    pub fn make_up<const T: usize>(&self, late: &mut Late, method: &Psa, pull: f64, phase: u32) {
-        dispatch!(simd::level(), simd => self.make_up_on::<_, T>(simd, late, method, pull, phase.into()));
-    }
-
     #[inline(always)]
-    fn make_up_on<S: Simd, const T: usize>(
-        &self,
-        simd: S,
-        late: &mut Late,
-        method: &Psa,
-        pull: f64,
-        phase: f64,
-    ) {
-        let ([centre, slope], kappa, half, scales) = (method.factor(), method.kappa, self.half, self.scales);
+    fn make_up_late<S: Simd, const T: usize>(&self, simd: S, late: &mut Late, pull: f64, phase: u32) {
+        let &Series { factor: [centre, slope], kappa, half, scales, .. } = self;
+        let now = [phase.min(half).into(), phase.saturating_sub(half).into()];
         let zero = f64x8::splat(simd, 0.0);
-        let now = [f64x8::splat(simd, phase.min(half)), f64x8::splat(simd, (phase - half).max(0.0))];
         for v in 0..late.len.div_ceil(LANES) {
             let (eta, start) = (load(simd, &late.eta, v), load(simd, &late.start, v));
             let (left, shrink) = (load(simd, &late.left, v), load(simd, &late.shrink, v));
-            let second = left.min(f64x8::splat(simd, half));
+            let second = left.min(f64x8::splat(simd, half.into()));
             let first = left - second;
             let x = eta * pull;
             let before = load(simd, &late.off, v) * power8::<S, T>(simd, first, x); // all of it where `first` is 0
@@ -124,42 +186,55 @@ impl Series {
             let eta = (end * pull).simd_eq(zero).select(eta, eta * shrink);
             let start = end * exp8(simd, -ln);
             let x = eta * pull;
-            let middle = start * power8::<S, T>(simd, now[0], x); // of no meaning before the middle
+            let middle = start * power8_of::<S, T>(simd, now[0], x); // of no meaning before the middle
             store(eta, &mut late.eta, v);
             store(start, &mut late.start, v);
             store(middle, &mut late.middle, v);
-            store(middle * power8::<S, T>(simd, now[1], x), &mut late.off, v);
+            store(middle * power8_of::<S, T>(simd, now[1], x), &mut late.off, v);
         }
     }
 }
 
-/// [`power`] of several numbers.
+/// (1 − x)ᵏ = 1 + c₀x·(1 + c₁x·(1 + c₂x·(…))) in T terms, with c_n = (n − k)/(n + 1).
 #[inline(always)]
 fn power8<S: Simd, const T: usize>(simd: S, k: f64x8<S>, x: f64x8<S>) -> f64x8<S> {
     let one = f64x8::splat(simd, 1.0);
     let mut rest = one;
     // Loops and no closures in here: those would be compiled for another vector unit.
     for n in (0..T).rev() {
-        rest = one - (k - n as f64) * INVERSES[n] * x * rest;
+        let c = k.mul_add(f64x8::splat(simd, -INVERSES[n]), f64x8::splat(simd, n as f64 * INVERSES[n]));
+        rest = (c * x).mul_add(rest, one);
     }
     rest
 }
 
-/// (1 − x)ᵏ = 1 − kx·(1 − (k−1)/2·x·(1 − (k−2)/3·x·(…))) in T terms.
+/// The same for one k.
 #[inline(always)]
-pub(super) fn power<const T: usize>(k: f64, x: f64) -> f64 {
-    let mut rest = 1.0;
+fn power8_of<S: Simd, const T: usize>(simd: S, k: f64, x: f64x8<S>) -> f64x8<S> {
+    let one = f64x8::splat(simd, 1.0);
+    let mut rest = one;
     for n in (0..T).rev() {
-        rest = 1.0 - (k - n as f64) * INVERSES[n] * x * rest;
+        rest = (x * ((n as f64 - k) * INVERSES[n])).mul_add(rest, one);
     }
     rest
 }
 
-/// Rows that have missed the end of a period, their weights side by side.
+/// The same for four x.
+#[inline(always)]
+fn power4_of<S: Simd, const T: usize>(simd: S, k: f64, x: f64x4<S>) -> f64x4<S> {
+    let one = f64x4::splat(simd, 1.0);
+    let mut rest = one;
+    for n in (0..T).rev() {
+        rest = (x * ((n as f64 - k) * INVERSES[n])).mul_add(rest, one);
+    }
+    rest
+}
+
+/// Rows that have missed the end of a period, their weights side by side, each row filled up to a multiple of [`FOUR`].
 #[derive(Default)]
 pub(super) struct Late {
     rows: Vec<Range<usize>>,
-    /// Weights; the vectors are longer, up to whole vectors of the processor.
+    /// Numbers in use; the vectors are longer, up to whole vectors of the processor.
     len: usize,
     /// θ − mean.
     off: Vec<f64>,
@@ -172,54 +247,88 @@ pub(super) struct Late {
 }
 
 impl Late {
-    /// Is it time to make up for what is there?
-    pub fn is_full(&self) -> bool {
-        self.len >= FULL
-    }
-
-    /// Takes a row.
-    pub fn add(
-        &mut self,
-        range: Range<usize>,
-        [left, shrink]: [f64; 2],
-        theta: &[f64],
-        prior: &Prior,
-        weights: &[Weight],
-    ) {
-        let place = self.len..self.len + range.len();
-        self.len = place.end;
-        if self.off.len() < place.end {
+    /// Makes room for `more` numbers; returns where it starts.
+    #[inline(always)]
+    fn grow(&mut self, more: usize) -> usize {
+        let start = self.len;
+        self.len += more;
+        if self.off.len() < self.len {
+            let len = 2 * self.len.next_multiple_of(LANES);
             let Late { off, eta, start, middle, left, shrink, .. } = self;
             for vector in [off, eta, start, middle, left, shrink] {
-                vector.resize(2 * place.end.next_multiple_of(LANES), 0.0);
+                vector.resize(len, 0.0);
             }
         }
-        let from = range.clone().zip(&theta[range.clone()]).zip(&weights[range.clone()]);
-        let to = self.off[place.clone()].iter_mut().zip(&mut self.eta[place.clone()]);
-        let then = self.start[place.clone()].iter_mut().zip(&mut self.middle[place.clone()]);
-        for (((i, x), weight), ((off, eta), (start, middle))) in from.zip(to.zip(then)) {
-            *off = x - prior.mean(i);
-            (*eta, *start, *middle) = (weight.eta, weight.start, weight.middle);
+        start
+    }
+}
+
+impl At<'_> {
+    /// Brings a row of a kind over some steps to the middle of the period, if it is not past it, and some more.
+    #[inline(always)]
+    fn decay<S: Simd, const T: usize>(
+        &mut self,
+        simd: S,
+        kind: usize,
+        row: Range<usize>,
+        [to_middle, more]: [u32; 2],
+    ) {
+        for part in in_fours(row) {
+            let (theta, weights) = (&mut self.theta[part.clone()], &mut self.weights[part.clone()]);
+            let mean = self.prior.four_means(simd, part);
+            let x = four_of(simd, weights, |weight| weight.eta) * self.pulls[kind];
+            let mut off = four(simd, theta) - mean;
+            if to_middle > 0 {
+                off *= power4_of::<S, T>(simd, to_middle.into(), x);
+                put_four_of(off, weights, |weight, off| weight.middle = off);
+            }
+            put_four(mean + off * power4_of::<S, T>(simd, more.into(), x), theta);
         }
-        self.left[place.clone()].iter_mut().for_each(|x| *x = left);
-        self.shrink[place].iter_mut().for_each(|x| *x = shrink);
-        self.rows.push(range);
     }
 
-    /// Writes everything back to where it was taken, and forgets it.
-    pub fn finish(&mut self, theta: &mut [f64], prior: &Prior, weights: &mut [Weight]) {
-        let mut at = 0;
-        for range in self.rows.drain(..) {
-            let place = at..at + range.len();
-            at = place.end;
-            let to = range.clone().zip(&mut theta[range.clone()]).zip(&mut weights[range]);
-            let from = self.off[place.clone()].iter().zip(&self.eta[place.clone()]);
-            let then = self.start[place.clone()].iter().zip(&self.middle[place]);
-            for (((i, x), weight), ((off, &eta), (&start, &middle))) in to.zip(from.zip(then)) {
-                *x = prior.mean(i) + off;
-                *weight = Weight { eta, start, middle };
+    /// Takes a row to the late ones of a kind.
+    #[inline(always)]
+    fn add_late<S: Simd>(&mut self, simd: S, kind: usize, row: Range<usize>, [left, shrink]: [f64; 2]) {
+        let late = &mut self.late[kind];
+        let mut place = late.grow(row.len().next_multiple_of(FOUR));
+        for part in in_fours(row.clone()) {
+            let (theta, weights) = (&self.theta[part.clone()], &self.weights[part.clone()]);
+            let to = place..place + FOUR;
+            place = to.end;
+            let off = four(simd, theta) - self.prior.four_means(simd, part);
+            off.store_slice(&mut late.off[to.clone()]);
+            four_of(simd, weights, |weight| weight.eta).store_slice(&mut late.eta[to.clone()]);
+            four_of(simd, weights, |weight| weight.start).store_slice(&mut late.start[to.clone()]);
+            four_of(simd, weights, |weight| weight.middle).store_slice(&mut late.middle[to.clone()]);
+            f64x4::splat(simd, left).store_slice(&mut late.left[to.clone()]);
+            f64x4::splat(simd, shrink).store_slice(&mut late.shrink[to]);
+        }
+        late.rows.push(row);
+    }
+
+    /// Writes the late rows of a kind back to where they were taken, and forgets them.
+    #[inline(always)]
+    fn finish_late<S: Simd>(&mut self, simd: S, kind: usize) {
+        let late = &mut self.late[kind];
+        let mut place = 0;
+        for row in late.rows.drain(..) {
+            for part in in_fours(row) {
+                let (theta, weights) = (&mut self.theta[part.clone()], &mut self.weights[part.clone()]);
+                let from = place..place + FOUR;
+                place = from.end;
+                let off = f64x4::from_slice(simd, &late.off[from.clone()]);
+                put_four(self.prior.four_means(simd, part) + off, theta);
+                put_four_of(f64x4::from_slice(simd, &late.eta[from.clone()]), weights, |weight, x| {
+                    weight.eta = x
+                });
+                put_four_of(f64x4::from_slice(simd, &late.start[from.clone()]), weights, |weight, x| {
+                    weight.start = x
+                });
+                put_four_of(f64x4::from_slice(simd, &late.middle[from]), weights, |weight, x| {
+                    weight.middle = x
+                });
             }
         }
-        self.len = 0;
+        late.len = 0;
     }
 }

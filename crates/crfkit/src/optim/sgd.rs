@@ -178,9 +178,9 @@ impl<'a> SgdRule<'a> {
         let (kind, seen) = (prior.kind(range.start), &self.past[last.saturating_sub(self.settled) as usize]);
         if seen.decay[kind] != now.decay[kind] {
             let factor = now.decay[kind] / seen.decay[kind];
-            for i in range.clone() {
+            for (i, x) in range.clone().zip(&mut theta[range.clone()]) {
                 let mean = prior.mean(i);
-                theta[i] = mean + (theta[i] - mean) * factor;
+                *x = mean + (*x - mean) * factor;
             }
         }
         if self.problem.l1 > 0.0 {
@@ -216,13 +216,15 @@ impl Rule for SgdRule<'_> {
         let (eta, share, l1) = (self.gain(step), step.share(), self.problem.l1);
         let prior = &self.problem.prior;
         let pulls = [0, prior.first_pair].map(|i| (share * prior.precision(i)).min(STRONGEST_PULL / eta));
-        if let Some(average) = &self.average {
-            average.expect(step.touched);
-        }
         let mut now = self.now();
         now.decay.iter_mut().zip(pulls).for_each(|(decay, pull)| *decay *= 1.0 - eta * pull);
         now.shrink += eta * share * l1;
         self.past.push(now);
+        let mut scales = [0.0; 2];
+        if let Some(average) = &self.average {
+            scales = average.scales(eta, now.decay);
+            average.expect(step.touched);
+        }
         for (range, mine, _) in step.touched.filled() {
             let (kind, g) = (prior.kind(range.start), &gradient[mine]);
             for ((i, x), g) in range.clone().zip(&mut theta[range.clone()]).zip(g) {
@@ -232,7 +234,7 @@ impl Rule for SgdRule<'_> {
                 theta[range.clone()].iter_mut().for_each(|x| *x = soft_threshold(*x, eta * share * l1));
             }
             if let Some(average) = &mut self.average {
-                average.moved(kind, range, eta, g, now.decay[kind]);
+                average.moved(range, g, scales[kind]);
             }
         }
         if let Some(average) = &mut self.average {

@@ -1,10 +1,13 @@
 //! Stochastic meta-descent.
 
 use super::checks::{refuse_l1, require, require_gain};
+use super::fours::{four, in_fours, put_four};
 use super::online::{self, Rule, Schedule, Step};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
+use crate::math::simd;
+use fearless_simd::{dispatch, prelude::*};
 use std::ops::Range;
 
 /// Gradient steps with a gain for each weight, which gradient descent adapts too.
@@ -79,15 +82,8 @@ impl Optimizer for Smd {
 
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         self.check(&problem.prior, problem.l1)?;
-        let mut rule = SmdRule {
-            problem,
-            method: self,
-            gains: Vec::new(),
-            v: Vec::new(),
-            slope: Vec::new(),
-            settled: 0,
-            resets: 0,
-        };
+        let mut rule =
+            SmdRule { problem, method: self, gains: Vec::new(), v: Vec::new(), settled: 0, resets: 0 };
         online::run(problem, &self.schedule, &mut rule, state, watch)
     }
 }
@@ -98,8 +94,6 @@ struct SmdRule<'a> {
     /// η.
     gains: Vec<f64>,
     v: Vec<f64>,
-    /// The gradient with the prior's pull.
-    slope: Vec<f64>,
     /// The steps by which all weights were up to date.
     settled: u32,
     /// Weights whose v was not finite in the last step.
@@ -107,29 +101,35 @@ struct SmdRule<'a> {
 }
 
 impl SmdRule<'_> {
-    /// Makes up for the steps that the weights in `range`, all of one kind and last touched after `last` steps, have missed.
-    fn catch_up(&mut self, theta: &mut [f64], range: Range<usize>, last: u32, step: &Step) {
+    /// Makes up for the steps that rows, each of one kind and with the steps done by its last touch, have missed.
+    fn catch_up(&mut self, theta: &mut [f64], rows: impl Iterator<Item = (Range<usize>, u32)>, step: &Step) {
         let (prior, lambda) = (&self.problem.prior, self.method.lambda);
-        let last = last.max(self.settled);
-        let (k, p) = (step.done - last, step.since(last) * prior.precision(range.start));
-        // To the bit: without a prior and with λ = 1 nothing happens.
-        if k == 0 || p == 0.0 && lambda == 1.0 {
-            return;
-        }
-        let (kept, mean_kept) = match lambda {
-            1.0 => (1.0, 1.0),
-            _ => {
-                let kept = lambda.powi(k as i32);
-                (kept, (1.0 - kept) / ((1.0 - lambda) * f64::from(k)))
+        let precisions = prior.precisions();
+        dispatch!(simd::level(), simd => for (row, last) in rows {
+            let last = last.max(self.settled);
+            let (k, p) = (step.done - last, step.since(last) * precisions[prior.kind(row.start)]);
+            // To the bit: without a prior and with λ = 1 nothing happens.
+            if k == 0 || p == 0.0 && lambda == 1.0 {
+                continue;
             }
-        };
-        for i in range {
-            let (mean, pull) = (prior.mean(i), self.gains[i] * p);
-            let (off, d) = (theta[i] - mean, 1.0 / (1.0 + pull));
-            self.v[i] = kept * d * self.v[i] - mean_kept * pull * d * d * off;
-            theta[i] = mean + d * off;
-        }
+            let [kept, mean_kept] = if lambda == 1.0 { [1.0; 2] } else { forgetting(lambda, k) };
+            for part in in_fours(row) {
+                let (theta, v) = (&mut theta[part.clone()], &mut self.v[part.clone()]);
+                let pull = four(simd, &self.gains[part.clone()]) * p;
+                let mean = prior.four_means(simd, part);
+                let (off, d) = (four(simd, theta) - mean, 1.0 / (1.0 + pull));
+                put_four(d * four(simd, v) * kept - pull * d * d * off * mean_kept, v);
+                put_four(mean + d * off, theta);
+            }
+        });
     }
+}
+
+/// λᵏ and (1 + λ + … + λᵏ⁻¹)/k.
+#[inline(never)]
+fn forgetting(lambda: f64, k: u32) -> [f64; 2] {
+    let kept = lambda.powi(k as i32);
+    [kept, (1.0 - kept) / ((1.0 - lambda) * f64::from(k))]
 }
 
 impl Rule for SmdRule<'_> {
@@ -137,9 +137,7 @@ impl Rule for SmdRule<'_> {
         step.touched.expect_rows(theta, 0);
         step.touched.expect_rows(&self.v, 0);
         step.touched.expect_rows(&self.gains, 0);
-        for (range, _, last) in step.touched.filled() {
-            self.catch_up(theta, range, last, step);
-        }
+        self.catch_up(theta, step.touched.filled().map(|(row, _, last)| (row, last)), step);
     }
 
     fn direction(&self) -> Option<&[f64]> {
@@ -148,37 +146,35 @@ impl Rule for SmdRule<'_> {
 
     fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], hess_vec: &[f64]) {
         let &Smd { eta0, mu, lambda, gain_factor: [low, high], gain_floor, .. } = self.method;
-        let (prior, share, floor) = (&self.problem.prior, step.share(), gain_floor * eta0);
-        let mut slope = std::mem::take(&mut self.slope);
+        let (prior, floor) = (&self.problem.prior, gain_floor * eta0);
+        let pulls = prior.precisions().map(|precision| step.share() * precision);
         self.resets = 0;
-        slope.clear();
-        slope.extend_from_slice(gradient);
-        for (range, mine, _) in step.touched.filled() {
-            let (x, v) = (&mut theta[range.clone()], &mut self.v[range.clone()]);
-            let gains = &mut self.gains[range.clone()];
-            let (g, hv) = (&mut slope[mine.clone()], &hess_vec[mine]);
-            prior.pull(share, range.start, x, g);
-            let curvature = share * prior.precision(range.start);
-            for ((x, v), ((g, hv), gain)) in x.iter_mut().zip(v).zip(g.iter().zip(hv).zip(gains)) {
-                // `max` takes the bound for NaN.
-                let factor = (1.0 - mu * g * *v).max(low).min(high);
-                let eta = (*gain * factor).max(floor);
-                *v = lambda * *v - eta * (g + lambda * (hv + curvature * *v));
-                *x -= eta * g;
-                *gain = eta;
-                if !v.is_finite() {
-                    (*v, *gain) = (0.0, (0.5 * eta).max(floor));
-                    self.resets += 1;
+        dispatch!(simd::level(), simd => for (row, mine, _) in step.touched.filled() {
+            let pull = pulls[prior.kind(row.start)];
+            for (part, mine) in in_fours(row).zip(in_fours(mine)) {
+                let (theta, own_v) = (&mut theta[part.clone()], &mut self.v[part.clone()]);
+                let gains = &mut self.gains[part.clone()];
+                let (x, v, hv) = (four(simd, theta), four(simd, own_v), four(simd, &hess_vec[mine.clone()]));
+                let g = four(simd, &gradient[mine]) + (x - prior.four_means(simd, part)) * pull;
+                // The precise maximum takes the bound for NaN.
+                let factor = (1.0 - g * mu * v).max_precise(low).min(high);
+                let eta = (four(simd, gains) * factor).max(floor);
+                let v = v * lambda - eta * (g + (hv + v * pull) * lambda);
+                put_four(x - eta * g, theta);
+                put_four(v, own_v);
+                put_four(eta, gains);
+                if (v - v).simd_eq(0.0).any_false() {
+                    for (v, gain) in own_v.iter_mut().zip(gains).filter(|(v, _)| !v.is_finite()) {
+                        (*v, *gain) = (0.0, (0.5 * *gain).max(floor));
+                        self.resets += 1;
+                    }
                 }
             }
-        }
-        self.slope = slope;
+        });
     }
 
     fn settle(&mut self, theta: &mut [f64], step: &Step) {
-        for (range, last) in step.stretches(theta.len(), &self.problem.prior) {
-            self.catch_up(theta, range, last, step);
-        }
+        self.catch_up(theta, step.stretches(theta.len(), &self.problem.prior), step);
         self.settled = step.done;
     }
 

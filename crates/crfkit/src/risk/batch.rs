@@ -4,8 +4,7 @@ use super::Risk;
 use crate::data::dataset::Dataset;
 use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum};
 use crate::loss::{Gold, Loss};
-use crate::math::simd::{self, LANES};
-use crate::math::{Array, Scalar};
+use crate::math::{Array, Scalar, simd};
 use crate::model::Features;
 use crate::optim::Touched;
 
@@ -83,17 +82,29 @@ impl<L: Loss> Risk<L> {
 /// Rows that occur this many times on average are worth spreading out.
 const REPEATED: usize = 2;
 
-/// Touched rows by number. Where they occur again and again in the batch, their weights and gradients are spread out to padded
-/// tables, so that adding one is a few vector additions; otherwise they are read from θ and added up where they will stand.
+/// The rows of a batch by number: their gradients, and where they occur again and again also their weights.
 #[derive(Default)]
 pub(super) struct Local {
-    spread: bool,
+    layout: Layout,
     /// Where the table of each touched row starts, if they are spread out.
     offsets: Vec<usize>,
-    /// Where the packed gradient ends. Behind it is room for a vector: rows are added with their padding, which is 0.
+    /// Where the gradients end.
     end: usize,
     weights: [Vec<f64>; 2],
     gradient: [Vec<f64>; 2],
+}
+
+/// How the rows of a batch stand.
+#[derive(Clone, Copy, Default)]
+enum Layout {
+    /// Side by side, as the gradient is handed out. Weights are read from θ.
+    #[default]
+    Packed,
+    /// So far apart that adding one is a few vector additions, where all rows are one line. Side by side, the vectors of neighbours
+    /// would overlap: to read one that has just been written in parts, a processor waits. Weights are read from θ.
+    Apart(usize),
+    /// As padded tables, weights and gradients, so that adding one is a few vector additions.
+    Spread,
 }
 
 impl Local {
@@ -105,14 +116,13 @@ impl Local {
         }
         for (plane, theta) in theta.iter().enumerate() {
             touched.expect_rows(theta, 0);
-            clear(&mut self.gradient[plane], self.end + LANES);
-            if !self.spread {
-                continue;
-            }
-            clear(&mut self.weights[plane], self.end);
-            for (row, &offset) in touched.rows().iter().zip(&self.offsets) {
-                if let Some((kind, _)) = features.row(row.row) {
-                    features.rows[kind].spread(theta, row.weights(), &mut self.weights[plane][offset..]);
+            clear(&mut self.gradient[plane], self.end);
+            if let Layout::Spread = self.layout {
+                clear(&mut self.weights[plane], self.end);
+                for (row, &offset) in touched.rows().iter().zip(&self.offsets) {
+                    if let Some((kind, _)) = features.row(row.row) {
+                        features.rows[kind].spread(theta, row.weights(), &mut self.weights[plane][offset..]);
+                    }
                 }
             }
         }
@@ -120,17 +130,23 @@ impl Local {
 
     /// Decides where the touched rows stand. The last one is that of the shared tables and has no place.
     fn place(&mut self, features: &Features, touched: &Touched) {
-        self.spread = touched.occurrences().len() >= REPEATED * touched.rows().len();
-        if !self.spread {
-            self.end = touched.rows().last().map_or(0, |row| row.place().start);
-            return;
-        }
-        self.offsets.clear();
-        self.end = 0;
-        for row in touched.rows() {
-            self.offsets.push(self.end);
-            if let Some((kind, _)) = features.row(row.row) {
-                self.end += features.rows[kind].size();
+        let rows = touched.rows();
+        if let Some(width) = features.line_width() {
+            let width = if width <= simd::NARROW { simd::NARROW } else { simd::padded(width) };
+            self.layout = Layout::Apart(width);
+            self.end = width * rows.len().saturating_sub(1);
+        } else if touched.occurrences().len() < REPEATED * rows.len() {
+            self.layout = Layout::Packed;
+            self.end = rows.last().map_or(0, |row| row.place().start);
+        } else {
+            self.layout = Layout::Spread;
+            self.offsets.clear();
+            self.end = 0;
+            for row in rows {
+                self.offsets.push(self.end);
+                if let Some((kind, _)) = features.row(row.row) {
+                    self.end += features.rows[kind].size();
+                }
             }
         }
     }
@@ -138,7 +154,7 @@ impl Local {
     /// Sets the gradients of the touched rows to zero, where no weights are needed.
     pub(super) fn start_gradient(&mut self, features: &Features, touched: &Touched) {
         self.place(features, touched);
-        clear(&mut self.gradient[0], self.end + LANES);
+        clear(&mut self.gradient[0], self.end);
     }
 
     /// ψ of an example: the sum of its rows. `occurrences` starts with the example's; returns how many are its own.
@@ -165,18 +181,21 @@ impl Local {
                 let psi = &mut psi[graph.own_offset(f)..][..graph.own_size(f)];
                 let mine = &occurrences[used..used + observations.len()];
                 used += observations.len();
-                if self.spread {
+                if let Layout::Spread = self.layout {
                     let offset = |row: u32| self.offsets[row as usize];
                     simd::add_tables(&self.weights[plane], offset, mine, values, psi);
                     continue;
                 }
                 let rows = &features.rows[graph.own_kind(f)];
-                if S::PLANES == 1 && rows.has_tables_in(theta) {
-                    // What lies behind a row falls on padding, which is so low that nothing changes it.
+                if rows.has_tables_in(theta) {
+                    // What lies behind a row falls on padding, which is so low that nothing changes it; its derivative is 0.
                     let start = |row: u32| touched.rows()[row as usize].weights().start;
                     match rows.columns <= simd::NARROW {
                         true => simd::add_narrow_tables(theta, start, mine, values, psi),
                         false => simd::add_tables(theta, start, mine, values, psi),
+                    }
+                    if plane > 0 {
+                        psi[rows.columns..].fill(0.0);
                     }
                     continue;
                 }
@@ -206,21 +225,23 @@ impl Local {
                 let dpsi = &mut dpsi[graph.own_offset(f)..][..graph.own_size(f)];
                 let mine = &occurrences[used..used + observations.len()];
                 used += observations.len();
-                if self.spread {
-                    simd::add_to_tables(dpsi, |row| self.offsets[row as usize], mine, values, gradient);
-                    continue;
+                match self.layout {
+                    Layout::Packed => {}
+                    Layout::Apart(simd::NARROW) => {
+                        let offset = |row: u32| simd::NARROW * row as usize;
+                        simd::add_to_narrow_tables(dpsi, offset, mine, values, gradient);
+                        continue;
+                    }
+                    Layout::Apart(width) => {
+                        simd::add_to_tables(dpsi, |row| width * row as usize, mine, values, gradient);
+                        continue;
+                    }
+                    Layout::Spread => {
+                        simd::add_to_tables(dpsi, |row| self.offsets[row as usize], mine, values, gradient);
+                        continue;
+                    }
                 }
                 let rows = &features.rows[graph.own_kind(f)];
-                if rows.is_single_line() {
-                    // Padding of 0 falls on the rows behind, and changes nothing.
-                    dpsi[rows.columns..].fill(0.0);
-                    let place = |row: u32| touched.rows()[row as usize].place().start;
-                    match rows.columns <= simd::NARROW {
-                        true => simd::add_to_narrow_tables(dpsi, place, mine, values, gradient),
-                        false => simd::add_to_tables(dpsi, place, mine, values, gradient),
-                    }
-                    continue;
-                }
                 for (k, &row) in mine.iter().enumerate() {
                     let value = values.get(k).copied().unwrap_or(1.0);
                     let row = &touched.rows()[row as usize];
@@ -232,15 +253,32 @@ impl Local {
 
     /// Overwrites `out` with the gradients of the touched rows, side by side. They are gone afterwards.
     pub(super) fn pack(&mut self, features: &Features, touched: &Touched, plane: usize, out: &mut Vec<f64>) {
-        if !self.spread {
-            std::mem::swap(out, &mut self.gradient[plane]);
-            out.truncate(self.end);
-            return;
-        }
-        out.clear();
-        for (row, &offset) in touched.rows().iter().zip(&self.offsets) {
-            if let Some((kind, _)) = features.row(row.row) {
-                features.rows[kind].pick(&self.gradient[plane][offset..], row.weights(), out);
+        match self.layout {
+            Layout::Packed => std::mem::swap(out, &mut self.gradient[plane]),
+            Layout::Apart(simd::NARROW) => {
+                // Whole tables: what is too much falls where the next row comes.
+                let end = touched.rows().last().map_or(0, |row| row.place().start);
+                out.resize(end + simd::NARROW, 0.0);
+                let (tables, _) = self.gradient[plane].as_chunks::<{ simd::NARROW }>();
+                for (row, table) in touched.rows().iter().zip(tables) {
+                    out[row.place().start..][..simd::NARROW].copy_from_slice(table);
+                }
+                out.truncate(end);
+            }
+            Layout::Apart(width) => {
+                out.resize(touched.rows().last().map_or(0, |row| row.place().start), 0.0);
+                for (row, table) in touched.rows().iter().zip(self.gradient[plane].chunks_exact(width)) {
+                    // A row has a few weights: a loop is faster than a call that copies.
+                    out[row.place()].iter_mut().zip(table).for_each(|(out, x)| *out = *x);
+                }
+            }
+            Layout::Spread => {
+                out.clear();
+                for (row, &offset) in touched.rows().iter().zip(&self.offsets) {
+                    if let Some((kind, _)) = features.row(row.row) {
+                        features.rows[kind].pick(&self.gradient[plane][offset..], row.weights(), out);
+                    }
+                }
             }
         }
     }

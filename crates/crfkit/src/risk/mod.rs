@@ -134,6 +134,10 @@ impl<L: Loss> Objective for Risk<L> {
         }
     }
 
+    fn expect(&self, next: &[u32]) {
+        self.data.expect(next);
+    }
+
     fn touched(&self, batch: &[u32], touched: &mut Touched) {
         let (features, kinds) = (&self.features, self.features.rows.len());
         touched.start(features.first_row(kinds) + 1);

@@ -1,0 +1,82 @@
+//! Rows by fours. Most rows have few weights, fewer than a loop over vectors begins to pay for: they are taken to vectors of
+//! four, filled up with 0, and back.
+
+use super::Prior;
+use super::prior::Mean;
+use fearless_simd::{f64x4, prelude::*};
+use std::ops::Range;
+
+/// Weights taken at once.
+pub(super) const FOUR: usize = 4;
+
+/// The numbers of up to four items, which `number` finds.
+#[inline(always)]
+pub(super) fn four_of<S: Simd, T>(simd: S, x: &[T], number: impl Fn(&T) -> f64) -> f64x4<S> {
+    let four = match x {
+        [] => [0.0; FOUR],
+        [a] => [number(a), 0.0, 0.0, 0.0],
+        [a, b] => [number(a), number(b), 0.0, 0.0],
+        [a, b, c] => [number(a), number(b), number(c), 0.0],
+        [a, b, c, d, ..] => [number(a), number(b), number(c), number(d)],
+    };
+    f64x4::simd_from(simd, four)
+}
+
+/// Up to four numbers.
+#[inline(always)]
+pub(super) fn four<S: Simd>(simd: S, x: &[f64]) -> f64x4<S> {
+    four_of(simd, x, |x| *x)
+}
+
+/// Writes the numbers back, with `set`.
+#[inline(always)]
+pub(super) fn put_four_of<S: Simd, T>(x: f64x4<S>, out: &mut [T], set: impl Fn(&mut T, f64)) {
+    let x: [f64; FOUR] = x.into();
+    match out {
+        [] => {}
+        [a] => set(a, x[0]),
+        [a, b] => {
+            set(a, x[0]);
+            set(b, x[1]);
+        }
+        [a, b, c] => {
+            set(a, x[0]);
+            set(b, x[1]);
+            set(c, x[2]);
+        }
+        [a, b, c, d, ..] => {
+            set(a, x[0]);
+            set(b, x[1]);
+            set(c, x[2]);
+            set(d, x[3]);
+        }
+    }
+}
+
+/// Writes up to four numbers.
+#[inline(always)]
+pub(super) fn put_four<S: Simd>(x: f64x4<S>, out: &mut [f64]) {
+    put_four_of(x, out, |out, x| *out = x);
+}
+
+/// A row in ranges of up to four weights.
+#[inline(always)]
+pub(super) fn in_fours(row: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let mut rest = row;
+    std::iter::from_fn(move || {
+        let part = rest.start..rest.end.min(rest.start + FOUR);
+        rest.start = part.end;
+        (!part.is_empty()).then_some(part)
+    })
+}
+
+impl Prior {
+    /// The means of up to four weights.
+    #[inline(always)]
+    pub(super) fn four_means<S: Simd>(&self, simd: S, weights: Range<usize>) -> f64x4<S> {
+        match &self.mean {
+            Mean::Value(mean) => f64x4::splat(simd, *mean),
+            Mean::Vector(means) => four(simd, &means[weights]),
+        }
+    }
+}
