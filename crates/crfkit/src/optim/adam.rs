@@ -84,7 +84,6 @@ impl Optimizer for Adam {
             method: self,
             moments: Vec::new(),
             settled: 0,
-            coastings: Vec::new(),
             powers: (0..TABLE).map(|k| self.powers(k)).collect(),
             rates: Vec::new(),
         };
@@ -139,8 +138,6 @@ struct AdamRule<'a> {
     moments: Vec<Moments>,
     /// The steps by which all weights were up to date.
     settled: u32,
-    /// What the touched rows have missed, from refreshing to updating.
-    coastings: Vec<Coasting>,
     /// The first answers of `powers`, and those of `rates` for the steps so far.
     powers: Vec<[f64; 3]>,
     rates: Vec<[f64; 2]>,
@@ -204,16 +201,12 @@ impl AdamRule<'_> {
 
 impl Rule for AdamRule<'_> {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
-        step.touched.expect_rows(theta, 0);
-        step.touched.expect_with(|start| self.moments.get(start).map_or(0.0, |own| own.way));
+        step.touched.expect_with(|row| theta[row.start] + self.moments[row.start].way);
         let known = (step.done as usize + 2).min(RATES);
         self.rates.extend((self.rates.len()..known).map(|t| self.method.rates(t as u32)));
-        let mut coastings = std::mem::take(&mut self.coastings);
-        coastings.clear();
         dispatch!(simd::level(), simd => for (range, _, last) in step.touched.filled() {
-            coastings.push(self.coast(simd, theta, range, self.age(last), step));
+            self.coast(simd, theta, range, self.age(last), step);
         });
-        self.coastings = coastings;
     }
 
     fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], _: &[f64]) {
@@ -222,8 +215,8 @@ impl Rule for AdamRule<'_> {
         let [eta, growth] = self.rates(step.done + 1);
         let shrink = eta0 * step.share() * self.problem.l1;
         let precisions = prior.precisions();
-        let rows = step.touched.filled().zip(&self.coastings);
-        dispatch!(simd::level(), simd => for ((row, mine, last), then) in rows {
+        dispatch!(simd::level(), simd => for (row, mine, last) in step.touched.filled() {
+            let then = self.coasting(self.age(last), step);
             let pull = step.due(last) * precisions[prior.kind(row.start)];
             let keep = [beta1 * then.keep[0], beta2 * then.keep[1]];
             for (part, mine) in in_fours(row).zip(in_fours(mine)) {

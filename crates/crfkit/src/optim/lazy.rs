@@ -66,8 +66,7 @@ impl<'a> Lazy<'a> {
 
     /// Brings the touched weights up to date.
     pub fn refresh(&self, theta: &mut [f64], touched: &Touched) {
-        touched.expect_rows(&self.anchor, 0);
-        touched.expect_rows(&self.drift, 0);
+        touched.expect_with(|row| self.anchor[row.start] + self.drift[row.start]);
         for (range, ..) in touched.filled() {
             range.for_each(|i| theta[i] = self.value(i));
         }

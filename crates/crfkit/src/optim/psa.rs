@@ -204,10 +204,9 @@ fn note(method: &Psa, weight: &mut Weight, age: u32, off: f64) {
 
 impl Rule for PsaRule {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
-        step.touched.expect_rows(theta, 0);
-        // A row takes several lines of memory: read ahead both ends.
-        step.touched.expect_with(|start| self.weights.get(start).map_or(0.0, |weight| weight.eta));
-        step.touched.expect_ends_with(|last| self.weights.get(last).map_or(0.0, |weight| weight.middle));
+        // What is known of a row takes several lines of memory: both ends.
+        let ends = |row: Range<usize>| self.weights[row.start].eta + self.weights[row.end - 1].middle;
+        step.touched.expect_with(|row| theta[row.start] + ends(row));
         self.catch_up(theta, step.touched.filled().map(|(range, _, last)| (range, last)), step.done);
     }
 

@@ -134,9 +134,7 @@ fn forgetting(lambda: f64, k: u32) -> [f64; 2] {
 
 impl Rule for SmdRule<'_> {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
-        step.touched.expect_rows(theta, 0);
-        step.touched.expect_rows(&self.v, 0);
-        step.touched.expect_rows(&self.gains, 0);
+        step.touched.expect_with(|row| theta[row.start] + self.v[row.start] + self.gains[row.start]);
         self.catch_up(theta, step.touched.filled().map(|(row, _, last)| (row, last)), step);
     }
 

@@ -9,13 +9,15 @@ use std::ops::Range;
 pub struct Touched {
     seen: Vec<Seen>,
     batch: u32,
+    /// The first `count` are this batch's.
     rows: Vec<Row>,
+    count: usize,
     occurrences: Vec<u32>,
     len: usize,
 }
 
 /// A row that a batch touches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     /// Its number among all rows.
     pub row: u32,
@@ -59,7 +61,7 @@ impl Touched {
     pub fn start(&mut self, rows: usize) {
         self.seen.resize(rows, Seen::default());
         self.batch += 1;
-        self.rows.clear();
+        self.count = 0;
         self.occurrences.clear();
         self.len = 0;
     }
@@ -72,31 +74,26 @@ impl Touched {
 
     /// Reads ahead the beginning of each row of `x`, a vector that runs along θ from weight `base` on.
     pub fn expect_rows<T: Copy + Into<f64>>(&self, x: &[T], base: usize) {
-        self.expect_with(|start| x.get(start.wrapping_sub(base)).map_or(0.0, |&x| x.into()));
+        self.expect_with(|row| x.get(row.start.wrapping_sub(base)).map_or(0.0, |&x| x.into()));
     }
 
-    /// Reads ahead whatever `first` reads for the first weight of each row, which an empty row may have beyond the end.
-    pub fn expect_with(&self, first: impl Fn(usize) -> f64) {
-        std::hint::black_box(self.rows.iter().fold(0.0, |sum, row| sum + first(row.start as usize)));
-    }
-
-    /// The same for the last weight of each row, which has none before the start of an empty one.
-    pub fn expect_ends_with(&self, last: impl Fn(usize) -> f64) {
-        let ends = self.rows.iter().map(|row| row.weights().end.wrapping_sub(1));
-        std::hint::black_box(ends.fold(0.0, |sum, end| sum + last(end)));
+    /// Reads ahead whatever `read` reads for each row that has weights.
+    #[inline]
+    pub fn expect_with(&self, read: impl Fn(Range<usize>) -> f64) {
+        std::hint::black_box(self.filled().fold(0.0, |sum, (row, ..)| sum + read(row)));
     }
 
     /// The rows that have weights: these, where they stand in a vector that has the rows side by side, and the batch that touched
     /// them before, as in [`Row::last`].
     pub fn filled(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>, u32)> {
-        self.rows.iter().filter(|row| row.len > 0).map(|row| (row.weights(), row.place(), row.last))
+        self.rows().iter().filter(|row| row.len > 0).map(|row| (row.weights(), row.place(), row.last))
     }
 
     /// Overwrites `rows` with the rows of `x`, a vector that runs along θ, side by side.
     pub fn gather(&self, x: &[f64], rows: &mut Vec<f64>) {
         self.expect_rows(x, 0);
         rows.resize(self.len, 0.0);
-        for row in &self.rows {
+        for row in self.rows() {
             // A row has a few weights: a loop is faster than a call that copies.
             rows[row.place()].iter_mut().zip(&x[row.weights()]).for_each(|(row, x)| *row = *x);
         }
@@ -104,7 +101,7 @@ impl Touched {
 
     /// Writes `rows` back to where [`Touched::gather`] took them.
     pub fn scatter(&self, rows: &[f64], x: &mut [f64]) {
-        for row in &self.rows {
+        for row in self.rows() {
             x[row.weights()].iter_mut().zip(&rows[row.place()]).for_each(|(x, row)| *x = *row);
         }
     }
@@ -117,33 +114,39 @@ impl Touched {
     /// Notes occurrences of the rows `first` + id; `range` tells where the weights of an id are.
     #[inline]
     pub fn add_all(&mut self, first: usize, ids: &[u32], range: impl Fn(u32) -> Range<usize>) {
-        let Touched { seen, batch, rows, occurrences, len } = self;
-        let (seen, batch) = (&mut seen[first..], *batch);
-        occurrences.extend(ids.iter().map(|&id| {
+        let (seen, batch) = (&mut self.seen[first..], self.batch);
+        // Room for as many rows as may be new, so that the loop has its counts in registers.
+        let (mut count, mut place) = (self.count, self.len as u32);
+        if self.rows.len() < count + ids.len() {
+            self.rows.resize(2 * (count + ids.len()), Row::default());
+        }
+        let rows = &mut self.rows[..count + ids.len()];
+        self.occurrences.extend(ids.iter().map(|&id| {
             let seen = &mut seen[id as usize];
             if seen.batch != batch {
                 if seen.batch == 0 || seen.len == 0 {
                     let range = range(id);
                     (seen.start, seen.len) = (range.start as u32, range.len() as u32);
                 }
-                seen.number = rows.len() as u32;
-                let &mut Seen { batch: last, start, len: weights, .. } = seen;
-                rows.push(Row { row: first as u32 + id, last, start, len: weights, place: *len as u32 });
-                *len += weights as usize;
-                seen.batch = batch;
+                let last = std::mem::replace(&mut seen.batch, batch);
+                seen.number = count as u32;
+                rows[count] = Row { row: first as u32 + id, last, start: seen.start, len: seen.len, place };
+                count += 1;
+                place += seen.len;
             }
             seen.number
         }));
+        (self.count, self.len) = (count, place as usize);
     }
 
     /// The rows.
     pub fn rows(&self) -> &[Row] {
-        &self.rows
+        &self.rows[..self.count]
     }
 
     /// The weights of all rows, one after the other.
     pub fn weights(&self) -> impl Iterator<Item = usize> + '_ {
-        self.rows.iter().flat_map(|row| row.weights())
+        self.rows().iter().flat_map(|row| row.weights())
     }
 
     /// The number of the row of each occurrence, in the order of arrival.
