@@ -26,9 +26,9 @@ impl Average {
         Average { from, count: 0.0, area: [0.0; 2], sums: Vec::new() }
     }
 
-    /// Reads ahead the sums that a step will need.
-    pub fn expect(&self, touched: &Touched) {
-        touched.expect_rows(&self.sums, 0);
+    /// Reads ahead the weights and the sums that a step will need.
+    pub fn expect(&self, theta: &[f64], touched: &Touched) {
+        touched.expect_with(|row| theta[row.start] + self.sums[row.start]);
     }
 
     /// What a move by −`eta` times a gradient, besides the decays to `products`, adds to the sums of each kind, in gradients.

@@ -80,3 +80,29 @@ impl Prior {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::math::simd;
+    use fearless_simd::dispatch;
+
+    #[test]
+    fn rows_of_any_length_come_back_changed_and_their_neighbours_do_not() {
+        let numbers = |len: usize| (1..=len).map(|i| i as f64).collect::<Vec<f64>>();
+        for len in 0..10 {
+            let (mut x, row) = (numbers(len + 2), 1..len + 1);
+            let mut sum = 0.0;
+            dispatch!(simd::level(), simd => for part in in_fours(row.clone()) {
+                let four = four(simd, &x[part.clone()]);
+                let filled: [f64; FOUR] = four.into();
+                sum += filled.iter().sum::<f64>();
+                put_four(four * 2.0, &mut x[part]);
+            });
+            let mut doubled = numbers(len + 2);
+            assert_eq!(sum, doubled[row.clone()].iter().sum::<f64>());
+            doubled[row].iter_mut().for_each(|x| *x *= 2.0);
+            assert_eq!(x, doubled);
+        }
+    }
+}

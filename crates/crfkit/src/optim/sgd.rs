@@ -205,7 +205,10 @@ impl<'a> SgdRule<'a> {
 
 impl Rule for SgdRule<'_> {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
-        step.touched.expect_rows(theta, 0);
+        match &self.average {
+            Some(average) => average.expect(theta, step.touched),
+            None => step.touched.expect_rows(theta, 0),
+        }
         let now = self.now();
         for (range, _, last) in step.touched.filled() {
             self.catch_up(theta, range, last, &now);
@@ -220,11 +223,7 @@ impl Rule for SgdRule<'_> {
         now.decay.iter_mut().zip(pulls).for_each(|(decay, pull)| *decay *= 1.0 - eta * pull);
         now.shrink += eta * share * l1;
         self.past.push(now);
-        let mut scales = [0.0; 2];
-        if let Some(average) = &self.average {
-            scales = average.scales(eta, now.decay);
-            average.expect(step.touched);
-        }
+        let scales = self.average.as_ref().map_or([0.0; 2], |average| average.scales(eta, now.decay));
         for (range, mine, _) in step.touched.filled() {
             let (kind, g) = (prior.kind(range.start), &gradient[mine]);
             for ((i, x), g) in range.clone().zip(&mut theta[range.clone()]).zip(g) {

@@ -161,7 +161,7 @@ impl Rule for SmdRule<'_> {
                 put_four(x - eta * g, theta);
                 put_four(v, own_v);
                 put_four(eta, gains);
-                if (v - v).simd_eq(0.0).any_false() {
+                if (v * 0.0).simd_eq(0.0).any_false() {
                     for (v, gain) in own_v.iter_mut().zip(gains).filter(|(v, _)| !v.is_finite()) {
                         (*v, *gain) = (0.0, (0.5 * *gain).max(floor));
                         self.resets += 1;
