@@ -68,12 +68,13 @@ impl<'a> AdaGradRule<'a> {
 }
 
 impl Rule for AdaGradRule<'_> {
-    fn refresh(&mut self, _theta: &mut [f64], _step: &Step) {}
+    fn refresh(&mut self, theta: &mut [f64], step: &Step) {
+        step.touched.expect_with(|row| theta[row.start] + self.squares[row.start]);
+    }
 
     fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], _: &[f64]) {
         let (touched, prior) = (step.touched, &self.problem.prior);
         let (eta0, l1, squares) = (self.eta0, self.problem.l1, &mut self.squares);
-        touched.expect_rows(squares, 0);
         let precisions = prior.precisions();
         dispatch!(simd::level(), simd => for (row, mine, last) in touched.filled() {
             let due = step.due(last);

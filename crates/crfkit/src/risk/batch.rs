@@ -115,7 +115,6 @@ impl Local {
             touched.expect_rows(&rows.entry, rows.base);
         }
         for (plane, theta) in theta.iter().enumerate() {
-            touched.expect_rows(theta, 0);
             clear(&mut self.gradient[plane], self.end);
             if let Layout::Spread = self.layout {
                 clear(&mut self.weights[plane], self.end);
