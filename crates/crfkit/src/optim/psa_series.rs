@@ -186,11 +186,11 @@ impl Series {
             let eta = (end * pull).simd_eq(zero).select(eta, eta * shrink);
             let start = end * exp8(simd, -ln);
             let x = eta * pull;
-            let middle = start * power8_of::<S, T>(simd, now[0], x); // of no meaning before the middle
+            let middle = start * power_of::<S, _, T>(simd, now[0], x); // of no meaning before the middle
             store(eta, &mut late.eta, v);
             store(start, &mut late.start, v);
             store(middle, &mut late.middle, v);
-            store(middle * power8_of::<S, T>(simd, now[1], x), &mut late.off, v);
+            store(middle * power_of::<S, _, T>(simd, now[1], x), &mut late.off, v);
         }
     }
 }
@@ -208,21 +208,10 @@ fn power8<S: Simd, const T: usize>(simd: S, k: f64x8<S>, x: f64x8<S>) -> f64x8<S
     rest
 }
 
-/// The same for one k.
+/// The same for one k and x of any width.
 #[inline(always)]
-fn power8_of<S: Simd, const T: usize>(simd: S, k: f64, x: f64x8<S>) -> f64x8<S> {
-    let one = f64x8::splat(simd, 1.0);
-    let mut rest = one;
-    for n in (0..T).rev() {
-        rest = (x * ((n as f64 - k) * INVERSES[n])).mul_add(rest, one);
-    }
-    rest
-}
-
-/// The same for four x.
-#[inline(always)]
-fn power4_of<S: Simd, const T: usize>(simd: S, k: f64, x: f64x4<S>) -> f64x4<S> {
-    let one = f64x4::splat(simd, 1.0);
+fn power_of<S: Simd, V: SimdFloat<S, Element = f64>, const T: usize>(simd: S, k: f64, x: V) -> V {
+    let one = V::splat(simd, 1.0);
     let mut rest = one;
     for n in (0..T).rev() {
         rest = (x * ((n as f64 - k) * INVERSES[n])).mul_add(rest, one);
@@ -279,10 +268,10 @@ impl At<'_> {
             let x = four_of(simd, weights, |weight| weight.eta) * self.pulls[kind];
             let mut off = four(simd, theta) - mean;
             if to_middle > 0 {
-                off *= power4_of::<S, T>(simd, to_middle.into(), x);
+                off *= power_of::<S, _, T>(simd, to_middle.into(), x);
                 put_four_of(off, weights, |weight, off| weight.middle = off);
             }
-            put_four(mean + off * power4_of::<S, T>(simd, more.into(), x), theta);
+            put_four(mean + off * power_of::<S, _, T>(simd, more.into(), x), theta);
         }
     }
 

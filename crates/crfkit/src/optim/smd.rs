@@ -125,7 +125,7 @@ impl SmdRule<'_> {
     }
 }
 
-/// λᵏ and (1 + λ + … + λᵏ⁻¹)/k.
+/// λᵏ and (1 + λ + … + λᵏ⁻¹)/k. Not inlined, or compilers would take the power for λ = 1 too.
 #[inline(never)]
 fn forgetting(lambda: f64, k: u32) -> [f64; 2] {
     let kept = lambda.powi(k as i32);
