@@ -224,14 +224,24 @@ fn exp_pairs<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> (f64,
     pairs.reserve(tables * size);
     pairs_t.reset(tables * size, 0.0);
     let (mut spread, mut shift) = (0.0, 0.0);
+    let mut max = [0.0];
     for t in 1..chain.len {
         let (from, to) = (chain.pair_offset(t), (t - 1) * size);
+        let same = |own: &[f64]| own[from - size..from] == own[from..from + size];
+        if t > 1 && (0..S::PLANES).all(|plane| same(psi.own.plane(plane))) {
+            // No observation tells the two pairs apart.
+            for plane in 0..S::PLANES {
+                pairs.plane_mut(plane).copy_within(to - size..to, to);
+                pairs_t.plane_mut(plane).copy_within(to - size..to, to);
+            }
+            shift += max[0];
+            continue;
+        }
         log.reset(size, 0.0);
         for table in [psi.shared[PAIR].log.slice(0..size), psi.own.slice(from..from + size)] {
             S::axpy(S::lift(1.0), table, log.slice_mut(0..size));
         }
         // The table as one row: what stands between its rows is padding and becomes 0.
-        let mut max = [0.0];
         S::exp_rows(log.slice(0..size), size, &mut max, pairs.slice_mut(to..to + size));
         let rows = log.plane(0).chunks_exact(stride).flat_map(|row| &row[..labels]);
         spread = f64::max(spread, max[0] - rows.copied().fold(f64::INFINITY, f64::min));

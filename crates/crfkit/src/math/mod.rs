@@ -1,6 +1,7 @@
 //! Numbers and kernels. Knows nothing of random fields.
 
 pub mod array;
+pub mod entropy;
 pub mod pair;
 mod planes;
 pub mod random;

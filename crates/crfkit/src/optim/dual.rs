@@ -5,6 +5,7 @@
 //! marginals at θ. Methods on this side remember marginals and move θ along.
 
 use super::Touched;
+use crate::math::entropy;
 
 /// Which entropy the marginals of an example are to describe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,23 +38,6 @@ pub trait Dual {
     fn project(&mut self, example: u32, x: &[f64], touched: &Touched, rows: &mut Vec<f64>);
 }
 
-/// Below this a probability is rounding.
-const TINY: f64 = 1e-300;
-
-/// H = −Σ c μ ln μ.
-pub(super) fn entropy(counting: &[f64], marginals: &[f64]) -> f64 {
-    let terms = counting.iter().zip(marginals).filter(|(_, p)| **p > TINY);
-    -terms.map(|(c, p)| c * p * p.ln()).sum::<f64>()
-}
-
-/// Σ c p ln(p/q): how far the distribution p is from q. Not negative, but for rounding.
-pub(super) fn divergence(counting: &[f64], p: &[f64], q: &[f64]) -> f64 {
-    let term = |p: f64, q: f64| if p > TINY { p * (p / q.max(TINY)).ln() } else { 0.0 };
-    // Σ c (q − p) = 0 for distributions; with it every term is as small as the difference.
-    let terms = counting.iter().zip(p.iter().zip(q));
-    terms.map(|(c, (&p, &q))| c * (term(p, q) + q - p)).sum::<f64>().max(0.0)
-}
-
 /// The best step γ ∈ [0, 1] from marginals p towards q, the marginals at θ: where
 /// weight · H(p + γ(q − p)) + ⟨θ, γ u⟩ − γ² curvature/2 is largest, u the change of the gradient. The log-potentials at θ
 /// are ln q as far as entropies see them, so its slope is weight · Σ c (q − p) ln(q/(p + γ(q − p))) − γ · curvature: positive
@@ -62,15 +46,8 @@ pub(super) fn best_step(weight: f64, counting: &[f64], p: &[f64], q: &[f64], cur
     let (mut low, mut high) = (0.0, 1.0);
     let mut gamma = 0.5;
     for _ in 0..NEWTON {
-        let (mut slope, mut bend) = (0.0, 0.0);
-        for (c, (p, q)) in counting.iter().zip(p.iter().zip(q)) {
-            let (d, x) = (q - p, (p + gamma * (q - p)).max(TINY));
-            if *c != 0.0 && d != 0.0 {
-                slope += c * d * (q.max(TINY) / x).ln();
-                bend += c * d * d / x;
-            }
-        }
-        slope = weight * slope - gamma * curvature;
+        let (slope, bend) = entropy::slope(counting, p, q, gamma);
+        let slope = weight * slope - gamma * curvature;
         if slope > 0.0 {
             low = gamma
         } else {
@@ -107,7 +84,7 @@ mod tests {
                 let objective = |gamma: f64| {
                     let x: Vec<f64> = p.iter().zip(&q).map(|(p, q)| p + gamma * (q - p)).collect();
                     let score: f64 = x.iter().zip(&q).map(|(x, q)| x * q.ln()).sum();
-                    2.0 * (entropy(&counting, &x) + score) - 0.5 * curvature * gamma * gamma
+                    2.0 * (entropy::entropy(&counting, &x) + score) - 0.5 * curvature * gamma * gamma
                 };
                 let best = objective(gamma);
                 for k in 0..=1000 {
@@ -115,13 +92,5 @@ mod tests {
                 }
             }
         }
-    }
-
-    #[test]
-    fn divergence_is_zero_only_at_home() {
-        let (p, q) = ([0.2, 0.8, 0.0], [0.5, 0.25, 0.25]);
-        assert_eq!(divergence(&[1.0; 3], &p, &p), 0.0);
-        let expected = 0.2 * (0.2f64 / 0.5).ln() + 0.8 * (0.8f64 / 0.25).ln();
-        assert!((divergence(&[1.0; 3], &p, &q) - expected).abs() < 1e-15);
     }
 }

@@ -303,6 +303,7 @@ impl<'a> Run<'a> {
             }
             self.passed_over[e] = 0.0;
             self.visit(example)?;
+            self.problem.objective.expect(self.order.get(self.done..=self.done).unwrap_or_default());
             break;
         }
         if self.done == self.order.len() {

@@ -1,14 +1,18 @@
 //! Stochastic dual coordinate ascent.
 
 use super::checks::{refuse_l1, require_prior};
-use super::dual::{Dual, Entropy, best_step, divergence, entropy};
+use super::dual::{Dual, Entropy, best_step};
 use super::finite::{MEMORY_LIMIT, check_storage, diverged, dual_of, visits};
+use super::fours::{four, in_fours};
 use super::sampler::Sampler;
 use super::{Control, Minimum, Optimizer, Prior, Problem, Progress, State, Stop, Touched, Watch};
 use crate::Result;
 use crate::ability::Ability;
+use crate::math::entropy::{divergence, entropy};
 use crate::math::random::Random;
+use crate::math::simd;
 use crate::math::vector::norm;
+use fearless_simd::{dispatch, f64x4, prelude::*};
 
 /// Exact steps on the dual problem, one example at a time, with a proof of how near the optimum is.
 ///
@@ -213,15 +217,15 @@ impl<'a> Run<'a> {
         change.clear();
         change.extend(new.iter().zip(&*old).map(|(new, old)| new - old));
         dual.project(example, change, touched, rows);
-        let weights = || touched.weights();
-        let curvature = weights().zip(&*rows).map(|(i, u)| u * u / problem.prior.precision(i)).sum();
+        let curvature = curvature(&problem.prior, touched, rows);
         let weight = dual.weight(example);
         let gamma = best_step(weight, counting, old, new, curvature);
         self.gaps.set(e, weight * divergence(counting, old, new));
         old.iter_mut().zip(&*change).for_each(|(old, x)| *old += gamma * x);
         self.entropies[e] = weight * entropy(counting, old);
-        for (i, u) in weights().zip(&*rows) {
-            theta[i] -= gamma * u / problem.prior.precision(i);
+        for (weights, place, _) in touched.filled() {
+            let step = gamma * problem.prior.variance(weights.start);
+            theta[weights].iter_mut().zip(&rows[place]).for_each(|(x, u)| *x -= step * u);
         }
         Ok(())
     }
@@ -242,4 +246,19 @@ impl<'a> Run<'a> {
         self.look = [objective, norm(&self.gradient), objective - dual];
         Ok(())
     }
+}
+
+/// Σ σ²u² over the touched weights.
+fn curvature(prior: &Prior, touched: &Touched, u: &[f64]) -> f64 {
+    dispatch!(simd::level(), simd => {
+        let mut sum = f64x4::splat(simd, 0.0);
+        for (weights, place, _) in touched.filled() {
+            let variance = prior.variance(weights.start);
+            for part in in_fours(place) {
+                let u = four(simd, &u[part]);
+                sum += u * u * variance;
+            }
+        }
+        sum.reduce_sum()
+    })
 }

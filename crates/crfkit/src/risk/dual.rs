@@ -1,8 +1,9 @@
 //! Marginals of single examples, for the methods that work on the dual problem.
 //!
-//! The vector of an example is what its inference writes: the marginals of its own tables, then, for each weight of the shared
-//! tables, the expected number of its uses. Where the joint entropy is wanted, every pair of neighbours gets an own table,
-//! empty if need be, so that its marginals are written out: H = Σ H(pairs) − Σ H(variables between two pairs).
+//! The vector of an example is what its inference writes: the marginals of its own tables, row by row without their padding,
+//! then, for each weight of the shared tables, the expected number of its uses. Where the joint entropy is wanted, every pair
+//! of neighbours gets an own table, empty if need be, so that its marginals are written out: H = Σ H(pairs) − Σ H(variables
+//! between two pairs).
 
 use super::Risk;
 use super::batch::Local;
@@ -11,6 +12,7 @@ use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum, TableRef};
 use crate::loss::{Gold, Loss};
 use crate::math::Array;
 use crate::optim::{Dual, Entropy, Touched};
+use std::ops::Range;
 
 /// The dual side of a risk whose gradient is marginals minus known answer, with scratch memory.
 pub(super) struct Marginals<'a, L: Loss> {
@@ -61,17 +63,21 @@ impl<'a, L: Loss> Marginals<'a, L> {
         let mut gradient = Gradient { own: self.dpsi.slice_mut(0..own), shared: &mut self.sum };
         gradient.add_labelling(&graph, self.risk.data.gold(example as usize), 1.0);
         self.sum.finish(&self.shared);
-        marginals[..own].copy_from_slice(&self.dpsi.plane(0)[..own]);
-        marginals[own..].fill(0.0);
+        let mut rest = &mut *marginals;
+        let dpsi = self.dpsi.plane(0);
+        own_rows(&graph, |row, _| copy(&dpsi[row.clone()], start_of(&mut rest, row.len())));
+        rest.fill(0.0);
         let first = self.first_shared();
-        self.risk.features.scatter_tables(&self.sum, 0, first, &mut marginals[own..]);
+        self.risk.features.scatter_tables(&self.sum, 0, first, rest);
         self.sum.clear(&self.shared);
     }
 }
 
 impl<L: Loss> Dual for Marginals<'_, L> {
     fn size(&self, example: u32) -> usize {
-        self.graph(example).own_len() + self.risk.features.dim() - self.first_shared()
+        let mut size = self.risk.features.dim() - self.first_shared();
+        own_rows(&self.graph(example), |row, _| size += row.len());
+        size
     }
 
     fn weight(&self, example: u32) -> f64 {
@@ -81,28 +87,25 @@ impl<L: Loss> Dual for Marginals<'_, L> {
     fn counting(&mut self, example: u32, counting: &mut [f64]) {
         let graph = self.graph(example);
         let joint = self.entropy == Entropy::Joint;
-        counting.fill(0.0);
         // How many pairs each variable is in.
         let mut pairs = vec![0.0; graph.vars()];
         graph.for_each_factor(|factor| match (factor.table, factor.vars) {
-            (TableRef::Own(offset), &[a, b]) if joint => {
+            (TableRef::Own(_), &[a, b]) if joint => {
                 pairs[a] += 1.0;
                 pairs[b] += 1.0;
-                for i in 0..graph.card(a) {
-                    for j in 0..graph.card(b) {
-                        counting[offset + i * factor.strides[0] + j * factor.strides[1]] = 1.0;
-                    }
-                }
             }
             _ => {}
         });
-        graph.for_each_factor(|factor| {
-            if let (TableRef::Own(offset), &[v]) = (factor.table, factor.vars) {
-                for i in 0..graph.card(v) {
-                    counting[offset + i * factor.strides[0]] = 1.0 - pairs[v];
-                }
-            }
+        let mut rest = counting;
+        own_rows(&graph, |row, vars| {
+            let c = match *vars {
+                [v] => 1.0 - pairs[v],
+                _ if joint => 1.0,
+                _ => 0.0,
+            };
+            start_of(&mut rest, row.len()).fill(c);
         });
+        rest.fill(0.0);
     }
 
     fn answer(&mut self, example: u32, marginals: &mut [f64]) {
@@ -134,16 +137,50 @@ impl<L: Loss> Dual for Marginals<'_, L> {
     fn project(&mut self, example: u32, x: &[f64], touched: &Touched, rows: &mut Vec<f64>) {
         let Risk { features, data, .. } = self.risk;
         let e = example as usize;
-        let own = self.graph(example).own_len();
+        let own = data.graph(e).own_len();
         self.local.start_gradient(features, touched);
         self.dpsi.reserve(own);
-        self.dpsi.plane_mut(0)[..own].copy_from_slice(&x[..own]);
+        let graph = self.graph(example);
+        let (mut rest, dpsi) = (x, self.dpsi.plane_mut(0));
+        own_rows(&graph, |row, _| {
+            let (x, behind) = rest.split_at(row.len());
+            rest = behind;
+            if row.start < own {
+                copy(x, &mut dpsi[row]);
+            }
+        });
         self.local.take_rows((features, data, touched), e, touched.occurrences(), &mut self.dpsi);
         self.local.pack(features, touched, 0, rows);
-        rows.extend_from_slice(&x[own..]);
+        rows.extend_from_slice(rest);
         let weight = data.weight(e);
         if weight != 1.0 {
             rows.iter_mut().for_each(|x| *x *= weight);
         }
     }
+}
+
+/// Calls `visit` with every row of the own tables, without its padding, and the variables of its table.
+fn own_rows(graph: &impl Graph, mut visit: impl FnMut(Range<usize>, &[usize])) {
+    graph.for_each_factor(|factor| {
+        let (TableRef::Own(offset), Some((&last, others))) = (factor.table, factor.vars.split_last()) else {
+            return;
+        };
+        let rows = others.iter().map(|&v| graph.card(v)).product();
+        for i in 0..rows {
+            let start = offset + i * factor.strides[0];
+            visit(start..start + graph.card(last), factor.vars);
+        }
+    });
+}
+
+/// Takes the first `len` numbers off `rest`.
+fn start_of<'a>(rest: &mut &'a mut [f64], len: usize) -> &'a mut [f64] {
+    let (start, behind) = std::mem::take(rest).split_at_mut(len);
+    *rest = behind;
+    start
+}
+
+/// A row has a few numbers: a loop is faster than a call that copies.
+fn copy(from: &[f64], to: &mut [f64]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
 }
