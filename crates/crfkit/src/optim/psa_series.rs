@@ -17,6 +17,9 @@ const FEW: usize = 3;
 /// x and Nx up to which they are exact.
 const SMALL: f64 = 0.01;
 const SMALL_IN_HALF_A_PERIOD: f64 = 0.1;
+/// A decay over whole periods of at most e⁻⁰·¹ takes so many terms.
+const SMALL_DECAY: f64 = 0.1;
+const DECAY_TERMS: usize = 9;
 /// Powers of α that stand in a table.
 const POWERS: u32 = 1024;
 /// Numbers in a vector of [`Late`] from which on they are made up for: all of them stay in the nearest cache.
@@ -28,6 +31,17 @@ const INVERSES: [f64; TERMS] = {
     let mut n = 1;
     while n < TERMS {
         inverses[n] = 1.0 / (n + 1) as f64;
+        n += 1;
+    }
+    inverses
+};
+
+/// 1/n!.
+const INVERSE_FACTORIALS: [f64; TERMS + 1] = {
+    let mut inverses = [1.0; TERMS + 1];
+    let mut n = 1;
+    while n <= TERMS {
+        inverses[n] = inverses[n - 1] / n as f64;
         n += 1;
     }
     inverses
@@ -158,65 +172,72 @@ impl Series {
     #[inline(always)]
     fn make_up_late<S: Simd, const T: usize>(&self, simd: S, late: &mut Late, pull: f64, phase: u32) {
         let &Series { factor: [centre, slope], kappa, half, scales, .. } = self;
-        let now = [phase.min(half).into(), phase.saturating_sub(half).into()];
-        let zero = f64x8::splat(simd, 0.0);
+        let (zero, one) = (f64x8::splat(simd, 0.0), f64x8::splat(simd, 1.0));
         for v in 0..late.len.div_ceil(LANES) {
             let (eta, start) = (load(simd, &late.eta, v), load(simd, &late.start, v));
             let (left, shrink) = (load(simd, &late.left, v), load(simd, &late.shrink, v));
             let second = left.min(f64x8::splat(simd, half.into()));
             let first = left - second;
-            let x = eta * pull;
-            let before = load(simd, &late.off, v) * power8::<S, T>(simd, first, x); // all of it where `first` is 0
+            let rate = log_rate::<S, _, T>(simd, eta * pull);
+            let before = load(simd, &late.off, v) * exp_of::<S, _, T>(simd, first * rate); // all of it where `first` is 0
             let middle = first.simd_gt(zero).select(before, load(simd, &late.middle, v));
-            let end = before * power8::<S, T>(simd, second, x);
+            let end = before * exp_of::<S, _, T>(simd, second * rate);
             let gamma = (end - middle) / (middle - start);
             let u = gamma.max(f64x8::splat(simd, -kappa)).min(f64x8::splat(simd, kappa));
             // What does not move (0/0) keeps its gain, here and below.
             let eta = gamma.simd_eq(gamma).select(eta * (u * slope + centre), eta);
             let x = eta * pull;
-            let (mut terms, mut rest) = ([zero; T], shrink);
+            // (1 − αⁿᵏ)/(1 − αᵏ) = 1 + αᵏ + … + α⁽ⁿ⁻¹⁾ᵏ.
+            let (mut shares, mut share) = ([zero; T], one);
             for n in 0..T {
-                terms[n] = (1.0 - rest) * scales[n];
-                rest *= shrink;
+                shares[n] = share * scales[n];
+                share = share.mul_add(shrink, one);
             }
-            let mut ln = zero;
-            for n in (0..T).rev() {
-                ln = x * (terms[n] + ln);
+            let mut ln = shares[T - 1];
+            for n in (0..T - 1).rev() {
+                ln = ln.mul_add(x, shares[n]);
             }
+            let ln = ln * x * (shrink - 1.0);
             let eta = (end * pull).simd_eq(zero).select(eta, eta * shrink);
-            let start = end * exp8(simd, -ln);
-            let x = eta * pull;
-            let middle = start * power_of::<S, _, T>(simd, now[0], x); // of no meaning before the middle
+            let start = end
+                * match ln.simd_lt(-SMALL_DECAY).any_true() {
+                    true => exp8(simd, ln),
+                    false => exp_of::<S, _, DECAY_TERMS>(simd, ln),
+                };
+            let rate = log_rate::<S, _, T>(simd, eta * pull);
+            let mut middle = start; // of no meaning before the middle
+            let mut off = start * exp_of::<S, _, T>(simd, rate * f64::from(phase.min(half)));
+            if phase >= half {
+                middle = off;
+                off *= exp_of::<S, _, T>(simd, rate * f64::from(phase - half));
+            }
             store(eta, &mut late.eta, v);
             store(start, &mut late.start, v);
             store(middle, &mut late.middle, v);
-            store(middle * power_of::<S, _, T>(simd, now[1], x), &mut late.off, v);
+            store(off, &mut late.off, v);
         }
     }
 }
 
-/// (1 − x)ᵏ = 1 + c₀x·(1 + c₁x·(1 + c₂x·(…))) in T terms, with c_n = (n − k)/(n + 1).
+/// ln(1 − x) = −(x + x²/2 + …) in T terms.
 #[inline(always)]
-fn power8<S: Simd, const T: usize>(simd: S, k: f64x8<S>, x: f64x8<S>) -> f64x8<S> {
-    let one = f64x8::splat(simd, 1.0);
-    let mut rest = one;
+fn log_rate<S: Simd, V: SimdFloat<S, Element = f64>, const T: usize>(simd: S, x: V) -> V {
+    let mut sum = V::splat(simd, -INVERSES[T - 1]);
     // Loops and no closures in here: those would be compiled for another vector unit.
-    for n in (0..T).rev() {
-        let c = k.mul_add(f64x8::splat(simd, -INVERSES[n]), f64x8::splat(simd, n as f64 * INVERSES[n]));
-        rest = (c * x).mul_add(rest, one);
+    for n in (0..T - 1).rev() {
+        sum = sum.mul_add(x, V::splat(simd, -INVERSES[n]));
     }
-    rest
+    sum * x
 }
 
-/// The same for one k and x of any width.
+/// eᶻ = 1 + z + z²/2 + … in T terms after the first.
 #[inline(always)]
-fn power_of<S: Simd, V: SimdFloat<S, Element = f64>, const T: usize>(simd: S, k: f64, x: V) -> V {
-    let one = V::splat(simd, 1.0);
-    let mut rest = one;
+fn exp_of<S: Simd, V: SimdFloat<S, Element = f64>, const T: usize>(simd: S, z: V) -> V {
+    let mut sum = V::splat(simd, INVERSE_FACTORIALS[T]);
     for n in (0..T).rev() {
-        rest = (x * ((n as f64 - k) * INVERSES[n])).mul_add(rest, one);
+        sum = sum.mul_add(z, V::splat(simd, INVERSE_FACTORIALS[n]));
     }
-    rest
+    sum
 }
 
 /// Rows that have missed the end of a period, their weights side by side, each row filled up to a multiple of [`FOUR`].
@@ -266,12 +287,13 @@ impl At<'_> {
             let (theta, weights) = (&mut self.theta[part.clone()], &mut self.weights[part.clone()]);
             let mean = self.prior.four_means(simd, part);
             let x = four_of(simd, weights, |weight| weight.eta) * self.pulls[kind];
+            let rate = log_rate::<S, _, T>(simd, x);
             let mut off = four(simd, theta) - mean;
             if to_middle > 0 {
-                off *= power_of::<S, _, T>(simd, to_middle.into(), x);
+                off *= exp_of::<S, _, T>(simd, rate * f64::from(to_middle));
                 put_four_of(off, weights, |weight, off| weight.middle = off);
             }
-            put_four(mean + off * power_of::<S, _, T>(simd, more.into(), x), theta);
+            put_four(mean + off * exp_of::<S, _, T>(simd, rate * f64::from(more)), theta);
         }
     }
 
