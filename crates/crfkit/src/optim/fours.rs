@@ -59,6 +59,36 @@ pub(super) fn put_four<S: Simd>(x: f64x4<S>, out: &mut [f64]) {
     put_four_of(x, out, |out, x| *out = x);
 }
 
+/// Does the same for a range of up to four weights whatever its length, but with a length that the compiler knows: slices of it
+/// then come and go as vectors without a branch. (A macro: closures would be compiled for another vector unit.)
+macro_rules! with_known_length {
+    ($part:ident => $body:expr) => {
+        match $part.len() {
+            0 => {
+                let $part = $part.start..$part.start;
+                $body
+            }
+            1 => {
+                let $part = $part.start..$part.start + 1;
+                $body
+            }
+            2 => {
+                let $part = $part.start..$part.start + 2;
+                $body
+            }
+            3 => {
+                let $part = $part.start..$part.start + 3;
+                $body
+            }
+            _ => {
+                let $part = $part.start..$part.start + 4;
+                $body
+            }
+        }
+    };
+}
+pub(super) use with_known_length;
+
 /// A row in ranges of up to four weights.
 #[inline(always)]
 pub(super) fn in_fours(row: Range<usize>) -> impl Iterator<Item = Range<usize>> {

@@ -105,7 +105,7 @@ pub(super) struct PsaRule {
     /// The steps by which all weights were up to date.
     settled: u32,
     /// Rows of single labels and of label pairs that are to be made up for.
-    late: [Late; 2],
+    late: [Vec<Late>; 2],
 }
 
 impl PsaRule {

@@ -3,10 +3,10 @@
 //! Such a step takes θ − mean to (1 − x)(θ − mean) with x = ηp, and x is small: powers of 1 − x are a few terms of a series. The
 //! arithmetic runs by vectors over the weights of many rows, side by side.
 
-use super::fours::{FOUR, four, four_of, in_fours, put_four, put_four_of};
+use super::fours::{four, four_of, in_fours, put_four, put_four_of, with_known_length};
 use super::psa::Weight;
 use super::{Prior, Psa};
-use crate::math::simd::{self, LANES, exp8, load, store};
+use crate::math::simd::{self, exp8};
 use fearless_simd::{dispatch, f64x4, f64x8, prelude::*};
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ const SMALL_DECAY: f64 = 0.1;
 const DECAY_TERMS: usize = 9;
 /// Powers of α that stand in a table.
 const POWERS: u32 = 1024;
-/// Numbers in a vector of [`Late`] from which on they are made up for: all of them stay in the nearest cache.
+/// So many parts are made up for at once: their weights stay in the nearest cache.
 const FULL: usize = 512;
 
 /// 1/n.
@@ -70,7 +70,7 @@ pub(super) struct At<'a> {
     pub pulls: [f64; 2],
     pub theta: &'a mut [f64],
     pub weights: &'a mut [Weight],
-    pub late: &'a mut [Late; 2],
+    pub late: &'a mut [Vec<Late>; 2],
 }
 
 impl Series {
@@ -141,8 +141,12 @@ impl Series {
                 // Division is slow; half a step more keeps rounding away from whole periods.
                 let ended = ((f64::from(age) + 0.5) * in_periods) as u32 + 1;
                 let left = ended * period - age;
-                at.add_late(simd, kind, row, [left.into(), self.shrink(periods - ended)]);
-                if at.late[kind].len >= FULL {
+                let shrink = self.shrink(periods - ended);
+                for part in in_fours(row) {
+                    let (start, len) = (part.start as u32, part.len() as u32);
+                    at.late[kind].push(Late { start, len, left: left.into(), shrink });
+                }
+                if at.late[kind].len() >= FULL {
                     self.make_up::<S, T>(simd, at, kind, phase);
                 }
             } else if age < this_half {
@@ -156,66 +160,84 @@ impl Series {
         }
     }
 
-    /// Brings the late rows of a kind to the step after `phase` steps of the present period.
+    /// Brings the late weights of a kind to the step after `phase` steps of the present period, and forgets them.
     #[inline(always)]
     fn make_up<S: Simd, const T: usize>(&self, simd: S, at: &mut At, kind: usize, phase: u32) {
-        let pull = at.pulls[kind];
-        self.make_up_late::<S, T>(simd, &mut at.late[kind], pull, phase);
-        at.finish_late(simd, kind);
+        let late = std::mem::take(&mut at.late[kind]);
+        for parts in late.chunks(2) {
+            let [a, b] = [parts[0], parts.get(1).copied().unwrap_or_default()];
+            let (x, y) = (at.take(simd, a), at.take(simd, b));
+            let known = Known {
+                off: x.off.combine(y.off),
+                eta: x.eta.combine(y.eta),
+                start: x.start.combine(y.start),
+                middle: x.middle.combine(y.middle),
+            };
+            let left = f64x4::splat(simd, a.left).combine(f64x4::splat(simd, b.left));
+            let shrink = f64x4::splat(simd, a.shrink).combine(f64x4::splat(simd, b.shrink));
+            let known = self.make_up_late::<S, T>(simd, known, [left, shrink], at.pulls[kind], phase);
+            let (off, eta) = (known.off.split(), known.eta.split());
+            let (start, middle) = (known.start.split(), known.middle.split());
+            at.put(simd, a, Known { off: off.0, eta: eta.0, start: start.0, middle: middle.0 });
+            at.put(simd, b, Known { off: off.1, eta: eta.1, start: start.1, middle: middle.1 });
+        }
+        at.late[kind] = late;
+        at.late[kind].clear();
     }
 
-    /// Brings all weights of `late`, whose p is `pull`, to the step after `phase` steps of the present period, in T terms.
+    /// Brings weights, whose p is `pull`, to the step after `phase` steps of the present period, in T terms.
     ///
     /// First what is left of the period of the last touch, and the gain by its rate. Then k whole periods,
     /// each of rate (1 − x)^N > κ and so of factor α: the gains fall as η·αʲ, and
     /// ln Π_j (1 − ηαʲp)^2N = −2N Σ_n (ηp)ⁿ/n · (1 − αⁿᵏ)/(1 − αⁿ). Then the steps of the present period.
     #[inline(always)]
-    fn make_up_late<S: Simd, const T: usize>(&self, simd: S, late: &mut Late, pull: f64, phase: u32) {
+    fn make_up_late<S: Simd, const T: usize>(
+        &self,
+        simd: S,
+        known: Known<f64x8<S>>,
+        [left, shrink]: [f64x8<S>; 2],
+        pull: f64,
+        phase: u32,
+    ) -> Known<f64x8<S>> {
         let &Series { factor: [centre, slope], kappa, half, scales, .. } = self;
         let (zero, one) = (f64x8::splat(simd, 0.0), f64x8::splat(simd, 1.0));
-        for v in 0..late.len.div_ceil(LANES) {
-            let (eta, start) = (load(simd, &late.eta, v), load(simd, &late.start, v));
-            let (left, shrink) = (load(simd, &late.left, v), load(simd, &late.shrink, v));
-            let second = left.min(f64x8::splat(simd, half.into()));
-            let first = left - second;
-            let rate = log_rate::<S, _, T>(simd, eta * pull);
-            let before = load(simd, &late.off, v) * exp_of::<S, _, T>(simd, first * rate); // all of it where `first` is 0
-            let middle = first.simd_gt(zero).select(before, load(simd, &late.middle, v));
-            let end = before * exp_of::<S, _, T>(simd, second * rate);
-            let gamma = (end - middle) / (middle - start);
-            let u = gamma.max(f64x8::splat(simd, -kappa)).min(f64x8::splat(simd, kappa));
-            // What does not move (0/0) keeps its gain, here and below.
-            let eta = gamma.simd_eq(gamma).select(eta * (u * slope + centre), eta);
-            let x = eta * pull;
-            // (1 − αⁿᵏ)/(1 − αᵏ) = 1 + αᵏ + … + α⁽ⁿ⁻¹⁾ᵏ.
-            let (mut shares, mut share) = ([zero; T], one);
-            for n in 0..T {
-                shares[n] = share * scales[n];
-                share = share.mul_add(shrink, one);
-            }
-            let mut ln = shares[T - 1];
-            for n in (0..T - 1).rev() {
-                ln = ln.mul_add(x, shares[n]);
-            }
-            let ln = ln * x * (shrink - 1.0);
-            let eta = (end * pull).simd_eq(zero).select(eta, eta * shrink);
-            let start = end
-                * match ln.simd_lt(-SMALL_DECAY).any_true() {
-                    true => exp8(simd, ln),
-                    false => exp_of::<S, _, DECAY_TERMS>(simd, ln),
-                };
-            let rate = log_rate::<S, _, T>(simd, eta * pull);
-            let mut middle = start; // of no meaning before the middle
-            let mut off = start * exp_of::<S, _, T>(simd, rate * f64::from(phase.min(half)));
-            if phase >= half {
-                middle = off;
-                off *= exp_of::<S, _, T>(simd, rate * f64::from(phase - half));
-            }
-            store(eta, &mut late.eta, v);
-            store(start, &mut late.start, v);
-            store(middle, &mut late.middle, v);
-            store(off, &mut late.off, v);
+        let Known { eta, start, .. } = known;
+        let second = left.min(f64x8::splat(simd, half.into()));
+        let first = left - second;
+        let rate = log_rate::<S, _, T>(simd, eta * pull);
+        let before = known.off * exp_of::<S, _, T>(simd, first * rate); // all of it where `first` is 0
+        let middle = first.simd_gt(zero).select(before, known.middle);
+        let end = before * exp_of::<S, _, T>(simd, second * rate);
+        let gamma = (end - middle) / (middle - start);
+        let u = gamma.max(f64x8::splat(simd, -kappa)).min(f64x8::splat(simd, kappa));
+        // What does not move (0/0) keeps its gain, here and below.
+        let eta = gamma.simd_eq(gamma).select(eta * (u * slope + centre), eta);
+        let x = eta * pull;
+        // (1 − αⁿᵏ)/(1 − αᵏ) = 1 + αᵏ + … + α⁽ⁿ⁻¹⁾ᵏ.
+        let (mut shares, mut share) = ([zero; T], one);
+        for n in 0..T {
+            shares[n] = share * scales[n];
+            share = share.mul_add(shrink, one);
         }
+        let mut ln = shares[T - 1];
+        for n in (0..T - 1).rev() {
+            ln = ln.mul_add(x, shares[n]);
+        }
+        let ln = ln * x * (shrink - 1.0);
+        let eta = (end * pull).simd_eq(zero).select(eta, eta * shrink);
+        let start = end
+            * match ln.simd_lt(-SMALL_DECAY).any_true() {
+                true => exp8(simd, ln),
+                false => exp_of::<S, _, DECAY_TERMS>(simd, ln),
+            };
+        let rate = log_rate::<S, _, T>(simd, eta * pull);
+        let mut middle = start; // of no meaning before the middle
+        let mut off = start * exp_of::<S, _, T>(simd, rate * f64::from(phase.min(half)));
+        if phase >= half {
+            middle = off;
+            off *= exp_of::<S, _, T>(simd, rate * f64::from(phase - half));
+        }
+        Known { off, eta, start, middle }
     }
 }
 
@@ -240,37 +262,30 @@ fn exp_of<S: Simd, V: SimdFloat<S, Element = f64>, const T: usize>(simd: S, z: V
     sum
 }
 
-/// Rows that have missed the end of a period, their weights side by side, each row filled up to a multiple of [`FOUR`].
-#[derive(Default)]
+/// Up to four weights that have missed the end of a period.
+#[derive(Clone, Copy, Default)]
 pub(super) struct Late {
-    rows: Vec<Range<usize>>,
-    /// Numbers in use; the vectors are longer, up to whole vectors of the processor.
-    len: usize,
-    /// θ − mean.
-    off: Vec<f64>,
-    eta: Vec<f64>,
-    start: Vec<f64>,
-    middle: Vec<f64>,
+    /// The first one, and how many.
+    start: u32,
+    len: u32,
     /// Steps left of the period of the last touch; αᵏ for the whole periods since.
-    left: Vec<f64>,
-    shrink: Vec<f64>,
+    left: f64,
+    shrink: f64,
 }
 
 impl Late {
-    /// Makes room for `more` numbers; returns where it starts.
     #[inline(always)]
-    fn grow(&mut self, more: usize) -> usize {
-        let start = self.len;
-        self.len += more;
-        if self.off.len() < self.len {
-            let len = 2 * self.len.next_multiple_of(LANES);
-            let Late { off, eta, start, middle, left, shrink, .. } = self;
-            for vector in [off, eta, start, middle, left, shrink] {
-                vector.resize(len, 0.0);
-            }
-        }
-        start
+    fn range(self) -> Range<usize> {
+        self.start as usize..(self.start + self.len) as usize
     }
+}
+
+/// Up to eight weights, side by side: θ − mean, and what is known of them.
+struct Known<V> {
+    off: V,
+    eta: V,
+    start: V,
+    middle: V,
 }
 
 impl At<'_> {
@@ -284,62 +299,46 @@ impl At<'_> {
         [to_middle, more]: [u32; 2],
     ) {
         for part in in_fours(row) {
-            let (theta, weights) = (&mut self.theta[part.clone()], &mut self.weights[part.clone()]);
-            let mean = self.prior.four_means(simd, part);
-            let x = four_of(simd, weights, |weight| weight.eta) * self.pulls[kind];
-            let rate = log_rate::<S, _, T>(simd, x);
-            let mut off = four(simd, theta) - mean;
-            if to_middle > 0 {
-                off *= exp_of::<S, _, T>(simd, rate * f64::from(to_middle));
-                put_four_of(off, weights, |weight, off| weight.middle = off);
-            }
-            put_four(mean + off * exp_of::<S, _, T>(simd, rate * f64::from(more)), theta);
-        }
-    }
-
-    /// Takes a row to the late ones of a kind.
-    #[inline(always)]
-    fn add_late<S: Simd>(&mut self, simd: S, kind: usize, row: Range<usize>, [left, shrink]: [f64; 2]) {
-        let late = &mut self.late[kind];
-        let mut place = late.grow(row.len().next_multiple_of(FOUR));
-        for part in in_fours(row.clone()) {
-            let (theta, weights) = (&self.theta[part.clone()], &self.weights[part.clone()]);
-            let to = place..place + FOUR;
-            place = to.end;
-            let off = four(simd, theta) - self.prior.four_means(simd, part);
-            off.store_slice(&mut late.off[to.clone()]);
-            four_of(simd, weights, |weight| weight.eta).store_slice(&mut late.eta[to.clone()]);
-            four_of(simd, weights, |weight| weight.start).store_slice(&mut late.start[to.clone()]);
-            four_of(simd, weights, |weight| weight.middle).store_slice(&mut late.middle[to.clone()]);
-            f64x4::splat(simd, left).store_slice(&mut late.left[to.clone()]);
-            f64x4::splat(simd, shrink).store_slice(&mut late.shrink[to]);
-        }
-        late.rows.push(row);
-    }
-
-    /// Writes the late rows of a kind back to where they were taken, and forgets them.
-    #[inline(always)]
-    fn finish_late<S: Simd>(&mut self, simd: S, kind: usize) {
-        let late = &mut self.late[kind];
-        let mut place = 0;
-        for row in late.rows.drain(..) {
-            for part in in_fours(row) {
+            with_known_length!(part => {
                 let (theta, weights) = (&mut self.theta[part.clone()], &mut self.weights[part.clone()]);
-                let from = place..place + FOUR;
-                place = from.end;
-                let off = f64x4::from_slice(simd, &late.off[from.clone()]);
-                put_four(self.prior.four_means(simd, part) + off, theta);
-                put_four_of(f64x4::from_slice(simd, &late.eta[from.clone()]), weights, |weight, x| {
-                    weight.eta = x
-                });
-                put_four_of(f64x4::from_slice(simd, &late.start[from.clone()]), weights, |weight, x| {
-                    weight.start = x
-                });
-                put_four_of(f64x4::from_slice(simd, &late.middle[from]), weights, |weight, x| {
-                    weight.middle = x
-                });
-            }
+                let mean = self.prior.four_means(simd, part);
+                let x = four_of(simd, weights, |weight| weight.eta) * self.pulls[kind];
+                let rate = log_rate::<S, _, T>(simd, x);
+                let mut off = four(simd, theta) - mean;
+                if to_middle > 0 {
+                    off *= exp_of::<S, _, T>(simd, rate * f64::from(to_middle));
+                    put_four_of(off, weights, |weight, off| weight.middle = off);
+                }
+                put_four(mean + off * exp_of::<S, _, T>(simd, rate * f64::from(more)), theta);
+            })
         }
-        late.len = 0;
+    }
+
+    /// The weights of a part.
+    #[inline(always)]
+    fn take<S: Simd>(&self, simd: S, part: Late) -> Known<f64x4<S>> {
+        let part = part.range();
+        with_known_length!(part => {
+            let weights = &self.weights[part.clone()];
+            Known {
+                off: four(simd, &self.theta[part.clone()]) - self.prior.four_means(simd, part),
+                eta: four_of(simd, weights, |weight| weight.eta),
+                start: four_of(simd, weights, |weight| weight.start),
+                middle: four_of(simd, weights, |weight| weight.middle),
+            }
+        })
+    }
+
+    /// Writes the weights of a part back.
+    #[inline(always)]
+    fn put<S: Simd>(&mut self, simd: S, part: Late, known: Known<f64x4<S>>) {
+        let part = part.range();
+        with_known_length!(part => {
+            let weights = &mut self.weights[part.clone()];
+            put_four_of(known.eta, weights, |weight, eta| weight.eta = eta);
+            put_four_of(known.start, weights, |weight, start| weight.start = start);
+            put_four_of(known.middle, weights, |weight, middle| weight.middle = middle);
+            put_four(self.prior.four_means(simd, part.clone()) + known.off, &mut self.theta[part]);
+        })
     }
 }
