@@ -3,7 +3,8 @@
 
 use super::Prior;
 use super::prior::Mean;
-use fearless_simd::{f64x4, prelude::*};
+use crate::math::simd;
+use fearless_simd::{dispatch, f64x4, prelude::*};
 use std::ops::Range;
 
 /// Weights taken at once.
@@ -100,6 +101,20 @@ pub(super) fn in_fours(row: Range<usize>) -> impl Iterator<Item = Range<usize>> 
     })
 }
 
+/// Σ factor·x² over rows, ranges of `x` with a factor each.
+pub(super) fn weighted_squares(rows: impl Iterator<Item = (Range<usize>, f64)>, x: &[f64]) -> f64 {
+    dispatch!(simd::level(), simd => {
+        let mut sum = f64x4::splat(simd, 0.0);
+        for (row, factor) in rows {
+            for part in in_fours(row) {
+                let x = four(simd, &x[part]);
+                sum += x * x * factor;
+            }
+        }
+        sum.reduce_sum()
+    })
+}
+
 impl Prior {
     /// The means of up to four weights.
     #[inline(always)]
@@ -114,8 +129,6 @@ impl Prior {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::math::simd;
-    use fearless_simd::dispatch;
 
     #[test]
     fn rows_of_any_length_come_back_changed_and_their_neighbours_do_not() {
@@ -134,5 +147,13 @@ mod tests {
             doubled[row].iter_mut().for_each(|x| *x *= 2.0);
             assert_eq!(x, doubled);
         }
+    }
+
+    #[test]
+    fn squares_are_weighted_by_row() {
+        let x: Vec<f64> = (1..=9).map(f64::from).collect();
+        let rows = [(0..1, 2.0), (1..1, 7.0), (1..4, 3.0), (4..9, 0.5)];
+        let expected = 2.0 + 3.0 * (4.0 + 9.0 + 16.0) + 0.5 * (25.0 + 36.0 + 49.0 + 64.0 + 81.0);
+        assert_eq!(weighted_squares(rows.into_iter(), &x), expected);
     }
 }

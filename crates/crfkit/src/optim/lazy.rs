@@ -1,6 +1,9 @@
 //! Weights of which every step moves all, at the cost of those it touches.
 
+use super::fours::{four, in_fours, put_four, with_known_length};
 use super::{Prior, Problem, State, Touched};
+use crate::math::simd;
+use fearless_simd::dispatch;
 
 /// The iteration θ ← θ − a·P(θ − mean)/n − c·d over all weights, with P = 1/σ² and a vector d that changes only where a step
 /// touches it: θ − mean decays, and receives d. With B the product of the decays 1 − aP/n and C the sum of the c/B so far,
@@ -54,35 +57,48 @@ impl<'a> Lazy<'a> {
     }
 
     #[inline]
-    fn kind(&self, i: usize) -> usize {
-        usize::from(i >= self.prior.first_pair)
-    }
-
-    #[inline]
     fn value(&self, i: usize) -> f64 {
-        let kind = self.kind(i);
+        let kind = self.prior.kind(i);
         self.prior.mean(i) + self.decay[kind] * (self.anchor[i] - self.shift[kind] * self.drift[i])
     }
 
     /// Brings the touched weights up to date.
     pub fn refresh(&self, theta: &mut [f64], touched: &Touched) {
         touched.expect_with(|row| self.anchor[row.start] + self.drift[row.start]);
-        for (range, ..) in touched.filled() {
-            range.for_each(|i| theta[i] = self.value(i));
-        }
+        dispatch!(simd::level(), simd => for (row, ..) in touched.filled() {
+            let kind = self.prior.kind(row.start);
+            for part in in_fours(row) {
+                with_known_length!(part => {
+                    let drift = four(simd, &self.drift[part.clone()]);
+                    let off = (four(simd, &self.anchor[part.clone()]) - drift * self.shift[kind]) * self.decay[kind];
+                    put_four(self.prior.four_means(simd, part.clone()) + off, &mut theta[part]);
+                })
+            }
+        });
     }
 
-    /// d ← d + x at weight i; θ stays.
-    #[inline]
-    pub fn add_drift(&mut self, i: usize, x: f64) {
-        self.drift[i] += x;
-        self.anchor[i] += x * self.shift[self.kind(i)];
+    /// d ← d + new − old on the touched weights, old ← new, both with the rows side by side; θ stays.
+    pub fn exchange(&mut self, touched: &Touched, old: &mut [f64], new: &[f64]) {
+        dispatch!(simd::level(), simd => for (row, mine, _) in touched.filled() {
+            let shift = self.shift[self.prior.kind(row.start)];
+            for (part, mine) in in_fours(row).zip(in_fours(mine)) {
+                with_known_length!(part => {
+                    let mine = mine.start..mine.start + part.len();
+                    let (old, new) = (&mut old[mine.clone()], four(simd, &new[mine]));
+                    let change = new - four(simd, old);
+                    put_four(new, old);
+                    let (drift, anchor) = (&mut self.drift[part.clone()], &mut self.anchor[part]);
+                    put_four(four(simd, drift) + change, drift);
+                    put_four(four(simd, anchor) + change * shift, anchor);
+                })
+            }
+        });
     }
 
     /// θ ← θ + x at weight i.
     #[inline]
     pub fn add(&mut self, i: usize, x: f64) {
-        self.anchor[i] += x / self.decay[self.kind(i)];
+        self.anchor[i] += x / self.decay[self.prior.kind(i)];
     }
 
     /// One step of all weights; `theta` is brought up to date only if it must.

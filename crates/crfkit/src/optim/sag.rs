@@ -209,12 +209,7 @@ impl<'a> Run<'a> {
         self.losses[e] = loss;
         self.update_lipschitz(example, loss, &gradient);
         let memory = &mut self.memory[self.offsets[e]..self.offsets[e + 1]];
-        for (range, mine, _) in self.touched.filled() {
-            for (i, (old, new)) in range.zip(memory[mine.clone()].iter_mut().zip(&gradient[mine])) {
-                self.lazy.add_drift(i, new - *old);
-                *old = *new;
-            }
-        }
+        self.lazy.exchange(&self.touched, memory, &gradient);
         let (examples, known) = (self.losses.len() as f64, (self.steps as f64).min(self.losses.len() as f64));
         let prior = &self.problem.prior;
         let lambda = prior.precision(0).max(prior.precision(self.theta.len() - 1)) / examples;

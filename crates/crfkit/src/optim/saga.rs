@@ -3,12 +3,15 @@
 use super::checks::{refuse_l1, require_prior};
 use super::dual::{Dual, Entropy};
 use super::finite::{MEMORY_LIMIT, check_storage, diverged, dual_of};
+use super::fours::{four, in_fours, put_four, weighted_squares, with_known_length};
 use super::online::report_due;
 use super::{Control, Minimum, Optimizer, Prior, Problem, Progress, State, Stop, Touched, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use crate::math::random::Random;
+use crate::math::simd;
 use crate::math::vector::dot;
+use fearless_simd::dispatch;
 
 /// Steps of one example each, as long as that example's curvature allows and as bold in each weight as its frequency allows.
 ///
@@ -325,6 +328,7 @@ impl<'a> Run<'a> {
             vector.resize(old.len(), 0.0);
         }
         problem.objective.touched(&[example], touched);
+        touched.expect_rows(theta, 0);
         let loss = dual.marginals(example, theta, touched, new);
         self.visits += 1;
         if !loss.is_finite() {
@@ -343,11 +347,8 @@ impl<'a> Run<'a> {
         std::hint::black_box(
             touched.rows().iter().fold(0.0, |sum, row| sum + self.steps[row.row as usize][0]),
         );
-        let mut q = 0.0;
-        for row in touched.rows() {
-            let u = &rows[row.place()];
-            q += self.steps[row.row as usize][0] * u.iter().map(|u| u * u).sum::<f64>();
-        }
+        let steps = touched.rows().iter().map(|row| (row.place(), self.steps[row.row as usize][0]));
+        let q = weighted_squares(steps, rows);
         let trust = match self.trust[e] {
             0.0 => 1.0,
             trust if s > self.distances[e] => (DOUBT * trust).max(LEAST_TRUST),
@@ -356,17 +357,21 @@ impl<'a> Run<'a> {
         (self.trust[e], self.distances[e]) = (trust.min(TRUST), s);
         let gamma = if s + q > 0.0 { trust * s / (trust * s + q) } else { 1.0 };
         old.iter_mut().zip(&*new).for_each(|(old, change)| *old += gamma * change);
-        for row in touched.rows().iter().filter(|row| !row.weights().is_empty()) {
-            let (range, u) = (row.weights(), &rows[row.place()]);
+        dispatch!(simd::level(), simd => for row in touched.rows() {
             let [step, share] = self.steps[row.row as usize];
-            let variance = problem.prior.variance(range.start);
-            let (theta, drift) = (&mut theta[range.clone()], &mut drift[range.clone()]);
-            for (k, ((x, d), u)) in theta.iter_mut().zip(drift).zip(u).enumerate() {
-                *d += gamma * u;
-                *x -= step * gamma * u;
-                *x -= share * (*x - problem.prior.mean(range.start + k) + variance * *d);
+            let variance = problem.prior.variance(row.weights().start);
+            for (part, mine) in in_fours(row.weights()).zip(in_fours(row.place())) {
+                with_known_length!(part => {
+                    let u = four(simd, &rows[mine.start..mine.start + part.len()]) * gamma;
+                    let mean = problem.prior.four_means(simd, part.clone());
+                    let (theta, drift) = (&mut theta[part.clone()], &mut drift[part]);
+                    let d = four(simd, drift) + u;
+                    put_four(d, drift);
+                    let x = four(simd, theta) - u * step;
+                    put_four(x - (x - mean + d * variance) * share, theta);
+                })
             }
-        }
+        });
         self.losses[e] = loss;
         self.gains[e] = 0.5 * gamma * s;
         Ok(())

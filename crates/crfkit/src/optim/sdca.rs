@@ -3,16 +3,14 @@
 use super::checks::{refuse_l1, require_prior};
 use super::dual::{Dual, Entropy, best_step};
 use super::finite::{MEMORY_LIMIT, check_storage, diverged, dual_of, visits};
-use super::fours::{four, in_fours};
+use super::fours::weighted_squares;
 use super::sampler::Sampler;
 use super::{Control, Minimum, Optimizer, Prior, Problem, Progress, State, Stop, Touched, Watch};
 use crate::Result;
 use crate::ability::Ability;
 use crate::math::entropy::{divergence, entropy};
 use crate::math::random::Random;
-use crate::math::simd;
 use crate::math::vector::norm;
-use fearless_simd::{dispatch, f64x4, prelude::*};
 
 /// Exact steps on the dual problem, one example at a time, with a proof of how near the optimum is.
 ///
@@ -217,7 +215,9 @@ impl<'a> Run<'a> {
         change.clear();
         change.extend(new.iter().zip(&*old).map(|(new, old)| new - old));
         dual.project(example, change, touched, rows);
-        let curvature = curvature(&problem.prior, touched, rows);
+        let variances =
+            touched.filled().map(|(weights, place, _)| (place, problem.prior.variance(weights.start)));
+        let curvature = weighted_squares(variances, rows);
         let weight = dual.weight(example);
         let gamma = best_step(weight, counting, old, new, curvature);
         self.gaps.set(e, weight * divergence(counting, old, new));
@@ -246,19 +246,4 @@ impl<'a> Run<'a> {
         self.look = [objective, norm(&self.gradient), objective - dual];
         Ok(())
     }
-}
-
-/// Σ σ²u² over the touched weights.
-fn curvature(prior: &Prior, touched: &Touched, u: &[f64]) -> f64 {
-    dispatch!(simd::level(), simd => {
-        let mut sum = f64x4::splat(simd, 0.0);
-        for (weights, place, _) in touched.filled() {
-            let variance = prior.variance(weights.start);
-            for part in in_fours(place) {
-                let u = four(simd, &u[part]);
-                sum += u * u * variance;
-            }
-        }
-        sum.reduce_sum()
-    })
 }

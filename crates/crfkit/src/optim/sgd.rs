@@ -3,10 +3,13 @@
 use super::adagrad::soft_threshold;
 use super::average::Average;
 use super::checks::{require, require_gain};
+use super::fours::{four, in_fours, put_four, with_known_length};
 use super::online::{self, Rule, Schedule, Step};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::ability::Ability;
+use crate::math::simd;
 use crate::{Error, Result};
+use fearless_simd::{dispatch, prelude::*};
 use std::ops::Range;
 
 /// Plain gradient steps with one gain for all weights.
@@ -172,15 +175,18 @@ impl<'a> SgdRule<'a> {
     }
 
     /// Applies what the weights in `range`, all of one kind and last touched after `last` steps, have missed.
-    #[inline]
-    fn catch_up(&self, theta: &mut [f64], range: Range<usize>, last: u32, now: &Undergone) {
+    #[inline(always)]
+    fn catch_up<S: Simd>(&self, simd: S, theta: &mut [f64], range: Range<usize>, last: u32, now: &Undergone) {
         let prior = &self.problem.prior;
         let (kind, seen) = (prior.kind(range.start), &self.past[last.saturating_sub(self.settled) as usize]);
         if seen.decay[kind] != now.decay[kind] {
             let factor = now.decay[kind] / seen.decay[kind];
-            for (i, x) in range.clone().zip(&mut theta[range.clone()]) {
-                let mean = prior.mean(i);
-                *x = mean + (*x - mean) * factor;
+            for part in in_fours(range.clone()) {
+                with_known_length!(part => {
+                    let mean = prior.four_means(simd, part.clone());
+                    let theta = &mut theta[part];
+                    put_four(mean + (four(simd, theta) - mean) * factor, theta);
+                })
             }
         }
         if self.problem.l1 > 0.0 {
@@ -191,9 +197,9 @@ impl<'a> SgdRule<'a> {
     /// Brings all weights up to date, after `step.done` steps, and counts from here.
     fn settle_all(&mut self, theta: &mut [f64], step: &Step) {
         let (prior, now) = (&self.problem.prior, self.now());
-        for (range, last) in step.stretches(theta.len(), prior) {
-            self.catch_up(theta, range, last, &now);
-        }
+        dispatch!(simd::level(), simd => for (range, last) in step.stretches(theta.len(), prior) {
+            self.catch_up(simd, theta, range, last, &now);
+        });
         if let Some(average) = &mut self.average {
             average.settle(theta, prior, now.decay);
         }
@@ -210,9 +216,9 @@ impl Rule for SgdRule<'_> {
             None => step.touched.expect_rows(theta, 0),
         }
         let now = self.now();
-        for (range, _, last) in step.touched.filled() {
-            self.catch_up(theta, range, last, &now);
-        }
+        dispatch!(simd::level(), simd => for (range, _, last) in step.touched.filled() {
+            self.catch_up(simd, theta, range, last, &now);
+        });
     }
 
     fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], _: &[f64]) {
