@@ -26,6 +26,20 @@ fn forward_backward_equals_enumeration() {
     }
 }
 
+#[test]
+fn pairs_with_the_same_scores_are_no_exception() {
+    let mut rng = Random::new(4);
+    let chain = Chain { len: 6, labels: 3, own_pairs: true };
+    for range in RANGES {
+        let mut problem = Problem::random(&mut rng, chain, range);
+        for (from, to) in [(1, 2), (1, 3), (4, 5)] {
+            let table = chain.pair_offset(from)..chain.pair_offset(from + 1);
+            problem.own.copy_within(table, chain.pair_offset(to));
+        }
+        check_marginals(&problem);
+    }
+}
+
 fn check_marginals(problem: &Problem) {
     let chain = &problem.chain;
     let truth = enumerate(chain, &problem.tables(None, 0.0), &problem.own_array(None, 0.0));

@@ -60,8 +60,8 @@ pub(super) fn put_four<S: Simd>(x: f64x4<S>, out: &mut [f64]) {
     put_four_of(x, out, |out, x| *out = x);
 }
 
-/// Does the same for a range of up to four weights whatever its length, but with a length that the compiler knows: slices of it
-/// then come and go as vectors without a branch. (A macro: closures would be compiled for another vector unit.)
+/// One body for a range of up to four weights, compiled once for each length: slices of the range then come and go as vectors
+/// without a branch. (A macro: a closure would be compiled for another vector unit.)
 macro_rules! with_known_length {
     ($part:ident => $body:expr) => {
         match $part.len() {
@@ -137,10 +137,12 @@ mod tests {
             let (mut x, row) = (numbers(len + 2), 1..len + 1);
             let mut sum = 0.0;
             dispatch!(simd::level(), simd => for part in in_fours(row.clone()) {
-                let four = four(simd, &x[part.clone()]);
-                let filled: [f64; FOUR] = four.into();
-                sum += filled.iter().sum::<f64>();
-                put_four(four * 2.0, &mut x[part]);
+                with_known_length!(part => {
+                    let four = four(simd, &x[part.clone()]);
+                    let filled: [f64; FOUR] = four.into();
+                    sum += filled.iter().sum::<f64>();
+                    put_four(four * 2.0, &mut x[part]);
+                })
             });
             let mut doubled = numbers(len + 2);
             assert_eq!(sum, doubled[row.clone()].iter().sum::<f64>());

@@ -2,7 +2,7 @@
 
 use super::checks::{refuse_l1, require, require_gain};
 use super::online::{self, BatchGradient, Rule, Schedule, Step};
-use super::psa_series::{At, Late, Series};
+use super::psa_series::{At, Backlog, Series};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
@@ -104,8 +104,8 @@ pub(super) struct PsaRule {
     weights: Vec<Weight>,
     /// The steps by which all weights were up to date.
     settled: u32,
-    /// Rows of single labels and of label pairs that are to be made up for.
-    late: [Vec<Late>; 2],
+    /// Weights that are to be made up for.
+    backlog: Backlog,
 }
 
 impl PsaRule {
@@ -118,7 +118,7 @@ impl PsaRule {
             series: None,
             weights: Vec::new(),
             settled: 0,
-            late: Default::default(),
+            backlog: Default::default(),
             prior: Prior::gaussian(f64::INFINITY),
         };
         rule.set_prior(prior, examples);
@@ -156,13 +156,15 @@ impl PsaRule {
     /// Brings rows, each of one kind and with the steps done by its last touch, to the state before step `done` (counted from 0).
     fn catch_up(&mut self, theta: &mut [f64], rows: impl Iterator<Item = (Range<usize>, u32)>, done: u32) {
         let settled = self.settled;
-        // To the bit: what is up to date stays.
-        let rows = rows.map(|(range, last)| (range, last.max(settled))).filter(|(_, age)| *age < done);
+        let rows = rows.map(|(range, last)| (range, last.max(settled)));
         match &self.series {
-            None => rows.for_each(|(range, age)| self.step_by_step(theta, range, age, done)),
+            // To the bit: what is up to date stays.
+            None => rows
+                .filter(|(_, age)| *age < done)
+                .for_each(|(range, age)| self.step_by_step(theta, range, age, done)),
             Some(series) => {
-                let PsaRule { prior, pulls, weights, late, .. } = self;
-                series.catch_up(&mut At { prior, pulls: *pulls, theta, weights, late }, rows, done);
+                let PsaRule { prior, pulls, weights, backlog, .. } = self;
+                series.catch_up(&mut At { prior, pulls: *pulls, theta, weights, backlog }, rows, done);
             }
         }
     }

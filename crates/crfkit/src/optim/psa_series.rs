@@ -1,7 +1,7 @@
 //! What many steps that see the prior alone do to weights of PSA, in closed form.
 //!
 //! Such a step takes θ − mean to (1 − x)(θ − mean) with x = ηp, and x is small: powers of 1 − x are a few terms of a series. The
-//! arithmetic runs by vectors over the weights of many rows, side by side.
+//! arithmetic runs by vectors over the weights of a row or two.
 
 use super::fours::{four, four_of, in_fours, put_four, put_four_of, with_known_length};
 use super::psa::Weight;
@@ -22,8 +22,10 @@ const SMALL_DECAY: f64 = 0.1;
 const DECAY_TERMS: usize = 9;
 /// Powers of α that stand in a table.
 const POWERS: u32 = 1024;
-/// So many parts are made up for at once: their weights stay in the nearest cache.
+/// Parts of rows that a list takes before it is worked off.
 const FULL: usize = 512;
+/// Lists of a backlog for weights of one kind.
+const LISTS: usize = 4;
 
 /// 1/n.
 const INVERSES: [f64; TERMS] = {
@@ -55,6 +57,8 @@ pub(super) struct Series {
     factor: [f64; 2],
     /// N.
     half: u32,
+    /// 1/2N.
+    in_periods: f64,
     /// How many terms of each reach the last bit: [`FEW`] or all.
     few: bool,
     /// 2N/n/(1 − αⁿ).
@@ -70,7 +74,7 @@ pub(super) struct At<'a> {
     pub pulls: [f64; 2],
     pub theta: &'a mut [f64],
     pub weights: &'a mut [Weight],
-    pub late: &'a mut [Vec<Late>; 2],
+    pub backlog: &'a mut Backlog,
 }
 
 impl Series {
@@ -91,6 +95,7 @@ impl Series {
             kappa: method.kappa,
             factor: method.factor(),
             half: method.period as u32,
+            in_periods: 0.5 / n,
             few,
             scales,
             powers: (0..POWERS).map(|k| method.alpha.powi(k as i32)).collect(),
@@ -113,7 +118,7 @@ impl Series {
         self.alpha.powi(periods as i32)
     }
 
-    /// Brings rows, each of one kind and up to date after so many steps, fewer than `done`, to the state before step `done`
+    /// Brings rows, each of one kind and up to date after so many steps, at most `done`, to the state before step `done`
     /// (counted from 0).
     pub fn catch_up(&self, at: &mut At, rows: impl Iterator<Item = (Range<usize>, u32)>, done: u32) {
         dispatch!(simd::level(), simd => match self.few {
@@ -131,58 +136,94 @@ impl Series {
         rows: impl Iterator<Item = (Range<usize>, u32)>,
         done: u32,
     ) {
-        let period = 2 * self.half;
-        let (periods, phase) = (done / period, done % period);
-        let (this_period, this_half) = (done - phase, done - phase % self.half);
-        let in_periods = 1.0 / f64::from(period);
+        let phase = done % (2 * self.half);
+        let now = Now {
+            done,
+            phase,
+            this_half: done - phase % self.half,
+            this_period: done - phase,
+            periods: done / (2 * self.half),
+        };
         for (row, age) in rows {
-            let kind = at.prior.kind(row.start);
-            if age < this_period {
-                // Division is slow; half a step more keeps rounding away from whole periods.
-                let ended = ((f64::from(age) + 0.5) * in_periods) as u32 + 1;
-                let left = ended * period - age;
-                let shrink = self.shrink(periods - ended);
-                for part in in_fours(row) {
-                    let (start, len) = (part.start as u32, part.len() as u32);
-                    at.late[kind].push(Late { start, len, left: left.into(), shrink });
+            // No processor can guess what a row has missed: a list for each case, and no branch.
+            let missed =
+                u32::from(age < now.this_period) + u32::from(age < now.this_half) + u32::from(age < done);
+            let list = LISTS * at.prior.kind(row.start) + missed as usize;
+            for part in in_fours(row) {
+                let (start, len) = (part.start as u32, part.len() as u32);
+                at.backlog[list].push(Part { start, len, age });
+                if at.backlog[list].len() == FULL {
+                    self.work_off::<S, T>(simd, at, list, &now);
                 }
-                if at.late[kind].len() >= FULL {
-                    self.make_up::<S, T>(simd, at, kind, phase);
-                }
-            } else if age < this_half {
-                at.decay::<S, T>(simd, kind, row, [this_half - age, done - this_half]);
-            } else {
-                at.decay::<S, T>(simd, kind, row, [0, done - age]);
             }
         }
-        for kind in 0..2 {
-            self.make_up::<S, T>(simd, at, kind, phase);
+        for list in 0..at.backlog.len() {
+            self.work_off::<S, T>(simd, at, list, &now);
         }
     }
 
-    /// Brings the late weights of a kind to the step after `phase` steps of the present period, and forgets them.
+    /// Brings the weights of a list up to date and empties it.
     #[inline(always)]
-    fn make_up<S: Simd, const T: usize>(&self, simd: S, at: &mut At, kind: usize, phase: u32) {
-        let late = std::mem::take(&mut at.late[kind]);
-        for parts in late.chunks(2) {
-            let [a, b] = [parts[0], parts.get(1).copied().unwrap_or_default()];
-            let (x, y) = (at.take(simd, a), at.take(simd, b));
-            let known = Known {
-                off: x.off.combine(y.off),
-                eta: x.eta.combine(y.eta),
-                start: x.start.combine(y.start),
-                middle: x.middle.combine(y.middle),
-            };
-            let left = f64x4::splat(simd, a.left).combine(f64x4::splat(simd, b.left));
-            let shrink = f64x4::splat(simd, a.shrink).combine(f64x4::splat(simd, b.shrink));
-            let known = self.make_up_late::<S, T>(simd, known, [left, shrink], at.pulls[kind], phase);
-            let (off, eta) = (known.off.split(), known.eta.split());
-            let (start, middle) = (known.start.split(), known.middle.split());
-            at.put(simd, a, Known { off: off.0, eta: eta.0, start: start.0, middle: middle.0 });
-            at.put(simd, b, Known { off: off.1, eta: eta.1, start: start.1, middle: middle.1 });
+    fn work_off<S: Simd, const T: usize>(&self, simd: S, at: &mut At, list: usize, now: &Now) {
+        let (pull, parts) = (at.pulls[list / LISTS], std::mem::take(&mut at.backlog[list]));
+        match list % LISTS {
+            0 => {}
+            1 => {
+                for &part in &parts {
+                    at.decay::<S, T>(simd, pull, part, [0, now.done - part.age]);
+                }
+            }
+            2 => {
+                for &part in &parts {
+                    let steps = [now.this_half - part.age, now.done - now.this_half];
+                    at.decay::<S, T>(simd, pull, part, steps);
+                }
+            }
+            _ => {
+                for pair in parts.chunks(2) {
+                    let none = Part { age: pair[0].age, ..Part::default() };
+                    self.make_up_two::<S, T>(simd, at, pull, [pair[0], *pair.get(1).unwrap_or(&none)], now);
+                }
+            }
         }
-        at.late[kind] = late;
-        at.late[kind].clear();
+        at.backlog[list] = parts;
+        at.backlog[list].clear();
+    }
+
+    /// Brings two parts that have missed the end of a period up to date.
+    #[inline(always)]
+    fn make_up_two<S: Simd, const T: usize>(
+        &self,
+        simd: S,
+        at: &mut At,
+        pull: f64,
+        [a, b]: [Part; 2],
+        now: &Now,
+    ) {
+        let (x, y) = (at.take(simd, a), at.take(simd, b));
+        let known = Known {
+            off: x.off.combine(y.off),
+            eta: x.eta.combine(y.eta),
+            start: x.start.combine(y.start),
+            middle: x.middle.combine(y.middle),
+        };
+        let ((left_a, shrink_a), (left_b, shrink_b)) = (self.missed(a, now), self.missed(b, now));
+        let left = f64x4::splat(simd, left_a).combine(f64x4::splat(simd, left_b));
+        let shrink = f64x4::splat(simd, shrink_a).combine(f64x4::splat(simd, shrink_b));
+        let known = self.make_up::<S, T>(simd, known, [left, shrink], pull, now.phase);
+        let (off, eta) = (known.off.split(), known.eta.split());
+        let (start, middle) = (known.start.split(), known.middle.split());
+        at.put(simd, a, Known { off: off.0, eta: eta.0, start: start.0, middle: middle.0 });
+        at.put(simd, b, Known { off: off.1, eta: eta.1, start: start.1, middle: middle.1 });
+    }
+
+    /// Steps left of the period of the last touch; αᵏ for the whole periods since.
+    #[inline(always)]
+    fn missed(&self, part: Part, now: &Now) -> (f64, f64) {
+        let period = 2 * self.half;
+        // Division is slow; half a step more keeps rounding away from whole periods.
+        let ended = ((f64::from(part.age) + 0.5) * self.in_periods) as u32 + 1;
+        (f64::from(ended * period - part.age), self.shrink(now.periods - ended))
     }
 
     /// Brings weights, whose p is `pull`, to the step after `phase` steps of the present period, in T terms.
@@ -191,7 +232,7 @@ impl Series {
     /// each of rate (1 − x)^N > κ and so of factor α: the gains fall as η·αʲ, and
     /// ln Π_j (1 − ηαʲp)^2N = −2N Σ_n (ηp)ⁿ/n · (1 − αⁿᵏ)/(1 − αⁿ). Then the steps of the present period.
     #[inline(always)]
-    fn make_up_late<S: Simd, const T: usize>(
+    fn make_up<S: Simd, const T: usize>(
         &self,
         simd: S,
         known: Known<f64x8<S>>,
@@ -262,18 +303,30 @@ fn exp_of<S: Simd, V: SimdFloat<S, Element = f64>, const T: usize>(simd: S, z: V
     sum
 }
 
-/// Up to four weights that have missed the end of a period.
+/// The step before which weights are to be brought, counted from 0, and where it is in its period.
+struct Now {
+    done: u32,
+    phase: u32,
+    /// The steps before this half of the period, before the period, and the periods before it.
+    this_half: u32,
+    this_period: u32,
+    periods: u32,
+}
+
+/// Up to four weights, up to date after `age` steps.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Late {
+pub(super) struct Part {
     /// The first one, and how many.
     start: u32,
     len: u32,
-    /// Steps left of the period of the last touch; αᵏ for the whole periods since.
-    left: f64,
-    shrink: f64,
+    age: u32,
 }
 
-impl Late {
+/// Lists of weights of single labels, then of label pairs: those that have missed nothing, steps of the present half of a period
+/// alone, the middle of the period, and the end of one.
+pub(super) type Backlog = [Vec<Part>; 2 * LISTS];
+
+impl Part {
     #[inline(always)]
     fn range(self) -> Range<usize> {
         self.start as usize..(self.start + self.len) as usize
@@ -289,34 +342,32 @@ struct Known<V> {
 }
 
 impl At<'_> {
-    /// Brings a row of a kind over some steps to the middle of the period, if it is not past it, and some more.
+    /// Brings weights, whose p is `pull`, over some steps to the middle of the period, if they are not past it, and some more.
     #[inline(always)]
     fn decay<S: Simd, const T: usize>(
         &mut self,
         simd: S,
-        kind: usize,
-        row: Range<usize>,
+        pull: f64,
+        part: Part,
         [to_middle, more]: [u32; 2],
     ) {
-        for part in in_fours(row) {
-            with_known_length!(part => {
-                let (theta, weights) = (&mut self.theta[part.clone()], &mut self.weights[part.clone()]);
-                let mean = self.prior.four_means(simd, part);
-                let x = four_of(simd, weights, |weight| weight.eta) * self.pulls[kind];
-                let rate = log_rate::<S, _, T>(simd, x);
-                let mut off = four(simd, theta) - mean;
-                if to_middle > 0 {
-                    off *= exp_of::<S, _, T>(simd, rate * f64::from(to_middle));
-                    put_four_of(off, weights, |weight, off| weight.middle = off);
-                }
-                put_four(mean + off * exp_of::<S, _, T>(simd, rate * f64::from(more)), theta);
-            })
-        }
+        let part = part.range();
+        with_known_length!(part => {
+            let (theta, weights) = (&mut self.theta[part.clone()], &mut self.weights[part.clone()]);
+            let mean = self.prior.four_means(simd, part);
+            let rate = log_rate::<S, _, T>(simd, four_of(simd, weights, |weight| weight.eta) * pull);
+            let mut off = four(simd, theta) - mean;
+            if to_middle > 0 {
+                off *= exp_of::<S, _, T>(simd, rate * f64::from(to_middle));
+                put_four_of(off, weights, |weight, off| weight.middle = off);
+            }
+            put_four(mean + off * exp_of::<S, _, T>(simd, rate * f64::from(more)), theta);
+        })
     }
 
     /// The weights of a part.
     #[inline(always)]
-    fn take<S: Simd>(&self, simd: S, part: Late) -> Known<f64x4<S>> {
+    fn take<S: Simd>(&self, simd: S, part: Part) -> Known<f64x4<S>> {
         let part = part.range();
         with_known_length!(part => {
             let weights = &self.weights[part.clone()];
@@ -331,7 +382,7 @@ impl At<'_> {
 
     /// Writes the weights of a part back.
     #[inline(always)]
-    fn put<S: Simd>(&mut self, simd: S, part: Late, known: Known<f64x4<S>>) {
+    fn put<S: Simd>(&mut self, simd: S, part: Part, known: Known<f64x4<S>>) {
         let part = part.range();
         with_known_length!(part => {
             let weights = &mut self.weights[part.clone()];
