@@ -24,6 +24,8 @@ pub(super) struct Marginals<'a, L: Loss> {
     local: Local,
     shared: Shared<f64>,
     sum: SharedSum<f64>,
+    /// How many pairs each variable is in.
+    pairs: Vec<f64>,
 }
 
 impl<'a, L: Loss> Marginals<'a, L> {
@@ -41,6 +43,7 @@ impl<'a, L: Loss> Marginals<'a, L> {
             local: Local::default(),
             sum: SharedSum::new(&shared),
             shared,
+            pairs: Vec::new(),
         })
     }
 
@@ -87,8 +90,9 @@ impl<L: Loss> Dual for Marginals<'_, L> {
     fn counting(&mut self, example: u32, counting: &mut [f64]) {
         let graph = self.graph(example);
         let joint = self.entropy == Entropy::Joint;
-        // How many pairs each variable is in.
-        let mut pairs = vec![0.0; graph.vars()];
+        let pairs = &mut self.pairs;
+        pairs.clear();
+        pairs.resize(graph.vars(), 0.0);
         graph.for_each_factor(|factor| match (factor.table, factor.vars) {
             (TableRef::Own(_), &[a, b]) if joint => {
                 pairs[a] += 1.0;
