@@ -82,26 +82,32 @@ impl Prior {
 
     /// The penalty at θ.
     pub fn value(&self, theta: &[f64]) -> f64 {
-        self.visit(theta, |_, _| {})
+        self.visit(theta.len(), |i, _| theta[i], |_, _| {})
+    }
+
+    /// The penalty at `dim` weights that `weight` tells for their number and σᵢ².
+    pub(super) fn value_of(&self, dim: usize, weight: impl Fn(usize, f64) -> f64) -> f64 {
+        self.visit(dim, weight, |_, _| {})
     }
 
     /// Returns the penalty at θ and adds its gradient.
     pub fn add(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
-        self.visit(theta, |i, slope| gradient[i] += slope)
+        self.visit(theta.len(), |i, _| theta[i], |i, slope| gradient[i] += slope)
     }
 
-    /// The penalty at θ; calls `each` with the slope of every weight.
+    /// The same; calls `each` with the slope of every weight.
     #[inline]
-    fn visit(&self, theta: &[f64], mut each: impl FnMut(usize, f64)) -> f64 {
+    fn visit(&self, dim: usize, weight: impl Fn(usize, f64) -> f64, mut each: impl FnMut(usize, f64)) -> f64 {
         let mut sum = 0.0;
-        let split = self.first_pair.min(theta.len());
-        for (part, sigma) in [(0..split, self.sigma), (split..theta.len(), self.sigma_pairs)] {
-            let precision = 1.0 / (sigma * sigma);
+        let split = self.first_pair.min(dim);
+        for (part, sigma) in [(0..split, self.sigma), (split..dim, self.sigma_pairs)] {
+            let variance = sigma * sigma;
+            let precision = 1.0 / variance;
             // Sums over blocks: a fixed order, and small rounding errors at a million weights.
             for start in part.clone().step_by(1024) {
                 let mut block = 0.0;
                 for i in start..(start + 1024).min(part.end) {
-                    let x = theta[i] - self.mean(i);
+                    let x = weight(i, variance) - self.mean(i);
                     block += x * x;
                     each(i, precision * x);
                 }

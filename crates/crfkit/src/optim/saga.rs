@@ -167,19 +167,23 @@ impl Optimizer for Saga {
         check_storage("saga", Saga::storage(problem)?, self.memory_limit, watch)?;
         let mut run = Run::new(problem, self.seed, state)?;
         let examples = problem.objective.examples();
+        let mut objective = None;
         let stop = loop {
-            if run.done == 0 && run.round > 0 && run.left() <= self.tolerance * run.objective() {
-                break Stop::Gap;
+            if run.done == 0 && run.round > 0 {
+                let objective = objective.unwrap_or_else(|| run.objective());
+                if run.left() <= self.tolerance * objective {
+                    break Stop::Gap;
+                }
             }
             if run.passes() >= self.passes || examples == 0 {
                 break Stop::Passes;
             }
             run.next()?;
             let whole = run.done == 0;
+            objective = (whole || run.round == 0 && report_due(run.done, examples)).then(|| run.objective());
             let progress = Progress {
                 passes: run.passes(),
-                objective: (whole || run.round == 0 && report_due(run.done, examples))
-                    .then(|| run.objective()),
+                objective,
                 gradient_norm: None,
                 gap: None,
                 theta: whole.then_some(&run.theta),
@@ -283,14 +287,10 @@ impl<'a> Run<'a> {
 
     /// About what is left to gain: half the duality gap, with s/2 for the KL(μᵢ‖ν) of each example's last visit.
     fn left(&self) -> f64 {
-        let prior = &self.problem.prior;
-        let behind = |(i, (x, d)): (usize, (&f64, &f64))| {
-            let precision = prior.precision(i);
-            let way = x - prior.mean(i) + d / precision;
-            0.5 * precision * way * way
-        };
-        let theta = self.theta.iter().zip(&self.drift).enumerate();
-        0.5 * (0.5 * self.distances.iter().sum::<f64>() + theta.map(behind).sum::<f64>())
+        // What θ is away from −σ²d, the optimum if the drift were the gradient, as a penalty.
+        let way = |i: usize, variance: f64| self.theta[i] + variance * self.drift[i];
+        let behind = self.problem.prior.value_of(self.theta.len(), way);
+        0.5 * (0.5 * self.distances.iter().sum::<f64>() + behind)
     }
 
     /// Goes on to the next example that is worth it, and visits it; if it was the last one, the round ends.
