@@ -335,9 +335,10 @@ fn what_cannot_be_is_refused() {
         ("sdca", Box::new(Sdca { memory_limit: bytes[1] - 1, ..Sdca::default() })),
         ("saga", Box::new(Saga { memory_limit: bytes[2] - 1, ..Saga::default() })),
     ];
-    for (name, method) in limited {
+    for ((name, method), bytes) in limited.into_iter().zip(bytes) {
         let message = refused(&*method, &good);
-        assert!(message.starts_with(name) && message.contains("--memory-limit"), "{message}");
+        let figures = format!("{name} would remember {bytes} bytes, but the limit is {}", bytes - 1);
+        assert!(message.starts_with(&figures) && message.contains("--memory-limit"), "{message}");
     }
     let fitting = Sag { memory_limit: bytes[0], passes: 1, ..Sag::default() };
     assert_eq!(minimize(&fitting, &good).stop, Stop::Passes);

@@ -12,10 +12,8 @@ pub(super) const MEMORY_LIMIT: u64 = 1 << 30;
 pub(super) fn check_storage(method: &str, bytes: u64, limit: u64, watch: &mut dyn Watch) -> Result<()> {
     match bytes > limit {
         true => Err(Error::Setting(format!(
-            "{method} would remember {} MB, but the limit is {} MB; raise --memory-limit, or use --optimizer lbfgs, which \
-             remembers nothing of single examples",
-            bytes.div_ceil(1 << 20),
-            limit >> 20
+            "{method} would remember {bytes} bytes, but the limit is {limit}; raise --memory-limit, or use --optimizer lbfgs, \
+             which remembers nothing of single examples"
         ))),
         false => watch.stores(bytes),
     }
