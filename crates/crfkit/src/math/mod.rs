@@ -6,6 +6,7 @@ pub mod pair;
 mod planes;
 pub mod random;
 pub mod scalar;
+pub mod series;
 pub mod simd;
 pub mod vector;
 

@@ -6,14 +6,14 @@
 use super::fours::{four, four_of, in_fours, put_four, put_four_of, with_known_length};
 use super::psa::Weight;
 use super::{Prior, Psa};
+use crate::math::series::{INVERSE_FACTORIALS, INVERSES, TERMS, exp_of, log_rate};
 use crate::math::simd::{self, exp8};
 use fearless_simd::{dispatch, f64x4, f64x8, prelude::*};
 use std::ops::Range;
 
-/// Terms of series at most.
-const TERMS: usize = 12;
-/// As many do where ηp is as small as in large data.
+/// As many do where ηp is as small as in data of ten thousand sequences, or of one thousand.
 const FEW: usize = 3;
+const SOME: usize = 5;
 /// x and Nx up to which they are exact.
 const SMALL: f64 = 0.01;
 const SMALL_IN_HALF_A_PERIOD: f64 = 0.1;
@@ -27,28 +27,6 @@ const FULL: usize = 512;
 /// Lists of a backlog for weights of one kind.
 const LISTS: usize = 4;
 
-/// 1/n.
-const INVERSES: [f64; TERMS] = {
-    let mut inverses = [1.0; TERMS];
-    let mut n = 1;
-    while n < TERMS {
-        inverses[n] = 1.0 / (n + 1) as f64;
-        n += 1;
-    }
-    inverses
-};
-
-/// 1/n!.
-const INVERSE_FACTORIALS: [f64; TERMS + 1] = {
-    let mut inverses = [1.0; TERMS + 1];
-    let mut n = 1;
-    while n <= TERMS {
-        inverses[n] = inverses[n - 1] / n as f64;
-        n += 1;
-    }
-    inverses
-};
-
 /// The series of one method and one largest x.
 pub(super) struct Series {
     alpha: f64,
@@ -59,8 +37,8 @@ pub(super) struct Series {
     half: u32,
     /// 1/2N.
     in_periods: f64,
-    /// How many terms of each reach the last bit: [`FEW`] or all.
-    few: bool,
+    /// How many terms of each reach the last bit: [`FEW`], [`SOME`] or all.
+    terms: usize,
     /// 2N/n/(1 − αⁿ).
     scales: [f64; TERMS],
     /// αᵏ.
@@ -87,16 +65,20 @@ impl Series {
         }
         let scale = |k: usize| 2.0 * n * INVERSES[k] / (1.0 - method.alpha.powi(k as i32 + 1));
         let scales: [f64; TERMS] = std::array::from_fn(scale);
-        // The first terms that are left out: (Nx)⁴/4! and that of whole periods, however many.
-        let next = FEW as i32 + 1;
-        let few = (n * largest).powi(next) / 24.0 < 1e-17 && scales[FEW] * largest.powi(next) < 1e-15;
+        // The first terms that are left out: (Nx)ⁿ/n! and that of whole periods, however many.
+        let reaches = |terms: &usize| {
+            let next = *terms as i32 + 1;
+            (n * largest).powi(next) * INVERSE_FACTORIALS[terms + 1] < 1e-17
+                && scales[*terms] * largest.powi(next) < 1e-15
+        };
+        let terms = [FEW, SOME].into_iter().find(reaches).unwrap_or(TERMS);
         Some(Series {
             alpha: method.alpha,
             kappa: method.kappa,
             factor: method.factor(),
             half: method.period as u32,
             in_periods: 0.5 / n,
-            few,
+            terms,
             scales,
             powers: (0..POWERS).map(|k| method.alpha.powi(k as i32)).collect(),
         })
@@ -121,9 +103,10 @@ impl Series {
     /// Brings rows, each of one kind and up to date after so many steps, at most `done`, to the state before step `done`
     /// (counted from 0).
     pub fn catch_up(&self, at: &mut At, rows: impl Iterator<Item = (Range<usize>, u32)>, done: u32) {
-        dispatch!(simd::level(), simd => match self.few {
-            true => self.catch_up_by::<_, FEW>(simd, at, rows, done),
-            false => self.catch_up_by::<_, TERMS>(simd, at, rows, done),
+        dispatch!(simd::level(), simd => match self.terms {
+            FEW => self.catch_up_by::<_, FEW>(simd, at, rows, done),
+            SOME => self.catch_up_by::<_, SOME>(simd, at, rows, done),
+            _ => self.catch_up_by::<_, TERMS>(simd, at, rows, done),
         });
     }
 
@@ -280,27 +263,6 @@ impl Series {
         }
         Known { off, eta, start, middle }
     }
-}
-
-/// ln(1 − x) = −(x + x²/2 + …) in T terms.
-#[inline(always)]
-fn log_rate<S: Simd, V: SimdFloat<S, Element = f64>, const T: usize>(simd: S, x: V) -> V {
-    let mut sum = V::splat(simd, -INVERSES[T - 1]);
-    // Loops and no closures in here: those would be compiled for another vector unit.
-    for n in (0..T - 1).rev() {
-        sum = sum.mul_add(x, V::splat(simd, -INVERSES[n]));
-    }
-    sum * x
-}
-
-/// eᶻ = 1 + z + z²/2 + … in T terms after the first.
-#[inline(always)]
-fn exp_of<S: Simd, V: SimdFloat<S, Element = f64>, const T: usize>(simd: S, z: V) -> V {
-    let mut sum = V::splat(simd, INVERSE_FACTORIALS[T]);
-    for n in (0..T).rev() {
-        sum = sum.mul_add(z, V::splat(simd, INVERSE_FACTORIALS[n]));
-    }
-    sum
 }
 
 /// The step before which weights are to be brought, counted from 0, and where it is in its period.
