@@ -328,7 +328,12 @@ impl<'a> Run<'a> {
             vector.resize(old.len(), 0.0);
         }
         problem.objective.touched(&[example], touched);
-        touched.expect_rows(theta, 0);
+        // All that the visit needs of the rows is read ahead at once.
+        let filled = touched.rows().iter().filter(|row| !row.weights().is_empty());
+        std::hint::black_box(filled.fold(0.0, |sum, row| {
+            let (start, [step, _]) = (row.weights().start, self.steps[row.row as usize]);
+            sum + theta[start] + drift[start] + step
+        }));
         let loss = dual.marginals(example, theta, touched, new);
         self.visits += 1;
         if !loss.is_finite() {
@@ -343,10 +348,6 @@ impl<'a> Run<'a> {
         }
         let s = 2.0 * dual.weight(example) * dot(new, counting);
         dual.project(example, new, touched, rows);
-        touched.expect_rows(drift, 0);
-        std::hint::black_box(
-            touched.rows().iter().fold(0.0, |sum, row| sum + self.steps[row.row as usize][0]),
-        );
         let steps = touched.rows().iter().map(|row| (row.place(), self.steps[row.row as usize][0]));
         let q = weighted_squares(steps, rows);
         let trust = match self.trust[e] {
