@@ -23,9 +23,11 @@ fn start() -> Vec<f64> {
     (0..DIM).map(|i| 0.1 * (i % 7) as f64 - 0.3).collect()
 }
 
-fn priors() -> [Prior; 4] {
+/// From strong ones to none: PSA's series have three lengths.
+fn priors() -> [Prior; 6] {
     let constant = Prior { mean: Mean::Value(0.25), ..Prior::gaussian(0.4) };
-    [Prior::gaussian(1.0), constant, uneven(DIM, 0.5, 0.2), Prior::gaussian(f64::INFINITY)]
+    let [five, twenty, none] = [5.0, 20.0, f64::INFINITY].map(Prior::gaussian);
+    [Prior::gaussian(1.0), constant, uneven(DIM, 0.5, 0.2), five, twenty, none]
 }
 
 fn schedules(updates: Updates) -> Vec<Schedule> {

@@ -287,7 +287,7 @@ impl<'a> Run<'a> {
 
     /// About what is left to gain: half the duality gap, with s/2 for the KL(μᵢ‖ν) of each example's last visit.
     fn left(&self) -> f64 {
-        // What θ is away from −σ²d, the optimum if the drift were the gradient, as a penalty.
+        // The penalty of θ + σ²d: θ = mean − σ²d at the optimum.
         let way = |i: usize, variance: f64| self.theta[i] + variance * self.drift[i];
         let behind = self.problem.prior.value_of(self.theta.len(), way);
         0.5 * (0.5 * self.distances.iter().sum::<f64>() + behind)
