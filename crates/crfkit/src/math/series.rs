@@ -5,7 +5,7 @@ use fearless_simd::prelude::*;
 /// Terms of series at most.
 pub const TERMS: usize = 12;
 
-/// 1/n.
+/// 1, 1/2, 1/3, …
 pub const INVERSES: [f64; TERMS] = {
     let mut inverses = [1.0; TERMS];
     let mut n = 1;
@@ -16,7 +16,7 @@ pub const INVERSES: [f64; TERMS] = {
     inverses
 };
 
-/// 1/n!.
+/// 1/0!, 1/1!, 1/2!, …
 pub const INVERSE_FACTORIALS: [f64; TERMS + 1] = {
     let mut inverses = [1.0; TERMS + 1];
     let mut n = 1;
