@@ -1,0 +1,11 @@
+//! The program as users run it.
+
+mod common;
+mod empirical;
+mod grids;
+mod linked;
+mod manners;
+mod report;
+mod tag_eval;
+mod train;
+mod typed;

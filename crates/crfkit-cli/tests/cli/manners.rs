@@ -1,0 +1,188 @@
+//! Mistakes and how they are met: a clear message, the right status, no panic.
+
+use crate::common;
+
+use common::{crfkit, demo, failure, json_lines, output, scratch};
+use std::fs;
+use std::path::Path;
+
+fn train(data: &Path, model: &Path) -> assert_cmd::Command {
+    let mut command = crfkit();
+    command.arg("train").arg(data).arg("-m").arg(model).args(["--quiet", "--passes", "1"]);
+    command
+}
+
+#[test]
+fn bad_data_is_refused_with_file_and_line() {
+    let directory = scratch();
+    let (data, model) = (directory.path().join("data"), directory.path().join("m"));
+    let cases: [(&[u8], &[&str], &str); 8] = [
+        (b"a X\nb Y\n\nc\n", &[], "data:4: 1 column, but 2 in line 1"),
+        (b"a X\n\xff Y\n", &[], "data:2: byte 1 of the line (0xFF) is not valid UTF-8"),
+        (b"", &[], "data: no sequence in it"),
+        (b"\n\n", &[], "data: no sequence in it"),
+        (b"a\nb\n", &[], "data:1: one column"),
+        (b"a X\n\0 Y\n", &[], "data:2: a NUL byte"),
+        (b"X\tw:nan\n", &["--format", "attributes"], "data:1: the value `nan` of attribute `w`"),
+        (b"a X\n", &["--preset", "chunking"], "preset chunking:"),
+    ];
+    for (text, arguments, expected) in cases {
+        fs::write(&data, text).unwrap();
+        let message = failure(train(&data, &model).args(arguments), 1);
+        assert!(message.starts_with("crfkit: ") && message.contains(expected), "{message}");
+        assert!(!model.exists());
+    }
+    fs::write(&data, b"a X\n\xff Y\n").unwrap();
+    train(&data, &model).args(["--encoding", "latin-1"]).assert().success();
+}
+
+#[test]
+fn all_files_need_the_same_columns() {
+    let directory = scratch();
+    let path = |name: &str| directory.path().join(name);
+    fs::write(path("two"), "a X\n").unwrap();
+    fs::write(path("three"), "a b X\n").unwrap();
+    let message = failure(train(&path("two"), &path("m")).arg(path("three")), 1);
+    assert!(message.contains("three:1: 3 columns, but the training data begins with 2"), "{message}");
+    let message = failure(train(&path("two"), &path("m")).arg("--dev").arg(path("three")), 1);
+    assert!(message.contains("three:1: 3 columns"), "{message}");
+}
+
+#[test]
+fn a_template_out_of_range_is_refused() {
+    let directory = scratch();
+    let (template, model) = (directory.path().join("template"), directory.path().join("m"));
+    fs::write(&template, "U0:%x[0,0]\nU1:%x[0,1]\n").unwrap();
+    let message = failure(train(&demo().join("small.tsv"), &model).arg("--template").arg(&template), 1);
+    assert!(message.contains("template:2: column 1 is used"), "{message}");
+    fs::write(&template, "U0:%x[0,0\n").unwrap();
+    let message = failure(train(&demo().join("small.tsv"), &model).arg("--template").arg(&template), 1);
+    assert!(message.contains("template:1: "), "{message}");
+}
+
+#[test]
+fn targets_that_cannot_be_written_are_refused_before_training() {
+    let directory = scratch();
+    let data = demo().join("small.tsv");
+    let message = failure(&mut train(&data, &directory.path().join("no/such/model")), 1);
+    assert!(message.contains("no/such/model: "), "{message}");
+    failure(&mut train(&data, directory.path()), 1);
+    // It is found before the data is read: even data that is not there.
+    let message = failure(&mut train(Path::new("no-data"), &directory.path().join("no/model")), 1);
+    assert!(message.contains("no/model"), "{message}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_an_error_and_the_device_stays() {
+    let message = failure(&mut train(&demo().join("small.tsv"), Path::new("/dev/full")), 1);
+    assert!(message.contains("/dev/full: "), "{message}");
+    assert!(!fs::metadata("/dev/full").unwrap().is_file());
+}
+
+#[test]
+fn wrong_usage_ends_with_2() {
+    let model = demo().join("small.tsv");
+    let cases: [&[&str]; 12] = [
+        &[],
+        &["fly"],
+        &["train"],
+        &["train", "x"],
+        &["train", "x", "-m", "m", "--sigma", "-1"],
+        &["train", "x", "-m", "m", "--sigma", "nan"],
+        &["train", "x", "-m", "m", "--l1", "-1"],
+        &["train", "x", "-m", "m", "--passes", "0"],
+        &["train", "x", "-m", "m", "--preset", "none"],
+        &["train", "-", "-", "-m", "m"],
+        &["eval", "x"],
+        &["tag", "x"],
+    ];
+    for arguments in cases {
+        failure(crfkit().args(arguments), 2);
+    }
+    let mut attributes = train(&model, Path::new("m"));
+    failure(attributes.args(["--format", "attributes", "--template", "t"]), 2);
+}
+
+#[test]
+fn files_that_are_no_models_are_refused() {
+    for command in ["tag", "eval"] {
+        let mut command_line = crfkit();
+        command_line.args([command, "-m"]).arg(demo().join("small.tsv")).arg(demo().join("test.tsv"));
+        let message = failure(&mut command_line, 1);
+        assert!(message.contains("small.tsv: "), "{message}");
+    }
+    let message = failure(crfkit().args(["inspect", "no-such-model"]), 1);
+    assert!(message.contains("no-such-model: "), "{message}");
+    let message = failure(crfkit().args(["tag", "-m"]).arg(demo().join("model")).arg("no-such-file"), 1);
+    assert!(message.contains("no-such-file: "), "{message}");
+}
+
+#[test]
+fn bad_input_to_tag_is_an_error_after_what_was_good() {
+    for threads in ["1", "2"] {
+        let mut command = crfkit();
+        command.args(["tag", "--threads", threads, "-m"]).arg(demo().join("model"));
+        let message = failure(command.write_stdin("a b\n\nc\n"), 1);
+        assert!(message.contains("standard input:3: 1 column, but 2"), "{message}");
+    }
+    let empty = output(crfkit().args(["tag", "-m"]).arg(demo().join("model")).write_stdin(""));
+    assert_eq!(empty, "");
+    let mut command = crfkit();
+    command.args(["eval", "-m"]).arg(demo().join("model")).arg("-");
+    assert!(failure(command.write_stdin(""), 1).contains("no sequence"));
+}
+
+#[test]
+fn version_help_completions_and_manual() {
+    let version = output(crfkit().arg("--version"));
+    assert!(version.starts_with(&format!("crfkit {} (", env!("CARGO_PKG_VERSION"))), "{version}");
+    let baseline = output(crfkit().env("CRFKIT_SIMD", "baseline").arg("--version"));
+    assert!(baseline.ends_with("(baseline)\n"), "{baseline}");
+    assert!(
+        failure(crfkit().env("CRFKIT_SIMD", "abacus").arg("--version"), 1).contains("CRFKIT_SIMD=abacus")
+    );
+    let help = output(crfkit().args(["train", "--help"]));
+    for piece in [
+        "CRFsuite   c2",
+        "CRFsuite   c1",
+        "CRF++      -c C",
+        "Wapiti     -1 R",
+        "Wapiti     -2 R",
+        "chunking",
+    ] {
+        assert!(help.contains(piece), "{piece} in {help}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(output(crfkit().args(["completions", shell])).contains("prior-mean"), "{shell}");
+    }
+    assert!(output(crfkit().arg("man")).starts_with(".ie"), "troff");
+    assert!(output(crfkit().args(["man", "train"])).contains("sigma"));
+    failure(crfkit().args(["man", "fly"]), 2);
+}
+
+#[test]
+fn the_demo_works_and_says_what_is_next() {
+    let text = output(crfkit().arg("demo"));
+    for piece in ["Trained on 2000 lines", "F1 9", "parsley", "100%", "crfkit demo --write demo"] {
+        assert!(text.contains(piece), "{piece} in {text}");
+    }
+}
+
+#[test]
+fn what_a_method_remembers_and_its_gap_are_told() {
+    let directory = scratch();
+    let log = directory.path().join("log");
+    let mut command = crfkit();
+    command.args(["train", "--optimizer", "sdca", "--passes", "3", "--log"]).arg(&log).arg("-m");
+    command.arg(directory.path().join("model")).arg(demo().join("small.tsv"));
+    let told = String::from_utf8(command.assert().success().get_output().stderr.clone()).unwrap();
+    assert!(told.contains("MB of single examples") && told.contains("duality gap"), "{told}");
+    let events = json_lines(&fs::read_to_string(&log).unwrap());
+    let stores = events.iter().find(|event| event["event"] == "stores").unwrap();
+    assert!(stores["bytes"].as_u64().unwrap() > 10_000);
+    let gaps: Vec<f64> = events.iter().filter_map(|event| event["gap"].as_f64()).collect();
+    assert!(gaps.len() >= 2 && gaps.iter().all(|gap| *gap >= 0.0) && gaps.last() < gaps.first(), "{gaps:?}");
+    command.args(["--init", "random"]);
+    assert!(failure(&mut command, 2).contains("--init"));
+}

@@ -1,0 +1,10 @@
+//! Closed-form empirical training.
+
+#[path = "../common/corpora.rs"]
+mod corpora;
+
+mod counting;
+mod equations;
+mod model;
+mod real_corpora;
+mod start;

@@ -1,0 +1,22 @@
+//! The three laws, and what stands on them: engines equal enumeration, gradients are slopes, Hessian-vector products are slopes of gradients.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/eigen.rs"]
+mod eigen;
+#[path = "../common/graphs.rs"]
+mod graphs;
+
+mod bethe_pieces;
+mod curvature;
+mod decoders;
+mod derivatives;
+mod engines;
+mod graph_derivatives;
+mod graph_losses;
+mod local_losses;
+mod node_split;
+mod oracle;
+mod risk;
+mod sparse;
+mod structures;

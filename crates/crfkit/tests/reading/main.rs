@@ -1,0 +1,10 @@
+//! Readers, templates, rules and scores.
+
+#[path = "../common/corpora.rs"]
+mod corpora;
+
+mod eval;
+mod readers;
+mod rule;
+mod sites;
+mod template;
