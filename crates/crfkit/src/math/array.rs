@@ -1,4 +1,5 @@
-//! Arrays of [`Scalar`]s in planes: all real parts first, then all ε parts, so that vector units see plain `f64`s.
+//! Arrays of [`Scalar`]s stored in planes: all real parts first, then all ε parts. Vector units then see plain
+//! `f64`s.
 
 use super::{Scalar, simd};
 use std::marker::PhantomData;
@@ -57,7 +58,7 @@ impl<'a, S: Scalar> SliceMut<'a, S> {
         SliceMut { re, eps, kind: PhantomData }
     }
 
-    /// The first `n` numbers, and the others.
+    /// Splits the slice into the first `n` numbers and the rest.
     pub fn split(self, n: usize) -> (SliceMut<'a, S>, SliceMut<'a, S>) {
         let (re, re_rest) = self.re.split_at_mut(n);
         let (eps, eps_rest) = self.eps.split_at_mut(if S::PLANES == 2 { n } else { 0 });
@@ -71,7 +72,7 @@ impl<'a, S: Scalar> SliceMut<'a, S> {
         SliceMut { re: &mut self.re[range], eps, kind: PhantomData }
     }
 
-    /// A part of the slice, to read.
+    /// A read-only part of the slice.
     #[inline]
     pub fn read(&self, range: Range<usize>) -> Slice<'_, S> {
         let eps = if S::PLANES == 2 { &self.eps[range.clone()] } else { &[] };
@@ -123,7 +124,7 @@ impl<S: Scalar> Array<S> {
         array
     }
 
-    /// `n` numbers equal to `value`, in the memory that is already there.
+    /// Resizes the array to `n` numbers, all equal to `value`, and reuses its memory.
     pub fn reset(&mut self, n: usize, value: f64) {
         self.planes[0].clear();
         self.planes[0].resize(n, value);
@@ -133,7 +134,7 @@ impl<S: Scalar> Array<S> {
         }
     }
 
-    /// Room for at least `n` numbers; what is there already stays, what is new is zero.
+    /// Makes room for at least `n` numbers. Existing numbers stay; new ones are zero.
     pub fn reserve(&mut self, n: usize) {
         for plane in &mut self.planes[..S::PLANES] {
             if plane.len() < n {
@@ -142,12 +143,12 @@ impl<S: Scalar> Array<S> {
         }
     }
 
-    /// How many numbers.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.planes[0].len()
     }
 
-    /// No numbers at all?
+    /// Whether the array has no elements.
     pub fn is_empty(&self) -> bool {
         self.planes[0].is_empty()
     }
@@ -176,7 +177,7 @@ impl<S: Scalar> Array<S> {
         }
     }
 
-    /// One plane: 0 is the real one, 1 the ε one.
+    /// One plane: 0 is the real plane, 1 the ε plane.
     pub fn plane(&self, plane: usize) -> &[f64] {
         &self.planes[plane]
     }
@@ -201,7 +202,7 @@ impl<S: Scalar> Array<S> {
         SliceMut { re: &mut re[range], eps, kind: PhantomData }
     }
 
-    /// Two parts of the array, `first` in front of `second`, the second one mutable.
+    /// Two parts of the array, where `first` lies before `second`. The second is mutable.
     #[inline]
     pub fn split(&mut self, first: Range<usize>, second: Range<usize>) -> (Slice<'_, S>, SliceMut<'_, S>) {
         let [re, eps] = &mut self.planes;
@@ -219,7 +220,7 @@ impl<S: Scalar> Array<S> {
         )
     }
 
-    /// Two parts of the array, `first` in front of `second`, the first one mutable.
+    /// Two parts of the array, where `first` lies before `second`. The first is mutable.
     #[inline]
     pub fn split_mut(
         &mut self,

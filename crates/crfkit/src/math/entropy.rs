@@ -1,9 +1,9 @@
-//! Entropies −Σ c μ ln μ of marginals μ with counting numbers c, and what follows from them, by vectors.
+//! Vectorised entropies −Σ c μ ln μ of marginals μ with counting numbers c, and quantities derived from them.
 
 use super::simd::{LANES, level};
 use fearless_simd::{dispatch, f64x8, prelude::*, u64x8};
 
-/// Below this a probability is rounding.
+/// A probability below this is rounding error.
 const TINY: f64 = 1e-300;
 
 /// −Σ c μ ln μ.
@@ -18,21 +18,21 @@ pub fn entropy(c: &[f64], marginals: &[f64]) -> f64 {
     })
 }
 
-/// Σ c p ln(p/q): how far the distribution p is from q. Not negative, but for rounding.
+/// Σ c p ln(p/q): how far the distribution p is from q. It is never negative, apart from rounding.
 pub fn divergence(c: &[f64], p: &[f64], q: &[f64]) -> f64 {
     dispatch!(level(), simd => {
         let mut sum = f64x8::splat(simd, 0.0);
         for at in (0..c.len()).step_by(LANES) {
             let (c, p, q) = (vector(simd, c, at), vector(simd, p, at), vector(simd, q, at));
-            // Σ c (q − p) = 0 for distributions; with it every term is as small as the difference.
+            // For distributions Σ c (q − p) = 0. Adding it makes every term as small as the difference.
             sum += c * (p * ln8(simd, p.max(TINY) / q.max(TINY)) + q - p);
         }
         sum.reduce_sum().max(0.0)
     })
 }
 
-/// Slope and minus second derivative of the entropy of x = p + γ(q − p), as seen from q, with d = q − p:
-/// Σ c d ln(q/x) and Σ c d²/x.
+/// The slope and the negated second derivative of the entropy of x = p + γ(q − p), seen from q. With d = q − p these
+/// are Σ c d ln(q/x) and Σ c d²/x.
 pub fn slope(c: &[f64], p: &[f64], q: &[f64], gamma: f64) -> (f64, f64) {
     dispatch!(level(), simd => {
         let one = f64x8::splat(simd, 1.0);
@@ -48,7 +48,7 @@ pub fn slope(c: &[f64], p: &[f64], q: &[f64], gamma: f64) -> (f64, f64) {
     })
 }
 
-/// The vector that starts at `at`, filled up with zeros.
+/// The vector that starts at `at`, padded with zeros.
 #[inline(always)]
 fn vector<S: Simd>(simd: S, x: &[f64], at: usize) -> f64x8<S> {
     let x = &x[at..];
@@ -60,9 +60,10 @@ fn vector<S: Simd>(simd: S, x: &[f64], at: usize) -> f64x8<S> {
     f64x8::from_slice(simd, &filled)
 }
 
-/// ln to about 3e-16 (of ln x, or of 1 where x is near 1) for positive numbers that are not subnormal.
+/// Natural logarithm of positive numbers that are not subnormal. The error is about 3e-16, relative to ln x, or to 1
+/// where x is near 1.
 ///
-/// x = 2^k m with √½ ≤ m < √2; ln m = 2 artanh(s) with s = (m − 1)/(m + 1), |s| < 0.172, by its series to s²³.
+/// x = 2^k m with √½ ≤ m < √2; ln m = 2 artanh(s) with s = (m − 1)/(m + 1), |s| < 0.172, by its series up to s²³.
 #[inline(always)]
 fn ln8<S: Simd>(simd: S, x: f64x8<S>) -> f64x8<S> {
     const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd; // bits of √½
@@ -78,7 +79,7 @@ fn ln8<S: Simd>(simd: S, x: f64x8<S>) -> f64x8<S> {
     for odd in [21.0, 19.0, 17.0, 15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0] {
         sum = sum.mul_add(square, f64x8::splat(simd, 2.0 / odd));
     }
-    // The two largest terms last.
+    // The two largest terms come last.
     let rest = sum * square * s;
     k.mul_add(f64x8::splat(simd, std::f64::consts::LN_2), rest + (s + s))
 }

@@ -1,4 +1,4 @@
-//! Numbers and kernels. Knows nothing of random fields.
+//! Numbers and vector kernels. This module knows nothing about random fields.
 
 pub mod array;
 pub mod entropy;

@@ -1,4 +1,4 @@
-//! Dual and complex numbers: one struct re + ε·eps, told apart by ε².
+//! Dual and complex numbers: one struct re + ε·eps, where the value of ε² selects the kind.
 
 use super::array::{Slice, SliceMut};
 use super::scalar::{Retreat, Scalar, TilePattern};
@@ -47,8 +47,9 @@ impl<const Q: i8> Mul for Pair<Q> {
 
 impl<const Q: i8> Div for Pair<Q> {
     type Output = Self;
-    // x / y = x·ȳ / (y·ȳ) with ȳ = re − ε·eps, where y·ȳ = re² − ε²·eps² is real. That is division of dual and of complex numbers
-    // alike. Both sides are divided by re beforehand (eps is the smaller part), so that no square of a small number underflows.
+    // x / y = x·ȳ / (y·ȳ) with ȳ = re − ε·eps, where y·ȳ = re² − ε²·eps² is real. This formula holds for dual and for
+    // complex numbers. Both sides are first divided by re (eps is the smaller part), so that squares of small numbers
+    // do not underflow.
     #[allow(clippy::suspicious_arithmetic_impl)]
     #[inline]
     fn div(self, o: Self) -> Self {

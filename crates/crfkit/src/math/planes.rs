@@ -1,5 +1,5 @@
-//! Kernels of dual and complex numbers on the vector unit: both planes in one walk, so that each number is loaded once for
-//! all the real products that it takes part in.
+//! Vector kernels for dual and complex numbers. They walk both planes at once, so that each number is loaded once for
+//! all the real products it takes part in.
 
 use super::array::{Slice, SliceMut};
 use super::pair::Pair;
@@ -50,7 +50,8 @@ impl<S: Simd, const Q: i8> Pair8<S, Q> {
     }
 }
 
-/// Runs `$part::<_, _, N>(…, first)` over all vectors of a row: three at a time, whose sums stay in registers, then the rest.
+/// Runs `$part::<_, _, N>(…, first)` over all vectors of a row: first in groups of three, whose sums stay in
+/// registers, then the rest.
 macro_rules! by_threes {
     ($vectors:expr, $part:ident($($arg:expr),*)) => {{
         let (vectors, mut first) = ($vectors, 0);
@@ -66,8 +67,9 @@ macro_rules! by_threes {
     }};
 }
 
-/// Columns `first … first+N` (in vectors) of a·M, by three real products, four where ε² ≠ 0: (a.re M.re + ε² a.eps M.eps) +
-/// ε (a.re M.eps + a.eps M.re). Each product has its own sum, which hides the latency of multiply-add.
+/// Columns `first … first+N` (in vectors) of a·M, computed by three real products, or four where ε² ≠ 0: (a.re M.re +
+/// ε² a.eps M.eps) + ε (a.re M.eps + a.eps M.re). Each product has its own sum, which hides the latency of
+/// multiply-add.
 #[inline(always)]
 fn columns<S: Simd, const Q: i8, const N: usize>(
     simd: S,

@@ -1,4 +1,5 @@
-//! A small random generator of our own: its numbers decide model bytes, so they must never change with a dependency.
+//! A small random number generator. It is our own because its numbers decide model bytes, which must not change when
+//! a dependency does.
 
 /// xoshiro256++ (Blackman and Vigna), seeded by splitmix64.
 #[derive(Clone, Debug)]
@@ -7,7 +8,7 @@ pub struct Random {
 }
 
 impl Random {
-    /// The generator of `seed`.
+    /// A generator seeded with `seed`.
     pub fn new(seed: u64) -> Self {
         let mut x = seed;
         let mut splitmix = || {
@@ -20,7 +21,7 @@ impl Random {
         Random { state: [splitmix(), splitmix(), splitmix(), splitmix()] }
     }
 
-    /// A generator for item `index` of a family: independent streams without state to store.
+    /// A generator for item `index` of a family: independent streams without stored state.
     pub fn stream(seed: u64, index: u64) -> Self {
         Random::new(seed ^ Random::new(index.wrapping_add(0x5851_F42D_4C95_7F2D)).next_u64())
     }
@@ -44,12 +45,12 @@ impl Random {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Uniform in 0 … n−1 (multiply-shift; the bias of n/2⁶⁴ is far below anything measurable). `n` must not be 0.
+    /// Uniform in 0 … n−1 (multiply-shift; the bias of n/2⁶⁴ is too small to measure). `n` must not be 0.
     pub fn below(&mut self, n: usize) -> usize {
         ((self.next_u64() as u128 * n as u128) >> 64) as usize
     }
 
-    /// A uniformly random order of `items` (Fisher–Yates).
+    /// Puts `items` into a uniformly random order (Fisher–Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i + 1));

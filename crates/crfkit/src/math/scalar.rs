@@ -1,15 +1,16 @@
-//! The number types that inference and losses are written over.
+//! The number types that inference and losses are generic over.
 
 use super::array::{Slice, SliceMut};
 use super::simd;
 use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub};
 
-/// A number x = re + ε·eps. At `f64` (no ε) code written over `Scalar` gives values and gradients; at [`super::Dual`]
-/// (ε² = 0) the same code also gives the exact derivative in one direction; at [`super::Complex64`] (ε² = −1) it is
-/// the complex-step trick (smd-crf-2006 eq. 12).
+/// A number x = re + ε·eps. Code written over `Scalar` gives values and gradients at `f64` (no ε). At [`super::Dual`]
+/// (ε² = 0) the same code also gives the exact derivative in one direction. At [`super::Complex64`] (ε² = −1) it is
+/// the complex-step method (smd-crf-2006 eq. 12).
 ///
-/// Rules for such code: never take min, max, abs or a comparison of an `S`; compare `re`, shift by real constants.
+/// Rules for such code: never take min, max, abs or a comparison of an `S`. Compare `re`, and shift by real
+/// constants.
 ///
 /// The slice kernels work on planes. `stride` is the padded row length, always a multiple of [`simd::LANES`].
 pub trait Scalar:
@@ -25,10 +26,10 @@ pub trait Scalar:
     + Neg<Output = Self>
     + AddAssign
 {
-    /// 1 for real numbers, 2 where there is an ε part.
+    /// The number of planes: 1 for real numbers, 2 if there is an ε part.
     const PLANES: usize;
 
-    /// re + ε·eps; a real type drops `eps`.
+    /// Makes re + ε·eps; a real type ignores `eps`.
     fn new(re: f64, eps: f64) -> Self;
     /// The real part.
     fn re(self) -> f64;
@@ -39,26 +40,26 @@ pub trait Scalar:
     /// Natural logarithm.
     fn ln(self) -> Self;
 
-    /// A constant.
+    /// Turns a real constant into a scalar.
     fn lift(re: f64) -> Self {
         Self::new(re, 0.0)
     }
 
-    /// For each row r of `u` `[rows][stride]`: `shift[r]` = max re, out = exp(u − `shift[r]`). Lanes from `labels` on are
-    /// padding (they hold [`simd::PAD`] and become 0). Returns the largest spread max − min of a row.
+    /// For each row r of `u` `[rows][stride]`: `shift[r]` = max re, out = exp(u − `shift[r]`). Lanes from `labels` on
+    /// are padding: they hold [`simd::PAD`] and become 0. Returns the largest spread max − min of any row.
     fn exp_rows(u: Slice<Self>, labels: usize, shift: &mut [f64], out: SliceMut<Self>) -> f64;
 
-    /// One forward step: out ← s·(a M) ∘ e with `m` = M `[a.len][stride]`, and returns Σ out. Overwrites `out`.
+    /// One forward step: out ← s·(a M) ∘ e with `m` = M `[a.len][stride]`. Overwrites `out` and returns Σ out.
     fn advance(a: Slice<Self>, m: Slice<Self>, s: Self, e: Slice<Self>, out: SliceMut<Self>) -> Self;
 
-    /// The same with the product a M = `x` given.
+    /// Like [`Self::advance`], with the product a M = `x` already computed.
     fn weigh(x: Slice<Self>, s: Self, e: Slice<Self>, out: SliceMut<Self>) -> Self;
 
-    /// One backward step at a position whose β = g Mᵀ (`mt` = Mᵀ): with s the inverse of the position's scale,
-    /// α ← s·α, γ ← s·β ∘ e, μ ← weight·α ∘ β. Overwrites all three.
+    /// One backward step at a position with β = g Mᵀ (`mt` = Mᵀ). With s the inverse of the position's scale: α ←
+    /// s·α, γ ← s·β ∘ e, μ ← weight·α ∘ β. Overwrites all three.
     fn retreat(g: Slice<Self>, mt: Slice<Self>, s: Self, e: Slice<Self>, weight: f64, out: Retreat<Self>);
 
-    /// The same with β given: the last position, where nothing follows.
+    /// Like [`Self::retreat`], with β given. This is for the last position, which has no successor.
     fn retreat_last(beta: Slice<Self>, s: Self, e: Slice<Self>, weight: f64, out: Retreat<Self>);
 
     /// out ← x ∘ y.
@@ -73,7 +74,7 @@ pub trait Scalar:
     /// `out[v] ← base + Σ x[across]·d[tile]` over the tiles of vector v.
     fn tile_product(base: Self, x: Slice<Self>, tiles: TilePattern, d: Slice<Self>, out: SliceMut<Self>);
 
-    /// `sums[tile] += weight · Σ_t a[t][across] · g[t][v]` for each tile of vector v, rows `stride` long.
+    /// `sums[tile] += weight · Σ_t a[t][across] · g[t][v]` for each tile of vector v, with rows of length `stride`.
     fn outer_add_tiles(
         weight: f64,
         a: Slice<Self>,
@@ -84,17 +85,18 @@ pub trait Scalar:
     );
 }
 
-/// Where tiles are: first tile of each vector of the result, and the operand's element of each tile.
+/// Where the tiles are: the first tile of each vector of the result, and for each tile the element of the operand
+/// that it multiplies.
 pub type TilePattern<'a> = (&'a [u32], &'a [u32]);
 
 /// The rows that a backward step writes.
 #[derive(Debug)]
 pub struct Retreat<'a, S> {
-    /// α of the position: read, and scaled in place.
+    /// α of the position; it is read, then scaled in place.
     pub alpha: SliceMut<'a, S>,
     /// γ = s·β ∘ e of the position.
     pub gamma: SliceMut<'a, S>,
-    /// Its weighted marginals.
+    /// The weighted marginals of the position.
     pub mu: SliceMut<'a, S>,
 }
 

@@ -1,8 +1,8 @@
-//! Logarithms and exponentials near 0 in a few terms, by vectors.
+//! Vectorised logarithms and exponentials near 0, by short series.
 
 use fearless_simd::prelude::*;
 
-/// Terms of series at most.
+/// The largest number of terms in a series.
 pub const TERMS: usize = 12;
 
 /// 1, 1/2, 1/3, …
@@ -31,7 +31,7 @@ pub const INVERSE_FACTORIALS: [f64; TERMS + 1] = {
 #[inline(always)]
 pub fn log_rate<S: Simd, V: SimdFloat<S, Element = f64>, const T: usize>(simd: S, x: V) -> V {
     let mut sum = V::splat(simd, -INVERSES[T - 1]);
-    // Loops and no closures in here: those would be compiled for another vector unit.
+    // Use loops here, not closures: a closure would be compiled for another vector unit.
     for n in (0..T - 1).rev() {
         sum = sum.mul_add(x, V::splat(simd, -INVERSES[n]));
     }

@@ -1,8 +1,8 @@
-//! The hot kernels on plain `f64` slices, compiled for several vector units and chosen at run time.
+//! The hot kernels on plain `f64` slices, compiled for several vector units. The unit is chosen at run time.
 //!
-//! `CRFKIT_SIMD=baseline|avx2|avx512` forces one unit; otherwise the best one the processor has is taken. Tested:
-//! baseline (SSE2), AVX2 and AVX-512 on x86-64. What else the `fearless_simd` crate gives (SSE4.2, NEON, WebAssembly)
-//! compiles and is untested.
+//! `CRFKIT_SIMD=baseline|avx2|avx512` forces one unit; otherwise the best one that the processor has is used.
+//! Baseline (SSE2), AVX2 and AVX-512 on x86-64 are tested. The other units of the `fearless_simd` crate (SSE4.2,
+//! NEON, WebAssembly) compile but are untested.
 //!
 //! Every row is padded to a multiple of [`LANES`] numbers. Sums have one fixed order per unit, so results repeat to
 //! the bit on one unit; between units the last bits may differ.
@@ -11,10 +11,10 @@ use super::scalar::TilePattern;
 use fearless_simd::{Level, dispatch, f64x4, f64x8, i64x8, prelude::*};
 use std::sync::OnceLock;
 
-/// Rows are padded to a multiple of this.
+/// The row length is a multiple of this.
 pub const LANES: usize = 8;
 
-/// A log-potential that stands for "no such label": far below every real one, and exp of it is 0.
+/// A log-potential that means "no such label": it is far below every real one, and its exponential is 0.
 pub const PAD: f64 = -1e300;
 
 /// `n` rounded up to a whole number of vectors.
@@ -22,7 +22,7 @@ pub fn padded(n: usize) -> usize {
     n.next_multiple_of(LANES)
 }
 
-/// The names that `CRFKIT_SIMD` takes.
+/// The values that `CRFKIT_SIMD` accepts.
 pub const UNITS: [&str; 3] = ["baseline", "avx2", "avx512"];
 
 fn forced(name: &str) -> Option<Level> {
@@ -43,7 +43,7 @@ pub fn available(name: &str) -> bool {
     forced(name).is_some()
 }
 
-/// The vector unit in use, for loops that are compiled for each outside of this file.
+/// The vector unit in use, for loops outside this file that are compiled for each unit.
 pub(crate) fn level() -> Level {
     static LEVEL: OnceLock<Level> = OnceLock::new();
     *LEVEL.get_or_init(|| {
@@ -51,7 +51,7 @@ pub(crate) fn level() -> Level {
     })
 }
 
-/// Checks `CRFKIT_SIMD`, so that a program can refuse a value that would be ignored.
+/// Checks `CRFKIT_SIMD`, so that a program can reject a value that would otherwise be ignored.
 pub fn check_environment() -> crate::Result<()> {
     match std::env::var("CRFKIT_SIMD") {
         Ok(name) if forced(&name).is_none() => {
@@ -65,7 +65,7 @@ pub fn check_environment() -> crate::Result<()> {
     }
 }
 
-/// Name of the vector unit in use.
+/// The name of the vector unit in use.
 pub fn unit() -> &'static str {
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
     return match level() {
@@ -87,10 +87,10 @@ pub(crate) fn store<S: Simd>(x: f64x8<S>, out: &mut [f64], vector: usize) {
     x.store_slice(&mut out[vector * LANES..vector * LANES + LANES]);
 }
 
-/// exp to about 2e-16 relative for −708 < x < 709; below it is 0, above it is exp(709).
+/// exp with a relative error of about 2e-16 for −708 < x < 709. Below that range the result is 0, above it exp(709).
 ///
-/// x = k ln 2 + r with |r| ≤ ln 2 / 2; e^r by its Taylor series to degree 13; 2^k by building the exponent bits. Adding
-/// 1.5·2⁵² rounds to an integer and leaves it in the low bits.
+/// x = k ln 2 + r with |r| ≤ ln 2 / 2. e^r comes from its Taylor series to degree 13, and 2^k from its exponent bits.
+/// Adding 1.5·2⁵² rounds to an integer and leaves it in the low bits.
 #[inline(always)]
 pub(crate) fn exp8<S: Simd>(simd: S, x: f64x8<S>) -> f64x8<S> {
     const ROUND: f64 = 6_755_399_441_055_744.0;
@@ -155,8 +155,8 @@ fn exp_rows_on<S: Simd>(simd: S, u: &[f64], labels: usize, shift: &mut [f64], ou
     spread
 }
 
-/// Runs `$kernel::<_, N>` with N = the number of vectors in a row where that is small enough to keep all of the row in
-/// registers, and `$wide` otherwise.
+/// Runs `$kernel::<_, N>`, where N is the number of vectors in a row, if N is small enough to keep the whole row in
+/// registers. Otherwise runs `$wide`.
 macro_rules! by_width {
     ($vectors:expr, $kernel:ident($($arg:expr),*), $wide:expr) => {
         match $vectors {
@@ -171,7 +171,7 @@ macro_rules! by_width {
     };
 }
 
-/// Columns `first … first+N` (in vectors) of a·M: two sums for even and odd rows hide the latency of multiply-add.
+/// Columns `first … first+N` (in vectors) of a·M. Two sums, for even and odd rows, hide the latency of multiply-add.
 #[inline(always)]
 fn columns<S: Simd, const N: usize>(
     simd: S,
@@ -481,8 +481,8 @@ pub fn sum_tables(x: &[f64], offsets: &[u32], out: &mut [f64]) {
     }))
 }
 
-/// out ← out + Σ value · the tables of `x` numbered `rows`, each as long as `out`; table r starts at `offset(r)`. No values:
-/// all 1.
+/// out ← out + Σ value · the tables of `x` numbered `rows`, each as long as `out`. Table r starts at `offset(r)`. If
+/// there are no values, all are 1.
 pub fn add_tables(x: &[f64], offset: impl Fn(u32) -> usize, rows: &[u32], values: &[f64], out: &mut [f64]) {
     let offsets = || rows.iter().enumerate().map(|(k, &row)| (offset(row), values.get(k).copied()));
     dispatch!(level(), simd => by_width!(
@@ -493,10 +493,10 @@ pub fn add_tables(x: &[f64], offset: impl Fn(u32) -> usize, rows: &[u32], values
     }))
 }
 
-/// Numbers of a table that [`add_narrow_tables`] adds.
+/// How many numbers of each table [`add_narrow_tables`] adds.
 pub const NARROW: usize = 4;
 
-/// [`add_tables`] for the first [`NARROW`] numbers of each table: what lies behind them is not even read.
+/// [`add_tables`] for the first [`NARROW`] numbers of each table. The rest of a table is not read.
 pub fn add_narrow_tables(
     x: &[f64],
     offset: impl Fn(u32) -> usize,
@@ -539,7 +539,7 @@ pub fn add_to_narrow_tables(
     })
 }
 
-/// The tables of `out` numbered `rows` ← themselves + value · `x`: the transpose of [`add_tables`].
+/// Adds value · `x` to each of the tables of `out` numbered `rows`: the transpose of [`add_tables`].
 pub fn add_to_tables(
     x: &[f64],
     offset: impl Fn(u32) -> usize,
@@ -617,7 +617,7 @@ pub fn outer_add_tiles(
     })
 }
 
-/// Σ x·y, any length.
+/// Σ x·y, for slices of any length.
 pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     debug_assert_eq!(x.len(), y.len());
     const STEP: usize = 4 * LANES;
@@ -635,7 +635,7 @@ pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     })
 }
 
-/// Σ x, any length.
+/// Σ x, for a slice of any length.
 pub fn sum(x: &[f64]) -> f64 {
     dispatch!(level(), simd => {
         let (xs, rest) = x.as_chunks::<LANES>();
@@ -647,10 +647,10 @@ pub fn sum(x: &[f64]) -> f64 {
     })
 }
 
-/// y ← y + a·x, any length.
+/// y ← y + a·x, for slices of any length.
 pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     debug_assert_eq!(x.len(), y.len());
-    // By hand: rows of a few labels are too short for the loops that a compiler unrolls.
+    // Written by hand, because rows of a few labels are too short for the loops that a compiler unrolls.
     dispatch!(level(), simd => {
         let (xs, x_rest) = x.as_chunks::<LANES>();
         let (ys, y_rest) = y.as_chunks_mut::<LANES>();

@@ -1,6 +1,6 @@
-//! Dense vector operations of the optimisers.
+//! Dense vector operations for the optimisers.
 //!
-//! Sums run over interleaved partial sums, so that they vectorise and yet have one fixed order.
+//! Sums run over interleaved partial sums. They vectorise and still have one fixed order.
 
 use super::simd;
 
