@@ -1,23 +1,25 @@
-//! What objectives can give and methods may need: the one declaration behind every refusal and every table of pairs.
+//! What objectives provide and what methods need. Both declare it here, and the error messages and tables that pair
+//! them are made from it.
 
-/// Something beyond the (sub)gradient of a batch, which every objective gives.
+/// Something an objective may provide beyond the (sub)gradient of a batch, which every objective provides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ability {
-    /// A value whose slope the gradient is: what line searches and triple jumps compare.
+    /// A value whose derivative is the gradient. Line searches and triple jumps compare such values.
     Smooth,
     /// The exact derivative of the gradient in a direction, H·v.
     HessVec,
-    /// Observed and expected counts of features apart, and a bound on their number: what iterative scaling needs.
+    /// Observed and expected feature counts, separately, and a bound on the number of features. Iterative scaling
+    /// needs them.
     Counts,
-    /// Marginals of one example and their entropy: the dual problem.
+    /// The marginals of one example and their entropy. Methods on the dual problem need them.
     Dual,
 }
 
 impl Ability {
-    /// All of them.
+    /// All abilities.
     pub const ALL: [Ability; 4] = [Ability::Smooth, Ability::HessVec, Ability::Counts, Ability::Dual];
 
-    /// In words that follow "needs".
+    /// A phrase that follows the word "needs".
     pub fn name(self) -> &'static str {
         match self {
             Ability::Smooth => "a smooth value",

@@ -1,13 +1,13 @@
-//! Writing files so that a crash, a full disk or a second program never meets half of one.
+//! Atomic file writing: after a crash or on a full disk, no reader ever sees half a file.
 
 use crate::{Error, Result};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Puts `bytes` into the file `path`, all of them or none: they are written to a temporary file beside it, which then takes
-/// its place and its permissions. If `path` is a symbolic link, its target is replaced. What exists and is no regular file (a
-/// device, a pipe) is written to directly.
+/// Writes `bytes` to the file `path`, either all of them or none. They are written to a temporary file beside it,
+/// which then takes its place and its permissions. If `path` is a symbolic link, its target is replaced. If `path`
+/// exists and is not a regular file (a device, a pipe), it is written to directly.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     let written = match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(io::Error::new(ErrorKind::IsADirectory, "this is a directory")),
@@ -29,13 +29,13 @@ fn write_directly(path: &Path, bytes: &[u8]) -> io::Result<()> {
     device.flush()
 }
 
-/// Where a chain of links to a file that is not there yet ends.
+/// The end of a chain of symbolic links whose final target does not exist yet.
 fn link_target(path: &Path) -> io::Result<PathBuf> {
     const MAX_LINKS: usize = 40; // as in Linux
     let mut target = path.to_owned();
     for _ in 0..MAX_LINKS {
         match fs::read_link(&target) {
-            // Relative links count from where the link is; absolute ones replace everything.
+            // A relative link is relative to the link's own directory; an absolute one replaces the whole path.
             Ok(link) => target = directory_of(&target).join(link),
             Err(_) => return Ok(target),
         }
@@ -62,7 +62,7 @@ fn replace(target: &Path, bytes: &[u8], permissions: Option<fs::Permissions>) ->
     prefix.push(".");
     let mut builder = tempfile::Builder::new();
     builder.prefix(&prefix).suffix(".tmp");
-    // What a file has that is simply created; the system takes the umask off.
+    // The permissions of a newly created file; the system subtracts the umask.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut temporary = builder.tempfile_in(directory)?;
@@ -72,8 +72,8 @@ fn replace(target: &Path, bytes: &[u8], permissions: Option<fs::Permissions>) ->
     }
     temporary.as_file().sync_all()?;
     temporary.persist(target).map_err(|error| error.error)?;
-    // The file is whole under its name by now. That the name outlives a power cut needs the directory on disk too, which not
-    // every file system can do: no failure.
+    // The file is now complete under its name. To survive a power cut, the directory must be on disk too. Not every
+    // file system can do that, so a failure here is ignored.
     if cfg!(unix) {
         let _ = File::open(directory).and_then(|directory| directory.sync_all());
     }

@@ -1,7 +1,6 @@
-//! Where chunks begin and end in a sequence of labels: conlleval's rules, for every chunk notation in use.
+//! Where chunks begin and end in a sequence of labels: conlleval's rules, extended to every common chunk notation.
 //!
-//! A label is split at its first `-` into a prefix and a type: `I-a-b` is `I` and `a-b`; `B` has the empty
-//! type.
+//! A label is split at its first `-` into a prefix and a type: `I-a-b` is `I` and `a-b`; `B` has the empty type.
 //!
 //! | prefix              | notation                            | inside a chunk | opens | closes |
 //! |---------------------|-------------------------------------|----------------|-------|--------|
@@ -20,15 +19,15 @@
 //! 3. the right one opens, or
 //! 4. their types differ (`B-NP I-VP` is two chunks).
 //!
-//! A token inside a chunk starts one if there is a cut on its left, and ends one if there is a cut on its
-//! right. So IOB1 (`I-NP I-NP` is one chunk, `I-NP B-NP` two) needs no rule of its own.
+//! A token inside a chunk starts one if there is a cut on its left, and ends one if there is a cut on its right. So
+//! IOB1 (`I-NP I-NP` is one chunk, `I-NP B-NP` two) needs no rule of its own.
 //!
-//! On `B`, `I`, `O` and on `E`, `I`, `O`, in whatever order they come, these are the decisions of the
-//! original conlleval. It does not know `S`, and takes `E-NP B-NP` for one chunk; there, as in `L`, `U`, `M`
-//! and `W`, we follow the notation instead. It also opens a nameless chunk at a label without prefix that
-//! follows a chunk; to us such a label is outside.
+//! On sequences of `B`, `I`, `O` and of `E`, `I`, `O`, in any order, these rules agree with the original conlleval.
+//! It does not know `S`, and takes `E-NP B-NP` for one chunk; there, and for `L`, `U`, `M` and `W`, crfkit follows
+//! the notation instead. conlleval also opens a nameless chunk at a label without a prefix that follows a chunk;
+//! crfkit treats such a label as outside.
 
-/// What a label says about chunks. The type is an id that the caller gives out.
+/// What a label says about chunks. The caller assigns an id to each type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     inside: bool,
@@ -38,11 +37,10 @@ pub(super) struct Mark {
 }
 
 impl Mark {
-    /// Outside of every chunk, and what stands before and after a sequence.
+    /// A label outside every chunk. It also stands before and after a sequence.
     pub const OUTSIDE: Mark = Mark { inside: false, opens: false, closes: false, kind: 0 };
 
-    /// Reads a label; `kind_of` turns the type's name into its id and is called for labels inside chunks
-    /// only.
+    /// Parses a label. `kind_of` maps the name of a type to its id; it is called only for labels inside chunks.
     pub fn new(label: &str, kind_of: impl FnOnce(&str) -> u32) -> Mark {
         let (prefix, kind) = split(label);
         let (opens, closes) = match (known_prefix(prefix), kind) {
@@ -53,7 +51,7 @@ impl Mark {
         Mark { inside: true, opens, closes, kind: kind_of(kind.unwrap_or("")) }
     }
 
-    /// Number of the type, inside of chunks.
+    /// The id of the type, if the label is inside a chunk.
     pub fn field(self) -> Option<u32> {
         self.inside.then_some(self.kind)
     }
@@ -64,8 +62,8 @@ impl Mark {
     }
 }
 
-/// Whether a label set looks like chunk labels, so that F1 is the score to look at rather than accuracy:
-/// every label is `O` (or `.`) or has a known prefix and a `-`, and at least one has a prefix.
+/// Whether a set of labels looks like chunk labels, so that F1 is the relevant score rather than accuracy. Every
+/// label must be `O` (or `.`) or have a known prefix and a `-`, and at least one must have a prefix.
 pub fn is_chunked<'a>(labels: impl IntoIterator<Item = &'a str>) -> bool {
     let mut any_prefix = false;
     for label in labels {
@@ -80,8 +78,8 @@ pub fn is_chunked<'a>(labels: impl IntoIterator<Item = &'a str>) -> bool {
     any_prefix
 }
 
-/// Whether there is any point in counting chunks: a label names one (`B-NP`), or all labels are bare prefixes (`B`, `I`, `O`).
-/// More patient than [`is_chunked`]: one mistyped label among chunks does not matter.
+/// Whether counting chunks makes sense: some label names a chunk (`B-NP`), or all labels are bare prefixes (`B`, `I`,
+/// `O`). More lenient than [`is_chunked`]: one mistyped label among chunk labels does not matter.
 pub(super) fn can_have_chunks<'a>(mut labels: impl Iterator<Item = &'a str> + Clone) -> bool {
     let named = |label| {
         let (prefix, kind) = split(label);
@@ -95,7 +93,7 @@ enum Prefix {
     Inside { opens: bool, closes: bool },
 }
 
-/// The table at the top of this file.
+/// Looks a prefix up in the table at the top of this file.
 fn known_prefix(prefix: &str) -> Option<Prefix> {
     Some(match prefix {
         "O" | "." => Prefix::Outside,
@@ -107,7 +105,7 @@ fn known_prefix(prefix: &str) -> Option<Prefix> {
     })
 }
 
-/// Prefix and type of a label; no type where there is no `-`.
+/// The prefix and type of a label. Without a `-` there is no type.
 fn split(label: &str) -> (&str, Option<&str>) {
     match label.split_once('-') {
         Some((prefix, kind)) => (prefix, Some(kind)),
@@ -115,10 +113,10 @@ fn split(label: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// What happened between two tokens; the numbers are ids of types.
+/// What happens between two tokens. The numbers are ids of types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Step {
-    /// A chunk that both sequences have, with the same type, start and end, has ended.
+    /// A chunk has ended that is in both sequences, with the same type, start and end.
     pub correct: Option<u32>,
     /// A gold chunk starts.
     pub gold: Option<u32>,
@@ -126,22 +124,22 @@ pub(super) struct Step {
     pub predicted: Option<u32>,
 }
 
-/// Walks along gold and predicted labels of one sequence and compares their chunks in a single pass.
+/// Walks along the gold and predicted labels of one sequence and compares their chunks in a single pass.
 #[derive(Debug)]
 pub(super) struct Matcher {
     gold: Mark,
     predicted: Mark,
-    /// Both are in a chunk of the same type that started at the same token.
+    /// Whether both sequences are in a chunk of the same type that started at the same token.
     agree: bool,
 }
 
 impl Matcher {
-    /// Stands before the first token.
+    /// A matcher before the first token.
     pub fn new() -> Matcher {
         Matcher { gold: Mark::OUTSIDE, predicted: Mark::OUTSIDE, agree: false }
     }
 
-    /// Goes one token on. The step after the last token is to [`Mark::OUTSIDE`] in both.
+    /// Moves to the next token. After the last token, one more step goes to [`Mark::OUTSIDE`] in both.
     pub fn step(&mut self, gold: Mark, predicted: Mark) -> Step {
         let gold_cut = self.gold.cut_before(gold);
         let predicted_cut = self.predicted.cut_before(predicted);
@@ -161,7 +159,7 @@ impl Matcher {
 mod tests {
     use super::*;
 
-    /// The chunks of a sequence as `type start..end`, by the cut rule alone. Types are single letters here.
+    /// The chunks of a sequence as `type start..end`, by the cut rule alone. Types are single letters in these tests.
     fn chunks(labels: &str) -> String {
         let marks: Vec<Mark> = labels
             .split_whitespace()

@@ -1,10 +1,10 @@
-//! Tokens by field: the score of information extraction.
+//! Token scores per field, as used in information extraction.
 
 use super::{Counts, Evaluation};
 
 impl Evaluation {
-    /// Tokens by the type of the chunk that they are in, whichever their place in it (B- or I-), sorted by the type's name: token
-    /// precision, recall and F1 of each field. Tokens outside of chunks are no field.
+    /// Token precision, recall and F1 per field. The field of a token is the type of the chunk it is in, whether the
+    /// prefix is B- or I-. Fields are sorted by name. Tokens outside chunks belong to no field.
     pub fn fields(&self) -> Vec<(&str, Counts)> {
         let mut counts = vec![Counts::default(); self.types.names.len()];
         for (&(gold, predicted), &tokens) in &self.confusion {

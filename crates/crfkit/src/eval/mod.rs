@@ -1,8 +1,8 @@
-//! How good a labelling is: chunk precision, recall and F1 as conlleval computes them, token and sequence
-//! accuracy, accuracy on words that training has seen and on those it has not, and what was taken for what.
+//! How good a labelling is: chunk precision, recall and F1 as conlleval computes them, token and sequence accuracy,
+//! accuracy on words seen and not seen in training, and the confusion table.
 //!
-//! [`Evaluation`] takes one sequence after the other; two of them (from two threads, say) are joined by
-//! [`Evaluation::merge`].
+//! [`Evaluation`] takes one sequence after another. [`Evaluation::merge`] joins two evaluations, for example from two
+//! threads.
 
 mod chunks;
 mod fields;
@@ -15,16 +15,16 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 pub use chunks::is_chunked;
 use chunks::{Mark, Matcher, can_have_chunks};
 
-/// Counts over the sequences seen so far.
+/// Counts over the sequences added so far.
 #[derive(Clone, Debug, Default)]
 pub struct Evaluation {
     labels: Names,
-    /// Per label: its part in chunks.
+    /// For each label, what it says about chunks.
     marks: Vec<Mark>,
     types: Names,
-    /// Per chunk type.
+    /// Counts for each chunk type.
     chunks: Vec<Counts>,
-    /// Tokens by (gold, predicted) label. A map, since with many labels most pairs never occur.
+    /// Tokens by (gold, predicted) label. This is a map because, with many labels, most pairs never occur.
     confusion: HashMap<(u32, u32), u64>,
     tokens: Share,
     known: Share,
@@ -32,25 +32,25 @@ pub struct Evaluation {
     sequences: Share,
 }
 
-/// The scores in per cent (93.61, not 0.9361). What has nothing to count is 0, never NaN; in JSON, scores of chunks are null
-/// where labels are no chunks.
+/// Scores in per cent (93.61, not 0.9361). A score with nothing to count is 0, never NaN. In JSON, chunk scores are
+/// null if the labels are not chunk labels.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scores {
-    /// Are the labels chunks? Otherwise F1, precision and recall say nothing.
+    /// Whether the labels are chunk labels. If not, F1, precision and recall mean nothing.
     pub chunked: bool,
     /// Chunk F1: the harmonic mean of precision and recall.
     pub f1: f64,
-    /// Share of the predicted chunks that are right: type, start and end.
+    /// Share of the predicted chunks that are correct in type, start and end.
     pub precision: f64,
-    /// Share of the gold chunks that were found.
+    /// Share of the gold chunks that are predicted.
     pub recall: f64,
-    /// Share of the tokens with the right label.
+    /// Share of the tokens with the correct label.
     pub accuracy: f64,
-    /// The same among words that training has seen; `None` where there are none.
+    /// Token accuracy among words seen in training; `None` if there are no such words.
     pub known_accuracy: Option<f64>,
-    /// The same among words that training has not seen; `None` where there are none.
+    /// Token accuracy among words not seen in training; `None` if there are no such words.
     pub unknown_accuracy: Option<f64>,
-    /// Share of the sequences whose labels are all right.
+    /// Share of the sequences whose labels are all correct.
     pub sequence_accuracy: f64,
     /// Number of tokens.
     pub tokens: u64,
@@ -75,26 +75,26 @@ impl Serialize for Scores {
     }
 }
 
-/// How often something (a chunk type, a label) is in the gold data, in the prediction, and in both at the
-/// same place.
+/// How often something (a chunk type, a label) occurs in the gold data, in the prediction, and in both at the same
+/// place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Occurrences in the gold data.
     pub gold: u64,
     /// Occurrences in the prediction.
     pub predicted: u64,
-    /// Occurrences in both.
+    /// Occurrences in both, at the same place.
     pub correct: u64,
 }
 
 /// One cell of the confusion table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Confusion<'a> {
-    /// The right label.
+    /// The gold label.
     pub gold: &'a str,
     /// The predicted label.
     pub predicted: &'a str,
-    /// Number of tokens.
+    /// Number of tokens with these two labels.
     pub tokens: u64,
 }
 
@@ -134,7 +134,7 @@ impl Evaluation {
             *self.confusion.entry((labels[gold as usize], labels[predicted as usize])).or_default() += tokens;
         }
         for (name, counts) in other.types.names.iter().zip(&other.chunks) {
-            // All types of `other` are known here by now: they came in with its labels.
+            // All types of `other` are known by now: they were added with its labels.
             self.chunks[self.types.id(name) as usize].merge(counts);
         }
         self.tokens.merge(&other.tokens);
@@ -185,7 +185,7 @@ impl Evaluation {
         self.labels.sorted(&counts)
     }
 
-    /// The cells of the confusion table that are not 0, right ones included: most tokens first, then by name.
+    /// The non-zero cells of the confusion table, correct ones included: most tokens first, then by name.
     pub fn confusion(&self) -> Vec<Confusion<'_>> {
         let name = |id: u32| &*self.labels.names[id as usize];
         let mut cells: Vec<Confusion> = self
@@ -216,7 +216,7 @@ impl Evaluation {
         }
     }
 
-    /// The id of a label, new or not; a new one brings its mark and its chunk type.
+    /// The id of a label. A new label also adds its mark and its chunk type.
     fn label_id(&mut self, label: &str) -> u32 {
         let id = self.labels.id(label);
         if id as usize == self.marks.len() {
@@ -228,17 +228,17 @@ impl Evaluation {
 }
 
 impl Counts {
-    /// Per cent of the predicted ones that are right; 0 if there are none.
+    /// Per cent of the predicted occurrences that are correct; 0 if there are none.
     pub fn precision(&self) -> f64 {
         per_cent(self.correct, self.predicted).unwrap_or(0.0)
     }
 
-    /// Per cent of the gold ones that were found; 0 if there are none.
+    /// Per cent of the gold occurrences that were found; 0 if there are none.
     pub fn recall(&self) -> f64 {
         per_cent(self.correct, self.gold).unwrap_or(0.0)
     }
 
-    /// Harmonic mean of precision and recall, in per cent; 0 if both are.
+    /// Harmonic mean of precision and recall, in per cent; 0 if both are 0.
     pub fn f1(&self) -> f64 {
         let (precision, recall) = (self.precision(), self.recall());
         if self.correct == 0 { 0.0 } else { 2.0 * precision * recall / (precision + recall) }
@@ -251,7 +251,7 @@ impl Counts {
     }
 }
 
-/// How many of all are right.
+/// A number of correct items out of a total.
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
     right: u64,
@@ -274,12 +274,12 @@ impl Share {
     }
 }
 
-/// In conlleval's order of operations, so that the printed digits agree.
+/// Computed in conlleval's order of operations, so that the printed digits agree.
 fn per_cent(part: u64, all: u64) -> Option<f64> {
     (all > 0).then(|| 100.0 * part as f64 / all as f64)
 }
 
-/// Ids for names, in order of appearance.
+/// Ids for names, in order of first appearance.
 #[derive(Clone, Debug, Default)]
 struct Names {
     ids: HashMap<Box<str>, u32>,
@@ -297,7 +297,7 @@ impl Names {
         id
     }
 
-    /// Names with their counts, by name; those never counted are left out.
+    /// Names with their counts, sorted by name; names never counted are left out.
     fn sorted(&self, counts: &[Counts]) -> Vec<(&str, Counts)> {
         let named = self.names.iter().map(|name| &**name).zip(counts.iter().copied());
         let mut rows: Vec<_> = named.filter(|(_, counts)| *counts != Counts::default()).collect();

@@ -5,16 +5,16 @@ use std::io::{self, Write};
 
 use super::{Confusion, Counts, Evaluation};
 
-/// Rows of the confusion table; the rest is summed up in one line.
+/// The largest number of rows in the confusion table; the rest is summarised in one line.
 const MAX_ROWS: usize = 20;
-/// Wrong labels named in a row of the confusion table; the rest is summed up.
+/// The largest number of wrong labels named in a row of the confusion table; the rest is summarised.
 const MAX_WRONG_LABELS: usize = 4;
 
 impl Evaluation {
-    /// Writes the block that conlleval prints, byte for byte: programs parse it.
+    /// Writes the block that conlleval prints, byte for byte, because programs parse it.
     ///
-    /// One departure: for labels without a type (`B`, `I`, `O`) conlleval prints the line of the nameless
-    /// type twice, we print it once.
+    /// There is one difference: for labels without a type (`B`, `I`, `O`) conlleval prints the line of the nameless
+    /// type twice; crfkit prints it once.
     pub fn write_conlleval(&self, out: &mut impl Write) -> io::Result<()> {
         let (all, scores) = (self.chunks(), self.scores());
         writeln!(
@@ -29,7 +29,7 @@ impl Evaluation {
         write_ratios(out, &all)?;
         writeln!(out)?;
         for (name, counts) in self.chunk_types() {
-            // Padded by bytes, not characters, like the original.
+            // Padded by bytes rather than characters, like the original.
             write!(out, "{:1$}{name}: ", "", 17usize.saturating_sub(name.len()))?;
             write_ratios(out, &counts)?;
             writeln!(out, "  {}", counts.predicted)?;
@@ -37,8 +37,8 @@ impl Evaluation {
         Ok(())
     }
 
-    /// Writes a table of the wrong labels: one row per gold label that has errors, most errors first, at most
-    /// 20, with what it was taken for.
+    /// Writes a table of the errors: one row per gold label that has errors, most errors first, at most 20 rows. Each
+    /// row lists the labels that were predicted instead.
     pub fn write_confusion(&self, out: &mut impl Write) -> io::Result<()> {
         let rows = self.error_rows();
         if rows.is_empty() {
@@ -65,7 +65,7 @@ impl Evaluation {
 
     fn error_rows(&self) -> Vec<Row<'_>> {
         let mut wrong: HashMap<&str, Vec<Confusion>> = HashMap::new();
-        // Largest first already, and so is each row.
+        // The cells come largest first, so each row is sorted as well.
         for cell in self.confusion().into_iter().filter(|cell| cell.gold != cell.predicted) {
             wrong.entry(cell.gold).or_default().push(cell);
         }
