@@ -1,8 +1,8 @@
-//! Factor graphs of familiar shapes: chains, factorial and skip chains, trees.
+//! Factor graphs of familiar shapes: chains, factorial chains, skip chains, trees.
 //!
-//! Convention of kinds: node tables come first (one kind for each set of labels), then the kinds of pairs in the order in which each
-//! constructor lists them. A shared table of pairs has the number of its kind minus the number of node kinds; node tables are never
-//! shared.
+//! Kinds are numbered by convention. Node tables come first, one kind for each set of labels. The kinds of pairs
+//! follow, in the order in which each constructor lists them. The number of a shared pair table is the number of its
+//! kind minus the number of node kinds. Node tables are never shared.
 
 use super::{BEGIN, Chain, END, FactorGraph, FactorGraphBuilder, NODES, PAIR, PAIRS};
 use crate::error::GraphError;
@@ -10,16 +10,16 @@ use crate::error::GraphError;
 /// Which tables a pair of variables reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairTables {
-    /// A table of its own: pairs have observations.
+    /// An own table for each pair: pairs have observations.
     Own,
-    /// A shared table: pairs have tied weights only.
+    /// A shared table: pairs have only tied weights.
     Shared,
-    /// Both, added.
+    /// Both; their log-potentials are added.
     Both,
 }
 
 impl PairTables {
-    /// Adds the factors of one pair: shared table `id`, own table of kind `kind`.
+    /// Adds the factors of one pair: a shared table with number `id`, an own table of kind `kind`.
     pub(super) fn add(
         self,
         builder: &mut FactorGraphBuilder,
@@ -37,7 +37,7 @@ impl PairTables {
     }
 }
 
-/// A chain as a factor graph: the same own array, the same shared tables.
+/// A chain as a factor graph, with the same own array and the same shared tables.
 pub fn chain(chain: &Chain) -> Result<FactorGraph, GraphError> {
     let mut builder = FactorGraphBuilder::new(vec![chain.labels; chain.len])?;
     for t in 0..chain.len {
@@ -57,8 +57,8 @@ pub fn chain(chain: &Chain) -> Result<FactorGraph, GraphError> {
 /// A factorial chain (pwpl-2007 section 4.2): several label columns over one sequence of `len` positions, column c with
 /// `cards[c]` labels. Variable t·C + c is position t of column c, where C is the number of columns.
 ///
-/// Kinds: C kinds of nodes, one a column; C kinds of within-chain pairs (t−1, t), one a column; then one kind for each pair of columns
-/// (c, d), c < d, of one position ("cotemporal"), in lexicographic order.
+/// Kinds: C kinds of nodes, one per column; C kinds of within-chain pairs (t−1, t), one per column; then one kind for
+/// each pair of columns (c, d), c < d, at the same position ("cotemporal"), in lexicographic order.
 pub fn factorial_chain(len: usize, cards: &[usize], pairs: PairTables) -> Result<FactorGraph, GraphError> {
     let columns = cards.len();
     let all: Vec<usize> = (0..len).flat_map(|_| cards.iter().copied()).collect();
@@ -86,8 +86,8 @@ pub fn factorial_chain(len: usize, cards: &[usize], pairs: PairTables) -> Result
     builder.build()
 }
 
-/// A skip chain: a chain of `len` positions with further pairs between any two positions. Kinds: [`NODES`], [`PAIRS`] of
-/// neighbours, and 2 for the pairs in `skips`; `pairs` are the tables of neighbours and of skips.
+/// A skip chain: a chain of `len` positions with additional pairs between any two positions. Kinds: [`NODES`],
+/// [`PAIRS`] for neighbours, and 2 for the pairs in `skips`. `pairs` says which tables neighbours and skips read.
 pub fn skip_chain(
     len: usize,
     labels: usize,
@@ -107,8 +107,8 @@ pub fn skip_chain(
     builder.build()
 }
 
-/// A forest over one set of labels: `parents[v]` is the variable above v. Kinds: [`NODES`] and [`PAIRS`] (parent, child). Whether
-/// the parents form a forest is for the engine to check.
+/// A forest over one set of labels: `parents[v]` is the parent of variable v. Kinds: [`NODES`] and [`PAIRS`] (parent,
+/// child). This constructor does not check that the parents form a forest; the inference engine does.
 pub fn tree(labels: usize, parents: &[Option<usize>], pairs: PairTables) -> Result<FactorGraph, GraphError> {
     let mut builder = FactorGraphBuilder::new(vec![labels; parents.len()])?;
     for v in 0..parents.len() {

@@ -10,22 +10,22 @@ pub const BEGIN: usize = 1;
 /// Shared table of a chain: the last label, one row.
 pub const END: usize = 2;
 
-/// Kind of the own tables of single labels.
+/// Kind of the own tables over single labels.
 pub const NODES: usize = 0;
-/// Kind of the own tables of label pairs.
+/// Kind of the own tables over label pairs.
 pub const PAIRS: usize = 1;
 
 /// A chain y₀ … y_{T−1} over one set of labels.
 ///
-/// Own tables: T node tables (row t of `[T][stride]`), then, if `own_pairs`, the pair tables of (y_{t−1}, y_t) for t = 1 …
-/// T−1, each `[labels][stride]`. Shared tables: [`PAIR`], [`BEGIN`], [`END`].
+/// Own tables: T node tables (row t of `[T][stride]`). If `own_pairs` is set, the pair tables of (y_{t−1}, y_t)
+/// follow, for t = 1 … T−1, each `[labels][stride]`. Shared tables: [`PAIR`], [`BEGIN`], [`END`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// T, the number of positions.
     pub len: usize,
     /// Number of labels.
     pub labels: usize,
-    /// Whether each pair has a table of its own besides the shared one (bigram observations).
+    /// Whether each pair has an own table besides the shared one (bigram observations).
     pub own_pairs: bool,
 }
 

@@ -1,62 +1,64 @@
-//! The clique tree (junction tree) of a graph: what exact inference costs, and in which order it runs.
+//! The clique tree (junction tree) of a graph. It decides what exact inference costs and in which order it runs.
 
 use super::FactorGraph;
 use crate::error::GraphError;
 use std::collections::BTreeSet;
 
-/// A tree of sets of variables ("bags"), such that every factor fits in one bag and the bags of any variable hang together.
-/// Children come before their parents. Tables over a bag are dense, without padding, the last variable fastest.
+/// A tree of sets of variables ("bags"). Every factor fits in one bag, and the bags that contain a given variable are
+/// connected. Children come before their parents. Tables over a bag are dense and unpadded; the last variable varies
+/// fastest.
 #[derive(Clone, Debug)]
 pub struct CliqueTree {
     /// The bags.
     pub bags: Vec<Bag>,
-    /// Where each variable's node table belongs.
+    /// The bag that holds each variable's node table.
     pub nodes: Vec<Home>,
-    /// Where each clique's table belongs.
+    /// The bag that holds each clique's table.
     pub cliques: Vec<Home>,
-    /// Variables in the largest bag.
+    /// Number of variables in the largest bag.
     pub width: usize,
-    /// Entries of all bags' tables.
+    /// Number of entries in the tables of all bags.
     pub entries: usize,
 }
 
 /// One bag.
 #[derive(Clone, Debug)]
 pub struct Bag {
-    /// Its variables.
+    /// The variables of the bag.
     pub vars: Vec<usize>,
-    /// Their numbers of labels.
+    /// The number of labels of each variable.
     pub cards: Vec<usize>,
-    /// Entries of its table.
+    /// The number of entries in its table.
     pub size: usize,
-    /// The bag that it sends its message to.
+    /// The bag to which it sends its message.
     pub parent: Option<usize>,
-    /// Entries of a table over the variables that it shares with the parent, the separator.
+    /// The number of entries in a table over the separator: the variables shared with the parent.
     pub separator_size: usize,
-    /// Strides of that table by this bag's variables, as [`Home::strides`].
+    /// Strides of that table, for this bag's variables; see [`Home::strides`].
     pub separator_strides: Vec<usize>,
-    /// The same by the parent's variables.
+    /// Strides of that table, for the parent's variables.
     pub parent_strides: Vec<usize>,
 }
 
-/// Where a table of the graph belongs.
+/// The bag to which a table of the graph belongs.
 #[derive(Clone, Debug)]
 pub struct Home {
-    /// The bag that takes it: one that has all of its variables.
+    /// A bag that contains all variables of the table.
     pub bag: usize,
-    /// For each variable of the bag, the distance between its labels in the table; 0 for a variable that the table does not have.
+    /// For each variable of the bag, the distance between its labels in the table; 0 if the table does not have that
+    /// variable.
     pub strides: Vec<usize>,
 }
 
-/// More entries than any machine holds: the search stops here.
+/// More entries than any machine can hold: the search stops here.
 const HOPELESS: u128 = 1 << 40;
 
-/// Bytes of one entry: its number, and at most as much again for messages.
+/// Bytes per entry: the number itself, and at most as much again for messages.
 const BYTES: u128 = 16;
 
 impl CliqueTree {
-    /// Eliminates variable after variable, always the one that joins the fewest new pairs (min-fill; of equal ones the one with the
-    /// fewest neighbours, then the first).
+    /// Eliminates one variable after another, always the one that needs the fewest new edges (min-fill). Ties go to
+    /// the variable with the fewest neighbours, then to the first one.
     pub(super) fn new(graph: &FactorGraph) -> Result<Self, GraphError> {
         let n = graph.cards().len();
         let scopes = graph.cliques().scopes();
@@ -98,13 +100,14 @@ impl CliqueTree {
         Ok(Self::join(graph, &sets, &rank))
     }
 
-    /// The tree of the sets that elimination left, each with its variable first: a set hangs below the one of its variable that was
-    /// eliminated next. A set that lies wholly in one of its children is dropped in favour of that child.
+    /// Builds the tree from the sets that elimination left. Each set has its own variable first. The parent of a set
+    /// is the set of whichever of its other variables was eliminated next. A set that is contained in one of its
+    /// children is dropped in favour of that child.
     fn join(graph: &FactorGraph, sets: &[Vec<usize>], rank: &[usize]) -> Self {
         let n = sets.len();
         let parent: Vec<Option<usize>> =
             sets.iter().map(|set| set[1..].iter().map(|&w| rank[w]).min()).collect();
-        // The set that stands for each set; what it stands for last tells its parent.
+        // The set that stands for each set. The last set that it stands for determines its parent.
         let mut stands: Vec<usize> = (0..n).collect();
         let mut top: Vec<usize> = (0..n).collect();
         for i in 0..n {
@@ -123,7 +126,7 @@ impl CliqueTree {
             }
             i
         };
-        // Children first: a kept set comes where the last set that it stands for was eliminated.
+        // Children first: a kept set is placed where the last set that it stands for was eliminated.
         let mut kept: Vec<usize> = (0..n).filter(|&i| stands[i] == i).collect();
         kept.sort_by_key(|&i| top[i]);
         let mut place = vec![0; n];
@@ -151,7 +154,7 @@ impl CliqueTree {
                 }
             })
             .collect();
-        // The set of the variable that is eliminated first has all the others of a factor.
+        // The set of the variable that is eliminated first contains all other variables of the factor.
         let home = |vars: &[usize], strides: &[usize]| {
             let first = vars.iter().map(|&v| rank[v]).min().expect("a factor has a variable");
             let bag = place[resolve(first)];
@@ -167,7 +170,7 @@ impl CliqueTree {
         }
     }
 
-    /// Refuses a tree whose tables need more than `limit` bytes.
+    /// Returns an error if the tables need more than `limit` bytes.
     pub fn check(&self, limit: usize) -> Result<(), GraphError> {
         let bytes = self.entries as u128 * BYTES;
         if bytes > limit as u128 {
@@ -177,7 +180,7 @@ impl CliqueTree {
     }
 }
 
-/// How many pairs of neighbours of `v` are not joined, and how many neighbours it has.
+/// How many pairs of neighbours of `v` are not connected, and how many neighbours it has.
 fn fill(neighbours: &[BTreeSet<usize>], v: usize) -> (usize, usize) {
     let around = &neighbours[v];
     let joined = |w: &usize| around.iter().filter(|&u| u > w && neighbours[*w].contains(u)).count();
@@ -185,14 +188,14 @@ fn fill(neighbours: &[BTreeSet<usize>], v: usize) -> (usize, usize) {
     (pairs - around.iter().map(joined).sum::<usize>(), around.len())
 }
 
-/// The strides of a table over `vars`, by the variables of a bag.
+/// The strides of a table over `vars`, listed for the variables of a bag.
 fn strides_by(bag: &[usize], vars: &[usize], strides: &[usize]) -> Vec<usize> {
     bag.iter().map(|v| vars.iter().position(|w| w == v).map_or(0, |k| strides[k])).collect()
 }
 
 impl Bag {
-    /// Calls `visit(entry, index)` with every entry of the bag's table and its place in a table with these strides. `digits` is
-    /// scratch.
+    /// Calls `visit(entry, index)` for every entry of the bag's table, with its index in a table that has these
+    /// strides. `digits` is scratch.
     #[inline]
     pub fn walk(&self, strides: &[usize], digits: &mut Vec<usize>, mut visit: impl FnMut(usize, usize)) {
         digits.clear();
@@ -200,7 +203,7 @@ impl Bag {
         let mut index = 0;
         for entry in 0..self.size {
             visit(entry, index);
-            // Counts up like a number whose last digit moves fastest.
+            // Counts up like a number whose last digit changes fastest.
             for k in (0..digits.len()).rev() {
                 digits[k] += 1;
                 index += strides[k];

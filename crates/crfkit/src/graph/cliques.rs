@@ -1,8 +1,8 @@
-//! The factors of a graph, merged by the variables that they are over.
+//! The factors of a graph, merged by their sets of variables.
 //!
-//! Several factors over the same variables (a table that all examples share, and one with observations) are one table to an
-//! engine: otherwise they would form a loop of their own. Factors over one variable are merged into that variable's node table,
-//! and factors over the same two or more variables into one *clique*.
+//! Several factors may be over the same variables, for example a shared table and one with observations. An engine
+//! treats them as one table; otherwise they would form a loop. Factors over one variable are merged into that
+//! variable's node table, and factors over the same two or more variables into one *clique*.
 
 use super::{FactorGraph, Scopes, TableRef};
 use crate::error::GraphError;
@@ -13,31 +13,32 @@ use std::ops::Range;
 /// Where the table of a clique is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// It is a factor's table as it stands.
+    /// The table of a single factor, unchanged.
     Table(TableRef),
-    /// It is a sum of tables, at this offset of [`super::Fields`].
+    /// A sum of tables, at this offset of [`super::Fields`].
     Merged(usize),
 }
 
-/// Cliques, and who touches which. A *slot* is a pair (clique, variable); slots of one clique lie side by side.
+/// The cliques of a graph, and which variables they contain. A *slot* is a pair (clique, variable); the slots of one
+/// clique are adjacent.
 #[derive(Clone, Debug)]
 pub struct Cliques {
-    /// Variables and table layout of each clique: those of its first factor.
+    /// Variables and table layout of each clique, taken from its first factor.
     scopes: Scopes,
-    /// Factors of the clique, CSR.
+    /// The factors of each clique, in CSR form.
     factors: Lists,
-    /// Factors over one variable only, CSR by variable.
+    /// The factors over a single variable, in CSR form by variable.
     unary: Lists,
-    /// Where the clique's table is.
+    /// Where the table of each clique is.
     sources: Vec<Source>,
     merged_len: usize,
-    /// Slots of each variable, CSR.
+    /// The slots of each variable, in CSR form.
     incident: Lists,
-    /// Clique of each slot.
+    /// The clique of each slot.
     slot_clique: Vec<u32>,
-    /// Where the row of each slot is in an array of messages, and the end.
+    /// The start of each slot's row in an array of messages, and the end.
     message: Vec<usize>,
-    /// Where the row of each variable is in an array of node tables, and the end.
+    /// The start of each variable's row in an array of node tables, and the end.
     node: Vec<usize>,
 }
 
@@ -49,7 +50,7 @@ struct Lists {
 }
 
 impl Lists {
-    /// List k has every i whose home is k, ascending; items without a home are left out.
+    /// List k holds, in ascending order, every i whose home is k. Items without a home are left out.
     fn by_home(lists: usize, homes: impl Iterator<Item = Option<usize>> + Clone) -> Self {
         let mut start = vec![0u32; lists + 1];
         for home in homes.clone().flatten() {
@@ -127,13 +128,13 @@ impl Cliques {
         })
     }
 
-    /// How many cliques.
+    /// The number of cliques.
     #[inline]
     pub fn len(&self) -> usize {
         self.scopes.len()
     }
 
-    /// No cliques at all?
+    /// Whether there are no cliques.
     pub fn is_empty(&self) -> bool {
         self.scopes.is_empty()
     }
@@ -162,13 +163,13 @@ impl Cliques {
         self.sources[c]
     }
 
-    /// Length of all merged tables.
+    /// Total length of the merged tables.
     #[inline]
     pub(super) fn merged_len(&self) -> usize {
         self.merged_len
     }
 
-    /// The slots of variable `v`: one for each clique that it is in.
+    /// The slots of variable `v`: one for each clique that contains it.
     #[inline]
     pub fn incident(&self, v: usize) -> &[u32] {
         self.incident.get(v)
@@ -180,7 +181,7 @@ impl Cliques {
         self.slot_clique[slot] as usize
     }
 
-    /// Where the row of `slot` is in an array of messages; rows are padded.
+    /// The row of `slot` in an array of messages; rows are padded.
     #[inline]
     pub fn message(&self, slot: usize) -> Range<usize> {
         self.message[slot]..self.message[slot + 1]
@@ -192,7 +193,7 @@ impl Cliques {
         self.message[self.message.len() - 1]
     }
 
-    /// Where the row of variable `v` is in an array of node tables; rows are padded.
+    /// The row of variable `v` in an array of node tables; rows are padded.
     #[inline]
     pub fn node(&self, v: usize) -> Range<usize> {
         self.node[v]..self.node[v + 1]
@@ -204,13 +205,13 @@ impl Cliques {
         self.node[self.node.len() - 1]
     }
 
-    /// Have all cliques two variables?
+    /// Whether every clique has exactly two variables.
     pub fn pairwise(&self) -> bool {
         self.scopes.slot_vars().len() == 2 * self.len()
     }
 }
 
-/// Where padded rows of these lengths start, and the end.
+/// The start of each of a series of padded rows with these lengths, and the end.
 fn places(lengths: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut at = vec![0];
     let mut end = 0;
@@ -221,8 +222,8 @@ fn places(lengths: impl Iterator<Item = usize>) -> Vec<usize> {
     at
 }
 
-/// A clique's entry for each entry of one of its factors: distance between the labels of each clique variable in the
-/// factor's table.
+/// For each variable of clique `c`, the distance between its labels in the table of factor `f`. They map an entry of
+/// the factor to an entry of the clique.
 pub(super) fn strides_in(graph: &FactorGraph, c: usize, f: usize, strides: &mut Vec<usize>) {
     let factor = graph.factor(f);
     strides.clear();

@@ -1,4 +1,4 @@
-//! Any factor graph: discrete variables of any number of labels, factors over any number of them.
+//! General factor graphs: discrete variables with any number of labels, and factors over any number of variables.
 
 use super::{
     CliqueTree, Cliques, Factor, Forest, Graph, NodeSplit, Parts, Pieces, Psi, Scopes, Shape, Slices,
@@ -8,11 +8,13 @@ use crate::error::GraphError;
 use crate::math::{Scalar, simd};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-/// A factor graph, compiled once into flat arrays. Examples of one structure share it: a clone costs a pointer.
+/// A factor graph, compiled once into flat arrays. Examples with the same structure share it: cloning copies a
+/// pointer.
 ///
-/// A factor reads either a table of its own (it has observations, and a *kind* says whose weights they use) or a table that all
-/// examples share (it has tied weights only); several factors may be over the same variables. All tables, own and shared, have
-/// the layout of [`Shape`]. Own tables lie one after the other in the order in which their factors were added.
+/// A factor reads either an own table or a shared table. An own table depends on observations; its *kind* says which
+/// weights they use. A shared table is common to all examples and has only tied weights. Several factors may be over
+/// the same variables. All tables have the layout of [`Shape`]. Own tables are stored one after another, in the order
+/// in which their factors were added.
 #[derive(Clone, Debug)]
 pub struct FactorGraph(Arc<Structure>);
 
@@ -23,21 +25,21 @@ struct Structure {
     tables: Vec<TableRef>,
     own: Vec<OwnTable>,
     own_len: usize,
-    /// Shape of each shared table; 0 rows where no factor reads it.
+    /// The shape of each shared table; 0 rows if no factor reads it.
     shared: Vec<Shape>,
     cliques: Cliques,
     parts: Parts,
     plans: Plans,
 }
 
-/// What engines need to know of the structure, worked out when the first one asks.
+/// What engines need to know about the structure, computed on first use.
 #[derive(Debug, Default)]
 struct Plans {
     forest: OnceLock<Result<Forest, GraphError>>,
     spanning: OnceLock<SpanningForests>,
     clique_tree: OnceLock<Result<CliqueTree, GraphError>>,
     slices: OnceLock<Option<Slices>>,
-    /// Those that were asked for; one as a rule.
+    /// The splits that have been requested, usually one.
     splits: RwLock<Vec<(Pieces, Arc<NodeSplit>)>>,
 }
 
@@ -48,7 +50,7 @@ struct OwnTable {
     shape: Shape,
 }
 
-/// Collects the factors of a [`FactorGraph`] and checks each.
+/// Collects the factors of a [`FactorGraph`] and checks each one.
 #[derive(Clone, Debug)]
 pub struct FactorGraphBuilder {
     cards: Vec<usize>,
@@ -56,14 +58,14 @@ pub struct FactorGraphBuilder {
     tables: Vec<TableRef>,
     own: Vec<OwnTable>,
     own_len: usize,
-    /// Shape of the own tables of each kind, and of each shared table; 0 rows where none is known.
+    /// The shape of the own tables of each kind, and of each shared table; 0 rows if not known yet.
     kinds: Vec<Shape>,
     shared: Vec<Shape>,
     parts: Parts,
 }
 
 impl FactorGraphBuilder {
-    /// Variables with these numbers of labels, and no factors.
+    /// A builder for variables with these numbers of labels, without factors.
     pub fn new(cards: Vec<usize>) -> Result<Self, GraphError> {
         if let Some(var) = cards.iter().position(|&card| card == 0) {
             return Err(GraphError::NoLabels { var });
@@ -80,7 +82,7 @@ impl FactorGraphBuilder {
         })
     }
 
-    /// Adds a factor with a table of its own, of kind `kind`. Returns the number of that table.
+    /// Adds a factor with an own table of kind `kind`. Returns the number of that table.
     pub fn own(&mut self, kind: usize, vars: &[usize]) -> Result<usize, GraphError> {
         let shape = self.shape(vars)?;
         same_shape(&mut self.kinds, kind, shape, "the own table of kind")?;
@@ -91,7 +93,7 @@ impl FactorGraphBuilder {
         Ok(self.own.len() - 1)
     }
 
-    /// Adds a factor that reads shared table `id`.
+    /// Adds a factor that reads the shared table `id`.
     pub fn shared(&mut self, id: usize, vars: &[usize]) -> Result<(), GraphError> {
         let shape = self.shape(vars)?;
         same_shape(&mut self.shared, id, shape, "shared table")?;
@@ -100,7 +102,7 @@ impl FactorGraphBuilder {
         Ok(())
     }
 
-    /// Says what is known of the parts of the graph, for [`Pieces`] that ask for it.
+    /// Sets what is known about the parts of the graph, for the [`Pieces`] that need it.
     pub fn parts(&mut self, parts: Parts) {
         self.parts = parts;
     }
@@ -110,7 +112,7 @@ impl FactorGraphBuilder {
         Scopes::new().push(vars, &self.cards)
     }
 
-    /// The graph.
+    /// Finishes the graph.
     pub fn build(self) -> Result<FactorGraph, GraphError> {
         let cliques = Cliques::new(&self.cards, &self.factors, &self.tables)?;
         let FactorGraphBuilder { cards, factors, tables, own, own_len, shared, parts, .. } = self;
@@ -129,7 +131,7 @@ impl FactorGraphBuilder {
     }
 }
 
-/// Remembers the shape of table `id`, or compares with what is remembered.
+/// Stores the shape of table `id`, or compares it with the stored one.
 fn same_shape(known: &mut Vec<Shape>, id: usize, shape: Shape, name: &str) -> Result<(), GraphError> {
     if known.len() <= id {
         known.resize(id + 1, Shape::default());
@@ -151,13 +153,13 @@ impl FactorGraph {
         &self.0.cards
     }
 
-    /// How many factors.
+    /// The number of factors.
     #[inline]
     pub fn factors(&self) -> usize {
         self.0.tables.len()
     }
 
-    /// Factor `f`, in the order in which they were added.
+    /// Factor `f`, in the order in which factors were added.
     #[inline]
     pub fn factor(&self, f: usize) -> Factor<'_> {
         let structure = &*self.0;
@@ -179,12 +181,12 @@ impl FactorGraph {
         self.0.own[f].shape
     }
 
-    /// Shapes of the shared tables that the factors read; 0 rows where no factor reads the table.
+    /// The shapes of the shared tables; 0 rows if no factor reads the table.
     pub fn shared_shapes(&self) -> &[Shape] {
         &self.0.shared
     }
 
-    /// Its factors, merged by their variables: what engines work on.
+    /// The factors, merged by their variables. Engines work on these.
     #[inline]
     pub fn cliques(&self) -> &Cliques {
         &self.0.cliques
@@ -196,7 +198,7 @@ impl FactorGraph {
         forest.as_ref().map_err(GraphError::clone)
     }
 
-    /// Has it no loops?
+    /// Whether the graph has no loops.
     pub fn is_forest(&self) -> bool {
         self.0.plans.forest.get_or_init(|| Forest::new(self, |_| true)).is_ok()
     }
@@ -211,13 +213,13 @@ impl FactorGraph {
         self.0.plans.spanning.get_or_init(|| SpanningForests::new(self))
     }
 
-    /// Its clique tree, if any machine could hold that.
+    /// The clique tree, unless it is too large for any machine.
     pub fn clique_tree(&self) -> Result<&CliqueTree, GraphError> {
         let tree = self.0.plans.clique_tree.get_or_init(|| CliqueTree::new(self));
         tree.as_ref().map_err(GraphError::clone)
     }
 
-    /// Do these log-potentials fit the graph?
+    /// Returns an error if these log-potentials do not fit the graph.
     pub fn check<S: Scalar>(&self, psi: Psi<S>) -> Result<(), GraphError> {
         let (expected, found) = (self.own_len(), psi.own.len());
         if found < expected {
@@ -233,14 +235,14 @@ impl FactorGraph {
         Ok(())
     }
 
-    /// What is known of its parts.
+    /// What is known about the parts of the graph.
     pub fn parts(&self) -> &Parts {
         &self.0.parts
     }
 
-    /// The node-split graph of these pieces, worked out once. Refuses pieces that the graph does not have.
+    /// The node-split graph for these pieces, computed once. Returns an error if the graph does not have such pieces.
     pub fn node_split(&self, pieces: Pieces) -> Result<Arc<NodeSplit>, GraphError> {
-        // A panic elsewhere leaves the list as it was.
+        // A panic in another thread leaves the list as it was.
         let splits = &self.0.plans.splits;
         let known = |list: &[(Pieces, Arc<NodeSplit>)]| {
             list.iter().find(|(of, _)| *of == pieces).map(|(_, split)| split.clone())
@@ -260,8 +262,8 @@ impl FactorGraph {
         }
     }
 
-    /// A graph with these variables and factors that has the tables of this one. A factor with an own table has the shape of the factor
-    /// that it takes it from.
+    /// A graph with these variables and factors that reads the tables of this graph. A factor with an own table has
+    /// the shape of the factor whose table it takes.
     pub(super) fn with_factors(
         &self,
         cards: Vec<usize>,

@@ -1,14 +1,14 @@
-//! ψ of a factor graph with one table for each variable and one for each clique, and the way back for marginals.
+//! ψ of a factor graph with one table per variable and one per clique, and the reverse step for marginals.
 
 use super::cliques::strides_in;
 use super::{FactorGraph, Gradient, Psi, Source, TableRef, for_each_row_label};
 use crate::math::{Array, Scalar, Slice, simd};
 
-/// Log-potentials merged by variables: the node table of each variable is the sum of its unary factors, the table of each
-/// clique the sum of the factors over it. A clique of one factor keeps reading that factor's table.
+/// Log-potentials, merged by variables. The node table of a variable is the sum of its unary factors; the table of a
+/// clique is the sum of the factors over it. A clique of one factor reads that factor's table directly.
 #[derive(Debug)]
 pub struct Fields<S> {
-    /// Node tables, laid out as [`super::Cliques::node`] says. Padding holds [`simd::PAD`].
+    /// Node tables, laid out as in [`super::Cliques::node`]. Padding holds [`simd::PAD`].
     pub nodes: Array<S>,
     merged: Array<S>,
     strides: Vec<usize>,
@@ -20,8 +20,8 @@ impl<S> Default for Fields<S> {
     }
 }
 
-/// A table of pairs that only asks whether the labels are equal: log-potential `equal` on the diagonal, `unequal` elsewhere.
-/// The Ising form θ·y_i·y_j with y = ±1 is the one with two labels, `equal` = θ and `unequal` = −θ.
+/// A pair table that depends only on whether the labels are equal: the log-potential is `equal` on the diagonal and
+/// `unequal` elsewhere. The Ising form θ·y_i·y_j with y = ±1 has two labels, `equal` = θ and `unequal` = −θ.
 #[derive(Clone, Copy, Debug)]
 pub struct Potts<S> {
     /// Log-potential of two equal labels.
@@ -31,7 +31,7 @@ pub struct Potts<S> {
 }
 
 impl<S: Scalar> Fields<S> {
-    /// Overwrites the fields with those of ψ.
+    /// Overwrites the tables with those of ψ.
     pub fn gather(&mut self, graph: &FactorGraph, psi: Psi<S>) {
         let cliques = graph.cliques();
         self.nodes.reset(cliques.node_len(), simd::PAD);
@@ -55,7 +55,7 @@ impl<S: Scalar> Fields<S> {
         }
     }
 
-    /// Sums the tables of clique `c` at `at`.
+    /// Writes the sum of the tables of clique `c` at offset `at`.
     fn merge(&mut self, graph: &FactorGraph, psi: Psi<S>, c: usize, at: usize) {
         let scopes = graph.cliques().scopes();
         let (shape, vars) = (scopes.shape(c), scopes.vars(c));
@@ -77,7 +77,7 @@ impl<S: Scalar> Fields<S> {
         }
     }
 
-    /// Log-potentials of clique `c`.
+    /// The log-potentials of clique `c`.
     #[inline]
     pub fn table<'a>(&'a self, graph: &FactorGraph, psi: Psi<'a, S>, c: usize) -> Slice<'a, S> {
         let size = graph.cliques().scopes().shape(c).size();
@@ -87,7 +87,7 @@ impl<S: Scalar> Fields<S> {
         }
     }
 
-    /// The Potts form of clique `c`, if it is a pair and its table has that form to the bit.
+    /// The Potts form of clique `c`, if it is a pair and its table has exactly that form.
     pub fn potts(&self, graph: &FactorGraph, psi: Psi<S>, c: usize) -> Option<Potts<S>> {
         let (scopes, shape) = (graph.cliques().scopes(), graph.cliques().scopes().shape(c));
         if scopes.vars(c).len() != 2 || shape.rows != shape.columns || shape.rows < 2 {
@@ -116,7 +116,7 @@ fn table<'a, S: Scalar>(psi: Psi<'a, S>, of: TableRef, size: usize) -> Slice<'a,
     }
 }
 
-/// Where row `row` of a clique starts in a factor's table with these strides.
+/// The start of row `row` of a clique in a factor's table with these strides.
 #[inline]
 fn row_start(graph: &FactorGraph, vars: &[usize], row: usize, strides: &[usize]) -> usize {
     let mut start = 0;
@@ -139,7 +139,7 @@ impl<S: Scalar> Gradient<'_, S> {
         }
     }
 
-    /// The same for the marginals `mu` of clique `c`, in the layout of its table.
+    /// Adds weight × the marginals `mu` of clique `c`, in the layout of its table, to the tables of its factors.
     pub fn deliver_clique(
         &mut self,
         graph: &FactorGraph,
@@ -169,7 +169,7 @@ impl<S: Scalar> Gradient<'_, S> {
     }
 }
 
-/// Every `step`-th number of out ← itself + weight · x.
+/// Adds weight · x to every `step`-th number of `out`.
 #[inline]
 fn add_row(weight: f64, x: &[f64], step: usize, out: &mut [f64]) {
     if step == 1 {

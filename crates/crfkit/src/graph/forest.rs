@@ -1,19 +1,20 @@
-//! Cliques without loops, in an order to pass messages along, and the spanning forests of a graph.
+//! Sets of cliques without loops, in an order for passing messages, and the spanning forests of a graph.
 
 use super::FactorGraph;
 use crate::error::GraphError;
 
-/// Some cliques of a graph that close no loop: any two variables are joined by at most one path of cliques.
+/// A set of cliques without loops: any two variables are connected by at most one path of cliques.
 #[derive(Clone, Debug, Default)]
 pub struct Forest {
-    /// The cliques from the roots outwards, each with the place among its variables of the one towards the root.
+    /// The cliques from the roots outwards. With each comes the position, among its variables, of the variable
+    /// nearest the root.
     pub outwards: Vec<(usize, usize)>,
-    /// One variable of each component; variables without a clique are components of their own.
+    /// One variable of each component. A variable without a clique is a component of its own.
     pub roots: Vec<usize>,
 }
 
 impl Forest {
-    /// The forest of the cliques that `wanted` names.
+    /// The forest of the cliques for which `wanted` is true.
     pub(super) fn new(graph: &FactorGraph, wanted: impl Fn(usize) -> bool) -> Result<Self, GraphError> {
         let (cliques, scopes) = (graph.cliques(), graph.cliques().scopes());
         let mut forest = Forest::default();
@@ -58,11 +59,13 @@ pub struct SpanningForests {
     pub rho: Vec<f64>,
 }
 
-/// So many forests at least, unless one holds all cliques: more of them spread ρ more evenly, which tightens bounds.
+/// The smallest number of forests, unless one forest holds all cliques. More forests spread ρ more evenly, which
+/// tightens bounds.
 const FORESTS: usize = 8;
 
 impl SpanningForests {
-    /// Forest by forest, taking the cliques that were taken least so far, as long as they close no loop.
+    /// Builds one forest after another. Each takes the cliques that were used least so far, as long as they close no
+    /// loop.
     pub(super) fn new(graph: &FactorGraph) -> Self {
         let cliques = graph.cliques();
         let mut count = vec![0usize; cliques.len()];
@@ -89,7 +92,7 @@ impl SpanningForests {
     }
 }
 
-/// Which variables hang together (union-find).
+/// Connected components of variables (union-find).
 pub(super) struct Components {
     parent: Vec<usize>,
 }
@@ -99,7 +102,7 @@ impl Components {
         Components { parent: (0..n).collect() }
     }
 
-    /// The variable that stands for all that hang together with `v`.
+    /// The representative of the component of `v`.
     pub fn root(&mut self, mut v: usize) -> usize {
         while self.parent[v] != v {
             self.parent[v] = self.parent[self.parent[v]];
@@ -108,12 +111,13 @@ impl Components {
         v
     }
 
-    /// Makes each of `vars` stand for itself again. All that hangs together with them must be taken apart likewise.
+    /// Makes each of `vars` a component of its own again. All other members of their components must be separated in
+    /// the same way.
     pub fn part(&mut self, vars: &[usize]) {
         vars.iter().for_each(|&v| self.parent[v] = v);
     }
 
-    /// Joins the components of `vars` and says so, if they are all different; otherwise does nothing.
+    /// If the components of `vars` are all different, joins them and returns true; otherwise does nothing.
     pub fn join(&mut self, vars: &[usize]) -> bool {
         let mut roots: Vec<usize> = vars.iter().map(|&v| self.root(v)).collect();
         roots.sort_unstable();

@@ -1,27 +1,27 @@
-//! Two-dimensional grids: images.
+//! Two-dimensional grids, for images.
 
 use super::build::PairTables;
 use super::{FactorGraph, FactorGraphBuilder, NODES, Parts};
 use crate::error::GraphError;
 use std::num::NonZeroUsize;
 
-/// Which variables of a grid are joined.
+/// Which variables of a grid are neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Neighbours {
-    /// None: every variable stands for itself, as in logistic regression.
+    /// No neighbours: every variable is independent, as in logistic regression.
     None,
     /// Left and right, above and below.
     Four,
-    /// The diagonals too.
+    /// Four neighbours and the diagonals.
     Eight,
 }
 
 /// A grid of `height` × `width` variables, row by row, over one set of labels.
 ///
-/// Kinds of own tables: [`NODES`], then pairs. All pairs have kind 1 if `directions_tied`; otherwise →, ↓, ↘ and ↙ have the kinds 1, 2, 3
-/// and 4. Shared tables of pairs are numbered the same way, from 0. A pair's first variable is the one above, or the left one of
-/// the same row.
+/// Kinds of own tables: [`NODES`], then pairs. If `directions_tied` is set, all pairs have kind 1. Otherwise →, ↓, ↘
+/// and ↙ have the kinds 1, 2, 3 and 4. Shared pair tables are numbered the same way, from 0. The first variable of a
+/// pair is the upper one, or the left one if both are in the same row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
     /// Rows of the grid.
@@ -30,7 +30,7 @@ pub struct Grid {
     pub width: usize,
     /// Number of labels.
     pub labels: usize,
-    /// Which variables are joined.
+    /// Which variables are neighbours.
     pub neighbours: Neighbours,
     /// Which tables a pair reads.
     pub pairs: PairTables,
@@ -39,13 +39,13 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The variable at a place.
+    /// The number of the variable in this row and column.
     #[inline]
     pub fn var(&self, row: usize, column: usize) -> usize {
         row * self.width + column
     }
 
-    /// The graph: first all node tables, then all pairs, in the order of their first variables.
+    /// Builds the graph: first all node tables, then all pairs, in the order of their first variables.
     pub fn build(&self) -> Result<FactorGraph, GraphError> {
         let mut builder = FactorGraphBuilder::new(vec![self.labels; self.height * self.width])?;
         for v in 0..self.height * self.width {

@@ -1,4 +1,4 @@
-//! How a graph is cut into pieces, and the graph in which the pieces no longer touch each other.
+//! How a graph is cut into pieces, and the graph in which the pieces are separate.
 
 use super::forest::Components;
 use super::{FactorGraph, Label, Scopes};
@@ -8,63 +8,69 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::str::FromStr;
 
-/// What a piece is: the ways to name a partition of the factors of a graph.
+/// How the factors of a graph are grouped into pieces.
 ///
-/// On a factor graph the *pairs* below are its cliques, whatever the number of their variables; the right node is the last variable
-/// of a clique, and a node table is the sum of the factors over one variable. A variable in no clique is a piece of its own. On a chain the
-/// tables of first and last labels belong to the node tables of the first and the last node.
+/// On a factor graph, the *pairs* below are its cliques, whatever their number of variables. The right node is the
+/// last variable of a clique, and a node table is the sum of the factors over one variable. A variable in no clique
+/// is a piece of its own. On a chain, the tables of the first and the last label belong to the node tables of the
+/// first and the last node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Pieces {
-    /// Each factor alone, to the letter of pwpl-2007 eq. 4 and 6: also the tables of first and last labels, and shared and own
-    /// table of a pair apart.
+    /// Each factor alone, exactly as in pwpl-2007 eq. 4 and 6. The tables of the first and the last label are pieces
+    /// too, and the shared and the own table of a pair are separate pieces.
     Factor,
-    /// The factors of a label pair with the node table of its right node, in the first pair of both nodes: the papers'
-    /// ψ_t(y_{t−1}, y_t, x_t). In other words, a node table goes with the first pair in which the node is the right one; if there is
-    /// none, with the first pair that has the node. So every factor is in exactly one piece.
+    /// The factors of a label pair and the node table of its right node; the first pair also takes the node table of
+    /// its left node. This is the papers' ψ_t(y_{t−1}, y_t, x_t). In general a node table goes with the first pair in
+    /// which the node is the right one. If there is none, it goes with the first pair that contains the node. So
+    /// every factor is in exactly one piece.
     #[default]
     Edge,
-    /// The factors of a label pair with the node tables of both: a node table is in as many pieces as its node has pairs (Sutton and
-    /// Minka's shared-unary pieces).
+    /// The factors of a label pair and the node tables of both nodes. A node table is then in as many pieces as its
+    /// node has pairs (Sutton and Minka's shared-unary pieces).
     SharedUnary,
-    /// Trees as large as they come: the pairs, in their order, go to the first forest in which they close no loop, and a piece is a tree of
-    /// such a forest. A node table goes with the first of its node's trees. A graph without loops is one piece (for each part that
-    /// hangs together), and piecewise training is then the likelihood. Of a skip chain the pieces are the chain and trees of skips;
-    /// of a factorial chain all its chains, held together by the first token's pairs, and every later token's pairs; of a grid a comb,
-    /// and the rest of its rows.
+    /// The largest possible trees. Each pair, in order, goes to the first forest in which it closes no loop, and a
+    /// piece is a tree of such a forest. A node table goes with the first tree of its node. A graph without loops has
+    /// one piece per connected component, and piecewise training is then the likelihood. On a skip chain the pieces
+    /// are the chain and trees of skips. On a factorial chain the first piece has all chains, connected by the pairs
+    /// of the first token; the pairs of each later token make up the others. On a grid the pieces are a comb and the
+    /// remaining rows.
     Trees,
-    /// So many pairs that follow each other; fewer at the end, and where the next one would close a loop. Node tables go with the pairs as in
-    /// [`Pieces::Edge`], which is the window of one pair.
+    /// This many consecutive pairs; fewer at the end, and where the next pair would close a loop. Node tables go with
+    /// the pairs as in [`Pieces::Edge`], which is the window of one pair.
     Window(NonZeroUsize),
-    /// The straight lines of a grid, each a chain: rows, columns and, where there are, diagonals. Node tables go with the rows.
+    /// The straight lines of a grid, each a chain: rows, columns and, if present, diagonals. Node tables go with the
+    /// rows.
     Rows,
-    /// The same with the node tables in the columns.
+    /// The same lines as [`Pieces::Rows`], but node tables go with the columns.
     Columns,
-    /// As whoever made the graph has named them ([`Parts::Named`]). A node table without a name goes with the first factor over its node
-    /// and others; any other factor without one is a piece of its own. These pieces may have loops.
+    /// The pieces that the creator of the graph has named ([`Parts::Named`]). A node table without a name goes with
+    /// the first factor that is over its node and others. Any other factor without a name is a piece of its own.
+    /// These pieces may have loops.
     File,
 }
 
-/// What whoever makes a graph knows of its parts.
+/// What the creator of a graph knows about its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Parts {
     /// Nothing.
     #[default]
     Unknown,
-    /// The variables lie in a grid of this width, row by row, and pairs join neighbours.
+    /// The variables form a grid of this width, row by row, and pairs connect neighbours.
     Grid(NonZeroUsize),
-    /// The number of the piece of each factor, in the order in which they were added.
+    /// The piece of each factor, in the order in which the factors were added.
     Named(Vec<Option<usize>>),
 }
 
 impl Pieces {
-    /// Those that every graph has, whatever is known of it; besides them there are windows.
+    /// The pieces that every graph has. Windows exist on every graph too, but take a length.
     pub const ALL: [Pieces; 4] = [Pieces::Factor, Pieces::Edge, Pieces::SharedUnary, Pieces::Trees];
 
     /// All names on the command line.
     pub const NAMES: &str = "factor|edge|shared-unary|trees|window:N|rows|columns|file";
 
-    /// The factors of every piece of a graph. Refuses rows and columns of what is no grid, and names where there are none.
+    /// The factors of every piece of a graph. Returns an error for rows and columns of a graph that is not a grid,
+    /// and for named pieces without names.
     pub fn of(self, graph: &FactorGraph) -> Result<Vec<Vec<usize>>, GraphError> {
         let cliques = graph.cliques();
         let unknown = |needs| GraphError::NoSuchPieces { pieces: self.to_string(), needs };
@@ -86,7 +92,7 @@ impl Pieces {
             let unary = cliques.unary(v).iter().map(|&f| f as usize);
             let around = || cliques.incident(v).iter().map(|&slot| cliques.slot_clique(slot as usize));
             let vars = |c: usize| cliques.scopes().vars(c);
-            // Neighbours of a row have numbers next to each other; in a grid of width 1 there are only columns.
+            // Neighbours in a row have consecutive numbers; a grid of width 1 has only columns.
             let along = |c: usize| match graph.parts() {
                 Parts::Grid(width) => step(vars(c), width.get()),
                 _ => (0, 0),
@@ -151,7 +157,7 @@ impl From<Pieces> for String {
     }
 }
 
-/// The window of each clique.
+/// The number of each clique's window.
 fn windows(graph: &FactorGraph, pairs: usize) -> Vec<usize> {
     let scopes = graph.cliques().scopes();
     let mut components = Components::new(graph.cards().len());
@@ -168,7 +174,8 @@ fn windows(graph: &FactorGraph, pairs: usize) -> Vec<usize> {
     home
 }
 
-/// How far a pair of a grid goes down and across; it never goes up, and to the left only downwards. (0, 0) for what is no pair.
+/// How far a grid pair goes down and across. It never goes up, and goes left only when it also goes down. (0, 0) if
+/// it is not a pair.
 fn step(vars: &[usize], width: usize) -> (usize, isize) {
     match *vars {
         [a, b] => {
@@ -179,14 +186,14 @@ fn step(vars: &[usize], width: usize) -> (usize, isize) {
     }
 }
 
-/// The straight line of each clique: rows, then columns, then diagonals.
+/// The number of each clique's straight line: rows, then columns, then diagonals.
 fn lines(graph: &FactorGraph, width: usize) -> Vec<usize> {
     let scopes = graph.cliques().scopes();
     let key = |c: usize| {
         let vars = scopes.vars(c);
         let (row, column) = ((vars[0] / width) as isize, (vars[0] % width) as isize);
         let (down, across) = step(vars, width);
-        // What is the same all along the line.
+        // These values are constant along a line.
         (down, across, if down == 0 { row } else { column - across * row })
     };
     let mut keys: Vec<_> = (0..scopes.len()).map(key).collect();
@@ -195,7 +202,7 @@ fn lines(graph: &FactorGraph, width: usize) -> Vec<usize> {
     (0..scopes.len()).map(|c| keys.partition_point(|other| *other < key(c))).collect()
 }
 
-/// The pieces by their names, in the order of their first factors, then what is left.
+/// The named pieces, in the order of their first factors, then the remaining factors.
 fn named(graph: &FactorGraph, names: &[Option<usize>]) -> Vec<Vec<usize>> {
     let (mut pieces, mut numbers) = (Vec::<Vec<usize>>::new(), HashMap::new());
     let mut home = vec![None; graph.factors()];
@@ -211,7 +218,7 @@ fn named(graph: &FactorGraph, names: &[Option<usize>]) -> Vec<Vec<usize>> {
             None => None,
         };
     }
-    // The first factor of each variable that is over others too.
+    // For each variable, the first factor that is over it and others.
     let mut first = vec![None; graph.cards().len()];
     for f in (0..graph.factors()).filter(|&f| many(f)).rev() {
         graph.factor(f).vars.iter().for_each(|&v| first[v] = home[f]);
@@ -219,14 +226,14 @@ fn named(graph: &FactorGraph, names: &[Option<usize>]) -> Vec<Vec<usize>> {
     for f in 0..graph.factors() {
         let v = graph.factor(f).vars[0];
         let piece = home[f].or(first[v]).unwrap_or_else(|| new(&mut pieces));
-        // Further tables of a lone variable stay with it.
+        // Further tables of an isolated variable stay with it.
         first[v] = first[v].or(Some(piece));
         pieces[piece].push(f);
     }
     pieces
 }
 
-/// The tree of each clique, numbered forest by forest.
+/// The number of each clique's tree, forest by forest.
 fn trees(graph: &FactorGraph) -> Vec<usize> {
     let scopes = graph.cliques().scopes();
     let mut tree = vec![0; scopes.len()];
@@ -248,23 +255,24 @@ fn trees(graph: &FactorGraph) -> Vec<usize> {
     tree
 }
 
-/// The node-split graph (pwpl-2007 section 2.2): every piece of a graph has copies of its variables for itself. The likelihood there is
-/// piecewise training here, and the pseudolikelihood there piecewise pseudolikelihood. Tables keep their places, so that ψ is
-/// the same array for both graphs.
+/// The node-split graph (pwpl-2007 section 2.2): every piece of a graph has its own copies of its variables. Its
+/// likelihood is the piecewise objective of the original graph, and its pseudolikelihood the piecewise
+/// pseudolikelihood. Tables keep their places, so ψ is the same array for both graphs.
 #[derive(Clone, Debug)]
 pub struct NodeSplit {
-    /// The graph of the pieces. A factor of several pieces is there several times, and all read the one table.
+    /// The graph of the pieces. A factor in several pieces appears several times; all copies read the same table.
     pub graph: FactorGraph,
-    /// For each of its variables, the variable that it is a copy of.
+    /// For each variable of the new graph, the variable that it copies.
     pub copy_of: Vec<usize>,
 }
 
 impl NodeSplit {
-    /// Splits a graph into these pieces, lists of factors. A factor in no piece is left out; one in several counts in each.
+    /// Splits a graph into these pieces, given as lists of factors. A factor in no piece is left out; one in several
+    /// pieces counts in each.
     pub fn new(graph: &FactorGraph, pieces: &[Vec<usize>]) -> Result<Self, GraphError> {
         let (mut copy_of, mut cards) = (Vec::new(), Vec::new());
         let (mut scopes, mut tables) = (Scopes::new(), Vec::new());
-        // The newest copy of each variable; it may be that of an earlier piece.
+        // The newest copy of each variable; it may belong to an earlier piece.
         let mut copy = vec![None; graph.cards().len()];
         for piece in pieces {
             let earlier = copy_of.len();

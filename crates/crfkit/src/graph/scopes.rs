@@ -1,16 +1,16 @@
-//! Lists of variables with the layout of a table over each.
+//! Lists of variables, each with the layout of a table over them.
 
 use crate::error::GraphError;
 use crate::math::simd;
 use std::ops::Range;
 
-/// Shape of a table over some variables: `[rows][stride]`. The labels of the last variable run along a row, which is padded
-/// to whole vectors; the labels of the others count the rows, the first one slowest.
+/// The shape of a table over some variables: `[rows][stride]`. The labels of the last variable run along a row, which
+/// is padded to whole vectors. The labels of the other variables count the rows; the first variable varies slowest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    /// Product of the labels of all variables but the last.
+    /// Product of the numbers of labels of all variables except the last.
     pub rows: usize,
-    /// Labels of the last variable.
+    /// Number of labels of the last variable.
     pub columns: usize,
 }
 
@@ -31,7 +31,7 @@ impl Shape {
 /// Flat lists of variables, one list ("scope") for each factor or clique.
 #[derive(Clone, Debug, Default)]
 pub struct Scopes {
-    /// Where each scope starts in `vars`, and the end.
+    /// The start of each scope in `vars`, and the end.
     start: Vec<usize>,
     vars: Vec<usize>,
     strides: Vec<usize>,
@@ -39,12 +39,12 @@ pub struct Scopes {
 }
 
 impl Scopes {
-    /// No scopes.
+    /// An empty list of scopes.
     pub(super) fn new() -> Self {
         Scopes { start: vec![0], ..Scopes::default() }
     }
 
-    /// Appends a scope over variables with these numbers of labels.
+    /// Appends a scope over these variables, which have these numbers of labels.
     pub(super) fn push(&mut self, vars: &[usize], cards: &[usize]) -> Result<Shape, GraphError> {
         let (&last, others) = vars.split_last().ok_or(GraphError::NoVariables)?;
         for (k, &var) in vars.iter().enumerate() {
@@ -75,18 +75,18 @@ impl Scopes {
         Ok(shape)
     }
 
-    /// How many scopes.
+    /// The number of scopes.
     #[inline]
     pub fn len(&self) -> usize {
         self.shapes.len()
     }
 
-    /// No scopes at all?
+    /// Whether there are no scopes.
     pub fn is_empty(&self) -> bool {
         self.shapes.is_empty()
     }
 
-    /// The places of scope `i` in the flat list of all (scope, variable) pairs.
+    /// The positions of scope `i` in the flat list of all (scope, variable) pairs.
     #[inline]
     pub fn slots(&self, i: usize) -> Range<usize> {
         self.start[i]..self.start[i + 1]
@@ -104,7 +104,7 @@ impl Scopes {
         &self.vars[self.slots(i)]
     }
 
-    /// How far apart the labels of each variable lie in the table of scope `i`.
+    /// The distance between the labels of each variable in the table of scope `i`.
     #[inline]
     pub fn strides(&self, i: usize) -> &[usize] {
         &self.strides[self.slots(i)]
@@ -117,10 +117,10 @@ impl Scopes {
     }
 }
 
-/// Entries of one table at most: 2³¹ of them are 16 GiB.
+/// The largest number of entries of one table: 2³¹ entries take 16 GiB.
 const MAX_ENTRIES: usize = 1 << 31;
 
-/// Calls `visit(k, label)` with the label of each variable k of a table but the last, in row `row`.
+/// For row `row` of a table, calls `visit(k, label)` for each variable k except the last.
 #[inline]
 pub fn for_each_row_label(row: usize, vars: &[usize], cards: &[usize], mut visit: impl FnMut(usize, usize)) {
     let mut rest = row;

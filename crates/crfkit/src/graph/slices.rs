@@ -1,31 +1,31 @@
-//! Graphs that are chains of slices: factorial chains.
+//! Graphs that are chains of slices, such as factorial chains.
 
 use super::{Cliques, FactorGraph};
 
-/// A graph that is a chain of *slices*, each with the same *columns*: variable t·C + c is column c of slice t. Its cliques are pairs of
-/// one column in neighbouring slices, of which none is missing, and any pairs within a slice. The factorial chain is one,
-/// with a slice for each token, and so is the plain chain, with one column.
+/// A graph that is a chain of *slices*, each with the same *columns*: variable t·C + c is column c of slice t. It has
+/// a clique between neighbouring slices for every column, and any pairs within a slice. The factorial chain is an
+/// example, with one slice per token; so is the plain chain, with one column.
 #[derive(Clone, Debug)]
 pub struct Slices {
     /// The number of labels of each column.
     pub cards: Vec<usize>,
     /// T, the number of slices.
     pub len: usize,
-    /// The clique of column c in slices t − 1 and t, at (t − 1)·C + c.
+    /// The clique between slices t − 1 and t in column c, at index (t − 1)·C + c.
     pub across: Vec<usize>,
-    /// The cliques within each slice, and the columns of their two variables.
+    /// The cliques within each slice, with the columns of their two variables.
     pub inside: Vec<Vec<(usize, [usize; 2])>>,
 }
 
 impl Slices {
-    /// The slices of a graph, if it has some.
+    /// The slices of a graph, if it is such a chain.
     pub(super) fn new(graph: &FactorGraph) -> Option<Self> {
         let (cliques, cards) = (graph.cliques(), graph.cards());
         if cards.is_empty() || !cliques.pairwise() {
             return None;
         }
         let pair = |c: usize| pair(cliques, c);
-        // The pairs between slices are those that reach furthest.
+        // The pairs between slices span the largest distance.
         let columns = (0..cliques.len()).map(|c| pair(c)[1].abs_diff(pair(c)[0])).max().unwrap_or(1);
         let len = cards.len() / columns;
         let repeated = (columns..cards.len()).all(|v| cards[v] == cards[v - columns]);

@@ -1,47 +1,48 @@
-//! A table that is 1 almost everywhere.
+//! A table whose exponential is 1 almost everywhere.
 
 use super::Table;
 use crate::math::{Array, Scalar, Slice, SliceMut, simd, simd::LANES};
 
-/// The exponential of a square table in which most log-potentials are 0: M = c·1·1ᵀ + D, with D as sparse as the pairs that
-/// have a weight. A product with M costs O(labels + pairs) instead of O(labels²). D is kept in tiles: one label on one side,
-/// a vector of labels on the other, and only the tiles that hold a pair.
+/// The exponential of a square table in which most log-potentials are 0: M = c·1·1ᵀ + D, where D has entries only for
+/// the pairs that have a weight. A product with M costs O(labels + pairs) instead of O(labels²). D is stored in
+/// tiles: one label on one side, a vector of labels on the other. Only tiles that contain a pair are stored.
 ///
-/// Where a weight w is very negative, c + D cancels and the relative error is about 2⁻⁵²·e^−w. So a line with a weight below −12 is
-/// multiplied densely.
+/// If a weight w is very negative, c + D cancels and the relative error is about 2⁻⁵²·e^−w. A line with a weight
+/// below −12 is therefore multiplied densely.
 #[derive(Clone, Debug)]
 pub struct Sparse<S> {
-    /// Where the pairs are in the table, ascending.
+    /// The positions of the pairs in the table, in ascending order.
     pub entries: Vec<u32>,
-    /// Log-potentials and exp(log − shift) of the pairs, then of a pair without a weight, then of `shift` itself.
+    /// The log-potentials and exp(log − shift) of the pairs, then of a pair without a weight, then of `shift` itself.
     log: Array<S>,
     exp: Array<S>,
-    /// Tiles along columns: for products from the left.
+    /// Tiles along columns, for products from the left.
     columns: Tiles<S>,
-    /// Tiles along rows: for products from the right.
+    /// Tiles along rows, for products from the right.
     rows: Tiles<S>,
 }
 
 /// e^12·2⁻⁵² ≈ 4e-11: the largest relative error of a sparse product.
 const DENSE_BELOW: f64 = -12.0;
 
-/// The tiles of D for one direction. Out-labels come in vectors ("blocks"), in-labels one by one.
+/// The tiles of D for one direction. Output labels come in vectors ("blocks"), input labels one by one.
 #[derive(Clone, Debug)]
 struct Tiles<S> {
-    /// First tile of each block, and the end.
+    /// The first tile of each block, and the end.
     start: Vec<u32>,
-    /// In-label of each tile.
+    /// The input label of each tile.
     across: Vec<u32>,
-    /// exp(w − shift) − c of each tile, a vector each; 0 where there is no pair.
+    /// exp(w − shift) − c, one vector per tile; 0 where there is no pair.
     d: Array<S>,
-    /// Place in `d` of each pair.
+    /// The position of each pair in `d`.
     place: Vec<u32>,
-    /// Out-labels that are multiplied densely.
+    /// Output labels that are multiplied densely.
     dense: Vec<u32>,
 }
 
 impl<S: Scalar> Sparse<S> {
-    /// The structure of `entries` (positions in a table of `labels` rows of `stride`, ascending); [`Sparse::update`] fills it.
+    /// The structure for `entries` (ascending positions in a table whose rows have length `stride`);
+    /// [`Sparse::update`] fills in the values.
     pub fn new(entries: &[u32], stride: usize) -> Self {
         let log = Array::zeros(simd::padded(entries.len() + 2));
         Sparse {
@@ -53,14 +54,14 @@ impl<S: Scalar> Sparse<S> {
         }
     }
 
-    /// The smallest and the largest log-potential, 0 among them.
+    /// The smallest and the largest log-potential, with 0 included.
     pub fn range(&self, log: &Array<S>) -> (f64, f64) {
         let log = log.plane(0);
         let wider = |(low, high): (f64, f64), x: f64| (low.min(x), high.max(x));
         self.entries.iter().map(|&entry| log[entry as usize]).fold((0.0, 0.0), wider)
     }
 
-    /// Brings D in line with the table's `log`; no pair's may be above `shift`.
+    /// Updates D from the table's `log`. No pair may have a log-potential above `shift`.
     pub fn update(&mut self, log: &Array<S>, stride: usize, shift: f64) {
         let (pairs, len) = (self.entries.len(), self.log.len());
         for (k, &entry) in self.entries.iter().enumerate() {
@@ -126,10 +127,10 @@ impl<S: Scalar> Sparse<S> {
 }
 
 impl<S: Scalar> Tiles<S> {
-    /// `turn` makes (out, in) of (row, column).
+    /// `turn` maps (row, column) to (output, input).
     fn new(entries: &[u32], stride: usize, turn: impl Fn(u32, u32) -> (u32, u32)) -> Self {
         let lanes = LANES as u32;
-        // (block, in-label, lane, number): sorted, the pairs of a tile are neighbours.
+        // (block, input label, lane, number): after sorting, the pairs of a tile are adjacent.
         let mut pairs: Vec<(u32, u32, u32, usize)> = entries
             .iter()
             .enumerate()
@@ -163,7 +164,7 @@ impl<S: Scalar> Tiles<S> {
         tiles
     }
 
-    /// out[o] ← Σ_i M[o][i] · x[i]; `m` holds M densely, out-label by out-label.
+    /// out[o] ← Σ_i M[o][i] · x[i]; `m` holds M densely, one output label after another.
     fn product(&self, constant: S, m: &Array<S>, table: &Table<S>, x: Slice<S>, mut out: SliceMut<S>) {
         let labels = table.labels;
         let mut sum = S::lift(0.0);

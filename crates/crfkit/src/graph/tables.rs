@@ -1,10 +1,10 @@
-//! Log-potentials ψ of one example, and the place where their gradient goes.
+//! The log-potentials ψ of one example, and the storage for their gradient.
 
 use super::{Factor, Graph, Label, Sparse, TableRef};
 use crate::math::{Array, Scalar, Slice, SliceMut, simd};
 
-/// One table that all examples share, `[rows][stride]` with `labels` columns in use: its logarithm, and its exponential in
-/// both orientations, made once per θ.
+/// A table that all examples share, `[rows][stride]`, of which `labels` columns are in use. It holds the logarithms
+/// and, in both orientations, the exponentials. They are computed once per θ.
 #[derive(Clone, Debug)]
 pub struct Table<S> {
     /// Number of rows.
@@ -17,7 +17,7 @@ pub struct Table<S> {
     pub log: Array<S>,
     /// The transpose of `log` `[labels][padded rows]`. Padding holds [`simd::PAD`].
     pub log_t: Array<S>,
-    /// log Σ of the exponentials of each column `[stride]`. Padding holds [`simd::PAD`].
+    /// log Σ exp of each column `[stride]`. Padding holds [`simd::PAD`].
     pub columns: Array<S>,
     /// exp(log − shift) `[rows][stride]`. Padding is 0.
     pub exp: Array<S>,
@@ -27,19 +27,19 @@ pub struct Table<S> {
     pub shift: f64,
     /// `shift` minus the smallest log-potential.
     pub spread: f64,
-    /// The shift with which `exp` and `exp_t` hold the pairs without a weight of a sparse table.
+    /// The shift used in `exp` and `exp_t` for the entries of a sparse table that have no weight.
     rest: Option<f64>,
-    /// The same table as ones plus a few pairs, where it is that.
+    /// The same table in sparse form (ones plus a few pairs), if it has that form.
     pub sparse: Option<Sparse<S>>,
 }
 
-/// Up to this spread exp(log − shift) is a normal number everywhere.
+/// Up to this spread, exp(log − shift) is a normal number everywhere.
 const NORMAL_SPREAD: f64 = 700.0;
-/// The shift of a sparse table is a multiple of this: it changes rarely, and depends on nothing but the table.
+/// The shift of a sparse table is a multiple of this, so that it changes rarely and depends only on the table.
 const SHIFT_STEP: f64 = 8.0;
 
 impl<S: Scalar> Table<S> {
-    /// A table of log-potentials 0.
+    /// A table whose log-potentials are all 0.
     pub fn new(rows: usize, labels: usize) -> Self {
         let stride = simd::padded(labels);
         let mut table = Table {
@@ -66,7 +66,7 @@ impl<S: Scalar> Table<S> {
         table
     }
 
-    /// Brings everything else in line with `log`.
+    /// Updates everything else from `log`.
     pub fn update(&mut self) {
         match self.sparse.take() {
             Some(mut sparse) => {
@@ -106,8 +106,9 @@ impl<S: Scalar> Table<S> {
         }
     }
 
-    /// The same where few pairs have a weight. An online step sets these and nothing else: with hundreds of labels the whole
-    /// table would cost more than the inference. So that the rest stays as it is, `shift` goes in steps.
+    /// The same for a table in which few pairs have a weight. An online step changes only these: with hundreds of
+    /// labels, updating the whole table would cost more than inference. `shift` moves in steps so that the other
+    /// entries stay valid.
     fn update_pairs(&mut self, sparse: &mut Sparse<S>) {
         let (low, high) = sparse.range(&self.log);
         let shift = SHIFT_STEP * (high / SHIFT_STEP).ceil();
@@ -152,7 +153,7 @@ impl<S: Scalar> Table<S> {
         }
     }
 
-    /// The real parts of the table, as numbers of any type, without a sparse form.
+    /// The real parts of the table, as numbers of type `T`, without the sparse form.
     pub fn real<T: Scalar>(&self) -> Table<T> {
         let real = |x: &Array<S>| {
             let mut array = Array::zeros(x.len());
@@ -186,7 +187,7 @@ fn log_sum_exp<S: Scalar>(x: Slice<S>) -> S {
     max + sum.ln()
 }
 
-/// The tables that all examples share, once per θ.
+/// The tables that all examples share, computed once per θ.
 pub type Shared<S> = Vec<Table<S>>;
 
 /// The log-potentials of one example.
@@ -194,12 +195,12 @@ pub type Shared<S> = Vec<Table<S>>;
 pub struct Psi<'a, S> {
     /// Shared tables.
     pub shared: &'a [Table<S>],
-    /// The example's own tables, laid out as its graph says.
+    /// The example's own tables, laid out as its graph specifies.
     pub own: &'a Array<S>,
 }
 
 impl<S: Scalar> Psi<'_, S> {
-    /// The log-potential that `factor` gives to a labelling.
+    /// The log-potential that `factor` assigns to a labelling.
     #[inline]
     pub fn value(&self, factor: &Factor, labels: &[Label]) -> S {
         match factor.table {
@@ -208,7 +209,7 @@ impl<S: Scalar> Psi<'_, S> {
         }
     }
 
-    /// Score of a labelling: Σ over factors.
+    /// The score of a labelling: the sum over all factors.
     pub fn score<G: Graph>(&self, graph: &G, labels: &[Label]) -> S {
         let mut score = S::lift(0.0);
         graph.for_each_factor(|factor| score += self.value(&factor, labels));
@@ -216,37 +217,38 @@ impl<S: Scalar> Psi<'_, S> {
     }
 }
 
-/// The gradient with respect to one shared table, added up over many examples.
+/// The gradient with respect to one shared table, summed over many examples.
 #[derive(Clone, Debug)]
 pub struct TableSum<S> {
-    /// Σ of outer products that still lack the factor exp(log − shift): an engine adds α γᵀ here, and [`SharedSum::finish`]
-    /// multiplies once per chunk instead of once per position.
+    /// A sum of outer products that still lack the factor exp(log − shift). Engines add α γᵀ here, and
+    /// [`SharedSum::finish`] multiplies once per chunk instead of once per position.
     pub outer: Array<S>,
-    /// The same for the pairs of a sparse table.
+    /// The same sum for the pairs of a sparse table.
     pub pairs: Array<S>,
-    /// Everything else.
+    /// All other contributions, complete as they are.
     pub direct: Array<S>,
-    /// The transpose of `direct`, for losses that walk along columns; empty until one asks ([`TableSum::transposed`]).
+    /// The transpose of `direct`, for losses that walk along columns; empty until requested
+    /// ([`TableSum::transposed`]).
     pub direct_t: Array<S>,
-    /// Σ of weights of whole columns: an entry's share is its weight times exp(log − log Σ of its column). Empty until a
-    /// loss asks ([`TableSum::columns`]).
+    /// A sum of weights for whole columns: each entry receives the weight times exp(log − log Σ of its column). Empty
+    /// until requested ([`TableSum::columns`]).
     pub columns: Array<S>,
 }
 
 impl<S: Scalar> TableSum<S> {
-    /// The place for gradients along columns, `[labels][padded rows]` like [`Table::log_t`].
+    /// The storage for gradients along columns, `[labels][padded rows]` like [`Table::log_t`].
     pub fn transposed(&mut self, table: &Table<S>) -> &mut Array<S> {
         self.direct_t.reserve(table.log_t.len());
         &mut self.direct_t
     }
 
-    /// The place for weights of whole columns, `[stride]`.
+    /// The storage for weights of whole columns, `[stride]`.
     pub fn columns(&mut self, table: &Table<S>) -> &mut Array<S> {
         self.columns.reserve(table.stride);
         &mut self.columns
     }
 
-    /// direct ← direct + what the other parts stand for; they go back to zero.
+    /// Adds all other parts to `direct` and resets them to zero.
     fn finish(&mut self, table: &Table<S>) {
         match &table.sparse {
             Some(sparse) => sparse.finish(&mut self.pairs, &mut self.direct),
@@ -302,7 +304,7 @@ impl<S: Scalar> SharedSum<S> {
         SharedSum(shared.iter().map(sum).collect())
     }
 
-    /// Back to zero, where anybody reads: of a sparse table that is the pairs with a weight.
+    /// Resets to zero every entry that is read later. In a sparse table these are the pairs with a weight.
     pub fn clear(&mut self, shared: &[Table<S>]) {
         for (sum, table) in self.0.iter_mut().zip(shared) {
             let TableSum { outer, pairs, direct, direct_t, columns } = sum;
@@ -318,7 +320,7 @@ impl<S: Scalar> SharedSum<S> {
         }
     }
 
-    /// Brings everything together in `direct`: outer ∘ exp(log − shift), the transposed part, the shares of the columns.
+    /// Combines everything in `direct`: outer ∘ exp(log − shift), the transposed part, and the columns' shares.
     pub fn finish(&mut self, shared: &[Table<S>]) {
         for (sum, table) in self.0.iter_mut().zip(shared) {
             sum.finish(table);
@@ -333,17 +335,17 @@ impl<S: Scalar> SharedSum<S> {
     }
 }
 
-/// dψ: the gradient of one example's loss with respect to its log-potentials.
+/// dψ: the gradient of the loss of one example with respect to its log-potentials.
 #[derive(Debug)]
 pub struct Gradient<'a, S> {
-    /// With respect to the own tables, same layout as [`Psi::own`]; overwritten.
+    /// The gradient with respect to the own tables, in the layout of [`Psi::own`]; overwritten.
     pub own: SliceMut<'a, S>,
-    /// With respect to the shared tables; added to.
+    /// The gradient with respect to the shared tables; added to.
     pub shared: &'a mut SharedSum<S>,
 }
 
 impl<S: Scalar> Gradient<'_, S> {
-    /// Adds `amount` at the entries of a labelling in every factor.
+    /// Adds `amount` to the entry of this labelling in every factor.
     pub fn add_labelling<G: Graph>(&mut self, graph: &G, labels: &[Label], amount: f64) {
         graph.for_each_factor(|factor| {
             let entry = factor.entry(labels);
