@@ -1,30 +1,30 @@
 //! Forward-backward on a chain.
 //!
-//! Scaled probability space: e_t = exp(u_t − max u_t), α_t = (α_{t−1} M) ∘ e_t / c_{t−1}, and log Z = Σ_t (max u_t + ln c_t)
-//! plus the shifts of the shared tables. With β_{t−1} = M γ_t and γ_t = e_t ∘ β_t / c_t the marginals are
-//! μ_t = α̂_t ∘ β_t and μ_{t−1,t} = α̂_{t−1} γ_tᵀ ∘ M, where α̂ = α/c. The factor M of the pair marginals is left to
-//! [`crate::graph::SharedSum::finish`].
+//! In scaled probability space e_t = exp(u_t − max u_t), α_t = (α_{t−1} M) ∘ e_t / c_{t−1}, and log Z = Σ_t (max u_t
+//! + ln c_t) plus the shifts of the shared tables. With β_{t−1} = M γ_t and γ_t = e_t ∘ β_t / c_t the marginals are
+//! μ_t = α̂_t ∘ β_t and μ_{t−1,t} = α̂_{t−1} γ_tᵀ ∘ M, where α̂ = α/c. The factor M of the pair marginals is applied
+//! later, by [`crate::graph::SharedSum::finish`].
 //!
-//! That is exact as long as no product underflows. Where the scores of one example spread so far that one could
+//! This is exact as long as no product underflows. If the scores of an example spread so far that one could underflow
 //! ([`SAFE_SPREAD`]), the same quantities are computed in log space instead.
 
 use super::{Inference, Outcome};
 use crate::graph::{BEGIN, Chain, END, Gradient, PAIR, Psi};
 use crate::math::{Array, Retreat, Scalar};
 
-/// Every α and γ is at least exp(−spread)/labels², and their products are used too: e^−500 leaves ample room above the
-/// smallest f64 (e^−708).
+/// Every α and γ is at least exp(−spread)/labels², and products of them are used too. e^−500 leaves ample room above
+/// the smallest f64 (e^−708).
 const SAFE_SPREAD: f64 = 500.0;
 
-/// A product of scales is turned into a logarithm when it leaves `SMALL … 1/SMALL`: one more scale (at least e^−500) cannot
-/// underflow it.
+/// A product of scales is turned into a logarithm when it leaves `SMALL … 1/SMALL`. Multiplying by one more scale (at
+/// least e^−500) then cannot underflow.
 const SMALL: f64 = 1e-50;
 
-/// The exact engine for chains, O(T·labels²).
+/// The exact engine for chains; it takes O(T·labels²).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ForwardBackward;
 
-/// Scratch of [`ForwardBackward`]; rows of `stride` numbers.
+/// Scratch for [`ForwardBackward`], in rows of `stride` numbers.
 #[derive(Debug)]
 pub struct Work<S> {
     e: Array<S>,
@@ -36,10 +36,10 @@ pub struct Work<S> {
     scale: Vec<S>,
     /// max u_t.
     shift: Vec<f64>,
-    /// Pair tables with an own part: exp of shared + own, and its transpose, `[T][labels][stride]`.
+    /// Pair tables with an own part: exp of shared + own, and its transpose, each `[T][labels][stride]`.
     pairs: Array<S>,
     pairs_t: Array<S>,
-    /// One of them before exp.
+    /// One pair table before exp.
     log: Array<S>,
 }
 
@@ -87,7 +87,7 @@ impl Inference for ForwardBackward {
     }
 }
 
-/// Fills e, α and c; returns log Z, or `None` where the scores spread too far for probability space.
+/// Fills e, α and c. Returns log Z, or `None` if the scores spread too far for probability space.
 fn forward<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> Option<S> {
     let (len, labels, stride) = (chain.len, chain.labels, chain.stride());
     let (pair, begin, end) = (&psi.shared[PAIR], &psi.shared[BEGIN], &psi.shared[END]);
@@ -109,7 +109,7 @@ fn forward<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> Option<
         spread += pair.spread;
         shift += (len - 1) as f64 * pair.shift;
     }
-    // Log space carries NaN to the caller.
+    // The log-space code passes NaN on to the caller.
     if spread.is_nan() || spread >= SAFE_SPREAD {
         return None;
     }
@@ -149,7 +149,7 @@ fn forward<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> Option<
     Some(log_z + (product * c).ln())
 }
 
-/// From the last position to the first: marginals of nodes into `out.own`, of pairs into `out`.
+/// Runs from the last position to the first. Writes the node marginals to `out.own` and the pair marginals to `out`.
 fn backward<S: Scalar>(chain: &Chain, psi: Psi<S>, weight: f64, out: &mut Gradient<S>, work: &mut Work<S>) {
     let (len, labels, stride) = (chain.len, chain.labels, chain.stride());
     let (pair, end) = (&psi.shared[PAIR], &psi.shared[END]);
@@ -205,7 +205,7 @@ fn backward<S: Scalar>(chain: &Chain, psi: Psi<S>, weight: f64, out: &mut Gradie
     add_boundaries(chain, out);
 }
 
-/// The tables of the first and the last label are read by one node each, so their marginals are that node's.
+/// The tables of the first and the last label are each read by one node, so their marginals are that node's.
 fn add_boundaries<S: Scalar>(chain: &Chain, out: &mut Gradient<S>) {
     for (table, t) in [(BEGIN, 0), (END, chain.len - 1)] {
         for j in 0..chain.labels {
@@ -214,8 +214,8 @@ fn add_boundaries<S: Scalar>(chain: &Chain, out: &mut Gradient<S>) {
     }
 }
 
-/// exp(shared + own − its maximum) for every pair table, and the transposes. Returns the largest spread, and Σ of the
-/// maxima.
+/// exp(shared + own − maximum) for every pair table, and the transposes. Returns the largest spread and the sum of
+/// the maxima.
 fn exp_pairs<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> (f64, f64) {
     let (labels, stride) = (chain.labels, chain.stride());
     let size = labels * stride;
@@ -229,7 +229,7 @@ fn exp_pairs<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> (f64,
         let (from, to) = (chain.pair_offset(t), (t - 1) * size);
         let same = |own: &[f64]| own[from - size..from] == own[from..from + size];
         if t > 1 && (0..S::PLANES).all(|plane| same(psi.own.plane(plane))) {
-            // No observation tells the two pairs apart.
+            // No observation distinguishes the two pairs.
             for plane in 0..S::PLANES {
                 pairs.plane_mut(plane).copy_within(to - size..to, to);
                 pairs_t.plane_mut(plane).copy_within(to - size..to, to);
@@ -241,7 +241,7 @@ fn exp_pairs<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> (f64,
         for table in [psi.shared[PAIR].log.slice(0..size), psi.own.slice(from..from + size)] {
             S::axpy(S::lift(1.0), table, log.slice_mut(0..size));
         }
-        // The table as one row: what stands between its rows is padding and becomes 0.
+        // Treats the table as one row: the padding between its rows becomes 0.
         S::exp_rows(log.slice(0..size), size, &mut max, pairs.slice_mut(to..to + size));
         let rows = log.plane(0).chunks_exact(stride).flat_map(|row| &row[..labels]);
         spread = f64::max(spread, max[0] - rows.copied().fold(f64::INFINITY, f64::min));
@@ -274,7 +274,7 @@ pub(super) fn log_sum_exp<S: Scalar>(n: usize, x: impl Fn(usize) -> S) -> S {
     S::lift(max) + sum.ln()
 }
 
-/// The same answers as [`forward`] and [`backward`], in log space: ten times slower, for any finite scores.
+/// The same results as [`forward`] and [`backward`], in log space: ten times slower, but valid for any finite scores.
 fn log_space<S: Scalar>(chain: &Chain, psi: Psi<S>, weight: f64, out: &mut Gradient<S>) -> S {
     let (len, labels, stride) = (chain.len, chain.labels, chain.stride());
     let node = |t: usize, j: usize| {

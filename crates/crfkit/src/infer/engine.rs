@@ -1,4 +1,4 @@
-//! The engines on factor graphs, by name.
+//! The inference engines for factor graphs, selected by name.
 
 use super::{Exact, LoopyBp, MeanField, NodeMarginals, TreeReweighted};
 use crate::graph::FactorGraph;
@@ -9,30 +9,31 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Engine {
-    /// Exactly, as the graph allows; graphs that are too wide for a junction tree are refused.
+    /// Exact inference, by the method that the graph allows. Graphs that are too wide for a junction tree are
+    /// rejected with an error.
     Exact,
-    /// By loopy belief propagation.
+    /// Loopy belief propagation.
     #[default]
     LoopyBp,
-    /// By tree-reweighted belief propagation.
+    /// Tree-reweighted belief propagation.
     Trw,
-    /// By naive mean field.
+    /// Naive mean field.
     MeanField,
 }
 
-/// Something to do with an engine, whichever it is.
+/// A computation that is generic over the engine.
 pub trait WithEngine {
-    /// What comes out.
+    /// The result of the computation.
     type Out;
-    /// Does it.
+    /// Runs the computation with this engine.
     fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> Self::Out;
 }
 
 impl Engine {
-    /// All of them.
+    /// All engines.
     pub const ALL: [Engine; 4] = [Engine::Exact, Engine::LoopyBp, Engine::Trw, Engine::MeanField];
 
-    /// Its name on the command line.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Engine::Exact => "exact",
@@ -42,7 +43,7 @@ impl Engine {
         }
     }
 
-    /// Refuses a graph that it cannot work on.
+    /// Returns an error if the engine cannot work on this graph.
     pub fn check(self, graph: &FactorGraph) -> Result<()> {
         match self {
             Engine::Exact => Exact::default().check(graph).map_err(|error| match error {
@@ -55,7 +56,7 @@ impl Engine {
         }
     }
 
-    /// Does something with the engine. Iterative ones stop at `tolerance`.
+    /// Runs a computation with the engine. Iterative engines stop at `tolerance`.
     pub fn with<W: WithEngine>(self, tolerance: f64, then: W) -> W::Out {
         match self {
             Engine::Exact => then.with(Exact::default()),

@@ -1,4 +1,5 @@
-//! The oracle: every labelling of a small graph, one by one. Slow, obvious, and the judge of every other engine.
+//! The oracle: it enumerates every labelling of a small graph. It is slow and simple, and tests compare every other
+//! engine with it.
 
 use crate::graph::{Graph, Label, Psi, Table, TableRef};
 use crate::math::Array;
@@ -12,7 +13,7 @@ pub struct Enumeration {
     pub own: Vec<f64>,
     /// Marginals of the shared tables, each in the layout of its table, summed over the factors that read it.
     pub shared: Vec<Vec<f64>>,
-    /// All labellings with their scores, best first; equal scores in lexicographic order of the labels.
+    /// All labellings with their scores, best first; ties are in lexicographic order of the labels.
     pub ranked: Vec<(f64, Vec<Label>)>,
 }
 
@@ -23,7 +24,7 @@ pub fn enumerate<G: Graph>(graph: &G, shared: &[Table<f64>], own: &Array<f64>) -
     let mut ranked = Vec::new();
     loop {
         ranked.push((psi.score(graph, &labels), labels.clone()));
-        // Counts up like a number whose last digit moves fastest.
+        // Counts up like a number whose last digit changes fastest.
         let Some(v) = (0..labels.len()).rev().find(|&v| (labels[v] as usize) + 1 < graph.card(v)) else {
             break;
         };

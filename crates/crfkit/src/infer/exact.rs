@@ -1,4 +1,4 @@
-//! Exact inference on any graph, each by the fastest way there is.
+//! Exact inference on any graph, by the fastest exact method for that graph.
 
 use super::product::Product;
 use super::{Inference, JunctionTree, NodeMarginals, Outcome, Tree};
@@ -6,31 +6,31 @@ use crate::Result;
 use crate::graph::{FactorGraph, Fields, Gradient, Psi};
 use crate::math::{Array, Scalar};
 
-/// Exact inference: by product states on chains of slices ([`crate::graph::Slices`]) in probability space, by [`Tree`] on forests, by
-/// [`JunctionTree`] elsewhere and where probability space could not hold the scores.
+/// Exact inference. Chains of slices ([`crate::graph::Slices`]) use product states in probability space, and forests
+/// use [`Tree`]. Other graphs use [`JunctionTree`], and so do slices whose scores do not fit into probability space.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Exact(pub JunctionTree);
 
 impl Exact {
-    /// Refuses a graph that would need too much memory. To be asked before [`Inference::log_z`].
+    /// Returns an error if the graph needs too much memory. Call it before [`Inference::log_z`].
     pub fn check(&self, graph: &FactorGraph) -> Result<()> {
         self.0.check(graph)
     }
 }
 
-/// Scratch of [`Exact`].
+/// Scratch for [`Exact`].
 #[derive(Debug)]
 pub struct Work<S: Scalar> {
     fields: Fields<S>,
     product: Product<S>,
-    /// Marginals of the variables, of product states.
+    /// Marginals of the variables, if product states were used.
     nodes: Array<S>,
     tree: <Tree as Inference>::Work<S>,
     junction_tree: <JunctionTree as Inference>::Work<S>,
     last: Way,
 }
 
-/// Which way the last graph went.
+/// The method used for the last graph.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Product,

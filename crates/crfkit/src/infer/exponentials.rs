@@ -1,41 +1,41 @@
-//! The exponentials of ψ that messages in probability space are made of.
+//! The exponentials of ψ, from which messages in probability space are computed.
 
 use crate::graph::{FactorGraph, Fields, Potts, Psi, Source, Table, TableRef};
 use crate::math::{Array, Scalar, Slice, simd};
 use std::ops::Range;
 
-/// Beliefs stay within e^±500, and so do their quotients.
+/// Beliefs and their quotients stay within e^±500.
 const SAFE_SPREAD: f64 = 500.0;
 
-/// Below this gain of unequal labels, Σ − q would cancel: e^6·2⁻⁵² ≈ 1e-13 is the largest relative error.
+/// If the gain of unequal labels is below this, Σ − q would cancel. The largest relative error is e^6·2⁻⁵² ≈ 1e-13.
 const POTTS_BELOW: f64 = -6.0;
 
-/// M of a clique.
+/// The matrix M of a clique.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Matrix<S> {
-    /// Any table.
+    /// A general table.
     Dense(Place),
-    /// `gain` on the diagonal, added to `base` everywhere.
+    /// `base` everywhere, plus `gain` on the diagonal.
     Potts { base: S, gain: S },
 }
 
-/// Where M and its transpose are.
+/// Where M and its transpose are stored.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
-    /// A shared table as it stands.
+    /// A shared table, unchanged.
     Shared(usize),
     /// At these offsets of `pairs` and `transposed`.
     Own(usize, usize),
 }
 
-/// A clique and where its numbers are.
+/// A clique and the positions of its numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge<S> {
-    /// Where the rows of its two variables start, in the layout of nodes.
+    /// The start of the rows of its two variables, in the layout of nodes.
     pub nodes: [u32; 2],
-    /// Where the messages to them start.
+    /// The start of the messages to them.
     pub messages: [u32; 2],
-    /// Their numbers of labels.
+    /// The numbers of labels of its two variables.
     pub cards: [u32; 2],
     pub matrix: Matrix<S>,
 }
@@ -47,10 +47,10 @@ pub(super) struct Exponentials<S> {
     pub nodes: Array<S>,
     /// The cliques.
     pub edges: Vec<Edge<S>>,
-    /// M of cliques with a table of their own, and the transposes.
+    /// M of the cliques that do not use a shared table unchanged, and the transposes.
     pairs: Array<S>,
     transposed: Array<S>,
-    /// Σ of all maxima taken out of ψ.
+    /// The sum of all maxima that were subtracted from ψ.
     pub shift: f64,
     row_shift: Vec<f64>,
 }
@@ -69,8 +69,8 @@ impl<S> Default for Exponentials<S> {
 }
 
 impl<S: Scalar> Exponentials<S> {
-    /// Can probability space hold the beliefs of sets of `together` variables that follow each other? Where a number is NaN it cannot: log
-    /// space carries that to the caller.
+    /// Whether probability space can hold the beliefs of sets of `together` consecutive variables. The answer is no
+    /// if a number is NaN: the log-space code passes NaN on to the caller.
     pub fn hold(graph: &FactorGraph, psi: Psi<S>, fields: &Fields<S>, together: usize) -> bool {
         let (cliques, cards) = (graph.cliques(), graph.cards());
         let node = |v: usize| spread(1, cards[v], fields.nodes.slice(cliques.node(v)));
@@ -91,7 +91,7 @@ impl<S: Scalar> Exponentials<S> {
         reach.chunks(together).all(|reach| reach.iter().sum::<f64>() < SAFE_SPREAD)
     }
 
-    /// Overwrites everything with the exponentials of ψ. `potts` says which cliques may have the form of Potts.
+    /// Overwrites everything with the exponentials of ψ. `potts` says which cliques may use the Potts form.
     pub fn fill(
         &mut self,
         graph: &FactorGraph,
@@ -140,7 +140,7 @@ impl<S: Scalar> Exponentials<S> {
         }
     }
 
-    /// M of clique `c` at `at`, its transpose at `at_t`.
+    /// Writes M of clique `c` at `at` and its transpose at `at_t`.
     fn exponential(&mut self, graph: &FactorGraph, c: usize, table: Slice<S>, at: usize, at_t: usize) {
         let shape = graph.cliques().scopes().shape(c);
         let (stride, across) = (shape.stride(), simd::padded(shape.rows));
@@ -181,7 +181,7 @@ impl Place {
         }
     }
 
-    /// M and its transpose, of these sizes.
+    /// M and its transpose, with these sizes.
     #[inline(always)]
     pub fn matrices<'a, S: Scalar>(
         self,
@@ -198,7 +198,7 @@ impl Place {
     }
 }
 
-/// Largest minus smallest real part of a table; NaN if one of them is.
+/// The largest minus the smallest real part of a table; NaN if any entry is NaN.
 fn spread<S: Scalar>(rows: usize, columns: usize, table: Slice<S>) -> f64 {
     let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
     for row in table.re.chunks_exact(simd::padded(columns)).take(rows) {

@@ -6,10 +6,11 @@ use crate::Result;
 use crate::graph::{Bag, FactorGraph, Fields, Gradient, Psi};
 use crate::math::{Array, Scalar};
 
-/// Exact inference on a clique tree found by min-fill, in log space; linear in the entries of all its tables.
+/// Exact inference in log space on a clique tree found by min-fill. Time is linear in the number of entries of all
+/// its tables.
 #[derive(Clone, Copy, Debug)]
 pub struct JunctionTree {
-    /// Memory that its tables may take.
+    /// The largest amount of memory that its tables may take.
     pub max_bytes: usize,
 }
 
@@ -20,26 +21,26 @@ impl Default for JunctionTree {
 }
 
 impl JunctionTree {
-    /// Refuses a graph that needs too much memory, and names width and memory. To be asked before [`Inference::log_z`], which panics
-    /// on a graph that no machine could hold.
+    /// Returns an error, which states width and memory, if the graph needs too much memory. Call it before
+    /// [`Inference::log_z`], which panics on a graph that no machine could hold.
     pub fn check(&self, graph: &FactorGraph) -> Result<()> {
         graph.clique_tree()?.check(self.max_bytes)?;
         Ok(())
     }
 }
 
-/// Scratch of [`JunctionTree`].
+/// Scratch for [`JunctionTree`].
 #[derive(Debug)]
 pub struct Work<S> {
     fields: Fields<S>,
-    /// The table of each bag, one after the other.
+    /// The tables of the bags, one after another.
     tables: Array<S>,
-    /// Messages to the parents, over the separators, one after the other; and one back.
+    /// The messages to the parents, over the separators, one after another; and one message back.
     messages: Array<S>,
     back: Array<S>,
-    /// Where each bag's table and message start.
+    /// The start of each bag's table and message.
     start: Vec<(usize, usize)>,
-    /// Largest real part for each entry of a separator.
+    /// The largest real part for each entry of a separator.
     largest: Vec<f64>,
     digits: Vec<usize>,
     marginal: Array<S>,
@@ -93,7 +94,7 @@ impl NodeMarginals for JunctionTree {
 }
 
 impl<S: Scalar> Work<S> {
-    /// Each bag's table: the sum of the node tables and clique tables that are at home there.
+    /// Fills each bag's table with the sum of the node and clique tables that belong to it.
     fn fill(&mut self, graph: &FactorGraph, psi: Psi<S>) {
         let cliques = graph.cliques();
         let tree = graph.clique_tree().expect("accepted");
@@ -122,7 +123,7 @@ impl<S: Scalar> Work<S> {
         }
     }
 
-    /// `back` ← log Σ of bag `i`'s table over the variables that a separator of `size` entries does not have.
+    /// `back` ← log Σ of bag `i`'s table over the variables that are not in the separator of `size` entries.
     fn project(&mut self, i: usize, bag: &Bag, strides: &[usize], size: usize) {
         let (start, tables, back) = (self.start[i].0, &self.tables, &mut self.back);
         let largest = &mut self.largest;
@@ -140,7 +141,7 @@ impl<S: Scalar> Work<S> {
         }
     }
 
-    /// From the leaves to the roots. Returns log Z.
+    /// Passes messages from the leaves to the roots. Returns log Z.
     fn collect(&mut self, bags: &[Bag]) -> S {
         let mut log_z = S::lift(0.0);
         for (i, bag) in bags.iter().enumerate() {
@@ -164,7 +165,7 @@ impl<S: Scalar> Work<S> {
         log_z
     }
 
-    /// From the roots to the leaves: afterwards each table holds log marginals up to a constant.
+    /// Passes messages from the roots to the leaves. Afterwards each table holds log marginals up to a constant.
     fn distribute(&mut self, bags: &[Bag]) {
         for (i, bag) in bags.iter().enumerate().rev() {
             let Some(p) = bag.parent else { continue };
@@ -181,7 +182,7 @@ impl<S: Scalar> Work<S> {
         }
     }
 
-    /// Turns the tables into probabilities and hands weight × their sums to `out`.
+    /// Turns the tables into probabilities and adds weight × their sums to `out`.
     fn deliver(&mut self, graph: &FactorGraph, weight: f64, out: &mut Gradient<S>) {
         let (cliques, scopes) = (graph.cliques(), graph.cliques().scopes());
         let tree = graph.clique_tree().expect("accepted");

@@ -1,4 +1,4 @@
-//! One clique in log space: what it says to each of its variables, given what they say to it.
+//! One clique in log space: its message to each of its variables, given their messages to it.
 
 use super::chain::log_sum_exp;
 use crate::graph::{FactorGraph, for_each_row_label};
@@ -7,7 +7,7 @@ use crate::math::{Array, Scalar, Slice};
 /// Scratch for one clique at a time.
 #[derive(Debug)]
 pub(super) struct Local<S> {
-    /// Log messages of the variables, a row each.
+    /// Log messages from the variables, one row each.
     incoming: Array<S>,
     /// Log-potentials plus incoming messages `[rows][stride]`.
     terms: Array<S>,
@@ -22,7 +22,7 @@ impl<S> Default for Local<S> {
 }
 
 impl<S: Scalar> Local<S> {
-    /// Takes clique `c`: its table times `scale`, and the log messages of its variables, `incoming(slot, label)`.
+    /// Loads clique `c`: its table times `scale`, and the log messages from its variables, `incoming(slot, label)`.
     pub fn load(
         &mut self,
         graph: &FactorGraph,
@@ -55,8 +55,8 @@ impl<S: Scalar> Local<S> {
         }
     }
 
-    /// The log message to the k-th variable of the clique that was taken: log Σ over the labels of the others, without the
-    /// variable's own incoming message.
+    /// The log message to the k-th variable of the loaded clique: log Σ over the labels of the other variables,
+    /// without the variable's own incoming message.
     pub fn message(&mut self, graph: &FactorGraph, c: usize, k: usize) -> Slice<'_, S> {
         let (scopes, cliques) = (graph.cliques().scopes(), graph.cliques());
         let (shape, slots) = (scopes.shape(c), scopes.slots(c));
@@ -68,7 +68,7 @@ impl<S: Scalar> Local<S> {
             let sum = if k + 1 == slots.len() {
                 log_sum_exp(shape.rows, |row| terms.get(row * shape.stride() + label))
             } else {
-                // Rows with this label come in runs of `run`, every `run`·card rows.
+                // Rows with this label come in runs of length `run`, every `run`·card rows.
                 let run = scopes.strides(c)[k] / shape.stride();
                 log_sum_exp(shape.rows / card * shape.columns, |i| {
                     let (r, j) = (i / shape.columns, i % shape.columns);
@@ -89,7 +89,7 @@ impl<S: Scalar> Local<S> {
         })
     }
 
-    /// The marginals of the clique that was taken, given its [`Local::log_z`]. Overwrites what was taken.
+    /// The marginals of the loaded clique, given its [`Local::log_z`]. Overwrites the loaded values.
     pub fn marginals(&mut self, graph: &FactorGraph, c: usize, log_z: S) -> Slice<'_, S> {
         let shape = graph.cliques().scopes().shape(c);
         for row in 0..shape.rows {

@@ -1,4 +1,4 @@
-//! Loopy belief propagation (sum-product) with the free energy of Bethe.
+//! Loopy belief propagation (sum-product) with the Bethe free energy.
 
 use super::messages::{Messages, Model};
 use super::pairwise::Pairwise;
@@ -10,28 +10,32 @@ use crate::math::{Array, Scalar};
 /// The order in which messages are passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schedule {
-    /// All at once, from the beliefs of the sweep before.
+    /// All messages at once, from the beliefs of the previous sweep.
     Parallel,
-    /// Always the one that would change most (Elidan et al. 2006): settles where parallel sweeps oscillate.
+    /// Always the message that would change most (Elidan et al. 2006). This converges in cases where parallel sweeps
+    /// oscillate.
     Residual,
 }
 
 /// Loopy belief propagation: exact on forests, an approximation elsewhere.
 ///
-/// An iteration is one message along every (clique, variable); it costs O(labels²) a pair, O(labels) where the table is of Potts or
-/// Ising form, and the size of its table for a larger clique. log Z is minus the free energy of Bethe, whose energy of a pair includes
-/// the node terms of both ends: Σ_c log Z_c + Σ_v (1 − d_v) log Z_v. At a fixed point its gradient is the beliefs.
+/// One iteration passes a message along every (clique, variable). It costs O(labels²) per pair, O(labels) if the
+/// table has Potts or Ising form, and the size of the table for a larger clique. log Z is minus the Bethe free
+/// energy, in which the energy of a pair includes the node terms of both ends: Σ_c log Z_c + Σ_v (1 − d_v) log Z_v.
+/// At a fixed point its gradient is the beliefs.
 #[derive(Clone, Copy, Debug)]
 pub struct LoopyBp {
-    /// Order of the messages.
+    /// The order of the messages.
     pub schedule: Schedule,
-    /// Share of the old message in the new one (of its logarithm, in log space), 0 … 1 (exclusive): it damps oscillations. On a grid
-    /// the two colours of a chessboard never speak to each other in undamped parallel sweeps: where couplings are strong they settle on
-    /// different answers, the beliefs go back and forth for ever, and log Z is far too low. A little is enough.
+    /// The share of the old message in the new one (of its logarithm, in log space), from 0 to 1 (exclusive). It
+    /// damps oscillations. In undamped parallel sweeps on a grid, the two colours of a chessboard never exchange
+    /// information. Where couplings are strong they converge to different answers, the beliefs alternate for ever,
+    /// and log Z is far too low. A little damping is enough.
     pub damping: f64,
-    /// Iterations at most (smd-crf-2006 section 5: 200).
+    /// The largest number of iterations (smd-crf-2006 section 5 uses 200).
     pub max_iterations: usize,
-    /// Settled when no message changes by more than this; ε parts relative to the largest ε part of ψ.
+    /// The engine has converged when no message changes by more than this. ε parts are taken relative to the largest
+    /// ε part of ψ.
     pub tolerance: f64,
 }
 
@@ -41,7 +45,7 @@ impl Default for LoopyBp {
     }
 }
 
-/// Scratch of [`LoopyBp`].
+/// Scratch for [`LoopyBp`].
 #[derive(Debug)]
 pub struct Work<S> {
     fields: Fields<S>,

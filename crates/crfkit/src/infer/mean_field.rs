@@ -7,18 +7,19 @@ use crate::graph::{FactorGraph, Fields, Gradient, Potts, Psi, for_each_row_label
 use crate::math::random::Random;
 use crate::math::{Array, Scalar, Slice};
 
-/// Mean field: q(y) = Π_v q_v(y_v) with the smallest free energy F = −Σ E_q ψ − H(q), found by exact updates of one variable
-/// after the other, q_v ∝ exp(u_v + Σ_c E_{q∖v} ψ_c), none of which raises F.
+/// Mean field: the q(y) = Π_v q_v(y_v) with the smallest free energy F = −Σ E_q ψ − H(q). It is found by exact
+/// updates of one variable after another, q_v ∝ exp(u_v + Σ_c E_{q∖v} ψ_c), none of which raises F.
 ///
-/// log Z is −F, a lower bound: the negative log-likelihood that it gives is too low. F has many minima; the first start is uniform,
-/// `restarts` more are random, and the smallest F wins.
+/// log Z is −F, a lower bound, so the negative log-likelihood computed from it is too low. F has many minima. The
+/// first start is uniform, `restarts` more are random, and the smallest F wins.
 #[derive(Clone, Copy, Debug)]
 pub struct MeanField {
-    /// Sweeps over all variables at most, for each start.
+    /// The largest number of sweeps over all variables, for each start.
     pub max_iterations: usize,
-    /// Settled when no probability changes by more than this; ε parts relative to the largest ε part of ψ.
+    /// The engine has converged when no probability changes by more than this. ε parts are taken relative to the
+    /// largest ε part of ψ.
     pub tolerance: f64,
-    /// Further starts from random distributions.
+    /// The number of additional starts from random distributions.
     pub restarts: usize,
     /// Seed of the random starts.
     pub seed: u64,
@@ -30,13 +31,13 @@ impl Default for MeanField {
     }
 }
 
-/// Scratch of [`MeanField`].
+/// Scratch for [`MeanField`].
 #[derive(Debug)]
 pub struct Work<S> {
     fields: Fields<S>,
-    /// The Potts form of each clique, where it has one.
+    /// The Potts form of each clique, if it has one.
     potts: Vec<Option<Potts<S>>>,
-    /// q, in the layout of nodes; padding is 0. And the best one of all starts.
+    /// q, in the layout of nodes, with padding 0; and the best q of all starts.
     q: Array<S>,
     best: Array<S>,
     /// log q of one variable.
@@ -102,14 +103,14 @@ impl NodeMarginals for MeanField {
 }
 
 impl<S: Scalar> Work<S> {
-    /// q uniform, or random.
+    /// Sets q to the uniform distribution, or to a random one.
     fn start(&mut self, graph: &FactorGraph, mut random: Option<Random>) {
         self.q.reset(graph.cliques().node_len(), 0.0);
         for (v, &card) in graph.cards().iter().enumerate() {
             let at = graph.cliques().node(v).start;
             let mut total = 0.0;
             for j in 0..card {
-                // An exponential variate is never 0; normalised, they are uniform on the simplex.
+                // An exponential variate is never 0. Normalised, they are uniform on the simplex.
                 let x = random.as_mut().map_or(1.0, |random| -(1.0 - random.uniform()).ln() + 1e-9);
                 total += x;
                 self.q.set(at + j, S::lift(x));
@@ -120,7 +121,7 @@ impl<S: Scalar> Work<S> {
         }
     }
 
-    /// The best q_v, given the others.
+    /// Sets q_v to its optimum, given the other variables.
     fn update(&mut self, graph: &FactorGraph, psi: Psi<S>, v: usize, settling: &mut Settling) {
         let (cliques, scopes) = (graph.cliques(), graph.cliques().scopes());
         let (at, card) = (cliques.node(v).start, graph.cards()[v]);
@@ -134,7 +135,7 @@ impl<S: Scalar> Work<S> {
             let table = self.fields.table(graph, psi, c);
             match (scopes.vars(c), self.potts[c]) {
                 (&[a, b], Some(potts)) => {
-                    // E ψ = unequal + (equal − unequal)·q of the other; the constant drops out.
+                    // E ψ = unequal + (equal − unequal)·q of the other variable; the constant cancels.
                     let other = cliques.node(if k == 0 { b } else { a }).start;
                     let gain = potts.equal - potts.unequal;
                     for j in 0..card {
@@ -180,7 +181,7 @@ impl<S: Scalar> Work<S> {
         sum
     }
 
-    /// Hands weight × the marginals to `out`: those of a clique are products of q.
+    /// Adds weight × the marginals to `out`. The marginals of a clique are products of q.
     fn deliver(&mut self, graph: &FactorGraph, weight: f64, out: &mut Gradient<S>) {
         let (cliques, scopes) = (graph.cliques(), graph.cliques().scopes());
         out.own.fill(0.0);
@@ -203,7 +204,8 @@ impl<S: Scalar> Work<S> {
     }
 }
 
-/// Π of the leading variables' q in row `row` of a table over `vars`, without the k-th if `without` says so.
+/// The product of q over all variables but the last, in row `row` of a table over `vars`; without the k-th variable
+/// if `without` is set.
 #[inline]
 fn row_probability<S: Scalar>(
     graph: &FactorGraph,

@@ -1,6 +1,6 @@
 //! Sum-product messages in log space, for cliques of any size and any finite log-potentials.
 //!
-//! With an appearance probability ρ_c of each clique (1 in plain loopy belief propagation; Wainwright et al. 2005 in
+//! With an appearance probability ρ_c for each clique (1 in plain loopy belief propagation; Wainwright et al. 2005 in
 //! tree-reweighted propagation) and log messages λ_{c→v}:
 //!
 //! B_v = u_v + Σ_c ρ_c λ_{c→v},  λ_{c→v}(y_v) = log Σ_{y_c∖v} exp(ψ_c(y_c)/ρ_c + Σ_{w≠v} (B_w − λ_{c→w})(y_w)).
@@ -13,7 +13,7 @@ use crate::math::{Array, Scalar};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// What messages are passed on.
+/// The graph, potentials and settings for which messages are passed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Model<'a, S> {
     pub graph: &'a FactorGraph,
@@ -21,7 +21,7 @@ pub(super) struct Model<'a, S> {
     pub fields: &'a Fields<S>,
     /// ρ of each clique.
     pub rho: &'a [f64],
-    /// Share of the old logarithm in the new one.
+    /// The share of the old logarithm in the new one.
     pub damping: f64,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Model<'a, S> {
 pub(super) struct Messages<S> {
     /// λ, normalised, in the layout of messages.
     pub lambda: Array<S>,
-    /// What λ would become.
+    /// The next values of λ.
     fresh: Array<S>,
     /// B, in the layout of nodes.
     pub beliefs: Array<S>,
@@ -51,7 +51,7 @@ impl<S> Default for Messages<S> {
 }
 
 impl<S: Scalar> Messages<S> {
-    /// Uniform messages.
+    /// Starts with uniform messages.
     pub fn start(&mut self, model: Model<S>) {
         let cliques = model.graph.cliques();
         self.lambda.reset(cliques.message_len(), 0.0);
@@ -66,7 +66,7 @@ impl<S: Scalar> Messages<S> {
         (0..model.graph.cards().len()).for_each(|v| self.believe(model, v));
     }
 
-    /// Brings B_v in line with the messages.
+    /// Recomputes B_v from the messages.
     fn believe(&mut self, model: Model<S>, v: usize) {
         let cliques = model.graph.cliques();
         let at = cliques.node(v).start;
@@ -80,7 +80,7 @@ impl<S: Scalar> Messages<S> {
         }
     }
 
-    /// Takes clique `c` with the cavities of its variables.
+    /// Loads clique `c` with the cavities of its variables.
     fn load(&mut self, model: Model<S>, c: usize) {
         let cliques = model.graph.cliques();
         let table = model.fields.table(model.graph, model.psi, c);
@@ -90,7 +90,7 @@ impl<S: Scalar> Messages<S> {
         });
     }
 
-    /// What clique `c` would say now: normalised, damped, into `fresh`.
+    /// Computes the new messages of clique `c`, normalised and damped, into `fresh`.
     fn refresh(&mut self, model: Model<S>, c: usize) {
         let cliques = model.graph.cliques();
         self.load(model, c);
@@ -107,14 +107,14 @@ impl<S: Scalar> Messages<S> {
         }
     }
 
-    /// `slot` becomes what it would.
+    /// Replaces the message of `slot` by its new value.
     fn commit(&mut self, model: Model<S>, slot: usize) {
         for at in model.graph.cliques().message(slot) {
             self.lambda.set(at, self.fresh.get(at));
         }
     }
 
-    /// One parallel sweep: all messages from the old beliefs.
+    /// One parallel sweep: computes all messages from the old beliefs.
     pub fn sweep(&mut self, model: Model<S>, settling: &mut Settling) {
         let cliques = model.graph.cliques();
         (0..cliques.len()).for_each(|c| self.refresh(model, c));
@@ -127,8 +127,8 @@ impl<S: Scalar> Messages<S> {
         (0..model.graph.cards().len()).for_each(|v| self.believe(model, v));
     }
 
-    /// Always the message that would change most (Elidan et al. 2006), until all have settled or `limit` messages have been
-    /// passed. Returns whether they settled, and how many were passed.
+    /// Always passes the message that would change most (Elidan et al. 2006), until all have converged or `limit`
+    /// messages have been passed. Returns whether they converged, and how many were passed.
     pub fn residual(&mut self, model: Model<S>, settling: Settling, limit: usize) -> (bool, usize) {
         let cliques = model.graph.cliques();
         let slots = cliques.scopes().slot_vars().len();
@@ -185,8 +185,8 @@ impl<S: Scalar> Messages<S> {
         }
     }
 
-    /// Hands weight × the beliefs to `out` and overwrites `nodes` with those of the variables. Returns Σ_c log Z_c + Σ_v
-    /// (1 − d_v) log Z_v, which is log Z in the approximation of Bethe where all ρ are 1.
+    /// Adds weight × the beliefs to `out` and overwrites `nodes` with the beliefs of the variables. Returns Σ_c log
+    /// Z_c + Σ_v (1 − d_v) log Z_v, which is the Bethe approximation of log Z if all ρ are 1.
     pub fn finish(&mut self, model: Model<S>, weight: f64, out: &mut Gradient<S>, nodes: &mut Array<S>) -> S {
         let (graph, cliques) = (model.graph, model.graph.cliques());
         let mut log_z = S::lift(0.0);
@@ -211,7 +211,8 @@ impl<S: Scalar> Messages<S> {
     }
 }
 
-/// A message in the queue: how much it would change, and its slot. Of equal residuals the lowest slot comes first.
+/// A message in the queue: its residual (how much it would change) and its slot. Among equal residuals the lowest
+/// slot comes first.
 #[derive(Debug)]
 struct Waiting(f64, Reverse<u32>);
 

@@ -28,29 +28,29 @@ pub use trw::TreeReweighted;
 use crate::graph::{FactorGraph, Gradient, Graph, Psi};
 use crate::math::{Array, Scalar};
 
-/// What an engine found.
+/// The result of an inference engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome<S> {
     /// log Z, or its approximation.
     pub log_z: S,
-    /// Whether an iterative engine settled; exact engines always have.
+    /// Whether an iterative engine has converged; always true for exact engines.
     pub converged: bool,
     /// Iterations used; 1 for exact engines.
     pub iterations: usize,
 }
 
-/// A marginal engine, written once over [`Scalar`].
+/// An inference engine for marginals, written once over [`Scalar`].
 pub trait Inference: Send + Sync {
-    /// The graphs it works on.
+    /// The graphs that it works on.
     type Graph: Graph;
     /// Scratch memory, kept between calls.
     type Work<S: Scalar>: Default + Send;
 
-    /// Is its log Z the true one?
+    /// Whether its log Z is exact.
     const EXACT: bool;
 
-    /// Returns log Z; overwrites `out.own` with weight × the marginals of the own tables, and adds weight × the marginals
-    /// of the shared tables to `out.shared`.
+    /// Returns log Z. Overwrites `out.own` with weight × the marginals of the own tables, and adds weight × the
+    /// marginals of the shared tables to `out.shared`.
     fn log_z<S: Scalar>(
         &self,
         graph: &Self::Graph,
@@ -61,9 +61,9 @@ pub trait Inference: Send + Sync {
     ) -> Outcome<S>;
 }
 
-/// An engine on factor graphs, which also knows the marginals of single variables.
+/// An engine on factor graphs that also provides the marginals of single variables.
 pub trait NodeMarginals: Inference<Graph = FactorGraph> {
-    /// The marginals of every variable after the last call of [`Inference::log_z`] with this scratch, unweighted, laid out as
-    /// [`crate::graph::Cliques::node`] says; padding is 0.
+    /// The marginals of every variable after the last call of [`Inference::log_z`] with this scratch. They are
+    /// unweighted and laid out as in [`crate::graph::Cliques::node`]; padding is 0.
     fn node_marginals<'a, S: Scalar>(&self, work: &'a Self::Work<S>) -> &'a Array<S>;
 }

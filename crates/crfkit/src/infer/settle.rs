@@ -1,21 +1,22 @@
-//! When an iteration has settled.
+//! The test of whether an iteration has converged.
 
 use crate::graph::Psi;
 use crate::math::Scalar;
 
-/// Watches the numbers of one iteration change. Real and ε parts must both settle: neither may speak for the other.
+/// Tracks how much the numbers of one iteration change. Real and ε parts must both converge; one does not imply the
+/// other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settling {
-    /// How large a change may be, in units of the number's scale.
+    /// The largest change that counts as converged, in units of the number's scale.
     pub tolerance: f64,
-    /// The largest |ε part| of ψ: a direction may have any length, so ε parts are compared with it.
+    /// The largest |ε part| of ψ. A direction may have any length, so ε parts are compared with it.
     pub direction: f64,
-    /// By how much a change exceeds what it may be, at most.
+    /// The largest excess of a change over the tolerance.
     largest: f64,
 }
 
 impl Settling {
-    /// Nothing has changed yet.
+    /// A tracker that has seen no change yet.
     pub fn new<S: Scalar>(tolerance: f64, psi: Psi<S>) -> Self {
         let mut direction = 0.0;
         if S::PLANES == 2 {
@@ -26,8 +27,8 @@ impl Settling {
         Settling { tolerance, direction, largest: f64::NEG_INFINITY }
     }
 
-    /// Notes that `old` became `new`, where `scale` is what a change is compared with: 1 for a logarithm, the number itself for a
-    /// probability whose smallness may be undone by large potentials elsewhere.
+    /// Records that `old` became `new`. A change is compared with `scale`: 1 for a logarithm; the number itself for a
+    /// probability, because large potentials elsewhere may make a small probability matter.
     #[inline]
     pub fn see<S: Scalar>(&mut self, new: S, old: S, scale: f64) {
         self.note((new.re() - old.re()).abs() - self.tolerance * scale);
@@ -37,13 +38,13 @@ impl Settling {
         }
     }
 
-    /// Notes by how much a change exceeds what it may be.
+    /// Records by how much a change exceeds the tolerance.
     #[inline]
     pub fn note(&mut self, excess: f64) {
         self.largest = if excess > self.largest { excess } else { self.largest };
     }
 
-    /// How far two logarithms are apart, the distance of ε parts in units of the direction's.
+    /// The distance between two logarithms; the distance between ε parts is measured in units of the direction.
     pub fn distance<S: Scalar>(&self, new: S, old: S) -> f64 {
         let re = (new.re() - old.re()).abs();
         let eps = (new.eps() - old.eps()).abs();
@@ -51,13 +52,13 @@ impl Settling {
         if re > eps { re } else { eps }
     }
 
-    /// Has every number settled?
+    /// Whether every number has converged.
     pub fn settled(&self) -> bool {
         self.largest <= 0.0
     }
 
-    /// Repeats `iteration` until everything has settled, at most `limit` times. Returns whether it has, and the number of
-    /// iterations.
+    /// Repeats `iteration` until everything has converged, at most `limit` times. Returns whether it has, and the
+    /// number of iterations.
     pub fn repeat(self, limit: usize, mut iteration: impl FnMut(&mut Settling)) -> (bool, usize) {
         for count in 1..=limit {
             let mut now = self;

@@ -1,4 +1,4 @@
-//! Belief propagation on forests: exact, two passes.
+//! Belief propagation on forests: exact, in two passes.
 
 use super::chain::log_sum_exp;
 use super::local::Local;
@@ -8,20 +8,20 @@ use crate::Result;
 use crate::graph::{FactorGraph, Fields, Forest, Gradient, Psi};
 use crate::math::{Array, Scalar, Slice};
 
-/// Exact inference on graphs without loops; linear in the sizes of all tables. Pairs are done in probability space where their scores
-/// allow it, everything else in log space.
+/// Exact inference on graphs without loops. Time is linear in the sizes of all tables. Pairs use probability space if
+/// their scores allow it; everything else uses log space.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tree;
 
 impl Tree {
-    /// Refuses a graph with a loop. To be asked before [`Inference::log_z`], which panics on such a graph.
+    /// Returns an error if the graph has a loop. Call it before [`Inference::log_z`], which panics on such a graph.
     pub fn check(&self, graph: &FactorGraph) -> Result<()> {
         graph.forest()?;
         Ok(())
     }
 }
 
-/// Scratch of [`Tree`].
+/// Scratch for [`Tree`].
 #[derive(Debug)]
 pub struct Work<S> {
     fields: Fields<S>,
@@ -94,8 +94,8 @@ impl NodeMarginals for Tree {
 /// The two passes over a forest.
 #[derive(Debug)]
 pub(super) struct Passes<S> {
-    /// Log beliefs up to a constant, in the layout of nodes: after the pass inwards, what lies beyond a variable seen from the root;
-    /// after the pass outwards, everything.
+    /// Log beliefs up to a constant, in the layout of nodes. After the inward pass they cover the part of the tree
+    /// beyond a variable, seen from the root; after the outward pass they cover everything.
     beliefs: Array<S>,
     /// Log messages towards the roots, in the layout of messages.
     inward: Array<S>,
@@ -109,8 +109,8 @@ impl<S> Default for Passes<S> {
 }
 
 impl<S: Scalar> Passes<S> {
-    /// From the leaves to the roots. `table(c)` is a clique's table and what it is multiplied by; `minus(i)` is subtracted from the
-    /// messages of variables to cliques, in the layout of messages. Returns log Z.
+    /// The pass from the leaves to the roots. `table(c)` gives a clique's table and its factor; `minus(i)`, in the
+    /// layout of messages, is subtracted from the messages of variables to cliques. Returns log Z.
     pub fn inwards<'a>(
         &mut self,
         graph: &FactorGraph,
@@ -135,7 +135,7 @@ impl<S: Scalar> Passes<S> {
             });
             let message = self.local.message(graph, c, toward);
             let (at, node) = (cliques.message(parent).start, cliques.node(scopes.vars(c)[toward]).start);
-            // The message lacks all that the parent said, but what is subtracted there belongs to the table.
+            // The message omits everything the parent sent, but the subtracted part belongs to the table.
             let n = message.re.len();
             let said = |j: usize| message.at(j) - minus(at + j);
             let total = log_sum_exp(n, said);
@@ -153,7 +153,8 @@ impl<S: Scalar> Passes<S> {
         log_z
     }
 
-    /// One clique on the way from the roots to the leaves: adds its messages to the beliefs beyond it and returns its marginals.
+    /// Processes one clique in the pass from the roots to the leaves: adds its messages to the beliefs beyond it and
+    /// returns its marginals.
     fn outwards(&mut self, graph: &FactorGraph, c: usize, toward: usize, table: Slice<S>) -> Slice<'_, S> {
         let (cliques, scopes) = (graph.cliques(), graph.cliques().scopes());
         let parent = scopes.slots(c).start + toward;

@@ -7,18 +7,22 @@ use super::{Inference, NodeMarginals, Outcome};
 use crate::graph::{FactorGraph, Fields, Gradient, Psi};
 use crate::math::{Array, Scalar};
 
-/// Tree-reweighted belief propagation: messages that weigh each clique by ρ_c, the share of some spanning forests that contain it.
+/// Tree-reweighted belief propagation: messages weight each clique by ρ_c, the share of the spanning forests that
+/// contain it.
 ///
-/// ψ is a mean over forests T of ψ^T, whose nodes have the log-potentials B_v and whose cliques have ψ_c/ρ_c − Σ_v λ_{c→v}, for
-/// whatever messages λ. log Z is convex, so the mean of the exact log Z(ψ^T) is an upper bound *at any iterate*; that is the value.
-/// At a fixed point it is the lowest such bound for these ρ, and its gradient is the beliefs.
+/// ψ is a mean over forests T of ψ^T, whose nodes have the log-potentials B_v and whose cliques have ψ_c/ρ_c − Σ_v
+/// λ_{c→v}, for any messages λ. log Z is convex, so the mean of the exact log Z(ψ^T) is an upper bound *at every
+/// iterate*; this bound is the value returned. At a fixed point it is the lowest such bound for these ρ, and its
+/// gradient is the beliefs.
 #[derive(Clone, Copy, Debug)]
 pub struct TreeReweighted {
-    /// Share of the old logarithm of a message in the new one, 0 … 1 (exclusive); without it parallel sweeps may oscillate.
+    /// The share of the old logarithm of a message in the new one, from 0 to 1 (exclusive). Without it, parallel
+    /// sweeps may oscillate.
     pub damping: f64,
-    /// Sweeps at most.
+    /// The largest number of sweeps.
     pub max_iterations: usize,
-    /// Settled when no log message changes by more than this; ε parts relative to the largest ε part of ψ.
+    /// The engine has converged when no log message changes by more than this. ε parts are taken relative to the
+    /// largest ε part of ψ.
     pub tolerance: f64,
 }
 
@@ -28,7 +32,7 @@ impl Default for TreeReweighted {
     }
 }
 
-/// Scratch of [`TreeReweighted`].
+/// Scratch for [`TreeReweighted`].
 #[derive(Debug)]
 pub struct Work<S> {
     fields: Fields<S>,

@@ -1,6 +1,7 @@
-//! The messages of a pair of variables of at most eight labels: each row is one vector, and all of it stays in registers.
+//! The messages of a pair of variables with at most eight labels. Each row is one vector, and everything stays in
+//! registers.
 //!
-//! No closures over vectors here: they would be compiled for the lowest vector unit.
+//! Do not use closures over vectors here: they would be compiled for the lowest vector unit.
 
 use crate::infer::settle::Settling;
 use crate::math::simd::LANES;
@@ -60,7 +61,7 @@ impl<V: Simd, S: Scalar> Row<V, S> {
         self.mul_add(other, Row::splat(unit, S::lift(0.0)))
     }
 
-    /// self / other, as [`crate::math::Pair`] divides.
+    /// self / other, computed like the division of [`crate::math::Pair`].
     #[inline(always)]
     pub fn over(self, unit: V, other: Self) -> Self {
         if S::PLANES == 1 {
@@ -77,7 +78,7 @@ impl<V: Simd, S: Scalar> Row<V, S> {
         S::new(self.re.reduce_sum(), if S::PLANES == 2 { self.eps.reduce_sum() } else { 0.0 })
     }
 
-    /// q M for `labels` rows of M; even and odd ones apart, to hide the latency of multiply-add.
+    /// q M for `labels` rows of M. Even and odd rows are summed separately, to hide the latency of multiply-add.
     #[inline(always)]
     pub fn product(self, unit: V, labels: usize, m: &Slice<S>) -> Self {
         let (mut re, mut eps) = ([0.0; LANES], [0.0; LANES]);
@@ -116,9 +117,10 @@ fn square<S: Scalar>() -> f64 {
     (epsilon * epsilon).re()
 }
 
-/// A message in the making: labels in use, the share of the old message, and what has not settled.
+/// The state for computing messages: labels in use, the share of the old message, and how far messages are from
+/// convergence.
 pub(super) struct Mix<V: Simd> {
-    /// 1 for labels in use, 0 for padding, by the number of labels.
+    /// For each number of labels: 1 for labels in use, 0 for padding.
     used: [f64x8<V>; LANES + 1],
     damping: f64,
     /// By how much changes exceed the tolerance.
@@ -137,7 +139,7 @@ impl<V: Simd> Mix<V> {
         Mix { used, damping, excess: f64x8::splat(unit, f64::NEG_INFINITY) }
     }
 
-    /// The new message, mean 1 over `card` labels and 1 in the padding.
+    /// The new message, with mean 1 over `card` labels and 1 in the padding.
     #[inline(always)]
     pub fn message<S: Scalar>(
         &mut self,
@@ -150,7 +152,7 @@ impl<V: Simd> Mix<V> {
         let used = self.used[card];
         let fresh = Row::new(fresh.re * used, fresh.eps * used);
         let scale = Row::splat(unit, S::lift((1.0 - self.damping) * card as f64) / fresh.sum());
-        // The padding holds 1 already: its old share, and the rest of it here.
+        // The padding holds 1 already: the damped old value contributes its share, and this adds the rest.
         let padding = Row::new((used * -1.0 + 1.0) * (1.0 - self.damping), f64x8::splat(unit, 0.0));
         let new = fresh.mul_add(scale, padding);
         let new = Row::new(
@@ -166,7 +168,7 @@ impl<V: Simd> Mix<V> {
         new
     }
 
-    /// Tells what has not settled.
+    /// Reports to `settling` by how much the changes exceed the tolerance.
     #[inline(always)]
     pub fn finish(self, settling: &mut Settling) {
         settling.note(self.excess.reduce_max());

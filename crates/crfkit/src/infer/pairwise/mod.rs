@@ -1,11 +1,12 @@
-//! Belief propagation on pairs, in probability space: the fast path of loopy propagation and of trees.
+//! Belief propagation on pairs in probability space: the fast path for loopy propagation and for trees.
 //!
-//! With e_v = exp(u_v − max u_v), B_v = e_v ∘ Π_c m_{c→v} and the cavity q_{v→c} = B_v / m_{c→v}, the clique c = (i, j) with M =
-//! exp(ψ_c − max ψ_c) sends m_{c→j} ∝ q_{i→c} M and m_{c→i} ∝ M q_{j→c}. A parallel sweep reads the old beliefs and writes the new
-//! messages in place, since the two messages of a pair depend on no other message of the sweep.
+//! With e_v = exp(u_v − max u_v), B_v = e_v ∘ Π_c m_{c→v} and the cavity q_{v→c} = B_v / m_{c→v}, the clique c = (i,
+//! j) with M = exp(ψ_c − max ψ_c) sends m_{c→j} ∝ q_{i→c} M and m_{c→i} ∝ M q_{j→c}. A parallel sweep reads the old
+//! beliefs and writes the new messages in place, because the two messages of a pair depend on no other message of the
+//! sweep.
 //!
-//! A message has mean 1, so that its entries lie between exp(−spread of ψ_c) and the number of labels. Where the product over a
-//! variable's cliques could leave the range of f64, log space takes over ([`Exponentials::hold`]).
+//! A message has mean 1, so its entries lie between exp(−spread of ψ_c) and the number of labels. If the product over
+//! a variable's cliques could leave the range of f64, log space is used instead ([`Exponentials::hold`]).
 
 mod lanes;
 
@@ -21,12 +22,12 @@ use lanes::{Mix, Row};
 #[derive(Debug)]
 pub(super) struct Pairwise<S> {
     exp: Exponentials<S>,
-    /// B_v, and those of the next sweep.
+    /// B_v, and its values for the next sweep.
     belief: Array<S>,
     next: Array<S>,
     /// m, in the layout of messages; padding holds 1.
     message: Array<S>,
-    /// q of the two variables, what they receive, and ones.
+    /// q of the two variables, the messages that they receive, and ones.
     cavity: [Array<S>; 2],
     fresh: [Array<S>; 2],
     ones: Array<S>,
@@ -51,7 +52,8 @@ impl<S> Default for Pairwise<S> {
 }
 
 impl<S: Scalar> Pairwise<S> {
-    /// Takes the exponentials of ψ and sets all messages to 1. False where probability space could not hold them.
+    /// Computes the exponentials of ψ and sets all messages to 1. Returns false if probability space cannot hold
+    /// them.
     pub fn start(&mut self, graph: &FactorGraph, psi: Psi<S>, fields: &Fields<S>) -> bool {
         if !Exponentials::hold(graph, psi, fields, 1) {
             return false;
@@ -67,7 +69,7 @@ impl<S: Scalar> Pairwise<S> {
         true
     }
 
-    /// Fills the cavities of a clique, and what it then says to its two variables. Returns Σ of both messages.
+    /// Computes the cavities of a clique and its messages to its two variables. Returns the sum of each message.
     #[inline]
     fn exchange(&mut self, psi: Psi<S>, edge: &Edge<S>) -> [S; 2] {
         for k in 0..2 {
@@ -76,7 +78,7 @@ impl<S: Scalar> Pairwise<S> {
         [0, 1].map(|k| self.say(psi, edge, k))
     }
 
-    /// Fills the cavity of a clique's k-th variable: what it says to the clique.
+    /// Computes the cavity of a clique's k-th variable: its message to the clique.
     #[inline]
     fn hear(&mut self, edge: &Edge<S>, k: usize) {
         let width = simd::padded(edge.cards[k] as usize);
@@ -85,7 +87,8 @@ impl<S: Scalar> Pairwise<S> {
         divide(belief, self.message.slice(message..message + width), &mut self.cavity[k]);
     }
 
-    /// What a clique says to its k-th variable, given the cavity of the other. Returns its sum.
+    /// Computes a clique's message to its k-th variable, given the cavity of the other. Returns the sum of the
+    /// message.
     #[inline]
     fn say(&mut self, psi: Psi<S>, edge: &Edge<S>, k: usize) -> S {
         let cards = edge.cards.map(|card| card as usize);
@@ -100,8 +103,8 @@ impl<S: Scalar> Pairwise<S> {
         S::advance(q.slice(0..cards[1 - k]), matrix, S::lift(1.0), ones, fresh.slice_mut(0..width))
     }
 
-    /// Passes messages along a forest of all cliques, from the leaves to the roots and back: afterwards all are what they would be after any
-    /// number of sweeps.
+    /// Passes messages along a forest of all cliques, from the leaves to the roots and back. Afterwards all messages
+    /// have converged: further sweeps would not change them.
     pub fn pass(&mut self, psi: Psi<S>, forest: &Forest) {
         for &(c, toward) in forest.outwards.iter().rev() {
             self.send(psi, c, toward);
@@ -111,7 +114,7 @@ impl<S: Scalar> Pairwise<S> {
         }
     }
 
-    /// The first message of a clique to its k-th variable, which takes it into its belief.
+    /// Sends the first message of a clique to its k-th variable and multiplies the variable's belief by it.
     fn send(&mut self, psi: Psi<S>, c: usize, k: usize) {
         let edge = self.exp.edges[c];
         self.hear(&edge, 1 - k);
@@ -125,7 +128,7 @@ impl<S: Scalar> Pairwise<S> {
         }
     }
 
-    /// One parallel sweep: all messages from the old beliefs.
+    /// One parallel sweep: computes all messages from the old beliefs.
     pub fn sweep(&mut self, psi: Psi<S>, damping: f64, settling: &mut Settling) {
         copy(&self.exp.nodes, &mut self.next);
         dispatch!(simd::level(), unit => self.sweep_edges(unit, psi, damping, settling));
@@ -146,7 +149,7 @@ impl<S: Scalar> Pairwise<S> {
         mix.finish(settling);
     }
 
-    /// Both messages of a clique whose rows are one vector long.
+    /// Computes both messages of a clique whose rows are one vector long.
     #[inline(always)]
     fn short_edge<V: Simd>(
         &mut self,
@@ -183,7 +186,7 @@ impl<S: Scalar> Pairwise<S> {
         next_j.store(self.next.slice_mut(j));
     }
 
-    /// The same for rows of any length.
+    /// Computes both messages of a clique with rows of any length.
     fn long_edge(&mut self, psi: Psi<S>, edge: &Edge<S>, damping: f64, settling: &mut Settling) {
         let sums = self.exchange(psi, edge);
         for k in 0..2 {
@@ -202,8 +205,9 @@ impl<S: Scalar> Pairwise<S> {
         }
     }
 
-    /// log Z in the approximation of Bethe, Σ_c log Z_c + Σ_v (1 − d_v) log Z_v with Z_v = Σ B_v and Z_c = Σ q_i M q_jᵀ, which is
-    /// stationary in the messages. Hands weight × the beliefs to `out` and overwrites `nodes` with those of the variables.
+    /// Returns the Bethe approximation of log Z, Σ_c log Z_c + Σ_v (1 − d_v) log Z_v with Z_v = Σ B_v and Z_c = Σ q_i
+    /// M q_jᵀ, which is stationary in the messages. Adds weight × the beliefs to `out` and overwrites `nodes` with
+    /// the beliefs of the variables.
     pub fn finish(
         &mut self,
         graph: &FactorGraph,
@@ -255,8 +259,8 @@ impl<S: Scalar> Pairwise<S> {
         log_z
     }
 
-    /// outer ← outer + scale · q_i q_jᵀ: the marginals of a clique without the factor M, which is left to
-    /// [`crate::graph::SharedSum::finish`].
+    /// outer ← outer + scale · q_i q_jᵀ: the marginals of a clique without the factor M, which
+    /// [`crate::graph::SharedSum::finish`] applies later.
     fn add_outer(&self, shape: Shape, scale: S, outer: &mut Array<S>) {
         for i in 0..shape.rows {
             let row = outer.slice_mut(i * shape.stride()..(i + 1) * shape.stride());

@@ -1,14 +1,15 @@
 //! Forward-backward over product states: exact inference on chains of slices.
 //!
-//! A state is a label for each of the C columns of a slice; a table over states has the labels of the last column fastest, in padded
-//! rows. With E_t(y) the product of the exponentials of all that lies within slice t, and M_c those of the pairs of column c,
+//! A state is one label for each of the C columns of a slice. In a table over states the labels of the last column
+//! vary fastest, in padded rows. Let E_t(y) be the product of the exponentials of all factors within slice t, and M_c
+//! the exponentials of the pairs of column c. Then
 //!
 //! α_t = (α̂_{t−1} M_0 ⊗ … ⊗ M_{C−1}) ∘ E_t, α̂_t = α_t/c_t, c_t = Σ α_t, γ_t = E_t ∘ β_t / c_t, β_{t−1} = (M_0 ⊗ … ⊗ M_{C−1}) γ_t.
 //!
-//! The columns are summed out one after the other, which costs (Π labels)·(Σ labels) a slice instead of (Π labels)². On the way
-//! F_k has the labels of columns 0 … k−1 at t and those of the others at t−1 (F_0 = α̂_{t−1}), and B_k the same from behind (B_C = γ_t,
-//! B_0 = β_{t−1}). The marginals are μ_t = α̂_t ∘ β_t, and those of the pair of column k M_k ∘ Σ F_k B_{k+1}ᵀ over the labels of all
-//! other columns.
+//! The columns are summed out one after another, which costs (Π labels)·(Σ labels) per slice instead of (Π labels)².
+//! The intermediate table F_k has the labels of columns 0 … k−1 at t and those of the other columns at t−1 (F_0 =
+//! α̂_{t−1}). B_k is the same for the backward pass (B_C = γ_t, B_0 = β_{t−1}). The marginals are μ_t = α̂_t ∘ β_t.
+//! Those of the pair of column k are M_k ∘ Σ F_k B_{k+1}ᵀ, summed over the labels of all other columns.
 
 mod states;
 
@@ -30,7 +31,7 @@ pub(super) struct Product<S> {
     back: Array<S>,
     /// 1/c_t.
     inverse: Vec<S>,
-    /// One table, and one of ones.
+    /// One table, and a table of ones.
     table: Array<S>,
     ones: Array<S>,
     /// F_k and B_{k+1} with the labels of column k along the rows.
@@ -58,7 +59,7 @@ impl<S> Default for Product<S> {
 }
 
 impl<S: Scalar> Product<S> {
-    /// Takes the exponentials of ψ. False where probability space could not hold the tables.
+    /// Computes the exponentials of ψ. Returns false if probability space cannot hold the tables.
     pub fn start(&mut self, graph: &FactorGraph, slices: &Slices, psi: Psi<S>, fields: &Fields<S>) -> bool {
         let columns = slices.cards.len();
         if !Exponentials::hold(graph, psi, fields, columns) {
@@ -151,7 +152,8 @@ impl<S: Scalar> Product<S> {
         log_z
     }
 
-    /// From the last slice to the first: weight × the marginals into `out`, those of the variables into `nodes`.
+    /// Runs from the last slice to the first. Adds weight × the marginals to `out` and writes those of the variables
+    /// to `nodes`.
     pub fn backward(
         &mut self,
         graph: &FactorGraph,
@@ -165,7 +167,7 @@ impl<S: Scalar> Product<S> {
         let at = |k: usize| k * size..(k + 1) * size;
         out.own.fill(0.0);
         nodes.reset(graph.cliques().node_len(), 0.0);
-        // B_0 = β of the last slice: nothing follows.
+        // B_0 = β of the last slice, which has no successor.
         self.back.reset((columns + 1) * size, 1.0);
         for t in (0..slices.len).rev() {
             let beta = self.back.slice(at(0));
@@ -186,7 +188,7 @@ impl<S: Scalar> Product<S> {
         }
     }
 
-    /// Hands on the marginals of slice t, which are in `table`: those of its variables and of its pairs.
+    /// Adds the marginals of slice t, which are in `table`, to the tables of its variables and pairs.
     fn deliver_inside(
         &mut self,
         graph: &FactorGraph,
@@ -231,7 +233,7 @@ impl<S: Scalar> Product<S> {
         }
     }
 
-    /// Hands on the marginals of the pair of column k in slices t−1 and t, from F_k and B_{k+1}.
+    /// Adds the marginals of the pair of column k in slices t−1 and t, computed from F_k and B_{k+1}.
     fn deliver_across(
         &mut self,
         graph: &FactorGraph,
@@ -256,7 +258,7 @@ impl<S: Scalar> Product<S> {
         };
         let entries = 0..card * simd::padded(card);
         match graph.cliques().source(c) {
-            // The factor M is left to `SharedSum::finish`.
+            // `SharedSum::finish` applies the factor M later.
             Source::Table(TableRef::Shared(id)) if psi.shared[id].sparse.is_none() => {
                 S::outer_add(weight, a, g, card, out.shared.0[id].outer.slice_mut(entries));
             }

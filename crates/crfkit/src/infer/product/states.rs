@@ -4,7 +4,7 @@ use crate::graph::{Psi, Slices};
 use crate::infer::exponentials::{Exponentials, Matrix};
 use crate::math::{Array, Scalar, Slice, SliceMut, simd};
 
-/// A table over states as column `k` sees it: `[outer][card][inner]`.
+/// A table over states from the point of view of column `k`: `[outer][card][inner]`.
 #[derive(Clone, Copy)]
 struct View {
     outer: usize,
@@ -22,7 +22,7 @@ impl View {
     fn new(slices: &Slices, k: usize) -> Self {
         let (last, others) = slices.cards.split_last().expect("a slice has a column");
         match k == others.len() {
-            // The last column's labels are a row; `inner` is not there, but for the padding.
+            // The labels of the last column form a row, so `inner` is 1 and `card` includes the padding.
             true => View { outer: others.iter().product(), card: simd::padded(*last), inner: 1 },
             false => View {
                 outer: others[..k].iter().product(),
@@ -54,7 +54,7 @@ impl<'a, S: Scalar> Step<'a, S> {
         self.contract(from, [self.m, self.mt], e, out)
     }
 
-    /// The same from the right.
+    /// Like [`Self::forward`], from the right.
     pub fn backward(&self, from: Slice<S>, e: Slice<S>, out: SliceMut<S>) -> S {
         self.contract(from, [self.mt, self.m], e, out)
     }
@@ -80,7 +80,8 @@ impl<'a, S: Scalar> Step<'a, S> {
     }
 }
 
-/// A table over states with the labels of column k along padded rows, a row for each labelling of the other columns. Overwrites `out`.
+/// Rearranges a table over states: the labels of column k along padded rows, one row per labelling of the other
+/// columns. Overwrites `out`.
 pub(super) fn turn<'a, S: Scalar>(
     slices: &Slices,
     k: usize,
@@ -118,7 +119,7 @@ pub(super) fn matrices<'a, S: Scalar>(
     }
 }
 
-/// The label of column c, not the last, in a row of a table over states.
+/// The label of column c (not the last) in a row of a table over states.
 pub(super) fn row_label(cards: &[usize], row: usize, c: usize) -> usize {
     let behind: usize = cards[c + 1..cards.len() - 1].iter().product();
     row / behind % cards[c]
