@@ -1,4 +1,4 @@
-//! α-expansion (Boykov, Veksler and Zabih 2001): a labelling that no single expansion of one label improves.
+//! α-expansion (Boykov, Veksler and Zabih 2001): finds a labelling that no single expansion of one label improves.
 
 use super::graph_cut::{best_move, build, check_pairwise};
 use super::max_flow::MaxFlow;
@@ -6,12 +6,13 @@ use super::{Decoder, node_argmax};
 use crate::Result;
 use crate::graph::{FactorGraph, Fields, Label, Psi};
 
-/// Minimum cuts for pairwise models of any number of labels: each cut finds the best set of variables to change to one label α; the
-/// labels take turns until none helps. With pair tables that are metrics (Potts, for example) each cut is exact and the energy ends within
-/// a constant factor of the best; pairs that are not are truncated safely, and a move that does not raise the score is not made.
+/// Minimum cuts for pairwise models with any number of labels. Each cut finds the best set of variables to change to
+/// one label α; the labels take turns until no cut improves the score. If the pair tables are metrics (Potts, for
+/// example), each cut is exact and the final energy is within a constant factor of the best. Other pairs are
+/// truncated safely, and a move that does not raise the score is not made.
 #[derive(Clone, Copy, Debug)]
 pub struct AlphaExpansion {
-    /// Rounds over all labels at most.
+    /// The largest number of rounds over all labels.
     pub max_rounds: usize,
 }
 
@@ -21,7 +22,7 @@ impl Default for AlphaExpansion {
     }
 }
 
-/// Scratch of [`AlphaExpansion`].
+/// Scratch for [`AlphaExpansion`].
 #[derive(Debug, Default)]
 pub struct Work {
     fields: Fields<f64>,
@@ -30,7 +31,7 @@ pub struct Work {
 }
 
 impl AlphaExpansion {
-    /// Refuses a graph with cliques of more than two variables. To be asked before [`Decoder::argmax`].
+    /// Returns an error if a clique has more than two variables. Call it before [`Decoder::argmax`].
     pub fn check(&self, graph: &FactorGraph) -> Result<()> {
         check_pairwise(graph, "α-expansion")
     }

@@ -1,4 +1,4 @@
-//! The decoders on factor graphs, by name.
+//! The decoders for factor graphs, selected by name.
 
 use super::{AlphaExpansion, Decoder, ExactArgmax, GraphCut, Icm, MaxProduct};
 use crate::Result;
@@ -7,24 +7,24 @@ use crate::graph::{FactorGraph, Label, Psi};
 /// How a labelling is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Decode {
-    /// The most probable label of each variable by itself.
+    /// The most probable label of each variable, independently.
     #[default]
     MaxMarginal,
-    /// The best labelling, by a junction tree; graphs that are too wide for it are refused.
+    /// The best labelling, by a junction tree. Graphs that are too wide for it are rejected with an error.
     Exact,
     /// Max-product belief propagation.
     MaxProduct,
     /// Iterated conditional modes.
     Icm,
-    /// A graph cut: the best labelling, for two labels that attract each other.
+    /// A graph cut: the best labelling, for two labels whose pairs prefer equal labels.
     GraphCut,
-    /// Graph cuts in turn, for any number of labels.
+    /// A series of graph cuts, for any number of labels.
     AlphaExpansion,
 }
 
 impl Decode {
-    /// Overwrites `labels` with the labelling of a decoder, which must be able to work on the graph; not for
-    /// [`Decode::MaxMarginal`], which is for engines.
+    /// Overwrites `labels` with the decoder's labelling. The decoder must support the graph. Not for
+    /// [`Decode::MaxMarginal`], which needs an inference engine.
     pub(crate) fn argmax(self, graph: &FactorGraph, psi: Psi<f64>, labels: &mut Vec<Label>) -> Result<()> {
         fn run<D: Decoder<Graph = FactorGraph>>(
             decoder: D,

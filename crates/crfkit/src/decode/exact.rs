@@ -6,11 +6,12 @@ use super::viterbi::first_max;
 use crate::Result;
 use crate::graph::{FactorGraph, Fields, Label, Psi};
 
-/// The exact best labelling: by Viterbi over product states on chains of slices ([`crate::graph::Slices`], factorial chains) where that is the
-/// smaller, elsewhere by a maximum where the junction tree has a sum. Of equal labellings of a table the first one wins.
+/// The exact best labelling. Chains of slices ([`crate::graph::Slices`], factorial chains) use Viterbi over product
+/// states if that is smaller. Other graphs use the junction tree with maxima in place of sums. Among equal labellings
+/// of a table the first wins.
 #[derive(Clone, Copy, Debug)]
 pub struct ExactArgmax {
-    /// Memory that its tables may take.
+    /// The largest amount of memory that its tables may take.
     pub max_bytes: usize,
 }
 
@@ -21,15 +22,15 @@ impl Default for ExactArgmax {
 }
 
 impl ExactArgmax {
-    /// Refuses a graph that needs too much memory. To be asked before [`Decoder::argmax`], which panics on a graph that no machine
-    /// could hold.
+    /// Returns an error if the graph needs too much memory. Call it before [`Decoder::argmax`], which panics on a
+    /// graph that no machine could hold.
     pub fn check(&self, graph: &FactorGraph) -> Result<()> {
         graph.clique_tree()?.check(self.max_bytes)?;
         Ok(())
     }
 }
 
-/// Scratch of [`ExactArgmax`].
+/// Scratch for [`ExactArgmax`].
 #[derive(Debug, Default)]
 pub struct Work {
     fields: Fields<f64>,
@@ -67,7 +68,7 @@ impl Decoder for ExactArgmax {
                 table[entry] += from.re[index];
             });
         }
-        // From the leaves to the roots: each bag tells its parent the best that lies behind it.
+        // From the leaves to the roots: each bag sends its parent the best scores of the part of the tree below it.
         for (i, bag) in tree.bags.iter().enumerate() {
             let Some(parent) = bag.parent else { continue };
             let (message, digits) = (&mut work.message, &mut work.digits);
@@ -81,7 +82,7 @@ impl Decoder for ExactArgmax {
             tree.bags[parent]
                 .walk(&bag.parent_strides, digits, |entry, index| table[entry] += message[index]);
         }
-        // And back: the best entry that agrees with what is settled already.
+        // From the roots to the leaves: choose the best entry that agrees with the labels already fixed.
         labels.clear();
         labels.resize(graph.cards().len(), Label::MAX);
         for (bag, table) in tree.bags.iter().zip(&work.tables).rev() {

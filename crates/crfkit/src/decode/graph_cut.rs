@@ -6,25 +6,25 @@ use crate::Result;
 use crate::error::GraphError;
 use crate::graph::{FactorGraph, Fields, Label, Psi};
 
-/// Exact on pairwise models of one or two labels whose tables are submodular, ψ(0,0) + ψ(1,1) ≥ ψ(0,1) + ψ(1,0), which
-/// [`GraphCut::check`] tells. Pairs that are not are cut down to the nearest modular table, and the labelling is then an approximation.
-/// Of equal labellings, the one with the fewest labels 1 wins.
+/// Exact on pairwise models of one or two labels whose tables are submodular, ψ(0,0) + ψ(1,1) ≥ ψ(0,1) + ψ(1,0).
+/// [`GraphCut::check`] tests this. Other pairs are truncated to the nearest modular table, and the labelling is then
+/// an approximation. Among equal labellings, the one with the fewest labels 1 wins.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GraphCut;
 
-/// Scratch of [`GraphCut`].
+/// Scratch for [`GraphCut`].
 #[derive(Debug, Default)]
 pub struct Work {
     fields: Fields<f64>,
     flow: MaxFlow,
 }
 
-/// What a submodular pair may lack through rounding, relative to its largest entry.
+/// How much a submodular pair may fall short through rounding, relative to its largest entry.
 const ROUNDING: f64 = 1e-12;
 
 impl GraphCut {
-    /// Refuses what cuts cannot solve exactly: cliques of more than two variables, variables of more than two labels, pairs that are not
-    /// submodular.
+    /// Returns an error for graphs that cuts cannot solve exactly: cliques of more than two variables, variables with
+    /// more than two labels, or pairs that are not submodular.
     pub fn check(&self, graph: &FactorGraph, psi: Psi<f64>) -> Result<()> {
         let scopes = graph.cliques().scopes();
         check_pairwise(graph, "a graph cut")?;
@@ -47,7 +47,7 @@ impl GraphCut {
     }
 }
 
-/// Refuses a graph with a clique of more than two variables.
+/// Returns an error if a clique has more than two variables.
 pub(super) fn check_pairwise(graph: &FactorGraph, engine: &'static str) -> Result<()> {
     let scopes = graph.cliques().scopes();
     match (0..scopes.len()).find(|&c| scopes.vars(c).len() > 2) {
@@ -63,7 +63,7 @@ impl Decoder for GraphCut {
     fn argmax(&self, graph: &FactorGraph, psi: Psi<f64>, labels: &mut Vec<Label>, work: &mut Work) -> f64 {
         work.fields.gather(graph, psi);
         build(graph, &mut work.flow);
-        // With two labels, the best move from label 0 everywhere to label 1 is the best labelling.
+        // With two labels, the best move from label 0 everywhere to label 1 gives the best labelling.
         labels.clear();
         labels.resize(graph.cards().len(), 0);
         best_move(graph, psi, &work.fields, 1, labels, &mut work.flow);
@@ -71,16 +71,16 @@ impl Decoder for GraphCut {
     }
 }
 
-/// The network of a pairwise graph.
+/// Builds the flow network of a pairwise graph.
 pub(super) fn build(graph: &FactorGraph, flow: &mut MaxFlow) {
     let scopes = graph.cliques().scopes();
     flow.build(graph.cards().len(), (0..scopes.len()).map(|c| [scopes.vars(c)[0], scopes.vars(c)[1]]));
 }
 
-/// The best way for any set of variables to change their label to `alpha` at once, a cut: the sink's side moves. Energies of a
-/// pair are −ψ: A if both keep, B if the second one moves, C if the first one does, D if both do. Then B + C − A − D, the price of the arc
-/// from the first to the second, must not be negative; where it is, it becomes 0, which raises B and so never makes a move look
-/// better than it is (Rother et al. 2005).
+/// Finds, by a cut, the best set of variables to change to the label `alpha` at once; the sink's side changes. The
+/// energies of a pair are −ψ: A if both keep their labels, B if the second changes, C if the first changes, D if both
+/// change. The capacity of the arc from the first to the second is B + C − A − D, which must not be negative. If it
+/// is, it is set to 0. This raises B, so a move never looks better than it is (Rother et al. 2005).
 pub(super) fn best_move(
     graph: &FactorGraph,
     psi: Psi<f64>,

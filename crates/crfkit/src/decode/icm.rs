@@ -3,12 +3,12 @@
 use super::{Decoder, node_argmax};
 use crate::graph::{FactorGraph, Fields, Label, Psi};
 
-/// Starts from the best label of each node alone and gives one variable after the other the best label, given all others, until
-/// nothing changes: a labelling that no change of one label improves. A variable changes for a strictly better label only, the first
-/// of equal ones.
+/// Starts from the best label of each node alone. Then sets one variable after another to its best label given all
+/// others, until nothing changes. No change of a single label improves the result. A variable changes only if another
+/// label is strictly better; ties go to the first label.
 #[derive(Clone, Copy, Debug)]
 pub struct Icm {
-    /// Sweeps over all variables at most.
+    /// The largest number of sweeps over all variables.
     pub max_sweeps: usize,
 }
 
@@ -18,7 +18,7 @@ impl Default for Icm {
     }
 }
 
-/// Scratch of [`Icm`].
+/// Scratch for [`Icm`].
 #[derive(Debug, Default)]
 pub struct Work {
     fields: Fields<f64>,

@@ -1,5 +1,5 @@
-//! Maximum flow and minimum cut (Boykov and Kolmogorov 2004): two search trees grow from source and sink until they meet, the path
-//! is filled, and the trees are mended instead of rebuilt. Fast on grids.
+//! Maximum flow and minimum cut (Boykov and Kolmogorov 2004). Two search trees grow from source and sink until they
+//! meet; the path between them is saturated, and the trees are repaired instead of rebuilt. This is fast on grids.
 
 use std::collections::VecDeque;
 
@@ -11,34 +11,34 @@ enum Side {
     Sink,
 }
 
-/// How a node hangs in its tree.
+/// How a node is attached to its tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Parent {
     None,
-    /// The terminal itself.
+    /// Attached to the terminal itself.
     Terminal,
-    /// Cut off, waiting for a new parent.
+    /// Detached, waiting for a new parent.
     Orphan,
-    /// Along this arc, which leads to the parent.
+    /// Attached by this arc, which leads to the parent.
     Arc(u32),
 }
 
-/// A flow network over nodes with a terminal capacity each and arcs in both directions between pairs of them.
+/// A flow network: each node has a terminal capacity, and pairs of nodes have arcs in both directions.
 #[derive(Debug, Default)]
 pub(super) struct MaxFlow {
-    /// First arc of each node, and the end; arcs of a node lie side by side.
+    /// The first arc of each node, and the end; the arcs of a node are adjacent.
     first: Vec<u32>,
-    /// The node each arc leads to, its residual capacity, and the arc back.
+    /// For each arc: the node it leads to, its residual capacity, and the reverse arc.
     head: Vec<u32>,
     residual: Vec<f64>,
     sister: Vec<u32>,
-    /// The arc of each pair, as given.
+    /// The arc of each pair, in the order given.
     arc: Vec<u32>,
-    /// Residual capacity from the source if positive, to the sink if negative.
+    /// Residual capacity: from the source if positive, to the sink if negative.
     terminal: Vec<f64>,
     side: Vec<Side>,
     parent: Vec<Parent>,
-    /// When the distance to the terminal was last known, and that distance.
+    /// When the distance to the terminal was last computed, and that distance.
     time: Vec<u32>,
     distance: Vec<u32>,
     now: u32,
@@ -48,7 +48,7 @@ pub(super) struct MaxFlow {
 }
 
 impl MaxFlow {
-    /// The network of `nodes` nodes and these pairs, all capacities 0.
+    /// Builds the network of `nodes` nodes and these pairs, with all capacities 0.
     pub fn build(&mut self, nodes: usize, pairs: impl Iterator<Item = [usize; 2]> + Clone) {
         self.first.clear();
         self.first.resize(nodes + 1, 0);
@@ -73,7 +73,7 @@ impl MaxFlow {
         self.clear();
     }
 
-    /// All capacities 0.
+    /// Sets all capacities to 0.
     pub fn clear(&mut self) {
         let nodes = self.first.len() - 1;
         self.residual.clear();
@@ -82,22 +82,22 @@ impl MaxFlow {
         self.terminal.resize(nodes, 0.0);
     }
 
-    /// Adds capacity from the source to `v` if positive, from `v` to the sink if negative.
+    /// Adds capacity: from the source to `v` if positive, from `v` to the sink if negative.
     pub fn add_terminal(&mut self, v: usize, capacity: f64) {
         self.terminal[v] += capacity;
     }
 
-    /// Adds capacity to the arc of a pair from its first to its second node.
+    /// Adds capacity to the arc of a pair, from its first to its second node.
     pub fn add_arc(&mut self, pair: usize, capacity: f64) {
         self.residual[self.arc[pair] as usize] += capacity;
     }
 
-    /// After [`MaxFlow::run`]: is `v` on the side of the sink in the minimum cut with the fewest such nodes?
+    /// After [`MaxFlow::run`]: whether `v` is on the sink side of the minimum cut that has the fewest such nodes.
     pub fn on_sink_side(&self, v: usize) -> bool {
         self.side[v] == Side::Sink
     }
 
-    /// Fills the network.
+    /// Computes the maximum flow.
     pub fn run(&mut self) {
         self.start();
         while let Some(&v) = self.active.front() {
@@ -110,7 +110,7 @@ impl MaxFlow {
             let meeting = self.grow(v);
             self.now += 1;
             match meeting {
-                // The node stays active: it may have met the other tree elsewhere too.
+                // The node stays active: it may also touch the other tree elsewhere.
                 Some(arc) => {
                     self.augment(arc);
                     while let Some(orphan) = self.orphans.pop_front() {
@@ -161,17 +161,18 @@ impl MaxFlow {
         self.first[v] as usize..self.first[v + 1] as usize
     }
 
-    /// Residual capacity of an arc for a tree of this side to grow along it.
+    /// The residual capacity for a tree of this side to grow along an arc.
     fn capacity_outwards(&self, arc: usize, side: Side) -> f64 {
         self.residual[if side == Side::Source { arc } else { self.sister[arc] as usize }]
     }
 
-    /// Residual capacity of an arc that leads towards the terminal of this side, in the direction of the flow.
+    /// The residual capacity, in the direction of the flow, of an arc that leads towards this side's terminal.
     fn capacity_inwards(&self, arc: usize, side: Side) -> f64 {
         self.residual[if side == Side::Source { self.sister[arc] as usize } else { arc }]
     }
 
-    /// Takes free neighbours into v's tree. Returns an arc from the source's tree to the sink's, if one with capacity is found.
+    /// Adds free neighbours to v's tree. Returns an arc from the source's tree to the sink's, if one with capacity is
+    /// found.
     fn grow(&mut self, v: usize) -> Option<usize> {
         let side = self.side[v];
         for arc in self.arcs(v) {
@@ -198,7 +199,7 @@ impl MaxFlow {
         self.distance[w] = self.distance[below] + 1;
     }
 
-    /// Sends as much as possible along the path through `middle`, from the source's tree to the sink's.
+    /// Sends as much flow as possible along the path through `middle`, from the source's tree to the sink's.
     fn augment(&mut self, middle: usize) {
         let (tail, head) = (self.head[self.sister[middle] as usize] as usize, self.head[middle] as usize);
         let mut flow = self.residual[middle];
@@ -237,7 +238,7 @@ impl MaxFlow {
         }
     }
 
-    /// Distance from `v` to its terminal, if it hangs on it; remembers it along the way.
+    /// The distance from `v` to its terminal, if `v` is connected to it. Caches the distance along the way.
     fn origin(&mut self, v: usize) -> Option<u32> {
         let (mut w, mut steps) = (v, 0);
         let distance = loop {
@@ -264,7 +265,8 @@ impl MaxFlow {
         Some(distance)
     }
 
-    /// Finds a new parent for an orphan, the one nearest to the terminal; or sets it free and orphans its children.
+    /// Finds the new parent nearest to the terminal for an orphan. If there is none, frees the node and makes its
+    /// children orphans.
     fn adopt(&mut self, v: usize) {
         let side = self.side[v];
         let mut best: Option<(u32, usize)> = None;

@@ -1,10 +1,10 @@
-//! The label-wise most probable labelling.
+//! The labelling with the most probable label at each position.
 
 use super::viterbi::first_max;
 use crate::graph::{Chain, FactorGraph, Label};
 
-/// Takes the most probable label of every position (smd-crf-2006 section 5), given the node marginals `[T][stride]`. Of equal
-/// labels the one with the smallest index wins.
+/// Takes the most probable label of every position (smd-crf-2006 section 5), given the node marginals `[T][stride]`.
+/// Ties go to the smallest index.
 pub fn max_marginal(chain: &Chain, marginals: &[f64], labels: &mut Vec<Label>) {
     labels.clear();
     labels.extend(
@@ -15,8 +15,8 @@ pub fn max_marginal(chain: &Chain, marginals: &[f64], labels: &mut Vec<Label>) {
     );
 }
 
-/// The same for a factor graph, given the marginals of its variables, laid out as [`crate::graph::Cliques::node`] says: what any engine
-/// on factor graphs has after a call.
+/// The same for a factor graph. `marginals` are those of its variables, laid out as in
+/// [`crate::graph::Cliques::node`]; every engine for factor graphs provides them.
 pub fn max_node_marginal(graph: &FactorGraph, marginals: &[f64], labels: &mut Vec<Label>) {
     labels.clear();
     labels.extend(graph.cards().iter().enumerate().map(|(v, &card)| {

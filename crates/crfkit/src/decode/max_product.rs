@@ -1,20 +1,20 @@
-//! Max-product belief propagation: exact on forests, message passing with a memory elsewhere.
+//! Max-product belief propagation: exact on forests, and message passing that keeps the best labelling elsewhere.
 
 use super::viterbi::first_max;
 use super::{Decoder, node_argmax};
 use crate::graph::{FactorGraph, Fields, Forest, Label, Psi, for_each_row_label};
 use crate::math::Array;
 
-/// Max-product (max-sum in logarithms). On a forest one pass inwards and one back give the best labelling; elsewhere messages are
-/// passed in parallel, the best labels of the beliefs are scored after every sweep, and the best labelling of all sweeps wins. Of equal
-/// labels the first one wins.
+/// Max-product (max-sum in logarithms). On a forest, one inward pass and one outward pass give the best labelling. On
+/// other graphs messages are passed in parallel, the best labels of the beliefs are scored after every sweep, and the
+/// best labelling of all sweeps wins. Among equal labels the first wins.
 #[derive(Clone, Copy, Debug)]
 pub struct MaxProduct {
-    /// Share of the old message in the new one, 0 … 1 (exclusive).
+    /// The share of the old message in the new one, from 0 to 1 (exclusive).
     pub damping: f64,
-    /// Sweeps at most, on a graph with loops.
+    /// The largest number of sweeps on a graph with loops.
     pub max_iterations: usize,
-    /// Settled when no message changes by more than this.
+    /// Messages have converged when none changes by more than this.
     pub tolerance: f64,
 }
 
@@ -24,14 +24,14 @@ impl Default for MaxProduct {
     }
 }
 
-/// Scratch of [`MaxProduct`].
+/// Scratch for [`MaxProduct`].
 #[derive(Debug, Default)]
 pub struct Work {
     fields: Fields<f64>,
-    /// In the layout of messages: to variables, what they would become.
+    /// Messages to variables and their next values, in the layout of messages.
     messages: Array<f64>,
     fresh: Vec<f64>,
-    /// In the layout of nodes.
+    /// Beliefs, in the layout of nodes.
     beliefs: Array<f64>,
     trial: Vec<Label>,
 }
@@ -89,8 +89,8 @@ impl MaxProduct {
 }
 
 impl Work {
-    /// What clique `c` says to its variables, into `fresh`, each message with maximum 0: the best score with each label, without what
-    /// that variable says itself. `silent` is a slot that says nothing.
+    /// Computes the messages of clique `c` to its variables, into `fresh`. Each message has maximum 0: it is the best
+    /// score for each label, without that variable's own message. The variable of the slot `silent` sends no message.
     fn speak(&mut self, graph: &FactorGraph, psi: Psi<f64>, c: usize, silent: Option<usize>) {
         let (cliques, scopes) = (graph.cliques(), graph.cliques().scopes());
         let (vars, slots, shape) = (scopes.vars(c), scopes.slots(c), scopes.shape(c));
@@ -131,7 +131,7 @@ impl Work {
         }
     }
 
-    /// Brings all beliefs in line with the messages.
+    /// Recomputes all beliefs from the messages.
     fn believe(&mut self, graph: &FactorGraph) {
         let cliques = graph.cliques();
         for (v, &card) in graph.cards().iter().enumerate() {
@@ -144,8 +144,8 @@ impl Work {
         }
     }
 
-    /// The best labelling of a forest: messages to the roots, then each clique takes the best entry that agrees with its variable
-    /// towards the root.
+    /// The best labelling of a forest: passes messages to the roots, then each clique takes the best entry that
+    /// agrees with its variable nearest the root.
     fn on_forest(&mut self, graph: &FactorGraph, psi: Psi<f64>, forest: &Forest, labels: &mut Vec<Label>) {
         let (cliques, scopes) = (graph.cliques(), graph.cliques().scopes());
         for &(c, toward) in forest.outwards.iter().rev() {

@@ -1,11 +1,11 @@
-//! Decoding of maximum-entropy Markov models: Viterbi's algorithm over locally normalised scores.
+//! Decoding of maximum-entropy Markov models: the Viterbi algorithm over locally normalised scores.
 
 use super::Decoder;
 use super::viterbi::{self, Viterbi};
 use crate::graph::{BEGIN, Chain, END, Graph, Label, PAIR, Psi, Table};
 use crate::math::{Array, simd};
 
-/// From which side a chain is normalised.
+/// The direction in which a chain is normalised.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
@@ -16,15 +16,16 @@ pub enum Direction {
     Backward,
 }
 
-/// The most probable labelling under Π_t p(y_t | y_{t∓1}) (pwpl-2007 section 5), O(T·labels²); its score is log p.
+/// The most probable labelling under Π_t p(y_t | y_{t∓1}) (pwpl-2007 section 5), in O(T·labels²). Its score is log p.
 ///
-/// Forward, log p(j | i) = ū_t(j) + w(i, j) − log z_t(i) with z_t(i) = Σ_k exp(ū_t(k) + w(i, k)), where ū has the tables of first
-/// and last labels too. So log z_t is taken from the node table of t−1, and what is left is the best labelling of a chain.
-/// Backward z_t(j) = Σ_k exp(ū_t(k) + w(k, j)) is taken from that of t+1.
+/// Forward, log p(j | i) = ū_t(j) + w(i, j) − log z_t(i) with z_t(i) = Σ_k exp(ū_t(k) + w(i, k)), where ū includes
+/// the tables of the first and the last label. Subtracting log z_t from the node table of t−1 leaves the problem of
+/// finding the best labelling of a chain. Backward, z_t(j) = Σ_k exp(ū_t(k) + w(k, j)) is subtracted from the node
+/// table of t+1.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemmViterbi(pub Direction);
 
-/// Scratch of [`MemmViterbi`].
+/// Scratch for [`MemmViterbi`].
 #[derive(Debug, Default)]
 pub struct Work {
     viterbi: viterbi::Work,
@@ -34,11 +35,11 @@ pub struct Work {
     e: Vec<f64>,
     /// log z_t.
     log_z: Vec<f64>,
-    /// The scores that one entry of log z_t sums up.
+    /// The scores that are summed in one entry of log z_t.
     line: Vec<f64>,
 }
 
-/// Up to this spread no product of exponentials underflows.
+/// Up to this spread, no product of exponentials underflows.
 const SAFE_SPREAD: f64 = 500.0;
 
 impl Decoder for MemmViterbi {
@@ -53,14 +54,15 @@ impl Decoder for MemmViterbi {
 }
 
 impl MemmViterbi {
-    /// Makes ψ those of the locally normalised chain: with them every engine and decoder of chains gives the answers of the
-    /// maximum-entropy Markov model.
+    /// Replaces ψ by that of the locally normalised chain. Every engine and decoder for chains then gives the results
+    /// of the maximum-entropy Markov model.
     pub fn localise(&self, chain: &Chain, shared: &[Table<f64>], own: &mut Array<f64>, work: &mut Work) {
         self.normalise(chain, Psi { shared, own }, work);
         std::mem::swap(own, &mut work.own);
     }
 
-    /// Fills `work.own` with node tables from which the normalisers are taken. Returns that of the label given nothing.
+    /// Fills `work.own` with node tables from which the normalisers are subtracted. Returns the normaliser of the
+    /// label that is conditioned on nothing.
     fn normalise(&self, chain: &Chain, psi: Psi<f64>, work: &mut Work) -> f64 {
         let (labels, stride, own_len) = (chain.labels, chain.stride(), chain.own_len());
         work.own.reserve(own_len);
@@ -90,7 +92,7 @@ impl MemmViterbi {
         given_nothing
     }
 
-    /// log z_t into `work.log_z`, given ū_t in `work.node`.
+    /// Writes log z_t to `work.log_z`, given ū_t in `work.node`.
     fn log_z(&self, chain: &Chain, psi: Psi<f64>, t: usize, work: &mut Work) {
         let (labels, stride) = (chain.labels, chain.stride());
         let Work { node, e, log_z, line, .. } = work;

@@ -1,4 +1,4 @@
-//! Labellings: the best one, the n best ones, the label-wise most probable one. In f64 only.
+//! Decoding: the best labelling, the n best labellings, or the most probable label of each variable. In f64 only.
 
 mod alpha_expansion;
 mod choice;
@@ -29,12 +29,12 @@ use crate::math::Array;
 
 /// Finds a labelling with a high score.
 pub trait Decoder: Send + Sync {
-    /// The graphs it works on.
+    /// The graphs that it works on.
     type Graph: Graph;
     /// Scratch memory, kept between calls.
     type Work: Default + Send;
 
-    /// Overwrites `labels` with a labelling and returns its score. Ties are broken the same way every time.
+    /// Overwrites `labels` with a labelling and returns its score. Ties are always broken the same way.
     fn argmax(
         &self,
         graph: &Self::Graph,
@@ -44,7 +44,7 @@ pub trait Decoder: Send + Sync {
     ) -> f64;
 }
 
-/// Overwrites `labels` with the best label of each row of an array of node tables, the first of equal ones.
+/// Overwrites `labels` with the best label of each row of an array of node tables; ties go to the first label.
 fn node_argmax(graph: &FactorGraph, nodes: &Array<f64>, labels: &mut Vec<Label>) {
     max_node_marginal(graph, nodes.plane(0), labels);
 }

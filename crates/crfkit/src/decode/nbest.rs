@@ -8,22 +8,22 @@ use std::collections::BinaryHeap;
 /// A labelling with its score.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
-    /// log-potential of the whole labelling.
+    /// The score (log-potential) of the whole labelling.
     pub score: f64,
-    /// One label a position.
+    /// One label per position.
     pub labels: Vec<Label>,
 }
 
-/// A suffix y_t … y_{T−1}: its own score, and the best score of a whole labelling that ends in it.
+/// A suffix y_t … y_{T−1}, its own score, and the best score of a whole labelling that ends in it.
 #[derive(Debug)]
 struct Suffix {
     bound: f64,
     score: f64,
     t: usize,
     label: usize,
-    /// Index of the suffix one position shorter, in the order of creation.
+    /// The index of the suffix that is one position shorter, in order of creation.
     parent: usize,
-    /// Order of creation: ties go to the older one.
+    /// The order of creation; ties go to the older suffix.
     serial: usize,
 }
 
@@ -44,8 +44,9 @@ impl PartialEq for Suffix {
 }
 impl Eq for Suffix {}
 
-/// The `n` best labellings, best first; fewer where the chain has fewer. A* from the last position to the first: Viterbi's δ
-/// is the exact score of the best prefix, so the first `n` complete labellings taken from the heap are the best.
+/// The `n` best labellings, best first; fewer if the chain has fewer. This is A* search from the last position to the
+/// first. Viterbi's δ is the exact score of the best prefix, so the first `n` complete labellings taken from the heap
+/// are the best.
 pub fn nbest(chain: &Chain, psi: Psi<f64>, n: usize) -> Vec<Ranked> {
     if n == 0 {
         return Vec::new();
@@ -60,7 +61,7 @@ pub fn nbest(chain: &Chain, psi: Psi<f64>, n: usize) -> Vec<Ranked> {
     let mut kept: Vec<(usize, usize)> = Vec::new(); // (label, parent) of every suffix taken from the heap
     let mut serial = 0;
     let mut push = |heap: &mut BinaryHeap<Suffix>, t: usize, label: usize, score: f64, parent: usize| {
-        // `score` holds everything right of t; δ_t holds everything up to t.
+        // `score` covers everything to the right of t; δ_t covers everything up to t.
         let bound = work.delta(chain, t, label) + score;
         heap.push(Suffix { bound, score, t, label, parent, serial });
         serial += 1;

@@ -1,23 +1,23 @@
 //! The best labelling of a chain of slices: Viterbi over product states.
 //!
-//! A state is a label for each of the C columns of a slice, the last column's fastest. With s_t(y) the sum of all log-potentials within
-//! slice t and A_k those of the pair of column k,
+//! A state is one label for each of the C columns of a slice; the last column varies fastest. Let s_t(y) be the sum
+//! of all log-potentials within slice t, and A_k those of the pair of column k. Then
 //!
 //! V_t(y) = s_t(y) + max_{y′} [V_{t−1}(y′) + Σ_k A_k(y′_k, y_k)].
 //!
-//! The columns are maximised one after the other, as [`Exact`](crate::infer::Exact) sums them, which costs (Π labels)·(Σ labels) a
-//! slice instead of (Π labels)².
+//! The columns are maximised one after another, just as [`Exact`](crate::infer::Exact) sums them out. This costs (Π
+//! labels)·(Σ labels) per slice instead of (Π labels)².
 
 use super::viterbi::first_max;
 use crate::graph::{FactorGraph, Fields, Label, Psi, Slices};
 use crate::math::simd;
 
-/// Number of states of a slice, or more than can be counted.
+/// The number of states of a slice, or `usize::MAX` if there are too many to count.
 fn states(slices: &Slices) -> usize {
     slices.cards.iter().fold(1, |states: usize, &card| states.saturating_mul(card))
 }
 
-/// Numbers that the search keeps for each state, slice and column.
+/// How many numbers the search stores for all states, slices and columns.
 pub(super) fn size(slices: &Slices) -> usize {
     states(slices).saturating_mul(slices.len * slices.cards.len())
 }
@@ -25,14 +25,15 @@ pub(super) fn size(slices: &Slices) -> usize {
 /// Scratch of the search.
 #[derive(Debug, Default)]
 pub(super) struct ProductStates {
-    /// V_t while its columns go from slice t − 1 to slice t one by one, and the next step of that.
+    /// V_t while its columns move from slice t − 1 to slice t one by one, and the next step.
     values: [Vec<f64>; 2],
-    /// The best label of column k in slice t − 1, for states with columns 0 … k in slice t and the others in t − 1: `[T−1][C][states]`.
+    /// The best label of column k in slice t − 1, for states with columns 0 … k in slice t and the others in t − 1:
+    /// `[T−1][C][states]`.
     before: Vec<Label>,
 }
 
 impl ProductStates {
-    /// Overwrites `labels` with the best labelling; `fields` are those of ψ.
+    /// Overwrites `labels` with the best labelling; `fields` holds ψ.
     pub fn argmax(
         &mut self,
         graph: &FactorGraph,
@@ -81,7 +82,7 @@ fn inner(cards: &[usize], k: usize) -> usize {
     cards[k + 1..].iter().product()
 }
 
-/// to(…y_k…) ← max over y′_k of from(…y′_k…) + A_k(y′_k, y_k), and the first such y′_k into `before`.
+/// to(…y_k…) ← max over y′_k of from(…y′_k…) + A_k(y′_k, y_k). Writes the first maximising y′_k to `before`.
 fn step(cards: &[usize], k: usize, table: &[f64], from: &[f64], to: &mut [f64], before: &mut [Label]) {
     let (card, inner, stride) = (cards[k], inner(cards, k), simd::padded(cards[k]));
     let blocks = from.chunks_exact(card * inner).zip(to.chunks_exact_mut(card * inner));

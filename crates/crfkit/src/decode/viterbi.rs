@@ -1,13 +1,13 @@
-//! Viterbi's algorithm on a chain.
+//! The Viterbi algorithm on a chain.
 
 use super::Decoder;
 use crate::graph::{BEGIN, Chain, END, Label, PAIR, Psi};
 use crate::math::simd;
 
-/// The best labelling of a chain, O(T·labels²).
+/// The best labelling of a chain, in O(T·labels²).
 ///
-/// δ_t(j) = max_i (δ_{t−1}(i) + w(i, j)) + u_t(j). No back-pointers are kept: the way back looks for the maximum again, in one
-/// column per position instead of all. Of equal predecessors the one with the smallest index wins.
+/// δ_t(j) = max_i (δ_{t−1}(i) + w(i, j)) + u_t(j). No back-pointers are stored: the way back searches for the maximum
+/// again, in only one column per position. Among equal predecessors the one with the smallest index wins.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Viterbi;
 
@@ -43,7 +43,7 @@ impl Decoder for Viterbi {
     }
 }
 
-/// Fills δ. The last row lacks the table of the last label.
+/// Computes δ. The last row does not include the table of the last label.
 pub(super) fn forward(chain: &Chain, psi: Psi<f64>, work: &mut Work) {
     let (labels, stride) = (chain.labels, chain.stride());
     let own = psi.own.plane(0);
@@ -78,7 +78,7 @@ impl Work {
     }
 }
 
-/// Log-potential of the pair (i at t−1, j at t).
+/// The log-potential of the pair (i at t−1, j at t).
 #[inline]
 pub(super) fn pair(chain: &Chain, psi: Psi<f64>, t: usize, i: usize, j: usize) -> f64 {
     let entry = i * chain.stride() + j;
