@@ -1,8 +1,9 @@
-//! Piecewise training of a chain, its label pairs with or without node tables.
+//! Piecewise training of a chain, with pieces of label pairs with or without node tables.
 //!
-//! Z of a piece is never a table of its own where all pairs share one. With M = exp w, and ū the node tables:
-//! - pair and right node: Z = Σ_j exp(ū_t(j))·Σ_i M(i, j), the column sums of M made once per θ. The probability of a pair is
-//!   p(j)·M(i, j)/Σ_i M(i, j), so that Σ_t p(j) is all that is kept until [`crate::graph::SharedSum::finish`];
+//! If all pairs share one table, Z of a piece needs no table of its own. With M = exp w, and ū the node tables:
+//! - pair and right node: Z = Σ_j exp(ū_t(j))·Σ_i M(i, j), with the column sums of M computed once per θ. The
+//!   probability of a pair is p(j)·M(i, j)/Σ_i M(i, j), so only Σ_t p(j) is stored until
+//!   [`crate::graph::SharedSum::finish`];
 //! - pair and both nodes: Z = aᵀMb with a = exp ū_{t−1}, b = exp ū_t, by the kernels of forward-backward.
 
 use super::rows::Rows;
@@ -16,23 +17,24 @@ use std::ops::Range;
 /// ℓ = Σ over pieces of the piece's negative log-likelihood (pwpl-2007 eq. 4), on a chain, with a choice of pieces.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChainPiecewise {
-    /// What a piece is.
+    /// How the chain is cut into pieces.
     pub pieces: Pieces,
 }
 
-/// aᵀMb is at least exp(−spread): this leaves ample room above the smallest f64 (e^−708). Beyond it the piece's table is built.
+/// aᵀMb is at least exp(−spread), and 500 leaves ample room above the smallest f64 (e^−708). Beyond it, the table of
+/// the piece is built.
 const SAFE_SPREAD: f64 = 500.0;
 
-/// Scratch of [`ChainPiecewise`].
+/// Scratch for [`ChainPiecewise`].
 #[derive(Debug)]
 pub struct Work<S: Scalar> {
-    /// ū: node tables with the tables of first and last labels, a row a node.
+    /// ū: node tables including the tables of the first and the last label, one row per node.
     nodes: Rows<S>,
     /// The table of one piece.
     table: Rows<S>,
     /// a/Z of every piece `[pieces][stride]`.
     alpha: Array<S>,
-    /// A product with M, and the same times the other side.
+    /// A product with M, and that product times the other side.
     product: [Array<S>; 2],
     factors: piecewise::Work<S>,
     whole: <ForwardBackward as Inference>::Work<S>,
@@ -74,7 +76,7 @@ impl Loss for ChainPiecewise {
             Pieces::Window(pairs) => {
                 return chain_windows::piecewise(chain, pairs.get(), psi, gold, out, &mut work.windows);
             }
-            // A chain is one tree. It has no rows, columns or names, which `train` refuses.
+            // A chain is one tree. It has no rows, columns or named pieces; `train` rejects those.
             Pieces::Trees | Pieces::Rows | Pieces::Columns | Pieces::File => {
                 return Likelihood(ForwardBackward).loss(chain, psi, gold, out, &mut work.whole);
             }
@@ -84,14 +86,14 @@ impl Loss for ChainPiecewise {
         if chain.len == 0 {
             return S::lift(0.0);
         }
-        // The pairs (t−1, t) whose pieces have both nodes; all later ones have the right node only.
+        // The pairs (t−1, t) whose pieces contain both nodes; all later pieces contain only the right node.
         let both = match self.pieces {
             Pieces::SharedUnary => 1..chain.len,
             _ => 1..chain.len.min(2),
         };
         let log_z = log_z(chain, psi, both, gold.weight, out, work);
         let score = take_gold(self.pieces, chain, psi, gold, out);
-        // The tables of first and last labels are read where the node tables of the first and the last node are.
+        // The tables of the first and the last label go with the node tables of the first and the last node.
         for (table, t) in [(BEGIN, 0), (END, chain.len - 1)] {
             for j in 0..chain.labels {
                 out.shared.0[table].direct.add(j, out.own.at(t * chain.stride() + j));
@@ -101,7 +103,8 @@ impl Loss for ChainPiecewise {
     }
 }
 
-/// Σ log Z of all pieces; adds their weighted marginals to `out`, but for the tables of first and last labels.
+/// Returns Σ log Z of all pieces. Adds their weighted marginals to `out`, except those of the tables of the first and
+/// the last label.
 fn log_z<S: Scalar>(
     chain: &Chain,
     psi: Psi<S>,
@@ -152,8 +155,8 @@ fn log_z<S: Scalar>(
     log_z
 }
 
-/// Pieces of a pair and both its nodes: Z = aᵀMb. The factor M of their marginals a·bᵀ ∘ M/Z is left to
-/// [`crate::graph::SharedSum::finish`].
+/// Pieces of a pair and both its nodes: Z = aᵀMb. [`crate::graph::SharedSum::finish`] applies the factor M of their
+/// marginals a·bᵀ ∘ M/Z later.
 fn products<S: Scalar>(
     chain: &Chain,
     psi: Psi<S>,
@@ -209,7 +212,7 @@ fn products<S: Scalar>(
     log_z
 }
 
-/// The piece of (t−1, t) as a table `[labels][labels]`: for pair tables of their own, and for scores of any size.
+/// The piece of (t−1, t) as a table `[labels][labels]`, for own pair tables and for scores of any size.
 fn table<S: Scalar>(
     chain: &Chain,
     psi: Psi<S>,
@@ -252,8 +255,8 @@ fn table<S: Scalar>(
     log_z
 }
 
-/// Subtracts the gold labels from the gradient, but for the tables of first and last labels. Returns the sum of their
-/// scores over the pieces, all tables included.
+/// Subtracts the gold labels from the gradient, except for the tables of the first and the last label. Returns the
+/// sum of their scores over the pieces, including all tables.
 fn take_gold<S: Scalar>(pieces: Pieces, chain: &Chain, psi: Psi<S>, gold: Gold, out: &mut Gradient<S>) -> S {
     let (stride, last) = (chain.stride(), chain.len - 1);
     let weight = S::lift(gold.weight);
@@ -267,7 +270,7 @@ fn take_gold<S: Scalar>(pieces: Pieces, chain: &Chain, psi: Psi<S>, gold: Gold, 
         if t == last {
             node += psi.shared[END].log.get(j);
         }
-        // An inner node is in two pieces that share it, every other one in one.
+        // With shared-unary pieces, an inner node is in two pieces. In all other cases a node is in one.
         let times = if pieces == Pieces::SharedUnary && 0 < t && t < last { 2.0 } else { 1.0 };
         score += node * S::lift(times);
         out.own.add(t * stride + j, -weight * S::lift(times));

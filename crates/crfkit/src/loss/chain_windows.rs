@@ -1,7 +1,8 @@
-//! Windows of a chain as pieces: so many pairs in a row, and exact inference in each.
+//! Windows of a chain as pieces: a fixed number of consecutive pairs, with exact inference in each window.
 //!
-//! Window k has the pairs (t−1, t) with kn < t ≤ (k+1)n, and the node tables of their right nodes; the first window has that of the first
-//! node too. So the first node of a later window, a copy of the last one of the window before, has no table there.
+//! Window k has the pairs (t−1, t) with kn < t ≤ (k+1)n, and the node tables of their right nodes. The first window
+//! also has the node table of the first node. The first node of a later window is a copy of the last node of the
+//! previous window, and has no table there.
 
 use super::conditionals::Work as ConditionalWork;
 use super::{Conditionals, Gold, Likelihood, Loss};
@@ -9,7 +10,7 @@ use crate::graph::{BEGIN, Chain, END, Factor, Gradient, Graph, Psi};
 use crate::infer::{ForwardBackward, Inference};
 use crate::math::{Array, Scalar};
 
-/// Scratch of [`piecewise`].
+/// Scratch for [`piecewise`].
 #[derive(Debug)]
 pub struct Work<S: Scalar> {
     /// ψ and dψ of one window.
@@ -24,7 +25,7 @@ impl<S: Scalar> Default for Work<S> {
     }
 }
 
-/// First and last node of every window of `pairs` pairs. A chain of one node is one window.
+/// The first and the last node of every window of `pairs` pairs. A chain of one node is one window.
 fn windows(len: usize, pairs: usize) -> impl Iterator<Item = (usize, usize)> {
     let starts = (0..len.saturating_sub(1).max(len.min(1))).step_by(pairs);
     starts.map(move |first| (first, first.saturating_add(pairs).min(len - 1)))
@@ -50,7 +51,7 @@ pub(super) fn piecewise<S: Scalar>(
         let gold = Gold { labels: &gold.labels[first..=last], ..gold };
         let mut inner = Gradient { own: dpsi.slice_mut(0..window.own_len()), shared: &mut *out.shared };
         value += Likelihood(ForwardBackward).loss(&window, Psi { own, ..psi }, gold, &mut inner, engine);
-        // What `fill` has cancelled is cancelled in the gradient as well.
+        // Entries that `fill` has cancelled are cancelled in the gradient as well.
         for (table, t, cut) in [(BEGIN, 0, first > 0), (END, window.len - 1, last + 1 < chain.len)] {
             for j in (0..labels).filter(|_| cut) {
                 out.shared.0[table].direct.add(j, -dpsi.get(t * stride + j));
@@ -65,7 +66,7 @@ pub(super) fn piecewise<S: Scalar>(
     value
 }
 
-/// The rows of labels that a window has of its chain.
+/// The rows of labels of its chain that a window contains.
 struct Lines<'a> {
     chain: &'a Chain,
     first: usize,
@@ -73,11 +74,11 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// Where each is in the chain's own array and in the window's.
+    /// Calls `visit` with the position of each row in the chain's own array and in the window's.
     fn for_each(&self, mut visit: impl FnMut(usize, usize)) {
         let &Lines { chain, first, window } = self;
         let stride = chain.stride();
-        // A node table belongs to the window that has its node on the right.
+        // A node table belongs to the window in which its node is a right node.
         for t in usize::from(first > 0)..window.len {
             visit((first + t) * stride, t * stride);
         }
@@ -89,8 +90,8 @@ impl Lines<'_> {
     }
 }
 
-/// ψ of a window. The engine reads the tables of first and last labels at both its ends: where an end is not the chain's, its node table
-/// cancels them.
+/// ψ of a window. The engine reads the tables of the first and the last label at both ends of the window. If an end
+/// is not an end of the chain, the node table there cancels them.
 fn fill<S: Scalar>(
     chain: &Chain,
     [first, last]: [usize; 2],
@@ -124,7 +125,7 @@ pub(super) fn piecewise_pseudo<S: Scalar>(
     Windows { pairs }.loss(chain, psi, gold, out, work)
 }
 
-/// The conditionals of the nodes with their tables, then those of first nodes without.
+/// The conditionals of the nodes that have a table, then those of first nodes that have none.
 struct Windows {
     pairs: usize,
 }

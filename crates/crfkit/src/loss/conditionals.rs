@@ -1,4 +1,5 @@
-//! What pseudolikelihoods and maximum-entropy Markov models have in common: products of conditionals p(y_v | other gold labels).
+//! The common part of pseudolikelihoods and maximum-entropy Markov models: products of conditionals p(y_v | other
+//! gold labels).
 
 use super::rows::Rows;
 use super::{Gold, Loss};
@@ -8,24 +9,26 @@ use crate::math::{Scalar, simd};
 use std::ops::Range;
 
 /// A loss that is a sum of −log p(y_v | gold labels of other variables), in which
-/// p(y_v | …) ∝ exp Σ_a ψ_a(y_v, gold labels of a's other variables)
-/// over some of the factors a of v. Whoever says which factors, has a [`Loss`].
 ///
-/// Costs O(labels) for each factor of each conditional, whatever the size of its table.
+/// p(y_v | …) ∝ exp Σ_a ψ_a(y_v, gold labels of a's other variables)
+///
+/// over some of the factors a of v. A type that lists these factors is a [`Loss`].
+///
+/// The cost is O(labels) for each factor of each conditional, whatever the size of its table.
 pub trait Conditionals: Send + Sync {
-    /// The graphs it works on.
+    /// The graphs that it works on.
     type Graph: Graph;
 
-    /// Calls `visit(row, factor, k)` for every factor of every conditional: the conditional with this number predicts the factor's k-th
-    /// variable. Numbers are small; one that does not occur is no conditional.
+    /// Calls `visit(row, factor, k)` for every factor of every conditional; conditional number `row` predicts the
+    /// factor's k-th variable. Row numbers are small; a number that does not occur is not a conditional.
     fn for_each(&self, graph: &Self::Graph, visit: impl FnMut(usize, &Factor, usize));
 }
 
-/// Scratch of a loss made of [`Conditionals`]: a row of scores each.
+/// Scratch for a loss made of [`Conditionals`], with one row of scores per conditional.
 #[derive(Debug)]
 pub struct Work<S> {
     rows: Rows<S>,
-    /// The variable that each one predicts.
+    /// The variable that each conditional predicts.
     variables: Vec<Option<usize>>,
 }
 
@@ -86,8 +89,8 @@ impl<C: Conditionals> Loss for C {
     }
 }
 
-/// The entries of a factor's table in which one variable takes all its labels and the others have their gold labels: entry of
-/// label j = `start + j·step`.
+/// The entries of a factor's table in which one variable takes all its labels and the others have their gold labels.
+/// The entry of label j is at `start + j·step`.
 struct Fibre {
     table: TableRef,
     start: usize,
@@ -103,14 +106,15 @@ impl Fibre {
         Fibre { table: factor.table, start, step, labels }
     }
 
-    /// Where the fibre lies in a shared table, if it is a row of it. Padding is taken along.
+    /// The position of the fibre in a shared table, if it is a row of the table. Padding is included.
     #[inline]
     fn as_row<S: Scalar>(&self, table: &Table<S>) -> Option<Range<usize>> {
         let width = if self.labels == table.labels { table.stride } else { self.labels };
         (self.step == 1).then_some(self.start..self.start + width)
     }
 
-    /// Where the fibre lies in the transpose of a shared table, if it is a column of the table. Padding is taken along.
+    /// The position of the fibre in the transpose of a shared table, if it is a column of the table. Padding is
+    /// included.
     #[inline]
     fn as_column<S: Scalar>(&self, table: &Table<S>) -> Option<Range<usize>> {
         let first = if self.start < table.stride { 0 } else { self.start / table.stride };

@@ -1,4 +1,4 @@
-//! The negative conditional log-likelihood, through any marginal engine.
+//! The negative conditional log-likelihood, with any inference engine.
 
 use super::{Gold, Loss};
 use crate::ability::Ability;

@@ -1,4 +1,4 @@
-//! The marginal loss: how improbable each gold label is by itself.
+//! The marginal loss: the negative log-probability of each gold label by itself.
 
 use super::{Gold, Loss};
 use crate::ability::Ability;
@@ -6,28 +6,31 @@ use crate::graph::{Gradient, Graph, Psi, SharedSum, Table, TableRef, UNLABELLED}
 use crate::infer::Inference;
 use crate::math::{Array, Dual, Scalar};
 
-/// ℓ = −Σ_v log μ_v(y_v), where μ are the marginals *of the engine*, exact or not (Domke 2013: the univariate logistic loss). It fits what the engine will be used for, instead of a likelihood that the engine can only approximate. Variables without
-/// a gold label do not count.
+/// ℓ = −Σ_v log μ_v(y_v), where μ are the marginals *of the engine*, exact or not (Domke 2013: the univariate
+/// logistic loss). It trains the model for the engine that will be used, instead of a likelihood that the engine can
+/// only approximate. Variables without a gold label do not count.
 ///
-/// Marginals are the gradient of (the engine's) log Z, so ∂μ/∂ψ is a matrix of second derivatives and symmetric: dℓ/dψ = ∂μ/∂ψ · dℓ/dμ
-/// is the derivative of all marginals in the direction dℓ/dμ, one pass with dual numbers. For iterative engines that holds at a fixed
-/// point: the gradient is exact where they have converged. A Hessian-vector product would need third derivatives and is not given.
+/// Marginals are the gradient of (the engine's) log Z, so ∂μ/∂ψ is a matrix of second derivatives and symmetric.
+/// Therefore dℓ/dψ = ∂μ/∂ψ · dℓ/dμ is the derivative of all marginals in the direction dℓ/dμ, which takes one pass
+/// with dual numbers. For iterative engines this holds at a fixed point: the gradient is exact if they have
+/// converged. A Hessian-vector product would need third derivatives and is not provided.
 ///
-/// Directions as long as 1/μ need a tight tolerance. Every variable with a gold label needs an own table over it alone.
+/// Directions as long as 1/μ need a tight tolerance. Every variable with a gold label needs an own table over it
+/// alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Marginal<I>(pub I);
 
-/// Marginals below this are taken for it, so that no direction overflows.
+/// Smaller marginals are replaced by this, so that no direction overflows.
 const SMALLEST: f64 = 1e-150;
 
-/// Scratch of [`Marginal`].
+/// Scratch for [`Marginal`].
 #[derive(Debug)]
 pub struct Work<S, W, D> {
     engine: W,
     marginals: Array<S>,
-    /// Takes what the first pass says of the shared tables, which nobody reads.
+    /// Receives the first pass's gradient of the shared tables, which is not used.
     unread: SharedSum<S>,
-    /// The second pass: ψ with the direction as its ε part, and what comes out.
+    /// The second pass: ψ with the direction as its ε part, and the results.
     dual: D,
     shared: Vec<Table<Dual>>,
     own: Array<Dual>,
@@ -103,9 +106,9 @@ impl<I: Inference> Loss for Marginal<I> {
 }
 
 impl<S: Scalar, W, D> Work<S, W, D> {
-    /// Makes room, and overwrites the ψ of the second pass with the real parts of ψ.
+    /// Allocates memory, and overwrites the ψ of the second pass with the real parts of ψ.
     fn start(&mut self, graph: &impl Graph, psi: Psi<S>) {
-        // Shared tables change once per θ, and to look is much cheaper than inference.
+        // Shared tables change once per θ, and comparing them is much cheaper than inference.
         let same = |(ours, table): (&Table<Dual>, &Table<S>)| ours.log.plane(0) == table.log.plane(0);
         if self.shared.len() != psi.shared.len() || !self.shared.iter().zip(psi.shared).all(same) {
             self.shared = psi.shared.iter().map(Table::real).collect();

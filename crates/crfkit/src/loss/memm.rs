@@ -4,11 +4,12 @@ use super::Conditionals;
 use crate::decode::Direction;
 use crate::graph::{Chain, Factor, Graph};
 
-/// Forward: ℓ = −Σ_t log p(y_t | y_{t−1}) with p(j | i) ∝ exp(u_t(j) + w(i, j)); the first label is given nothing. Backward
-/// the same from the last label to the first, with p(y_t | y_{t+1}) (pwpl-2007 section 5). The table of first labels
-/// counts as part of the first node's, that of last labels as part of the last node's.
+/// Forward: ℓ = −Σ_t log p(y_t | y_{t−1}) with p(j | i) ∝ exp(u_t(j) + w(i, j)); the first label is conditioned on
+/// nothing. Backward: the same from the last label to the first, with p(y_t | y_{t+1}) (pwpl-2007 section 5). The
+/// table of the first label counts as part of the first node's table, and that of the last label as part of the last
+/// node's.
 ///
-/// A model trained with it scores labellings only if it is normalised in the same way: [`crate::decode::MemmViterbi`].
+/// A model trained with this loss must be decoded with the same normalisation: see [`crate::decode::MemmViterbi`].
 #[derive(Clone, Copy, Debug)]
 pub struct Memm(pub Direction);
 

@@ -1,4 +1,5 @@
-//! What is minimised: a function of one example's log-potentials. A loss never sees weights, features, threads or optimisers.
+//! Losses: functions of one example's log-potentials, to be minimised. A loss never sees weights, features, threads
+//! or optimisers.
 
 mod chain_piecewise;
 mod chain_windows;
@@ -31,27 +32,27 @@ use crate::ability::Ability;
 use crate::graph::{Gradient, Graph, Label, Psi};
 use crate::math::Scalar;
 
-/// The known answer of one example.
+/// The gold labels of one example.
 #[derive(Clone, Copy, Debug)]
 pub struct Gold<'a> {
     /// The label of every variable.
     pub labels: &'a [Label],
-    /// How much the example counts; 1 as a rule.
+    /// The weight of the example, usually 1.
     pub weight: f64,
 }
 
 /// A training criterion on one example.
 pub trait Loss: Send + Sync {
-    /// The graphs it works on.
+    /// The graphs that it works on.
     type Graph: Graph;
     /// Scratch memory, kept between calls.
     type Work<S: Scalar>: Default + Send;
 
-    /// What its sum over examples gives to a method besides the gradient of a batch.
+    /// What the sum over examples provides to an optimiser besides the gradient of a batch.
     fn gives(&self) -> &'static [Ability];
 
-    /// Returns weight × loss(ψ); overwrites `out.own` with its gradient with respect to the own tables and adds that of the
-    /// shared tables to `out.shared`.
+    /// Returns weight × loss(ψ). Overwrites `out.own` with its gradient with respect to the own tables, and adds the
+    /// gradient with respect to the shared tables to `out.shared`.
     fn loss<S: Scalar>(
         &self,
         graph: &Self::Graph,

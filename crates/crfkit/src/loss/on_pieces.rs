@@ -1,27 +1,30 @@
-//! Losses of the pieces of any graph.
+//! Losses on the pieces of any graph.
 
 use super::{Gold, Loss};
 use crate::ability::Ability;
 use crate::graph::{FactorGraph, Gradient, Label, Pieces, Psi};
 use crate::math::Scalar;
 
-/// A loss of the node-split graph, Σ over pieces of the piece's loss by itself (pwpl-2007 section 2.2):
+/// A loss on the node-split graph: the sum over pieces of the loss of each piece by itself (pwpl-2007 section 2.2).
 ///
-/// - of `Likelihood(Tree)`, piecewise training: ℓ = Σ_pieces (log Z − score). It bounds the negative log-likelihood from above unless
-///   pieces share a factor;
-/// - of [`super::Pseudolikelihood`], piecewise pseudolikelihood: O(labels) for each factor of each conditional.
+/// - With `Likelihood(Tree)` it is piecewise training: ℓ = Σ_pieces (log Z − score). This is an upper bound on the
+///   negative log-likelihood unless pieces share a factor.
+/// - With [`super::Pseudolikelihood`] it is piecewise pseudolikelihood: O(labels) for each factor of each
+///   conditional.
 ///
-/// Whatever the graph, its pieces have no loops, but for [`Pieces::File`]: there the engine must be one for any graph. Pieces that a graph does
-/// not have are our own mistake here: whoever takes them from a user asks [`FactorGraph::node_split`] first. On chains [`super::ChainPiecewise`] and [`super::ChainPiecewisePseudolikelihood`] are the same and faster.
+/// The pieces of any graph have no loops, except with [`Pieces::File`], where the engine must work on any graph.
+/// Asking for pieces that the graph does not have is a bug in the caller: code that takes them from a user calls
+/// [`FactorGraph::node_split`] first. On chains, [`super::ChainPiecewise`] and
+/// [`super::ChainPiecewisePseudolikelihood`] give the same result faster.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OnPieces<L> {
-    /// What a piece is.
+    /// How the graph is cut into pieces.
     pub pieces: Pieces,
-    /// The loss of all pieces.
+    /// The loss of each piece.
     pub loss: L,
 }
 
-/// Scratch of [`OnPieces`].
+/// Scratch for [`OnPieces`].
 #[derive(Debug, Default)]
 pub struct Work<W> {
     labels: Vec<Label>,
@@ -33,7 +36,7 @@ impl<L: Loss<Graph = FactorGraph>> Loss for OnPieces<L> {
     type Work<S: Scalar> = Work<L::Work<S>>;
 
     fn gives(&self) -> &'static [Ability] {
-        // Not the marginals of the graph itself.
+        // It does not provide the marginals of the graph itself.
         &[Ability::Smooth, Ability::HessVec]
     }
 

@@ -1,4 +1,4 @@
-//! The likelihood where some labels are not known.
+//! The likelihood when some labels are not known.
 
 use super::{Gold, Likelihood, Loss};
 use crate::ability::Ability;
@@ -6,22 +6,23 @@ use crate::graph::{FactorGraph, Gradient, Graph, Label, Psi, TableRef, UNLABELLE
 use crate::infer::Inference;
 use crate::math::{Array, Scalar};
 
-/// ℓ = log Z − log Z(y), where Z(y) sums over the labellings that agree with the known labels: −log of their probability. Where all labels
-/// are known it is the [`Likelihood`].
+/// ℓ = log Z − log Z(y), where Z(y) sums over the labellings that agree with the known labels. This is the negative
+/// log-probability of the known labels. If all labels are known, it is the [`Likelihood`].
 ///
-/// Z(y) comes from the same engine on the same graph. A label is made known by its rivals' potentials, so every labelled variable
-/// of a graph that has unlabelled ones needs an own table over it alone.
+/// Z(y) is computed by the same engine on the same graph. A known label is imposed by lowering the potentials of the
+/// other labels. So in a graph with unlabelled variables, every labelled variable needs an own table over it alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PartialLikelihood<I>(pub I);
 
-/// What is taken from the log-potential of a label that a variable is known not to have: far more than any labelling could regain.
+/// Subtracted from the log-potential of each label that a variable is known not to have: far more than any labelling
+/// could regain.
 const FORBIDDEN: f64 = 1e6;
 
-/// Scratch of [`PartialLikelihood`].
+/// Scratch for [`PartialLikelihood`].
 #[derive(Debug)]
 pub struct Work<S, W> {
     engine: W,
-    /// ψ with the known labels, and −weight × its marginals.
+    /// ψ with the known labels imposed, and −weight × its marginals.
     known: Array<S>,
     marginals: Array<S>,
 }
@@ -66,7 +67,7 @@ impl<I: Inference<Graph = FactorGraph> + Copy> Loss for PartialLikelihood<I> {
     }
 }
 
-/// Overwrites `known` with ψ's own tables, in which the variables with a label can have no other.
+/// Overwrites `known` with ψ's own tables, in which each labelled variable can only have its label.
 fn make_known<S: Scalar>(graph: &FactorGraph, psi: Psi<S>, labels: &[Label], known: &mut Array<S>) {
     let len = graph.own_len();
     known.reserve(len);

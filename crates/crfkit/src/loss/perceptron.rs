@@ -1,4 +1,4 @@
-//! Collins' perceptron, through any decoder.
+//! Collins' perceptron (Collins 2002), with any decoder.
 
 use super::{Gold, Loss};
 use crate::ability::Ability;
@@ -6,12 +6,12 @@ use crate::decode::Decoder;
 use crate::graph::{Gradient, Graph, Label, Psi, Table};
 use crate::math::{Array, Scalar};
 
-/// ℓ = score(best labelling) − score(gold labels), with the subgradient `1[best] − 1[gold]`. An online step with gain 1 is
-/// Collins' update. The best labelling is a constant to derivatives.
+/// ℓ = score(best labelling) − score(gold labels), with the subgradient `1[best] − 1[gold]`. An online step with gain
+/// 1 is Collins' update. Derivatives treat the best labelling as a constant.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Perceptron<D>(pub D);
 
-/// Scratch of [`Perceptron`]: the real parts of ψ, which are what decoders take.
+/// Scratch for [`Perceptron`]: the real parts of ψ, which decoders take.
 #[derive(Debug)]
 pub struct Work<W> {
     decoder: W,
@@ -43,7 +43,7 @@ impl<D: Decoder> Loss for Perceptron<D> {
         work: &mut Self::Work<S>,
     ) -> S {
         let Work { decoder, labels, shared, own } = work;
-        // Shared tables change once per θ, and to look is much cheaper than to decode.
+        // Shared tables change once per θ, and comparing them is much cheaper than decoding.
         let same = |(real, table): (&Table<f64>, &Table<S>)| real.log.plane(0) == table.log.plane(0);
         if shared.len() != psi.shared.len() || !shared.iter().zip(psi.shared).all(same) {
             *shared = psi.shared.iter().map(Table::real).collect();

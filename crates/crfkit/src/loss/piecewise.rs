@@ -7,8 +7,8 @@ use crate::graph::{Factor, Gradient, Graph, Psi, TableRef};
 use crate::math::Scalar;
 use std::marker::PhantomData;
 
-/// ℓ = Σ_a (log Σ_y exp ψ_a(y) − ψ_a(gold labels)), each factor a by itself (pwpl-2007 eq. 4), on any graph. It bounds the negative
-/// log-likelihood from above.
+/// ℓ = Σ_a (log Σ_y exp ψ_a(y) − ψ_a(gold labels)), each factor a by itself (pwpl-2007 eq. 4), on any graph. It is an
+/// upper bound on the negative log-likelihood.
 ///
 /// An own table costs its size; a shared table costs O(labels) per example, however many factors read it.
 #[derive(Clone, Copy, Debug)]
@@ -20,12 +20,12 @@ impl<G> Default for Piecewise<G> {
     }
 }
 
-/// Scratch of [`Piecewise`].
+/// Scratch for [`Piecewise`].
 #[derive(Debug)]
 pub struct Work<S> {
     /// The table of one factor.
     rows: Rows<S>,
-    /// How many factors read each shared table.
+    /// The number of factors that read each shared table.
     readers: Vec<usize>,
     /// A labelling of a factor's variables.
     labels: Vec<usize>,
@@ -62,7 +62,7 @@ impl<G: Graph> Loss for Piecewise<G> {
             TableRef::Shared(id) => readers[id] += 1,
             TableRef::Own(offset) => log_z += own_table(graph, &factor, offset, psi, gold, out, rows, labels),
         });
-        // Z is the same for all readers of a shared table: Σ of its column sums.
+        // Z is the same for all readers of a shared table: the sum of its column sums.
         for (id, &readers) in readers.iter().enumerate().filter(|(_, readers)| **readers > 0) {
             let table = &psi.shared[id];
             rows.resize(1, table.labels);
@@ -77,7 +77,8 @@ impl<G: Graph> Loss for Piecewise<G> {
     }
 }
 
-/// log Σ exp of an own table; adds its weighted probabilities to `out`. The table is read in rows along its last variable.
+/// log Σ exp of an own table. Adds its weighted probabilities to `out`. The table is read in rows along its last
+/// variable.
 #[allow(clippy::too_many_arguments)] // what one factor needs
 fn own_table<G: Graph, S: Scalar>(
     graph: &G,
@@ -99,7 +100,7 @@ fn own_table<G: Graph, S: Scalar>(
         labels.resize(others.len(), 0);
         for row in 0..count {
             visit(row, offset + labels.iter().zip(factor.strides).map(|(y, s)| y * s).sum::<usize>());
-            // Counts up like a number whose last digit moves fastest.
+            // Counts up like a number whose last digit changes fastest.
             for k in (0..others.len()).rev() {
                 labels[k] += 1;
                 if labels[k] < graph.card(others[k]) {

@@ -31,14 +31,14 @@ impl<G: Graph> Conditionals for PiecewisePseudolikelihood<G> {
     }
 }
 
-/// The same on a chain, with a choice of pieces.
+/// Piecewise pseudolikelihood on a chain, with a choice of pieces.
 ///
-/// With [`Pieces::SharedUnary`] the conditionals are those of the forward and the backward [`super::Memm`] but for the first
-/// and the last node given nothing, which lie in no pair (pwpl-2007 eq. 13). With [`Pieces::Edge`] the backward ones
-/// p(y_{t−1} | y_t) do without node t−1's own table.
+/// With [`Pieces::SharedUnary`] the conditionals are those of the forward and the backward [`super::Memm`] (pwpl-2007
+/// eq. 13), except those of the first and the last node conditioned on nothing, which are in no pair. With
+/// [`Pieces::Edge`] the backward conditionals p(y_{t−1} | y_t) do not use the own table of node t−1.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChainPiecewisePseudolikelihood {
-    /// What a piece is.
+    /// How the chain is cut into pieces.
     pub pieces: Pieces,
 }
 
@@ -75,13 +75,13 @@ impl Loss for ChainPiecewisePseudolikelihood {
     }
 }
 
-/// Does the piece (t−1, t) predict its left node from nothing but the shared table? Then −log p(y_{t−1} | y_t) is the log-sum
-/// of a column minus one entry.
+/// Whether the piece (t−1, t) predicts its left node from the shared table alone. Then −log p(y_{t−1} | y_t) is the
+/// log-sum of a column minus one entry.
 fn lone_column(chain: &Chain, t: usize) -> bool {
     t > 1 && !chain.own_pairs
 }
 
-/// Σ −log p(y_{t−1} | y_t) over the pieces with a lone column, in O(1) each.
+/// Σ −log p(y_{t−1} | y_t) over the pieces that use the shared table alone, in O(1) each.
 fn lone_columns<S: Scalar>(chain: &Chain, psi: Psi<S>, gold: Gold, out: &mut Gradient<S>) -> S {
     let (table, sum, weight) = (&psi.shared[PAIR], &mut out.shared.0[PAIR], S::lift(gold.weight));
     let mut value = S::lift(0.0);
@@ -95,8 +95,8 @@ fn lone_columns<S: Scalar>(chain: &Chain, psi: Psi<S>, gold: Gold, out: &mut Gra
     value * weight
 }
 
-/// The conditionals of both ends of every pair, but for lone columns. The right nodes of the pairs come first, then the left
-/// ones.
+/// The conditionals of both ends of every pair, except those that [`lone_columns`] handles. The right nodes of the
+/// pairs come first, then the left ones.
 struct Ends {
     shared_unary: bool,
 }

@@ -4,8 +4,8 @@ use super::Conditionals;
 use crate::graph::{Factor, Graph};
 use std::marker::PhantomData;
 
-/// ℓ = −Σ_v log p(y_v | gold labels of all its neighbours) (smd-crf-2006 eq. 13–15, pwpl-2007 eq. 3), on any graph. A variable that
-/// no factor touches is left out: whatever θ, its share is the same number.
+/// ℓ = −Σ_v log p(y_v | gold labels of all its neighbours) (smd-crf-2006 eq. 13–15, pwpl-2007 eq. 3), on any graph. A
+/// variable that is in no factor is left out: its contribution does not depend on θ.
 #[derive(Clone, Copy, Debug)]
 pub struct Pseudolikelihood<G>(PhantomData<fn() -> G>);
 

@@ -1,10 +1,10 @@
-//! Rows of scores and their exponentials: the scratch of every local loss.
+//! Rows of scores and their exponentials: the scratch memory of all local losses.
 
 use crate::math::{Array, Scalar, Slice, SliceMut, simd};
 use std::ops::Range;
 
-/// Rows of `stride` scores, a row each for the labels of one variable. Everything is shifted by the largest score first, so
-/// that any finite scores will do.
+/// Rows of `stride` scores; each row is for the labels of one variable. Scores are first shifted by the largest one,
+/// so that any finite scores work.
 #[derive(Debug)]
 pub struct Rows<S> {
     stride: usize,
@@ -14,7 +14,7 @@ pub struct Rows<S> {
     e: Array<S>,
     /// The largest score of each row.
     shift: Vec<f64>,
-    /// weight/Z: what the exponentials of a row lack.
+    /// weight/Z: the factor by which the exponentials of a row still have to be multiplied.
     scale: Vec<S>,
 }
 
@@ -25,7 +25,7 @@ impl<S> Default for Rows<S> {
 }
 
 impl<S: Scalar> Rows<S> {
-    /// Room for `rows` rows of up to `labels` scores; they hold anything.
+    /// Makes room for `rows` rows of up to `labels` scores. Their content is undefined.
     pub fn resize(&mut self, rows: usize, labels: usize) {
         self.stride = simd::padded(labels);
         self.x.reserve(rows * self.stride);
@@ -36,7 +36,7 @@ impl<S: Scalar> Rows<S> {
         }
     }
 
-    /// Sets a row to `labels` scores of 0 and padding.
+    /// Sets a row to `labels` scores of 0, followed by padding.
     pub fn clear(&mut self, row: usize, labels: usize) {
         let mut x = self.row(row);
         x.part(0..labels).fill(0.0);
@@ -44,19 +44,19 @@ impl<S: Scalar> Rows<S> {
         x.part(labels..stride).fill(simd::PAD);
     }
 
-    /// The scores of a row.
+    /// The scores of a row, mutably.
     pub fn row(&mut self, row: usize) -> SliceMut<'_, S> {
         self.x.slice_mut(row * self.stride..(row + 1) * self.stride)
     }
 
-    /// Adds scores to a row; [`simd::PAD`] on top of padding leaves it padding.
+    /// Adds scores to a row. Adding [`simd::PAD`] to padding leaves padding.
     #[inline]
     pub fn add(&mut self, row: usize, x: Slice<S>) {
         let at = row * self.stride;
         S::axpy(S::lift(1.0), x, self.x.slice_mut(at..at + x.re.len()));
     }
 
-    /// The scores of a row, to read.
+    /// The scores of a row.
     pub fn scores(&self, row: usize) -> Slice<'_, S> {
         self.x.slice(row * self.stride..(row + 1) * self.stride)
     }
@@ -77,15 +77,15 @@ impl<S: Scalar> Rows<S> {
         self.shift[row]
     }
 
-    /// Takes the exponentials of the first `rows` rows of `labels` scores. Returns the largest spread of a row.
+    /// Computes the exponentials of the first `rows` rows of `labels` scores. Returns the largest spread of a row.
     pub fn exp(&mut self, rows: usize, labels: usize) -> f64 {
         let all = 0..rows * self.stride;
         let out = self.e.slice_mut(all.clone());
         S::exp_rows(self.x.slice(all), labels, &mut self.shift[..rows], out)
     }
 
-    /// Treats some rows as one table: returns log Σ exp of all its scores, and scales it to probabilities × `weight`. After
-    /// [`Rows::exp`].
+    /// Treats some rows as one table: returns log Σ exp of all its scores, and scales the exponentials to
+    /// probabilities × `weight`. Call it after [`Rows::exp`].
     pub fn log_sum(&mut self, rows: Range<usize>, weight: f64) -> S {
         let shift = self.shift[rows.clone()].iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut z = S::lift(0.0);
@@ -99,8 +99,8 @@ impl<S: Scalar> Rows<S> {
         S::lift(shift) + z.ln()
     }
 
-    /// Takes a row as p(label | …): returns −log p(`label`), and leaves weight × (p − 1[label]), its gradient, where
-    /// [`Rows::add_to`] finds it. After [`Rows::exp`].
+    /// Treats a row as p(label | …): returns −log p(`label`), and keeps its gradient, weight × (p − 1[label]), for
+    /// [`Rows::add_to`]. Call it after [`Rows::exp`].
     pub fn predict(&mut self, row: usize, label: usize, weight: f64) -> S {
         let z = self.exps(row..row + 1).sum();
         self.scale[row] = S::lift(weight) / z;
@@ -108,20 +108,20 @@ impl<S: Scalar> Rows<S> {
         S::lift(self.shift[row]) + z.ln() - self.score(row, label)
     }
 
-    /// out ← out + the what [`Rows::log_sum`] or [`Rows::predict`] left in the row, as far as `out` goes.
+    /// Adds to `out` the row that [`Rows::log_sum`] or [`Rows::predict`] left, up to the length of `out`.
     #[inline]
     pub fn add_to(&self, row: usize, out: SliceMut<S>) {
         let at = row * self.stride;
         S::axpy(self.scale[row], self.e.slice(at..at + out.re.len()), out);
     }
 
-    /// One number of what [`Rows::add_to`] adds.
+    /// One of the numbers that [`Rows::add_to`] adds.
     #[inline]
     pub fn gradient(&self, row: usize, label: usize) -> S {
         self.scale[row] * self.e.get(row * self.stride + label)
     }
 
-    /// Σ of what [`Rows::add_to`] adds.
+    /// The sum of the numbers that [`Rows::add_to`] adds.
     pub fn total(&self, row: usize) -> S {
         self.scale[row] * self.exps(row..row + 1).sum()
     }
