@@ -1,4 +1,4 @@
-//! A few examples, for online steps: what they cost depends on the rows they touch.
+//! Passes over a few examples, for online steps. Their cost depends on the rows that they touch.
 
 use super::Risk;
 use crate::data::dataset::Dataset;
@@ -8,13 +8,13 @@ use crate::math::{Array, Scalar, simd};
 use crate::model::Features;
 use crate::optim::Touched;
 
-/// What a batch needs, kept from one to the next.
+/// The memory of a batch pass, kept from one batch to the next.
 pub(super) struct BatchMemory<L: Loss, S: Scalar> {
     psi: Array<S>,
     dpsi: Array<S>,
     work: L::Work<S>,
     local: Local,
-    /// The shared tables and their gradient, made by the first batch.
+    /// The shared tables and their gradient, created by the first batch.
     tables: Option<(Shared<S>, SharedSum<S>)>,
 }
 
@@ -31,7 +31,8 @@ impl<L: Loss, S: Scalar> Default for BatchMemory<L, S> {
 }
 
 impl<L: Loss> Risk<L> {
-    /// Returns Σ loss of the batch and overwrites `gradient`, one vector a plane, with the rows of `touched` side by side.
+    /// Returns Σ loss of the batch. Overwrites `gradient`, one vector per plane, with the rows of `touched`, one
+    /// after another.
     pub(super) fn batch_pass<S: Scalar>(
         &self,
         batch: &[u32],
@@ -79,36 +80,37 @@ impl<L: Loss> Risk<L> {
     }
 }
 
-/// Rows that occur this many times on average are worth spreading out.
+/// If rows occur this many times on average, spreading them out pays off.
 const REPEATED: usize = 2;
 
-/// The rows of a batch by number: their gradients, and where they occur again and again also their weights.
+/// The rows of a batch, by number: their gradients and, if rows repeat often, also their weights.
 #[derive(Default)]
 pub(super) struct Local {
     layout: Layout,
-    /// Where the table of each touched row starts, if they are spread out.
+    /// The start of each touched row's table, if rows are spread out.
     offsets: Vec<usize>,
-    /// Where the gradients end.
+    /// The end of the gradients.
     end: usize,
     weights: [Vec<f64>; 2],
     gradient: [Vec<f64>; 2],
 }
 
-/// How the rows of a batch stand.
+/// How the rows of a batch are laid out.
 #[derive(Clone, Copy, Default)]
 enum Layout {
-    /// Side by side, as the gradient is handed out. Weights are read from θ.
+    /// One after another, in the order in which the gradient is returned. Weights are read from θ.
     #[default]
     Packed,
-    /// So far apart that adding one is a few vector additions, where all rows are one line. Side by side, the vectors of neighbours
-    /// would overlap: to read one that has just been written in parts, a processor waits. Weights are read from θ.
+    /// Spaced so far apart that adding a row takes a few vector additions; for rows that are a single line. Without
+    /// the gaps, the vectors of neighbouring rows would overlap, and a processor stalls when it reads a vector that
+    /// has just been written in parts. Weights are read from θ.
     Apart(usize),
-    /// As padded tables, weights and gradients, so that adding one is a few vector additions.
+    /// As padded tables of weights and gradients, so that adding a row takes a few vector additions.
     Spread,
 }
 
 impl Local {
-    /// Makes the weights of the touched rows ready and sets their gradients to zero.
+    /// Prepares the weights of the touched rows and sets their gradients to zero.
     pub(super) fn start(&mut self, features: &Features, touched: &Touched, theta: &[&[f64]]) {
         self.place(features, touched);
         for rows in features.rows.iter().filter(|rows| !rows.complete()) {
@@ -127,7 +129,7 @@ impl Local {
         }
     }
 
-    /// Decides where the touched rows stand. The last one is that of the shared tables and has no place.
+    /// Decides where the touched rows go. The last one is the row of the shared tables and gets no place.
     fn place(&mut self, features: &Features, touched: &Touched) {
         let rows = touched.rows();
         if let Some(width) = features.line_width() {
@@ -150,13 +152,14 @@ impl Local {
         }
     }
 
-    /// Sets the gradients of the touched rows to zero, where no weights are needed.
+    /// Sets the gradients of the touched rows to zero, for callers that need no weights.
     pub(super) fn start_gradient(&mut self, features: &Features, touched: &Touched) {
         self.place(features, touched);
         clear(&mut self.gradient[0], self.end);
     }
 
-    /// ψ of an example: the sum of its rows. `occurrences` starts with the example's; returns how many are its own.
+    /// ψ of an example: the sum of its rows. `occurrences` begins with those of the example. Returns how many belong
+    /// to it.
     pub(super) fn add_rows<S: Scalar>(
         &self,
         (features, data, touched): Where<impl Graph>,
@@ -187,7 +190,8 @@ impl Local {
                 }
                 let rows = &features.rows[graph.own_kind(f)];
                 if rows.has_tables_in(theta) {
-                    // What lies behind a row falls on padding, which is so low that nothing changes it; its derivative is 0.
+                    // Reading past the end of a row only changes padding, which is so low that no weight matters; its
+                    // derivative is 0.
                     let start = |row: u32| touched.rows()[row as usize].weights().start;
                     match rows.columns <= simd::NARROW {
                         true => simd::add_narrow_tables(theta, start, mine, values, psi),
@@ -250,12 +254,12 @@ impl Local {
         }
     }
 
-    /// Overwrites `out` with the gradients of the touched rows, side by side. They are gone afterwards.
+    /// Overwrites `out` with the gradients of the touched rows, one after another. The gradients are lost afterwards.
     pub(super) fn pack(&mut self, features: &Features, touched: &Touched, plane: usize, out: &mut Vec<f64>) {
         match self.layout {
             Layout::Packed => std::mem::swap(out, &mut self.gradient[plane]),
             Layout::Apart(simd::NARROW) => {
-                // Whole tables: what is too much falls where the next row comes.
+                // Copies whole tables: the surplus is overwritten by the next row.
                 let end = touched.rows().last().map_or(0, |row| row.place().start);
                 out.resize(end + simd::NARROW, 0.0);
                 let (tables, _) = self.gradient[plane].as_chunks::<{ simd::NARROW }>();
@@ -267,7 +271,7 @@ impl Local {
             Layout::Apart(width) => {
                 out.resize(touched.rows().last().map_or(0, |row| row.place().start), 0.0);
                 for (row, table) in touched.rows().iter().zip(self.gradient[plane].chunks_exact(width)) {
-                    // A row has a few weights: a loop is faster than a call that copies.
+                    // A row has only a few weights, so a loop is faster than a call that copies.
                     out[row.place()].iter_mut().zip(table).for_each(|(out, x)| *out = *x);
                 }
             }
@@ -283,10 +287,10 @@ impl Local {
     }
 }
 
-/// What the rows of a batch belong to.
+/// The features, data and touched rows that the rows of a batch refer to.
 pub(super) type Where<'a, G> = (&'a Features, &'a Dataset<G>, &'a Touched);
 
-/// `len` zeros.
+/// Sets `x` to `len` zeros.
 fn clear(x: &mut Vec<f64>, len: usize) {
     x.clear();
     x.resize(len, 0.0);

@@ -1,4 +1,4 @@
-//! Counts of features, for iterative scaling.
+//! Feature counts, for iterative scaling.
 
 use super::{Risk, potentials};
 use crate::graph::{Gradient, Graph, SharedSum, TableRef};
@@ -7,12 +7,12 @@ use crate::math::Array;
 use crate::optim::Counts;
 
 impl<L: Loss> Risk<L> {
-    /// Ẽf = Aᵀ·Σ weight·1[y] over the gold labellings, and S, the greatest number of features that a labelling of an example can
-    /// have. With θ = 1 the score of a labelling *is* its number of features; S adds up the greatest entry of every factor, which
-    /// is exact where all labels of an observation have weights, and a bound elsewhere.
+    /// Ẽf = Aᵀ·Σ weight·1[y] over the gold labellings, and S, the largest number of features that a labelling of an
+    /// example can have. With θ = 1 the score of a labelling *is* its number of features. S adds up the largest entry
+    /// of every factor. This is exact if all labels of an observation have weights, and a bound otherwise.
     ///
-    /// `None` if a value or a weight is negative, or tables are combinations of a basis (as Ising's, of either sign): then the
-    /// number of features bounds nothing. Costs about a pass.
+    /// `None` if a value or a weight is negative, or if tables are combinations of a basis (such as Ising tables, of
+    /// either sign): then the number of features is not a bound. The cost is about one pass.
     pub(super) fn feature_counts(&self) -> Option<Counts> {
         if self.features.rows.iter().any(|rows| !rows.basis.is_empty()) {
             return None;

@@ -1,4 +1,4 @@
-//! How H·v is computed: the same passes over another kind of number.
+//! How H·v is computed: by the same passes over another number type.
 
 use super::batch::BatchMemory;
 use super::full::FullMemory;
@@ -7,25 +7,25 @@ use crate::loss::Loss;
 use crate::math::Complex64;
 use crate::optim::Touched;
 
-/// The number type that carries the direction v through a pass. Both give H·v to rounding.
+/// The number type that carries the direction v through a pass. Both give H·v up to rounding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Derivative {
-    /// Dual numbers θ + εv with ε² = 0: no step length, and the cheaper of the two.
+    /// Dual numbers θ + εv with ε² = 0. They need no step length and are the cheaper of the two.
     #[default]
     Dual,
     /// The complex step of smd-crf-2006, eq. (12): H·v = Im ∇L(θ + iεv)/ε with ε = 10⁻¹⁰⁰.
     Complex,
 }
 
-/// The step ε. Its square vanishes beside 1, so nothing is cut off; yet products of two imaginary parts stay clear of the
-/// subnormal numbers, which are slow.
+/// The step ε. Its square vanishes beside 1, so there is no truncation error. Products of two imaginary parts still
+/// stay clear of the subnormal numbers, which are slow.
 const STEP: f64 = 1e-100;
 
-/// Memory of complex passes.
+/// The memory of complex passes.
 pub(super) struct ComplexMemory<L: Loss> {
     full: FullMemory<L, Complex64>,
     batch: BatchMemory<L, Complex64>,
-    /// εv; after a batch only where that batch touches it.
+    /// εv; after a batch, only the entries that the batch touches.
     direction: Vec<f64>,
     /// ε·H·v of a full pass.
     slope: Vec<f64>,
@@ -45,15 +45,15 @@ impl<L: Loss> Default for ComplexMemory<L> {
 type FullPass<L> = fn(&Risk<L>, [&[f64]; 2], &mut [f64], &mut [f64]) -> f64;
 type BatchPass<L> = fn(&Risk<L>, &[u32], [&[f64]; 2], &Touched, &mut Vec<f64>, &mut Vec<f64>) -> f64;
 
-/// The complex passes of a risk. Pointers, so that passes over complex numbers are compiled only where they are asked for: they
-/// would be a third of the compile time of every risk.
+/// The complex passes of a risk. They are function pointers so that passes over complex numbers are compiled only
+/// where they are requested: they would take a third of the compile time of every risk.
 pub(super) struct ComplexPasses<L: Loss> {
     pub full: FullPass<L>,
     pub batch: BatchPass<L>,
 }
 
 impl<L: Loss> Risk<L> {
-    /// The same with Hessian-vector products computed another way.
+    /// The same risk, with Hessian-vector products computed in this way.
     pub fn with_derivative(self, derivative: Derivative) -> Self {
         let passes = ComplexPasses { full: Self::complex_full, batch: Self::complex_batch };
         Risk { complex_passes: (derivative == Derivative::Complex).then_some(passes), ..self }

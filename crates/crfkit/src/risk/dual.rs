@@ -1,9 +1,9 @@
 //! Marginals of single examples, for the methods that work on the dual problem.
 //!
-//! The vector of an example is what its inference writes: the marginals of its own tables, row by row without their padding,
-//! then, for each weight of the shared tables, the expected number of its uses. Where the joint entropy is wanted, every pair
-//! of neighbours gets an own table, empty if need be, so that its marginals are written out: H = Σ H(pairs) − Σ H(variables
-//! between two pairs).
+//! The vector of an example holds the marginals of its own tables, row by row without padding, then the expected
+//! number of uses of each weight of the shared tables. If the joint entropy is needed, every pair of neighbours gets
+//! an own table, even an empty one, so that its marginals are written out: H = Σ H(pairs) − Σ H(variables between two
+//! pairs).
 
 use super::Risk;
 use super::batch::Local;
@@ -14,7 +14,7 @@ use crate::math::Array;
 use crate::optim::{Dual, Entropy, Touched};
 use std::ops::Range;
 
-/// The dual side of a risk whose gradient is marginals minus known answer, with scratch memory.
+/// The dual side of a risk whose gradient is the marginals minus the gold labels, with scratch memory.
 pub(super) struct Marginals<'a, L: Loss> {
     risk: &'a Risk<L>,
     entropy: Entropy,
@@ -24,12 +24,12 @@ pub(super) struct Marginals<'a, L: Loss> {
     local: Local,
     shared: Shared<f64>,
     sum: SharedSum<f64>,
-    /// How many pairs each variable is in.
+    /// The number of pairs that each variable is in.
     pairs: Vec<f64>,
 }
 
 impl<'a, L: Loss> Marginals<'a, L> {
-    /// `None` if the loss is no likelihood, or pairs of neighbours do not tell the entropy of the graphs.
+    /// `None` if the loss is not a likelihood, or if pairs of neighbours do not determine the entropy of the graphs.
     pub fn new(risk: &'a Risk<L>, entropy: Entropy) -> Option<Self> {
         let shared = risk.features.empty_tables();
         let by_pairs =
@@ -47,19 +47,19 @@ impl<'a, L: Loss> Marginals<'a, L> {
         })
     }
 
-    /// The example's graph, with pair tables if their marginals are wanted.
+    /// The graph of the example, with own pair tables if their marginals are needed.
     fn graph(&self, example: u32) -> L::Graph {
         let graph = self.risk.data.graph(example as usize);
         let joint = if self.entropy == Entropy::Joint { graph.with_own_pairs() } else { None };
         joint.unwrap_or_else(|| graph.clone())
     }
 
-    /// First weight of the shared tables.
+    /// The index of the first weight of the shared tables.
     fn first_shared(&self) -> usize {
         self.risk.features.first_shared_weight()
     }
 
-    /// marginals ← dψ + the known answer.
+    /// marginals ← dψ + the gold labels.
     fn write(&mut self, example: u32, marginals: &mut [f64]) {
         let graph = self.graph(example);
         let own = graph.own_len();
@@ -177,14 +177,14 @@ fn own_rows(graph: &impl Graph, mut visit: impl FnMut(Range<usize>, &[usize])) {
     });
 }
 
-/// Takes the first `len` numbers off `rest`.
+/// Splits the first `len` numbers off `rest`.
 fn start_of<'a>(rest: &mut &'a mut [f64], len: usize) -> &'a mut [f64] {
     let (start, behind) = std::mem::take(rest).split_at_mut(len);
     *rest = behind;
     start
 }
 
-/// A row has a few numbers: a loop is faster than a call that copies.
+/// A row has only a few numbers, so a loop is faster than a call that copies.
 fn copy(from: &[f64], to: &mut [f64]) {
     to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
 }

@@ -11,9 +11,9 @@ use crate::optim::Objective;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// What a full pass needs, kept from one to the next.
+/// The memory of a full pass, kept from one pass to the next.
 pub(super) struct FullMemory<L: Loss, S: Scalar> {
-    /// Made by the first pass.
+    /// Created by the first pass.
     shared: Shared<S>,
     dense: Dense,
     /// dψ of a block.
@@ -21,17 +21,17 @@ pub(super) struct FullMemory<L: Loss, S: Scalar> {
     slots: Vec<Slot<L, S>>,
 }
 
-/// What one slot of every block accumulates, and its scratch.
+/// The sums of one slot over all blocks, and its scratch.
 struct Slot<L: Loss, S: Scalar> {
     sum: SharedSum<S>,
     psi: Array<S>,
     rare: Vec<Rare>,
     work: L::Work<S>,
-    /// Losses of the last pass below [`IMPOSSIBLE`].
+    /// The number of losses of the last pass below [`IMPOSSIBLE`].
     impossible: usize,
 }
 
-/// No loss is negative, but rounding, and iterations that end before the last digit, may leave it a little below 0.
+/// No loss is negative, but rounding, and iterations that stop before the last digit, may leave it slightly below 0.
 const IMPOSSIBLE: f64 = -1e-3;
 
 impl<L: Loss, S: Scalar> Default for FullMemory<L, S> {
@@ -46,13 +46,13 @@ impl<L: Loss, S: Scalar> Default for FullMemory<L, S> {
 }
 
 impl<L: Loss, S: Scalar> FullMemory<L, S> {
-    /// How many losses of the last pass were impossible.
+    /// How many losses of the last pass were impossible (see [`IMPOSSIBLE`]).
     pub(super) fn impossible(&self) -> usize {
         self.slots.iter().map(|slot| slot.impossible).sum()
     }
 }
 
-/// The point of a pass: θ, and what was made of it once.
+/// The point at which a pass is evaluated: θ, and the quantities computed from it once.
 struct At<'a, S> {
     theta: &'a [&'a [f64]],
     shared: &'a Shared<S>,
@@ -60,7 +60,7 @@ struct At<'a, S> {
 }
 
 impl<L: Loss> Risk<L> {
-    /// Returns Σ loss at `theta` and adds its gradient; one vector a plane.
+    /// Returns Σ loss at `theta` and adds its gradient; one vector per plane.
     pub(super) fn full_pass<S: Scalar>(
         &self,
         theta: &[&[f64]],
@@ -109,7 +109,7 @@ impl<L: Loss> Risk<L> {
         value
     }
 
-    /// First half of a block: its examples, slot by slot.
+    /// The first half of a block: its examples, slot by slot.
     fn examples_of<S: Scalar>(
         &self,
         block: &Block,
@@ -132,7 +132,7 @@ impl<L: Loss> Risk<L> {
         }
     }
 
-    /// Some consecutive examples.
+    /// Processes consecutive examples.
     fn slot<S: Scalar>(
         &self,
         slot: &mut Slot<L, S>,
@@ -160,7 +160,7 @@ impl<L: Loss> Risk<L> {
         value
     }
 
-    /// Second half of a block: its rows, part by part.
+    /// The second half of a block: its rows, part by part.
     fn rows_of(&self, block: &Block, dpsi: &[f64], gradient: &mut [f64]) {
         let mut tasks = Vec::with_capacity(block.parts.len());
         let (mut rest, mut done) = (gradient, 0);

@@ -1,4 +1,4 @@
-//! The occurrences of a data set sorted by observation, block by block.
+//! The occurrences of a data set, sorted by observation within each block.
 
 use super::potentials::dense_rows;
 use crate::data::dataset::Dataset;
@@ -7,20 +7,20 @@ use crate::math::simd;
 use crate::model::Features;
 use std::ops::Range;
 
-/// Tasks that the examples of a block are cut into.
+/// The number of tasks into which the examples of a block are divided.
 pub const SLOTS: usize = 8;
-/// Tasks that the rows of a block are cut into.
+/// The number of tasks into which the rows of a block are divided.
 const PARTS: usize = 16;
-/// Numbers of dψ in a block: 4 MB, which stay in cache between the two halves of a block.
+/// The length of dψ in a block: 4 MB, which stay in the cache between the two halves of a block.
 const BLOCK: usize = 1 << 19;
 
 /// All blocks of a data set.
 pub struct Index {
-    /// In the order of the examples.
+    /// The blocks, in the order of the examples.
     pub blocks: Vec<Block>,
     /// Length of the largest block's dψ.
     pub buffer: usize,
-    /// Node rows below this are worth spreading out.
+    /// Node rows with numbers below this are spread out.
     pub dense_rows: usize,
 }
 
@@ -32,13 +32,13 @@ pub struct Block {
     pub slots: Vec<Range<usize>>,
     /// The rows of each part.
     pub parts: Vec<Part>,
-    /// Rows that occur, ascending; the rows of all kinds are numbered through.
+    /// The rows that occur, in ascending order; rows of all kinds are numbered consecutively.
     rows: Vec<u32>,
-    /// First occurrence of each row, and the end.
+    /// The first occurrence of each row, and the end.
     first: Vec<u32>,
-    /// Offset in dψ of the table of each occurrence.
+    /// For each occurrence, the offset of its table in dψ.
     tables: Vec<u32>,
-    /// Value of each occurrence; empty where all are 1.
+    /// The value of each occurrence; empty if all are 1.
     values: Vec<f64>,
 }
 
@@ -46,7 +46,7 @@ pub struct Block {
 pub struct Part {
     /// Positions in the block's list of rows.
     pub rows: Range<usize>,
-    /// Weights up to here (in θ) belong to this part or one before.
+    /// Weights up to this index of θ belong to this part or an earlier one.
     pub end: usize,
 }
 
@@ -70,7 +70,7 @@ impl Index {
 }
 
 impl Block {
-    /// `counter` has one zero for each row, and has again when this returns.
+    /// `counter` holds a zero for each row, and does so again when this returns.
     fn new(
         features: &Features,
         data: &Dataset<impl Graph>,
@@ -150,8 +150,8 @@ impl Block {
         features.row(self.rows[position]).expect("the index lists rows that the features have")
     }
 
-    /// gradient ← gradient + Σ over the occurrences of each row of value × its entries of dψ. `gradient` starts at weight
-    /// `first`.
+    /// gradient ← gradient + Σ over the occurrences of each row of value × its entries of dψ. `gradient` starts at
+    /// weight `first`.
     pub fn add_rows(
         &self,
         positions: Range<usize>,
@@ -182,7 +182,7 @@ impl Block {
                 }
                 rows.scatter_at(sum, range, 1.0, gradient);
             } else if wide && values.is_empty() {
-                // Whole tables by vectors, then pick the labels that have a weight.
+                // Adds whole tables by vectors, then picks the labels that have a weight.
                 let sum = &mut sum[..rows.size()];
                 simd::sum_tables(dpsi, tables, sum);
                 rows.scatter_at(sum, range, 1.0, gradient);
@@ -199,7 +199,7 @@ impl Block {
     }
 }
 
-/// Cuts `items` into at most `pieces` consecutive ranges of about equal `weight`.
+/// Divides `items` into at most `pieces` consecutive ranges of about equal `weight`.
 fn cut(
     items: Range<usize>,
     pieces: usize,

@@ -1,9 +1,11 @@
-//! The empirical risk: the hinge between losses (which see ψ) and optimisers (which see θ). Threads live here and nowhere else.
+//! The empirical risk. It connects losses, which see ψ, with optimisers, which see θ. This is the only module that
+//! starts threads.
 //!
-//! A full pass runs block by block. First the examples of a block: each gathers its log-potentials, runs the loss and leaves
-//! dψ in the block's buffer. Then the rows: each observation adds up dψ over its occurrences in the block, so a weight has one
-//! owner and nothing needs a copy of the gradient per thread. Blocks, slots and parts are cut by the data alone, and all sums
-//! have a fixed order: the result does not depend on the number of threads.
+//! A full pass runs block by block. First come the examples of a block: each one computes its log-potentials, runs
+//! the loss and writes dψ to the block's buffer. Then come the rows: each observation adds up dψ over its occurrences
+//! in the block. So each weight is updated by one thread, and no thread needs a copy of the gradient. Blocks, slots
+//! and parts depend on the data alone, and all sums have a fixed order: the result does not depend on the number of
+//! threads.
 
 mod batch;
 mod counts;
@@ -36,21 +38,21 @@ pub struct Risk<L: Loss> {
     loss: L,
     features: Arc<Features>,
     data: Dataset<L::Graph>,
-    /// `None` for one thread.
+    /// `None` if one thread is used.
     pool: Option<rayon::ThreadPool>,
-    /// Made by the first full pass.
+    /// Created by the first full pass.
     index: OnceLock<Index>,
     full: Mutex<FullMemory<L, f64>>,
     full_dual: Mutex<FullMemory<L, math::Dual>>,
     batch: Mutex<BatchMemory<L, f64>>,
     batch_dual: Mutex<BatchMemory<L, math::Dual>>,
-    /// Where complex steps are wished.
+    /// Set if complex steps are requested.
     complex_passes: Option<ComplexPasses<L>>,
     complex: Mutex<ComplexMemory<L>>,
 }
 
 impl<L: Loss> Risk<L> {
-    /// The risk of `data` under `loss`. `threads` = 0 takes all cores.
+    /// The risk of `data` under `loss`. With `threads` = 0 all cores are used.
     pub fn new(
         loss: L,
         features: impl Into<Arc<Features>>,
@@ -81,9 +83,9 @@ impl<L: Loss> Risk<L> {
         })
     }
 
-    /// Exchanges the examples for others by the same features; returns the old ones.
+    /// Replaces the examples by others with the same features; returns the old ones.
     pub fn replace_data(&mut self, data: Dataset<L::Graph>) -> Dataset<L::Graph> {
-        // What a full pass keeps is cut to the examples.
+        // The memory of a full pass depends on the examples.
         self.index = OnceLock::new();
         (self.full, self.full_dual, self.complex) = Default::default();
         std::mem::replace(&mut self.data, data)
@@ -100,7 +102,7 @@ impl<L: Loss> Risk<L> {
     }
 }
 
-/// Memory whose content is rewritten by each use: a panic elsewhere leaves nothing behind that matters.
+/// Locks memory that every use overwrites: a panic in another thread leaves nothing behind that matters.
 fn lock<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {
     memory.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

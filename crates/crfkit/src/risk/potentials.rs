@@ -5,7 +5,7 @@ use crate::graph::{Graph, NODES};
 use crate::math::{Array, Scalar};
 use crate::model::{Dense, Features, Rows};
 
-/// Log-potentials of one example. Overwrites `own`.
+/// Computes the log-potentials of one example. Overwrites `own`.
 pub fn potentials(
     features: &Features,
     data: &Dataset<impl Graph>,
@@ -16,19 +16,19 @@ pub fn potentials(
     fill(features, data, example, &[theta], &Dense::default(), &mut Vec::new(), own);
 }
 
-/// An occurrence of a rare observation, found ahead of its use.
+/// An occurrence of a rare observation, located ahead of its use.
 pub(super) struct Rare {
-    /// Where its table starts in ψ.
+    /// The start of its table in ψ.
     offset: u32,
-    /// Its weights, counted from the first row's.
+    /// The range of its weights, counted from the first row's first weight.
     start: u32,
     end: u32,
-    /// The entry and the value of the first of them.
+    /// The entry and the value of its first weight.
     entry: u32,
     weight: f64,
 }
 
-/// The same for any scalar, with the help of spread-out rows.
+/// Like [`potentials`] for any scalar type, using rows that are spread out.
 pub(super) fn fill<S: Scalar>(
     features: &Features,
     data: &Dataset<impl Graph>,
@@ -75,8 +75,8 @@ pub(super) fn fill<S: Scalar>(
 }
 
 impl Rare {
-    /// Reads where the weights of a row are, and the first of them: most rare observations have no other. Each of these reads
-    /// misses the cache, but none waits for another row's, so that they overlap.
+    /// Reads where the weights of a row are, and the first of them; most rare observations have no other. Each of
+    /// these reads misses the cache, but none depends on another row's, so they overlap.
     #[inline]
     fn find(rows: &Rows, theta: &[f64], id: u32, offset: usize) -> Option<Rare> {
         let (start, end) = (rows.start[id as usize], rows.start[id as usize + 1]);
@@ -97,9 +97,9 @@ impl Rare {
     }
 }
 
-/// Rows that occur more rarely than this are not worth spreading out in each pass.
+/// Rows that occur fewer times than this are not worth spreading out in each pass.
 const DENSE_COUNT: u32 = 8;
-/// Bytes of spread-out rows: they should stay in the caches.
+/// The largest size in bytes of the spread-out rows: they should stay in the caches.
 const DENSE_BYTES: usize = 1 << 22;
 
 /// How many of the first node rows are worth spreading out.
