@@ -9,11 +9,11 @@ use crate::ability::Ability;
 use crate::math::simd;
 use fearless_simd::{dispatch, prelude::*};
 
-/// Gradient steps with a gain of its own for each weight, η₀/√Σg².
+/// Gradient steps with a separate gain for each weight, η₀/√Σg².
 ///
-/// Idea: rare weights move far, frequent ones little: what sparse features need. The prior is applied when a weight is
-/// touched, weighted by the steps since: g ← g + k·(b/m)·(θ − mean)/σ² with k the steps since the last touch. L1 by
-/// soft thresholding with the same weight and gain.
+/// Idea: rarely touched weights move far, frequently touched ones little, which suits sparse features. The prior is
+/// applied when a weight is touched, weighted by the number of steps since the last touch, k: g ← g + k·(b/m)·(θ −
+/// mean)/σ². L1 is applied by soft thresholding with the same weight and gain.
 ///
 /// Needs: gradients of batches. Parameters: η₀ = 0.3, b = 8. Reference: Duchi, Hazan and Singer 2011.
 #[derive(Clone, Debug)]
@@ -32,9 +32,9 @@ impl Default for AdaGrad {
 }
 
 impl AdaGrad {
-    /// η₀ where none is given.
+    /// The default η₀.
     pub const ETA0: f64 = 0.3;
-    /// Passes where none are asked for.
+    /// The default number of passes.
     pub const PASSES: usize = 20;
 }
 
@@ -85,7 +85,7 @@ impl Rule for AdaGradRule<'_> {
                 let g = four(simd, &gradient[mine]) + (x - prior.four_means(simd, part)) * pull;
                 let square = four(simd, squares) + g * g;
                 put_four(square, squares);
-                // The smallest positive number keeps 0/0 away where a gradient is exactly 0.
+                // The smallest positive number avoids 0/0 where a gradient is exactly 0.
                 let eta = eta0 / (square + f64::MIN_POSITIVE).sqrt();
                 put_four(x - eta * g, theta);
                 if l1 > 0.0 {

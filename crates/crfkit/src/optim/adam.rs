@@ -11,28 +11,29 @@ use crate::math::simd;
 use fearless_simd::{dispatch, prelude::*};
 use std::ops::Range;
 
-/// Gradient steps along a running mean of gradients, divided by the root of a running mean of their squares.
+/// Gradient steps along a running mean of gradients, divided by the square root of a running mean of their squares.
 ///
-/// Idea: step t takes m ← β₁m + (1 − β₁)g, s ← β₂s + (1 − β₂)g², θ ← θ − η₀·m̂/(√ŝ + ε) with m̂ = m/(1 − β₁ᵗ) and
+/// Idea: step t computes m ← β₁m + (1 − β₁)g, s ← β₂s + (1 − β₂)g², θ ← θ − η₀·m̂/(√ŝ + ε) with m̂ = m/(1 − β₁ᵗ) and
 /// ŝ = s/(1 − β₂ᵗ).
 ///
-/// Lazy updates: in k steps without a touch a weight coasts: m and s shrink by β₁ and β₂ a step, so that the missed steps sum up to
-/// r + r² + … + rᵏ times the one at the last touch, r = β₁/√β₂ (with ε and the corrections of that time). When it is touched
-/// again, it makes that move, m ← β₁ᵏm, s ← β₂ᵏs; and its gradient takes the prior's pull of all steps since the last touch at
-/// once: g ← g + share·(θ − mean)/σ², with their share of the penalty. L1 by soft thresholding with the gain η₀/(√ŝ + ε), after
-/// each step and after each coasting, with the share of the steps in it.
+/// Lazy updates: a weight that is not touched for k steps coasts. m and s shrink by β₁ and β₂ per step, so the missed
+/// steps sum to r + r² + … + rᵏ times the step at the last touch, with r = β₁/√β₂ (and with ε and the corrections of
+/// that time). When the weight is touched again, it makes this move, and m ← β₁ᵏm, s ← β₂ᵏs. Its gradient then
+/// includes the prior's pull of all steps since the last touch at once: g ← g + share·(θ − mean)/σ², where share is
+/// their share of the penalty. L1 is applied by soft thresholding with the gain η₀/(√ŝ + ε), after each step and
+/// after each coasting, with the share of the steps it covers.
 ///
-/// Needs: gradients of batches. Parameters: η₀ = 0.01, β₁ = 0.9, β₂ = 0.999, ε = 1e-8, b = 8. Reference: Kingma and Ba 2015,
-/// algorithm 1.
+/// Needs: gradients of batches. Parameters: η₀ = 0.01, β₁ = 0.9, β₂ = 0.999, ε = 1e-8, b = 8. Reference: Kingma and
+/// Ba 2015, algorithm 1.
 #[derive(Clone, Debug)]
 pub struct Adam {
     /// η₀.
     pub eta0: f64,
-    /// β₁, the memory of gradients.
+    /// β₁, the decay rate of the mean gradient.
     pub beta1: f64,
-    /// β₂, the memory of their squares.
+    /// β₂, the decay rate of the mean squared gradient.
     pub beta2: f64,
-    /// ε, what keeps divisors from 0.
+    /// ε, which keeps divisors away from 0.
     pub epsilon: f64,
     /// Batches and passes.
     pub schedule: Schedule,
@@ -46,7 +47,7 @@ impl Default for Adam {
 }
 
 impl Adam {
-    /// Passes where none are asked for.
+    /// The default number of passes.
     pub const PASSES: usize = 20;
 
     /// β₁ᵏ, β₂ᵏ and r + … + rᵏ, r = β₁/√β₂.
@@ -91,12 +92,13 @@ impl Optimizer for Adam {
     }
 }
 
-/// Missed steps whose powers stand in a table: most rows are touched again within so many.
+/// How many missed steps have their powers in a table; most rows are touched again within that many.
 const TABLE: u32 = 8192;
-/// Steps whose rates do.
+/// How many steps have their rates in a table.
 const RATES: usize = 1 << 16;
 
-/// Running means of a weight's gradients and of their squares, by what coasting needs of them: neither a root nor a division.
+/// The running means of a weight's gradients and squares, stored in the form that coasting needs, without a square
+/// root or a division.
 #[derive(Clone, Copy, Default)]
 struct Moments {
     /// m/(√ŝ + ε) at the last touch.
@@ -112,7 +114,7 @@ impl Moments {
         [self.way * (self.root * growth + epsilon), self.root * self.root]
     }
 
-    /// Takes m and s, with ŝ = s·growth² from now on; returns √ŝ + ε.
+    /// Sets m and s, with ŝ = s·growth² from now on; returns √ŝ + ε.
     #[inline(always)]
     fn set(&mut self, [m, s]: [f64; 2], growth: f64, epsilon: f64) -> f64 {
         self.root = s.sqrt();
@@ -122,13 +124,13 @@ impl Moments {
     }
 }
 
-/// What k steps without a touch do to a row.
+/// The effect of k steps without a touch on a row.
 #[derive(Clone, Copy)]
 struct Coasting {
-    /// η₀·(r + … + rᵏ)/(1 − β₁ᵗ), 1/√(1 − β₂ᵗ) with t the last touch.
+    /// η₀·(r + … + rᵏ)/(1 − β₁ᵗ) and 1/√(1 − β₂ᵗ), with t the last touch.
     moves: f64,
     growth: f64,
-    /// β₁ᵏ, β₂ᵏ.
+    /// β₁ᵏ and β₂ᵏ.
     keep: [f64; 2],
 }
 
@@ -136,20 +138,20 @@ struct AdamRule<'a> {
     problem: &'a Problem<'a>,
     method: &'a Adam,
     moments: Vec<Moments>,
-    /// The steps by which all weights were up to date.
+    /// The number of steps for which all weights are up to date.
     settled: u32,
-    /// The first answers of `powers`, and those of `rates` for the steps so far.
+    /// The first values of `powers`, and the values of `rates` for the steps so far.
     powers: Vec<[f64; 3]>,
     rates: Vec<[f64; 2]>,
 }
 
 impl AdamRule<'_> {
-    /// The steps after which a row was up to date that was last touched after `last`.
+    /// The number of steps for which a row is up to date that was last touched after `last`.
     fn age(&self, last: u32) -> u32 {
         last.max(self.settled)
     }
 
-    /// What the steps after the first `age` until `step` do.
+    /// The effect of the steps after the first `age`, up to `step`.
     #[inline(always)]
     fn coasting(&self, age: u32, step: &Step) -> Coasting {
         let k = step.done - age;
@@ -168,8 +170,8 @@ impl AdamRule<'_> {
         }
     }
 
-    /// Moves the weights in `range`, up to date after `age` steps, to where they are now; their moments stay. Returns what these
-    /// steps do.
+    /// Moves the weights in `range`, which are up to date after `age` steps, to the present step; their moments stay
+    /// as they are. Returns the effect of these steps.
     #[inline(always)]
     fn coast<S: Simd>(
         &self,

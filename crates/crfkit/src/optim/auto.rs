@@ -1,4 +1,4 @@
-//! The default method: nothing to tune.
+//! The default method, with nothing to tune.
 
 use super::finite::MEMORY_LIMIT;
 use super::{
@@ -7,25 +7,28 @@ use super::{
 use crate::Result;
 use crate::ability::Ability;
 
-/// [`Saga`] where it can work: marginals of single examples, a finite σ, no L1, and no more to remember than `memory_limit`. It reaches
-/// the optimum by itself; L-BFGS takes over only if it has not settled after [`Auto::SAGA_PASSES`] passes, or for a tolerance
-/// below [`Auto::NEAR`]. Otherwise a few passes of [`AdaGrad`], which come near the optimum, then L-BFGS, which reaches it; with at most
-/// [`Auto::FEW_WEIGHTS`] weights L-BFGS alone. [`Auto::choice`] tells which.
+/// Chooses a method for the problem; [`Auto::choice`] says which one.
 ///
-/// Parameters: `tolerance`, by default [`Auto::TOLERANCE`], `memory_limit`, by default [`Auto::MEMORY_LIMIT`], and those of the two methods.
-/// Needs: a smooth value.
+/// [`Saga`] is used if the objective provides the marginals of single examples, σ is finite, there is no L1 penalty,
+/// and SAGA's memory stays within `memory_limit`. It reaches the optimum by itself. L-BFGS takes over only if it has
+/// not converged after [`Auto::SAGA_PASSES`] passes, or for a tolerance below [`Auto::NEAR`]. Otherwise a few passes
+/// of [`AdaGrad`] come near the optimum, and L-BFGS reaches it. With at most [`Auto::FEW_WEIGHTS`] weights, L-BFGS is
+/// used alone.
+///
+/// Parameters: `tolerance`, by default [`Auto::TOLERANCE`]; `memory_limit`, by default [`Auto::MEMORY_LIMIT`]; and
+/// those of the two methods. Needs: a smooth value.
 #[derive(Clone, Debug)]
 pub struct Auto {
-    /// The online passes, at most [`Auto::PASSES`]; SAGA takes their seed.
+    /// The online phase, at most [`Auto::PASSES`] passes; SAGA uses its seed.
     pub online: AdaGrad,
-    /// The finish; SAGA takes its limit of passes.
+    /// The final phase; SAGA uses its limit on passes.
     pub finish: Lbfgs,
-    /// SAGA stops when about this share of the objective is left to gain, and so does the whole method, unless it is below
-    /// [`Auto::NEAR`].
+    /// SAGA stops when about this share of the objective is left to gain. The whole method then stops too, unless the
+    /// tolerance is below [`Auto::NEAR`].
     pub tolerance: f64,
-    /// How to begin; `None` to let [`Auto::choice`] decide.
+    /// How to begin; with `None`, [`Auto::choice`] decides.
     pub begin: Option<Choice>,
-    /// Bytes that SAGA may remember.
+    /// The largest number of bytes that SAGA may store.
     pub memory_limit: u64,
 }
 
@@ -36,7 +39,7 @@ pub enum Choice {
     Saga,
     /// With [`AdaGrad`].
     AdaGrad,
-    /// With [`Lbfgs`], which is all.
+    /// With [`Lbfgs`], which then runs alone.
     Lbfgs,
 }
 
@@ -51,22 +54,23 @@ impl std::fmt::Display for Choice {
 }
 
 impl Auto {
-    /// Where SAGA stops unless told otherwise. What is left to gain is estimated with caution: this ends 0.2 to 0.4 % above the
-    /// optimum, where scores on new data have settled.
+    /// The default tolerance of SAGA. The estimate of what is left to gain is cautious: SAGA ends 0.2 to 0.4 % above
+    /// the optimum, where scores on new data no longer change.
     pub const TOLERANCE: f64 = 1e-2;
-    /// More passes of AdaGrad than this are not worth their time: the finish is quicker.
+    /// The largest number of AdaGrad passes: after that, the final phase is quicker.
     pub const PASSES: usize = 5;
-    /// So few weights, as those of a grid, are found by L-BFGS in not many more passes than AdaGrad is given.
+    /// With this few weights (as on a grid), L-BFGS needs hardly more passes than AdaGrad would get.
     pub const FEW_WEIGHTS: usize = 100;
-    /// More passes of SAGA than this are not worth their time.
+    /// The largest number of SAGA passes: more are not worth their time.
     pub const SAGA_PASSES: f64 = 20.0;
-    /// Nearer to the optimum than this share of the objective, L-BFGS is as quick and knows better when to stop.
+    /// Closer to the optimum than this share of the objective, L-BFGS is as quick and has the better stopping rule.
     pub const NEAR: f64 = 1e-6;
 
-    /// Bytes that SAGA may remember unless told otherwise.
+    /// The default number of bytes that SAGA may store.
     pub const MEMORY_LIMIT: u64 = MEMORY_LIMIT;
 
-    /// What it picks for this problem: by what the objective gives, the penalties and the size of the data.
+    /// The method for this problem. It depends on what the objective provides, on the penalties and on the size of
+    /// the data.
     pub fn choice(problem: &Problem, memory_limit: u64) -> Choice {
         let gaussian = problem.prior.sigma.is_finite() && problem.prior.sigma_pairs.is_finite();
         let dual = problem.l1 == 0.0 && gaussian && problem.objective.dual(Entropy::Single).is_some();
@@ -97,7 +101,7 @@ impl Auto {
     }
 }
 
-/// Marks the state with the phase it belongs to.
+/// Records in the state which phase it belongs to.
 struct Phase<'a> {
     number: f64,
     watch: &'a mut dyn Watch,

@@ -1,18 +1,18 @@
-//! The mean of the iterates of a method that moves θ by steps on few weights and a common decay of all.
+//! The mean of the iterates, for methods whose steps move a few weights and shrink all weights by a common factor.
 
 use super::{Prior, State, Touched};
 use std::ops::Range;
 
-/// Keeps Σ (θ_t − mean) over the iterates since a step, at the cost of the touched weights.
+/// Keeps Σ (θ_t − mean) over the iterates from a given step on, at the cost of the touched weights.
 ///
-/// Between two settlings θ_t = mean + D_t·w_t, where D_t is the product of all decays since and w changes only where a weight
-/// is touched. With A_t = Σ_{s ≤ t} D_s over the averaged steps, the sum of the iterates is a + A_t·w_t: an untouched weight
-/// needs nothing, and a change δ of w at step t takes A_{t−1}·δ off a. Settling moves all into a and starts with A = 0, so
-/// that D never becomes small beside its past.
+/// Between two settlings θ_t = mean + D_t·w_t, where D_t is the product of all decays since the last one, and w
+/// changes only where a weight is touched. With A_t = Σ_{s ≤ t} D_s over the averaged steps, the sum of the iterates
+/// is a + A_t·w_t. An untouched weight needs no work; a change δ of w at step t subtracts A_{t−1}·δ from a. Settling
+/// moves everything into a and restarts with A = 0, so that D never becomes small compared with its past values.
 pub(super) struct Average {
-    /// Steps before the first averaged one.
+    /// The number of steps before the first averaged one.
     from: u32,
-    /// Averaged steps.
+    /// The number of averaged steps.
     count: f64,
     /// A, for weights of single labels and of label pairs.
     area: [f64; 2],
@@ -26,17 +26,18 @@ impl Average {
         Average { from, count: 0.0, area: [0.0; 2], sums: Vec::new() }
     }
 
-    /// Reads ahead the weights and the sums that a step will need.
+    /// Prefetches the weights and the sums that a step will need.
     pub fn expect(&self, theta: &[f64], touched: &Touched) {
         touched.expect_with(|row| theta[row.start] + self.sums[row.start]);
     }
 
-    /// What a move by −`eta` times a gradient, besides the decays to `products`, adds to the sums of each kind, in gradients.
+    /// For each kind of weight, the factor of the gradient that a move by −`eta` times it adds to the sums, given
+    /// decays `products`.
     pub fn scales(&self, eta: f64, products: [f64; 2]) -> [f64; 2] {
         std::array::from_fn(|kind| self.area[kind] * eta / products[kind])
     }
 
-    /// A step has moved the weights in `range` along `gradient`; `scale` is one of [`Average::scales`].
+    /// Records that a step has moved the weights in `range` along `gradient`; `scale` is one of [`Average::scales`].
     #[inline]
     pub fn moved(&mut self, range: Range<usize>, gradient: &[f64], scale: f64) {
         if scale > 0.0 {
@@ -44,7 +45,7 @@ impl Average {
         }
     }
 
-    /// The step after `done` others is complete; `products` are the decays with it.
+    /// Records that the step after `done` others is complete; `products` are the decays including it.
     pub fn count(&mut self, done: u32, products: [f64; 2]) {
         if done >= self.from {
             self.count += 1.0;
@@ -52,7 +53,7 @@ impl Average {
         }
     }
 
-    /// Moves all into the sums; θ is up to date, with decays `products`.
+    /// Moves everything into the sums. θ must be up to date, with decays `products`.
     pub fn settle(&mut self, theta: &[f64], prior: &Prior, products: [f64; 2]) {
         if self.area != [0.0; 2] {
             for (i, (sum, x)) in self.sums.iter_mut().zip(theta).enumerate() {
@@ -63,7 +64,7 @@ impl Average {
         }
     }
 
-    /// The mean of the iterates, once there are any; all must be settled.
+    /// The mean of the iterates, if there are any. Everything must be settled.
     pub fn mean(&self, prior: &Prior) -> Option<Vec<f64>> {
         let mean = |(i, sum): (usize, &f64)| prior.mean(i) + sum / self.count;
         (self.count > 0.0).then(|| self.sums.iter().enumerate().map(mean).collect())

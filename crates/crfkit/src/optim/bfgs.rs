@@ -8,17 +8,18 @@ use crate::ability::Ability;
 use crate::math::vector::{axpy, dot, norm};
 use crate::{Error, Result};
 
-/// Quasi-Newton steps with the whole matrix H⁻¹, made of all changes of weights and gradient so far.
+/// Quasi-Newton steps with the full matrix H⁻¹, built from all changes of weights and gradient so far.
 ///
-/// Idea: direction −H⁻¹ g; after a step s = Δθ, y = Δg that satisfies the strong Wolfe conditions, with ρ = 1/sᵀy,
-/// H⁻¹ ← (I − ρ s yᵀ) H⁻¹ (I − ρ y sᵀ) + ρ s sᵀ (the inverse form of the slides of smd-crf-2006: nothing is factored or solved).
-/// It starts from the identity, which the first step scales to γ·I, γ = sᵀy/yᵀy.
+/// Idea: the direction is −H⁻¹ g. After a step s = Δθ, y = Δg that satisfies the strong Wolfe conditions, with ρ =
+/// 1/sᵀy, H⁻¹ ← (I − ρ s yᵀ) H⁻¹ (I − ρ y sᵀ) + ρ s sᵀ (the inverse form in the slides of smd-crf-2006: nothing is
+/// factorised or solved). It starts from the identity, which the first step scales to γ·I, γ = sᵀy/yᵀy.
 ///
-/// Parameters: `memory_limit` = 1 GiB. Needs: exact values and gradients of the whole set, no L1 penalty, and n² numbers for n
-/// weights. References: Broyden, Fletcher, Goldfarb and Shanno 1970; Nocedal and Wright, Numerical Optimization, section 6.1.
+/// Parameters: `memory_limit` = 1 GiB. Needs: exact values and gradients of the whole set, no L1 penalty, and n²
+/// numbers for n weights. References: Broyden, Fletcher, Goldfarb and Shanno 1970; Nocedal and Wright, Numerical
+/// Optimization, section 6.1.
 #[derive(Clone, Debug)]
 pub struct Bfgs {
-    /// Bytes that H⁻¹ may take, 8n²; a larger problem is refused.
+    /// The largest number of bytes for H⁻¹, which takes 8n²; a larger problem is rejected with an error.
     pub memory_limit: u64,
     /// When to stop.
     pub until: Until,
@@ -57,7 +58,7 @@ impl Optimizer for Bfgs {
 struct Run {
     /// H⁻¹ `[n][n]`; empty while it is the identity.
     inverse: Vec<f64>,
-    /// Memory that is used again: direction, s, y, H⁻¹y.
+    /// Reused memory: direction, s, y, H⁻¹y.
     direction: Vec<f64>,
     s: Vec<f64>,
     y: Vec<f64>,
@@ -65,7 +66,7 @@ struct Run {
 }
 
 impl Run {
-    /// H⁻¹ ← H⁻¹ + (ρ + ρ² yᵀH⁻¹y) s sᵀ − ρ (H⁻¹y sᵀ + s yᵀH⁻¹): the update of the paper, multiplied out.
+    /// H⁻¹ ← H⁻¹ + (ρ + ρ² yᵀH⁻¹y) s sᵀ − ρ (H⁻¹y sᵀ + s yᵀH⁻¹): the update above, multiplied out.
     fn update(&mut self) {
         let Run { inverse, s, y, hy, .. } = self;
         let (n, sy) = (s.len(), dot(s, y));

@@ -1,23 +1,23 @@
-//! The first gain of stochastic gradient descent where none is given.
+//! The choice of the first gain of stochastic gradient descent, if none is given.
 
 use super::online::{Clock, Rule, Step};
 use super::sgd::{Sgd, SgdRule};
 use super::{Problem, State, Touched};
 use crate::math::random::Random;
 
-/// Examples that a gain is tried on.
+/// The number of examples on which a gain is tried.
 const SAMPLE: usize = 1000;
-/// Gains that are tried at most once one does not explode.
+/// The largest number of gains tried once one does not explode.
 const CANDIDATES: usize = 12;
-/// No gain below this is tried.
+/// The smallest gain that is tried.
 const SMALLEST: f64 = 1e-12;
-/// A gain has exploded if the objective is more than this many times that at the start, or no number: losses grow like a score,
-/// so they become large, not infinite.
+/// A gain has exploded if the objective is more than this many times its initial value, or not a number. Losses grow
+/// like scores, so they become large, not infinite.
 const EXPLODED: f64 = 2.0;
 
 impl Sgd {
-    /// The gain with the lowest objective after one pass over a sample, among 0.1·2^k; and what trying cost, in passes.
-    /// Where 0.1 explodes, the search starts from the largest gain that does not.
+    /// The gain among 0.1·2^k with the lowest objective after one pass over a sample, and the cost of the trials in
+    /// passes. If 0.1 explodes, the search starts from the largest gain that does not.
     pub(super) fn calibrate(&self, problem: &Problem, theta: &[f64]) -> (f64, f64) {
         let examples = problem.objective.examples();
         let mut order: Vec<u32> = (0..examples as u32).collect();
@@ -25,7 +25,7 @@ impl Sgd {
         order.truncate(SAMPLE);
         let share = order.len() as f64 / examples.max(1) as f64;
         let start = sample_value(problem, theta, &order);
-        // The perceptron's losses are 0 at the start.
+        // The losses of the perceptron are 0 at the start.
         let most = if start > 0.0 { EXPLODED * start } else { f64::MAX };
         let mut cost = share;
         let mut attempt = |eta0: f64| {
@@ -54,7 +54,7 @@ impl Sgd {
         (best.0, cost)
     }
 
-    /// One pass over a sample; returns its objective afterwards.
+    /// Runs one pass over a sample and returns its objective afterwards.
     fn sample_pass(&self, problem: &Problem, mut theta: Vec<f64>, order: &[u32], eta0: f64) -> f64 {
         let mut rule = SgdRule::new(self, problem, eta0);
         rule.restore(&mut State::start(theta.clone()));
@@ -75,7 +75,7 @@ impl Sgd {
     }
 }
 
-/// Losses of a sample, and its share of the penalty.
+/// The losses of a sample, plus its share of the penalty.
 fn sample_value(problem: &Problem, theta: &[f64], order: &[u32]) -> f64 {
     let (mut gradient, mut touched) = (Vec::new(), Touched::default());
     problem.objective.touched(order, &mut touched);

@@ -8,17 +8,18 @@ use crate::Result;
 use crate::ability::Ability;
 use crate::math::vector::{dot, norm};
 
-/// Each direction is the steepest one, bent by the last.
+/// Each direction combines the steepest descent direction with the previous direction.
 ///
-/// Idea: d ← −g + β d with Polak and Ribière's β = gᵀ(g − g')/g'ᵀg', g' the last gradient; where β is negative, or where two
-/// gradients in a row are far from orthogonal (|gᵀg'| ≥ ν gᵀg, Powell's test), or where d does not descend, it starts anew from
-/// −g. Steps satisfy the strong Wolfe conditions with a small second constant, 0.1: nearly exact searches.
+/// Idea: d ← −g + β d with Polak and Ribière's β = gᵀ(g − g')/g'ᵀg', where g' is the previous gradient. It restarts
+/// from −g if β is negative, if two successive gradients are far from orthogonal (|gᵀg'| ≥ ν gᵀg, Powell's test), or
+/// if d is not a descent direction. Steps satisfy the strong Wolfe conditions with a small second constant, 0.1, so
+/// the searches are nearly exact.
 ///
-/// Parameters: `nu` = 0.2. Needs: exact values and gradients of the whole set, no L1 penalty; keeps one vector. References: Polak
-/// and Ribière 1969; Powell 1977; Nocedal and Wright, Numerical Optimization, section 5.2.
+/// Parameters: `nu` = 0.2. Needs: exact values and gradients of the whole set, no L1 penalty; keeps one vector.
+/// References: Polak and Ribière 1969; Powell 1977; Nocedal and Wright, Numerical Optimization, section 5.2.
 #[derive(Clone, Debug)]
 pub struct Cg {
-    /// ν: restart where |gᵀg'| ≥ ν gᵀg.
+    /// ν: restart if |gᵀg'| ≥ ν gᵀg.
     pub nu: f64,
     /// When to stop.
     pub until: Until,
@@ -50,7 +51,7 @@ struct Run {
     nu: f64,
     /// The next direction; empty for −g.
     direction: Vec<f64>,
-    /// Step × slope of the last step: what the next one is expected to gain too. 0 before the first.
+    /// Step × slope of the last step, which the next step is expected to gain too; 0 before the first step.
     gain: f64,
 }
 

@@ -1,9 +1,9 @@
-//! What methods refuse before they start.
+//! Checks that methods make before they start.
 
 use super::Prior;
 use crate::{Error, Result};
 
-/// Refuses a parameter outside of its range; `name` is that of the command line.
+/// Returns an error if a parameter is out of range; `name` is its name on the command line.
 pub(super) fn require(holds: bool, name: &str, value: f64, need: &str) -> Result<()> {
     match holds {
         true => Ok(()),
@@ -11,12 +11,12 @@ pub(super) fn require(holds: bool, name: &str, value: f64, need: &str) -> Result
     }
 }
 
-/// Refuses a first gain that is none.
+/// Returns an error if the first gain is not a positive number.
 pub(super) fn require_gain(eta0: f64) -> Result<()> {
     require(eta0 > 0.0 && eta0.is_finite(), "--eta0", eta0, "a positive number")
 }
 
-/// Refuses an L1 penalty where there is no step for it.
+/// Returns an error if there is an L1 penalty and the method cannot handle it.
 pub(super) fn refuse_l1(method: &str, l1: f64) -> Result<()> {
     match l1 > 0.0 {
         true => Err(Error::Setting(format!(
@@ -26,7 +26,7 @@ pub(super) fn refuse_l1(method: &str, l1: f64) -> Result<()> {
     }
 }
 
-/// Refuses a prior that is none: what is left of θ when all marginals are known is the prior's.
+/// Returns an error if there is no prior: given the marginals, these methods compute θ from the prior.
 pub(super) fn require_prior(method: &str, prior: &Prior) -> Result<()> {
     match prior.sigma.is_finite() && prior.sigma_pairs.is_finite() {
         true => Ok(()),

@@ -2,7 +2,8 @@
 
 use crate::math::vector::dot;
 
-/// Overwrites the lower triangle of the symmetric `a` `[n][n]` with L, L Lᵀ = a; false if `a` is not safely positive definite.
+/// Overwrites the lower triangle of the symmetric `a` `[n][n]` with L, where L Lᵀ = a. Returns false if `a` is not
+/// safely positive definite.
 fn factor(a: &mut [f64], n: usize) -> bool {
     for i in 0..n {
         for j in 0..=i {
@@ -12,7 +13,7 @@ fn factor(a: &mut [f64], n: usize) -> bool {
                 row[j] = (row[j] - dot(&row[..j], &other[..j])) / other[j];
             } else {
                 let pivot = row[i] - dot(&row[..i], &row[..i]);
-                // What remains of the diagonal is rounding error where the matrix is singular.
+                // If the matrix is singular, what remains of the diagonal is rounding error.
                 if pivot.is_nan() || pivot <= n as f64 * f64::EPSILON * row[i].abs() {
                     return false;
                 }
@@ -38,8 +39,8 @@ fn substitute(l: &[f64], x: &mut [f64]) {
     }
 }
 
-/// x ← (A + τI)⁻¹ x for the symmetric `a` `[n][n]`, with τ = 0 if A is positive definite and else a τ that makes it so (Nocedal
-/// and Wright, Numerical Optimization, algorithm 3.3). Returns τ; `None` if A is not finite.
+/// x ← (A + τI)⁻¹ x for the symmetric `a` `[n][n]`. τ = 0 if A is positive definite; otherwise τ makes it so (Nocedal
+/// and Wright, Numerical Optimization, algorithm 3.3). Returns τ, or `None` if A is not finite.
 pub fn solve(a: &[f64], x: &mut [f64]) -> Option<f64> {
     let n = x.len();
     if a.iter().any(|a| !a.is_finite()) {

@@ -1,18 +1,18 @@
-//! An objective whose batches touch every weight: with it any online method runs the dense iteration of its paper.
+//! An objective whose batches touch every weight. With it, any online method runs the dense iteration of its paper.
 
 use super::{Objective, Problem, Touched};
 use crate::ability::Ability;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// All weights as one row for each kind of the prior.
+/// All weights, as one row for each kind of weight in the prior.
 pub(super) struct DenseUpdates<'a> {
     objective: &'a dyn Objective,
     rows: Vec<Range<usize>>,
     memory: Mutex<Memory>,
 }
 
-/// A batch as the objective sees it.
+/// A batch as the wrapped objective sees it.
 #[derive(Default)]
 struct Memory {
     touched: Touched,
@@ -28,7 +28,7 @@ impl<'a> DenseUpdates<'a> {
         DenseUpdates { objective: problem.objective, rows, memory: Mutex::default() }
     }
 
-    /// Writes the rows of a batch into zeros.
+    /// Writes the rows of a batch into a vector of zeros.
     fn spread(&self, touched: &Touched, rows: &[f64], dense: &mut Vec<f64>) {
         dense.clear();
         dense.resize(self.dim(), 0.0);

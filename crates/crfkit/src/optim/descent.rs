@@ -1,4 +1,4 @@
-//! The loop that all batch methods share: report, stop, or move on to a better point.
+//! The loop that all batch methods share: report, test for convergence, and move to a better point.
 
 use super::line_search::wolfe;
 use super::{Control, Minimum, Problem, Progress, State, Stop, Watch};
@@ -11,14 +11,17 @@ use std::collections::VecDeque;
 pub struct Until {
     /// Stop when ‖g‖ ≤ `gradient_tolerance` · max(1, ‖θ‖).
     pub gradient_tolerance: f64,
-    /// Stop when the objective has changed by less than this share over the last `period` iterations; or by less than a `period`th
-    /// of it in one that took ten evaluations or more: a line search that tries so often is lost in the noise of inference or rounding.
+    /// Stop when the objective has changed by less than this share over the last `period` iterations. Also stop when
+    /// it has changed by less than a `period`th of this share in one iteration that took ten evaluations or more: a
+    /// line search that needs so many is lost in the noise of inference or rounding.
     pub tolerance: f64,
-    /// See `tolerance`.
+    /// The number of iterations in `tolerance`.
     pub period: usize,
-    /// CRF++'s rule: stop when each of the last three iterations has changed the objective by less than this share; 0 for never.
+    /// CRF++'s rule: stop when each of the last three iterations has changed the objective by less than this share; 0
+    /// disables it.
     pub change: f64,
-    /// Evaluations at most, those of earlier methods in the same run included; 0 for no limit. A product H·v counts as one.
+    /// The largest number of evaluations, including those of earlier methods in the same run; 0 for no limit. A
+    /// product H·v counts as one.
     pub passes: f64,
 }
 
@@ -28,45 +31,48 @@ impl Default for Until {
     }
 }
 
-/// Iterations of [`Until::change`].
+/// The number of iterations in [`Until::change`].
 const CRAWLING: usize = 3;
 
-/// Evaluations of an iteration that is in trouble, see [`Until::tolerance`].
+/// The number of evaluations that marks an iteration as lost in noise; see [`Until::tolerance`].
 const MANY_EVALUATIONS: f64 = 10.0;
 
-/// One batch method: how it gets from a point to a better one.
+/// One batch method: how it moves from a point to a better one.
 pub(super) trait Iterate {
-    /// Moves on to a point that is no worse; false, and stays where it is, if the method finds none.
+    /// Moves to a point that is no worse. If the method finds none, stays where it is and returns false.
     fn iterate(&mut self, at: &mut Descent) -> Result<bool>;
 
-    /// Drops what the method has learned of the curvature, since that may be what misleads it; false if there is nothing.
+    /// Discards what the method has learned about the curvature, which may be misleading. Returns false if there is
+    /// nothing to discard.
     fn forget(&mut self) -> bool {
         false
     }
 
-    /// ‖g‖, or what takes its place where the objective has corners.
+    /// ‖g‖, or its replacement where the objective is not differentiable.
     fn gradient_norm(&mut self, at: &Descent) -> f64 {
         norm(&at.now.gradient)
     }
 
-    /// Adds everything the method remembers.
+    /// Adds to `state` everything that the method remembers.
     fn save(&self, _state: &mut State) {}
 }
 
-/// Weights, and the problem there.
+/// Weights, with the value and gradient of the problem there.
 pub(super) struct Point {
     pub theta: Vec<f64>,
-    /// Objective with all penalties.
+    /// The objective with all penalties.
     pub value: f64,
-    /// Gradient without the L1 part.
+    /// The gradient without the L1 part.
     pub gradient: Vec<f64>,
-    /// Losses below 0 ([`super::Objective::value_grad_checked`]). A point with more of them than the one that it is reached from has
-    /// the value ∞: there approximate inference fails, and what looks like a decrease is none.
+    /// The number of losses below 0 ([`super::Objective::value_grad_checked`]). A point with more of them than the
+    /// point it is reached from gets the value ∞: approximate inference fails there, and an apparent decrease is not
+    /// real.
     pub impossible: usize,
 }
 
 impl Point {
-    /// Value without the L1 part, and gradient, of a point that is tried from `now`; says if it is refused.
+    /// Computes the value without the L1 part, and the gradient, of a point that is tried from `now`. Sets `refused`
+    /// if the point is rejected.
     fn evaluate(&mut self, problem: &Problem, now: &Point, refused: &mut bool) {
         (self.value, self.impossible) = problem.smooth_checked(&self.theta, &mut self.gradient);
         if self.impossible > now.impossible {
@@ -75,20 +81,20 @@ impl Point {
     }
 }
 
-/// Where a run is.
+/// The current position of a run.
 pub(super) struct Descent<'a> {
     pub problem: &'a Problem<'a>,
     pub now: Point,
-    /// The point that is tried; after a step, the one that was left.
+    /// The point that is being tried; after a step, the previous point.
     pub other: Point,
-    /// Evaluations so far.
+    /// The number of evaluations so far.
     pub passes: f64,
-    /// Was a point refused in this iteration, since inference fails there?
+    /// Whether a point was rejected in this iteration because inference fails there.
     refused: bool,
 }
 
 impl<'a> Descent<'a> {
-    /// About to move to θ, which is not evaluated yet.
+    /// A run that is about to move to θ, which is not evaluated yet.
     fn start(problem: &'a Problem<'a>, theta: Vec<f64>, passes: f64) -> Self {
         let n = theta.len();
         let point =
@@ -96,7 +102,7 @@ impl<'a> Descent<'a> {
         Descent { problem, now: point(vec![0.0; n]), other: point(theta), passes, refused: false }
     }
 
-    /// Value and gradient of the other point at its weights.
+    /// Computes value and gradient of the other point.
     pub fn evaluate_other(&mut self) {
         self.other.evaluate(self.problem, &self.now, &mut self.refused);
         self.other.value += self.problem.l1_penalty(&self.other.theta);
@@ -108,8 +114,9 @@ impl<'a> Descent<'a> {
         std::mem::swap(&mut self.now, &mut self.other);
     }
 
-    /// Moves along `direction` by a step that satisfies the strong Wolfe conditions (`curvature` is the second one's constant),
-    /// trying `first` first, and returns its length. `None`, and stays, if no step decreases the objective.
+    /// Moves along `direction` by a step that satisfies the strong Wolfe conditions (`curvature` is the constant of
+    /// the second one). It tries the length `first` first. Returns the length of the step; if no step decreases the
+    /// objective, stays and returns `None`.
     pub fn search(&mut self, direction: &[f64], first: f64, curvature: f64) -> Option<f64> {
         let (now, trial) = (&self.now, &mut self.other);
         let slope = dot(direction, &now.gradient);
@@ -128,7 +135,7 @@ impl<'a> Descent<'a> {
         step.filter(|_| self.other.value < self.now.value).inspect(|_| self.accept())
     }
 
-    /// The last step: s = Δθ and y = Δg.
+    /// Writes the last step: s = Δθ and y = Δg.
     pub fn last_step(&self, s: &mut Vec<f64>, y: &mut Vec<f64>) {
         let (new, old) = (&self.now, &self.other);
         s.clear();
@@ -137,7 +144,7 @@ impl<'a> Descent<'a> {
         y.extend(new.gradient.iter().zip(&old.gradient).map(|(new, old)| new - old));
     }
 
-    /// The error of a run that has left the finite numbers.
+    /// The error for a run whose numbers are no longer finite.
     pub fn diverged(&self) -> Error {
         Error::Diverged {
             passes: self.passes,
@@ -148,12 +155,12 @@ impl<'a> Descent<'a> {
     }
 }
 
-/// Is sᵀy large enough for an update of the curvature?
+/// Whether sᵀy is large enough for a curvature update.
 pub(super) fn curved(sy: f64, y: &[f64]) -> bool {
     sy > 1e-16 * dot(y, y)
 }
 
-/// Runs `method`, which has taken what it remembers out of `state`, until one of the rules stops it.
+/// Runs `method`, which has already restored its memory from `state`, until a stopping rule applies.
 pub(super) fn run(
     problem: &Problem,
     until: &Until,
@@ -162,13 +169,13 @@ pub(super) fn run(
     watch: &mut dyn Watch,
 ) -> Result<Minimum> {
     let mut at = Descent::start(problem, std::mem::take(&mut state.theta), state.number("passes"));
-    // Values at the last iterations, newest last.
+    // The values at the last iterations, newest last.
     let count = state.number("values") as usize;
     let mut values: VecDeque<f64> = (0..count).map(|k| state.number(&format!("value.{k}"))).collect();
-    // Was the last iteration lost in noise?
+    // Whether the last iteration was lost in noise.
     let mut lost = state.number("lost") != 0.0;
     at.refused = state.number("refused") != 0.0;
-    // Has the watch seen this point? A state is taken when it has, so a run that goes on from one does not report twice.
+    // Whether this point has been reported. States are taken after a report, so a resumed run does not report twice.
     let mut reported = state.vectors.contains_key("gradient");
     if reported {
         (at.other.value, at.other.gradient) = (state.number("value"), state.take("gradient"));
@@ -227,7 +234,7 @@ pub(super) fn run(
 }
 
 impl Until {
-    /// Has the objective settled over the last `period` iterations?
+    /// Whether the objective has converged over the last `period` iterations.
     fn settled(&self, values: &VecDeque<f64>) -> bool {
         match (values.len().checked_sub(1 + self.period), values.back()) {
             (Some(before), Some(now)) => values[before] - now <= self.tolerance * now.abs(),
@@ -235,7 +242,7 @@ impl Until {
         }
     }
 
-    /// Does it crawl by [`Until::change`]?
+    /// Whether the rule [`Until::change`] applies.
     fn crawls(&self, values: &VecDeque<f64>) -> bool {
         let changes = values.iter().rev().zip(values.iter().rev().skip(1));
         let small = changes
@@ -245,7 +252,7 @@ impl Until {
     }
 }
 
-/// All that a run needs to go on.
+/// Everything that a run needs to resume.
 fn build_state(at: &Descent, values: &VecDeque<f64>, lost: bool, method: &dyn Iterate) -> State {
     let mut state = State::start(at.now.theta.clone());
     method.save(&mut state);

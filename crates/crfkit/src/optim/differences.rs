@@ -5,14 +5,15 @@ use crate::ability::Ability;
 use crate::math::vector::norm;
 use std::sync::{Mutex, PoisonError};
 
-/// The same objective with H·v ≈ (g(θ + hv) − g(θ − hv))/2h, for objectives whose gradient is all there is, and to see what
-/// the exact product is worth (slides of smd-crf-2006, "Hessian-Vector Products", there with one-sided differences).
+/// The same objective with H·v ≈ (g(θ + hv) − g(θ − hv))/2h. It serves objectives that provide only a gradient, and
+/// comparisons with the exact product (slides of smd-crf-2006, "Hessian-Vector Products", where the differences are
+/// one-sided).
 ///
-/// The step moves θ by ∛ε·max(1, ‖θ‖), which balances the error of the difference (h²) with that of rounding (ε/h); so about ten
-/// digits of H·v are right where the third derivative is tame. Costs three gradients.
+/// The step moves θ by ∛ε·max(1, ‖θ‖), which balances the error of the difference (h²) and that of rounding (ε/h).
+/// About ten digits of H·v are correct where the third derivative is moderate. A product costs three gradients.
 pub struct Differences<'a> {
     objective: &'a dyn Objective,
-    /// Memory that is used again.
+    /// Reused memory.
     moved: Mutex<Moved>,
 }
 
@@ -23,13 +24,13 @@ struct Moved {
 }
 
 impl<'a> Differences<'a> {
-    /// `objective` with its products replaced.
+    /// Wraps `objective` and replaces its products.
     pub fn new(objective: &'a dyn Objective) -> Self {
         Differences { objective, moved: Mutex::default() }
     }
 }
 
-/// h for a point and a direction.
+/// The step h for a point and a direction.
 fn step(theta: &[f64], v: &[f64]) -> f64 {
     match norm(v) {
         0.0 => 1.0,
@@ -46,7 +47,7 @@ impl Objective for Differences<'_> {
         self.objective.examples()
     }
 
-    /// What the objective gives, and products where its gradient is a slope.
+    /// What the objective provides, plus products if its gradient is the derivative of its value.
     fn gives(&self) -> &'static [Ability] {
         let gives = self.objective.gives();
         let lacks = gives.contains(&Ability::Smooth) && !gives.contains(&Ability::HessVec);
@@ -98,7 +99,7 @@ impl Objective for Differences<'_> {
     ) -> f64 {
         let Moved { theta: moved, gradient: slope } =
             &mut *self.moved.lock().unwrap_or_else(PoisonError::into_inner);
-        // Only touched weights are read: only they are moved, and only their lengths count.
+        // Only touched weights are read, so only they are moved, and only they count in the norms.
         let pick = |x: &[f64]| -> Vec<f64> { touched.weights().map(|i| x[i]).collect() };
         let h = step(&pick(theta), &pick(v));
         moved.resize(theta.len(), 0.0);

@@ -1,47 +1,48 @@
-//! The other side of a likelihood: one distribution over labellings for each example.
+//! The dual side of a likelihood: one distribution over labellings for each example.
 //!
-//! ℓ(ψ) = max_μ ⟨ψ, μ − 1[y]⟩ + H(μ), so the sum of losses and Gaussian prior is a game of θ against the marginals μᵢ of all
-//! examples. Its best answer to given marginals is θ = mean − σ² Σᵢ Aᵢᵀ(μᵢ − 1[yᵢ]), and the best answer to θ are the
-//! marginals at θ. Methods on this side remember marginals and move θ along.
+//! ℓ(ψ) = max_μ ⟨ψ, μ − 1[y]⟩ + H(μ), so minimising the sum of losses and Gaussian prior is a game between θ and the
+//! marginals μᵢ of all examples. For given marginals the best θ is mean − σ² Σᵢ Aᵢᵀ(μᵢ − 1[yᵢ]). For given θ the best
+//! marginals are those at θ. Methods on the dual side store marginals and move θ accordingly.
 
 use super::Touched;
 use crate::math::entropy;
 
-/// Which entropy the marginals of an example are to describe.
+/// Which entropy the marginals of an example describe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entropy {
-    /// That of the joint distribution: what a duality gap needs.
+    /// The entropy of the joint distribution; a duality gap needs it.
     Joint,
-    /// The sum of those of the single variables: an approximation from as few numbers as the gradient needs.
+    /// The sum of the entropies of the single variables: an approximation that needs no more numbers than the
+    /// gradient.
     Single,
 }
 
-/// Marginals of single examples, as flat vectors μ. All methods may use scratch memory.
+/// The marginals of single examples, as flat vectors μ. All methods may use scratch memory.
 pub trait Dual {
-    /// Length of the vector of an example.
+    /// The length of an example's vector.
     fn size(&self, example: u32) -> usize;
 
-    /// How much the example counts.
+    /// The weight of the example.
     fn weight(&self, example: u32) -> f64;
 
     /// Overwrites `counting` with c, such that the entropy is H(μ) = −Σ c μ ln μ.
     fn counting(&mut self, example: u32, counting: &mut [f64]);
 
-    /// Overwrites `marginals` with those of the known answer, 1\[y\].
+    /// Overwrites `marginals` with those of the gold labels, 1\[y\].
     fn answer(&mut self, example: u32, marginals: &mut [f64]);
 
     /// Returns weight × loss at θ and overwrites `marginals` with those at θ; `touched` must be this example's.
     fn marginals(&mut self, example: u32, theta: &[f64], touched: &Touched, marginals: &mut [f64]) -> f64;
 
-    /// Overwrites `rows` with weight × Aᵀ x, the rows of `touched` side by side: the change of the loss's gradient when the
-    /// marginals change by x.
+    /// Overwrites `rows` with weight × Aᵀ x, the rows of `touched` one after another. This is the change of the
+    /// loss's gradient when the marginals change by x.
     fn project(&mut self, example: u32, x: &[f64], touched: &Touched, rows: &mut Vec<f64>);
 }
 
-/// The best step γ ∈ [0, 1] from marginals p towards q, the marginals at θ: where
-/// weight · H(p + γ(q − p)) + ⟨θ, γ u⟩ − γ² curvature/2 is largest, u the change of the gradient. The log-potentials at θ
-/// are ln q as far as entropies see them, so its slope is weight · Σ c (q − p) ln(q/(p + γ(q − p))) − γ · curvature: positive
-/// at 0, negative at 1. Newton's method, kept between the best bounds so far.
+/// The best step γ ∈ [0, 1] from marginals p towards q, the marginals at θ. It maximises weight · H(p + γ(q − p)) +
+/// ⟨θ, γ u⟩ − γ² curvature/2, where u is the change of the gradient. As far as entropies are concerned, the
+/// log-potentials at θ are ln q, so the derivative is weight · Σ c (q − p) ln(q/(p + γ(q − p))) − γ · curvature:
+/// positive at 0, negative at 1. Newton's method finds its zero between bounds that tighten as it goes.
 pub(super) fn best_step(weight: f64, counting: &[f64], p: &[f64], q: &[f64], curvature: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     let mut gamma = 0.5;
@@ -63,7 +64,7 @@ pub(super) fn best_step(weight: f64, counting: &[f64], p: &[f64], q: &[f64], cur
     gamma
 }
 
-/// Newton steps at most; three or four are the rule.
+/// The largest number of Newton steps; three or four are usual.
 const NEWTON: usize = 60;
 
 #[cfg(test)]

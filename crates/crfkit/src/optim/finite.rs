@@ -1,14 +1,14 @@
-//! What the methods that remember something of every example have in common.
+//! The common part of the methods that remember something about every example.
 
 use super::{Dual, Entropy, Problem, Watch};
 use crate::ability::Ability;
 use crate::math::random::Random;
 use crate::{Error, Result};
 
-/// Bytes that a method may remember where no limit is given.
+/// The default limit on the bytes that a method may store.
 pub(super) const MEMORY_LIMIT: u64 = 1 << 30;
 
-/// Refuses to remember more than `limit` bytes, or says how many they are.
+/// Returns an error if a method would store more than `limit` bytes; otherwise reports how many it stores.
 pub(super) fn check_storage(method: &str, bytes: u64, limit: u64, watch: &mut dyn Watch) -> Result<()> {
     match bytes > limit {
         true => Err(Error::Setting(format!(
@@ -33,14 +33,14 @@ pub(super) fn dual_of<'a>(
     })
 }
 
-/// All examples in random order: the first visits.
+/// All examples in random order, for the first visits.
 pub(super) fn visits(seed: u64, examples: usize) -> Vec<u32> {
     let mut order: Vec<u32> = (0..examples as u32).collect();
     Random::stream(seed, u64::MAX).shuffle(&mut order);
     order
 }
 
-/// A loss is no longer a number.
+/// The error for a loss that is not a number.
 pub(super) fn diverged(passes: f64) -> Error {
     Error::Diverged {
         passes,

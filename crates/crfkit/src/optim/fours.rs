@@ -1,5 +1,5 @@
-//! Rows by fours. Most rows have few weights, fewer than a loop over vectors begins to pay for: they are taken to vectors of
-//! four, filled up with 0, and back.
+//! Rows in groups of four. Most rows have fewer weights than a loop over vectors needs to pay off. They are loaded
+//! into vectors of four, padded with 0, and stored back.
 
 use super::Prior;
 use super::prior::Mean;
@@ -7,10 +7,10 @@ use crate::math::simd;
 use fearless_simd::{dispatch, f64x4, prelude::*};
 use std::ops::Range;
 
-/// Weights taken at once.
+/// The number of weights processed at once.
 pub(super) const FOUR: usize = 4;
 
-/// The numbers of up to four items, which `number` finds.
+/// Loads a number from each of up to four items; `number` reads it.
 #[inline(always)]
 pub(super) fn four_of<S: Simd, T>(simd: S, x: &[T], number: impl Fn(&T) -> f64) -> f64x4<S> {
     let four = match x {
@@ -23,13 +23,13 @@ pub(super) fn four_of<S: Simd, T>(simd: S, x: &[T], number: impl Fn(&T) -> f64) 
     f64x4::simd_from(simd, four)
 }
 
-/// Up to four numbers.
+/// Loads up to four numbers.
 #[inline(always)]
 pub(super) fn four<S: Simd>(simd: S, x: &[f64]) -> f64x4<S> {
     four_of(simd, x, |x| *x)
 }
 
-/// Writes the numbers back, with `set`.
+/// Stores up to four numbers; `set` writes each of them.
 #[inline(always)]
 pub(super) fn put_four_of<S: Simd, T>(x: f64x4<S>, out: &mut [T], set: impl Fn(&mut T, f64)) {
     let x: [f64; FOUR] = x.into();
@@ -54,14 +54,14 @@ pub(super) fn put_four_of<S: Simd, T>(x: f64x4<S>, out: &mut [T], set: impl Fn(&
     }
 }
 
-/// Writes up to four numbers.
+/// Stores up to four numbers.
 #[inline(always)]
 pub(super) fn put_four<S: Simd>(x: f64x4<S>, out: &mut [f64]) {
     put_four_of(x, out, |out, x| *out = x);
 }
 
-/// One body for a range of up to four weights, compiled once for each length: slices of the range then come and go as vectors
-/// without a branch. (A macro: a closure would be compiled for another vector unit.)
+/// One body for a range of up to four weights, compiled once for each length, so that slices of the range are loaded
+/// and stored without branches. (It is a macro because a closure would be compiled for another vector unit.)
 macro_rules! with_known_length {
     ($part:ident => $body:expr) => {
         match $part.len() {
@@ -90,7 +90,7 @@ macro_rules! with_known_length {
 }
 pub(super) use with_known_length;
 
-/// A row in ranges of up to four weights.
+/// Divides a row into ranges of up to four weights.
 #[inline(always)]
 pub(super) fn in_fours(row: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let mut rest = row;
@@ -101,7 +101,7 @@ pub(super) fn in_fours(row: Range<usize>) -> impl Iterator<Item = Range<usize>> 
     })
 }
 
-/// Σ factor·x² over rows, ranges of `x` with a factor each.
+/// Σ factor·x² over rows, given as ranges of `x` with a factor each.
 pub(super) fn weighted_squares(rows: impl Iterator<Item = (Range<usize>, f64)>, x: &[f64]) -> f64 {
     dispatch!(simd::level(), simd => {
         let mut sum = f64x4::splat(simd, 0.0);
@@ -116,7 +116,7 @@ pub(super) fn weighted_squares(rows: impl Iterator<Item = (Range<usize>, f64)>, 
 }
 
 impl Prior {
-    /// The means of up to four weights.
+    /// Loads the prior means of up to four weights.
     #[inline(always)]
     pub(super) fn four_means<S: Simd>(&self, simd: S, weights: Range<usize>) -> f64x4<S> {
         match &self.mean {

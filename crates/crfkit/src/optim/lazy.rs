@@ -1,14 +1,14 @@
-//! Weights of which every step moves all, at the cost of those it touches.
+//! Weights that every step moves, at the cost of the touched ones only.
 
 use super::fours::{four, in_fours, put_four, with_known_length};
 use super::{Prior, Problem, State, Touched};
 use crate::math::simd;
 use fearless_simd::dispatch;
 
-/// The iteration θ ← θ − a·P(θ − mean)/n − c·d over all weights, with P = 1/σ² and a vector d that changes only where a step
-/// touches it: θ − mean decays, and receives d. With B the product of the decays 1 − aP/n and C the sum of the c/B so far,
-/// θ = mean + B (y − C d), where y changes only with d or by hand. B and C are two numbers each: weights of single
-/// labels and of label pairs have a σ of their own.
+/// The iteration θ ← θ − a·P(θ − mean)/n − c·d over all weights, with P = 1/σ² and a vector d that changes only where
+/// a step touches it: θ − mean decays, and d is subtracted. With B the product of the decays 1 − aP/n and C the sum
+/// of the c/B so far, θ = mean + B (y − C d), where y changes only when d does or when it is set directly. B and C
+/// have two values each, because weights of single labels and of label pairs have separate σ.
 pub(super) struct Lazy<'a> {
     prior: &'a Prior,
     examples: f64,
@@ -21,11 +21,11 @@ pub(super) struct Lazy<'a> {
     shift: [f64; 2],
 }
 
-/// Below this B the weights are settled, before y overflows.
+/// If B falls below this, the weights are settled before y overflows.
 const SMALL: f64 = 1e-100;
 
 impl<'a> Lazy<'a> {
-    /// Starts at θ with this d, or goes on with what [`Lazy::save`] has left.
+    /// Starts at θ with this d, or resumes from what [`Lazy::save`] stored.
     pub fn new(problem: &'a Problem, state: &mut State) -> Self {
         let prior = &problem.prior;
         let (mut anchor, mut drift) = (state.take("anchor"), state.take("drift"));
@@ -77,7 +77,7 @@ impl<'a> Lazy<'a> {
         });
     }
 
-    /// d ← d + new − old on the touched weights, old ← new, both with the rows side by side; θ stays.
+    /// d ← d + new − old on the touched weights, and old ← new; both hold the rows one after another. θ stays.
     pub fn exchange(&mut self, touched: &Touched, old: &mut [f64], new: &[f64]) {
         dispatch!(simd::level(), simd => for (row, mine, _) in touched.filled() {
             let shift = self.shift[self.prior.kind(row.start)];
@@ -101,10 +101,10 @@ impl<'a> Lazy<'a> {
         self.anchor[i] += x / self.decay[self.prior.kind(i)];
     }
 
-    /// One step of all weights; `theta` is brought up to date only if it must.
+    /// One step of all weights; `theta` is brought up to date only if necessary.
     pub fn step(&mut self, a: f64, c: f64, theta: &mut [f64]) {
         for (kind, first) in [0, self.prior.first_pair].into_iter().enumerate() {
-            // A step so large that the weights would cross the mean takes them there.
+            // A step so large that the weights would cross the mean takes them to the mean.
             self.decay[kind] *= (1.0 - a * self.prior.precision(first) / self.examples).max(1e-9);
             self.shift[kind] += c / self.decay[kind];
         }
@@ -113,7 +113,7 @@ impl<'a> Lazy<'a> {
         }
     }
 
-    /// Brings all weights up to date, and starts anew with B = 1 and C = 0.
+    /// Brings all weights up to date, and restarts with B = 1 and C = 0.
     pub fn settle(&mut self, theta: &mut [f64]) {
         for i in 0..theta.len() {
             theta[i] = self.value(i);

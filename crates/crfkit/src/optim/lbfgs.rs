@@ -1,4 +1,4 @@
-//! Limited-memory BFGS, and OWL-QN where there is an L1 penalty.
+//! Limited-memory BFGS, and OWL-QN if there is an L1 penalty.
 
 use super::descent::{self, Descent, Iterate, Until, curved};
 use super::line_search::{NEWTON_C2, backtrack};
@@ -10,24 +10,26 @@ use std::collections::VecDeque;
 
 /// Quasi-Newton steps from the last few changes of weights and gradient.
 ///
-/// Idea: H⁻¹ g by the two-loop recursion over the last `memory` pairs s = Δθ, y = Δg, started from γ·I. A step that satisfies the
-/// strong Wolfe conditions. With L1 > 0 this is OWL-QN: pseudo-gradient, direction and step kept inside one orthant.
+/// Idea: the direction −H⁻¹ g comes from the two-loop recursion over the last `memory` pairs s = Δθ, y = Δg, started
+/// from γ·I. The step satisfies the strong Wolfe conditions. With L1 > 0 this is OWL-QN: it uses the pseudo-gradient,
+/// and keeps direction and step inside one orthant.
 ///
-/// Parameters: `memory` = 5, `gradient_tolerance` = 1e-5, `tolerance` = 1e-6, `period` = 10, no limit of passes. Needs: exact values and
-/// gradients of the whole set. References: Nocedal 1980; Andrew and Gao 2007.
+/// Parameters: `memory` = 5, `gradient_tolerance` = 1e-5, `tolerance` = 1e-6, `period` = 10, no limit on passes.
+/// Needs: exact values and gradients of the whole set. References: Nocedal 1980; Andrew and Gao 2007.
 #[derive(Clone, Debug)]
 pub struct Lbfgs {
-    /// Pairs that are kept (smd-crf-2006 section 4: 5).
+    /// The number of pairs that are kept (smd-crf-2006 section 4 uses 5).
     pub memory: usize,
     /// Stop when ‖g‖ ≤ `gradient_tolerance` · max(1, ‖θ‖).
     pub gradient_tolerance: f64,
     /// Stop when the objective has changed by less than this share over the last `period` iterations; see [`Until::tolerance`].
     pub tolerance: f64,
-    /// See `tolerance`.
+    /// The number of iterations in `tolerance`.
     pub period: usize,
-    /// Or, as CRF++ does, when each of three iterations running has changed it by less than this share; 0 for never.
+    /// Also stop, as CRF++ does, when each of three successive iterations has changed the objective by less than this
+    /// share; 0 disables it.
     pub change: f64,
-    /// Evaluations at most, those of earlier methods in the same run included; 0 for no limit.
+    /// The largest number of evaluations, including those of earlier methods in the same run; 0 for no limit.
     pub passes: f64,
 }
 
@@ -68,7 +70,7 @@ impl Optimizer for Lbfgs {
 struct Run {
     memory: usize,
     history: VecDeque<Pair>,
-    /// The pseudo-gradient (with L1 only) and the search direction: memory that is used again.
+    /// The pseudo-gradient (with L1 only) and the search direction; reused memory.
     pseudo: Vec<f64>,
     direction: Vec<f64>,
 }
@@ -83,7 +85,7 @@ impl Run {
         Run { memory, history, pseudo: Vec::new(), direction: Vec::new() }
     }
 
-    /// direction ← −H⁻¹ g by the two-loop recursion, with L1 of the pseudo-gradient.
+    /// direction ← −H⁻¹ g by the two-loop recursion; with L1, g is the pseudo-gradient.
     fn update_direction(&mut self, at: &Descent) {
         let mut q = std::mem::take(&mut self.direction);
         q.clear();
@@ -110,9 +112,9 @@ impl Run {
         if self.history.is_empty() { 1.0 / norm(&self.direction) } else { 1.0 }
     }
 
-    /// With L1: one step inside an orthant along the direction; false if no step decreases the objective.
+    /// With L1: one step along the direction inside an orthant. Returns false if no step decreases the objective.
     fn orthant_step(&mut self, at: &mut Descent) -> bool {
-        // Keep only what agrees with steepest descent.
+        // Keep only the entries that agree in sign with steepest descent.
         for (d, g) in self.direction.iter_mut().zip(&self.pseudo) {
             if *d * g >= 0.0 {
                 *d = 0.0;
@@ -140,7 +142,7 @@ impl Run {
         better
     }
 
-    /// Keeps the last change, in the memory of the pair that it replaces.
+    /// Stores the last change, in the memory of the pair that it replaces.
     fn remember(&mut self, at: &Descent) {
         let (mut s, mut y) = match self.history.len() >= self.memory {
             true => self.history.pop_front().map(|p| (p.s, p.y)).unwrap_or_default(),
@@ -173,7 +175,7 @@ impl Iterate for Run {
         some
     }
 
-    /// With L1: pseudo ← the subgradient of steepest descent, and its norm.
+    /// With L1: pseudo ← the subgradient of steepest descent. Returns its norm.
     fn gradient_norm(&mut self, at: &Descent) -> f64 {
         let l1 = at.problem.l1;
         if l1 > 0.0 {

@@ -1,20 +1,21 @@
-//! A step length along a descent direction.
+//! The search for a step length along a descent direction.
 
 /// The function along the direction: returns value and slope at a step length.
 pub type Along<'a> = dyn FnMut(f64) -> (f64, f64) + 'a;
 
 /// Sufficient decrease: f(t) ≤ f(0) + C1·t·f′(0).
 const C1: f64 = 1e-4;
-/// Curvature, |f′(t)| ≤ C2·|f′(0)|, for directions whose natural step is 1: those of Newton and his imitators.
+/// Curvature condition, |f′(t)| ≤ C2·|f′(0)|, for directions whose natural step is 1: those of Newton and
+/// quasi-Newton methods.
 pub const NEWTON_C2: f64 = 0.9;
-/// The same for conjugate gradients, which live on nearly exact searches.
+/// The same for conjugate gradients, which need nearly exact searches.
 pub const CONJUGATE_C2: f64 = 0.1;
-/// Evaluations at most.
+/// The largest number of evaluations.
 const TRIALS: usize = 20;
 
-/// Finds a step that satisfies the strong Wolfe conditions (Nocedal and Wright, Numerical Optimization, algorithms 3.5 and
-/// 3.6, with cubic interpolation), starting with `step`; `c2` is the constant of the second one. The last evaluation is the one
-/// at the step that is returned. `None` if no step decreases the function.
+/// Finds a step that satisfies the strong Wolfe conditions (Nocedal and Wright, Numerical Optimization, algorithms
+/// 3.5 and 3.6, with cubic interpolation). It starts with `step`; `c2` is the constant of the second condition. The
+/// last evaluation is at the step that is returned. `None` if no step decreases the function.
 pub fn wolfe(f0: f64, slope0: f64, step: f64, c2: f64, along: &mut Along) -> Option<f64> {
     let enough = |t: f64, f: f64| f <= f0 + C1 * t * slope0;
     let mut low = Point { t: 0.0, f: f0, slope: slope0 };
@@ -30,7 +31,7 @@ pub fn wolfe(f0: f64, slope0: f64, step: f64, c2: f64, along: &mut Along) -> Opt
         } else if slope.abs() <= -c2 * slope0 {
             return Some(t);
         } else {
-            // The minimum lies on the side that the slope points to.
+            // The minimum lies on the side to which the slope points.
             if high.is_none() && slope < 0.0 {
                 low = point;
                 t *= 2.5;
@@ -47,7 +48,7 @@ pub fn wolfe(f0: f64, slope0: f64, step: f64, c2: f64, along: &mut Along) -> Opt
             break;
         }
     }
-    // Out of trials: the best point that decreases enough will do.
+    // Out of trials: accept the best point that decreases enough.
     if low.t > 0.0 && low.f < f0 {
         if last != low.t {
             along(low.t);
@@ -64,7 +65,7 @@ struct Point {
     slope: f64,
 }
 
-/// Minimum of the cubic through two points, kept away from both.
+/// The minimum of the cubic through two points, kept away from both.
 fn between(a: &Point, b: &Point) -> f64 {
     let middle = 0.5 * (a.t + b.t);
     if !b.f.is_finite() {
@@ -82,7 +83,7 @@ fn between(a: &Point, b: &Point) -> f64 {
     if t.is_finite() { t.clamp(low + margin, high - margin) } else { middle }
 }
 
-/// Backtracking for OWL-QN: halves the step until `accept` says that the decrease is enough. `None` after too many trials.
+/// Backtracking for OWL-QN: halves the step until `accept` returns true. `None` after too many trials.
 pub fn backtrack(step: f64, mut accept: impl FnMut(f64) -> bool) -> Option<f64> {
     let mut t = step;
     for _ in 0..TRIALS {

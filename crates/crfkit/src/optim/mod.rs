@@ -1,4 +1,4 @@
-//! How it is minimised. Knows vectors and numbers, nothing of graphs or labels.
+//! Optimisers. They work on vectors and numbers, and know nothing about graphs or labels.
 
 mod adagrad;
 mod adam;
@@ -65,7 +65,8 @@ use crate::Result;
 use crate::ability::Ability;
 use std::collections::BTreeMap;
 
-/// A sum of losses over examples, as a function of θ. The penalty is not part of it: each optimiser treats that its own way.
+/// A sum of losses over examples, as a function of θ. It does not include the penalty, which each optimiser treats in
+/// its own way.
 pub trait Objective: Sync {
     /// Number of weights.
     fn dim(&self) -> usize;
@@ -73,31 +74,34 @@ pub trait Objective: Sync {
     /// Number of examples.
     fn examples(&self) -> usize;
 
-    /// What it gives besides the gradient of a batch.
+    /// What it provides besides the gradient of a batch.
     fn gives(&self) -> &'static [Ability];
 
     /// Returns the sum of all losses at θ and adds its gradient to `gradient`.
     fn value_grad(&self, theta: &[f64], gradient: &mut [f64]) -> f64;
 
-    /// The same, and the number of examples whose loss comes out below 0, where no loss can be: approximate inference has failed there.
+    /// Like [`Objective::value_grad`]. Also returns the number of examples whose loss is below 0, which is
+    /// impossible: approximate inference has failed there.
     fn value_grad_checked(&self, theta: &[f64], gradient: &mut [f64]) -> (f64, usize) {
         (self.value_grad(theta, gradient), 0)
     }
 
-    /// [`Objective::value_grad`], and adds H·v to `hess_vec`: the exact derivative of the gradient in direction v.
+    /// Like [`Objective::value_grad`]. Also adds H·v to `hess_vec`, the exact derivative of the gradient in direction
+    /// v.
     fn hess_vec(&self, theta: &[f64], v: &[f64], gradient: &mut [f64], hess_vec: &mut [f64]) -> f64;
 
-    /// Reads ahead what it knows of the examples of the next batch.
+    /// Prefetches the data of the next batch's examples.
     fn expect(&self, _next: &[u32]) {}
 
     /// Finds the weights that the gradient of a batch can touch.
     fn touched(&self, batch: &[u32], touched: &mut Touched);
 
-    /// Returns the sum of the losses of a batch at θ and overwrites `gradient` with its gradient, the rows of `touched` side by
-    /// side; `touched` must be this batch's. Costs what the batch touches, never the dimension.
+    /// Returns the sum of the losses of a batch at θ. Overwrites `gradient` with its gradient, the rows of `touched`
+    /// one after another; `touched` must be this batch's. The cost depends on what the batch touches, never on the
+    /// dimension.
     fn batch_grad(&self, batch: &[u32], theta: &[f64], touched: &Touched, gradient: &mut Vec<f64>) -> f64;
 
-    /// The same, and overwrites `hess_vec` with H·v in the same layout.
+    /// Like [`Objective::batch_grad`]. Also overwrites `hess_vec` with H·v in the same layout.
     fn batch_hess_vec(
         &self,
         batch: &[u32],
@@ -107,23 +111,23 @@ pub trait Objective: Sync {
         hess_vec: &mut Vec<f64>,
     ) -> f64;
 
-    /// Counts of features, where [`Ability::Counts`] is given and the features allow it. Ef is then gradient + Ẽf.
+    /// Feature counts, if [`Ability::Counts`] is provided and the features allow it. Ef is then gradient + Ẽf.
     fn counts(&self) -> Option<Counts> {
         None
     }
 
-    /// Calls `task` for every stretch of `size` numbers of `out`, with its number, on all threads that it has.
+    /// Calls `task` for every stretch of `size` numbers of `out`, with the index of the stretch, on all its threads.
     fn in_stretches(&self, out: &mut [f64], size: usize, task: &(dyn Fn(usize, &mut [f64]) + Sync)) {
         out.chunks_mut(size).enumerate().for_each(|(k, out)| task(k, out));
     }
 
-    /// Its other side, if it has one: the marginals of single examples. Whoever gives [`Ability::Dual`] has it.
+    /// The dual side, if there is one: the marginals of single examples. An objective with [`Ability::Dual`] has one.
     fn dual(&self, _entropy: Entropy) -> Option<Box<dyn Dual + '_>> {
         None
     }
 }
 
-/// What iterative scaling knows of the features.
+/// What iterative scaling needs to know about the features.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counts {
     /// Ẽf: how often the features of each weight occur in the training data.
@@ -148,7 +152,7 @@ impl Problem<'_> {
         self.smooth_checked(theta, gradient).0
     }
 
-    /// The same, and the number of impossible losses ([`Objective::value_grad_checked`]).
+    /// Like [`Problem::smooth`]. Also returns the number of impossible losses ([`Objective::value_grad_checked`]).
     pub fn smooth_checked(&self, theta: &[f64], gradient: &mut [f64]) -> (f64, usize) {
         gradient.fill(0.0);
         let (loss, impossible) = self.objective.value_grad_checked(theta, gradient);
@@ -169,10 +173,10 @@ impl Problem<'_> {
     }
 }
 
-/// All that a run needs to go on where it stopped: what a checkpoint holds.
+/// Everything that a run needs to resume. A checkpoint stores it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct State {
-    /// The weights, as the method keeps them.
+    /// The weights, in the form that the method uses.
     pub theta: Vec<f64>,
     /// Other vectors of the method.
     pub vectors: BTreeMap<String, Vec<f64>>,
@@ -181,17 +185,17 @@ pub struct State {
 }
 
 impl State {
-    /// Start at these weights.
+    /// A fresh state that starts at these weights.
     pub fn start(theta: Vec<f64>) -> Self {
         State { theta, ..State::default() }
     }
 
-    /// A number that must be there when a run goes on.
+    /// A number that must be present when a run resumes.
     fn number(&self, name: &str) -> f64 {
         self.numbers.get(name).copied().unwrap_or(0.0)
     }
 
-    /// Takes a vector out; empty if it is not there.
+    /// Takes a vector out of the state; empty if it is not there.
     fn take(&mut self, name: &str) -> Vec<f64> {
         self.vectors.remove(name).unwrap_or_default()
     }
@@ -200,38 +204,39 @@ impl State {
 /// What a method reports at a step boundary.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// Evaluations of the whole training set so far, fractions for online methods.
+    /// Evaluations of the whole training set so far; a fraction for online methods.
     pub passes: f64,
-    /// Value of the problem, if the step knows it: for online methods an estimate from the batches of the pass.
+    /// The objective value, if the step knows it; for online methods an estimate from the batches of the pass.
     pub objective: Option<f64>,
-    /// Norm of its (pseudo-)gradient, if the step knows it.
+    /// The norm of the (pseudo-)gradient, if the step knows it.
     pub gradient_norm: Option<f64>,
-    /// The duality gap, a bound on how far the value is above the optimum, if the step knows it.
+    /// The duality gap, if the step knows it: a bound on how far the value is above the optimum.
     pub gap: Option<f64>,
     /// The weights in plain form; only at the end of a pass.
     pub theta: Option<&'a [f64]>,
 }
 
-/// Whether to go on.
+/// Whether a run continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Go on.
+    /// Continue.
     Continue,
-    /// End here, with the weights as they are.
+    /// Stop here and keep the present weights.
     Stop,
 }
 
-/// Looks on while a method runs. `state` builds the whole state on demand; building it changes nothing.
+/// Observes a run. `state` builds the whole state on demand; building it changes nothing.
 pub trait Watch {
     /// Called at every step boundary.
     fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control>;
 
-    /// The method is about to begin and will remember so many bytes of single examples.
+    /// Called when a method is about to begin, with the number of bytes that it will store for single examples.
     fn stores(&mut self, _bytes: u64) -> Result<()> {
         Ok(())
     }
 
-    /// A step has left the finite numbers at so many weights, and the method has set what it remembers of them anew.
+    /// Called when a step has produced values that are not finite at this many weights, and the method has reset what
+    /// it remembers about them.
     fn reset(&mut self, _passes: f64, _weights: usize) -> Result<()> {
         Ok(())
     }
@@ -240,19 +245,19 @@ pub trait Watch {
 /// Why a method ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// The gradient is as good as zero.
+    /// The gradient is practically zero.
     Gradient,
-    /// The objective hardly moves any more.
+    /// The objective hardly changes any more.
     Change,
-    /// The duality gap is below its tolerance: nearly nothing is left to gain.
+    /// The duality gap is below its tolerance: almost nothing is left to gain.
     Gap,
-    /// No step along the direction improves the objective: the limit of the arithmetic.
+    /// No step along the direction improves the objective: the limit of floating-point precision.
     LineSearch,
-    /// All better points have losses below 0: approximate inference fails there, and its values mean nothing.
+    /// All better points have losses below 0: approximate inference fails there, and its values are meaningless.
     Inference,
-    /// The wished number of passes is done.
+    /// The requested number of passes is done.
     Passes,
-    /// The observer asked for it.
+    /// The observer stopped the run.
     Watch,
 }
 
@@ -270,23 +275,24 @@ impl std::fmt::Display for Stop {
     }
 }
 
-/// A result of a run.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Minimum {
     /// The weights.
     pub theta: Vec<f64>,
-    /// Why it ended.
+    /// Why the run ended.
     pub stop: Stop,
-    /// Evaluations of the whole training set.
+    /// The number of evaluations of the whole training set.
     pub passes: f64,
 }
 
-/// A method. Its public fields are its parameters.
+/// An optimiser. Its public fields are its parameters.
 pub trait Optimizer {
-    /// What it needs of an objective besides the gradient of a batch.
+    /// What it needs from an objective besides the gradient of a batch.
     fn needs(&self) -> &'static [Ability];
 
-    /// Refuses parameters out of range, and penalties that it cannot treat: all that is wrong whatever the objective.
+    /// Returns an error for parameters out of range and for penalties that the method cannot treat: everything that
+    /// is wrong regardless of the objective.
     fn check(&self, prior: &Prior, l1: f64) -> Result<()>;
 
     /// Runs from `state`: fresh weights, or the state of an interrupted run.

@@ -7,14 +7,15 @@ use super::{Minimum, Optimizer, Prior, Problem, State, Watch, cholesky};
 use crate::ability::Ability;
 use crate::{Error, Result};
 
-/// Steps to the minimum of the quadratic that touches the objective.
+/// Steps to the minimum of the local quadratic approximation of the objective.
 ///
-/// Idea: direction −H⁻¹ g with the explicit Hessian (smd-crf-2006 eq. 10; [`hessian`]), solved by Cholesky factors; where H is not
-/// positive definite, τI is added until it is. Then a step that satisfies the strong Wolfe conditions, the full one first.
+/// Idea: the direction is −H⁻¹ g with the explicit Hessian (smd-crf-2006 eq. 10; [`hessian`]), solved by Cholesky
+/// factorisation. If H is not positive definite, τI is added to make it so. Then follows a step that satisfies the
+/// strong Wolfe conditions; the full step is tried first.
 ///
-/// Parameters: none of its own. Needs: Hessian-vector products, one for each weight in each iteration (each counts as a pass), so at most
-/// [`Newton::MAX_WEIGHTS`] weights; no L1 penalty. For small problems and as the oracle of other methods. Reference: Nocedal and
-/// Wright, Numerical Optimization, section 3.4.
+/// Parameters: none of its own. Needs: Hessian-vector products, one for each weight in each iteration (each counts as
+/// a pass), so at most [`Newton::MAX_WEIGHTS`] weights; no L1 penalty. It is for small problems, and tests compare
+/// other methods with it. Reference: Nocedal and Wright, Numerical Optimization, section 3.4.
 #[derive(Clone, Debug, Default)]
 pub struct Newton {
     /// When to stop.
@@ -22,7 +23,7 @@ pub struct Newton {
 }
 
 impl Newton {
-    /// More weights are refused.
+    /// A problem with more weights is rejected with an error.
     pub const MAX_WEIGHTS: usize = 2000;
 }
 
@@ -42,7 +43,7 @@ impl Optimizer for Newton {
     }
 }
 
-/// Refuses problems too large for an explicit Hessian.
+/// Returns an error if the problem is too large for an explicit Hessian.
 pub(super) fn refuse_many(problem: &Problem, method: &str, instead: &str) -> Result<()> {
     let (n, most) = (problem.objective.dim(), Newton::MAX_WEIGHTS);
     match n > most {
@@ -66,14 +67,14 @@ impl Iterate for Run {
     }
 }
 
-/// The Hessian of losses and Gaussian prior at θ, `[n][n]`: H = diag(1/σ²) + Σ Cov φ (smd-crf-2006 eq. 10), column by column from
-/// exact products with unit vectors. n passes and n² numbers: for small n.
+/// The Hessian of losses and Gaussian prior at θ, `[n][n]`: H = diag(1/σ²) + Σ Cov φ (smd-crf-2006 eq. 10). Its
+/// columns are exact products with unit vectors. This takes n passes and n² numbers, so it is for small n.
 pub fn hessian(problem: &Problem, theta: &[f64]) -> Vec<f64> {
     let n = theta.len();
     let (mut matrix, mut unit, mut gradient) = (vec![0.0; n * n], vec![0.0; n], vec![0.0; n]);
     for (j, column) in matrix.chunks_exact_mut(n.max(1)).enumerate() {
         unit[j] = 1.0;
-        // H is symmetric: its columns are its rows. The gradient that comes along is not needed.
+        // H is symmetric: its columns are its rows. The gradient, which is computed as well, is not needed.
         problem.objective.hess_vec(theta, &unit, &mut gradient, column);
         unit[j] = 0.0;
         column[j] += problem.prior.precision(j);

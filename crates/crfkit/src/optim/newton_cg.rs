@@ -1,4 +1,4 @@
-//! Truncated Newton: the Newton step by conjugate gradients.
+//! Truncated Newton: the Newton step computed by conjugate gradients.
 
 use super::checks::refuse_l1;
 use super::descent::{self, Descent, Iterate, Until};
@@ -10,15 +10,17 @@ use crate::math::vector::{axpy, dot, norm};
 
 /// Newton's method without the matrix.
 ///
-/// Idea: H d = −g is solved by conjugate gradients on exact products H·v, only as well as the gradient deserves: until the
-/// residual is below min(½, √‖g‖)·‖g‖, so that convergence is superlinear; a direction of no positive curvature ends it at once.
-/// Then a step that satisfies the strong Wolfe conditions, the full one first.
+/// Idea: H d = −g is solved by conjugate gradients on exact products H·v, only as accurately as is useful: until the
+/// residual is below min(½, √‖g‖)·‖g‖, so that convergence is superlinear. A direction without positive curvature
+/// ends the solver at once. Then follows a step that satisfies the strong Wolfe conditions; the full step is tried
+/// first.
 ///
-/// Parameters: `products` = 100. Needs: Hessian-vector products (each counts as a pass and costs two to three), no L1 penalty;
-/// keeps a few vectors. References: Dembo and Steihaug 1983; Nocedal and Wright, Numerical Optimization, algorithm 7.1.
+/// Parameters: `products` = 100. Needs: Hessian-vector products (each counts as a pass and costs two to three), no L1
+/// penalty; keeps a few vectors. References: Dembo and Steihaug 1983; Nocedal and Wright, Numerical Optimization,
+/// algorithm 7.1.
 #[derive(Clone, Debug)]
 pub struct NewtonCg {
-    /// Products H·v in one iteration at most.
+    /// The largest number of products H·v in one iteration.
     pub products: usize,
     /// When to stop.
     pub until: Until,
@@ -48,13 +50,13 @@ impl Optimizer for NewtonCg {
 
 struct Run {
     products: usize,
-    /// H·v, and the gradient that comes along with it, which nobody reads: memory that is used again.
+    /// H·v, and the gradient computed along with it, which is not used; reused memory.
     hv: Vec<f64>,
     scratch: Vec<f64>,
 }
 
 impl Run {
-    /// hv ← H·v at the present point, prior included.
+    /// hv ← H·v at the present point, including the prior.
     fn multiply(&mut self, at: &mut Descent, v: &[f64]) {
         let Run { hv, scratch, .. } = self;
         hv.clear();
@@ -78,7 +80,7 @@ impl Run {
             self.multiply(at, &p);
             let curvature = dot(&p, &self.hv);
             if curvature.is_nan() || curvature <= 0.0 {
-                // Downhill without end, as far as the quadratic knows: what there is so far, or steepest descent.
+                // The quadratic has no minimum in this direction: return the solution so far, or steepest descent.
                 return if k == 0 { r } else { d };
             }
             let a = rr / curvature;

@@ -1,7 +1,7 @@
-//! The loop that all online methods share: passes over the examples in random order, a batch at a time.
+//! The loop that all online methods share: passes over the examples in random order, one batch at a time.
 //!
-//! A step costs what its batch touches. Before the gradient of a batch is taken, the rule brings the touched weights up to
-//! date with the prior (which pulls at every weight in every step); after it, the rule updates them.
+//! A step costs what its batch touches. The prior pulls at every weight in every step. So before the gradient of a
+//! batch is computed, the rule brings the touched weights up to date with the prior; afterwards it updates them.
 
 use super::dense_updates::DenseUpdates;
 use super::{Control, Minimum, Objective, Prior, Problem, Progress, State, Stop, Touched, Watch};
@@ -10,16 +10,16 @@ use crate::math::random::Random;
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// What the online methods have in common.
+/// The settings that online methods have in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Schedule {
-    /// Examples in a batch.
+    /// The number of examples in a batch.
     pub batch: usize,
-    /// Passes over the data.
+    /// The number of passes over the data.
     pub passes: usize,
-    /// Seed of the order of the examples.
+    /// The seed for the order of the examples.
     pub seed: u64,
-    /// What a step takes for the gradient of its batch.
+    /// How the gradient of a batch is scaled.
     pub gradient: BatchGradient,
     /// Which weights a step moves.
     pub updates: Updates,
@@ -33,7 +33,7 @@ impl Default for Schedule {
 }
 
 impl Schedule {
-    /// Turns the sum over a batch into what a step takes.
+    /// Turns the sum over a batch into the gradient that a step uses.
     pub(super) fn scale(&self, batch: &[u32], sum: &mut [f64]) {
         if self.gradient == BatchGradient::Mean && batch.len() > 1 {
             let scale = 1.0 / batch.len() as f64;
@@ -46,9 +46,9 @@ impl Schedule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum BatchGradient {
-    /// Σ of the examples' gradients + b/m of the penalty's (smd-crf-2006 eq. 17).
+    /// The sum of the examples' gradients + b/m of the penalty's gradient (smd-crf-2006 eq. 17).
     Sum,
-    /// The same divided by b (ctjpgis-psa-2007 section 3).
+    /// That sum divided by b (ctjpgis-psa-2007 section 3).
     Mean,
 }
 
@@ -56,19 +56,19 @@ pub enum BatchGradient {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Updates {
-    /// Those that its batch touches; the others make up for what they missed when they are touched again. A step costs what its
-    /// batch touches.
+    /// The weights that the batch touches. Each other weight catches up on its missed steps when it is touched again.
+    /// A step costs what its batch touches.
     Lazy,
-    /// All, as the papers write it. A step costs the number of weights.
+    /// All weights, as in the papers. The cost of a step is the number of weights.
     Dense,
 }
 
-/// The moment of a step.
+/// The context of a step.
 #[derive(Clone, Copy)]
 pub(super) struct Step<'a> {
-    /// The weights of its batch.
+    /// The weights that its batch touches.
     pub touched: &'a Touched,
-    /// Steps done before.
+    /// The number of steps done before.
     pub done: u32,
     pub clock: Clock,
 }
@@ -79,18 +79,18 @@ impl Step<'_> {
         self.clock.penalty(self.done, self.done + 1)
     }
 
-    /// The share of all steps after the first `steps`, up to and with this one.
+    /// The share of the penalty of all steps after the first `steps`, up to and including this one.
     pub fn due(&self, steps: u32) -> f64 {
         self.clock.penalty(steps, self.done + 1)
     }
 
-    /// The same without this one.
+    /// Like [`Step::due`], without this step.
     pub fn since(&self, steps: u32) -> f64 {
         self.clock.penalty(steps, self.done)
     }
 
-    /// All `dim` weights, in stretches of one kind that were last touched together, and the steps done by then: what can make up
-    /// for missed steps together.
+    /// All `dim` weights, in stretches of one kind that were last touched together, with the number of steps done by
+    /// then. The weights of a stretch can catch up on missed steps together.
     pub fn stretches(&self, dim: usize, prior: &Prior) -> impl Iterator<Item = (Range<usize>, u32)> + use<> {
         let (last, first_pair) = (self.touched.last_by_weight(dim), prior.first_pair.min(dim));
         let mut start = 0;
@@ -103,15 +103,15 @@ impl Step<'_> {
     }
 }
 
-/// How much of the penalty belongs to which steps: with the batch's sum its share of the data, also where the last batch of a
-/// pass is small; with its mean 1/m.
+/// How much of the penalty belongs to which steps. With the sum over a batch it is the batch's share of the data,
+/// even if the last batch of a pass is small; with the mean it is 1/m.
 #[derive(Clone, Copy)]
 pub(super) struct Clock {
     gradient: BatchGradient,
     batch: u64,
-    /// By how much the last batch of a pass is smaller.
+    /// How many examples the last batch of a pass is short of a full batch.
     missing: u64,
-    /// 1 / batches in a pass, 1 / examples.
+    /// 1 / batches in a pass, and 1 / examples.
     batches: f64,
     examples: f64,
 }
@@ -130,15 +130,15 @@ impl Clock {
         }
     }
 
-    /// Examples seen after so many steps.
+    /// The number of examples seen after this many steps.
     #[inline]
     fn examples(&self, steps: u32) -> u64 {
-        // Half a batch more keeps rounding away from whole passes.
+        // Adding half a batch keeps rounding away from whole passes.
         let passes = ((f64::from(steps) + 0.5) * self.batches) as u64;
         u64::from(steps) * self.batch - passes * self.missing
     }
 
-    /// The share of the penalty between two numbers of steps.
+    /// The share of the penalty between two step numbers.
     #[inline]
     pub fn penalty(&self, from: u32, to: u32) -> f64 {
         let parts = match self.gradient {
@@ -149,45 +149,46 @@ impl Clock {
     }
 }
 
-/// One online method: how weights move.
+/// One online method: how the weights move.
 pub(super) trait Rule {
-    /// Brings the touched weights up to date before the gradient of their batch is taken.
+    /// Brings the touched weights up to date before the gradient of their batch is computed.
     fn refresh(&mut self, theta: &mut [f64], step: &Step);
-    /// The direction in which the rule wants the derivative of the gradient.
+    /// The direction in which the rule needs the derivative of the gradient, if any.
     fn direction(&self) -> Option<&[f64]> {
         None
     }
-    /// Moves the touched weights along the gradient of the batch's loss, in which they stand side by side; so they do in
-    /// H·v, which is empty without a direction.
+    /// Moves the touched weights along the gradient of the batch's loss. `gradient` and `hess_vec` (H·v) hold the
+    /// touched rows one after another; `hess_vec` is empty if there is no direction.
     fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], hess_vec: &[f64]);
     /// Brings all weights up to date at the end of a pass.
     fn settle(&mut self, theta: &mut [f64], step: &Step);
-    /// The weights to hand out instead of the settled ones, where they differ.
+    /// The weights to return instead of the settled ones, if they differ.
     fn averaged(&self) -> Option<Vec<f64>> {
         None
     }
-    /// How many weights left the finite numbers in the last update, so that what is remembered of them was set anew.
+    /// How many weights became non-finite in the last update, so that what the rule remembers about them was reset.
     fn resets(&self) -> usize {
         0
     }
-    /// What to do when it diverges.
+    /// Advice for the user if the method diverges.
     fn remedy(&self) -> &'static str {
         "use a smaller step (--eta0) or a smaller --sigma"
     }
-    /// Adds everything the rule remembers.
+    /// Adds to `state` everything that the rule remembers.
     fn save(&self, state: &mut State);
-    /// Takes it back; `state` may be fresh.
+    /// Restores it; `state` may be fresh.
     fn restore(&mut self, state: &mut State);
 }
 
-/// Shares of the first pass after which progress is reported.
+/// The fractions of the first pass after which progress is reported.
 const REPORTS: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5];
 
-/// Steps that are too long make losses large, not always infinite: in a pass more than this many times that of the first batch, which
-/// counts as 1 if it is less. Noise does not. (The perceptron's losses grow with its weights, whose size does not matter.)
+/// Steps that are too long make losses large, but not always infinite. A run has exploded if the losses in a pass are
+/// more than this many times those of the first batch (taken as at least 1). Noise does not cause that. (The losses
+/// of the perceptron grow with its weights, whose size does not matter.)
 const EXPLODED: f64 = 1000.0;
 
-/// Is `done` of the `all` steps of the first pass a moment to report?
+/// Whether progress is reported after `done` of the `all` steps of the first pass.
 pub(super) fn report_due(done: usize, all: usize) -> bool {
     REPORTS.iter().any(|share| (share * all as f64).ceil() as usize == done)
 }
@@ -224,7 +225,7 @@ pub(super) fn run(
     while step < last_step {
         let (pass, at) = (step / steps_a_pass, (step % steps_a_pass) as usize);
         if order.is_empty() || at == 0 {
-            // The order of a pass depends on seed and pass alone: a resumed run finds it again.
+            // The order of a pass depends only on the seed and the pass, so a resumed run finds it again.
             order = (0..examples as u32).collect();
             Random::stream(schedule.seed, pass).shuffle(&mut order);
         }
@@ -276,7 +277,8 @@ pub(super) fn run(
             averaged = rule.averaged();
         }
         let answer = averaged.as_ref().unwrap_or(&theta);
-        // The losses of the pass so far, each at the weights of its time, scaled to a whole pass; and the penalty now.
+        // The losses of the pass so far, each at the weights of its time, scaled to a whole pass, plus the present
+        // penalty.
         let value = (whole || report).then(|| pass_loss / seen + problem.penalty(answer));
         let progress = Progress {
             passes: before + pass as f64 + seen,

@@ -1,30 +1,30 @@
 //! The Gaussian prior on the weights.
 
-/// Where the prior is centred (ctjpgis-psa-2007 section 2).
+/// The centre of the prior (ctjpgis-psa-2007 section 2).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mean {
-    /// One value for all weights; 0 as a rule.
+    /// One value for all weights, usually 0.
     Value(f64),
     /// A vector, such as the weights of an earlier model.
     Vector(Vec<f64>),
 }
 
-/// Σ (θᵢ − mᵢ)²/2σᵢ² with one σ for the weights of single labels and one for those of label pairs (smd-crf-2006 eq. 7 and
-/// section 2.6). σ = ∞ switches it off.
+/// Σ (θᵢ − mᵢ)²/2σᵢ² with one σ for the weights of single labels and one for those of label pairs (smd-crf-2006 eq. 7
+/// and section 2.6). σ = ∞ switches it off.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prior {
     /// σ of weights below `first_pair`.
     pub sigma: f64,
-    /// σ of the others.
+    /// σ of the other weights.
     pub sigma_pairs: f64,
-    /// First weight of a label pair.
+    /// The index of the first weight of a label pair.
     pub first_pair: usize,
-    /// Its centre.
+    /// The centre of the prior.
     pub mean: Mean,
 }
 
 impl Prior {
-    /// One σ, centred at 0.
+    /// A prior with one σ, centred at 0.
     pub fn gaussian(sigma: f64) -> Self {
         Prior { sigma, sigma_pairs: sigma, first_pair: usize::MAX, mean: Mean::Value(0.0) }
     }
@@ -62,7 +62,8 @@ impl Prior {
         }
     }
 
-    /// Adds `share` × the slope of the penalty at `weights`, which start at weight `first` and are all of one kind.
+    /// Adds `share` × the gradient of the penalty at `weights`, which start at weight `first` and are all of one
+    /// kind.
     #[inline]
     pub fn pull(&self, share: f64, first: usize, weights: &[f64], gradient: &mut [f64]) {
         let pull = share * self.precision(first);
@@ -85,7 +86,7 @@ impl Prior {
         self.visit(theta.len(), |i, _| theta[i], |_, _| {})
     }
 
-    /// The penalty at `dim` weights that `weight` tells for their number and σᵢ².
+    /// The penalty at `dim` weights, where `weight` returns a weight given its index and σᵢ².
     pub(super) fn value_of(&self, dim: usize, weight: impl Fn(usize, f64) -> f64) -> f64 {
         self.visit(dim, weight, |_, _| {})
     }
@@ -95,7 +96,7 @@ impl Prior {
         self.visit(theta.len(), |i, _| theta[i], |i, slope| gradient[i] += slope)
     }
 
-    /// The same; calls `each` with the slope of every weight.
+    /// Returns the penalty and calls `each` with the slope of every weight.
     #[inline]
     fn visit(&self, dim: usize, weight: impl Fn(usize, f64) -> f64, mut each: impl FnMut(usize, f64)) -> f64 {
         let mut sum = 0.0;
@@ -103,7 +104,7 @@ impl Prior {
         for (part, sigma) in [(0..split, self.sigma), (split..dim, self.sigma_pairs)] {
             let variance = sigma * sigma;
             let precision = 1.0 / variance;
-            // Sums over blocks: a fixed order, and small rounding errors at a million weights.
+            // Sums over blocks: a fixed order, and small rounding errors with a million weights.
             for start in part.clone().step_by(1024) {
                 let mut block = 0.0;
                 for i in start..(start + 1024).min(part.end) {

@@ -8,33 +8,35 @@ use crate::Result;
 use crate::ability::Ability;
 use std::ops::Range;
 
-/// Gradient steps with a gain for each weight, lowered at the end of each period by how the weight moved in it.
+/// Gradient steps with a separate gain for each weight. At the end of each period the gain is lowered, depending on
+/// how the weight moved.
 ///
-/// Idea: SGD near the optimum is a linear map, and θ⁰, θ¹, θ² at the start, middle and end of a period of 2N steps show its rate
-/// γ = (θ² − θ¹)/(θ¹ − θ⁰): near 1 the weight creeps and keeps its gain, below 0 it swings and loses some. A step is
-/// θ ← θ − η∘(g/b + (θ − mean)/(mσ²)); after each period
+/// Idea: near the optimum SGD is a linear map. The values θ⁰, θ¹, θ² at the start, middle and end of a period of 2N
+/// steps show its rate γ = (θ² − θ¹)/(θ¹ − θ⁰). If γ is near 1, the weight creeps and keeps its gain; if γ is below
+/// 0, the weight oscillates and its gain is reduced. A step is θ ← θ − η∘(g/b + (θ − mean)/(mσ²)); after each period
 ///
-/// u = sgn γ · min(|γ|, κ),   η ← η·((α + β)/2 + (α − β)·u/2κ),
+/// u = sgn γ · min(|γ|, κ), η ← η·((α + β)/2 + (α − β)·u/2κ),
 ///
 /// a factor between β and α. A weight that did not move (0/0) keeps its gain.
 ///
-/// Lazy updates: in a period without a touch a weight only decays, at the rate 1 − η/(mσ²) a step, so γ = (1 − η/(mσ²))^N, above κ
-/// as a rule: the factor is α. Periods missed are made up for in closed form; the iteration is the dense one.
+/// Lazy updates: in a period without a touch a weight only decays, by the factor 1 − η/(mσ²) per step. So γ = (1 −
+/// η/(mσ²))^N, which is usually above κ, and the factor is α. Missed periods are applied in closed form; the
+/// iteration equals the dense one.
 ///
-/// Needs: gradients of batches; no L1. Parameters: η₀ = 0.1, κ = 0.9, α = 0.9999, β = 0.99, N = 10, b = 1, the mean of the batch's
-/// gradients. With their sum, every step has b/m of the penalty. Reference: ctjpgis-psa-2007 section 3; the bounds are those of
-/// Huang, Chang and Hsu 2007.
+/// Needs: gradients of batches; no L1. Parameters: η₀ = 0.1, κ = 0.9, α = 0.9999, β = 0.99, N = 10, b = 1, the mean
+/// of the batch's gradients. With their sum, every step has b/m of the penalty. Reference: ctjpgis-psa-2007 section
+/// 3; the bounds are those of Huang, Chang and Hsu 2007.
 #[derive(Clone, Debug)]
 pub struct Psa {
     /// η₀, the first gain of all weights.
     pub eta0: f64,
     /// κ, the largest rate that counts.
     pub kappa: f64,
-    /// α, the factor of a gain whose weight creeps.
+    /// α, the factor for the gain of a weight that creeps.
     pub alpha: f64,
-    /// β, the factor of a gain whose weight swings.
+    /// β, the factor for the gain of a weight that oscillates.
     pub beta: f64,
-    /// N, half a period in steps.
+    /// N, half the length of a period in steps.
     pub period: usize,
     /// Batches and passes.
     pub schedule: Schedule,
@@ -48,10 +50,10 @@ impl Default for Psa {
 }
 
 impl Psa {
-    /// Passes where none are asked for.
+    /// The default number of passes.
     pub const PASSES: usize = 30;
 
-    /// c and s of the factor c + s·u = (α + β)/2 + (α − β)·u/2κ of a gain.
+    /// c and s in the factor c + s·u = (α + β)/2 + (α − β)·u/2κ of a gain.
     pub(super) fn factor(&self) -> [f64; 2] {
         [0.5 * (self.alpha + self.beta), (self.alpha - self.beta) / (2.0 * self.kappa)]
     }
@@ -83,7 +85,8 @@ impl Optimizer for Psa {
     }
 }
 
-/// What is known of a weight: its gain, and how far it was off the prior's mean at the start and in the middle of the period.
+/// What is stored for a weight: its gain, and its distance from the prior's mean at the start and in the middle of
+/// the period.
 #[derive(Clone, Copy)]
 pub(super) struct Weight {
     pub eta: f64,
@@ -91,7 +94,7 @@ pub(super) struct Weight {
     pub middle: f64,
 }
 
-/// The method in the loop of all online methods.
+/// PSA as a rule for the loop that all online methods share.
 pub(super) struct PsaRule {
     method: Psa,
     prior: Prior,
@@ -99,17 +102,17 @@ pub(super) struct PsaRule {
     half: u32,
     /// The share of the penalty in a step, times 1/σ², for weights of single labels and of label pairs.
     pulls: [f64; 2],
-    /// How many steps at once are made up for; `None` where gains are too large for series.
+    /// How several steps are applied at once; `None` if gains are too large for series.
     series: Option<Series>,
     weights: Vec<Weight>,
-    /// The steps by which all weights were up to date.
+    /// The number of steps for which all weights are up to date.
     settled: u32,
-    /// Weights that are to be made up for.
+    /// Weights that still have to catch up.
     backlog: Backlog,
 }
 
 impl PsaRule {
-    /// For m = `examples`.
+    /// A rule for m = `examples`.
     pub fn new(method: &Psa, prior: Prior, examples: f64) -> Self {
         let mut rule = PsaRule {
             method: method.clone(),
@@ -125,7 +128,7 @@ impl PsaRule {
         rule
     }
 
-    /// Another prior, or another m, from now on; all weights must be up to date.
+    /// Changes the prior and m from now on. All weights must be up to date.
     pub fn set_prior(&mut self, prior: Prior, examples: f64) {
         let batch = match self.method.schedule.gradient {
             BatchGradient::Sum => self.method.schedule.batch as f64,
@@ -133,7 +136,7 @@ impl PsaRule {
         };
         let share = batch * (1.0 / examples);
         self.pulls = [0, prior.first_pair].map(|i| share * prior.precision(i));
-        // Gains only fall, so no later ηp is larger than the first.
+        // Gains only fall, so no later ηp is larger than the first one.
         self.series = Series::new(&self.method, self.method.eta0 * self.pulls[0].max(self.pulls[1]));
         self.prior = prior;
     }
@@ -142,23 +145,25 @@ impl PsaRule {
         &self.prior
     }
 
-    /// What a new weight begins with in a vector of the state.
+    /// The initial value of a new weight in the state's vector `name`.
     pub fn fresh(&self, name: &str) -> f64 {
         if name == "gains" { self.method.eta0 } else { 0.0 }
     }
 
-    /// Takes whole periods off the steps, where all weights have just been brought up to date; returns what is left.
+    /// Subtracts whole periods from the number of steps, when all weights have just been brought up to date. Returns
+    /// what remains.
     pub fn forget_periods(&mut self) -> u32 {
         self.settled %= 2 * self.half;
         self.settled
     }
 
-    /// Brings rows, each of one kind and with the steps done by its last touch, to the state before step `done` (counted from 0).
+    /// Brings rows up to the state before step `done` (counted from 0). Each row is of one kind and comes with the
+    /// steps done by its last touch.
     fn catch_up(&mut self, theta: &mut [f64], rows: impl Iterator<Item = (Range<usize>, u32)>, done: u32) {
         let settled = self.settled;
         let rows = rows.map(|(range, last)| (range, last.max(settled)));
         match &self.series {
-            // To the bit: what is up to date stays.
+            // Rows that are up to date stay the same to the bit.
             None => rows
                 .filter(|(_, age)| *age < done)
                 .for_each(|(range, age)| self.step_by_step(theta, range, age, done)),
@@ -169,7 +174,7 @@ impl PsaRule {
         }
     }
 
-    /// The same for one row, half a period at a time.
+    /// Like [`Self::catch_up`] for one row, half a period at a time.
     fn step_by_step(&mut self, theta: &mut [f64], range: Range<usize>, age: u32, done: u32) {
         let p = self.pulls[self.prior.kind(range.start)];
         for (i, weight) in range.clone().zip(&mut self.weights[range]) {
@@ -186,8 +191,8 @@ impl PsaRule {
     }
 }
 
-/// The weight has made its newest step, number `age`, and is `off` the mean: remembers that in the middle of a period; at its
-/// end adapts the gain and starts the next.
+/// Records that the weight has made its newest step, number `age`, and is at distance `off` from the mean. In the
+/// middle of a period it stores that distance; at the end it adapts the gain and starts the next period.
 fn note(method: &Psa, weight: &mut Weight, age: u32, off: f64) {
     let half = method.period as u32;
     match age % (2 * half) {
@@ -206,7 +211,7 @@ fn note(method: &Psa, weight: &mut Weight, age: u32, off: f64) {
 
 impl Rule for PsaRule {
     fn refresh(&mut self, theta: &mut [f64], step: &Step) {
-        // What is known of a row takes several lines of memory: both ends.
+        // The numbers of a row take several cache lines: prefetch both ends.
         let ends = |row: Range<usize>| self.weights[row.start].eta + self.weights[row.end - 1].middle;
         step.touched.expect_with(|row| theta[row.start] + ends(row));
         self.catch_up(theta, step.touched.filled().map(|(range, _, last)| (range, last)), step.done);

@@ -1,7 +1,7 @@
-//! What many steps that see the prior alone do to weights of PSA, in closed form.
+//! The closed form of many PSA steps in which a weight feels only the prior.
 //!
-//! Such a step takes θ − mean to (1 − x)(θ − mean) with x = ηp, and x is small: powers of 1 − x are a few terms of a series. The
-//! arithmetic runs by vectors over the weights of a row or two.
+//! Such a step maps θ − mean to (1 − x)(θ − mean) with x = ηp. x is small, so powers of 1 − x need only a few terms
+//! of a series. The arithmetic runs in vectors over the weights of a row or two.
 
 use super::fours::{four, four_of, in_fours, put_four, put_four_of, with_known_length};
 use super::psa::Weight;
@@ -11,23 +11,23 @@ use crate::math::simd::{self, exp8};
 use fearless_simd::{dispatch, f64x4, f64x8, prelude::*};
 use std::ops::Range;
 
-/// As many do where ηp is as small as in data of ten thousand sequences, or of one thousand.
+/// The numbers of terms needed if ηp is as small as with ten thousand training sequences, or with one thousand.
 const FEW: usize = 3;
 const SOME: usize = 5;
-/// x and Nx up to which they are exact.
+/// The largest x and Nx for which these terms are exact.
 const SMALL: f64 = 0.01;
 const SMALL_IN_HALF_A_PERIOD: f64 = 0.1;
-/// A decay over whole periods of at most e⁻⁰·¹ takes so many terms.
+/// A decay over whole periods of at most e⁻⁰·¹ needs this many terms.
 const SMALL_DECAY: f64 = 0.1;
 const DECAY_TERMS: usize = 9;
-/// Powers of α that stand in a table.
+/// The number of powers of α kept in a table.
 const POWERS: u32 = 1024;
-/// Parts of rows that a list takes before it is worked off.
+/// The number of parts that a list holds before it is processed.
 const FULL: usize = 512;
-/// Lists of a backlog for weights of one kind.
+/// The number of lists in a backlog for weights of one kind.
 const LISTS: usize = 4;
 
-/// The series of one method and one largest x.
+/// The series for one method and one largest x.
 pub(super) struct Series {
     alpha: f64,
     kappa: f64,
@@ -37,7 +37,7 @@ pub(super) struct Series {
     half: u32,
     /// 1/2N.
     in_periods: f64,
-    /// How many terms of each reach the last bit: [`FEW`], [`SOME`] or all.
+    /// How many terms of each series are needed for full precision: [`FEW`], [`SOME`] or all.
     terms: usize,
     /// 2N/n/(1 − αⁿ).
     scales: [f64; TERMS],
@@ -45,7 +45,7 @@ pub(super) struct Series {
     powers: Vec<f64>,
 }
 
-/// The weights and all that is known of them.
+/// The weights and everything stored for them.
 pub(super) struct At<'a> {
     pub prior: &'a Prior,
     /// p, for weights of single labels and of label pairs.
@@ -56,7 +56,8 @@ pub(super) struct At<'a> {
 }
 
 impl Series {
-    /// `None` if a step with x = `largest` is too long for series: rate below κ, or more terms than there are.
+    /// `None` if a step with x = `largest` is too long for the series: the rate is below κ, or more than [`TERMS`]
+    /// terms are needed.
     pub fn new(method: &Psa, largest: f64) -> Option<Self> {
         let n = method.period as f64;
         let slow = (1.0 - method.kappa.powf(1.0 / n)).min(SMALL).min(SMALL_IN_HALF_A_PERIOD / n);
@@ -65,7 +66,7 @@ impl Series {
         }
         let scale = |k: usize| 2.0 * n * INVERSES[k] / (1.0 - method.alpha.powi(k as i32 + 1));
         let scales: [f64; TERMS] = std::array::from_fn(scale);
-        // The first terms that are left out: (Nx)ⁿ/n! and that of whole periods, however many.
+        // The first omitted terms: (Nx)ⁿ/n!, and that of any number of whole periods.
         let reaches = |terms: &usize| {
             let next = *terms as i32 + 1;
             (n * largest).powi(next) * INVERSE_FACTORIALS[terms + 1] < 1e-17
@@ -84,7 +85,7 @@ impl Series {
         })
     }
 
-    /// αᵏ, what k periods make of the gain of a weight that creeps.
+    /// αᵏ, the factor of k periods on the gain of a weight that creeps.
     #[inline(always)]
     fn shrink(&self, periods: u32) -> f64 {
         match self.powers.get(periods as usize) {
@@ -93,15 +94,15 @@ impl Series {
         }
     }
 
-    /// Apart from [`Series::shrink`], or compilers would take the power every time, needed or not.
+    /// Separate from [`Series::shrink`], because compilers would otherwise compute the power every time.
     #[cold]
     #[inline(never)]
     fn shrink_for_long(&self, periods: u32) -> f64 {
         self.alpha.powi(periods as i32)
     }
 
-    /// Brings rows, each of one kind and up to date after so many steps, at most `done`, to the state before step `done`
-    /// (counted from 0).
+    /// Brings rows up to the state before step `done` (counted from 0). Each row is of one kind and comes with the
+    /// number of steps for which it is up to date, at most `done`.
     pub fn catch_up(&self, at: &mut At, rows: impl Iterator<Item = (Range<usize>, u32)>, done: u32) {
         dispatch!(simd::level(), simd => match self.terms {
             FEW => self.catch_up_by::<_, FEW>(simd, at, rows, done),
@@ -110,7 +111,7 @@ impl Series {
         });
     }
 
-    /// The same in T terms.
+    /// Like [`Series::catch_up`], with T terms.
     #[inline(always)]
     fn catch_up_by<S: Simd, const T: usize>(
         &self,
@@ -128,7 +129,7 @@ impl Series {
             periods: done / (2 * self.half),
         };
         for (row, age) in rows {
-            // No processor can guess what a row has missed: a list for each case, and no branch.
+            // What a row has missed cannot be predicted, so there is one list for each case, and no branch.
             let missed =
                 u32::from(age < now.this_period) + u32::from(age < now.this_half) + u32::from(age < done);
             let list = LISTS * at.prior.kind(row.start) + missed as usize;
@@ -145,7 +146,7 @@ impl Series {
         }
     }
 
-    /// Brings the weights of a list up to date and empties it.
+    /// Brings the weights of a list up to date and empties the list.
     #[inline(always)]
     fn work_off<S: Simd, const T: usize>(&self, simd: S, at: &mut At, list: usize, now: &Now) {
         let (pull, parts) = (at.pulls[list / LISTS], std::mem::take(&mut at.backlog[list]));
@@ -200,20 +201,20 @@ impl Series {
         at.put(simd, b, Known { off: off.1, eta: eta.1, start: start.1, middle: middle.1 });
     }
 
-    /// Steps left of the period of the last touch; αᵏ for the whole periods since.
+    /// The steps left in the period of the last touch, and αᵏ for the whole periods since then.
     #[inline(always)]
     fn missed(&self, part: Part, now: &Now) -> (f64, f64) {
         let period = 2 * self.half;
-        // Division is slow; half a step more keeps rounding away from whole periods.
+        // Division is slow. Adding half a step keeps rounding away from whole periods.
         let ended = ((f64::from(part.age) + 0.5) * self.in_periods) as u32 + 1;
         (f64::from(ended * period - part.age), self.shrink(now.periods - ended))
     }
 
-    /// Brings weights, whose p is `pull`, to the step after `phase` steps of the present period, in T terms.
+    /// Brings weights, whose p is `pull`, to the step after `phase` steps of the present period, with T terms.
     ///
-    /// First what is left of the period of the last touch, and the gain by its rate. Then k whole periods,
-    /// each of rate (1 − x)^N > κ and so of factor α: the gains fall as η·αʲ, and
-    /// ln Π_j (1 − ηαʲp)^2N = −2N Σ_n (ηp)ⁿ/n · (1 − αⁿᵏ)/(1 − αⁿ). Then the steps of the present period.
+    /// First comes the rest of the period of the last touch, after which the gain changes by its rate. Then come k
+    /// whole periods, each with a rate (1 − x)^N > κ and so with the factor α: the gains fall as η·αʲ, and ln Π_j (1
+    /// − ηαʲp)^2N = −2N Σ_n (ηp)ⁿ/n · (1 − αⁿᵏ)/(1 − αⁿ). Then come the steps of the present period.
     #[inline(always)]
     fn make_up<S: Simd, const T: usize>(
         &self,
@@ -234,7 +235,7 @@ impl Series {
         let end = before * exp_of::<S, _, T>(simd, second * rate);
         let gamma = (end - middle) / (middle - start);
         let u = gamma.max(f64x8::splat(simd, -kappa)).min(f64x8::splat(simd, kappa));
-        // What does not move (0/0) keeps its gain, here and below.
+        // A weight that does not move (0/0) keeps its gain, here and below.
         let eta = gamma.simd_eq(gamma).select(eta * (u * slope + centre), eta);
         let x = eta * pull;
         // (1 − αⁿᵏ)/(1 − αᵏ) = 1 + αᵏ + … + α⁽ⁿ⁻¹⁾ᵏ.
@@ -265,27 +266,27 @@ impl Series {
     }
 }
 
-/// The step before which weights are to be brought, counted from 0, and where it is in its period.
+/// The step up to which weights are brought, counted from 0, and its place in its period.
 struct Now {
     done: u32,
     phase: u32,
-    /// The steps before this half of the period, before the period, and the periods before it.
+    /// The number of steps before this half of the period and before the period, and the number of periods before it.
     this_half: u32,
     this_period: u32,
     periods: u32,
 }
 
-/// Up to four weights, up to date after `age` steps.
+/// Up to four weights that are up to date after `age` steps.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Part {
-    /// The first one, and how many.
+    /// The first weight, and the number of weights.
     start: u32,
     len: u32,
     age: u32,
 }
 
-/// Lists of weights of single labels, then of label pairs: those that have missed nothing, steps of the present half of a period
-/// alone, the middle of the period, and the end of one.
+/// Lists of weights of single labels, then of label pairs. For each kind: weights that have missed nothing, only
+/// steps of the present half of a period, the middle of the period, or the end of a period.
 pub(super) type Backlog = [Vec<Part>; 2 * LISTS];
 
 impl Part {
@@ -295,7 +296,7 @@ impl Part {
     }
 }
 
-/// Up to eight weights, side by side: θ − mean, and what is known of them.
+/// Up to eight weights: θ − mean, and what is stored for them.
 struct Known<V> {
     off: V,
     eta: V,
@@ -304,7 +305,8 @@ struct Known<V> {
 }
 
 impl At<'_> {
-    /// Brings weights, whose p is `pull`, over some steps to the middle of the period, if they are not past it, and some more.
+    /// Moves weights, whose p is `pull`, some steps to the middle of the period, if they are not past it, and then
+    /// some more.
     #[inline(always)]
     fn decay<S: Simd, const T: usize>(
         &mut self,
@@ -327,7 +329,7 @@ impl At<'_> {
         })
     }
 
-    /// The weights of a part.
+    /// Loads the weights of a part.
     #[inline(always)]
     fn take<S: Simd>(&self, simd: S, part: Part) -> Known<f64x4<S>> {
         let part = part.range();
@@ -342,7 +344,7 @@ impl At<'_> {
         })
     }
 
-    /// Writes the weights of a part back.
+    /// Stores the weights of a part.
     #[inline(always)]
     fn put<S: Simd>(&mut self, simd: S, part: Part, known: Known<f64x4<S>>) {
         let part = part.range();

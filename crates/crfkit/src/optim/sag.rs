@@ -10,30 +10,30 @@ use crate::ability::Ability;
 use crate::math::random::Random;
 use crate::math::vector::{dot, norm};
 
-/// Steps along the average of the newest known gradient of every example: the cost of one example, the linear convergence of
-/// the whole set.
+/// Steps along the average of the latest known gradients of all examples. A step costs one example; convergence is
+/// linear, as for a method on the whole set.
 ///
-/// Idea: remember the gradient gᵢ of every example at its last visit. A step takes an example, replaces its gᵢ, and goes
-/// θ ← θ − α (d/k + (θ − mean)/nσ²) with d the sum of the remembered gradients and k how many there are. Examples whose
-/// gradient changes fast are visited more often: half of the visits are uniform, half go by estimates Lᵢ of the Lipschitz
-/// constants; α = ½ (1/(max L + λ) + 1/(mean L + λ)) with λ = 1/nσ². Lᵢ is doubled until a step 1/Lᵢ along −gᵢ decreases the
-/// loss by ‖gᵢ‖²/2Lᵢ, and multiplied by 0.9 where the first trial does; after s such successes in a row the next 2^(s−1)
-/// visits try nothing. The first pass visits every example once. A step costs the weights that it touches; the iterates
-/// are those of the dense recursion.
+/// Idea: store the gradient gᵢ of every example at its last visit. A step takes an example, replaces its gᵢ, and
+/// moves θ ← θ − α (d/k + (θ − mean)/nσ²), where d is the sum of the k stored gradients. Examples whose gradient
+/// changes fast are visited more often: half of the visits are uniform, half are drawn in proportion to estimates Lᵢ
+/// of the Lipschitz constants. α = ½ (1/(max L + λ) + 1/(mean L + λ)) with λ = 1/nσ². Lᵢ is doubled until a step 1/Lᵢ
+/// along −gᵢ decreases the loss by ‖gᵢ‖²/2Lᵢ, and multiplied by 0.9 if the first trial does. After s such successes
+/// in a row the next 2^(s−1) visits make no trial. The first pass visits every example once. A step costs the weights
+/// that it touches; the iterates are those of the dense recursion.
 ///
-/// Parameters: `passes` = 100, `gradient_tolerance` = 1e-5, `memory_limit` = 1 GiB. Needs: gradients of single examples, no L1 penalty, and
-/// memory for all of them on the weights they touch ([`Sag::storage`]). Stops when the remembered gradient is as good
-/// as zero. Reference: Schmidt, Babanezhad, Ahmed, Defazio, Clifton and Sarkar, Non-uniform stochastic average
-/// gradient method for training conditional random fields, 2015.
+/// Parameters: `passes` = 100, `gradient_tolerance` = 1e-5, `memory_limit` = 1 GiB. Needs: gradients of single
+/// examples, no L1 penalty, and memory for all of them on the weights they touch ([`Sag::storage`]). Stops when the
+/// stored gradient is practically zero. Reference: Schmidt, Babanezhad, Ahmed, Defazio, Clifton and Sarkar,
+/// Non-uniform stochastic average gradient method for training conditional random fields, 2015.
 #[derive(Clone, Debug)]
 pub struct Sag {
-    /// Passes at most, trials of the line search included.
+    /// The largest number of passes, including trials of the line search.
     pub passes: usize,
-    /// Seed of the visits.
+    /// The seed for the order of visits.
     pub seed: u64,
-    /// Stop when ‖d + (θ − mean)/σ²‖ ≤ `gradient_tolerance` · max(1, ‖θ‖), looked at once a pass.
+    /// Stop when ‖d + (θ − mean)/σ²‖ ≤ `gradient_tolerance` · max(1, ‖θ‖); tested once per pass.
     pub gradient_tolerance: f64,
-    /// Refuse to remember more bytes than this.
+    /// The largest number of bytes to store; a larger problem is rejected with an error.
     pub memory_limit: u64,
 }
 
@@ -43,24 +43,24 @@ impl Default for Sag {
     }
 }
 
-/// What Lᵢ shrinks by where the first trial succeeds.
+/// The factor of Lᵢ if the first trial succeeds.
 const SHRINK: f64 = 0.9;
-/// Squared gradients below this are not worth a trial.
+/// If the squared gradient is below this, no trial is made.
 const FLAT: f64 = 1e-8;
-/// Share of uniform visits.
+/// The share of uniform visits.
 const UNIFORM: f64 = 0.5;
 
 impl Sag {
-    /// Passes where none are asked for.
+    /// The default number of passes.
     pub const PASSES: usize = 100;
 
-    /// Bytes that it remembers: the gradients of all examples.
+    /// The number of bytes that it stores: the gradients of all examples.
     pub fn storage(problem: &Problem) -> u64 {
         8 * *offsets(problem).last().unwrap_or(&0) as u64
     }
 }
 
-/// Where the gradient of each example starts in memory, and the end.
+/// The start of each example's gradient in memory, and the end.
 fn offsets(problem: &Problem) -> Vec<usize> {
     let mut touched = Touched::default();
     let mut offsets = vec![0];
@@ -74,23 +74,23 @@ fn offsets(problem: &Problem) -> Vec<usize> {
 struct Run<'a> {
     problem: &'a Problem<'a>,
     seed: u64,
-    /// The first visits.
+    /// The order of the first visits.
     order: Vec<u32>,
     theta: Vec<f64>,
-    /// θ of untouched weights, and d, its drift.
+    /// θ of untouched weights; d is its drift.
     lazy: Lazy<'a>,
     offsets: Vec<usize>,
     /// gᵢ.
     memory: Vec<f64>,
-    /// Loss of each example at its last visit.
+    /// The loss of each example at its last visit.
     losses: Vec<f64>,
     /// Lᵢ; 0 before the first visit.
     lipschitz: Sampler,
-    /// Trials of each example that succeeded in a row, and visits until the next trial.
+    /// For each example, the number of successive successful trials, and the number of visits until the next trial.
     successes: Vec<f64>,
     rest: Vec<f64>,
     steps: u64,
-    /// Losses of single examples that were computed.
+    /// The number of single losses computed so far.
     evaluations: u64,
     touched: Touched,
     gradient: Vec<f64>,
@@ -187,7 +187,7 @@ impl<'a> Run<'a> {
         state
     }
 
-    /// The next example: all of them in random order, then by Lᵢ. Depends on seed and step alone.
+    /// The next example: first all of them in random order, then by Lᵢ. It depends only on the seed and the step.
     fn choose(&self) -> u32 {
         let by_lipschitz = || self.lipschitz.draw(UNIFORM, &mut Random::stream(self.seed, self.steps)) as u32;
         self.order.get(self.steps as usize).copied().unwrap_or_else(by_lipschitz)
@@ -220,13 +220,13 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Tries a step 1/Lᵢ along −gᵢ, if it is time.
+    /// Tries a step 1/Lᵢ along −gᵢ, if a trial is due.
     fn update_lipschitz(&mut self, example: u32, loss: f64, gradient: &[f64]) {
         let e = example as usize;
         let squared = dot(gradient, gradient);
         let known = (self.steps - 1).min(self.losses.len() as u64) as f64;
         let mut l = match self.lipschitz.weights()[e] {
-            // Begin with what is usual.
+            // Starts with the mean of the known values.
             0.0 if known > 0.0 => self.lipschitz.total() / known,
             0.0 => 1.0,
             l => l,
@@ -248,7 +248,7 @@ impl<'a> Run<'a> {
         self.lipschitz.set(e, l);
     }
 
-    /// f(θ − g/L) ≤ f(θ) − ‖g‖²/2L?
+    /// Whether f(θ − g/L) ≤ f(θ) − ‖g‖²/2L.
     fn decreases(&mut self, example: u32, loss: f64, gradient: &[f64], squared: f64, l: f64) -> bool {
         let weights = || self.touched.weights();
         weights().zip(gradient).for_each(|(i, g)| self.theta[i] -= g / l);
@@ -259,7 +259,7 @@ impl<'a> Run<'a> {
         trial <= loss - squared / (2.0 * l)
     }
 
-    /// ‖d + (θ − mean)/σ²‖, of settled weights.
+    /// ‖d + (θ − mean)/σ²‖; the weights must be settled.
     fn gradient_norm(&self) -> f64 {
         let mut gradient = self.lazy.drift.clone();
         self.problem.prior.add(&self.theta, &mut gradient);

@@ -1,4 +1,4 @@
-//! Average gradients through remembered marginals: the quick way to the neighbourhood of the optimum.
+//! Average gradients through stored marginals: the quick way to the neighbourhood of the optimum.
 
 use super::checks::{refuse_l1, require_prior};
 use super::dual::{Dual, Entropy};
@@ -13,41 +13,44 @@ use crate::math::simd;
 use crate::math::vector::dot;
 use fearless_simd::dispatch;
 
-/// Steps of one example each, as long as that example's curvature allows and as bold in each weight as its frequency allows.
+/// Steps on one example at a time. The curvature of the example limits the length of a step, and the frequency of a
+/// weight limits its share.
 ///
-/// Idea: remember the marginals μᵢ of every example, and with them the gradient d = Σ wᵢ Aᵢᵀ(μᵢ − 1\[yᵢ\]) of the losses. At the
-/// optimum θ = mean − σ²d and every μᵢ is what θ says. A visit moves μᵢ by a share γ towards ν, the marginals at θ, d and θ
-/// along with it, and θ a little towards mean − σ²d:
+/// Idea: store the marginals μᵢ of every example, and with them the gradient d = Σ wᵢ Aᵢᵀ(μᵢ − 1\[yᵢ\]) of the
+/// losses. At the optimum θ = mean − σ²d, and every μᵢ equals the marginals at θ. A visit moves μᵢ by a share γ
+/// towards ν, the marginals at θ. It moves d and θ accordingly, and θ also a little towards mean − σ²d:
 ///
 /// ```text
 /// u = wᵢ Aᵢᵀ(ν − μᵢ)    μᵢ ← μᵢ + γ(ν − μᵢ)    d ← d + γu    θ ← θ − σ²Dγu − (D/N)(θ − mean + σ²d)   on touched rows
 /// ```
 ///
-/// with N the number of examples that touch a row, m how often each of them does on average, and
-/// D = max(0.2, 1/√(1 + σ²N/30)) / (1 + σ²(m − 1)/4) ≤ 1 its damping: rare weights follow their few examples at once, frequent
-/// ones average, and those that one example uses many times over go no further than its curvature, at most m/4, allows. γ = τs/(τs + q) is the best step of dual coordinate ascent to second
-/// order, q = uᵀσ²Du and s = wᵢ Σ 2(ν − μᵢ)²/(ν + μᵢ) over single variables, the curvature of their entropies; τ is what is
-/// trusted in s: 1 at the first visit, then at most 0.6, less while s grows from visit to visit. Without damping and with
-/// exact entropies this is [`Sdca`](super::Sdca); with γ = 1 and one D it is SAGA with sparse updates. An example whose last
-/// visit gained less than the average is passed over, at most three times in a row, from the third round on. A visit
+/// Here N is the number of examples that touch a row, m how often each of them does on average, and D = max(0.2,
+/// 1/√(1 + σ²N/30)) / (1 + σ²(m − 1)/4) ≤ 1 the damping of the row. Rare weights follow their few examples at once,
+/// frequent ones average, and weights that one example uses many times move no further than its curvature, at most
+/// m/4, allows. γ = τs/(τs + q) is the best step of dual coordinate ascent to second order, with q = uᵀσ²Du and s =
+/// wᵢ Σ 2(ν − μᵢ)²/(ν + μᵢ) over single variables, the curvature of their entropies. τ is the trust in s: 1 at the
+/// first visit, then at most 0.6, and less while s grows from visit to visit. Without damping and with exact
+/// entropies this is [`Sdca`](super::Sdca); with γ = 1 and one D it is SAGA with sparse updates. From the third round
+/// on, an example whose last visit gained less than the average is skipped, at most three times in a row. A visit
 /// costs what it touches.
 ///
 /// Parameters: `passes` = 50, `tolerance` = 1e-4, `memory_limit` = 1 GiB.
 ///
-/// Needs: marginals of single examples, a finite σ, no L1 penalty, and memory for them ([`Saga::storage`]). Stops when about `tolerance` ·
-/// objective is left to gain: half the duality gap Σ wᵢ KL(μᵢ‖ν) + (θ − mean + σ²d)²/2σ², since the other half is the dual's,
-/// with s/2 at the last visit for each KL. The objective then is about 0.2 to 0.4 · `tolerance` above its optimum, as a share.
-/// References: Defazio, Bach and Lacoste-Julien 2014 (SAGA); Leblond, Pedregosa and Lacoste-Julien 2017 (sparse updates);
-/// Shalev-Shwartz 2016 (steps of dual ascent without a dual). Damping, γ from single variables and the passing over are ours.
+/// Needs: marginals of single examples, a finite σ, no L1 penalty, and memory for them ([`Saga::storage`]). Stops
+/// when about `tolerance` · objective is left to gain. This is estimated as half the duality gap Σ wᵢ KL(μᵢ‖ν) + (θ −
+/// mean + σ²d)²/2σ², since the other half belongs to the dual, with s/2 at the last visit for each KL. The objective
+/// is then about 0.2 to 0.4 · `tolerance` above its optimum, as a share. References: Defazio, Bach and Lacoste-Julien
+/// 2014 (SAGA); Leblond, Pedregosa and Lacoste-Julien 2017 (sparse updates); Shalev-Shwartz 2016 (dual ascent steps
+/// without a dual). Damping, γ from single variables and skipping are our own.
 #[derive(Clone, Debug)]
 pub struct Saga {
-    /// Passes at most.
+    /// The largest number of passes.
     pub passes: f64,
-    /// Seed of the order of the examples.
+    /// The seed for the order of the examples.
     pub seed: u64,
-    /// See above.
+    /// Stop when about this share of the objective is left to gain; see above.
     pub tolerance: f64,
-    /// Refuse to remember more bytes than this.
+    /// The largest number of bytes to store; a larger problem is rejected with an error.
     pub memory_limit: u64,
 }
 
@@ -57,29 +60,31 @@ impl Default for Saga {
     }
 }
 
-/// A row in so many examples (times σ²) is frequent.
+/// A row that this many examples touch (times σ²) counts as frequent.
 const FREQUENT: f64 = 30.0;
-/// What γ trusts in s from the second visit on: the variables of an example vary together, which their single entropies do
-/// not see.
+/// The trust in s from the second visit on. The variables of an example vary together, which their single entropies
+/// do not show.
 const TRUST: f64 = 0.6;
-/// Where s has grown since the last visit, the trust in it was too large; otherwise it recovers slowly.
+/// If s has grown since the last visit, the trust was too large and is multiplied by this; otherwise it recovers
+/// slowly.
 const DOUBT: f64 = 0.7;
 const LEAST_TRUST: f64 = 0.01;
 const RECOVER: f64 = 1.1;
-/// No row is damped more for being frequent.
+/// The smallest damping factor that a frequent row gets.
 const LEAST: f64 = 0.2;
 /// The largest variance of an indicator.
 const BEND: f64 = 0.25;
-/// Rounds that pass over nothing.
+/// The number of rounds in which no example is skipped.
 const FULL_ROUNDS: u64 = 2;
-/// Rounds in a row that may pass over an example.
+/// The largest number of successive rounds in which an example may be skipped.
 const PATIENCE: f64 = 3.0;
 
 impl Saga {
-    /// Passes where none are asked for.
+    /// The default number of passes.
     pub const PASSES: usize = 50;
 
-    /// Bytes that it remembers: the marginals of all examples. Refused where the objective has none.
+    /// The number of bytes that it stores: the marginals of all examples. Returns an error if the objective does not
+    /// provide them.
     pub fn storage(problem: &Problem) -> Result<u64> {
         let dual = dual_of("saga", problem, Entropy::Single)?;
         Ok((0..problem.objective.examples() as u32).map(|e| 8 * dual.size(e) as u64).sum())
@@ -132,17 +137,17 @@ struct Run<'a> {
     marginals: Vec<f64>,
     /// σ²D and D/N of each row.
     steps: Vec<[f64; 2]>,
-    /// Of each example: its loss and what was gained at its last visit, rounds since then.
+    /// For each example: its loss and the gain at its last visit, and the rounds since then.
     losses: Vec<f64>,
     gains: Vec<f64>,
     passed_over: Vec<f64>,
-    /// Of each example: s at its last visit, and what to trust in it at the next; 0 before the first.
+    /// For each example: s at its last visit, and the trust in it at the next; 0 before the first.
     distances: Vec<f64>,
     trust: Vec<f64>,
-    /// Gain for each remembered number that is worth a visit in this round.
+    /// The gain per stored number that makes a visit worthwhile in this round.
     worth: f64,
     round: u64,
-    /// Examples of the round that are done, passed over or not.
+    /// The number of examples of the round that are done, including skipped ones.
     done: usize,
     order: Vec<u32>,
     visits: u64,
@@ -269,7 +274,7 @@ impl<'a> Run<'a> {
         state
     }
 
-    /// The order of a round depends on seed and round alone.
+    /// The order of a round depends only on the seed and the round.
     fn shuffle(&mut self) {
         self.order = (0..self.losses.len() as u32).collect();
         Random::stream(self.seed, self.round).shuffle(&mut self.order);
@@ -279,13 +284,15 @@ impl<'a> Run<'a> {
         self.visits as f64 / self.losses.len().max(1) as f64
     }
 
-    /// Losses, each at the weights of its last visit, and the penalty now. In the first round, the losses so far scaled to all.
+    /// The losses, each at the weights of its last visit, plus the present penalty. In the first round, the losses so
+    /// far are scaled to all examples.
     fn objective(&self) -> f64 {
         let seen = if self.round == 0 { self.done as f64 / self.losses.len() as f64 } else { 1.0 };
         self.losses.iter().sum::<f64>() / seen + self.problem.prior.value(&self.theta)
     }
 
-    /// About what is left to gain: half the duality gap, with s/2 for the KL(μᵢ‖ν) of each example's last visit.
+    /// An estimate of what is left to gain: half the duality gap, with s/2 for the KL(μᵢ‖ν) of each example's last
+    /// visit.
     fn left(&self) -> f64 {
         // The penalty of θ + σ²d: θ = mean − σ²d at the optimum.
         let way = |i: usize, variance: f64| self.theta[i] + variance * self.drift[i];
@@ -293,7 +300,7 @@ impl<'a> Run<'a> {
         0.5 * (0.5 * self.distances.iter().sum::<f64>() + behind)
     }
 
-    /// Goes on to the next example that is worth it, and visits it; if it was the last one, the round ends.
+    /// Moves to the next example that is worth a visit, and visits it. If it was the last one, the round ends.
     fn next(&mut self) -> Result<()> {
         while self.done < self.order.len() {
             let example = self.order[self.done];
@@ -328,7 +335,7 @@ impl<'a> Run<'a> {
             vector.resize(old.len(), 0.0);
         }
         problem.objective.touched(&[example], touched);
-        // All that the visit needs of the rows is read ahead at once.
+        // Everything that the visit needs from the rows is prefetched at once.
         let filled = touched.rows().iter().filter(|row| !row.weights().is_empty());
         std::hint::black_box(filled.fold(0.0, |sum, row| {
             let (start, [step, _]) = (row.weights().start, self.steps[row.row as usize]);

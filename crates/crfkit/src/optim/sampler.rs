@@ -2,10 +2,11 @@
 
 use crate::math::random::Random;
 
-/// Items with weights, as a tree of sums and maxima: changing a weight and drawing an item cost O(log n). Inner nodes
-/// depend on the leaves alone, so a tree that is built anew draws the same.
+/// Items with weights, as a tree of sums and maxima. Changing a weight and drawing an item cost O(log n). Inner nodes
+/// depend on the leaves alone, so a rebuilt tree draws the same items.
 pub(super) struct Sampler {
-    /// Number of leaves, a power of two; the leaves stand behind the inner nodes, node k above 2k and 2k + 1.
+    /// The number of leaves, a power of two. The leaves follow the inner nodes; node k is the parent of 2k and 2k +
+    /// 1.
     leaves: usize,
     items: usize,
     sum: Vec<f64>,
@@ -52,7 +53,7 @@ impl Sampler {
         self.max[1]
     }
 
-    /// An item, with probability `uniform` any of them, otherwise by weight.
+    /// Draws an item: with probability `uniform` uniformly, otherwise by weight.
     pub fn draw(&self, uniform: f64, random: &mut Random) -> usize {
         let by_weight = random.uniform() >= uniform && self.total() > 0.0 && self.total().is_finite();
         if !by_weight {
@@ -62,7 +63,7 @@ impl Sampler {
         let mut node = 1;
         while node < self.leaves {
             node *= 2;
-            // Rounding must not lead into a part without weight.
+            // Rounding must not lead into a subtree without weight.
             if rest >= self.sum[node] && self.sum[node + 1] > 0.0 {
                 rest -= self.sum[node];
                 node += 1;

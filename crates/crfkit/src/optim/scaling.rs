@@ -8,13 +8,14 @@ use crate::{Error, Result};
 
 /// Generalised iterative scaling.
 ///
-/// Idea: every weight moves at once to where its own feature would be right if the others did not matter,
-/// θᵢ ← θᵢ + (1/S) ln(Ẽfᵢ/Efᵢ), with observed and expected counts Ẽf and Ef, and S the greatest number of features of any
-/// labelling of any example. Since S bounds them all, the objective never rises. No slack feature is needed: S only has to be a bound.
+/// Idea: every weight moves at once to where its own feature would be right if the others did not matter, θᵢ ← θᵢ +
+/// (1/S) ln(Ẽfᵢ/Efᵢ), with observed and expected counts Ẽf and Ef, and S the largest number of features of any
+/// labelling of any example. Because S bounds them all, the objective never rises. No slack feature is needed: S only
+/// has to be a bound.
 ///
-/// This is [`Pgis`] without a prior; a finite σ is refused. Needs: feature counts, values that are not negative, no L1 penalty,
-/// and no possible feature that never occurs (its weight would go to −∞). Slow: the step is 1/S. References: Darroch and
-/// Ratcliff 1972; Lafferty, McCallum and Pereira 2001.
+/// This is [`Pgis`] without a prior; a finite σ is rejected with an error. Needs: feature counts, no negative values,
+/// no L1 penalty, and no possible feature that never occurs (its weight would go to −∞). It is slow, because the step
+/// is 1/S. References: Darroch and Ratcliff 1972; Lafferty, McCallum and Pereira 2001.
 #[derive(Clone, Debug, Default)]
 pub struct Gis {
     /// When to stop.
@@ -25,8 +26,9 @@ pub struct Gis {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Inner {
-    /// By ctjpgis-psa-2007 eq. 3, which takes the prior's pull from the old weight; exactly where that is undefined (no feature
-    /// was observed, or the denominator is not positive) and in an iteration in which it would make the objective rise.
+    /// By ctjpgis-psa-2007 eq. 3, which takes the prior's pull from the old weight. The exact solution is used where
+    /// eq. 3 is undefined (no feature was observed, or the denominator is not positive), and in an iteration in which
+    /// eq. 3 would make the objective rise.
     #[default]
     Paper,
     /// Exactly, everywhere: the objective never rises.
@@ -35,11 +37,12 @@ pub enum Inner {
 
 /// Penalised generalised iterative scaling.
 ///
-/// Idea: as [`Gis`] with a Gaussian prior, θᵢ ← θᵢ + (1/S) ln(Ẽfᵢ/(Efᵢ + (θᵢ − mᵢ)/σ²)) (ctjpgis-psa-2007 eq. 3), or the exact
-/// solution δ of Ẽfᵢ = Efᵢ·exp(Sδ) + (θᵢ + δ − mᵢ)/σ² by Wright's ω function. Both have the zeros of the gradient as
-/// their fixed points. S is a bound over all labellings; the paper's, over those of the training data, is none.
+/// Idea: like [`Gis`] with a Gaussian prior, θᵢ ← θᵢ + (1/S) ln(Ẽfᵢ/(Efᵢ + (θᵢ − mᵢ)/σ²)) (ctjpgis-psa-2007 eq. 3),
+/// or the exact solution δ of Ẽfᵢ = Efᵢ·exp(Sδ) + (θᵢ + δ − mᵢ)/σ² by Wright's ω function. The fixed points of both
+/// are the zeros of the gradient. S is a bound over all labellings; the paper's S, over those of the training data,
+/// is not a bound.
 ///
-/// Parameters: `inner` = `Paper`. Needs: feature counts, values that are not negative, no L1 penalty. References:
+/// Parameters: `inner` = `Paper`. Needs: feature counts, no negative values, no L1 penalty. References:
 /// ctjpgis-psa-2007 section 2; Chen and Rosenfeld 1999.
 #[derive(Clone, Debug, Default)]
 pub struct Pgis {
@@ -84,7 +87,7 @@ impl Optimizer for Pgis {
     }
 }
 
-/// Weights that a thread maps at once: their logarithms cost as much as a pass over the data.
+/// The number of weights that a thread maps at once: their logarithms cost as much as a pass over the data.
 const STRETCH: usize = 4096;
 
 /// The map θ ↦ M(θ) whose fixed points are the zeros of the gradient.
@@ -104,15 +107,15 @@ impl<'a> Scaling<'a> {
                 "{method} needs an exact likelihood of features whose values are not negative; use lbfgs"
             )));
         };
-        // Where no feature ever occurs, any positive number is a bound.
+        // If no feature ever occurs, any positive number is a bound.
         Ok(Scaling { problem, observed, total: if total > 0.0 { total } else { 1.0 }, inner })
     }
 
-    /// Equation of weight i at θᵢ, with slope gᵢ of the whole objective.
+    /// The equation of weight i at θᵢ, where gᵢ is the derivative of the whole objective.
     pub fn equation(&self, i: usize, theta: f64, g: f64) -> Equation {
         let (observed, precision) = (self.observed[i], self.problem.prior.precision(i));
         let pull = if precision > 0.0 { precision * (theta - self.problem.prior.mean(i)) } else { 0.0 };
-        // The gradient is Ef − Ẽf + pull. Rounding may take away all of a small Ef; a larger one makes the step safer.
+        // The gradient is Ef − Ẽf + pull. Rounding may remove all of a small Ef; a larger one makes the step safer.
         let expected = (g + observed - pull).max(f64::EPSILON * observed);
         Equation { observed, expected, pull, precision, total: self.total }
     }
@@ -135,7 +138,7 @@ impl<'a> Scaling<'a> {
         }
     }
 
-    /// Moves on to M(θ); false, and stays, if that is worse.
+    /// Moves to M(θ). If that is worse, stays and returns false.
     pub fn advance(&self, at: &mut Descent) -> Result<bool> {
         Ok(self.advance_by(self.inner, at)?
             || (self.inner == Inner::Paper && self.advance_by(Inner::Exact, at)?))
@@ -158,7 +161,7 @@ impl Iterate for Scaling<'_> {
     }
 }
 
-/// Ẽ = E·exp(Sδ) + pull + precision·δ: what the step δ of one weight has to fulfil.
+/// Ẽ = E·exp(Sδ) + pull + precision·δ: the equation for the step δ of one weight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Equation {
     /// Ẽ.
@@ -174,7 +177,7 @@ pub(super) struct Equation {
 }
 
 impl Equation {
-    /// Can δ be had from eq. 3?
+    /// Whether eq. 3 is defined here.
     pub fn has_paper_step(&self) -> bool {
         self.observed > 0.0 && self.expected + self.pull > 0.0
     }
@@ -187,29 +190,31 @@ impl Equation {
         self.exact_step()
     }
 
-    /// The solution of the equation. With u = Sδ, a = precision/S and q = Ẽ − pull it reads E·eᵘ + a·u = q, and w = E·eᵘ/a
-    /// fulfils w + ln w = q/a + ln(E/a), so that w = ω(q/a + ln(E/a)).
+    /// The solution of the equation. With u = Sδ, a = precision/S and q = Ẽ − pull it reads E·eᵘ + a·u = q. w =
+    /// E·eᵘ/a satisfies w + ln w = q/a + ln(E/a), so w = ω(q/a + ln(E/a)).
     fn exact_step(&self) -> f64 {
         let Equation { observed, expected, pull, precision, total } = *self;
         if precision == 0.0 {
-            // GIS. A feature that no labelling has is never observed nor expected: its weight does not matter.
+            // This is GIS. A feature that no labelling has is never observed nor expected, so its weight does not
+            // matter.
             return if expected == 0.0 { 0.0 } else { (observed / expected).ln() / total };
         }
         let (a, q) = (precision / total, observed - pull);
         let w = wright_omega(q / a + (expected / a).ln());
-        // The two forms of u; one of them does not subtract large numbers.
+        // There are two forms of u; one of them avoids subtracting large numbers.
         let u = if w > 1.0 { (w * a / expected).ln() } else { q / a - w };
         u / total
     }
 }
 
-/// Wright's ω(z): the solution of ω + ln ω = z. 0 for −∞.
+/// Wright's ω(z): the solution of ω + ln ω = z; 0 for −∞.
 pub fn wright_omega(z: f64) -> f64 {
     if z < -40.0 {
         return z.exp(); // ω = exp(z − ω)
     }
     let mut omega = if z > 1.0 { z - z.ln() } else { z.exp().ln_1p() };
-    // Fritsch, Shafer and Crowley 1973: fourth order. The first is within 6e-5 of ω, the second within rounding.
+    // The fourth-order iteration of Fritsch, Shafer and Crowley 1973. The first step is within 6e-5 of ω, the second
+    // within rounding.
     for _ in 0..2 {
         let r = z - omega - omega.ln();
         let w1 = omega + 1.0;

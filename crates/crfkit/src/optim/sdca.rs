@@ -12,30 +12,31 @@ use crate::math::entropy::{divergence, entropy};
 use crate::math::random::Random;
 use crate::math::vector::norm;
 
-/// Exact steps on the dual problem, one example at a time, with a proof of how near the optimum is.
+/// Exact steps on the dual problem, one example at a time, with a bound on the distance to the optimum.
 ///
-/// Idea: remember the marginals μᵢ of every example; θ = mean − σ² Σ Aᵢᵀ(μᵢ − 1\[yᵢ\]) follows from them. A step takes an
-/// example, computes its marginals at θ, and moves μᵢ towards them by the γ ∈ [0, 1] that is best for the dual objective
-/// D = Σ wᵢ H(μᵢ) − Σ (θ − mean)(θ + mean)/2σ²: nothing to tune, no step too long. The difference between the objective and D
-/// is never negative and bounds what is left to gain. An example whose own share of it, KL(μᵢ ‖ marginals at θ), was
-/// large is visited more often: a fifth of the visits are uniform, the others go by these shares. The first pass visits
-/// every example once. Starts at the mean of the prior, whatever the state: the known answers are the first marginals.
+/// Idea: store the marginals μᵢ of every example; they determine θ = mean − σ² Σ Aᵢᵀ(μᵢ − 1\[yᵢ\]). A step takes an
+/// example, computes its marginals at θ, and moves μᵢ towards them by the γ ∈ [0, 1] that is best for the dual
+/// objective D = Σ wᵢ H(μᵢ) − Σ (θ − mean)(θ + mean)/2σ². There is nothing to tune, and no step is too long. The
+/// difference between the objective and D is never negative and bounds what is left to gain. An example with a large
+/// share of it, KL(μᵢ ‖ marginals at θ), is visited more often: a fifth of the visits are uniform, the others are
+/// drawn by these shares. The first pass visits every example once. The method starts at the mean of the prior,
+/// whatever the state, with the gold labels as the first marginals.
 ///
 /// Parameters: `passes` = 100, `gap_tolerance` = 1e-4, `memory_limit` = 1 GiB.
 ///
-/// Needs: marginals of single examples with their joint entropy, a finite σ, no L1 penalty, and memory for them ([`Sdca::storage`]).
-/// Stops when the gap is small, looked at once a pass; each look costs a pass. Reference: Le Priol, Piché and
-/// Lacoste-Julien, Adaptive stochastic dual coordinate ascent for conditional random fields, 2018; the ancestor is Collins,
-/// Globerson, Koo, Carreras and Bartlett 2008.
+/// Needs: marginals of single examples with their joint entropy, a finite σ, no L1 penalty, and memory for them
+/// ([`Sdca::storage`]). Stops when the gap is small; it is computed once per pass, which costs another pass.
+/// Reference: Le Priol, Piché and Lacoste-Julien, Adaptive stochastic dual coordinate ascent for conditional random
+/// fields, 2018; its predecessor is Collins, Globerson, Koo, Carreras and Bartlett 2008.
 #[derive(Clone, Debug)]
 pub struct Sdca {
-    /// Passes at most, those that look at the gap included.
+    /// The largest number of passes, including those that compute the gap.
     pub passes: usize,
-    /// Seed of the visits.
+    /// The seed for the order of visits.
     pub seed: u64,
     /// Stop when the gap is at most this share of the objective.
     pub gap_tolerance: f64,
-    /// Refuse to remember more bytes than this.
+    /// The largest number of bytes to store; a larger problem is rejected with an error.
     pub memory_limit: u64,
 }
 
@@ -45,14 +46,15 @@ impl Default for Sdca {
     }
 }
 
-/// Share of uniform visits.
+/// The share of uniform visits.
 const UNIFORM: f64 = 0.2;
 
 impl Sdca {
-    /// Passes where none are asked for.
+    /// The default number of passes.
     pub const PASSES: usize = 100;
 
-    /// Bytes that it remembers: the marginals of all examples. Refused where the objective has none.
+    /// The number of bytes that it stores: the marginals of all examples. Returns an error if the objective does not
+    /// provide them.
     pub fn storage(problem: &Problem) -> Result<u64> {
         let dual = dual_of("sdca", problem, Entropy::Joint)?;
         Ok((0..problem.objective.examples() as u32).map(|e| 8 * dual.size(e) as u64).sum())
@@ -63,7 +65,7 @@ struct Run<'a> {
     problem: &'a Problem<'a>,
     dual: Box<dyn Dual + 'a>,
     seed: u64,
-    /// The first visits.
+    /// The order of the first visits.
     order: Vec<u32>,
     theta: Vec<f64>,
     offsets: Vec<usize>,
@@ -71,12 +73,12 @@ struct Run<'a> {
     marginals: Vec<f64>,
     /// H(μᵢ).
     entropies: Vec<f64>,
-    /// Share of each example in the gap, at its last visit.
+    /// Each example's share of the gap, at its last visit.
     gaps: Sampler,
-    /// At the last look: objective, norm of its gradient, gap.
+    /// The objective, the norm of its gradient and the gap when they were last computed.
     look: [f64; 3],
     steps: u64,
-    /// Losses of single examples that were computed.
+    /// The number of single losses computed so far.
     evaluations: u64,
     touched: Touched,
     new: Vec<f64>,
@@ -230,7 +232,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Objective, norm of its gradient and gap at θ.
+    /// Computes the objective, the norm of its gradient and the gap at θ.
     fn look(&mut self) -> Result<()> {
         let prior = &self.problem.prior;
         self.gradient.resize(self.theta.len(), 0.0);

@@ -14,22 +14,24 @@ use std::ops::Range;
 
 /// Plain gradient steps with one gain for all weights.
 ///
-/// Idea: θ ← θ − η_t (g + (b/m)(θ − mean)/σ²) with g the summed gradient of a batch (or both divided by b, see
-/// [`super::BatchGradient`]) and η_t by a [`Gain`]. Untouched weights only decay towards the mean: the product of all decays is
-/// kept after each step, and a touched weight takes its quotient since the last touch, which gives the dense iteration exactly. L1 by soft thresholding after
-/// each step; untouched weights make up for the missed ones at once, with the sum of the gains. The mean of the iterates costs
-/// no more than the touched weights either.
+/// Idea: θ ← θ − η_t (g + (b/m)(θ − mean)/σ²), where g is the summed gradient of a batch (or both terms are divided
+/// by b, see [`super::BatchGradient`]) and η_t follows a [`Gain`]. Untouched weights only decay towards the mean. The
+/// product of all decays is stored after each step, and a touched weight is multiplied by its quotient since the last
+/// touch, which gives the dense iteration exactly. L1 is applied by soft thresholding after each step; untouched
+/// weights catch up on the missed steps at once, with the sum of the gains. The mean of the iterates costs no more
+/// than the touched weights either.
 ///
-/// Needs: gradients of batches. Parameters: η₀ = 0.1, fixed, b = 8, no average. SGD, ASG, Bottou's SGD and averaged SGD are
-/// [`Sgd::fixed`], [`Sgd::annealed`], [`Sgd::bottou`] and [`Sgd::averaged`]. References: smd-crf-2006 sections 3.1, 4.1 and 5; Bottou
-/// 2010 for his schedule and the calibration; Polyak and Juditsky 1992 for the average.
+/// Needs: gradients of batches. Parameters: η₀ = 0.1, fixed, b = 8, no average. SGD, ASG, Bottou's SGD and averaged
+/// SGD are [`Sgd::fixed`], [`Sgd::annealed`], [`Sgd::bottou`] and [`Sgd::averaged`]. References: smd-crf-2006
+/// sections 3.1, 4.1 and 5; Bottou 2010 for his schedule and the calibration; Polyak and Juditsky 1992 for the
+/// average.
 #[derive(Clone, Debug)]
 pub struct Sgd {
-    /// η₀; `None` to calibrate it.
+    /// η₀; `None` calibrates it.
     pub eta0: Option<f64>,
-    /// How the gain goes on from there.
+    /// How the gain changes from there.
     pub gain: Gain,
-    /// The result is the mean of the iterates after so many passes; `None` for the last one.
+    /// The result is the mean of the iterates after this many passes; with `None`, the last iterate.
     pub average_from: Option<f64>,
     /// Batches and passes.
     pub schedule: Schedule,
@@ -42,7 +44,8 @@ pub enum Gain {
     Fixed,
     /// η₀/t, "ASG" (smd-crf-2006 section 5).
     Annealed,
-    /// η₀/(1 + η₀·s_t/σ²) with s_t the share of the penalty in the steps before: the passes done, for a sum of gradients.
+    /// η₀/(1 + η₀·s_t/σ²), where s_t is the share of the penalty in the steps before. For a sum of gradients that is
+    /// the number of passes done.
     Bottou,
 }
 
@@ -53,9 +56,9 @@ impl Default for Sgd {
 }
 
 impl Sgd {
-    /// η₀ of the papers.
+    /// The η₀ of the papers.
     pub const ETA0: f64 = 0.1;
-    /// Passes where none are asked for.
+    /// The default number of passes.
     pub const PASSES: usize = 30;
 
     /// `sgd`: a fixed gain.
@@ -68,7 +71,7 @@ impl Sgd {
         Sgd { gain: Gain::Annealed, ..Sgd::fixed(eta0, schedule) }
     }
 
-    /// `bottou`: a gain that the prior anneals.
+    /// `bottou`: a gain that decreases at a rate set by the prior.
     pub fn bottou(eta0: Option<f64>, schedule: Schedule) -> Self {
         Sgd { gain: Gain::Bottou, ..Sgd::fixed(eta0, schedule) }
     }
@@ -114,14 +117,15 @@ impl Optimizer for Sgd {
     }
 }
 
-/// A gain so large that a weight would cross the mean of its prior takes it there, or as good as.
+/// A gain so large that a weight would cross the mean of its prior takes it almost exactly to the mean.
 const STRONGEST_PULL: f64 = 1.0 - 1e-9;
-/// The decay at which all weights are brought up to date: far from where digits are lost.
+/// At this decay all weights are brought up to date, long before digits are lost.
 const STRONGEST_DECAY: f64 = 1e-4;
-/// Steps after which they are brought up to date in any case: what is kept of each step must not grow for ever.
+/// After this many steps all weights are brought up to date in any case: the record of past steps must not grow for
+/// ever.
 const LONGEST_PAST: usize = 1 << 16;
 
-/// What all weights have undergone since they were up to date.
+/// The decay and shrinkage of all weights since they were last up to date.
 #[derive(Clone, Copy)]
 struct Undergone {
     /// Π (1 − η_t·share/σ²), for weights of single labels and of label pairs.
@@ -138,9 +142,10 @@ pub(super) struct SgdRule<'a> {
     problem: &'a Problem<'a>,
     gain: Gain,
     eta0: f64,
-    /// The steps by which all weights were up to date.
+    /// The number of steps for which all weights are up to date.
     settled: u32,
-    /// What they have undergone after each number of steps since then. How much of it a weight has seen, its last touch tells.
+    /// The decay and shrinkage after each step since then. A weight's last touch tells how much of it the weight has
+    /// already received.
     past: Vec<Undergone>,
     average: Option<Average>,
 }
@@ -169,12 +174,13 @@ impl<'a> SgdRule<'a> {
         }
     }
 
-    /// What all weights have undergone by now.
+    /// The decay and shrinkage up to now.
     fn now(&self) -> Undergone {
         self.past[self.past.len() - 1]
     }
 
-    /// Applies what the weights in `range`, all of one kind and last touched after `last` steps, have missed.
+    /// Applies what the weights in `range` have missed. They are all of one kind and were last touched after `last`
+    /// steps.
     #[inline(always)]
     fn catch_up<S: Simd>(&self, simd: S, theta: &mut [f64], range: Range<usize>, last: u32, now: &Undergone) {
         let prior = &self.problem.prior;
@@ -194,7 +200,7 @@ impl<'a> SgdRule<'a> {
         }
     }
 
-    /// Brings all weights up to date, after `step.done` steps, and counts from here.
+    /// Brings all weights up to date, after `step.done` steps, and restarts the record.
     fn settle_all(&mut self, theta: &mut [f64], step: &Step) {
         let (prior, now) = (&self.problem.prior, self.now());
         dispatch!(simd::level(), simd => for (range, last) in step.stretches(theta.len(), prior) {

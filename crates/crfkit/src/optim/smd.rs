@@ -10,36 +10,40 @@ use crate::math::simd;
 use fearless_simd::{dispatch, prelude::*};
 use std::ops::Range;
 
-/// Gradient steps with a gain for each weight, which gradient descent adapts too.
+/// Gradient steps with a separate gain for each weight; the gains are adapted by gradient descent too.
 ///
-/// Idea: v is the derivative of θ by the logarithm of all past gains, so μ·g∘v tells which gains were too small. A step takes
-/// g and H·v of its batch, both with the batch's share of the prior, then (smd-crf-2006 eq. 19–21)
+/// Idea: v is the derivative of θ with respect to the logarithm of all past gains, so μ·g∘v shows which gains were
+/// too small. A step takes g and H·v of its batch, both with the batch's share of the prior, then (smd-crf-2006 eq.
+/// 19–21)
 ///
-/// 1. η ← η ∘ max(½, 1 − μ g∘v), 2. v ← λv − η∘(g + λHv), 3. θ ← θ − η∘g, all with the new η.
+/// 1. η ← η ∘ max(½, 1 − μ g∘v),
+/// 2. v ← λv − η∘(g + λHv),
+/// 3. θ ← θ − η∘g,
 ///
-/// The literal form diverges on sums of gradients, so the factor of a gain is bounded from above as well and the gains from below;
-/// where v leaves the finite numbers, it starts again from 0 with half the gain, and the watch hears of it. With μ = 0 it is SGD.
+/// all with the new η. This literal form diverges on sums of gradients. So the factor of a gain is bounded from above
+/// as well, and the gains from below. If v becomes non-finite, it restarts from 0 with half the gain, and the
+/// observer is told. With μ = 0 the method is SGD.
 ///
-/// Lazy updates: a weight that k steps did not touch felt nothing but the prior in them. When it is touched again, with p the
-/// share of these steps in the penalty over σ², its gain stays and, with d = 1/(1 + ηp),
+/// Lazy updates: a weight that k steps did not touch felt only the prior in them. When it is touched again, its gain
+/// stays. With p the share of these steps in the penalty over σ², and d = 1/(1 + ηp),
 ///
-/// v ← λᵏ·d·v − (1 + λ + … + λᵏ⁻¹)/k · ηp·d²·(θ − mean),   θ ← mean + d·(θ − mean):
+/// v ← λᵏ·d·v − (1 + λ + … + λᵏ⁻¹)/k · ηp·d²·(θ − mean), θ ← mean + d·(θ − mean).
 ///
-/// one implicit step on the missed penalty, which no gain makes unstable; v is its derivative too.
+/// This is one implicit step on the missed penalty, which no gain makes unstable; v is its derivative too.
 ///
-/// Needs: gradients and Hessian-vector products of batches; no L1. Parameters: η₀ = 0.1, μ = 0.1, λ = 1, b = 8, factors in
-/// [½, 1.1], gains at least 1e-8·η₀. Reference: smd-crf-2006 sections 3.2 and 4.1.
+/// Needs: gradients and Hessian-vector products of batches; no L1. Parameters: η₀ = 0.1, μ = 0.1, λ = 1, b = 8,
+/// factors in [½, 1.1], gains at least 1e-8·η₀. Reference: smd-crf-2006 sections 3.2 and 4.1.
 #[derive(Clone, Debug)]
 pub struct Smd {
     /// η₀, the first gain of all weights.
     pub eta0: f64,
-    /// μ, the gain of the gains.
+    /// μ, the step size for adapting the gains.
     pub mu: f64,
-    /// λ: how long v remembers.
+    /// λ, the memory of v.
     pub lambda: f64,
-    /// Bounds on the factor by which a step may change a gain; \[½, ∞\] is the paper's.
+    /// Bounds on the factor by which a step may change a gain; the paper uses \[½, ∞\].
     pub gain_factor: [f64; 2],
-    /// The smallest gain, in η₀; 0 is the paper's.
+    /// The smallest gain, as a multiple of η₀; the paper uses 0.
     pub gain_floor: f64,
     /// Batches and passes.
     pub schedule: Schedule,
@@ -59,7 +63,7 @@ impl Default for Smd {
 }
 
 impl Smd {
-    /// Passes where none are asked for.
+    /// The default number of passes.
     pub const PASSES: usize = 30;
 }
 
@@ -94,21 +98,22 @@ struct SmdRule<'a> {
     /// η.
     gains: Vec<f64>,
     v: Vec<f64>,
-    /// The steps by which all weights were up to date.
+    /// The number of steps for which all weights are up to date.
     settled: u32,
-    /// Weights whose v was not finite in the last step.
+    /// The number of weights whose v was not finite in the last step.
     resets: usize,
 }
 
 impl SmdRule<'_> {
-    /// Makes up for the steps that rows, each of one kind and with the steps done by its last touch, have missed.
+    /// Applies the steps that rows have missed. Each row is of one kind and comes with the steps done by its last
+    /// touch.
     fn catch_up(&mut self, theta: &mut [f64], rows: impl Iterator<Item = (Range<usize>, u32)>, step: &Step) {
         let (prior, lambda) = (&self.problem.prior, self.method.lambda);
         let precisions = prior.precisions();
         dispatch!(simd::level(), simd => for (row, last) in rows {
             let last = last.max(self.settled);
             let (k, p) = (step.done - last, step.since(last) * precisions[prior.kind(row.start)]);
-            // To the bit: without a prior and with λ = 1 nothing happens.
+            // Without a prior and with λ = 1 nothing changes, to the bit.
             if k == 0 || p == 0.0 && lambda == 1.0 {
                 continue;
             }
@@ -125,7 +130,7 @@ impl SmdRule<'_> {
     }
 }
 
-/// λᵏ and (1 + λ + … + λᵏ⁻¹)/k. Not inlined, or compilers would take the power for λ = 1 too.
+/// λᵏ and (1 + λ + … + λᵏ⁻¹)/k. Not inlined, because compilers would otherwise compute the power for λ = 1 too.
 #[inline(never)]
 fn forgetting(lambda: f64, k: u32) -> [f64; 2] {
     let kept = lambda.powi(k as i32);
@@ -154,7 +159,7 @@ impl Rule for SmdRule<'_> {
                 let gains = &mut self.gains[part.clone()];
                 let (x, v, hv) = (four(simd, theta), four(simd, own_v), four(simd, &hess_vec[mine.clone()]));
                 let g = four(simd, &gradient[mine]) + (x - prior.four_means(simd, part)) * pull;
-                // The precise maximum takes the bound for NaN.
+                // The precise maximum returns the bound for NaN.
                 let factor = (1.0 - g * mu * v).max_precise(low).min(high);
                 let eta = (four(simd, gains) * factor).max(floor);
                 let v = v * lambda - eta * (g + (hv + v * pull) * lambda);

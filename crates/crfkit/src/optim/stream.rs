@@ -5,15 +5,15 @@ use super::psa::PsaRule;
 use super::{Objective, Optimizer, Prior, Psa, State, Touched};
 use crate::{Error, Result};
 
-/// PSA over examples that come once and are forgotten, with weights that become more on the way.
+/// PSA over examples that are seen once and then forgotten, with a number of weights that grows on the way.
 ///
-/// Idea: the step of [`Psa`], on whatever batch comes next (ctjpgis-psa-2007 section 5: one pass is enough). Nothing is kept of an
-/// example; what is kept is a gain and two snapshots for each weight. A weight that is new begins with the first gain, as one that
-/// was never touched has it in an ordinary run.
+/// Idea: the step of [`Psa`] on each batch as it comes (ctjpgis-psa-2007 section 5: one pass is enough). Nothing is
+/// stored for an example; a gain and two snapshots are stored for each weight. A new weight starts with the first
+/// gain, like a weight that was never touched in an ordinary run.
 ///
-/// The prior's share of a step is 1/m. Where m, the number of examples in the whole stream, is not told, it is the number of
-/// examples so far, rounded up to a power of two and at least 1,024: the prior then weighs more than in an ordinary pass, since
-/// the first examples cannot know how many will follow.
+/// The prior's share of a step is 1/m, with m the number of examples in the whole stream. If m is not given, it is
+/// the number of examples so far, rounded up to a power of two and at least 1,024. The prior then has more weight
+/// than in an ordinary pass, because the first examples cannot know how many will follow.
 pub struct PsaStream {
     rule: PsaRule,
     theta: Vec<f64>,
@@ -21,7 +21,7 @@ pub struct PsaStream {
     schedule: Schedule,
     clock: Clock,
     step: u32,
-    /// m, and whether it was told.
+    /// m, and whether it was given.
     examples: u64,
     told: bool,
     seen: u64,
@@ -29,13 +29,13 @@ pub struct PsaStream {
     gradient: Vec<f64>,
 }
 
-/// Steps after which they are counted anew.
+/// After this many steps, the count of steps restarts.
 const LAST_STEP: u32 = 1 << 31;
-/// The first guess of m.
+/// The first estimate of m.
 const EXAMPLES: u64 = 1024;
 
 impl PsaStream {
-    /// No weights yet; `examples` is m, where it is known.
+    /// A stream without weights; `examples` is m, if it is known.
     pub fn new(method: &Psa, prior: Prior, examples: Option<u64>) -> Result<Self> {
         method.check(&prior, 0.0)?;
         let told = examples.is_some();
@@ -55,8 +55,8 @@ impl PsaStream {
         })
     }
 
-    /// Moves every vector over the weights to a new layout: `place` makes the new one of the old one and of what new weights
-    /// begin with.
+    /// Moves every vector over the weights to a new layout. `place` makes the new vector from the old one and from
+    /// the initial value of new weights.
     pub fn grow(&mut self, prior: Prior, place: impl Fn(&[f64], f64) -> Vec<f64>) {
         self.settle();
         let mut state = State::default();
@@ -72,7 +72,8 @@ impl PsaStream {
         self.forget_rows();
     }
 
-    /// One step on all examples of `objective`; returns the sum of their losses before it. Weights that `moves` refuses stay.
+    /// One step on all examples of `objective`; returns the sum of their losses before it. Weights for which `moves`
+    /// is false stay.
     pub fn step(&mut self, objective: &dyn Objective, moves: impl Fn(usize) -> bool) -> Result<f64> {
         let examples = objective.examples();
         self.seen += examples as u64;
@@ -99,7 +100,7 @@ impl PsaStream {
         Ok(loss)
     }
 
-    /// A larger m where there are more examples than were thought, and steps that never run out.
+    /// Increases m when there are more examples than estimated, and keeps the step count from overflowing.
     fn keep_count(&mut self) {
         let outgrown = !self.told && self.seen > self.examples;
         if outgrown || self.step >= LAST_STEP {
@@ -114,7 +115,8 @@ impl PsaStream {
         }
     }
 
-    /// Rows are others from now on, or counted by other steps; all weights must be up to date.
+    /// Discards the rows, because they are different from now on or counted by other steps. All weights must be up to
+    /// date.
     fn forget_rows(&mut self) {
         self.touched = Touched::restore(self.step.into(), &mut State::default());
     }

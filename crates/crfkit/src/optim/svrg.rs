@@ -11,22 +11,23 @@ use crate::math::vector::{dot, norm};
 
 /// Stochastic steps whose noise vanishes at the optimum, without memory for single examples.
 ///
-/// Idea: now and then take the gradient of the whole set at a snapshot θ̃. Each of the next n steps picks an example at
-/// random and goes θ ← θ − η (gᵢ(θ) − gᵢ(θ̃) + (1/n) Σⱼ gⱼ(θ̃) + (θ − mean)/nσ²): the right direction on average, and the more
-/// exactly the nearer θ is to θ̃. The last iterate becomes the next snapshot. A step costs the weights that it touches; the
-/// iterates are those of the dense recursion. One snapshot with its steps costs three passes.
+/// Idea: from time to time compute the gradient of the whole set at a snapshot θ̃. Each of the next n steps picks an
+/// example at random and moves θ ← θ − η (gᵢ(θ) − gᵢ(θ̃) + (1/n) Σⱼ gⱼ(θ̃) + (θ − mean)/nσ²). On average this is the
+/// right direction, and its noise shrinks as θ approaches θ̃. The last iterate becomes the next snapshot. A step
+/// costs the weights that it touches; the iterates are those of the dense recursion. One snapshot with its steps
+/// costs three passes.
 ///
-/// Needs: values of the whole set and gradients of single examples, no L1 penalty. Parameters: η, by default 1/4L with L the largest
-/// Lipschitz constant that doubling finds among [`Svrg::SAMPLE`] examples at the first snapshot. Stops when the gradient at
-/// a snapshot is as good as zero. Reference: Johnson and Zhang, Accelerating stochastic gradient descent using predictive
-/// variance reduction, 2013.
+/// Needs: values of the whole set and gradients of single examples, no L1 penalty. Parameters: η, by default 1/4L
+/// with L the largest Lipschitz constant that doubling finds among [`Svrg::SAMPLE`] examples at the first snapshot.
+/// Stops when the gradient at a snapshot is practically zero. Reference: Johnson and Zhang, Accelerating stochastic
+/// gradient descent using predictive variance reduction, 2013.
 #[derive(Clone, Debug)]
 pub struct Svrg {
-    /// η; `None` to derive it from Lipschitz constants.
+    /// η; `None` derives it from Lipschitz constants.
     pub eta: Option<f64>,
-    /// Passes at most.
+    /// The largest number of passes.
     pub passes: usize,
-    /// Seed of the visits.
+    /// The seed for the order of visits.
     pub seed: u64,
     /// Stop when ‖g‖ ≤ `gradient_tolerance` · max(1, ‖θ‖) at a snapshot.
     pub gradient_tolerance: f64,
@@ -39,26 +40,26 @@ impl Default for Svrg {
 }
 
 impl Svrg {
-    /// Passes where none are asked for.
+    /// The default number of passes.
     pub const PASSES: usize = 150;
-    /// Examples whose Lipschitz constants decide on η.
+    /// The number of examples whose Lipschitz constants determine η.
     pub const SAMPLE: usize = 100;
 }
 
 struct Run<'a> {
     problem: &'a Problem<'a>,
     theta: Vec<f64>,
-    /// θ of untouched weights; the gradient of all losses at the snapshot is its drift.
+    /// θ of untouched weights; its drift is the gradient of all losses at the snapshot.
     lazy: Lazy<'a>,
-    /// θ̃; empty before the first one.
+    /// θ̃; empty before the first snapshot.
     snapshot: Vec<f64>,
     /// Losses and prior at θ̃.
     value: f64,
     eta: f64,
-    /// Steps since the snapshot, and in all.
+    /// The number of steps since the snapshot, and in all.
     since: u64,
     steps: u64,
-    /// Losses of single examples that were computed.
+    /// The number of single losses computed so far.
     evaluations: u64,
     touched: Touched,
     gradient: Vec<f64>,
@@ -95,7 +96,8 @@ impl Optimizer for Svrg {
                 {
                     break Stop::Gradient;
                 }
-                // The sample that decides on η may have used up few passes over few examples: one round of steps is always made.
+                // With few examples, the sample that determines η may have used up all passes: one round of steps is
+                // always made.
                 if run.steps >= examples && run.evaluations >= self.passes as u64 * examples {
                     break Stop::Passes;
                 }
@@ -163,7 +165,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// 1/4(L + λ): a step 1/L along −gᵢ decreases the loss of every example of a sample by ‖gᵢ‖²/2L at least.
+    /// 1/4(L + λ): a step 1/L along −gᵢ decreases the loss of every example of a sample by at least ‖gᵢ‖²/2L.
     fn quarter_of_smallest_step(&mut self, seed: u64) -> f64 {
         let objective = self.problem.objective;
         let mut random = Random::stream(seed, u64::MAX);
@@ -215,7 +217,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Norm of the gradient at the snapshot.
+    /// The norm of the gradient at the snapshot.
     fn gradient_norm(&self) -> f64 {
         let mut gradient = self.lazy.drift.clone();
         self.problem.prior.add(&self.snapshot, &mut gradient);

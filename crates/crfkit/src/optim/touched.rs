@@ -3,13 +3,13 @@
 use super::State;
 use std::ops::Range;
 
-/// The rows of a batch, numbered in the order of their arrival, without repetition and without clearing memory between
-/// batches. A gradient of the batch is laid out as these rows side by side.
+/// The rows of a batch, numbered in order of first occurrence, without repetition and without clearing memory between
+/// batches. A gradient of the batch holds these rows one after another.
 #[derive(Clone, Debug, Default)]
 pub struct Touched {
     seen: Vec<Seen>,
     batch: u32,
-    /// The first `count` are this batch's.
+    /// The first `count` rows belong to this batch.
     rows: Vec<Row>,
     count: usize,
     occurrences: Vec<u32>,
@@ -21,12 +21,12 @@ pub struct Touched {
 pub struct Row {
     /// Its number among all rows.
     pub row: u32,
-    /// The batch that touched it before this one, counted from 1; 0 for none.
+    /// The previous batch that touched it, counted from 1; 0 if there is none.
     pub last: u32,
     /// Its weights.
     start: u32,
     len: u32,
-    /// Where they start in a vector that has the rows side by side.
+    /// Their start in a vector that holds the rows one after another.
     place: u32,
 }
 
@@ -37,21 +37,21 @@ impl Row {
         self.start as usize..self.start as usize + self.len as usize
     }
 
-    /// Where they stand in a vector that has the rows side by side.
+    /// Their position in a vector that holds the rows one after another.
     #[inline]
     pub fn place(&self) -> Range<usize> {
         self.place as usize..self.place as usize + self.len as usize
     }
 }
 
-/// What is known of a row, in one piece of memory: rows are visited in random order.
+/// The data of a row, in one piece of memory because rows are visited in random order.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    /// Batch in which it was last seen, counted from 1; 0 for none.
+    /// The batch in which it was last seen, counted from 1; 0 if there is none.
     batch: u32,
     /// Its number in that batch.
     number: u32,
-    /// Its weights, once it was seen.
+    /// Its weights, known once it has been seen.
     start: u32,
     len: u32,
 }
@@ -66,56 +66,56 @@ impl Touched {
         self.len = 0;
     }
 
-    /// Reads ahead what [`Touched::add`] will need of these rows. Its branch cannot be predicted, so its reads would wait for one
-    /// another; here they overlap.
+    /// Prefetches what [`Touched::add`] will need for these rows. Its branch cannot be predicted, so its reads would
+    /// wait for one another; here they overlap.
     pub fn expect(&self, rows: impl Iterator<Item = usize>) {
         std::hint::black_box(rows.fold(0, |sum: u32, row| sum.wrapping_add(self.seen[row].batch)));
     }
 
-    /// Reads ahead the beginning of each row of `x`, a vector that runs along θ from weight `base` on.
+    /// Prefetches the beginning of each row of `x`, a vector over θ that starts at weight `base`.
     pub fn expect_rows<T: Copy + Into<f64>>(&self, x: &[T], base: usize) {
         self.expect_with(|row| x.get(row.start.wrapping_sub(base)).map_or(0.0, |&x| x.into()));
     }
 
-    /// Reads ahead whatever `read` reads for each row that has weights.
+    /// Prefetches whatever `read` reads for each row that has weights.
     #[inline]
     pub fn expect_with(&self, read: impl Fn(Range<usize>) -> f64) {
         std::hint::black_box(self.filled().fold(0.0, |sum, (row, ..)| sum + read(row)));
     }
 
-    /// The rows that have weights: these, where they stand in a vector that has the rows side by side, and the batch that touched
-    /// them before, as in [`Row::last`].
+    /// The rows that have weights: the range of weights, their position in a vector that holds the rows one after
+    /// another, and the previous batch that touched them, as in [`Row::last`].
     pub fn filled(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>, u32)> {
         self.rows().iter().filter(|row| row.len > 0).map(|row| (row.weights(), row.place(), row.last))
     }
 
-    /// Overwrites `rows` with the rows of `x`, a vector that runs along θ, side by side.
+    /// Overwrites `rows` with the rows of `x`, a vector over θ, one after another.
     pub fn gather(&self, x: &[f64], rows: &mut Vec<f64>) {
         self.expect_rows(x, 0);
         rows.resize(self.len, 0.0);
         for row in self.rows() {
-            // A row has a few weights: a loop is faster than a call that copies.
+            // A row has only a few weights, so a loop is faster than a call that copies.
             rows[row.place()].iter_mut().zip(&x[row.weights()]).for_each(|(row, x)| *row = *x);
         }
     }
 
-    /// Writes `rows` back to where [`Touched::gather`] took them.
+    /// Writes `rows` back to where [`Touched::gather`] read them.
     pub fn scatter(&self, rows: &[f64], x: &mut [f64]) {
         for row in self.rows() {
             x[row.weights()].iter_mut().zip(&rows[row.place()]).for_each(|(x, row)| *x = *row);
         }
     }
 
-    /// Notes an occurrence of a row; `range` tells where its weights are.
+    /// Records an occurrence of a row; `range` returns the range of its weights.
     pub fn add(&mut self, row: usize, range: impl Fn() -> Range<usize>) {
         self.add_all(row, &[0], |_| range());
     }
 
-    /// Notes occurrences of the rows `first` + id; `range` tells where the weights of an id are.
+    /// Records occurrences of the rows `first` + id; `range` returns the range of weights of an id.
     #[inline]
     pub fn add_all(&mut self, first: usize, ids: &[u32], range: impl Fn(u32) -> Range<usize>) {
         let (seen, batch) = (&mut self.seen[first..], self.batch);
-        // Room for as many rows as may be new, so that the loop has its counts in registers.
+        // Makes room for as many rows as may be new, so that the loop keeps its counters in registers.
         let (mut count, mut place) = (self.count, self.len as u32);
         if self.rows.len() < count + ids.len() {
             self.rows.resize(2 * (count + ids.len()), Row::default());
@@ -144,27 +144,27 @@ impl Touched {
         &self.rows[..self.count]
     }
 
-    /// The weights of all rows, one after the other.
+    /// The weights of all rows, one after another.
     pub fn weights(&self) -> impl Iterator<Item = usize> + '_ {
         self.rows().iter().flat_map(|row| row.weights())
     }
 
-    /// The number of the row of each occurrence, in the order of arrival.
+    /// The row number of each occurrence, in order of arrival.
     pub fn occurrences(&self) -> &[u32] {
         &self.occurrences
     }
 
-    /// How many weights.
+    /// The number of weights.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// No weights at all?
+    /// Whether there are no weights.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The batch that touched each of `dim` weights last, counted from 1; 0 for none.
+    /// For each of `dim` weights, the batch that last touched it, counted from 1; 0 if there is none.
     pub(super) fn last_by_weight(&self, dim: usize) -> Vec<u32> {
         let mut last = vec![0; dim];
         for seen in &self.seen {
@@ -175,7 +175,7 @@ impl Touched {
         last
     }
 
-    /// Adds what is known of all rows to the state of a method.
+    /// Adds the data of all rows to the state of a method.
     pub(super) fn save(&self, state: &mut State) {
         let mut save = |name: &str, number: fn(&Seen) -> u32| {
             state.vectors.insert(name.into(), self.seen.iter().map(|seen| number(seen).into()).collect());
@@ -185,7 +185,7 @@ impl Touched {
         save("row_len", |seen| seen.len);
     }
 
-    /// Goes on after `batch` batches with what [`Touched::save`] has left.
+    /// Resumes after `batch` batches from what [`Touched::save`] stored.
     pub(super) fn restore(batch: u64, state: &mut State) -> Self {
         let [last, start, len] = ["row_last", "row_start", "row_len"].map(|name| state.take(name));
         let seen = |((&last, &start), &len): ((&f64, &f64), &f64)| Seen {

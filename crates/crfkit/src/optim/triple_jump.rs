@@ -12,29 +12,31 @@ use crate::math::vector::axpy;
 /// How the Jacobian J of the map is approximated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jump {
-    /// By diag(γ): the ratio of two steps, weight by weight (ctjpgis-psa-2007 eq. 2). With it the method is CTJPGIS.
+    /// By diag(γ), the ratio of two steps for each weight (ctjpgis-psa-2007 eq. 2). The method is then CTJPGIS.
     Componentwise,
-    /// By γ·I: the ratio of the lengths of two steps. TJPGIS.
+    /// By γ·I, the ratio of the lengths of two steps. The method is then TJPGIS.
     Global,
-    /// Not at all: the whole J from the explicit Hessian, Aitken's step (eq. 1). For small problems, as an oracle.
+    /// No approximation: the full J from the explicit Hessian, which gives Aitken's step (eq. 1). For small problems,
+    /// as a reference in tests.
     Aitken,
 }
 
 /// Iterative scaling that jumps ahead.
 ///
-/// Idea: with θ₁ = M(θ) and θ₂ = M(θ₁), where M is the map of [`Pgis`](super::Pgis), the fixed point is near θ₁ + (I − J)⁻¹(θ₂ − θ₁)
-/// (ctjpgis-psa-2007 eq. 1), with J made of the two steps (eq. 2). γ is bounded by `gamma_max`: a γ near 1 jumps far too far, and
-/// without a bound every jump fails. A jump is kept if it is better than θ₁; else it is dropped and θ₂ taken, so that the objective
-/// never rises. An iteration costs two evaluations, three if the jump is dropped.
+/// Idea: let θ₁ = M(θ) and θ₂ = M(θ₁), where M is the map of [`Pgis`](super::Pgis). The fixed point is near θ₁ + (I −
+/// J)⁻¹(θ₂ − θ₁) (ctjpgis-psa-2007 eq. 1), with J estimated from the two steps (eq. 2). γ is bounded by `gamma_max`:
+/// with γ near 1 the jump is far too long, and without a bound every jump fails. A jump is kept if it is better than
+/// θ₁; otherwise it is dropped and θ₂ is taken, so the objective never rises. An iteration costs two evaluations, or
+/// three if the jump is dropped.
 ///
-/// Parameters: `jump` = `Componentwise`, `gamma_max` = 0.999, `inner` = `Paper`. Needs: feature counts, values that are not
-/// negative, no L1 penalty; for `Aitken` Hessian-vector products. References: ctjpgis-psa-2007 sections 1 and 2; Salakhutdinov
-/// and Roweis 2003.
+/// Parameters: `jump` = `Componentwise`, `gamma_max` = 0.999, `inner` = `Paper`. Needs: feature counts, no negative
+/// values, no L1 penalty; for `Aitken` also Hessian-vector products. References: ctjpgis-psa-2007 sections 1 and 2;
+/// Salakhutdinov and Roweis 2003.
 #[derive(Clone, Debug)]
 pub struct TripleJump {
     /// How the Jacobian is approximated.
     pub jump: Jump,
-    /// Bound on γ, which `Aitken` does not have.
+    /// The bound on γ; `Aitken` does not use it.
     pub gamma_max: f64,
     /// How the equation of a weight is solved.
     pub inner: Inner,
@@ -86,7 +88,7 @@ impl Optimizer for TripleJump {
 struct Run<'a> {
     method: &'a TripleJump,
     scaling: Scaling<'a>,
-    /// θ₂: memory that is used again.
+    /// θ₂; reused memory.
     second: Vec<f64>,
 }
 
@@ -96,7 +98,7 @@ impl Iterate for Run<'_> {
         if !scaling.advance(at)? {
             return Ok(false);
         }
-        // Now at θ₁; the other point is θ.
+        // The run is now at θ₁; the other point is θ.
         scaling.map(method.inner, &at.now, second)?;
         let (theta, first) = (&mut at.other.theta, &at.now.theta);
         match method.jump {
@@ -120,14 +122,15 @@ impl Iterate for Run<'_> {
                 return Ok(true);
             }
         }
-        // The jump is dropped. Also where θ₂ is no better, θ₁ has been.
+        // The jump is dropped. Even if θ₂ is no better, θ₁ was.
         scaling.advance(at)?;
         Ok(true)
     }
 }
 
-/// θ ← θ₁ + (θ₂ − θ₁)/(1 − γ) with γ = (θ₂ − θ₁)/(θ₁ − θ) of each weight, at most `gamma_max` (ctjpgis-psa-2007 eq. 1 and 2). A weight
-/// that did not move has γ = 0. If θ₁ = M(θ) and θ₂ = M(θ₁) for a linear map with a diagonal Jacobian, this is its fixed point.
+/// θ ← θ₁ + (θ₂ − θ₁)/(1 − γ) with γ = (θ₂ − θ₁)/(θ₁ − θ) for each weight, at most `gamma_max` (ctjpgis-psa-2007 eq.
+/// 1 and 2). A weight that did not move has γ = 0. If θ₁ = M(θ) and θ₂ = M(θ₁) for a linear map with a diagonal
+/// Jacobian, this is its fixed point.
 pub fn jump_by_component(gamma_max: f64, theta: &mut [f64], first: &[f64], second: &[f64]) {
     for ((x, &first), &second) in theta.iter_mut().zip(first).zip(second) {
         let gamma = if first == *x { 0.0 } else { (second - first) / (first - *x) };
@@ -135,7 +138,7 @@ pub fn jump_by_component(gamma_max: f64, theta: &mut [f64], first: &[f64], secon
     }
 }
 
-/// The same with one γ = ‖θ₂ − θ₁‖/‖θ₁ − θ‖ for all weights.
+/// Like [`jump_by_component`], with one γ = ‖θ₂ − θ₁‖/‖θ₁ − θ‖ for all weights.
 pub fn jump_by_length(gamma_max: f64, theta: &mut [f64], first: &[f64], second: &[f64]) {
     let squared = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>();
     let moved = squared(first, theta);
@@ -146,14 +149,15 @@ pub fn jump_by_length(gamma_max: f64, theta: &mut [f64], first: &[f64], second: 
     }
 }
 
-/// Below this, Sδ is taken for this: exp(−Sδ) must not overflow.
+/// Values of Sδ below this are replaced by it, so that exp(−Sδ) does not overflow.
 const STEEPEST: f64 = -500.0;
 
 /// Aitken's step (I − J)⁻¹ δ at a point, with δ = M(θ) − θ and the exact J = M′(θ). `None` if the Hessian is not finite.
 ///
-/// With H = C + diag(p), p = 1/σ², the derivative of eq. 3 gives row i of I − J as Hᵢ/(S(Eᵢ + pullᵢ)), that of the exact equation as
-/// (e^{Sδᵢ}·Cᵢ + pᵢ eᵢ)/(S Eᵢ e^{Sδᵢ} + pᵢ). Multiplied by their denominators (and e^{−Sδᵢ}) both are rows of a symmetric matrix,
-/// C + diag(a) with aᵢ = pᵢ or pᵢ e^{−Sδᵢ}. Where all rows are of the first kind, the step is H⁻¹ S(E + pull)∘δ ≈ −H⁻¹ g: Newton's.
+/// With H = C + diag(p), p = 1/σ², the derivative of eq. 3 gives row i of I − J as Hᵢ/(S(Eᵢ + pullᵢ)), and that of
+/// the exact equation gives (e^{Sδᵢ}·Cᵢ + pᵢ eᵢ)/(S Eᵢ e^{Sδᵢ} + pᵢ). Multiplied by their denominators (and
+/// e^{−Sδᵢ}), both are rows of a symmetric matrix, C + diag(a) with aᵢ = pᵢ or pᵢ e^{−Sδᵢ}. If all rows are of the
+/// first kind, the step is H⁻¹ S(E + pull)∘δ ≈ −H⁻¹ g: Newton's step.
 fn aitken(scaling: &Scaling, point: &Point) -> Option<Vec<f64>> {
     let n = point.theta.len();
     let mut matrix = hessian(scaling.problem, &point.theta);
