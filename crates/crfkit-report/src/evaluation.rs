@@ -1,48 +1,48 @@
-//! How good a model is: scores, labels, what was taken for what, and the sequences it got most wrong.
+//! How good a model is: scores, labels, the confusion table, and the sequences with the worst mistakes.
 
 use crfkit::eval::{Counts, Evaluation, Scores, is_chunked};
 use crfkit::graph::Label;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// Labels of the confusion table at most.
+/// The largest number of labels in the confusion table.
 const CONFUSED_LABELS: usize = 30;
-/// Sequences shown.
+/// The number of sequences shown.
 const SAMPLES: usize = 40;
-/// Tokens shown of one sequence.
+/// The largest number of tokens shown of one sequence.
 const TOKENS: usize = 200;
 
 /// How good a model is on labelled data.
 #[derive(Clone, Debug, Serialize)]
 pub struct EvaluationPart {
-    /// What the page calls the data.
+    /// The name of the data on the page.
     pub name: String,
-    /// Are the labels parts of chunks, so that F1 is the score to look at?
+    /// Whether the labels are chunk labels, so that F1 is the relevant score.
     pub chunked: bool,
     /// The scores, in per cent.
     pub scores: Scores,
-    /// By type of chunk.
+    /// Scores by chunk type.
     pub types: Vec<Row>,
-    /// By label, token by token.
+    /// Token scores by label.
     pub labels: Vec<Row>,
-    /// What was taken for what.
+    /// The confusion table.
     pub confusion: Confusion,
-    /// Sequences, worst mistakes first.
+    /// Sequences, those with the worst mistakes first.
     pub samples: Vec<Sample>,
 }
 
-/// A label or a type of chunk; scores in per cent.
+/// A label or a chunk type; scores are in per cent.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Its name.
+    /// The name of the label or type.
     pub name: String,
     /// Occurrences in the gold data.
     pub gold: u64,
     /// Occurrences in the prediction.
     pub predicted: u64,
-    /// Share of the predicted ones that are right.
+    /// Share of the predicted occurrences that are correct.
     pub precision: f64,
-    /// Share of the gold ones that were found.
+    /// Share of the gold occurrences that were found.
     pub recall: f64,
     /// Harmonic mean of both.
     pub f1: f64,
@@ -65,11 +65,11 @@ impl Row {
 /// Tokens by gold and predicted label.
 #[derive(Clone, Debug, Serialize)]
 pub struct Confusion {
-    /// Number of labels, those left out included.
+    /// The number of labels, including those that are not shown.
     pub all_labels: usize,
-    /// The labels shown, sorted: all, or the 30 with the most mistakes.
+    /// The labels shown, sorted: all of them, or the 30 with the most mistakes.
     pub labels: Vec<String>,
-    /// (gold, predicted, tokens), the labels by their place in `labels`; cells of 0 are left out.
+    /// (gold, predicted, tokens), with labels as indices into `labels`; cells with 0 tokens are left out.
     pub cells: Vec<(usize, usize, u64)>,
 }
 
@@ -96,7 +96,7 @@ impl Confusion {
 }
 
 impl EvaluationPart {
-    /// The part of a page that shows `evaluation`, which was on the data called `name`.
+    /// The part of a page that shows `evaluation` on the data called `name`.
     pub fn new(name: &str, evaluation: &Evaluation, samples: Samples) -> EvaluationPart {
         let labels = evaluation.labels();
         EvaluationPart {
@@ -111,17 +111,18 @@ impl EvaluationPart {
     }
 }
 
-/// A sequence and what the model made of it.
+/// A sequence and the model's prediction for it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Sample {
-    /// Where it was read.
+    /// Where it was read, for example file and line.
     pub place: String,
-    /// How bad the mistakes are: Σ over wrong tokens of P(predicted) − P(gold), where that is positive. Where nothing is wrong,
-    /// − the smallest probability of a label, so that the least sure come first.
+    /// How bad the mistakes are: the sum over wrong tokens of P(predicted) − P(gold), counting only positive terms.
+    /// If nothing is wrong, it is minus the smallest probability of a predicted label, so that the least certain
+    /// sequences come first.
     pub mistake: f64,
-    /// Its tokens.
+    /// The tokens shown.
     pub tokens: Vec<Token>,
-    /// Tokens left out at the end.
+    /// The number of tokens left out at the end.
     pub cut: usize,
 }
 
@@ -130,13 +131,13 @@ pub struct Sample {
 pub struct Token {
     /// The word.
     pub text: String,
-    /// The right label.
+    /// The gold label.
     pub gold: String,
     /// The predicted label.
     pub predicted: String,
     /// P(predicted label).
     pub p: f64,
-    /// P(right label); 0 for a label that the model does not know.
+    /// P(gold label); 0 for a label that the model does not know.
     pub p_gold: f64,
 }
 
@@ -145,8 +146,9 @@ pub struct Token {
 pub struct Samples(Vec<Sample>);
 
 impl Samples {
-    /// Looks at a sequence, whose predicted and gold labels are given; `names` are those of the model's labels, `marginal` gives P(label) at
-    /// a position, `place` says where it was read, `text` gives the word at a position.
+    /// Considers a sequence with these predicted and gold labels. `names` are the names of the model's labels,
+    /// `marginal` returns P(label) at a position, `place` says where the sequence was read, and `text` returns the
+    /// word at a position.
     pub fn add(
         &mut self,
         names: &[String],
@@ -185,14 +187,14 @@ impl Samples {
         self.insert(Sample { place: place(), mistake, tokens: tokens.collect(), cut });
     }
 
-    /// Takes in what has been collected from later sequences.
+    /// Merges the samples collected from later sequences.
     pub fn merge(&mut self, later: &Samples) {
         for sample in &later.0 {
             self.insert(sample.clone());
         }
     }
 
-    /// How many are at least as bad.
+    /// The number of samples that are at least as bad.
     fn rank(&self, mistake: f64) -> usize {
         self.0.partition_point(|sample| sample.mistake >= mistake)
     }

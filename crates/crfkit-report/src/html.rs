@@ -1,4 +1,4 @@
-//! The page as text: a template, a style sheet, the script's parts and the data.
+//! The page as text: a template, a style sheet, the parts of the script, and the data.
 
 use crate::Page;
 use std::io::{self, Write};
@@ -16,10 +16,10 @@ const SCRIPT: [&str; 6] = [
 ];
 
 impl Page {
-    /// Writes the whole page: one file that needs no other.
+    /// Writes the whole page as one file that needs no other.
     pub fn write_html(&self, out: &mut impl Write) -> io::Result<()> {
-        // In JSON `<` stands inside strings only, where it may be written by its number: then nothing in the data can end the
-        // element that holds it, or begin another.
+        // In JSON, `<` occurs only inside strings, where it may be written as an escape. Then nothing in the data can
+        // end the element that holds it, or begin another.
         let data = serde_json::to_string(self)?.replace('<', "\\u003c");
         let script = SCRIPT.concat();
         let connect = if self.live { "'self'" } else { "'none'" };
@@ -35,7 +35,7 @@ impl Page {
         out.write_all(rest.as_bytes())
     }
 
-    /// Writes the data alone, as JSON: what a live page asks for.
+    /// Writes the data alone, as JSON. A live page requests this.
     pub fn write_data(&self, out: &mut impl Write) -> io::Result<()> {
         Ok(serde_json::to_writer(out, self)?)
     }

@@ -1,10 +1,10 @@
-//! Grids that a model has labelled, as pictures.
+//! Images that a model has labelled.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Serialize, Serializer};
 
-/// The bytes of a PNG file. The page has them as a `data:` address.
+/// The bytes of a PNG file. The page embeds them as a `data:` URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Png(pub Vec<u8>);
 
@@ -14,18 +14,18 @@ impl Serialize for Png {
     }
 }
 
-/// One grid: what the model saw, what is right, what it said and how sure it was.
+/// One image: the input, the gold labels, the prediction and its probabilities.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct GridSample {
-    /// What the page calls it.
+    /// The name of the image on the page.
     pub name: String,
-    /// What the model saw.
+    /// The input of the model.
     pub input: Option<Png>,
-    /// The right labels.
+    /// The gold labels.
     pub truth: Option<Png>,
-    /// The predicted ones.
+    /// The predicted labels.
     pub prediction: Option<Png>,
-    /// Probability of the foreground, or of the predicted label.
+    /// The probability of the foreground, or of the predicted label.
     pub marginals: Option<Png>,
 }
 

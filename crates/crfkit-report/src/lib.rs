@@ -1,4 +1,4 @@
-//! Run logs → one self-contained HTML page.
+//! Turns run logs into one self-contained HTML page.
 //!
 //! ```text
 //! RUN.jsonl ─Run::read→ Run ┐
@@ -6,11 +6,11 @@
 //! Evaluation, Samples →     ┘     └ write_data → JSON (what a live page asks for)
 //! ```
 //!
-//! The page needs no network and cannot reach one: its content security policy forbids every request. Charts are SVG drawn by a
-//! small script of our own rather than by a chart library: they then follow the theme, print sharply, can be read by keyboard
-//! and screen reader, and the whole page without data is smaller than such a library.
+//! The page needs no network and cannot reach one: its content security policy forbids every request. A small script
+//! of our own draws the charts as SVG, instead of a chart library. The charts follow the theme, print sharply, and
+//! can be read by keyboard and screen reader; and the whole page without data is smaller than such a library.
 //!
-//! Everything that comes from data travels as JSON in one element and is put on the page as text, never as markup.
+//! All data travels as JSON in one element and is put on the page as text, never as markup.
 //!
 //! ```
 //! use crfkit_report::{Page, Run};
@@ -39,17 +39,17 @@ pub use run::{Eval, FORMAT, Progress, Run, Start, Stop};
 
 use serde::Serialize;
 
-/// All that a page shows. Parts that are missing are left out, or the page says how to get them.
+/// The contents of a page. Missing parts are left out, or the page says how to get them.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Page {
     /// The runs, in the order of their colours.
     pub runs: Vec<Run>,
-    /// What a model has learned.
+    /// The weights of a model.
     pub model: Option<ModelPart>,
-    /// How good it is on labelled data: one for each label column or type of nodes.
+    /// Scores on labelled data: one part for each label column or type of nodes.
     pub evaluations: Vec<EvaluationPart>,
-    /// Grids that it has labelled.
+    /// Images that the model has labelled.
     pub images: Vec<GridSample>,
-    /// Does the page ask its server again and again for newer data?
+    /// Whether the page repeatedly asks its server for newer data.
     pub live: bool,
 }

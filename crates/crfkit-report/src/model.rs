@@ -1,33 +1,33 @@
-//! What a model has learned: the heaviest features of every label, and the weights of label pairs.
+//! The weights of a model: the heaviest features of every label, and the weights of label pairs.
 
 use crfkit::model::{NamedWeight, Names, SetLabel, WeightKind};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// Labels at most: more cannot be looked at side by side.
+/// The largest number of labels: more cannot be compared side by side.
 const LABELS: usize = 40;
-/// Features of each label.
+/// The number of features shown for each label.
 const FEATURES: usize = 10;
 
-/// What a model has learned.
+/// The weights of a model, for the page.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ModelPart {
-    /// What the page calls it.
+    /// The name of the model on the page.
     pub name: String,
-    /// Number of labels, those left out included.
+    /// The number of labels, including those that are not shown.
     pub all_labels: usize,
-    /// The labels shown: all, or the 40 with the most weight.
+    /// The labels shown: all of them, or the 40 with the largest weights.
     pub labels: Vec<String>,
-    /// Their heaviest features, one entry a label; on graphs then those of factors, one entry a type.
+    /// The heaviest features, one entry per label; on graphs followed by those of factors, one entry per type.
     pub features: Vec<Heaviest>,
-    /// Weights between them, on chains.
+    /// The weights of label pairs, on chains.
     pub transitions: Vec<Transition>,
 }
 
 /// The heaviest features of a label or a type of factors, heaviest first.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Heaviest {
-    /// Whose.
+    /// The label or the type of factors.
     pub of: String,
     /// The features.
     pub features: Vec<Feature>,
@@ -47,16 +47,16 @@ pub struct Feature {
 /// The weight of one label after another.
 #[derive(Clone, Debug, Serialize)]
 pub struct Transition {
-    /// The label before; `None` at the beginning of a sequence.
+    /// The previous label; `None` at the beginning of a sequence.
     pub previous: Option<String>,
-    /// The label after; `None` at the end of a sequence.
+    /// The next label; `None` at the end of a sequence.
     pub label: Option<String>,
     /// The weight.
     pub weight: f64,
 }
 
 impl ModelPart {
-    /// The part of a page that shows a model by the names of its weights.
+    /// The part of a page that shows a model, given the names of its weights.
     pub fn new(name: &str, names: &Names) -> ModelPart {
         let sets = &names.sets;
         let all: Vec<SetLabel> = (0..sets.len())
@@ -110,7 +110,7 @@ fn chain_transitions(names: &Names, labels: &[String]) -> Vec<Transition> {
     tables.filter(|t| shown(&t.previous) && shown(&t.label)).collect()
 }
 
-/// All labels, or those whose observations have the most weight in sum.
+/// All labels, or those whose observations have the largest total weight.
 fn shown_labels(names: &Names, all: &[SetLabel]) -> Vec<SetLabel> {
     if all.len() <= LABELS {
         return all.to_vec();

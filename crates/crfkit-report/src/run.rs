@@ -5,15 +5,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::io::BufRead;
 
-/// The version of the log that is read, and all below it.
+/// The newest version of the log that can be read; all older versions can be read too.
 pub const FORMAT: u32 = 1;
 
-/// A run: how it began, its steps and evaluations, and how it ended, as far as its log goes.
+/// A run, as far as its log goes: how it began, its steps and evaluations, and how it ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Run {
-    /// What the page calls it.
+    /// The name of the run on the page.
     pub name: String,
-    /// How it began; `None` where the log is still empty.
+    /// How it began; `None` if the log is still empty.
     pub start: Option<Start>,
     /// Its steps.
     pub progress: Vec<Progress>,
@@ -26,15 +26,15 @@ pub struct Run {
 /// The event `settings`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Start {
-    /// Version of the log.
+    /// The version of the log.
     pub format: u32,
-    /// Does the run go on from a checkpoint?
+    /// Whether the run resumes from a checkpoint.
     #[serde(default)]
     pub resumed: bool,
-    /// What shaped the model, by name.
+    /// The settings that shaped the model, by name.
     #[serde(default)]
     pub settings: Map<String, Value>,
-    /// Everything else: version, vector unit, threads, sizes of the data.
+    /// Everything else: version, vector unit, threads, data sizes.
     #[serde(flatten)]
     pub facts: Map<String, Value>,
 }
@@ -42,9 +42,9 @@ pub struct Start {
 /// The event `progress`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Evaluations of the training set.
+    /// The number of evaluations of the training set.
     pub passes: f64,
-    /// Since the start of the training.
+    /// Seconds since training started.
     pub seconds: f64,
     /// Losses plus penalty.
     pub objective: Option<f64>,
@@ -55,18 +55,18 @@ pub struct Progress {
 /// The event `eval`. Scores are in per cent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Eval {
-    /// What was evaluated on.
+    /// The name of the data evaluated on.
     #[serde(default)]
     pub data: String,
-    /// Evaluations of the training set.
+    /// The number of evaluations of the training set.
     pub passes: f64,
-    /// Since the start of the training.
+    /// Seconds since training started.
     pub seconds: f64,
     /// Chunk F1.
     pub f1: Option<f64>,
     /// Token accuracy.
     pub accuracy: Option<f64>,
-    /// Is it the best so far?
+    /// Whether this is the best evaluation so far.
     #[serde(default)]
     pub best: bool,
 }
@@ -74,17 +74,17 @@ pub struct Eval {
 /// The event `stop`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stop {
-    /// Why.
+    /// Why the run stopped.
     pub reason: String,
-    /// Evaluations of the training set.
+    /// The number of evaluations of the training set.
     pub passes: f64,
-    /// Since the start of the training.
+    /// Seconds since training started.
     pub seconds: f64,
-    /// Losses plus penalty at the model's weights.
+    /// Losses plus penalty at the weights of the model.
     pub objective: Option<f64>,
-    /// Weights other than 0 in the model file.
+    /// The number of non-zero weights in the model file.
     pub active_features: Option<u64>,
-    /// Size of the model file.
+    /// The size of the model file in bytes.
     pub model_bytes: Option<u64>,
 }
 
@@ -95,14 +95,14 @@ enum Event {
     Progress(Progress),
     Eval(Eval),
     Stop(Stop),
-    /// An event of a later version.
+    /// An event of a later version of the log.
     #[serde(other)]
     Unknown,
 }
 
 impl Run {
-    /// Reads a log; `name` is what errors and the page call it. Unknown events and fields are passed over, and so is a last line
-    /// that is still being written.
+    /// Reads a log; `name` is its name in errors and on the page. Unknown events and fields are ignored, and so is a
+    /// last line that is still being written.
     pub fn read(mut log: impl BufRead, name: &str) -> Result<Run> {
         let mut reader =
             Reader { run: Run { name: name.into(), ..Run::default() }, seconds_before: 0.0, repeats: false };
@@ -129,9 +129,9 @@ impl Run {
 
 struct Reader {
     run: Run,
-    /// What earlier parts of a resumed run took: each part counts its seconds from 0.
+    /// The seconds that earlier parts of a resumed run took: each part counts its seconds from 0.
     seconds_before: f64,
-    /// A part begins: what it does again is dropped from the part before.
+    /// Set when a part begins: events that it repeats are dropped from the previous part.
     repeats: bool,
 }
 
@@ -158,7 +158,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The first event, or the next part of a run that was interrupted.
+    /// Handles the first event, or the next part of a run that was interrupted.
     fn start(&mut self, start: Start) -> std::result::Result<(), String> {
         if start.format > FORMAT {
             return Err(format!(
@@ -178,7 +178,8 @@ impl Reader {
         Ok(())
     }
 
-    /// At the first event of a part that goes on from a checkpoint: what the part before had done beyond it is done again.
+    /// Called at the first event of a resumed part: drops what the previous part did after the checkpoint, because it
+    /// is done again.
     fn drop_from(&mut self, passes: f64) {
         if std::mem::take(&mut self.repeats) {
             self.run.progress.retain(|step| step.passes < passes);
@@ -239,7 +240,7 @@ mod tests {
         assert_eq!((run.progress.len(), run.progress[0].objective), (1, None));
 
         let text = format!("{START}\n{}\n{}", step(1.0, 0.5), step(2.0, 1.0));
-        // The last line at every stage of being written; whole, it counts without its newline.
+        // The last line at every stage of being written; a complete line counts even without its newline.
         for cut in 1..=step(2.0, 1.0).len() {
             let run = Run::read(&text.as_bytes()[..text.len() - cut], "run.jsonl").unwrap();
             assert_eq!(run.progress.len(), 1, "without the last {cut} bytes");
