@@ -1,18 +1,18 @@
-//! Texts of the page: numbers as people read them, what a table cell may hold, and settings on lines of readable length.
+//! Text for the page: readable numbers, table cells, and settings on lines of readable length.
 
 use serde_json::Value;
 
-/// Significant digits of a number that is compared with none more exact.
+/// Significant digits of a number, unless the number it is compared with is more precise.
 const DIGITS: i32 = 4;
-/// Length of a line of settings.
+/// The length of a line of settings.
 const WIDTH: usize = 110;
 
-/// A text as the cell of a table.
+/// A text in a form that is safe in a table cell.
 pub(crate) fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }
 
-/// A number with four significant digits, all digits before the point, and at least `decimals` behind it.
+/// A number with four significant digits, all digits before the decimal point, and at least `decimals` after it.
 pub(crate) fn shown(x: f64, decimals: usize) -> String {
     let size = x.abs();
     if size == 0.0 || !size.is_finite() {
@@ -28,24 +28,24 @@ pub(crate) fn shown(x: f64, decimals: usize) -> String {
     grouped(trimmed(&format!("{x:.decimals$}")))
 }
 
-/// A number with one digit behind the point, if it has one there.
+/// A number with at most one digit after the decimal point.
 pub(crate) fn tenths(x: f64) -> String {
     trimmed(&format!("{x:.1}")).to_owned()
 }
 
-/// A decimal number without the noughts at its end.
+/// A decimal number without trailing zeros.
 fn trimmed(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
-/// How many digits stand behind the point of the first number in a text.
+/// The number of digits after the decimal point in the first number of a text.
 pub(crate) fn decimals(text: &str) -> usize {
     let number = text.trim_start_matches(|c: char| !c.is_ascii_digit());
     let behind = number.split_once('.').filter(|(whole, _)| whole.bytes().all(|b| b.is_ascii_digit()));
     behind.map_or(0, |(_, digits)| digits.bytes().take_while(u8::is_ascii_digit).count())
 }
 
-/// A text whose numbers of five and more digits have separators: `4571807` is `4,571,807`.
+/// A text whose numbers of five or more digits have separators: `4571807` becomes `4,571,807`.
 pub(crate) fn grouped(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
@@ -65,7 +65,7 @@ pub(crate) fn grouped(text: &str) -> String {
     out + rest
 }
 
-/// Settings as JSON: what fits stands on one line, lists of plain values fill their lines.
+/// Settings as JSON: what fits is on one line, and lists of plain values fill their lines.
 pub(crate) fn settings(value: &Value) -> String {
     let mut out = String::new();
     spread(value, 0, &mut out);

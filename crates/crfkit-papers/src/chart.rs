@@ -6,24 +6,24 @@ use std::fmt::Write;
 /// A line chart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Chart {
-    /// Part of the file name; unique within its experiment.
+    /// Part of the file name; unique within the experiment.
     pub name: String,
-    /// Above the chart.
+    /// The title above the chart.
     pub title: String,
-    /// Below the horizontal axis.
+    /// The label below the horizontal axis.
     pub x: String,
-    /// Beside the vertical axis.
+    /// The label beside the vertical axis.
     pub y: String,
-    /// Is the horizontal axis logarithmic?
+    /// Whether the horizontal axis is logarithmic.
     pub log_x: bool,
-    /// Is the vertical axis logarithmic?
+    /// Whether the vertical axis is logarithmic.
     #[serde(default)]
     pub log_y: bool,
     /// The lines.
     pub lines: Vec<Line>,
     /// Horizontal lines for single numbers, mostly the paper's: name and height.
     pub levels: Vec<(String, f64)>,
-    /// Smallest and largest value shown; `None` shows all.
+    /// The smallest and the largest value shown; `None` shows all.
     pub range: Option<[f64; 2]>,
 }
 
@@ -38,15 +38,15 @@ pub struct Line {
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 420.0;
-/// Left, top, right, bottom; left and right are wider where their texts need it.
+/// Left, top, right and bottom margin; left and right are widened if their texts need it.
 const MARGIN: [f64; 4] = [64.0, 36.0, 160.0, 48.0];
-/// A letter is at most about as wide, and a digit.
+/// The approximate largest width of a letter, and of a digit.
 const LETTER: f64 = 7.2;
-/// Distinct also for readers who do not see all colours (Okabe and Ito).
+/// Colours that colour-blind readers can distinguish (Okabe and Ito).
 const COLOURS: [&str; 8] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#6b6b6b", "#000000"];
 
-/// The places of the ticks of an axis, about six.
+/// The positions of about six ticks of an axis.
 fn ticks(from: f64, to: f64) -> Vec<f64> {
     let raw = (to - from) / 6.0;
     let power = 10f64.powf(raw.log10().floor());
@@ -57,8 +57,8 @@ fn ticks(from: f64, to: f64) -> Vec<f64> {
     (first..=last).map(|k| k as f64 * step).collect()
 }
 
-/// The places of the ticks of a logarithmic axis from 10^`from` to 10^`to`: powers of ten; where fewer than three of them are inside
-/// also 2 and 5 times these; and round steps where these are too few, too.
+/// The positions of the ticks of a logarithmic axis from 10^`from` to 10^`to`: powers of ten. If there are fewer than
+/// three of them, 2 and 5 times these too; and round steps if that is still too few.
 fn log_ticks(from: f64, to: f64) -> Vec<f64> {
     let (low, high) = (10f64.powf(from) * (1.0 - 1e-9), 10f64.powf(to) * (1.0 + 1e-9));
     let inside = |factors: &[f64]| -> Vec<f64> {
@@ -71,7 +71,7 @@ fn log_ticks(from: f64, to: f64) -> Vec<f64> {
     found.unwrap_or_else(|| ticks(low, high))
 }
 
-/// A number without needless digits.
+/// A number without unnecessary digits.
 fn short(x: f64) -> String {
     if x != 0.0 && !(1e-3..1e5).contains(&x.abs()) {
         let text = format!("{x:.2e}");
@@ -83,12 +83,12 @@ fn short(x: f64) -> String {
     if text == "-0" { "0".into() } else { text.into() }
 }
 
-/// Text inside an element.
+/// Escapes text for use inside an element.
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// The smallest interval with all finite numbers, widened if it has no length.
+/// The smallest interval that contains all finite numbers, widened if it has no length.
 fn bounds(numbers: impl Iterator<Item = f64>) -> [f64; 2] {
     let [low, high] = numbers
         .filter(|x| x.is_finite())
@@ -117,7 +117,7 @@ impl Chart {
         let (x_ticks, y_ticks) = (marks(self.log_x, x0, x1), marks(self.log_y, y0, y1));
         let [left, top, right, bottom] = MARGIN;
         let letters = |texts: &mut dyn Iterator<Item = usize>| LETTER * texts.max().unwrap_or(0) as f64;
-        // The axis title, tick labels, and room around them; colour, name and room.
+        // The axis title, tick labels, and the space around them; then colour, name and space.
         let left = left.max(28.0 + letters(&mut y_ticks.iter().map(|&y| short(y).len()))).ceil();
         let right =
             right.max(46.0 + letters(&mut self.lines.iter().map(|line| line.name.chars().count()))).ceil();
@@ -201,7 +201,7 @@ impl Chart {
         }
         for (k, (name, at)) in levels.iter().enumerate() {
             let x = left + 6.0 + 150.0 * k as f64;
-            // Above its line; below it where the title of the chart or another level is near.
+            // The text goes above its line, or below it if the title of the chart or another level is near.
             let crowded =
                 *at < top + 18.0 || levels.iter().any(|(_, other)| (at - 18.0..*at).contains(other));
             let y = if crowded { at + 14.0 } else { at - 4.0 };
@@ -238,7 +238,7 @@ mod tests {
         };
         let svg = chart.svg();
         assert!(svg.contains("A &amp; B") && svg.contains("a&lt;b") && svg.contains("paper"));
-        // The first point is at the lower left, the second at the top; that without a value is left out.
+        // The first point is at the lower left, the second at the top; the one without a value is left out.
         assert!(svg.contains("M64.0 372.0L560.0 36.0\""), "{svg}");
         assert!(!svg.contains("NaN"));
     }
@@ -249,7 +249,7 @@ mod tests {
         let lines = vec![Line { name: "squares".into(), points }];
         let svg = Chart { log_x: true, log_y: true, lines, ..Chart::default() }.svg();
         assert!(svg.contains("M64.0 372.0L312.0 204.0L560.0 36.0\""), "{svg}");
-        // The vertical axis has the powers from 1 to 10000.
+        // The vertical axis has the powers of ten from 1 to 10000.
         assert!([1, 10, 100, 1000, 10_000].iter().all(|y| svg.contains(&format!(">{y}<"))), "{svg}");
     }
 
@@ -267,10 +267,10 @@ mod tests {
         let lines = vec![Line { name: "a".repeat(30), points: vec![[0.0, 0.0], [1.0, 15.0]] }];
         let levels = vec![("top".to_owned(), 20.0), ("far".to_owned(), 30.0)];
         let svg = Chart { lines, levels, range: Some([10.0, 20.0]), ..Chart::default() }.svg();
-        // The line begins below the axis, and is drawn inside only.
+        // The line begins below the axis, but only the part inside is drawn.
         assert!(svg.contains("M64.0 708.0L458.0 204.0\""), "{svg}");
         assert!(svg.contains("clip-path=\"url(#inside)\""));
-        // The name of the highest level stands below its line, away from the title.
+        // The name of the highest level is below its line, away from the title.
         assert!(svg.contains("y=\"50.0\" fill=\"#333333\"") && !svg.contains("far"), "{svg}");
     }
 

@@ -1,20 +1,20 @@
-//! Seconds that a thread has worked, which are the same on a busy machine as on a quiet one, but for the caches.
+//! CPU seconds of a thread. Apart from cache effects, they are the same on a busy machine as on a quiet one.
 
 use cpu_time::ThreadTime;
 
-/// Seconds of this thread that `work` takes.
+/// Runs `work` and returns the CPU seconds of this thread that it took.
 pub fn seconds<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let start = ThreadTime::now();
     let done = work();
     (done, start.elapsed().as_secs_f64())
 }
 
-/// The least of several runs.
+/// The smallest time of several runs.
 pub fn least_seconds(runs: usize, mut work: impl FnMut()) -> f64 {
     (0..runs).map(|_| seconds(&mut work).1).fold(f64::INFINITY, f64::min)
 }
 
-/// The power p of y ∝ x^p that fits the points best: the slope of a line through them on logarithmic axes.
+/// The power p of the best fit y ∝ x^p: the slope of a line through the points on logarithmic axes.
 pub fn power(points: &[[f64; 2]]) -> f64 {
     let logs: Vec<[f64; 2]> = points.iter().map(|point| point.map(f64::ln)).collect();
     let mean = |k: usize| logs.iter().map(|p| p[k]).sum::<f64>() / logs.len() as f64;

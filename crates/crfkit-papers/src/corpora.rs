@@ -1,4 +1,5 @@
-//! The corpora that the papers use. None of them is part of this repository: a directory that the user names has them.
+//! The corpora that the papers use. None of them is part of this repository: the user names a directory that contains
+//! them.
 
 use crfkit::data::columns::{ColumnReader, Columns};
 use crfkit::data::text::{Encoding, Lines, decompress};
@@ -7,30 +8,30 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-/// A data set, as a user has to provide it.
+/// A data set that the user has to provide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataSet {
-    /// What it is called.
+    /// The name of the data set.
     pub name: &'static str,
-    /// Its files, below the directory of the corpora.
+    /// Its files, relative to the directory of the corpora.
     pub files: &'static [&'static str],
-    /// Their format.
+    /// The format of the files.
     pub format: &'static str,
 }
 
-/// Text chunking.
+/// CoNLL-2000: text chunking.
 pub const CONLL2000: DataSet = DataSet {
     name: "CoNLL-2000 shared task (chunking)",
     files: &["conll2000/train.txt", "conll2000/test.txt"],
     format: "word, part of speech and chunk label (IOB2), separated by spaces; an empty line after each sentence",
 };
-/// Genes, proteins, cells.
+/// BioNLP/NLPBA-2004: genes, proteins, cells.
 pub const BIONLP2004: DataSet = DataSet {
     name: "BioNLP/NLPBA-2004 shared task (GENIA)",
     files: &["bionlp2004/Genia4ERtask1.iob2", "bionlp2004/Genia4EReval1.iob2"],
     format: "word, tab, label (IOB2); an empty line after each sentence",
 };
-/// Genes.
+/// BioCreative II: gene mentions.
 pub const BC2GM: DataSet = DataSet {
     name: "BioCreative II gene mention",
     files: &[
@@ -44,43 +45,43 @@ pub const BC2GM: DataSet = DataSet {
     format: "tsv: word, tab, label (O, B-GENE, I-GENE), an empty line after each sentence; ids: sentence id of each; eval: \
              `id|start end|text`, offsets without spaces",
 };
-/// Parts of speech.
+/// The Brown corpus: parts of speech.
 pub const BROWN: DataSet = DataSet {
     name: "Brown corpus",
     files: &["brown/brown.tsv.gz"],
     format: "word, tab, tag; an empty line after each sentence; gzip",
 };
-/// Dutch names.
+/// CoNLL-2002: Dutch names.
 pub const CONLL2002: DataSet = DataSet {
     name: "CoNLL-2002 shared task, Dutch",
     files: &["conll2002/ned.train", "conll2002/ned.testa", "conll2002/ned.testb"],
     format: "word, part of speech and label (IOB2), separated by spaces; an empty line after each sentence; UTF-8",
 };
-/// English names.
+/// CoNLL-2003: English names.
 pub const CONLL2003: DataSet = DataSet {
     name: "CoNLL-2003 shared task, English",
     files: &["conll2003/eng.train", "conll2003/eng.testa"],
     format: "word, part of speech, chunk and label (IOB1), separated by spaces; an empty line after each sentence",
 };
-/// Parts of speech.
+/// The Wall Street Journal: parts of speech.
 pub const WSJ: DataSet = DataSet {
     name: "public sample of the Penn Treebank's Wall Street Journal",
     files: &["wsj_sample/wsj_sample.tsv"],
     format: "word, tab, tag; an empty line after each sentence",
 };
-/// Announcements of talks.
+/// Seminar announcements.
 pub const SEMINARS: DataSet = DataSet {
     name: "CMU seminar announcements",
     files: &["seminars/seminars.tsv"],
     format: "token, tab, line number in the e-mail, tab, label (IOB2); an empty line after each e-mail",
 };
-/// Noisy images.
+/// Kumar and Hebert's noisy images.
 pub const DENOISE: DataSet = DataSet {
     name: "Kumar and Hebert's noisy images",
     files: &["grids/kh_denoise64/label.txt", "grids/kh_denoise64/noisy.txt"],
     format: "labels: 64 rows of 64 characters, 0, 1 or ? where it is not known; images: `# number`, then 64 rows of 64 numbers",
 };
-/// Photographs.
+/// Kumar and Hebert's photographs with man-made structure.
 pub const MANMADE: DataSet = DataSet {
     name: "Kumar and Hebert's man-made structure",
     files: &["grids/kh_manmade/labels.txt", "grids/kh_manmade/images/000.jpg"],
@@ -91,24 +92,24 @@ pub const MANMADE: DataSet = DataSet {
 /// Where the corpora are.
 #[derive(Clone, Debug, Default)]
 pub struct Corpora {
-    /// The directory; `None` if the user has named none.
+    /// The directory; `None` if the user has not named one.
     pub directory: Option<PathBuf>,
 }
 
 impl Corpora {
-    /// Are all files of a data set there?
+    /// Whether all files of a data set are present.
     pub fn has(&self, set: &DataSet) -> bool {
         self.missing(set).is_none()
     }
 
-    /// The first file that is not there.
+    /// The first file that is missing.
     fn missing(&self, set: &DataSet) -> Option<&'static str> {
         let there =
             |file: &&&str| self.directory.as_ref().is_some_and(|directory| directory.join(file).is_file());
         set.files.iter().find(|file| !there(file)).copied()
     }
 
-    /// Refuses if a data set is not there, and says what is needed.
+    /// Returns an error that says what is needed if a data set is missing.
     pub fn require(&self, set: &DataSet) -> Result<()> {
         let Some(file) = self.missing(set) else { return Ok(()) };
         let place = match &self.directory {
@@ -123,13 +124,13 @@ impl Corpora {
         )))
     }
 
-    /// A file, ready to be read.
+    /// Opens a file for reading.
     pub fn open(&self, file: &str) -> Result<File> {
         let path = self.directory.clone().unwrap_or_default().join(file);
         File::open(&path).map_err(|error| Error::io(path.display().to_string(), error))
     }
 
-    /// The text of a file, unpacked if it is compressed.
+    /// The text of a file, decompressed if necessary.
     pub fn text(&self, file: &str) -> Result<String> {
         let mut text = String::new();
         decompress(Box::new(self.open(file)?))

@@ -1,4 +1,4 @@
-//! The page of results, and the list for programs.
+//! Writes the page of results, and the machine-readable list.
 
 use crate::cells::{cell, decimals, grouped, settings, shown, tenths};
 use crate::experiment::{Experiment, Form, Number, Reason, Record, Verdict};
@@ -71,7 +71,7 @@ pub fn generate(store: &Store) -> Result<()> {
     write(&store.directory.join("REPRODUCTION.md"), &page)
 }
 
-/// The papers, by the first part of the names of their experiments.
+/// The papers, by the prefix of their experiments' names.
 const PAPERS: &[(&str, &str)] = &[
     (
         "smd",
@@ -95,7 +95,7 @@ const PAPERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Which papers the page is about, and what holds for all of its tables.
+/// The list of papers, and the notes that apply to all tables.
 fn papers() -> String {
     let mut table = String::from("| name | paper |\n|---|---|\n");
     for (name, paper) in PAPERS {
@@ -108,7 +108,7 @@ fn papers() -> String {
     )
 }
 
-/// What the verdicts mean.
+/// The meaning of each verdict.
 const VERDICTS: [(&str, &str); 5] = [
     ("reproduced", "all numbers are within their tolerances, and all claims hold"),
     (
@@ -123,7 +123,7 @@ const VERDICTS: [(&str, &str); 5] = [
     ("not testable", "the data are not to be had"),
 ];
 
-/// The verdicts: how often each, and what it means; `all` is the number of experiments.
+/// The table of verdicts: how many experiments have each, and what it means. `all` is the number of experiments.
 fn verdicts(records: &[&Record], all: usize) -> String {
     let mut table = String::from("| verdict | experiments | meaning |\n|---|---:|---|\n");
     for (verdict, meaning) in VERDICTS {
@@ -139,8 +139,8 @@ fn verdicts(records: &[&Record], all: usize) -> String {
     table + "\n"
 }
 
-/// Why an experiment differs: its reasons, or, if there are none, those of the experiments whose results it looks at; but what explains
-/// another does not differ for the reason that it gives.
+/// Why an experiment differs: its own reasons, or, if there are none, those of the experiments whose results it uses.
+/// An experiment that explains another one does not itself differ for the reason that it gives.
 fn reasons_of<'a>(
     experiment: &Experiment,
     record: &Record,
@@ -157,7 +157,7 @@ fn reasons_of<'a>(
 const RACES: [(&str, &str); 3] =
     [("psa-fig1-conll", "base NP"), ("psa-fig1-nlpba", "NLPBA"), ("psa-fig1-bc2", "BioCreative II")];
 
-/// What the page goes on with: experiment, number, and what it says.
+/// The numbers that follow on the page: experiment, name of the number, and what it says.
 const HEADLINES: &[(&str, &str, &str)] = &[
     (
         "smd-claims1",
@@ -202,17 +202,17 @@ fn number<'a>(records: &[&'a Record], id: &str, what: &str) -> Option<&'a Number
     record.outcome.numbers.iter().find(|number| number.what == what)
 }
 
-/// The points of a method's line in the charts of a result, or none.
+/// The points of a method's line in the charts of a result; empty if there is none.
 fn curve<'a>(record: &'a Record, method: &str) -> &'a [[f64; 2]] {
     let mut lines = record.outcome.charts.iter().flat_map(|chart| &chart.lines);
     lines.find(|line| line.name == method).map_or(&[], |line| &line.points)
 }
 
-/// The tables at the top of the page, of what has been run.
+/// The tables at the top of the page, for the experiments that have been run.
 fn headlines(records: &[&Record]) -> String {
     let mut races = String::new();
     for (id, task) in RACES {
-        // The methods of the figure, then those of today: whoever has an F after one pass.
+        // The methods of the figure, then current ones: all that have an F after one pass.
         for id in [id.to_owned(), format!("{id}-others")] {
             let Some(record) = records.iter().find(|record| record.id == id) else { continue };
             let found = |method: &str, what: &str| {
@@ -259,12 +259,12 @@ fn headlines(records: &[&Record]) -> String {
     ) + &under("| number | paper | here |\n|---|---:|---:|", table)
 }
 
-/// File name of a figure.
+/// The file name of a figure.
 fn image(record: &Record, chart: &str) -> String {
     format!("{}-{chart}.svg", record.id)
 }
 
-/// One entry of `reproduction.json`; `why` has the experiments that explain it and their reasons.
+/// One entry of `reproduction.json`; `why` holds the experiments that explain it and their reasons.
 fn entry(record: &Record, why: &[(&str, &Reason)]) -> Value {
     let map = |of: &dyn Fn(&Number) -> Value| -> Map<String, Value> {
         record.outcome.numbers.iter().map(|n| (n.what.clone(), of(n))).filter(|(_, v)| !v.is_null()).collect()
@@ -306,7 +306,7 @@ fn section(record: &Record, why: &[(&str, &Reason)], out: &mut String) {
             String::from("| number | paper | here | tolerance | within |\n|---|---:|---:|---:|---|\n");
         for n in &outcome.numbers {
             let paper = n.paper.as_deref().unwrap_or("");
-            // As exact as what it is compared with.
+            // As precise as the number that it is compared with.
             let exact = n.tolerance.map_or(0, |t| decimals(&t.to_string())).max(decimals(paper));
             let ours = n.ours.map_or("–".into(), |x| shown(x, exact));
             let tolerance = n.tolerance.map(|t| format!("±{}", shown(t, 0))).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What an experiment is, and what it finds.
+//! The definition of an experiment, and its result.
 
 use crate::chart::Chart;
 use crate::corpora::{Corpora, DataSet};
@@ -13,14 +13,14 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
-    /// All of it: what is published.
+    /// All of it, for publication.
     Full,
-    /// A small part of the data and of the passes: shows that it runs, proves nothing.
+    /// A small part of the data and of the passes. It shows that the experiment runs, and proves nothing.
     Quick,
 }
 
 impl Form {
-    /// One of two, by form.
+    /// Returns one of two values, depending on the form.
     pub fn pick<T>(self, full: T, quick: T) -> T {
         match self {
             Form::Full => full,
@@ -32,37 +32,37 @@ impl Form {
 /// One experiment of a paper.
 #[derive(Clone, Copy)]
 pub struct Experiment {
-    /// Its name on the command line and of its files.
+    /// The name on the command line and of its files.
     pub id: &'static str,
-    /// Its row in the checklist of the papers' results.
+    /// A number that experiments on the same result of a paper share. The page shows it in its first column.
     pub row: u32,
-    /// Where in which paper, and what.
+    /// The paper, the place in it, and the result that is tested.
     pub title: &'static str,
-    /// Raised when a change of the code changes the result.
+    /// Increased when a change of the code changes the result.
     pub version: u32,
     /// The data it needs.
     pub data: &'static [DataSet],
-    /// Experiments whose results it looks at.
+    /// Experiments whose results it uses.
     pub needs: &'static [&'static str],
-    /// What counts as reproduced, in words; the numbers stand beside the figures in the result.
+    /// What counts as reproduced, in words. The result has the tolerance of each number.
     pub tolerance: &'static str,
-    /// If the paper contradicts itself or a theorem here: what is wrong, under its letter in the list of the papers' errors.
+    /// Set if the paper contradicts itself or a theorem here: the letter of the error in `docs/REFERENCES.md`.
     pub inconsistent: Option<char>,
-    /// All that shapes the result besides the code.
+    /// Everything besides the code that shapes the result.
     pub settings: fn(Form) -> Value,
-    /// Runs it.
+    /// Runs the experiment.
     pub run: fn(&Context) -> Result<Outcome>,
 }
 
-/// What an experiment is given.
+/// The input of an experiment.
 pub struct Context<'a> {
     /// How much to run.
     pub form: Form,
     /// The corpora.
     pub corpora: Corpora,
-    /// Results of the experiments that it needs.
+    /// The results of the experiments that it needs.
     pub results: &'a dyn Fn(&str) -> Result<Record>,
-    /// Hears of the progress.
+    /// Receives progress messages.
     pub say: &'a dyn Fn(&str),
 }
 
@@ -73,27 +73,27 @@ impl Context<'_> {
     }
 }
 
-/// A number of ours, beside the paper's.
+/// One of our numbers, beside the paper's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Number {
     /// What it measures.
     pub what: String,
-    /// As the paper prints it; `None` where it has none.
+    /// The number as the paper prints it; `None` if the paper has none.
     pub paper: Option<String>,
-    /// Ours; `None` where it is no number: of a method that diverged, or a score that was never reached.
+    /// Our number; `None` if there is none, because a method diverged or a score was never reached.
     pub ours: Option<f64>,
-    /// How far ours may lie from the paper's; `None` if it is only shown (seconds of another machine, say).
+    /// How far our number may be from the paper's; `None` if it is only shown (such as seconds on another machine).
     pub tolerance: Option<f64>,
-    /// Is it within the tolerance?
+    /// Whether it is within the tolerance.
     pub within: Option<bool>,
 }
 
-/// An ordering or a trend that the text claims, or that shows an error of the text.
+/// An ordering or a trend that the paper claims, or a statement that shows an error of the paper.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// What is claimed.
+    /// The claim.
     pub text: String,
-    /// Does it hold here?
+    /// Whether it holds here.
     pub holds: bool,
 }
 
@@ -106,7 +106,7 @@ pub struct Reason {
     pub text: String,
 }
 
-/// What an experiment found.
+/// The result of an experiment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The numbers.
@@ -115,23 +115,23 @@ pub struct Outcome {
     pub claims: Vec<Claim>,
     /// The figures.
     pub charts: Vec<Chart>,
-    /// Pictures, shown together.
+    /// Images, shown together.
     #[serde(default)]
     pub pictures: Vec<Picture>,
-    /// Weights that other experiments start from, by name.
+    /// Weights from which other experiments start, by name.
     #[serde(default)]
     pub weights: BTreeMap<String, Vec<f64>>,
     /// What a reader should know: substitutes for data, why a number differs.
     pub notes: Vec<String>,
-    /// Why this or another experiment differs, as the numbers here show.
+    /// Why this experiment or another one differs, according to the numbers here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<Reason>,
-    /// Why it cannot be tested, if so.
+    /// Why the experiment cannot be tested, if it cannot.
     pub not_testable: Option<String>,
 }
 
 impl Outcome {
-    /// Adds a number that the paper has as well, with what is tolerated.
+    /// Adds a number that the paper has as well, with its tolerance.
     pub fn compare(&mut self, what: impl Into<String>, paper: f64, ours: f64, tolerance: f64) {
         self.numbers.push(Number {
             what: what.into(),
@@ -142,7 +142,7 @@ impl Outcome {
         });
     }
 
-    /// Adds a number that is only shown; `paper` is as printed, empty for none.
+    /// Adds a number that is only shown; `paper` is the printed value, or empty if there is none.
     pub fn show(&mut self, what: impl Into<String>, paper: &str, ours: f64) {
         let paper = (!paper.is_empty()).then(|| paper.to_owned());
         let ours = Some(ours).filter(|x| x.is_finite());
@@ -159,12 +159,12 @@ impl Outcome {
         self.notes.push(text.into());
     }
 
-    /// Says why the experiment `of` differs; the page shows it there.
+    /// Says why the experiment `of` differs; the page shows the reason there.
     pub fn because(&mut self, of: &str, text: impl Into<String>) {
         self.why.push(Reason { of: of.into(), text: text.into() });
     }
 
-    /// The number called `what`, of a result that is looked at.
+    /// The number called `what`, of a result that another experiment uses.
     pub fn number(&self, what: &str) -> Result<f64> {
         let found = self.numbers.iter().find(|number| number.what == what);
         found
@@ -172,8 +172,8 @@ impl Outcome {
             .ok_or_else(|| Error::Setting(format!("no number `{what}` in the result")))
     }
 
-    /// What follows from numbers and claims. `inconsistent` is the letter of the experiment: then the claims are those that
-    /// show the error.
+    /// The verdict that follows from numbers and claims. If `inconsistent` is set (see [`Experiment::inconsistent`]),
+    /// the claims are those that show the error.
     pub fn verdict(&self, inconsistent: Option<char>) -> Verdict {
         let claims = self.claims.iter().all(|claim| claim.holds);
         let checked: Vec<bool> = self.numbers.iter().filter_map(|number| number.within).collect();
@@ -194,13 +194,13 @@ impl Outcome {
 pub enum Verdict {
     /// All numbers are within their tolerances, and all claims hold.
     Reproduced,
-    /// All claims hold (the ordering or trend that the text states), but not all numbers agree or there are none.
+    /// All claims hold (the ordering or trend that the paper states), but not all numbers agree, or there are none.
     ReproducedInShape,
-    /// The paper contradicts itself or a theorem; the letter is that of the list of the papers' errors.
+    /// The paper contradicts itself or a theorem; the letter is that of the error in `docs/REFERENCES.md`.
     PaperInconsistent(char),
-    /// Something else comes out here.
+    /// The result is different here.
     Differs,
-    /// The data are not to be had.
+    /// The data are not available.
     NotTestable,
 }
 
@@ -219,15 +219,15 @@ impl fmt::Display for Verdict {
 /// A stored result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Of which experiment.
+    /// The id of the experiment.
     pub id: String,
-    /// Its row.
+    /// The row of the experiment.
     pub row: u32,
-    /// Its title.
+    /// The title of the experiment.
     pub title: String,
-    /// Full or quick.
+    /// Whether it was run in full or quick form.
     pub form: Form,
-    /// Hash of version and settings, of this experiment and of those it needs.
+    /// A hash of version and settings, for this experiment and those it needs.
     pub hash: String,
     /// The settings.
     pub settings: Value,
@@ -235,8 +235,8 @@ pub struct Record {
     pub tolerance: String,
     /// The verdict.
     pub verdict: Verdict,
-    /// Seconds it took.
+    /// The number of seconds it took.
     pub seconds: f64,
-    /// What it found.
+    /// The result.
     pub outcome: Outcome,
 }

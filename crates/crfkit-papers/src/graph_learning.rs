@@ -1,4 +1,4 @@
-//! Learning curves on any graph.
+//! Learning curves on general graphs.
 
 use crate::chart::Line;
 use crfkit::data::dataset::Dataset;
@@ -14,7 +14,7 @@ use crfkit::train::Settings;
 use crfkit::{Error, Result};
 use std::sync::Arc;
 
-/// Graphs to learn from and graphs to test on, with one map from weights to tables.
+/// Training and test graphs, with one map from weights to tables.
 pub struct GraphTask {
     /// The training data.
     pub data: Dataset<FactorGraph>,
@@ -27,21 +27,22 @@ pub struct GraphTask {
 /// A run.
 #[derive(Clone, Debug, Default)]
 pub struct GraphCurve {
-    /// Passes and objective: while an online method runs what its batches say, at the end the true one.
+    /// Passes and objective. While an online method runs, the objective is its estimate from batches; the last one is
+    /// exact.
     pub objective: Vec<[f64; 2]>,
-    /// Passes and share of wrong labels in the test data, in per cent.
+    /// Passes and the share of wrong labels in the test data, in per cent.
     pub error: Vec<[f64; 2]>,
-    /// The weights at the end; empty if it diverged.
+    /// The final weights; empty if the run diverged.
     pub theta: Vec<f64>,
 }
 
 impl GraphCurve {
-    /// The last error; NaN if it diverged.
+    /// The last error; NaN if the run diverged.
     pub fn final_error(&self) -> f64 {
         if self.theta.is_empty() { f64::NAN } else { self.error.last().map_or(f64::NAN, |point| point[1]) }
     }
 
-    /// The last objective; NaN if it diverged.
+    /// The last objective; NaN if the run diverged.
     pub fn final_objective(&self) -> f64 {
         if self.theta.is_empty() {
             f64::NAN
@@ -50,19 +51,19 @@ impl GraphCurve {
         }
     }
 
-    /// Error or objective by passes, as a line of a chart.
+    /// The error or objective by passes, as a line of a chart.
     pub fn line(name: &str, points: &[[f64; 2]]) -> Line {
         Line { name: name.into(), points: points.to_vec() }
     }
 
-    /// Passes until the objective is at most `value`; ∞ if it never is.
+    /// The passes until the objective is at most `value`; ∞ if it never is.
     pub fn passes_to(&self, value: f64) -> f64 {
         self.objective.iter().find(|point| point[1] <= value).map_or(f64::INFINITY, |point| point[0])
     }
 }
 
 impl GraphTask {
-    /// Trains from `start` by the settings' method, σ, passes and seed; `error` measures weights.
+    /// Trains from `start` with the method, σ, passes and seed of the settings; `error` evaluates weights.
     pub fn learn<L: Loss<Graph = FactorGraph>>(
         &self,
         loss: L,
@@ -88,7 +89,7 @@ impl GraphTask {
         }
     }
 
-    /// The label of the largest marginal of every variable of every graph in `data`.
+    /// The label with the largest marginal, for every variable of every graph in `data`.
     pub fn labels<I: NodeMarginals>(
         &self,
         data: &Dataset<FactorGraph>,
@@ -113,7 +114,7 @@ impl GraphTask {
         all
     }
 
-    /// Share of wrong labels in the test data, in per cent of those that are known.
+    /// The share of wrong labels in the test data, in per cent of the known labels.
     pub fn error<I: NodeMarginals>(&self, theta: &[f64], engine: &I) -> f64 {
         let (mut wrong, mut all) = (0, 0);
         for (example, labels) in self.labels(&self.test, theta, engine).iter().enumerate() {
@@ -136,7 +137,7 @@ impl Watch for Points<'_> {
     fn step(&mut self, progress: &Progress, _: &dyn Fn() -> State) -> Result<Control> {
         let &Progress { passes, objective, theta, .. } = progress;
         self.curve.objective.extend(objective.map(|value| [passes, value]));
-        // Labelling takes as long as learning: once in a tenth of the passes so far is enough.
+        // Labelling takes as long as training, so one evaluation per tenth of the passes so far is enough.
         let due = self.curve.error.last().is_none_or(|point| passes >= 1.1 * point[0]);
         self.curve.error.extend(theta.filter(|_| due).map(|theta| [passes, (self.error)(theta)]));
         Ok(Control::Continue)

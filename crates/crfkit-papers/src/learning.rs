@@ -16,7 +16,7 @@ use crfkit::{Error, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Training data and test data under one alphabet.
+/// Training and test data with one alphabet.
 pub struct Task {
     /// The training data.
     pub corpus: Corpus,
@@ -29,9 +29,9 @@ pub struct Task {
 /// The state of a run at one moment.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// Evaluations of the training set.
+    /// The number of evaluations of the training set.
     pub passes: f64,
-    /// Seconds of training; evaluation is not counted.
+    /// Seconds of training, not counting evaluation.
     pub seconds: f64,
     /// Scores on the test data.
     pub scores: Scores,
@@ -40,21 +40,21 @@ pub struct Point {
 /// A run.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// Moments in order; the last is the end, unless it diverged.
+    /// The states in order; the last is the end, unless the run diverged.
     pub points: Vec<Point>,
-    /// The weights at the end; empty if it diverged.
+    /// The final weights; empty if the run diverged.
     pub theta: Vec<f64>,
-    /// Why it ended; `None` if it diverged.
+    /// Why the run ended; `None` if it diverged.
     pub stop: Option<Stop>,
 }
 
 impl Curve {
-    /// The last moment.
+    /// The last state.
     pub fn last(&self) -> Option<&Point> {
         self.points.last()
     }
 
-    /// F1 at the end; NaN if it diverged.
+    /// F1 at the end; NaN if the run diverged.
     pub fn final_f1(&self) -> f64 {
         self.stop.and(self.last()).map_or(f64::NAN, |point| point.scores.f1)
     }
@@ -64,17 +64,17 @@ impl Curve {
         self.points.iter().map(|point| point.scores.f1).fold(0.0, f64::max)
     }
 
-    /// The first moment when F1 was at least `f1`.
+    /// The first state in which F1 was at least `f1`.
     fn moment(&self, f1: f64) -> Option<&Point> {
         self.points.iter().find(|point| point.scores.f1 >= f1)
     }
 
-    /// Passes until F1 was at least `f1`; ∞ if it never was.
+    /// The passes until F1 was at least `f1`; ∞ if it never was.
     pub fn passes_to(&self, f1: f64) -> f64 {
         self.moment(f1).map_or(f64::INFINITY, |point| point.passes)
     }
 
-    /// Seconds until then.
+    /// The seconds until F1 was at least `f1`; ∞ if it never was.
     pub fn seconds_to(&self, f1: f64) -> f64 {
         self.moment(f1).map_or(f64::INFINITY, |point| point.seconds)
     }
@@ -86,11 +86,11 @@ impl Curve {
     }
 }
 
-/// Parts of the first pass after which the online methods are evaluated too.
+/// Fractions of the first pass after which the online methods are also evaluated.
 pub const EARLY: [f64; 4] = [0.05, 0.1, 0.2, 0.5];
 
 impl Task {
-    /// Labels are in the last column.
+    /// Makes a task. Labels are in the last column.
     pub fn new(train: &[Columns], test: &[Columns], templates: Templates, min_count: u32) -> Result<Self> {
         let mut builder = CorpusBuilder::new(Source::Templates(templates));
         for sequence in train {
@@ -106,24 +106,24 @@ impl Task {
         Ok(Task { corpus, test: Dev { data, gold }, sentences: test.to_vec() })
     }
 
-    /// The features under these settings.
+    /// The features for these settings.
     pub fn features(&self, settings: &Settings) -> Arc<Features> {
         Arc::new(train::features(&self.corpus, settings))
     }
 
-    /// Scores of weights on the test data.
+    /// The scores of these weights on the test data.
     pub fn scores(&self, features: &Features, theta: &[f64], settings: &Settings) -> Scores {
         train::evaluate(features, theta, settings.objective.direction(), &self.corpus.labels, &self.test)
     }
 
-    /// The losses on the training data; 0 threads are as many as there are processors.
+    /// The losses on the training data; with 0 threads all processors are used.
     pub fn losses(&self, settings: &Settings, threads: usize) -> Result<Box<dyn Objective>> {
         let pieces = settings.pieces.unwrap_or_default();
         let (features, data) = (self.features(settings), self.corpus.data.clone());
         settings.objective.objective(pieces, Derivative::Dual, features, data, threads)
     }
 
-    /// Losses and penalty of weights on the training data.
+    /// The losses and the penalty of these weights on the training data.
     pub fn objective(&self, settings: &Settings, theta: &[f64]) -> Result<f64> {
         let objective = self.losses(settings, 0)?;
         let prior = Prior::gaussian(settings.sigma);
@@ -145,7 +145,7 @@ impl Task {
         })))
     }
 
-    /// The labels of all test sentences: those that have the largest mean marginal over the taggers.
+    /// The labels of all test sentences: those with the largest mean marginal over the taggers.
     pub fn label(&self, taggers: &mut [Tagger]) -> Result<Vec<Vec<&str>>> {
         let labels = &self.corpus.labels;
         let mut all = Vec::with_capacity(self.sentences.len());
@@ -161,7 +161,7 @@ impl Task {
         Ok(all)
     }
 
-    /// Trains without looking at the test data, and returns the weights.
+    /// Trains without evaluating on the test data, and returns the weights.
     pub fn train(&self, settings: &Settings) -> Result<Vec<f64>> {
         let curve = self.once(settings, None, false)?;
         match curve.stop {
@@ -170,8 +170,8 @@ impl Task {
         }
     }
 
-    /// Trains, and evaluates where passes have grown by a twentieth. `end` stops in the midst of a pass; a moment of `early`
-    /// costs a run of its own up to there.
+    /// Trains, and evaluates each time the number of passes has grown by a twentieth. `end` stops in the middle of a
+    /// pass. Each entry of `early` costs a separate run up to that point.
     pub fn learn(&self, settings: &Settings, early: &[f64], end: Option<f64>) -> Result<Curve> {
         let mut points = Vec::new();
         for &moment in early {
@@ -226,7 +226,7 @@ struct Evaluate<'a> {
     end: Option<f64>,
     evaluate: bool,
     start: Instant,
-    /// Time spent on evaluation.
+    /// The time spent on evaluation.
     paused: Duration,
     points: Vec<Point>,
 }
@@ -255,7 +255,7 @@ impl Watch for Evaluate<'_> {
     }
 }
 
-/// A listener without interest.
+/// A listener that ignores everything.
 pub struct Silent;
 
 impl Listener for Silent {

@@ -1,5 +1,6 @@
-//! The tables, figures and claims of the papers that crfkit implements, run again: one experiment each, with the paper's
-//! settings, our numbers beside the paper's, a tolerance that was fixed before the first run, and a verdict.
+//! Reruns the tables, figures and claims of the papers that crfkit implements. Each is one experiment with the
+//! paper's settings. It puts our numbers beside the paper's, has a tolerance that was fixed before the first run, and
+//! ends in a verdict.
 //!
 //! ```text
 //! experiments/*.rs ─run→ Outcome ─store→ reproduction/ID.json ─document→ reproduction.json, REPRODUCTION.md, images/*.svg
@@ -23,7 +24,7 @@ pub use store::{Done, Store};
 
 use crfkit::{Error, Result};
 
-/// All experiments, those that others look at before those that look.
+/// All experiments; those whose results others use come first.
 pub fn experiments() -> &'static [Experiment] {
     experiments::ALL
 }

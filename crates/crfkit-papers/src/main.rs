@@ -1,4 +1,4 @@
-//! `crfkit-papers list | run NAME... | run all`: see the README of this crate.
+//! `crfkit-papers list | run NAME... | run all`; see the README of this crate.
 
 use crfkit::{Error, Result};
 use crfkit_papers::{Corpora, Done, Form, Store, document, experiments, find};
@@ -56,7 +56,7 @@ fn arguments() -> Result<Arguments> {
     Ok(arguments)
 }
 
-/// Runs the experiments and writes the page. Returns whether all went well.
+/// Runs the experiments and writes the page. Returns whether all of them succeeded.
 fn run(store: &Store, names: &[&str], corpora: &Corpora) -> Result<bool> {
     let chosen: Vec<_> = match names {
         ["all"] => experiments().iter().collect(),
@@ -86,7 +86,7 @@ fn run(store: &Store, names: &[&str], corpora: &Corpora) -> Result<bool> {
     Ok(well)
 }
 
-/// Does what the command line says. `None` if it says nothing that can be done.
+/// Executes the command line. Returns `None` if it is not a valid command.
 fn go(arguments: Arguments) -> Result<Option<bool>> {
     let Arguments { words, help, quick, data, out } = arguments;
     if help {
@@ -112,7 +112,7 @@ fn go(arguments: Arguments) -> Result<Option<bool>> {
 }
 
 fn main() -> ExitCode {
-    /// Of a command line that cannot be followed.
+    /// The exit status for an invalid command line.
     const WRONG: u8 = 2;
     let complain = |error: &Error| eprintln!("crfkit-papers: {error}");
     let arguments = match arguments() {

@@ -1,19 +1,19 @@
-//! Small pictures as SVG: one square a pixel.
+//! Small images as SVG, with one square per pixel.
 
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
-/// A picture in ten shades.
+/// An image in ten shades.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Picture {
     /// What it shows.
     pub title: String,
-    /// One digit a pixel, 0 black and 9 white; one line a row.
+    /// One digit per pixel, 0 black and 9 white; one line per row.
     pub rows: Vec<String>,
 }
 
 impl Picture {
-    /// Of numbers between 0 (black) and 1 (white), row by row.
+    /// An image made from numbers between 0 (black) and 1 (white), row by row.
     pub fn new(title: impl Into<String>, width: usize, pixels: impl IntoIterator<Item = f64>) -> Self {
         let shade = |x: f64| char::from(b'0' + (x.clamp(0.0, 1.0) * 9.0).round() as u8);
         let digits: Vec<char> = pixels.into_iter().map(shade).collect();
@@ -24,7 +24,7 @@ impl Picture {
     }
 }
 
-/// Pictures side by side, four in a row, with their titles below.
+/// Images side by side, four in a row, with their titles below.
 pub fn gallery(pictures: &[Picture]) -> String {
     const ACROSS: usize = 4;
     const SIZE: f64 = 160.0;
@@ -48,7 +48,7 @@ pub fn gallery(pictures: &[Picture]) -> String {
         for (r, row) in picture.rows.iter().enumerate() {
             let bytes = row.as_bytes();
             let mut from = 0;
-            // Runs of one shade are one rectangle; black is there already.
+            // A run of one shade is one rectangle; the background is already black.
             while from < bytes.len() {
                 let to = (from..bytes.len()).find(|&k| bytes[k] != bytes[from]).unwrap_or(bytes.len());
                 let shade = u32::from(bytes[from] - b'0') * 255 / 9;

@@ -1,4 +1,4 @@
-//! Results as files: one for each experiment, so that a run that was interrupted goes on where it stopped.
+//! Results as files, one per experiment, so that an interrupted run can resume.
 
 use crate::experiment::{Context, Experiment, Form, Record};
 use crate::{Corpora, experiment};
@@ -11,30 +11,30 @@ use std::time::Instant;
 /// The directory of the results.
 #[derive(Clone, Debug)]
 pub struct Store {
-    /// Where `reproduction/ID.json` and `images/` are.
+    /// The directory that contains `reproduction/ID.json` and `images/`.
     pub directory: PathBuf,
-    /// Full or quick results.
+    /// Whether the results are of the full or the quick form.
     pub form: Form,
 }
 
-/// What became of one experiment.
+/// The outcome of running one experiment.
 #[derive(Debug)]
 pub enum Done {
     /// It was run.
     Ran(Box<Record>),
-    /// Its result was there already.
+    /// Its result was already up to date.
     UpToDate(Box<Record>),
-    /// It needs data that are not there.
+    /// Its data are missing.
     NoData(Error),
 }
 
-/// Reading or writing `path` failed.
+/// The error for reading or writing `path`.
 pub(crate) fn failed(path: &Path) -> impl Fn(std::io::Error) -> Error {
     let name = path.display().to_string();
     move |error| Error::Io { name: name.clone(), error }
 }
 
-/// Writes a text file and the directories above it.
+/// Writes a text file, and creates its parent directories.
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     if let Some(directory) = path.parent() {
         fs::create_dir_all(directory).map_err(failed(directory))?;
@@ -42,18 +42,18 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     fs::write(path, text).map_err(failed(path))
 }
 
-/// Readable JSON with a line break at the end.
+/// Readable JSON that ends with a line break.
 pub(crate) fn json(value: &impl Serialize) -> Result<String> {
     serde_json::to_string_pretty(value).map(|text| text + "\n").map_err(|e| Error::Setting(e.to_string()))
 }
 
 impl Store {
-    /// The file of an experiment.
+    /// The result file of an experiment.
     pub fn path(&self, id: &str) -> PathBuf {
         self.directory.join("reproduction").join(format!("{id}.json"))
     }
 
-    /// The stored result, if there is one that can be read.
+    /// The stored result, if it exists and can be read.
     pub fn read(&self, id: &str) -> Option<Record> {
         serde_json::from_str(&fs::read_to_string(self.path(id)).ok()?).ok()
     }
@@ -99,7 +99,7 @@ impl Store {
     }
 }
 
-/// What a result depends on: version and settings, also of the experiments that are looked at.
+/// Everything that a result depends on: version and settings, also of the experiments that it uses.
 pub fn hash(experiment: &Experiment, form: Form) -> Result<String> {
     let mut text = format!("{} {} {}", experiment.id, experiment.version, (experiment.settings)(form));
     for id in experiment.needs {
@@ -108,7 +108,7 @@ pub fn hash(experiment: &Experiment, form: Form) -> Result<String> {
     Ok(format!("{:016x}", xxhash_rust::xxh3::xxh3_64(text.as_bytes())))
 }
 
-/// All stored results of the experiments, in their order; `None` where there is none.
+/// The stored results of all experiments, in order; `None` if there is none.
 pub fn records(store: &Store) -> Vec<(&'static Experiment, Option<experiment::Record>)> {
     crate::experiments().iter().map(|e| (e, store.read(e.id))).collect()
 }

@@ -1,4 +1,4 @@
-//! What a step or a term costs: ctjpgis-psa-2007 (O(n) for an iteration), pwpl-2007 (O(m) for a factor).
+//! The cost of a step or a term: ctjpgis-psa-2007 (O(n) per iteration), pwpl-2007 (O(m) per factor).
 
 use crate::chart::{Chart, Line};
 use crate::experiment::{Context, Experiment, Outcome};
@@ -19,7 +19,7 @@ use serde_json::json;
 use std::fmt::Write;
 use std::time::Instant;
 
-/// Row 117.
+/// ctjpgis-psa-2007: an iteration of PSA costs O(n).
 pub const PSA: Experiment = Experiment {
     id: "psa-linear",
     row: 117,
@@ -32,7 +32,7 @@ pub const PSA: Experiment = Experiment {
     settings: |form| json!({"words": form.pick(&WORDS[..], &WORDS[..2]), "updates": "dense", "labels": 10}),
     run: psa,
 };
-/// Row 120.
+/// pwpl-2007 section 3.1: a term of PWPL costs O(m).
 pub const PWPL: Experiment = Experiment {
     id: "pwpl-cost",
     row: 120,
@@ -43,19 +43,19 @@ pub const PWPL: Experiment = Experiment {
     ..PSA
 };
 
-/// Vocabularies.
+/// The sizes of the vocabularies.
 const WORDS: [usize; 6] = [10_000, 20_000, 40_000, 80_000, 160_000, 320_000];
-/// The first so many decide; the others show what caches have to do with it.
+/// The first this many sizes decide; the others show the effect of the caches.
 const DECISIVE: usize = 4;
 const PAIRS: [usize; 4] = [16, 48, 128, 384];
 const TRIPLES: [usize; 4] = [4, 8, 16, 48];
 
-/// Seconds of one iteration with so many words, each a weight for each of 10 labels.
+/// The seconds of one iteration with this many words, each with a weight for each of 10 labels.
 fn iteration(words: usize) -> Result<f64> {
     const LABELS: usize = 10;
     const SEQUENCES: usize = 40;
     let mut random = Random::new(1);
-    // All words at the ten tokens of one sequence, then few of them in each of the others.
+    // All words at the ten tokens of one sequence, then a few of them in each of the others.
     let mut text = String::new();
     for label in 0..LABELS {
         let _ = write!(text, "{label}"); // to a string, here and below
@@ -119,7 +119,7 @@ fn psa(context: &Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Seconds of a loss on one factor over `k` variables of `m` labels: the least of several runs.
+/// The seconds of a loss on one factor over `k` variables with `m` labels: the smallest of several runs.
 fn seconds<L: Loss<Graph = FactorGraph>>(loss: &L, k: usize, m: usize) -> Result<f64> {
     let vars: Vec<usize> = (0..k).collect();
     let mut builder = FactorGraphBuilder::new(vec![m; k])?;

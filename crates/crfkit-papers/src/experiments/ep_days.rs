@@ -1,4 +1,5 @@
-//! empirical-training-2013 table 6, its third column: the likelihood of 32,623 sentences, which took CRF++ 4,571,807 seconds.
+//! empirical-training-2013 table 6, third column: the likelihood of 32,623 sentences, which took CRF++ 4,571,807
+//! seconds.
 
 use super::ep_text::{MEMORY_LIMIT, TABLE_2, Tag, attributes, brown_sentences};
 use crate::chart::{Chart, Line};
@@ -12,7 +13,7 @@ use crfkit::data::observer::{Observer, Source};
 use crfkit::train::{self, Dev, Method, Parameters, Settings};
 use serde_json::json;
 
-/// Row 106 once more.
+/// empirical-training-2013 table 6: the exact likelihood.
 pub const DAYS: Experiment = Experiment {
     id: "ep-53-days",
     version: 1,
@@ -27,12 +28,12 @@ pub const DAYS: Experiment = Experiment {
     ..TABLE_2
 };
 
-/// Those that the held-out sentences choose from; the first is that of the tables.
+/// The values of σ from which the held-out sentences choose; the first is that of the tables.
 const SIGMAS: [f64; 3] = [1.0, 2.0, 4.0];
-/// Accuracy of the paper's CRF++.
+/// The accuracy of CRF++ in the paper.
 const PAPER: f64 = 95.4;
 
-/// The tag without what only says where the word stands: in a title, a headline, or cited.
+/// The tag without suffixes that only say where the word is: in a title, a headline, or a citation.
 fn plain(tag: &str) -> &str {
     let mut tag = tag;
     while let Some(shorter) = ["-TL", "-HL", "-NC"].iter().find_map(|ending| tag.strip_suffix(ending)) {
@@ -51,7 +52,7 @@ fn dev(corpus: &Corpus, sentences: &[Columns], tag: Tag) -> Result<Dev> {
     Ok(Dev { data, gold })
 }
 
-/// The first moment when the accuracy was the paper's.
+/// The first moment at which the accuracy reached the paper's.
 fn arrival(curve: &Curve) -> Option<f64> {
     curve.points.iter().find(|point| point.scores.accuracy >= PAPER).map(|point| point.seconds)
 }

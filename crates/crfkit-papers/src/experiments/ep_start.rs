@@ -1,4 +1,4 @@
-//! The closed form of empirical-training-2013 as a start of the likelihood: how many passes it saves.
+//! The closed form of empirical-training-2013 as a starting point for the likelihood: how many passes it saves.
 
 use super::method_costs::reach;
 use super::pwpl_text::wsj;
@@ -13,7 +13,7 @@ use crfkit::optim::{Prior, Problem};
 use crfkit::train::{Method, Settings};
 use serde_json::json;
 
-/// Not in the paper, which stops at its estimate.
+/// This experiment is not in the paper, which stops at its estimate.
 pub const START: Experiment = Experiment {
     id: "ep-start",
     row: 21,
@@ -27,10 +27,10 @@ pub const START: Experiment = Experiment {
     run,
 };
 
-/// Shares above the optimum.
+/// Relative distances above the optimum.
 const LEVELS: [f64; 3] = [0.01, 0.001, 0.0001];
 
-/// The templates where words are all that is observed.
+/// The templates if only words are observed.
 const WORDS: &str = "U:word=%x[0,0]\nB\n";
 
 fn run(context: &Context) -> Result<Outcome> {

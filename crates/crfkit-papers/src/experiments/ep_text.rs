@@ -1,5 +1,5 @@
-//! empirical-training-2013 sections 4.5 and 4.6, tables 2–7: parts of speech (Brown) and names (Dutch) by counting, by the
-//! likelihood and by piecewise training.
+//! empirical-training-2013 sections 4.5 and 4.6, tables 2–7: parts of speech (Brown) and names (Dutch) by counting,
+//! by the likelihood and by piecewise training.
 
 use crate::corpora::{BROWN, CONLL2002};
 use crate::experiment::{Context, Experiment, Form, Outcome};
@@ -22,10 +22,11 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What a table of the paper has: overall, known words, unknown words (in per cent) and seconds, by EP1, EP2, CRF++ and PW.
+/// A table of the paper: accuracy overall, on known words and on unknown words (in per cent) and seconds, for EP1,
+/// EP2, CRF++ and PW.
 type Table = [[f64; 4]; 4];
 
-/// One of the tables 2–6: training and test sentences, and the paper's numbers.
+/// One of the tables 2–6: the numbers of training and test sentences, and the paper's numbers.
 struct Split {
     train: usize,
     test: usize,
@@ -92,7 +93,7 @@ const DUTCH: Table = [
     [1.6, 53.0, 794.0, 4617.0],
 ];
 
-/// Rows 106: table 2.
+/// empirical-training-2013 table 2: Brown.
 pub const TABLE_2: Experiment = Experiment {
     id: "ep-table2",
     row: 106,
@@ -105,7 +106,7 @@ pub const TABLE_2: Experiment = Experiment {
     settings: |form| settings(0, form),
     run: |context| brown(context, 0),
 };
-/// Table 3.
+/// empirical-training-2013 table 3: Brown.
 pub const TABLE_3: Experiment = Experiment {
     id: "ep-table3",
     title: "ep table 3: Brown, 2500 sentences for training, 2500 for test",
@@ -113,7 +114,7 @@ pub const TABLE_3: Experiment = Experiment {
     run: |context| brown(context, 1),
     ..TABLE_2
 };
-/// Table 4.
+/// empirical-training-2013 table 4: Brown.
 pub const TABLE_4: Experiment = Experiment {
     id: "ep-table4",
     title: "ep table 4: Brown, 4000 sentences for training, 1000 for test",
@@ -121,7 +122,7 @@ pub const TABLE_4: Experiment = Experiment {
     run: |context| brown(context, 2),
     ..TABLE_2
 };
-/// Table 5.
+/// empirical-training-2013 table 5: Brown.
 pub const TABLE_5: Experiment = Experiment {
     id: "ep-table5",
     title: "ep table 5: Brown, 17311 sentences for training, 16312 for test",
@@ -129,7 +130,7 @@ pub const TABLE_5: Experiment = Experiment {
     run: |context| brown(context, 3),
     ..TABLE_2
 };
-/// Table 6.
+/// empirical-training-2013 table 6: Brown.
 pub const TABLE_6: Experiment = Experiment {
     id: "ep-table6",
     title: "ep table 6: Brown, 32623 sentences for training, 1000 for test",
@@ -137,7 +138,7 @@ pub const TABLE_6: Experiment = Experiment {
     run: |context| brown(context, 4),
     ..TABLE_2
 };
-/// Row 107.
+/// empirical-training-2013 table 7: Dutch names.
 pub const TABLE_7: Experiment = Experiment {
     id: "ep-table7",
     row: 107,
@@ -148,7 +149,7 @@ pub const TABLE_7: Experiment = Experiment {
     run: dutch,
     ..TABLE_2
 };
-/// Row 124.
+/// empirical-training-2013 sections 4.5 and 4.6: counting compared with the likelihood.
 pub const CLAIMS: Experiment = Experiment {
     id: "ep-claims",
     row: 124,
@@ -161,7 +162,7 @@ pub const CLAIMS: Experiment = Experiment {
     ..TABLE_2
 };
 
-/// The marginals of all sentences, which `auto` remembers, take 3 to 5 GB.
+/// The marginals of all sentences, which `auto` stores, take 3 to 5 GB.
 pub(super) const MEMORY_LIMIT: u64 = 8 << 30;
 
 const ROWS: [&str; 4] = ["overall", "known words", "unknown words", "seconds"];
@@ -174,7 +175,7 @@ fn settings(table: usize, form: Form) -> Value {
         "features": "tag-word, tag-tag, spelling of Lafferty et al. (2001)", "sigma": 1, "crf": crf, "pw": "lbfgs, edge pieces"})
 }
 
-/// Sentences of two tokens or more: the paper's Dutch counts are those.
+/// The sentences of two tokens or more: the paper's Dutch counts are of these.
 fn sentences(context: &Context, file: &str) -> Result<Vec<Columns>> {
     let mut all = context.corpora.sentences(file)?;
     all.retain(|sentence| sentence.len() > 1);
@@ -189,7 +190,7 @@ fn held_out(sentences: &[Columns]) -> Result<HeldOut> {
     Ok(held_out)
 }
 
-/// Scores and seconds of empirical training.
+/// The scores and seconds of empirical training.
 fn count(
     train: &[Columns],
     test: &[Columns],
@@ -208,10 +209,10 @@ fn count(
     Ok((held_out(test)?.evaluate(&mut EmpiricalTagger::new(Arc::new(model))).scores(), seconds))
 }
 
-/// What makes a label of the last column.
+/// Maps the last column to a label.
 pub(super) type Tag = fn(&str) -> &str;
 
-/// A sentence as attributes: the word, and what its spelling says.
+/// A sentence as attributes: the word and its spelling features.
 pub(super) fn attributes(sentence: &Columns, tag: Tag) -> Result<Attributes> {
     let mut text = String::new();
     for row in 0..sentence.len() {
@@ -230,13 +231,13 @@ pub(super) fn attributes(sentence: &Columns, tag: Tag) -> Result<Attributes> {
     }
 }
 
-/// How the likelihood is maximised: L-BFGS, but on the two largest sets, where it would take an hour, by `auto`, which ends a few
-/// tenths of a per cent above the optimum.
+/// How the likelihood is maximised: by L-BFGS, except on the two largest sets, where it would take an hour. There
+/// `auto` is used, which ends a few tenths of a per cent above the optimum.
 fn likelihood_by(sentences: usize) -> Method {
     if sentences > 10_000 { Method::Auto } else { Method::Lbfgs }
 }
 
-/// Scores and seconds of numerical training.
+/// The scores and seconds of numerical training.
 fn fit(
     train: &[Columns],
     test: &[Columns],
@@ -272,7 +273,8 @@ fn fit(
     Ok((evaluation.scores(), seconds))
 }
 
-/// "Better or competitive results than the standard training" (section 4.5), in a row of a table: at most 0.3 points worse.
+/// "Better or competitive results than the standard training" (section 4.5), for a row of a table: at most 0.3 points
+/// worse.
 fn competitive(found: &Outcome, row: usize) -> Result<(String, bool)> {
     let at = |column: &str| found.number(&format!("{column}, {}", ROWS[row]));
     Ok((format!("EP1 is better than CRF or competitive, {}", ROWS[row]), at("EP1")? - at("CRF")? > -0.3))
@@ -318,7 +320,7 @@ fn table(
     Ok(outcome)
 }
 
-/// All of Brown in the order of the experiments; the first are held out.
+/// All of Brown in the order of the experiments; the first sentences are held out.
 pub(super) fn brown_sentences(context: &Context) -> Result<Vec<Columns>> {
     let mut all = sentences(context, BROWN.files[0])?;
     Random::new(1).shuffle(&mut all);

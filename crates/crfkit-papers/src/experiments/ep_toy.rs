@@ -8,7 +8,7 @@ use crfkit::optim::{Lbfgs, Objective, Prior};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Row 121.
+/// empirical-training-2013 sections 4.2 and 4.3: three maxima of the likelihood.
 pub const MAXIMA: Experiment = Experiment {
     id: "ep-toy",
     row: 121,
@@ -22,7 +22,7 @@ pub const MAXIMA: Experiment = Experiment {
     run: maxima,
 };
 
-/// Row 122.
+/// empirical-training-2013 section 3.4.3: scores under the estimate with the test-time problem.
 pub const SCORES: Experiment = Experiment {
     id: "ep-ttp-scores",
     row: 122,
@@ -32,7 +32,7 @@ pub const SCORES: Experiment = Experiment {
     ..MAXIMA
 };
 
-/// Row 121, the claim that is false.
+/// empirical-training-2013 section 3.4.3: the claim about three more sequences, which is false.
 pub const EIGHT: Experiment = Experiment {
     id: "ep-eight",
     row: 121,
@@ -43,7 +43,7 @@ pub const EIGHT: Experiment = Experiment {
     ..MAXIMA
 };
 
-/// Row 123.
+/// empirical-training-2013 section 3.2.1: the parameterisations of eq. 10 and 11.
 pub const EQUATION_10: Experiment = Experiment {
     id: "ep-eq10",
     row: 123,
@@ -58,7 +58,7 @@ fn settings(_: Form) -> Value {
     json!({"prior": null, "gradient tolerance": 1e-10})
 }
 
-/// The papers' factors to the last digit: pairs that were never seen are as good as impossible.
+/// The paper's factors to the last digit: pairs that were never seen are practically impossible.
 fn lexical(method: Method) -> Settings {
     Settings { method, pairs: Pairs::Lexical, floor: -100.0, ..Settings::default() }
 }
@@ -67,7 +67,7 @@ fn model(sample: &Sample, settings: &Settings) -> Result<EmpiricalModel> {
     Ok(train(&sample.counts(settings.pairs), settings, None)?.model)
 }
 
-/// Value and largest slope.
+/// The value and the largest slope.
 fn value(objective: &CountedChains, theta: &[f64]) -> (f64, f64) {
     let mut gradient = vec![0.0; theta.len()];
     let value = objective.value_grad(theta, &mut gradient);

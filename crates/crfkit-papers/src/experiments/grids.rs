@@ -1,5 +1,5 @@
-//! Grid tasks: our own drawn shapes with noise, and man-made structure in photographs, with the Ising form of smd-crf-2006
-//! section 5: φ_i = exp(y_i θ_ν·h_i), φ_ij = exp(y_i y_j θ_ε·h_ij), y = ±1.
+//! Grid tasks: shapes that we draw with noise, and man-made structure in photographs. Both use the Ising form of
+//! smd-crf-2006 section 5: φ_i = exp(y_i θ_ν·h_i), φ_ij = exp(y_i y_j θ_ε·h_ij), y = ±1.
 
 use crate::corpora::{DENOISE, MANMADE};
 use crate::experiment::Context;
@@ -19,16 +19,16 @@ use crfkit::{Error, Result};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// One image: features of its sites, from which those of the edges follow, and the labels.
+/// One image: the features of its sites, from which the edge features follow, and the labels.
 #[derive(Clone, Debug)]
 pub struct Image {
-    /// Rows and columns of sites.
+    /// The numbers of rows and columns of sites.
     pub size: [usize; 2],
     /// h_i of each site, row by row.
     pub nodes: Vec<Vec<f64>>,
-    /// What the edge features compare: h_ij = [1, |m_i − m_j|].
+    /// The values that edge features compare: h_ij = [1, |m_i − m_j|].
     pub edges: Vec<Vec<f64>>,
-    /// 0 for y = −1, 1 for y = 1, [`UNLABELLED`] where it is not known.
+    /// 0 for y = −1, 1 for y = 1, [`UNLABELLED`] if it is not known.
     pub labels: Vec<Label>,
 }
 
@@ -39,7 +39,7 @@ fn node_basis() -> Vec<Vec<f64>> {
     vec![table]
 }
 
-/// y y' θ·h: 1 for equal labels, −1 for others.
+/// y y' θ·h: 1 for equal labels, −1 for different ones.
 fn edge_basis() -> Vec<Vec<f64>> {
     let stride = simd::padded(2);
     let mut table = vec![0.0; 2 * stride];
@@ -109,11 +109,11 @@ fn task(train: &[Image], test: &[Image], edges: bool) -> Result<GraphTask> {
     Ok(GraphTask { data, test: test_data, features: Arc::new(features) })
 }
 
-/// A task on grids, and where training starts: θ_ν of logistic regression, θ_ε = 0.5 (smd-crf-2006 section 5).
+/// A grid task, with its starting point: θ_ν from logistic regression, θ_ε = 0.5 (smd-crf-2006 section 5).
 pub struct GridTask {
     /// The graphs.
     pub task: GraphTask,
-    /// The start.
+    /// The starting point of training.
     pub start: Vec<f64>,
     /// The test images.
     pub test: Vec<Image>,
@@ -131,7 +131,7 @@ impl GridTask {
         Ok(GridTask { task, start, test })
     }
 
-    /// The weights of logistic regression: no edges.
+    /// The weights of logistic regression, without edges.
     pub fn logistic(&self) -> Vec<f64> {
         let edges = self.task.features.rows[1].base;
         self.start.iter().enumerate().map(|(i, &w)| if i < edges { w } else { 0.0 }).collect()
@@ -144,7 +144,8 @@ fn normal(random: &mut Random) -> f64 {
     radius * (std::f64::consts::TAU * random.uniform()).cos()
 }
 
-/// Shapes on a dark ground, two to four discs, rectangles and triangles, with Gaussian noise: s_i = label + sd·N(0, 1).
+/// Shapes on a dark background (two to four discs, rectangles and triangles) with Gaussian noise: s_i = label +
+/// sd·N(0, 1).
 pub fn shapes(seed: u64, images: usize, side: usize, sd: f64) -> Vec<Image> {
     let mut random = Random::new(seed);
     let mut draw = || {
@@ -174,11 +175,11 @@ pub fn shapes(seed: u64, images: usize, side: usize, sd: f64) -> Vec<Image> {
     (0..images).map(|_| draw()).collect()
 }
 
-/// What section 5.2 tells about a patch: 21 features of a site, 15 of a pair.
+/// The features of a patch in section 5.2: 21 of a site, 15 of a pair.
 pub const PATCHES: SiteFeatures =
     SiteFeatures { numbers: SiteNumbers::Orientations, patch: 16, quadratic: true };
 
-/// The photographs: train and test as in the authors' files.
+/// The photographs: training and test images as in the authors' files.
 pub fn manmade(context: &Context) -> Result<[Vec<Image>; 2]> {
     let labels = context.corpora.text(MANMADE.files[0])?;
     let mut sets: [Vec<Image>; 2] = Default::default();

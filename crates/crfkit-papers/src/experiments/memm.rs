@@ -1,4 +1,4 @@
-//! pwpl-2007 section 5: weights that were trained under local normalisation, decoded with it and without it.
+//! pwpl-2007 section 5: weights trained with local normalisation, decoded with it and without it.
 
 use super::pwpl_text::{NER, POS, names, settings, wsj};
 use crate::corpora::{CONLL2003, WSJ};
@@ -13,7 +13,7 @@ use crfkit::train::{Criterion, Settings};
 use crfkit::{Result, risk};
 use serde_json::json;
 
-/// Row 17.
+/// pwpl-2007 section 5: weights of a MEMM, normalised at training time but not at test time.
 pub const GLOBAL: Experiment = Experiment {
     id: "memm-global",
     row: 17,
@@ -30,7 +30,7 @@ pub const GLOBAL: Experiment = Experiment {
     run,
 };
 
-/// PWPL by pieces whose conditionals are those of both MEMMs (eq. 13).
+/// PWPL uses pieces whose conditionals are those of both MEMMs (eq. 13).
 const RUNS: [(&str, Criterion); 4] = [
     ("MEMM", Criterion::Memm),
     ("backward MEMM", Criterion::MemmBackward),
@@ -81,7 +81,7 @@ fn run(context: &Context) -> Result<Outcome> {
         let mut others = [f64::NAN; 2];
         for ((name, objective), score) in RUNS[2..].iter().zip(&mut others) {
             *score = match measure {
-                // As trained there.
+                // As trained in that experiment.
                 "F1" if *name == "PWPL" => {
                     stored.number(&format!("PWPL, pieces {}: F1", Pieces::SharedUnary))?
                 }
@@ -120,15 +120,15 @@ fn trained_by(objective: Criterion) -> Settings {
     Settings { objective, pieces, ..settings() }
 }
 
-/// What becomes of weights under the decoding of their criterion and under that of the likelihood.
+/// The effect of decoding weights as their criterion does, and as the likelihood does.
 struct Decodings {
     own: Scores,
     global: Scores,
-    /// Tokens with different labels, in per cent.
+    /// The share of tokens whose labels differ, in per cent.
     changed: f64,
-    /// Of the two labels of a token with the largest scores, how far their log normalisers are apart, on the mean.
+    /// The mean difference between the log normalisers of a token's two best labels.
     normalisers: f64,
-    /// The same of the scores.
+    /// The mean difference between their scores.
     scores: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What Hessian-vector products cost, and which method is soonest at the optimum.
+//! The cost of Hessian-vector products, and which method reaches the optimum first.
 
 use super::grids::{GridTask, shapes};
 use super::slopes::objective;
@@ -19,7 +19,7 @@ use crfkit::train::{Method, Parameters, Settings};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
-/// What the algorithm costs on which SMD stands.
+/// smd-crf-2006 section 3.2: the cost of the Hessian-vector product that SMD needs.
 pub const HESS_VEC: Experiment = Experiment {
     id: "smd-hess-vec",
     row: 39,
@@ -35,7 +35,7 @@ pub const HESS_VEC: Experiment = Experiment {
     },
     run: hess_vec,
 };
-/// Which method is soonest at the optimum: no claim of the papers, but what they are about.
+/// Which method reaches the optimum first. The papers make no such claim, but it is what they are about.
 pub const RACE: Experiment = Experiment {
     id: "auto-race",
     row: 39,
@@ -48,15 +48,15 @@ pub const RACE: Experiment = Experiment {
     ..HESS_VEC
 };
 
-/// Runs of which the fastest counts.
+/// The number of runs, of which the fastest counts.
 const RUNS: usize = 3;
 
-/// Seconds of a gradient, and of a gradient with H·v.
+/// The seconds of a gradient, and of a gradient with H·v.
 fn costs(objective: &dyn Objective) -> [f64; 2] {
     let theta = vec![0.01; objective.dim()];
     let direction: Vec<f64> = (0..theta.len()).map(|i| (i % 7) as f64 - 3.0).collect();
     let (mut gradient, mut product) = (theta.clone(), theta.clone());
-    // The first pass makes what later ones keep.
+    // The first pass creates memory that later passes reuse.
     objective.hess_vec(&theta, &direction, &mut gradient, &mut product);
     objective.value_grad(&theta, &mut gradient);
     let alone = least_seconds(RUNS, || {
@@ -99,20 +99,20 @@ fn hess_vec(context: &Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// How near the optimum is near enough: `auto` ends 0.2 to 0.4 % above it unless told to go on.
+/// How close to the optimum is close enough: `auto` ends 0.2 to 0.4 % above it by default.
 const WITHIN: f64 = 0.004;
 const METHODS: [Method; 7] =
     [Method::Auto, Method::Lbfgs, Method::Bfgs, Method::Cg, Method::Saga, Method::Adagrad, Method::Bottou];
 
-/// Stops where the objective is low enough; looking at it is not counted.
+/// Stops when the objective is low enough; the time of evaluating it is not counted.
 struct Finish<'a> {
     problem: &'a Problem<'a>,
     level: f64,
-    /// Does the method itself know the objective, which online ones estimate?
+    /// Whether the method itself knows the objective; online methods only estimate it.
     exact: bool,
     started: Instant,
     looked: Duration,
-    /// Passes and seconds.
+    /// The passes and seconds needed.
     reached: Option<[f64; 2]>,
     lowest: f64,
 }
@@ -136,14 +136,16 @@ impl Watch for Finish<'_> {
     }
 }
 
-/// Passes and seconds from `start` until the objective is at most `level`, if it ever is, and the lowest value seen.
+/// The passes and seconds from `start` until the objective is at most `level`, if it ever is, and the lowest value
+/// seen.
 pub fn reach(
     problem: &Problem,
     start: &[f64],
     method: Method,
     level: f64,
 ) -> Result<(Option<[f64; 2]>, f64)> {
-    // Batch methods go on until nearly nothing is left, online ones for as many passes as anybody would wait for.
+    // Batch methods run until almost nothing is left to gain, online methods for as many passes as anybody would wait
+    // for.
     let exact = matches!(method, Method::Lbfgs | Method::Bfgs | Method::Cg);
     let tolerance = exact.then_some(1e-6);
     let parameters = Parameters { tolerance, ..Parameters::default() };
@@ -177,7 +179,7 @@ fn race_on(context: &Context, name: &str, objective: &dyn Objective, outcome: &m
     let (_, optimum) = reach(&problem, &zero, Method::Lbfgs, f64::NEG_INFINITY)?;
     let mut soonest = [f64::INFINITY; 2]; // of auto, of the others
     for method in METHODS {
-        // Dense BFGS keeps a matrix, which only small problems allow.
+        // Dense BFGS stores a matrix, which is possible only for small problems.
         if method == Method::Bfgs && objective.dim() > 1000 {
             continue;
         }
@@ -190,7 +192,7 @@ fn race_on(context: &Context, name: &str, objective: &dyn Objective, outcome: &m
             let (reached, _) = reach(&problem, &zero, method, optimum * (1.0 + WITHIN))?;
             let Some(reached) = reached else { break };
             best = if reached[1] >= best[1] { best } else { reached };
-            // Who is far behind need not be run again.
+            // A method that is far behind need not be run again.
             if reached[1] > 2.0 * soonest[0].min(soonest[1]) {
                 break;
             }

@@ -1,4 +1,4 @@
-//! The experiments, one file for each, or for those that share their data.
+//! The experiments, one per file, or one file for those that share their data.
 
 mod costs;
 mod ep_days;
@@ -34,7 +34,7 @@ mod why_text;
 
 use crate::experiment::Experiment;
 
-/// All of them; those that others look at come first.
+/// All experiments; those whose results others use come first.
 pub const ALL: &[Experiment] = &[
     smd_text::FIGURE_1,
     smd_text::FIGURE_2,

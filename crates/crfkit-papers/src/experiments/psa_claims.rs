@@ -1,11 +1,12 @@
-//! ctjpgis-psa-2007 section 4: what the text says, held against the stored results of its table and figure.
+//! ctjpgis-psa-2007 section 4: the statements of the text, checked against the stored results of its table and
+//! figure.
 
 use super::psa_text::{TABLE_1_CONLL, lbfgs};
 use crate::experiment::{Context, Experiment, Outcome};
 use crfkit::Result;
 use serde_json::Value;
 
-/// Row 115.
+/// ctjpgis-psa-2007 section 4: what the text says about table 1 and figure 1.
 pub const CLAIMS: Experiment = Experiment {
     id: "psa-claims",
     row: 115,
@@ -32,17 +33,17 @@ fn stored<'a>(found: &'a Outcome, name: &str) -> &'a [[f64; 2]] {
     line.map_or(&[], |line| &line.points)
 }
 
-/// F after so many passes; NaN where it was not known by then.
+/// F after this many passes; NaN if it was not known by then.
 fn f_after(points: &[[f64; 2]], passes: f64) -> f64 {
     points.iter().rfind(|point| point[0] <= passes + 1e-9).map_or(f64::NAN, |point| point[1])
 }
 
-/// Passes to an F; ∞ if it was never reached.
+/// The passes to reach an F; ∞ if it was never reached.
 fn passes_to(points: &[[f64; 2]], f: f64) -> f64 {
     points.iter().find(|point| point[1] >= f).map_or(f64::INFINITY, |point| point[0])
 }
 
-/// Lowest and highest F after more than so many passes.
+/// The lowest and the highest F after more than this many passes.
 fn range_after(points: &[[f64; 2]], passes: f64) -> [f64; 2] {
     let late = points.iter().filter(|point| point[0] >= passes).map(|point| point[1]);
     late.fold([f64::NAN; 2], |[low, high], f| [low.min(f), high.max(f)])
@@ -76,7 +77,7 @@ fn claims(context: &Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Figure, table and name of each task.
+/// The figure, table and name of each task.
 const TASKS: [(&str, &str, &str); 3] = [
     ("psa-fig1-conll", "psa-table1-conll", "CoNLL-2000"),
     ("psa-fig1-nlpba", "psa-table1-nlpba", "NLPBA"),
@@ -137,7 +138,7 @@ fn figures_of_the_text(context: &Context, outcome: &mut Outcome) -> Result<()> {
     Ok(())
 }
 
-/// How soon CTJPGIS and L-BFGS come near L-BFGS's end: `winning in two out of three tasks`.
+/// How soon CTJPGIS and L-BFGS come near the final F of L-BFGS: `winning in two out of three tasks`.
 fn offline(context: &Context, outcome: &mut Outcome) -> Result<()> {
     const METHODS: [&str; 2] = ["L-BFGS", "CTJPGIS"];
     let (mut won, mut parts, mut stopped) = ([0; 2], Vec::new(), Vec::new());

@@ -10,7 +10,7 @@ use crfkit::optim::BatchGradient;
 use crfkit::train::{Method, Parameters, Settings};
 use serde_json::{Value, json};
 
-/// Row 100.
+/// ctjpgis-psa-2007 table 1: base NP.
 pub const TABLE_1_CONLL: Experiment = Experiment {
     id: "psa-table1-conll",
     row: 100,
@@ -23,7 +23,7 @@ pub const TABLE_1_CONLL: Experiment = Experiment {
     settings: |form| settings(TextTask::BaseNp, form),
     run: |context| table_1(context, TextTask::BaseNp),
 };
-/// The second task.
+/// ctjpgis-psa-2007 table 1: NLPBA.
 pub const TABLE_1_NLPBA: Experiment = Experiment {
     id: "psa-table1-nlpba",
     title: "psa table 1: L-BFGS, CTJPGIS and PGIS on BioNLP/NLPBA-2004",
@@ -33,7 +33,7 @@ pub const TABLE_1_NLPBA: Experiment = Experiment {
     run: |context| table_1(context, TextTask::Nlpba),
     ..TABLE_1_CONLL
 };
-/// The third.
+/// ctjpgis-psa-2007 table 1: BioCreative II.
 pub const TABLE_1_BC2: Experiment = Experiment {
     id: "psa-table1-bc2",
     title: "psa table 1: L-BFGS, CTJPGIS and PGIS on BioCreative II",
@@ -43,7 +43,7 @@ pub const TABLE_1_BC2: Experiment = Experiment {
     run: |context| table_1(context, TextTask::Bc2),
     ..TABLE_1_CONLL
 };
-/// Row 101.
+/// ctjpgis-psa-2007 figure 1, left: base NP.
 pub const FIGURE_1_CONLL: Experiment = Experiment {
     id: "psa-fig1-conll",
     row: 101,
@@ -54,7 +54,7 @@ pub const FIGURE_1_CONLL: Experiment = Experiment {
     run: |context| figure_1(context, TextTask::BaseNp),
     ..TABLE_1_CONLL
 };
-/// The panel in the middle.
+/// ctjpgis-psa-2007 figure 1, centre: NLPBA.
 pub const FIGURE_1_NLPBA: Experiment = Experiment {
     id: "psa-fig1-nlpba",
     title: "psa figure 1, centre: PSA, SMD and L-BFGS on BioNLP/NLPBA-2004, 50 passes",
@@ -64,7 +64,7 @@ pub const FIGURE_1_NLPBA: Experiment = Experiment {
     run: |context| figure_1(context, TextTask::Nlpba),
     ..FIGURE_1_CONLL
 };
-/// The panel on the right.
+/// ctjpgis-psa-2007 figure 1, right: BioCreative II.
 pub const FIGURE_1_BC2: Experiment = Experiment {
     id: "psa-fig1-bc2",
     title: "psa figure 1, right: PSA, SMD and L-BFGS on BioCreative II, 50 passes",
@@ -74,7 +74,7 @@ pub const FIGURE_1_BC2: Experiment = Experiment {
     run: |context| figure_1(context, TextTask::Bc2),
     ..FIGURE_1_CONLL
 };
-/// Figure 1 with methods of today.
+/// Figure 1, left, with current methods.
 pub const OTHERS_CONLL: Experiment = Experiment {
     id: "psa-fig1-conll-others",
     title: "psa figure 1, left, with methods of today",
@@ -85,7 +85,7 @@ pub const OTHERS_CONLL: Experiment = Experiment {
     run: |context| figure_1_others(context, TextTask::BaseNp, "psa-fig1-conll"),
     ..FIGURE_1_CONLL
 };
-/// The panel in the middle.
+/// Figure 1, centre, with current methods.
 pub const OTHERS_NLPBA: Experiment = Experiment {
     id: "psa-fig1-nlpba-others",
     title: "psa figure 1, centre, with methods of today",
@@ -94,7 +94,7 @@ pub const OTHERS_NLPBA: Experiment = Experiment {
     run: |context| figure_1_others(context, TextTask::Nlpba, "psa-fig1-nlpba"),
     ..OTHERS_CONLL
 };
-/// The panel on the right.
+/// Figure 1, right, with current methods.
 pub const OTHERS_BC2: Experiment = Experiment {
     id: "psa-fig1-bc2-others",
     title: "psa figure 1, right, with methods of today",
@@ -103,7 +103,7 @@ pub const OTHERS_BC2: Experiment = Experiment {
     run: |context| figure_1_others(context, TextTask::Bc2, "psa-fig1-bc2"),
     ..OTHERS_CONLL
 };
-/// Row 116.
+/// ctjpgis-psa-2007 section 5: the ensemble of the models of L-BFGS and CTJPGIS.
 pub const ENSEMBLE: Experiment = Experiment {
     id: "psa-ensemble",
     row: 116,
@@ -115,7 +115,7 @@ pub const ENSEMBLE: Experiment = Experiment {
     ..TABLE_1_CONLL
 };
 
-/// CRF++'s parameters: a weight for every label of every observation; σ = 1.
+/// The settings of CRF++: a weight for every label of every observation; σ = 1.
 pub(super) fn with(optimizer: Method, parameters: Parameters, passes: Option<usize>) -> Settings {
     Settings { optimizer, parameters, passes, features: Keep::All, ..Settings::default() }
 }
@@ -132,7 +132,7 @@ fn ctjpgis(form: Form) -> Settings {
     )
 }
 
-/// PGIS is stopped, as in the paper: it does not converge in any reasonable time.
+/// PGIS is stopped early, as in the paper, because it does not converge in reasonable time.
 fn pgis(task: TextTask, form: Form) -> Settings {
     let limit = if task == TextTask::BaseNp { 1000 } else { 500 };
     with(
@@ -173,7 +173,7 @@ fn figure_settings(task: TextTask, form: Form) -> Value {
     json!({"template": task.preset(), "early": EARLY, "methods": [psa(form), smd(task, form), lbfgs(form)]})
 }
 
-/// The F-score that the paper reports for a task: with the alternatives for BioCreative II.
+/// The F-score that the paper reports for a task; for BioCreative II it includes the alternatives.
 fn reported_f(
     context: &Context,
     which: TextTask,
@@ -188,7 +188,7 @@ fn reported_f(
     f1_with_alternatives(context, task, &predicted)
 }
 
-/// What table 1 has for a method: seconds, iterations, F.
+/// The entries of table 1 for a method: seconds, iterations, F.
 type Cells = [&'static str; 3];
 
 fn table_1(context: &Context, which: TextTask) -> Result<Outcome> {
@@ -247,7 +247,7 @@ fn table_1(context: &Context, which: TextTask) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// F1 of a run after so many passes; NaN where it was not known by then.
+/// F1 of a run after this many passes; NaN if it was not known by then.
 fn at(curve: &Curve, passes: f64) -> f64 {
     curve.points.iter().rfind(|p| p.passes <= passes + 1e-9).map_or(f64::NAN, |p| p.scores.f1)
 }
@@ -261,7 +261,7 @@ fn race(outcome: &mut Outcome, name: &str, curve: &Curve, end: f64) {
     show("seconds to within 0.3 points of L-BFGS", curve.seconds_to(end - 0.3));
 }
 
-/// Methods of today, ten passes each unless they stop by themselves.
+/// Current methods, ten passes each unless they stop earlier.
 fn others(form: Form) -> [(&'static str, Settings); 5] {
     let ten = Some(passes(form, 10));
     let averaged = Settings { passes: ten, features: Keep::All, ..Settings::perceptron(true) };

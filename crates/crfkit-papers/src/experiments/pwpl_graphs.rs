@@ -21,7 +21,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Row 103: noun phrases.
+/// pwpl-2007 table 1: noun phrases and parts of speech.
 pub const CHUNK: Experiment = Experiment {
     id: "pwpl-table1-chunk",
     row: 103,
@@ -37,7 +37,7 @@ pub const CHUNK: Experiment = Experiment {
     },
     run: chunk,
 };
-/// Row 103: the same with the factors of Sutton et al. (2004), of which every one sees the words.
+/// pwpl-2007 table 1: the same with the factors of Sutton et al. (2004), all of which see the words.
 pub const CHUNK_PAIRS: Experiment = Experiment {
     id: "pwpl-table1-chunk-pairs",
     title: "pwpl table 1: noun phrases and parts of speech at once, with observations of label pairs",
@@ -47,7 +47,7 @@ pub const CHUNK_PAIRS: Experiment = Experiment {
     run: chunk_pairs,
     ..CHUNK
 };
-/// Row 104.
+/// pwpl-2007 table 2: seminar announcements.
 pub const SKIP: Experiment = Experiment {
     id: "pwpl-table2",
     row: 104,
@@ -63,7 +63,7 @@ pub const SKIP: Experiment = Experiment {
     ..CHUNK
 };
 
-/// Row 104, ML by another method.
+/// pwpl-2007 table 2, with ML trained by another method.
 pub const SKIP_ONLINE: Experiment = Experiment {
     id: "pwpl-table2-online",
     title: "pwpl table 2: the skip chain by ML with BP, where the optimiser never asks for a value",
@@ -73,7 +73,7 @@ pub const SKIP_ONLINE: Experiment = Experiment {
     ..SKIP
 };
 
-/// AdaGrad for ML, with the settings of the paper otherwise.
+/// AdaGrad for ML, otherwise with the settings of the paper.
 fn adagrad(form: Form) -> Settings {
     Settings { optimizer: Method::Adagrad, passes: Some(form.pick(20, 2)), ..settings() }
 }
@@ -82,7 +82,7 @@ fn subsets(form: Form) -> u64 {
     form.pick(5, 1)
 }
 
-/// First those of the tables, then those with other pieces.
+/// The runs of the tables come first, then those with other pieces.
 const RUNS: [Run; 10] = [
     (Criterion::Likelihood, None),
     (Criterion::Pseudolikelihood, None),
@@ -96,7 +96,7 @@ const RUNS: [Run; 10] = [
     (Criterion::PiecewisePseudo, Some(Pieces::Trees)),
 ];
 
-/// The training data under these observations.
+/// The training data with these observations.
 fn corpus(links: Links, templates: Templates, train: &[Columns], labels: &[usize]) -> Result<LinkedCorpus> {
     let columns = train.first().map_or(0, Columns::columns);
     let mut builder = LinkedBuilder::new(links, templates, columns, labels.to_vec())?;
@@ -110,7 +110,7 @@ fn settings_of(run: usize) -> Settings {
     Settings { objective, pieces, ..settings() }
 }
 
-/// Trains a model. Returns it with the seconds.
+/// Trains a model. Returns it, and the seconds taken.
 fn learn(corpus: &LinkedCorpus, engine: Engine, settings: &Settings) -> Result<(LinkedTrained, f64)> {
     let start = LinkedStart { engine, ..LinkedStart::default() };
     let (corpus, features) = (corpus.clone(), linked::features(corpus, settings));
@@ -119,7 +119,7 @@ fn learn(corpus: &LinkedCorpus, engine: Engine, settings: &Settings) -> Result<(
     Ok((trained, begun.elapsed().as_secs_f64()))
 }
 
-/// The labels with the largest marginals: of each sequence, those of all its tokens in each label column.
+/// The labels with the largest marginals: for each sequence and label column, the labels of all tokens.
 fn label(model: LinkedModel, test: &[Columns]) -> Result<Vec<Vec<Vec<String>>>> {
     let (engine, model) = (model.engine, Arc::new(model));
     let mut tagger = LinkedTagger::new(model.clone(), engine)?;
@@ -136,7 +136,7 @@ fn label(model: LinkedModel, test: &[Columns]) -> Result<Vec<Vec<Vec<String>>>> 
     Ok(all)
 }
 
-/// Share of tokens with all labels right, in per cent.
+/// The share of tokens with all labels correct, in per cent.
 fn joint_accuracy(model: LinkedModel, test: &[Columns]) -> Result<f64> {
     let label_columns = model.label_columns.clone();
     let (mut right, mut tokens) = (0, 0);
@@ -150,7 +150,7 @@ fn joint_accuracy(model: LinkedModel, test: &[Columns]) -> Result<f64> {
     Ok(100.0 * right as f64 / tokens.max(1) as f64)
 }
 
-/// Joint accuracy and seconds of the first runs, as many as asked for: means over the subsets.
+/// The joint accuracy and seconds of the first N runs: means over the subsets.
 fn factorial<const N: usize>(context: &Context, templates: &Templates) -> Result<[[f64; 2]; N]> {
     let part_of = |k: usize| -> Result<Vec<Columns>> {
         let text = super::text_tasks::base_np(&context.corpora.text(CONLL2000.files[k])?);
@@ -203,11 +203,11 @@ fn chunk_pairs(context: &Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Which pieces are the paper's.
+/// Which pieces the paper uses.
 const PIECES: &str = "The paper's pair factors all see the words. Here the words are seen by the tables of single labels, and pairs \
     with the tables of both labels (shared-unary) are the nearest to them; the figures of other pieces are given above.";
 
-/// The fields of an announcement, and the paper's token F1 of ML, PL, PW and PWPL.
+/// The fields of an announcement, and the paper's token F1 for ML, PL, PW and PWPL.
 const FIELDS: [(&str, [f64; 4]); 4] = [
     ("stime", [96.5, 82.2, 97.1, 94.1]),
     ("etime", [95.9, 73.4, 96.5, 90.4]),
@@ -215,7 +215,7 @@ const FIELDS: [(&str, [f64; 4]); 4] = [
     ("speaker", [74.5, 27.9, 72.7, 65.0]),
 ];
 
-/// Training data and test data: a random half each.
+/// Training and test data: a random half each.
 fn seminars(context: &Context) -> Result<(LinkedCorpus, Vec<Columns>)> {
     let mut all = context.corpora.sentences(SEMINARS.files[0])?;
     Random::new(1).shuffle(&mut all);
@@ -242,7 +242,7 @@ fn mean(scores: [f64; 4]) -> f64 {
     scores.iter().sum::<f64>() / scores.len() as f64
 }
 
-/// What the text says of the mean of the fields.
+/// What the text says about the mean over the fields.
 fn ordering(outcome: &mut Outcome, [ml, pl, pw, pwpl]: [f64; 4]) {
     outcome.claim("PL is the worst of the four on the mean of the fields", pl < ml.min(pw).min(pwpl));
     outcome.claim("PW is better than PWPL on the mean of the fields", pw > pwpl);

@@ -1,5 +1,5 @@
-//! pwpl-2007 table 1 on names once more, with the paper's own factors ψ_t(y_{t−1}, y_t, x_t): every observation speaks of a pair of
-//! labels, as in McCallum and Li 2003, and none of a label alone.
+//! pwpl-2007 table 1 on names again, with the paper's own factors ψ_t(y_{t−1}, y_t, x_t): every observation is a
+//! feature of a pair of labels, as in McCallum and Li 2003, and none is a feature of a single label.
 
 use super::pwpl_text::{NAMES, NER, RUNS, add, conll_2003, part};
 use crate::experiment::{Context, Experiment, Outcome};
@@ -8,7 +8,7 @@ use crfkit::data::presets::preset;
 use crfkit::data::template::Templates;
 use serde_json::json;
 
-/// Row 103.
+/// pwpl-2007 table 1: names, with observations of label pairs.
 pub const PAIRS: Experiment = Experiment {
     id: "pwpl-table1-ner-pairs",
     title: "pwpl table 1: names (CoNLL-2003) with observations of label pairs",
@@ -22,10 +22,10 @@ pub const PAIRS: Experiment = Experiment {
     ..NER
 };
 
-/// A preset whose observations speak of pairs of labels.
+/// A preset whose observations are features of label pairs.
 pub fn of_pairs(name: &str) -> Result<Templates> {
     let preset = preset(name)?;
-    // `U` is a template of labels, `B` one of label pairs.
+    // `U` is a template for single labels, `B` one for label pairs.
     let text: String = preset.text(1).lines().map(|line| line.replacen("U:", "B:", 1) + "\n").collect();
     Templates::compile(&text, preset.dialect, "of label pairs")
 }

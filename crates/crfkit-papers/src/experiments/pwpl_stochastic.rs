@@ -1,4 +1,5 @@
-//! pwpl-2007 sections 4.2 and 5: that stochastic gradients can train PWPL as well, which the paper says and does not try.
+//! pwpl-2007 sections 4.2 and 5: PWPL can also be trained by stochastic gradients. The paper says so and does not try
+//! it.
 
 use super::grids::{GridTask, shapes};
 use super::pwpl_text::{NER, names, settings};
@@ -16,7 +17,7 @@ use crfkit::train::{Criterion, Method, Parameters, Settings};
 use serde_json::json;
 use std::time::Instant;
 
-/// Row 60.
+/// pwpl-2007 sections 4.2 and 5: PWPL by stochastic gradients.
 pub const STOCHASTIC: Experiment = Experiment {
     id: "pwpl-stochastic",
     row: 60,
@@ -36,9 +37,9 @@ pub const STOCHASTIC: Experiment = Experiment {
 };
 
 const PIECES: Pieces = Pieces::SharedUnary;
-/// After so many passes the methods are looked at.
+/// The numbers of passes after which the methods are evaluated.
 const PASSES: [usize; 4] = [1, 2, 4, 8];
-/// Standard deviation of the picture's noise.
+/// The standard deviation of the image noise.
 const NOISE: f64 = 0.5;
 const TEST_PICTURES: usize = 4;
 
@@ -46,7 +47,7 @@ fn side(form: Form) -> usize {
     form.pick(256, 16)
 }
 
-/// PWPL with σ² = 10, by the method and the constants of `by`.
+/// PWPL with σ² = 10, by the method and constants of `by`.
 fn with(by: Settings) -> Settings {
     let Settings { optimizer, parameters, .. } = by;
     let objective = Criterion::PiecewisePseudo;
@@ -57,7 +58,7 @@ fn adagrad() -> Settings {
     Settings { optimizer: Method::Adagrad, ..Settings::default() }
 }
 
-/// The methods on names: smd's constants for base NP, which are too large here, and shorter steps.
+/// The methods on names: the constants of smd-crf-2006 for base NP, which are too large here, and shorter steps.
 fn on_names() -> [(&'static str, Settings); 6] {
     let mut short = smd(0.1, 8, 1);
     short.parameters.eta0 = Some(0.03);
@@ -72,16 +73,16 @@ fn on_names() -> [(&'static str, Settings); 6] {
     .map(|(name, by)| (name, with(by)))
 }
 
-/// Whose names begin so.
+/// The prefixes of the names of the online methods.
 const ONLINE: [&str; 3] = ["AdaGrad", "SMD", "SGD"];
 const LBFGS: &str = "L-BFGS";
 
-/// Passes of the shorter steps.
+/// The number of passes for the shorter steps.
 fn long(form: Form) -> usize {
     form.pick(50, 10)
 }
 
-/// Four weights, which every piece touches.
+/// The methods on the image: four weights, which every piece touches.
 fn on_picture() -> [(&'static str, Settings); 4] {
     let dense = |mut by: Settings| {
         by.parameters.updates = Some(Updates::Dense);
@@ -113,7 +114,7 @@ fn run(context: &Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Shows what a run has come to.
+/// Shows the state of a run.
 fn moment(outcome: &mut Outcome, name: &str, at: &str, [objective, score]: [f64; 2], measure: &str) {
     outcome.show(format!("{name}, {at}: objective"), "", objective);
     outcome.show(format!("{name}, {at}: {measure}"), "", score);
@@ -125,7 +126,7 @@ fn after(passes: usize) -> String {
 
 fn chains(context: &Context, outcome: &mut Outcome) -> Result<()> {
     let task = names(context)?;
-    // F1 after the passes of PASSES, and the longest run, of each method.
+    // For each method, F1 after the numbers of passes in PASSES, and the longest run.
     let mut curves = Vec::new();
     for (name, settings) in on_names() {
         (context.say)(&format!("names, {name}"));
@@ -203,7 +204,7 @@ fn chains(context: &Context, outcome: &mut Outcome) -> Result<()> {
     Ok(())
 }
 
-/// Objective, error and passes of a run on the picture, and its seconds.
+/// The objective, error and passes of a run on the image, and its seconds.
 fn fit<L: Loss<Graph = FactorGraph>>(task: &GraphTask, loss: L, settings: &Settings) -> Result<[f64; 4]> {
     let start = Instant::now();
     let curve = task.learn(loss, settings, vec![0.0; task.features.dim()], &|_| f64::NAN)?;

@@ -13,7 +13,7 @@ use crfkit::train::Settings;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// Row 118.
+/// pwpl-2007 section 4.1: 150 synthetic models.
 pub const STUDY: Experiment = Experiment {
     id: "pwpl-synthetic",
     row: 118,
@@ -27,7 +27,7 @@ pub const STUDY: Experiment = Experiment {
     run: |context| study(context, SPARSE),
 };
 
-/// Row 102.
+/// pwpl-2007 figure 3.
 pub const FIGURE_3: Experiment = Experiment {
     id: "pwpl-fig3",
     row: 102,
@@ -37,7 +37,7 @@ pub const FIGURE_3: Experiment = Experiment {
     ..STUDY
 };
 
-/// Row 102, with other generators.
+/// pwpl-2007 figure 3, with generators that draw the support of every row separately.
 pub const FIGURE_3_APART: Experiment = Experiment {
     id: "pwpl-fig3-apart",
     title: "pwpl figure 3 with generators whose every row has next states and symbols of its own",
@@ -50,7 +50,7 @@ pub const FIGURE_3_APART: Experiment = Experiment {
     ..FIGURE_3
 };
 
-/// Row 118, with other generators.
+/// pwpl-2007 section 4.1, with dense generators.
 pub const DENSE_STUDY: Experiment = Experiment {
     id: "pwpl-synthetic-dense",
     title: "pwpl section 4.1 with generators that leave no next state and no symbol out",
@@ -64,7 +64,7 @@ pub const DENSE_STUDY: Experiment = Experiment {
     ..STUDY
 };
 
-/// Row 118, with other generators.
+/// pwpl-2007 section 4.1, with generators that draw the support of every row separately.
 pub const APART: Experiment = Experiment {
     id: "pwpl-synthetic-apart",
     title: "pwpl section 4.1 with generators whose every row has next states and symbols of its own",
@@ -78,16 +78,17 @@ pub const APART: Experiment = Experiment {
     ..STUDY
 };
 
-/// Which entries of a generator's tables are not 0.
+/// Which entries of a generator's tables are non-zero.
 #[derive(Clone, Copy)]
 struct Support {
-    /// How many next states a pair of states has, and how many symbols a state and a symbol.
+    /// The number of next states of a pair of states, and the number of symbols that follow a state and a symbol.
     entries: [usize; 2],
-    /// Which ones?
+    /// How these entries are drawn.
     draw: Draw,
 }
 
-/// Why a result with the first generators differs. `what` is an error or an accuracy of this one, which `scale` makes a share.
+/// Why a result with the first generators differs. `what` is an error or an accuracy of this one; `scale` converts it
+/// to a share.
 fn reason(outcome: &Outcome, what: &str, scale: f64) -> String {
     let value = outcome.number(what).map_or(f64::NAN, |value| value * scale);
     format!(
@@ -109,16 +110,17 @@ fn dense_reason(outcome: &Outcome) -> String {
     )
 }
 
-/// When the entries are drawn.
+/// When the non-zero entries are drawn.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Draw {
-    /// Once for a state: all rows of both orders have the same ones, and the mixture has no more of them than each.
+    /// Once for each state: all rows of both orders have the same support, and the mixture has no more entries than
+    /// each.
     ByState,
-    /// For every row again.
+    /// Separately for every row.
     ByRow,
 }
 
-/// As Lafferty et al. (2001) limit the mixture.
+/// The limits of Lafferty et al. (2001) for the mixture.
 const SPARSE: Support = Support { entries: [2, 3], draw: Draw::ByState };
 const OTHERS: Support = Support { draw: Draw::ByRow, ..SPARSE };
 const DENSE: Support = Support { entries: [STATES, SYMBOLS], ..SPARSE };
@@ -128,12 +130,12 @@ const SYMBOLS: usize = 26;
 const LENGTH: usize = 25;
 const ALPHAS: [f64; 6] = [0.0, 0.1, 0.25, 0.5, 0.75, 1.0];
 
-/// Generators for each α, sequences for training and for test.
+/// The number of generators for each α, and the numbers of training and test sequences.
 fn sizes(form: Form) -> [usize; 3] {
     form.pick([25, 1000, 1000], [1, 30, 30])
 }
 
-/// Sizes of the training set in figure 3.
+/// The sizes of the training set in figure 3.
 fn curve_sizes(form: Form) -> &'static [usize] {
     form.pick(&[10, 20, 50, 100, 200, 500, 1000], &[5, 30])
 }
@@ -144,7 +146,7 @@ fn settings(form: Form) -> Value {
         "sigma^2": 10, "features": "y, yy', xy", "pieces": "edge; then shared-unary and factor", "optimizer": "lbfgs", "seed": "1000·α's number + generator"})
 }
 
-/// A row of a probability table with `support` entries that are not 0, uniform on the simplex.
+/// A row of a probability table with `support` as its non-zero entries, uniform on the simplex.
 fn row(random: &mut Random, support: &[usize], size: usize) -> Vec<f64> {
     let weights: Vec<f64> = support.iter().map(|_| -(1.0 - random.uniform()).ln()).collect();
     let total: f64 = weights.iter().sum();
@@ -153,7 +155,7 @@ fn row(random: &mut Random, support: &[usize], size: usize) -> Vec<f64> {
     row
 }
 
-/// A generating distribution: eq. 11 and 12 mixed by α.
+/// A generating distribution: eq. 11 and 12, mixed by α.
 struct Generator {
     /// `[y₋₂][y₋₁][y]`
     next: Vec<Vec<Vec<f64>>>,
@@ -181,13 +183,13 @@ impl Generator {
             });
             by_state.collect()
         };
-        // By the state before and the one before that; turned around below.
+        // Indexed by the previous state and the one before it; transposed below.
         let next = table(STATES, STATES, entries[0]);
         let turned = (0..STATES).map(|a| (0..STATES).map(|b| next[b][a].clone()).collect()).collect();
         Generator { next: turned, symbol: table(SYMBOLS, SYMBOLS, entries[1]) }
     }
 
-    /// Sequences in columns: symbol and state.
+    /// Sequences as columns: symbol and state.
     fn draw(&self, random: &mut Random, sequences: usize) -> Result<Vec<Columns>> {
         let pick = |random: &mut Random, row: &[f64]| -> usize {
             let mut left = random.uniform();
@@ -218,7 +220,7 @@ fn templates() -> Result<Templates> {
     Templates::compile("U0\nU1:%x[0,0]\nB\n", Dialect::Crfpp, "synthetic")
 }
 
-/// Accuracy on `test` of these criteria, trained on `train`.
+/// The accuracy of these criteria on `test`, trained on `train`.
 fn accuracies<const N: usize>(train: &[Columns], test: &[Columns], runs: [Run; N]) -> Result<[f64; N]> {
     let task = Task::new(train, test, templates()?, 1)?;
     let mut all = [0.0; N];
@@ -240,7 +242,7 @@ fn correlation(x: &[f64], y: &[f64]) -> f64 {
     sum(&|x, y| x * y) / (sum(&|x, _| x * x) * sum(&|_, y| y * y)).sqrt()
 }
 
-/// t of the paired differences.
+/// The t statistic of the paired differences.
 fn paired_t(x: &[f64], y: &[f64]) -> f64 {
     let d: Vec<f64> = x.iter().zip(y).map(|(x, y)| x - y).collect();
     let m = mean(&d);

@@ -1,4 +1,4 @@
-//! pwpl-2007 sections 4.2 and 4.3: table 1 on chains (parts of speech, names), and what the text says of it.
+//! pwpl-2007 sections 4.2 and 4.3: table 1 on chains (parts of speech, names), and what the text says about it.
 
 use crate::corpora::{CONLL2000, CONLL2003, WSJ};
 use crate::experiment::{Context, Experiment, Form, Outcome};
@@ -13,7 +13,7 @@ use crfkit::train::{Criterion, Method, Settings};
 use serde_json::{Value, json};
 use std::time::Instant;
 
-/// Row 103: parts of speech.
+/// pwpl-2007 table 1: parts of speech.
 pub const POS: Experiment = Experiment {
     id: "pwpl-table1-pos",
     row: 103,
@@ -29,7 +29,7 @@ pub const POS: Experiment = Experiment {
     },
     run: pos,
 };
-/// Row 103: names.
+/// pwpl-2007 table 1: names.
 pub const NER: Experiment = Experiment {
     id: "pwpl-table1-ner",
     title: "pwpl table 1: names (CoNLL-2003) by ML, PL, PW and PWPL",
@@ -42,7 +42,7 @@ pub const NER: Experiment = Experiment {
     run: ner,
     ..POS
 };
-/// Row 119.
+/// pwpl-2007 section 4.3: what the text says about seconds and accuracy.
 pub const CLAIMS: Experiment = Experiment {
     id: "pwpl-claims",
     row: 119,
@@ -64,13 +64,13 @@ pub const CLAIMS: Experiment = Experiment {
     ..POS
 };
 
-/// Names of the criteria in the tables.
+/// The names of the criteria in the tables.
 pub const NAMES: [&str; 4] = ["ML", "PL", "PW", "PWPL"];
 
 /// A criterion and its pieces.
 pub type Run = (Criterion, Option<Pieces>);
 
-/// First those of the table, then those with other pieces.
+/// The runs of the table come first, then those with other pieces.
 pub const RUNS: [Run; 8] = [
     (Criterion::Likelihood, None),
     (Criterion::Pseudolikelihood, None),
@@ -82,7 +82,7 @@ pub const RUNS: [Run; 8] = [
     (Criterion::PiecewisePseudo, Some(Pieces::Factor)),
 ];
 
-/// The name of a run, of which the first four are those of the table.
+/// The name of a run; the first four are those of the table.
 pub fn name(run: usize, (criterion, pieces): Run) -> String {
     match criterion {
         _ if run < NAMES.len() => NAMES[run].into(),
@@ -100,7 +100,7 @@ pub fn settings() -> Settings {
     Settings { optimizer: Method::Lbfgs, sigma: 10f64.sqrt(), ..Settings::default() }
 }
 
-/// Accuracy (or F1 of chunks) and seconds of the first runs, as many as there are `sums`, added to these.
+/// Adds the accuracy (or chunk F1) and seconds of the first runs to `sums`, one run for each of its entries.
 pub fn add(
     context: &Context,
     train: &[Columns],
@@ -121,7 +121,7 @@ pub fn add(
     Ok(())
 }
 
-/// The numbers of a part of table 1, and those of other pieces.
+/// The numbers of a part of table 1, and those with other pieces.
 pub fn part(
     runs: &[Run],
     ours: &[[f64; 2]],
@@ -142,7 +142,7 @@ pub fn part(
     outcome
 }
 
-/// Training and test sentences of one subset of the Wall Street Journal.
+/// The training and test sentences of one subset of the Wall Street Journal.
 fn subset(context: &Context, all: &[Columns], number: u64) -> [Vec<Columns>; 2] {
     let (train, test) = (context.form.pick(1911, 60), context.form.pick(usize::MAX, 60));
     let mut shuffled = all.to_vec();
@@ -152,13 +152,13 @@ fn subset(context: &Context, all: &[Columns], number: u64) -> [Vec<Columns>; 2] 
     [shuffled, rest]
 }
 
-/// One subset of the parts of speech as a task.
+/// One subset of the part-of-speech data as a task.
 pub fn wsj(context: &Context, number: u64) -> Result<Task> {
     let [train, test] = subset(context, &context.corpora.sentences(WSJ.files[0])?, number);
     Task::new(&train, &test, preset("pos")?.compile(1)?, 1)
 }
 
-/// The names as a task.
+/// The name data as a task.
 pub fn names(context: &Context) -> Result<Task> {
     let [train, test] = conll_2003(context)?;
     Task::new(&train, &test, preset("ner")?.compile(1)?, 1)
@@ -180,7 +180,8 @@ fn pos(context: &Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Training and test sentences of the names: word and label; the parts of speech and chunks are not features of the paper's.
+/// The training and test sentences of the name data: word and label. The paper does not use parts of speech and
+/// chunks as features.
 pub fn conll_2003(context: &Context) -> Result<[Vec<Columns>; 2]> {
     let part_of = |file: usize| -> Result<Vec<Columns>> {
         let text = context.corpora.text(CONLL2003.files[file])?;

@@ -1,4 +1,4 @@
-//! The slides of smd-crf-2006, and its section 2.6: three formulas that are not as printed.
+//! The slides of smd-crf-2006, and its section 2.6: three formulas that are wrong as printed.
 
 use super::grids::grid;
 use crate::experiment::{Context, Experiment, Outcome};
@@ -11,7 +11,7 @@ use crfkit::math::random::Random;
 use crfkit::math::{Array, simd};
 use serde_json::json;
 
-/// Row 99: MF.
+/// smd-crf-2006 section 2.6 and slides: the mean-field free energy.
 pub const MEAN_FIELD: Experiment = Experiment {
     id: "slides-mf",
     row: 99,
@@ -24,7 +24,7 @@ pub const MEAN_FIELD: Experiment = Experiment {
     settings: |form| json!({"graphs": form.pick(200, 20), "grid": [3, 3], "potentials": "uniform in ±2", "seed": 1}),
     run: mean_field,
 };
-/// Row 99: Bethe.
+/// Slides of smd-crf-2006: the Bethe free energy.
 pub const BETHE: Experiment = Experiment {
     id: "slides-bethe",
     row: 99,
@@ -35,7 +35,7 @@ pub const BETHE: Experiment = Experiment {
     run: bethe,
     ..MEAN_FIELD
 };
-/// Row 99: PL.
+/// Slides of smd-crf-2006: the loss of pseudolikelihood.
 pub const SLIDES_PL: Experiment = Experiment {
     id: "slides-pl",
     row: 99,
@@ -75,7 +75,7 @@ fn mean_field(context: &Context) -> Result<Outcome> {
     let (mut above, mut below, mut largest) = (0, 0, 0.0f64);
     for _ in 0..context.form.pick(200, 20) {
         let own = potentials(&mut random, &graph);
-        // log-likelihood by MF less the true one: the scores of the gold labels cancel.
+        // The log-likelihood by MF minus the true one: the scores of the gold labels cancel.
         let excess = exact(&graph, &own) - log_z(&MeanField::default(), &graph, &own);
         above += usize::from(excess > 1e-9);
         below += usize::from(excess < -1e-9);
@@ -101,7 +101,8 @@ fn bethe(context: &Context) -> Result<Outcome> {
         let own = potentials(&mut random, &graph);
         let truth = exact(&graph, &own);
         right = right.max((log_z(&LoopyBp::default(), &graph, &own) - truth).abs());
-        // With ψ_ij alone in the edge term and (d − 1) log ψ_i in the node term, d = 1 drops the nodes from the energy.
+        // With ψ_ij alone in the edge term and (d − 1) log ψ_i in the node term, d = 1 removes the nodes from the
+        // energy.
         let (at, stride) = (graph.own_offset(2), simd::padded(2));
         let node = |v: usize, y: usize| own.get(graph.own_offset(v) + y);
         let pair = |i: usize, j: usize| own.get(at + i * stride + j);

@@ -1,4 +1,5 @@
-//! The slides of smd-crf-2006, "Learning vs. Optimization": the score on new data and the objective, of the same runs.
+//! The slides of smd-crf-2006, "Learning vs. Optimization": the score on new data and the objective, for the same
+//! runs.
 
 use super::smd_text::methods;
 use super::text_tasks::TextTask;
@@ -12,7 +13,7 @@ use crfkit::optim::{Control, Prior, Problem, Progress, State, Watch};
 use crfkit::train::Settings;
 use serde_json::json;
 
-/// Row 99. The slides' other plots are those of figures 2, 4 and 6.
+/// Slides of smd-crf-2006: learning and optimisation. The slides' other plots are those of figures 2, 4 and 6.
 pub const LEARNING: Experiment = Experiment {
     id: "slides-learning",
     row: 99,
@@ -29,18 +30,18 @@ pub const LEARNING: Experiment = Experiment {
 
 const TASKS: [(&str, TextTask); 2] = [("base NP", TextTask::BaseNp), ("NLPBA", TextTask::Nlpba)];
 
-/// The methods of figures 1 and 2 that have an objective in common: not the perceptron.
+/// The methods of figures 1 and 2 that share an objective; this excludes the perceptron.
 fn runs(task: TextTask, form: Form) -> Vec<(&'static str, Settings)> {
     methods(task, form).into_iter().filter(|(name, _)| ["SMD", "SGD", "BFGS"].contains(name)).collect()
 }
 
-/// Looks at both where passes have grown by a tenth.
+/// Records score and objective each time the number of passes has grown by a tenth.
 struct Look<'a> {
     task: &'a Task,
     problem: &'a Problem<'a>,
     features: &'a Features,
     settings: &'a Settings,
-    /// Passes, objective, F.
+    /// Passes, objective and F.
     points: Vec<[f64; 3]>,
 }
 

@@ -1,4 +1,5 @@
-//! How a pass grows with the number of labels (pwpl-2007 section 3.1, empirical-training-2013 section 3.6).
+//! How the time of a pass grows with the number of labels (pwpl-2007 section 3.1, empirical-training-2013 section
+//! 3.6).
 
 use crate::chart::{Chart, Line};
 use crate::clock::{least_seconds, power};
@@ -17,7 +18,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// Row 120: seconds.
+/// pwpl-2007 section 3.1: the seconds of a pass.
 pub const PASS: Experiment = Experiment {
     id: "pwpl-slopes",
     row: 120,
@@ -34,7 +35,7 @@ pub const PASS: Experiment = Experiment {
     },
     run: pass,
 };
-/// Row 124: additions and multiplications.
+/// empirical-training-2013 section 3.6: additions and multiplications.
 pub const OPERATIONS: Experiment = Experiment {
     id: "ep-operations",
     row: 124,
@@ -47,7 +48,7 @@ pub const OPERATIONS: Experiment = Experiment {
 };
 
 pub(super) const LABELS: [usize; 5] = [100, 150, 224, 336, 500];
-/// Runs of which the fastest counts.
+/// The number of runs, of which the fastest counts.
 pub(super) const RUNS: usize = 5;
 
 /// A line of the chart.
@@ -55,11 +56,12 @@ pub(super) struct Measured {
     pub name: &'static str,
     pub criterion: Criterion,
     pub keep: Keep,
-    /// Does the table of a label pair depend on the observation?
+    /// Whether the table of a label pair depends on the observation.
     pub observed: bool,
-    /// Tokens of the corpus: the more the cheaper they are, since tables of all pairs are filled once a pass, whatever its length.
+    /// The number of tokens of the corpus. More tokens make each one cheaper, because shared pair tables are filled
+    /// once per pass.
     pub tokens: usize,
-    /// The power that is expected: of the number of labels, or, for the sparse likelihood, of seen pairs.
+    /// The expected power: of the number of labels, or, for the sparse likelihood, of the number of seen pairs.
     pub bounds: [f64; 2],
 }
 
@@ -117,20 +119,20 @@ pub(super) const MEASURED: [Measured; 6] = [
 pub(super) const OBSERVED: &str = "PW, observed pairs";
 const SPARSE: &str = "likelihood, sparse";
 
-/// A corpus of one long walk over `labels` labels, cut into sequences of 20, and the number of label pairs in it. A label has at most
-/// √labels successors.
+/// A corpus of one long walk over `labels` labels, cut into sequences of 20, and the number of label pairs in it. A
+/// label has at most √labels successors.
 pub(super) fn walk(labels: usize, tokens: usize, observed: bool) -> Result<(Corpus, usize)> {
     let template = if observed { "U1:%x[0,0]\nB1:%x[0,0]\n" } else { "U1:%x[0,0]\nB\n" };
     let templates = Templates::compile(template, Dialect::Crfpp, "slopes")?;
     let mut builder = CorpusBuilder::new(Source::Templates(templates));
     let mut random = Random::new(1);
     let fan = (labels as f64).sqrt().round() as usize;
-    // Log-uniform: the label of rank r has a share of about 1/r (Zipf), as tags of text have.
+    // Log-uniform: the label of rank r has a share of about 1/r (Zipf), like tags in text.
     let frequent = |random: &mut Random| ((labels as f64 + 1.0).powf(random.uniform()) - 1.0) as usize;
     let successors: Vec<usize> = (0..labels * fan).map(|_| frequent(&mut random).min(labels - 1)).collect();
     let (mut label, mut pairs, mut text) = (0, HashSet::new(), String::new());
     for t in 0..tokens.max(labels) {
-        // Each label is there, whatever the walk.
+        // Every label occurs, whatever the walk.
         let next = if t < labels { t } else { successors[label * fan + random.below(fan)] };
         pairs.insert((label, next));
         label = next;
@@ -146,18 +148,18 @@ pub(super) fn walk(labels: usize, tokens: usize, observed: bool) -> Result<(Corp
     Ok((builder.finish(1)?, pairs.len()))
 }
 
-/// The objective of these settings, on one thread.
+/// The objective for these settings, on one thread.
 pub fn objective(corpus: &Corpus, settings: &Settings) -> Result<Box<dyn Objective>> {
     let features = Arc::new(train::features(corpus, settings));
     let pieces = settings.pieces.unwrap_or_default();
     settings.objective.objective(pieces, Derivative::Dual, features, corpus.data.clone(), 1)
 }
 
-/// Seconds of a pass, value and gradient.
+/// The seconds of a pass, for value and gradient.
 pub fn pass_seconds(objective: &dyn Objective, runs: usize) -> f64 {
     let theta = vec![0.0; objective.dim()];
     let mut gradient = theta.clone();
-    // The first pass makes what later ones keep.
+    // The first pass creates memory that later passes reuse.
     objective.value_grad(&theta, &mut gradient);
     least_seconds(runs, || {
         gradient.fill(0.0);
@@ -212,11 +214,11 @@ fn pass(context: &Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Length of the sequence whose operations are counted.
+/// The length of the sequence whose operations are counted.
 const LENGTH: usize = 20;
 const COUNTED: [usize; 3] = [10, 50, 250];
 
-/// Counts what it is told to do.
+/// Counts the operations that it performs.
 #[derive(Default)]
 struct Arithmetic {
     additions: usize,
@@ -224,7 +226,7 @@ struct Arithmetic {
 }
 
 impl Arithmetic {
-    /// Σ of a list that is not empty.
+    /// The sum of a list that is not empty.
     fn sum(&mut self, terms: impl Iterator<Item = f64>) -> f64 {
         let sum = terms.inspect(|_| self.additions += 1).sum();
         self.additions -= 1; // the first term is added to nothing
@@ -259,7 +261,7 @@ impl Arithmetic {
     }
 }
 
-/// Tables of a sequence, entries between 0 and 1.
+/// The tables of a sequence, with entries between 0 and 1.
 fn tables(length: usize, labels: usize) -> Vec<Vec<f64>> {
     let mut random = Random::new(1);
     (1..length).map(|_| (0..labels * labels).map(|_| random.uniform()).collect()).collect()
@@ -277,7 +279,7 @@ fn operations(_: &Context) -> Result<Outcome> {
         let mut compare = |what: &str, paper: f64, ours: usize, slack: f64| {
             outcome.compare(format!("{labels} labels: {what}"), paper, ours as f64, slack);
         };
-        // A sum of m terms has m − 1 additions, and the innermost sums have nothing to be multiplied with: one table of n − 1.
+        // A sum of m terms has m − 1 additions, and the innermost sums have no multiplication: one table of n − 1.
         let slack = (1.0 / labels as f64 + 1.0 / (LENGTH - 1) as f64) * formula;
         compare("additions of eq. 22", formula, pw.additions, slack);
         compare("multiplications of eq. 22", 0.0, pw.multiplications, LENGTH as f64);

@@ -7,7 +7,7 @@ use crfkit::Result;
 use crfkit::train::Settings;
 use serde_json::json;
 
-/// Row 120: fewer labels.
+/// pwpl-2007 section 3.1: the seconds of a pass with fewer labels.
 pub const SMALL: Experiment = Experiment {
     id: "pwpl-slopes-small",
     title: "pwpl section 3.1: time of a pass against the number of labels, where tables of label pairs fit into a core's cache",
@@ -18,9 +18,9 @@ pub const SMALL: Experiment = Experiment {
     ..PASS
 };
 
-/// Numbers of labels for which a table of pairs and its gradient take at most 0.7 MB.
+/// Numbers of labels for which a pair table and its gradient take at most 0.7 MB.
 const FEW: [usize; 5] = [70, 92, 121, 159, 208];
-/// What has too large a power in `pwpl-slopes`.
+/// The criteria whose power is too large in `pwpl-slopes`.
 const NAMES: [&str; 3] = ["PL", "PWPL", OBSERVED];
 
 fn run(context: &Context) -> Result<Outcome> {
@@ -43,7 +43,7 @@ fn run(context: &Context) -> Result<Outcome> {
             outcome.show(format!("{name}, {labels} labels: microseconds a token"), "", micros);
             points.push([labels as f64, micros]);
         }
-        // The powers of pwpl-slopes below and above 224 labels.
+        // The powers in pwpl-slopes below and above 224 labels.
         let old = |labels: usize| -> Result<[f64; 2]> {
             Ok([labels as f64, before.number(&format!("{name}, {labels} labels: microseconds a token"))?])
         };

@@ -1,4 +1,4 @@
-//! smd-crf-2006 section 5.1: when the pseudolikelihood breaks down, by the noise of the images and the gain of SGD.
+//! smd-crf-2006 section 5.1: when the pseudolikelihood breaks down, depending on the image noise and the gain of SGD.
 
 use super::grids::{GridTask, shapes};
 use super::smd_grid_claims::CLAIMS_SHAPES;
@@ -10,7 +10,7 @@ use crfkit::loss::Pseudolikelihood;
 use crfkit::train::{Parameters, Settings};
 use serde_json::json;
 
-/// Row 110 once more.
+/// smd-crf-2006 section 5.1: the collapse of pseudolikelihood.
 pub const COLLAPSE: Experiment = Experiment {
     id: "smd-pl-collapse",
     title: "smd section 5.1: the collapse of pseudolikelihood, by noise and step size",
@@ -23,7 +23,7 @@ pub const COLLAPSE: Experiment = Experiment {
     ..CLAIMS_SHAPES
 };
 
-/// Standard deviations; smd-fig4 has the first.
+/// Standard deviations of the noise; smd-fig4 uses the first.
 const NOISES: [f64; 3] = [0.5, 1.0, 1.5];
 /// η₀; the first is the paper's.
 const GAINS: [f64; 4] = [0.04, 0.01, 0.0025, 0.000_625];
@@ -37,7 +37,7 @@ fn sgd(eta0: f64, form: Form) -> Settings {
 fn collapse(context: &Context) -> Result<Outcome> {
     let (mut outcome, form) = (Outcome::default(), context.form);
     let (mut lines, mut levels) = (Vec::new(), Vec::new());
-    // Has it collapsed? By noise, then by gain.
+    // Whether it has collapsed, by noise, then by gain.
     let mut table = Vec::new();
     for sd in NOISES {
         (context.say)(&format!("noise {sd}"));
@@ -51,7 +51,7 @@ fn collapse(context: &Context) -> Result<Outcome> {
         levels.push((format!("noise {sd}, logistic"), logistic));
         let (mut points, mut collapsed) = (Vec::new(), Vec::new());
         for eta0 in GAINS {
-            // Only the end counts.
+            // Only the final state counts.
             let start = grids.start.clone();
             let curve =
                 grids.task.learn(Pseudolikelihood::default(), &sgd(eta0, form), start, &|_| f64::NAN)?;

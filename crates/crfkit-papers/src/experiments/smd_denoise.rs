@@ -1,4 +1,4 @@
-//! smd-crf-2006 section 5.1 on the authors' noisy images, as far as they are to be had: fifty copies of one of the four.
+//! smd-crf-2006 section 5.1 on the authors' noisy images that are available: fifty copies of one of the four.
 
 use super::grids::{GridTask, denoise};
 use super::smd_grid_claims::CLAIMS_SHAPES;
@@ -9,7 +9,7 @@ use crfkit::Result;
 use crfkit::loss::PartialLikelihood;
 use serde_json::{Value, json};
 
-/// Row 110, on other data.
+/// smd-crf-2006 section 5.1, on the authors' images.
 pub const DENOISE_64: Experiment = Experiment {
     id: "smd-denoise64",
     title: "smd section 5.1 on Kumar and Hebert's noisy images: BFGS, SGD and SMD by LBP, BFGS by MF",
@@ -23,7 +23,7 @@ pub const DENOISE_64: Experiment = Experiment {
     ..CLAIMS_SHAPES
 };
 
-/// Images to learn from; the others are labelled.
+/// The number of training images; the others are labelled.
 const TRAIN: usize = 40;
 const RUNS: [(&str, usize); 4] = [("LBP SMD", 0), ("LBP SGD", 0), ("LBP BFGS", 0), ("MF BFGS", 1)];
 

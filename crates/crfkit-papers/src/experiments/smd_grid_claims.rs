@@ -1,4 +1,4 @@
-//! smd-crf-2006 sections 5.1 and 5.2: what the text says, held against the stored results of its figures.
+//! smd-crf-2006 sections 5.1 and 5.2: the statements of the text, checked against the stored results of its figures.
 
 use super::smd_grids::{CRITERIA, FIGURE_4, METHODS};
 use crate::corpora::MANMADE;
@@ -6,7 +6,7 @@ use crate::experiment::{Context, Experiment, Outcome};
 use crfkit::Result;
 use serde_json::Value;
 
-/// Row 110.
+/// smd-crf-2006 section 5.1: what the text says about figure 4.
 pub const CLAIMS_SHAPES: Experiment = Experiment {
     id: "smd-claims-shapes",
     row: 110,
@@ -18,7 +18,7 @@ pub const CLAIMS_SHAPES: Experiment = Experiment {
     run: claims_shapes,
     ..FIGURE_4
 };
-/// Row 111.
+/// smd-crf-2006 section 5.2: what the text says about figure 6.
 pub const CLAIMS_MANMADE: Experiment = Experiment {
     id: "smd-claims-manmade",
     row: 111,
@@ -32,7 +32,7 @@ pub const CLAIMS_MANMADE: Experiment = Experiment {
     ..FIGURE_4
 };
 
-/// What the claims ask of a figure.
+/// The results of a figure, as the claims need them.
 struct Found(Outcome);
 
 impl Found {
@@ -44,13 +44,13 @@ impl Found {
         self.0.number(&format!("{criterion} {method}: objective")).unwrap_or(f64::NAN)
     }
 
-    /// ∞ if it never got there.
+    /// The passes needed; ∞ if the level was never reached.
     fn passes(&self, criterion: &str, method: &str) -> f64 {
         let what = format!("{criterion} {method}: passes to nine tenths of the decrease");
         self.0.number(&what).unwrap_or(f64::INFINITY)
     }
 
-    /// From the lowest to the highest of the methods' numbers; NaN if one of them diverged.
+    /// The lowest and the highest of the methods' numbers; NaN if one of them diverged.
     fn range(&self, criterion: &str, of: fn(&Found, &str, &str) -> f64) -> [f64; 2] {
         let all = METHODS.map(|method| of(self, criterion, method));
         if all.iter().any(|x| x.is_nan()) {

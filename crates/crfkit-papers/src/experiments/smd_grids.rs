@@ -13,7 +13,7 @@ use crfkit::optim::Updates;
 use crfkit::train::{Method, Parameters, Settings};
 use serde_json::{Value, json};
 
-/// Row 96.
+/// smd-crf-2006 figure 4: noisy shapes.
 pub const FIGURE_4: Experiment = Experiment {
     id: "smd-fig4",
     row: 96,
@@ -26,7 +26,7 @@ pub const FIGURE_4: Experiment = Experiment {
     settings: |form| settings("shapes", form),
     run: |context| figure(context, false),
 };
-/// Row 95.
+/// smd-crf-2006 figure 3: denoised images.
 pub const FIGURE_3: Experiment = Experiment {
     id: "smd-fig3",
     row: 95,
@@ -37,7 +37,7 @@ pub const FIGURE_3: Experiment = Experiment {
     run: figure_3,
     ..FIGURE_4
 };
-/// Row 98.
+/// smd-crf-2006 figure 6: man-made structure.
 pub const FIGURE_6: Experiment = Experiment {
     id: "smd-fig6",
     row: 98,
@@ -49,7 +49,7 @@ pub const FIGURE_6: Experiment = Experiment {
     run: |context| figure(context, true),
     ..FIGURE_4
 };
-/// Row 97.
+/// smd-crf-2006 figure 5: structure found in a photograph.
 pub const FIGURE_5: Experiment = Experiment {
     id: "smd-fig5",
     row: 97,
@@ -65,16 +65,16 @@ pub const FIGURE_5: Experiment = Experiment {
 pub const CRITERIA: [&str; 3] = ["LBP", "MF", "PL"];
 pub const METHODS: [&str; 4] = ["SMD", "SGD", "BFGS", "ASG"];
 
-/// Where inference stops while training.
+/// The tolerance of inference in training.
 const TOLERANCE: f64 = 1e-5;
-/// The engine of LBP.
+/// The engine for LBP.
 pub(super) const LBP: LoopyBp =
     LoopyBp { schedule: Schedule::Parallel, damping: 0.1, max_iterations: 200, tolerance: TOLERANCE };
-/// The engine of MF.
+/// The engine for MF.
 pub(super) const MF: MeanField =
     MeanField { max_iterations: 200, tolerance: TOLERANCE, restarts: 0, seed: 1 };
 
-/// Noise of the shapes.
+/// The standard deviation of the noise on the shapes.
 const SD: f64 = 0.5;
 
 /// σ = 1, λ = 0.9, μ = 10 η₀; η₀ = 0.0001 for LBP, 0.001 for MF, 0.04 for PL; b = 1 for shapes, 3 for photographs.
@@ -89,12 +89,12 @@ pub(super) fn method(name: &str, criterion: usize, batch: usize, form: Form) -> 
         "ASG" => (Method::Asg, online),
         _ => (Method::Bfgs, Parameters::default()),
     };
-    // What is said after 100 passes is said of LBP.
+    // The paper's statements about 100 passes are about LBP.
     let passes = form.pick([100, 30, 30][criterion], 2);
     Settings { optimizer, parameters, passes: Some(passes), ..Settings::default() }
 }
 
-/// Images for training and test, and the side of a shape's image.
+/// The numbers of training and test images, and the side length of a shape image.
 pub(super) fn sizes(form: Form) -> [usize; 3] {
     form.pick([40, 10, 64], [4, 2, 16])
 }
@@ -197,7 +197,7 @@ fn figure(context: &Context, photographs: bool) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// How far the objectives of SMD and SGD by LBP are from that of BFGS.
+/// How far the objectives of SMD and SGD with LBP are from that of BFGS.
 pub(super) fn near_bfgs(outcome: &mut Outcome) {
     let objective = |name: &str| outcome.number(&format!("LBP {name}: objective")).unwrap_or(f64::NAN);
     let least = objective("BFGS");
@@ -208,7 +208,7 @@ pub(super) fn near_bfgs(outcome: &mut Outcome) {
     outcome.claim("LBP: after 100 passes SMD and SGD are within 1 % of the objective of BFGS", near);
 }
 
-/// The curves of several methods, found side by side: online methods have one thread each.
+/// The curves of several methods, computed in parallel: online methods use one thread each.
 pub(super) fn at_once(
     names: &[&str],
     learn: &(dyn Fn(&str) -> Result<GraphCurve> + Sync),
@@ -256,7 +256,7 @@ fn figure_3(context: &Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Labels that were found alone: the photograph and its own labels are not ours to show.
+/// Shows only the predicted labels: we may not publish the photograph and its gold labels.
 fn figure_5(context: &Context) -> Result<Outcome> {
     let found = context.result("smd-fig6")?.outcome;
     let grids = load(context, true)?;

@@ -1,4 +1,4 @@
-//! smd-crf-2006 section 4, figures 1 and 2: stochastic methods against BFGS on chains of text.
+//! smd-crf-2006 section 4, figures 1 and 2: stochastic methods compared with BFGS on text.
 
 use super::text_tasks::{TextTask, passes, token_f1};
 use crate::chart::Chart;
@@ -8,7 +8,7 @@ use crfkit::Result;
 use crfkit::train::{Method, Parameters, Settings};
 use serde_json::{Value, json};
 
-/// Row 93.
+/// smd-crf-2006 figure 1: base NP.
 pub const FIGURE_1: Experiment = Experiment {
     id: "smd-fig1",
     row: 93,
@@ -21,7 +21,7 @@ pub const FIGURE_1: Experiment = Experiment {
     settings: |form| settings(TextTask::BaseNp, form),
     run: figure_1,
 };
-/// Row 94.
+/// smd-crf-2006 figure 2: NLPBA.
 pub const FIGURE_2: Experiment = Experiment {
     id: "smd-fig2",
     row: 94,
@@ -32,7 +32,7 @@ pub const FIGURE_2: Experiment = Experiment {
     run: figure_2,
     ..FIGURE_1
 };
-/// Row 108.
+/// smd-crf-2006 section 4.1: what the text says about figure 1.
 pub const CLAIMS_1: Experiment = Experiment {
     id: "smd-claims1",
     row: 108,
@@ -43,7 +43,7 @@ pub const CLAIMS_1: Experiment = Experiment {
     run: claims_1,
     ..FIGURE_1
 };
-/// Row 109.
+/// smd-crf-2006 section 4.2: what the text says about figure 2.
 pub const CLAIMS_2: Experiment = Experiment {
     id: "smd-claims2",
     row: 109,
@@ -55,7 +55,7 @@ pub const CLAIMS_2: Experiment = Experiment {
     run: claims_2,
     ..FIGURE_1
 };
-/// Row 109, the scale of the scores.
+/// smd-crf-2006 section 4.2: the scale of the F-scores on NLPBA.
 pub const SCALE: Experiment = Experiment {
     id: "smd-nlpba-f",
     row: 109,
@@ -68,7 +68,7 @@ pub const SCALE: Experiment = Experiment {
     run: scale,
     ..FIGURE_1
 };
-/// Row 108, the literal reading.
+/// smd-crf-2006 eq. 17–21, read literally.
 pub const LITERAL: Experiment = Experiment {
     id: "smd-literal",
     row: 108,
@@ -79,7 +79,7 @@ pub const LITERAL: Experiment = Experiment {
     run: literal,
     ..FIGURE_1
 };
-/// Row 112.
+/// smd-crf-2006 section 4: random permutations of the data.
 pub const PERMUTATIONS: Experiment = Experiment {
     id: "smd-permutations",
     row: 112,
@@ -90,7 +90,7 @@ pub const PERMUTATIONS: Experiment = Experiment {
     ..FIGURE_1
 };
 
-/// Passes of the online methods.
+/// The number of passes of the online methods.
 pub(super) const PASSES: usize = 50;
 
 pub(super) fn smd(mu: f64, batch: usize, seed: u64) -> Settings {
@@ -109,7 +109,7 @@ pub(super) fn sgd(eta0: f64, batch: usize) -> Settings {
     Settings { optimizer: Method::Sgd, parameters, ..Settings::default() }
 }
 
-/// The methods of a figure with the paper's settings: σ = 1, η₀ = 0.1, λ = 1; b and μ by task.
+/// The methods of a figure with the paper's settings: σ = 1, η₀ = 0.1, λ = 1; b and μ depend on the task.
 pub(super) fn methods(task: TextTask, form: Form) -> Vec<(&'static str, Settings)> {
     let (batch, mu) = if task == TextTask::Nlpba { (6, 0.02) } else { (8, 0.1) };
     let mut methods = vec![
@@ -131,7 +131,7 @@ fn settings(task: TextTask, form: Form) -> Value {
     json!({"template": task.preset(), "features": "those seen in training", "early": EARLY, "methods": methods(task, form)})
 }
 
-/// Runs all methods and draws their curves; returns these too.
+/// Runs all methods, draws their curves, and returns the curves too.
 pub(super) fn figure(
     context: &Context,
     data: &Task,

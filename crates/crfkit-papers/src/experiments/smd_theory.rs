@@ -1,4 +1,4 @@
-//! smd-crf-2006 sections 2.6 and 5: what pseudolikelihood finds, and what the methods need of an objective.
+//! smd-crf-2006 sections 2.6 and 5: what pseudolikelihood finds, and what the methods need from an objective.
 
 use super::grids::{GridTask, shapes, sites};
 use crate::experiment::{Context, Experiment, Form, Outcome};
@@ -15,7 +15,7 @@ use crfkit::risk::Risk;
 use crfkit::train::{Method, Settings};
 use serde_json::json;
 
-/// Row 113.
+/// smd-crf-2006 section 5: stochastic methods do not need the value of the objective.
 pub const NO_VALUE: Experiment = Experiment {
     id: "smd-no-value",
     row: 113,
@@ -28,7 +28,7 @@ pub const NO_VALUE: Experiment = Experiment {
     settings: |form| json!({"shapes": shape_sizes(form), "noise": 0.5, "passes": 3, "eta0": 0.001}),
     run: no_value,
 };
-/// Row 114.
+/// smd-crf-2006 section 2.6: pseudolikelihood overweights the edges.
 pub const PSEUDOLIKELIHOOD: Experiment = Experiment {
     id: "smd-pl",
     row: 114,
@@ -42,7 +42,7 @@ fn shape_sizes(form: Form) -> [usize; 3] {
     form.pick([20, 5, 32], [4, 2, 16])
 }
 
-/// An objective whose value is a lie and whose gradients are true.
+/// An objective with a wrong value and correct gradients.
 struct False<'a>(&'a dyn Objective);
 
 impl Objective for False<'_> {
@@ -108,7 +108,7 @@ fn no_value(context: &Context) -> Result<Outcome> {
     let same = run(&sgd, &risk)? == run(&sgd, &false_value)?;
     outcome.claim("SGD finds the same weights to the bit, whatever the value", same);
     let right = run(&bfgs, &risk)?;
-    // It may also give up with an error.
+    // It may also stop with an error.
     let distance = run(&bfgs, &false_value).map_or(f64::NAN, |wrong| {
         right.iter().zip(&wrong).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
     });
@@ -117,7 +117,7 @@ fn no_value(context: &Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Bias of the nodes and weight of the edges of the model that samples are drawn from.
+/// The node bias and the edge weight of the model from which samples are drawn.
 const TRUTH: [f64; 2] = [0.1, 0.4];
 const SIDE: usize = 4;
 
@@ -129,7 +129,7 @@ fn draws(form: Form) -> u64 {
     form.pick(20, 2)
 }
 
-/// Samples of an Ising grid, by its table of all labellings.
+/// Samples of an Ising grid, drawn from the table of all labellings.
 fn draw(random: &mut Random, n: usize) -> Vec<Vec<Label>> {
     let sites = SIDE * SIDE;
     let spin = |state: usize, i: usize| if state >> i & 1 == 1 { 1.0 } else { -1.0 };

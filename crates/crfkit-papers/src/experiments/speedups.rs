@@ -1,4 +1,5 @@
-//! pwpl-2007 section 4.3: how much faster the local criteria are than the likelihood, by the number of labels.
+//! pwpl-2007 section 4.3: how much faster the local criteria are than the likelihood, depending on the number of
+//! labels.
 
 use super::pwpl_text::{NAMES, RUNS, name, settings};
 use super::slopes::{objective, pass_seconds};
@@ -24,7 +25,7 @@ use crfkit::{Error, Result};
 use serde_json::json;
 use std::collections::HashSet;
 
-/// Row 119.
+/// pwpl-2007 section 4.3: speed-ups over the likelihood.
 pub const PWPL: Experiment = Experiment {
     id: "pwpl-speedup",
     row: 119,
@@ -42,10 +43,10 @@ pub const PWPL: Experiment = Experiment {
 };
 
 pub const SENTENCES: usize = 400;
-/// Runs of which the fastest counts.
+/// The number of runs, of which the fastest counts.
 const TIMES: usize = 3;
 
-/// Word and label of every line; `label` makes it of the fields and of the line's label before.
+/// The word and label of every line. `label` computes the label from the fields and the previous label.
 fn relabel(text: &str, label: impl Fn(&[&str], &str) -> String) -> String {
     let mut before = String::new();
     let mut out = String::new();
@@ -68,7 +69,7 @@ fn last(fields: &[&str]) -> String {
     fields.last().map_or_else(String::new, |&label| label.into())
 }
 
-/// A name's first label begins with B, whatever stands before (IOB2).
+/// The first label of a name begins with B, whatever precedes it (IOB2).
 fn iob2(fields: &[&str], before: &str) -> String {
     let label = last(fields);
     match label.strip_prefix("I-") {
@@ -79,7 +80,7 @@ fn iob2(fields: &[&str], before: &str) -> String {
     }
 }
 
-/// The texts, word and label, with the number of labels of each.
+/// The texts (word and label), each with its number of labels.
 fn texts(context: &Context) -> Result<Vec<(usize, &'static str, String)>> {
     let corpora = &context.corpora;
     let chunks = corpora.text(CONLL2000.files[0])?;
@@ -97,7 +98,8 @@ fn texts(context: &Context) -> Result<Vec<(usize, &'static str, String)>> {
     ])
 }
 
-/// `count` sentences with `labels` labels, or as many as there are: first those that have a new one, then such that have no other.
+/// `count` sentences with `labels` labels, or as many as there are: first sentences that add a new label, then
+/// sentences that add none.
 fn part(all: &[Columns], labels: usize, count: usize) -> Vec<&Columns> {
     let names = |sentence: &Columns| -> Vec<String> {
         (0..sentence.len()).map(|t| sentence.field(t, 1).to_owned()).collect()
@@ -121,7 +123,7 @@ fn part(all: &[Columns], labels: usize, count: usize) -> Vec<&Columns> {
     (0..all.len()).filter(|k| chosen.contains(k)).map(|k| &all[k]).collect()
 }
 
-/// [`SENTENCES`] sentences for each number of labels, with the preset `pos`, and what they are.
+/// [`SENTENCES`] sentences for each number of labels, with the preset `pos`, and a description of each.
 pub fn corpora(context: &Context) -> Result<impl Iterator<Item = Result<(String, Corpus)>>> {
     Ok(texts(context)?.into_iter().map(|(labels, name, text)| {
         let mut all = sentences(&text, name)?;
@@ -140,7 +142,7 @@ pub fn corpora(context: &Context) -> Result<impl Iterator<Item = Result<(String,
     }))
 }
 
-/// Passes and seconds of one thread until the method stops.
+/// The passes and seconds on one thread until the method stops.
 fn converge(objective: &dyn Objective, settings: &Settings) -> Result<[f64; 2]> {
     struct Patient;
     impl Watch for Patient {
@@ -155,7 +157,8 @@ fn converge(objective: &dyn Objective, settings: &Settings) -> Result<[f64; 2]> 
     Ok([minimum?.passes, seconds])
 }
 
-/// No loss at all: what is left of a pass are the ways from weights to ψ and from dψ to the gradient, which all criteria share.
+/// A loss that computes nothing: what remains of a pass are the steps from weights to ψ and from dψ to the gradient,
+/// common to all criteria.
 struct Free;
 
 impl Loss for Free {
@@ -180,7 +183,7 @@ fn run(context: &Context) -> Result<Outcome> {
         let (at, corpus) = corpus?;
         let tokens: usize = (0..corpus.data.len()).map(|example| corpus.data.gold(example).len()).sum();
         outcome.show(format!("{at}: tokens"), "", tokens as f64);
-        // Dense: a weight for every pair of labels, so that no sum is sparse.
+        // Dense: a weight for every label pair, so that no sum is sparse.
         let all_pairs = Settings { features: Keep::All, ..settings() };
         let dense = pass_seconds(objective(&corpus, &all_pairs)?.as_ref(), TIMES);
         let free = Risk::new(Free, train::features(&corpus, &settings()), corpus.data.clone(), 1)?;

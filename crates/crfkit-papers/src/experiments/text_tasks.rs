@@ -1,4 +1,4 @@
-//! The three tasks on text of smd-crf-2006 and ctjpgis-psa-2007.
+//! The three text tasks of smd-crf-2006 and ctjpgis-psa-2007.
 
 use crate::corpora::{BC2GM, BIONLP2004, CONLL2000, DataSet, sentences};
 use crate::experiment::{Context, Form};
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// One of the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextTask {
-    /// CoNLL-2000, noun phrases alone: 3 labels (the papers' feature counts and times fit no other reading).
+    /// CoNLL-2000, noun phrases only: 3 labels (the papers' feature counts and times fit no other reading).
     BaseNp,
     /// BioNLP/NLPBA-2004: 11 labels.
     Nlpba,
@@ -21,7 +21,7 @@ pub enum TextTask {
 }
 
 impl TextTask {
-    /// Its data.
+    /// The data that it needs.
     pub const fn data(self) -> &'static [DataSet] {
         match self {
             TextTask::BaseNp => &[CONLL2000],
@@ -30,7 +30,7 @@ impl TextTask {
         }
     }
 
-    /// The preset of its templates: CRF++'s for chunking, or Settles' orthographic features.
+    /// The preset for its templates: CRF++'s for chunking, or Settles' orthographic features.
     pub fn preset(self) -> &'static str {
         match self {
             TextTask::BaseNp => "chunking",
@@ -38,15 +38,15 @@ impl TextTask {
         }
     }
 
-    /// Training sentences in quick form; the test set has half as many.
+    /// The number of training sentences in quick form; the test set has half as many.
     pub const QUICK: usize = 200;
 
-    /// Reads it.
+    /// Reads the task.
     pub fn load(self, context: &Context) -> Result<Task> {
         self.load_without(context, &[])
     }
 
-    /// Reads it; templates that begin with one of `left_out` are not used.
+    /// Reads the task without the templates that begin with one of `left_out`.
     pub fn load_without(self, context: &Context, left_out: &[&str]) -> Result<Task> {
         let corpora = &context.corpora;
         let (train, test) = match self {
@@ -74,7 +74,7 @@ impl TextTask {
     }
 }
 
-/// Passes of the online methods.
+/// The number of passes of the online methods.
 pub fn passes(form: Form, full: usize) -> usize {
     form.pick(full, 2)
 }
@@ -88,7 +88,7 @@ pub fn base_np(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-/// F1 of whole tokens: a token counts if its label is right, O is no label.
+/// Token F1: a token counts if its label is correct, and O does not count as a label.
 pub fn token_f1(task: &Task, predicted: &[Vec<&str>]) -> f64 {
     let mut evaluation = Evaluation::default();
     for (gold, predicted) in task.test.gold.iter().zip(predicted) {
@@ -104,7 +104,7 @@ pub fn token_f1(task: &Task, predicted: &[Vec<&str>]) -> f64 {
     sum.f1()
 }
 
-/// First and last character of a mention, spaces not counted.
+/// The first and the last character of a mention, not counting spaces.
 type Span = (usize, usize);
 
 /// The mentions of a labelled sentence.
@@ -140,8 +140,8 @@ fn mentions(text: &str) -> HashMap<&str, Vec<Span>> {
     all
 }
 
-/// F1 as BioCreative II counts: a prediction is right if it is a gold mention or one of its alternatives (those that overlap
-/// with it), and each gold mention can be found once.
+/// F1 as BioCreative II computes it. A prediction is correct if it is a gold mention or one of its alternatives
+/// (those that overlap with it), and each gold mention can be found once.
 pub fn f1_with_alternatives(context: &Context, task: &Task, predicted: &[Vec<&str>]) -> Result<f64> {
     let [ids, genes, alternatives] = [3, 4, 5].map(|k| context.corpora.text(BC2GM.files[k]));
     let (ids, genes, alternatives) = (ids?, genes?, alternatives?);

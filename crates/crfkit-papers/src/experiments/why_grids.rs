@@ -1,5 +1,6 @@
-//! Why results of smd-crf-2006 section 5 differ here: what stops BFGS on the Bethe free energy, steps that are too long for the
-//! pseudolikelihood, and noise. All of these were thought of after the figures, whose tolerances they keep.
+//! Why results of smd-crf-2006 section 5 differ here: what stops BFGS on the Bethe free energy, steps that are too
+//! long for the pseudolikelihood, and noise. These experiments were designed after the figures had been run, and keep
+//! their tolerances.
 
 use super::grids::{GridTask, shapes};
 use super::smd_grid_claims::CLAIMS_SHAPES;
@@ -17,7 +18,7 @@ use crfkit::train::Settings;
 use crfkit::{Error, Result};
 use serde_json::json;
 
-/// Row 98: what stops BFGS.
+/// smd-crf-2006 figure 6: what stops BFGS.
 pub const JUMPS: Experiment = Experiment {
     id: "smd-fig6-jumps",
     title: "smd figure 6: the objective of LBP around the weights where BFGS stops, and BFGS from other weights",
@@ -29,7 +30,7 @@ pub const JUMPS: Experiment = Experiment {
     run: jumps,
     ..FIGURE_6
 };
-/// Row 97: other steps.
+/// smd-crf-2006 figure 5 with shorter steps.
 pub const SHORT_STEPS: Experiment = Experiment {
     id: "smd-fig5-steps",
     title: "smd figure 5 with shorter steps of SMD on PL, and weights at which BFGS was not stopped",
@@ -41,7 +42,7 @@ pub const SHORT_STEPS: Experiment = Experiment {
     run: short_steps,
     ..FIGURE_5
 };
-/// Row 110: other noise.
+/// smd-crf-2006 section 5.1 with more noise.
 pub const NOISE: Experiment = Experiment {
     id: "smd-shapes-noise",
     title: "smd section 5.1: pseudolikelihood on shapes with more noise",
@@ -53,11 +54,11 @@ pub const NOISE: Experiment = Experiment {
     ..CLAIMS_SHAPES
 };
 
-/// Inference until the messages have settled.
+/// Inference until the messages have converged.
 const SETTLED: LoopyBp = LoopyBp { damping: 0.5, max_iterations: 3000, tolerance: 1e-9, ..LBP };
-/// Lengths of steps against the gradient.
+/// Lengths of steps along the negative gradient.
 const STEPS: [f64; 4] = [1e-2, 1e-3, 1e-4, 1e-5];
-/// Passes of BFGS when it starts again.
+/// The number of passes of BFGS when it restarts.
 const AGAIN: usize = 40;
 
 /// The loss of each photograph.
@@ -147,7 +148,8 @@ fn jumps(context: &Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// Steps of PL per site instead of per batch: η₀ = 0.04 over the sites of a photograph; BFGS until it has converged.
+/// PL with steps per site instead of per batch: η₀ = 0.04 divided by the sites of a photograph; BFGS until it has
+/// converged.
 fn short(name: &str, form: Form) -> Settings {
     let mut settings = method(name, 2, 3, form);
     settings.passes = Some(form.pick(200, 2));
@@ -217,7 +219,7 @@ fn short_steps(context: &Context) -> Result<Outcome> {
 
 const NAMES: [&str; 4] = ["SMD", "SGD", "BFGS", "ASG"];
 
-/// Standard deviations of the noise; smd-fig4 has 0.5.
+/// Standard deviations of the noise; smd-fig4 uses 0.5.
 fn noises(form: Form) -> &'static [f64] {
     form.pick(&[1.0, 1.5], &[1.0])
 }

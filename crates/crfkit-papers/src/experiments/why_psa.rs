@@ -1,5 +1,5 @@
-//! Why PSA's first pass ends further below L-BFGS here than in ctjpgis-psa-2007: one thing after the other is changed. Thought of after
-//! psa-claims was run, whose bound it keeps.
+//! Why PSA's first pass ends further below L-BFGS here than in ctjpgis-psa-2007: one setting after another is
+//! changed. This experiment was designed after psa-claims had been run, and keeps its bound.
 
 use super::psa_claims::CLAIMS;
 use super::psa_text::{psa, with};
@@ -9,7 +9,7 @@ use crfkit::Result;
 use crfkit::train::{Method, Parameters, Settings};
 use serde_json::json;
 
-/// Row 115: other settings, other methods.
+/// ctjpgis-psa-2007 section 4: a first pass with other settings and other methods.
 pub const FIRST_PASS: Experiment = Experiment {
     id: "psa-first-pass",
     title: "psa section 4: what a first pass can reach on NLPBA and BioCreative II",

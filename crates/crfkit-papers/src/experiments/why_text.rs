@@ -1,5 +1,5 @@
-//! Why results of smd-crf-2006 section 4 differ here: the cause is taken away, and the figure run again. All of these were thought of
-//! after the figures, whose tolerances they keep.
+//! Why results of smd-crf-2006 section 4 differ here: the suspected cause is removed, and the figure is run again.
+//! These experiments were designed after the figures had been run, and keep their tolerances.
 
 use super::slopes::objective;
 use super::smd_text::{FIGURE_1, FIGURE_2, PASSES, PERMUTATIONS, figure, methods, sgd, smd};
@@ -13,7 +13,7 @@ use crfkit::optim::Touched;
 use crfkit::train::{Method, Parameters, Settings};
 use serde_json::json;
 
-/// Row 93: other features.
+/// smd-crf-2006 figure 1 with other features.
 pub const FEATURES: Experiment = Experiment {
     id: "smd-fig1-features",
     title: "smd figure 1 with fewer features: without triples of parts of speech",
@@ -22,7 +22,7 @@ pub const FEATURES: Experiment = Experiment {
     run: features,
     ..FIGURE_1
 };
-/// Row 94: other steps.
+/// smd-crf-2006 figure 2 with smaller steps.
 pub const STEPS: Experiment = Experiment {
     id: "smd-fig2-steps",
     title: "smd figure 2 with smaller steps: η₀ = 0.01 and 0.001, and how steep both tasks are",
@@ -33,7 +33,7 @@ pub const STEPS: Experiment = Experiment {
     run: steps,
     ..FIGURE_2
 };
-/// Row 112: other steps.
+/// smd-crf-2006 section 4: random permutations with smaller steps.
 pub const GAINS: Experiment = Experiment {
     id: "smd-permutations-gains",
     title: "smd section 4: random permutations with smaller steps",
@@ -44,7 +44,7 @@ pub const GAINS: Experiment = Experiment {
     ..PERMUTATIONS
 };
 
-/// Templates of the preset `chunking` with three parts of speech.
+/// The templates of the preset `chunking` with three parts of speech.
 const TRIPLES: [&str; 3] = ["U20", "U21", "U22"];
 
 fn features(context: &Context) -> Result<Outcome> {
@@ -72,7 +72,7 @@ fn features(context: &Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-/// SMD and SGD with a tenth and a hundredth of the paper's η₀; SGD with a tenth is part of figure 2.
+/// SMD and SGD with a tenth and a hundredth of the paper's η₀; figure 2 already has SGD with a tenth.
 fn small_steps(form: Form) -> Vec<(&'static str, Settings)> {
     let with = |eta0: f64, settings: Settings| {
         let mut settings = Settings { passes: Some(passes(form, PASSES)), ..settings };
@@ -86,7 +86,7 @@ fn small_steps(form: Form) -> Vec<(&'static str, Settings)> {
     ]
 }
 
-/// To the optimum, or as good as, in tens of passes.
+/// SAGA, which reaches the optimum almost exactly in tens of passes.
 fn saga(form: Form) -> Settings {
     let parameters =
         Parameters { tolerance: Some(1e-5), memory_limit: Some(8 << 30), ..Parameters::default() };
@@ -98,12 +98,12 @@ fn saga(form: Form) -> Settings {
     }
 }
 
-/// Batches whose steepness is measured, and steps of the power method for each.
+/// The number of batches whose curvature is measured, and the steps of the power method for each.
 const BATCHES: usize = 31;
 const ITERATIONS: usize = 20;
 
-/// The median over batches of the largest eigenvalue of the Hessian of a batch, near the optimum. Along its eigenvector a step of SGD
-/// multiplies the distance from the batch's optimum by 1 − η λ: beyond η λ = 2 it grows.
+/// The median over batches of the largest eigenvalue of a batch's Hessian, near the optimum. Along its eigenvector a
+/// step of SGD multiplies the distance from the batch's optimum by 1 − η λ; beyond η λ = 2 the distance grows.
 fn steepness(task: &Task, batch: usize) -> Result<f64> {
     let settings = Settings { optimizer: Method::Lbfgs, passes: Some(30), ..Settings::default() };
     let theta = task.train(&settings)?;
@@ -197,7 +197,7 @@ fn steps(context: &Context) -> Result<Outcome> {
 }
 
 const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
-/// First gains; the paper's is 0.1.
+/// The first gains; the paper uses 0.1.
 const ETAS: [f64; 2] = [0.05, 0.02];
 
 fn gains(context: &Context) -> Result<Outcome> {
