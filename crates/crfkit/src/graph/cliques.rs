@@ -222,8 +222,8 @@ fn places(lengths: impl Iterator<Item = usize>) -> Vec<usize> {
     at
 }
 
-/// For each variable of clique `c`, the distance between its labels in the table of factor `f`. They map an entry of
-/// the factor to an entry of the clique.
+/// For each variable of clique `c`, the distance between its labels in the table of factor `f`. These strides map an
+/// entry of the clique to an entry of the factor.
 pub(super) fn strides_in(graph: &FactorGraph, c: usize, f: usize, strides: &mut Vec<usize>) {
     let factor = graph.factor(f);
     strides.clear();

@@ -31,8 +31,8 @@ impl Average {
         touched.expect_with(|row| theta[row.start] + self.sums[row.start]);
     }
 
-    /// For each kind of weight, the factor of the gradient that a move by −`eta` times it adds to the sums, given
-    /// decays `products`.
+    /// For each kind of weight, the factor by which a gradient is added to the sums when a step moves the weights by
+    /// −`eta` times that gradient; `products` are the decays.
     pub fn scales(&self, eta: f64, products: [f64; 2]) -> [f64; 2] {
         std::array::from_fn(|kind| self.area[kind] * eta / products[kind])
     }

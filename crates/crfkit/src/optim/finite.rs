@@ -19,7 +19,7 @@ pub(super) fn check_storage(method: &str, bytes: u64, limit: u64, watch: &mut dy
     }
 }
 
-/// The dual side of the problem.
+/// The dual side of the problem, or an error if the objective does not provide it.
 pub(super) fn dual_of<'a>(
     method: &str,
     problem: &Problem<'a>,
