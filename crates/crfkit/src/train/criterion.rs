@@ -1,4 +1,4 @@
-//! What is minimised, by name.
+//! The objectives, selected by name.
 
 use crate::ability::Ability;
 use crate::data::dataset::Dataset;
@@ -29,17 +29,17 @@ pub enum Criterion {
     Piecewise,
     /// The piecewise pseudolikelihood (pwpl-2007 eq. 6).
     PiecewisePseudo,
-    /// The maximum-entropy Markov model: each label given the one before.
+    /// The maximum-entropy Markov model: each label given the previous one.
     Memm,
-    /// The same from right to left: each label given the one behind.
+    /// The maximum-entropy Markov model from right to left: each label given the next one.
     MemmBackward,
-    /// Collins' perceptron: best score − gold score.
+    /// The perceptron (Collins 2002): best score − gold score.
     Perceptron,
-    /// The marginal loss (Domke 2013): each gold label by itself, by the marginals of the engine.
+    /// The marginal loss (Domke 2013): the marginal probability of each gold label, as the engine computes it.
     Marginal,
 }
 
-/// Something to do with a loss, whichever it is.
+/// A computation that is generic over the loss.
 trait WithLoss {
     type Out;
     fn with<L: Loss<Graph = Chain> + 'static>(self, loss: L) -> Self::Out;
@@ -72,23 +72,27 @@ impl Criterion {
         }
     }
 
-    /// What it is, in a line.
+    /// A description in one line.
     pub fn about(self) -> &'static str {
         match self {
-            Criterion::Likelihood => "-log p(labels | observations), by inference on the whole graph",
-            Criterion::Pseudolikelihood => "-log p(label | its neighbours' labels), no inference",
-            Criterion::Piecewise => "each piece of the graph normalised by itself (--pieces, --batch-of)",
-            Criterion::PiecewisePseudo => {
-                "each label within each piece, given the rest of the piece (--pieces)"
+            Criterion::Likelihood => "-log p(labels | observations), with inference on the whole graph",
+            Criterion::Pseudolikelihood => "-log p(label | gold labels of its neighbours), without inference",
+            Criterion::Piecewise => {
+                "-log p of each piece of the graph, normalised by itself (--pieces, --batch-of)"
             }
-            Criterion::Memm => "each label given the one before; tags the same way",
-            Criterion::MemmBackward => "each label given the one behind; tags the same way",
-            Criterion::Perceptron => "score of the best labelling minus the gold one's (Collins)",
-            Criterion::Marginal => "-log of each gold label's own probability (Domke)",
+            Criterion::PiecewisePseudo => {
+                "-log p of each label in each piece, given the rest of the piece (--pieces)"
+            }
+            Criterion::Memm => "-log p(label | previous label); tagging normalises the same way",
+            Criterion::MemmBackward => "-log p(label | next label); tagging normalises the same way",
+            Criterion::Perceptron => {
+                "score of the best labelling minus score of the gold labels (Collins 2002)"
+            }
+            Criterion::Marginal => "-log of the marginal probability of each gold label (Domke 2013)",
         }
     }
 
-    /// What it gives to a method besides the gradient of a batch, on chains. Other graphs may give less.
+    /// What it provides to an optimiser on chains, besides the gradient of a batch. Other graphs may provide less.
     pub fn gives(self) -> &'static [Ability] {
         struct Gives;
         impl WithLoss for Gives {

@@ -52,7 +52,7 @@ pub enum Method {
     Adam,
     /// Stochastic average gradient with non-uniform sampling.
     Sag,
-    /// Its unbiased kin on remembered marginals, with damped steps.
+    /// SAGA: average gradients through stored marginals, with damped steps.
     Saga,
     /// Stochastic variance-reduced gradient.
     Svrg,
@@ -60,17 +60,17 @@ pub enum Method {
     Sdca,
 }
 
-/// What the world is told of a method.
+/// How a method describes itself in `--help` and in the documentation.
 pub struct Declaration {
-    /// Its name on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it is, in a line.
+    /// A description in one line.
     pub about: &'static str,
-    /// The parameters it uses; a setting of any other is refused.
+    /// The parameters that it uses; any other parameter is rejected with an error.
     pub parameters: &'static [&'static str],
 }
 
-/// Where batch methods stop unless told otherwise: about 0.01 % above the optimum.
+/// The default tolerance of batch methods: they stop about 0.01 % above the optimum.
 const TOLERANCE: f64 = 1e-4;
 
 /// Parameters of batch methods: when they stop, and their own.
@@ -115,11 +115,11 @@ impl Method {
         let (name, about, parameters): (_, _, &[&str]) = match self {
             Method::Auto => (
                 "auto",
-                "saga, or where that cannot work a few passes of adagrad and then lbfgs (with few weights lbfgs alone), until it has converged",
+                "saga where possible, otherwise adagrad and then lbfgs (lbfgs alone with few weights); runs until it has converged",
                 batch!("batch", "eta0", "memory", "memory-limit"),
             ),
-            Method::Lbfgs => ("lbfgs", "L-BFGS; OWL-QN with L1", batch!("memory")),
-            Method::Bfgs => ("bfgs", "BFGS with the whole inverse Hessian", batch!("memory-limit")),
+            Method::Lbfgs => ("lbfgs", "limited-memory BFGS; OWL-QN with L1", batch!("memory")),
+            Method::Bfgs => ("bfgs", "BFGS with the full inverse Hessian", batch!("memory-limit")),
             Method::Cg => ("cg", "nonlinear conjugate gradients, Polak-Ribière", batch!("nu")),
             Method::Newton => (
                 "newton",
@@ -128,7 +128,7 @@ impl Method {
             ),
             Method::NewtonCg => (
                 "newton-cg",
-                "truncated Newton on exact Hessian-vector products",
+                "truncated Newton with exact Hessian-vector products",
                 batch!("products", "hess-vec"),
             ),
             Method::Gis => ("gis", "generalised iterative scaling, without a prior", batch!()),
@@ -140,43 +140,49 @@ impl Method {
                 ("ctjpgis", "PGIS with componentwise triple jumps", batch!("inner", "gamma-max"))
             }
             Method::Sgd => ("sgd", "stochastic gradient descent, fixed gain", online!("average")),
-            Method::Asg => ("asg", "the same with the gain η₀/t", online!("average")),
-            Method::Bottou => {
-                ("bottou", "the same with Bottou's gain, which the prior anneals", online!("average"))
+            Method::Asg => ("asg", "stochastic gradient descent, gain η₀/t", online!("average")),
+            Method::Bottou => (
+                "bottou",
+                "stochastic gradient descent, Bottou's gain: it decreases at a rate set by the prior",
+                online!("average"),
+            ),
+            Method::Asgd => {
+                ("asgd", "averaged SGD: the mean of bottou's iterates after the first pass", online!())
             }
-            Method::Asgd => ("asgd", "the mean of bottou's iterates after the first pass", online!()),
             Method::Smd => (
                 "smd",
-                "stochastic meta-descent: a gain for each weight, by Hessian-vector products",
+                "stochastic meta-descent: a gain for each weight, adapted by Hessian-vector products",
                 online!("mu", "lambda", "gain-factor", "gain-floor", "hess-vec"),
             ),
             Method::Psa => (
                 "psa",
-                "periodic step-size adaptation: a gain for each weight, by the rate of its steps",
+                "periodic step-size adaptation: a gain for each weight, adapted to how the weight moves",
                 online!("kappa", "alpha", "beta", "period"),
             ),
-            Method::Adagrad => ("adagrad", "a gain for each weight, by its past gradients", online!()),
-            Method::Adam => {
-                ("adam", "running means of gradients and squares", online!("beta1", "beta2", "epsilon"))
-            }
+            Method::Adagrad => ("adagrad", "a gain for each weight, from its past gradients", online!()),
+            Method::Adam => (
+                "adam",
+                "steps along running means of gradients, scaled by running means of their squares",
+                online!("beta1", "beta2", "epsilon"),
+            ),
             Method::Sag => (
                 "sag",
-                "stochastic average gradient, non-uniform sampling; remembers every example's gradient",
+                "stochastic average gradient with non-uniform sampling; stores the gradient of every example",
                 &["gradient-tolerance", "memory-limit"],
             ),
             Method::Saga => (
                 "saga",
-                "damped steps on remembered marginals: near the optimum in a few passes",
+                "damped steps with stored marginals; close to the optimum in a few passes",
                 &["tolerance", "memory-limit"],
             ),
             Method::Svrg => (
                 "svrg",
-                "stochastic variance-reduced gradient; remembers one snapshot",
+                "stochastic variance-reduced gradient; stores one snapshot of the weights",
                 &["eta0", "gradient-tolerance"],
             ),
             Method::Sdca => (
                 "sdca",
-                "stochastic dual coordinate ascent; stops by its duality gap",
+                "stochastic dual coordinate ascent; stops when the duality gap is small",
                 &["gap-tolerance", "memory-limit"],
             ),
         };
