@@ -1,7 +1,7 @@
 //! Forward-backward on a chain.
 //!
-//! In scaled probability space e_t = exp(u_t − max u_t), α_t = (α_{t−1} M) ∘ e_t / c_{t−1}, and log Z = Σ_t (max u_t
-//! + ln c_t) plus the shifts of the shared tables. With β_{t−1} = M γ_t and γ_t = e_t ∘ β_t / c_t the marginals are
+//! In scaled probability space e_t = exp(u_t − max u_t), α_t = (α_{t−1} M) ∘ e_t / c_{t−1}, and log Z is the sum of
+//! max u_t + ln c_t over t, plus the shifts of the shared tables. With β_{t−1} = M γ_t and γ_t = e_t ∘ β_t / c_t the marginals are
 //! μ_t = α̂_t ∘ β_t and μ_{t−1,t} = α̂_{t−1} γ_tᵀ ∘ M, where α̂ = α/c. The factor M of the pair marginals is applied
 //! later, by [`crate::graph::SharedSum::finish`].
 //!
