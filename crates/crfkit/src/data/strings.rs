@@ -51,7 +51,13 @@ impl Strings {
         if self.slots.is_empty() {
             return None;
         }
-        search(&self.slots, xxh3_64(string), |_| true).ok()
+        search(&self.slots, xxh3_64(string), |_| true).ok().filter(|&id| self.has(id))
+    }
+
+    /// Is there a string with this number? Slots that lie in a mapped file can change after they were checked.
+    #[inline]
+    fn has(&self, id: u32) -> bool {
+        (id as usize) < self.len()
     }
 
     /// The numbers of several strings, end to end in `text` with the end of each in `ends`, that are already there. The reads of
@@ -70,7 +76,8 @@ impl Strings {
             start = end;
         }
         std::hint::black_box(ahead);
-        hashes.iter().filter_map(|&hash| search(slots, hash, |_| true).ok()).for_each(found);
+        let known = |&hash: &u64| search(slots, hash, |_| true).ok().filter(|&id| self.has(id));
+        hashes.iter().filter_map(known).for_each(found);
     }
 
     /// The number of a string, which is added if it is new.
@@ -79,9 +86,17 @@ impl Strings {
             self.slots = self.slots_for(2 * (self.len() + 1)).into();
         }
         let hash = xxh3_64(string);
-        match search(&self.slots, hash, |id| self.get(id) == string) {
+        let same = |id| self.has(id) && self.get(id) == string;
+        let mut place = search(&self.slots, hash, same);
+        if place == Err(None) {
+            // Damaged slots without a free one: the strings themselves tell what they should be.
+            self.slots = self.slots_for(2 * (self.len() + 1)).into();
+            place = search(&self.slots, hash, |id| self.get(id) == string);
+        }
+        match place {
             Ok(id) => id,
             Err(at) => {
+                let at = at.expect("slots made anew have room");
                 self.arena.to_mut().extend_from_slice(string);
                 assert!(self.arena.len() <= u32::MAX as usize, "names of more than 4 GiB in one table");
                 self.ends.to_mut().push(self.arena.len() as u32);
@@ -153,22 +168,24 @@ impl Strings {
     }
 }
 
-/// The number of a string with this hash that `same` accepts, or the free slot where it would go.
+/// The number of a string with this hash that `same` accepts, or the free slot where it would go; `None` if no slot is free, which
+/// only damage can do. Looks at each slot once at most, whatever they hold.
 #[inline]
-fn search(slots: &[Slot], hash: u64, same: impl Fn(u32) -> bool) -> std::result::Result<u32, usize> {
+fn search(slots: &[Slot], hash: u64, same: impl Fn(u32) -> bool) -> std::result::Result<u32, Option<usize>> {
     let [low, high] = halves(hash);
     let mask = slots.len() - 1;
     let mut at = hash as usize & mask;
-    loop {
+    for _ in 0..slots.len() {
         let slot = slots[at];
         if slot[2] == 0 {
-            return Err(at);
+            return Err(Some(at));
         }
         if slot[0] == low && slot[1] == high && same(slot[2] - 1) {
             return Ok(slot[2] - 1);
         }
         at = (at + 1) & mask;
     }
+    Err(None)
 }
 
 /// How many slots a table of so many strings has.
@@ -254,5 +271,31 @@ mod tests {
             "no such string"
         );
         assert!(refused(|slots| slots.iter_mut().find(|slot| slot[2] == 20).unwrap()[2] = 0));
+    }
+
+    /// A model file that is overwritten while it is mapped changes the slots behind the checks of [`Strings::from_parts`].
+    #[test]
+    fn searches_end_in_slots_that_were_damaged_later() {
+        let mut table = Strings::default();
+        for i in 0..20 {
+            table.intern(format!("{i}").as_bytes());
+        }
+        let damaged = |change: fn(&mut Slot)| {
+            let mut damaged = table.clone();
+            damaged.slots.to_mut().iter_mut().for_each(change);
+            damaged
+        };
+        let mut full = damaged(|slot| *slot = [7, 7, 1]);
+        assert_eq!(full.find(b"absent"), None, "no free slot ends the search");
+        let (mut hashes, mut found) = (Vec::new(), 0);
+        full.find_all(b"absent3", &[6, 7], &mut hashes, |_| found += 1);
+        assert_eq!(found, 0);
+        assert_eq!(full.intern(b"3"), 3, "interning makes the slots anew");
+        assert_eq!(full.intern(b"new"), 20);
+        assert_eq!(full.find(b"new"), Some(20));
+        let mut strange = damaged(|slot| slot[2] = if slot[2] > 0 { u32::MAX } else { 0 });
+        assert_eq!(strange.find(b"3"), None, "no string has this number");
+        strange.find_all(b"3", &[1], &mut hashes, |id| panic!("{id} is no string's number"));
+        assert_eq!(strange.intern(b"new"), 20);
     }
 }
