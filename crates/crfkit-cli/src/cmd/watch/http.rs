@@ -3,11 +3,12 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A request is a few hundred bytes; whoever sends more is no browser.
 const REQUEST_BYTES: u64 = 16 * 1024;
-/// Browsers open connections in reserve and leave them idle.
+/// Time for a whole request, and again for a whole answer. Browsers open connections in reserve and leave them idle; whoever sends
+/// or takes a byte now and then must not hold one for ever either.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Connections at a time.
 const CONNECTIONS: usize = 32;
@@ -43,18 +44,56 @@ pub fn serve(
         }
         let answer = answer.clone();
         // A browser that goes away is no failure of the server.
-        std::thread::spawn(move || drop(converse(connection, address, &*answer)));
+        std::thread::spawn(move || drop(converse(&connection, address, PATIENCE, &*answer)));
+    }
+}
+
+/// A connection until a moment: whatever is asked of it afterwards fails. A timeout of the socket alone would start anew with every
+/// byte.
+struct Until<'a> {
+    connection: &'a TcpStream,
+    end: Instant,
+}
+
+impl<'a> Until<'a> {
+    fn new(connection: &'a TcpStream, patience: Duration) -> Self {
+        Until { connection, end: Instant::now() + patience }
+    }
+
+    /// The time that is left, if any.
+    fn left(&self) -> std::io::Result<Option<Duration>> {
+        match self.end.saturating_duration_since(Instant::now()) {
+            Duration::ZERO => Err(std::io::ErrorKind::TimedOut.into()),
+            left => Ok(Some(left)),
+        }
+    }
+}
+
+impl Read for Until<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        self.connection.set_read_timeout(self.left()?)?;
+        self.connection.read(bytes)
+    }
+}
+
+impl Write for Until<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.connection.set_write_timeout(self.left()?)?;
+        self.connection.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.connection.flush()
     }
 }
 
 fn converse(
-    mut connection: TcpStream,
+    connection: &TcpStream,
     address: SocketAddr,
+    patience: Duration,
     answer: impl Fn(&str) -> Response,
 ) -> std::io::Result<()> {
-    connection.set_read_timeout(Some(PATIENCE))?;
-    connection.set_write_timeout(Some(PATIENCE))?;
-    let request = Request::read(&connection)?;
+    let request = Request::read(Until::new(connection, patience))?;
     let response = match request {
         None => Response::text(400, "this is no request that a browser makes"),
         Some(request) => match request.refusal(address) {
@@ -70,6 +109,7 @@ fn converse(
         reason(status),
         body.len()
     );
+    let mut connection = Until::new(connection, patience);
     connection.write_all(head.as_bytes())?;
     connection.write_all(&body)
 }
@@ -181,5 +221,63 @@ mod tests {
         }
         let endless = format!("GET / HTTP/1.1\r\n{}", "X: y\r\n".repeat(10_000));
         assert_eq!(status(&endless, 1), 400);
+    }
+
+    /// A server with little patience; what its conversation with `client` came to.
+    fn conversation(body: usize, client: impl FnOnce(TcpStream)) -> std::io::Result<()> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let answer = |_: &str| Response { status: 200, kind: "text/plain", body: vec![b'x'; body] };
+            converse(&listener.accept().unwrap().0, address, Duration::from_millis(200), answer)
+        });
+        client(TcpStream::connect(address).unwrap());
+        server.join().unwrap()
+    }
+
+    /// Bytes that a slow client would send or take: a limit for each of them alone would let it go on for 20 seconds.
+    const DRIPS: usize = 1000;
+    const PAUSE: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn a_request_that_drips_ends() {
+        let mut sent = 0;
+        let outcome = conversation(0, |mut client| {
+            while sent < DRIPS && client.write_all(b"G").is_ok() {
+                sent += 1;
+                std::thread::sleep(PAUSE);
+            }
+        });
+        assert!(outcome.is_err());
+        assert!(sent < DRIPS / 2, "the server listened to {sent} bytes");
+    }
+
+    #[test]
+    fn an_answer_that_is_taken_in_drips_ends() {
+        let mut taken = 0;
+        let outcome = conversation(100 << 20, |mut client| {
+            let host = format!("127.0.0.1:{}", client.peer_addr().unwrap().port());
+            client.write_all(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap();
+            let mut bytes = [0; 4096];
+            // What is on its way when the server gives up still arrives.
+            for _ in 0..DRIPS / 2 {
+                taken += client.read(&mut bytes).unwrap_or(0);
+                std::thread::sleep(PAUSE / 20);
+            }
+        });
+        assert!(outcome.is_err());
+        assert!(taken < 100 << 20, "all was sent");
+    }
+
+    #[test]
+    fn an_ordinary_request_is_answered() {
+        let mut text = String::new();
+        let outcome = conversation(3, |mut client| {
+            let host = format!("127.0.0.1:{}", client.peer_addr().unwrap().port());
+            client.write_all(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).unwrap();
+            client.read_to_string(&mut text).unwrap();
+        });
+        outcome.unwrap();
+        assert!(text.starts_with("HTTP/1.1 200 OK\r\n") && text.ends_with("\r\n\r\nxxx"), "{text}");
     }
 }
