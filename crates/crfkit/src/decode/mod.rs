@@ -21,7 +21,7 @@ pub use icm::Icm;
 pub use max_marginal::{max_marginal, max_node_marginal};
 pub use max_product::MaxProduct;
 pub use memm::{Direction, MemmViterbi};
-pub use nbest::{Ranked, nbest};
+pub use nbest::{NBEST_MEMORY, Ranked, nbest, nbest_within};
 pub use viterbi::Viterbi;
 
 use crate::graph::{FactorGraph, Graph, Label, Psi};

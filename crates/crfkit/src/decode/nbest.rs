@@ -2,6 +2,7 @@
 
 use super::viterbi::{Work, forward, pair};
 use crate::graph::{Chain, END, Label, Psi};
+use crate::{Error, Result};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
@@ -14,82 +15,314 @@ pub struct Ranked {
     pub labels: Vec<Label>,
 }
 
-/// A suffix y_t … y_{T−1}, its own score, and the best score of a whole labelling that ends in it.
-#[derive(Debug)]
-struct Suffix {
-    bound: f64,
-    score: f64,
-    t: usize,
-    label: usize,
-    /// The index of the suffix that is one position shorter, in order of creation.
-    parent: usize,
-    /// The order of creation; ties go to the older suffix.
-    serial: usize,
+/// Bytes that the labellings of one chain, and the search for them, may take where no other limit is given.
+pub const NBEST_MEMORY: usize = 1 << 30;
+
+/// The `n` best labellings, best first; fewer where the chain has fewer, or where [`NBEST_MEMORY`] holds fewer. Use
+/// [`nbest_within`] to get an error instead.
+///
+/// Of equal scores the labelling comes first whose last label is smaller, then the last but one, and so on: the first labelling is
+/// the one of [`Viterbi`](super::Viterbi). Scores are sums from the first position to the last, so two labellings whose true scores differ
+/// by less than the rounding of such a sum may change places.
+pub fn nbest(chain: &Chain, psi: Psi<f64>, n: usize) -> Vec<Ranked> {
+    let mut search = Search::new(chain, psi);
+    let mut ranked = Vec::new();
+    while ranked.len() < n
+        && search.bytes(ranked.len() + 1) <= NBEST_MEMORY
+        && let Some(next) = search.ranked(ranked.len())
+    {
+        ranked.push(next);
+    }
+    ranked
 }
 
-impl Ord for Suffix {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.bound.total_cmp(&other.bound).then_with(|| other.serial.cmp(&self.serial))
+/// The `n` best labellings as [`nbest`] has them; an error where they, and the search for them, need more than `limit` bytes.
+pub fn nbest_within(chain: &Chain, psi: Psi<f64>, n: usize, limit: usize) -> Result<Vec<Ranked>> {
+    let mut search = Search::new(chain, psi);
+    // What the answer alone takes is known before the search.
+    let most = n.min(labellings(chain));
+    let refuse = |bytes: usize| {
+        Err(Error::Setting(format!(
+            "the {n} best labellings of a sequence of {} tokens need more than {bytes} bytes, but the limit is {limit}: ask for \
+             fewer labellings, or cut the sequence",
+            chain.len
+        )))
+    };
+    if search.bytes(most) > limit {
+        return refuse(search.bytes(most));
+    }
+    let mut ranked = Vec::new();
+    while ranked.len() < n {
+        let Some(next) = search.ranked(ranked.len()) else { break };
+        ranked.push(next);
+        if search.bytes(most) > limit {
+            return refuse(limit);
+        }
+    }
+    Ok(ranked)
+}
+
+/// How many labellings a chain has, or the largest number there is.
+fn labellings(chain: &Chain) -> usize {
+    match chain.labels {
+        0 | 1 => 1,
+        labels => (0..chain.len.min(64)).fold(1, |all: usize, _| all.saturating_mul(labels)),
     }
 }
-impl PartialOrd for Suffix {
+
+/// The ranked prefixes of a chain that end in one label at one position, or, beyond the last position, the ranked labellings. Found
+/// only as far as somebody asks.
+#[derive(Debug, Default)]
+struct Node {
+    /// The best ones, best first.
+    found: Vec<Prefix>,
+    /// Candidates for the next one: for each label before that was opened, its best prefix that is not found yet. The label that was
+    /// opened last is the worst of them; the next one is opened when its best prefix is found.
+    candidates: BinaryHeap<Prefix>,
+    /// Are the candidates that follow from the newest of `found` still missing?
+    behind: bool,
+}
+
+/// A prefix without its last label: the `rank`th best one (from 0) that ends in `label` one position before. `score` has the pair
+/// with the last label, but not that label's own table.
+#[derive(Clone, Copy, Debug)]
+struct Prefix {
+    score: f64,
+    label: u32,
+    rank: u32,
+}
+
+impl Prefix {
+    fn new(score: f64, label: usize, rank: usize) -> Self {
+        // −0 is no less than 0.
+        Prefix { score: score + 0.0, label: label as u32, rank: rank as u32 }
+    }
+}
+
+impl Ord for Prefix {
+    /// The better one is greater: by score, then the smaller label, then the smaller rank.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let places = |prefix: &Self| (prefix.label, prefix.rank);
+        self.score.total_cmp(&other.score).then_with(|| places(other).cmp(&places(self)))
+    }
+}
+impl PartialOrd for Prefix {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl PartialEq for Suffix {
+impl PartialEq for Prefix {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
-impl Eq for Suffix {}
+impl Eq for Prefix {}
 
-/// The `n` best labellings, best first; fewer if the chain has fewer. This is A* search from the last position to the
-/// first. Viterbi's δ is the exact score of the best prefix, so the first `n` complete labellings taken from the heap
-/// are the best.
-pub fn nbest(chain: &Chain, psi: Psi<f64>, n: usize) -> Vec<Ranked> {
-    if n == 0 {
-        return Vec::new();
+/// Lazy k-best Viterbi (Huang and Chiang 2005, algorithm 3). The next labelling asks for at most one more prefix at each position, so n
+/// labellings cost n·T prefixes, equal scores or not: O(T·L² + n·T·(L + log n)) time and O(T·L + n·T) memory.
+struct Search<'a> {
+    chain: &'a Chain,
+    psi: Psi<'a, f64>,
+    work: Work,
+    /// Number + 1 in `nodes` of label j at position t, `[T][labels]`, and of the end; 0 for one that nobody has asked.
+    numbers: Vec<u32>,
+    nodes: Vec<Node>,
+    /// Positions and labels whose next prefix is being looked for: memory that is used again.
+    asked: Vec<(usize, usize)>,
+    /// Prefixes that were ever candidates, and labels that were looked at to find them.
+    candidates: usize,
+    looks: usize,
+}
+
+impl<'a> Search<'a> {
+    fn new(chain: &'a Chain, psi: Psi<'a, f64>) -> Self {
+        let mut work = Work::default();
+        if chain.len > 0 && chain.labels > 0 {
+            forward(chain, psi, &mut work);
+        }
+        let numbers = vec![0; chain.len * chain.labels + 1];
+        Search { chain, psi, work, numbers, nodes: Vec::new(), asked: Vec::new(), candidates: 0, looks: 0 }
     }
-    if chain.len == 0 {
-        return vec![Ranked { score: 0.0, labels: Vec::new() }];
+
+    /// Bytes of the search so far and of so many labellings, at most; without Viterbi's own.
+    fn bytes(&self, labellings: usize) -> usize {
+        let labelling = size_of::<Ranked>() + self.chain.len * size_of::<Label>();
+        // A candidate may be among those found as well, and lists grow by doubling.
+        let search = self.nodes.len() * size_of::<Node>() + 4 * self.candidates * size_of::<Prefix>();
+        search.saturating_add(labellings.saturating_mul(labelling))
     }
-    let mut work = Work::default();
-    forward(chain, psi, &mut work);
-    let own = |t: usize, j: usize| psi.own.get(t * chain.stride() + j);
-    let mut heap = BinaryHeap::new();
-    let mut kept: Vec<(usize, usize)> = Vec::new(); // (label, parent) of every suffix taken from the heap
-    let mut serial = 0;
-    let mut push = |heap: &mut BinaryHeap<Suffix>, t: usize, label: usize, score: f64, parent: usize| {
-        // `score` covers everything to the right of t; δ_t covers everything up to t.
-        let bound = work.delta(chain, t, label) + score;
-        heap.push(Suffix { bound, score, t, label, parent, serial });
-        serial += 1;
-    };
-    for j in 0..chain.labels {
-        push(&mut heap, chain.len - 1, j, psi.shared[END].log.get(j), usize::MAX);
-    }
-    let mut ranked = Vec::new();
-    while let Some(suffix) = heap.pop() {
-        kept.push((suffix.label, suffix.parent));
-        if suffix.t == 0 {
-            let mut labels = Vec::with_capacity(chain.len);
-            let mut at = kept.len() - 1;
-            while at != usize::MAX {
-                labels.push(kept[at].0 as Label);
-                at = kept[at].1;
+
+    /// The labelling number `rank`, from 0; all before it must have been asked for.
+    fn ranked(&mut self, rank: usize) -> Option<Ranked> {
+        let len = self.chain.len;
+        if len == 0 {
+            return (rank == 0).then(|| Ranked { score: 0.0, labels: Vec::new() });
+        }
+        if self.chain.labels == 0 {
+            return None;
+        }
+        let mut at = self.find(len, 0, rank)?;
+        let score = at.score;
+        let mut labels = vec![0; len];
+        for t in (0..len).rev() {
+            labels[t] = at.label;
+            if t > 0 {
+                let (label, rank) = (at.label as usize, at.rank as usize);
+                at = self.find(t, label, rank).expect("a prefix that was counted");
             }
-            ranked.push(Ranked { score: suffix.bound, labels });
-            if ranked.len() == n {
+        }
+        Some(Ranked { score, labels })
+    }
+
+    /// Score of the best prefix that ends in label i at t − 1 and goes on to label j at t; t = T is the end.
+    fn best(&self, t: usize, i: usize, j: usize) -> f64 {
+        self.work.delta(self.chain, t - 1, i) + self.step(t, i, j)
+    }
+
+    /// Log-potential of the pair (i at t − 1, j at t).
+    fn step(&self, t: usize, i: usize, j: usize) -> f64 {
+        if t == self.chain.len {
+            self.psi.shared[END].log.get(i)
+        } else {
+            pair(self.chain, self.psi, t, i, j)
+        }
+    }
+
+    /// The best label before j at t that is worse than `last`, if any.
+    fn next_label(&mut self, t: usize, j: usize, last: Option<Prefix>) -> Option<Prefix> {
+        self.looks += self.chain.labels;
+        let prefixes = (0..self.chain.labels).map(|i| Prefix::new(self.best(t, i, j), i, 0));
+        prefixes.filter(|prefix| last.is_none_or(|last| *prefix < last)).max()
+    }
+
+    /// The node of label j at t, with its best prefix found.
+    fn node(&mut self, t: usize, j: usize) -> usize {
+        let at = t * self.chain.labels + j;
+        if self.numbers[at] == 0 {
+            let found: Vec<Prefix> = self.next_label(t, j, None).into_iter().collect();
+            self.candidates += found.len();
+            self.nodes.push(Node { found, behind: true, ..Node::default() });
+            self.numbers[at] = self.nodes.len() as u32;
+        }
+        self.numbers[at] as usize - 1
+    }
+
+    /// The prefix number `rank` of label j at t ≥ 1, if there are so many. All before it must be found.
+    fn find(&mut self, t: usize, j: usize, rank: usize) -> Option<Prefix> {
+        // Down: whose next prefix must be known first. Each asks at most one other, one position before.
+        let mut asked = std::mem::take(&mut self.asked);
+        let mut next = Some((t, j, rank));
+        while let Some((t, j, rank)) = next.take() {
+            let node = self.node(t, j);
+            let Node { found, behind, .. } = &self.nodes[node];
+            if found.len() > rank {
                 break;
             }
-            continue;
+            asked.push((t, j));
+            if *behind
+                && t > 1
+                && let Some(newest) = found.last()
+            {
+                next = Some((t - 1, newest.label as usize, newest.rank as usize + 1));
+            }
         }
-        let score = suffix.score + own(suffix.t, suffix.label);
-        for i in 0..chain.labels {
-            let score = score + pair(chain, psi, suffix.t, i, suffix.label);
-            push(&mut heap, suffix.t - 1, i, score, kept.len() - 1);
+        // And up again.
+        while let Some((t, j)) = asked.pop() {
+            self.advance(t, j);
+        }
+        self.asked = asked;
+        let node = self.node(t, j);
+        self.nodes[node].found.get(rank).copied()
+    }
+
+    /// Finds one more prefix of label j at t, if there is one; what it asks of the position before is found.
+    fn advance(&mut self, t: usize, j: usize) {
+        let node = self.node(t, j);
+        let Some(&newest) = self.nodes[node].found.last() else { return };
+        if std::mem::take(&mut self.nodes[node].behind) {
+            let follow = |search: &mut Self, prefix: Option<Prefix>| {
+                search.candidates += usize::from(prefix.is_some());
+                search.nodes[node].candidates.extend(prefix);
+            };
+            let longer = self.after(t, j, newest);
+            follow(self, longer);
+            if newest.rank == 0 {
+                let other = self.next_label(t, j, Some(newest));
+                follow(self, other);
+            }
+        }
+        let Node { found, candidates, behind } = &mut self.nodes[node];
+        if let Some(best) = candidates.pop() {
+            found.push(best);
+            *behind = true;
         }
     }
-    ranked
+
+    /// The prefix with the same label before j at t, and the next rank there.
+    fn after(&self, t: usize, j: usize, newest: Prefix) -> Option<Prefix> {
+        let (label, rank) = (newest.label as usize, newest.rank as usize + 1);
+        if t == 1 {
+            return None; // one label is all that there is of a prefix of one position
+        }
+        let node = self.numbers[(t - 1) * self.chain.labels + label].checked_sub(1)?;
+        let score = self.nodes[node as usize].found.get(rank)?.score;
+        let own = self.psi.own.get((t - 1) * self.chain.stride() + label);
+        Some(Prefix::new(score + own + self.step(t, label, j), label, rank))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{Graph, Shared, Table};
+    use crate::math::Array;
+    use crate::math::random::Random;
+
+    fn tables(labels: usize, score: impl Fn(usize) -> f64) -> Shared<f64> {
+        [labels, 1, 1]
+            .map(|rows| {
+                let mut table = Table::new(rows, labels);
+                for (i, j) in (0..rows).flat_map(|i| (0..labels).map(move |j| (i, j))) {
+                    table.log.set(i * table.stride + j, score(i * labels + j));
+                }
+                table.update();
+                table
+            })
+            .into()
+    }
+
+    /// Candidates, looks and bytes of a search for `n` labellings.
+    fn cost(len: usize, labels: usize, n: usize, score: impl Fn(usize) -> f64) -> [usize; 3] {
+        let chain = Chain { len, labels, own_pairs: false };
+        let shared = tables(labels, |i| score(7 * i));
+        let mut own = Array::zeros(chain.own_len());
+        chain.clear_own(own.plane_mut(0));
+        for (t, j) in (0..len).flat_map(|t| (0..labels).map(move |j| (t, j))) {
+            own.set(t * chain.stride() + j, score(t % 3 + j));
+        }
+        let mut search = Search::new(&chain, Psi { shared: &shared, own: &own });
+        assert!((0..n).all(|rank| search.ranked(rank).is_some()));
+        [search.candidates, search.looks, search.bytes(0)]
+    }
+
+    /// All scores equal, nearly equal, of a short period, random: the work is linear in positions and labellings.
+    #[test]
+    fn ties_cost_no_more_than_anything_else() {
+        let mut rng = Random::new(5);
+        let random: Vec<f64> = (0..1000).map(|_| rng.uniform()).collect();
+        let scores: [&dyn Fn(usize) -> f64; 4] =
+            [&|_| 0.0, &|i| 1e-16 * (i % 5) as f64, &|i| [0.5, 0.25, 0.125][i % 3], &|i| {
+                random[i % random.len()]
+            }];
+        for (labels, n) in [(3, 10), (3, 500), (20, 10)] {
+            for (kind, score) in scores.iter().enumerate() {
+                for len in [100, 200, 400] {
+                    let [candidates, looks, bytes] = cost(len, labels, n, score);
+                    assert!(candidates <= 3 * (n + labels) * len, "{kind}: {candidates} candidates");
+                    assert!(looks <= 2 * (n + 1) * len * labels, "{kind}: {looks} looks");
+                    assert!(bytes <= 400 * (n + 1) * len, "{kind}: {bytes} bytes");
+                }
+            }
+        }
+    }
 }

@@ -20,3 +20,4 @@ mod oracle;
 mod risk;
 mod sparse;
 mod structures;
+mod ties;
