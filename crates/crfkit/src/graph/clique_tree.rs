@@ -1,8 +1,8 @@
 //! The clique tree (junction tree) of a graph. It decides what exact inference costs and in which order it runs.
 
 use super::FactorGraph;
+use super::elimination::Elimination;
 use crate::error::GraphError;
-use std::collections::BTreeSet;
 
 /// A tree of sets of variables ("bags"). Every factor fits in one bag, and the bags that contain a given variable are
 /// connected. Children come before their parents. Tables over a bag are dense and unpadded; the last variable varies
@@ -57,25 +57,16 @@ const HOPELESS: u128 = 1 << 40;
 const BYTES: u128 = 16;
 
 impl CliqueTree {
-    /// Eliminates one variable after another, always the one that needs the fewest new edges (min-fill). Ties go to
-    /// the variable with the fewest neighbours, then to the first one.
+    /// Eliminates variable after variable in the order of min-fill.
     pub(super) fn new(graph: &FactorGraph) -> Result<Self, GraphError> {
         let n = graph.cards().len();
         let scopes = graph.cliques().scopes();
-        let mut neighbours = vec![BTreeSet::new(); n];
-        for c in 0..scopes.len() {
-            for &v in scopes.vars(c) {
-                neighbours[v].extend(scopes.vars(c).iter().copied().filter(|&w| w != v));
-            }
-        }
-        let mut cost: Vec<(usize, usize)> = (0..n).map(|v| fill(&neighbours, v)).collect();
-        let mut queue: BTreeSet<_> = (0..n).map(|v| (cost[v], v)).collect();
+        let mut left = Elimination::new(n, (0..scopes.len()).map(|c| scopes.vars(c)));
         let mut rank = vec![0; n];
         let mut sets: Vec<Vec<usize>> = Vec::with_capacity(n);
         let (mut width, mut entries) = (0, 0u128);
-        while let Some((_, v)) = queue.pop_first() {
+        while let Some((v, around)) = left.next() {
             rank[v] = sets.len();
-            let around: Vec<usize> = neighbours[v].iter().copied().collect();
             let set: Vec<usize> = std::iter::once(v).chain(around.iter().copied()).collect();
             let size = set.iter().fold(1u128, |size, &w| size.saturating_mul(graph.cards()[w] as u128));
             (width, entries) = (width.max(set.len()), entries.saturating_add(size));
@@ -84,18 +75,7 @@ impl CliqueTree {
                 return Err(GraphError::TooWide { width, bytes, limit: (HOPELESS * BYTES) as usize });
             }
             sets.push(set);
-            let mut stale = BTreeSet::new();
-            for &w in &around {
-                neighbours[w].remove(&v);
-                neighbours[w].extend(around.iter().copied().filter(|&u| u != w));
-                stale.insert(w);
-                stale.extend(neighbours[w].iter().copied());
-            }
-            for w in stale {
-                queue.remove(&(cost[w], w));
-                cost[w] = fill(&neighbours, w);
-                queue.insert((cost[w], w));
-            }
+            left.remove(v, &around);
         }
         Ok(Self::join(graph, &sets, &rank))
     }
@@ -180,15 +160,7 @@ impl CliqueTree {
     }
 }
 
-/// How many pairs of neighbours of `v` are not connected, and how many neighbours it has.
-fn fill(neighbours: &[BTreeSet<usize>], v: usize) -> (usize, usize) {
-    let around = &neighbours[v];
-    let joined = |w: &usize| around.iter().filter(|&u| u > w && neighbours[*w].contains(u)).count();
-    let pairs = around.len() * around.len().saturating_sub(1) / 2;
-    (pairs - around.iter().map(joined).sum::<usize>(), around.len())
-}
-
-/// The strides of a table over `vars`, listed for the variables of a bag.
+/// The strides of a table over `vars`, by the variables of a bag.
 fn strides_by(bag: &[usize], vars: &[usize], strides: &[usize]) -> Vec<usize> {
     bag.iter().map(|v| vars.iter().position(|w| w == v).map_or(0, |k| strides[k])).collect()
 }

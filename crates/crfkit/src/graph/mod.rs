@@ -4,6 +4,7 @@ pub mod build;
 mod chain;
 mod clique_tree;
 mod cliques;
+mod elimination;
 mod factor_graph;
 mod fields;
 mod forest;

@@ -19,5 +19,6 @@ mod node_split;
 mod oracle;
 mod risk;
 mod sparse;
+mod stars;
 mod structures;
 mod ties;
