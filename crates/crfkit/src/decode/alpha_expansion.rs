@@ -1,15 +1,15 @@
 //! α-expansion (Boykov, Veksler and Zabih 2001): finds a labelling that no single expansion of one label improves.
 
-use super::graph_cut::{best_move, build, check_pairwise};
+use super::graph_cut::{best_move, build, check_finite, check_pairwise};
 use super::max_flow::MaxFlow;
 use super::{Decoder, node_argmax};
 use crate::Result;
 use crate::graph::{FactorGraph, Fields, Label, Psi};
 
-/// Minimum cuts for pairwise models with any number of labels. Each cut finds the best set of variables to change to
-/// one label α; the labels take turns until no cut improves the score. If the pair tables are metrics (Potts, for
-/// example), each cut is exact and the final energy is within a constant factor of the best. Other pairs are
-/// truncated safely, and a move that does not raise the score is not made.
+/// Minimum cuts for pairwise models of any number of labels: each cut finds the best set of variables to change to one label α; the
+/// labels take turns until none helps. With pair tables that are metrics (Potts, for example) each cut is exact and the energy ends within
+/// a constant factor of the best; pairs that are not are truncated safely, and a move that does not raise the score is not made. It ends
+/// whatever the scores are: see [`GraphCut`](super::GraphCut).
 #[derive(Clone, Copy, Debug)]
 pub struct AlphaExpansion {
     /// The largest number of rounds over all labels.
@@ -34,6 +34,13 @@ impl AlphaExpansion {
     /// Returns an error if a clique has more than two variables. Call it before [`Decoder::argmax`].
     pub fn check(&self, graph: &FactorGraph) -> Result<()> {
         check_pairwise(graph, "α-expansion")
+    }
+
+    /// Refuses scores that are not finite.
+    pub fn check_scores(&self, graph: &FactorGraph, psi: Psi<f64>) -> Result<()> {
+        let mut fields = Fields::default();
+        fields.gather(graph, psi);
+        check_finite(graph, psi, &fields, "α-expansion")
     }
 }
 

@@ -48,6 +48,7 @@ impl Decode {
             }
             Decode::AlphaExpansion => {
                 AlphaExpansion::default().check(graph)?;
+                AlphaExpansion::default().check_scores(graph, psi)?;
                 run(AlphaExpansion::default(), graph, psi, labels);
             }
         }

@@ -2,13 +2,14 @@
 
 use super::Decoder;
 use super::max_flow::MaxFlow;
-use crate::Result;
 use crate::error::GraphError;
 use crate::graph::{FactorGraph, Fields, Label, Psi};
+use crate::{Error, Result};
 
-/// Exact on pairwise models of one or two labels whose tables are submodular, ψ(0,0) + ψ(1,1) ≥ ψ(0,1) + ψ(1,0).
-/// [`GraphCut::check`] tests this. Other pairs are truncated to the nearest modular table, and the labelling is then
-/// an approximation. Among equal labellings, the one with the fewest labels 1 wins.
+/// Exact on pairwise models of one or two labels whose tables are submodular, ψ(0,0) + ψ(1,1) ≥ ψ(0,1) + ψ(1,0), which
+/// [`GraphCut::check`] tells. Pairs that are not are cut down to the nearest modular table, and the labelling is then an approximation.
+/// Of equal labellings, the one with the fewest labels 1 wins. Scores beyond ±10²⁹⁰ count as that much, and what is no number as 0, so that
+/// a cut ends whatever the scores are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GraphCut;
 
@@ -23,8 +24,8 @@ pub struct Work {
 const ROUNDING: f64 = 1e-12;
 
 impl GraphCut {
-    /// Returns an error for graphs that cuts cannot solve exactly: cliques of more than two variables, variables with
-    /// more than two labels, or pairs that are not submodular.
+    /// Refuses what cuts cannot solve exactly: cliques of more than two variables, variables of more than two labels, scores that are
+    /// not finite, pairs that are not submodular.
     pub fn check(&self, graph: &FactorGraph, psi: Psi<f64>) -> Result<()> {
         let scopes = graph.cliques().scopes();
         check_pairwise(graph, "a graph cut")?;
@@ -33,6 +34,7 @@ impl GraphCut {
         }
         let mut fields = Fields::default();
         fields.gather(graph, psi);
+        check_finite(graph, psi, &fields, "a graph cut")?;
         for c in 0..graph.cliques().len() {
             let (table, shape, vars) = (fields.table(graph, psi, c).re, scopes.shape(c), scopes.vars(c));
             if shape.rows == 2 && shape.columns == 2 {
@@ -54,6 +56,44 @@ pub(super) fn check_pairwise(graph: &FactorGraph, engine: &'static str) -> Resul
         Some(c) => Err(GraphError::NotPairwise { engine, vars: scopes.vars(c).to_vec() }.into()),
         None => Ok(()),
     }
+}
+
+/// Refuses scores that are infinite or no numbers: the sum of weights that are too large.
+pub(super) fn check_finite(
+    graph: &FactorGraph,
+    psi: Psi<f64>,
+    fields: &Fields<f64>,
+    engine: &'static str,
+) -> Result<()> {
+    let (cliques, scopes) = (graph.cliques(), graph.cliques().scopes());
+    let refuse = |vars: &[usize]| {
+        Err(Error::Setting(format!(
+            "the scores of variables {vars:?} are not finite, and {engine} cannot weigh them: the model's weights are too large; train \
+             it again with a smaller --sigma"
+        )))
+    };
+    for (v, &card) in graph.cards().iter().enumerate() {
+        let node = &fields.nodes.plane(0)[cliques.node(v)];
+        if !node[..card].iter().all(|x| x.is_finite()) {
+            return refuse(&[v]);
+        }
+    }
+    for c in 0..cliques.len() {
+        let (table, shape) = (fields.table(graph, psi, c).re, scopes.shape(c));
+        let rows = table.chunks(shape.stride()).take(shape.rows);
+        if !rows.flat_map(|row| &row[..shape.columns]).all(|x| x.is_finite()) {
+            return refuse(scopes.vars(c));
+        }
+    }
+    Ok(())
+}
+
+/// The largest score that counts: sums of as many as a machine holds are finite.
+const LARGEST: f64 = 1e290;
+
+/// A score that is a finite number, whatever it was.
+fn bounded(score: f64) -> f64 {
+    if score.is_nan() { 0.0 } else { score.clamp(-LARGEST, LARGEST) }
 }
 
 impl Decoder for GraphCut {
@@ -94,13 +134,13 @@ pub(super) fn best_move(
     flow.clear();
     for v in (0..labels.len()).filter(|&v| moves(v, labels)) {
         let node = &fields.nodes.plane(0)[cliques.node(v)];
-        flow.add_terminal(v, node[labels[v] as usize] - node[alpha]);
+        flow.add_terminal(v, bounded(node[labels[v] as usize]) - bounded(node[alpha]));
     }
     for c in 0..cliques.len() {
         let (table, vars, stride) =
             (fields.table(graph, psi, c).re, scopes.vars(c), scopes.shape(c).stride());
         let [y, z] = [labels[vars[0]] as usize, labels[vars[1]] as usize];
-        let energy = |i: usize, j: usize| -table[i * stride + j];
+        let energy = |i: usize, j: usize| -bounded(table[i * stride + j]);
         match [moves(vars[0], labels), moves(vars[1], labels)] {
             [false, false] => {}
             [true, false] => flow.add_terminal(vars[0], energy(alpha, z) - energy(y, z)),

@@ -47,6 +47,10 @@ pub(super) struct MaxFlow {
     orphans: VecDeque<u32>,
 }
 
+/// Paths that may be filled for each node and arc; a few are the rule. Rounding could otherwise let capacities of very different sizes
+/// send the same flow to and fro for ever.
+const PATHS: usize = 64;
+
 impl MaxFlow {
     /// Builds the network of `nodes` nodes and these pairs, with all capacities 0.
     pub fn build(&mut self, nodes: usize, pairs: impl Iterator<Item = [usize; 2]> + Clone) {
@@ -82,12 +86,12 @@ impl MaxFlow {
         self.terminal.resize(nodes, 0.0);
     }
 
-    /// Adds capacity: from the source to `v` if positive, from `v` to the sink if negative.
+    /// Adds capacity, a finite number, from the source to `v` if positive, from `v` to the sink if negative.
     pub fn add_terminal(&mut self, v: usize, capacity: f64) {
         self.terminal[v] += capacity;
     }
 
-    /// Adds capacity to the arc of a pair, from its first to its second node.
+    /// Adds capacity, finite and not negative, to the arc of a pair from its first to its second node.
     pub fn add_arc(&mut self, pair: usize, capacity: f64) {
         self.residual[self.arc[pair] as usize] += capacity;
     }
@@ -97,9 +101,10 @@ impl MaxFlow {
         self.side[v] == Side::Sink
     }
 
-    /// Computes the maximum flow.
+    /// Fills the network. Gives up after so many paths that only rounding can be to blame: the cut is then one near the minimum.
     pub fn run(&mut self) {
         self.start();
+        let mut paths = PATHS * (self.terminal.len() + self.head.len() + 1);
         while let Some(&v) = self.active.front() {
             let v = v as usize;
             if self.side[v] == Side::Free {
@@ -112,6 +117,10 @@ impl MaxFlow {
             match meeting {
                 // The node stays active: it may also touch the other tree elsewhere.
                 Some(arc) => {
+                    if paths == 0 {
+                        return;
+                    }
+                    paths -= 1;
                     self.augment(arc);
                     while let Some(orphan) = self.orphans.pop_front() {
                         self.adopt(orphan as usize);

@@ -17,6 +17,7 @@ mod graph_losses;
 mod local_losses;
 mod node_split;
 mod oracle;
+mod overflow;
 mod risk;
 mod sparse;
 mod stars;
