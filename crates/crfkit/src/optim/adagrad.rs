@@ -3,6 +3,7 @@
 use super::checks::require_gain;
 use super::fours::{FOUR, four, in_fours, put_four};
 use super::online::{self, Rule, Schedule, Step};
+use super::restored::{Restored, not_negative};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
@@ -102,9 +103,9 @@ impl Rule for AdaGradRule<'_> {
         state.vectors.insert("squares".into(), self.squares.clone());
     }
 
-    fn restore(&mut self, state: &mut State) {
-        self.squares = state.take("squares");
-        self.squares.resize(state.theta.len(), 0.0);
+    fn restore(&mut self, _steps: u32, state: &mut Restored) -> Result<()> {
+        self.squares = state.vector("squares", state.theta().len(), 0.0, not_negative)?;
+        Ok(())
     }
 }
 

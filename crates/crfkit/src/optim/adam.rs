@@ -4,6 +4,7 @@ use super::adagrad::soft_threshold;
 use super::checks::{require, require_gain};
 use super::fours::{FOUR, four, four_of, in_fours, put_four, put_four_of};
 use super::online::{self, Rule, Schedule, Step};
+use super::restored::{Restored, finite, not_negative};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
@@ -265,10 +266,12 @@ impl Rule for AdamRule<'_> {
         state.numbers.insert("settled".into(), self.settled.into());
     }
 
-    fn restore(&mut self, state: &mut State) {
-        let (ways, roots) = (state.take("way"), state.take("root"));
+    fn restore(&mut self, steps: u32, state: &mut Restored) -> Result<()> {
+        let dim = state.theta().len();
+        let ways = state.vector("way", dim, 0.0, finite)?;
+        let roots = state.vector("root", dim, 0.0, not_negative)?;
         self.moments = ways.iter().zip(&roots).map(|(&way, &root)| Moments { way, root }).collect();
-        self.settled = state.number("settled") as u32;
-        self.moments.resize(state.theta.len(), Moments::default());
+        self.settled = state.count("settled", steps.into())? as u32;
+        Ok(())
     }
 }

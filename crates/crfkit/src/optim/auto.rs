@@ -1,6 +1,7 @@
 //! The default method, with nothing to tune.
 
 use super::finite::MEMORY_LIMIT;
+use super::restored::Restored;
 use super::{
     AdaGrad, Control, Entropy, Lbfgs, Minimum, Optimizer, Prior, Problem, Progress, Saga, State, Stop, Watch,
 };
@@ -129,7 +130,10 @@ impl Optimizer for Auto {
 
     fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         self.check(&problem.prior, problem.l1)?;
-        let beginning = if state.number("phase") == 0.0 { self.beginning(problem) } else { None };
+        let restored = Restored::new(state, problem.objective.dim())?;
+        let first_phase = restored.count("phase", 1)? == 0;
+        state = restored.into_state();
+        let beginning = if first_phase { self.beginning(problem) } else { None };
         if let Some(beginning) = beginning {
             let near = beginning.minimize(problem, state, &mut Phase { number: 0.0, watch })?;
             let at_limit = self.finish.passes > 0.0 && near.passes >= self.finish.passes;

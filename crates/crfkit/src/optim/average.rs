@@ -1,6 +1,8 @@
 //! The mean of the iterates, for methods whose steps move a few weights and shrink all weights by a common factor.
 
+use super::restored::{Restored, finite, not_negative};
 use super::{Prior, State, Touched};
+use crate::Result;
 use std::ops::Range;
 
 /// Keeps Σ (θ_t − mean) over the iterates from a given step on, at the cost of the touched weights.
@@ -78,10 +80,13 @@ impl Average {
         }
     }
 
-    pub fn restore(&mut self, state: &mut State) {
-        self.sums = state.take("sums");
-        self.sums.resize(state.theta.len(), 0.0);
-        self.count = state.number("averaged");
-        self.area = [state.number("area"), state.number("area_pairs")];
+    /// After `steps` steps in all.
+    pub fn restore(&mut self, steps: u32, state: &mut Restored) -> Result<()> {
+        self.sums = state.vector("sums", state.theta().len(), 0.0, finite)?;
+        self.count = state.count("averaged", steps.into())? as f64;
+        for (area, name) in self.area.iter_mut().zip(["area", "area_pairs"]) {
+            *area = state.number(name, 0.0, not_negative)?;
+        }
+        Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use super::checks::refuse_l1;
 use super::descent::{self, Descent, Iterate, Until, curved};
 use super::line_search::NEWTON_C2;
+use super::restored::{Restored, finite};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::ability::Ability;
 use crate::math::vector::{axpy, dot, norm};
@@ -40,7 +41,7 @@ impl Optimizer for Bfgs {
         refuse_l1("bfgs", l1)
     }
 
-    fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         self.check(&problem.prior, problem.l1)?;
         let n = problem.objective.dim() as u64;
         if n.saturating_mul(n).saturating_mul(8) > self.memory_limit {
@@ -49,7 +50,9 @@ impl Optimizer for Bfgs {
                 self.memory_limit
             )));
         }
-        let mut run = Run { inverse: state.take("inverse"), ..Run::default() };
+        let dim = problem.objective.dim();
+        let mut state = Restored::new(state, dim)?;
+        let mut run = Run { inverse: state.vector_or_none("inverse", dim * dim, finite)?, ..Run::default() };
         descent::run(problem, &self.until, &mut run, state, watch)
     }
 }

@@ -1,8 +1,9 @@
 //! The choice of the first gain of stochastic gradient descent, if none is given.
 
 use super::online::{Clock, Rule, Step};
+use super::restored::Restored;
 use super::sgd::{Sgd, SgdRule};
-use super::{Problem, State, Touched};
+use super::{Problem, Touched};
 use crate::math::random::Random;
 
 /// The number of examples on which a gain is tried.
@@ -57,7 +58,7 @@ impl Sgd {
     /// Runs one pass over a sample and returns its objective afterwards.
     fn sample_pass(&self, problem: &Problem, mut theta: Vec<f64>, order: &[u32], eta0: f64) -> f64 {
         let mut rule = SgdRule::new(self, problem, eta0);
-        rule.restore(&mut State::start(theta.clone()));
+        rule.restore(0, &mut Restored::fresh(theta.clone())).expect("nothing of a fresh start is refused");
         let (mut gradient, mut touched) = (Vec::new(), Touched::default());
         let clock = Clock::new(&self.schedule, problem.objective.examples());
         let mut done = 0;

@@ -3,6 +3,7 @@
 use super::checks::refuse_l1;
 use super::descent::{self, Descent, Iterate, Until};
 use super::line_search::CONJUGATE_C2;
+use super::restored::{Restored, finite};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
@@ -40,9 +41,12 @@ impl Optimizer for Cg {
         refuse_l1("cg", l1)
     }
 
-    fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         self.check(&problem.prior, problem.l1)?;
-        let mut run = Run { nu: self.nu, direction: state.take("direction"), gain: state.number("gain") };
+        let dim = problem.objective.dim();
+        let mut state = Restored::new(state, dim)?;
+        let direction = state.vector_or_none("direction", dim, finite)?;
+        let mut run = Run { nu: self.nu, direction, gain: state.number("gain", 0.0, finite)? };
         descent::run(problem, &self.until, &mut run, state, watch)
     }
 }

@@ -1,6 +1,7 @@
 //! The loop that all batch methods share: report, test for convergence, and move to a better point.
 
 use super::line_search::wolfe;
+use super::restored::{Restored, finite};
 use super::{Control, Minimum, Problem, Progress, State, Stop, Watch};
 use crate::math::vector::{dot, norm};
 use crate::{Error, Result};
@@ -165,21 +166,25 @@ pub(super) fn run(
     problem: &Problem,
     until: &Until,
     method: &mut dyn Iterate,
-    mut state: State,
+    mut state: Restored,
     watch: &mut dyn Watch,
 ) -> Result<Minimum> {
-    let mut at = Descent::start(problem, std::mem::take(&mut state.theta), state.number("passes"));
-    // The values at the last iterations, newest last.
-    let count = state.number("values") as usize;
-    let mut values: VecDeque<f64> = (0..count).map(|k| state.number(&format!("value.{k}"))).collect();
-    // Whether the last iteration was lost in noise.
-    let mut lost = state.number("lost") != 0.0;
-    at.refused = state.number("refused") != 0.0;
-    // Whether this point has been reported. States are taken after a report, so a resumed run does not report twice.
-    let mut reported = state.vectors.contains_key("gradient");
+    let (dim, examples) = (problem.objective.dim(), problem.objective.examples() as u64);
+    let mut at = Descent::start(problem, state.take_theta(), state.passes("passes")?);
+    // Values at the last iterations, newest last.
+    let count = state.count("values", until.values() as u64)?;
+    let mut values = (0..count)
+        .map(|k| state.number(&format!("value.{k}"), 0.0, finite))
+        .collect::<Result<VecDeque<f64>>>()?;
+    // Was the last iteration lost in noise?
+    let mut lost = state.flag("lost")?;
+    at.refused = state.flag("refused")?;
+    // Has the watch seen this point? A state is taken when it has, so a run that goes on from one does not report twice.
+    let mut reported = state.resumed();
     if reported {
-        (at.other.value, at.other.gradient) = (state.number("value"), state.take("gradient"));
-        at.other.impossible = state.number("impossible") as usize;
+        at.other.value = state.number("value", 0.0, finite)?;
+        at.other.gradient = state.vector("gradient", dim, 0.0, finite)?;
+        at.other.impossible = state.count("impossible", examples)? as usize;
     } else {
         at.evaluate_other();
         values.push_back(at.other.value);
@@ -223,7 +228,7 @@ pub(super) fn run(
             lost =
                 at.passes - passes >= MANY_EVALUATIONS && value - at.now.value < share * at.now.value.abs();
             values.push_back(at.now.value);
-            if values.len() > until.period.max(CRAWLING) + 1 {
+            if values.len() > until.values() {
                 values.pop_front();
             }
         } else if !method.forget() {
@@ -234,7 +239,12 @@ pub(super) fn run(
 }
 
 impl Until {
-    /// Whether the objective has converged over the last `period` iterations.
+    /// How many values of the last iterations the rules look at.
+    fn values(&self) -> usize {
+        self.period.max(CRAWLING).saturating_add(1)
+    }
+
+    /// Has the objective settled over the last `period` iterations?
     fn settled(&self, values: &VecDeque<f64>) -> bool {
         match (values.len().checked_sub(1 + self.period), values.back()) {
             (Some(before), Some(now)) => values[before] - now <= self.tolerance * now.abs(),

@@ -1,7 +1,9 @@
 //! Weights that every step moves, at the cost of the touched ones only.
 
 use super::fours::{four, in_fours, put_four, with_known_length};
+use super::restored::{Restored, finite, not_negative};
 use super::{Prior, Problem, State, Touched};
+use crate::Result;
 use crate::math::simd;
 use fearless_simd::dispatch;
 
@@ -25,23 +27,25 @@ pub(super) struct Lazy<'a> {
 const SMALL: f64 = 1e-100;
 
 impl<'a> Lazy<'a> {
-    /// Starts at θ with this d, or resumes from what [`Lazy::save`] stored.
-    pub fn new(problem: &'a Problem, state: &mut State) -> Self {
-        let prior = &problem.prior;
-        let (mut anchor, mut drift) = (state.take("anchor"), state.take("drift"));
-        if anchor.is_empty() {
-            anchor = state.theta.iter().enumerate().map(|(i, x)| x - prior.mean(i)).collect();
-        }
-        drift.resize(anchor.len(), 0.0);
-        let number = |name, fresh| state.numbers.get(name).copied().unwrap_or(fresh);
-        Lazy {
+    /// Starts at θ with this d, or goes on with what [`Lazy::save`] has left.
+    pub fn new(problem: &'a Problem, state: &mut Restored) -> Result<Self> {
+        let (prior, dim) = (&problem.prior, state.theta().len());
+        let anchor = match state.resumed() {
+            true => state.vector("anchor", dim, 0.0, finite)?,
+            false => state.theta().iter().enumerate().map(|(i, x)| x - prior.mean(i)).collect(),
+        };
+        let kept = |x: f64| (SMALL..=1.0).contains(&x);
+        Ok(Lazy {
             prior,
             examples: problem.objective.examples().max(1) as f64,
             anchor,
-            drift,
-            decay: [number("decay", 1.0), number("decay_pairs", 1.0)],
-            shift: [number("shift", 0.0), number("shift_pairs", 0.0)],
-        }
+            drift: state.vector("drift", dim, 0.0, finite)?,
+            decay: [state.number("decay", 1.0, kept)?, state.number("decay_pairs", 1.0, kept)?],
+            shift: [
+                state.number("shift", 0.0, not_negative)?,
+                state.number("shift_pairs", 0.0, not_negative)?,
+            ],
+        })
     }
 
     pub fn save(&self, state: &mut State) {

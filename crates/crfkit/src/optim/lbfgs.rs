@@ -2,6 +2,7 @@
 
 use super::descent::{self, Descent, Iterate, Until, curved};
 use super::line_search::{NEWTON_C2, backtrack};
+use super::restored::{Restored, finite, positive};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
@@ -55,7 +56,7 @@ impl Optimizer for Lbfgs {
         Ok(())
     }
 
-    fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         let until = Until {
             gradient_tolerance: self.gradient_tolerance,
             tolerance: self.tolerance,
@@ -63,7 +64,9 @@ impl Optimizer for Lbfgs {
             change: self.change,
             passes: self.passes,
         };
-        descent::run(problem, &until, &mut Run::restore(self.memory, &mut state), state, watch)
+        let mut state = Restored::new(state, problem.objective.dim())?;
+        let mut run = Run::restore(self.memory, &mut state)?;
+        descent::run(problem, &until, &mut run, state, watch)
     }
 }
 
@@ -76,13 +79,14 @@ struct Run {
 }
 
 impl Run {
-    fn restore(memory: usize, state: &mut State) -> Self {
-        let mut history = VecDeque::new();
-        for k in 0..state.number("pairs") as usize {
-            let (s, y) = (state.take(&format!("s.{k}")), state.take(&format!("y.{k}")));
-            history.push_back(Pair { rho: state.number(&format!("rho.{k}")), s, y });
+    fn restore(memory: usize, state: &mut Restored) -> Result<Self> {
+        let (mut history, dim) = (VecDeque::new(), state.theta().len());
+        for k in 0..state.count("pairs", memory.max(1) as u64)? {
+            let s = state.vector(&format!("s.{k}"), dim, 0.0, finite)?;
+            let y = state.vector(&format!("y.{k}"), dim, 0.0, finite)?;
+            history.push_back(Pair { rho: state.number(&format!("rho.{k}"), 0.0, positive)?, s, y });
         }
-        Run { memory, history, pseudo: Vec::new(), direction: Vec::new() }
+        Ok(Run { memory, history, pseudo: Vec::new(), direction: Vec::new() })
     }
 
     /// direction ← −H⁻¹ g by the two-loop recursion; with L1, g is the pseudo-gradient.

@@ -24,6 +24,7 @@ mod online;
 mod prior;
 mod psa;
 mod psa_series;
+mod restored;
 mod sag;
 mod saga;
 mod sampler;
@@ -189,16 +190,6 @@ impl State {
     pub fn start(theta: Vec<f64>) -> Self {
         State { theta, ..State::default() }
     }
-
-    /// A number that must be present when a run resumes.
-    fn number(&self, name: &str) -> f64 {
-        self.numbers.get(name).copied().unwrap_or(0.0)
-    }
-
-    /// Takes a vector out of the state; empty if it is not there.
-    fn take(&mut self, name: &str) -> Vec<f64> {
-        self.vectors.remove(name).unwrap_or_default()
-    }
 }
 
 /// What a method reports at a step boundary.
@@ -295,6 +286,7 @@ pub trait Optimizer {
     /// is wrong regardless of the objective.
     fn check(&self, prior: &Prior, l1: f64) -> Result<()>;
 
-    /// Runs from `state`: fresh weights, or the state of an interrupted run.
+    /// Runs from `state`: fresh weights, or the state of an interrupted run. A state is read from a file: lengths and ranges of all that
+    /// is in it are checked, and one that cannot be used is an error.
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum>;
 }

@@ -3,6 +3,7 @@
 use super::checks::refuse_l1;
 use super::descent::{self, Descent, Iterate, Until};
 use super::line_search::NEWTON_C2;
+use super::restored::Restored;
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch, cholesky};
 use crate::ability::Ability;
 use crate::{Error, Result};
@@ -39,6 +40,7 @@ impl Optimizer for Newton {
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         self.check(&problem.prior, problem.l1)?;
         refuse_many(problem, "newton", "newton-cg, which needs no matrix, or lbfgs")?;
+        let state = Restored::new(state, problem.objective.dim())?;
         descent::run(problem, &self.until, &mut Run, state, watch)
     }
 }

@@ -3,6 +3,7 @@
 use super::checks::refuse_l1;
 use super::descent::{self, Descent, Iterate, Until};
 use super::line_search::NEWTON_C2;
+use super::restored::Restored;
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
@@ -44,6 +45,7 @@ impl Optimizer for NewtonCg {
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         self.check(&problem.prior, problem.l1)?;
         let mut run = Run { products: self.products, hv: Vec::new(), scratch: Vec::new() };
+        let state = Restored::new(state, problem.objective.dim())?;
         descent::run(problem, &self.until, &mut run, state, watch)
     }
 }

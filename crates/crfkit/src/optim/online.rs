@@ -4,6 +4,7 @@
 //! batch is computed, the rule brings the touched weights up to date with the prior; afterwards it updates them.
 
 use super::dense_updates::DenseUpdates;
+use super::restored::{Restored, finite, not_negative};
 use super::{Control, Minimum, Objective, Prior, Problem, Progress, State, Stop, Touched, Watch};
 use crate::ability::Ability;
 use crate::math::random::Random;
@@ -176,8 +177,8 @@ pub(super) trait Rule {
     }
     /// Adds to `state` everything that the rule remembers.
     fn save(&self, state: &mut State);
-    /// Restores it; `state` may be fresh.
-    fn restore(&mut self, state: &mut State);
+    /// Takes it back after so many steps; `state` may be fresh.
+    fn restore(&mut self, steps: u32, state: &mut Restored) -> Result<()>;
 }
 
 /// The fractions of the first pass after which progress is reported.
@@ -198,7 +199,7 @@ pub(super) fn run(
     problem: &Problem,
     schedule: &Schedule,
     rule: &mut dyn Rule,
-    mut state: State,
+    state: State,
     watch: &mut dyn Watch,
 ) -> Result<Minimum> {
     let dense = DenseUpdates::new(problem);
@@ -210,17 +211,18 @@ pub(super) fn run(
     let clock = Clock::new(schedule, examples);
     let batch = schedule.batch.clamp(1, examples.max(1));
     let steps_a_pass = examples.div_ceil(batch).max(1) as u64;
-    rule.restore(&mut state);
-    let mut step = state.number("step") as u64;
-    let mut pass_loss = state.number("pass_loss");
-    let mut first_loss = state.number("first_loss");
-    let measured = objective.gives().contains(&Ability::Smooth);
-    let before = state.number("passes_before");
-    let (mut gradient, mut hess_vec) = (Vec::new(), Vec::new());
-    let mut touched = Touched::restore(step, &mut state);
-    let mut theta = state.theta;
-    let mut order = Vec::new();
     let last_step = steps_a_pass * schedule.passes as u64;
+    let mut state = Restored::new(state, objective.dim())?;
+    let mut step = state.count("step", last_step.min(u32::MAX.into()))?;
+    rule.restore(step as u32, &mut state)?;
+    let mut pass_loss = state.number("pass_loss", 0.0, finite)?;
+    let mut first_loss = state.number("first_loss", 0.0, not_negative)?;
+    let measured = objective.gives().contains(&Ability::Smooth);
+    let before = state.passes("passes_before")?;
+    let (mut gradient, mut hess_vec) = (Vec::new(), Vec::new());
+    let mut touched = Touched::restore(step as u32, objective, &mut state)?;
+    let mut theta = state.take_theta();
+    let mut order = Vec::new();
     let mut stop = Stop::Passes;
     while step < last_step {
         let (pass, at) = (step / steps_a_pass, (step % steps_a_pass) as usize);

@@ -3,6 +3,7 @@
 use super::checks::{refuse_l1, require, require_gain};
 use super::online::{self, BatchGradient, Rule, Schedule, Step};
 use super::psa_series::{At, Backlog, Series};
+use super::restored::{Restored, finite, not_negative};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
@@ -145,13 +146,23 @@ impl PsaRule {
         &self.prior
     }
 
-    /// The initial value of a new weight in the state's vector `name`.
-    pub fn fresh(&self, name: &str) -> f64 {
-        if name == "gains" { self.method.eta0 } else { 0.0 }
+    /// Sets what is known of all weights.
+    fn set_weights(&mut self, gains: &[f64], starts: &[f64], middles: &[f64]) {
+        let weight = |((&eta, &start), &middle): ((&f64, &f64), &f64)| Weight { eta, start, middle };
+        self.weights = gains.iter().zip(starts).zip(middles).map(weight).collect();
     }
 
-    /// Subtracts whole periods from the number of steps, when all weights have just been brought up to date. Returns
-    /// what remains.
+    /// Moves what is known of all weights to a new layout: `place` makes the new vector of the old one and of what new weights
+    /// begin with.
+    pub fn grow(&mut self, place: impl Fn(&[f64], f64) -> Vec<f64>) {
+        let placed = |number: fn(&Weight) -> f64, fresh: f64| {
+            place(&self.weights.iter().map(number).collect::<Vec<_>>(), fresh)
+        };
+        let gains = placed(|weight| weight.eta, self.method.eta0);
+        let (starts, middles) = (placed(|weight| weight.start, 0.0), placed(|weight| weight.middle, 0.0));
+        self.set_weights(&gains, &starts, &middles);
+    }
+    /// Takes whole periods off the steps, where all weights have just been brought up to date; returns what is left.
     pub fn forget_periods(&mut self) -> u32 {
         self.settled %= 2 * self.half;
         self.settled
@@ -248,16 +259,24 @@ impl Rule for PsaRule {
         state.numbers.insert("settled".into(), self.settled.into());
     }
 
-    fn restore(&mut self, state: &mut State) {
-        let [gains, starts, middles] = ["gains", "start", "middle"].map(|name| state.take(name));
-        let weight = |((&eta, &start), &middle): ((&f64, &f64), &f64)| Weight { eta, start, middle };
-        self.weights = gains.iter().zip(&starts).zip(&middles).map(weight).collect();
-        self.settled = state.number("settled") as u32;
-        let (eta, known) = (self.method.eta0, self.weights.len());
-        let fresh = |(i, x): (usize, &f64)| {
-            let off = x - self.prior.mean(i);
-            Weight { eta, start: off, middle: off }
-        };
-        self.weights.extend(state.theta.iter().enumerate().skip(known).map(fresh));
+    fn restore(&mut self, steps: u32, state: &mut Restored) -> Result<()> {
+        let (dim, eta) = (state.theta().len(), self.method.eta0);
+        self.settled = state.count("settled", steps.into())? as u32;
+        if !state.resumed() {
+            let fresh = |(i, x): (usize, &f64)| {
+                let off = x - self.prior.mean(i);
+                Weight { eta, start: off, middle: off }
+            };
+            self.weights = state.theta().iter().enumerate().map(fresh).collect();
+            return Ok(());
+        }
+        let gains = state.vector("gains", dim, eta, not_negative)?;
+        // Gains only fall, but for rounding, and the series rely on it.
+        if gains.iter().any(|&gain| gain > eta * (1.0 + 1e-6)) {
+            return Err(Restored::disagrees("gains"));
+        }
+        let [starts, middles] = ["start", "middle"].map(|name| state.vector(name, dim, 0.0, finite));
+        self.set_weights(&gains, &starts?, &middles?);
+        Ok(())
     }
 }

@@ -3,6 +3,7 @@
 use super::checks::refuse_l1;
 use super::finite::{MEMORY_LIMIT, check_storage, diverged, visits};
 use super::lazy::Lazy;
+use super::restored::{MOST, Restored, finite, not_negative};
 use super::sampler::Sampler;
 use super::{Control, Minimum, Optimizer, Prior, Problem, Progress, State, Stop, Touched, Watch};
 use crate::Result;
@@ -109,7 +110,7 @@ impl Optimizer for Sag {
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         self.check(&problem.prior, problem.l1)?;
         check_storage("sag", Sag::storage(problem), self.memory_limit, watch)?;
-        let mut run = Run::new(problem, self.seed, state);
+        let mut run = Run::new(problem, self.seed, state)?;
         let examples = problem.objective.examples().max(1) as u64;
         let stop = loop {
             let whole = run.steps > 0 && run.steps.is_multiple_of(examples);
@@ -141,33 +142,35 @@ impl Optimizer for Sag {
 }
 
 impl<'a> Run<'a> {
-    fn new(problem: &'a Problem, seed: u64, mut state: State) -> Self {
-        let lazy = Lazy::new(problem, &mut state);
+    fn new(problem: &'a Problem, seed: u64, state: State) -> Result<Self> {
+        let mut state = Restored::new(state, problem.objective.dim())?;
+        let lazy = Lazy::new(problem, &mut state)?;
         let offsets = offsets(problem);
-        let mut taken = |name: &str, len: usize| {
-            let mut vector = state.take(name);
-            vector.resize(len, 0.0);
-            vector
-        };
         let examples = offsets.len() - 1;
-        Run {
+        let (order, steps) = (visits(seed, examples), state.count("steps", MOST)?);
+        let lipschitz = state.vector("lipschitz", examples, 0.0, not_negative)?;
+        // From L = 0 no doubling would ever lead away.
+        if order.iter().take(steps as usize).any(|&e| lipschitz[e as usize] == 0.0) {
+            return Err(Restored::disagrees("lipschitz"));
+        }
+        Ok(Run {
             problem,
             seed,
-            order: visits(seed, examples),
+            order,
             lazy,
-            memory: taken("memory", offsets[examples]),
-            losses: taken("losses", examples),
-            lipschitz: Sampler::new(&taken("lipschitz", examples)),
-            successes: taken("successes", examples),
-            rest: taken("rest", examples),
-            steps: state.number("steps") as u64,
-            evaluations: state.number("evaluations") as u64,
+            memory: state.vector("memory", offsets[examples], 0.0, finite)?,
+            losses: state.vector("losses", examples, 0.0, finite)?,
+            lipschitz: Sampler::new(&lipschitz),
+            successes: state.counts("successes", examples, MOST)?,
+            rest: state.vector("rest", examples, 0.0, not_negative)?,
+            steps,
+            evaluations: state.count("evaluations", MOST)?,
             offsets,
             touched: Touched::default(),
             gradient: Vec::new(),
             scratch: Vec::new(),
-            theta: state.theta,
-        }
+            theta: state.take_theta(),
+        })
     }
 
     fn state(&self) -> State {

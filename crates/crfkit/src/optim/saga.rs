@@ -5,6 +5,7 @@ use super::dual::{Dual, Entropy};
 use super::finite::{MEMORY_LIMIT, check_storage, diverged, dual_of};
 use super::fours::{four, in_fours, put_four, weighted_squares, with_known_length};
 use super::online::report_due;
+use super::restored::{MOST, Restored, expectation, finite};
 use super::{Control, Minimum, Optimizer, Prior, Problem, Progress, State, Stop, Touched, Watch};
 use crate::Result;
 use crate::ability::Ability;
@@ -202,7 +203,9 @@ impl Optimizer for Saga {
 }
 
 impl<'a> Run<'a> {
-    fn new(problem: &'a Problem<'a>, seed: u64, mut state: State) -> Result<Self> {
+    fn new(problem: &'a Problem<'a>, seed: u64, state: State) -> Result<Self> {
+        let dim = problem.objective.dim();
+        let mut state = Restored::new(state, dim)?;
         let mut dual = dual_of("saga", problem, Entropy::Single)?;
         let steps = steps(problem, &mut *dual);
         let examples = problem.objective.examples();
@@ -210,41 +213,35 @@ impl<'a> Run<'a> {
         for e in 0..examples {
             offsets.push(offsets[e] + dual.size(e as u32));
         }
-        let mut marginals = state.take("marginals");
-        if marginals.is_empty() {
-            marginals.resize(offsets[examples], 0.0);
+        let mut marginals = state.vector("marginals", offsets[examples], 0.0, expectation)?;
+        if !state.resumed() {
             for e in 0..examples {
                 dual.answer(e as u32, &mut marginals[offsets[e]..offsets[e + 1]]);
             }
         }
-        let mut taken = |name: &str, len: usize| {
-            let mut vector = state.take(name);
-            vector.resize(len, 0.0);
-            vector
-        };
         let mut run = Run {
             problem,
             dual,
             seed,
-            drift: taken("drift", problem.objective.dim()),
+            drift: state.vector("drift", dim, 0.0, finite)?,
             offsets,
             marginals,
             steps,
-            losses: taken("losses", examples),
-            gains: taken("gains", examples),
-            passed_over: taken("passed_over", examples),
-            distances: taken("distances", examples),
-            trust: taken("trust", examples),
-            worth: state.number("worth"),
-            round: state.number("round") as u64,
-            done: state.number("done") as usize,
+            losses: state.vector("losses", examples, 0.0, finite)?,
+            gains: state.vector("gains", examples, 0.0, finite)?,
+            passed_over: state.counts("passed_over", examples, PATIENCE as u64)?,
+            distances: state.vector("distances", examples, 0.0, finite)?,
+            trust: state.vector("trust", examples, 0.0, |trust| (0.0..=TRUST).contains(&trust))?,
+            worth: state.number("worth", 0.0, finite)?,
+            round: state.count("round", MOST)?,
+            done: state.count("done", examples.saturating_sub(1) as u64)? as usize,
             order: Vec::new(),
-            visits: state.number("visits") as u64,
+            visits: state.count("visits", MOST)?,
             touched: Touched::default(),
             new: Vec::new(),
             counting: Vec::new(),
             rows: Vec::new(),
-            theta: state.theta,
+            theta: state.take_theta(),
         };
         run.shuffle();
         Ok(run)

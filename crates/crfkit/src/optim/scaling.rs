@@ -2,6 +2,7 @@
 
 use super::checks::refuse_l1;
 use super::descent::{self, Descent, Iterate, Point, Until};
+use super::restored::Restored;
 use super::{Counts, Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::ability::Ability;
 use crate::{Error, Result};
@@ -67,6 +68,7 @@ impl Optimizer for Gis {
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         self.check(&problem.prior, problem.l1)?;
         let mut scaling = Scaling::new(problem, Inner::Exact, "gis")?;
+        let state = Restored::new(state, problem.objective.dim())?;
         descent::run(problem, &self.until, &mut scaling, state, watch)
     }
 }
@@ -83,6 +85,7 @@ impl Optimizer for Pgis {
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         self.check(&problem.prior, problem.l1)?;
         let mut scaling = Scaling::new(problem, self.inner, "pgis")?;
+        let state = Restored::new(state, problem.objective.dim())?;
         descent::run(problem, &self.until, &mut scaling, state, watch)
     }
 }

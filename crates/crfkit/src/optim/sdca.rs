@@ -4,6 +4,7 @@ use super::checks::{refuse_l1, require_prior};
 use super::dual::{Dual, Entropy, best_step};
 use super::finite::{MEMORY_LIMIT, check_storage, diverged, dual_of, visits};
 use super::fours::weighted_squares;
+use super::restored::{MOST, Restored, expectation, finite};
 use super::sampler::Sampler;
 use super::{Control, Minimum, Optimizer, Prior, Problem, Progress, State, Stop, Touched, Watch};
 use crate::Result;
@@ -133,27 +134,29 @@ impl Optimizer for Sdca {
 }
 
 impl<'a> Run<'a> {
-    fn new(problem: &'a Problem<'a>, seed: u64, mut state: State) -> Result<Self> {
+    fn new(problem: &'a Problem<'a>, seed: u64, state: State) -> Result<Self> {
+        let mut state = Restored::new(state, problem.objective.dim())?;
         let mut dual = dual_of("sdca", problem, Entropy::Joint)?;
         let examples = problem.objective.examples();
         let mut offsets = vec![0];
         for e in 0..examples {
             offsets.push(offsets[e] + dual.size(e as u32));
         }
-        let mut marginals = state.take("marginals");
-        if marginals.is_empty() {
-            marginals.resize(offsets[examples], 0.0);
+        let mut marginals = state.vector("marginals", offsets[examples], 0.0, expectation)?;
+        let mut theta = state.take_theta();
+        if !state.resumed() {
             for e in 0..examples {
                 dual.answer(e as u32, &mut marginals[offsets[e]..offsets[e + 1]]);
             }
-            state.theta = (0..problem.objective.dim()).map(|i| problem.prior.mean(i)).collect();
+            theta = (0..problem.objective.dim()).map(|i| problem.prior.mean(i)).collect();
         }
-        let mut taken = |name: &str| {
-            let mut vector = state.take(name);
-            vector.resize(examples, 0.0);
-            vector
-        };
-        let (entropies, gaps) = (taken("entropies"), Sampler::new(&taken("gaps")));
+        let entropies = state.vector("entropies", examples, 0.0, finite)?;
+        // Rounding may leave a divergence a little below 0.
+        let gaps = Sampler::new(&state.vector("gaps", examples, 0.0, expectation)?);
+        let mut look = [0.0; 3];
+        for (look, name) in look.iter_mut().zip(["objective", "gradient_norm", "gap"]) {
+            *look = state.number(name, 0.0, finite)?;
+        }
         Ok(Run {
             problem,
             dual,
@@ -163,16 +166,16 @@ impl<'a> Run<'a> {
             marginals,
             entropies,
             gaps,
-            look: ["objective", "gradient_norm", "gap"].map(|name| state.number(name)),
-            steps: state.number("steps") as u64,
-            evaluations: state.number("evaluations") as u64,
+            look,
+            steps: state.count("steps", MOST)?,
+            evaluations: state.count("evaluations", MOST)?,
             touched: Touched::default(),
             new: Vec::new(),
             counting: Vec::new(),
             change: Vec::new(),
             rows: Vec::new(),
             gradient: Vec::new(),
-            theta: state.theta,
+            theta,
         })
     }
 

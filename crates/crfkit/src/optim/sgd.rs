@@ -5,6 +5,7 @@ use super::average::Average;
 use super::checks::{require, require_gain};
 use super::fours::{four, in_fours, put_four, with_known_length};
 use super::online::{self, Rule, Schedule, Step};
+use super::restored::{Restored, not_negative, positive};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::ability::Ability;
 use crate::math::simd;
@@ -101,19 +102,20 @@ impl Optimizer for Sgd {
         Ok(())
     }
 
-    fn minimize(&self, problem: &Problem, mut state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+    fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         self.check(&problem.prior, problem.l1)?;
-        let eta0 = match (self.eta0, state.numbers.get("eta0")) {
-            (_, Some(&eta0)) => eta0,
-            (Some(eta0), None) => eta0,
-            (None, None) => {
-                let (eta0, cost) = self.calibrate(problem, &state.theta);
-                *state.numbers.entry("passes_before".into()).or_insert(0.0) += cost;
+        let mut state = Restored::new(state, problem.objective.dim())?;
+        let eta0 = match self.eta0 {
+            _ if state.resumed() => state.number("eta0", 0.0, positive)?,
+            Some(eta0) => eta0,
+            None => {
+                let (eta0, cost) = self.calibrate(problem, state.theta());
+                state.add_passes("passes_before", cost);
                 eta0
             }
         };
         let mut rule = SgdRule::new(self, problem, eta0);
-        online::run(problem, &self.schedule, &mut rule, state, watch)
+        online::run(problem, &self.schedule, &mut rule, state.into_state(), watch)
     }
 }
 
@@ -279,18 +281,24 @@ impl Rule for SgdRule<'_> {
         }
     }
 
-    fn restore(&mut self, state: &mut State) {
-        let [decay, pairs, shrink] = ["decay", "decay_pairs", "shrink"].map(|name| state.take(name));
-        if !decay.is_empty() {
+    fn restore(&mut self, steps: u32, state: &mut Restored) -> Result<()> {
+        self.settled = state.count("settled", steps.into())? as u32;
+        if state.resumed() {
+            // One for each number of steps since all weights were up to date.
+            let len = (steps - self.settled) as usize + 1;
+            let share = |x: f64| x > 0.0 && x <= 1.0;
+            let decay = state.vector("decay", len, 1.0, share)?;
+            let pairs = state.vector("decay_pairs", len, 1.0, share)?;
+            let shrink = state.vector("shrink", len, 0.0, not_negative)?;
             let then = |((&decay, &pairs), &shrink): ((&f64, &f64), &f64)| Undergone {
                 decay: [decay, pairs],
                 shrink,
             };
             self.past = decay.iter().zip(&pairs).zip(&shrink).map(then).collect();
         }
-        self.settled = state.number("settled") as u32;
-        if let Some(average) = &mut self.average {
-            average.restore(state);
+        match &mut self.average {
+            Some(average) => average.restore(steps, state),
+            None => Ok(()),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::checks::{refuse_l1, require, require_gain};
 use super::fours::{four, in_fours, put_four};
 use super::online::{self, Rule, Schedule, Step};
+use super::restored::{Restored, finite, not_negative};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
@@ -195,11 +196,11 @@ impl Rule for SmdRule<'_> {
         state.numbers.insert("settled".into(), self.settled.into());
     }
 
-    fn restore(&mut self, state: &mut State) {
-        let dim = state.theta.len();
-        (self.gains, self.v) = (state.take("gains"), state.take("v"));
-        self.gains.resize(dim, self.method.eta0);
-        self.v.resize(dim, 0.0);
-        self.settled = state.number("settled") as u32;
+    fn restore(&mut self, steps: u32, state: &mut Restored) -> Result<()> {
+        let dim = state.theta().len();
+        self.gains = state.vector("gains", dim, self.method.eta0, not_negative)?;
+        self.v = state.vector("v", dim, 0.0, finite)?;
+        self.settled = state.count("settled", steps.into())? as u32;
+        Ok(())
     }
 }

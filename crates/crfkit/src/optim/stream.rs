@@ -2,7 +2,7 @@
 
 use super::online::{Clock, Rule, Schedule, Step};
 use super::psa::PsaRule;
-use super::{Objective, Optimizer, Prior, Psa, State, Touched};
+use super::{Objective, Optimizer, Prior, Psa, Touched};
 use crate::{Error, Result};
 
 /// PSA over examples that are seen once and then forgotten, with a number of weights that grows on the way.
@@ -59,16 +59,9 @@ impl PsaStream {
     /// the initial value of new weights.
     pub fn grow(&mut self, prior: Prior, place: impl Fn(&[f64], f64) -> Vec<f64>) {
         self.settle();
-        let mut state = State::default();
-        self.rule.save(&mut state);
-        for (name, vector) in &mut state.vectors {
-            *vector = place(vector, self.rule.fresh(name));
-        }
+        self.rule.grow(&place);
         self.theta = place(&self.theta, 0.0);
-        state.theta = std::mem::take(&mut self.theta);
         self.rule.set_prior(prior, self.examples as f64);
-        self.rule.restore(&mut state);
-        self.theta = state.theta;
         self.forget_rows();
     }
 
@@ -118,7 +111,7 @@ impl PsaStream {
     /// Discards the rows, because they are different from now on or counted by other steps. All weights must be up to
     /// date.
     fn forget_rows(&mut self) {
-        self.touched = Touched::restore(self.step.into(), &mut State::default());
+        self.touched = Touched::after(self.step);
     }
 
     fn settle(&mut self) {

@@ -3,6 +3,7 @@
 use super::checks::{refuse_l1, require_gain};
 use super::finite::diverged;
 use super::lazy::Lazy;
+use super::restored::{MOST, Restored, finite, positive};
 use super::{Control, Minimum, Optimizer, Prior, Problem, Progress, State, Stop, Touched, Watch};
 use crate::Result;
 use crate::ability::Ability;
@@ -79,7 +80,7 @@ impl Optimizer for Svrg {
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         self.check(&problem.prior, problem.l1)?;
         let examples = problem.objective.examples().max(1) as u64;
-        let mut run = Run::new(problem, state);
+        let mut run = Run::new(problem, state)?;
         let stop = loop {
             let mut progress =
                 Progress { passes: 0.0, objective: None, gradient_norm: None, gap: None, theta: None };
@@ -114,21 +115,27 @@ impl Optimizer for Svrg {
 }
 
 impl<'a> Run<'a> {
-    fn new(problem: &'a Problem, mut state: State) -> Self {
-        Run {
+    fn new(problem: &'a Problem, state: State) -> Result<Self> {
+        let (dim, examples) = (problem.objective.dim(), problem.objective.examples().max(1) as u64);
+        let mut state = Restored::new(state, dim)?;
+        let snapshot = match state.resumed() {
+            true => state.vector("snapshot", dim, 0.0, finite)?,
+            false => Vec::new(),
+        };
+        Ok(Run {
             problem,
-            lazy: Lazy::new(problem, &mut state),
-            snapshot: state.take("snapshot"),
-            value: state.number("value"),
-            eta: state.number("eta"),
-            since: state.number("since") as u64,
-            steps: state.number("steps") as u64,
-            evaluations: state.number("evaluations") as u64,
+            lazy: Lazy::new(problem, &mut state)?,
+            snapshot,
+            value: state.number("value", 0.0, finite)?,
+            eta: state.number("eta", 0.0, positive)?,
+            since: state.count("since", examples)?,
+            steps: state.count("steps", MOST)?,
+            evaluations: state.count("evaluations", MOST)?,
             touched: Touched::default(),
             gradient: Vec::new(),
             gradient_before: Vec::new(),
-            theta: state.theta,
-        }
+            theta: state.take_theta(),
+        })
     }
 
     fn state(&self) -> State {

@@ -1,6 +1,8 @@
 //! The weights that one batch touches.
 
-use super::State;
+use super::restored::Restored;
+use super::{Objective, State};
+use crate::Result;
 use std::ops::Range;
 
 /// The rows of a batch, numbered in order of first occurrence, without repetition and without clearing memory between
@@ -185,19 +187,39 @@ impl Touched {
         save("row_len", |seen| seen.len);
     }
 
-    /// Resumes after `batch` batches from what [`Touched::save`] stored.
-    pub(super) fn restore(batch: u64, state: &mut State) -> Self {
-        let [last, start, len] = ["row_last", "row_start", "row_len"].map(|name| state.take(name));
-        let seen = |((&last, &start), &len): ((&f64, &f64), &f64)| Seen {
-            batch: last as u32,
-            number: 0,
-            start: start as u32,
-            len: len as u32,
-        };
-        Touched {
-            seen: last.iter().zip(&start).zip(&len).map(seen).collect(),
-            batch: batch as u32,
-            ..Touched::default()
+    /// Goes on after `batch` batches, none of which is known.
+    pub(super) fn after(batch: u32) -> Self {
+        Touched { batch, ..Touched::default() }
+    }
+
+    /// Goes on after `batch` batches with what [`Touched::save`] has left. Where the rows are, the examples tell; a state that says
+    /// otherwise is refused.
+    pub(super) fn restore(batch: u32, objective: &dyn Objective, state: &mut Restored) -> Result<Self> {
+        if !state.resumed() {
+            return Ok(Touched::after(batch));
         }
+        let mut known = Touched::default();
+        let examples: Vec<u32> = (0..objective.examples() as u32).collect();
+        for examples in examples.chunks(AT_ONCE) {
+            objective.touched(examples, &mut known);
+        }
+        let mut seen = known.seen;
+        let last = state.counts("row_last", seen.len(), batch.into())?;
+        let start = state.counts("row_start", seen.len(), u32::MAX.into())?;
+        let len = state.counts("row_len", seen.len(), u32::MAX.into())?;
+        for (((seen, last), start), len) in seen.iter_mut().zip(last).zip(start).zip(len) {
+            let place = [seen.start, seen.len].map(f64::from);
+            if last > 0.0 && (seen.batch == 0 || [start, len] != place) {
+                return Err(Restored::disagrees("row_start"));
+            }
+            *seen = match last > 0.0 {
+                true => Seen { batch: last as u32, number: 0, ..*seen },
+                false => Seen::default(),
+            };
+        }
+        Ok(Touched { seen, ..Touched::after(batch) })
     }
 }
+
+/// Examples whose rows are looked up at once when a run goes on.
+const AT_ONCE: usize = 1024;

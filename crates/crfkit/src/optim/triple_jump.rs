@@ -3,6 +3,7 @@
 use super::checks::{refuse_l1, require};
 use super::descent::{self, Descent, Iterate, Point, Until};
 use super::newton::{hessian, refuse_many};
+use super::restored::Restored;
 use super::scaling::{Inner, Scaling};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch, cholesky};
 use crate::Result;
@@ -81,6 +82,7 @@ impl Optimizer for TripleJump {
         }
         let scaling = Scaling::new(problem, self.inner, self.name())?;
         let mut run = Run { method: self, scaling, second: Vec::new() };
+        let state = Restored::new(state, problem.objective.dim())?;
         descent::run(problem, &self.until, &mut run, state, watch)
     }
 }

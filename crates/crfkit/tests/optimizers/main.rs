@@ -12,6 +12,7 @@ mod objectives;
 mod risks;
 
 mod batch_optimizers;
+mod damaged;
 mod finite_sum;
 mod known_optima;
 mod literal_batch;
