@@ -63,8 +63,8 @@ impl GraphCurve {
 }
 
 impl GraphTask {
-    /// Trains from `start` with the method, σ, passes and seed of the settings; `error` evaluates weights.
-    pub fn learn<L: Loss<Graph = FactorGraph>>(
+    /// Trains from `start` by the settings' method, σ, passes and seed; `error` measures weights.
+    pub fn learn<L: Loss<Graph = FactorGraph> + 'static>(
         &self,
         loss: L,
         settings: &Settings,

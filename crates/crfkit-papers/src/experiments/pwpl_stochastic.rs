@@ -204,8 +204,12 @@ fn chains(context: &Context, outcome: &mut Outcome) -> Result<()> {
     Ok(())
 }
 
-/// The objective, error and passes of a run on the image, and its seconds.
-fn fit<L: Loss<Graph = FactorGraph>>(task: &GraphTask, loss: L, settings: &Settings) -> Result<[f64; 4]> {
+/// Objective, error and passes of a run on the picture, and its seconds.
+fn fit<L: Loss<Graph = FactorGraph> + 'static>(
+    task: &GraphTask,
+    loss: L,
+    settings: &Settings,
+) -> Result<[f64; 4]> {
     let start = Instant::now();
     let curve = task.learn(loss, settings, vec![0.0; task.features.dim()], &|_| f64::NAN)?;
     let seconds = start.elapsed().as_secs_f64();

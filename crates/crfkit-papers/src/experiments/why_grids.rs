@@ -8,7 +8,7 @@ use super::smd_grids::{FIGURE_5, FIGURE_6, LBP, at_once, load, method, sizes};
 use crate::corpora::MANMADE;
 use crate::experiment::{Context, Experiment, Form, Outcome};
 use crate::graph_learning::GraphCurve;
-use crfkit::graph::Label;
+use crfkit::graph::{FactorGraph, Label};
 use crfkit::infer::LoopyBp;
 use crfkit::loss::{Likelihood, Pseudolikelihood};
 use crfkit::math::vector::{axpy, norm};
@@ -62,7 +62,7 @@ const STEPS: [f64; 4] = [1e-2, 1e-3, 1e-4, 1e-5];
 const AGAIN: usize = 40;
 
 /// The loss of each photograph.
-fn losses(risk: &Risk<Likelihood<LoopyBp>>, theta: &[f64]) -> Vec<f64> {
+fn losses(risk: &Risk<FactorGraph>, theta: &[f64]) -> Vec<f64> {
     let (mut touched, mut gradient) = (Touched::default(), Vec::new());
     let loss = |example| {
         risk.touched(&[example], &mut touched);

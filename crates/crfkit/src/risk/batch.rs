@@ -1,51 +1,49 @@
 //! Passes over a few examples, for online steps. Their cost depends on the rows that they touch.
 
 use super::Risk;
+use super::any_loss::{Maker, Worker};
 use crate::data::dataset::Dataset;
 use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum};
-use crate::loss::{Gold, Loss};
+use crate::loss::Gold;
 use crate::math::{Array, Scalar, simd};
-use crate::model::Features;
+use crate::model::{Features, Rows};
 use crate::optim::Touched;
 
-/// The memory of a batch pass, kept from one batch to the next.
-pub(super) struct BatchMemory<L: Loss, S: Scalar> {
+/// What a batch needs, kept from one to the next.
+pub(super) struct BatchMemory<G: Graph, S: Scalar> {
     psi: Array<S>,
     dpsi: Array<S>,
-    work: L::Work<S>,
     local: Local,
-    /// The shared tables and their gradient, created by the first batch.
-    tables: Option<(Shared<S>, SharedSum<S>)>,
+    /// The loss, the shared tables and their gradient, made by the first batch.
+    made: Option<Made<G, S>>,
 }
 
-impl<L: Loss, S: Scalar> Default for BatchMemory<L, S> {
+struct Made<G, S> {
+    worker: Box<dyn Worker<G, S>>,
+    shared: Shared<S>,
+    sum: SharedSum<S>,
+}
+
+impl<G: Graph, S: Scalar> Default for BatchMemory<G, S> {
     fn default() -> Self {
-        BatchMemory {
-            psi: Array::default(),
-            dpsi: Array::default(),
-            work: Default::default(),
-            local: Local::default(),
-            tables: None,
-        }
+        BatchMemory { psi: Array::default(), dpsi: Array::default(), local: Local::default(), made: None }
     }
 }
 
-impl<L: Loss> Risk<L> {
-    /// Returns Σ loss of the batch. Overwrites `gradient`, one vector per plane, with the rows of `touched`, one
-    /// after another.
+impl<G: Graph> Risk<G> {
+    /// Returns Σ loss of the batch and overwrites `gradient`, one vector a plane, with the rows of `touched` side by side.
     pub(super) fn batch_pass<S: Scalar>(
         &self,
         batch: &[u32],
-        theta: &[&[f64]],
-        touched: &Touched,
+        (theta, touched): (&[&[f64]], &Touched),
         gradient: &mut [&mut Vec<f64>],
-        memory: &mut BatchMemory<L, S>,
+        memory: &mut BatchMemory<G, S>,
+        worker: &Maker<G, S>,
     ) -> S {
-        let BatchMemory { psi, dpsi, work, local, tables } = memory;
-        let (shared, sum) = tables.get_or_insert_with(|| {
+        let BatchMemory { psi, dpsi, local, made } = memory;
+        let Made { worker, shared, sum } = made.get_or_insert_with(|| {
             let shared = self.features.empty_tables();
-            let sum = SharedSum::new(&shared);
-            (shared, sum)
+            Made { worker: worker(), sum: SharedSum::new(&shared), shared }
         });
         self.features.fill_tables(theta, shared);
         sum.clear(shared);
@@ -58,12 +56,11 @@ impl<L: Loss> Risk<L> {
             let graph = self.data.graph(example);
             let mine = local.add_rows(place, theta, example, occurrences, psi);
             dpsi.reserve(graph.own_len());
-            value += self.loss.loss(
+            value += worker.loss(
                 graph,
                 Psi { shared, own: psi },
                 Gold { labels: self.data.gold(example), weight: self.data.weight(example) },
                 &mut Gradient { own: dpsi.slice_mut(0..graph.own_len()), shared: sum },
-                work,
             );
             local.take_rows(place, example, &occurrences[..mine], dpsi);
             occurrences = &occurrences[mine..];
@@ -183,32 +180,36 @@ impl Local {
                 let psi = &mut psi[graph.own_offset(f)..][..graph.own_size(f)];
                 let mine = &occurrences[used..used + observations.len()];
                 used += observations.len();
-                if let Layout::Spread = self.layout {
-                    let offset = |row: u32| self.offsets[row as usize];
-                    simd::add_tables(&self.weights[plane], offset, mine, values, psi);
-                    continue;
-                }
                 let rows = &features.rows[graph.own_kind(f)];
-                if rows.has_tables_in(theta) {
-                    // Reading past the end of a row only changes padding, which is so low that no weight matters; its
-                    // derivative is 0.
-                    let start = |row: u32| touched.rows()[row as usize].weights().start;
-                    match rows.columns <= simd::NARROW {
-                        true => simd::add_narrow_tables(theta, start, mine, values, psi),
-                        false => simd::add_tables(theta, start, mine, values, psi),
-                    }
-                    if plane > 0 {
-                        psi[rows.columns..].fill(0.0);
-                    }
-                    continue;
-                }
-                for (k, &row) in mine.iter().enumerate() {
-                    let value = values.get(k).copied().unwrap_or(1.0);
-                    rows.gather_at(theta, touched.rows()[row as usize].weights(), value, psi);
-                }
+                self.add_table(&Occurrences { rows, touched, list: mine, values }, plane, theta, psi);
             }
         }
         used
+    }
+
+    /// ψ of a table: the sum of its rows. Not inlined, so that its kernels are compiled once for all graphs and numbers.
+    #[inline(never)]
+    fn add_table(&self, of: &Occurrences, plane: usize, theta: &[f64], psi: &mut [f64]) {
+        let Occurrences { rows, touched, list, values } = *of;
+        if let Layout::Spread = self.layout {
+            let offset = |row: u32| self.offsets[row as usize];
+            simd::add_tables(&self.weights[plane], offset, list, values, psi);
+        } else if rows.has_tables_in(theta) {
+            // What lies behind a row falls on padding, which is so low that nothing changes it; its derivative is 0.
+            let start = |row: u32| touched.rows()[row as usize].weights().start;
+            match rows.columns <= simd::NARROW {
+                true => simd::add_narrow_tables(theta, start, list, values, psi),
+                false => simd::add_tables(theta, start, list, values, psi),
+            }
+            if plane > 0 {
+                psi[rows.columns..].fill(0.0);
+            }
+        } else {
+            for (k, &row) in list.iter().enumerate() {
+                let value = values.get(k).copied().unwrap_or(1.0);
+                rows.gather_at(theta, touched.rows()[row as usize].weights(), value, psi);
+            }
+        }
     }
 
     /// Adds dψ of an example to the gradients of its rows.
@@ -221,35 +222,41 @@ impl Local {
     ) {
         let graph = data.graph(example);
         for plane in 0..S::PLANES {
-            let (dpsi, gradient) = (dpsi.plane_mut(plane), &mut self.gradient[plane]);
+            let dpsi = dpsi.plane_mut(plane);
             let mut used = 0;
             for (f, table) in data.tables(example).enumerate() {
                 let (observations, values) = data.observations(table);
-                let dpsi = &mut dpsi[graph.own_offset(f)..][..graph.own_size(f)];
+                let dpsi = &dpsi[graph.own_offset(f)..][..graph.own_size(f)];
                 let mine = &occurrences[used..used + observations.len()];
                 used += observations.len();
-                match self.layout {
-                    Layout::Packed => {}
-                    Layout::Apart(simd::NARROW) => {
-                        let offset = |row: u32| simd::NARROW * row as usize;
-                        simd::add_to_narrow_tables(dpsi, offset, mine, values, gradient);
-                        continue;
-                    }
-                    Layout::Apart(width) => {
-                        simd::add_to_tables(dpsi, |row| width * row as usize, mine, values, gradient);
-                        continue;
-                    }
-                    Layout::Spread => {
-                        simd::add_to_tables(dpsi, |row| self.offsets[row as usize], mine, values, gradient);
-                        continue;
-                    }
-                }
                 let rows = &features.rows[graph.own_kind(f)];
-                for (k, &row) in mine.iter().enumerate() {
+                self.take_table(&Occurrences { rows, touched, list: mine, values }, plane, dpsi);
+            }
+        }
+    }
+
+    /// Adds dψ of a table to the gradients of its rows. Not inlined, as [`Local::add_table`].
+    #[inline(never)]
+    fn take_table(&mut self, of: &Occurrences, plane: usize, dpsi: &[f64]) {
+        let Occurrences { rows, touched, list, values } = *of;
+        let gradient = &mut self.gradient[plane];
+        match self.layout {
+            Layout::Packed => {
+                for (k, &row) in list.iter().enumerate() {
                     let value = values.get(k).copied().unwrap_or(1.0);
                     let row = &touched.rows()[row as usize];
                     rows.scatter_at(dpsi, row.weights(), value, &mut gradient[row.place()]);
                 }
+            }
+            Layout::Apart(simd::NARROW) => {
+                let offset = |row: u32| simd::NARROW * row as usize;
+                simd::add_to_narrow_tables(dpsi, offset, list, values, gradient);
+            }
+            Layout::Apart(width) => {
+                simd::add_to_tables(dpsi, |row| width * row as usize, list, values, gradient);
+            }
+            Layout::Spread => {
+                simd::add_to_tables(dpsi, |row| self.offsets[row as usize], list, values, gradient);
             }
         }
     }
@@ -287,7 +294,17 @@ impl Local {
     }
 }
 
-/// The features, data and touched rows that the rows of a batch refer to.
+/// The observations of one table of an example.
+struct Occurrences<'a> {
+    rows: &'a Rows,
+    touched: &'a Touched,
+    /// Numbers of their rows among the touched ones.
+    list: &'a [u32],
+    /// Their values; none where all are 1.
+    values: &'a [f64],
+}
+
+/// What the rows of a batch belong to.
 pub(super) type Where<'a, G> = (&'a Features, &'a Dataset<G>, &'a Touched);
 
 /// Sets `x` to `len` zeros.

@@ -2,14 +2,13 @@
 
 use super::{Risk, potentials};
 use crate::graph::{Gradient, Graph, SharedSum, TableRef};
-use crate::loss::Loss;
 use crate::math::Array;
 use crate::optim::Counts;
 
-impl<L: Loss> Risk<L> {
-    /// Ẽf = Aᵀ·Σ weight·1[y] over the gold labellings, and S, the largest number of features that a labelling of an
-    /// example can have. With θ = 1 the score of a labelling *is* its number of features. S adds up the largest entry
-    /// of every factor. This is exact if all labels of an observation have weights, and a bound otherwise.
+impl<G: Graph> Risk<G> {
+    /// Ẽf = Aᵀ·Σ weight·1[y] over the gold labellings, and S, the greatest number of features that a labelling of an example can
+    /// have. With θ = 1 the score of a labelling *is* its number of features; S adds up the greatest entry of every factor, which
+    /// is exact where all labels of an observation have weights, and a bound elsewhere.
     ///
     /// `None` if a value or a weight is negative, or if tables are combinations of a basis (such as Ising tables, of
     /// either sign): then the number of features is not a bound. The cost is about one pass.

@@ -1,9 +1,10 @@
 //! How H·v is computed: by the same passes over another number type.
 
+use super::any_loss::Maker;
 use super::batch::BatchMemory;
 use super::full::FullMemory;
 use super::{Risk, lock};
-use crate::loss::Loss;
+use crate::graph::Graph;
 use crate::math::Complex64;
 use crate::optim::Touched;
 
@@ -21,17 +22,17 @@ pub enum Derivative {
 /// stay clear of the subnormal numbers, which are slow.
 const STEP: f64 = 1e-100;
 
-/// The memory of complex passes.
-pub(super) struct ComplexMemory<L: Loss> {
-    full: FullMemory<L, Complex64>,
-    batch: BatchMemory<L, Complex64>,
-    /// εv; after a batch, only the entries that the batch touches.
+/// Memory of complex passes.
+pub(super) struct ComplexMemory<G: Graph> {
+    full: FullMemory<G, Complex64>,
+    batch: BatchMemory<G, Complex64>,
+    /// εv; after a batch only where that batch touches it.
     direction: Vec<f64>,
     /// ε·H·v of a full pass.
     slope: Vec<f64>,
 }
 
-impl<L: Loss> Default for ComplexMemory<L> {
+impl<G: Graph> Default for ComplexMemory<G> {
     fn default() -> Self {
         ComplexMemory {
             full: FullMemory::default(),
@@ -42,31 +43,21 @@ impl<L: Loss> Default for ComplexMemory<L> {
     }
 }
 
-type FullPass<L> = fn(&Risk<L>, [&[f64]; 2], &mut [f64], &mut [f64]) -> f64;
-type BatchPass<L> = fn(&Risk<L>, &[u32], [&[f64]; 2], &Touched, &mut Vec<f64>, &mut Vec<f64>) -> f64;
-
-/// The complex passes of a risk. They are function pointers so that passes over complex numbers are compiled only
-/// where they are requested: they would take a third of the compile time of every risk.
-pub(super) struct ComplexPasses<L: Loss> {
-    pub full: FullPass<L>,
-    pub batch: BatchPass<L>,
-}
-
-impl<L: Loss> Risk<L> {
-    /// The same risk, with Hessian-vector products computed in this way.
-    pub fn with_derivative(self, derivative: Derivative) -> Self {
-        let passes = ComplexPasses { full: Self::complex_full, batch: Self::complex_batch };
-        Risk { complex_passes: (derivative == Derivative::Complex).then_some(passes), ..self }
-    }
-
+impl<G: Graph> Risk<G> {
     /// [`crate::optim::Objective::hess_vec`] by the complex step.
-    fn complex_full(&self, [theta, v]: [&[f64]; 2], gradient: &mut [f64], hess_vec: &mut [f64]) -> f64 {
+    pub(super) fn complex_full(
+        &self,
+        [theta, v]: [&[f64]; 2],
+        gradient: &mut [f64],
+        hess_vec: &mut [f64],
+        worker: &Maker<G, Complex64>,
+    ) -> f64 {
         let ComplexMemory { full, direction, slope, .. } = &mut *lock(&self.complex);
         direction.clear();
         direction.extend(v.iter().map(|v| STEP * v));
         slope.clear();
         slope.resize(v.len(), 0.0);
-        let value = self.full_pass(&[theta, direction], &mut [gradient, slope], full);
+        let value = self.full_pass(&[theta, direction], &mut [gradient, slope], full, worker);
         for (sum, slope) in hess_vec.iter_mut().zip(slope) {
             *sum += *slope / STEP;
         }
@@ -74,18 +65,19 @@ impl<L: Loss> Risk<L> {
     }
 
     /// [`crate::optim::Objective::batch_hess_vec`] by the complex step.
-    fn complex_batch(
+    pub(super) fn complex_batch(
         &self,
         batch: &[u32],
         [theta, v]: [&[f64]; 2],
         touched: &Touched,
-        gradient: &mut Vec<f64>,
-        hess_vec: &mut Vec<f64>,
+        [gradient, hess_vec]: [&mut Vec<f64>; 2],
+        worker: &Maker<G, Complex64>,
     ) -> f64 {
         let ComplexMemory { batch: memory, direction, .. } = &mut *lock(&self.complex);
         direction.resize(v.len(), 0.0);
         touched.weights().for_each(|i| direction[i] = STEP * v[i]);
-        let value = self.batch_pass(batch, &[theta, direction], touched, &mut [gradient, hess_vec], memory);
+        let (place, planes) = ((&[theta, &*direction][..], touched), &mut [gradient, &mut *hess_vec]);
+        let value = self.batch_pass(batch, place, planes, memory, worker);
         hess_vec.iter_mut().for_each(|slope| *slope /= STEP);
         value.re
     }

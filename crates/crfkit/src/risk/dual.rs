@@ -6,21 +6,22 @@
 //! pairs).
 
 use super::Risk;
+use super::any_loss::Worker;
 use super::batch::Local;
 use crate::ability::Ability;
 use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum, TableRef};
-use crate::loss::{Gold, Loss};
+use crate::loss::Gold;
 use crate::math::Array;
 use crate::optim::{Dual, Entropy, Touched};
 use std::ops::Range;
 
-/// The dual side of a risk whose gradient is the marginals minus the gold labels, with scratch memory.
-pub(super) struct Marginals<'a, L: Loss> {
-    risk: &'a Risk<L>,
+/// The dual side of a risk whose gradient is marginals minus known answer, with scratch memory.
+pub(super) struct Marginals<'a, G: Graph> {
+    risk: &'a Risk<G>,
     entropy: Entropy,
     psi: Array<f64>,
     dpsi: Array<f64>,
-    work: L::Work<f64>,
+    worker: Box<dyn Worker<G, f64>>,
     local: Local,
     shared: Shared<f64>,
     sum: SharedSum<f64>,
@@ -28,18 +29,18 @@ pub(super) struct Marginals<'a, L: Loss> {
     pairs: Vec<f64>,
 }
 
-impl<'a, L: Loss> Marginals<'a, L> {
-    /// `None` if the loss is not a likelihood, or if pairs of neighbours do not determine the entropy of the graphs.
-    pub fn new(risk: &'a Risk<L>, entropy: Entropy) -> Option<Self> {
+impl<'a, G: Graph> Marginals<'a, G> {
+    /// `None` if the loss is no likelihood, or pairs of neighbours do not tell the entropy of the graphs.
+    pub fn new(risk: &'a Risk<G>, entropy: Entropy) -> Option<Self> {
         let shared = risk.features.empty_tables();
         let by_pairs =
             (0..risk.data.len()).all(|example| risk.data.graph(example).with_own_pairs().is_some());
-        (by_pairs && risk.loss.gives().contains(&Ability::Dual)).then(|| Marginals {
+        (by_pairs && risk.loss.gives.contains(&Ability::Dual)).then(|| Marginals {
             risk,
             entropy,
             psi: Array::default(),
             dpsi: Array::default(),
-            work: Default::default(),
+            worker: (risk.loss.real)(),
             local: Local::default(),
             sum: SharedSum::new(&shared),
             shared,
@@ -47,8 +48,8 @@ impl<'a, L: Loss> Marginals<'a, L> {
         })
     }
 
-    /// The graph of the example, with own pair tables if their marginals are needed.
-    fn graph(&self, example: u32) -> L::Graph {
+    /// The example's graph, with pair tables if their marginals are wanted.
+    fn graph(&self, example: u32) -> G {
         let graph = self.risk.data.graph(example as usize);
         let joint = if self.entropy == Entropy::Joint { graph.with_own_pairs() } else { None };
         joint.unwrap_or_else(|| graph.clone())
@@ -76,7 +77,7 @@ impl<'a, L: Loss> Marginals<'a, L> {
     }
 }
 
-impl<L: Loss> Dual for Marginals<'_, L> {
+impl<G: Graph> Dual for Marginals<'_, G> {
     fn size(&self, example: u32) -> usize {
         let mut size = self.risk.features.dim() - self.first_shared();
         own_rows(&self.graph(example), |row, _| size += row.len());
@@ -119,7 +120,7 @@ impl<L: Loss> Dual for Marginals<'_, L> {
 
     fn marginals(&mut self, example: u32, theta: &[f64], touched: &Touched, marginals: &mut [f64]) -> f64 {
         let graph = self.graph(example);
-        let Risk { features, data, loss, .. } = self.risk;
+        let Risk { features, data, .. } = self.risk;
         let e = example as usize;
         features.fill_tables(&[theta], &mut self.shared);
         self.local.start(features, touched, &[theta]);
@@ -127,12 +128,11 @@ impl<L: Loss> Dual for Marginals<'_, L> {
         self.local.add_rows((features, data, touched), &[theta], e, touched.occurrences(), &mut self.psi);
         graph.clear_own(&mut self.psi.plane_mut(0)[data.graph(e).own_len()..graph.own_len()]);
         self.dpsi.reserve(graph.own_len());
-        let value = loss.loss(
+        let value = self.worker.loss(
             &graph,
             Psi { shared: &self.shared, own: &self.psi },
             Gold { labels: data.gold(e), weight: 1.0 },
             &mut Gradient { own: self.dpsi.slice_mut(0..graph.own_len()), shared: &mut self.sum },
-            &mut self.work,
         );
         self.write(example, marginals);
         data.weight(e) * value

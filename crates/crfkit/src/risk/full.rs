@@ -1,40 +1,41 @@
 //! A pass over all examples.
 
 use super::Risk;
+use super::any_loss::{Maker, Worker};
 use super::index::{Block, Index, Part, SLOTS};
 use super::potentials::{Rare, fill};
 use crate::graph::{Gradient, Graph, NODES, Psi, Shared, SharedSum};
-use crate::loss::{Gold, Loss};
+use crate::loss::Gold;
 use crate::math::{Array, Scalar, SliceMut};
 use crate::model::Dense;
 use crate::optim::Objective;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// The memory of a full pass, kept from one pass to the next.
-pub(super) struct FullMemory<L: Loss, S: Scalar> {
-    /// Created by the first pass.
+/// What a full pass needs, kept from one to the next.
+pub(super) struct FullMemory<G: Graph, S: Scalar> {
+    /// Made by the first pass.
     shared: Shared<S>,
     dense: Dense,
     /// dψ of a block.
     buffer: Array<S>,
-    slots: Vec<Slot<L, S>>,
+    slots: Vec<Slot<G, S>>,
 }
 
-/// The sums of one slot over all blocks, and its scratch.
-struct Slot<L: Loss, S: Scalar> {
+/// What one slot of every block accumulates, and its scratch.
+struct Slot<G: Graph, S: Scalar> {
     sum: SharedSum<S>,
     psi: Array<S>,
     rare: Vec<Rare>,
-    work: L::Work<S>,
-    /// The number of losses of the last pass below [`IMPOSSIBLE`].
+    worker: Box<dyn Worker<G, S>>,
+    /// Losses of the last pass below [`IMPOSSIBLE`].
     impossible: usize,
 }
 
 /// No loss is negative, but rounding, and iterations that stop before the last digit, may leave it slightly below 0.
 const IMPOSSIBLE: f64 = -1e-3;
 
-impl<L: Loss, S: Scalar> Default for FullMemory<L, S> {
+impl<G: Graph, S: Scalar> Default for FullMemory<G, S> {
     fn default() -> Self {
         FullMemory {
             shared: Vec::new(),
@@ -45,8 +46,8 @@ impl<L: Loss, S: Scalar> Default for FullMemory<L, S> {
     }
 }
 
-impl<L: Loss, S: Scalar> FullMemory<L, S> {
-    /// How many losses of the last pass were impossible (see [`IMPOSSIBLE`]).
+impl<G: Graph, S: Scalar> FullMemory<G, S> {
+    /// How many losses of the last pass were impossible.
     pub(super) fn impossible(&self) -> usize {
         self.slots.iter().map(|slot| slot.impossible).sum()
     }
@@ -59,13 +60,14 @@ struct At<'a, S> {
     dense: &'a Dense,
 }
 
-impl<L: Loss> Risk<L> {
-    /// Returns Σ loss at `theta` and adds its gradient; one vector per plane.
+impl<G: Graph> Risk<G> {
+    /// Returns Σ loss at `theta` and adds its gradient; one vector a plane.
     pub(super) fn full_pass<S: Scalar>(
         &self,
         theta: &[&[f64]],
         gradient: &mut [&mut [f64]],
-        memory: &mut FullMemory<L, S>,
+        memory: &mut FullMemory<G, S>,
+        worker: &Maker<G, S>,
     ) -> S {
         let index = self.index.get_or_init(|| Index::new(&self.features, &self.data));
         let FullMemory { shared, dense, buffer, slots } = memory;
@@ -76,7 +78,7 @@ impl<L: Loss> Risk<L> {
                 sum: SharedSum::new(shared),
                 psi: Array::default(),
                 rare: Vec::new(),
-                work: Default::default(),
+                worker: worker(),
                 impossible: 0,
             };
             *slots = std::iter::repeat_with(slot).take(SLOTS).collect();
@@ -115,7 +117,7 @@ impl<L: Loss> Risk<L> {
         block: &Block,
         at: &At<S>,
         buffer: &mut Array<S>,
-        slots: &mut [Slot<L, S>],
+        slots: &mut [Slot<G, S>],
     ) -> Vec<S> {
         let mut rest = buffer.slice_mut(0..block.own_len);
         let mut tasks = Vec::with_capacity(slots.len());
@@ -135,7 +137,7 @@ impl<L: Loss> Risk<L> {
     /// Processes consecutive examples.
     fn slot<S: Scalar>(
         &self,
-        slot: &mut Slot<L, S>,
+        slot: &mut Slot<G, S>,
         examples: Range<usize>,
         at: &At<S>,
         mut dpsi: SliceMut<S>,
@@ -146,12 +148,11 @@ impl<L: Loss> Risk<L> {
             let graph = self.data.graph(example);
             fill(&self.features, &self.data, example, at.theta, at.dense, &mut slot.rare, &mut slot.psi);
             let own = dpsi.part(offset..offset + graph.own_len());
-            let loss = self.loss.loss(
+            let loss = slot.worker.loss(
                 graph,
                 Psi { shared: at.shared, own: &slot.psi },
                 Gold { labels: self.data.gold(example), weight: self.data.weight(example) },
                 &mut Gradient { own, shared: &mut slot.sum },
-                &mut slot.work,
             );
             slot.impossible += usize::from(loss.re() < IMPOSSIBLE);
             value += loss;

@@ -7,6 +7,7 @@
 //! and parts depend on the data alone, and all sums have a fixed order: the result does not depend on the number of
 //! threads.
 
+mod any_loss;
 mod batch;
 mod counts;
 mod derivative;
@@ -26,39 +27,57 @@ use crate::math;
 use crate::model::Features;
 use crate::optim::{Counts, Dual, Entropy, Objective, Touched};
 use crate::{Error, Result};
+use any_loss::AnyLoss;
 use batch::BatchMemory;
-use derivative::{ComplexMemory, ComplexPasses};
+use derivative::ComplexMemory;
 use full::FullMemory;
 use index::Index;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-/// Σ loss over the examples of a data set.
-pub struct Risk<L: Loss> {
-    loss: L,
+/// Σ loss over the examples of a data set of graphs of one kind. The loss may be any on such graphs.
+pub struct Risk<G: Graph> {
+    loss: AnyLoss<G>,
     features: Arc<Features>,
-    data: Dataset<L::Graph>,
-    /// `None` if one thread is used.
+    data: Dataset<G>,
+    /// `None` for one thread.
     pool: Option<rayon::ThreadPool>,
     /// Created by the first full pass.
     index: OnceLock<Index>,
-    full: Mutex<FullMemory<L, f64>>,
-    full_dual: Mutex<FullMemory<L, math::Dual>>,
-    batch: Mutex<BatchMemory<L, f64>>,
-    batch_dual: Mutex<BatchMemory<L, math::Dual>>,
-    /// Set if complex steps are requested.
-    complex_passes: Option<ComplexPasses<L>>,
-    complex: Mutex<ComplexMemory<L>>,
+    full: Mutex<FullMemory<G, f64>>,
+    full_dual: Mutex<FullMemory<G, math::Dual>>,
+    batch: Mutex<BatchMemory<G, f64>>,
+    batch_dual: Mutex<BatchMemory<G, math::Dual>>,
+    complex: Mutex<ComplexMemory<G>>,
 }
 
-impl<L: Loss> Risk<L> {
-    /// The risk of `data` under `loss`. With `threads` = 0 all cores are used.
+impl<G: Graph> Risk<G> {
+    /// The risk of `data` under `loss`. `threads` = 0 takes all cores.
     pub fn new(
-        loss: L,
+        loss: impl Loss<Graph = G> + 'static,
         features: impl Into<Arc<Features>>,
-        data: Dataset<L::Graph>,
+        data: Dataset<G>,
         threads: usize,
     ) -> Result<Self> {
+        Risk::of(AnyLoss::new(loss), features.into(), data, threads)
+    }
+
+    /// The same with a choice of how Hessian-vector products are computed.
+    pub fn with_derivative(
+        loss: impl Loss<Graph = G> + 'static,
+        derivative: Derivative,
+        features: impl Into<Arc<Features>>,
+        data: Dataset<G>,
+        threads: usize,
+    ) -> Result<Self> {
+        let loss = match derivative {
+            Derivative::Dual => AnyLoss::new(loss),
+            Derivative::Complex => AnyLoss::with_complex(loss),
+        };
+        Risk::of(loss, features.into(), data, threads)
+    }
+
+    fn of(loss: AnyLoss<G>, features: Arc<Features>, data: Dataset<G>, threads: usize) -> Result<Self> {
         let pool = match threads {
             1 => None,
             _ => Some(
@@ -70,7 +89,7 @@ impl<L: Loss> Risk<L> {
         };
         Ok(Risk {
             loss,
-            features: features.into(),
+            features,
             data,
             pool,
             index: OnceLock::new(),
@@ -78,14 +97,13 @@ impl<L: Loss> Risk<L> {
             full_dual: Mutex::default(),
             batch: Mutex::default(),
             batch_dual: Mutex::default(),
-            complex_passes: None,
             complex: Mutex::default(),
         })
     }
 
-    /// Replaces the examples by others with the same features; returns the old ones.
-    pub fn replace_data(&mut self, data: Dataset<L::Graph>) -> Dataset<L::Graph> {
-        // The memory of a full pass depends on the examples.
+    /// Exchanges the examples for others by the same features; returns the old ones.
+    pub fn replace_data(&mut self, data: Dataset<G>) -> Dataset<G> {
+        // What a full pass keeps is cut to the examples.
         self.index = OnceLock::new();
         (self.full, self.full_dual, self.complex) = Default::default();
         std::mem::replace(&mut self.data, data)
@@ -97,7 +115,7 @@ impl<L: Loss> Risk<L> {
     }
 
     /// The examples.
-    pub fn data(&self) -> &Dataset<L::Graph> {
+    pub fn data(&self) -> &Dataset<G> {
         &self.data
     }
 }
@@ -107,7 +125,7 @@ fn lock<T>(memory: &Mutex<T>) -> MutexGuard<'_, T> {
     memory.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-impl<L: Loss> Objective for Risk<L> {
+impl<G: Graph> Objective for Risk<G> {
     fn dim(&self) -> usize {
         self.features.dim()
     }
@@ -117,22 +135,25 @@ impl<L: Loss> Objective for Risk<L> {
     }
 
     fn gives(&self) -> &'static [Ability] {
-        self.loss.gives()
+        self.loss.gives
     }
 
     fn value_grad(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
-        self.full_pass(&[theta], &mut [gradient], &mut lock(&self.full))
+        self.full_pass(&[theta], &mut [gradient], &mut lock(&self.full), &self.loss.real)
     }
 
     fn value_grad_checked(&self, theta: &[f64], gradient: &mut [f64]) -> (f64, usize) {
         let mut memory = lock(&self.full);
-        (self.full_pass(&[theta], &mut [gradient], &mut memory), memory.impossible())
+        (self.full_pass(&[theta], &mut [gradient], &mut memory, &self.loss.real), memory.impossible())
     }
 
     fn hess_vec(&self, theta: &[f64], v: &[f64], gradient: &mut [f64], hess_vec: &mut [f64]) -> f64 {
-        match &self.complex_passes {
-            None => self.full_pass(&[theta, v], &mut [gradient, hess_vec], &mut lock(&self.full_dual)).re,
-            Some(complex) => (complex.full)(self, [theta, v], gradient, hess_vec),
+        match &self.loss.complex {
+            None => {
+                let (planes, memory) = (&mut [gradient, hess_vec], &mut lock(&self.full_dual));
+                self.full_pass(&[theta, v], planes, memory, &self.loss.dual).re
+            }
+            Some(worker) => self.complex_full([theta, v], gradient, hess_vec, worker),
         }
     }
 
@@ -163,7 +184,8 @@ impl<L: Loss> Objective for Risk<L> {
     }
 
     fn batch_grad(&self, batch: &[u32], theta: &[f64], touched: &Touched, gradient: &mut Vec<f64>) -> f64 {
-        self.batch_pass(batch, &[theta], touched, &mut [gradient], &mut lock(&self.batch))
+        let place = (&[theta][..], touched);
+        self.batch_pass(batch, place, &mut [gradient], &mut lock(&self.batch), &self.loss.real)
     }
 
     fn batch_hess_vec(
@@ -174,12 +196,14 @@ impl<L: Loss> Objective for Risk<L> {
         gradient: &mut Vec<f64>,
         hess_vec: &mut Vec<f64>,
     ) -> f64 {
-        match &self.complex_passes {
+        let planes = [gradient, hess_vec];
+        match &self.loss.complex {
             None => {
-                let planes = &mut [gradient, hess_vec];
-                self.batch_pass(batch, &[theta, v], touched, planes, &mut lock(&self.batch_dual)).re
+                let (mut planes, memory) = (planes, &mut lock(&self.batch_dual));
+                let place = (&[theta, v][..], touched);
+                self.batch_pass(batch, place, &mut planes, memory, &self.loss.dual).re
             }
-            Some(complex) => (complex.batch)(self, batch, [theta, v], touched, gradient, hess_vec),
+            Some(worker) => self.complex_batch(batch, [theta, v], touched, planes, worker),
         }
     }
 

@@ -137,7 +137,7 @@ impl Criterion {
             type Out = Result<Box<dyn Objective>>;
             fn with<L: Loss<Graph = Chain> + 'static>(self, loss: L) -> Self::Out {
                 let Sum(derivative, features, data, threads) = self;
-                Ok(Box::new(Risk::new(loss, features, data, threads)?.with_derivative(derivative)))
+                Ok(Box::new(Risk::with_derivative(loss, derivative, features, data, threads)?))
             }
         }
         Criterion::check_pieces(pieces)?;

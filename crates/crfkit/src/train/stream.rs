@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub struct StreamTrainer {
     settings: Settings,
     builder: CorpusBuilder,
-    risk: Risk<Likelihood<ForwardBackward>>,
+    risk: Risk<Chain>,
     /// The layout that `risk` has, with room to spare.
     features: Arc<Features>,
     psa: PsaStream,

@@ -10,7 +10,7 @@ use crfkit::model::{Features, Keep};
 use crfkit::optim::Lbfgs;
 use crfkit::risk::Risk;
 
-pub type ChainRisk = Risk<Likelihood<ForwardBackward>>;
+pub type ChainRisk = Risk<Chain>;
 
 const NODES: usize = 6;
 const PAIRS: usize = 2;

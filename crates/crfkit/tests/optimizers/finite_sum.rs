@@ -5,6 +5,7 @@ use crate::objectives;
 
 use corpora::{attribute_corpus, column_corpus, made_up_attributes, made_up_columns, models};
 use crfkit::ability::Ability;
+use crfkit::graph::Chain;
 use crfkit::infer::ForwardBackward;
 use crfkit::loss::Likelihood;
 use crfkit::math::random::Random;
@@ -16,7 +17,7 @@ use crfkit::risk::Risk;
 use crfkit::train::{self, Settings};
 use objectives::{Look, Losses, distance, minimize, problem, total};
 
-type Crf = Risk<Likelihood<ForwardBackward>>;
+type Crf = Risk<Chain>;
 
 /// A small CRF: with values and example weights (attributes), or with observations of label pairs (templates).
 fn crf(attributes: bool, sequences: usize) -> Crf {

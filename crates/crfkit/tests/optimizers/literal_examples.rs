@@ -56,7 +56,7 @@ fn collins(
     (theta, sum.iter().map(|x| x / steps).collect(), mistakes)
 }
 
-fn perceptron(risk: &ChainRisk) -> Risk<Perceptron<Viterbi>> {
+fn perceptron(risk: &ChainRisk) -> ChainRisk {
     Risk::new(Perceptron(Viterbi), risk.features().clone(), risk.data().clone(), 1).unwrap()
 }
 

@@ -5,6 +5,7 @@ use crate::corpora;
 use crate::objectives;
 
 use corpora::{attribute_corpus, column_corpus, made_up_attributes, made_up_columns, models};
+use crfkit::graph::Chain;
 use crfkit::infer::ForwardBackward;
 use crfkit::loss::Likelihood;
 use crfkit::optim::{
@@ -14,7 +15,7 @@ use crfkit::risk::Risk;
 use crfkit::train::{self, Settings};
 use objectives::{minimize, total};
 
-type Crf = Risk<Likelihood<ForwardBackward>>;
+type Crf = Risk<Chain>;
 
 const SEQUENCES: usize = 60;
 

@@ -66,7 +66,7 @@ impl Family {
     }
 
     /// The weights at which the mean loss is smallest.
-    fn fit<L: Loss<Graph = FactorGraph>>(&self, loss: L, data: &Distribution) -> Vec<f64> {
+    fn fit<L: Loss<Graph = FactorGraph> + 'static>(&self, loss: L, data: &Distribution) -> Vec<f64> {
         let graph = self.graph();
         let mut examples = Dataset::new();
         let total: f64 = data.iter().map(|(_, weight)| weight).sum();
