@@ -1,7 +1,8 @@
 //! Vectorised entropies −Σ c μ ln μ of marginals μ with counting numbers c, and quantities derived from them.
 
 use super::simd::{LANES, level};
-use fearless_simd::{dispatch, f64x8, prelude::*, u64x8};
+use crate::math::dispatch::dispatch;
+use fearless_simd::{f64x8, prelude::*, u64x8};
 
 /// A probability below this is rounding error.
 const TINY: f64 = 1e-300;

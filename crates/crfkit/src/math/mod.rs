@@ -1,6 +1,7 @@
 //! Numbers and vector kernels. This module knows nothing about random fields.
 
 pub mod array;
+pub(crate) mod dispatch;
 pub mod entropy;
 pub mod pair;
 mod planes;

@@ -5,7 +5,8 @@ use super::array::{Slice, SliceMut};
 use super::pair::Pair;
 use super::scalar::Retreat;
 use super::simd::{LANES, level, load, store};
-use fearless_simd::{dispatch, f64x8, prelude::*};
+use crate::math::dispatch::dispatch;
+use fearless_simd::{f64x8, prelude::*};
 
 /// A vector of numbers re + ε·eps with ε² = `Q`.
 #[derive(Clone, Copy)]

@@ -51,8 +51,9 @@ pub fn exp_of<S: Simd, V: SimdFloat<S, Element = f64>, const T: usize>(simd: S, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::math::dispatch::dispatch;
     use crate::math::simd::level;
-    use fearless_simd::{dispatch, f64x8};
+    use fearless_simd::f64x8;
 
     #[test]
     fn series_are_the_functions_near_0() {

@@ -1,14 +1,15 @@
 //! The hot kernels on plain `f64` slices, compiled for several vector units. The unit is chosen at run time.
 //!
-//! `CRFKIT_SIMD=baseline|avx2|avx512` forces one unit; otherwise the best one that the processor has is used.
-//! Baseline (SSE2), AVX2 and AVX-512 on x86-64 are tested. The other units of the `fearless_simd` crate (SSE4.2,
-//! NEON, WebAssembly) compile but are untested.
+//! `CRFKIT_SIMD=baseline|avx2|avx512` forces one unit; otherwise the best one the processor has is taken. Tested:
+//! baseline (SSE2), AVX2 and AVX-512 on x86-64. What else the `fearless_simd` crate gives (NEON, WebAssembly)
+//! compiles and is untested.
 //!
 //! Every row is padded to a multiple of [`LANES`] numbers. Sums have one fixed order per unit, so results repeat to
 //! the bit on one unit; between units the last bits may differ.
 
 use super::scalar::TilePattern;
-use fearless_simd::{Level, dispatch, f64x4, f64x8, i64x8, prelude::*};
+use crate::math::dispatch::dispatch;
+use fearless_simd::{Level, f64x4, f64x8, i64x8, prelude::*};
 use std::sync::OnceLock;
 
 /// The row length is a multiple of this.

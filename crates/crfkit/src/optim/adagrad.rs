@@ -7,8 +7,9 @@ use super::restored::{Restored, not_negative};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
+use crate::math::dispatch::dispatch;
 use crate::math::simd;
-use fearless_simd::{dispatch, prelude::*};
+use fearless_simd::prelude::*;
 
 /// Gradient steps with a separate gain for each weight, η₀/√Σg².
 ///

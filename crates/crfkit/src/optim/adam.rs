@@ -8,8 +8,9 @@ use super::restored::{Restored, finite, not_negative};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
+use crate::math::dispatch::dispatch;
 use crate::math::simd;
-use fearless_simd::{dispatch, prelude::*};
+use fearless_simd::prelude::*;
 use std::ops::Range;
 
 /// Gradient steps along a running mean of gradients, divided by the square root of a running mean of their squares.

@@ -3,8 +3,9 @@
 
 use super::Prior;
 use super::prior::Mean;
+use crate::math::dispatch::dispatch;
 use crate::math::simd;
-use fearless_simd::{dispatch, f64x4, prelude::*};
+use fearless_simd::{f64x4, prelude::*};
 use std::ops::Range;
 
 /// The number of weights processed at once.

@@ -4,8 +4,8 @@ use super::fours::{four, in_fours, put_four, with_known_length};
 use super::restored::{Restored, finite, not_negative};
 use super::{Prior, Problem, State, Touched};
 use crate::Result;
+use crate::math::dispatch::dispatch;
 use crate::math::simd;
-use fearless_simd::dispatch;
 
 /// The iteration θ ← θ − a·P(θ − mean)/n − c·d over all weights, with P = 1/σ² and a vector d that changes only where
 /// a step touches it: θ − mean decays, and d is subtracted. With B the product of the decays 1 − aP/n and C the sum

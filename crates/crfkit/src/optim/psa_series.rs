@@ -6,9 +6,10 @@
 use super::fours::{four, four_of, in_fours, put_four, put_four_of, with_known_length};
 use super::psa::Weight;
 use super::{Prior, Psa};
+use crate::math::dispatch::dispatch;
 use crate::math::series::{INVERSE_FACTORIALS, INVERSES, TERMS, exp_of, log_rate};
 use crate::math::simd::{self, exp8};
-use fearless_simd::{dispatch, f64x4, f64x8, prelude::*};
+use fearless_simd::{f64x4, f64x8, prelude::*};
 use std::ops::Range;
 
 /// The numbers of terms needed if ηp is as small as with ten thousand training sequences, or with one thousand.

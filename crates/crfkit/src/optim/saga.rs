@@ -9,10 +9,10 @@ use super::restored::{MOST, Restored, expectation, finite};
 use super::{Control, Minimum, Optimizer, Prior, Problem, Progress, State, Stop, Touched, Watch};
 use crate::Result;
 use crate::ability::Ability;
+use crate::math::dispatch::dispatch;
 use crate::math::random::Random;
 use crate::math::simd;
 use crate::math::vector::dot;
-use fearless_simd::dispatch;
 
 /// Steps on one example at a time. The curvature of the example limits the length of a step, and the frequency of a
 /// weight limits its share.

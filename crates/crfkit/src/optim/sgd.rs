@@ -8,9 +8,10 @@ use super::online::{self, Rule, Schedule, Step};
 use super::restored::{Restored, not_negative, positive};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::ability::Ability;
+use crate::math::dispatch::dispatch;
 use crate::math::simd;
 use crate::{Error, Result};
-use fearless_simd::{dispatch, prelude::*};
+use fearless_simd::prelude::*;
 use std::ops::Range;
 
 /// Plain gradient steps with one gain for all weights.

@@ -13,9 +13,10 @@ mod lanes;
 use super::exponentials::{Edge, Exponentials, Matrix, Place};
 use super::settle::Settling;
 use crate::graph::{FactorGraph, Fields, Forest, Gradient, Psi, Shape};
+use crate::math::dispatch::dispatch;
 use crate::math::simd::{self, LANES};
 use crate::math::{Array, Scalar, Slice};
-use fearless_simd::{Simd, dispatch};
+use fearless_simd::Simd;
 use lanes::{Mix, Row};
 
 /// Beliefs and messages in probability space, and the exponentials of ψ.
