@@ -1,13 +1,13 @@
 //! Pictures and masks: PNG, JPEG, the PGM family (PBM, PGM, PPM) and NumPy's arrays, told apart by their first bytes.
 
 use super::numpy::{self, NumberArray};
+use super::pixels::{Pixels, Samples, encode_png};
 use crate::{Error, Place, Result};
-use image::{DynamicImage, ExtendedColorType, ImageEncoder, ImageReader, Limits};
-use std::io::{Cursor, Read};
+use std::io::Read;
 
 /// Width and height at most: 2¹⁶ pixels each way and 2²⁶ in all keep the graph of an image within any memory.
-const MAX_SIDE: u32 = 1 << 16;
-const MAX_PIXELS: usize = 1 << 26;
+const MAX_SIDE: usize = 1 << 16;
+pub(super) const MAX_PIXELS: usize = 1 << 26;
 
 /// A picture: one or several numbers a pixel.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,14 +35,9 @@ impl Image {
             let image = image.and_then(|image| check_size(image.height, image.width).map(|()| image));
             return image.map_err(|why| Error::input(Place::new(name, 0), why));
         }
-        let image = decode(bytes, name)?;
-        let (height, width) = (image.height() as usize, image.width() as usize);
-        let unit = |value: &u16| f64::from(*value) / f64::from(u16::MAX);
-        let (channels, values) = match image.color().has_color() {
-            true => (3, image.into_rgb16().iter().map(unit).collect()),
-            false => (1, image.into_luma16().iter().map(unit).collect()),
-        };
-        Ok(Image { height, width, channels, values })
+        let pixels = decode(bytes, name)?;
+        let (channels, values) = pixels.shades();
+        Ok(Image { height: pixels.height, width: pixels.width, channels, values })
     }
 
     /// The image of an array, `[height][width]` or `[height][width][channels]`; or why there is none.
@@ -72,8 +67,7 @@ impl Image {
         let numbers = || self.values.chunks_exact(self.channels.max(1)).flat_map(|pixel| &pixel[..shown]);
         let (low, high) = numbers().fold((0.0f64, 1.0f64), |(low, high), &x| (low.min(x), high.max(x)));
         let shade = |x: &f64| (255.0 * (x - low) / (high - low)).round() as u8;
-        let colour = if shown == 3 { ExtendedColorType::Rgb8 } else { ExtendedColorType::L8 };
-        encode(&numbers().map(shade).collect::<Vec<u8>>(), self.height, self.width, colour)
+        encode(&numbers().map(shade).collect::<Vec<u8>>(), self.height, self.width)
     }
 }
 
@@ -104,20 +98,20 @@ impl Mask {
         if bytes.starts_with(numpy::ARRAY) {
             return NumberArray::parse(&bytes).and_then(Mask::from_array).map_err(|why| refuse(&why));
         }
-        let image = decode(&bytes, name)?;
-        let (height, width) = (image.height() as usize, image.width() as usize);
-        let values = match image {
-            DynamicImage::ImageLuma8(grey) => grey.into_raw(),
-            DynamicImage::ImageRgb8(colour) => {
-                let grey = |pixel: &image::Rgb<u8>| pixel.0 == [pixel.0[0]; 3];
-                match colour.pixels().all(grey) {
-                    true => colour.pixels().map(|pixel| pixel.0[0]).collect(),
+        let pixels = decode(&bytes, name)?;
+        let kind = pixels.kind();
+        let values = match (pixels.channels, pixels.samples) {
+            (1, Samples::Bytes(grey)) => grey,
+            (3, Samples::Bytes(colours)) => {
+                let (colours, _) = colours.as_chunks::<3>();
+                match colours.iter().all(|pixel| *pixel == [pixel[0]; 3]) {
+                    true => colours.iter().map(|pixel| pixel[0]).collect(),
                     false => return Err(refuse("the mask has colours")),
                 }
             }
-            other => return Err(refuse(&format!("the mask has pixels of type {:?}", other.color()))),
+            _ => return Err(refuse(&format!("the mask has pixels of type {kind}"))),
         };
-        Ok(Mask { height, width, values })
+        Ok(Mask { height: pixels.height, width: pixels.width, values })
     }
 
     /// The mask of an array; or why there is none.
@@ -137,17 +131,14 @@ impl Mask {
 
     /// The mask as a grey PNG file.
     pub fn to_png(&self) -> Result<Vec<u8>> {
-        encode(&self.values, self.height, self.width, ExtendedColorType::L8)
+        encode(&self.values, self.height, self.width)
     }
 }
 
-/// A PNG file.
-fn encode(values: &[u8], height: usize, width: usize, colour: ExtendedColorType) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    image::codecs::png::PngEncoder::new(&mut bytes)
-        .write_image(values, width as u32, height as u32, colour)
-        .map_err(|error| Error::File { name: "PNG".into(), message: error.to_string() })?;
-    Ok(bytes)
+/// A PNG file, grey or of three colours.
+fn encode(values: &[u8], height: usize, width: usize) -> Result<Vec<u8>> {
+    let refused = |error: png::EncodingError| Error::File { name: "PNG".into(), message: error.to_string() };
+    encode_png(values, height, width).map_err(refused)
 }
 
 /// All bytes of a file.
@@ -158,24 +149,13 @@ pub(super) fn read(mut reader: impl Read, name: &str) -> Result<Vec<u8>> {
 }
 
 /// Decodes a picture of any of the formats that are not NumPy's.
-fn decode(bytes: &[u8], name: &str) -> Result<DynamicImage> {
-    let refuse = |why: String| Error::input(Place::new(name, 0), why);
-    let unreadable = |error: image::ImageError| {
-        refuse(format!("not a picture that can be read ({error}): PNG, JPEG, PGM and NumPy files can"))
-    };
-    let reader = ImageReader::new(Cursor::new(bytes)).with_guessed_format();
-    let mut reader = reader.map_err(|error| Error::io(name, error))?;
-    let mut limits = Limits::default();
-    (limits.max_image_width, limits.max_image_height) = (Some(MAX_SIDE), Some(MAX_SIDE));
-    reader.limits(limits);
-    let image = reader.decode().map_err(unreadable)?;
-    check_size(image.height() as usize, image.width() as usize).map_err(refuse)?;
-    Ok(image)
+fn decode(bytes: &[u8], name: &str) -> Result<Pixels> {
+    Pixels::decode(bytes).map_err(|why| Error::input(Place::new(name, 0), why))
 }
 
 /// Refuses pictures whose graph would be empty or too large.
 pub(super) fn check_size(height: usize, width: usize) -> std::result::Result<(), String> {
-    let too_large = height.max(width) > MAX_SIDE as usize || height * width > MAX_PIXELS;
+    let too_large = height.max(width) > MAX_SIDE || height * width > MAX_PIXELS;
     match height == 0 || width == 0 {
         true => Err("the picture has no pixels".into()),
         false if too_large => Err(format!(

@@ -13,17 +13,22 @@
 //! input and no token costs an allocation. Names are taken byte for byte: no Unicode normalisation, no change
 //! of case.
 
+mod archive; // .npz
 pub mod attributes;
 pub mod bytes;
 pub mod columns;
 pub mod corpus;
 pub mod dataset;
 mod dialect; // public as template::Dialect
+#[cfg(feature = "zstd")]
+mod frames; // .zst
 pub mod images;
 pub mod numpy;
 pub mod observer;
 pub mod pattern;
 mod pieces; // Dataset::split
+mod pixels; // public as images::Image and Mask
+mod pnm;
 pub mod presets;
 pub mod rule;
 pub mod sites;

@@ -3,9 +3,7 @@
 //! An array file has the bytes `\x93NUMPY`, a version of two bytes, the length of its header (u16; u32 from version 2 on), the header
 //! and the numbers. The header is a Python dictionary: `{'descr': '<f4', 'fortran_order': False, 'shape': (16, 24, 5), }`.
 
-use std::collections::BTreeMap;
-use std::io::{Cursor, Read};
-use zip::ZipArchive;
+use super::archive::Archive;
 
 /// The first bytes of an array file.
 pub const ARRAY: &[u8] = b"\x93NUMPY";
@@ -58,24 +56,32 @@ impl NumberArray {
     }
 }
 
-/// The arrays of an archive by their names without `.npy`; or why they cannot be read.
-pub fn archive(bytes: &[u8]) -> Result<BTreeMap<String, NumberArray>, String> {
-    let damaged = |error: &dyn std::fmt::Display| format!("not an archive that can be read ({error})");
-    let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|error| damaged(&error))?;
-    let mut arrays = BTreeMap::new();
-    for member in 0..archive.len() {
-        let mut file = archive.by_index(member).map_err(|error| damaged(&error))?;
-        let name = file.name().map_err(|error| damaged(&error))?;
-        let name = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
-        if file.size() > MAX_BYTES {
-            return Err(format!("{name}: {} bytes are too many: at most {MAX_BYTES} are read", file.size()));
-        }
-        let mut bytes = Vec::new();
-        file.by_ref().take(MAX_BYTES).read_to_end(&mut bytes).map_err(|error| damaged(&error))?;
-        let array = NumberArray::parse(&bytes).map_err(|why| format!("{name}: {why}"))?;
-        arrays.insert(name, array);
+/// The arrays of an archive (`.npz`), by name. None is decoded before it is asked for.
+pub struct ArrayArchive<'a>(Archive<'a>);
+
+impl<'a> ArrayArchive<'a> {
+    /// Reads which arrays an archive has; or says why it cannot.
+    pub fn open(bytes: &'a [u8]) -> Result<Self, String> {
+        Archive::open(bytes).map(ArrayArchive)
     }
-    Ok(arrays)
+
+    /// The names of the arrays, without `.npy`.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.members.iter().map(|member| without_suffix(&member.name))
+    }
+
+    /// Decodes an array, if there is one of this name; or says why it cannot.
+    pub fn array(&self, name: &str) -> Result<Option<NumberArray>, String> {
+        let Some(member) = self.0.members.iter().find(|member| without_suffix(&member.name) == name) else {
+            return Ok(None);
+        };
+        let array = self.0.read(member, MAX_BYTES).and_then(|bytes| NumberArray::parse(&bytes));
+        array.map(Some).map_err(|why| format!("{name}: {why}"))
+    }
+}
+
+fn without_suffix(member: &str) -> &str {
+    member.strip_suffix(".npy").unwrap_or(member)
 }
 
 /// Header and numbers of an array file.

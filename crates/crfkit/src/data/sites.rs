@@ -1,9 +1,8 @@
 //! What is known of the sites of a grid, pixels or patches, and of pairs of neighbours.
 
 use super::images::{Image, check_size, read};
-use super::numpy::{self, NumberArray};
+use super::numpy::{self, ArrayArchive};
 use crate::{Error, Place, Result};
-use std::collections::BTreeMap;
 use std::io::Read;
 
 /// Numbers of sites and of pairs of neighbours.
@@ -31,6 +30,9 @@ pub enum Pairs {
     },
 }
 
+/// The arrays that an archive may have.
+const NAMES: [&str; 4] = ["nodes", "compare", "horizontal", "vertical"];
+
 impl From<Image> for Sites {
     fn from(nodes: Image) -> Self {
         Sites { nodes, pairs: Pairs::Differences }
@@ -45,28 +47,28 @@ impl Sites {
         if !bytes.starts_with(numpy::ARCHIVE) {
             return Ok(Image::from_bytes(&bytes, name)?.into());
         }
-        let sites = numpy::archive(&bytes).and_then(Sites::from_arrays);
+        let sites = ArrayArchive::open(&bytes).and_then(|archive| Sites::from_arrays(&archive));
         sites.map_err(|why| Error::input(Place::new(name, 0), why))
     }
 
-    fn from_arrays(mut arrays: BTreeMap<String, NumberArray>) -> std::result::Result<Self, String> {
-        let mut take = |name: &str| {
-            let image = arrays.remove(name).map(Image::from_array).transpose();
+    fn from_arrays(archive: &ArrayArchive) -> std::result::Result<Self, String> {
+        let take = |name: &str| {
+            let image = archive.array(name)?.map(Image::from_array).transpose();
             image.map_err(|why| format!("{name}: {why}"))
         };
         let nodes = take("nodes")?.ok_or("it has no array `nodes` of the shape (height, width, channels)")?;
         check_size(nodes.height, nodes.width)?;
+        if let Some(name) = archive.names().find(|name| !NAMES.contains(name)) {
+            return Err(format!(
+                "nobody asks for its array `{name}`: names are nodes, compare, horizontal and vertical"
+            ));
+        }
         let pairs = match (take("compare")?, take("horizontal")?, take("vertical")?) {
             (None, None, None) => Pairs::Differences,
             (Some(m), None, None) => Pairs::Compared(m),
             (None, Some(horizontal), Some(vertical)) => Pairs::Given { horizontal, vertical },
             _ => return Err("pairs have either `compare`, or `horizontal` and `vertical`".into()),
         };
-        if let Some(name) = arrays.keys().next() {
-            return Err(format!(
-                "nobody asks for its array `{name}`: names are nodes, compare, horizontal and vertical"
-            ));
-        }
         let sites = Sites { nodes, pairs };
         sites.check().map(|()| sites)
     }

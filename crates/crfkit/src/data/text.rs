@@ -69,7 +69,7 @@ pub fn decompress<'a>(mut reader: Box<dyn Read + Send + 'a>) -> io::Result<Box<d
 
 #[cfg(feature = "zstd")]
 fn decompress_zstd<'a>(reader: impl Read + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
-    Ok(Box::new(Decoded { format: "zstd", decoder: zstd::Decoder::new(reader)? }))
+    Ok(Box::new(Decoded { format: "zstd", decoder: super::frames::Frames::new(reader) }))
 }
 
 #[cfg(not(feature = "zstd"))]

@@ -3,7 +3,9 @@
 #[path = "../common/corpora.rs"]
 mod corpora;
 
+mod archives;
 mod eval;
+mod pictures;
 mod readers;
 mod rule;
 mod sites;

@@ -189,12 +189,37 @@ fn truncated_or_damaged_gzip_is_an_error_with_the_name() {
 #[test]
 fn zstd_frames_are_read_as_one_text() {
     let text = sample();
-    let frame = zstd::encode_all(&text[..], 3).unwrap();
+    let frame = ruzstd::encoding::compress_to_vec(&text[..], ruzstd::encoding::CompressionLevel::Fastest);
     let skippable = b"\x50\x2A\x4D\x18\x03\0\0\0abc";
     assert!(decompressed(&frame).unwrap() == text);
     assert!(decompressed(&[&skippable[..], &frame, &frame].concat()).unwrap() == text.repeat(2));
     let error = decompressed(&frame[..frame.len() / 2]).unwrap_err().to_string();
     assert!(error.starts_with("the zstd data is damaged or cut short ("), "{error}");
+}
+
+/// Made by the program `zstd` 1.5.4 with `--check`.
+#[cfg(feature = "zstd")]
+const FRAME: [u8; 39] =
+    *b"\x28\xb5\x2f\xfd\x24\x28\xd5\x00\x00\xa0the quick brown fox\n\x01\x00\x8e\x9e\x4c\x1b\x4a\xe8\x7e";
+
+#[cfg(feature = "zstd")]
+#[test]
+fn zstd_frames_of_others_are_read_and_checked() {
+    let text = b"the quick brown fox\nthe quick brown fox\n";
+    assert_eq!(decompressed(&FRAME).unwrap(), text);
+    assert_eq!(decompressed(&FRAME.repeat(3)).unwrap(), text.repeat(3));
+    for end in 5..FRAME.len() {
+        assert!(decompressed(&FRAME[..end]).is_err(), "{end}");
+        assert!(decompressed(&[&FRAME[..], &FRAME[..end]].concat()).is_err(), "{end}");
+    }
+    for at in 10..FRAME.len() {
+        let mut flipped = FRAME;
+        flipped[at] ^= 0x20;
+        let error = decompressed(&flipped).unwrap_err().to_string();
+        assert!(error.starts_with("the zstd data is damaged or cut short ("), "{at}: {error}");
+    }
+    let cut_in_skippable = [&FRAME[..], b"\x5A\x2A\x4D\x18\x03\0\0\0ab"].concat();
+    assert!(decompressed(&cut_in_skippable).is_err());
 }
 
 #[cfg(not(feature = "zstd"))]

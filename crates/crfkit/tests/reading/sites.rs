@@ -1,5 +1,6 @@
 //! Patches, arrays and what is told about them: NumPy's files, built-in features of pictures, numbers of pairs.
 
+use crate::archives::{Method as Zip, npz};
 use crfkit::data::images::{Image, Mask};
 use crfkit::data::sites::{Pairs, Sites};
 use crfkit::graph::Neighbours;
@@ -10,10 +11,7 @@ use crfkit::grid::{
 use crfkit::math::random::Random;
 use crfkit::optim::Control;
 use crfkit::train::{Event, Listener, Method, Settings as Training};
-use std::io::{Cursor, Write};
 use std::sync::Arc;
-use zip::ZipWriter;
-use zip::write::SimpleFileOptions;
 
 /// A file as `numpy.save` writes it, of version 1.
 fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
@@ -34,17 +32,6 @@ fn npy(descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
 fn doubles(shape: &str, values: &[f64]) -> Vec<u8> {
     let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     npy("<f8", false, shape, &data)
-}
-
-/// A file as `numpy.savez` or `numpy.savez_compressed` write it.
-fn npz(members: &[(&str, Vec<u8>)], method: zip::CompressionMethod) -> Vec<u8> {
-    let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
-    for (name, bytes) in members {
-        let options = SimpleFileOptions::default().compression_method(method).large_file(true);
-        archive.start_file(format!("{name}.npy"), options).unwrap();
-        archive.write_all(bytes).unwrap();
-    }
-    archive.finish().unwrap().into_inner()
 }
 
 fn image(bytes: &[u8]) -> Image {
@@ -99,7 +86,7 @@ fn masks_may_be_arrays_of_whole_numbers() {
     assert!(refused(&npy("|i1", false, "(1, 1)", &[0xff])).contains("the value -1"));
     assert!(refused(&npy("|u1", false, "(1, 1, 1)", &[0])).contains("(height, width)"));
     assert!(refused(&npy("|u1", false, "(0, 3)", &[])).contains("no pixels"));
-    assert!(refused(&npz(&[], zip::CompressionMethod::Stored)).contains("m.npy: "));
+    assert!(refused(&npz(&[], Zip::Stored)).contains("m.npy: "));
 }
 
 #[test]
@@ -132,7 +119,7 @@ fn bad_arrays_are_refused_with_their_names() {
 /// Two sites beside each other over two below, in an archive.
 fn square(more: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let nodes = ("nodes", doubles("(2, 2, 1)", &[1.0, 2.0, 4.0, 8.0]));
-    npz(&[&[nodes][..], more].concat(), zip::CompressionMethod::Deflated)
+    npz(&[&[nodes][..], more].concat(), Zip::Deflated)
 }
 
 #[test]
@@ -163,7 +150,7 @@ fn archives_have_numbers_of_sites_and_of_pairs() {
     assert!(refused(&square(&[("compare", doubles("(1, 1)", &[0.0]))])).contains("must have [2, 2, 1]"));
     let hole = doubles("(2, 2, 1)", &[1.0, 2.0, f64::NAN, 4.0]);
     assert!(refused(&square(&[("compare", hole)])).starts_with("a.npz: row 1, column 0, number 0 is NaN"));
-    let none = npz(&[("x", doubles("(1, 1)", &[0.0]))], zip::CompressionMethod::Stored);
+    let none = npz(&[("x", doubles("(1, 1)", &[0.0]))], Zip::Stored);
     assert!(refused(&none).contains("no array `nodes`"));
     let whole = square(&[]);
     for end in (4..whole.len()).step_by(5) {

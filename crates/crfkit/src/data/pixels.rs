@@ -1,0 +1,125 @@
+//! Picture files to pixels: PNG and JPEG by the decoders of others, PBM, PGM, PPM and PAM by [`super::pnm`].
+
+use super::images::{MAX_PIXELS, check_size};
+use super::pnm;
+use std::fmt::Display;
+use std::io::Cursor;
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::errors::DecodeErrors;
+use zune_jpeg::zune_core::bytestream::ZCursor;
+use zune_jpeg::zune_core::colorspace::ColorSpace;
+use zune_jpeg::zune_core::options::DecoderOptions;
+
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
+const JPEG: &[u8] = b"\xFF\xD8\xFF";
+
+/// The pixels of a picture file.
+pub(super) struct Pixels {
+    pub height: usize,
+    pub width: usize,
+    /// Numbers a pixel: grey; grey and opacity; red, green and blue; these and opacity.
+    pub channels: usize,
+    /// The numbers, `[height][width][channels]`.
+    pub samples: Samples,
+}
+
+/// Numbers between 0 and the greatest of their type.
+pub(super) enum Samples {
+    Bytes(Vec<u8>),
+    Words(Vec<u16>),
+}
+
+/// The message for a file that no decoder can read.
+pub(super) fn unreadable(why: impl Display) -> String {
+    format!("not a picture that can be read ({why}): PNG, JPEG, PGM and NumPy files can")
+}
+
+impl Pixels {
+    /// Decodes a picture; or says why it cannot. Sizes are checked before any pixel is decoded.
+    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
+        match bytes {
+            _ if bytes.starts_with(PNG) => decode_png(bytes),
+            _ if bytes.starts_with(JPEG) => decode_jpeg(bytes),
+            [b'P', b'1'..=b'7', ..] => pnm::decode(bytes),
+            _ => Err(unreadable("the first bytes are those of no known format")),
+        }
+    }
+
+    /// Its numbers between 0 and 1 without opacity: how many there are a pixel, and all of them.
+    pub fn shades(&self) -> (usize, Vec<f64>) {
+        let shown = if self.channels > 2 { 3 } else { 1 };
+        let shades = match &self.samples {
+            Samples::Bytes(x) => shades(x, self.channels, shown, f64::from(u8::MAX)),
+            Samples::Words(x) => shades(x, self.channels, shown, f64::from(u16::MAX)),
+        };
+        (shown, shades)
+    }
+
+    /// What a pixel is, in short: `Rgb8`.
+    pub fn kind(&self) -> String {
+        let name = ["L", "La", "Rgb", "Rgba"][self.channels - 1];
+        let bits = if let Samples::Bytes(_) = self.samples { 8 } else { 16 };
+        format!("{name}{bits}")
+    }
+}
+
+fn shades<T: Copy + Into<f64>>(x: &[T], channels: usize, shown: usize, greatest: f64) -> Vec<f64> {
+    x.chunks_exact(channels).flat_map(|pixel| &pixel[..shown]).map(|&x| x.into() / greatest).collect()
+}
+
+/// PNG of any kind: palettes become colours, and fewer than 8 bits a number become 8.
+fn decode_png(bytes: &[u8]) -> Result<Pixels, String> {
+    let mut decoder =
+        png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: 8 * MAX_PIXELS });
+    let header = decoder.read_header_info().map_err(unreadable)?;
+    let (height, width) = (header.height as usize, header.width as usize);
+    check_size(height, width)?;
+    decoder.set_transformations(png::Transformations::EXPAND);
+    let mut reader = decoder.read_info().map_err(unreadable)?;
+    let (colour, depth) = reader.output_color_type();
+    let size = reader.output_buffer_size().ok_or_else(|| unreadable("it does not fit into the memory"))?;
+    let mut bytes = vec![0; size];
+    reader.next_frame(&mut bytes).map_err(unreadable)?;
+    let samples = match depth {
+        png::BitDepth::Sixteen => {
+            Samples::Words(bytes.as_chunks().0.iter().map(|pair| u16::from_be_bytes(*pair)).collect())
+        }
+        _ => Samples::Bytes(bytes),
+    };
+    Ok(Pixels { height, width, channels: colour.samples(), samples })
+}
+
+/// A PNG file of bytes: one a pixel is grey, three are red, green and blue.
+pub(super) fn encode_png(values: &[u8], height: usize, width: usize) -> Result<Vec<u8>, png::EncodingError> {
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, width as u32, height as u32);
+    encoder.set_color(match values.len() == height * width {
+        true => png::ColorType::Grayscale,
+        false => png::ColorType::Rgb,
+    });
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_compression(png::Compression::Fast);
+    encoder.set_filter(png::Filter::Adaptive);
+    encoder.write_header()?.write_image_data(values)?;
+    Ok(bytes)
+}
+
+/// JPEG, grey or coloured; CMYK becomes red, green and blue.
+fn decode_jpeg(bytes: &[u8]) -> Result<Pixels, String> {
+    let unreadable = |error: DecodeErrors| unreadable(error);
+    let options =
+        DecoderOptions::default().set_strict_mode(false).set_max_width(usize::MAX).set_max_height(usize::MAX);
+    let decoder = |options| JpegDecoder::new_with_options(ZCursor::new(bytes), options);
+    let mut header = decoder(options);
+    header.decode_headers().map_err(unreadable)?;
+    let (width, height) = header.dimensions().unwrap_or_default();
+    check_size(height, width)?;
+    let colours = match header.input_colorspace() {
+        Some(colours @ (ColorSpace::Luma | ColorSpace::LumaA | ColorSpace::RGB | ColorSpace::RGBA)) => {
+            colours
+        }
+        _ => ColorSpace::RGB,
+    };
+    let values = decoder(options.jpeg_set_out_colorspace(colours)).decode().map_err(unreadable)?;
+    Ok(Pixels { height, width, channels: colours.num_components(), samples: Samples::Bytes(values) })
+}
