@@ -105,22 +105,6 @@ impl Series {
     /// Brings rows up to the state before step `done` (counted from 0). Each row is of one kind and comes with the
     /// number of steps for which it is up to date, at most `done`.
     pub fn catch_up(&self, at: &mut At, rows: impl Iterator<Item = (Range<usize>, u32)>, done: u32) {
-        dispatch!(simd::level(), simd => match self.terms {
-            FEW => self.catch_up_by::<_, FEW>(simd, at, rows, done),
-            SOME => self.catch_up_by::<_, SOME>(simd, at, rows, done),
-            _ => self.catch_up_by::<_, TERMS>(simd, at, rows, done),
-        });
-    }
-
-    /// Like [`Series::catch_up`], with T terms.
-    #[inline(always)]
-    fn catch_up_by<S: Simd, const T: usize>(
-        &self,
-        simd: S,
-        at: &mut At,
-        rows: impl Iterator<Item = (Range<usize>, u32)>,
-        done: u32,
-    ) {
         let phase = done % (2 * self.half);
         let now = Now {
             done,
@@ -138,28 +122,52 @@ impl Series {
                 let (start, len) = (part.start as u32, part.len() as u32);
                 at.backlog[list].push(Part { start, len, age });
                 if at.backlog[list].len() == FULL {
-                    self.work_off::<S, T>(simd, at, list, &now);
+                    self.work_off(at, list, &now);
                 }
             }
         }
         for list in 0..at.backlog.len() {
-            self.work_off::<S, T>(simd, at, list, &now);
+            self.work_off(at, list, &now);
         }
     }
 
-    /// Brings the weights of a list up to date and empties the list.
+    /// Brings the weights of a list up to date and empties it. Apart from the rows, so that it is compiled once for each vector unit
+    /// and number of terms.
+    #[inline(never)]
+    fn work_off(&self, at: &mut At, list: usize, now: &Now) {
+        if at.backlog[list].is_empty() {
+            return;
+        }
+        let (pull, mut parts) = (at.pulls[list / LISTS], std::mem::take(&mut at.backlog[list]));
+        let missed = list % LISTS;
+        dispatch!(simd::level(), simd => match self.terms {
+            FEW => self.bring_up::<_, FEW>(simd, at, pull, (missed, &parts), now),
+            SOME => self.bring_up::<_, SOME>(simd, at, pull, (missed, &parts), now),
+            _ => self.bring_up::<_, TERMS>(simd, at, pull, (missed, &parts), now),
+        });
+        parts.clear();
+        at.backlog[list] = parts;
+    }
+
+    /// Brings parts that have missed the same up to date, in T terms.
     #[inline(always)]
-    fn work_off<S: Simd, const T: usize>(&self, simd: S, at: &mut At, list: usize, now: &Now) {
-        let (pull, parts) = (at.pulls[list / LISTS], std::mem::take(&mut at.backlog[list]));
-        match list % LISTS {
+    fn bring_up<S: Simd, const T: usize>(
+        &self,
+        simd: S,
+        at: &mut At,
+        pull: f64,
+        (missed, parts): (usize, &[Part]),
+        now: &Now,
+    ) {
+        match missed {
             0 => {}
             1 => {
-                for &part in &parts {
+                for &part in parts {
                     at.decay::<S, T>(simd, pull, part, [0, now.done - part.age]);
                 }
             }
             2 => {
-                for &part in &parts {
+                for &part in parts {
                     let steps = [now.this_half - part.age, now.done - now.this_half];
                     at.decay::<S, T>(simd, pull, part, steps);
                 }
@@ -171,8 +179,6 @@ impl Series {
                 }
             }
         }
-        at.backlog[list] = parts;
-        at.backlog[list].clear();
     }
 
     /// Brings two parts that have missed the end of a period up to date.
