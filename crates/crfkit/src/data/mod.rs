@@ -6,7 +6,7 @@
 //! - [`images`]: pictures and masks: PNG, JPEG, PGM and their kin; [`sites`]: pictures with numbers of pairs; [`numpy`]: arrays.
 //! - [`template`], [`pattern`], [`presets`], [`observer`]: columns to observations.
 //! - [`rule`]: which tokens of a sequence are linked.
-//! - [`strings`]: names to numbers; [`bytes`]: arrays that are parts of a file in memory.
+//! - [`strings`]: names to numbers; [`bytes`]: arrays that are parts of a file in memory; [`half`]: numbers of 16 bits.
 //! - [`dataset`], [`corpus`]: examples in memory, ready for training.
 //!
 //! Both readers stream: they fill one reusable sequence at a time, so that memory does not grow with the
@@ -22,6 +22,7 @@ pub mod dataset;
 mod dialect; // public as template::Dialect
 #[cfg(feature = "zstd")]
 mod frames; // .zst
+pub mod half;
 pub mod images;
 pub mod numpy;
 pub mod observer;

@@ -4,6 +4,7 @@
 //! and the numbers. The header is a Python dictionary: `{'descr': '<f4', 'fortran_order': False, 'shape': (16, 24, 5), }`.
 
 use super::archive::Archive;
+use super::half::F16;
 
 /// The first bytes of an array file.
 pub const ARRAY: &[u8] = b"\x93NUMPY";
@@ -113,7 +114,7 @@ impl Type {
         let first2 = [bytes[0], bytes[1]];
         let first4 = [bytes[0], bytes[1], bytes[2], bytes[3]];
         match (self, size) {
-            (Type::Float, 2) => half::f16::from_le_bytes(first2).to_f64(),
+            (Type::Float, 2) => F16::from_le_bytes(first2).to_f64(),
             (Type::Float, 4) => f32::from_le_bytes(first4).into(),
             (Type::Float, _) => f64::from_le_bytes(bytes),
             (Type::Signed, 1) => i8::from_le_bytes([bytes[0]]).into(),

@@ -1,8 +1,8 @@
 //! How weights are stored.
 
 use super::sections::{Reader, Writer};
+use crate::data::half::F16;
 use crate::{Error, Result};
-use half::f16;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::fmt;
@@ -61,8 +61,7 @@ impl Precision {
         let rounded: Cow<[f64]> = match self {
             Precision::F64 => weights.into(),
             Precision::F32 => weights.iter().map(|&w| f64::from(w as f32)).collect(),
-            // In software: conversions of the processor go through f32, and rounding twice would give other bytes.
-            Precision::F16 => weights.iter().map(|&w| f16::from_f64_const(w).to_f64_const()).collect(),
+            Precision::F16 => weights.iter().map(|&w| F16::from_f64(w).to_f64()).collect(),
         };
         match rounded.iter().position(|w| !w.is_finite()) {
             None => Ok(rounded),
@@ -81,7 +80,7 @@ impl Precision {
             Precision::F64 => file.numbers(WEIGHTS, weights.iter().map(|w| w.to_le_bytes())),
             Precision::F32 => file.numbers(WEIGHTS, weights.iter().map(|&w| (w as f32).to_le_bytes())),
             Precision::F16 => {
-                file.numbers(WEIGHTS, weights.iter().map(|&w| f16::from_f64_const(w).to_le_bytes()));
+                file.numbers(WEIGHTS, weights.iter().map(|&w| F16::from_f64(w).to_le_bytes()));
             }
         }
     }
@@ -91,7 +90,7 @@ impl Precision {
         match self {
             Precision::F64 => file.numbers(WEIGHTS, f64::from_le_bytes),
             Precision::F32 => file.numbers(WEIGHTS, |bytes| f64::from(f32::from_le_bytes(bytes))),
-            Precision::F16 => file.numbers(WEIGHTS, |bytes| f16::from_le_bytes(bytes).to_f64_const()),
+            Precision::F16 => file.numbers(WEIGHTS, |bytes| F16::from_le_bytes(bytes).to_f64()),
         }
     }
 }
