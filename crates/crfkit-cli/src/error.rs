@@ -1,5 +1,7 @@
-//! How the program ends: what is said, and with which status.
+//! How the program ends: error messages and exit status.
 
+use crate::args::Args;
+use clap::CommandFactory;
 use std::fmt;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -7,10 +9,10 @@ use std::process::ExitCode;
 /// Status after Ctrl-C.
 pub const INTERRUPTED: u8 = 130;
 
-/// What errors call standard output.
+/// The name of standard output in errors.
 const STDOUT: &str = "standard output";
 
-/// Arguments that are well formed but make no sense: ends with status 2, as malformed ones do.
+/// Arguments that are well formed but make no sense. The program ends with status 2, as it does for malformed ones.
 #[derive(Debug)]
 pub struct Usage(pub String);
 
@@ -22,17 +24,17 @@ impl fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// A [`Usage`] error from anything that can be said.
+/// A [`Usage`] error with this message.
 pub fn usage(message: impl fmt::Display) -> anyhow::Error {
     Usage(message.to_string()).into()
 }
 
-/// Writing to standard output failed.
+/// The error about standard output that could not be written.
 pub fn stdout_failed(source: std::io::Error) -> crfkit::Error {
     crfkit::Error::io(STDOUT, source)
 }
 
-/// Says what went wrong and gives the exit status. A closed pipe is no error: the reader has seen enough.
+/// Prints the error and returns the exit status. A closed pipe is not an error: the reader has seen enough.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if let Some(crfkit::Error::Io { name, error: source }) = error.downcast_ref()
         && name == STDOUT
@@ -41,6 +43,57 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     // If even standard error is closed there is nobody left to tell.
-    let _ = writeln!(std::io::stderr(), "crfkit: {error:#}");
+    let _ = writeln!(
+        std::io::stderr(),
+        "crfkit: {}",
+        speak_of_flags(&format!("{error:#}"), about_settings(error))
+    );
     ExitCode::from(if error.is::<Usage>() { 2 } else { 1 })
+}
+
+/// Is the error one of the library about settings, which the user knows as flags?
+fn about_settings(error: &anyhow::Error) -> bool {
+    use crfkit::Error;
+    let of_library = |error: &Error| {
+        matches!(error, Error::Setting(_) | Error::Pair { .. } | Error::Diverged { .. } | Error::Graph(_))
+    };
+    error.is::<Usage>() || error.chain().any(|cause| cause.downcast_ref().is_some_and(of_library))
+}
+
+/// The library calls a setting by its name, as in `sigma_pairs`; here it is a flag, --sigma-pairs.
+fn speak_of_flags(message: &str, of_settings: bool) -> String {
+    if !of_settings {
+        return message.to_owned();
+    }
+    let mut command = Args::command();
+    command.build();
+    let train = command.find_subcommand("train");
+    let flags: Vec<&str> =
+        train.into_iter().flat_map(|verb| verb.get_arguments()).filter_map(|flag| flag.get_long()).collect();
+    let mut spoken = String::new();
+    for (number, part) in message.split('`').enumerate() {
+        let flag = part.replace('_', "-");
+        match number % 2 {
+            1 if flags.contains(&&*flag) => spoken += &format!("--{flag}"),
+            1 => spoken += &format!("`{part}`"),
+            _ => spoken += part,
+        }
+    }
+    match message.matches('`').count() % 2 {
+        0 => spoken,
+        _ => message.to_owned(), // a name with a backtick in it
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_flags_and_names_stay() {
+        assert_eq!(speak_of_flags("`sigma_pairs` is -1", true), "--sigma-pairs is -1");
+        assert_eq!(speak_of_flags("no label `B-NP`; `eta0` is 2", true), "no label `B-NP`; --eta0 is 2");
+        assert_eq!(speak_of_flags("a file called `sigma`", false), "a file called `sigma`");
+        assert_eq!(speak_of_flags("a ` in a name, `sigma`", true), "a ` in a name, `sigma`");
+    }
 }

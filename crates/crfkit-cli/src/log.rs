@@ -1,14 +1,15 @@
-//! The log of a training run: one JSON object a line. docs/CLI.md describes it; reports read it.
+//! The log of a training run: one JSON object per line. docs/CLI.md describes it; reports read it.
 
+use crate::progress::Progress;
 use anyhow::{Context, Result};
 use crfkit::Error;
 use crfkit::eval::Scores;
 use serde::Serialize;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::Path;
 
-/// Version of the format. It grows when a field changes its meaning or goes away, not when one is added.
+/// Version of the format. It grows when a field changes its meaning or is removed, not when one is added.
 pub const FORMAT: u32 = 1;
 
 /// A line of the log. Numbers that are not finite are written as null.
@@ -19,9 +20,9 @@ pub enum Event<'a> {
     Settings {
         /// [`FORMAT`].
         format: u32,
-        /// Of the program.
+        /// Version of the program.
         version: &'a str,
-        /// Of the processor.
+        /// Vector unit in use.
         vector_unit: &'a str,
         /// Number of threads.
         threads: usize,
@@ -30,24 +31,24 @@ pub enum Event<'a> {
         counts: Counts,
         /// Every setting that shaped the model, as the model file has it.
         settings: &'a serde_json::Value,
-        /// Does the run go on from a checkpoint?
+        /// Whether the run resumes from a checkpoint.
         resumed: bool,
     },
-    /// What `--optimizer auto` has picked.
+    /// The choice of `--optimizer auto`.
     Picked {
-        /// In words.
+        /// The methods, in words.
         methods: String,
     },
-    /// What the method will remember of single examples.
+    /// The memory that the method needs for single examples.
     Stores {
-        /// How much.
+        /// Number of bytes.
         bytes: u64,
     },
     /// A step.
     Progress {
         /// Evaluations of the training set.
         passes: f64,
-        /// Since the start of the training.
+        /// Seconds since the start of the training.
         seconds: f64,
         /// Losses plus penalties.
         objective: Option<f64>,
@@ -57,36 +58,36 @@ pub enum Event<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         gap: Option<f64>,
     },
-    /// SMD starts anew at some weights.
+    /// SMD restarts some weights.
     Reset {
         /// Evaluations of the training set.
         passes: f64,
-        /// Since the start of the training.
+        /// Seconds since the start of the training.
         seconds: f64,
-        /// How many weights.
+        /// Number of weights.
         weights: usize,
     },
     /// An evaluation.
     Eval {
-        /// What was evaluated on.
+        /// The data that was evaluated on.
         data: &'a str,
         /// Evaluations of the training set.
         passes: f64,
-        /// Since the start of the training.
+        /// Seconds since the start of the training.
         seconds: f64,
-        /// In per cent, as all scores.
+        /// Scores, in per cent.
         #[serde(flatten)]
         scores: &'a Scores,
-        /// Is it the best so far?
+        /// Whether it is the best so far.
         best: bool,
     },
     /// One way to treat unknown words, tried on held-out data (empirical training).
     Trial {
         /// The way.
         unknown: &'a str,
-        /// Of the held-out sequences that have unknown words, in per cent.
+        /// Accuracy on the held-out sequences that have unknown words, in per cent.
         accuracy: f64,
-        /// Was it chosen?
+        /// Whether it was chosen.
         best: bool,
     },
     /// The last line of a run.
@@ -95,13 +96,13 @@ pub enum Event<'a> {
         reason: &'a str,
         /// Evaluations of the training set.
         passes: f64,
-        /// Since the start of the training.
+        /// Seconds since the start of the training.
         seconds: f64,
         /// Losses plus penalties at the model's weights.
         objective: f64,
         /// Weights that were trained.
         features: usize,
-        /// Those that are not 0.
+        /// Weights that are not 0.
         active_features: usize,
         /// Size of the model file.
         model_bytes: usize,
@@ -123,15 +124,28 @@ pub struct Counts {
     pub features: usize,
 }
 
-/// Where events go: a file, memory, both, or nowhere.
+/// Locks a log for as long as it is open; an error if another run has it.
+fn check_unused(file: &File) -> Result<()> {
+    // On Windows a lock would also keep readers away.
+    match cfg!(unix).then(|| file.try_lock()) {
+        Some(Err(TryLockError::WouldBlock)) => {
+            anyhow::bail!("another run is writing this log: give this one a log of its own (--log)")
+        }
+        _ => Ok(()), // or a file system without locks
+    }
+}
+
+/// Writes events to a file, to memory, to both, or nowhere.
 #[derive(Debug, Default)]
 pub struct Log {
     file: Option<(File, String)>,
     kept: Option<Vec<u8>>,
+    /// Why the file is incomplete.
+    failure: Option<Error>,
 }
 
 impl Log {
-    /// A new log, or the end of an old one that a resumed run goes on with.
+    /// Begins a new log, or appends to that of a resumed run.
     pub fn open(path: Option<&Path>, resumed: bool) -> Result<Self> {
         let Some(path) = path else { return Ok(Log::default()) };
         let mut options = OpenOptions::new();
@@ -139,34 +153,56 @@ impl Log {
         if resumed {
             options.append(true)
         } else {
-            options.write(true).truncate(true)
+            options.write(true)
         };
-        let file = options.open(path).with_context(|| path.display().to_string())?;
-        Ok(Log { file: Some((file, path.display().to_string())), kept: None })
+        let open = || -> Result<File> {
+            let file = options.open(path)?;
+            if file.metadata()?.is_file() {
+                // Before anything of it is lost.
+                check_unused(&file)?;
+                if !resumed {
+                    file.set_len(0)?;
+                }
+            }
+            Ok(file)
+        };
+        let file = open().with_context(|| path.display().to_string())?;
+        Ok(Log { file: Some((file, path.display().to_string())), ..Log::default() })
     }
 
-    /// Keeps all events from now on in memory too, behind those that a resumed run's log has already.
+    /// Keeps all further events in memory too, after those that the log of a resumed run already has.
     pub fn keep(&mut self, path: Option<&Path>, resumed: bool) {
         let before = path.filter(|path| resumed && path.is_file()).and_then(|path| std::fs::read(path).ok());
         self.kept = Some(before.unwrap_or_default());
     }
 
-    /// What was kept.
+    /// The events that were kept.
     pub fn kept(&self) -> &[u8] {
         self.kept.as_deref().unwrap_or_default()
     }
 
-    /// Writes one event, in one piece: whoever follows the file sees whole lines.
-    pub fn write(&mut self, event: &Event) -> crfkit::Result<()> {
+    /// Writes one event, in one piece, so that programs that follow the file see whole lines. A log that cannot be written is no reason
+    /// to lose the training: it ends here, with a warning.
+    pub fn write(&mut self, event: &Event, progress: &Progress) {
         if self.file.is_none() && self.kept.is_none() {
-            return Ok(());
+            return;
         }
-        let mut line = serde_json::to_vec(event).map_err(|error| Error::Setting(error.to_string()))?;
+        let mut line = serde_json::to_vec(event).expect("an event is plain data");
         line.push(b'\n');
         if let Some(kept) = &mut self.kept {
             kept.extend_from_slice(&line);
         }
-        let Some((file, name)) = &mut self.file else { return Ok(()) };
-        file.write_all(&line).map_err(|error| Error::io(name.as_str(), error))
+        let Some((file, name)) = &mut self.file else { return };
+        if let Err(error) = file.write_all(&line) {
+            let error = Error::io(name.as_str(), error);
+            progress.warn(&format!("{error}: the log ends here; training goes on"));
+            self.failure = Some(error);
+            self.file = None;
+        }
+    }
+
+    /// What made the log incomplete, if anything did.
+    pub fn failure(&self) -> Option<&Error> {
+        self.failure.as_ref()
     }
 }

@@ -4,23 +4,23 @@ mod args;
 mod cmd;
 mod demo;
 mod error;
-mod input;
-mod loaded;
+mod flags;
+mod io;
 mod log;
-mod pictures;
+mod paths;
 mod pipeline;
 mod progress;
 
 use args::{Args, Command};
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Before anything asks for the vector unit: a value that would be ignored is refused.
+    // Check the environment before anything asks for the vector unit: a value that would be ignored is rejected with an
+    // error.
     if let Err(error) = crfkit::math::simd::check_environment() {
         return error::report(&error.into());
     }
-    let outcome = match Args::parse().command {
+    let outcome = match Args::from_command_line().command {
         Command::Train(args) => cmd::train::run(&args),
         Command::Tag(args) => cmd::tag::run(&args),
         Command::Eval(args) => cmd::eval::run(&args),

@@ -1,30 +1,30 @@
-//! Work on a stream of blocks by several threads, in order and with bounded memory.
+//! Several threads work on a stream of blocks, in order and with bounded memory.
 
 use anyhow::Result;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// A block ends after so many items …
+/// The largest number of items in a block.
 const ITEMS: usize = 512;
-/// … or so many tokens, whichever comes first: large enough that handing it over costs nothing, small enough for caches.
+/// A block also ends after this many tokens: large enough that handing it over costs nothing, small enough for caches.
 const TOKENS: usize = 16 * 1024;
-/// Blocks on their way to a worker, besides the one it has.
+/// Blocks that wait for a worker, besides the one it works on.
 const WAITING: usize = 2;
 
-/// Where items come from: sequences, or lines.
+/// A reader of items: sequences, lines or images.
 pub trait Source {
-    /// What comes.
+    /// An item.
     type Item: Send;
-    /// An empty one to read into.
+    /// An empty item to read into.
     fn item(&self) -> Self::Item;
     /// Overwrites an item with the next one; false at the end.
     fn read(&mut self, item: &mut Self::Item) -> crfkit::Result<bool>;
-    /// About how many tokens it has.
+    /// The approximate number of tokens of an item.
     fn tokens(item: &Self::Item) -> usize;
-    /// Does somebody sit at a keyboard and wait for answers?
+    /// Whether somebody types the input and waits for answers.
     fn interactive(&self) -> bool;
 }
 
-/// Some items; their memory is used again.
+/// Some items; their memory is reused.
 #[derive(Debug)]
 pub struct Block<T> {
     items: Vec<T>,
@@ -63,16 +63,16 @@ impl<T> Block<T> {
     }
 }
 
-/// What is done with every block: `work` by the threads at the same time, `finish` by one of them, in the order of the input.
+/// The work on a block. Threads call `work` at the same time; [`run`] then hands out the outcomes in the order of the input.
 pub trait Job: Sync {
-    /// What blocks are made of.
+    /// The items of a block.
     type Item: Send;
-    /// What a thread owns.
+    /// The state that a thread owns.
     type Worker: Send;
-    /// What becomes of a block. Its memory is used again.
+    /// The result of a block. Its memory is reused.
     type Outcome: Default + Send;
 
-    /// Overwrites `outcome` with what becomes of `block`.
+    /// Overwrites `outcome` with the result of `block`.
     fn work(
         &self,
         worker: &mut Self::Worker,
@@ -81,7 +81,7 @@ pub trait Job: Sync {
     ) -> Result<()>;
 }
 
-/// Runs `job` over all of `source`, one worker a thread. `finish` gets the outcomes in the order of the input.
+/// Runs `job` over all of `source`, with one worker per thread. `finish` gets the outcomes in the order of the input.
 pub fn run<J: Job>(
     job: &J,
     source: impl Source<Item = J::Item>,
@@ -109,11 +109,11 @@ fn alone<J: Job>(
     Ok(())
 }
 
-/// A block and what becomes of it travel together: reader → worker → finish → reader.
+/// A block and its outcome travel together: reader → worker → finish → reader.
 type Parcel<J> = (Block<<J as Job>::Item>, <J as Job>::Outcome);
 
-/// Block k goes to worker k mod n, and outcomes are taken from the workers in the same turn, so the order keeps itself. Whoever
-/// fails hangs up; the others notice, and end. Only parcels that exist travel, so memory is bounded.
+/// Block k goes to worker k mod n, and outcomes are taken from the workers in the same turn, which keeps the order. A thread that fails
+/// closes its channels; the others notice and end. The channels hold a limited number of parcels, so memory is bounded.
 fn together<J: Job>(
     job: &J,
     mut source: impl Source<Item = J::Item>,
@@ -146,7 +146,7 @@ fn together<J: Job>(
                 let Ok(parcel) = from_workers[turn].recv() else { return Ok(()) };
                 let parcel = parcel?;
                 finish(&parcel.1)?;
-                // Fails once the reader is through and needs no more memory.
+                // Fails once the reader has finished and needs no more memory.
                 let _ = recycle.try_send(parcel);
             }
             Ok(())

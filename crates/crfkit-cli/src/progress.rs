@@ -1,4 +1,4 @@
-//! What the user sees while something runs, on standard error.
+//! Progress messages on standard error.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
@@ -11,12 +11,12 @@ pub enum Progress {
     Live(ProgressBar),
     /// Every milestone is a line.
     Plain,
-    /// Only errors are said.
+    /// Only errors are printed.
     Quiet,
 }
 
 impl Progress {
-    /// By where standard error goes, unless `--quiet`.
+    /// A live line if standard error is a terminal, plain lines if not, nothing with `--quiet`.
     pub fn new(quiet: bool) -> Self {
         if quiet {
             return Progress::Quiet;
@@ -32,14 +32,14 @@ impl Progress {
         Progress::Live(bar)
     }
 
-    /// A small step: shown on the live line only. `text` is made only if it is shown.
+    /// Shows a small step, on the live line only. `text` is called only if it is shown.
     pub fn step(&self, text: impl FnOnce() -> String) {
         if let Progress::Live(bar) = self {
             bar.set_message(text());
         }
     }
 
-    /// A step that a reader of plain lines wants to see too: all that is known on the live line, what is new on a plain one.
+    /// Shows a step that plain lines show too: the live line shows all that is `known`, a plain line only what is `new`.
     pub fn milestone(&self, known: impl FnOnce() -> String, new: impl FnOnce() -> String) {
         match self {
             Progress::Live(bar) => bar.set_message(known()),
@@ -48,7 +48,7 @@ impl Progress {
         }
     }
 
-    /// A line that stays.
+    /// Prints a line that stays.
     pub fn note(&self, text: &str) {
         match self {
             Progress::Live(bar) => bar.suspend(|| line(text)),
@@ -57,7 +57,16 @@ impl Progress {
         }
     }
 
-    /// Takes the live line away.
+    /// Prints a warning, with `--quiet` too.
+    pub fn warn(&self, text: &str) {
+        let text = format!("crfkit: {text}");
+        match self {
+            Progress::Live(bar) => bar.suspend(|| line(&text)),
+            Progress::Plain | Progress::Quiet => line(&text),
+        }
+    }
+
+    /// Removes the live line.
     pub fn finish(&self) {
         if let Progress::Live(bar) = self {
             bar.finish_and_clear();
@@ -71,7 +80,7 @@ impl Drop for Progress {
     }
 }
 
-/// Progress that nobody can read is no reason to stop.
+/// Prints a line. An error is ignored: progress that nobody can read is no reason to stop.
 fn line(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

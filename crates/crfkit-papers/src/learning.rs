@@ -1,17 +1,17 @@
 //! Learning curves of linear chains.
 
 use crate::chart::Line;
+use crfkit::chain::{ChainCorpus, ChainDev, ChainModel, CorpusBuilder, Sequence};
 use crfkit::data::columns::Columns;
-use crfkit::data::corpus::{Corpus, CorpusBuilder};
-use crfkit::data::dataset::Dataset;
-use crfkit::data::observer::{Observer, Source};
+use crfkit::data::observer::Source;
 use crfkit::data::template::Templates;
+use crfkit::domain::Domain;
 use crfkit::eval::Scores;
-use crfkit::model::{Features, Model};
+use crfkit::model::Features;
 use crfkit::optim::{Control, Minimum, Objective, Prior, Problem, Progress, State, Stop, Watch};
 use crfkit::risk::Derivative;
 use crfkit::tag::Tagger;
-use crfkit::train::{self, Dev, Event, Listener, Settings};
+use crfkit::train::{self, Kind, Settings};
 use crfkit::{Error, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 /// Training and test data with one alphabet.
 pub struct Task {
     /// The training data.
-    pub corpus: Corpus,
+    pub corpus: ChainCorpus,
     /// The test data.
-    pub test: Dev,
+    pub test: ChainDev,
     /// The test data as text.
     pub sentences: Vec<Columns>,
 }
@@ -97,13 +97,12 @@ impl Task {
             builder.add_columns(sequence, sequence.columns() - 1)?;
         }
         let corpus = builder.finish(min_count)?;
-        let (mut data, mut observer, mut gold) = (Dataset::new(), Observer::default(), Vec::new());
-        for sequence in test {
-            corpus.observe_columns(sequence, &mut observer, &mut data);
-            let label = |row| sequence.field(row, sequence.columns() - 1).to_owned();
-            gold.push((0..sequence.len()).map(label).collect());
+        let mut dev = ChainDev::new(&corpus.domain);
+        for rows in test {
+            let sequence = Sequence::Columns { rows: rows.clone(), label_column: Some(-1) };
+            dev.add(&corpus.domain, &sequence)?;
         }
-        Ok(Task { corpus, test: Dev { data, gold }, sentences: test.to_vec() })
+        Ok(Task { corpus, test: dev, sentences: test.to_vec() })
     }
 
     /// The features for these settings.
@@ -111,9 +110,21 @@ impl Task {
         Arc::new(train::features(&self.corpus, settings))
     }
 
-    /// The scores of these weights on the test data.
-    pub fn scores(&self, features: &Features, theta: &[f64], settings: &Settings) -> Scores {
-        train::evaluate(features, theta, settings.objective.direction(), &self.corpus.labels, &self.test)
+    /// Scores of weights on the test data.
+    pub fn scores(&self, features: &Features, theta: &[f64], settings: &Settings) -> Result<Scores> {
+        self.scores_on(&self.test, features, theta, settings)
+    }
+
+    /// Scores of weights on other data.
+    pub fn scores_on(
+        &self,
+        data: &ChainDev,
+        features: &Features,
+        theta: &[f64],
+        settings: &Settings,
+    ) -> Result<Scores> {
+        let domain = &self.corpus.domain;
+        Ok(domain.scores(&data.judge(domain, features, theta, settings, 1)?))
     }
 
     /// The losses on the training data; with 0 threads all processors are used.
@@ -132,22 +143,18 @@ impl Task {
     }
 
     /// A tagger with these weights.
-    pub fn tagger(&self, theta: &[f64], settings: &Settings) -> Result<Tagger> {
-        let Corpus { source, labels, alphabet, words, .. } = &self.corpus;
-        Ok(Tagger::new(Arc::new(Model {
-            labels: labels.clone(),
-            source: source.clone(),
-            alphabet: alphabet.clone(),
-            words: words.clone(),
-            features: train::features(&self.corpus, settings),
+    pub fn tagger(&self, theta: &[f64], settings: &Settings) -> Tagger<ChainModel> {
+        Tagger::new(Arc::new(ChainModel {
+            domain: self.corpus.domain.clone(),
+            features: self.features(settings),
             weights: theta.to_vec().into(),
-            settings: serde_json::to_value(settings).map_err(|e| Error::Setting(e.to_string()))?,
-        })))
+            settings: settings.clone(),
+        }))
     }
 
-    /// The labels of all test sentences: those with the largest mean marginal over the taggers.
-    pub fn label(&self, taggers: &mut [Tagger]) -> Result<Vec<Vec<&str>>> {
-        let labels = &self.corpus.labels;
+    /// The labels of all test sentences: those that have the largest mean marginal over the taggers.
+    pub fn label(&self, taggers: &mut [Tagger<ChainModel>]) -> Result<Vec<Vec<&str>>> {
+        let labels = &self.corpus.domain.labels;
         let mut all = Vec::with_capacity(self.sentences.len());
         for sentence in &self.sentences {
             for tagger in taggers.iter_mut() {
@@ -186,7 +193,7 @@ impl Task {
     }
 
     fn once(&self, settings: &Settings, end: Option<f64>, evaluate: bool) -> Result<Curve> {
-        settings.check()?;
+        settings.check(Kind::Chain)?;
         let features = self.features(settings);
         let objective = self.losses(settings, 0)?;
         let problem = Problem {
@@ -208,7 +215,7 @@ impl Task {
         match settings.optimizer.optimizer(settings).minimize(&problem, state, &mut watch) {
             Ok(Minimum { theta, stop, passes }) => {
                 if watch.points.last().is_none_or(|point| point.passes < passes) {
-                    watch.add(passes, &theta);
+                    watch.add(passes, &theta)?;
                 }
                 Ok(Curve { points: watch.points, theta, stop: Some(stop) })
             }
@@ -232,12 +239,13 @@ struct Evaluate<'a> {
 }
 
 impl Evaluate<'_> {
-    fn add(&mut self, passes: f64, theta: &[f64]) {
+    fn add(&mut self, passes: f64, theta: &[f64]) -> Result<()> {
         let now = Instant::now();
         let seconds = (now - self.start).saturating_sub(self.paused).as_secs_f64();
-        let scores = self.task.scores(self.features, theta, self.settings);
+        let scores = self.task.scores(self.features, theta, self.settings)?;
         self.paused += now.elapsed();
         self.points.push(Point { passes, seconds, scores });
+        Ok(())
     }
 }
 
@@ -245,21 +253,12 @@ impl Watch for Evaluate<'_> {
     fn step(&mut self, progress: &Progress, _: &dyn Fn() -> State) -> Result<Control> {
         let due = self.points.last().is_none_or(|point| progress.passes >= 1.05 * point.passes);
         if let Some(theta) = progress.theta.filter(|_| self.evaluate && due) {
-            self.add(progress.passes, theta);
+            self.add(progress.passes, theta)?;
         }
         // Rounding must not cost a step.
         Ok(match self.end {
             Some(end) if progress.passes >= end - 1e-9 => Control::Stop,
             _ => Control::Continue,
         })
-    }
-}
-
-/// A listener that ignores everything.
-pub struct Silent;
-
-impl Listener for Silent {
-    fn event(&mut self, _: &Event) -> Result<Control> {
-        Ok(Control::Continue)
     }
 }

@@ -1,12 +1,11 @@
 //! What a page says of models and of their mistakes.
 
+use crfkit::chain::{ChainModel, CorpusBuilder};
 use crfkit::data::columns::{ColumnReader, Columns};
-use crfkit::data::corpus::CorpusBuilder;
 use crfkit::data::observer::Source;
 use crfkit::data::presets::preset;
 use crfkit::data::text::{Encoding, Lines};
 use crfkit::eval::Evaluation;
-use crfkit::model::Model;
 use crfkit::optim::Control;
 use crfkit::tag::Tagger;
 use crfkit::train::{self, Event, Listener, Settings, Start};
@@ -32,7 +31,7 @@ fn sequences(text: &str) -> Vec<Columns> {
     all
 }
 
-fn model(text: &str) -> Arc<Model> {
+fn model(text: &str) -> Arc<ChainModel> {
     let settings = Settings { boundaries: true, ..Settings::default() };
     let mut builder = CorpusBuilder::new(Source::Templates(preset("default").unwrap().compile(1).unwrap()));
     sequences(text).iter().for_each(|sequence| builder.add_columns(sequence, 1).unwrap());
@@ -113,9 +112,15 @@ fn the_worst_mistakes_come_first_however_the_work_is_divided() {
             let word = |row| sequence.field(row, 0).to_owned();
             let answers = tagger.answers();
             let predicted: Vec<&str> =
-                answers.viterbi().iter().map(|&label| model.labels[label as usize].as_str()).collect();
+                answers.viterbi().iter().map(|&label| model.domain.labels[label as usize].as_str()).collect();
             let marginal = |t, label| answers.marginal(t, label);
-            samples.add(&model.labels, [&predicted, &gold], marginal, || sequence.place(0).to_string(), word);
+            samples.add(
+                &model.domain.labels,
+                [&predicted, &gold],
+                marginal,
+                || sequence.place(0).to_string(),
+                word,
+            );
         }
         samples
     };

@@ -3,6 +3,7 @@
 
 /// Something an objective may provide beyond the (sub)gradient of a batch, which every objective provides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Ability {
     /// A value whose derivative is the gradient. Line searches and triple jumps compare such values.
     Smooth,

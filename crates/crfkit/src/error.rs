@@ -1,21 +1,21 @@
-//! Everything that can go wrong, with the place and the remedy in the message.
+//! The error types. Every message says what is wrong, where, and what to do.
 
 use std::fmt;
 
 /// Shorthand for results of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Where in an input something was found: a name (file path, `<stdin>`, a template's name) and a 1-based line.
+/// A place in an input: the input's name (a file path, `<stdin>` or a template's name) and a 1-based line number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// File name or another name of the input.
+    /// The file's path, or another name for the input.
     pub name: String,
-    /// 1-based line number; 0 where no single line is to blame.
+    /// The 1-based line number; 0 if no single line is to blame.
     pub line: u64,
 }
 
 impl Place {
-    /// A place in the input called `name`.
+    /// Line `line` of the input called `name`.
     pub fn new(name: impl Into<String>, line: u64) -> Self {
         Place { name: name.into(), line }
     }
@@ -30,11 +30,11 @@ impl fmt::Display for Place {
     }
 }
 
-/// The one error type of the library.
+/// The library's error type.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The user's text (data, template) is wrong at a place. The message names the remedy.
+    /// The user's text (data or template) is wrong at some place. The message says how to put it right.
     #[error("{place}: {message}")]
     Input {
         /// File and line.
@@ -42,24 +42,24 @@ pub enum Error {
         /// What is wrong and what to do about it.
         message: String,
     },
-    /// A setting cannot be used; refused before any work starts.
+    /// A setting cannot be used. It is rejected before any work starts.
     #[error("{0}")]
     Setting(String),
-    /// A method that cannot minimise an objective.
+    /// The chosen method cannot minimise the chosen objective.
     #[error(
-        "--optimizer {optimizer} needs {need}, which --objective {objective} does not give; this objective works with \
-         --optimizer {optimizers}; this method with --objective {objectives}"
+        "`optimizer` {optimizer} needs {need}, which `objective` {objective} does not give; this objective works with \
+         `optimizer` {optimizers}; this method with `objective` {objectives}"
     )]
     Pair {
-        /// The method.
+        /// Name of the method.
         optimizer: &'static str,
-        /// The objective.
+        /// Name of the objective.
         objective: &'static str,
-        /// What the method needs.
+        /// What the method needs and the objective does not provide.
         need: &'static str,
-        /// Methods that work with the objective.
+        /// Methods that can minimise the objective.
         optimizers: String,
-        /// Objectives that work with the method.
+        /// Objectives that the method can minimise.
         objectives: String,
     },
     /// A model or checkpoint file cannot be used.
@@ -75,108 +75,108 @@ pub enum Error {
     Io {
         /// Name of the file or stream.
         name: String,
-        /// The operating system's own words. Not a `source`: the message has them already.
+        /// The operating system's error. It is not a `source`, because the message already contains its text.
         error: std::io::Error,
     },
     /// A graph cannot be built, or an engine or decoder cannot work on it.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// Training left the finite numbers.
+    /// The objective or the weights became infinite or NaN during training.
     #[error("training diverged after {passes:.2} passes: {message}")]
     Diverged {
-        /// Passes over the data until then.
+        /// Passes over the training set up to that point.
         passes: f64,
-        /// What to change.
+        /// What to change before trying again.
         message: String,
     },
 }
 
 impl Error {
-    /// An [`Error::Input`].
+    /// Makes an [`Error::Input`].
     pub fn input(place: Place, message: impl Into<String>) -> Self {
         Error::Input { place, message: message.into() }
     }
 
-    /// An [`Error::Io`] on the input or output called `name`.
+    /// Makes an [`Error::Io`] for the input or output called `name`.
     pub fn io(name: impl Into<String>, error: std::io::Error) -> Self {
         Error::Io { name: name.into(), error }
     }
 }
 
-/// What is wrong with a graph, or why an engine or decoder refuses it.
+/// Why a graph cannot be built, or why an engine or decoder rejects it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GraphError {
-    /// A variable without labels.
+    /// A variable has no labels.
     #[error("variable {var} has no labels: every variable needs at least one")]
     NoLabels {
-        /// Its number.
+        /// Number of the variable.
         var: usize,
     },
-    /// A factor without variables.
+    /// A factor has no variables.
     #[error("a factor needs at least one variable")]
     NoVariables,
     /// A factor names a variable that does not exist.
     #[error("a factor is over variable {var}, but the graph has {vars} variables (numbered from 0)")]
     NoSuchVariable {
-        /// The number that was named.
+        /// The variable number that the factor names.
         var: usize,
-        /// How many there are.
+        /// How many variables the graph has.
         vars: usize,
     },
     /// A piece names a factor that does not exist.
     #[error("a piece has factor {factor}, but the graph has {factors} factors (numbered from 0)")]
     NoSuchFactor {
-        /// The number that was named.
+        /// The factor number that the piece names.
         factor: usize,
-        /// How many there are.
+        /// How many factors the graph has.
         factors: usize,
     },
-    /// A graph has no such pieces.
-    #[error("--pieces {pieces} needs {needs}: choose other pieces, as edge or trees")]
+    /// The graph cannot be split into the requested pieces.
+    #[error("`pieces` {pieces} needs {needs}: choose other pieces, as edge or trees")]
     NoSuchPieces {
-        /// The pieces that were asked for.
+        /// The pieces that were requested.
         pieces: String,
-        /// What they are for.
+        /// The graphs that such pieces need.
         needs: &'static str,
     },
     /// A factor names a variable twice.
     #[error("a factor names variable {var} twice: name each variable once")]
     RepeatedVariable {
-        /// Its number.
+        /// Number of the variable.
         var: usize,
     },
-    /// A table that cannot be held.
+    /// A factor's table is too large to be held in memory.
     #[error("a factor's table would have more than {limit} entries: use smaller factors")]
     TableTooLarge {
-        /// Entries at most.
+        /// The largest number of entries allowed.
         limit: usize,
     },
-    /// Tables that are tied must have one shape.
+    /// Two tables share their weights but differ in shape.
     #[error("{table} is {}×{} elsewhere, but {}×{} here", expected.0, expected.1, found.0, found.1)]
     WrongShape {
-        /// Which table, in words.
+        /// Description of the table.
         table: String,
-        /// Rows and columns as first seen.
+        /// Rows and columns where the table was first seen.
         expected: (usize, usize),
-        /// Rows and columns now.
+        /// Rows and columns of the table that differs.
         found: (usize, usize),
     },
-    /// An array of log-potentials that does not fit the graph.
+    /// An array of log-potentials does not fit the graph.
     #[error("the example's own tables have {expected} numbers, but {found} are given")]
     WrongLength {
-        /// What the graph says.
+        /// How many numbers the graph needs.
         expected: usize,
-        /// What is there.
+        /// How many numbers were given.
         found: usize,
     },
-    /// Exact propagation on a graph that is no forest.
+    /// Exact propagation was asked for on a graph that is not a forest.
     #[error("the factor over variables {vars:?} closes a loop: use a junction tree or an approximate engine")]
     Loop {
-        /// Variables of the factor.
+        /// Variables of the factor that closes the loop.
         vars: Vec<usize>,
     },
-    /// A junction tree that would not fit.
+    /// A junction tree would not fit into the memory allowed.
     #[error(
         "exact inference needs tables over {width} variables and at least {bytes} bytes, more than the {limit} allowed: use an \
          approximate engine, or allow more memory"
@@ -184,28 +184,28 @@ pub enum GraphError {
     TooWide {
         /// Variables in the largest table.
         width: usize,
-        /// Memory for all tables.
+        /// Memory needed for all tables, in bytes.
         bytes: u128,
-        /// Memory allowed.
+        /// Memory allowed, in bytes.
         limit: usize,
     },
-    /// A factor over more than two variables.
+    /// A factor has more than two variables, and the engine works only on nodes and pairs.
     #[error("the factor over variables {vars:?} has more than two: {engine} works on nodes and pairs only")]
     NotPairwise {
-        /// Who refuses.
+        /// Name of the engine or decoder that rejects the factor.
         engine: &'static str,
         /// Variables of the factor.
         vars: Vec<usize>,
     },
-    /// A variable that is not binary.
+    /// A variable is not binary, as graph cuts need it to be.
     #[error("variable {var} has {card} labels: graph cuts need two (use α-expansion for more)")]
     NotBinary {
-        /// Its number.
+        /// Number of the variable.
         var: usize,
         /// How many labels it has.
         card: usize,
     },
-    /// A pair of variables that prefers to differ.
+    /// A pair of variables prefers to have different labels, which graph cuts cannot handle.
     #[error(
         "the pair of variables {vars:?} is not submodular: it prefers unequal labels; use another decoder"
     )]

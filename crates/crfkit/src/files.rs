@@ -1,7 +1,7 @@
 //! Atomic file writing: after a crash or on a full disk, no reader ever sees half a file.
 
 use crate::{Error, Result};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
@@ -29,8 +29,8 @@ fn write_directly(path: &Path, bytes: &[u8]) -> io::Result<()> {
     device.flush()
 }
 
-/// The end of a chain of symbolic links whose final target does not exist yet.
-fn link_target(path: &Path) -> io::Result<PathBuf> {
+/// The end of a chain of symbolic links whose final target does not exist yet: the file that writing to `path` would create.
+pub fn link_target(path: &Path) -> io::Result<PathBuf> {
     const MAX_LINKS: usize = 40; // as in Linux
     let mut target = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -57,27 +57,105 @@ fn replace(target: &Path, bytes: &[u8], permissions: Option<fs::Permissions>) ->
         let message = format!("there is no directory {}; make it first", directory.display());
         return Err(io::Error::new(ErrorKind::NotFound, message));
     }
-    let mut prefix = std::ffi::OsString::from(".");
-    prefix.push(target.file_name().unwrap_or_default());
-    prefix.push(".");
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(".tmp");
-    // The permissions of a newly created file; the system subtracts the umask.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut temporary = builder.tempfile_in(directory)?;
-    temporary.write_all(bytes)?;
+    let mut temporary = Temporary::create(target)?;
+    temporary.file.write_all(bytes)?;
     if let Some(permissions) = permissions {
-        temporary.as_file().set_permissions(permissions)?;
+        temporary.file.set_permissions(permissions)?;
     }
-    temporary.as_file().sync_all()?;
-    temporary.persist(target).map_err(|error| error.error)?;
+    temporary.file.sync_all()?;
+    fs::rename(&temporary.path, target)?;
+    temporary.placed = true;
     // The file is now complete under its name. To survive a power cut, the directory must be on disk too. Not every
     // file system can do that, so a failure here is ignored.
     if cfg!(unix) {
         let _ = File::open(directory).and_then(|directory| directory.sync_all());
     }
     Ok(())
+}
+
+/// A file beside a target called NAME, under the name `.NAME.0.tmp` or with the next number that is free. It is locked as long as it is
+/// being written. So whoever finds such a file and can lock it has found the remains of a process that was killed, and removes them.
+struct Temporary {
+    path: PathBuf,
+    file: File,
+    /// Whether it has taken the place of its target.
+    placed: bool,
+}
+
+impl Temporary {
+    fn create(target: &Path) -> io::Result<Self> {
+        const MAX_WRITERS: usize = 1000;
+        let path = |number: usize| {
+            let mut name = std::ffi::OsString::from(".");
+            name.push(target.file_name().unwrap_or_default());
+            name.push(format!(".{number}.tmp"));
+            directory_of(target).join(name)
+        };
+        for number in 0..MAX_WRITERS {
+            let own = path(number);
+            remove_remains(&own);
+            match OpenOptions::new().write(true).create_new(true).open(&own) {
+                Ok(file) if claim(&file, &own) => {
+                    (number + 1..MAX_WRITERS)
+                        .map(path)
+                        .take_while(|path| path.exists())
+                        .for_each(|path| remove_remains(&path));
+                    return Ok(Temporary { path: own, file, placed: false });
+                }
+                Ok(_) => {} // somebody has taken it for remains, and removes it
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::Error::other("too many temporary files beside it; remove those whose names end in .tmp"))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // Once it is placed, the name may be another writer's.
+        if !self.placed {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Locks a new file. False if somebody has taken it for remains before it was locked.
+fn claim(file: &File, path: &Path) -> bool {
+    match file.try_lock() {
+        Ok(()) => is_at(file, path),
+        Err(TryLockError::WouldBlock) => false,
+        Err(TryLockError::Error(_)) => true, // a file system without locks, where nobody takes it for remains
+    }
+}
+
+/// Removes what a killed process has left under this name. Whatever it cannot tell from the file of a living one stays.
+fn remove_remains(path: &Path) {
+    if !cfg!(unix) || !fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) {
+        return;
+    }
+    if let Ok(file) = OpenOptions::new().write(true).open(path)
+        && file.try_lock().is_ok()
+        && is_at(&file, path)
+    {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// Whether an open file is the one under this name.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (file.metadata(), fs::symlink_metadata(path)) {
+        (Ok(file), Ok(named)) => (file.dev(), file.ino()) == (named.dev(), named.ino()),
+        _ => false,
+    }
+}
+
+/// Elsewhere remains stay, and so no file is ever taken for them.
+#[cfg(not(unix))]
+fn is_at(_: &File, path: &Path) -> bool {
+    path.exists()
 }
 
 #[cfg(test)]
@@ -101,6 +179,44 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"one");
         write_atomically(&path, b"").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"");
+        assert_eq!(names(directory.path()), ["model"]);
+    }
+
+    #[test]
+    fn remains_of_a_killed_write_vanish_and_a_living_one_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        for name in [".model.0.tmp", ".model.1.tmp", ".other.0.tmp"] {
+            fs::write(at(name), "half").unwrap();
+        }
+        write_atomically(&at("model"), b"one").unwrap();
+        assert_eq!(fs::read(at("model")).unwrap(), b"one");
+        if cfg!(unix) {
+            assert_eq!(names(directory.path()), [".other.0.tmp", "model"]);
+        }
+        let living = Temporary::create(&at("model")).unwrap();
+        write_atomically(&at("model"), b"two").unwrap();
+        assert!(living.path.exists(), "its writer is not done");
+        drop(living);
+        assert_eq!(fs::read(at("model")).unwrap(), b"two");
+    }
+
+    #[test]
+    fn writers_of_one_file_do_not_disturb_each_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("model");
+        std::thread::scope(|scope| {
+            for writer in 0..4u8 {
+                let path = &path;
+                scope.spawn(move || {
+                    for _ in 0..50 {
+                        write_atomically(path, &[writer; 5000]).unwrap();
+                        let found = fs::read(path).unwrap();
+                        assert!(found.len() == 5000 && found.iter().all(|byte| *byte == found[0]));
+                    }
+                });
+            }
+        });
         assert_eq!(names(directory.path()), ["model"]);
     }
 

@@ -1,98 +1,69 @@
 //! Conditional random fields: training and inference.
 //!
+//! ```no_run
+//! use crfkit::{Model, Trainer};
+//!
+//! // One token a line, its label in the last column, a blank line after each sequence.
+//! let model = Trainer::new().preset("ner").train(crfkit::columns("train.tsv")?)?;
+//! model.save("model")?;
+//!
+//! let model = Model::open("model")?;
+//! for token in model.tagger()?.tag([["Ada"], ["Lovelace"]])? {
+//!     println!("{} {:.3}", token.label, token.probability);
+//! }
+//! println!("{}", model.evaluate(crfkit::columns("test.tsv")?)?);
+//! # Ok::<(), crfkit::Error>(())
+//! ```
+//!
+//! These types are the [`front`] door: [`Trainer`], [`Model`], [`Sequences`]. The modules behind them are public too.
+//!
+//! # How it is built
+//!
 //! ```text
-//! file ─columns→ tokens ─templates→ observations ─alphabet→ examples → data set
+//! file ─readers→ inputs ─domain→ observations, graph → examples
 //!  θ ─features A→ ψ ─inference→ (log Z, μ) ─loss→ (value, dψ) ─features Aᵀ→ gradient ─optimiser→ θ → model
-//! text ─same templates, frozen alphabet→ observations → ψ ─argmax / marginals→ labels
+//! input ─same domain→ observations → ψ ─argmax / marginals→ labels
 //! ```
 //!
-//! Each arrow is a module: [`data`] reads files and makes observations, [`model`] maps weights θ to log-potentials ψ and back,
-//! [`graph`] says which tables an example has, [`infer`] computes log Z and marginals, [`decode`] finds labellings, [`loss`]
-//! says what is minimised, [`optim`] how, [`risk`] joins the two over many examples and threads, [`train`] runs it, [`tag`]
-//! applies the result and [`eval`] scores it. [`empirical`] gets by with counting; [`linked`] goes the same road with several label columns or far links,
-//! [`grid`] with pictures, [`typed`] with graphs from a file. [`math`] has the numbers and the vector kernels below all of them.
+//! Each arrow is a module. [`data`] reads files and makes observations. [`model`] maps weights θ to log-potentials ψ and
+//! back. [`graph`] says which tables an example has. [`infer`] computes log Z and marginals, and [`decode`] finds
+//! labellings. [`loss`] defines the objective and [`optim`] minimises it; [`risk`] sums the loss over many examples and
+//! threads.
 //!
-//! From text to labels:
-//!
-//! ```
-//! use crfkit::data::columns::{ColumnReader, Columns};
-//! use crfkit::data::corpus::CorpusBuilder;
-//! use crfkit::data::observer::Source;
-//! use crfkit::data::presets::preset;
-//! use crfkit::data::text::{Encoding, Lines};
-//! use crfkit::optim::Control;
-//! use crfkit::tag::Tagger;
-//! use crfkit::train::{self, Event, Listener, Settings, Start};
-//! use std::sync::Arc;
-//!
-//! /// Hears of every step of the training, and could stop it.
-//! struct Show;
-//!
-//! impl Listener for Show {
-//!     fn event(&mut self, event: &Event) -> crfkit::Result<Control> {
-//!         if let Event::Progress { passes, objective: Some(objective), .. } = event {
-//!             eprintln!("pass {passes:.2}: {objective:.3}");
-//!         }
-//!         Ok(Control::Continue)
-//!     }
-//! }
-//!
-//! fn main() -> crfkit::Result<()> {
-//!     // One token a line, its label in the last column, an empty line after each sequence.
-//!     let text = "2 B-QTY\ncups B-UNIT\nflour B-NAME\n\n1 B-QTY\nred B-NAME\nonion I-NAME\n";
-//!     let templates = preset("default")?.compile(1)?; // one column besides the label
-//!     let mut builder = CorpusBuilder::new(Source::Templates(templates));
-//!     let mut reader = ColumnReader::new(Lines::new(text.as_bytes(), "example", Encoding::Utf8));
-//!     let mut sequence = Columns::default();
-//!     while reader.read(&mut sequence)? {
-//!         builder.add_columns(&sequence, 1)?;
-//!     }
-//!     let settings = Settings::default();
-//!     let corpus = builder.finish(settings.min_count)?;
-//!     let features = train::features(&corpus, &settings);
-//!     let trained = train::train(corpus, features, &settings, Start::default(), &mut Show)?;
-//!
-//!     // A model never changes and is shared; a tagger is one thread's worker with its own memory.
-//!     let model = Arc::new(trained.model);
-//!     let mut tagger = Tagger::new(model.clone());
-//!     let mut reader = ColumnReader::new(Lines::new("1\ncup\nflour\n".as_bytes(), "new", Encoding::Utf8));
-//!     reader.read(&mut sequence)?;
-//!     tagger.columns(&sequence)?;
-//!     let labels = tagger.viterbi().to_vec();
-//!     for (t, &label) in labels.iter().enumerate() {
-//!         let (name, p) = (&model.labels[label as usize], tagger.marginal(t, label));
-//!         println!("{} {name} {p:.3}", sequence.field(t, 0));
-//!     }
-//!     assert_eq!(model.labels[labels[0] as usize], "B-QTY");
-//!     Ok(())
-//! }
-//! ```
+//! A [`domain`] holds what differs between kinds of model: [`chain`]s, [`linked`] chains (several label columns, or links
+//! between distant tokens), graphs from a file ([`typed`]) and images ([`grid`]). For any domain, [`train`] trains a
+//! model, [`tag`] applies it and [`eval`] scores it. [`empirical`] makes models by counting. [`math`] has the numbers and
+//! the vector kernels that all of them use.
 
 pub mod ability;
 pub mod answers;
+pub mod any;
 pub mod checkpoint;
 pub mod data;
 pub mod decode;
+pub mod domain;
 pub mod empirical;
 pub mod error;
 pub mod eval;
+#[doc(hidden)] // of use to our own program
 pub mod files;
+pub mod front;
 pub mod graph;
-pub mod grid;
 pub mod infer;
-pub mod linked;
 pub mod loss;
 pub mod math;
 pub mod model;
 pub mod optim;
 pub mod risk;
+pub mod settings;
 pub mod tag;
 pub mod train;
-pub mod typed;
 
+pub use domain::{chain, grid, linked, typed};
 pub use error::{Error, GraphError, Place, Result};
+pub use front::{Model, Sequences, Trainer, attributes, columns};
 
-/// The examples of the README are tests too.
+/// Runs the examples in the README as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every room of the library, from the bottom to the top, with the rooms it may import. `error` is open to all.
-const ROOMS: [(&str, &[&str]); 22] = [
+const ROOMS: [(&str, &[&str]); 23] = [
     ("error", &[]),
     ("ability", &[]),
     ("files", &[]),
@@ -18,41 +18,62 @@ const ROOMS: [(&str, &[&str]); 22] = [
     ("optim", &["math", "ability"]),
     ("data", &["graph"]),
     ("model", &["data", "graph", "math"]),
-    ("risk", &["model", "data", "optim", "loss", "infer", "graph", "math", "ability"]),
+    ("risk", &["model", "data", "optim", "loss", "graph", "math", "ability"]),
+    ("settings", &["model", "optim", "loss", "decode", "infer", "graph", "ability"]),
     ("answers", &["decode", "infer", "graph", "math"]),
-    ("tag", &["answers", "model", "data", "decode", "graph"]),
+    ("tag", &["answers", "model", "decode", "infer", "graph", "eval"]),
+    (
+        "domain",
+        &[
+            "tag", "answers", "settings", "risk", "model", "data", "optim", "loss", "decode", "infer",
+            "graph", "math", "eval",
+        ],
+    ),
     (
         "train",
-        &["ability", "risk", "model", "data", "optim", "loss", "decode", "infer", "graph", "math", "eval"],
+        &["domain", "settings", "risk", "model", "data", "optim", "loss", "infer", "graph", "math", "eval"],
     ),
-    ("checkpoint", &["train", "model", "data", "optim", "graph", "math"]),
+    ("checkpoint", &["train", "domain", "settings", "model", "optim"]),
     (
         "empirical",
-        &["answers", "model", "data", "optim", "decode", "infer", "graph", "math", "eval", "ability"],
+        &[
+            "domain", "tag", "answers", "model", "data", "optim", "decode", "infer", "graph", "math", "eval",
+            "ability",
+        ],
     ),
     (
-        "grid",
+        "any",
         &[
-            "checkpoint",
+            "empirical",
+            "domain",
+            "settings",
+            "tag",
+            "answers",
+            "model",
+            "data",
+            "decode",
+            "infer",
+            "graph",
+            "eval",
+        ],
+    ),
+    (
+        "front",
+        &[
+            "any",
             "train",
-            "risk",
+            "empirical",
+            "domain",
+            "settings",
+            "tag",
             "model",
             "data",
             "optim",
             "loss",
-            "decode",
-            "infer",
             "graph",
-            "math",
+            "eval",
+            "files",
         ],
-    ),
-    (
-        "linked",
-        &["checkpoint", "answers", "train", "risk", "model", "data", "decode", "infer", "graph", "math"],
-    ),
-    (
-        "typed",
-        &["checkpoint", "answers", "train", "risk", "model", "data", "decode", "infer", "graph", "math"],
     ),
     // Names the rooms and hands on what `error` has.
     ("lib", &[]),

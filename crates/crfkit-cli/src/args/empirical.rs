@@ -4,12 +4,12 @@ use super::stored;
 use crfkit::empirical::{Method, Pairs};
 use std::path::PathBuf;
 
-/// `crfkit train --method`.
+/// The flags of `crfkit train --method`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Empirical training")]
 pub struct EmpiricalArgs {
-    /// Make the model of counts in one pass instead of minimising anything; unknown words by the average over their spelling
-    /// features (ep1) or by functions fitted to them (ep2)
+    /// Make the model of counts, in one pass, instead of minimising an objective. Unknown words are judged by the average over
+    /// their spelling features (ep1) or by functions fitted to them (ep2)
     #[arg(long, value_name = "METHOD", value_parser = stored::<Method>(&["ep1", "ep2"]))]
     pub method: Option<Method>,
 
@@ -17,15 +17,15 @@ pub struct EmpiricalArgs {
     #[arg(long, value_name = "FILE", requires = "method")]
     pub heldout: Option<PathBuf>,
 
-    /// What co-occurrence rates of neighbours are of: their tags, or tags and words [default: tags]
+    /// Whether co-occurrence rates of neighbours are those of their tags, or of tags and words [default: tags]
     #[arg(long, value_name = "WHICH", requires = "method", value_parser = stored::<Pairs>(&["tags", "lexical"]))]
     pub pairs: Option<Pairs>,
 
-    /// Weight of the spelling for known words, in occurrences; with 0 they get only labels that they had [default: 0]
+    /// Weight of the spelling of known words, in occurrences; with 0 they get only labels that they had in training [default: 0]
     #[arg(long, value_name = "X", requires = "method", allow_negative_numbers = true)]
     pub smoothing: Option<f64>,
 
-    /// Smallest logarithm of a co-occurrence rate, that of unseen pairs [default: -12]
+    /// Smallest logarithm of a co-occurrence rate, used for unseen pairs [default: -12]
     #[arg(long, value_name = "X", requires = "method", allow_negative_numbers = true)]
     pub floor: Option<f64>,
 }

@@ -1,6 +1,10 @@
-//! The arguments of models of pictures.
+//! The arguments about graphs and images.
 
 use super::stored;
+use crate::error::usage;
+use crate::flags::ModelKind;
+use crate::io::Door;
+use anyhow::Result;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use crfkit::graph::Neighbours;
@@ -8,66 +12,66 @@ use crfkit::grid::{SiteFeatures, SiteNumbers, Tables};
 use crfkit::infer::Engine;
 use std::path::PathBuf;
 
-/// What an example looks like.
+/// The graph of an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum GraphKind {
-    /// Sequences: each label is joined with the next
+    /// Sequences: each label is paired with the next
     Chain,
-    /// Several label columns: each a chain, and the labels of one token with each other
+    /// Several label columns: each is a chain, and the labels of one token are paired
     Factorial,
-    /// A chain, and pairs of tokens that a rule links (--skip)
+    /// A chain with additional pairs of distant tokens that a rule links (--skip)
     SkipChain,
-    /// Pictures: each pixel is joined with its neighbours
+    /// Images: each pixel is paired with its neighbours
     Grid,
-    /// Any graphs, one a line of a JSON file whose first line declares types (docs/GRAPHS.md)
+    /// Graphs of any shape from a file of JSON lines, the first of which declares types (docs/GRAPHS.md)
     File,
 }
 
-/// What `crfkit train --graph` needs.
+/// The flags of `crfkit train` about graphs and images.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Graphs")]
 pub struct GridArgs {
-    /// What an example looks like
+    /// How the labels of an example depend on each other
     #[arg(long, value_enum, default_value_t = GraphKind::Chain)]
     pub graph: GraphKind,
 
-    /// Pictures to learn from (PNG, JPEG, PGM; NumPy's .npy and .npz), with --graph grid
+    /// Directory of training images (PNG, JPEG, PGM; NumPy's .npy and .npz), with --graph grid
     #[arg(long, value_name = "DIR", conflicts_with = "train", requires = "masks")]
     pub images: Option<PathBuf>,
 
-    /// Their labels: for each picture a grey one (or .npy) of the same name, whose values are the labels
+    /// Labels of the training images: for each image a grey image (or .npy) of the same name, whose values are the labels
     #[arg(long, value_name = "DIR", requires = "images")]
     pub masks: Option<PathBuf>,
 
-    /// Pictures to judge the model by after each pass: the best is kept
+    /// Development images: the model is evaluated on them after each pass, and the best one is kept
     #[arg(long, value_name = "DIR", requires = "dev_masks", requires = "images")]
     pub dev_images: Option<PathBuf>,
 
-    /// Their labels, as those of --masks
+    /// Labels of the development images, in the format of --masks
     #[arg(long, value_name = "DIR", requires = "dev_images")]
     pub dev_masks: Option<PathBuf>,
 
-    /// Mask value of pixels without a label: they are summed out
+    /// Mask value of pixels without a label, which are summed out in training
     #[arg(long, value_name = "VALUE", requires = "images")]
     pub unlabelled: Option<u8>,
 
-    /// What is told about a pixel or patch: the numbers of the file, the intensity, or the orientations of edges [default: values]
+    /// Features of a pixel or patch: the numbers in the file, the intensity, or the orientations of edges [default: values]
     #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<SiteNumbers>(&["values", "intensity", "orientations"]))]
     pub image_features: Option<SiteNumbers>,
 
-    /// Label patches of N × N pixels [default: 1, that is pixels; orientations: 16]
+    /// Label patches of N × N pixels [default: 1, that is, pixels; orientations: 16]
     #[arg(long, value_name = "N", requires = "images")]
     pub patch: Option<usize>,
 
-    /// Take the products of any two of the numbers too
+    /// Add the products of any two of these features
     #[arg(long, requires = "images")]
     pub quadratic: bool,
 
-    /// Which pixels or patches are joined [default: four]
+    /// Which neighbouring pixels or patches are paired [default: four]
     #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<Neighbours>(&["none", "four", "eight"]))]
     pub neighbours: Option<Neighbours>,
 
-    /// What joins them: one weight for equal labels and each feature, the same with labels ±1, or one for each pair of labels
+    /// Weights of pairs, for each feature: one for equal labels, the same with labels ±1, or one for each pair of labels
     /// [default: potts]
     #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<Tables>(&["potts", "ising", "full"]))]
     pub tables: Option<Tables>,
@@ -78,7 +82,7 @@ pub struct GridArgs {
 }
 
 impl GridArgs {
-    /// What is told about sites.
+    /// The features of sites.
     pub fn sites(&self) -> SiteFeatures {
         let numbers = self.image_features.unwrap_or_default();
         let patch = if numbers == SiteNumbers::Orientations { 16 } else { 1 };
@@ -92,10 +96,10 @@ pub fn engines() -> impl TypedValueParser<Value = Engine> {
         .try_map(|name| serde_json::from_value::<Engine>(name.into()))
 }
 
-/// What `tag` and `eval` need for pictures, and which labelling they take.
+/// The flags of `tag` and `eval` about images, inference and decoding.
 #[derive(Debug, clap::Args)]
 pub struct PictureArgs {
-    /// Pictures (PNG, JPEG, PGM; NumPy's .npy and .npz), for a model of pictures
+    /// Directory of images (PNG, JPEG, PGM; NumPy's .npy and .npz), for a model of images
     #[arg(long, value_name = "DIR")]
     pub images: Option<PathBuf>,
 
@@ -103,50 +107,53 @@ pub struct PictureArgs {
     #[arg(long, value_name = "ENGINE", value_parser = engines())]
     pub inference: Option<Engine>,
 
-    /// Which labelling [default: viterbi; for pictures and graphs max-marginal]
+    /// Which labelling to give [default: viterbi; images and graphs: max-marginal]
     #[arg(long, value_enum)]
     pub decode: Option<Decode>,
 }
 
-/// Which labelling is given.
+/// The labellings to choose from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Decode {
-    /// The most probable sequence of labels
+    /// The most probable labelling as a whole; on graphs other than plain chains, the best that the engine finds
     Viterbi,
-    /// The most probable label of each token, pixel or node by itself
+    /// The most probable label of each token, pixel or node
     MaxMarginal,
-    /// Pictures and graphs: the best labelling, by a junction tree
+    /// Images and graphs: the best labelling, by a junction tree
     Exact,
-    /// Pictures and graphs: max-product belief propagation
+    /// Images and graphs: max-product belief propagation
     MaxProduct,
-    /// Pictures and graphs: iterated conditional modes
+    /// Images and graphs: iterated conditional modes
     Icm,
-    /// Pictures and graphs: a graph cut, the best labelling for two labels that attract each other
+    /// Images and graphs: a graph cut, which finds the best labelling for two labels that attract each other
     GraphCut,
-    /// Pictures and graphs: graph cuts in turn, for any number of labels
+    /// Images and graphs: a series of graph cuts, for any number of labels
     AlphaExpansion,
 }
 
 impl PictureArgs {
-    /// The labelling of sequences; `None` for one that they do not have.
-    pub fn of_sequences(&self) -> Option<Decode> {
-        match self.decode {
-            None => Some(Decode::Viterbi),
-            decode @ Some(Decode::Viterbi | Decode::MaxMarginal) => decode,
-            Some(_) => None,
-        }
-    }
-
-    /// The labelling of pictures and graphs; `None` for one that they do not have.
-    pub fn of_graphs(&self) -> Option<crfkit::decode::Decode> {
-        match self.decode {
-            None | Some(Decode::MaxMarginal) => Some(crfkit::decode::Decode::MaxMarginal),
-            Some(Decode::Exact) => Some(crfkit::decode::Decode::Exact),
-            Some(Decode::MaxProduct) => Some(crfkit::decode::Decode::MaxProduct),
-            Some(Decode::Icm) => Some(crfkit::decode::Decode::Icm),
-            Some(Decode::GraphCut) => Some(crfkit::decode::Decode::GraphCut),
-            Some(Decode::AlphaExpansion) => Some(crfkit::decode::Decode::AlphaExpansion),
-            Some(Decode::Viterbi) => None,
-        }
+    /// The labelling that was asked for. Several models have only marginals in common, so `max-marginal` is their default.
+    pub fn labelling<M: Door>(&self, model: &M, models: usize) -> Result<crfkit::decode::Decode> {
+        use crfkit::decode::Decode as Labelling;
+        let chain = matches!(model.kind(), ModelKind::Chain | ModelKind::Counts);
+        Ok(match self.decode {
+            Some(Decode::Viterbi) if models > 1 => {
+                return Err(usage("several models have no common best sequence: leave out --decode viterbi"));
+            }
+            None if models > 1 => Labelling::MaxMarginal,
+            None => M::DECODE,
+            Some(Decode::Viterbi) => Labelling::Best,
+            Some(Decode::MaxMarginal) => Labelling::MaxMarginal,
+            Some(_) if chain => {
+                return Err(usage(
+                    "this --decode is for images and graphs: chains have viterbi and max-marginal",
+                ));
+            }
+            Some(Decode::Exact) => Labelling::Exact,
+            Some(Decode::MaxProduct) => Labelling::MaxProduct,
+            Some(Decode::Icm) => Labelling::Icm,
+            Some(Decode::GraphCut) => Labelling::GraphCut,
+            Some(Decode::AlphaExpansion) => Labelling::AlphaExpansion,
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! What the user typed.
+//! The command line: its arguments and their help texts.
 
 mod empirical;
 mod grid;
@@ -7,13 +7,14 @@ mod report;
 mod train;
 
 pub use empirical::EmpiricalArgs;
-pub use grid::{Decode, GraphKind, GridArgs, PictureArgs};
+pub use grid::{GraphKind, GridArgs, PictureArgs};
 pub use parameters::ParameterArgs;
 pub use report::{ReportArgs, WatchArgs};
-pub use train::{Chosen, Init, PriorMean, TrainArgs};
+pub use train::{Init, PriorMean, TrainArgs};
 
+use crate::flags::{self, Given};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use crfkit::data::text::Encoding;
 use serde::de::DeserializeOwned;
@@ -29,40 +30,62 @@ Examples:
   crfkit tag -m model new.tsv > tagged.tsv      label new text
   crfkit eval -m model test.tsv                 precision, recall, F1
   crfkit inspect model                          what the model has learned
-  crfkit report run.jsonl -o report.html        learning curves and more, as a page to look at
+  crfkit report run.jsonl -o report.html        learning curves and more on one HTML page
 
-`-` is standard input; files in .gz and .zst are read as they are. Exit status: 0 success, 1 failure, 2 wrong
-usage, 130 interrupted.";
+`-` is standard input; .gz and .zst files are decompressed. Exit status: 0 success, 1 failure, 2 wrong usage,
+130 interrupted.";
 
 /// Train, apply and inspect conditional random fields
 #[derive(Debug, Parser)]
 #[command(name = "crfkit", version = version(), after_help = EXAMPLES, max_term_width = 100)]
 pub struct Args {
-    /// The verb.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+impl Args {
+    /// Parses the command line; ends the program if it makes no sense, or if help is asked for.
+    pub fn from_command_line() -> Self {
+        let command = flags::annotate(Args::command());
+        let matches = command.clone().get_matches();
+        let mut args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        if let Some((name, matches)) = matches.subcommand()
+            && let Some(verb) = command.find_subcommand(name)
+        {
+            let given = Given::of(verb, matches);
+            match &mut args.command {
+                Command::Train(args) => args.given = given,
+                Command::Tag(args) => args.given = given,
+                Command::Eval(args) => args.given = given,
+                Command::Report(args) => args.given = given,
+                _ => {}
+            }
+        }
+        args
+    }
+}
+
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Train a model from labelled sequences
+    /// Train a model on labelled sequences, images or graphs
     Train(Box<TrainArgs>),
-    /// Label sequences with a model
+    /// Label new data with a model
     Tag(TagArgs),
     /// Compare labels with gold labels: precision, recall, F1, accuracy
     Eval(EvalArgs),
     /// Show what a model has learned
     Inspect(InspectArgs),
-    /// Make one HTML page of run logs: learning curves, settings, scores, what was learned
+    /// Turn run logs into one HTML page: learning curves, settings, scores, what the model has learned
     Report(ReportArgs),
-    /// Show the same page in a browser while training runs, always up to date
+    /// Show that page in a browser while training runs, always up to date
     Watch(WatchArgs),
     /// Train, evaluate and apply a model on a small task that comes with the program
     Demo(DemoArgs),
-    /// Show the optimisers with their parameters, the objectives, or the presets
+    /// List the optimisers with their parameters, the objectives, or the presets
     List {
-        /// Which
+        /// The list to show
         #[arg(value_enum)]
         what: Listed,
     },
@@ -78,25 +101,25 @@ pub enum Command {
     },
 }
 
-/// What `crfkit list` shows.
+/// The lists that `crfkit list` can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Listed {
     /// Methods, their parameters, and the objectives they minimise
     Optimizers,
-    /// What can be minimised, and by which methods
+    /// Objectives, and the methods that minimise them
     Objectives,
     /// Ready-made templates
     Presets,
 }
 
-/// What `train`, `tag` and `eval` have in common.
+/// The flags that `train`, `tag`, `eval` and `report` have in common.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct InputArgs {
-    /// Format of the data [default: the model's; columns when training]
+    /// Format of the data [default: that of the model's training data; columns when training]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
 
-    /// How bytes stand for characters; names are never normalised
+    /// Character encoding; names are never normalised
     #[arg(long, value_name = "NAME", default_value = "utf-8", value_parser = named::<Encoding>(&["utf-8", "latin-1"]))]
     pub encoding: Encoding,
 
@@ -115,9 +138,9 @@ impl InputArgs {
 /// Format of data files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// CoNLL columns: one token a line, fields split at spaces and tabs, blank line between sequences
+    /// CoNLL columns: one token per line, fields separated by spaces or tabs, blank line between sequences
     Columns,
-    /// CRFsuite's attribute lists: label, then attributes, split at tabs
+    /// CRFsuite's attribute lists: label, then attributes, separated by tabs
     Attributes,
 }
 
@@ -125,21 +148,21 @@ const TAG_EXAMPLES: &str = "\
 Examples:
   crfkit tag -m model new.tsv                   all columns of the input, and the label
   crfkit tag -m model --marginals new.tsv       and the label's probability
-  crfkit tag -m model --output json < new.tsv   one JSON object a sequence
+  crfkit tag -m model --output json < new.tsv   one JSON object per sequence
   crfkit tag -m model --nbest 3 new.tsv         the three best labellings of every sequence
   crfkit tag -m one -m two new.tsv              two models together
-  crfkit tag -m model --images DIR --output-dir OUT   label images for a directory of pictures
-  crfkit tag -m model graphs.jsonl              one JSON object a graph, for a model of graphs";
+  crfkit tag -m model --images DIR --output-dir OUT   label images for a directory of images
+  crfkit tag -m model graphs.jsonl              one JSON object per graph, for a model of graphs";
 
 /// `crfkit tag`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = TAG_EXAMPLES)]
 pub struct TagArgs {
-    /// The model; several of plain chains label together, by the mean of their marginals
+    /// The model; several models of plain chains label together, by the mean of their marginals
     #[arg(short, long, value_name = "MODEL", required = true)]
     pub model: Vec<PathBuf>,
 
-    /// Sequences to label, with or without a label column; `-` for standard input
+    /// Sequences or graphs to label, with or without labels; `-` for standard input
     #[arg(value_name = "FILE", default_value = "-")]
     pub file: PathBuf,
 
@@ -147,15 +170,15 @@ pub struct TagArgs {
     #[allow(missing_docs)]
     pub grid: PictureArgs,
 
-    /// Where label images go, and probability images with --marginals
+    /// Directory for the label images, and with --marginals for the probability images
     #[arg(long, value_name = "DIR", requires = "images")]
     pub output_dir: Option<PathBuf>,
 
-    /// Add the probability of every label
+    /// Add the probability of each label that was chosen
     #[arg(long)]
     pub marginals: bool,
 
-    /// The N best labellings of each sequence
+    /// Print the N best labellings of each sequence
     #[arg(long, value_name = "N")]
     pub nbest: Option<NonZeroUsize>,
 
@@ -170,16 +193,20 @@ pub struct TagArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub input: InputArgs,
+
+    /// The flags that were given on the command line.
+    #[arg(skip)]
+    pub given: Given,
 }
 
-/// Layout of what `crfkit tag` prints.
+/// Layout of the output of `crfkit tag`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Output {
-    /// All input columns, then the label, split at tabs
+    /// All input columns, then the label, separated by tabs
     Columns,
-    /// As crf_test prints it; with --marginals as `-v1`, with --nbest as `-n`
+    /// As crf_test prints it; --marginals is its `-v1`, --nbest its `-n`
     Crfpp,
-    /// One JSON object a sequence
+    /// One JSON object per sequence
     Json,
 }
 
@@ -188,17 +215,17 @@ Examples:
   crfkit eval -m model test.tsv                 tag, compare, print scores as conlleval does
   crfkit eval -m model --json test.tsv          the scores as one JSON object
   crfkit eval --predicted tagged.tsv            the last two columns are gold and predicted labels
-  crfkit eval -m model --images DIR --masks DIR how many pixels are wrong";
+  crfkit eval -m model --images DIR --masks DIR the share of wrong pixels";
 
 /// `crfkit eval`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = EVAL_EXAMPLES)]
 pub struct EvalArgs {
-    /// The model; several of plain chains label together, by the mean of their marginals
+    /// The model; several models of plain chains label together, by the mean of their marginals
     #[arg(short, long, value_name = "MODEL")]
     pub model: Vec<PathBuf>,
 
-    /// Labelled sequences; `-` for standard input
+    /// Labelled sequences or graphs; `-` for standard input
     #[arg(value_name = "TEST", required_unless_present_any = ["predicted", "images"], requires = "model")]
     pub test: Option<PathBuf>,
 
@@ -206,7 +233,7 @@ pub struct EvalArgs {
     #[allow(missing_docs)]
     pub grid: PictureArgs,
 
-    /// The gold labels of --images: for each picture a grey one of the same name
+    /// Gold labels of the images: for each image a grey image (or .npy) of the same name
     #[arg(long, value_name = "DIR", requires_all = ["images", "model"], conflicts_with_all = ["test", "predicted", "label_column", "format"])]
     pub masks: Option<PathBuf>,
 
@@ -225,6 +252,10 @@ pub struct EvalArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub input: InputArgs,
+
+    /// The flags that were given on the command line.
+    #[arg(skip)]
+    pub given: Given,
 }
 
 /// `crfkit inspect`.
@@ -234,19 +265,19 @@ pub struct InspectArgs {
     #[arg(value_name = "MODEL")]
     pub model: PathBuf,
 
-    /// How many of the heaviest weights to show of each kind
+    /// How many of the heaviest weights of each kind to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
 
-    /// Only weights of this label
+    /// Show only weights of this label
     #[arg(long, value_name = "L")]
     pub label: Option<String>,
 
-    /// Only weights of this observation
+    /// Show only weights of this observation
     #[arg(long, value_name = "O")]
     pub observation: Option<String>,
 
-    /// The whole model as tab-separated text
+    /// Print the whole model as tab-separated text
     #[arg(long, conflicts_with_all = ["top", "label", "observation"])]
     pub dump: bool,
 }
@@ -254,11 +285,11 @@ pub struct InspectArgs {
 /// `crfkit demo`.
 #[derive(Debug, ClapArgs)]
 pub struct DemoArgs {
-    /// Another task than ingredient lines
+    /// A task other than ingredient lines
     #[arg(value_enum)]
     pub task: Option<DemoTask>,
 
-    /// Where `grid` writes its picture [default: crfkit-demo-grid.png]
+    /// Where `grid` writes its image [default: crfkit-demo-grid.png]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
@@ -270,7 +301,7 @@ pub struct DemoArgs {
 /// A task that `crfkit demo` can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DemoTask {
-    /// Noisy pictures made clean: logistic regression, mean field, loopy belief propagation
+    /// Removing noise from images: logistic regression, mean field, loopy belief propagation
     Grid,
 }
 
@@ -288,7 +319,7 @@ where
     PossibleValuesParser::new(names).try_map(|name| name.parse::<T>())
 }
 
-/// One of `names`, which are how the type is stored.
+/// One of `names`, which are the stored forms of the type.
 fn stored<T>(names: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
     T: DeserializeOwned + Clone + Send + Sync + 'static,
@@ -296,7 +327,7 @@ where
     PossibleValuesParser::new(names).try_map(|name| serde_json::from_value::<T>(name.into()))
 }
 
-/// A label column: from 0, or from the end for negative numbers.
+/// A label column, counted from 0, or from the end if negative.
 fn label_column(text: &str) -> Result<i32, String> {
     text.parse().map_err(|_| "a column is a whole number: 0 is the first, -1 the last".into())
 }

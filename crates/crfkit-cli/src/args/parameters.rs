@@ -4,27 +4,27 @@ use super::stored;
 use crfkit::optim::{BatchGradient, Inner, Updates};
 use crfkit::train::{HessVec, Parameters};
 
-/// What is not given has the method's own default; what the method does not use is refused.
+/// The parameters of methods. Each has a default that depends on the method; one that the method does not use is rejected.
 #[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "Parameters of methods (`crfkit list optimizers` tells which has which)")]
+#[command(next_help_heading = "Parameters of methods (`crfkit list optimizers` lists those of each)")]
 pub struct ParameterArgs {
-    /// b: sequences in an online step [default: 8; psa: 1]
+    /// b: number of sequences in a step of online methods [default: 8; psa: 1]
     #[arg(long, value_name = "N")]
     pub batch: Option<usize>,
 
-    /// η₀: first gain of online methods [default: adagrad 0.3, adam 0.01, asg, smd and psa 0.1; else found by itself]
+    /// η₀: first gain of online methods [default: adagrad 0.3, adam 0.01, asg, smd and psa 0.1; otherwise found on a sample]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub eta0: Option<f64>,
 
-    /// Online steps take the sum or the mean of their batch's gradients [default: sum; psa: mean]
+    /// Whether online steps use the sum or the mean of the gradients of their batch [default: sum; psa: mean]
     #[arg(long, value_name = "WHICH", value_parser = stored::<BatchGradient>(&["sum", "mean"]))]
     pub gradient: Option<BatchGradient>,
 
-    /// Online steps move the weights that their batch touches, or all, as the papers write it [default: lazy]
+    /// Whether online steps move only the weights that their batch touches, or all, as the papers write it [default: lazy]
     #[arg(long, value_name = "WHICH", value_parser = stored::<Updates>(&["lazy", "dense"]))]
     pub updates: Option<Updates>,
 
-    /// The result is the mean of all iterates
+    /// Return the mean of all iterates
     #[arg(long)]
     pub average: bool,
 
@@ -36,11 +36,11 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub lambda: Option<f64>,
 
-    /// Bounds on the factor by which a step of smd changes a gain; 0.5,inf is the paper's [default: 0.5,1.1]
+    /// Bounds on the factor by which a step of smd changes a gain; the paper has 0.5,inf [default: 0.5,1.1]
     #[arg(long, value_name = "LOW,HIGH", value_parser = bounds)]
     pub gain_factor: Option<[f64; 2]>,
 
-    /// Smallest gain of smd, in η₀; 0 is the paper's [default: 1e-8]
+    /// Smallest gain of smd, in units of η₀; the paper has 0 [default: 1e-8]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gain_floor: Option<f64>,
 
@@ -48,11 +48,11 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub kappa: Option<f64>,
 
-    /// α of psa: the factor of a gain whose weight creeps [default: 0.9999]
+    /// α of psa: the factor of the gain of a weight that creeps [default: 0.9999]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub alpha: Option<f64>,
 
-    /// β of psa: the factor of a gain whose weight swings [default: 0.99]
+    /// β of psa: the factor of the gain of a weight that swings [default: 0.99]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub beta: Option<f64>,
 
@@ -72,35 +72,35 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub epsilon: Option<f64>,
 
-    /// Pairs of vectors that L-BFGS keeps [default: 5]
+    /// Number of vector pairs that L-BFGS keeps [default: 5]
     #[arg(long, value_name = "N")]
     pub memory: Option<usize>,
 
-    /// Stop when the objective changes by less than this share over ten iterations; auto and saga: when less is left to gain [default: 1e-4; auto 0.01]
+    /// Stop when the objective changes by less than this share over ten iterations; auto and saga: when less than this share is left to gain [default: 1e-4; auto: 0.01]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
 
-    /// Batch methods stop when the gradient's norm is at most this times the weights' [default: 1e-5]
+    /// Batch methods: stop when the norm of the gradient is at most this times the norm of the weights [default: 1e-5]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gradient_tolerance: Option<f64>,
 
-    /// Batch methods: stop when three iterations running have changed the objective by less than this share, as CRF++'s -e
+    /// Batch methods: stop when three successive iterations have each changed the objective by less than this share, like CRF++'s -e [default: 0, never]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub change: Option<f64>,
 
-    /// sdca stops when its duality gap is at most this share of the objective [default: 1e-4]
+    /// sdca: stop when the duality gap is at most this share of the objective [default: 1e-4]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gap_tolerance: Option<f64>,
 
-    /// ν of cg: it restarts where successive gradients have this share in common [default: 0.2]
+    /// ν of cg: restart when successive gradients have this share in common [default: 0.2]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub nu: Option<f64>,
 
-    /// Hessian-vector products in an iteration of newton-cg at most [default: 100]
+    /// Largest number of Hessian-vector products in an iteration of newton-cg [default: 100]
     #[arg(long, value_name = "N")]
     pub products: Option<usize>,
 
-    /// How Hessian-vector products are made: exactly by dual numbers or a complex step, or by differences of gradients [default: dual]
+    /// How Hessian-vector products are computed: exactly by dual numbers or a complex step, or by differences of gradients [default: dual]
     #[arg(long, value_name = "WAY", value_parser = stored::<HessVec>(&["dual", "complex", "differences"]))]
     pub hess_vec: Option<HessVec>,
 
@@ -108,11 +108,11 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "WAY", value_parser = stored::<Inner>(&["paper", "exact"]))]
     pub inner: Option<Inner>,
 
-    /// Bound on γ of triple jumps, inf for none as in the paper [default: 0.999]
+    /// Bound on γ of triple jumps; inf for none, as in the paper [default: 0.999]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gamma_max: Option<f64>,
 
-    /// Bytes that a method may store besides the weights; k, M and G are understood [default: 1G]
+    /// Bytes that a method may store besides the weights; the suffixes k, M and G are understood [default: 1G]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub memory_limit: Option<u64>,
 }
@@ -137,7 +137,7 @@ fn bytes(text: &str) -> Result<u64, String> {
 }
 
 impl ParameterArgs {
-    /// As the library knows them.
+    /// The same as the library's type.
     pub fn parameters(&self) -> Parameters {
         Parameters {
             batch: self.batch,

@@ -1,6 +1,7 @@
 //! The arguments of `crfkit report` and `crfkit watch`.
 
 use super::{InputArgs, label_column};
+use crate::flags::Given;
 use std::path::PathBuf;
 
 const REPORT_EXAMPLES: &str = "\
@@ -8,7 +9,7 @@ Examples:
   crfkit train train.tsv --dev dev.tsv --log a.jsonl -m a
   crfkit train train.tsv --dev dev.tsv --log b.jsonl -m b --sigma 0.5
   crfkit report a.jsonl b.jsonl -o report.html            two runs side by side
-  crfkit report a.jsonl -m a --test test.tsv -o a.html    and what the model has learned and gets wrong";
+  crfkit report a.jsonl -m a --test test.tsv -o a.html    with what the model has learned and gets wrong";
 
 /// `crfkit report`.
 #[derive(Debug, clap::Args)]
@@ -22,19 +23,19 @@ pub struct ReportArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 
-    /// A model of any kind: adds its heaviest features and transitions, or pictures
+    /// Model of any kind: adds its heaviest features and transitions
     #[arg(short, long, value_name = "MODEL")]
     pub model: Option<PathBuf>,
 
-    /// Labelled sequences or graphs: adds scores, confusion matrix and the worst mistakes of the model
+    /// Labelled sequences or graphs: adds scores, confusion matrix and the model's worst mistakes
     #[arg(long, value_name = "FILE", requires = "model")]
     pub test: Option<PathBuf>,
 
-    /// Pictures, for a model of pictures: adds those it gets most wrong
+    /// Directory of images, for a model of images: adds scores and the images with the most mistakes
     #[arg(long, value_name = "DIR", requires_all = ["model", "masks"], conflicts_with = "test")]
     pub images: Option<PathBuf>,
 
-    /// The gold labels of --images: for each picture a grey one (or .npy) of the same name
+    /// Gold labels of the images: for each image a grey image (or .npy) of the same name
     #[arg(long, value_name = "DIR", requires = "images")]
     pub masks: Option<PathBuf>,
 
@@ -45,6 +46,10 @@ pub struct ReportArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub input: InputArgs,
+
+    /// The flags that were given on the command line.
+    #[arg(skip)]
+    pub given: Given,
 }
 
 const WATCH_NOTES: &str = "\
@@ -52,18 +57,18 @@ Example:
   crfkit train train.tsv --dev dev.tsv --log run.jsonl -m model &
   crfkit watch run.jsonl
 
-The address is printed; open it in a browser of this computer. Nobody else can: the server listens on 127.0.0.1
-only and answers to that name only. Ctrl-C ends it.";
+Open the printed address in a browser on this computer. No other computer can: the server listens on 127.0.0.1
+only and answers only to 127.0.0.1 and localhost. Ctrl-C ends it.";
 
 /// `crfkit watch`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = WATCH_NOTES)]
 pub struct WatchArgs {
-    /// Logs of training runs, which may not be there yet
+    /// Logs of training runs; they need not exist yet
     #[arg(value_name = "RUN.jsonl", required = true)]
     pub runs: Vec<PathBuf>,
 
-    /// Port of the address; 0 for any that is free
+    /// Port of the address; 0 for any free port
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub port: u16,
 }

@@ -2,14 +2,16 @@
 
 use super::{EmpiricalArgs, GridArgs, InputArgs, ParameterArgs, label_column, named, stored};
 use crate::error::usage;
+use crate::flags::Given;
 use anyhow::Result;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use crfkit::data::presets::PRESETS;
 use crfkit::data::rule::Rule;
 use crfkit::data::template::Dialect;
+use crfkit::infer::Engine;
 use crfkit::loss::Pieces;
 use crfkit::model::{Keep, Precision};
-use crfkit::train::{BatchOf, Criterion, Method, Parameters, Settings};
+use crfkit::train::{self, BatchOf, Criterion, Kind, Method, Parameters, Settings};
 use std::convert::Infallible;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -28,8 +30,8 @@ Examples:
   crfkit train --graph grid --images DIR --masks DIR --init logistic -m model
   crfkit train --graph file graphs.jsonl -m model
 
-What is minimised: the sum over the sequences of -log p(labels | observations), plus the sum over the weights of
-w²/(2σ²), plus L1 times the sum of |w|. Coming from another program:
+The objective is the sum over the sequences of -log p(labels | observations), plus the sum over the weights of
+w²/(2σ²), plus L1 times the sum of |w|. If you come from another program:
 
   program    its setting                   here
   CRFsuite   c2 (adds c2·w²)               --sigma S with S = 1/sqrt(2·c2)   (c2=1: 0.7071; c2=0.5: 1)
@@ -40,17 +42,17 @@ w²/(2σ²), plus L1 times the sum of |w|. Coming from another program:
   Wapiti     -2 R (adds R·w²/2)            --sigma S with S = 1/sqrt(R)      (-2 0.00001: 316.2)
   Wapiti     -1 R (adds R·|w|)             --l1 R
 
-With --method there is nothing to minimise: the model is made of counts, in one pass.
+With --method nothing is minimised: the model is made of counts, in one pass.
 
-Only with --l1 are weights exactly 0; where the other program has no Gaussian prior, say --sigma inf.
+Weights are exactly 0 only with --l1. If the other program has no Gaussian prior, use --sigma inf.
 
-Ctrl-C finishes the step and saves the model so far; a second one ends at once.";
+Ctrl-C finishes the step and saves the model trained so far; a second Ctrl-C ends at once.";
 
 /// `crfkit train`.
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = NOTES)]
 pub struct TrainArgs {
-    /// Labelled sequences; `-` for standard input
+    /// Labelled sequences or graphs; `-` for standard input
     #[arg(value_name = "TRAIN", required_unless_present = "images")]
     pub train: Vec<PathBuf>,
 
@@ -66,35 +68,35 @@ pub struct TrainArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "preset", help_heading = "Features")]
     pub template: Option<PathBuf>,
 
-    /// Ready-made templates
+    /// A ready-made template instead
     #[arg(long, value_name = "NAME", default_value = "default", value_parser = presets(), help_heading = "Features")]
     pub preset: String,
 
-    /// Whose template syntax is followed to the letter
+    /// Template dialect: CRF++ or Wapiti
     #[arg(long, value_name = "NAME", default_value = "crfpp", value_parser = named::<Dialect>(&["crfpp", "wapiti"]), help_heading = "Features")]
     pub template_dialect: Dialect,
 
-    /// Column of the label, from 0; -1 is the last; several with --graph factorial, as in 1,2
+    /// Column of the label, from 0; -1 is the last. Several columns, as in 1,2, with --graph factorial
     #[arg(long, value_name = "N", default_value = "-1", value_delimiter = ',', allow_hyphen_values = true, value_parser = label_column, help_heading = "Features")]
     pub label_column: Vec<i32>,
 
-    /// Which tokens a skip chain links, such as 'same(0) and capitalised(0)'
+    /// Rule that says which tokens a skip chain links, such as 'same(0) and capitalised(0)'
     #[arg(long, value_name = "RULE", value_parser = str::parse::<Rule>, help_heading = "Graphs")]
     pub skip: Option<Rule>,
 
-    /// Give these links the observations of both tokens, not only one tied table
+    /// Give the links of a skip chain weights for the observations of both tokens, not only one tied table
     #[arg(long, requires = "skip", help_heading = "Graphs")]
     pub skip_observations: bool,
 
-    /// Ignore observations that occur more rarely
+    /// Ignore observations that occur fewer than N times
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Features")]
     pub min_count: u32,
 
-    /// Which get a weight: those seen in training, or all labels of every observation
+    /// Which (observation, label) pairs get a weight: those seen in training, or all
     #[arg(long, value_name = "WHICH", default_value = "observed", value_parser = stored::<Keep>(&["observed", "all"]), help_heading = "Features")]
     pub features: Keep,
 
-    /// Weights for the first and the last label of a sequence
+    /// Add weights for the first and the last label of a sequence
     #[arg(long, help_heading = "Features")]
     pub boundaries: bool,
 
@@ -102,15 +104,15 @@ pub struct TrainArgs {
     #[arg(long, value_name = "S", allow_negative_numbers = true, help_heading = "Objective")]
     pub sigma: Option<f64>,
 
-    /// The same for the weights of label pairs [default: --sigma]
+    /// Standard deviation of the prior on the weights of label pairs [default: --sigma]
     #[arg(long, value_name = "S", allow_negative_numbers = true, help_heading = "Objective")]
     pub sigma_pairs: Option<f64>,
 
-    /// The same for the weights of one type of --graph file; may be repeated
+    /// Standard deviation of the prior on the weights of one type of --graph file; may be repeated
     #[arg(long, value_name = "TYPE=S", value_parser = sigma_of, help_heading = "Objective")]
     pub sigma_of: Vec<(String, f64)>,
 
-    /// Mean of the prior: a number, or a model whose weights it is
+    /// Mean of the prior: a number, or the weights of a model
     #[arg(
         long,
         value_name = "X|MODEL",
@@ -130,40 +132,40 @@ pub struct TrainArgs {
     )]
     pub l1: f64,
 
-    /// What is minimised, besides the penalties; `crfkit list objectives` describes them [default: likelihood, for
-    /// pictures marginal]
+    /// What is minimised besides the penalties; `crfkit list objectives` describes the choices [default: likelihood; images:
+    /// marginal]
     #[arg(long, value_name = "OBJECTIVE", value_parser = objectives(), help_heading = "Objective")]
     pub objective: Option<Criterion>,
 
-    /// What a piece is, for the piecewise objectives (factor|edge|shared-unary|trees|window:N|rows|columns|file): each factor
-    /// alone, each label pair with its right node's or with both nodes' observations, trees as large as they come, N pairs in a
-    /// row, the lines of a grid, or as the file of graphs says [default: edge]
+    /// The pieces of the piecewise objectives (factor|edge|shared-unary|trees|window:N|rows|columns|file): each factor alone,
+    /// each label pair with the observations of its right node or of both nodes, trees as large as possible, N consecutive
+    /// pairs, the lines of a grid, or the pieces that the file of graphs names [default: edge]
     #[arg(long, value_name = "WHICH", help_heading = "Objective")]
     pub pieces: Option<Pieces>,
 
-    /// What a batch of an online method consists of, with the piecewise objectives: whole graphs, or pieces of them
+    /// What a batch of an online method consists of, with the piecewise objectives: whole graphs, or pieces of graphs
     #[arg(long, value_name = "WHAT", default_value = "graphs", value_parser = stored::<BatchOf>(&["graphs", "pieces"]), help_heading = "Objective")]
     pub batch_of: BatchOf,
 
-    /// How the objective is minimised; `crfkit list optimizers` describes them
+    /// Method that minimises the objective; `crfkit list optimizers` describes the choices
     #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = methods(), help_heading = "Optimisation")]
     pub optimizer: Chosen,
 
-    /// Passes over the data at most [default: until it has converged; online methods have a number of their own]
+    /// Make at most N passes over the data [default: until convergence; each online method has its own number]
     #[arg(long, value_name = "N", help_heading = "Optimisation")]
     pub passes: Option<NonZeroUsize>,
 
-    /// Stop after so many seconds of training; the result then depends on the machine
+    /// Stop after X seconds of training; the result then depends on the machine
     #[arg(long, value_name = "X", allow_negative_numbers = true, help_heading = "Optimisation")]
     pub seconds: Option<f64>,
 
-    /// One pass with psa, in which every sequence is read, used once and forgotten; what stays in memory depends on the number
-    /// of different features alone
+    /// Train in one pass with psa that reads every sequence, uses it once and forgets it; memory depends only on the number of
+    /// different features
     #[arg(long, help_heading = "Optimisation")]
     pub stream: bool,
 
-    /// Sequences in the whole stream, by which the prior is shared out [default: those so far, rounded up to a power of 2,
-    /// at least 1024]
+    /// Number of sequences in the whole stream: each step has 1/N of the prior [default: those so far, rounded up to a power
+    /// of 2, at least 1024]
     #[arg(long, value_name = "N", requires = "stream", help_heading = "Optimisation")]
     pub examples: Option<NonZeroU64>,
 
@@ -175,8 +177,8 @@ pub struct TrainArgs {
     #[arg(long, value_name = "N", default_value_t = Settings::default().seed, help_heading = "Optimisation")]
     pub seed: u64,
 
-    /// Weights to start from: zeros, small random ones, co-occurrence rates, or those of a model; for pictures also
-    /// logistic regression [default: zero, for pictures logistic]
+    /// Weights to start from: zeros, small random numbers, co-occurrence rates, those of logistic regression (for images), or
+    /// those of a model [default: zero; images: logistic]
     #[arg(long, value_name = "zero|random|empirical|logistic|FILE", help_heading = "Optimisation")]
     pub init: Option<Init>,
 
@@ -188,7 +190,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "FILE", help_heading = "Development data")]
     pub dev: Option<PathBuf>,
 
-    /// Stop after so many evaluations without a better one; 0 for never
+    /// Stop after N evaluations without a better one; 0 for never
     #[arg(long, value_name = "N", default_value_t = Settings::default().patience, help_heading = "Development data")]
     pub patience: usize,
 
@@ -200,15 +202,15 @@ pub struct TrainArgs {
     #[arg(long, value_name = "THRESHOLD", allow_negative_numbers = true, help_heading = "Model file")]
     pub shrink: Option<f64>,
 
-    /// Write what happens to this file, one JSON object a line
+    /// Record the run in this file, one JSON object per line
     #[arg(long, value_name = "RUN.jsonl", help_heading = "Running")]
     pub log: Option<PathBuf>,
 
-    /// Write a page with learning curves, what was learned and mistakes on the development data
+    /// Write an HTML page with learning curves, the heaviest weights, and the mistakes on the development data
     #[arg(long, value_name = "FILE", help_heading = "Running")]
     pub report: Option<PathBuf>,
 
-    /// Keep the whole state of the run in this file, and go on from it if it is there
+    /// Keep the whole state of the run in this file, and resume from it if it exists
     #[arg(long, value_name = "FILE", help_heading = "Running")]
     pub checkpoint: Option<PathBuf>,
 
@@ -219,6 +221,10 @@ pub struct TrainArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub input: InputArgs,
+
+    /// The flags that were given on the command line.
+    #[arg(skip)]
+    pub given: Given,
 }
 
 /// Mean of the prior.
@@ -247,10 +253,23 @@ pub enum Init {
     Random,
     /// Co-occurrence rates of words and labels.
     Empirical,
-    /// Those of logistic regression, and 0.5 for equal neighbours: for pictures.
+    /// Those of logistic regression, and 0.5 for equal neighbours; for images.
     Logistic,
     /// The weights of the model in this file.
     Model(PathBuf),
+}
+
+impl Init {
+    /// The corresponding value of the settings.
+    fn setting(&self) -> train::Init {
+        match self {
+            Init::Zero => train::Init::Zero,
+            Init::Random => train::Init::Random,
+            Init::Empirical => train::Init::Empirical,
+            Init::Logistic => train::Init::Logistic,
+            Init::Model(_) => train::Init::Model,
+        }
+    }
 }
 
 impl FromStr for Init {
@@ -267,7 +286,7 @@ impl FromStr for Init {
     }
 }
 
-/// A method, or the preset that is called like one.
+/// A method, or the preset `perceptron`, which is chosen like a method.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Chosen {
     /// A method.
@@ -309,11 +328,11 @@ fn presets() -> PossibleValuesParser {
 }
 
 impl TrainArgs {
-    /// The part that the library knows.
-    pub fn settings(&self) -> Result<Settings> {
-        let given = self.parameters.parameters();
-        let default = match self.optimizer {
-            Chosen::Method(optimizer) => Settings { optimizer, parameters: given, ..Settings::default() },
+    /// The settings for training a model of this kind.
+    pub fn settings(&self, kind: Kind) -> Result<Settings> {
+        let (given, usual) = (self.parameters.parameters(), Settings::of(kind));
+        let preset = match self.optimizer {
+            Chosen::Method(optimizer) => Settings { optimizer, parameters: given, ..usual.clone() },
             Chosen::Perceptron => {
                 self.check_perceptron()?;
                 let mut preset = Settings::perceptron(given.average == Some(true));
@@ -323,28 +342,42 @@ impl TrainArgs {
                 preset
             }
         };
-        Ok(Settings {
-            sigma: self.sigma.unwrap_or(default.sigma),
+        let settings = Settings {
+            sigma: self.sigma.unwrap_or(preset.sigma),
             sigma_pairs: self.sigma_pairs,
+            sigma_of: self.sigma_of.iter().cloned().collect(),
             prior_mean: match self.prior_mean {
-                PriorMean::Value(mean) => mean,
-                PriorMean::Model(_) => 0.0,
+                PriorMean::Value(mean) => train::PriorMean::Value(mean),
+                PriorMean::Model(_) => train::PriorMean::Model,
             },
             l1: self.l1,
             min_count: self.min_count,
             features: self.features,
             boundaries: self.boundaries,
-            objective: self.objective.unwrap_or(default.objective),
+            objective: self.objective.unwrap_or(preset.objective),
             pieces: self.pieces,
             batch_of: self.batch_of,
+            inference: self.grid.inference,
+            init: self.init.as_ref().map_or(usual.init, Init::setting),
             passes: self.passes.map(NonZeroUsize::get),
             seed: self.seed,
             patience: self.patience,
-            ..default
-        })
+            precision: self.precision,
+            shrink: self.shrink,
+            ..preset
+        };
+        // The default objective of images is meant for approximate inference. With exact inference, or an optimiser that cannot minimise it,
+        // the default is the likelihood.
+        let exact = settings.inference == Some(Engine::Exact);
+        match self.objective.is_none() && settings.objective == Criterion::Marginal {
+            true if exact || settings.check(kind).is_err() => {
+                Ok(Settings { objective: Criterion::Likelihood, ..settings })
+            }
+            _ => Ok(settings),
+        }
     }
 
-    /// What the preset `perceptron` has no use for.
+    /// Rejects flags that the preset `perceptron` cannot use.
     fn check_perceptron(&self) -> Result<()> {
         let refused = [
             ("sigma", self.sigma.is_some()),
@@ -356,8 +389,8 @@ impl TrainArgs {
         ];
         match refused.iter().find(|(_, given)| *given) {
             Some((name, _)) => Err(usage(format!(
-                "--{name} is not for --optimizer perceptron, which has an objective of its own and no penalty; for other \
-                 mixtures say --objective perceptron --optimizer sgd"
+                "--{name} does not go with --optimizer perceptron, which has its own objective and no penalty; for other \
+                 combinations use --objective perceptron --optimizer sgd"
             ))),
             None => Ok(()),
         }

@@ -1,24 +1,26 @@
-//! `crfkit demo`: trains, evaluates and applies a model, and says what to type next.
+//! `crfkit demo`: trains, evaluates and applies a model, and suggests the next commands.
 
 mod grid;
 
 use crate::args::{DemoArgs, DemoTask};
 use crate::demo::corpus::{Part, SAMPLES, corpus, tokenize};
 use crate::error::{stdout_failed, usage};
+use crate::paths::check_apart;
 use crate::progress::Progress;
 use anyhow::{Context, Result};
+use crfkit::chain::{ChainDomain, ChainModel, CorpusBuilder};
 use crfkit::data::columns::{ColumnReader, Columns};
-use crfkit::data::corpus::CorpusBuilder;
 use crfkit::data::observer::Source;
 use crfkit::data::presets::preset;
 use crfkit::data::text::{Encoding, Lines};
-use crfkit::eval::Evaluation;
+use crfkit::decode::Decode;
 use crfkit::files::write_atomically;
-use crfkit::model::{Model, Precision};
+use crfkit::model::Precision;
 use crfkit::optim::Control;
-use crfkit::tag::Tagger;
+use crfkit::tag::{Judgement, Tagger};
 use crfkit::train::{Event, Listener, Settings, Start, Trained, features, train};
 use std::fmt::Write as _;
+use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -28,14 +30,18 @@ use std::time::Instant;
 const SEED: u64 = 1;
 const TRAIN_LINES: usize = 2000;
 const TEST_LINES: usize = 500;
+/// The files of `--write`.
+const NAMES: [&str; 3] = ["train.tsv", "test.tsv", "model"];
 
 /// Runs the demo of a task.
 pub fn run(args: &DemoArgs) -> Result<ExitCode> {
     match args.task {
-        None if args.output.is_some() => Err(usage("-o (--output) is for the picture of `crfkit demo grid`")),
+        None if args.output.is_some() => {
+            Err(usage("-o (--output) is for the image of `crfkit demo grid`: leave it out"))
+        }
         None => ingredients(args),
         Some(DemoTask::Grid) if args.write.is_some() => Err(usage(
-            "--write is for the files of `crfkit demo`: `crfkit demo grid` writes a picture, -o FILE",
+            "--write is for the files of `crfkit demo`: `crfkit demo grid` writes one image, to -o FILE",
         )),
         Some(DemoTask::Grid) => grid::run(args.output.as_deref()),
     }
@@ -46,6 +52,9 @@ fn ingredients(args: &DemoArgs) -> Result<ExitCode> {
     let progress = Progress::new(false);
     let (train_text, test_text) =
         (corpus(SEED, TRAIN_LINES, Part::Train), corpus(SEED, TEST_LINES, Part::Test));
+    if let Some(directory) = &args.write {
+        check_directory(directory, &train_text, &test_text)?;
+    }
     say(&format!(
         "A small task: find quantity, unit, size, name and preparation in ingredient lines.\n\n{}\n",
         first_sequence(&train_text)
@@ -64,10 +73,10 @@ fn ingredients(args: &DemoArgs) -> Result<ExitCode> {
 
     let model = Arc::new(trained.model);
     let mut tagger = Tagger::new(model.clone());
-    let scores = judge(&mut tagger, &test_text)?.scores();
+    let scores = judge(&mut tagger, &test_text)?.sets[0].scores();
     say(&format!(
-        "On {TEST_LINES} lines it has never seen: F1 {:.2}, {:.2} % of the tokens right ({:.2} % of the words that \
-         training lacked).\n\nSome more lines, each token with its label and how sure the model is:\n\n",
+        "On {TEST_LINES} lines that it has never seen: F1 {:.2}, {:.2} % of the tokens right ({:.2} % of the words that \
+         are not in the training data).\n\nSome more lines, each token with its label and the label's probability:\n\n",
         scores.f1,
         scores.accuracy,
         scores.unknown_accuracy.unwrap_or(0.0)
@@ -77,12 +86,14 @@ fn ingredients(args: &DemoArgs) -> Result<ExitCode> {
     }
     match &args.write {
         Some(directory) => write(directory, &train_text, &test_text, &model)?,
-        None => say("Next, with files of your own (one token a line, its label in the last column):\n\n  \
+        None => {
+            say("Next, with files of your own (one token per line, its label in the last column):\n\n  \
              crfkit train train.tsv -m model\n  crfkit tag -m model new.tsv\n\n\
              Or with the files of this demo:\n\n  \
              crfkit demo --write demo && crfkit train demo/train.tsv -m demo/model\n  \
              crfkit eval -m demo/model demo/test.tsv\n\n\
-             Or with pictures instead of text:\n\n  crfkit demo grid\n")?,
+             Or with images instead of text:\n\n  crfkit demo grid\n")?
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -101,7 +112,7 @@ fn for_each_sequence(text: &str, mut each: impl FnMut(&Columns) -> crfkit::Resul
     Ok(())
 }
 
-/// The first sequence as the user would write it.
+/// The first sequence as a user would write it.
 fn first_sequence(text: &str) -> String {
     let rows = text.split("\n\n").next().unwrap_or_default();
     rows.lines().fold(String::new(), |mut shown, row| {
@@ -112,16 +123,13 @@ fn first_sequence(text: &str) -> String {
 }
 
 /// Trains with default settings.
-fn learn(text: &str, progress: &Progress) -> crfkit::Result<Trained> {
+fn learn(text: &str, progress: &Progress) -> crfkit::Result<Trained<ChainDomain>> {
     let settings = Settings::default();
     let mut builder = CorpusBuilder::new(Source::Templates(preset("default")?.compile(1)?));
     for_each_sequence(text, |sequence| builder.add_columns(sequence, 1))?;
     let corpus = builder.finish(settings.min_count)?;
     let features = features(&corpus, &settings);
-    let mut trained = train(corpus, features, &settings, Start::default(), &mut Show(progress))?;
-    trained.model.settings["label_column"] = (-1).into();
-    trained.model.settings["columns"] = 2.into();
-    Ok(trained)
+    train(corpus, features, &settings, Start::default(), &mut Show(progress))
 }
 
 /// Shows the training on a terminal.
@@ -136,25 +144,17 @@ impl Listener for Show<'_> {
     }
 }
 
-/// Tags the test lines and compares.
-fn judge(tagger: &mut Tagger, text: &str) -> crfkit::Result<Evaluation> {
-    let model = tagger.model().clone();
-    let mut evaluation = Evaluation::default();
+/// Tags the test lines and compares with their gold labels.
+fn judge(tagger: &mut Tagger<ChainModel>, text: &str) -> crfkit::Result<Judgement> {
+    let mut judgement = Judgement::new(1);
     for_each_sequence(text, |sequence| {
-        tagger.columns(sequence)?;
-        let rows = 0..sequence.len();
-        let predicted: Vec<&str> =
-            tagger.viterbi().iter().map(|&label| model.labels[label as usize].as_str()).collect();
-        let gold: Vec<&str> = rows.clone().map(|row| sequence.field(row, 1)).collect();
-        let known: Vec<bool> = rows.map(|row| model.knows(sequence.field(row, 0)).unwrap_or(false)).collect();
-        evaluation.add_sequence(&gold, &predicted, Some(&known));
-        Ok(())
+        tagger.judge(&sequence.clone().into(), Decode::Best, &mut judgement).map(|_| ())
     })?;
-    Ok(evaluation)
+    Ok(judgement)
 }
 
-/// A line with its tokens, labels and confidences, one column a token.
-fn show(tagger: &mut Tagger, line: &str) -> crfkit::Result<String> {
+/// A line with its tokens, labels and confidences, one column per token.
+fn show(tagger: &mut Tagger<ChainModel>, line: &str) -> crfkit::Result<String> {
     let model = tagger.model().clone();
     let mut text = String::new();
     for_each_sequence(&tokenize(line).join("\n"), |sequence| {
@@ -164,7 +164,7 @@ fn show(tagger: &mut Tagger, line: &str) -> crfkit::Result<String> {
         for (t, &label) in labels.iter().enumerate() {
             let cells = [
                 sequence.field(t, 0),
-                &model.labels[label as usize],
+                &model.domain.labels[label as usize],
                 &format!("{:.0}%", 100.0 * tagger.marginal(t, label)),
             ];
             let width = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
@@ -181,12 +181,31 @@ fn show(tagger: &mut Tagger, line: &str) -> crfkit::Result<String> {
     Ok(text)
 }
 
+/// Rejects a directory with files of the user's own that have the names of the demo's. Where the demo's data already is, `model` is a
+/// model of it and may be replaced.
+fn check_directory(directory: &Path, train_text: &str, test_text: &str) -> Result<()> {
+    let at = |name: &str| directory.join(name);
+    let paths = NAMES.map(at);
+    check_apart(&[("train.tsv", &paths[0]), ("test.tsv", &paths[1]), ("model", &paths[2])])?;
+    let foreign =
+        |path: &Path, text: &str| path.exists() && fs::read(path).ok().as_deref() != Some(text.as_bytes());
+    let found = match &paths {
+        [train, ..] if foreign(train, train_text) => train,
+        [_, test, _] if foreign(test, test_text) => test,
+        [train, _, model] if model.exists() && !train.exists() => model,
+        _ => return Ok(()),
+    };
+    Err(usage(format!(
+        "--write would write over {}, which is not a file of the demo: give another directory",
+        found.display()
+    )))
+}
+
 /// Writes the demo's files.
-fn write(directory: &Path, train_text: &str, test_text: &str, model: &Model) -> Result<()> {
-    std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+fn write(directory: &Path, train_text: &str, test_text: &str, model: &ChainModel) -> Result<()> {
+    fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     let model = model.to_bytes(Precision::F64)?;
-    let files = [("train.tsv", train_text.as_bytes()), ("test.tsv", test_text.as_bytes()), ("model", &model)];
-    for (name, bytes) in files {
+    for (name, bytes) in NAMES.into_iter().zip([train_text.as_bytes(), test_text.as_bytes(), &model]) {
         write_atomically(&directory.join(name), bytes)?;
     }
     let directory = directory.display();

@@ -1,204 +1,180 @@
-//! `crfkit eval`: how good a model, or a file of predictions, is.
+//! `crfkit eval`: scores of a model, or of a file of predictions.
 
-pub mod grid;
-pub mod linked;
-pub mod typed;
-
-use super::tag::{decode, only, read_graph_model, refuse_inference};
-use crate::args::{Decode, EvalArgs, Format, InputArgs};
+use super::tag::with_models;
+use crate::args::{EvalArgs, Format};
 use crate::error::{stdout_failed, usage};
-use crate::input::{self, GraphModel, Reader, Sequence};
-use crate::loaded::{Loaded, Worker};
-use crate::pipeline::{self, Block, Job};
+use crate::io::{Door, InputPlace, Inputs, SequenceReader, WithModel, name};
+use crate::pipeline::{self, Block, Job, Source};
 use anyhow::Result;
+use crfkit::chain::Sequence;
 use crfkit::data::text::Encoding;
-use crfkit::eval::Evaluation;
+use crfkit::decode::Decode;
+use crfkit::eval::{Evaluation, Scores};
+use crfkit::infer::Engine;
+use crfkit::tag::{Judgement, Tagger};
 use crfkit::{Error, Place};
 use crfkit_report::{EvaluationPart, Samples};
-use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Evaluates and prints.
 pub fn run(args: &EvalArgs) -> Result<ExitCode> {
-    match (&args.model[..], &args.grid.images, &args.masks) {
-        ([_, ..], Some(images), Some(masks)) => return grid::run(args, only(&args.model)?, images, masks),
-        (_, Some(_), _) => return Err(usage("--images needs -m MODEL and --masks DIR, the gold labels")),
-        _ => {}
-    }
-    let evaluation = match (&args.predicted, &args.model[..], &args.test) {
-        (Some(predicted), ..) => compare_columns(predicted, args.input.encoding)?,
-        (None, [_, ..], Some(test)) => {
-            let graphs = read_graph_model(&args.model)?;
-            if let Some(GraphModel::Typed(model)) = graphs {
-                return typed::run(args, model, test);
+    let text = match &args.predicted {
+        Some(predicted) => {
+            let evaluation = compare_columns(predicted, args.input.encoding)?;
+            let mut text = Vec::new();
+            match args.json {
+                true => writeln!(text, "{}", serde_json::to_string(&evaluation.scores())?)?,
+                false => evaluation.write_text(&mut text)?,
             }
-            let decode = decode(&args.grid, &args.model)?;
-            if let Some(GraphModel::Linked(model)) = graphs {
-                return linked::run(args, decode, model, test);
-            }
-            refuse_inference(args.grid.inference)?;
-            let models = Loaded::read_all(&args.model)?;
-            let gold = Gold { decode, ..Gold::new(&models[0], &args.input, args.label_column) };
-            let found = evaluate(&models, test, &gold, args.input.threads())?;
-            found.report_unknown_labels();
-            found.evaluation
+            text
         }
-        _ => unreachable!("clap asks for --predicted, or for a model and a file"),
+        None => with_models(&args.model, Evaluate(args))??,
     };
-    let mut text = Vec::new();
-    if args.json {
-        serde_json::to_writer(&mut text, &evaluation.scores())?;
-        text.push(b'\n');
-    } else {
-        write(&evaluation, &mut text)?;
-    }
     std::io::stdout().write_all(&text).map_err(stdout_failed)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The printed form: conlleval's block first, since programs parse it, unless labels are no chunks.
-fn write(evaluation: &Evaluation, out: &mut Vec<u8>) -> std::io::Result<()> {
-    let scores = evaluation.scores();
-    if scores.chunked {
-        evaluation.write_conlleval(out)?;
-        writeln!(out)?;
-    }
-    writeln!(out, "token accuracy:        {:6.2}%  ({} tokens)", scores.accuracy, scores.tokens)?;
-    writeln!(
-        out,
-        "sequence accuracy:     {:6.2}%  ({} sequences)",
-        scores.sequence_accuracy, scores.sequences
-    )?;
-    for (what, accuracy) in [("known", scores.known_accuracy), ("unknown", scores.unknown_accuracy)] {
-        if let Some(accuracy) = accuracy {
-            writeln!(out, "{:<23}{accuracy:6.2}%", format!("{what}-word accuracy:"))?;
+struct Evaluate<'a>(&'a EvalArgs);
+
+impl WithModel for Evaluate<'_> {
+    type Out = Result<Vec<u8>>;
+
+    fn with<M: Door>(self, model: Arc<M>) -> Result<Vec<u8>> {
+        let args = self.0;
+        args.given.check_model("eval", model.kind())?;
+        let decode = args.grid.labelling(&*model, args.model.len())?;
+        let place = match (&args.test, &args.grid.images, &args.masks) {
+            (_, Some(images), Some(masks)) => {
+                InputPlace::Images { images: images.clone(), masks: Some(masks.clone()) }
+            }
+            (_, Some(_), None) => {
+                return Err(usage("--images needs -m MODEL and --masks DIR, the gold labels"));
+            }
+            (Some(test), None, _) => InputPlace::File(test.clone()),
+            (None, None, _) => unreachable!("clap asks for --predicted, or for a model and data"),
+        };
+        let (format, encoding) = (args.input.format, args.input.encoding);
+        let inputs = Inputs { place, format, encoding, label_column: args.label_column };
+        let how = How { decode, engine: args.grid.inference, samples: false, threads: args.input.threads() };
+        let found = judge(&model, &inputs, &how)?;
+        found.report_unknown_labels();
+        match args.json {
+            true => Ok((model.json(&found.judgement, found.inputs)? + "\n").into_bytes()),
+            false => model.text(&found.judgement, found.inputs),
         }
     }
-    writeln!(out)?;
-    evaluation.write_confusion(out)
 }
 
-/// How labelled data is read.
+/// How a model is evaluated.
 #[derive(Clone, Copy, Debug)]
-pub struct Gold {
-    /// Its format.
-    pub format: Format,
-    /// Its encoding.
-    pub encoding: Encoding,
-    /// The label's column; −1 for the last.
-    pub label_column: i32,
-    /// Which labelling it is compared with.
+pub struct How {
+    /// Which labelling is compared with the gold labels.
     pub decode: Decode,
-    /// Are the sequences with the worst mistakes collected?
+    /// The engine, if it differs from the one that the model was trained with.
+    pub engine: Option<Engine>,
+    /// Whether the worst mistakes are collected.
     pub samples: bool,
+    /// Threads.
+    pub threads: usize,
 }
 
-impl Gold {
-    /// As the user says, or else as the model was trained.
-    pub fn new(model: &Loaded, args: &InputArgs, column: Option<i32>) -> Self {
-        Gold {
-            format: args.format.unwrap_or(model.format()),
-            encoding: args.encoding,
-            label_column: column.unwrap_or_else(|| model.label_column()),
-            decode: Decode::Viterbi,
-            samples: false,
-        }
+impl How {
+    /// The defaults of a kind of model.
+    pub fn usual<M: Door>(threads: usize) -> Self {
+        How { decode: M::DECODE, engine: None, samples: false, threads }
     }
 }
 
-/// What a model does on labelled data.
+/// The results of a model on labelled data.
 #[derive(Default)]
 pub struct Found {
-    /// All counts.
-    pub evaluation: Evaluation,
-    /// Tokens whose gold label the model does not know, by label. They count as errors.
-    unknown_labels: BTreeMap<String, u64>,
-    /// The sequences with the worst mistakes, if they are wanted.
-    pub samples: Samples,
+    /// All comparisons.
+    pub judgement: Judgement,
+    /// The worst mistakes for each set of labels, if they are wanted.
+    pub samples: Vec<Samples>,
+    /// Number of inputs.
+    pub inputs: u64,
 }
 
 impl Found {
-    /// Names on standard error the labels that the model can never give.
+    fn new(sets: usize) -> Self {
+        Found { judgement: Judgement::new(sets), samples: vec![Samples::default(); sets], inputs: 0 }
+    }
+
+    fn merge(&mut self, other: &Found) {
+        self.judgement.merge(&other.judgement);
+        self.samples.resize_with(other.samples.len().max(self.samples.len()), Samples::default);
+        self.samples.iter_mut().zip(&other.samples).for_each(|(all, one)| all.merge(one));
+        self.inputs += other.inputs;
+    }
+
+    /// The parts of a page.
+    pub fn into_parts<M: Door>(self, model: &M, inputs: &Inputs) -> Vec<EvaluationPart> {
+        model.parts(&self.judgement, self.samples, &inputs.name())
+    }
+
+    /// Names the labels that the model does not know, on standard error.
     pub fn report_unknown_labels(&self) {
-        if self.unknown_labels.is_empty() {
+        let unknown = &self.judgement.unknown_labels;
+        if unknown.is_empty() {
             return;
         }
-        let tokens: u64 = self.unknown_labels.values().sum();
-        let names: Vec<&str> = self.unknown_labels.keys().map(String::as_str).collect();
+        let tokens: u64 = unknown.values().sum();
+        let names: Vec<&str> = unknown.keys().map(String::as_str).collect();
         let text =
             format!("note: {tokens} tokens have labels that the model does not know: {}", names.join(", "));
         let _ = writeln!(std::io::stderr(), "crfkit: {text}");
     }
-
-    /// As the part of a page; `path` is the data.
-    pub fn into_part(self, path: &Path) -> EvaluationPart {
-        EvaluationPart::new(&input::name(path), &self.evaluation, self.samples)
-    }
 }
 
-/// Tags a file with one model, or several together, and compares.
-pub fn evaluate(models: &[Loaded], path: &Path, gold: &Gold, threads: usize) -> Result<Found> {
-    let reader = Reader::open(path, gold.format, gold.encoding)?;
-    let mut all = Found::default();
-    let job = Judging { model: &models[0], gold };
-    pipeline::run(&job, reader, &mut Worker::crew(models, threads), |found: &Found| {
-        all.evaluation.merge(&found.evaluation);
-        all.samples.merge(&found.samples);
-        for (label, tokens) in &found.unknown_labels {
-            *all.unknown_labels.entry(label.clone()).or_default() += tokens;
-        }
+/// Labels inputs and compares with their gold labels.
+pub fn judge<M: Door>(model: &Arc<M>, inputs: &Inputs, how: &How) -> Result<Found> {
+    let sets = model.label_sets().len();
+    let mut workers = Tagger::with_engine(model.clone(), how.engine).crew(how.threads);
+    let mut all = Found::new(sets);
+    let job = Judging { model: model.clone(), how: *how };
+    pipeline::run(&job, model.open(inputs)?, &mut workers, |found: &Found| {
+        all.merge(found);
         Ok(())
     })?;
-    if all.evaluation.scores().sequences == 0 {
-        return Err(Error::input(Place::new(input::name(path), 0), "no sequence in it").into());
+    match all.judgement.is_empty() {
+        true => Err(Error::input(Place::new(inputs.name(), 0), M::NOTHING).into()),
+        false => Ok(all),
     }
-    Ok(all)
 }
 
-struct Judging<'a> {
-    /// Whose labels, words and columns count.
-    model: &'a Loaded,
-    gold: &'a Gold,
+/// The scores of a model on labelled inputs.
+pub fn scores<M: Door>(model: &Arc<M>, inputs: &Inputs, threads: usize) -> Result<Scores> {
+    Ok(model.scores(&judge(model, inputs, &How::usual::<M>(threads))?.judgement))
 }
 
-impl Job for Judging<'_> {
-    type Item = Sequence;
-    type Worker = Worker;
+/// The parts of a page about a model's results on labelled inputs.
+pub fn parts<M: Door>(model: &Arc<M>, inputs: &Inputs, threads: usize) -> Result<Vec<EvaluationPart>> {
+    let found = judge(model, inputs, &How { samples: true, ..How::usual::<M>(threads) })?;
+    Ok(found.into_parts(&**model, inputs))
+}
+
+struct Judging<M> {
+    model: Arc<M>,
+    how: How,
+}
+
+impl<M: Door> Job for Judging<M> {
+    type Item = <M::Source as Source>::Item;
+    type Worker = Tagger<M>;
     type Outcome = Found;
 
-    fn work(&self, worker: &mut Worker, block: &Block<Sequence>, found: &mut Found) -> Result<()> {
-        *found = Found::default();
-        let &Judging { model, gold: &Gold { label_column: given_column, decode, samples, .. } } = self;
-        let mut known = Vec::new();
-        for sequence in block.items() {
-            let answers = worker.take_in(sequence)?;
-            let (mut label_column, mut word_column) = (0, 0);
-            known.clear();
-            if let Sequence::Columns(columns) = sequence {
-                label_column = input::label_index(given_column, columns.columns(), || columns.place(0))?;
-                word_column = usize::from(label_column == 0 && columns.columns() > 1);
-                known
-                    .extend((0..columns.len()).map_while(|row| model.knows(columns.field(row, word_column))));
-            }
-            let gold: Vec<&str> = (0..sequence.len()).map(|row| sequence.label(row, label_column)).collect();
-            for label in gold.iter().filter(|label| model.label(label).is_none()) {
-                *found.unknown_labels.entry((*label).to_owned()).or_default() += 1;
-            }
-            let labels = match decode {
-                Decode::MaxMarginal => answers.max_marginal(),
-                _ => answers.viterbi(),
-            };
-            let predicted: Vec<&str> =
-                labels.iter().map(|&label| model.labels()[label as usize].as_str()).collect();
-            let known = (known.len() == gold.len()).then_some(&known[..]);
-            found.evaluation.add_sequence(&gold, &predicted, known);
-            if samples && !gold.is_empty() {
-                let word = |row| sequence.word(row, word_column).to_owned();
-                let marginal = |t, label| answers.marginal(t, label);
-                let labels = [&predicted[..], &gold];
-                found.samples.add(model.labels(), labels, marginal, || sequence.place(0).to_string(), word);
+    fn work(&self, tagger: &mut Tagger<M>, block: &Block<Self::Item>, found: &mut Found) -> Result<()> {
+        *found = Found::new(self.model.label_sets().len());
+        for item in block.items() {
+            let Some(input) = self.model.input(item)? else { continue };
+            let labels = tagger.judge(&input, self.how.decode, &mut found.judgement)?;
+            found.inputs += 1;
+            if self.how.samples {
+                self.model.sample(&input, &labels, tagger, &mut found.samples)?;
             }
         }
         Ok(())
@@ -207,13 +183,13 @@ impl Job for Judging<'_> {
 
 /// Compares the last two columns of a file.
 fn compare_columns(path: &Path, encoding: Encoding) -> Result<Evaluation> {
-    let mut reader = Reader::open(path, Format::Columns, encoding)?;
-    let mut sequence = reader.sequence();
+    let mut reader = SequenceReader::open(path, Format::Columns, encoding, None)?;
+    let mut sequence: Sequence = reader.item();
     let mut evaluation = Evaluation::default();
     while reader.read(&mut sequence)? {
         let columns = sequence.columns();
         if columns < 2 {
-            let message = "one column, but the last two are to be compared: gold and predicted labels";
+            let message = "one column, but the last two are compared: gold and predicted labels are needed";
             return Err(Error::input(sequence.place(0), message).into());
         }
         let column = |column: usize| -> Vec<&str> {
@@ -222,7 +198,7 @@ fn compare_columns(path: &Path, encoding: Encoding) -> Result<Evaluation> {
         evaluation.add_sequence(&column(columns - 2), &column(columns - 1), None);
     }
     if evaluation.scores().sequences == 0 {
-        return Err(Error::input(Place::new(input::name(path), 0), "no sequence in it").into());
+        return Err(Error::input(Place::new(name(path), 0), "no sequence in it").into());
     }
     Ok(evaluation)
 }

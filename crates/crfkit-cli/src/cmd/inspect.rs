@@ -1,50 +1,51 @@
-//! `crfkit inspect`: what a model has learned, to read or as text for other programs.
+//! `crfkit inspect`: shows what a model has learned, for people or as text for other programs.
 
 mod empirical;
 mod summary;
 
 use crate::args::InspectArgs;
 use crate::error::stdout_failed;
-use crate::input::{self, GraphModel};
-use crate::loaded::Loaded;
+use crate::io::open_model;
 use anyhow::Result;
+use crfkit::any::AnyModel;
 use crfkit::model::dump::dump;
 use crfkit::model::{NamedWeight, Names, Part, SetLabel, Tables, WeightKind};
+use crfkit::train::Settings;
 use serde_json::Value;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
-/// Labels whose heaviest observations are shown unless one is asked for; more would bury the rest.
+/// For this many labels the heaviest observations are shown, unless one label is asked for; more would bury the rest.
 const LABELS: usize = 50;
 
 /// Prints the model.
 pub fn run(args: &InspectArgs) -> Result<ExitCode> {
     let mut out = BufWriter::new(std::io::stdout());
-    match input::read_graph_model(&args.model)? {
-        Some(GraphModel::Linked(model)) => show_model(args, &model.names(), &*model, &mut out)?,
-        Some(GraphModel::Typed(model)) => show_model(args, &model.names(), &*model, &mut out)?,
-        Some(GraphModel::Grid(model)) => show_model(args, &model.names(), &*model, &mut out)?,
-        None => match Loaded::read(&args.model)? {
-            Loaded::Weighted(model) => show_model(args, &model.names(), &*model, &mut out)?,
-            Loaded::Empirical(model) if args.dump => {
-                crfkit::empirical::dump(&model, &mut out).map_err(stdout_failed)?;
-            }
-            Loaded::Empirical(model) => empirical::show_model(args, &model, &mut out)?,
-        },
+    let model = open_model(&args.model)?;
+    match &model {
+        AnyModel::Chain(model) => show_model(args, &model.names(), &**model, &mut out)?,
+        AnyModel::Linked(model) => show_model(args, &model.names(), &**model, &mut out)?,
+        AnyModel::Graph(model) => show_model(args, &model.names(), &**model, &mut out)?,
+        AnyModel::Grid(model) => show_model(args, &model.names(), &**model, &mut out)?,
+        AnyModel::Empirical(model) if args.dump => {
+            crfkit::empirical::dump(model, &mut out).map_err(stdout_failed)?;
+        }
+        AnyModel::Empirical(model) => empirical::show_model(args, model, &mut out)?,
+        _ => unreachable!("there are no other kinds"),
     }
     out.flush().map_err(stdout_failed)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What a model is made of besides labels and weights.
+/// What the summary of a model says besides labels and weights.
 trait Summary {
-    /// A word and what it says, line by line.
+    /// The lines of the summary: a word, and its text.
     fn lines(&self) -> Vec<(&'static str, String)>;
     /// Every setting that shaped the weights.
-    fn settings(&self) -> Value;
+    fn settings(&self) -> &Settings;
 }
 
-/// Everything, or what was asked for.
+/// Shows everything, or what was asked for.
 fn show_model(args: &InspectArgs, names: &Names, summary: &impl Summary, out: &mut impl Write) -> Result<()> {
     if args.dump {
         return Ok(dump(names, out).map_err(stdout_failed)?);
@@ -66,7 +67,7 @@ fn show_all(top: usize, names: &Names, summary: &impl Summary, out: &mut impl Wr
         writeln!(out, "{what:<12}  {text}")?;
     }
     writeln!(out, "weights       {}", names.weights.len())?;
-    show_settings(&summary.settings(), out)?;
+    show_settings(&serde_json::to_value(summary.settings())?, out)?;
 
     if names.is_chain() {
         show_transitions(names, &[], top, out)?;
@@ -88,7 +89,7 @@ fn show_all(top: usize, names: &Names, summary: &impl Summary, out: &mut impl Wr
         show(&title, names, &names.top(top, |part| names.is_by_label(part), &[(set, label)], None), out)?;
     }
     if all.len() > LABELS {
-        writeln!(out, "\nthe first {LABELS} of {} labels; see one with --label", all.len())?;
+        writeln!(out, "\nthese are the first {LABELS} of {} labels; --label L shows another", all.len())?;
     }
     Ok(())
 }
@@ -116,12 +117,12 @@ fn show_some(
     show(&title, names, &weights, out)
 }
 
-/// Does anything speak for single labels of this set?
+/// Whether any weights are about single labels of this set.
 fn has_labels(names: &Names, set: usize) -> bool {
     names.parts.iter().any(|part| names.is_by_label(part) && part.over == [set])
 }
 
-/// The settings, one a line.
+/// Shows the settings, one per line.
 fn show_settings(settings: &Value, out: &mut impl Write) -> std::io::Result<()> {
     writeln!(out, "settings")?;
     for (name, value) in settings.as_object().into_iter().flatten() {
@@ -130,7 +131,7 @@ fn show_settings(settings: &Value, out: &mut impl Write) -> std::io::Result<()> 
     Ok(())
 }
 
-/// The heaviest weights of a chain that belong to no observation.
+/// Shows the heaviest weights of a chain that belong to no observation.
 fn show_transitions(
     names: &Names,
     labels: &[SetLabel],

@@ -1,4 +1,4 @@
-//! `crfkit list`: what there is to choose from.
+//! `crfkit list`: lists the choices of objectives, methods and presets.
 
 use crate::args::Listed;
 use crate::error::stdout_failed;
@@ -48,12 +48,12 @@ fn objectives() -> String {
     text
 }
 
-/// A name and what it is.
+/// A name and its description.
 fn entry(name: &str, about: &str) -> String {
     format!("{name:<20} {about}\n")
 }
 
-/// A line below it.
+/// A line with details below an entry.
 fn detail(what: &str, text: &str) -> String {
     let mut line = String::new();
     if !text.is_empty() {

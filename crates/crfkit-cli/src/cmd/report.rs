@@ -1,18 +1,16 @@
-//! `crfkit report`: logs of runs, and what is known of a model, as one HTML page.
+//! `crfkit report`: turns logs of runs, and what a model has learned, into one HTML page.
 
-pub mod grid;
-
-use super::eval::{Gold, evaluate, linked, typed};
+use super::eval::{How, judge};
+use super::tag::with_model;
 use crate::args::ReportArgs;
 use crate::error::usage;
-use crate::input::{self, GraphModel};
-use crate::loaded::Loaded;
-use crate::pictures;
+use crate::io::{Door, InputPlace, Inputs, WithModel, grid_samples, name, open_model};
+use crate::paths::{Named, check_inputs_kept};
 use anyhow::Result;
+use crfkit::any::AnyModel;
 use crfkit::files::write_atomically;
-use crfkit::model::Names;
 use crfkit::{Error, Place};
-use crfkit_report::{ModelPart, Page, Run};
+use crfkit_report::{EvaluationPart, ModelPart, Page, Run};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::BufReader;
@@ -22,80 +20,90 @@ use std::sync::Arc;
 
 /// Writes the page.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
+    check_aliases(args)?;
     let mut page = Page { runs: named_runs(&args.runs, read_log)?, ..Page::default() };
     if let Some(run) = page.runs.iter().position(|run| run.start.is_none()) {
-        let message = "no run in it: a log begins with an event `settings` (crfkit train --log)";
-        return Err(Error::input(Place::new(input::name(&args.runs[run]), 0), message).into());
+        let message = "no run in it: a log begins with an event `settings`; crfkit train --log writes one";
+        return Err(Error::input(Place::new(name(&args.runs[run]), 0), message).into());
     }
-    if let (Some(path), Some(images), Some(masks)) = (&args.model, &args.images, &args.masks) {
-        let model = Arc::new(pictures::read_model(path)?);
-        page.images = grid::samples(&model, &pictures::pairs(images, masks)?)?;
-    } else if let Some(path) = &args.model {
-        let graphs = input::read_graph_model(path)?;
-        if graphs.is_some() && (args.label_column.is_some() || args.input.format.is_some()) {
-            return Err(usage("--label-column and --format are for models of plain chains: leave them out"));
-        }
-        let (encoding, threads) = (args.input.encoding, args.input.threads());
-        let show = |names: &Names| Some(ModelPart::new(&input::name(path), names));
-        let test = args.test.as_deref();
-        match graphs {
-            Some(GraphModel::Linked(model)) => {
-                page.model = show(&model.names());
-                let found = test.map(|test| linked::parts(&model, test, encoding, threads)).transpose()?;
-                page.evaluations = found.unwrap_or_default();
-            }
-            Some(GraphModel::Typed(model)) => {
-                page.model = show(&model.names());
-                let found = test.map(|test| typed::parts(&model, test, encoding, threads)).transpose()?;
-                page.evaluations = found.unwrap_or_default();
-            }
-            Some(GraphModel::Grid(_)) if test.is_some() => {
-                return Err(usage(
-                    "--test is for text and graphs: a model of pictures has --images and --masks",
-                ));
-            }
-            Some(GraphModel::Grid(model)) => page.model = show(&model.names()),
-            None => {
-                let model = input::read_model(path)?;
-                page.model = show(&model.names());
-                if let Some(test) = test {
-                    let loaded = [Loaded::Weighted(model)];
-                    let gold =
-                        Gold { samples: true, ..Gold::new(&loaded[0], &args.input, args.label_column) };
-                    let found = evaluate(&loaded, test, &gold, threads)?;
-                    found.report_unknown_labels();
-                    page.evaluations.push(found.into_part(test));
-                }
-            }
+    if let Some(path) = &args.model {
+        let model = open_model(path)?;
+        page.model = model.names().map(|names| ModelPart::new(&name(path), &names));
+        page.evaluations = with_model(model.clone(), Evaluate(args))?;
+        if let (AnyModel::Grid(model), Some(inputs)) = (&model, inputs(args)) {
+            page.images = grid_samples(model, &inputs)?;
         }
     }
     write(&page, &args.output)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The runs of some logs, each under a name of its own.
+/// Rejects a page in place of an input.
+fn check_aliases(args: &ReportArgs) -> Result<()> {
+    let given = [
+        ("the model", &args.model),
+        ("the labelled data", &args.test),
+        ("the directory of images", &args.images),
+        ("the directory of masks", &args.masks),
+    ];
+    let given = given.into_iter().filter_map(|(what, path)| Some((what, path.as_deref()?)));
+    let inputs: Vec<Named> = args.runs.iter().map(|path| ("a log", &**path)).chain(given).collect();
+    check_inputs_kept(&[("-o", &args.output)], &inputs)
+}
+
+/// The labelled data that is given, if any.
+fn inputs(args: &ReportArgs) -> Option<Inputs> {
+    let place = match (&args.test, &args.images, &args.masks) {
+        (Some(test), ..) => InputPlace::File(test.clone()),
+        (None, Some(images), masks) => InputPlace::Images { images: images.clone(), masks: masks.clone() },
+        (None, None, _) => return None,
+    };
+    let (format, encoding) = (args.input.format, args.input.encoding);
+    Some(Inputs { place, format, encoding, label_column: args.label_column })
+}
+
+struct Evaluate<'a>(&'a ReportArgs);
+
+impl WithModel for Evaluate<'_> {
+    type Out = Result<Vec<EvaluationPart>>;
+
+    fn with<M: Door>(self, model: Arc<M>) -> Self::Out {
+        self.0.given.check_model("report", model.kind())?;
+        match inputs(self.0) {
+            Some(inputs) => {
+                let how = How { samples: true, ..How::usual::<M>(self.0.input.threads()) };
+                let found = judge(&model, &inputs, &how)?;
+                found.report_unknown_labels();
+                Ok(found.into_parts(&*model, &inputs))
+            }
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+/// The runs of the logs, each with a name of its own.
 pub fn named_runs(paths: &[PathBuf], read: impl Fn(&Path) -> Result<Run>) -> Result<Vec<Run>> {
     let all_differ = |names: &[String]| names.iter().collect::<HashSet<_>>().len() == names.len();
     let mut names: Vec<String> = paths.iter().map(|path| run_name(path)).collect();
     if !all_differ(&names) {
-        names = paths.iter().map(|path| input::name(path)).collect();
+        names = paths.iter().map(|path| name(path)).collect();
     }
     if !all_differ(&names) {
-        return Err(usage("one log is given twice"));
+        return Err(usage("a log is given twice: leave one out"));
     }
     paths.iter().zip(names).map(|(path, name)| Ok(Run { name, ..read(path)? })).collect()
 }
 
 /// The run of a log.
 pub fn read_log(path: &Path) -> Result<Run> {
-    let name = input::name(path);
-    let file = File::open(path).map_err(|error| Error::io(&*name, error))?;
-    Ok(Run::read(BufReader::new(file), &name)?)
+    let called = name(path);
+    let file = File::open(path).map_err(|error| Error::io(&*called, error))?;
+    Ok(Run::read(BufReader::new(file), &called)?)
 }
 
-/// What a page calls the run of a log, or of a model: the file's name without folder and ending.
+/// The name of a run on a page: the name of its log, or of its model, without folder and ending.
 pub fn run_name(path: &Path) -> String {
-    path.file_stem().map_or_else(|| input::name(path), |stem| stem.to_string_lossy().into_owned())
+    path.file_stem().map_or_else(|| name(path), |stem| stem.to_string_lossy().into_owned())
 }
 
 /// Writes a page, whole or not at all.

@@ -1,129 +1,142 @@
-//! `crfkit tag`: labels sequences as they come in.
+//! `crfkit tag`: labels inputs as they are read.
 
-pub mod grid;
-mod layout;
-pub mod linked;
-pub mod typed;
-
-use crate::args::{Decode, Output, PictureArgs, TagArgs};
+use crate::args::{Output, TagArgs};
 use crate::error::{stdout_failed, usage};
-use crate::input::{self, GraphModel, Reader, Sequence};
-use crate::loaded::{Loaded, Worker};
-use crate::pipeline::{self, Block, Job};
-use anyhow::Result;
-use crfkit::infer::Engine;
-use layout::Layout;
+use crate::io::{Door, InputPlace, Inputs, Wanted, WithModel, list_images, name, open_model};
+use crate::paths::{Named, check_inputs_kept};
+use crate::pipeline::{self, Block, Job, Source};
+use anyhow::{Context, Result};
+use crfkit::any::{AnyModel, Ensemble, Member};
+use crfkit::decode::Decode;
+use crfkit::tag::Tagger;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
-/// Why a labelling cannot be had.
-pub const NOT_OF_SEQUENCES: &str =
-    "this --decode is for pictures and graphs: sequences have viterbi and max-marginal";
-
-/// Says on standard error that the answers about a picture or a sequence are not to be trusted.
-fn note_rough(place: impl std::fmt::Display) {
-    let _ =
-        writeln!(std::io::stderr(), "crfkit: {place}: inference had not settled: probabilities are rough");
-}
-
-/// Tags a file to standard output.
+/// Labels a file to standard output, or a directory of images to another one.
 pub fn run(args: &TagArgs) -> Result<ExitCode> {
-    match (&args.grid.images, &args.output_dir) {
-        (Some(images), Some(output)) => return grid::run(args, images, output),
-        (Some(_), None) => return Err(usage("--images needs --output-dir DIR for the label images")),
-        (None, _) => {}
-    }
-    let graphs = read_graph_model(&args.model)?;
-    if let Some(GraphModel::Typed(model)) = graphs {
-        return typed::run(args, model);
-    }
-    let decode = decode(&args.grid, &args.model)?;
-    if args.model.len() > 1 && (args.probability || (args.output == Output::Crfpp && args.marginals)) {
-        return Err(usage(
-            "several models have no common probability of a whole labelling: ask for --marginals",
-        ));
-    }
-    if args.nbest.is_some() && decode == Decode::MaxMarginal {
-        return Err(usage("--nbest lists the best whole labellings: it goes with --decode viterbi only"));
-    }
-    if let Some(GraphModel::Linked(model)) = graphs {
-        return linked::run(args, model);
-    }
-    refuse_inference(args.grid.inference)?;
-    let models = Loaded::read_all(&args.model)?;
-    let format = args.input.format.unwrap_or(models[0].format());
-    let reader = Reader::open(&args.file, format, args.input.encoding)?;
-    let job = Tagging { layout: Layout::new(&models[0], args), decode };
-    let mut stdout = std::io::stdout();
-    pipeline::run(&job, reader, &mut Worker::crew(&models, args.input.threads()), |text: &Vec<u8>| {
-        Ok(stdout.write_all(text).map_err(stdout_failed)?)
-    })?;
-    Ok(ExitCode::SUCCESS)
+    with_models(&args.model, Tag(args))?
 }
 
-/// The one model of pictures or graphs.
-pub fn only(models: &[PathBuf]) -> Result<&Path> {
-    match models {
-        [model] => Ok(model),
-        _ => Err(usage("one model, please: only models of plain chains label together")),
+struct Tag<'a>(&'a TagArgs);
+
+impl WithModel for Tag<'_> {
+    type Out = Result<ExitCode>;
+
+    fn with<M: Door>(self, model: Arc<M>) -> Result<ExitCode> {
+        let args = self.0;
+        args.given.check_model("tag", model.kind())?;
+        let decode = args.grid.labelling(&*model, args.model.len())?;
+        check_several(args)?;
+        if args.nbest.is_some() && decode == Decode::MaxMarginal {
+            return Err(usage("--nbest lists the best whole labellings: use it with --decode viterbi"));
+        }
+        let place = match (&args.grid.images, &args.output_dir) {
+            (Some(_), None) => {
+                return Err(usage("--images needs --output-dir DIR, the directory for the label images"));
+            }
+            (Some(images), Some(directory)) => {
+                check_aliases(args, images, directory)?;
+                std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
+                InputPlace::Images { images: images.clone(), masks: None }
+            }
+            (None, _) => InputPlace::File(args.file.clone()),
+        };
+        let (format, encoding) = (args.input.format, args.input.encoding);
+        let source = model.open(&Inputs { place, format, encoding, label_column: None })?;
+        let wanted = Wanted {
+            output: args.output,
+            marginals: args.marginals,
+            probability: args.probability,
+            nbest: args.nbest.map_or(0, |n| n.get()),
+            directory: args.output_dir.clone(),
+        };
+        let mut workers = Tagger::with_engine(model.clone(), args.grid.inference).crew(args.input.threads());
+        let mut stdout = std::io::stdout();
+        pipeline::run(&Tagging { model, wanted, decode }, source, &mut workers, |text: &Vec<u8>| {
+            Ok(stdout.write_all(text).map_err(stdout_failed)?)
+        })?;
+        Ok(ExitCode::SUCCESS)
     }
 }
 
-/// The model of pictures, graphs or linked chains that is given; `None` if there is none, but one of plain chains, or several.
-pub fn read_graph_model(models: &[PathBuf]) -> Result<Option<GraphModel>> {
-    for model in models {
-        if let Some(found) = input::read_graph_model(model)? {
-            only(models)?;
-            return Ok(Some(found));
+/// Rejects label images in place of the images, or of a model.
+fn check_aliases(args: &TagArgs, images: &Path, directory: &Path) -> Result<()> {
+    let directory_of_images = ("the directory of images", images);
+    check_inputs_kept(&[("--output-dir", directory)], &[directory_of_images])?;
+    let stems = list_images(images)?.into_iter().filter_map(|path| Some(path.file_stem()?.to_owned()));
+    let paths: Vec<PathBuf> = stems.map(|stem| directory.join(format!("{}.png", stem.display()))).collect();
+    let outputs: Vec<Named> = paths.iter().map(|path| ("--output-dir", &**path)).collect();
+    let models = args.model.iter().map(|path| ("a model", &**path));
+    let inputs: Vec<Named> = models.chain([directory_of_images]).collect();
+    check_inputs_kept(&outputs, &inputs)
+}
+
+/// Rejects questions that several models together cannot answer: they have only marginals in common.
+fn check_several(args: &TagArgs) -> Result<()> {
+    match args.model.len() > 1 && (args.probability || (args.output == Output::Crfpp && args.marginals)) {
+        true => Err(usage("several models have no common probability of a whole labelling: use --marginals")),
+        false => Ok(()),
+    }
+}
+
+/// Opens models, each once, and calls `then` with them. Several must be models of plain chains, which label together.
+pub fn with_models<W: WithModel>(paths: &[PathBuf], then: W) -> Result<W::Out> {
+    if let [path] = paths {
+        return Ok(with_model(open_model(path)?, then));
+    }
+    let mut members = Vec::new();
+    for path in paths {
+        members.push(match open_model(path)? {
+            AnyModel::Chain(model) => Member::Weighted(model),
+            AnyModel::Empirical(model) => Member::Empirical(model),
+            _ => return Err(usage("several models are given, but only models of plain chains label together: give one -m MODEL")),
+        });
+        let labels = |member: &Member| member.labels().to_vec();
+        if members.last().map(labels) != members.first().map(labels) {
+            anyhow::bail!(
+                "{}: its labels are not those of {}: models that label together need the same",
+                name(path),
+                name(&paths[0])
+            );
         }
     }
-    Ok(None)
+    Ok(then.with(Arc::new(Ensemble::new(members)?)))
 }
 
-/// The labelling of sequences that is asked for. Several models have marginals only, and those are all that is asked for by default.
-pub fn decode(args: &PictureArgs, models: &[PathBuf]) -> Result<Decode> {
-    match args.of_sequences() {
-        None => Err(usage(NOT_OF_SEQUENCES)),
-        Some(_) if models.len() > 1 && args.decode == Some(Decode::Viterbi) => {
-            Err(usage("several models have no common best sequence: leave out --decode viterbi"))
-        }
-        Some(_) if models.len() > 1 => Ok(Decode::MaxMarginal),
-        Some(decode) => Ok(decode),
+/// Calls `then` with a model of any kind.
+pub fn with_model<W: WithModel>(model: AnyModel, then: W) -> W::Out {
+    match model {
+        AnyModel::Chain(model) => then.with(Arc::new(Ensemble::from(model))),
+        AnyModel::Empirical(model) => then.with(Arc::new(Ensemble::from(model))),
+        AnyModel::Linked(model) => then.with(model),
+        AnyModel::Graph(model) => then.with(model),
+        AnyModel::Grid(model) => then.with(model),
+        _ => unreachable!("there are no other kinds"),
     }
 }
 
-/// Chains are always solved exactly.
-pub fn refuse_inference(engine: Option<Engine>) -> Result<()> {
-    match engine {
-        None | Some(Engine::Exact) => Ok(()),
-        Some(_) => Err(usage(
-            "--inference is for models of pictures, graphs, factorial and skip chains: this one is a chain, solved exactly",
-        )),
-    }
-}
-
-struct Tagging {
-    layout: Layout,
+struct Tagging<M> {
+    model: Arc<M>,
+    wanted: Wanted,
     decode: Decode,
 }
 
-impl Job for Tagging {
-    type Item = Sequence;
-    type Worker = Worker;
+impl<M: Door> Job for Tagging<M> {
+    type Item = <M::Source as Source>::Item;
+    type Worker = Tagger<M>;
     type Outcome = Vec<u8>;
 
-    fn work(&self, worker: &mut Worker, block: &Block<Sequence>, text: &mut Vec<u8>) -> Result<()> {
+    fn work(&self, tagger: &mut Tagger<M>, block: &Block<Self::Item>, text: &mut Vec<u8>) -> Result<()> {
         text.clear();
         let mut labels = Vec::new();
-        for sequence in block.items() {
-            let answers = worker.take_in(sequence)?;
+        for item in block.items() {
+            let Some(input) = self.model.input(item)? else { continue };
+            tagger.take_in(&input)?;
             labels.clear();
-            labels.extend_from_slice(match self.decode {
-                Decode::MaxMarginal => answers.max_marginal(),
-                _ => answers.viterbi(),
-            });
-            self.layout.write(sequence, answers, &labels, text)?;
+            labels.extend_from_slice(tagger.labels(self.decode)?);
+            self.model.write(&self.wanted, &input, &labels, tagger, text)?;
         }
         Ok(())
     }

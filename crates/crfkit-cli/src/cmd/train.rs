@@ -1,152 +1,176 @@
-//! `crfkit train`: from files to a model file.
+//! `crfkit train`: from data to a model file, in the same way for every kind of model.
 
 mod checkpoint;
 mod data;
 mod empirical;
-mod file;
 mod finish;
-mod graph;
-mod grid;
 mod listener;
 mod session;
 mod stream;
 
-use crate::args::{Format, GraphKind, Init, PriorMean, TrainArgs};
+use crate::args::{GraphKind, Init, PriorMean, TrainArgs};
 use crate::error::usage;
-use crate::input;
-use crate::log::Counts;
+use crate::flags::ModelKind;
+use crate::io::{is_stdin, name, open_model};
+use crate::paths::{Named, check_apart, check_inputs_kept};
 use anyhow::{Context, Result};
 use crfkit::Error;
+use crfkit::chain::ChainDomain;
 use crfkit::checkpoint::fingerprint;
-use crfkit::data::corpus::Corpus;
-use crfkit::math::random::Random;
+use crfkit::domain::Corpus;
+use crfkit::grid::GridDomain;
+use crfkit::linked::LinkedDomain;
 use crfkit::model::Features;
-use crfkit::train::{Method, Settings, Start, Trained, train};
-use data::Labelled;
-use finish::{Measure, Written, chain_parts, write_model, write_report};
-use session::{End, Session, next_for_text};
+use crfkit::train::{Start, train};
+use crfkit::typed::TypedDomain;
+use data::TrainingData;
+use session::Session;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Random first weights lie between − and + this.
-const RANDOM_WEIGHTS: f64 = 0.01;
-
 /// Trains a model and writes it.
 pub fn run(args: &TrainArgs) -> Result<ExitCode> {
-    if args.stream {
-        return stream::run(args);
+    let kind = kind(args);
+    args.given.check_training(kind)?;
+    check(args, kind)?;
+    match kind {
+        ModelKind::Stream => stream::run(args),
+        ModelKind::Counts => empirical::run(args),
+        ModelKind::Chain => learn::<ChainDomain>(args),
+        ModelKind::Factorial | ModelKind::SkipChain => learn::<LinkedDomain>(args),
+        ModelKind::File => learn::<TypedDomain>(args),
+        ModelKind::Grid => learn::<GridDomain>(args),
     }
-    if !args.sigma_of.is_empty() && args.grid.graph != GraphKind::File {
-        return Err(usage(
-            "--sigma-of names a type of --graph file: for other graphs there is --sigma-pairs",
-        ));
-    }
-    if args.empirical.method.is_some() {
-        return empirical::run(args);
-    }
-    if args.grid.graph == GraphKind::Grid {
-        return grid::run(args);
-    }
-    let settings = args.settings()?;
-    check(args, &settings)?;
-    if args.grid.graph == GraphKind::File {
-        return file::run(args, &settings);
-    }
-    if let Some(links) = graph::links(args)? {
-        return graph::run(args, &settings, links);
-    }
-    settings.check_for_chains().map_err(usage)?;
-    let mut session = Session::new(args)?;
-    let progress = &session.progress;
+}
 
-    progress.step(|| "reading".into());
-    let Labelled { corpus, columns } = data::read_corpus(args)?;
-    let dev = args.dev.as_deref().map(|path| data::read_dev(args, path, &corpus, columns)).transpose()?;
-    let features = crfkit::train::features(&corpus, &settings);
-    let counts = Counts {
-        sequences: corpus.data.len(),
-        tokens: corpus.data.variables(),
-        labels: corpus.labels.len(),
-        observations: corpus.alphabet.node.len() + corpus.alphabet.pair.len(),
-        features: features.dim(),
-    };
-    progress.note(&format!(
-        "{} sequences, {} tokens, {} labels, {} observations, {} features",
-        counts.sequences, counts.tokens, counts.labels, counts.observations, counts.features
-    ));
+/// The kind of model that the arguments ask for.
+fn kind(args: &TrainArgs) -> ModelKind {
+    match args.grid.graph {
+        _ if args.stream => ModelKind::Stream,
+        _ if args.empirical.method.is_some() => ModelKind::Counts,
+        GraphKind::Chain => ModelKind::Chain,
+        GraphKind::Factorial => ModelKind::Factorial,
+        GraphKind::SkipChain => ModelKind::SkipChain,
+        GraphKind::File => ModelKind::File,
+        GraphKind::Grid => ModelKind::Grid,
+    }
+}
+
+/// Trains by minimising an objective.
+fn learn<D: TrainingData>(args: &TrainArgs) -> Result<ExitCode> {
+    let settings = args.settings(D::KIND)?;
+    settings.check(D::KIND).map_err(usage)?;
+    D::check(args)?;
+    let mut session = Session::new(args)?;
+    session.progress.step(|| "reading".into());
+    let corpus = D::read_training(args)?;
+    let features = corpus.features(&settings);
+    let dev = D::read_dev(args, &corpus)?;
+    let counts = D::counts(&corpus, &features);
+    session.progress.note(&D::describe(&corpus, &counts, &settings));
 
     let mut start = Start {
-        theta: first_weights(args, &corpus, &features)?,
-        prior_mean: prior_mean(args, &corpus, &features)?,
+        theta: match &args.init {
+            Some(Init::Model(path)) => weights_of(path, &corpus, &features).context("--init")?,
+            _ => Vec::new(),
+        },
+        prior_mean: match &args.prior_mean {
+            PriorMean::Model(path) => weights_of(path, &corpus, &features).context("--prior-mean")?,
+            PriorMean::Value(_) => Vec::new(),
+        },
         dev,
         resume: None,
         threads: args.input.threads(),
     };
-    let Start { theta, prior_mean, dev, .. } = &start;
-    let fingerprint = || fingerprint(&corpus, &settings, theta, prior_mean, dev.as_ref());
-    start.resume = session.resume(fingerprint)?;
+    start.resume = session.resume(|| fingerprint(&corpus, &settings, &start))?;
 
-    let recorded = recorded_settings(args, &settings, columns)?;
+    let recorded = D::recorded(&corpus, &settings)?;
     session.begin(counts, &recorded, start.resume.is_some())?;
     let trained =
         session.train(counts.tokens, |listener| train(corpus, features, &settings, start, listener))?;
-    let (Trained { mut model, stop, passes, objective, features }, clock) = trained;
-    model.settings = recorded;
-
-    let written = write_model(args, model, &session.progress, Measure::of_chains(args))?;
-    let Written { weights, bytes, .. } = written;
-    let end = End { stop, clock, passes, objective, features, weights, bytes };
-    session.end(&end)?;
-    let model = &written.model;
-    write_report(args, &session, &**model, |path| chain_parts(args, model, path))?;
-    Ok(session.farewell(&end, &next_for_text(args)))
+    finish::finish(session, trained)
 }
 
-/// What can be refused before any work starts.
-fn check(args: &TrainArgs, settings: &Settings) -> Result<()> {
-    settings.check().map_err(usage)?;
+/// The weights of the model in a file, arranged for this corpus.
+fn weights_of<D: TrainingData>(path: &Path, corpus: &Corpus<D>, features: &Features) -> Result<Vec<f64>> {
+    match D::of_model(open_model(path)?) {
+        Some(model) => Ok(model.weights_for(corpus, features)?),
+        None => {
+            anyhow::bail!(
+                "{}: the model is of another kind, but one of {} is needed here",
+                name(path),
+                D::NEEDED
+            )
+        }
+    }
+}
+
+/// Rejects what is wrong for every kind of model, before any work starts.
+fn check(args: &TrainArgs, kind: ModelKind) -> Result<()> {
+    if matches!(kind, ModelKind::Stream | ModelKind::Counts) && args.grid.graph != GraphKind::Chain {
+        return Err(usage("--stream and --method are for plain chains: leave out --graph"));
+    }
+    if args.label_column.len() > 1 && kind != ModelKind::Factorial {
+        return Err(usage("several label columns need --graph factorial: add it, or give one column"));
+    }
+    if kind == ModelKind::Grid && (args.grid.images.is_none() || args.grid.masks.is_none()) {
+        return Err(usage("--graph grid trains on images: give --images DIR and --masks DIR"));
+    }
+    if kind != ModelKind::Grid && args.train.is_empty() {
+        return Err(usage("there is no training data: give a file, or - for standard input"));
+    }
     if args.seconds.is_some_and(|seconds| seconds.is_nan() || seconds <= 0.0) {
         return Err(usage("--seconds must be a positive number"));
     }
-    check_shrink(args)?;
-    if args.input.format == Some(Format::Attributes) && args.template.is_some() {
-        return Err(usage("--template goes with --format columns: attribute lines are observations already"));
-    }
-    if args.grid.images.is_some() {
-        return Err(usage("--images and --masks go with --graph grid"));
-    }
-    let starts = args.init.as_ref().is_some_and(|init| *init != Init::Zero);
-    if starts && settings.optimizer == Method::Sdca {
-        return Err(usage(
-            "sdca begins with the answers of the training data, not with weights: leave out --init, or use --optimizer saga",
-        ));
-    }
-    if args.init == Some(Init::Logistic) {
-        return Err(usage("--init logistic goes with --graph grid; a file of that name is ./logistic"));
-    }
-    check_inputs(args.train.iter().chain(&args.dev))?;
-    let outputs = std::iter::once(&args.model).chain(&args.checkpoint);
-    let mut outputs = outputs.chain(&args.log).chain(&args.report);
-    outputs.try_for_each(|path| check_target(path))
+    check_inputs(args.train.iter().chain(&args.dev).chain(&args.empirical.heldout))?;
+    check_aliases(args)?;
+    outputs(args).iter().try_for_each(|(_, path)| check_target(path))
 }
 
-fn check_shrink(args: &TrainArgs) -> Result<()> {
-    match args.shrink.is_some_and(|threshold| !(threshold >= 0.0 && threshold.is_finite())) {
-        true => Err(usage("--shrink must be 0 or a positive number")),
-        false => Ok(()),
-    }
+/// The files that a run writes.
+fn outputs(args: &TrainArgs) -> Vec<Named<'_>> {
+    let more = [("--checkpoint", &args.checkpoint), ("--log", &args.log), ("--report", &args.report)];
+    let more = more.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?)));
+    std::iter::once(("-m", &*args.model)).chain(more).collect()
 }
 
-/// Refuses standard input that is given twice.
+/// Rejects outputs that are also inputs, or each other. A model that only gives the first weights or the prior may be replaced by the
+/// new one: it is read before training begins, and the new one takes its place whole.
+fn check_aliases(args: &TrainArgs) -> Result<()> {
+    let (outputs, grid) = (outputs(args), &args.grid);
+    let given = [
+        ("the development data", &args.dev),
+        ("the held-out data", &args.empirical.heldout),
+        ("the template", &args.template),
+        ("the directory of training images", &grid.images),
+        ("the directory of training masks", &grid.masks),
+        ("the directory of development images", &grid.dev_images),
+        ("the directory of development masks", &grid.dev_masks),
+    ];
+    let given = given.into_iter().filter_map(|(what, path)| Some((what, path.as_deref()?)));
+    let inputs: Vec<Named> = args.train.iter().map(|path| ("training data", &**path)).chain(given).collect();
+    check_inputs_kept(&outputs, &inputs)?;
+    let mut models: Vec<Named> = Vec::new();
+    if let Some(Init::Model(path)) = &args.init {
+        models.push(("the model of --init", path));
+    }
+    if let PriorMean::Model(path) = &args.prior_mean {
+        models.push(("the model of --prior-mean", path));
+    }
+    check_inputs_kept(&outputs[1..], &models)?;
+    check_apart(&outputs)
+}
+
+/// Rejects standard input that is given twice.
 fn check_inputs<'a>(inputs: impl Iterator<Item = &'a PathBuf>) -> Result<()> {
-    match inputs.filter(|path| input::is_stdin(path)).count() > 1 {
-        true => Err(usage("standard input can be read only once")),
+    match inputs.filter(|path| is_stdin(path)).count() > 1 {
+        true => Err(usage("standard input is given twice, but can be read only once")),
         false => Ok(()),
     }
 }
 
-/// Can a file be written there? It would be a pity to find out after an hour of training.
+/// Checks that a file can be written there, so that training for an hour is not in vain.
 fn check_target(path: &Path) -> Result<()> {
     let failed = |error| Error::io(path.display().to_string(), error);
     match std::fs::metadata(path) {
@@ -168,63 +192,4 @@ fn check_target(path: &Path) -> Result<()> {
     OpenOptions::new().write(true).create_new(true).open(&probe).map_err(failed)?;
     std::fs::remove_file(&probe).map_err(failed)?;
     Ok(())
-}
-
-/// Small random weights.
-fn random_weights(seed: u64, dim: usize) -> Vec<f64> {
-    let mut random = Random::new(seed);
-    (0..dim).map(|_| RANDOM_WEIGHTS * (2.0 * random.uniform() - 1.0)).collect()
-}
-
-/// The weights to start from; empty for zeros.
-fn first_weights(args: &TrainArgs, corpus: &Corpus, features: &Features) -> Result<Vec<f64>> {
-    Ok(match &args.init {
-        None | Some(Init::Zero | Init::Logistic) => Vec::new(),
-        Some(Init::Random) => random_weights(args.seed, features.dim()),
-        Some(Init::Empirical) => crfkit::empirical::first_weights(corpus, features),
-        Some(Init::Model(path)) => input::read_model(path).context("--init")?.weights_for(corpus, features),
-    })
-}
-
-/// The mean of the prior; empty where it is one number.
-fn prior_mean(args: &TrainArgs, corpus: &Corpus, features: &Features) -> Result<Vec<f64>> {
-    Ok(match &args.prior_mean {
-        PriorMean::Value(_) => Vec::new(),
-        PriorMean::Model(path) => {
-            input::read_model(path).context("--prior-mean")?.weights_for(corpus, features)
-        }
-    })
-}
-
-/// Adds to the settings what the library does not know: where training starts, a model that the prior is around, and how the
-/// model is made smaller.
-fn record_program(args: &TrainArgs, recorded: &mut serde_json::Value) {
-    recorded["init"] = match args.init {
-        None | Some(Init::Zero) => "zero",
-        Some(Init::Logistic) => "logistic",
-        Some(Init::Random) => "random",
-        Some(Init::Empirical) => "empirical",
-        Some(Init::Model(_)) => "model",
-    }
-    .into();
-    if let PriorMean::Model(_) = args.prior_mean {
-        recorded["prior_mean"] = "model".into();
-    }
-    recorded["precision"] = args.precision.to_string().into();
-    recorded["shrink"] = args.shrink.into();
-}
-
-/// Every setting that shapes the model, for the model file and the log: the library's and the program's.
-fn recorded_settings(
-    args: &TrainArgs,
-    settings: &Settings,
-    columns: Option<usize>,
-) -> Result<serde_json::Value> {
-    let mut recorded = serde_json::to_value(settings)?;
-    if let Some(columns) = columns {
-        recorded["label_column"] = args.label_column[0].into();
-        recorded["columns"] = columns.into();
-    }
-    record_program(args, &mut recorded);
-    Ok(recorded)
 }

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 /// Serves until Ctrl-C.
 pub fn run(args: &WatchArgs) -> Result<ExitCode> {
-    read(&args.runs)?; // what is no log is refused here, not in the browser
+    read(&args.runs)?; // a file that is not a log is rejected here, not in the browser
     let name = format!("127.0.0.1:{}", args.port);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).with_context(|| name.clone())?;
     let address = listener.local_addr().context(name)?;
@@ -32,7 +32,7 @@ fn answer(path: &str, runs: &[PathBuf]) -> Response {
     let write = match path {
         "/" => Page::write_html,
         "/data" => Page::write_data,
-        _ => return Response::text(404, "there is only / and /data"),
+        _ => return Response::text(404, "this server has only / and /data"),
     };
     let mut body = Vec::new();
     let made = read(runs).and_then(|runs| {
@@ -46,7 +46,7 @@ fn answer(path: &str, runs: &[PathBuf]) -> Response {
     }
 }
 
-/// The runs as they are now; a log that is not there yet is a run that has not begun.
+/// The runs in their present state; a log that does not exist yet is a run that has not begun.
 fn read(paths: &[PathBuf]) -> Result<Vec<Run>> {
     named_runs(paths, |path| if path.exists() { read_log(path) } else { Ok(Run::default()) })
 }

@@ -1,4 +1,4 @@
-//! The demo's corpus: recipe ingredient lines, cut into labelled chunks.
+//! The demo's corpus: ingredient lines of recipes, cut into labelled chunks.
 //!
 //! ```text
 //! 2 1/2      cups  finely chopped  fresh flat-leaf parsley  ,  packed
@@ -14,27 +14,27 @@
 //! | PREP  | what the cook does to it: `finely chopped`, `cut into 1-inch pieces`                  |
 //! | NOTE  | everything else worth keeping: `to taste`, `optional`, `plus more for dusting`        |
 //!
-//! Lines are drawn from the rules of `grammar` and the word lists of `words`, then roughened as people in a
-//! hurry roughen them: commas forgotten, letters swapped, lines in capitals. Labels are always right; what
-//! makes the task hard is the language. `ground` is part of the name in `ground cloves` and work to do in
-//! `ground almonds`; `(400 g)` is a size beside `can` and a quantity beside `cups`; and a third of every word
-//! list is kept from the training part.
+//! Lines are drawn from the rules of `grammar` and the word lists of `words`. They are then roughened in the way of
+//! people in a hurry: forgotten commas, swapped letters, lines in capitals. Labels are always correct; the language
+//! makes the task hard. `ground` is part of the name in `ground cloves`, but work to do in `ground almonds`. `(400 g)`
+//! is a size beside `can`, but a quantity beside `cups`. And a third of every word list never occurs in the training
+//! set.
 //!
-//! How hard: a linear chain over words (±2), affixes of up to four letters and shapes, trained on 2,000 lines
-//! with σ = 1, has a chunk F1 of 95.6 on 500 test lines (mean of 20 seeds; lowest 94.5, highest 96.9).
+//! To give an idea of the difficulty: a linear chain over words (±2), affixes of up to four letters and shapes, trained
+//! on 2,000 lines with σ = 1, has a chunk F1 of 95.6 on 500 test lines (mean of 20 seeds; lowest 94.5, highest 96.9).
 
 use super::{grammar, words};
 
-/// Which half of the task a corpus is for.
+/// The part of the task that a corpus is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Lines to learn from; the last third of every word list is never used.
+    /// The training set. The last third of every word list is never used.
     Train,
-    /// Lines to be judged on, drawn from the whole word lists.
+    /// The test set, drawn from the whole word lists.
     Test,
 }
 
-/// Lines for the demo to tag; no rule wrote them, and some words are in no list.
+/// Lines for the demo to label. They were not made by the rules, and some of their words are in no list.
 pub const SAMPLES: &[&str] = &[
     "2 1/2 cups finely chopped fresh flat-leaf parsley, packed",
     "1 (14 oz) can fire-roasted tomatoes, drained",
@@ -44,7 +44,7 @@ pub const SAMPLES: &[&str] = &[
     "Fleur de sel and freshly ground Tellicherry pepper, to taste",
 ];
 
-/// `sequences` labelled lines as CoNLL columns: token, tab, IOB2 label; an empty line after each sequence.
+/// `sequences` labelled lines as CoNLL columns: token, tab, IOB2 label; an empty line follows each sequence.
 ///
 /// The same arguments give the same bytes on every machine, and a longer corpus begins with the shorter one.
 pub fn corpus(seed: u64, sequences: usize, part: Part) -> String {
@@ -59,8 +59,8 @@ pub fn corpus(seed: u64, sequences: usize, part: Part) -> String {
     text
 }
 
-/// The tokens of an ingredient line: split at white space, around `, ; : ( )`, and between a number and the
-/// letters glued to it (`400g`). Everything else stays whole: `1/2`, `2-3`, `1½`, `2-inch`, `oz.`
+/// The tokens of an ingredient line. It is split at white space, around `, ; : ( )`, and between a number and the
+/// letters that follow it directly (`400g`). Everything else stays whole: `1/2`, `2-3`, `1½`, `2-inch`, `oz.`
 pub fn tokenize(line: &str) -> Vec<&str> {
     let is_mark = |c| matches!(c, ',' | ';' | ':' | '(' | ')');
     let mut tokens = Vec::new();
@@ -74,12 +74,12 @@ pub fn tokenize(line: &str) -> Vec<&str> {
     tokens
 }
 
-/// The generator of Steele, Lea and Flood (2014): the whole state is one counter.
+/// The random number generator of Steele, Lea and Flood (2014). Its whole state is one counter.
 struct SplitMix64(u64);
 
 impl SplitMix64 {
     fn new(seed: u64, part: Part) -> Self {
-        // The parts must not share a stream, or the test lines would follow the training lines word by word.
+        // The two parts must not share a stream, or the test lines would follow the training lines word by word.
         Self(match part {
             Part::Train => seed,
             Part::Test => !seed,
@@ -93,7 +93,7 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A number in `0..n`.
+    /// A random number in `0..n`.
     fn below(&mut self, n: usize) -> usize {
         ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
@@ -110,7 +110,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// One line: its tokens with their labels.
+    /// Draws one line: its tokens with their labels.
     fn line(&mut self) -> Vec<(String, String)> {
         let mut marked = String::new();
         self.expand("<line>", &mut marked);
@@ -120,7 +120,7 @@ impl Writer {
         line
     }
 
-    /// Appends what `template` stands for; the notation is explained in `grammar`.
+    /// Appends the expansion of `template`. `grammar` explains the notation.
     fn expand(&mut self, template: &str, out: &mut String) {
         let mut rest = template;
         while let Some(at) = rest.find(['<', '{']) {
@@ -145,7 +145,8 @@ impl Writer {
         out.push_str(rest);
     }
 
-    /// One alternative of a rule, early ones likelier than late ones, or one word of a list, all as likely.
+    /// Draws an alternative of a rule, where early ones are more likely than late ones, or a word of a list, where all
+    /// are equally likely.
     fn choose(&mut self, name: &str) -> &'static str {
         let find = |table: &[(&str, &'static str)]| Some(table.iter().find(|entry| entry.0 == name)?.1);
         let (list, index) = if let Some(rule) = find(grammar::RULES) {
@@ -160,7 +161,7 @@ impl Writer {
         list.split('|').nth(index).expect("the index is below the count").trim()
     }
 
-    /// Writes the line as a hurried person would. No label changes: the words mean what they meant.
+    /// Roughens the line as a hurried writer would. No label changes, because the words keep their meaning.
     fn roughen(&mut self, line: &mut Vec<(String, String)>) {
         line.retain(|(token, _)| token != "," || !self.random.percent(30));
         for (token, _) in line.iter_mut() {
@@ -176,7 +177,7 @@ impl Writer {
         }
     }
 
-    /// Swaps, drops or doubles a letter inside a word. Short words are left alone: too many would
+    /// Swaps, drops or doubles a letter inside a word. Short words are left alone, because too many of them would
     /// become other words.
     fn mistype(&mut self, token: &mut String) {
         let mut letters: Vec<char> = token.chars().collect();
@@ -193,7 +194,7 @@ impl Writer {
     }
 }
 
-/// Tokens and IOB2 labels of a line in which chunks are marked `[QTY 2] [UNIT cups]`.
+/// Tokens and IOB2 labels of a line in which chunks are marked as `[QTY 2] [UNIT cups]`.
 fn labelled(marked: &str) -> Vec<(String, String)> {
     let mut line = Vec::new();
     for (i, piece) in marked.split(['[', ']']).enumerate() {
@@ -212,7 +213,7 @@ fn labelled(marked: &str) -> Vec<(String, String)> {
     line
 }
 
-/// Makes the last word of `text` plural, by rules enough for the word lists.
+/// Makes the last word of `text` plural. The rules are sufficient for the word lists.
 fn pluralize(text: &mut String) {
     let ends = |endings: &[&str]| endings.iter().any(|ending| text.ends_with(ending));
     let (dropped, ending) = if ends(&["leaf", "half"]) {
@@ -228,7 +229,7 @@ fn pluralize(text: &mut String) {
     text.push_str(ending);
 }
 
-/// `a` becomes `an` before a vowel, which the rules leave to this function.
+/// Changes `a` to `an` before a vowel. The rules leave that to this function.
 fn fit_articles(line: &mut [(String, String)]) {
     for i in 1..line.len() {
         if line[i - 1].0 == "a" && line[i].0.starts_with(['a', 'e', 'i', 'o', 'u']) {
@@ -250,13 +251,13 @@ mod tests {
 
     const CHUNKS: [&str; 6] = ["QTY", "UNIT", "SIZE", "NAME", "PREP", "NOTE"];
 
-    /// The sequences of a corpus, each as (token, label) pairs.
+    /// The sequences of a corpus, each as a list of (token, label) pairs.
     fn sequences(text: &str) -> Vec<Vec<(&str, &str)>> {
         let blocks = text.strip_suffix("\n\n").expect("an empty line ends every sequence").split("\n\n");
         blocks.map(|block| block.split('\n').map(|row| row.split_once('\t').unwrap()).collect()).collect()
     }
 
-    /// FNV-1a of the first 8 kB.
+    /// The FNV-1a hash of the first 8 kB.
     fn fingerprint(text: &str) -> u64 {
         let start = &text.as_bytes()[..8192];
         start

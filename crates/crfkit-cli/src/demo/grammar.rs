@@ -1,13 +1,13 @@
 //! The rules of the demo's corpus: how an ingredient line is put together.
 //!
-//! A rule is a name and its alternatives, separated by `|`, early ones likelier than late ones. In an
-//! alternative
+//! A rule has a name and alternatives separated by `|`. Early alternatives are more likely than late ones. The
+//! notation:
 //!
 //! - `<name>` stands for an alternative of that rule or a word of that list, `<name+s>` for its plural;
-//! - `{30 text}` is there 30 times in a hundred (options do not nest);
-//! - `[QTY text]` is a chunk of that kind; what is in no chunk is labelled `O`.
+//! - `{30 text}` appears in 30 of a hundred cases (options do not nest);
+//! - `[QTY text]` is a chunk of that kind; text outside chunks is labelled `O`.
 
-/// Name and alternatives of every rule; a line is drawn from `line`.
+/// Name and alternatives of every rule. A line is drawn from the rule `line`.
 pub const RULES: &[(&str, &str)] = &[
     (
         "line",
@@ -188,7 +188,7 @@ pub const RULES: &[(&str, &str)] = &[
         |[NAME <cheese>] {70 ,} <weighed> {40 <after-cheese>}
         |[NAME <mince>]: <weighed>",
     ),
-    // How much.
+    // Quantities.
     ("one", "1|1/2|a|½|one|half a"),
     ("single", "1|a|one"),
     ("few", "2|3|4|6|2-3|8|10|1 1/2|2 to 3|two|1½|12|3-4|three|4 to 5|2 or 3|a few|a dozen|1-2|24"),
@@ -250,11 +250,11 @@ pub const RULES: &[(&str, &str)] = &[
     ("package-dash", "<ounces>-ounce|<ounces>-oz|<ounces>-oz."),
     ("inches", "2-inch|1-inch|3-inch|1/2-inch|4-inch|6-inch"),
     ("stalk", "stalk|rib|stick"),
-    // Foods few enough to be known by heart.
+    // Foods that are few enough to be learned by heart.
     ("root", "garlic|ginger|horseradish"),
     ("egg", "egg|egg yolk|egg white"),
     ("state", "fresh|dried|frozen"),
-    // What the cook does.
+    // Preparation.
     ("packed", "packed|loosely packed|firmly packed"),
     ("grind", "ground|crushed|cracked|toasted"),
     ("grinding", "<grind>|<finely> <grind>|toasted and <grind>"),

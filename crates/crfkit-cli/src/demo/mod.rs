@@ -1,4 +1,4 @@
-//! `crfkit demo`: small tasks of our own making, each trained and shown in a few seconds.
+//! `crfkit demo`: small tasks made for this program. Each is trained and shown in a few seconds.
 
 pub mod corpus;
 mod grammar;

@@ -1,12 +1,13 @@
-//! Shapes drawn at random, and what noise makes of them.
+//! Images of random shapes, with noise.
 
 use crfkit::data::images::{Image, Mask};
 use crfkit::math::random::Random;
 
-/// Pixels each way.
+/// Width and height of an image, in pixels.
 pub const SIDE: usize = 64;
 
-/// A picture: the truth (0 or 255), and the same as 0 and 1 with Gaussian noise of standard deviation `noise`.
+/// An image and its mask. The mask is the truth (0 or 255); the image is the same as 0 and 1 plus Gaussian noise of
+/// standard deviation `noise`.
 pub fn picture(seed: u64, number: u64, noise: f64) -> (Image, Mask) {
     let mut random = Random::stream(seed, number);
     let mut values = vec![0; SIDE * SIDE];
@@ -29,7 +30,7 @@ fn normal(random: &mut Random) -> f64 {
     radius * (std::f64::consts::TAU * random.uniform()).cos()
 }
 
-/// A disc, a ring or a turned rectangle about a centre (row, column).
+/// A disc, a ring or a rotated rectangle around a centre (row, column).
 enum Shape {
     Disc { centre: [f64; 2], radius: f64 },
     Ring { centre: [f64; 2], inner: f64, outer: f64 },

@@ -1,9 +1,9 @@
-//! The word lists of the demo's corpus. Words are drawn evenly, and the last third of each list is kept from
-//! the training part, so that a model is judged on words it has never seen.
+//! The word lists of the demo's corpus. All words of a list are equally likely. The last third of each list never
+//! occurs in the training set, so that a model is tested on words it has never seen.
 
-/// Name and words of every list; words are separated by `|`.
+/// Name and words of every list. Words are separated by `|`.
 pub const LISTS: &[(&str, &str)] = &[
-    // Measures and sizes; the commonest are in the rules.
+    // Measures and sizes; the most common ones are in the rules.
     ("odd-volume", "quart|pint|liter|cupful|dessertspoon|mugful"),
     ("odd-spoon", "Tbsp|tbsp.|tsp.|T|tbs|Tbs.|tblsp"),
     ("odd-weight", "ounce|kilo|kilogram"),
@@ -140,7 +140,7 @@ pub const LISTS: &[(&str, &str)] = &[
     ),
     ("bread", "bread|white bread|sourdough bread|rye bread|ciabatta|baguette|brioche|pumpernickel|focaccia"),
     ("wrap", "flour tortilla|corn tortilla|pita bread|hamburger bun|pie crust|English muffin"),
-    // What the cook does.
+    // Preparation.
     (
         "chop",
         "chopped|minced|diced|sliced|grated|crushed|shredded|cubed|mashed|slivered|julienned|shaved

@@ -249,7 +249,7 @@ fn the_two_kinds_of_models_are_not_mixed_up() {
     assert!(message.contains("counts") && message.contains("--init"), "{message}");
     for option in ["--init", "--prior-mean"] {
         let message = failure(train(&other, &[option]).arg(&counts), 1);
-        assert!(message.contains("one with weights") && message.contains(option), "{message}");
+        assert!(message.contains("with weights is needed") && message.contains(option), "{message}");
     }
     let message =
         failure(train(&other, &["--method", "ep1", "--pairs", "lexical", "--init"]).arg(&counts), 1);
@@ -258,7 +258,7 @@ fn the_two_kinds_of_models_are_not_mixed_up() {
     let mut bytes = fs::read(&counts).unwrap();
     bytes[100] ^= 1;
     fs::write(&counts, bytes).unwrap();
-    assert!(failure(crfkit().arg("inspect").arg(&counts), 1).contains("empirical model"));
+    assert!(failure(crfkit().arg("inspect").arg(&counts), 1).contains("the file is damaged"));
 }
 
 /// Passes until the objective is within 1 % of `optimum`.

@@ -136,15 +136,17 @@ fn a_model_of_pictures_is_trained_applied_and_judged() {
     );
 
     let refused = |arguments: &[&str], status: i32| failure(&mut run(arguments), status);
-    assert!(refused(&with(&["-m", "m", "--preset", "ner"]), 2).contains("--preset is for --graph chain"));
-    assert!(refused(&with(&["-m", "m", "--objective", "memm"]), 2).contains("needs --graph chain"));
+    assert!(
+        refused(&with(&["-m", "m", "--preset", "ner"]), 2).contains("--preset does not go with --graph grid")
+    );
+    assert!(refused(&with(&["-m", "m", "--objective", "memm"]), 2).contains("only chains have it"));
     assert!(refused(&with(&["-m", "m", "--tables", "ising"]), 1).contains("two labels, but there are 3"));
     assert!(refused(&["train", "--graph", "grid", "x", "-m", "m"], 2).contains("--images DIR"));
     assert!(
         refused(&["train", "--images", "images", "--masks", "masks", "-m", "m"], 2).contains("--graph grid")
     );
     assert!(refused(&["tag", "-m", "model", "--images", "images"], 2).contains("--output-dir"));
-    assert!(refused(&["tag", "-m", "model"], 1).contains("a model of pictures"));
+    assert!(refused(&["tag", "-m", "model"], 1).contains("a model of images"));
     fs::remove_file(directory.path().join("masks/4.png")).unwrap();
     assert!(refused(&with(&["-m", "m"]), 1).contains("no mask called 4"));
 }

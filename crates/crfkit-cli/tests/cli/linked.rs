@@ -88,7 +88,7 @@ fn a_factorial_chain_from_file_to_scores() {
     );
     assert!(message.contains("one of factorial or skip chains is needed"), "{message}");
     let message = failure(crfkit().arg("train").arg(&file).arg("-m").arg(&chain).args(["--init", &first]), 1);
-    assert!(message.contains("a plain chain is needed"), "{message}");
+    assert!(message.contains("one of plain chains"), "{message}");
     // As a page: the run, what was learned, and each label column with its samples.
     let (page, dev) = (directory.path().join("page.html"), file.to_str().unwrap());
     objectives(&["--dev", dev, "--report", page.to_str().unwrap()]);
@@ -191,18 +191,20 @@ fn options_that_do_not_fit_are_refused_with_a_remedy() {
         (&["--graph", "factorial", "--skip", "same(0)"], "--graph skip-chain"),
         (&["--inference", "trw"], "solved exactly"),
         (&["--graph", "skip-chain", "--skip", "some(0)"], "write same(COLUMN)"),
-        (&["--graph", "factorial", "--label-column", "1,2", "--dev", "-"], "give a file"),
-        (&["--graph", "factorial", "--label-column", "1,2", "--shrink", "-1"], "--shrink must be 0"),
+        (
+            &["--graph", "factorial", "--label-column", "1,2", "--shrink", "-1"],
+            "--shrink is -1, but it must be 0",
+        ),
         (&["--graph", "factorial", "--label-column", "1,2", "--format", "attributes"], "columns"),
     ] {
         let message = failure(&mut train(path, options), 2);
         assert!(message.contains(remedy), "{message}");
     }
-    let message = failure(&mut train(path, &["--graph", "factorial"]), 1);
+    let message = failure(&mut train(path, &["--graph", "factorial"]), 2);
     assert!(message.contains("--label-column 1,2"), "{message}");
     train(path, &["--graph", "factorial", "--label-column", "1,2", "--quiet"]).assert().success();
     for (options, remedy) in
-        [(&["--nbest", "2"][..], "plain chains"), (&["--format", "attributes"], "columns")]
+        [(&["--nbest", "2"][..], "best labellings of chains"), (&["--format", "attributes"], "columns")]
     {
         let message = failure(crfkit().arg("tag").arg("-m").arg(path.join("m")).args(options), 2);
         assert!(message.contains(remedy), "{message}");

@@ -5,6 +5,7 @@ mod empirical;
 mod grids;
 mod linked;
 mod manners;
+mod reliability;
 mod report;
 mod tag_eval;
 mod train;

@@ -141,12 +141,11 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
     .unwrap();
     let train = ["train", "--graph", "file", "--quiet", "-m", "m", "g"];
     for (options, remedy) in [
-        (&["--preset", "ner"][..], "docs/GRAPHS.md"),
-        (&["--label-column", "1"], "docs/GRAPHS.md"),
-        (&["--format", "columns"], "docs/GRAPHS.md"),
-        (&["--dev", "-"], "give a file"),
-        (&["--init", "logistic"], "--graph grid"),
-        (&["--objective", "memm"], "--graph chain"),
+        (&["--preset", "ner"][..], "templates make features of columns"),
+        (&["--label-column", "1"], "labels have their own place"),
+        (&["--format", "columns"], "about text"),
+        (&["--init", "logistic"], "for images only"),
+        (&["--objective", "memm"], "only chains have it"),
         (&["--sigma-of", "cites"], "TYPE=S"),
         (&["--sigma-of", "cites=-1"], "positive"),
         (&["--optimizer", "gis", "--objective", "piecewise"], "lbfgs"),
@@ -157,7 +156,7 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
     for (options, words) in [
         (&["--sigma-of", "cite=1"][..], "types are paper, venue, at, cites"),
         (&["--objective", "piecewise"], "needs the label of every node"),
-        (&["empty"], "empty: nothing in it"),
+        (&["empty"], "empty: no graph in it"),
         (&["wrong"], "wrong:1: these types are not those"),
     ] {
         let message = failure(&mut run(path, &[&train, options].concat()), 1);
@@ -169,12 +168,15 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
     assert!(message.contains("wrong:3: node 0: `2` is no label of `n`: choose 0|1"), "{message}");
     run(path, &train).assert().success();
     for (arguments, status, words) in [
-        (&["tag", "-m", "m", "--nbest", "2", "g"][..], 2, "leave it out"),
-        (&["tag", "-m", "m", "--decode", "viterbi", "g"], 2, "graphs have the others"),
+        (&["tag", "-m", "m", "--nbest", "2", "g"][..], 2, "best labellings of chains; leave it out"),
         (&["tag", "-m", "m", "wrong"], 1, "wrong:1: these types are not those"),
         (&["tag", "-m", "m", "--decode", "graph-cut", "g"], 1, "g:2: variable 2 has 3 labels"),
         (&["eval", "-m", "m", "empty"], 1, "no graph in it has a label"),
-        (&["report", "-m", "m", "--test", "g", "--label-column", "1", "-o", "p"], 2, "plain chains"),
+        (
+            &["report", "-m", "m", "--test", "g", "--label-column", "1", "-o", "p"],
+            2,
+            "knows where the labels are",
+        ),
         (&["inspect", "m", "--label", "nope"], 1, "its labels are"),
     ] {
         let message = failure(&mut run(path, arguments), status);

@@ -2,10 +2,9 @@
 
 use crate::chart::{Chart, Line};
 use crate::experiment::{Context, Experiment, Outcome};
-use crate::learning::Silent;
 use crfkit::Result;
+use crfkit::chain::CorpusBuilder;
 use crfkit::data::attributes::{AttributeReader, Attributes};
-use crfkit::data::corpus::CorpusBuilder;
 use crfkit::data::observer::Source;
 use crfkit::data::text::{Encoding, Lines};
 use crfkit::graph::{FactorGraph, FactorGraphBuilder, Gradient, Graph, NODES, Psi, SharedSum};
@@ -85,7 +84,7 @@ fn iteration(words: usize) -> Result<f64> {
     let corpus = builder.finish(1)?;
     let features = train::features(&corpus, &settings);
     let start = Instant::now();
-    train::train(corpus, features, &settings, Start { threads: 1, ..Start::default() }, &mut Silent)?;
+    train::train(corpus, features, &settings, Start { threads: 1, ..Start::default() }, &mut ())?;
     Ok(start.elapsed().as_secs_f64() / (2 * (SEQUENCES + 1)) as f64)
 }
 

@@ -6,11 +6,10 @@ use crate::chart::{Chart, Line};
 use crate::experiment::{Context, Experiment, Outcome};
 use crate::learning::{Curve, Task};
 use crfkit::Result;
+use crfkit::chain::{ChainCorpus, ChainDev, CorpusBuilder, Sequence};
 use crfkit::data::columns::Columns;
-use crfkit::data::corpus::{Corpus, CorpusBuilder};
-use crfkit::data::dataset::Dataset;
-use crfkit::data::observer::{Observer, Source};
-use crfkit::train::{self, Dev, Method, Parameters, Settings};
+use crfkit::data::observer::Source;
+use crfkit::train::{Method, Parameters, Settings};
 use serde_json::json;
 
 /// empirical-training-2013 table 6: the exact likelihood.
@@ -42,14 +41,12 @@ fn plain(tag: &str) -> &str {
     tag
 }
 
-fn dev(corpus: &Corpus, sentences: &[Columns], tag: Tag) -> Result<Dev> {
-    let (mut data, mut observer, mut gold) = (Dataset::new(), Observer::default(), Vec::new());
+fn dev(corpus: &ChainCorpus, sentences: &[Columns], tag: Tag) -> Result<ChainDev> {
+    let mut dev = ChainDev::new(&corpus.domain);
     for sentence in sentences {
-        corpus.observe_attributes(&attributes(sentence, tag)?, &mut observer, &mut data);
-        let label = |row| tag(sentence.field(row, sentence.columns() - 1)).to_owned();
-        gold.push((0..sentence.len()).map(label).collect());
+        dev.add(&corpus.domain, &Sequence::from(attributes(sentence, tag)?))?;
     }
-    Ok(Dev { data, gold })
+    Ok(dev)
 }
 
 /// The first moment at which the accuracy reached the paper's.
@@ -74,7 +71,7 @@ fn days(context: &Context) -> Result<Outcome> {
         let corpus = builder.finish(1)?;
         let held_out = dev(&corpus, tune, tag)?;
         let task = Task { test: dev(&corpus, test, tag)?, corpus, sentences: Vec::new() };
-        outcome.show(format!("{name}: how many"), "252", task.corpus.labels.len() as f64);
+        outcome.show(format!("{name}: how many"), "252", task.corpus.domain.labels.len() as f64);
         let mut best: Option<(f64, f64, Curve)> = None;
         for sigma in SIGMAS {
             (context.say)(&format!("{name}, σ = {sigma}"));
@@ -82,9 +79,7 @@ fn days(context: &Context) -> Result<Outcome> {
             let settings = Settings { optimizer: Method::Auto, sigma, parameters, ..Settings::default() };
             let curve = task.learn(&settings, &[], None)?;
             let features = task.features(&settings);
-            let direction = settings.objective.direction();
-            let chosen_by =
-                train::evaluate(&features, &curve.theta, direction, &task.corpus.labels, &held_out).accuracy;
+            let chosen_by = task.scores_on(&held_out, &features, &curve.theta, &settings)?.accuracy;
             let Some(end) = curve.last() else { continue };
             let what = format!("{name}, σ = {sigma}");
             outcome.show(format!("{what}: accuracy"), "95.4", end.scores.accuracy);

@@ -7,8 +7,8 @@ use crate::corpora::{CONLL2000, CONLL2002, WSJ};
 use crate::experiment::{Context, Experiment, Outcome};
 use crate::learning::Task;
 use crfkit::Result;
+use crfkit::chain::first_weights;
 use crfkit::data::template::{Dialect, Templates};
-use crfkit::empirical::first_weights;
 use crfkit::optim::{Prior, Problem};
 use crfkit::train::{Method, Settings};
 use serde_json::json;
@@ -49,7 +49,8 @@ fn run(context: &Context) -> Result<Outcome> {
     for (name, task) in &tasks {
         (context.say)(name);
         let settings = Settings::default();
-        let estimates = first_weights(&task.corpus, &task.features(&settings));
+        let estimates =
+            first_weights(&task.corpus.data, task.corpus.domain.labels.len(), &task.features(&settings));
         let objective = task.losses(&settings, 2)?;
         let problem =
             Problem { objective: objective.as_ref(), prior: Prior::gaussian(settings.sigma), l1: 0.0 };

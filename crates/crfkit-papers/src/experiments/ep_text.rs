@@ -3,10 +3,9 @@
 
 use crate::corpora::{BROWN, CONLL2002};
 use crate::experiment::{Context, Experiment, Form, Outcome};
-use crate::learning::Silent;
+use crfkit::chain::CorpusBuilder;
 use crfkit::data::attributes::{AttributeReader, Attributes};
 use crfkit::data::columns::Columns;
-use crfkit::data::corpus::CorpusBuilder;
 use crfkit::data::observer::Source;
 use crfkit::data::text::{Encoding, Lines};
 use crfkit::empirical::spelling::{NAMES, features, spelling};
@@ -254,7 +253,7 @@ fn fit(
     let corpus = builder.finish(settings.min_count)?;
     let start = Instant::now();
     let features = train::features(&corpus, &settings);
-    let model = train::train(corpus, features, &settings, Start::default(), &mut Silent)?.model;
+    let model = train::train(corpus, features, &settings, Start::default(), &mut ())?.model;
     let seconds = start.elapsed().as_secs_f64();
     let words: HashSet<&str> =
         train.iter().flat_map(|sentence| (0..sentence.len()).map(|row| sentence.field(row, 0))).collect();
@@ -267,7 +266,7 @@ fn fit(
         let gold: Vec<&str> = field(sentence.columns() - 1).collect();
         let known: Vec<bool> = field(0).map(|word| words.contains(word)).collect();
         let predicted: Vec<&str> =
-            tagger.viterbi().iter().map(|&y| model.labels[y as usize].as_str()).collect();
+            tagger.viterbi().iter().map(|&y| model.domain.labels[y as usize].as_str()).collect();
         evaluation.add_sequence(&gold, &predicted, Some(&known));
     }
     Ok((evaluation.scores(), seconds))

@@ -13,7 +13,7 @@ use crfkit::infer::Tree;
 use crfkit::loss::PartialLikelihood;
 use crfkit::math::random::Random;
 use crfkit::math::simd;
-use crfkit::model::{Features, Keep, Kind};
+use crfkit::model::{Features, Keep, TableKind, TableShapes};
 use crfkit::train::{Method, Settings};
 use crfkit::{Error, Result};
 use std::collections::HashMap;
@@ -102,10 +102,10 @@ fn dataset(images: &[Image], edges: bool) -> Result<Dataset<FactorGraph>> {
 fn task(train: &[Image], test: &[Image], edges: bool) -> Result<GraphTask> {
     let (data, test_data) = (dataset(train, edges)?, dataset(test, edges)?);
     let widths = train.first().map_or([0; 2], |image| [image.nodes[0].len(), image.edges[0].len() + 1]);
-    let node = Kind { observations: widths[0], lines: 1, columns: 2, basis: node_basis() };
-    let edge = Kind { observations: widths[1], lines: 2, columns: 2, basis: edge_basis() };
+    let node = TableKind { observations: widths[0], lines: 1, columns: 2, basis: node_basis() };
+    let edge = TableKind { observations: widths[1], lines: 2, columns: 2, basis: edge_basis() };
     let kinds = if edges { vec![node, edge] } else { vec![node] };
-    let features = Features::new(&data, kinds, 1, &[], Keep::All);
+    let features = Features::new(&data, TableShapes { kinds, node_kinds: 1, shared: Vec::new() }, Keep::All);
     Ok(GraphTask { data, test: test_data, features: Arc::new(features) })
 }
 

@@ -4,6 +4,9 @@ use super::pwpl_text::{NER, POS, names, settings, wsj};
 use crate::corpora::{CONLL2003, WSJ};
 use crate::experiment::{Context, Experiment, Outcome};
 use crate::learning::Task;
+use crfkit::chain::Sequence;
+use crfkit::data::dataset::Dataset;
+use crfkit::data::observer::Observer;
 use crfkit::decode::{Decoder, MemmViterbi, Viterbi};
 use crfkit::eval::Scores;
 use crfkit::graph::{Graph, Psi};
@@ -89,7 +92,7 @@ fn run(context: &Context) -> Result<Outcome> {
                 _ => {
                     (context.say)(&format!("{at}, {name}"));
                     let settings = trained_by(*objective);
-                    task.scores(&task.features(&settings), &task.train(&settings)?, &settings).accuracy
+                    task.scores(&task.features(&settings), &task.train(&settings)?, &settings)?.accuracy
                 }
             };
             outcome.show(format!("{at}: {name}: {measure}"), "", *score);
@@ -135,17 +138,21 @@ struct Decodings {
 fn decodings(task: &Task, objective: Criterion) -> Result<Decodings> {
     let settings = trained_by(objective);
     let (features, theta) = (task.features(&settings), task.train(&settings)?);
-    let own = task.scores(&features, &theta, &settings);
-    let global = task.scores(&features, &theta, &trained_by(Criterion::Likelihood));
+    let own = task.scores(&features, &theta, &settings)?;
+    let global = task.scores(&features, &theta, &trained_by(Criterion::Likelihood))?;
     let memm = MemmViterbi(objective.direction().unwrap_or_default());
     let mut shared = features.empty_tables();
     features.fill_tables(&[&theta], &mut shared);
     let mut potentials = Array::default();
     let (mut labels, mut others) = (Vec::new(), Vec::new());
     let (mut changed, mut tokens, mut normalisers, mut scores) = (0, 0, 0.0, 0.0);
-    for example in 0..task.test.data.len() {
-        risk::potentials(&features, &task.test.data, example, &theta, &mut potentials);
-        let (chain, psi) = (task.test.data.graph(example), Psi { shared: &shared, own: &potentials });
+    let (mut test, mut observer) = (Dataset::new(), Observer::default());
+    for rows in &task.sentences {
+        task.corpus.observe(&Sequence::from(rows.clone()), &mut observer, &mut test)?;
+    }
+    for example in 0..test.len() {
+        risk::potentials(&features, &test, example, &theta, &mut potentials);
+        let (chain, psi) = (test.graph(example), Psi { shared: &shared, own: &potentials });
         memm.argmax(chain, psi, &mut labels, &mut Default::default());
         Viterbi.argmax(chain, psi, &mut others, &mut Default::default());
         let mut local = Array::zeros(chain.own_len());

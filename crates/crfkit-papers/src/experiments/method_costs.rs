@@ -8,7 +8,7 @@ use crate::clock::least_seconds;
 use crate::corpora::{BIONLP2004, BROWN, CONLL2000, CONLL2003, WSJ, sentences};
 use crate::experiment::{Context, Experiment, Outcome};
 use crfkit::Result;
-use crfkit::data::corpus::CorpusBuilder;
+use crfkit::chain::CorpusBuilder;
 use crfkit::data::observer::Source;
 use crfkit::data::presets::preset;
 use crfkit::infer::LoopyBp;
@@ -86,7 +86,7 @@ fn hess_vec(context: &Context) -> Result<Outcome> {
         builder.add_columns(sentence, 2)?;
     }
     let corpus = builder.finish(1)?;
-    let at = format!("all of CoNLL-2000, {} labels", corpus.labels.len());
+    let at = format!("all of CoNLL-2000, {} labels", corpus.domain.labels.len());
     (context.say)(&at);
     ratio(&mut outcome, &at, 2.5, costs(objective(&corpus, &Settings::default())?.as_ref()));
     for corpus in corpora(context)? {

@@ -182,9 +182,9 @@ fn reported_f(
     settings: &Settings,
 ) -> Result<f64> {
     if which != TextTask::Bc2 {
-        return Ok(task.scores(&task.features(settings), theta, settings).f1);
+        return Ok(task.scores(&task.features(settings), theta, settings)?.f1);
     }
-    let predicted = task.label(&mut [task.tagger(theta, settings)?])?;
+    let predicted = task.label(&mut [task.tagger(theta, settings)])?;
     f1_with_alternatives(context, task, &predicted)
 }
 
@@ -353,7 +353,7 @@ fn ensemble(context: &Context) -> Result<Outcome> {
     let (mut taggers, mut singles) = (Vec::new(), Vec::new());
     for (name, settings) in [("L-BFGS", lbfgs(context.form)), ("CTJPGIS", ctjpgis(context.form))] {
         (context.say)(name);
-        let mut alone = [task.tagger(&task.train(&settings)?, &settings)?];
+        let mut alone = [task.tagger(&task.train(&settings)?, &settings)];
         let f = f1_with_alternatives(context, &task, &task.label(&mut alone)?)?;
         outcome.show(format!("{name}: F with the alternatives"), "", f);
         singles.push(f);

@@ -4,19 +4,17 @@ use super::pwpl_pairs::of_pairs;
 use super::pwpl_text::{NAMES, Run, name, part, settings};
 use crate::corpora::{CONLL2000, SEMINARS, sentences};
 use crate::experiment::{Context, Experiment, Form, Outcome};
-use crate::learning::Silent;
 use crfkit::Result;
 use crfkit::data::columns::Columns;
 use crfkit::data::presets::preset;
 use crfkit::data::template::Templates;
+use crfkit::decode::Decode;
 use crfkit::eval::Evaluation;
-use crfkit::linked::{
-    self, Engine, LinkedBuilder, LinkedCorpus, LinkedModel, LinkedStart, LinkedTagger, LinkedTrained, Links,
-};
+use crfkit::linked::{Engine, LinkedBuilder, LinkedCorpus, LinkedDomain, LinkedModel, LinkedTagger, Links};
 use crfkit::loss::Pieces;
 use crfkit::math::random::Random;
 use crfkit::optim::Stop;
-use crfkit::train::{Criterion, Ended, Method, Settings};
+use crfkit::train::{self, Criterion, Ended, Method, Settings, Start, Trained};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Instant;
@@ -110,27 +108,27 @@ fn settings_of(run: usize) -> Settings {
     Settings { objective, pieces, ..settings() }
 }
 
-/// Trains a model. Returns it, and the seconds taken.
-fn learn(corpus: &LinkedCorpus, engine: Engine, settings: &Settings) -> Result<(LinkedTrained, f64)> {
-    let start = LinkedStart { engine, ..LinkedStart::default() };
-    let (corpus, features) = (corpus.clone(), linked::features(corpus, settings));
+/// Trains a model. Returns it with the seconds.
+fn learn(corpus: &LinkedCorpus, engine: Engine, settings: &Settings) -> Result<(Trained<LinkedDomain>, f64)> {
+    let settings = Settings { inference: Some(engine), ..settings.clone() };
+    let (corpus, features) = (corpus.clone(), train::features(corpus, &settings));
     let begun = Instant::now();
-    let trained = linked::train(corpus, features, settings, start, &mut Silent)?;
+    let trained = train::train(corpus, features, &settings, Start::default(), &mut ())?;
     Ok((trained, begun.elapsed().as_secs_f64()))
 }
 
 /// The labels with the largest marginals: for each sequence and label column, the labels of all tokens.
 fn label(model: LinkedModel, test: &[Columns]) -> Result<Vec<Vec<Vec<String>>>> {
-    let (engine, model) = (model.engine, Arc::new(model));
-    let mut tagger = LinkedTagger::new(model.clone(), engine)?;
-    let columns = model.labels.len();
+    let model = Arc::new(model);
+    let mut tagger = LinkedTagger::new(model.clone());
+    let labels = &model.domain.labels;
+    let columns = labels.len();
     let mut all = Vec::with_capacity(test.len());
     for sequence in test {
-        tagger.columns(sequence)?;
-        let best = tagger.max_marginal();
-        let names = |c: usize| {
-            best.iter().skip(c).step_by(columns).map(|&y| model.labels[c][y as usize].clone()).collect()
-        };
+        tagger.take_in(sequence)?;
+        let best = tagger.labels(Decode::MaxMarginal)?;
+        let names =
+            |c: usize| best.iter().skip(c).step_by(columns).map(|&y| labels[c][y as usize].clone()).collect();
         all.push((0..columns).map(names).collect());
     }
     Ok(all)
@@ -138,7 +136,7 @@ fn label(model: LinkedModel, test: &[Columns]) -> Result<Vec<Vec<Vec<String>>>> 
 
 /// The share of tokens with all labels correct, in per cent.
 fn joint_accuracy(model: LinkedModel, test: &[Columns]) -> Result<f64> {
-    let label_columns = model.label_columns.clone();
+    let label_columns = model.domain.label_columns.clone();
     let (mut right, mut tokens) = (0, 0);
     for (sentence, labels) in test.iter().zip(label(model, test)?) {
         let is_right = |t: usize| {

@@ -227,7 +227,7 @@ fn accuracies<const N: usize>(train: &[Columns], test: &[Columns], runs: [Run; N
     for (accuracy, (objective, pieces)) in all.iter_mut().zip(runs) {
         let settings = Settings { objective, pieces, ..pwpl_text::settings() };
         let theta = task.train(&settings)?;
-        *accuracy = task.scores(&task.features(&settings), &theta, &settings).accuracy;
+        *accuracy = task.scores(&task.features(&settings), &theta, &settings)?.accuracy;
     }
     Ok(all)
 }

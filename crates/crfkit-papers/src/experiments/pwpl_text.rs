@@ -115,7 +115,7 @@ pub fn add(
         let start = Instant::now();
         let theta = task.train(&settings)?;
         sums[1] += start.elapsed().as_secs_f64();
-        let scores = task.scores(&task.features(&settings), &theta, &settings);
+        let scores = task.scores(&task.features(&settings), &theta, &settings)?;
         sums[0] += if scores.chunked { scores.f1 } else { scores.accuracy };
     }
     Ok(())

@@ -46,9 +46,10 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn add(&mut self, passes: f64, theta: &[f64]) {
+    fn add(&mut self, passes: f64, theta: &[f64]) -> Result<()> {
         let objective = self.problem.smooth(theta, &mut vec![0.0; theta.len()]);
-        self.points.push([passes, objective, self.task.scores(self.features, theta, self.settings).f1]);
+        self.points.push([passes, objective, self.task.scores(self.features, theta, self.settings)?.f1]);
+        Ok(())
     }
 }
 
@@ -56,7 +57,7 @@ impl Watch for Look<'_> {
     fn step(&mut self, progress: &Progress, _: &dyn Fn() -> State) -> Result<Control> {
         let due = self.points.last().is_none_or(|point| progress.passes >= 1.1 * point[0]);
         if let Some(theta) = progress.theta.filter(|_| due) {
-            self.add(progress.passes, theta);
+            self.add(progress.passes, theta)?;
         }
         Ok(Control::Continue)
     }
@@ -70,7 +71,7 @@ fn follow(task: &Task, settings: &Settings) -> Result<Vec<[f64; 3]>> {
     let mut look = Look { task, problem: &problem, features: &features, settings, points: Vec::new() };
     let start = State::start(vec![0.0; features.dim()]);
     let end = settings.optimizer.optimizer(settings).minimize(&problem, start, &mut look)?;
-    look.add(end.passes, &end.theta);
+    look.add(end.passes, &end.theta)?;
     Ok(look.points)
 }
 

@@ -5,7 +5,7 @@ use crate::chart::{Chart, Line};
 use crate::clock::{least_seconds, power};
 use crate::experiment::{Context, Experiment, Outcome};
 use crfkit::Result;
-use crfkit::data::corpus::{Corpus, CorpusBuilder};
+use crfkit::chain::{ChainCorpus, CorpusBuilder};
 use crfkit::data::observer::Source;
 use crfkit::data::template::{Dialect, Templates};
 use crfkit::math::random::Random;
@@ -119,9 +119,9 @@ pub(super) const MEASURED: [Measured; 6] = [
 pub(super) const OBSERVED: &str = "PW, observed pairs";
 const SPARSE: &str = "likelihood, sparse";
 
-/// A corpus of one long walk over `labels` labels, cut into sequences of 20, and the number of label pairs in it. A
-/// label has at most √labels successors.
-pub(super) fn walk(labels: usize, tokens: usize, observed: bool) -> Result<(Corpus, usize)> {
+/// A corpus of one long walk over `labels` labels, cut into sequences of 20, and the number of label pairs in it. A label has at most
+/// √labels successors.
+pub(super) fn walk(labels: usize, tokens: usize, observed: bool) -> Result<(ChainCorpus, usize)> {
     let template = if observed { "U1:%x[0,0]\nB1:%x[0,0]\n" } else { "U1:%x[0,0]\nB\n" };
     let templates = Templates::compile(template, Dialect::Crfpp, "slopes")?;
     let mut builder = CorpusBuilder::new(Source::Templates(templates));
@@ -148,8 +148,8 @@ pub(super) fn walk(labels: usize, tokens: usize, observed: bool) -> Result<(Corp
     Ok((builder.finish(1)?, pairs.len()))
 }
 
-/// The objective for these settings, on one thread.
-pub fn objective(corpus: &Corpus, settings: &Settings) -> Result<Box<dyn Objective>> {
+/// The objective of these settings, on one thread.
+pub fn objective(corpus: &ChainCorpus, settings: &Settings) -> Result<Box<dyn Objective>> {
     let features = Arc::new(train::features(corpus, settings));
     let pieces = settings.pieces.unwrap_or_default();
     settings.objective.objective(pieces, Derivative::Dual, features, corpus.data.clone(), 1)

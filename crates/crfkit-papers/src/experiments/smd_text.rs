@@ -187,7 +187,7 @@ fn figure_2(context: &Context) -> Result<Outcome> {
     let (mut outcome, curves) = figure(context, &data, methods.clone(), ("psa's L-BFGS", 70.33))?;
     for ((name, settings), (_, curve)) in methods.iter().zip(&curves) {
         if *name == "SMD" && curve.stop.is_some() {
-            let mut taggers = [data.tagger(&curve.theta, settings)?];
+            let mut taggers = [data.tagger(&curve.theta, settings)];
             outcome.show("SMD: token-level F", "", token_f1(&data, &data.label(&mut taggers)?));
         }
     }

@@ -9,8 +9,8 @@ use crate::clock::seconds;
 use crate::corpora::{BROWN, CONLL2000, CONLL2003, WSJ, sentences};
 use crate::experiment::{Context, Experiment, Outcome};
 use crfkit::ability::Ability;
+use crfkit::chain::{ChainCorpus, CorpusBuilder};
 use crfkit::data::columns::Columns;
-use crfkit::data::corpus::{Corpus, CorpusBuilder};
 use crfkit::data::observer::Source;
 use crfkit::data::presets::preset;
 use crfkit::graph::{Chain, Gradient, Psi};
@@ -123,8 +123,8 @@ fn part(all: &[Columns], labels: usize, count: usize) -> Vec<&Columns> {
     (0..all.len()).filter(|k| chosen.contains(k)).map(|k| &all[k]).collect()
 }
 
-/// [`SENTENCES`] sentences for each number of labels, with the preset `pos`, and a description of each.
-pub fn corpora(context: &Context) -> Result<impl Iterator<Item = Result<(String, Corpus)>>> {
+/// [`SENTENCES`] sentences for each number of labels, with the preset `pos`, and what they are.
+pub fn corpora(context: &Context) -> Result<impl Iterator<Item = Result<(String, ChainCorpus)>>> {
     Ok(texts(context)?.into_iter().map(|(labels, name, text)| {
         let mut all = sentences(&text, name)?;
         Random::new(1).shuffle(&mut all);
@@ -133,9 +133,9 @@ pub fn corpora(context: &Context) -> Result<impl Iterator<Item = Result<(String,
             builder.add_columns(sentence, 1)?;
         }
         let corpus = builder.finish(1)?;
-        let at = format!("{name}, {} labels", corpus.labels.len());
+        let at = format!("{name}, {} labels", corpus.domain.labels.len());
         (context.say)(&at);
-        match corpus.labels.len() > labels {
+        match corpus.domain.labels.len() > labels {
             true => Err(Error::Setting(format!("{at}: more labels than the {labels} expected"))),
             false => Ok((at, corpus)),
         }
@@ -207,11 +207,11 @@ fn run(context: &Context) -> Result<Outcome> {
             outcome.show(format!("{at}: {name}, speed-up per pass"), "", pass[0] / pass[k]);
             outcome.show(format!("{at}: {name}, speed-up to convergence"), "", whole[0][1] / whole[k][1]);
             if k < NAMES.len() {
-                lines[k - 1].points.push([corpus.labels.len() as f64, pass[0] / pass[k]]);
+                lines[k - 1].points.push([corpus.domain.labels.len() as f64, pass[0] / pass[k]]);
             }
         }
         outcome.show(format!("{at}: PWPL, speed-up per pass over dense ML"), "", dense / pass[3]);
-        lines[3].points.push([corpus.labels.len() as f64, dense / pass[3]]);
+        lines[3].points.push([corpus.domain.labels.len() as f64, dense / pass[3]]);
     }
     let dense: Vec<f64> = lines[3].points.iter().map(|point| point[1]).collect();
     outcome.claim(

@@ -91,8 +91,9 @@ pub fn base_np(text: &str) -> String {
 /// Token F1: a token counts if its label is correct, and O does not count as a label.
 pub fn token_f1(task: &Task, predicted: &[Vec<&str>]) -> f64 {
     let mut evaluation = Evaluation::default();
-    for (gold, predicted) in task.test.gold.iter().zip(predicted) {
-        let gold: Vec<&str> = gold.iter().map(|label| label.as_str()).collect();
+    for (sentence, predicted) in task.sentences.iter().zip(predicted) {
+        let label = sentence.columns().saturating_sub(1);
+        let gold: Vec<&str> = (0..sentence.len()).map(|row| sentence.field(row, label)).collect();
         evaluation.add_sequence(&gold, predicted, None);
     }
     let mut sum = crfkit::eval::Counts::default();

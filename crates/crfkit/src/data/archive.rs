@@ -1,7 +1,9 @@
-//! ZIP archives, as far as NumPy's `.npz` files need them: members that are stored or deflated, found by the directory at the end.
+//! ZIP archives, as far as NumPy's `.npz` files need them: stored or deflated members, found through the directory at
+//! the end.
 //!
-//! The file is `[header, data]` for each member, the directory (one entry for each member), and the end record, which says where the
-//! directory is. Where a number does not fit into its field, the field is all ones and the number stands in a ZIP64 field or record.
+//! The file has `[header, data]` for each member, then the directory (one entry for each member), and then the end
+//! record, which says where the directory is. If a number does not fit into its field, the field is all ones and a
+//! ZIP64 field or record has the number.
 
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
@@ -13,37 +15,37 @@ const ENTRY: &[u8] = b"PK\x01\x02";
 const END: &[u8] = b"PK\x05\x06";
 const END64: &[u8] = b"PK\x06\x06";
 const LOCATOR64: &[u8] = b"PK\x06\x07";
-/// Bytes of the end record without its comment, which has at most [`u16::MAX`].
+/// Size in bytes of the end record without its comment. The comment has at most [`u16::MAX`] bytes.
 const END_SIZE: usize = 22;
-/// Bytes of the record that says where the end record of ZIP64 is; it stands right before the end record.
+/// Size in bytes of the record that says where the ZIP64 end record is. It stands right before the end record.
 const LOCATOR64_SIZE: usize = 20;
-/// The extra field of an entry that holds numbers of 64 bits.
+/// The kind of the extra field that holds an entry's 64-bit numbers.
 const EXTRA64: u64 = 1;
-/// Set in the flags of members that are encrypted.
+/// The flag of encrypted members.
 const ENCRYPTED: u64 = 1;
 
-/// The members of an archive in memory. None is decoded before it is asked for.
+/// The members of an archive in memory. A member is decoded only when it is asked for.
 pub(super) struct Archive<'a> {
     bytes: &'a [u8],
-    /// In the order of the directory.
+    /// The members, in the order of the directory.
     pub members: Vec<Member>,
 }
 
-/// What the directory says of a member.
+/// A member, as the directory describes it.
 pub(super) struct Member {
     pub name: String,
     flags: u64,
     method: u64,
     checksum: u32,
-    /// Bytes in the archive, and decoded.
+    /// Size in bytes in the archive; `size` is the size after decoding.
     packed: u64,
     size: u64,
-    /// Where its header is.
+    /// Position of the member's header.
     at: u64,
 }
 
 impl<'a> Archive<'a> {
-    /// Reads the directory of an archive; or says why it cannot.
+    /// Reads the directory of an archive. The error says why it cannot be read.
     pub fn open(bytes: &'a [u8]) -> Result<Self, String> {
         let (count, directory) = find_directory(bytes)?;
         let mut rest = part(bytes, directory, bytes.len() as u64 - directory.min(bytes.len() as u64))?;
@@ -59,7 +61,7 @@ impl<'a> Archive<'a> {
         Ok(Archive { bytes, members })
     }
 
-    /// Decodes a member of at most `limit` bytes and checks it.
+    /// Decodes a member of at most `limit` bytes and verifies it.
     pub fn read(&self, member: &Member, limit: u64) -> Result<Vec<u8>, String> {
         let Member { flags, method, checksum, packed, size, at, .. } = *member;
         if size > limit {
@@ -68,7 +70,7 @@ impl<'a> Archive<'a> {
         if flags & ENCRYPTED != 0 {
             return Err("it is encrypted: save the archive without a password".into());
         }
-        // The header repeats what the directory says, but for the lengths of its own name and extra fields.
+        // The header repeats the directory entry, except for the lengths of its own name and extra fields.
         let header = part(self.bytes, at, 30)?;
         if !header.starts_with(MEMBER) {
             return Err(damaged("a member is not where the directory says"));
@@ -78,7 +80,7 @@ impl<'a> Archive<'a> {
         match method {
             0 => bytes.extend_from_slice(data),
             8 => {
-                // One byte more than there should be, to find out if there are more.
+                // Ask for one byte more than expected, to find out whether there are more.
                 let mut decoder = DeflateDecoder::new(data).take(size + 1);
                 decoder.read_to_end(&mut bytes).map_err(damaged)?;
             }
@@ -101,7 +103,7 @@ impl<'a> Archive<'a> {
 }
 
 impl Member {
-    /// The first entry of a directory, and what is behind it.
+    /// The first entry of a directory, and the bytes after it.
     fn parse(entries: &[u8]) -> Result<(Self, &[u8]), String> {
         let entry = part(entries, 0, 46)?;
         if !entry.starts_with(ENTRY) {
@@ -132,9 +134,9 @@ impl Member {
     }
 }
 
-/// How many entries the directory has, and where it is.
+/// The number of directory entries, and the directory's position.
 fn find_directory(bytes: &[u8]) -> Result<(u64, u64), String> {
-    // The end record is the last one, behind it at most a comment, whose length it knows.
+    // The end record is the last one. At most a comment follows, and the record has its length.
     let earliest = bytes.len().saturating_sub(END_SIZE + usize::from(u16::MAX));
     let fits = |&at: &usize| {
         let end = &bytes[at..];
@@ -157,7 +159,8 @@ fn find_directory(bytes: &[u8]) -> Result<(u64, u64), String> {
     }
 }
 
-/// The numbers of 64 bits among the extra fields of an entry, each with its kind and its length; nothing if there are none.
+/// The 64-bit numbers among the extra fields of an entry; empty if there are none. Each extra field begins with its
+/// kind and length.
 fn extra64(mut fields: &[u8]) -> &[u8] {
     while let Some((head, rest)) = fields.split_at_checked(4) {
         let Some((data, behind)) = rest.split_at_checked(number(head, 2, 2) as usize) else { break };
@@ -175,7 +178,7 @@ fn part(bytes: &[u8], at: u64, len: u64) -> Result<&[u8], String> {
     range.and_then(|(at, end)| bytes.get(at..end)).ok_or_else(|| damaged("it ends too early"))
 }
 
-/// A little-endian number of `len` bytes, which must be there.
+/// A little-endian number of `len` bytes. The bytes must exist.
 fn number(bytes: &[u8], at: usize, len: usize) -> u64 {
     bytes[at..at + len].iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
 }

@@ -1,4 +1,4 @@
-//! CRFsuite's attribute lists ("IWA"): one item a line, its label and then its attributes, split at tabs.
+//! CRFsuite's attribute lists ("IWA"): one item a line, with its label and then its attributes, split at tabs.
 //!
 //! ```text
 //! @weight:2.0
@@ -6,42 +6,43 @@
 //! I-NP    w=cat   pos=NN  len:3   ratio\:1:0.5    path\\a
 //! ```
 //!
-//! `attr` alone has the value 1 (and so has `attr:`), `attr:value` a value of its own. `\:` and `\\` are the
-//! only escapes, in names and in labels; any other backslash stands for itself, spaces are part of names, and
-//! `#` is not special. A blank line ends an instance. `@weight:2.0` in front of the items weighs the
-//! instance; no other declaration exists, so no label begins with `@`. Empty fields between the attributes
-//! are skipped.
+//! `attr` alone has the value 1 (as has `attr:`); `attr:value` gives the value. The only escapes are `\:` and `\\`, in
+//! names and in labels. Any other backslash stands for itself, spaces are part of names, and `#` is not special. A
+//! blank line ends an instance. `@weight:2.0` before the items gives the instance's weight. There is no other
+//! declaration, so no label begins with `@`. Empty fields between the attributes are skipped.
 //!
-//! Departures from CRFsuite, on purpose:
+//! Deliberate departures from CRFsuite:
 //!
-//! - blank lines in a row make no empty instances, and a line of nothing but spaces and tabs is blank;
-//! - what CRFsuite reads as 0, drops or shifts in silence is refused with file and line: a value that is no
-//!   finite number, a colon without backslash in a label, an empty label or name, a `@weight` behind or
-//!   without items.
+//! - Several blank lines in a row make no empty instances, and a line of only spaces and tabs is blank.
+//! - Input that CRFsuite silently reads as 0, drops or shifts is rejected with file and line: a value that is not a
+//!   finite number, a colon without backslash in a label, an empty label or name, and a `@weight` after or without
+//!   items.
+
+mod memory;
 
 use std::io::Read;
 use std::ops::Range;
 
 use memchr::{memchr, memchr2};
 
+use super::columns::{MAX_TOKENS, too_long};
 use super::text::{Lines, excerpt};
 use crate::error::{Error, Place, Result};
 
-/// A result whose error is a message that still lacks its place.
+/// A result whose error is a message that does not have its place yet.
 type Fallible<T> = std::result::Result<T, String>;
 
-/// One instance: labelled items with their attributes, in flat buffers that are used again for the next
-/// instance.
+/// One instance: labelled items with their attributes, in flat buffers that are reused for the next instance.
 ///
-/// Items are called rows, as in [`Columns`](super::columns::Columns), and numbered from 0; a number out of
-/// range panics.
+/// Items are called rows, as in [`Columns`](super::columns::Columns), and numbered from 0. A number out of range
+/// panics.
 #[derive(Clone, Debug, Default)]
 pub struct Attributes {
     name: String,
-    /// As declared.
+    /// The declared weight.
     weight: Option<f64>,
-    /// The lines as they were read, each followed by those of its labels and names that had escapes, without
-    /// them.
+    /// The lines as they were read. Each is followed by those of its labels and names that had escapes, with the
+    /// escapes resolved.
     text: String,
     rows: Vec<Row>,
     attributes: Vec<Attribute>,
@@ -61,27 +62,27 @@ struct Attribute {
 }
 
 impl Attributes {
-    /// Number of rows, that is items.
+    /// Number of rows (items).
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// The weight of the instance: finite, not negative, 1 unless declared.
+    /// The weight of the instance: finite, not negative, and 1 unless declared.
     pub fn weight(&self) -> f64 {
         self.weight.unwrap_or(1.0)
     }
 
-    /// The label of a row, never empty.
+    /// The label of a row. It is never empty.
     pub fn label(&self, row: usize) -> &str {
         &self.text[self.rows[row].label.clone()]
     }
 
-    /// Names and values of the attributes of a row, in their order. A name may come more than once.
+    /// Names and values of a row's attributes, in order. A name may occur more than once.
     pub fn items(&self, row: usize) -> impl ExactSizeIterator<Item = (&str, f64)> {
         let attributes = &self.attributes[self.rows[row].attributes.clone()];
         attributes.iter().map(|attribute| (&self.text[attribute.name.clone()], attribute.value))
@@ -97,12 +98,12 @@ impl Attributes {
         &self.name
     }
 
-    /// Where a row was read, for messages.
+    /// The place where a row was read, for messages.
     pub fn place(&self, row: usize) -> Place {
         Place::new(&self.name, self.line(row))
     }
 
-    /// Removes the rows and the weight, and keeps the memory.
+    /// Removes the rows and the weight, but keeps the memory.
     pub fn clear(&mut self) {
         self.weight = None;
         self.text.clear();
@@ -110,7 +111,7 @@ impl Attributes {
         self.attributes.clear();
     }
 
-    /// Takes a line that begins with `@`, or says what is wrong with it.
+    /// Reads a line that begins with `@`. The error says what is wrong with it.
     fn declare(&mut self, line: &str) -> Fallible<()> {
         let line = line.trim_end_matches('\t');
         let Some(weight) = line.strip_prefix("@weight:") else {
@@ -132,7 +133,7 @@ impl Attributes {
         }
     }
 
-    /// Appends a row, or says what is wrong with its line.
+    /// Appends a row. The error says what is wrong with its line.
     fn push(&mut self, line: &str, number: u64) -> Fallible<()> {
         let bytes = line.as_bytes();
         let base = self.text.len();
@@ -154,9 +155,7 @@ impl Attributes {
 
     fn label_range(&mut self, field: &str, at: usize) -> Fallible<Range<usize>> {
         if field.is_empty() {
-            return Err(
-                "an empty label: the first field is the label; where it is not known, write any word".into(),
-            );
+            return Err("an empty label: the first field is it; if it is not known, write any word".into());
         }
         let split = Split::of(field);
         if split.value.is_some() {
@@ -186,7 +185,7 @@ impl Attributes {
         Ok(Attribute { name: self.unescaped(&split, at), value })
     }
 
-    /// Where in `text` the name of a field that was read at `at` stands without its escapes.
+    /// The position in `text` of a field's name without escapes. The field was read at `at`.
     fn unescaped(&mut self, split: &Split<'_>, at: usize) -> Range<usize> {
         if !split.escaped {
             return at..at + split.name.len();
@@ -201,7 +200,7 @@ impl Attributes {
     }
 }
 
-/// A field cut at its first colon that is not escaped.
+/// A field split at its first unescaped colon.
 struct Split<'a> {
     name: &'a str,
     /// Whether the name has escapes.
@@ -227,7 +226,7 @@ impl<'a> Split<'a> {
     }
 }
 
-/// A number as C's `atof` reads it, spaces around it included, but a whole and finite one.
+/// Reads a number as C's `atof` does, with spaces around it, but only if it is finite and nothing follows it.
 fn finite(text: &str) -> Option<f64> {
     text.trim_matches(' ').parse().ok().filter(|value: &f64| value.is_finite())
 }
@@ -235,15 +234,16 @@ fn finite(text: &str) -> Option<f64> {
 /// Reads the instances of one file.
 pub struct AttributeReader<R> {
     lines: Lines<R>,
+    most: usize, // rows of an instance
 }
 
 impl<R: Read> AttributeReader<R> {
-    /// Instances of the text in `lines`.
+    /// A reader of the instances in `lines`.
     pub fn new(lines: Lines<R>) -> Self {
-        AttributeReader { lines }
+        AttributeReader { lines, most: MAX_TOKENS }
     }
 
-    /// Overwrites `instance` with the next one, which has at least one row; false, and no row, at the end.
+    /// Overwrites `instance` with the next one, of 1 to [`MAX_TOKENS`] rows; false, and no row, at the end.
     pub fn read(&mut self, instance: &mut Attributes) -> Result<bool> {
         instance.clear();
         instance.name.clear();
@@ -257,8 +257,11 @@ impl<R: Read> AttributeReader<R> {
                     _ => break,
                 }
             }
-            let outcome =
-                if text.starts_with('@') { instance.declare(text) } else { instance.push(text, line) };
+            let outcome = match text.starts_with('@') {
+                true => instance.declare(text),
+                false if instance.len() == self.most => Err(too_long(self.most)),
+                false => instance.push(text, line),
+            };
             outcome.map_err(|message| Error::input(Place::new(&instance.name, line), message))?;
         }
         if instance.is_empty() && instance.weight.is_some() {
@@ -302,6 +305,13 @@ mod tests {
                 Err(error) => return error.to_string(),
             }
         }
+    }
+
+    #[test]
+    fn the_length_of_an_instance_is_limited() {
+        let mut short = AttributeReader { most: 2, ..reader("A\tx\nB\nA\n") };
+        let message = short.read(&mut Attributes::default()).unwrap_err().to_string();
+        assert!(message.starts_with("data.iwa:3: more than 2 tokens"), "{message}");
     }
 
     #[test]

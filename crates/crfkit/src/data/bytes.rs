@@ -1,4 +1,4 @@
-//! A file in memory, and arrays that are parts of it: they need no memory of their own and no copy.
+//! A file in memory, and arrays that refer to parts of it without a copy.
 
 use bytemuck::Pod;
 use memmap2::{Mmap, MmapMut};
@@ -7,7 +7,8 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::Arc;
 
-/// The bytes of a file. They start at a page of memory, so numbers that are aligned in the file are aligned in memory too.
+/// The bytes of a file. They start at a page boundary, so numbers that are aligned in the file are aligned in memory
+/// too.
 #[derive(Clone, Debug)]
 pub struct Bytes {
     pages: Arc<Mmap>,
@@ -15,7 +16,7 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// Reads to the end. `length` is how many bytes to expect: any number will do, the right one saves time.
+    /// Reads to the end. `length` is the expected number of bytes: any number works, but the right one saves time.
     pub fn read(mut reader: impl Read, length: usize) -> Result<Self> {
         let mut pages = memory(length.saturating_add(1))?; // one more, to see that nothing follows
         let mut len = 0;
@@ -35,7 +36,8 @@ impl Bytes {
     }
 }
 
-/// Zeros, in large pages where the system has them: handing out small ones takes longer than reading a file into them.
+/// Zeroed memory, in large pages if the system has them. Handing out small pages takes longer than reading a file into
+/// them.
 fn memory(len: usize) -> Result<MmapMut> {
     let pages = MmapMut::map_anon(len)?;
     #[cfg(target_os = "linux")]
@@ -43,8 +45,9 @@ fn memory(len: usize) -> Result<MmapMut> {
     Ok(pages)
 }
 
-impl From<Mmap> for Bytes {
-    fn from(map: Mmap) -> Self {
+impl Bytes {
+    /// The bytes of a file that is mapped into memory.
+    pub(crate) fn mapped(map: Mmap) -> Self {
         Bytes { len: map.len(), pages: Arc::new(map) }
     }
 }
@@ -58,26 +61,27 @@ impl Deref for Bytes {
     }
 }
 
-/// An array of numbers with memory of its own, or in a file's. Who changes the latter changes a copy.
+/// An array of numbers, either in its own memory or in that of a file. Changing an array in a file's memory makes a
+/// copy.
 #[derive(Clone, Debug)]
 pub struct Numbers<T>(Place<T>);
 
 #[derive(Clone, Debug)]
 enum Place<T> {
     Own(Vec<T>),
-    /// A range of bytes, of the right length and alignment.
+    /// A range of bytes with the right length and alignment.
     Part(Bytes, Range<usize>, PhantomData<T>),
 }
 
 impl<T: Pod> Numbers<T> {
-    /// The numbers in a range of a file, which has them as this machine has; `None` if they would be odd in length or
-    /// alignment.
+    /// The numbers in a range of a file, which must have this machine's byte order; `None` if length or alignment do
+    /// not fit.
     pub fn part(bytes: &Bytes, range: Range<usize>) -> Option<Self> {
         bytemuck::try_cast_slice::<u8, T>(bytes.get(range.clone())?).ok()?;
         Some(Numbers(Place::Part(bytes.clone(), range, PhantomData)))
     }
 
-    /// The array, to change its length.
+    /// The array as a vector, for changing its length.
     pub fn to_mut(&mut self) -> &mut Vec<T> {
         if let Place::Part(..) = self.0 {
             self.0 = Place::Own(self.to_vec());
@@ -129,7 +133,7 @@ impl<T> Default for Numbers<T> {
 mod tests {
     use super::*;
 
-    /// Gives a few bytes at a time.
+    /// A reader that returns a few bytes at a time.
     struct Slow<'a>(&'a [u8]);
 
     impl Read for Slow<'_> {

@@ -1,4 +1,4 @@
-//! CoNLL columns: one token a line, fields split at runs of spaces and tabs, as CRF++ reads them.
+//! CoNLL columns: one token a line, with fields split at runs of spaces and tabs, as CRF++ reads them.
 //!
 //! ```text
 //! Ana    NNP  B-PER
@@ -7,9 +7,9 @@
 //! Rome   NNP  B-LOC
 //! ```
 //!
-//! A sequence ends at an empty line or, CRF++'s rule, at any line that begins with a space or a tab, whatever
-//! follows on it. Several such lines in a row make no empty sequence. `#` is not special. Every row of a file
-//! has the same number of columns; which of them is the label is for the caller to say.
+//! A sequence ends at an empty line. By CRF++'s rule it also ends at any line that begins with a space or a tab,
+//! whatever follows on that line. Several such lines in a row make no empty sequence. `#` is not special. Every row of
+//! a file has the same number of columns. The caller says which of them is the label.
 
 use std::io::Read;
 use std::ops::Range;
@@ -17,19 +17,28 @@ use std::ops::Range;
 use super::text::Lines;
 use crate::error::{Error, Place, Result};
 
-/// As many columns as CRF++ takes. A row with more is rather a text that is not in columns.
+/// The largest number of columns, as in CRF++. A row with more is probably not in columns at all.
 pub const MAX_COLUMNS: usize = 1024;
+
+/// Tokens of one sequence at most, in any format. A longer one is rather a text without empty lines, and the tables of one that long
+/// would not fit into memory.
+pub const MAX_TOKENS: usize = 1 << 24;
+
+/// The message about a sequence of more tokens than `most`.
+pub(super) fn too_long(most: usize) -> String {
+    format!("more than {most} tokens in one sequence: is there no empty line between the sequences?")
+}
 
 /// One sequence: rows of fields in flat buffers that are used again for the next sequence.
 ///
-/// Rows and columns are numbered from 0; a number out of range panics.
+/// Rows and columns are numbered from 0. A number out of range panics.
 #[derive(Clone, Debug, Default)]
 pub struct Columns {
     name: String,
     /// The lines of the rows, one after the other.
     text: String,
     rows: Vec<Row>,
-    /// Where in `text` each field lies, `[rows][columns]`.
+    /// The range of each field in `text`, `[rows][columns]`.
     fields: Vec<Range<usize>>,
     columns: usize,
 }
@@ -41,17 +50,48 @@ struct Row {
 }
 
 impl Columns {
-    /// Number of rows, that is tokens.
+    /// Makes a sequence from rows in memory: the fields of each token, the same number in every row. Fields may contain
+    /// anything, spaces too. `name` is the sequence's name in messages.
+    pub fn from_rows<R>(rows: R, name: &str) -> Result<Self>
+    where
+        R: IntoIterator<Item: IntoIterator<Item: AsRef<str>>>,
+    {
+        let mut columns = Columns { name: name.to_owned(), ..Columns::default() };
+        for (number, row) in (1..).zip(rows) {
+            let (base, before) = (columns.text.len(), columns.fields.len());
+            for field in row {
+                let start = columns.text.len();
+                columns.text.push_str(field.as_ref());
+                columns.fields.push(start..columns.text.len());
+            }
+            let found = columns.fields.len() - before;
+            if number == 1 {
+                columns.columns = found;
+            }
+            if found == 0 || found != columns.columns || found > MAX_COLUMNS {
+                let message = format!(
+                    "token {number} has {found} fields, but the first one has {}: every token needs the same number, from 1 to \
+                     {MAX_COLUMNS}",
+                    columns.columns
+                );
+                return Err(Error::input(Place::new(name, number), message));
+            }
+            columns.rows.push(Row { text: base..columns.text.len(), line: number });
+        }
+        Ok(columns)
+    }
+
+    /// Number of rows (tokens).
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is no row.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Number of columns, the same on every row; 0 if there is no row.
+    /// Number of columns, the same in every row; 0 if there are no rows.
     pub fn columns(&self) -> usize {
         self.columns
     }
@@ -66,7 +106,7 @@ impl Columns {
         self.fields_of(row).iter().map(|field| &self.text[field.clone()])
     }
 
-    /// The line of a row as it was read, with its own spaces and tabs but without its ending.
+    /// The line of a row as it was read, with its own spaces and tabs but without the line ending.
     pub fn row_text(&self, row: usize) -> &str {
         &self.text[self.rows[row].text.clone()]
     }
@@ -81,12 +121,12 @@ impl Columns {
         &self.name
     }
 
-    /// Where a row was read, for messages.
+    /// The place where a row was read, for messages.
     pub fn place(&self, row: usize) -> Place {
         Place::new(&self.name, self.line(row))
     }
 
-    /// Removes the rows and keeps the memory.
+    /// Removes the rows, but keeps the memory.
     pub fn clear(&mut self) {
         self.text.clear();
         self.rows.clear();
@@ -98,7 +138,7 @@ impl Columns {
         &self.fields[row * self.columns..][..self.columns]
     }
 
-    /// Appends a row and gives its number of fields, of which no more than one past the limit are split off.
+    /// Appends a row and returns its number of fields. At most one field more than the limit is split off.
     fn push(&mut self, line: &str, number: u64) -> usize {
         let before = self.fields.len();
         let base = self.text.len();
@@ -129,18 +169,21 @@ pub struct ColumnReader<R> {
     lines: Lines<R>,
     /// The number of columns of the file's first row, and its line.
     expected: Option<(usize, u64)>,
+    /// Tokens of a sequence at most.
+    most: usize,
 }
 
 impl<R: Read> ColumnReader<R> {
-    /// Sequences of the text in `lines`.
+    /// A reader of the sequences in `lines`.
     pub fn new(lines: Lines<R>) -> Self {
-        ColumnReader { lines, expected: None }
+        ColumnReader { lines, expected: None, most: MAX_TOKENS }
     }
 
-    /// Overwrites `sequence` with the next one, which has at least one row; false, and no row, at the end.
+    /// Overwrites `sequence` with the next one, which has at least one row. At the end it returns false, and `sequence`
+    /// has no rows.
     ///
-    /// Refused, with file and line: a row with another number of columns than the first row of the file, and
-    /// rows of more than [`MAX_COLUMNS`].
+    /// Refused, with file and line: a row with another number of columns than the first row of the file,
+    /// rows of more than [`MAX_COLUMNS`], and sequences of more than [`MAX_TOKENS`].
     pub fn read(&mut self, sequence: &mut Columns) -> Result<bool> {
         sequence.clear();
         sequence.name.clear();
@@ -152,6 +195,9 @@ impl<R: Read> ColumnReader<R> {
                     let (columns, first) = *self.expected.get_or_insert((count, line));
                     if count > MAX_COLUMNS || count != columns {
                         return Err(wrong_count(sequence.place(sequence.len() - 1), count, columns, first));
+                    }
+                    if sequence.len() > self.most {
+                        return Err(Error::input(Place::new(self.lines.name(), line), too_long(self.most)));
                     }
                     sequence.columns = columns;
                 }
@@ -187,7 +233,7 @@ mod tests {
         ColumnReader::new(Lines::new(text.as_bytes(), "data.txt", Encoding::Utf8))
     }
 
-    /// The sequences of a text, each row as its fields joined by `|`.
+    /// The sequences of a text, with the fields of each row joined by `|`.
     fn sequences(text: &str) -> Result<Vec<Vec<String>>> {
         let mut reader = reader(text);
         let mut sequence = Columns::default();
@@ -254,6 +300,16 @@ mod tests {
         assert!(message.starts_with("data.txt:5: 2 columns, but 3 in line 2"), "{message}");
         let message = refusal("a b\nc\n");
         assert!(message.starts_with("data.txt:2: 1 column, but 2 in line 1"), "{message}");
+    }
+
+    #[test]
+    fn the_length_of_a_sequence_is_limited() {
+        let mut sequence = Columns::default();
+        let mut short = ColumnReader { most: 3, ..reader("a\nb\nc\n\nd\ne\nf\ng\n") };
+        assert!(short.read(&mut sequence).unwrap());
+        assert_eq!(sequence.len(), 3);
+        let message = short.read(&mut sequence).unwrap_err().to_string();
+        assert!(message.starts_with("data.txt:8: more than 3 tokens in one sequence"), "{message}");
     }
 
     #[test]

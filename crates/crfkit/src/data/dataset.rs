@@ -2,27 +2,27 @@
 
 use crate::graph::{Graph, Label};
 
-/// Training examples. Each has a graph; each own table of the graph has observations (with values, 1 where none are stored);
-/// each variable has its gold label; each example has a weight.
+/// Training examples. Each example has a graph and a weight. Each own table of the graph has observations (with values,
+/// or 1 if none are stored). Each variable has its gold label.
 #[derive(Clone, Debug, Default)]
 pub struct Dataset<G> {
     graphs: Vec<G>,
-    /// First own table of each example, and the end.
+    /// First own table of each example, and the end of the last.
     first_table: Vec<usize>,
-    /// First label of each example, and the end.
+    /// First label of each example, and the end of the last.
     first_label: Vec<usize>,
     gold: Vec<Label>,
-    /// First observation of each own table, and the end.
+    /// First observation of each own table, and the end of the last.
     first_observation: Vec<usize>,
     observations: Vec<u32>,
-    /// Empty while all values are 1.
+    /// Values of the observations; empty while all are 1.
     values: Vec<f64>,
-    /// Empty while all weights are 1.
+    /// Weights of the examples; empty while all are 1.
     weights: Vec<f64>,
 }
 
 impl<G: Graph> Dataset<G> {
-    /// No examples yet.
+    /// A set without examples.
     pub fn new() -> Self {
         Dataset {
             graphs: Vec::new(),
@@ -36,7 +36,7 @@ impl<G: Graph> Dataset<G> {
         }
     }
 
-    /// Forgets all examples and keeps the memory.
+    /// Removes all examples, but keeps the memory.
     pub fn clear(&mut self) {
         self.graphs.clear();
         self.first_table.truncate(1);
@@ -65,13 +65,13 @@ impl<G: Graph> Dataset<G> {
         }
     }
 
-    /// Ends an own table.
+    /// Ends the own table that is being built.
     #[inline]
     pub fn finish_table(&mut self) {
         self.first_observation.push(self.observations.len());
     }
 
-    /// Ends an example. Its own tables must have been pushed in the graph's order.
+    /// Ends the example that is being built. Its own tables must have been pushed in the graph's order.
     pub fn finish_example(&mut self, graph: G, gold: impl IntoIterator<Item = Label>, weight: f64) {
         self.gold.extend(gold);
         if weight != 1.0 && self.weights.is_empty() {
@@ -86,12 +86,20 @@ impl<G: Graph> Dataset<G> {
         self.graphs.push(graph);
     }
 
-    /// How many examples.
+    /// Sets the gold labels of the last example, which must have none yet.
+    pub(crate) fn set_last_gold(&mut self, gold: &[Label]) {
+        self.gold.extend_from_slice(gold);
+        if let Some(end) = self.first_label.last_mut() {
+            *end = self.gold.len();
+        }
+    }
+
+    /// Number of examples.
     pub fn len(&self) -> usize {
         self.graphs.len()
     }
 
-    /// No examples at all?
+    /// Whether there are no examples.
     pub fn is_empty(&self) -> bool {
         self.graphs.is_empty()
     }
@@ -101,19 +109,19 @@ impl<G: Graph> Dataset<G> {
         self.gold.len()
     }
 
-    /// The structure of an example.
+    /// The graph of an example.
     #[inline]
     pub fn graph(&self, example: usize) -> &G {
         &self.graphs[example]
     }
 
-    /// Numbers of the own tables of an example, counted over the whole set.
+    /// The own tables of an example, numbered over the whole set.
     #[inline]
     pub fn tables(&self, example: usize) -> std::ops::Range<usize> {
         self.first_table[example]..self.first_table[example + 1]
     }
 
-    /// The observations of an own table, and their values (empty: all 1).
+    /// The observations of an own table, and their values (empty if all are 1).
     #[inline]
     pub fn observations(&self, table: usize) -> (&[u32], &[f64]) {
         let range = self.first_observation[table]..self.first_observation[table + 1];
@@ -127,14 +135,14 @@ impl<G: Graph> Dataset<G> {
         &self.gold[self.first_label[example]..self.first_label[example + 1]]
     }
 
-    /// How much an example counts.
+    /// The weight of an example.
     #[inline]
     pub fn weight(&self, example: usize) -> f64 {
         if self.weights.is_empty() { 1.0 } else { self.weights[example] }
     }
 
-    /// Reads ahead what is known of some examples: they come in random order, and their reads would wait for one another, a line
-    /// of 64 bytes at a time; here they overlap.
+    /// Prefetches the data of some examples. Examples come in random order, so their reads would wait for one another,
+    /// one line of 64 bytes at a time. Here the reads overlap.
     pub fn expect(&self, examples: &[u32]) {
         let examples = || examples.iter().map(|&example| example as usize);
         let mut sum = 0;
@@ -158,7 +166,7 @@ impl<G: Graph> Dataset<G> {
         self.observations.len()
     }
 
-    /// Multiplies the values of the observations of each kind of table.
+    /// Multiplies the values of the observations by a factor for each kind of table.
     pub fn scale_values(&mut self, factor: impl Fn(usize) -> f64) {
         if self.values.is_empty() {
             self.values = vec![1.0; self.observations.len()];
@@ -172,8 +180,8 @@ impl<G: Graph> Dataset<G> {
         }
     }
 
-    /// Renumbers labels and observations, drops the observations that `observation` (of a kind of table) maps to
-    /// `None`, and replaces the graphs by ones of the same shape.
+    /// Renumbers labels and observations, and replaces the graphs by ones of the same shape. Observations that
+    /// `observation` (given the kind of table) maps to `None` are dropped.
     pub fn renumber(
         &mut self,
         label: impl Fn(Label) -> Label,

@@ -5,18 +5,19 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// Whose syntax a template file follows to the letter.
+/// The dialect of a template file: CRF++ or Wapiti.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
-    /// CRF++, with Wapiti's commands added.
+    /// The syntax of CRF++, with Wapiti's commands added.
     #[default]
     Crfpp,
-    /// Wapiti.
+    /// The syntax of Wapiti.
     Wapiti,
 }
 
 impl Dialect {
-    /// The value of a cell `distance` rows before the first. From a distance on (8 in CRF++, 5 in Wapiti) all are equal.
+    /// The value of a cell `distance` rows before the first. All are equal from a certain distance on (8 in CRF++, 5 in
+    /// Wapiti).
     pub fn left(self, distance: usize) -> &'static str {
         farthest(self.left_padding(), distance)
     }
@@ -42,7 +43,7 @@ impl Dialect {
         }
     }
 
-    /// What is left of a line without its comment; nothing if that is blank.
+    /// The line without its comment; `None` if only blanks are left.
     pub(super) fn without_comment(self, line: &str) -> Option<&str> {
         let text = match self {
             Dialect::Crfpp if line.starts_with('#') => "",

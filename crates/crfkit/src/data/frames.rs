@@ -1,20 +1,20 @@
-//! zstd data: frames one behind another, each with its own window and, as a rule, a checksum.
+//! zstd data: a sequence of frames, each with its own window and usually a checksum.
 
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::io::{self, BufReader, ErrorKind, Read};
 
-/// The first bytes of frames that hold nothing to decode: the lowest four bits are free.
+/// The first bytes of frames that hold nothing to decode. The lowest four bits can have any value.
 const SKIPPABLE: u32 = 0x184D_2A50;
-/// Windows of up to 128 MiB, as `zstd` itself decodes without being asked to.
+/// The largest window: 128 MiB, the limit of `zstd` itself unless told otherwise.
 const WINDOW: u64 = 1 << 27;
-/// As in [`super::text`].
+/// Size of the buffer, as in [`super::text`].
 const BUFFER: usize = 256 * 1024;
 
-/// Decodes frames as one text.
+/// A reader that decodes consecutive frames as one text.
 pub(super) struct Frames<R> {
     source: BufReader<R>,
     decoder: FrameDecoder,
-    /// A frame has begun and is not yet read to its end.
+    /// Whether a frame has begun and is not yet read to its end.
     open: bool,
 }
 
@@ -25,7 +25,7 @@ impl<R: Read> Frames<R> {
         Frames { source: BufReader::with_capacity(BUFFER, source), decoder, open: false }
     }
 
-    /// Begins the next frame; false at the end of the data.
+    /// Begins the next frame. Returns false at the end of the data.
     fn next_frame(&mut self) -> io::Result<bool> {
         loop {
             let mut magic = Vec::with_capacity(4);
@@ -46,7 +46,7 @@ impl<R: Read> Frames<R> {
         }
     }
 
-    /// Compares the checksum of a frame that is read to its end, if it has one.
+    /// Verifies the checksum of a frame that has been read to its end, if it has one.
     fn check(&self) -> io::Result<()> {
         let told = self.decoder.get_checksum_from_data();
         match told.is_none() || told == self.decoder.get_calculated_checksum() {

@@ -1,18 +1,18 @@
-//! Numbers of 16 bits (IEEE 754 binary16): a sign, five bits of exponent, ten of fraction.
+//! 16-bit floating-point numbers (IEEE 754 binary16): a sign, five bits of exponent, ten of fraction.
 
-/// A number of 16 bits.
+/// A 16-bit floating-point number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct F16(u16);
 
 const INFINITY: u16 = 0x7C00;
 const NAN: u16 = 0x7E00;
 const SIGN: u16 = 0x8000;
-/// The exponent of the smallest normal numbers; below them the steps do not become smaller.
+/// The exponent of the smallest normal numbers. Below them the step between neighbours no longer shrinks.
 const LOWEST: i32 = -14;
 
 impl F16 {
-    /// The nearest number, of two the even one; too large ones become infinite. Of the 52 bits of a fraction the first 20 decide: what
-    /// lies below them is cut off first, so that model files keep their bytes.
+    /// Rounds to the nearest number, ties to even; numbers that are too large become infinite. Only the first 20 of the
+    /// 52 bits of a fraction count: the lower ones are cut off first, so that model files keep their bytes.
     pub fn from_f64(value: f64) -> F16 {
         let sign = if value.is_sign_negative() { SIGN } else { 0 };
         if value.is_nan() {
@@ -20,14 +20,15 @@ impl F16 {
         }
         let bits = value.abs().to_bits();
         let exponent = ((bits >> 52) as i32 - 1023).max(LOWEST);
-        // In steps of the numbers near it, 1024 to 2048 of them (fewer below the normal numbers). Powers of 2 divide exactly.
+        // The magnitude in steps between neighbours: 1024 to 2048 of them, fewer below the normal numbers. Powers of 2
+        // divide exactly.
         let steps = (f64::from_bits(bits & !0xFFFF_FFFF) / step(exponent)).round_ties_even();
-        // The leading 1 of a normal number counts as one more exponent, and so does a carry.
+        // The leading 1 of a normal number adds one to the exponent, and so does a carry.
         let magnitude = f64::from(exponent - LOWEST) * 1024.0 + steps;
         F16(sign | magnitude.min(INFINITY.into()) as u16)
     }
 
-    /// The number, exactly.
+    /// The exact value.
     pub fn to_f64(self) -> f64 {
         let (exponent, fraction) = (i32::from(self.0 >> 10 & 0x1F), self.0 & 0x3FF);
         let magnitude = match (exponent, fraction) {
@@ -39,18 +40,18 @@ impl F16 {
         if self.0 & SIGN == 0 { magnitude } else { -magnitude }
     }
 
-    /// The number of these bytes.
+    /// Reads a number from its bytes.
     pub fn from_le_bytes(bytes: [u8; 2]) -> F16 {
         F16(u16::from_le_bytes(bytes))
     }
 
-    /// Its bytes.
+    /// The bytes of the number.
     pub fn to_le_bytes(self) -> [u8; 2] {
         self.0.to_le_bytes()
     }
 }
 
-/// The distance of neighbours with this exponent: 2^(exponent − 10).
+/// The distance between neighbouring numbers with this exponent: 2^(exponent − 10).
 fn step(exponent: i32) -> f64 {
     f64::from_bits(((exponent - 10 + 1023) as u64) << 52)
 }
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn others_go_to_the_nearest() {
-        // Between any two neighbours: just below the middle, in the middle, just above.
+        // Test between any two neighbours: just below the middle, in the middle, just above.
         for bits in 0..INFINITY - 1 {
             let (low, high) = (F16(bits).to_f64(), F16(bits + 1).to_f64());
             let (middle, little) = ((low + high) / 2.0, (high - low) / 256.0);
@@ -95,7 +96,7 @@ mod tests {
         for (value, nearest) in ends {
             assert_eq!(F16::from_f64(value).to_f64(), nearest, "{value}");
         }
-        // What lies below 2⁻²⁰ of the leading bit does not count: this is taken for the middle.
+        // Anything below 2⁻²⁰ of the leading bit does not count, so this is taken for the middle.
         assert_eq!(F16::from_f64(1.0 + 2f64.powi(-11) + 2f64.powi(-30)).to_f64(), 1.0);
     }
 }

@@ -1,34 +1,35 @@
-//! Pictures and masks: PNG, JPEG, the PGM family (PBM, PGM, PPM) and NumPy's arrays, told apart by their first bytes.
+//! Images and masks: PNG, JPEG, the PGM family (PBM, PGM, PPM) and NumPy arrays, recognised by their first bytes.
 
 use super::numpy::{self, NumberArray};
 use super::pixels::{Pixels, Samples, encode_png};
 use crate::{Error, Place, Result};
 use std::io::Read;
 
-/// Width and height at most: 2¹⁶ pixels each way and 2²⁶ in all keep the graph of an image within any memory.
+/// The largest width and height. 2¹⁶ pixels each way and 2²⁶ in all keep the graph of an image within any memory.
 const MAX_SIDE: usize = 1 << 16;
 pub(super) const MAX_PIXELS: usize = 1 << 26;
 
-/// A picture: one or several numbers a pixel.
+/// An image: one or several numbers per pixel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Image {
-    /// Rows.
+    /// Number of rows.
     pub height: usize,
-    /// Columns.
+    /// Number of columns.
     pub width: usize,
-    /// Numbers a pixel: 1 for intensity, 3 for red, green and blue.
+    /// Numbers per pixel: 1 for intensity, 3 for red, green and blue.
     pub channels: usize,
-    /// The numbers, `[height][width][channels]`; those of a picture file lie between 0 and 1, those of an array are as they were.
+    /// The numbers, `[height][width][channels]`. Those of an image file lie between 0 and 1; those of an array are
+    /// unchanged.
     pub values: Vec<f64>,
 }
 
 impl Image {
-    /// Reads a picture. Transparency is ignored; `name` is for messages.
+    /// Reads an image. Transparency is ignored. `name` is the image's name in messages.
     pub fn read(reader: impl Read, name: &str) -> Result<Self> {
         Image::from_bytes(&read(reader, name)?, name)
     }
 
-    /// The picture that a file holds.
+    /// Decodes an image file.
     pub(super) fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
         if bytes.starts_with(numpy::ARRAY) {
             let image = NumberArray::parse(bytes).and_then(Image::from_array);
@@ -40,7 +41,8 @@ impl Image {
         Ok(Image { height: pixels.height, width: pixels.width, channels, values })
     }
 
-    /// The image of an array, `[height][width]` or `[height][width][channels]`; or why there is none.
+    /// Makes an image from an array `[height][width]` or `[height][width][channels]`. The error says why it is not an
+    /// image.
     pub(super) fn from_array(
         NumberArray { shape, values, .. }: NumberArray,
     ) -> std::result::Result<Self, String> {
@@ -52,7 +54,7 @@ impl Image {
         Ok(Image { height, width, channels, values })
     }
 
-    /// The numbers of a pixel, counted row by row.
+    /// The numbers of a pixel. Pixels are counted row by row.
     #[inline]
     pub fn pixel(&self, pixel: usize) -> &[f64] {
         &self.values[pixel * self.channels..][..self.channels]
@@ -60,8 +62,8 @@ impl Image {
 }
 
 impl Image {
-    /// The picture as a PNG file to look at: three channels are colours, of others the first is grey. Where numbers lie outside 0 to 1,
-    /// their range is drawn from black to white.
+    /// Encodes the image as a PNG file for viewing. Three channels are shown as colours; otherwise the first channel is
+    /// shown in grey. If numbers lie outside 0 to 1, their range is drawn from black to white.
     pub fn to_png(&self) -> Result<Vec<u8>> {
         let shown = if self.channels == 3 { 3 } else { 1 };
         let numbers = || self.values.chunks_exact(self.channels.max(1)).flat_map(|pixel| &pixel[..shown]);
@@ -71,20 +73,20 @@ impl Image {
     }
 }
 
-/// A mask: one small number a pixel, which stands for a label.
+/// A mask: one small number per pixel, which stands for a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mask {
-    /// Rows.
+    /// Number of rows.
     pub height: usize,
-    /// Columns.
+    /// Number of columns.
     pub width: usize,
     /// The numbers, `[height][width]`.
     pub values: Vec<u8>,
 }
 
 impl Mask {
-    /// Reads a mask: a grey picture of at most 8 bits a pixel (black and white are 0 and 255), or an array of whole numbers
-    /// `[height][width]`. `name` is for messages.
+    /// Reads a mask: a grey image with at most 8 bits per pixel (black and white are 0 and 255), or an array of whole
+    /// numbers `[height][width]`. `name` is the mask's name in messages.
     pub fn read(reader: impl Read, name: &str) -> Result<Self> {
         let bytes = read(reader, name)?;
         let refuse = |what: &str| {
@@ -114,7 +116,7 @@ impl Mask {
         Ok(Mask { height: pixels.height, width: pixels.width, values })
     }
 
-    /// The mask of an array; or why there is none.
+    /// Makes a mask from an array. The error says why it is not a mask.
     fn from_array(NumberArray { shape, values, whole }: NumberArray) -> std::result::Result<Self, String> {
         let [height, width] = shape[..] else {
             return Err(format!("the mask has the shape {shape:?}, not (height, width)"));
@@ -129,31 +131,31 @@ impl Mask {
         Ok(Mask { height, width, values: values.into_iter().map(|value| value as u8).collect() })
     }
 
-    /// The mask as a grey PNG file.
+    /// Encodes the mask as a grey PNG file.
     pub fn to_png(&self) -> Result<Vec<u8>> {
         encode(&self.values, self.height, self.width)
     }
 }
 
-/// A PNG file, grey or of three colours.
+/// Encodes a PNG file, grey or with three colours.
 fn encode(values: &[u8], height: usize, width: usize) -> Result<Vec<u8>> {
     let refused = |error: png::EncodingError| Error::File { name: "PNG".into(), message: error.to_string() };
     encode_png(values, height, width).map_err(refused)
 }
 
-/// All bytes of a file.
+/// Reads all bytes of a file.
 pub(super) fn read(mut reader: impl Read, name: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.read_to_end(&mut bytes).map_err(|error| Error::io(name, error))?;
     Ok(bytes)
 }
 
-/// Decodes a picture of any of the formats that are not NumPy's.
+/// Decodes an image in any format except NumPy's.
 fn decode(bytes: &[u8], name: &str) -> Result<Pixels> {
     Pixels::decode(bytes).map_err(|why| Error::input(Place::new(name, 0), why))
 }
 
-/// Refuses pictures whose graph would be empty or too large.
+/// Rejects images whose graph would be empty or too large.
 pub(super) fn check_size(height: usize, width: usize) -> std::result::Result<(), String> {
     let too_large = height.max(width) > MAX_SIDE || height * width > MAX_PIXELS;
     match height == 0 || width == 0 {

@@ -1,31 +1,36 @@
 //! From files to examples.
 //!
-//! - [`text`]: bytes to lines: decompression, encoding, line endings, limits.
-//! - [`columns`]: lines to CoNLL columns, the format of CRF++ and of the shared tasks.
-//! - [`attributes`]: lines to CRFsuite's attribute lists.
-//! - [`images`]: pictures and masks: PNG, JPEG, PGM and their kin; [`sites`]: pictures with numbers of pairs; [`numpy`]: arrays.
-//! - [`template`], [`pattern`], [`presets`], [`observer`]: columns to observations.
+//! - [`text`]: from bytes to lines: decompression, encoding, line endings, limits.
+//! - [`columns`]: from lines to CoNLL columns, the format of CRF++ and of the shared tasks.
+//! - [`attributes`]: from lines to CRFsuite's attribute lists.
+//! - [`images`]: images and masks (PNG, JPEG, PGM and related formats); [`sites`]: images with numbers for pairs;
+//!   [`numpy`]: arrays.
+//! - [`template`], [`pattern`], [`presets`], [`observer`]: from columns to observations.
 //! - [`rule`]: which tokens of a sequence are linked.
-//! - [`strings`]: names to numbers; [`bytes`]: arrays that are parts of a file in memory; [`half`]: numbers of 16 bits.
-//! - [`dataset`], [`corpus`]: examples in memory, ready for training.
+//! - [`strings`]: from names to numbers; [`bytes`]: arrays that are parts of a file in memory; [`half`]: 16-bit
+//!   numbers.
+//! - [`dataset`]: examples in memory, ready for training.
 //!
-//! Both readers stream: they fill one reusable sequence at a time, so that memory does not grow with the
-//! input and no token costs an allocation. Names are taken byte for byte: no Unicode normalisation, no change
+//! The readers of columns and attributes stream: they fill one reusable sequence at a time, so memory does not grow
+//! with the input and no token costs an allocation. Names are taken byte for byte: no Unicode normalisation, no change
 //! of case.
 
 mod archive; // .npz
 pub mod attributes;
+#[doc(hidden)]
 pub mod bytes;
 pub mod columns;
-pub mod corpus;
 pub mod dataset;
 mod dialect; // public as template::Dialect
 #[cfg(feature = "zstd")]
 mod frames; // .zst
+#[doc(hidden)]
 pub mod half;
 pub mod images;
+#[doc(hidden)]
 pub mod numpy;
 pub mod observer;
+#[doc(hidden)]
 pub mod pattern;
 mod pieces; // Dataset::split
 mod pixels; // public as images::Image and Mask
@@ -33,6 +38,8 @@ mod pnm;
 pub mod presets;
 pub mod rule;
 pub mod sites;
+pub(crate) mod sorting;
+#[doc(hidden)]
 pub mod strings;
 pub mod template;
 pub mod text;

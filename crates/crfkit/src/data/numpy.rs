@@ -1,7 +1,8 @@
-//! NumPy's files: `.npy`, one array of numbers, and `.npz`, a ZIP archive of them.
+//! NumPy's files: `.npy`, one array of numbers, and `.npz`, a ZIP archive of such arrays.
 //!
-//! An array file has the bytes `\x93NUMPY`, a version of two bytes, the length of its header (u16; u32 from version 2 on), the header
-//! and the numbers. The header is a Python dictionary: `{'descr': '<f4', 'fortran_order': False, 'shape': (16, 24, 5), }`.
+//! An array file has the bytes `\x93NUMPY`, a version of two bytes, the length of its header (u16; u32 from version 2
+//! on), the header, and the numbers. The header is a Python dictionary: `{'descr': '<f4', 'fortran_order': False,
+//! 'shape': (16, 24, 5), }`.
 
 use super::archive::Archive;
 use super::half::F16;
@@ -10,24 +11,24 @@ use super::half::F16;
 pub const ARRAY: &[u8] = b"\x93NUMPY";
 /// The first bytes of an archive.
 pub const ARCHIVE: &[u8] = b"PK\x03\x04";
-/// Numbers in an array at most.
+/// The largest number of numbers in an array.
 const MAX_NUMBERS: usize = 1 << 28;
-/// Bytes of an array in an archive at most, its header included.
+/// The largest size in bytes of an array in an archive, its header included.
 const MAX_BYTES: u64 = 8 * MAX_NUMBERS as u64 + (1 << 16);
 
 /// An array of numbers in memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NumberArray {
-    /// How many there are along each axis.
+    /// Length of each axis.
     pub shape: Vec<usize>,
-    /// The numbers; the last index runs fastest, whatever the order in the file was.
+    /// The numbers. The last index runs fastest, whatever the order in the file was.
     pub values: Vec<f64>,
-    /// Is their type one of whole numbers or truth values?
+    /// Whether the numbers are integers or truth values.
     pub whole: bool,
 }
 
 impl NumberArray {
-    /// Reads an array file; or says why it cannot.
+    /// Reads an array file. The error says why it cannot be read.
     pub fn parse(bytes: &[u8]) -> Result<Self, String> {
         let (header, data) = split(bytes)?;
         let Header { kind, size, big_endian, fortran, shape } = Header::parse(header)?;
@@ -57,11 +58,11 @@ impl NumberArray {
     }
 }
 
-/// The arrays of an archive (`.npz`), by name. None is decoded before it is asked for.
+/// The arrays of an archive (`.npz`), by name. An array is decoded only when it is asked for.
 pub struct ArrayArchive<'a>(Archive<'a>);
 
 impl<'a> ArrayArchive<'a> {
-    /// Reads which arrays an archive has; or says why it cannot.
+    /// Reads the directory of an archive. The error says why it cannot be read.
     pub fn open(bytes: &'a [u8]) -> Result<Self, String> {
         Archive::open(bytes).map(ArrayArchive)
     }
@@ -71,7 +72,7 @@ impl<'a> ArrayArchive<'a> {
         self.0.members.iter().map(|member| without_suffix(&member.name))
     }
 
-    /// Decodes an array, if there is one of this name; or says why it cannot.
+    /// Decodes the array of this name; `None` if there is none. The error says why it cannot be decoded.
     pub fn array(&self, name: &str) -> Result<Option<NumberArray>, String> {
         let Some(member) = self.0.members.iter().find(|member| without_suffix(&member.name) == name) else {
             return Ok(None);
@@ -85,7 +86,7 @@ fn without_suffix(member: &str) -> &str {
     member.strip_suffix(".npy").unwrap_or(member)
 }
 
-/// Header and numbers of an array file.
+/// Splits an array file into header and numbers.
 fn split(bytes: &[u8]) -> Result<(&str, &[u8]), String> {
     let early = || "the file ends in its header: it is damaged".to_owned();
     let rest = bytes.strip_prefix(ARRAY).ok_or("not an array that NumPy has saved")?;
@@ -100,7 +101,7 @@ fn split(bytes: &[u8]) -> Result<(&str, &[u8]), String> {
     Ok((std::str::from_utf8(header).map_err(|_| "its header is no text: the file is damaged")?, data))
 }
 
-/// What a number is.
+/// The type of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
     Unsigned,
@@ -109,7 +110,7 @@ enum Type {
 }
 
 impl Type {
-    /// The number in the first `size` bytes, little-endian; the others are 0.
+    /// The number in the first `size` bytes, little-endian. The other bytes are 0.
     fn number(self, bytes: [u8; 8], size: usize) -> f64 {
         let first2 = [bytes[0], bytes[1]];
         let first4 = [bytes[0], bytes[1], bytes[2], bytes[3]];
@@ -126,13 +127,13 @@ impl Type {
     }
 }
 
-/// What the header of an array file says.
+/// The contents of an array file's header.
 struct Header {
     kind: Type,
-    /// Bytes a number.
+    /// Bytes per number.
     size: usize,
     big_endian: bool,
-    /// Does the first index run fastest?
+    /// Whether the first index runs fastest.
     fortran: bool,
     shape: Vec<usize>,
 }
@@ -180,7 +181,7 @@ impl Header {
     }
 }
 
-/// The numbers of an array whose first index runs fastest, in the order in which the last one does.
+/// Reorders the numbers of an array whose first index runs fastest, so that the last index does.
 fn last_index_fastest(shape: &[usize], values: &[f64]) -> Vec<f64> {
     let mut index = vec![0; shape.len()];
     let mut ordered = Vec::with_capacity(values.len());

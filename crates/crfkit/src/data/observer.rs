@@ -1,21 +1,21 @@
-//! From the rows of a sequence to the numbers of its observations.
+//! Turns the rows of a sequence into the numbers of its observations.
 
 use super::attributes::Attributes;
 use super::columns::Columns;
 use super::strings::Strings;
 use super::template::{Row, Template, Templates};
 
-/// What turns a row into observations.
+/// The source of observations: what turns a row into observations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// CRFsuite attribute lines: each attribute is an observation by itself.
+    /// CRFsuite attribute lines. Each attribute is an observation by itself.
     Attributes,
-    /// Columns, through templates.
+    /// Columns, from which templates make observations.
     Templates(Templates),
 }
 
 impl Source {
-    /// Have label pairs a weight of their own?
+    /// Whether label pairs have a weight without observations.
     pub fn label_bigram(&self) -> bool {
         match self {
             Source::Attributes => true,
@@ -24,13 +24,13 @@ impl Source {
     }
 }
 
-/// The names behind the numbers.
+/// The alphabet of observations: their names by number.
 ///
-/// With attributes, a node observation is the attribute's name. With templates it is a key: the skeleton's number and the
-/// numbers of the values, four bytes each, so that a token's values are hashed once and not once per template.
+/// With attributes, a node observation is the attribute's name. With templates it is a key: the skeleton's number and
+/// the numbers of the values, four bytes each. A token's values are then hashed once, and not once for each template.
 #[derive(Clone, Debug, Default)]
 pub struct Alphabet {
-    /// Values of columns and of functions of columns (templates only).
+    /// Values of columns and of functions of columns; only with templates.
     pub values: Strings,
     /// Observations paired with a label.
     pub node: Strings,
@@ -39,7 +39,7 @@ pub struct Alphabet {
 }
 
 impl Alphabet {
-    /// The readable name of an observation: `pair` for one that goes with label pairs.
+    /// The readable name of an observation. `pair` is for observations paired with a label pair.
     pub fn name(&self, source: &Source, pair: bool, id: u32) -> String {
         match source {
             Source::Attributes => String::from_utf8_lossy(self.key(pair, id)).into_owned(),
@@ -47,7 +47,7 @@ impl Alphabet {
         }
     }
 
-    /// The same where it was made by templates.
+    /// The readable name of an observation made by templates.
     pub fn expand(&self, templates: &Templates, pair: bool, id: u32) -> String {
         let numbers = self.key(pair, id).chunks_exact(4);
         let mut numbers = numbers.map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
@@ -61,7 +61,7 @@ impl Alphabet {
     }
 }
 
-/// How strings become numbers: new ones are added while training and have none while tagging.
+/// How strings get their numbers. In training, new strings are added; in labelling, unknown strings have no number.
 pub trait Numbering {
     /// The number of a value.
     fn value(&mut self, value: &str) -> u32;
@@ -69,7 +69,7 @@ pub trait Numbering {
     fn observations(&mut self, pair: bool, keys: &mut Keys, ids: &mut Vec<u32>);
 }
 
-/// The keys of the observations of one table, end to end.
+/// The keys of one table's observations, end to end.
 #[derive(Clone, Debug, Default)]
 pub struct Keys {
     text: Vec<u8>,
@@ -84,7 +84,7 @@ impl Keys {
     }
 }
 
-/// A value that was never seen in training: no observation has it.
+/// The number of all values never seen in training. No observation has it.
 const UNSEEN: u32 = u32::MAX;
 
 impl Numbering for &Alphabet {
@@ -109,14 +109,14 @@ impl Numbering for &mut Alphabet {
     }
 }
 
-/// Where observations go.
+/// A receiver of observations.
 pub trait Sink {
-    /// All observations of the next table, with their values (none: all 1). First come all node tables, then, where there are
-    /// bigram templates, all pair tables.
+    /// Receives all observations of the next table, with their values (empty if all are 1). All node tables come first;
+    /// then, if there are bigram templates, all pair tables.
     fn table(&mut self, ids: &[u32], values: &[f64]);
 }
 
-/// Applies a [`Source`] to sequences; owns the scratch memory.
+/// Applies a [`Source`] to sequences. It owns the working memory.
 #[derive(Clone, Debug, Default)]
 pub struct Observer {
     /// Value numbers [padding + T + padding][extractors].
@@ -157,7 +157,7 @@ impl Observer {
         }
     }
 
-    /// Fills `values`; returns the number of padding rows on each side.
+    /// Fills `values` and returns the number of padding rows on each side.
     fn extract(&mut self, templates: &Templates, sequence: &Columns, numbers: &mut impl Numbering) -> usize {
         let (left, right) = (templates.dialect.left_padding(), templates.dialect.right_padding());
         self.values.clear();
@@ -204,7 +204,7 @@ impl Observer {
     }
 }
 
-/// How attributes become numbers.
+/// How attributes get their numbers.
 pub trait AttributeNumbering {
     /// The number of an attribute, if it has one.
     fn attribute(&mut self, name: &str) -> Option<u32>;
@@ -233,8 +233,8 @@ struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Writes the keys of the templates at position t, without those that have an unknown value. Rows beyond the padding are
-    /// as the last of it.
+    /// Writes the keys of the templates at position t, except those with an unknown value. Rows beyond the padding are
+    /// equal to its outermost row.
     #[inline]
     fn keys(&self, templates: &[Template], t: usize, keys: &mut Keys) {
         keys.text.clear();

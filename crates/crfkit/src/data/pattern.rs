@@ -1,4 +1,4 @@
-//! Wapiti's little regular expressions, for the `%t` and `%m` macros of templates.
+//! Wapiti's small regular expressions, for the `%t` and `%m` macros of templates.
 //!
 //! | written | matches one character that is |
 //! |---|---|
@@ -10,22 +10,22 @@
 //! | `\` and another character | that character |
 //! | another character | itself |
 //!
-//! After one of these `*` takes any number of them, as few as will do, and `?` takes one of them if that will do,
-//! else none. `^` at the very start and `$` at the very end tie the match to the ends of the text; elsewhere they are
-//! ordinary characters. The leftmost start wins. So `.?.?.?$` finds the longest suffix of at most three characters,
-//! `...$` one of exactly three, and a `*` at the very end takes nothing.
+//! After one of these, `*` matches any number of them, as few as possible, and `?` matches one of them if possible,
+//! otherwise none. `^` at the very start and `$` at the very end tie the match to the ends of the text; elsewhere they
+//! are ordinary characters. The leftmost start wins. So `.?.?.?$` finds the longest suffix of at most three characters,
+//! `...$` one of exactly three, and a `*` at the very end matches nothing.
 //!
-//! Departures from Wapiti: it works on bytes in the C locale, we on characters with Unicode's classes, so that `...$`
-//! never cuts a letter in two and `\u` knows `É`. When a `?` must give its character back, Wapiti can report a match
-//! longer than the text matched; we report the text matched. A doubled or leading `*` or `?` and a final lone `\` are
-//! refused when the pattern is compiled, and so are patterns of more than [`MAX_ITEMS`] characters to match.
+//! Departures from Wapiti: Wapiti works on bytes in the C locale. crfkit works on characters with Unicode's classes, so
+//! `...$` never cuts a letter in two and `\u` knows `É`. When a `?` must give its character back, Wapiti can report a
+//! match longer than the text matched; crfkit reports the text matched. A doubled or leading `*` or `?`, a final lone
+//! `\`, and patterns of more than [`MAX_ITEMS`] characters to match are rejected when the pattern is compiled.
 
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// The most characters, classes and dots that a pattern may have. One machine word of marks per position of the text
-/// is then enough to keep matching linear in the text.
+/// The largest number of characters, classes and dots in a pattern. One machine word of marks for each position of the
+/// text is then enough to keep matching linear in the text.
 pub const MAX_ITEMS: usize = 64;
 
 /// A compiled pattern.
@@ -108,8 +108,8 @@ impl FromStr for Pattern {
 impl Pattern {
     /// The first match in `text`, as byte positions of its start and end.
     ///
-    /// Takes time of at most items × characters. Allocates only if the pattern has a `*` or `?` and the text has 64
-    /// bytes or more.
+    /// It takes time of at most items × characters. It allocates only if the pattern has a `*` or `?` and the text has
+    /// 64 bytes or more.
     pub fn find(&self, text: &str) -> Option<(usize, usize)> {
         const SHORT: usize = 64;
         if self.items.iter().all(|item| item.repeat == Repeat::Once) {
@@ -134,7 +134,8 @@ impl Pattern {
         }
     }
 
-    /// Without a star a match has at most one character an item: one that must reach the end starts close to it.
+    /// The first position at which a match can start. Without a star, a match has at most one character per item, so
+    /// one that must reach the end starts close to it.
     fn first_start(&self, text: &str) -> usize {
         if !self.at_end || self.items.iter().any(|item| item.repeat == Repeat::Star) {
             return 0;
@@ -143,10 +144,10 @@ impl Pattern {
         last_chars.last().map_or(text.len(), |(start, _)| start)
     }
 
-    /// Where the items from `first` on, matched against `text` from `at` on, end.
+    /// The end of a match of the items from `first` on with `text` from `at` on.
     ///
-    /// A backtracking search that enters no state (item, position) twice: whether the rest matches depends on the
-    /// state alone, so a state seen before is one that failed. Recursion is as deep as there are repeated items.
+    /// This is a backtracking search that enters no state (item, position) twice. Whether the rest matches depends only
+    /// on the state, so a state seen before has failed. Recursion is as deep as there are repeated items.
     fn match_from(&self, first: usize, text: &str, mut at: usize, visited: &mut Visited) -> Option<usize> {
         for (index, item) in self.items.iter().enumerate().skip(first) {
             match item.repeat {
@@ -182,7 +183,7 @@ impl Item {
 }
 
 impl Class {
-    /// What `\c` stands for, and whether it is the complement.
+    /// The class that `\c` stands for, and whether it is the complement.
     fn escaped(c: char) -> (Class, bool) {
         let class = match c.to_ascii_lowercase() {
             'a' => Class::Alphabetic,
@@ -236,7 +237,7 @@ mod tests {
 
     #[test]
     fn every_class_and_its_complement() {
-        // One character of each kind; which classes each is in.
+        // One character of each kind, with the classes it belongs to.
         for (c, classes) in [
             ("a", "awl"),
             ("É", "awu"),

@@ -1,19 +1,21 @@
-//! The pieces of graphs as examples of their own: a finite sum for methods that take a few at a time, also of one large graph.
+//! The pieces of graphs as separate examples. Even one large graph is then a finite sum, for methods that take a few
+//! examples at a time.
 
 use super::dataset::Dataset;
 use crate::error::GraphError;
 use crate::graph::{FactorGraph, FactorGraphBuilder, Graph, Pieces, TableRef};
 use std::collections::HashMap;
 
-/// Number of labels of each variable of a piece, and table and variables of each factor. A table is that of a kind or a shared one.
+/// The shape of a piece: the number of labels of each variable, and the table and variables of each factor. A table
+/// belongs to a kind or is shared.
 type Shape = (Vec<usize>, Vec<(TableRef, Vec<usize>)>);
 
 impl Dataset<FactorGraph> {
-    /// Every piece of every graph as a graph of its own, with the observations, gold labels and weight that it has there. The sum of a
-    /// loss over them is that of [`crate::graph::NodeSplit`] over the graphs.
+    /// Makes a separate graph of every piece of every graph, with the observations, gold labels and weight that it has
+    /// there. The sum of a loss over them equals that of [`crate::graph::NodeSplit`] over the graphs.
     pub fn split(&self, pieces: Pieces) -> Result<Self, GraphError> {
         let mut split = Dataset::new();
-        // Most pieces of a large graph are alike.
+        // Most pieces of a large graph have the same shape.
         let mut graphs: HashMap<Shape, FactorGraph> = HashMap::new();
         for example in 0..self.len() {
             let graph = self.graph(example);
@@ -56,7 +58,7 @@ impl Dataset<FactorGraph> {
     }
 }
 
-/// The number of the own table at an offset.
+/// The number of the own table at this offset.
 fn own_table(graph: &FactorGraph, offset: usize) -> usize {
     let (mut low, mut high) = (0, graph.own_tables());
     while low + 1 < high {

@@ -1,4 +1,4 @@
-//! Picture files to pixels: PNG and JPEG by the decoders of others, PBM, PGM, PPM and PAM by [`super::pnm`].
+//! Decodes image files to pixels: PNG and JPEG with other crates, PBM, PGM, PPM and PAM with [`super::pnm`].
 
 use super::images::{MAX_PIXELS, check_size};
 use super::pnm;
@@ -13,17 +13,17 @@ use zune_jpeg::zune_core::options::DecoderOptions;
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 const JPEG: &[u8] = b"\xFF\xD8\xFF";
 
-/// The pixels of a picture file.
+/// The pixels of an image file.
 pub(super) struct Pixels {
     pub height: usize,
     pub width: usize,
-    /// Numbers a pixel: grey; grey and opacity; red, green and blue; these and opacity.
+    /// Numbers per pixel: 1 for grey; 2 for grey and opacity; 3 for red, green and blue; 4 for these and opacity.
     pub channels: usize,
     /// The numbers, `[height][width][channels]`.
     pub samples: Samples,
 }
 
-/// Numbers between 0 and the greatest of their type.
+/// Numbers between 0 and the greatest number of their type.
 pub(super) enum Samples {
     Bytes(Vec<u8>),
     Words(Vec<u16>),
@@ -35,7 +35,7 @@ pub(super) fn unreadable(why: impl Display) -> String {
 }
 
 impl Pixels {
-    /// Decodes a picture; or says why it cannot. Sizes are checked before any pixel is decoded.
+    /// Decodes an image. The error says why it cannot be decoded. Sizes are checked before any pixel is decoded.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
         match bytes {
             _ if bytes.starts_with(PNG) => decode_png(bytes),
@@ -45,7 +45,7 @@ impl Pixels {
         }
     }
 
-    /// Its numbers between 0 and 1 without opacity: how many there are a pixel, and all of them.
+    /// The numbers scaled to between 0 and 1, without opacity: how many there are per pixel, and all of them.
     pub fn shades(&self) -> (usize, Vec<f64>) {
         let shown = if self.channels > 2 { 3 } else { 1 };
         let shades = match &self.samples {
@@ -55,7 +55,7 @@ impl Pixels {
         (shown, shades)
     }
 
-    /// What a pixel is, in short: `Rgb8`.
+    /// A short name for the type of a pixel, such as `Rgb8`.
     pub fn kind(&self) -> String {
         let name = ["L", "La", "Rgb", "Rgba"][self.channels - 1];
         let bits = if let Samples::Bytes(_) = self.samples { 8 } else { 16 };
@@ -67,7 +67,7 @@ fn shades<T: Copy + Into<f64>>(x: &[T], channels: usize, shown: usize, greatest:
     x.chunks_exact(channels).flat_map(|pixel| &pixel[..shown]).map(|&x| x.into() / greatest).collect()
 }
 
-/// PNG of any kind: palettes become colours, and fewer than 8 bits a number become 8.
+/// Decodes PNG of any kind. Palettes become colours, and numbers of fewer than 8 bits become 8 bits.
 fn decode_png(bytes: &[u8]) -> Result<Pixels, String> {
     let mut decoder =
         png::Decoder::new_with_limits(Cursor::new(bytes), png::Limits { bytes: 8 * MAX_PIXELS });
@@ -89,7 +89,7 @@ fn decode_png(bytes: &[u8]) -> Result<Pixels, String> {
     Ok(Pixels { height, width, channels: colour.samples(), samples })
 }
 
-/// A PNG file of bytes: one a pixel is grey, three are red, green and blue.
+/// Encodes bytes as a PNG file: one byte per pixel is grey, three are red, green and blue.
 pub(super) fn encode_png(values: &[u8], height: usize, width: usize) -> Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width as u32, height as u32);
@@ -104,7 +104,7 @@ pub(super) fn encode_png(values: &[u8], height: usize, width: usize) -> Result<V
     Ok(bytes)
 }
 
-/// JPEG, grey or coloured; CMYK becomes red, green and blue.
+/// Decodes JPEG, grey or in colour. CMYK becomes red, green and blue.
 fn decode_jpeg(bytes: &[u8]) -> Result<Pixels, String> {
     let unreadable = |error: DecodeErrors| unreadable(error);
     let options =

@@ -1,12 +1,12 @@
-//! Netpbm's pictures: PBM, PGM and PPM, as text (P1, P2, P3) or as bytes (P4, P5, P6), and PAM (P7).
+//! Netpbm's image formats: PBM, PGM and PPM, as text (P1, P2, P3) or as bytes (P4, P5, P6), and PAM (P7).
 //!
-//! A header of numbers in text, then the numbers of the pixels. One byte a number, two from 256 shades on; PBM has a bit, of which
-//! 1 is black.
+//! A file has a header of numbers in text, and then the numbers of the pixels. A number takes one byte, or two from 256
+//! shades on. PBM has one bit per pixel, in which 1 is black.
 
 use super::images::check_size;
 use super::pixels::{Pixels, Samples, unreadable};
 
-/// Decodes a picture that starts with `P1` to `P7`; or says why it cannot.
+/// Decodes an image that starts with `P1` to `P7`. The error says why it cannot be decoded.
 pub(super) fn decode(bytes: &[u8]) -> Result<Pixels, String> {
     let (kind, mut rest) = (bytes[1], Rest(&bytes[2..]));
     let Header { height, width, channels, greatest } = match kind {
@@ -32,7 +32,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Pixels, String> {
     Ok(Pixels { height, width, channels, samples })
 }
 
-/// Numbers up to `greatest` as numbers up to the greatest of a type. Larger ones are taken for the greatest.
+/// Scales numbers from 0 to `greatest` up to the full range of a type. Larger numbers are treated as `greatest`.
 fn scaled<T: TryFrom<u16> + Copy + Into<u16>>(numbers: &[u16], greatest: usize, full: T) -> Vec<T> {
     let whole: u16 = full.into();
     let factor = f32::from(whole) / greatest as f32;
@@ -47,15 +47,15 @@ struct Header {
     height: usize,
     width: usize,
     channels: usize,
-    /// The number that stands for white, or for full colour.
+    /// The number for white, or for full colour.
     greatest: usize,
 }
 
-/// What is still to be read of a file.
+/// The unread rest of a file.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
-    /// Width, height and, but for PBM, the greatest number.
+    /// Reads width, height and, except in PBM, the greatest number.
     fn header(&mut self, kind: u8) -> Result<Header, String> {
         let (width, height) = (self.number()?, self.number()?);
         let greatest = if matches!(kind, b'1' | b'4') { 1 } else { self.number()? };
@@ -63,8 +63,8 @@ impl<'a> Rest<'a> {
         Ok(Header { height, width, channels, greatest })
     }
 
-    /// Lines of a name and a value up to `ENDHDR`. How many numbers a pixel has says what they are, so the name of its type is not
-    /// needed.
+    /// Reads lines of a name and a value up to `ENDHDR`. The number of numbers per pixel says what they are, so the
+    /// tuple type is not needed.
     fn pam_header(&mut self) -> Result<Header, String> {
         let [mut height, mut width, mut channels, mut greatest] = [None; 4];
         loop {
@@ -96,7 +96,8 @@ impl<'a> Rest<'a> {
         Ok(Header { height, width, channels, greatest })
     }
 
-    /// The next number of a header, and one blank behind it. Comments from `#` to the end of a line count as blanks.
+    /// Reads the next number of a header, and one blank after it. Comments from `#` to the end of a line count as
+    /// blanks.
     fn number(&mut self) -> Result<usize, String> {
         let (mut value, mut digits) = (0usize, 0);
         loop {
@@ -122,21 +123,21 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// The next bytes. Whatever is behind the last pixel is not looked at.
+    /// Reads the next bytes. Anything after the last pixel is ignored.
     fn bytes(&mut self, count: usize) -> Result<&'a [u8], String> {
         let (bytes, rest) = self.0.split_at_checked(count).ok_or_else(|| self.early())?;
         self.0 = rest;
         Ok(bytes)
     }
 
-    /// Bits, 1 for white and 0 for black. Each row starts with a new byte, the highest bit first.
+    /// Reads bits as 1 for white and 0 for black. Each row starts with a new byte, highest bit first.
     fn bits(&mut self, height: usize, width: usize) -> Result<Vec<u16>, String> {
         let row_bytes = width.div_ceil(8);
         let rows = self.bytes(height * row_bytes)?.chunks_exact(row_bytes);
         Ok(rows.flat_map(|row| (0..width).map(|x| u16::from(row[x / 8] >> (7 - x % 8) & 1 == 0))).collect())
     }
 
-    /// The same written as digits, with or without blanks between them.
+    /// Reads bits written as digits, with or without blanks between them.
     fn text_bits(&mut self, count: usize) -> Result<Vec<u16>, String> {
         let mut bits = Vec::with_capacity(count.min(self.0.len()));
         for &byte in self.0.iter().filter(|byte| !blank(**byte)).take(count) {
@@ -151,7 +152,7 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// Numbers of at most `limit` with blanks between them.
+    /// Reads numbers of at most `limit` with blanks between them.
     fn text(&mut self, count: usize, limit: u16) -> Result<Vec<u16>, String> {
         let words = self.0.split(|byte| blank(*byte)).filter(|word| !word.is_empty()).take(count);
         let number = |word: &[u8]| {

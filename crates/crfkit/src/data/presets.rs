@@ -1,34 +1,34 @@
 //! Ready-made templates, so that a column file alone is enough to start.
 //!
-//! All are in the dialect crfpp. `chunking` and `seminars` are fixed; the others need only the word in column 0 and add observations
-//! for every further column that the data has.
+//! All are in the dialect crfpp. `chunking` and `seminars` are fixed. The others need only the word in column 0, and
+//! add observations for every further column of the data.
 
 use std::fmt::Write;
 
 use super::template::{Dialect, Templates};
 use crate::error::{Error, Result};
 
-/// A template by name.
+/// A ready-made set of templates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
-    /// What the user types.
+    /// The name on the command line.
     pub name: &'static str,
-    /// One line on what it is for.
+    /// What the preset is for, in one line.
     pub description: &'static str,
-    /// Where its observations come from.
+    /// The origin of its observations.
     pub source: &'static str,
     /// The dialect of its text.
     pub dialect: Dialect,
-    /// The lines that do not depend on the data.
+    /// The lines that are the same for all data.
     base: &'static str,
     further_columns: FurtherColumns,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FurtherColumns {
-    /// Columns that `base` does not use are left alone.
+    /// Columns that `base` does not use are ignored.
     Ignored,
-    /// Every column but the word's makes observations of its own.
+    /// Every column except the word's gets its own observations.
     Used,
 }
 
@@ -92,7 +92,7 @@ pub const PRESETS: &[Preset] = &[
     },
 ];
 
-/// The preset called `name`.
+/// The preset called `name`. An unknown name is an error.
 pub fn preset(name: &str) -> Result<Preset> {
     PRESETS.iter().find(|preset| preset.name == name).copied().ok_or_else(|| {
         let names: Vec<_> = PRESETS.iter().map(|preset| preset.name).collect();
@@ -101,7 +101,7 @@ pub fn preset(name: &str) -> Result<Preset> {
 }
 
 impl Preset {
-    /// The template for data with so many columns, labels not counted.
+    /// The template text for data with this many columns, not counting labels.
     pub fn text(&self, columns: usize) -> String {
         let mut text = self.base.to_owned();
         if self.further_columns == FurtherColumns::Used {
@@ -112,7 +112,7 @@ impl Preset {
         text
     }
 
-    /// [`text`](Preset::text) compiled; refused if the preset needs more columns than that.
+    /// [`text`](Preset::text) compiled. It is an error if the preset needs more columns.
     pub fn compile(&self, columns: usize) -> Result<Templates> {
         let templates =
             Templates::compile(&self.text(columns), self.dialect, &format!("preset {}", self.name))?;
@@ -121,7 +121,8 @@ impl Preset {
     }
 }
 
-/// The values of a column in a window of two rows on either side, and the two pairs with the token's own row.
+/// Writes templates for one column: its values in a window of two rows on either side, and the two pairs that include
+/// the token's own row.
 fn write_column(text: &mut String, column: usize) -> std::fmt::Result {
     writeln!(text, "# Column {column}.")?;
     for row in -2..=2 {
@@ -163,7 +164,7 @@ mod tests {
             let more = preset.compile(3).unwrap();
             assert_eq!(more.columns_needed, 3, "{}", preset.name);
             assert_eq!(more.unigram.len(), alone.unigram.len() + 2 * 7, "{}", preset.name);
-            // Every line is a feature of its own.
+            // Every line is a separate feature.
             assert_eq!(more.skeletons.len(), more.unigram.len(), "{}", preset.name);
         }
     }

@@ -1,4 +1,4 @@
-//! Which two tokens of a sequence are linked: a small language of tests on columns.
+//! Rules that say which two tokens of a sequence are linked: a small language of tests on columns.
 //!
 //! ```text
 //! rule = term { "or" term }
@@ -10,9 +10,9 @@
 //!      | matches(COLUMN, "PATTERN")      the pattern (`pattern`) is found in both
 //! ```
 //!
-//! Columns count from 0. Inside quotes a `"` or `\` is written with a `\` before it where it would end the text; pattern escapes
-//! such as `\u` stay as they are. `same(0) and capitalised(0)` links the occurrences of a name, as in the skip chains of Sutton and
-//! McCallum.
+//! Columns count from 0. Inside quotes, write a `\` before a `"` or `\` that would otherwise end the text; pattern
+//! escapes such as `\u` stay as they are. `same(0) and capitalised(0)` links the occurrences of a name, as in the skip
+//! chains of Sutton and McCallum.
 
 use super::columns::Columns;
 use super::pattern::Pattern;
@@ -20,12 +20,12 @@ use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// A token is linked to at most so many of those behind it, the nearest first: a word that fills a page would otherwise make a pair
-/// of every two of its occurrences.
+/// The largest number of later tokens that a token is linked to, nearest first. Without it, a word that fills a page
+/// would make a pair of every two of its occurrences.
 pub const MAX_LINKS: usize = 16;
-/// And only to tokens that are at most so far away, so that long sequences take time in proportion to their length.
+/// The largest distance between linked tokens. It keeps the time linear in the length of a sequence.
 pub const MAX_DISTANCE: usize = 1000;
-/// Brackets and `not`s inside each other.
+/// The largest nesting depth of brackets and `not`s.
 const MAX_DEPTH: usize = 64;
 
 /// A compiled rule.
@@ -65,7 +65,7 @@ impl Test {
         }
     }
 
-    /// Calls `visit` with every column that is read.
+    /// Calls `visit` with every column that the rule reads.
     fn for_each_column(&self, visit: &mut dyn FnMut(usize)) {
         match self {
             Test::Same(column) | Test::Capitalised(column) => visit(*column),
@@ -77,12 +77,12 @@ impl Test {
 }
 
 impl Rule {
-    /// As it was written.
+    /// The rule as it was written.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The columns that it reads, in order.
+    /// The columns that the rule reads, in order.
     pub fn columns(&self) -> Vec<usize> {
         let mut columns = Vec::new();
         self.test.for_each_column(&mut |column| columns.push(column));
@@ -91,8 +91,8 @@ impl Rule {
         columns
     }
 
-    /// The pairs of tokens (s, t), s + 1 < t, that it links, within [`MAX_LINKS`] and [`MAX_DISTANCE`]. Neighbours are left out:
-    /// a chain links them already. The sequence must have the rule's columns.
+    /// The pairs of tokens (s, t), s + 1 < t, that the rule links, within [`MAX_LINKS`] and [`MAX_DISTANCE`].
+    /// Neighbours are left out, because a chain links them already. The sequence must have the rule's columns.
     pub fn pairs(&self, sequence: &Columns) -> Vec<(usize, usize)> {
         let len = sequence.len();
         let mut pairs = Vec::new();
@@ -140,7 +140,7 @@ impl FromStr for Rule {
     }
 }
 
-/// Reads a rule from left to right; `at` is where the next error would be.
+/// Parses a rule from left to right. `at` is the position of the next error.
 struct Parser<'a> {
     text: &'a str,
     at: usize,
@@ -150,7 +150,7 @@ struct Parser<'a> {
 type Parsed<T> = std::result::Result<T, String>;
 
 impl<'a> Parser<'a> {
-    /// What is left, blanks skipped.
+    /// The rest of the text, after any blanks.
     fn rest(&mut self) -> &'a str {
         let rest = &self.text[self.at..];
         let trimmed = rest.trim_start();
@@ -158,7 +158,7 @@ impl<'a> Parser<'a> {
         trimmed
     }
 
-    /// Steps over a sign if it is next.
+    /// Consumes a sign if it is next.
     fn take(&mut self, sign: char) -> bool {
         let found = self.rest().starts_with(sign);
         self.at += if found { sign.len_utf8() } else { 0 };
@@ -169,13 +169,13 @@ impl<'a> Parser<'a> {
         if self.take(sign) { Ok(()) } else { Err(format!("`{sign}` is missing {why}")) }
     }
 
-    /// The word that is next.
+    /// The next word.
     fn word(&mut self) -> &'a str {
         let rest = self.rest();
         &rest[..rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len())]
     }
 
-    /// Steps over a word if it is next.
+    /// Consumes a word if it is next.
     fn take_word(&mut self, word: &str) -> bool {
         let found = self.word() == word;
         self.at += if found { word.len() } else { 0 };
@@ -239,7 +239,7 @@ impl<'a> Parser<'a> {
         Ok(test)
     }
 
-    /// `, "text"`: `\"` stands for a quote and `\\` for itself, to the pattern language too.
+    /// Parses `, "text"`. `\"` stands for a quote; `\\` stays as it is, because it has the same meaning in patterns.
     fn quoted(&mut self) -> Parsed<String> {
         self.need(',', "behind the column")?;
         self.need('"', "before the text")?;

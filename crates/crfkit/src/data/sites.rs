@@ -1,36 +1,36 @@
-//! What is known of the sites of a grid, pixels or patches, and of pairs of neighbours.
+//! The numbers of a grid's sites, which are pixels or patches, and of pairs of neighbours.
 
 use super::images::{Image, check_size, read};
 use super::numpy::{self, ArrayArchive};
 use crate::{Error, Place, Result};
 use std::io::Read;
 
-/// Numbers of sites and of pairs of neighbours.
+/// The numbers of sites and of pairs of neighbours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sites {
     /// The numbers of each site, x_i.
     pub nodes: Image,
-    /// Those of each pair.
+    /// The numbers of each pair.
     pub pairs: Pairs,
 }
 
-/// Where the numbers of a pair of neighbours come from.
+/// The source of the numbers of a pair of neighbours.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pairs {
-    /// |x_i − x_j|, by the numbers of the sites.
+    /// |x_i − x_j|, computed from the numbers of the sites.
     Differences,
-    /// |m_i − m_j|, by other numbers of the sites.
+    /// |m_i − m_j|, computed from other numbers of the sites.
     Compared(Image),
-    /// Any numbers. Diagonal neighbours have none.
+    /// Numbers given for each pair. Diagonal neighbours have none.
     Given {
-        /// Of each site and its right neighbour, `[height][width − 1][numbers]`.
+        /// Numbers for each site and its right neighbour, `[height][width − 1][numbers]`.
         horizontal: Image,
-        /// Of each site and the one below, `[height − 1][width][numbers]`.
+        /// Numbers for each site and the one below, `[height − 1][width][numbers]`.
         vertical: Image,
     },
 }
 
-/// The arrays that an archive may have.
+/// Names of the arrays that an archive may have.
 const NAMES: [&str; 4] = ["nodes", "compare", "horizontal", "vertical"];
 
 impl From<Image> for Sites {
@@ -40,8 +40,9 @@ impl From<Image> for Sites {
 }
 
 impl Sites {
-    /// Reads a picture ([`Image::read`]) or an archive (`.npz`) of the arrays `nodes` and, where the pairs have numbers of their own,
-    /// `compare`, or `horizontal` and `vertical`: see [`Pairs`]. `name` is for messages.
+    /// Reads an image ([`Image::read`]) or an archive (`.npz`). An archive has the array `nodes` and, if pairs have
+    /// numbers of their own, `compare`, or `horizontal` and `vertical`: see [`Pairs`]. `name` is the input's name in
+    /// messages.
     pub fn read(reader: impl Read, name: &str) -> Result<Self> {
         let bytes = read(reader, name)?;
         if !bytes.starts_with(numpy::ARCHIVE) {
@@ -73,7 +74,7 @@ impl Sites {
         sites.check().map(|()| sites)
     }
 
-    /// Numbers of a pair.
+    /// How many numbers a pair has.
     pub fn pair_channels(&self) -> usize {
         match &self.pairs {
             Pairs::Differences => self.nodes.channels,
@@ -82,7 +83,7 @@ impl Sites {
         }
     }
 
-    /// Says what is wrong, if the arrays do not fit each other or have numbers that are not finite.
+    /// Checks that the arrays fit each other and that all numbers are finite. The error says what is wrong.
     pub fn check(&self) -> std::result::Result<(), String> {
         let Image { height, width, .. } = self.nodes;
         let pairs = self.pair_channels();
@@ -97,7 +98,7 @@ impl Sites {
         }
     }
 
-    /// The numbers of the pair of sites `i` < `j`; not for diagonal ones of [`Pairs::Given`].
+    /// The numbers of the pair of sites `i` < `j`. Diagonal pairs of [`Pairs::Given`] have none.
     #[inline]
     pub fn pair(&self, i: usize, j: usize) -> impl Iterator<Item = f64> + '_ {
         let row = |i: usize| i / self.nodes.width;
@@ -111,7 +112,7 @@ impl Sites {
     }
 }
 
-/// Has the array this shape, and only finite numbers?
+/// Checks that the array has this shape, and only finite numbers.
 fn check_array(name: &str, array: &Image, shape: [usize; 3]) -> std::result::Result<(), String> {
     let found = [array.height, array.width, array.channels];
     if found != shape || array.values.len() != shape.iter().product::<usize>() {

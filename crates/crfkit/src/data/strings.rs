@@ -1,24 +1,24 @@
-//! Byte strings to consecutive numbers and back.
+//! A table that turns byte strings into consecutive numbers and back.
 
 use super::bytes::Numbers;
 use crate::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// A table of distinct byte strings, numbered in the order of their arrival.
+/// A table of distinct byte strings, numbered in the order in which they were added.
 ///
-/// Open addressing. A slot holds the 64 bits of the string's hash and its number, so that a look-up touches one line of memory:
-/// it trusts the hash (a stranger is taken for a known string once in 2⁶⁴/n look-ups), while [`Strings::intern`] compares the
-/// strings themselves.
+/// It uses open addressing. A slot holds the 64-bit hash of a string and its number, so a look-up touches one line of
+/// memory. A look-up trusts the hash: an unknown string is taken for a known one once in 2⁶⁴/n look-ups.
+/// [`Strings::intern`] compares the strings themselves.
 #[derive(Clone, Debug, Default)]
 pub struct Strings {
     arena: Numbers<u8>,
-    /// End of string `id` in the arena; it starts where the one before ends.
+    /// End of each string in the arena. A string starts where the one before it ends.
     ends: Numbers<u32>,
-    /// A power of two of slots, at most three quarters of them in use.
+    /// The slots: their number is a power of two, and at most three quarters of them are in use.
     slots: Numbers<Slot>,
 }
 
-/// Lower and upper half of the hash, and the number + 1; 0 = free.
+/// Lower and upper half of the hash, and the number + 1; 0 means free.
 pub type Slot = [u32; 3];
 
 #[inline]
@@ -27,17 +27,17 @@ fn halves(hash: u64) -> [u32; 2] {
 }
 
 impl Strings {
-    /// How many strings.
+    /// Number of strings.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// No strings at all?
+    /// Whether there are no strings.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// String number `id`.
+    /// The string with number `id`.
     #[inline]
     pub fn get(&self, id: u32) -> &[u8] {
         let id = id as usize;
@@ -45,7 +45,7 @@ impl Strings {
         &self.arena[start..self.ends[id] as usize]
     }
 
-    /// The number of a string that is already there.
+    /// The number of a string, if it is in the table.
     #[inline]
     pub fn find(&self, string: &[u8]) -> Option<u32> {
         if self.slots.is_empty() {
@@ -54,14 +54,14 @@ impl Strings {
         search(&self.slots, xxh3_64(string), |_| true).ok().filter(|&id| self.has(id))
     }
 
-    /// Is there a string with this number? Slots that lie in a mapped file can change after they were checked.
+    /// Whether there is a string with this number. Slots that lie in a mapped file can change after they were checked.
     #[inline]
     fn has(&self, id: u32) -> bool {
         (id as usize) < self.len()
     }
 
-    /// The numbers of several strings, end to end in `text` with the end of each in `ends`, that are already there. The reads of
-    /// one string do not wait for another's.
+    /// Finds the numbers of several strings in the table. The strings are end to end in `text`, with the end of each in
+    /// `ends`. The memory reads of one string do not wait for those of another.
     pub fn find_all(&self, text: &[u8], ends: &[usize], hashes: &mut Vec<u64>, found: impl FnMut(u32)) {
         if self.slots.is_empty() {
             return;
@@ -76,11 +76,12 @@ impl Strings {
             start = end;
         }
         std::hint::black_box(ahead);
-        let known = |&hash: &u64| search(slots, hash, |_| true).ok().filter(|&id| self.has(id));
+        let strings = self.len() as u32;
+        let known = |&hash: &u64| search(slots, hash, |_| true).ok().filter(|&id| id < strings);
         hashes.iter().filter_map(known).for_each(found);
     }
 
-    /// The number of a string, which is added if it is new.
+    /// The number of a string. A new string is added.
     pub fn intern(&mut self, string: &[u8]) -> u32 {
         if 4 * (self.len() + 1) > 3 * self.slots.len() {
             self.slots = self.slots_for(2 * (self.len() + 1)).into();
@@ -89,7 +90,7 @@ impl Strings {
         let same = |id| self.has(id) && self.get(id) == string;
         let mut place = search(&self.slots, hash, same);
         if place == Err(None) {
-            // Damaged slots without a free one: the strings themselves tell what they should be.
+            // No slot is free, so the slots are damaged. Build them again from the strings.
             self.slots = self.slots_for(2 * (self.len() + 1)).into();
             place = search(&self.slots, hash, |id| self.get(id) == string);
         }
@@ -107,7 +108,8 @@ impl Strings {
         }
     }
 
-    /// Slots that have room for `strings` strings, filled in the order of the numbers: they follow from the strings alone.
+    /// Slots with room for `strings` strings, filled in the order of the numbers, so that they depend only on the
+    /// strings.
     fn slots_for(&self, strings: usize) -> Vec<Slot> {
         let mut slots = vec![[0; 3]; slot_count(strings)];
         let mask = slots.len().wrapping_sub(1);
@@ -123,23 +125,29 @@ impl Strings {
         slots
     }
 
-    /// The smallest slots that these strings can have, for [`Strings::from_parts`].
+    /// The smallest slot table for these strings, for [`Strings::from_parts`].
     pub fn packed_slots(&self) -> Vec<Slot> {
         self.slots_for(self.len())
     }
 
     /// All strings in the order of their numbers.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        (0..self.len() as u32).map(|id| self.get(id))
+        let (text, ends) = self.parts();
+        let mut start = 0;
+        ends.iter().map(move |&end| {
+            let string = &text[start..end as usize];
+            start = end as usize;
+            string
+        })
     }
 
-    /// The strings as they are stored: all of them end to end, and the end of each.
+    /// The stored form of the strings: all of them end to end, and the end of each.
     pub fn parts(&self) -> (&[u8], &[u32]) {
         (&self.arena, &self.ends)
     }
 
-    /// Puts a table together again; `slots` are its [`Strings::packed_slots`], which are made where there are none. `what` names
-    /// it in the error.
+    /// Puts a table together from its parts. `slots` are its [`Strings::packed_slots`]; if there are none, they are
+    /// built. `what` names the table in errors.
     pub fn from_parts(
         arena: Numbers<u8>,
         ends: Numbers<u32>,
@@ -158,8 +166,8 @@ impl Strings {
         Ok(strings)
     }
 
-    /// Have these slots the right size, one number for each string and no other? Then every search ends, at a string that
-    /// exists or at a free slot.
+    /// Whether these slots have the right size, each string's number once, and no other number. If so, every search
+    /// ends at a string that exists or at a free slot.
     fn has_room(&self, slots: &[Slot]) -> bool {
         let (used, largest) = slots.iter().fold((0, 0), |(used, largest), slot| {
             (used + usize::from(slot[2] != 0), largest.max(slot[2] as usize))
@@ -168,8 +176,8 @@ impl Strings {
     }
 }
 
-/// The number of a string with this hash that `same` accepts, or the free slot where it would go; `None` if no slot is free, which
-/// only damage can do. Looks at each slot once at most, whatever they hold.
+/// The number of a string with this hash that `same` accepts, or the free slot where it would go; `None` if no slot is
+/// free, which only happens to damaged tables. It looks at each slot at most once, whatever the slots hold.
 #[inline]
 fn search(slots: &[Slot], hash: u64, same: impl Fn(u32) -> bool) -> std::result::Result<u32, Option<usize>> {
     let [low, high] = halves(hash);
@@ -188,7 +196,7 @@ fn search(slots: &[Slot], hash: u64, same: impl Fn(u32) -> bool) -> std::result:
     Err(None)
 }
 
-/// How many slots a table of so many strings has.
+/// Number of slots in a table of this many strings.
 fn slot_count(strings: usize) -> usize {
     if strings == 0 { 0 } else { (4 * strings).div_ceil(3).next_power_of_two().max(16) }
 }
@@ -273,7 +281,7 @@ mod tests {
         assert!(refused(|slots| slots.iter_mut().find(|slot| slot[2] == 20).unwrap()[2] = 0));
     }
 
-    /// A model file that is overwritten while it is mapped changes the slots behind the checks of [`Strings::from_parts`].
+    /// If a model file is overwritten while it is mapped, its slots change after the checks of [`Strings::from_parts`].
     #[test]
     fn searches_end_in_slots_that_were_damaged_later() {
         let mut table = Strings::default();

@@ -9,16 +9,16 @@
 //!                                u:last=%x[@-1,0]            # absolute row: @1 first, @-1 last
 //! ```
 //!
-//! One line is one template. Its first character says what its observation is paired with: `U` the label, `B` the
-//! label pair (from the second token on), `*` both. `%x[row,column]` is the value of a column, rows counted from the
-//! token; the rest of the line is literal text. Rows outside the sequence have padding strings for values; functions
+//! One line is one template. Its first character says what its observation is paired with: `U` the label, `B` the label
+//! pair (from the second token on), `*` both. `%x[row,column]` is the value of a column, with rows counted from the
+//! token; the rest of the line is literal text. Rows outside the sequence have padding strings as values; functions
 //! (`%t`, `%m`, lower-casing) apply to them as to any other value. A `U` line without macros is a bias: it fires at
 //! every token. A `B` line without macros is the plain label bigram.
 //!
-//! An observation is never expanded to a string while training or tagging. It is the pair (skeleton, values): the
-//! literal text, interned here, and the interned values of the macros, each computed once per token by an
-//! [`Extractor`]. Values of all extractors belong in one table, so that equal values from different columns make equal
-//! observations where the literal text is the same. [`Templates::expand`] gives the string back.
+//! An observation is never expanded to a string in training or labelling. It is the pair (skeleton, values): the
+//! literal text, interned here, and the interned values of the macros. Each value is computed once per token by an
+//! [`Extractor`]. The values of all extractors share one table, so equal values from different columns make equal
+//! observations if the literal text is the same. [`Templates::expand`] gives the string back.
 //!
 //! The dialects differ in comments (CRF++: a line that starts with `#`; Wapiti: from any `#` to the end of the line,
 //! even inside a pattern), trailing blanks (literal text in CRF++, dropped in Wapiti), padding ([`Dialect::left`]),
@@ -26,13 +26,14 @@
 //! Wapiti's commands too.
 //!
 //! Departures:
-//! - In CRF++ and Wapiti observations are the same if their strings are. Here they are if literal text and values are:
-//!   strings that agree only because text was cut differently (`U:a%x[0,0]` on `b`, `U:%x[0,0]` on `ab`) stay apart.
-//! - Several macro-free `B` lines would be several weights for one role; they make one label bigram.
-//! - Lower-casing and patterns know Unicode (see [`pattern`](super::pattern)).
-//! - Numbers are decimal (Wapiti also reads octal and hexadecimal), `@0` is refused (in Wapiti always padding), and so
-//!   is Wapiti's undocumented indirect row `%x[*n,column]`.
-//! - Lines of blanks alone are skipped; CRF++ refuses them.
+//! - In CRF++ and Wapiti, observations are the same if their strings are. Here they are the same if literal text and
+//!   values are. Strings that agree only because text was cut differently (`U:a%x[0,0]` on `b`, `U:%x[0,0]` on `ab`)
+//!   stay different.
+//! - Several `B` lines without macros would be several weights for one role; they make one label bigram.
+//! - Lower-casing and patterns use Unicode (see [`pattern`](super::pattern)).
+//! - Numbers are decimal (Wapiti also reads octal and hexadecimal). `@0` (always padding in Wapiti) and Wapiti's
+//!   undocumented indirect row `%x[*n,column]` are rejected.
+//! - Lines of only blanks are skipped; CRF++ rejects them.
 
 pub use super::dialect::Dialect;
 use super::pattern::Pattern;
@@ -44,63 +45,63 @@ pub struct Templates {
     /// The distinct ways to turn a row into a value.
     pub extractors: Vec<Extractor>,
     /// Observations paired with the label. Two of them may coincide at a token (`U:%x[-1,0]` and `U:%x[0,0]` on a
-    /// repeated word); then the observation counts twice, as in CRF++.
+    /// repeated word). The observation then counts twice, as in CRF++.
     pub unigram: Vec<Template>,
-    /// Observations paired with previous and current label, from the second token on.
+    /// Observations paired with the previous and the current label, from the second token on.
     pub bigram: Vec<Template>,
-    /// Whether label pairs have a weight of their own.
+    /// Whether label pairs have a weight without observations.
     pub label_bigram: bool,
     /// Largest column used, plus one.
     pub columns_needed: usize,
-    /// The literal texts of an observation, by skeleton: one more than it has macros.
+    /// The literal texts of an observation, by skeleton. There is one more text than there are macros.
     pub skeletons: Vec<Vec<String>>,
     /// The dialect of the source.
     pub dialect: Dialect,
-    /// What errors call the template: a file name or the like.
+    /// The template's name in errors, such as a file name.
     pub name: String,
     /// The text that was compiled.
     pub source: String,
 }
 
-/// One kind of observation.
+/// A template: one kind of observation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    /// Index into [`Templates::skeletons`]; templates with equal literal texts share it.
+    /// Index into [`Templates::skeletons`]. Templates with equal literal texts share it.
     pub skeleton: u32,
-    /// Where the values come from.
+    /// The macros that give the values.
     pub macros: Vec<Macro>,
     /// 1-based line of the source.
     pub line: u64,
 }
 
-/// One value of an observation.
+/// A macro: one value of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Macro {
     /// Index into [`Templates::extractors`].
     pub extractor: usize,
-    /// The row that it is applied to.
+    /// The row that the extractor is applied to.
     pub row: Row,
 }
 
-/// A row of the sequence, seen from a token.
+/// A row of the sequence, as seen from a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Row {
-    /// So many rows after the token's own.
+    /// This many rows after the token's own.
     Relative(i32),
-    /// So many rows after the first.
+    /// This many rows after the first.
     FromStart(u32),
-    /// So many rows before the last.
+    /// This many rows before the last.
     FromEnd(u32),
 }
 
-/// What a [`Row`] comes to at one token.
+/// The position of a [`Row`] for one token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell {
-    /// This row of the sequence, from 0.
+    /// This row of the sequence, counted from 0.
     Inside(usize),
-    /// So many rows, at least 1, before the first: [`Dialect::left`] is the value.
+    /// This many rows, at least 1, before the first. The value is [`Dialect::left`].
     Left(usize),
-    /// So many rows, at least 1, after the last: [`Dialect::right`] is the value.
+    /// This many rows, at least 1, after the last. The value is [`Dialect::right`].
     Right(usize),
 }
 
@@ -126,28 +127,28 @@ impl Row {
 /// A way to turn a row into a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extractor {
-    /// The column it reads.
+    /// The column that it reads.
     pub column: usize,
-    /// What it does with it.
+    /// The function that it applies to the column's value.
     pub function: Function,
     /// Whether the result is lower-cased.
     pub lower_case: bool,
 }
 
-/// What a macro does with a column's value.
+/// The function of a macro, applied to a column's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Function {
-    /// `%x`: nothing.
+    /// `%x`: the value itself.
     Raw,
-    /// `%t`: `true` if the pattern is found in it, else `false`.
+    /// `%t`: `true` if the pattern is found in the value, else `false`.
     Test(Pattern),
-    /// `%m`: the first match of the pattern, empty if there is none.
+    /// `%m`: the first match of the pattern; empty if there is none.
     Match(Pattern),
 }
 
 impl Extractor {
-    /// The value of `field`, a padding string or what stands in the extractor's column. `scratch` is written only
-    /// where lower-casing changes something.
+    /// The value for `field`, which is a padding string or the text in the extractor's column. `scratch` is written
+    /// only if lower-casing changes something.
     pub fn value<'a>(&'a self, field: &'a str, scratch: &'a mut String) -> &'a str {
         let value = match &self.function {
             Function::Raw => field,
@@ -164,7 +165,7 @@ impl Extractor {
 }
 
 impl Templates {
-    /// Compiles a template file. `name` is what errors call it.
+    /// Compiles a template file. `name` is its name in errors.
     pub fn compile(source: &str, dialect: Dialect, name: &str) -> Result<Templates> {
         let mut templates = Templates {
             extractors: Vec::new(),
@@ -230,7 +231,7 @@ impl Templates {
         Ok(())
     }
 
-    /// Refuses data with too few columns. `available` counts those that are not labels.
+    /// Rejects data with too few columns. `available` counts the columns that are not labels.
     pub fn check_columns(&self, available: usize) -> Result<()> {
         let column = |part: &Macro| self.extractors[part.extractor].column;
         let too_large = |template: &&Template| template.macros.iter().any(|part| column(part) >= available);
@@ -249,7 +250,7 @@ impl Templates {
     /// The full name of an observation, for example `U02:ate/VBD`.
     ///
     /// # Panics
-    /// If there is no such skeleton or the number of values is not its number of macros.
+    /// If there is no such skeleton, or the number of values is not its number of macros.
     pub fn expand(&self, skeleton: u32, values: &[&str]) -> String {
         let literals = &self.skeletons[skeleton as usize];
         assert_eq!(literals.len(), values.len() + 1, "an observation has one value for every macro");
@@ -262,7 +263,7 @@ impl Templates {
     }
 }
 
-/// Index of `item` in `list`, where it is put if missing. Templates are short: looking at every element will do.
+/// Index of `item` in `list`. A missing item is added. Templates are short, so a linear search is fast enough.
 fn index_of<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
     list.iter().position(|other| *other == item).unwrap_or_else(|| {
         list.push(item);
@@ -275,7 +276,7 @@ fn excerpt(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
-/// Reads a macro behind its `%`; gives what it says and the text after it.
+/// Reads a macro after its `%`. Returns its extractor, its row and the text after it.
 fn read_macro(text: &str, dialect: Dialect) -> std::result::Result<(Extractor, Row, &str), String> {
     const SHAPES: &str = "write %x[row,column], %t[row,column,\"pattern\"] or %m[row,column,\"pattern\"]";
     let malformed = |what: &str| format!("{what}; {SHAPES}");
@@ -304,12 +305,12 @@ fn read_macro(text: &str, dialect: Dialect) -> std::result::Result<(Extractor, R
         (function(pattern), &quoted[end + 1..])
     };
     let rest = rest.strip_prefix(']').ok_or_else(|| malformed("`]` is missing"))?;
-    // A test's result is in lower case already: `%T` is `%t`.
+    // The result of a test is in lower case already, so `%T` is `%t`.
     let lower_case = command.is_ascii_uppercase() && command != 'T';
     Ok((Extractor { column: column as usize, function, lower_case }, row, rest))
 }
 
-/// The row at the start of `text`, or why it cannot be used, and the text after it.
+/// The row at the start of `text`, or why it cannot be used; and the text after it.
 fn read_row(text: &str, dialect: Dialect) -> Option<(std::result::Result<Row, &'static str>, &str)> {
     let absolute = text.strip_prefix('@');
     let (number, rest) = read_number(absolute.unwrap_or(text), dialect)?;
@@ -326,7 +327,8 @@ fn read_row(text: &str, dialect: Dialect) -> Option<(std::result::Result<Row, &'
     Some((row, rest))
 }
 
-/// The number at the start of `text` and the text after it. Wapiti reads it with `scanf`: blanks and `+` may go before.
+/// The number at the start of `text`, and the text after it. Wapiti reads it with `scanf`, so blanks and `+` may come
+/// before it.
 fn read_number(text: &str, dialect: Dialect) -> Option<(i32, &str)> {
     let (text, signs) = match dialect {
         Dialect::Crfpp => (text, "-"),
@@ -338,7 +340,7 @@ fn read_number(text: &str, dialect: Dialect) -> Option<(i32, &str)> {
     Some((number.parse().ok()?, rest))
 }
 
-/// Position of the first `"` that no `\` escapes.
+/// Position of the first `"` that is not escaped by a `\`.
 fn closing_quote(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.bytes().position(|byte| {

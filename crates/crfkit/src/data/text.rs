@@ -1,5 +1,4 @@
-//! Bytes to lines: decompression, character encoding, line endings, and the limits that keep bad input
-//! harmless.
+//! From bytes to lines: decompression, character encoding, line endings, and the limits that keep bad input harmless.
 
 use std::fmt;
 use std::io::{self, Cursor, ErrorKind, Read};
@@ -11,21 +10,22 @@ use memchr::memchr2;
 
 use crate::error::{Error, Place, Result};
 
-/// The longest line that is read, in bytes before its newline. Longer ones are no text, or not in lines.
+/// The longest line that is read, in bytes before its newline. Longer lines are not text, or not divided into lines.
 pub const MAX_LINE: usize = 16 * 1024 * 1024;
 
-/// Large enough that a read from the system costs nothing per line, small enough for the second-level cache.
+/// Size of the read buffer: large enough that system calls cost nothing per line, small enough for the second-level
+/// cache.
 const BUFFER: usize = 256 * 1024;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// How the bytes of an input stand for characters.
+/// The character encoding of an input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encoding {
-    /// UTF-8; anything else is refused.
+    /// UTF-8. Anything else is rejected with an error.
     #[default]
     Utf8,
-    /// ISO 8859-1: every byte is the character of the same number, so that nothing can be refused.
+    /// ISO 8859-1. Every byte is the character of the same number, so nothing is ever rejected.
     Latin1,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for Encoding {
     }
 }
 
-/// Decodes gzip and zstd input, recognised by its first bytes; everything else passes through unchanged.
+/// Decompresses gzip and zstd input, which it recognises by the first bytes. All other input passes through unchanged.
 ///
 /// Concatenated gzip members and zstd frames are read as one text. zstd needs the cargo feature `zstd`.
 pub fn decompress<'a>(mut reader: Box<dyn Read + Send + 'a>) -> io::Result<Box<dyn Read + Send + 'a>> {
@@ -95,7 +95,7 @@ impl Compression {
     }
 }
 
-/// A decoder whose complaints say which format they are about.
+/// A decoder whose errors name the compression format.
 struct Decoded<D> {
     format: &'static str,
     decoder: D,
@@ -116,31 +116,31 @@ impl<D: Read> Read for Decoded<D> {
     }
 }
 
-/// The lines of a text, one at a time, in a buffer that is used again for the next.
+/// The lines of a text, one at a time, in a buffer that is reused for the next line.
 ///
-/// Lines end at `\n` or `\r\n`; the last one may lack its ending. A UTF-8 byte-order mark at the start is
-/// skipped. Refused, with file and line: bytes that are no UTF-8 (unless read as Latin-1), NUL bytes, and
-/// lines longer than [`MAX_LINE`], of which no more is ever held. After an error the rest of the
-/// input is not to be read.
+/// Lines end at `\n` or `\r\n`; the last one may lack its ending. A UTF-8 byte-order mark at the start is skipped.
+/// Bytes that are not UTF-8 (unless read as Latin-1), NUL bytes, and lines longer than [`MAX_LINE`] are rejected with
+/// file and line; no more than [`MAX_LINE`] bytes of a line are ever held. After an error, the rest of the input must
+/// not be read.
 pub struct Lines<R> {
     reader: R,
     name: String,
     encoding: Encoding,
     buffer: Vec<u8>,
-    /// `buffer[start..end]` is read and not yet handed out; `buffer[start..scanned]` has neither newline nor
-    /// NUL.
+    /// `buffer[start..end]` has been read and not yet handed out; `buffer[start..scanned]` has neither newline nor NUL.
     start: usize,
     scanned: usize,
     end: usize,
-    /// The reader is at its end. It is not asked again: a terminal would wait for a second end-of-file key.
+    /// Whether the reader is at its end. It is then not read again, because a terminal would wait for a second
+    /// end-of-file key.
     ended: bool,
     line: u64,
-    /// The current line in UTF-8 if the input is Latin-1.
+    /// The current line in UTF-8, if the input is Latin-1.
     transcoded: String,
 }
 
 impl<R: Read> Lines<R> {
-    /// Lines of `reader`, which messages call `name`.
+    /// The lines of `reader`. `name` is its name in messages.
     pub fn new(reader: R, name: &str, encoding: Encoding) -> Self {
         Lines {
             reader,
@@ -183,7 +183,7 @@ impl<R: Read> Lines<R> {
         Ok(Some((text, self.line)))
     }
 
-    /// Finds the next line in the buffer, reading on until it is whole, and steps over it.
+    /// Finds the next line in the buffer and steps over it. It reads more input until the line is complete.
     fn take_line(&mut self) -> Result<Option<Range<usize>>> {
         loop {
             if let Some(found) = memchr2(b'\n', 0, &self.buffer[self.scanned..self.end]) {
@@ -211,8 +211,8 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Reads once behind the unfinished line, which is moved to the front first; false at the end of the
-    /// input.
+    /// Reads once, to the position after the unfinished line, which is first moved to the front. Returns false at the
+    /// end of the input.
     fn fill(&mut self) -> Result<bool> {
         if self.ended {
             return Ok(false);
@@ -222,7 +222,7 @@ impl<R: Read> Lines<R> {
         self.scanned -= self.start;
         self.start = 0;
         if self.end == self.buffer.len() {
-            // One byte past the limit, to tell a line of just that length from a longer one.
+            // One byte past the limit, to tell a line of exactly that length from a longer one.
             self.buffer.resize((2 * self.buffer.len()).min(MAX_LINE + 1), 0);
         }
         let read = loop {
@@ -239,7 +239,7 @@ impl<R: Read> Lines<R> {
     fn not_utf8(&self, bytes: &[u8], valid: usize) -> Error {
         let message = format!(
             "byte {} of the line (0x{:02X}) is not valid UTF-8: convert the file to UTF-8, \
-             or try --encoding latin-1",
+             or read it as latin-1",
             valid + 1,
             bytes[valid]
         );
@@ -251,8 +251,7 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// The beginning of a piece of the user's text, fit to be quoted in a message: short and without control
-/// characters.
+/// The beginning of a piece of the user's text, fit to be quoted in a message: short, and without control characters.
 pub(crate) fn excerpt(text: &str) -> String {
     const LONGEST: usize = 40;
     let mut quoted: String = text

@@ -6,7 +6,10 @@ use crate::graph::{FactorGraph, Label, Psi};
 
 /// How a labelling is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Decode {
+    /// The best labelling as a whole: Viterbi on chains; on other graphs what the engine finds, exactly or by max-product.
+    Best,
     /// The most probable label of each variable, independently.
     #[default]
     MaxMarginal,
@@ -24,7 +27,7 @@ pub enum Decode {
 
 impl Decode {
     /// Overwrites `labels` with the decoder's labelling. The decoder must support the graph. Not for
-    /// [`Decode::MaxMarginal`], which needs an inference engine.
+    /// [`Decode::MaxMarginal`] and [`Decode::Best`], which need an inference engine.
     pub(crate) fn argmax(self, graph: &FactorGraph, psi: Psi<f64>, labels: &mut Vec<Label>) -> Result<()> {
         fn run<D: Decoder<Graph = FactorGraph>>(
             decoder: D,
@@ -35,7 +38,7 @@ impl Decode {
             decoder.argmax(graph, psi, labels, &mut D::Work::default());
         }
         match self {
-            Decode::MaxMarginal => unreachable!("an engine gives marginals"),
+            Decode::MaxMarginal | Decode::Best => unreachable!("these are the engine's"),
             Decode::Exact => {
                 ExactArgmax::default().check(graph)?;
                 run(ExactArgmax::default(), graph, psi, labels);

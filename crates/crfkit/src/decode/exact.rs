@@ -4,7 +4,7 @@ use super::Decoder;
 use super::product_states::{ProductStates, size};
 use super::viterbi::first_max;
 use crate::Result;
-use crate::graph::{FactorGraph, Fields, Label, Psi};
+use crate::graph::{EXACT_MEMORY, FactorGraph, Fields, Label, Psi};
 
 /// The exact best labelling. Chains of slices ([`crate::graph::Slices`], factorial chains) use Viterbi over product
 /// states if that is smaller. Other graphs use the junction tree with maxima in place of sums. Among equal labellings
@@ -17,7 +17,7 @@ pub struct ExactArgmax {
 
 impl Default for ExactArgmax {
     fn default() -> Self {
-        ExactArgmax { max_bytes: 1 << 30 }
+        ExactArgmax { max_bytes: EXACT_MEMORY }
     }
 }
 

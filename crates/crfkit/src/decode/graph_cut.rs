@@ -69,7 +69,7 @@ pub(super) fn check_finite(
     let refuse = |vars: &[usize]| {
         Err(Error::Setting(format!(
             "the scores of variables {vars:?} are not finite, and {engine} cannot weigh them: the model's weights are too large; train \
-             it again with a smaller --sigma"
+             it again with a smaller `sigma`"
         )))
     };
     for (v, &card) in graph.cards().iter().enumerate() {

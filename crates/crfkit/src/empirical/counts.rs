@@ -1,4 +1,4 @@
-//! Counting: one pass over labelled sequences, and sums of passes.
+//! Counting: one pass over labelled sequences. Counts can be added up.
 
 use super::Pairs;
 use super::spelling::{Spelling, spelling};
@@ -11,31 +11,32 @@ use std::collections::HashMap;
 /// How often each tuple of numbers occurred.
 pub(super) type Tally<const N: usize> = HashMap<[u32; N], u64>;
 
-/// Everything that empirical training has to know of its data.
+/// All the counts that empirical training needs.
 ///
-/// Counts of two parts of a corpus, added by [`Counts::merge`], are the counts of the whole: parts can be counted anywhere, and
-/// new data can be added to the counts of a model. What spelling features say is not counted but added up from the words.
+/// The counts of two parts of a corpus, added by [`Counts::merge`], are the counts of the whole. So parts can be
+/// counted anywhere, and new data can be added to the counts of a model. Spelling features are not counted; they are
+/// added up from the words.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
     pub(super) pairs: Pairs,
     pub(super) labels: Strings,
     pub(super) words: Strings,
-    /// Of each word.
+    /// The spelling of each word.
     pub(super) spellings: Vec<Spelling>,
-    /// (word, label).
+    /// Counts of (word, label).
     pub(super) word_labels: Tally<2>,
-    /// (label, next label).
+    /// Counts of (label, next label).
     pub(super) label_pairs: Tally<2>,
-    /// (word, next word, label, next label); with [`Pairs::Lexical`] only.
+    /// Counts of (word, next word, label, next label); only with [`Pairs::Lexical`].
     pub(super) word_pairs: Tally<4>,
-    /// (spelling, label) of the words that were pruned.
+    /// Counts of (spelling, label) for the words that were pruned.
     pub(super) rare_labels: Tally<2>,
-    /// (spelling, next spelling, label, next label) of the word pairs that lost a word.
+    /// Counts of (spelling, next spelling, label, next label) for the word pairs that lost a word by pruning.
     pub(super) rare_pairs: Tally<4>,
 }
 
 impl Counts {
-    /// Nothing counted yet. `pairs` says whether word pairs are counted too: most of the memory, where they are.
+    /// Counts with nothing counted yet. `pairs` says whether word pairs are counted too; they take most of the memory.
     pub fn new(pairs: Pairs) -> Self {
         Counts { pairs, ..Counts::default() }
     }
@@ -56,14 +57,14 @@ impl Counts {
         }
     }
 
-    /// Adds a sequence in columns: the label is in `label_column`, the word in the first column that is not the label's.
+    /// Adds a sequence in columns. The label is in `label_column`, and the word in the first other column.
     pub fn add_columns(&mut self, sequence: &Columns, label_column: usize) -> Result<()> {
         let [word, label] = token_columns(sequence, label_column)?;
         self.add((0..sequence.len()).map(|row| (sequence.field(row, word), sequence.field(row, label))));
         Ok(())
     }
 
-    /// The number of a word, which is added if it is new.
+    /// The number of a word. A new word is added.
     fn word(&mut self, word: &str) -> u32 {
         let id = self.words.intern(word.as_bytes());
         if id as usize == self.spellings.len() {
@@ -76,7 +77,7 @@ impl Counts {
     pub fn merge(&mut self, other: &Counts) -> Result<()> {
         if self.pairs != other.pairs {
             return Err(Error::Setting(
-                "counts with and without word pairs cannot be added; count both with the same --pairs".into(),
+                "counts with and without word pairs cannot be added; count both with the same `pairs`".into(),
             ));
         }
         let labels: Vec<u32> = other.labels.iter().map(|label| self.labels.intern(label)).collect();
@@ -90,7 +91,7 @@ impl Counts {
         Ok(())
     }
 
-    /// Adds what `other` has counted, its words and labels under new numbers.
+    /// Adds the counts of `other`, with its words and labels renumbered.
     fn add_renumbered(&mut self, other: &Counts, words: &[u32], labels: &[u32]) {
         let (word, label) = (|id: u32| words[id as usize], |id: u32| labels[id as usize]);
         add(&mut self.word_labels, &other.word_labels, |[x, y]| [word(x), label(y)]);
@@ -100,8 +101,8 @@ impl Counts {
         add(&mut self.rare_pairs, &other.rare_pairs, |[a, b, i, j]| [a, b, label(i), label(j)]);
     }
 
-    /// Forgets the words that occur fewer than `min_count` times. What is known of them stays in the counts of their spellings,
-    /// and in those of the labels.
+    /// Removes the words that occur fewer than `min_count` times. Their counts live on in those of their spellings and
+    /// of the labels.
     pub fn prune(&mut self, min_count: u64) {
         let mut totals = vec![0; self.words.len()];
         self.word_labels.iter().for_each(|([word, _], n)| totals[*word as usize] += n);
@@ -139,8 +140,8 @@ impl Counts {
         *self = kept;
     }
 
-    /// Words and labels numbered in the order of their names: the same counts have the same numbers, whatever the order in
-    /// which they came.
+    /// The counts with words and labels numbered in the order of their names. Equal counts then have equal numbers,
+    /// whatever the order in which the data came.
     pub(super) fn sorted(&self) -> Counts {
         let (labels, label_ids) = sorted(&self.labels);
         let (words, word_ids) = sorted(&self.words);
@@ -153,14 +154,14 @@ impl Counts {
         counts
     }
 
-    /// (spelling, label) of all tokens.
+    /// Counts of (spelling, label) over all tokens.
     pub(super) fn spelling_labels(&self) -> Tally<2> {
         let mut tally = self.rare_labels.clone();
         add(&mut tally, &self.word_labels, |[word, label]| [self.spellings[word as usize], label]);
         tally
     }
 
-    /// (spelling, next spelling, label, next label) of all neighbours; with [`Pairs::Lexical`] only.
+    /// Counts of (spelling, next spelling, label, next label) over all neighbours; only with [`Pairs::Lexical`].
     pub(super) fn spelling_pairs(&self) -> Tally<4> {
         let spelling = |word: u32| self.spellings[word as usize];
         let mut tally = self.rare_pairs.clone();
@@ -168,7 +169,7 @@ impl Counts {
         tally
     }
 
-    /// P̃(y) over all tokens.
+    /// The label distribution P̃(y) over all tokens.
     pub(super) fn prior(&self) -> Vec<f64> {
         let mut totals = vec![0u64; self.labels.len()];
         let tokens = self.word_labels.iter().chain(&self.rare_labels);
@@ -177,7 +178,7 @@ impl Counts {
         totals.iter().map(|&n| n as f64 / all).collect()
     }
 
-    /// The kind of pairs that is counted.
+    /// The kind of pairs that are counted.
     pub fn pairs(&self) -> Pairs {
         self.pairs
     }
@@ -198,18 +199,18 @@ impl Counts {
         self.word_labels.len() + self.label_pairs.len() + self.rare_labels.len() + pairs + rare
     }
 
-    /// Every word with each of its labels and how often it had it, in the order of their numbers. In a model that is the
-    /// order of their names.
+    /// Every word with each of its labels and their count, in the order of the numbers. In a model that is the order of
+    /// the names.
     pub fn word_labels(&self) -> impl Iterator<Item = (&str, Label, u64)> {
         ordered(&self.word_labels).into_iter().map(|([word, label], n)| (self.word_text(word), label, n))
     }
 
-    /// Every pair of neighbouring labels and how often it was seen, in the order of their numbers.
+    /// Every pair of neighbouring labels with its count, in the order of the numbers.
     pub fn label_pairs(&self) -> impl Iterator<Item = ([Label; 2], u64)> {
         ordered(&self.label_pairs).into_iter()
     }
 
-    /// A word; empty for bytes that are no text, which no reader gives.
+    /// The text of a word; empty if its bytes are not UTF-8, which no reader produces.
     pub(super) fn word_text(&self, word: u32) -> &str {
         std::str::from_utf8(self.words.get(word)).unwrap_or_default()
     }
@@ -220,7 +221,7 @@ impl Counts {
     }
 }
 
-/// The columns of the word and the label: the word is in the first column that is not the label's.
+/// The columns of the word and of the label. The word is in the first column that is not the label's.
 pub(super) fn token_columns(sequence: &Columns, label_column: usize) -> Result<[usize; 2]> {
     if !sequence.is_empty() && (sequence.columns() < 2 || label_column >= sequence.columns()) {
         let message = format!(
@@ -233,14 +234,14 @@ pub(super) fn token_columns(sequence: &Columns, label_column: usize) -> Result<[
     Ok([usize::from(label_column == 0), label_column])
 }
 
-/// Adds `from` to `to` under other numbers.
+/// Adds `from` to `to`, with its tuples renumbered.
 fn add<const N: usize>(to: &mut Tally<N>, from: &Tally<N>, renumber: impl Fn([u32; N]) -> [u32; N]) {
     for (&key, n) in from {
         *to.entry(renumber(key)).or_default() += n;
     }
 }
 
-/// The strings in their own order, and the new number of each old one.
+/// The strings in sorted order, and the new number of each old one.
 fn sorted(strings: &Strings) -> (Strings, Vec<u32>) {
     let mut order: Vec<u32> = (0..strings.len() as u32).collect();
     order.sort_unstable_by_key(|&id| strings.get(id));
@@ -252,7 +253,7 @@ fn sorted(strings: &Strings) -> (Strings, Vec<u32>) {
     (sorted, ids)
 }
 
-/// The tuples with their counts, in the order of the numbers: sums over them have one order too.
+/// The tuples with their counts, in the order of the numbers, so that sums over them always have the same order.
 pub(super) fn ordered<const N: usize>(tally: &Tally<N>) -> Vec<([u32; N], u64)> {
     let mut entries: Vec<_> = tally.iter().map(|(&key, &n)| (key, n)).collect();
     entries.sort_unstable();

@@ -1,4 +1,4 @@
-//! A model in closed form as text, for scripts: a line a count or weight, fields separated by tabs.
+//! Dumps of models in closed form, as text for scripts: one line per count or weight, fields separated by tabs.
 //!
 //! ```text
 //! label      NAME
@@ -13,8 +13,8 @@
 //! v-pair     LABEL  NEXT-LABEL  WEIGHT
 //! ```
 //!
-//! A spelling is the names of its features with spaces between them; the feature that every word has is called `any`. Names are
-//! escaped as in the dump of any model ([`crate::model::dump`]).
+//! A spelling is written as the names of its features with spaces between them. The feature that every word has is
+//! called `any`. Names are escaped as in the dumps of other models ([`crate::model::dump`]).
 
 use super::EmpiricalModel;
 use super::counts::ordered;
@@ -49,7 +49,7 @@ pub fn dump(model: &EmpiricalModel, out: &mut impl Write) -> io::Result<()> {
     model.exponential().map_or(Ok(()), |exponential| weights(exponential, &labels, out))
 }
 
-/// The weights of EP2.
+/// Writes the weights of EP2.
 fn weights(exponential: &Exponential, labels: &[String], out: &mut impl Write) -> io::Result<()> {
     let feature_names = || std::iter::once("any").chain(NAMES);
     let mut rows = |kind: &str, weights: &[f64]| {

@@ -1,9 +1,9 @@
-//! The exponential functions u and v of EP2 (section 3.7.2).
+//! The exponential functions u and v of EP2 (empirical-training-2013, section 3.7.2).
 //!
-//! u(y|x) ∝ exp Σ_f λ_f(y) and v(y, y'|x, x') ∝ exp(Σ_f α_f(y) + Σ_f' β_f'(y') + θ(y, y')), where f runs over the spelling
-//! features of x, f' over those of x', and both over a feature that every word has. They are multinomial regressions on the
-//! counts: u is a chain of one position, v one of two. Words of one spelling have one u, so a fit costs what the different
-//! spellings cost, however large the corpus.
+//! u(y|x) ∝ exp Σ_f λ_f(y) and v(y, y'|x, x') ∝ exp(Σ_f α_f(y) + Σ_f' β_f'(y') + θ(y, y')), where f runs over the
+//! spelling features of x and f' over those of x'. Both also include a feature that every word has. The two are
+//! multinomial regressions on the counts: u is a chain of one position, v a chain of two. Words of one spelling share
+//! one u, so the cost of a fit depends on the number of different spellings and not on the size of the corpus.
 
 use super::counts::{Counts, Tally, ordered};
 use super::fit::CountedChains;
@@ -13,16 +13,17 @@ use super::{Pairs, Settings};
 use crate::Result;
 use crate::optim::{Lbfgs, Mean, Prior};
 
-/// Weights of u and v.
+/// The weights of u and v.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Exponential {
     /// λ `[1 + FEATURES][labels]`.
     pub u: Vec<f64>,
-    /// α `[rows][labels]`, β `[rows][labels]`, θ `[labels][labels]`; one row for labels alone, 1 + FEATURES with lexical pairs.
+    /// α `[rows][labels]`, β `[rows][labels]`, θ `[labels][labels]`; one row for labels alone, 1 + FEATURES with
+    /// lexical pairs.
     pub v: Vec<f64>,
 }
 
-/// Rows of node weights of v on each side.
+/// Number of rows of node weights that v has on each side.
 fn rows_of_pairs(pairs: Pairs) -> usize {
     match pairs {
         Pairs::Tags => 1,
@@ -30,12 +31,12 @@ fn rows_of_pairs(pairs: Pairs) -> usize {
     }
 }
 
-/// First weights of the rows of a spelling, when the rows of its position begin at `base`.
+/// The first weight of each row of a spelling; `base` is where the rows of its position begin.
 fn rows(spelling: Spelling, base: usize, labels: usize) -> impl Iterator<Item = usize> + Clone {
     std::iter::once(base).chain(features(spelling).map(move |f| base + (1 + f) * labels))
 }
 
-/// The objective of u: the labels of each spelling.
+/// The objective of u: the labels of each spelling, with their counts.
 fn singles(counts: &Counts, dim: usize) -> CountedChains {
     let labels = counts.labels();
     let mut chains = CountedChains::new(labels, dim, None);
@@ -46,13 +47,13 @@ fn singles(counts: &Counts, dim: usize) -> CountedChains {
     chains
 }
 
-/// The objective of v: the label pairs of each pair of spellings.
+/// The objective of v: the label pairs of each pair of spellings, with their counts.
 fn pairs(counts: &Counts, pairs: Pairs, dim: usize) -> CountedChains {
     let labels = counts.labels();
     let right = rows_of_pairs(pairs) * labels;
     let mut chains = CountedChains::new(labels, dim, Some(2 * right));
     let neighbours: Tally<4> = match pairs {
-        // Without features all words are alike.
+        // Without features, all words are alike.
         Pairs::Tags => counts.label_pairs.iter().map(|(&[i, j], &n)| ([0, 0, i, j], n)).collect(),
         Pairs::Lexical => counts.spelling_pairs(),
     };
@@ -65,14 +66,14 @@ fn pairs(counts: &Counts, pairs: Pairs, dim: usize) -> CountedChains {
 }
 
 impl Exponential {
-    /// How many weights u and v have.
+    /// The numbers of weights of u and v.
     pub fn dims(labels: usize, pairs: Pairs) -> [usize; 2] {
         [(1 + FEATURES) * labels, (2 * rows_of_pairs(pairs) + labels) * labels]
     }
 
-    /// Fits u to P̃(y|x), and v to P̃(y, y'|x, x') (eq. 24), each with a Gaussian prior. The weights of the feature that every
-    /// word has are centred at, and start from, ln P̃(y): what u and v would be if nothing else were known. The others are
-    /// centred at 0.
+    /// Fits u to P̃(y|x), and v to P̃(y, y'|x, x') (eq. 24), each with a Gaussian prior. For the feature that every
+    /// word has, the prior's mean and the first weights are ln P̃(y): what u and v would be if nothing else were known.
+    /// For all others the mean is 0.
     pub fn fit(counts: &Counts, settings: &Settings) -> Result<Self> {
         let labels = counts.labels();
         let [mut u, mut v] = Exponential::dims(labels, settings.pairs).map(|dim| vec![0.0; dim]);
@@ -80,7 +81,8 @@ impl Exponential {
         u[..labels].copy_from_slice(&log_prior);
         v[..labels].copy_from_slice(&log_prior);
         v[rows_of_pairs(settings.pairs) * labels..][..labels].copy_from_slice(&log_prior);
-        // Counts of one and of thousands make valleys that are long and narrow: more memory halves the passes.
+        // Counts range from one to thousands, which makes long and narrow valleys. More memory halves the number of
+        // passes.
         let method = Lbfgs { memory: 20, tolerance: 1e-5, ..Lbfgs::default() };
         let from = |chains: CountedChains, start: Vec<f64>| {
             let prior = Prior { mean: Mean::Vector(start.clone()), ..Prior::gaussian(settings.sigma) };
@@ -101,7 +103,7 @@ impl Exponential {
         normalise(p);
     }
 
-    /// α, β and θ.
+    /// The parts of v: α, β and θ.
     pub fn parts_of_v(&self, labels: usize) -> (&[f64], &[f64], &[f64]) {
         let right = (self.v.len() / labels - labels) / 2 * labels;
         (&self.v[..right], &self.v[right..2 * right], &self.v[2 * right..])

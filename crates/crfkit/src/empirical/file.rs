@@ -1,49 +1,44 @@
-//! The file of a model in closed form: its counts, its settings and, with EP2, its weights. Factors are made of them when it
-//! is read.
+//! The file of a model in closed form. It holds the counts, the settings and, with EP2, the weights. The factors are
+//! computed from them when the file is read.
 //!
-//! The container is that of all model files (`model/sections.rs`). Words and labels are in the order of their names and
-//! tuples in the order of their numbers, so that the same counts give the same bytes, however they were added up.
+//! The container is that of all model files (`model/sections.rs`). Words and labels are in the order of their names,
+//! and tuples in the order of their numbers. So equal counts give equal bytes, however they were added up.
 
 use super::counts::{Counts, Tally, ordered};
 use super::exponential::Exponential;
 use super::spelling::{FEATURES, spelling};
 use super::{EmpiricalModel, Method, Pairs, Settings};
-use crate::Result;
-use crate::model::sections::{Format, Reader, Writer};
-use crate::model::{check_labels, is_text};
+use crate::data::bytes::Bytes;
+use crate::domain::{FORMAT, MAX_WEIGHT, StoredHead, StoredKind, check_labels, open_head};
+use crate::model::is_text;
+use crate::model::sections::{Reader, Writer};
+use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-static FORMAT: Format = Format {
-    magic: *b"crfkit\0E",
-    version: 1,
-    name: "empirical model",
-    remedy: "take another copy of it or train it again",
-};
-
-/// A bound on weights of EP2, far above those of any fit: their sums must be finite.
-const MAX_WEIGHT: f64 = 1e100;
-
-/// The section of small things.
+/// The part of the file's head that only this kind of model has.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Head {
     labels: Vec<String>,
-    settings: Settings,
 }
 
-impl EmpiricalModel {
-    /// Does this look like the file of such a model?
-    pub fn is_file(bytes: &[u8]) -> bool {
-        bytes.starts_with(&FORMAT.magic)
-    }
+/// Names of the sections that hold the words.
+const WORDS: [&str; 3] = ["words.text", "words.ends", "words.slots"];
 
-    /// The model file.
+impl EmpiricalModel {
+    /// Encodes the model as a file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        check_labels(self.labels()).map_err(crate::Error::Setting)?;
+        check_labels(self.labels()).map_err(Error::Setting)?;
         let counts = self.counts();
         let mut file = Writer::default();
-        file.json("head", &Head { labels: self.labels().to_vec(), settings: self.settings().clone() });
-        file.strings(["words.text", "words.ends"], &counts.words);
+        let json = |error: serde_json::Error| Error::Setting(error.to_string());
+        let head = StoredHead {
+            kind: StoredKind::Empirical,
+            domain: serde_json::to_value(Head { labels: self.labels().to_vec() }).map_err(json)?,
+            settings: serde_json::to_value(self.settings()).map_err(json)?,
+        };
+        file.json("head", &head);
+        file.strings(WORDS, &counts.words, false);
         write_tally(&mut file, ["word.labels", "word.labels.n"], &counts.word_labels);
         write_tally(&mut file, ["label.pairs", "label.pairs.n"], &counts.label_pairs);
         write_tally(&mut file, ["word.pairs", "word.pairs.n"], &counts.word_pairs);
@@ -58,13 +53,22 @@ impl EmpiricalModel {
 
     /// Reads a model file, after verifying its checksum and that its parts fit each other.
     pub fn from_bytes(bytes: &[u8]) -> Result<EmpiricalModel> {
-        let mut file = Reader::new(bytes, &FORMAT)?;
-        let Head { labels, settings } = file.json("head")?;
+        let copy = Bytes::read(bytes, bytes.len()).map_err(|error| Error::io(FORMAT.name, error))?;
+        let (head, file) = open_head(&copy)?;
+        EmpiricalModel::read(head, file)
+    }
+
+    /// Reads everything after the head.
+    pub(crate) fn read(head: StoredHead, mut file: Reader) -> Result<EmpiricalModel> {
+        head.expect(StoredKind::Empirical)?;
+        let json = |error: serde_json::Error| FORMAT.damaged(format!("section `head`: {error}"));
+        let Head { labels } = serde_json::from_value(head.domain).map_err(json)?;
+        let settings: Settings = serde_json::from_value(head.settings).map_err(json)?;
         check_labels(&labels).map_err(|why| FORMAT.damaged(why))?;
         settings.check().map_err(|error| FORMAT.damaged(error))?;
         let mut counts = Counts::new(settings.pairs);
         labels.iter().for_each(|label| _ = counts.labels.intern(label.as_bytes()));
-        counts.words = file.strings(["words.text", "words.ends"])?;
+        counts.words = file.strings(WORDS)?;
         if !is_text(&counts.words) || !counts.words.iter().is_sorted_by(|a, b| a < b) {
             return Err(FORMAT.damaged("its words are not sorted and distinct texts"));
         }
@@ -93,7 +97,8 @@ impl EmpiricalModel {
     }
 }
 
-/// What the estimates rely on: every word and every label was seen, also those of pairs as they stand in their pairs.
+/// Checks what the estimates rely on: every word and every label was counted, and each word of a pair was also counted
+/// with the label that it has in the pair.
 fn check_counts(counts: &Counts) -> std::result::Result<(), &'static str> {
     let (mut words, mut labels) = (vec![false; counts.words()], vec![false; counts.labels()]);
     for [word, label] in counts.word_labels.keys() {
@@ -115,14 +120,15 @@ fn check_counts(counts: &Counts) -> std::result::Result<(), &'static str> {
     }
 }
 
-/// Two sections: the tuples in their order, and the count of each.
+/// Writes two sections: the tuples in order, and the count of each.
 fn write_tally<const N: usize>(file: &mut Writer, [keys, counts]: [&'static str; 2], tally: &Tally<N>) {
     let entries = ordered(tally);
     file.bytes(keys, entries.iter().flat_map(|(key, _)| key.map(u32::to_le_bytes)).flatten().collect());
     file.numbers(counts, entries.iter().map(|(_, n)| n.to_le_bytes()));
 }
 
-/// The tuples, each number of which is below its `ends`, with counts from 1 on. No sum of them can overflow.
+/// Reads tuples with their counts. Each number of a tuple must be below its entry in `ends`, and each count at least 1.
+/// Sums of the counts cannot overflow.
 fn read_tally<const N: usize>(
     file: &mut Reader,
     [keys, counts]: [&str; 2],

@@ -1,5 +1,5 @@
-//! Log-linear models of short chains, fitted to counts: the exponential functions of EP2, and the small-table CRFs of the
-//! studies.
+//! Log-linear models of short chains, fitted to counts. The exponential functions of EP2 and the small-table CRFs of
+//! the studies use them.
 
 use crate::Result;
 use crate::ability::Ability;
@@ -8,10 +8,11 @@ use crate::infer::{ForwardBackward, Inference};
 use crate::math::{Array, Dual, Scalar};
 use crate::optim::{Control, Lbfgs, Objective, Optimizer, Prior, Problem, Progress, State, Touched, Watch};
 
-/// Σ_e (n_e·log Z_e(θ) − Σ_y n_e(y)·score_e(y)): the negative log-likelihood of label sequences with their counts, n_e(y) of
-/// them for each observed input e. Equal inputs are one example, so its cost does not grow with their number.
+/// Σ_e (n_e·log Z_e(θ) − Σ_y n_e(y)·score_e(y)): the negative log-likelihood of counted label sequences, where the
+/// labelling y was seen n_e(y) times with the input e. Equal inputs form one example, so the cost does not grow with
+/// their number.
 ///
-/// Weights come in rows: `labels` of them for a node table, `[labels][labels]` for a pair table.
+/// Weights come in rows: a node table has a row of `labels` weights, a pair table one of `[labels][labels]`.
 #[derive(Clone, Debug)]
 pub struct CountedChains {
     labels: usize,
@@ -21,46 +22,47 @@ pub struct CountedChains {
     examples: Vec<CountedChain>,
 }
 
-/// One input with the labellings that were seen with it.
+/// One input, with the labellings that were seen with it.
 #[derive(Clone, Debug)]
 struct CountedChain {
     chain: Chain,
-    /// The rows that are added up in each own table, as their first weights.
+    /// For each own table, the rows that are added to it, given by their first weights.
     rows: Vec<Vec<usize>>,
-    /// Σ_y n(y).
+    /// The number of labellings, Σ_y n(y).
     total: f64,
-    /// How often each weight takes part in the score of what was seen.
+    /// How often each weight takes part in the scores of the labellings that were seen.
     observed: Vec<(usize, f64)>,
 }
 
 impl CountedChains {
-    /// No example yet. θ has `dim` weights; those of a pair table for all neighbours begin at `shared`.
+    /// An objective without examples. θ has `dim` weights. If all neighbours share a pair table, its weights begin at
+    /// `shared`.
     pub fn new(labels: usize, dim: usize, shared: Option<usize>) -> Self {
         CountedChains { labels, dim, shared, examples: Vec::new() }
     }
 
-    /// Adds an input of `len` positions. `rows` are the rows of its own tables in the order of [`Chain`]: those of the nodes and,
-    /// if there are any, those of the pairs. [`CountedChains::observe`] says what was seen with it.
+    /// Adds an input of `len` positions. `rows` are the rows of its own tables in the order of [`Chain`]: those of the
+    /// nodes and, if there are any, those of the pairs. Add the labellings seen with it by [`CountedChains::observe`].
     pub fn add(&mut self, len: usize, rows: Vec<Vec<usize>>) {
         let chain = Chain { len, labels: self.labels, own_pairs: rows.len() > len };
         debug_assert_eq!(rows.len(), chain.own_tables());
         self.examples.push(CountedChain { chain, rows, total: 0.0, observed: Vec::new() });
     }
 
-    /// The labelling was seen `n` times with the input that was added last.
+    /// Records that the labelling was seen `n` times with the input that was added last.
     pub fn observe(&mut self, labels: &[Label], n: f64) {
         if let Some(example) = self.examples.last_mut() {
             example.observe(labels, n, self.shared);
         }
     }
 
-    /// The smallest value with this prior, by L-BFGS from `start`.
+    /// Minimises the objective with this prior by L-BFGS, from `start`, and returns the weights.
     pub fn fit(&self, start: Vec<f64>, prior: Prior, method: &Lbfgs) -> Result<Vec<f64>> {
         let problem = Problem { objective: self, prior, l1: 0.0 };
         Ok(method.minimize(&problem, State::start(start), &mut Unwatched)?.theta)
     }
 
-    /// Returns the value over some examples and adds its gradient; one vector a plane.
+    /// Returns the value over some examples and adds its gradient. θ and gradient have one vector per plane.
     fn pass<'a, S: Scalar>(
         &self,
         examples: impl Iterator<Item = &'a CountedChain>,
@@ -134,7 +136,7 @@ impl CountedChain {
         }
     }
 
-    /// Calls `each` with every entry of the own tables and every weight that is added to it.
+    /// Calls `each` with every entry of the own tables and each weight that is added to it.
     fn visit(&self, mut each: impl FnMut(usize, usize)) {
         let (labels, stride) = (self.chain.labels, self.chain.stride());
         for (f, rows) in self.rows.iter().enumerate() {
@@ -171,7 +173,7 @@ impl Objective for CountedChains {
         self.pass::<Dual>(self.examples.iter(), &[theta, v], &mut [gradient, hess_vec]).re
     }
 
-    /// All weights: the models are small, and most rows belong to most examples.
+    /// Marks all weights: the models are small, and most rows belong to most examples.
     fn touched(&self, _: &[u32], touched: &mut Touched) {
         touched.start(1);
         touched.add(0, || 0..self.dim);
@@ -199,7 +201,7 @@ impl Objective for CountedChains {
     }
 }
 
-/// Nobody looks on.
+/// An observer that ignores everything.
 struct Unwatched;
 
 impl Watch for Unwatched {

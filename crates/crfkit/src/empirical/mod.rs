@@ -1,16 +1,16 @@
-//! Empirical training: a CRF in closed form, by counting (empirical-training-2013).
+//! Empirical training: a CRF in closed form, estimated by counting (empirical-training-2013).
 //!
 //! A chain is a product of co-occurrence rates of neighbours and of single probabilities (eq. 4),
-//! P(y|x) = Π CR(y_t; y_{t+1}|x) · Π P(y_t|x), and each of them is estimated by itself from counts:
+//! P(y|x) = Π CR(y_t; y_{t+1}|x) · Π P(y_t|x). Each of these is estimated separately from counts:
 //!
 //! ```text
 //! ψ̂(y, x) = P̃(y|x)                                              eq. 12
 //! φ̂(y, y', x, x') = P̃(y, y'|x, x') / (P̃(y|x) · P̃(y'|x'))       eq. 13
 //! ```
 //!
-//! ln ψ̂ and ln φ̂ are the log-potentials of a [`crate::graph::Chain`], so labellings and marginals come from where those of any
-//! other chain come from. One pass over the data, no iteration: [`Counts`] → [`train`] → [`EmpiricalModel`] →
-//! [`EmpiricalTagger`].
+//! ln ψ̂ and ln φ̂ are the log-potentials of a [`crate::graph::Chain`], so labellings and marginals are computed as for
+//! any other chain. Training takes one pass over the data and no iterations: [`Counts`] → [`train`] →
+//! [`EmpiricalModel`] → [`EmpiricalTagger`].
 //!
 //! ```
 //! use crfkit::empirical::{Counts, EmpiricalTagger, Settings, train};
@@ -31,15 +31,16 @@
 //! }
 //! ```
 //!
-//! What the paper says and what holds:
+//! Where the paper's claims need a correction:
 //!
-//! - Theorem 1, that ψ̂ and φ̂ maximise the likelihood too, needs Σ_{y'} P̃(y, y'|x, x') = P̃(y|x): the label of a word must not
-//!   depend on its neighbour. It holds for the five instances of section 4.1. With the three more of section 3.4.3, where the paper
-//!   claims it too, it does not: the negative log-likelihood is 3.05721 there, and its minimum below 2.5061.
-//! - μ_oov of section 3.7.1 multiplies all labels of a position alike, so it changes no labelling. [`Unknown::Power`] and
-//!   [`Unknown::Mix`] do; [`train`] chooses among them by held-out data.
-//! - Eq. 24 with an exponential v that is normalised is eq. 25: EP2 fits what piecewise training fits. It differs by a separate
-//!   fit of the single probabilities, and by dividing them out of the pairs when it labels.
+//! - Theorem 1 says that ψ̂ and φ̂ also maximise the likelihood. It needs Σ_{y'} P̃(y, y'|x, x') = P̃(y|x): the label
+//!   of a word must not depend on its neighbour. This holds for the five instances of section 4.1. The paper claims the
+//!   same with the three further instances of section 3.4.3, but there it does not hold: the negative log-likelihood is
+//!   3.05721, and its minimum is below 2.5061.
+//! - μ_oov of section 3.7.1 multiplies all labels of a position by the same number, so it changes no labelling.
+//!   [`Unknown::Power`] and [`Unknown::Mix`] do change labellings; [`train`] chooses among them on held-out data.
+//! - Eq. 24 with a normalised exponential v is eq. 25: EP2 fits what piecewise training fits. EP2 differs in that it
+//!   fits the single probabilities separately, and divides them out of the pairs when it labels.
 
 mod counts;
 mod dump;
@@ -49,7 +50,6 @@ mod fit;
 mod model;
 mod pairs;
 pub mod spelling;
-mod start;
 pub mod studies;
 mod tagger;
 mod train;
@@ -59,8 +59,7 @@ pub use dump::dump;
 pub use fit::CountedChains;
 pub use model::{EmpiricalModel, Word};
 pub use pairs::PairWork;
-pub use start::first_weights;
-pub use tagger::EmpiricalTagger;
+pub use tagger::{EmpiricalScratch, EmpiricalTagger};
 pub use train::{HeldOut, Trained, Trial, train};
 
 use crate::{Error, Result};
@@ -68,36 +67,36 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What is done about words that training has not seen.
+/// The method of estimation: how words not seen in training are treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
     /// The mean of P̃(y|f) over the word's spelling features f; P̃(y) if it has none (section 3.7.1).
     #[default]
     Ep1,
-    /// Exponential functions of the features, fitted to the counts (section 3.7.2). They also speak for label pairs that were
-    /// never seen.
+    /// Exponential functions of the features, fitted to the counts (section 3.7.2). They also give estimates for label
+    /// pairs that were never seen.
     Ep2,
 }
 
-/// What the pair factors see.
+/// What the pair factors depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pairs {
     /// The two labels: φ̂(y, y') = P̃(y, y')/(P̃(y)·P̃(y')), as in the paper's experiments with text (section 4.5).
     #[default]
     Tags,
-    /// The two labels and the two words, eq. 13. Word pairs that were never seen back off to their spellings.
+    /// The two labels and the two words (eq. 13). Word pairs that were never seen back off to their spellings.
     Lexical,
 }
 
-/// How the estimate p of an unknown word becomes ψ̂.
+/// How the estimate p for an unknown word becomes ψ̂.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unknown {
     /// μ·p, the paper's μ_oov. It changes no labelling and no marginal.
     Scale(f64),
-    /// p^κ, normalised: below 1 the neighbours decide more, above 1 less.
+    /// p^κ, normalised. With κ below 1 the neighbours have more influence, above 1 less.
     Power(f64),
     /// λ·p + (1 − λ)·P̃(y).
     Mix(f64),
@@ -107,25 +106,28 @@ pub enum Unknown {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// EP1 or EP2.
+    /// The method of estimation: EP1 or EP2.
     pub method: Method,
-    /// What the pair factors see. The counts must have been made for it.
+    /// What the pair factors depend on. The counts must have been made with the same value.
     pub pairs: Pairs,
-    /// Unknown words; the default is μ = 1. Held-out data replace it by the best choice.
+    /// How unknown words are treated; the default is μ = 1. With held-out data, training replaces it by the best
+    /// choice.
     pub unknown: Unknown,
-    /// s: P(y|x) = (#(y, x) + s·q(y))/(#(x) + s), where q is what the spelling of x says. The default 0 is eq. 12; then a word
-    /// never gets a label that it did not have in training.
+    /// s in P(y|x) = (#(y, x) + s·q(y))/(#(x) + s), where q is the estimate from the spelling of x. The default 0 gives
+    /// eq. 12; a word then never gets a label that it did not have in training.
     pub smoothing: f64,
-    /// Words that occur less often count as unknown; 1 keeps all. Larger values make the model smaller.
+    /// Words that occur fewer times than this count as unknown; 1 keeps all words. Larger values make the model
+    /// smaller.
     pub min_count: u64,
-    /// The smallest log co-occurrence rate, −12 by default. Eq. 13 gives −∞ to pairs that were never seen, and then a sequence may
-    /// have no labelling at all.
+    /// The smallest log co-occurrence rate, −12 by default. Eq. 13 gives −∞ to pairs that were never seen, and a
+    /// sequence might then have no labelling at all.
     pub floor: f64,
     /// σ of the Gaussian prior on the weights of EP2; 1 by default.
     pub sigma: f64,
-    /// Where column files have the word, from 0. The estimates do not depend on it: it is kept for reading more of them.
+    /// The column of the word in column files, counted from 0. The estimates do not depend on it; it is stored so that
+    /// more files can be read in the same way.
     pub word_column: usize,
-    /// Where they have the label; −1 for the last column.
+    /// The column of the label; −1 for the last.
     pub label_column: i32,
 }
 
@@ -146,7 +148,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Refuses numbers that make no sense.
+    /// Rejects numbers that make no sense.
     pub fn check(&self) -> Result<()> {
         let (name, value, range) = match *self {
             Settings { smoothing, .. } if !(smoothing >= 0.0 && smoothing.is_finite()) => {
@@ -173,7 +175,8 @@ impl Settings {
     }
 }
 
-/// No lower floor can be set: further down, pairs would be more impossible than labels that a word never had.
+/// The lowest floor that can be set. With a lower one, unseen pairs would be less likely than labels that a word never
+/// had.
 const MIN_FLOOR: f64 = -100.0;
 
 impl fmt::Display for Unknown {

@@ -1,57 +1,59 @@
-//! Counts turned into factors.
+//! The model in closed form: counts turned into factors.
 
 use super::counts::{Counts, ordered};
 use super::exponential::Exponential;
-use super::pairs::{Joint, PairWork, label_rates, log_rate};
+use super::pairs::{Joint, PairWork, label_rates};
 use super::spelling::{FEATURES, Spelling, features, spelling};
 use super::{Method, Pairs, Settings, Unknown};
+use crate::domain::chain::log_rate;
+use crate::domain::check_trained_labels;
 use crate::graph::{Label, PAIR, Shared, Table};
 use crate::{Error, Result};
 
-/// ln ψ̂ of a label that a word never had, in place of −∞: every labelling keeps a finite score. No co-occurrence rate makes
-/// up for it.
+/// ln ψ̂ of a label that a word never had, instead of −∞, so that every labelling keeps a finite score. No
+/// co-occurrence rate can make up for it.
 const NEVER: f64 = -100.0;
 
-/// A chain CRF in closed form. Nothing in it changes after training, so one model serves any number of
+/// A chain CRF in closed form. It does not change after training, so one model serves any number of
 /// [`super::EmpiricalTagger`]s.
 ///
-/// It keeps its counts: new data can be added to them ([`Counts::merge`]), and a model be made of the sum.
+/// It keeps its counts. New data can be added to them ([`Counts::merge`]), and a new model be made from the sum.
 #[derive(Clone, Debug)]
 pub struct EmpiricalModel {
     settings: Settings,
-    /// Sorted and pruned.
+    /// The counts, sorted and pruned.
     counts: Counts,
-    /// u and v, with EP2.
+    /// The functions u and v; only with EP2.
     exponential: Option<Exponential>,
     labels: Vec<String>,
-    /// P̃(y).
+    /// The label distribution P̃(y).
     prior: Vec<f64>,
     words: WordLabels,
     /// P̃(y|f) `[FEATURES][labels]`; `None` for features that were never seen.
     by_feature: Vec<Option<Vec<f64>>>,
     /// ln CR(y; y') of the labels alone.
     rates: Table<f64>,
-    /// P̃(y, y'|x, x') of words and of their features, with lexical pairs.
+    /// P̃(y, y'|x, x') for words and for their features; only with lexical pairs.
     word_pairs: Joint,
     feature_pairs: Joint,
 }
 
-/// What a model knows of a word, looked up once.
+/// A word as the model knows it, looked up once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// Its number, if training has seen it.
+    /// Number of the word, if it was seen in training.
     id: Option<u32>,
     spelling: Spelling,
 }
 
-/// P̃(y|x) of the known words, sparse.
+/// P̃(y|x) for the known words, sparse.
 #[derive(Clone, Debug, Default)]
 struct WordLabels {
-    /// First entry of each word, and the end.
+    /// First entry of each word, and the end of the last.
     start: Vec<u32>,
-    /// Label and P̃(y|x).
+    /// Labels with their P̃(y|x).
     entries: Vec<(Label, f64)>,
-    /// #(x).
+    /// #(x) for each word.
     totals: Vec<f64>,
 }
 
@@ -71,14 +73,14 @@ impl WordLabels {
         &self.entries[self.start[word as usize] as usize..self.start[word as usize + 1] as usize]
     }
 
-    /// P̃(y|x).
+    /// P̃(y|x) of a known word.
     fn probability(&self, word: u32, label: Label) -> f64 {
         self.of(word).iter().find(|(y, _)| *y == label).map_or(0.0, |(_, p)| *p)
     }
 }
 
 impl EmpiricalModel {
-    /// Estimates all factors. The exponential functions of EP2 are fitted here.
+    /// Estimates all factors. With EP2 the exponential functions are fitted here.
     pub(super) fn estimate(counts: &Counts, settings: &Settings) -> Result<Self> {
         settings.check()?;
         if counts.tokens() == 0 {
@@ -86,10 +88,11 @@ impl EmpiricalModel {
         }
         if counts.pairs() != settings.pairs {
             return Err(Error::Setting(
-                "the data were counted for another kind of pairs; count them again with the same --pairs"
+                "the data were counted for another kind of pairs; count them again with the same `pairs`"
                     .into(),
             ));
         }
+        check_trained_labels(&counts.labels, Some(settings.label_column))?;
         let mut counts = counts.clone();
         counts.prune(settings.min_count);
         let counts = counts.sorted();
@@ -100,7 +103,8 @@ impl EmpiricalModel {
         Ok(EmpiricalModel::from_parts(settings.clone(), counts, exponential))
     }
 
-    /// Puts a model together from what its file holds. The counts must be sorted, with a token of every label and word.
+    /// Puts a model together from the contents of its file. The counts must be sorted, and every label and word must
+    /// have a token.
     pub(super) fn from_parts(settings: Settings, counts: Counts, exponential: Option<Exponential>) -> Self {
         let labels: Vec<String> =
             counts.labels.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
@@ -130,8 +134,8 @@ impl EmpiricalModel {
         model
     }
 
-    /// With EP2, label pairs that were never seen get v(y, y')/(P̃(y)·P̃(y')) instead of the floor. (With lexical pairs v speaks
-    /// for whole word pairs instead.)
+    /// With EP2, gives v(y, y')/(P̃(y)·P̃(y')) instead of the floor to label pairs that were never seen. (With lexical
+    /// pairs, v is used for whole word pairs instead.)
     fn fill_unseen_rates(&mut self) {
         let (Some(exponential), Pairs::Tags) = (&self.exponential, self.settings.pairs) else { return };
         let (labels, stride) = (self.labels.len(), self.rates.stride);
@@ -158,12 +162,12 @@ impl EmpiricalModel {
         self.labels.binary_search_by(|l| l.as_str().cmp(name)).ok().map(|i| i as Label)
     }
 
-    /// Every setting that shaped it.
+    /// The settings that the model was made with.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// What it was made of.
+    /// The counts that the model was made from.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -172,7 +176,7 @@ impl EmpiricalModel {
         self.exponential.as_ref()
     }
 
-    /// Changes what is done about unknown words; nothing else depends on it.
+    /// Changes how unknown words are treated. Nothing else depends on it.
     pub(super) fn set_unknown(&mut self, unknown: Unknown) {
         self.settings.unknown = unknown;
     }
@@ -182,7 +186,7 @@ impl EmpiricalModel {
         &self.prior
     }
 
-    /// ln CR(y; y') of two labels that stand side by side (eq. 1), whatever their words; never below the floor.
+    /// ln CR(y; y') of two neighbouring labels (eq. 1), whatever their words. It is never below the floor.
     pub fn log_rate(&self, [before, label]: [Label; 2]) -> f64 {
         self.rates.log.get(before as usize * self.rates.stride + label as usize)
     }
@@ -192,12 +196,13 @@ impl EmpiricalModel {
         Word { id: self.counts.words.find(word.as_bytes()), spelling: spelling(word) }
     }
 
-    /// Was this word seen in training, and often enough?
+    /// Whether the word was seen in training at least `min_count` times.
     pub fn knows(&self, word: &str) -> bool {
         self.word(word).id.is_some()
     }
 
-    /// The tables that all sequences share: ln φ̂ of the labels alone, or zeros where every pair of words has a table of its own.
+    /// The tables that all sequences share: ln φ̂ of the labels alone, or zeros if every pair of words has its own
+    /// table.
     pub(super) fn tables(&self) -> Shared<f64> {
         let labels = self.labels.len();
         let mut tables: Shared<f64> = [labels, 1, 1].map(|rows| Table::new(rows, labels)).into();
@@ -207,7 +212,7 @@ impl EmpiricalModel {
         tables
     }
 
-    /// Overwrites `psi` with ln ψ̂(·, word), one number a label.
+    /// Overwrites `psi` with ln ψ̂(·, word), one number per label.
     pub fn log_psi(&self, word: Word, psi: &mut [f64]) {
         let s = self.settings.smoothing;
         let Some(id) = word.id else { return self.unknown(word.spelling, psi) };
@@ -223,7 +228,7 @@ impl EmpiricalModel {
         psi.iter_mut().for_each(|p| *p = p.ln().max(NEVER));
     }
 
-    /// What a spelling says about labels: the mean over its features (EP1) or u (EP2). Overwrites `p`.
+    /// Overwrites `p` with the label distribution of a spelling: the mean over its features (EP1) or u (EP2).
     fn by_spelling(&self, spelling: Spelling, p: &mut [f64]) {
         if let Some(exponential) = &self.exponential {
             return exponential.single(spelling, p);
@@ -256,12 +261,13 @@ impl EmpiricalModel {
         }
     }
 
-    /// Overwrites `phi`, `[labels][stride]`, with ln φ̂(·, ·, before, word); the padding of its rows stays.
+    /// Overwrites `phi`, `[labels][stride]`, with ln φ̂(·, ·, before, word). The padding of its rows is left alone.
     ///
-    /// Lexical pairs: eq. 13 where the two words were seen side by side. Else EP2 takes v/(u·u), with u and v of both spellings; and
-    /// EP1 the co-occurrence rate in the mean of P̃(y, y'|f, f') over the features of both spellings, divided by its own marginals
-    /// (those of a known word are sharper than what spellings say, and would be divided out). If no features were seen
-    /// side by side, or both words are unknown, CR(y; y') is left.
+    /// With lexical pairs, this is eq. 13 if the two words were seen side by side. Otherwise EP2 takes v/(u·u), with u
+    /// and v of both spellings. EP1 takes the mean of P̃(y, y'|f, f') over the features of both spellings, and its
+    /// co-occurrence rate: the mean is divided by its own marginals, because those of a known word are sharper than
+    /// what spellings say and would be divided out. If no features were seen side by side, or both words are unknown,
+    /// CR(y; y') is used.
     pub fn log_phi(&self, before: Word, word: Word, phi: &mut [f64], work: &mut PairWork) {
         let (labels, stride, floor) = (self.labels.len(), self.rates.stride, self.settings.floor);
         let spellings = [before.spelling, word.spelling];

@@ -2,16 +2,17 @@
 
 use super::counts::{Tally, ordered};
 use super::spelling::{Spelling, features};
+use crate::domain::chain::log_rate;
 use crate::graph::Table;
 
 /// P̃(y, y'|a, b) for every pair of keys (a, b) that was seen, sparse.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Joint {
-    /// The keys (a, b), ascending.
+    /// The keys (a, b), in ascending order.
     keys: Vec<[u32; 2]>,
-    /// First entry of each key, and the end.
+    /// First entry of each key, and the end of the last.
     start: Vec<u32>,
-    /// Label, next label, probability.
+    /// Entries: label, next label, probability.
     entries: Vec<(u32, u32, f64)>,
 }
 
@@ -28,7 +29,7 @@ impl Joint {
         joint
     }
 
-    /// The same for pairs of spelling features, from counts of (spelling, next spelling, y, y').
+    /// Makes the distributions for pairs of spelling features, from counts of (spelling, next spelling, y, y').
     pub fn of_features(spellings: &Tally<4>) -> Self {
         let mut tally = Tally::<4>::new();
         for (&[a, b, i, j], n) in spellings {
@@ -47,8 +48,8 @@ impl Joint {
         Some(&self.entries[self.start[k] as usize..self.start[k + 1] as usize])
     }
 
-    /// The mean of P̃(·, ·|f, g) over the features f and g of two spellings that were seen together: overwrites the joint
-    /// distribution. False if there are none.
+    /// Overwrites the joint distribution with the mean of P̃(·, ·|f, g) over the features f and g of two spellings that
+    /// were seen together. Returns false if there are none.
     pub fn mean(&self, spellings: [Spelling; 2], labels: usize, work: &mut PairWork) -> bool {
         work.clear(labels);
         let mut seen = 0;
@@ -65,7 +66,7 @@ impl Joint {
     }
 }
 
-/// Memory for the distribution of two neighbouring labels.
+/// Working memory for the distribution of two neighbouring labels.
 #[derive(Clone, Debug, Default)]
 pub struct PairWork {
     /// P(y, y') `[labels][labels]`.
@@ -77,7 +78,7 @@ pub struct PairWork {
 }
 
 impl PairWork {
-    /// All zeros.
+    /// Sets everything to zero.
     pub(super) fn clear(&mut self, labels: usize) {
         for (vector, len) in
             [(&mut self.joint, labels * labels), (&mut self.left, labels), (&mut self.right, labels)]
@@ -87,7 +88,7 @@ impl PairWork {
         }
     }
 
-    /// P(y) and P(y') ← the sums of P(y, y'). They must be 0.
+    /// Sets P(y) and P(y') to the sums of P(y, y'). They must be 0 before.
     pub(super) fn fill_marginals(&mut self) {
         for (row, left) in self.joint.chunks_exact(self.right.len()).zip(&mut self.left) {
             *left = row.iter().sum();
@@ -95,7 +96,8 @@ impl PairWork {
         }
     }
 
-    /// ln P(y, y')/(P(y)·P(y')) (eq. 1), at least `floor`. Overwrites `rates`, `[labels][stride]`, but not its padding.
+    /// Overwrites `rates`, `[labels][stride]`, with ln P(y, y')/(P(y)·P(y')) (eq. 1), at least `floor`. The padding is
+    /// left alone.
     pub(super) fn log_rates(&self, stride: usize, floor: f64, rates: &mut [f64]) {
         let rows = rates.chunks_mut(stride).zip(self.joint.chunks_exact(self.right.len())).zip(&self.left);
         for ((rates, joint), &left) in rows {
@@ -106,16 +108,7 @@ impl PairWork {
     }
 }
 
-/// ln P(y, y')/(P(y)·P(y')), at least `floor`: also where P(y, y') is 0. Finite even if the parts do not fit each other.
-pub(super) fn log_rate(joint: f64, left: f64, right: f64, floor: f64) -> f64 {
-    let log = |p: f64| p.max(f64::MIN_POSITIVE).ln();
-    match joint > 0.0 {
-        true => (joint.ln() - log(left) - log(right)).max(floor),
-        false => floor,
-    }
-}
-
-/// ln CR(y; y') of the labels alone: P̃(y, y') over all neighbours, P̃(y) over all tokens.
+/// ln CR(y; y') of the labels alone, with P̃(y, y') over all neighbours and P̃(y) over all tokens.
 pub(super) fn label_rates(pairs: &Tally<2>, prior: &[f64], floor: f64) -> Table<f64> {
     let labels = prior.len();
     let mut table = Table::new(labels, labels);

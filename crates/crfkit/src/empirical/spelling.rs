@@ -1,10 +1,9 @@
-//! What a word's spelling says about it: the features of Lafferty, McCallum and Pereira 2001, for words that training has not
-//! seen.
+//! Spelling features for words not seen in training (Lafferty, McCallum and Pereira 2001).
 
-/// The features of a word as a set: bit k is [`NAMES`]`[k]`.
+/// The set of a word's features: bit k stands for [`NAMES`]`[k]`.
 pub type Spelling = u32;
 
-/// The features: first character, hyphen, endings.
+/// Names of the features: first character, hyphen, endings.
 pub const NAMES: [&str; 12] =
     ["digit", "capital", "hyphen", "-ing", "-ogy", "-ed", "-s", "-ly", "-ion", "-tion", "-ity", "-ies"];
 
@@ -14,7 +13,7 @@ pub const FEATURES: usize = NAMES.len();
 /// The first of [`NAMES`] that is an ending.
 const FIRST_ENDING: usize = 3;
 
-/// The spelling of `word`. Endings are compared as they are written: `-ing` is no ending of `SING`.
+/// The spelling of `word`. Endings are case-sensitive: `SING` does not have the ending `-ing`.
 pub fn spelling(word: &str) -> Spelling {
     let first = word.chars().next();
     let starts = [
@@ -26,7 +25,7 @@ pub fn spelling(word: &str) -> Spelling {
     starts.into_iter().chain(endings).enumerate().map(|(k, has)| Spelling::from(has) << k).sum()
 }
 
-/// The numbers of the features of a spelling, ascending.
+/// The numbers of a spelling's features, in ascending order.
 pub fn features(spelling: Spelling) -> impl Iterator<Item = usize> + Clone {
     (0..FEATURES).filter(move |k| spelling >> k & 1 == 1)
 }

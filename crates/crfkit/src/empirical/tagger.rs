@@ -1,121 +1,148 @@
-//! Applying a model in closed form to sequences.
+//! Labelling sequences with a model in closed form.
 
 use super::{EmpiricalModel, PairWork, Pairs, Word};
-use crate::answers::Answers;
+use crate::answers::ChainAnswers;
 use crate::data::columns::Columns;
-use crate::decode::Ranked;
-use crate::graph::{Chain, Label, Shared};
-use crate::{Error, Result};
+use crate::decode::Decode;
+use crate::domain::chain::{ColumnLayout, Sequence};
+use crate::eval::Scores;
+use crate::graph::{Chain, Shared};
+use crate::infer::Engine;
+use crate::model::LabelSet;
+use crate::tag::{Judgement, Labeller, Tagger, Truth};
+use crate::{Error, Place, Result};
+use std::borrow::Cow;
 use std::sync::Arc;
 
-/// A worker that labels sequences. It owns its memory: make one a thread, from one shared [`EmpiricalModel`]. After
-/// [`EmpiricalTagger::words`] or [`EmpiricalTagger::columns`] has taken in a sequence, the other methods answer questions
-/// about it.
-#[derive(Debug)]
-pub struct EmpiricalTagger {
-    model: Arc<EmpiricalModel>,
-    answers: Answers,
+/// A worker that labels sequences with a model in closed form.
+pub type EmpiricalTagger = Tagger<EmpiricalModel>;
+
+/// Working memory for loading sequences.
+#[derive(Clone, Debug, Default)]
+pub struct EmpiricalScratch {
     words: Vec<Word>,
     pairs: PairWork,
 }
 
-impl EmpiricalTagger {
-    /// A worker for `model`.
-    pub fn new(model: Arc<EmpiricalModel>) -> Self {
-        let tables = Arc::new(model.tables());
-        EmpiricalTagger::with(model, tables)
-    }
-
-    /// Another worker for the same model, without making its tables again.
-    pub fn another(&self) -> Self {
-        EmpiricalTagger::with(self.model.clone(), self.answers.shared().clone())
-    }
-
-    pub(super) fn with(model: Arc<EmpiricalModel>, tables: Arc<Shared<f64>>) -> Self {
-        EmpiricalTagger {
-            model,
-            answers: Answers::new(tables),
-            words: Vec::new(),
-            pairs: PairWork::default(),
+impl EmpiricalModel {
+    /// Computes the log-potentials of a sequence of words.
+    fn fill<'a>(
+        &self,
+        words: impl Iterator<Item = &'a str>,
+        scratch: &mut EmpiricalScratch,
+        answers: &mut ChainAnswers,
+    ) {
+        let EmpiricalScratch { words: found, pairs: work } = scratch;
+        found.clear();
+        found.extend(words.map(|word| self.word(word)));
+        let labels = self.labels().len();
+        let own_pairs = self.settings().pairs == Pairs::Lexical;
+        let chain = Chain { len: found.len(), labels, own_pairs };
+        let (nodes, pairs) = answers.start(chain).split_at_mut(chain.len * chain.stride());
+        for (&word, psi) in found.iter().zip(nodes.chunks_exact_mut(chain.stride())) {
+            self.log_psi(word, &mut psi[..labels]);
+        }
+        for (pair, phi) in found.windows(2).zip(pairs.chunks_exact_mut(labels * chain.stride())) {
+            self.log_phi(pair[0], pair[1], phi, work);
         }
     }
 
-    /// The model.
-    pub fn model(&self) -> &Arc<EmpiricalModel> {
-        &self.model
-    }
-
-    /// Takes in a sequence of words.
-    pub fn words<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) {
-        self.words.clear();
-        self.words.extend(words.into_iter().map(|word| self.model.word(word)));
-        let labels = self.model.labels().len();
-        let own_pairs = self.model.settings().pairs == Pairs::Lexical;
-        let chain = Chain { len: self.words.len(), labels, own_pairs };
-        let (nodes, pairs) = self.answers.start(chain).split_at_mut(chain.len * chain.stride());
-        for (&word, psi) in self.words.iter().zip(nodes.chunks_exact_mut(chain.stride())) {
-            self.model.log_psi(word, &mut psi[..labels]);
-        }
-        for (pair, phi) in self.words.windows(2).zip(pairs.chunks_exact_mut(labels * chain.stride())) {
-            self.model.log_phi(pair[0], pair[1], phi, &mut self.pairs);
+    /// The columns of the label and of the words.
+    fn layout_of(&self, sequence: &Sequence) -> Result<ColumnLayout> {
+        match sequence {
+            Sequence::Columns { rows, label_column } => {
+                let label = label_column.unwrap_or(self.settings().label_column);
+                ColumnLayout::of(label, rows.columns(), || sequence.place(0))
+            }
+            Sequence::Attributes(_) => Err(Error::input(
+                sequence.place(0),
+                "this model was trained on columns: give columns, not attributes",
+            )),
         }
     }
+}
 
-    /// Takes in a sequence in columns, with the words in `word_column`.
-    pub fn columns(&mut self, sequence: &Columns, word_column: usize) -> Result<()> {
-        if !sequence.is_empty() && word_column >= sequence.columns() {
-            let message = format!(
-                "{} columns, but the words are in column {word_column}, counted from 0",
-                sequence.columns()
-            );
-            return Err(Error::input(sequence.place(0), message));
-        }
-        self.words((0..sequence.len()).map(|row| sequence.field(row, word_column)));
+impl Labeller for EmpiricalModel {
+    type Input = Sequence;
+    type Scratch = EmpiricalScratch;
+    type Tables = Arc<Shared<f64>>;
+    type Answers = ChainAnswers;
+    const DECODE: Decode = Decode::Best;
+
+    fn ready(&self) -> Arc<Shared<f64>> {
+        Arc::new(self.tables())
+    }
+
+    fn answers(&self, tables: &Arc<Shared<f64>>, _engine: Option<Engine>) -> ChainAnswers {
+        ChainAnswers::new(tables.clone(), None)
+    }
+
+    fn take_in(
+        &self,
+        _tables: &Arc<Shared<f64>>,
+        sequence: &Sequence,
+        scratch: &mut EmpiricalScratch,
+        answers: &mut ChainAnswers,
+    ) -> Result<()> {
+        let Sequence::Columns { rows, .. } = sequence else { return self.layout_of(sequence).map(|_| ()) };
+        check_words(rows, self.settings().word_column)?;
+        let word = self.settings().word_column;
+        self.fill((0..rows.len()).map(|row| rows.field(row, word)), scratch, answers);
         Ok(())
     }
 
-    /// Number of positions of the sequence.
-    pub fn len(&self) -> usize {
-        self.answers.chain().len
+    fn label_sets(&self) -> Vec<LabelSet<'_>> {
+        vec![LabelSet { name: None, labels: self.labels().into() }]
     }
 
-    /// Is the sequence empty?
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    fn set_of(&self, _chain: &Chain, _variable: usize) -> usize {
+        0
     }
 
-    /// The sequence's log-potentials: everything that can be asked about any chain.
-    pub fn answers(&mut self) -> &mut Answers {
-        &mut self.answers
+    fn group(&self) -> usize {
+        0
     }
 
-    /// The best labelling (section 3.8).
-    pub fn viterbi(&mut self) -> &[Label] {
-        self.answers.viterbi()
+    fn truth<'a>(&'a self, sequence: &'a Sequence) -> Result<Truth<'a>> {
+        let layout = self.layout_of(sequence)?;
+        let labels = (0..sequence.len()).map(|t| Some(Cow::Borrowed(sequence.label(t, layout.label))));
+        let known = (0..sequence.len()).map(|t| self.knows(sequence.word(t, layout.word())));
+        Ok(Truth { labels: labels.collect(), known: known.collect() })
     }
 
-    /// The most probable label of every position.
-    pub fn max_marginal(&mut self) -> &[Label] {
-        self.answers.max_marginal()
+    fn place(sequence: &Sequence) -> Place {
+        sequence.place(0)
     }
 
-    /// P(label at `position` | sequence), with the factors normalised over all labellings.
-    pub fn marginal(&mut self, position: usize, label: Label) -> f64 {
-        self.answers.marginal(position, label)
+    fn scores(&self, judgement: &Judgement) -> Scores {
+        judgement.sets[0].scores()
+    }
+}
+
+/// Rejects sequences that do not have the word column.
+fn check_words(sequence: &Columns, word_column: usize) -> Result<()> {
+    if sequence.is_empty() || word_column < sequence.columns() {
+        return Ok(());
+    }
+    let message =
+        format!("{} columns, but the words are in column {word_column}, counted from 0", sequence.columns());
+    Err(Error::input(sequence.place(0), message))
+}
+
+impl EmpiricalTagger {
+    /// Loads a sequence of words.
+    pub fn words<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) {
+        let taken = self.with_parts(|model, _, scratch, answers| {
+            model.fill(words.into_iter(), scratch, answers);
+            Ok(())
+        });
+        taken.expect("words are always taken in");
     }
 
-    /// The `n` best labellings with their scores, best first.
-    pub fn nbest(&mut self, n: usize) -> Vec<Ranked> {
-        self.answers.nbest(n)
-    }
-
-    /// ln Z: 0 where the factors are those of one distribution.
-    pub fn log_z(&mut self) -> f64 {
-        self.answers.log_z()
-    }
-
-    /// ln P(labelling | sequence).
-    pub fn log_probability(&mut self, labels: &[Label]) -> f64 {
-        self.answers.log_probability(labels)
+    /// Loads a sequence in columns, with the words in `word_column`.
+    pub fn columns(&mut self, sequence: &Columns, word_column: usize) -> Result<()> {
+        check_words(sequence, word_column)?;
+        self.words((0..sequence.len()).map(|row| sequence.field(row, word_column)));
+        Ok(())
     }
 }

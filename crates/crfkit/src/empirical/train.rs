@@ -1,4 +1,4 @@
-//! From counts to a model, and the choice of what is done about unknown words.
+//! From counts to a model, including the choice of how unknown words are treated.
 
 use super::{Counts, EmpiricalModel, EmpiricalTagger, Settings, Unknown};
 use crate::data::columns::Columns;
@@ -6,7 +6,7 @@ use crate::eval::Evaluation;
 use crate::{Error, Result};
 use std::sync::Arc;
 
-/// Labelled sequences that training does not see.
+/// Labelled sequences that are held out from training.
 #[derive(Clone, Debug, Default)]
 pub struct HeldOut {
     /// Words and labels of each sequence.
@@ -27,7 +27,7 @@ impl HeldOut {
         Ok(())
     }
 
-    /// Labels everything by Viterbi and compares.
+    /// Labels all sequences by Viterbi and compares the result with their labels.
     pub fn evaluate(&self, tagger: &mut EmpiricalTagger) -> Evaluation {
         let model = tagger.model().clone();
         let mut evaluation = Evaluation::default();
@@ -49,25 +49,25 @@ impl HeldOut {
     }
 }
 
-/// A result of training.
+/// The result of training.
 #[derive(Clone, Debug)]
 pub struct Trained {
-    /// The model.
+    /// The trained model.
     pub model: EmpiricalModel,
-    /// What was tried on held-out data, in this order; the best is in the model's settings.
+    /// What was tried on the held-out data, in order. The model's settings have the best.
     pub trials: Vec<Trial>,
 }
 
-/// One way to treat unknown words, and how it did.
+/// One way to treat unknown words, and its accuracy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
-    /// The way.
+    /// How unknown words were treated.
     pub unknown: Unknown,
-    /// Share of right labels, in per cent, in the held-out sequences that have unknown words.
+    /// Percentage of correct labels in the held-out sequences that have unknown words.
     pub accuracy: f64,
 }
 
-/// What is tried on held-out data after the setting itself.
+/// The choices tried on held-out data after `settings.unknown` itself.
 const CHOICES: [Unknown; 8] = [
     Unknown::Power(0.5),
     Unknown::Power(0.75),
@@ -79,8 +79,8 @@ const CHOICES: [Unknown; 8] = [
     Unknown::Mix(0.25),
 ];
 
-/// Makes a model of counts. With held-out data, `settings.unknown` is only the first of several choices, of which the one with
-/// the best accuracy is taken; of equal ones the first.
+/// Makes a model from counts. With held-out data, `settings.unknown` is only the first of several choices. The one with
+/// the best accuracy is taken; among equals, the first.
 pub fn train(counts: &Counts, settings: &Settings, held_out: Option<&HeldOut>) -> Result<Trained> {
     let mut model = EmpiricalModel::estimate(counts, settings)?;
     let mut trials = Vec::new();
@@ -89,11 +89,11 @@ pub fn train(counts: &Counts, settings: &Settings, held_out: Option<&HeldOut>) -
             return Err(Error::Setting("the held-out data hold no sequence".into()));
         }
         let held_out = held_out.with_unknown_words(&model);
-        let tables = Arc::new(model.tables());
+        let tables = Arc::new(Arc::new(model.tables()));
         for unknown in std::iter::once(settings.unknown).chain(CHOICES) {
             model.set_unknown(unknown);
             let shared = Arc::new(model);
-            let mut tagger = EmpiricalTagger::with(shared.clone(), tables.clone());
+            let mut tagger = EmpiricalTagger::with_tables(shared.clone(), tables.clone(), None);
             let accuracy = held_out.evaluate(&mut tagger).scores().accuracy;
             trials.push(Trial { unknown, accuracy });
             drop(tagger);

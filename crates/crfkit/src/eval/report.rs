@@ -11,6 +11,26 @@ const MAX_ROWS: usize = 20;
 const MAX_WRONG_LABELS: usize = 4;
 
 impl Evaluation {
+    /// Writes everything: conlleval's block first, since programs parse it, unless the labels are not chunk labels; then accuracies and
+    /// the table of errors.
+    pub fn write_text(&self, out: &mut impl Write) -> io::Result<()> {
+        let scores = self.scores();
+        if scores.chunked {
+            self.write_conlleval(out)?;
+            writeln!(out)?;
+        }
+        writeln!(out, "token accuracy:        {:6.2}%  ({} tokens)", scores.accuracy, scores.tokens)?;
+        let (accuracy, sequences) = (scores.sequence_accuracy, scores.sequences);
+        writeln!(out, "sequence accuracy:     {accuracy:6.2}%  ({sequences} sequences)")?;
+        for (what, accuracy) in [("known", scores.known_accuracy), ("unknown", scores.unknown_accuracy)] {
+            if let Some(accuracy) = accuracy {
+                writeln!(out, "{:<23}{accuracy:6.2}%", format!("{what}-word accuracy:"))?;
+            }
+        }
+        writeln!(out)?;
+        self.write_confusion(out)
+    }
+
     /// Writes the block that conlleval prints, byte for byte, because programs parse it.
     ///
     /// There is one difference: for labels without a type (`B`, `I`, `O`) conlleval prints the line of the nameless

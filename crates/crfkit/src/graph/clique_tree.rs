@@ -50,6 +50,9 @@ pub struct Home {
     pub strides: Vec<usize>,
 }
 
+/// Bytes that the tables of exact inference may take where no other limit is given.
+pub const EXACT_MEMORY: usize = 1 << 30;
+
 /// More entries than any machine can hold: the search stops here.
 const HOPELESS: u128 = 1 << 40;
 
@@ -72,7 +75,7 @@ impl CliqueTree {
             (width, entries) = (width.max(set.len()), entries.saturating_add(size));
             if entries > HOPELESS {
                 let bytes = entries.saturating_mul(BYTES);
-                return Err(GraphError::TooWide { width, bytes, limit: (HOPELESS * BYTES) as usize });
+                return Err(GraphError::TooWide { width, bytes, limit: EXACT_MEMORY });
             }
             sets.push(set);
             left.remove(v, &around);

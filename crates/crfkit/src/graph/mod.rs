@@ -16,7 +16,7 @@ mod sparse;
 mod tables;
 
 pub use chain::{BEGIN, Chain, END, NODES, PAIR, PAIRS};
-pub use clique_tree::{Bag, CliqueTree, Home};
+pub use clique_tree::{Bag, CliqueTree, EXACT_MEMORY, Home};
 pub use cliques::{Cliques, Source};
 pub use factor_graph::{FactorGraph, FactorGraphBuilder};
 pub use fields::{Fields, Potts};

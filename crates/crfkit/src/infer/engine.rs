@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// How marginals are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Engine {
     /// Exact inference, by the method that the graph allows. Graphs that are too wide for a junction tree are
     /// rejected with an error.
@@ -33,6 +34,9 @@ impl Engine {
     /// All engines.
     pub const ALL: [Engine; 4] = [Engine::Exact, Engine::LoopyBp, Engine::Trw, Engine::MeanField];
 
+    /// Where iterative engines stop unless told otherwise: gradients are then as exact as line searches want them.
+    pub const TOLERANCE: f64 = 1e-8;
+
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
@@ -48,7 +52,7 @@ impl Engine {
         match self {
             Engine::Exact => Exact::default().check(graph).map_err(|error| match error {
                 Error::Graph(wide @ GraphError::TooWide { .. }) => {
-                    Error::Setting(format!("{wide} (--inference loopy-bp)"))
+                    Error::Setting(format!("{wide} (`inference` loopy-bp)"))
                 }
                 other => other,
             }),

@@ -3,7 +3,7 @@
 use super::chain::log_sum_exp;
 use super::{Inference, NodeMarginals, Outcome};
 use crate::Result;
-use crate::graph::{Bag, FactorGraph, Fields, Gradient, Psi};
+use crate::graph::{Bag, EXACT_MEMORY, FactorGraph, Fields, Gradient, Psi};
 use crate::math::{Array, Scalar};
 
 /// Exact inference in log space on a clique tree found by min-fill. Time is linear in the number of entries of all
@@ -16,7 +16,7 @@ pub struct JunctionTree {
 
 impl Default for JunctionTree {
     fn default() -> Self {
-        JunctionTree { max_bytes: 1 << 30 }
+        JunctionTree { max_bytes: EXACT_MEMORY }
     }
 }
 

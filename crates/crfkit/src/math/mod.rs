@@ -2,13 +2,17 @@
 
 pub mod array;
 pub(crate) mod dispatch;
+#[doc(hidden)]
 pub mod entropy;
 pub mod pair;
 mod planes;
 pub mod random;
 pub mod scalar;
+#[doc(hidden)]
 pub mod series;
+#[doc(hidden)]
 pub mod simd;
+#[doc(hidden)]
 pub mod vector;
 
 pub use array::{Array, Slice, SliceMut};

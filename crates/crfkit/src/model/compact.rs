@@ -1,43 +1,10 @@
-//! Models without the weights that do nothing.
+//! Shrinking: features without the weights that are zero.
 
 use super::precision::Precision;
-use super::{Features, Model, Rows, TableWeights};
-use crate::data::observer::Alphabet;
+use super::{Features, Rows, TableWeights};
 use crate::data::strings::Strings;
-use crate::graph::{NODES, PAIRS};
 
-impl Model {
-    /// The same model without its zero weights, and without observations that have none left: same scores, less space.
-    pub fn compact(&self) -> Model {
-        self.compact_at(&self.weights)
-    }
-
-    /// The model with all weights of at most `threshold` in absolute value set to zero, and compacted.
-    pub fn shrink(&self, threshold: f64) -> Model {
-        self.compact_at(&above(threshold, &self.weights))
-    }
-
-    /// The compacted model with other weights in place of its own.
-    pub(super) fn compact_at(&self, weights: &[f64]) -> Model {
-        let kept = [NODES, PAIRS].map(|kind| self.features.used_rows(kind, weights));
-        let (features, weights) = self.features.without_zeros(weights, &kept);
-        Model {
-            labels: self.labels.clone(),
-            source: self.source.clone(),
-            alphabet: Alphabet {
-                values: self.alphabet.values.clone(),
-                node: kept_names(&self.alphabet.node, &kept[NODES]),
-                pair: kept_names(&self.alphabet.pair, &kept[PAIRS]),
-            },
-            words: self.words.clone(),
-            features,
-            weights: weights.into(),
-            settings: self.settings.clone(),
-        }
-    }
-}
-
-/// The weights, with 0 for those of at most `threshold` in absolute value.
+/// The weights, with those of at most `threshold` in absolute value set to 0.
 pub(crate) fn above(threshold: f64, weights: &[f64]) -> Vec<f64> {
     weights.iter().map(|w| if w.abs() <= threshold { 0.0 } else { *w }).collect()
 }
@@ -52,14 +19,14 @@ pub(crate) fn kept_names(names: &Strings, kept: &[bool]) -> Strings {
 }
 
 impl Features {
-    /// Which rows of a kind have weights other than zero?
+    /// Which rows of a kind have a weight other than zero.
     pub(crate) fn used_rows(&self, kind: usize, weights: &[f64]) -> Vec<bool> {
         let rows = &self.rows[kind];
         (0..rows.len as u32).map(|row| weights[rows.range(row)].iter().any(|w| *w != 0.0)).collect()
     }
 
-    /// The features of the weights that are not zero, and these weights, where of each kind the rows that are not `kept` are gone. Rows
-    /// with a basis stay complete.
+    /// The features of the weights that are not zero, and these weights. For each kind, rows that are not `kept` are
+    /// removed. Rows with a basis stay complete.
     pub(crate) fn without_zeros(&self, weights: &[f64], kept: &[Vec<bool>]) -> (Features, Vec<f64>) {
         let mut left = Vec::with_capacity(weights.iter().filter(|w| **w != 0.0).count());
         let rows = self.rows.iter().zip(kept).map(|(old, kept)| compact_rows(old, kept, weights, &mut left));
@@ -77,7 +44,7 @@ impl Features {
     }
 }
 
-/// The rows that are `kept`, without their zero weights; the others are appended to `left`.
+/// The rows that are `kept`, without their zero weights. Their other weights are appended to `left`.
 fn compact_rows(old: &Rows, kept: &[bool], weights: &[f64], left: &mut Vec<f64>) -> Rows {
     let ids = || (0..old.len as u32).zip(kept).filter(|(_, kept)| **kept).map(|(id, _)| id);
     let mut rows = Rows { len: ids().count(), ..Rows::all(left.len(), 0, old.lines, old.columns) };
@@ -97,8 +64,8 @@ fn compact_rows(old: &Rows, kept: &[bool], weights: &[f64], left: &mut Vec<f64>)
     rows
 }
 
-/// Listing the weights that are not zero costs four bytes for each, where complete rows list none: with a few zeros, complete
-/// rows are the smaller.
+/// Whether a list of the nonzero weights takes less space than complete rows. The list costs four bytes for each weight
+/// and complete rows need no list, so complete rows are smaller if there are only a few zeros.
 pub(crate) fn compact_is_smaller(features: &Features, weights: &[f64], precision: Precision) -> bool {
     let zeros = |part: &[f64]| part.iter().filter(|w| **w == 0.0).count();
     let mut saved = zeros(&weights[features.first_shared_weight()..]) * precision.bytes();

@@ -1,14 +1,14 @@
-//! Frequent rows, spread out.
+//! The rows of frequent observations, stored as complete tables for speed.
 
 use super::Rows;
 use crate::math::simd;
 
-/// The weights of the most frequent observations, spread out to whole padded tables: adding one is a few vector additions
-/// instead of a walk over its labels. Rows are numbered by frequency, so these are the first ones.
+/// The weights of the most frequent observations, spread out to whole padded tables. Adding such a row takes a few
+/// vector additions instead of a walk over its labels. Rows are numbered by frequency, so these are the first ones.
 #[derive(Clone, Debug, Default)]
 pub struct Dense {
     rows: usize,
-    /// One plane for each number of a scalar.
+    /// One plane for each component of a scalar.
     planes: [Vec<f64>; 2],
 }
 
@@ -16,7 +16,7 @@ pub struct Dense {
 const WIDEST: usize = 64;
 
 impl Dense {
-    /// How many rows fit into so many bytes; none where spreading out does not pay.
+    /// How many rows fit into `bytes` bytes; 0 if spreading them out does not pay.
     pub fn fitting(rows: &Rows, bytes: usize) -> usize {
         if rows.stride() > WIDEST || rows.lines > 1 || !rows.basis.is_empty() {
             0
@@ -25,13 +25,14 @@ impl Dense {
         }
     }
 
-    /// Rows below this number are spread out.
+    /// The number of rows that are spread out: all rows with a smaller number are.
     #[inline]
     pub fn rows(&self) -> u32 {
         self.rows as u32
     }
 
-    /// Spreads out the first `count` rows of θ (one vector a plane). `run` executes the tasks it is given, in any order.
+    /// Spreads out the first `count` rows of θ (one vector per plane). `run` executes the tasks it is given, in any
+    /// order.
     pub fn spread(
         &mut self,
         rows: &Rows,
@@ -39,7 +40,7 @@ impl Dense {
         theta: &[&[f64]],
         run: impl Fn(&mut [f64], usize, &(dyn Fn(usize, &mut [f64]) + Sync)),
     ) {
-        /// Rows in a task.
+        /// How many rows one task spreads out.
         const TASK: usize = 512;
         self.rows = count;
         let stride = rows.stride();
@@ -55,7 +56,7 @@ impl Dense {
         }
     }
 
-    /// table ← table + Σ of the rows that are spread out; the others are left to the caller.
+    /// table ← table + Σ of the rows that are spread out. The other rows are left to the caller.
     #[inline]
     pub fn add(&self, plane: usize, observations: &[u32], table: &mut [f64]) {
         simd::add_rows(&self.planes[plane], observations, self.rows(), table);

@@ -1,6 +1,7 @@
-//! The dump that scripts read: all labels and weights of a model, by name.
+//! Model dumps: all labels and weights of a model, by name, in a text format for scripts.
 //!
-//! A dump is text, fields separated by tabs. That of a plain chain has a line a label and then a line a weight:
+//! A dump is text with fields separated by tabs. The dump of a plain chain has one line per label and then one line per
+//! weight:
 //!
 //! ```text
 //! label       NAME
@@ -11,7 +12,8 @@
 //! end         LABEL  WEIGHT
 //! ```
 //!
-//! On other graphs labels come in sets, and the tables that share weights are parts, over variables with labels of some sets:
+//! On other graphs, labels come in sets. Tables that share weights form a part; a part lists the label set of each of
+//! its variables:
 //!
 //! ```text
 //! label    SET  NAME
@@ -21,40 +23,40 @@
 //! table    PART  LABEL...  WEIGHT
 //! ```
 //!
-//! Weights of Potts' and Ising's tables have no labels. `dense` is an observation that has a number instead of a name, from 0;
-//! `table` is of labels alone.
+//! Weights of Potts and Ising tables have no labels. A `dense` line is about an observation that has a number (from 0)
+//! instead of a name. A `table` line is about labels alone.
 //!
-//! In names, tab, newline, carriage return, backslash and NUL are written `\t`, `\n`, `\r`, `\\` and `\0`. A weight has as
-//! many digits as it takes to read the same number back.
+//! In names, tab, newline, carriage return, backslash and NUL are written `\t`, `\n`, `\r`, `\\` and `\0`. A weight has
+//! as many digits as it takes to read the same number back.
 
 use super::Tables;
 use super::names::{NamedWeight, Names, WeightKind};
 use crate::{Error, Place, Result};
 use std::io::{self, BufRead, Write};
 
-/// The parts of plain chains: whether they have observations, and how many labels.
+/// The parts of plain chains: the name of each, whether it has observations, and its number of labels.
 const CHAIN: [(&str, bool, usize); 5] =
     [("node", true, 1), ("pair", true, 2), ("transition", false, 2), ("begin", false, 1), ("end", false, 1)];
 
-/// What a dump says.
+/// The contents of a dump.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dump {
-    /// The labels, with the name of their set where there are several.
+    /// The labels. If there are several sets, each label has the name of its set.
     pub labels: Vec<(Option<String>, String)>,
-    /// The parts of other graphs than plain chains.
+    /// The parts; none for plain chains.
     pub parts: Vec<DumpedPart>,
     /// The weights, in the order of their lines.
     pub weights: Vec<NamedWeight>,
 }
 
-/// A part of a model as its dump declares it.
+/// A part of a model, as its dump declares it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DumpedPart {
-    /// What it is called.
+    /// Name of the part.
     pub name: String,
-    /// What its tables are made of.
+    /// The form of its tables.
     pub tables: Tables,
-    /// The set of labels of each of its variables.
+    /// The label set of each of its variables.
     pub over: Vec<String>,
 }
 
@@ -94,7 +96,7 @@ pub fn dump(names: &Names, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads a dump; `name` is what errors call it.
+/// Reads a dump. `name` is the input's name in error messages.
 pub fn read_dump(input: impl BufRead, name: &str) -> Result<Dump> {
     let mut dump = Dump::default();
     for (number, line) in (1..).zip(input.lines()) {
@@ -128,7 +130,7 @@ impl Dump {
         Some(())
     }
 
-    /// The weight of a line that begins with `word`.
+    /// The weight on a line that begins with `word`.
     fn weight(&self, word: String, mut fields: std::vec::IntoIter<String>) -> Option<NamedWeight> {
         let (kind, part, labels) = match CHAIN.iter().find(|(part, ..)| *part == word) {
             Some((_, true, labels)) => (WeightKind::Feature, word, *labels),
@@ -147,10 +149,10 @@ impl Dump {
     }
 }
 
-/// The characters that stand for something else behind a backslash.
+/// Pairs of a special character and the letter that stands for it after a backslash.
 const ESCAPES: [(char, char); 5] = [('\t', 't'), ('\n', 'n'), ('\r', 'r'), ('\\', '\\'), ('\0', '0')];
 
-/// A name as a field of a dump.
+/// Writes a name as a field of a dump.
 pub(crate) fn escape(name: &str) -> String {
     let mut escaped = String::with_capacity(name.len());
     for c in name.chars() {
@@ -162,7 +164,7 @@ pub(crate) fn escape(name: &str) -> String {
     escaped
 }
 
-/// The name behind a field; `None` if it could not have been written.
+/// Reads a name from a field; `None` if `escape` could not have written the field.
 fn unescape(field: &str) -> Option<String> {
     let mut name = String::with_capacity(field.len());
     let mut chars = field.chars();

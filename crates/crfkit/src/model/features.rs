@@ -1,62 +1,74 @@
 //! ψ = A θ and its transpose: which weight is added to which entry of which table.
 //!
-//! θ is one vector: the rows of the observations, kind by kind (on a chain: node observations, then pair observations), then the
-//! shared tables. A row holds the weights of one observation, one for each entry of the table (label, or label pair) that it
-//! may vote for; or one for each function of a basis that the table is a combination of.
+//! θ is one vector. The rows of the observations come first, kind by kind (on a chain: node observations, then pair
+//! observations), and then the shared tables. A row holds the weights of one observation. It has one weight for each
+//! entry of the table (label, or label pair) that the observation may vote for; or, if the table is a combination of
+//! basis functions, one for each function.
 
 use super::rows::{Rows, keep_seen};
 use crate::data::dataset::Dataset;
 use crate::graph::{Chain, Graph, NODES, PAIRS, Shared, SharedSum, Sparse, Table, TableRef};
 use crate::math::{Scalar, simd};
 
-/// Which (observation, label) combinations get a weight.
+/// Which (observation, label) pairs get a weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Keep {
-    /// Those seen in training, as in CRFsuite.
+    /// The pairs seen in training, as in CRFsuite.
     Observed,
-    /// All labels of every observation, as in CRF++.
+    /// Every observation with all labels, as in CRF++.
     All,
 }
 
-/// The weights of one shared table: weight `base + k` stands at `entry[k]`; entries that are not listed are 0.
+/// The weights of one shared table. Weight `base + k` is at `entry[k]`; entries that are not listed are 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableWeights {
-    /// Where they start in θ.
+    /// Position of the first weight in θ.
     pub base: usize,
-    /// Shape of the table: lines × columns, a line every padded number of columns.
+    /// Lines of the table. A line takes a padded number of columns.
     pub lines: usize,
-    /// Columns of the table in use.
+    /// Columns of the table that are in use.
     pub columns: usize,
-    /// The entry of each.
+    /// The table entry of each weight.
     pub entry: Vec<u32>,
 }
 
-/// What the features of one kind of own table are made of.
+/// Shape and features of one kind of own table.
 #[derive(Clone, Debug, Default)]
-pub struct Kind {
+pub struct TableKind {
     /// Number of observations.
     pub observations: usize,
-    /// Shape of the table.
+    /// Lines of the table.
     pub lines: usize,
-    /// Shape of the table.
+    /// Columns of the table.
     pub columns: usize,
-    /// The basis of [`Rows::basis`]; such rows are always complete.
+    /// The basis functions ([`Rows::basis`]). Rows with a basis are always complete.
     pub basis: Vec<Vec<f64>>,
 }
 
 /// Shape of a shared table, and whether it has weights at all.
 #[derive(Clone, Copy, Debug)]
 pub struct SharedShape {
-    /// Lines.
+    /// Lines of the table.
     pub lines: usize,
-    /// Columns.
+    /// Columns of the table.
     pub columns: usize,
-    /// Has it weights? Otherwise it stays 0.
+    /// Whether the table has weights. Without weights it stays 0.
     pub weighted: bool,
 }
 
-/// Below this many labels a dense product is as fast as a sparse one.
+/// The shapes of all tables of a kind of model.
+#[derive(Clone, Debug)]
+pub struct TableShapes {
+    /// The own tables, kind by kind.
+    pub kinds: Vec<TableKind>,
+    /// How many kinds are over single variables. They come first; the others are over pairs or more.
+    pub node_kinds: usize,
+    /// The shared tables.
+    pub shared: Vec<SharedShape>,
+}
+
+/// With fewer labels than this, a dense product is as fast as a sparse one.
 const SPARSE_LABELS: usize = 64;
 /// A sparse product pays if at most one pair in this many has a weight.
 const SPARSE_SHARE: usize = 6;
@@ -64,18 +76,35 @@ const SPARSE_SHARE: usize = 6;
 /// The map from θ to the tables of a graph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Features {
-    /// Rows by kind of own table; on a chain [`NODES`], [`PAIRS`].
+    /// Rows for each kind of own table; on a chain [`NODES`], [`PAIRS`].
     pub rows: Vec<Rows>,
-    /// Kinds below this one are over single variables, the others over pairs or more.
+    /// How many kinds are over single variables. They come first; the others are over pairs or more.
     pub node_kinds: usize,
     /// Weights of the shared tables; on a chain [`crate::graph::PAIR`], [`crate::graph::BEGIN`],
     /// [`crate::graph::END`].
     pub tables: Vec<TableWeights>,
 }
 
+impl TableShapes {
+    /// The table shapes of chains.
+    pub fn chain(labels: usize, observations: [usize; 2], label_bigram: bool, boundaries: bool) -> Self {
+        let columns = labels;
+        let kind = |kind: usize, lines: usize| TableKind {
+            observations: observations[kind],
+            lines,
+            columns,
+            basis: Vec::new(),
+        };
+        let boundary = SharedShape { lines: 1, columns, weighted: boundaries };
+        let pair = SharedShape { lines: labels, columns, weighted: label_bigram };
+        let kinds = vec![kind(NODES, 1), kind(PAIRS, labels)];
+        TableShapes { kinds, node_kinds: PAIRS, shared: vec![pair, boundary, boundary] }
+    }
+}
+
 impl Features {
-    /// The features of chains. `observations` are the numbers of node and pair observations; `label_bigram` and `boundaries`
-    /// say whether label pairs, and first and last labels, have weights.
+    /// The features of chains. `observations` holds the numbers of node and pair observations. `label_bigram` says
+    /// whether label pairs have weights, `boundaries` whether first and last labels have.
     pub fn chain(
         data: &Dataset<Chain>,
         labels: usize,
@@ -84,33 +113,12 @@ impl Features {
         label_bigram: bool,
         boundaries: bool,
     ) -> Self {
-        let columns = labels;
-        let kind = |kind: usize, lines: usize| Kind {
-            observations: observations[kind],
-            lines,
-            columns,
-            basis: Vec::new(),
-        };
-        let boundary = SharedShape { lines: 1, columns, weighted: boundaries };
-        let pair = SharedShape { lines: labels, columns, weighted: label_bigram };
-        Features::new(
-            data,
-            vec![kind(NODES, 1), kind(PAIRS, labels)],
-            PAIRS,
-            &[pair, boundary, boundary],
-            keep,
-        )
+        Features::new(data, TableShapes::chain(labels, observations, label_bigram, boundaries), keep)
     }
 
-    /// The features of any graphs: `kinds` describes their own tables, `shared` their shared ones. Kinds below `node_kinds` are
-    /// over single variables.
-    pub fn new<G: Graph>(
-        data: &Dataset<G>,
-        kinds: Vec<Kind>,
-        node_kinds: usize,
-        shared: &[SharedShape],
-        keep: Keep,
-    ) -> Self {
+    /// The features of graphs whose tables have these shapes.
+    pub fn new<G: Graph>(data: &Dataset<G>, shapes: TableShapes, keep: Keep) -> Self {
+        let TableShapes { kinds, node_kinds, shared } = shapes;
         let mut base = 0;
         let mut rows = Vec::with_capacity(kinds.len());
         for (number, kind) in kinds.into_iter().enumerate() {
@@ -149,23 +157,24 @@ impl Features {
         self.tables.last().map_or(rows, |last| last.base + last.entry.len())
     }
 
-    /// Weights from here on belong to label pairs (pair observations and shared tables): a σ of their own applies.
+    /// The first weight that belongs to label pairs (pair observations and shared tables). A separate σ applies from
+    /// here on.
     pub fn first_pair_weight(&self) -> usize {
         self.rows.get(self.node_kinds).map_or(self.first_shared_weight(), |rows| rows.base)
     }
 
-    /// Weights from here on belong to the shared tables.
+    /// The first weight that belongs to the shared tables.
     pub fn first_shared_weight(&self) -> usize {
         self.rows.last().map_or(0, |rows| rows.base + rows.weights())
     }
 
-    /// Number of the first row of a kind, where the rows of all kinds are numbered through.
+    /// Number of the first row of a kind, if the rows of all kinds are numbered consecutively.
     #[inline]
     pub fn first_row(&self, kind: usize) -> usize {
         self.rows[..kind].iter().map(|rows| rows.len).sum()
     }
 
-    /// The weights of a row, where every row has one for each column of one line.
+    /// The weights of a row, if every row has one weight for each column of a single line.
     #[inline]
     pub fn line_width(&self) -> Option<usize> {
         let mut rows = self.rows.iter().filter(|rows| rows.len > 0);
@@ -173,7 +182,7 @@ impl Features {
         rows.all(|rows| rows.is_single_line() && rows.columns == width).then_some(width)
     }
 
-    /// Kind and number of the row with this number through all kinds; `None` past the last.
+    /// Kind and number within its kind of a row that is numbered across all kinds; `None` past the last row.
     #[inline]
     pub fn row(&self, mut number: u32) -> Option<(usize, u32)> {
         for (kind, rows) in self.rows.iter().enumerate() {
@@ -185,7 +194,7 @@ impl Features {
         None
     }
 
-    /// Shared tables of log-potential 0. A table of label pairs knows its pairs where they are few among many.
+    /// Shared tables with log-potential 0. A table of label pairs lists its pairs if only a few of many have weights.
     pub fn empty_tables<S: Scalar>(&self) -> Shared<S> {
         let empty = |weights: &TableWeights| {
             let mut table = Table::new(weights.lines, weights.columns);
@@ -199,7 +208,7 @@ impl Features {
         self.tables.iter().map(empty).collect()
     }
 
-    /// Sets the shared tables to θ; `theta` has one vector a plane.
+    /// Sets the shared tables to θ. `theta` has one vector per plane.
     pub fn fill_tables<S: Scalar>(&self, theta: &[&[f64]], shared: &mut [Table<S>]) {
         for (table, weights) in shared.iter_mut().zip(&self.tables) {
             for (plane, theta) in theta.iter().enumerate() {
@@ -212,7 +221,7 @@ impl Features {
         }
     }
 
-    /// gradient ← gradient + the (finished) sums of the shared tables; `gradient` starts at weight `first`.
+    /// gradient ← gradient + the (finished) sums of the shared tables. `gradient` starts at weight `first`.
     pub fn scatter_tables<S: Scalar>(
         &self,
         sums: &SharedSum<S>,

@@ -1,8 +1,8 @@
-//! Weights by name, whatever the model: which table a weight belongs to, which observation, which labels.
+//! Weights by name, for any kind of model: the table, the observation and the labels of each weight.
 //!
-//! A model of any kind gives its [`Names`]; what shows, writes or carries over weights knows nothing else of it.
+//! A model of any kind provides its [`Names`]. Code that shows, writes or transfers weights needs nothing else from it.
 
-use super::{Features, Model, Rows, TableWeights, Tables};
+use super::{Features, Rows, TableWeights, Tables};
 use crate::data::observer::{Alphabet, Source};
 use crate::graph::{BEGIN, END, NODES, PAIR, PAIRS};
 use crate::math::simd;
@@ -12,40 +12,40 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-/// The weights of a model and what they are called.
+/// The weights of a model, with their names.
 pub struct Names<'a> {
-    /// The labels, set by set: of each label column, or type of nodes.
+    /// The label sets: one for each label column or node type.
     pub sets: Vec<LabelSet<'a>>,
-    /// What has weights: kinds of tables with observations, then tables of labels alone, in the order of θ.
+    /// The parts with weights, in the order of θ: kinds of tables with observations, then tables of labels alone.
     pub parts: Vec<Part<'a>>,
-    /// θ; empty where only names are at hand.
+    /// θ; empty if only the names are available.
     pub weights: &'a [f64],
 }
 
-/// The labels that some variables have.
+/// A set of labels that some variables share.
 #[derive(Clone, Debug)]
 pub struct LabelSet<'a> {
-    /// Whose they are; `None` on plain chains, which have one set.
+    /// Name of the set; `None` on plain chains, which have one set.
     pub name: Option<String>,
-    /// Their names.
+    /// Names of the labels.
     pub labels: Cow<'a, [String]>,
 }
 
 /// Tables that share their weights.
 pub struct Part<'a> {
-    /// What it is called.
+    /// Name of the part.
     pub name: String,
-    /// The set of labels of each of its variables.
+    /// The label set of each of its variables.
     pub over: Vec<usize>,
-    /// What its tables are made of.
+    /// The form of its tables.
     pub tables: Tables,
-    /// Where its weights stand.
+    /// Positions of its weights.
     pub entries: Entries<'a>,
-    /// What the observation of a row is called.
+    /// Returns the kind and the name of a row's observation.
     pub observation: Box<dyn Fn(u32) -> (WeightKind, Option<String>) + 'a>,
 }
 
-/// Where the weights of a part stand.
+/// The positions of a part's weights.
 pub enum Entries<'a> {
     /// A row for each observation.
     Rows(Cow<'a, Rows>),
@@ -53,14 +53,14 @@ pub enum Entries<'a> {
     Table(&'a TableWeights),
 }
 
-/// What a weight goes with, besides labels.
+/// What a weight is about, besides labels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WeightKind {
     /// An observation with a name.
     Feature,
     /// An observation with a number: one of a list of values.
     Dense,
-    /// Nothing: labels alone.
+    /// No observation: labels alone.
     Table,
 }
 
@@ -68,7 +68,7 @@ impl WeightKind {
     /// All kinds.
     pub const ALL: [WeightKind; 3] = [WeightKind::Feature, WeightKind::Dense, WeightKind::Table];
 
-    /// Its word in a dump.
+    /// The word for this kind in a dump.
     pub fn word(self) -> &'static str {
         match self {
             WeightKind::Feature => "feature",
@@ -78,22 +78,22 @@ impl WeightKind {
     }
 }
 
-/// A weight, and what it is the weight of.
+/// A weight with its name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NamedWeight {
     /// The part of the model that it belongs to.
     pub part: String,
-    /// What it goes with.
+    /// What the weight is about, besides labels.
     pub kind: WeightKind,
     /// The observation; `None` for [`WeightKind::Table`].
     pub observation: Option<String>,
-    /// The labels, one for each variable; none in Potts' and Ising's tables.
+    /// The labels, one for each variable; none in Potts and Ising tables.
     pub labels: Vec<String>,
-    /// The weight.
+    /// The value of the weight.
     pub weight: f64,
 }
 
-/// A label: the number of its set, and its own in there.
+/// A label: the number of its set, and its number within the set.
 pub type SetLabel = (usize, usize);
 
 impl<'a> Names<'a> {
@@ -124,18 +124,18 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Are they those of plain chains?
+    /// Whether these are the names of a plain chain.
     pub fn is_chain(&self) -> bool {
         self.sets.iter().all(|set| set.name.is_none())
     }
 
-    /// Do the weights of a part speak for single labels? On chains all those of observations count as such, elsewhere those of
-    /// observations of one variable.
+    /// Whether the weights of a part are about single labels. On chains, all weights of observations count as such; on
+    /// other graphs, those of observations of one variable.
     pub fn is_by_label(&self, part: &Part) -> bool {
         !part.is_table() && part.tables == Tables::Full && (self.is_chain() || part.over.len() == 1)
     }
 
-    /// The names of the other parts, each once.
+    /// The names of the parts whose weights are not about single labels, each once.
     pub fn other_parts(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for part in self.parts.iter().filter(|part| !self.is_by_label(part)) {
@@ -146,7 +146,7 @@ impl<'a> Names<'a> {
         names
     }
 
-    /// The labels of this name, of which different sets may have one each.
+    /// All labels with this name. Different sets may each have one.
     pub fn labels_called(&self, name: &str) -> Result<Vec<SetLabel>> {
         let find = |set: &LabelSet| set.labels.iter().position(|label| label == name);
         let found = self.sets.iter().enumerate().filter_map(|(k, set)| find(set).map(|label| (k, label)));
@@ -165,7 +165,7 @@ impl<'a> Names<'a> {
         self.each_of(|_| true)
     }
 
-    /// Those of the parts that are `wanted`.
+    /// All weights with their names, of the parts that are `wanted`.
     pub fn each_of<'b>(
         &'b self,
         wanted: impl Fn(&Part) -> bool + 'b,
@@ -184,8 +184,8 @@ impl<'a> Names<'a> {
         })
     }
 
-    /// The `n` heaviest weights by absolute value, heaviest first, of the parts that are `wanted`: of all, or of some labels, or of
-    /// one observation, or both. Weights of 0 do not count.
+    /// The `n` weights with the largest absolute values, largest first, among the parts that are `wanted`. They can be
+    /// restricted to some labels, to one observation, or to both. Weights of 0 do not count.
     pub fn top(
         &self,
         n: usize,
@@ -193,7 +193,7 @@ impl<'a> Names<'a> {
         labels: &[SetLabel],
         observation: Option<&str>,
     ) -> Vec<NamedWeight> {
-        // The lightest of those chosen so far is on top.
+        // The smallest of the weights chosen so far is on top.
         let mut chosen = BinaryHeap::new();
         for (number, part) in self.parts.iter().enumerate().filter(|(_, part)| wanted(part)) {
             for row in 0..part.rows() {
@@ -231,10 +231,10 @@ impl<'a> Names<'a> {
     }
 }
 
-/// A weight in the order of [`Names::top`]: by size, then the earlier one first.
+/// A weight in the order of [`Names::top`]: by absolute value; among equal ones, the earlier comes first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
-    /// The bits of the absolute value: they compare as the numbers do.
+    /// The bits of the absolute value. They compare in the same order as the numbers.
     size: u64,
     weight: Reverse<usize>,
     part: usize,
@@ -243,7 +243,7 @@ struct Candidate {
 }
 
 impl<'a> Part<'a> {
-    /// Full tables with a row for each observation, all of which have names.
+    /// A part of full tables with a row for each observation. All observations have names.
     pub(crate) fn observed(
         name: impl Into<String>,
         over: Vec<usize>,
@@ -255,13 +255,14 @@ impl<'a> Part<'a> {
         Part { name: name.into(), over, tables: Tables::Full, entries, observation: Box::new(observation) }
     }
 
-    /// A full table of labels alone.
+    /// A part that is a full table of labels alone.
     pub(crate) fn table(name: impl Into<String>, over: Vec<usize>, table: &'a TableWeights) -> Self {
         let observation = Box::new(|_| (WeightKind::Table, None));
         Part { name: name.into(), over, tables: Tables::Full, entries: Entries::Table(table), observation }
     }
 
-    /// Tables whose first row is of labels alone, followed by `dense` numbered ones and then those that `named` tells.
+    /// A part whose first row is about labels alone. `dense` numbered rows follow, and then those that `named` gives a
+    /// name.
     pub(crate) fn described(
         name: impl Into<String>,
         over: Vec<usize>,
@@ -279,12 +280,12 @@ impl<'a> Part<'a> {
         Part { name: name.into(), over, tables, entries, observation: Box::new(observation) }
     }
 
-    /// Is it of labels alone?
+    /// Whether the part is a table of labels alone.
     pub fn is_table(&self) -> bool {
         matches!(self.entries, Entries::Table(_))
     }
 
-    /// Number of rows; a table of labels alone is one.
+    /// Number of rows. A table of labels alone has one.
     pub fn rows(&self) -> u32 {
         match &self.entries {
             Entries::Rows(rows) => rows.len as u32,
@@ -300,7 +301,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Where weight `k` of a row stands in its table; `None` where it belongs to the whole table.
+    /// The entry of weight `k` of a row in its table; `None` if the weight belongs to the whole table.
     pub(super) fn entry(&self, row: u32, k: usize) -> Option<usize> {
         match &self.entries {
             Entries::Rows(rows) => rows.entry_at(row, k),
@@ -308,7 +309,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The labels of weight `k` of a row, those of the last variable first.
+    /// The labels of weight `k` of a row, beginning with that of the last variable.
     pub fn label_numbers<'b>(
         &'b self,
         row: u32,
@@ -334,12 +335,5 @@ impl<'a> Part<'a> {
             self.label_numbers(row, k, sets).map(|(set, label)| sets[set].labels[label].clone()).collect();
         names.reverse();
         names
-    }
-}
-
-impl Model {
-    /// Its weights by name.
-    pub fn names(&self) -> Names<'_> {
-        Names::chain(&self.labels, &self.source, &self.alphabet, &self.features, &self.weights)
     }
 }

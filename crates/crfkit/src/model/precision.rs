@@ -1,6 +1,7 @@
-//! How weights are stored.
+//! The number formats of weights in model files.
 
 use super::sections::{Reader, Writer};
+use crate::data::bytes::Numbers;
 use crate::data::half::F16;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -8,14 +9,15 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-/// The section of weights.
-pub(super) const WEIGHTS: &str = "weights";
+/// Name of the section that holds the weights.
+const WEIGHTS: &str = "weights";
 
-/// How weights are stored.
+/// The number format of stored weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Precision {
-    /// Eight bytes each, exactly.
+    /// Eight bytes each: exact.
     #[default]
     F64,
     /// Four bytes each: about seven decimal digits.
@@ -56,7 +58,7 @@ impl Precision {
         }
     }
 
-    /// The weights as they will be read back.
+    /// Rounds the weights to what will be read back.
     pub(crate) fn round(self, weights: &[f64]) -> Result<Cow<'_, [f64]>> {
         let rounded: Cow<[f64]> = match self {
             Precision::F64 => weights.into(),
@@ -74,7 +76,7 @@ impl Precision {
         }
     }
 
-    /// Adds the section of weights, which are as [`Precision::round`] gives them.
+    /// Adds the section of weights. They must already be rounded by [`Precision::round`].
     pub(crate) fn write(self, weights: &[f64], file: &mut Writer) {
         match self {
             Precision::F64 => file.numbers(WEIGHTS, weights.iter().map(|w| w.to_le_bytes())),
@@ -85,12 +87,12 @@ impl Precision {
         }
     }
 
-    /// Reads the section of weights.
-    pub(crate) fn read(self, file: &mut Reader) -> Result<Vec<f64>> {
-        match self {
-            Precision::F64 => file.numbers(WEIGHTS, f64::from_le_bytes),
-            Precision::F32 => file.numbers(WEIGHTS, |bytes| f64::from(f32::from_le_bytes(bytes))),
-            Precision::F16 => file.numbers(WEIGHTS, |bytes| F16::from_le_bytes(bytes).to_f64()),
-        }
+    /// Reads the section of weights. If they are stored as they are used, the result refers to the file's bytes.
+    pub(crate) fn read(self, file: &mut Reader) -> Result<Numbers<f64>> {
+        Ok(match self {
+            Precision::F64 => file.array(WEIGHTS, f64::from_le_bytes)?,
+            Precision::F32 => file.numbers(WEIGHTS, |bytes| f64::from(f32::from_le_bytes(bytes)))?.into(),
+            Precision::F16 => file.numbers(WEIGHTS, |bytes| F16::from_le_bytes(bytes).to_f64())?.into(),
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! The rows of observations: the weights of one observation and the table that they vote on.
+//! The rows of observations: the weights of one observation and the table that they are added to.
 
 use crate::data::dataset::Dataset;
 use crate::graph::{Graph, TableRef};
@@ -8,54 +8,54 @@ use std::ops::Range;
 /// The rows of the observations of one kind of table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
-    /// Where the first row starts in θ.
+    /// Position of the first row in θ.
     pub base: usize,
     /// Number of rows.
     pub len: usize,
-    /// Shape of the table: lines × columns, a line every `stride` entries.
+    /// Lines of the table. A line takes `stride` entries.
     pub lines: usize,
-    /// Columns of the table in use.
+    /// Columns of the table that are in use.
     pub columns: usize,
-    /// Where each row starts, counted from `base`, and the end; empty where every row has all entries.
+    /// Start of each row, counted from `base`, and the end of the last; empty if every row has all entries.
     pub start: Vec<u32>,
-    /// The table entry of each weight; empty where every row has all entries.
+    /// The table entry of each weight; empty if every row has all entries.
     pub entry: Vec<u32>,
-    /// Functions `c_k(y)` over the entries of the table, padding (0) included: weight k of a row adds θ_k·c_k to it, as in Potts' and Ising's tables.
-    /// Empty where each weight has an entry of its own.
+    /// Functions `c_k(y)` over the entries of the table, padding (0) included. Weight k of a row adds θ_k·c_k to the
+    /// table, as in Potts and Ising tables. Empty if each weight has an entry of its own.
     pub basis: Vec<Vec<f64>>,
 }
 
 impl Rows {
-    /// All entries for each of `len` rows.
+    /// Rows of which each has all entries.
     pub fn all(base: usize, len: usize, lines: usize, columns: usize) -> Self {
         Rows { base, len, lines, columns, start: Vec::new(), entry: Vec::new(), basis: Vec::new() }
     }
 
-    /// Has every row all entries?
+    /// Whether every row has all entries.
     #[inline]
     pub fn complete(&self) -> bool {
         self.start.is_empty()
     }
 
-    /// Has every row one weight for each column of one line?
+    /// Whether every row has one weight for each column of a single line.
     #[inline]
     pub fn is_single_line(&self) -> bool {
         self.complete() && self.lines == 1 && self.basis.is_empty()
     }
 
-    /// May every row be read as a whole table where its weights are, in a θ of which the padding takes some more?
+    /// Whether every row can be read in place as a whole table. θ then needs a little room behind it for the padding.
     #[inline]
     pub fn has_tables_in(&self, theta: &[f64]) -> bool {
         self.is_single_line() && self.base + self.weights() + self.stride() <= theta.len() + self.columns
     }
 
-    /// Number of weights of each row, where every row has all entries.
+    /// Number of weights in each row, if every row has all entries.
     #[inline]
     pub(super) fn width(&self) -> usize {
         if self.basis.is_empty() { self.lines * self.columns } else { self.basis.len() }
     }
 
-    /// Number of weights.
+    /// Number of weights in all rows.
     pub fn weights(&self) -> usize {
         if self.complete() { self.len * self.width() } else { self.entry.len() }
     }
@@ -84,19 +84,19 @@ impl Rows {
         }
     }
 
-    /// The table entries of a row that does not have all.
+    /// The table entries of a row that does not have all entries.
     #[inline]
     fn entries(&self, row: u32) -> &[u32] {
         &self.entry[self.start[row as usize] as usize..self.start[row as usize + 1] as usize]
     }
 
-    /// The table entries of the weights at `range`, where rows do not have all.
+    /// The table entries of the weights at `range`, if rows do not have all entries.
     #[inline]
     fn entries_at(&self, range: Range<usize>) -> &[u32] {
         &self.entry[range.start - self.base..range.end - self.base]
     }
 
-    /// Table entries of a row, in the order of its weights. Rows with a basis have none.
+    /// The table entries of a row, in the order of its weights. Rows with a basis have none.
     pub fn entries_of(&self, row: u32) -> impl Iterator<Item = usize> + '_ {
         let (listed, width) = if self.complete() {
             (&[][..], if self.basis.is_empty() { self.width() } else { 0 })
@@ -109,7 +109,7 @@ impl Rows {
             .chain((0..width).map(|k| k / self.columns * self.stride() + k % self.columns))
     }
 
-    /// The table entry of weight `k` of a row; `None` where rows have a basis.
+    /// The table entry of weight `k` of a row; `None` if rows have a basis.
     pub fn entry_at(&self, row: u32, k: usize) -> Option<usize> {
         match (self.basis.is_empty(), self.complete()) {
             (false, _) => None,
@@ -124,7 +124,7 @@ impl Rows {
         self.gather_at(theta, self.range(row), value, table);
     }
 
-    /// The same for the row whose weights are at `range` of θ.
+    /// table ← table + value · the row whose weights are at `range` of θ.
     #[inline]
     pub fn gather_at(&self, theta: &[f64], range: Range<usize>, value: f64, table: &mut [f64]) {
         let weights = &theta[range.clone()];
@@ -144,7 +144,7 @@ impl Rows {
         }
     }
 
-    /// table ← the row whose weights are at `range` of θ; entries that it lacks stay.
+    /// table ← the row whose weights are at `range` of θ. Entries that the row lacks keep their values.
     #[inline]
     pub fn spread(&self, theta: &[f64], range: Range<usize>, table: &mut [f64]) {
         if !self.basis.is_empty() {
@@ -161,7 +161,7 @@ impl Rows {
         }
     }
 
-    /// gradient ← gradient + value · what a table of this kind gives to the weights at `range`: the transpose of
+    /// gradient ← gradient + value · the table's contribution to the weights at `range`. This is the transpose of
     /// [`Rows::gather_at`].
     #[inline]
     pub fn scatter_at(&self, table: &[f64], range: Range<usize>, value: f64, gradient: &mut [f64]) {
@@ -192,7 +192,7 @@ impl Rows {
         }
     }
 
-    /// Appends the entries of a table that belong to the row whose weights are at `range`, in their order.
+    /// Appends the table entries of the row whose weights are at `range`, in the order of the weights.
     #[inline]
     pub fn pick(&self, table: &[f64], range: Range<usize>, out: &mut Vec<f64>) {
         if !self.basis.is_empty() {
@@ -207,14 +207,14 @@ impl Rows {
     }
 }
 
-/// ⟨c, table⟩.
+/// The inner product ⟨c, table⟩.
 fn project(c: &[f64], table: &[f64]) -> f64 {
     c.iter().zip(table).map(|(c, x)| c * x).sum()
 }
 
-/// Leaves only the entries that occur with the gold labels of `data` in the rows of a kind.
+/// Keeps only those entries of a kind's rows that occur with the gold labels of `data`.
 pub(super) fn keep_seen<G: Graph>(rows: &mut Rows, data: &Dataset<G>, kind: usize) {
-    // The gold entry of each own table of this kind, example by example.
+    // Visits the gold entry of each own table of this kind, example by example.
     let visit = |each: &mut dyn FnMut(u32, u32)| {
         let mut entry = Vec::new();
         for example in 0..data.len() {

@@ -11,11 +11,14 @@
 //! length − 8  checksum u64   XXH3-64 of everything before it
 //! ```
 //!
-//! Numbers are little-endian. Directory, sections and checksum start at multiples of 64; the gaps are zero. Magic, version and
-//! checksum keep their places in every version, so that an old program can tell a newer file from a damaged one.
+//! Numbers are little-endian. Directory, sections and checksum start at multiples of 64; the gaps are zero. Magic,
+//! version and checksum keep their places in every version, so that an old program can tell a newer file from a damaged
+//! one.
 
-use crate::data::strings::Strings;
+use crate::data::bytes::{Bytes, Numbers};
+use crate::data::strings::{Slot, Strings};
 use crate::{Error, Result};
+use bytemuck::Pod;
 use std::ops::Range;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -25,34 +28,42 @@ const NAME: usize = 24;
 const ENTRY: usize = NAME + 8;
 const CHECKSUM: usize = 8;
 
+/// What the magic of every kind of file begins with.
+pub(super) const FAMILY: &[u8] = b"crfkit\0";
+
 /// A kind of file.
 #[derive(Debug)]
-pub(crate) struct Format {
-    /// Its first bytes.
+pub struct Format {
+    /// The first bytes of such a file.
     pub magic: [u8; 8],
+    /// The oldest version that can be read.
+    pub oldest: u32,
     /// The version that is written, and the newest that can be read.
     pub version: u32,
-    /// What errors call such a file.
+    /// The name of such a file in error messages.
     pub name: &'static str,
-    /// What to do about a damaged one.
+    /// What to do if the file is damaged.
     pub remedy: &'static str,
 }
 
 impl Format {
-    /// The file cannot be used.
+    /// The error for a file that cannot be used.
     pub fn refuse(&self, message: impl Into<String>) -> Error {
         Error::File { name: self.name.into(), message: message.into() }
     }
 
-    /// The file is not what was written.
+    /// The error for a file whose contents are not what was written.
     pub fn damaged(&self, detail: impl std::fmt::Display) -> Error {
         self.refuse(format!("the file is damaged: {detail}; {}", self.remedy))
     }
 }
 
-/// Collects sections and makes a file of them.
+/// Names of the three sections of a string table: text, the end of each string, and hash slots.
+pub type StringSections = [&'static str; 3];
+
+/// Collects sections and makes a file from them.
 #[derive(Debug, Default)]
-pub(crate) struct Writer {
+pub struct Writer {
     sections: Vec<(&'static str, Vec<u8>)>,
 }
 
@@ -74,22 +85,25 @@ impl Writer {
         self.bytes(name, bytes);
     }
 
-    /// Adds two sections: strings end to end, and the end of each.
-    pub fn strings(&mut self, [text, ends]: [&'static str; 2], strings: &Strings) {
+    /// Adds three sections: the strings end to end, the end of each, and the slots of their hash table. Without
+    /// `with_slots` the last section is empty.
+    pub fn strings(&mut self, [text, ends, slots]: StringSections, strings: &Strings, with_slots: bool) {
         let parts = strings.parts();
         self.bytes(text, parts.0.to_vec());
         self.numbers(ends, parts.1.iter().map(|end| end.to_le_bytes()));
+        let packed = if with_slots { strings.packed_slots() } else { Vec::new() };
+        self.numbers(slots, packed.as_flattened().iter().map(|number| number.to_le_bytes()));
     }
 
     /// Adds a section of JSON.
     ///
     /// # Panics
-    /// If `value` has a map whose keys are not strings, or the like.
+    /// If `value` cannot be written as JSON, for example because it has a map whose keys are not strings.
     pub fn json(&mut self, name: &'static str, value: &impl serde::Serialize) {
         self.bytes(name, serde_json::to_vec(value).expect("plain data has a JSON form"));
     }
 
-    /// The whole file.
+    /// Puts the whole file together.
     pub fn finish(self, format: &Format) -> Vec<u8> {
         let directory = HEADER + self.sections.len() * ENTRY;
         let sections = self.sections.iter();
@@ -118,15 +132,21 @@ impl Writer {
 
 /// Hands out the sections of a verified file, one after the other.
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     format: &'static Format,
     file: &'a [u8],
-    version: u64,
-    /// Names and places, last first.
+    /// The same bytes, if arrays may refer to them instead of being copied.
+    memory: Option<&'a Bytes>,
+    /// Names and positions of the sections, last first.
     sections: Vec<(&'a [u8], Range<usize>)>,
 }
 
 impl<'a> Reader<'a> {
+    /// Like [`Reader::new`], but [arrays](Reader::array) may refer to the bytes instead of being copied.
+    pub fn of(bytes: &'a Bytes, format: &'static Format) -> Result<Self> {
+        Ok(Reader { memory: Some(bytes), ..Reader::new(bytes, format)? })
+    }
+
     /// Verifies magic, checksum and version, and finds the sections.
     pub fn new(file: &'a [u8], format: &'static Format) -> Result<Self> {
         if !file.starts_with(&format.magic) {
@@ -153,18 +173,19 @@ impl<'a> Reader<'a> {
         if let Some(newer) = newer {
             return Err(format.refuse(newer));
         }
+        if version < u64::from(format.oldest) {
+            return Err(format.refuse(format!(
+                "written before the first release (format {version}), which this crfkit does not read; {}",
+                format.remedy
+            )));
+        }
         let sections = find_sections(content, count);
         let mut sections = sections.ok_or_else(|| format.damaged("its sections do not fill it"))?;
         sections.reverse();
-        Ok(Reader { format, file, version, sections })
+        Ok(Reader { format, file, memory: None, sections })
     }
 
-    /// The version of the format that the file has.
-    pub fn version(&self) -> u64 {
-        self.version
-    }
-
-    /// Where the next section is, which must have this name.
+    /// The position of the next section, which must have this name.
     pub fn range(&mut self, name: &str) -> Result<Range<usize>> {
         let section = self.sections.pop().filter(|(found, _)| *found == name.as_bytes());
         section.map(|(_, range)| range).ok_or_else(|| {
@@ -172,7 +193,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// The next section.
+    /// The bytes of the next section.
     pub fn bytes(&mut self, name: &str) -> Result<&'a [u8]> {
         Ok(&self.file[self.range(name)?])
     }
@@ -191,11 +212,28 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The next two sections, as strings.
-    pub fn strings(&mut self, [text, ends]: [&str; 2]) -> Result<Strings> {
-        let arena = self.bytes(text)?.to_vec();
-        let ends = self.numbers(ends, u32::from_le_bytes)?;
-        Strings::from_parts(arena.into(), ends.into(), None, text).map_err(|error| self.format.damaged(error))
+    /// The next section, as an array of numbers. They are used in place; on a big-endian machine they are converted one
+    /// by one.
+    pub fn array<const N: usize, T: Pod>(
+        &mut self,
+        name: &str,
+        number: impl Fn([u8; N]) -> T,
+    ) -> Result<Numbers<T>> {
+        match self.memory.filter(|_| cfg!(target_endian = "little")) {
+            Some(bytes) => {
+                let part = Numbers::part(bytes, self.range(name)?);
+                part.ok_or_else(|| self.format.damaged(format!("the section `{name}` has half a number")))
+            }
+            None => Ok(self.numbers(name, number)?.into()),
+        }
+    }
+
+    /// The next three sections, as strings. Their hash table is built if it is not stored.
+    pub fn strings(&mut self, [text, ends, slots]: StringSections) -> Result<Strings> {
+        let arena = self.array(text, u8::from_le_bytes)?;
+        let ends = self.array(ends, u32::from_le_bytes)?;
+        let slots = Some(self.array(slots, slot)?).filter(|slots| !slots.is_empty());
+        Strings::from_parts(arena, ends, slots, text).map_err(|error| self.format.damaged(error))
     }
 
     /// The next section, as JSON.
@@ -205,7 +243,7 @@ impl<'a> Reader<'a> {
             .map_err(|error| self.format.damaged(format!("section `{name}`: {error}")))
     }
 
-    /// There must be no further section.
+    /// Checks that there is no further section.
     pub fn finish(self) -> Result<()> {
         match self.sections.is_empty() {
             true => Ok(()),
@@ -214,12 +252,18 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The number that these bytes are, at most eight of them.
+fn slot(bytes: [u8; 12]) -> Slot {
+    let (numbers, _) = bytes.as_chunks();
+    [numbers[0], numbers[1], numbers[2]].map(u32::from_le_bytes)
+}
+
+/// The little-endian number in these bytes, at most eight of them.
 fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte))
 }
 
-/// Names and places of the sections of a file without its checksum; `None` if the directory does not describe it exactly.
+/// Names and positions of the sections in a file without its checksum; `None` if the directory does not describe the
+/// file exactly.
 fn find_sections(content: &[u8], count: u64) -> Option<Vec<(&[u8], Range<usize>)>> {
     let mut at = HEADER.checked_add(ENTRY.checked_mul(usize::try_from(count).ok()?)?)?;
     let directory = content.get(HEADER..at)?;
@@ -240,7 +284,7 @@ mod tests {
     use super::*;
 
     static FORMAT: Format =
-        Format { magic: *b"crfkit\0T", version: 3, name: "test", remedy: "write it again" };
+        Format { magic: *b"crfkit\0T", oldest: 2, version: 3, name: "test", remedy: "write it again" };
 
     fn file(version: u32) -> Vec<u8> {
         let mut writer = Writer::default();
@@ -259,7 +303,6 @@ mod tests {
         let file = file(3);
         assert_eq!(file.len() % ALIGNMENT, CHECKSUM);
         let mut reader = Reader::new(&file, &FORMAT).unwrap();
-        assert_eq!(reader.version(), 3);
         assert_eq!(reader.bytes("text").unwrap(), b"hello");
         assert_eq!(reader.bytes("nothing").unwrap(), b"");
         assert_eq!(reader.numbers("numbers", u32::from_le_bytes).unwrap(), [1, 2, 0xFFFF_FFFE]);
@@ -288,5 +331,6 @@ mod tests {
         flipped[8] = 4;
         assert!(refusal(&flipped).contains("checksum is wrong, or it was written by a newer"));
         assert!(Reader::new(&file(2), &FORMAT).is_ok(), "older versions stay readable");
+        assert!(refusal(&file(1)).contains("written before the first release (format 1)"));
     }
 }

@@ -1,12 +1,12 @@
-//! The map from weights to tables in the files of models of graphs.
+//! The map from weights to tables, in model files.
 //!
-//! Shapes follow from the rest of the model; a file has which weights there are: for each kind of table the rows' starts and
-//! entries (none where every row has all), for each shared table its entries.
+//! The shapes follow from the rest of the model. A file stores only which weights exist: for each kind of table the
+//! starts and entries of the rows (nothing if every row has all entries), and for each shared table its entries.
 
-use super::file::write_u32s;
 use super::sections::{Format, Reader, Writer};
-use super::{Features, Kind, Rows, SharedShape, TableWeights};
+use super::{Features, Rows, SharedShape, TableKind, TableShapes, TableWeights};
 use crate::Result;
+use crate::data::strings::Strings;
 use crate::math::simd;
 
 /// Adds the sections of `features`.
@@ -20,18 +20,16 @@ pub(crate) fn write_features(features: &Features, file: &mut Writer) {
     }
 }
 
-/// Reads the features of tables of these shapes, the first `node_kinds` of which are over single variables; they must use every
-/// one of the weights.
+/// Reads the features of tables with these shapes. Together they must use every weight.
 pub(crate) fn read_features(
     file: &mut Reader,
     format: &Format,
-    (kinds, node_kinds): (Vec<Kind>, usize),
-    shared: &[SharedShape],
+    TableShapes { kinds, node_kinds, shared }: TableShapes,
     weights: usize,
 ) -> Result<Features> {
     let mut base = 0;
     let mut rows = Vec::new();
-    for Kind { observations, lines, columns, basis } in kinds {
+    for TableKind { observations, lines, columns, basis } in kinds {
         let new = Rows {
             start: file.numbers("rows.start", u32::from_le_bytes)?,
             entry: file.numbers("rows.entry", u32::from_le_bytes)?,
@@ -43,7 +41,7 @@ pub(crate) fn read_features(
         rows.push(new);
     }
     let mut tables = Vec::new();
-    for &SharedShape { lines, columns, .. } in shared {
+    for SharedShape { lines, columns, .. } in shared {
         let entry = file.numbers("table.entry", u32::from_le_bytes)?;
         if !entries_fit(&entry, lines, columns) {
             return Err(format.damaged("a weight points outside its shared table"));
@@ -57,8 +55,19 @@ pub(crate) fn read_features(
     }
 }
 
-/// Do the rows fit their observations and so many weights?
-pub(super) fn check_rows(rows: &Rows, weights: usize) -> std::result::Result<(), &'static str> {
+/// Whether all strings are valid UTF-8.
+pub(crate) fn is_text(strings: &Strings) -> bool {
+    let (text, ends) = strings.parts();
+    let text = std::str::from_utf8(text);
+    text.is_ok_and(|text| ends.iter().all(|&end| text.is_char_boundary(end as usize)))
+}
+
+fn write_u32s(file: &mut Writer, name: &'static str, numbers: &[u32]) {
+    file.numbers(name, numbers.iter().map(|n| n.to_le_bytes()));
+}
+
+/// Checks that the rows fit their observations and the number of weights.
+fn check_rows(rows: &Rows, weights: usize) -> std::result::Result<(), &'static str> {
     if rows.complete() {
         let needed = rows.width().checked_mul(rows.len);
         return match needed.is_some_and(|needed| needed <= weights) && rows.entry.is_empty() {
@@ -83,9 +92,9 @@ pub(super) fn check_rows(rows: &Rows, weights: usize) -> std::result::Result<(),
     }
 }
 
-/// Does every entry stand in one of the lines, and in a column that is in use?
-pub(super) fn entries_fit(entries: &[u32], lines: usize, columns: usize) -> bool {
-    // At most MAX_LABELS² entries: they fit.
+/// Whether every entry lies in one of the lines, and in a column that is in use.
+fn entries_fit(entries: &[u32], lines: usize, columns: usize) -> bool {
+    // There are at most MAX_LABELS² entries, so these numbers fit.
     let (stride, columns, end) =
         (simd::padded(columns) as u32, columns as u32, lines * simd::padded(columns));
     match lines {

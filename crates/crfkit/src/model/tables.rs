@@ -1,26 +1,26 @@
-//! What the tables of one kind are made of.
+//! The forms of tables: Potts, Ising and full.
 
 use crate::math::simd;
 use serde::{Deserialize, Serialize};
 
-/// What tables are made of: log ψ(y) = Σ_k c_k(y)·θ_kᵀh, where h are the features of the factor.
+/// The form of a table: log ψ(y) = Σ_k c_k(y)·θ_kᵀh, where h is the feature vector of the factor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tables {
-    /// One weight for each feature, of equal labels: c = `[all labels are equal]`.
+    /// One weight for each feature, used if the labels are equal: c = `[all labels are equal]`.
     #[default]
     Potts,
-    /// The same with labels y = ±1, of which there are two: c = Π y (smd-crf-2006 section 5).
+    /// One weight for each feature; the two labels are y = ±1 and c = Π y (smd-crf-2006 section 5).
     Ising,
     /// One weight for each feature and labelling.
     Full,
 }
 
 impl Tables {
-    /// All of them.
+    /// All forms.
     pub const ALL: [Tables; 3] = [Tables::Potts, Tables::Ising, Tables::Full];
 
-    /// What it is called.
+    /// Name of the form.
     pub fn name(self) -> &'static str {
         match self {
             Tables::Potts => "potts",
@@ -29,13 +29,14 @@ impl Tables {
         }
     }
 
-    /// Those of this name.
+    /// The form with this name.
     pub fn called(name: &str) -> Option<Tables> {
         Tables::ALL.into_iter().find(|tables| tables.name() == name)
     }
 
-    /// The functions c_k over the entries of a table of variables with these numbers of labels, in the layout of
-    /// [`crate::graph::Shape`], padding (0) included; none for full tables, whose entries have a weight each.
+    /// The functions c_k over the entries of a table, in the layout of [`crate::graph::Shape`], padding (0) included.
+    /// `cards` has the number of labels of each variable. Full tables have no functions, because each of their entries
+    /// has its own weight.
     pub fn basis(self, cards: &[usize]) -> Vec<Vec<f64>> {
         let c = match self {
             Tables::Full => return Vec::new(),

@@ -1,25 +1,14 @@
-//! The weights of one model, carried over to the features of other data.
+//! Transferring the weights of one model to the features of other data.
 
 use super::names::{LabelSet, Names, Part, WeightKind};
-use super::{Features, Model};
-use crate::data::corpus::Corpus;
 use crate::math::simd;
 use crate::{Error, Result};
 use std::collections::HashMap;
 
-impl Model {
-    /// This model's weights, arranged for `features` of `corpus`: observations and labels are matched by name, and what
-    /// this model does not know gets 0.
-    pub fn weights_for(&self, corpus: &Corpus, features: &Features) -> Vec<f64> {
-        let Corpus { labels, source, alphabet, .. } = corpus;
-        let new = Names::chain(labels, source, alphabet, features, &[]);
-        self.names().weights_for(&new, features.dim()).expect("chains have the same parts")
-    }
-}
-
 impl Names<'_> {
-    /// These weights, arranged for the `dim` weights that `new` names: parts, observations and labels are matched by name, and what
-    /// is unknown here gets 0. Refused: parts of one name that differ in their variables or tables, and nothing in common.
+    /// Rearranges these weights for the `dim` weights that `new` names. Parts, observations and labels are matched by
+    /// name; whatever is unknown here gets 0. It is an error if two parts of one name differ in their variables or
+    /// tables, or if nothing is in common.
     pub fn weights_for(&self, new: &Names, dim: usize) -> Result<Vec<f64>> {
         let old_set = |set: &LabelSet| self.sets.iter().position(|old| old.name == set.name);
         let old_labels = |set: &LabelSet| -> Vec<Option<usize>> {
@@ -62,11 +51,11 @@ impl Names<'_> {
         }
     }
 
-    /// Carries over the rows of a part; `labels` are the old numbers of the new labels, set by set.
+    /// Transfers the rows of a part. `labels` holds the old number of each new label, set by set.
     fn carry(&self, old: &Part, new: &Names, part: &Part, labels: &[Vec<Option<usize>>], theta: &mut [f64]) {
         let known: HashMap<(WeightKind, Option<String>), u32> =
             (0..old.rows()).map(|row| ((old.observation)(row), row)).collect();
-        // The weights of one old row, by entry of its table.
+        // The weights of one old row, by table entry.
         let mut table = HashMap::new();
         for row in 0..part.rows() {
             let Some(&old_row) = known.get(&(part.observation)(row)) else { continue };
@@ -83,7 +72,8 @@ impl Names<'_> {
         }
     }
 
-    /// Where the old table has the entry of these new labels, which begin with that of the last variable; `None` where one is new.
+    /// The entry of these new labels in the old table; `None` if one of the labels is new. `labels` begins with the
+    /// last variable's.
     fn old_entry(
         &self,
         new: impl Iterator<Item = (usize, usize)>,
@@ -97,92 +87,5 @@ impl Names<'_> {
             distance *= if place == 0 { simd::padded(card) } else { card };
         }
         Some(entry)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::data::columns::{ColumnReader, Columns};
-    use crate::data::corpus::CorpusBuilder;
-    use crate::data::observer::Source;
-    use crate::data::template::{Dialect, Templates};
-    use crate::data::text::{Encoding, Lines};
-    use crate::graph::{NODES, PAIR, PAIRS};
-    use crate::model::Keep;
-    use crate::train::{Settings, features};
-
-    fn corpus(template: &str, text: &str) -> Corpus {
-        let templates = Templates::compile(template, Dialect::Crfpp, "template").unwrap();
-        let mut builder = CorpusBuilder::new(Source::Templates(templates));
-        let mut reader = ColumnReader::new(Lines::new(text.as_bytes(), "text", Encoding::Utf8));
-        let mut sequence = Columns::default();
-        while reader.read(&mut sequence).unwrap() {
-            builder.add_columns(&sequence, sequence.columns() - 1).unwrap();
-        }
-        builder.finish(1).unwrap()
-    }
-
-    /// A model whose weight number k is k + 1.
-    fn model(corpus: Corpus, settings: &Settings) -> Model {
-        let features = features(&corpus, settings);
-        let weights: Vec<f64> = (1..=features.dim()).map(|k| k as f64).collect();
-        let Corpus { source, labels, alphabet, words, .. } = corpus;
-        Model {
-            labels,
-            source,
-            alphabet,
-            words,
-            features,
-            weights: weights.into(),
-            settings: serde_json::Value::Null,
-        }
-    }
-
-    /// Weights by observation and labels, all by name.
-    fn named(corpus: &Corpus, features: &Features, theta: &[f64]) -> HashMap<String, f64> {
-        let stride = features.rows[NODES].stride();
-        let labels = |entry: usize, pair: bool| match pair {
-            true => format!("{} {}", corpus.labels[entry / stride], corpus.labels[entry % stride]),
-            false => corpus.labels[entry].clone(),
-        };
-        let mut weights = HashMap::new();
-        for (kind, rows) in features.rows.iter().enumerate() {
-            for id in 0..rows.len as u32 {
-                let name = corpus.alphabet.name(&corpus.source, kind == PAIRS, id);
-                for (entry, w) in rows.entries_of(id).zip(&theta[rows.range(id)]) {
-                    weights.insert(format!("{name} {}", labels(entry, kind == PAIRS)), *w);
-                }
-            }
-        }
-        for (id, table) in features.tables.iter().enumerate() {
-            for (&entry, w) in table.entry.iter().zip(&theta[table.base..]) {
-                weights.insert(format!("table {id} {}", labels(entry as usize, id == PAIR)), *w);
-            }
-        }
-        weights
-    }
-
-    #[test]
-    fn weights_follow_their_names() {
-        let template = "U0:%x[0,0]\nU1:%x[-1,0]\nB\nB1:%x[0,0]\n";
-        let old = corpus(template, "a X\nb Y\n\nb Y\nc Z\na X\n");
-        // Other words, another order of templates, one label gone and eight new ones: every number changes.
-        let more: String = (0..8).map(|k| format!("n{k} A{k}\n")).collect();
-        let new =
-            corpus("U1:%x[-1,0]\nU0:%x[0,0]\nB1:%x[0,0]\nB\n", &format!("{more}\nc Z\na X\nb X\na X\n"));
-        for keep in [Keep::Observed, Keep::All] {
-            let settings = Settings { features: keep, boundaries: true, ..Settings::default() };
-            let (of_old, of_new) = (features(&old, &settings), features(&new, &settings));
-            let model = model(old.clone(), &settings);
-            let theta = model.weights_for(&new, &of_new);
-            let before = named(&old, &of_old, &model.weights);
-            let after = named(&new, &of_new, &theta);
-            assert!(after.values().filter(|w| **w != 0.0).count() > 5);
-            for (name, w) in &after {
-                assert_eq!(*w, before.get(name).copied().unwrap_or(0.0), "{name}");
-            }
-            assert_eq!(model.weights_for(&old, &of_old), *model.weights, "onto itself");
-        }
     }
 }

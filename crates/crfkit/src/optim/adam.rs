@@ -74,10 +74,10 @@ impl Optimizer for Adam {
     fn check(&self, _prior: &Prior, _l1: f64) -> Result<()> {
         let &Adam { eta0, beta1, beta2, epsilon, .. } = self;
         require_gain(eta0)?;
-        require((0.0..1.0).contains(&beta1), "--beta1", beta1, "at least 0 and below 1")?;
-        require((0.0..1.0).contains(&beta2), "--beta2", beta2, "at least 0 and below 1")?;
-        require(beta1 * beta1 < beta2, "--beta2", beta2, "above the square of --beta1")?;
-        require(epsilon > 0.0 && epsilon.is_finite(), "--epsilon", epsilon, "a positive number")
+        require((0.0..1.0).contains(&beta1), "`beta1`", beta1, "at least 0 and below 1")?;
+        require((0.0..1.0).contains(&beta2), "`beta2`", beta2, "at least 0 and below 1")?;
+        require(beta1 * beta1 < beta2, "`beta2`", beta2, "above the square of `beta1`")?;
+        require(epsilon > 0.0 && epsilon.is_finite(), "`epsilon`", epsilon, "a positive number")
     }
 
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {

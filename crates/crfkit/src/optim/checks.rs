@@ -13,14 +13,14 @@ pub(super) fn require(holds: bool, name: &str, value: f64, need: &str) -> Result
 
 /// Returns an error if the first gain is not a positive number.
 pub(super) fn require_gain(eta0: f64) -> Result<()> {
-    require(eta0 > 0.0 && eta0.is_finite(), "--eta0", eta0, "a positive number")
+    require(eta0 > 0.0 && eta0.is_finite(), "`eta0`", eta0, "a positive number")
 }
 
 /// Returns an error if there is an L1 penalty and the method cannot handle it.
 pub(super) fn refuse_l1(method: &str, l1: f64) -> Result<()> {
     match l1 > 0.0 {
         true => Err(Error::Setting(format!(
-            "{method} has no step for an L1 penalty; with --l1 use one of the methods auto, lbfgs, sgd, asg, bottou, adagrad, adam"
+            "{method} has no step for an L1 penalty; with `l1` use one of the methods auto, lbfgs, sgd, asg, bottou, adagrad, adam"
         ))),
         false => Ok(()),
     }
@@ -31,7 +31,7 @@ pub(super) fn require_prior(method: &str, prior: &Prior) -> Result<()> {
     match prior.sigma.is_finite() && prior.sigma_pairs.is_finite() {
         true => Ok(()),
         false => Err(Error::Setting(format!(
-            "{method} needs a Gaussian prior: give a finite --sigma, or use --optimizer lbfgs"
+            "{method} needs a Gaussian prior: give a finite `sigma`, or use `optimizer` lbfgs"
         ))),
     }
 }

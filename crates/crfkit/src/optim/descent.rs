@@ -147,11 +147,10 @@ impl<'a> Descent<'a> {
 
     /// The error for a run whose numbers are no longer finite.
     pub fn diverged(&self) -> Error {
+        let advice = self.problem.prior.advice("use a smaller `sigma` or check the values in the data");
         Error::Diverged {
             passes: self.passes,
-            message:
-                "the objective is not a finite number; use a smaller --sigma or check the values in the data"
-                    .into(),
+            message: format!("the objective is not a finite number; {advice}"),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The common part of the methods that remember something about every example.
 
-use super::{Dual, Entropy, Problem, Watch};
+use super::{Dual, Entropy, Prior, Problem, Watch};
 use crate::ability::Ability;
 use crate::math::random::Random;
 use crate::{Error, Result};
@@ -12,7 +12,7 @@ pub(super) const MEMORY_LIMIT: u64 = 1 << 30;
 pub(super) fn check_storage(method: &str, bytes: u64, limit: u64, watch: &mut dyn Watch) -> Result<()> {
     match bytes > limit {
         true => Err(Error::Setting(format!(
-            "{method} would remember {bytes} bytes, but the limit is {limit}; raise --memory-limit, or use --optimizer lbfgs, \
+            "{method} would remember {bytes} bytes, but the limit is {limit}; raise `memory_limit`, or use `optimizer` lbfgs, \
              which remembers nothing of single examples"
         ))),
         false => watch.stores(bytes),
@@ -27,7 +27,7 @@ pub(super) fn dual_of<'a>(
 ) -> Result<Box<dyn Dual + 'a>> {
     problem.objective.dual(entropy).ok_or_else(|| {
         Error::Setting(format!(
-            "{method} needs {}, which this objective does not give; use --optimizer lbfgs",
+            "{method} needs {}, which this objective does not give; use `optimizer` lbfgs",
             Ability::Dual.name()
         ))
     })
@@ -41,9 +41,7 @@ pub(super) fn visits(seed: u64, examples: usize) -> Vec<u32> {
 }
 
 /// The error for a loss that is not a number.
-pub(super) fn diverged(passes: f64) -> Error {
-    Error::Diverged {
-        passes,
-        message: "an example has an infinite loss; use a smaller --sigma, or --optimizer lbfgs".into(),
-    }
+pub(super) fn diverged(passes: f64, prior: &Prior) -> Error {
+    let advice = prior.advice("use a smaller `sigma`, or `optimizer` lbfgs");
+    Error::Diverged { passes, message: format!("an example has an infinite loss; {advice}") }
 }

@@ -24,7 +24,7 @@ mod online;
 mod prior;
 mod psa;
 mod psa_series;
-mod restored;
+pub(crate) mod restored;
 mod sag;
 mod saga;
 mod sampler;

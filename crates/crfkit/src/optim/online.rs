@@ -173,7 +173,7 @@ pub(super) trait Rule {
     }
     /// Advice for the user if the method diverges.
     fn remedy(&self) -> &'static str {
-        "use a smaller step (--eta0) or a smaller --sigma"
+        "use a smaller step (`eta0`) or a smaller `sigma`"
     }
     /// Adds to `state` everything that the rule remembers.
     fn save(&self, state: &mut State);
@@ -245,7 +245,7 @@ pub(super) fn run(
         if !loss.is_finite() {
             return Err(Error::Diverged {
                 passes: before + step as f64 / steps_a_pass as f64,
-                message: format!("a batch has an infinite loss; {}", rule.remedy()),
+                message: format!("a batch has an infinite loss; {}", problem.prior.advice(rule.remedy())),
             });
         }
         schedule.scale(examples_now, &mut gradient);
@@ -264,7 +264,7 @@ pub(super) fn run(
                 passes: before + step as f64 / steps_a_pass as f64,
                 message: format!(
                     "the mean loss of this pass is {mean_loss:.3e}, that of the first batch was {first_loss:.3e}; {}",
-                    rule.remedy()
+                    problem.prior.advice(rule.remedy())
                 ),
             });
         }

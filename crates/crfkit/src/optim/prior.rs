@@ -35,6 +35,16 @@ impl Prior {
         usize::from(i >= self.first_pair)
     }
 
+    /// Advice for a run whose numbers have become infinite, where `usual` is what to do about weights that grow too large. Under a very
+    /// narrow prior the penalty is what grows, and even the usual advice would make it worse.
+    pub(crate) fn advice<'a>(&self, usual: &'a str) -> &'a str {
+        const NARROW: f64 = 1e-3;
+        match self.sigma.min(self.sigma_pairs) < NARROW {
+            true => "use a larger `sigma`: the penalty on the weights is too strong",
+            false => usual,
+        }
+    }
+
     /// 1/σᵢ².
     #[inline]
     pub fn precision(&self, i: usize) -> f64 {

@@ -68,11 +68,11 @@ impl Optimizer for Psa {
     fn check(&self, _prior: &Prior, l1: f64) -> Result<()> {
         let &Psa { eta0, kappa, alpha, beta, period, .. } = self;
         require_gain(eta0)?;
-        require(kappa > 0.0 && kappa < 1.0, "--kappa", kappa, "above 0 and below 1")?;
-        require(alpha > 0.0 && alpha <= 1.0, "--alpha", alpha, "above 0 and at most 1")?;
-        require(beta > 0.0 && beta <= alpha, "--beta", beta, "above 0 and at most --alpha")?;
+        require(kappa > 0.0 && kappa < 1.0, "`kappa`", kappa, "above 0 and below 1")?;
+        require(alpha > 0.0 && alpha <= 1.0, "`alpha`", alpha, "above 0 and at most 1")?;
+        require(beta > 0.0 && beta <= alpha, "`beta`", beta, "above 0 and at most `alpha`")?;
         let most = 1_000_000;
-        require((1..=most).contains(&period), "--period", period as f64, "at least 1 and at most a million")?;
+        require((1..=most).contains(&period), "`period`", period as f64, "at least 1 and at most a million")?;
         refuse_l1("psa", l1)
     }
 

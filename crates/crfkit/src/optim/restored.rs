@@ -171,6 +171,13 @@ impl Restored {
     }
 }
 
+/// Refuses the best weights so far and their score, as a checkpoint has them, if no run of `dim` weights can have left them.
+pub(crate) fn check_best(best: &Option<(f64, Vec<f64>)>, dim: usize) -> Result<()> {
+    let Some((score, theta)) = best else { return Ok(()) };
+    check("best score", &[*score], 1, finite)?;
+    check("best", theta, dim, finite)
+}
+
 /// Refuses a vector of another length than `len`, or with a number that `fits` does not accept.
 fn check(name: &str, vector: &[f64], len: usize, fits: fn(f64) -> bool) -> Result<()> {
     if vector.len() != len {

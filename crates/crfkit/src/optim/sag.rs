@@ -207,7 +207,7 @@ impl<'a> Run<'a> {
         self.steps += 1;
         self.evaluations += 1;
         if !loss.is_finite() {
-            return Err(diverged(self.evaluations as f64 / self.losses.len() as f64));
+            return Err(diverged(self.evaluations as f64 / self.losses.len() as f64, &self.problem.prior));
         }
         self.losses[e] = loss;
         self.update_lipschitz(example, loss, &gradient);

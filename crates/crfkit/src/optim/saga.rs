@@ -341,7 +341,7 @@ impl<'a> Run<'a> {
         let loss = dual.marginals(example, theta, touched, new);
         self.visits += 1;
         if !loss.is_finite() {
-            return Err(diverged(self.visits as f64 / self.losses.len() as f64));
+            return Err(diverged(self.visits as f64 / self.losses.len() as f64, &problem.prior));
         }
         dual.counting(example, counting);
         // new ← ν − μ, counting ← c (ν − μ)/(ν + μ): their product is s/2.

@@ -60,7 +60,7 @@ impl Optimizer for Gis {
 
     fn check(&self, prior: &Prior, l1: f64) -> Result<()> {
         if prior.sigma.is_finite() || prior.sigma_pairs.is_finite() {
-            return Err(Error::Setting("gis knows no prior: use pgis, or --sigma inf".into()));
+            return Err(Error::Setting("gis knows no prior: use pgis, or `sigma` inf".into()));
         }
         refuse_l1("gis", l1)
     }
@@ -134,7 +134,7 @@ impl<'a> Scaling<'a> {
         match out.contains(&f64::NEG_INFINITY) {
             true => Err(Error::Setting(
                 "without a prior, the weight of a feature that never occurs in the training data goes to −∞; \
-                 use pgis with a finite --sigma, or --features observed"
+                 use pgis with a finite `sigma`, or `features` observed"
                     .into(),
             )),
             false => Ok(()),

@@ -214,7 +214,7 @@ impl<'a> Run<'a> {
         self.steps += 1;
         self.evaluations += 1;
         if !loss.is_finite() {
-            return Err(diverged(self.evaluations as f64 / self.entropies.len() as f64));
+            return Err(diverged(self.evaluations as f64 / self.entropies.len() as f64, &self.problem.prior));
         }
         dual.counting(example, counting);
         change.clear();
@@ -242,7 +242,7 @@ impl<'a> Run<'a> {
         let objective = self.problem.smooth(&self.theta, &mut self.gradient);
         self.evaluations += self.entropies.len() as u64;
         if !objective.is_finite() {
-            return Err(diverged(self.evaluations as f64 / self.entropies.len() as f64));
+            return Err(diverged(self.evaluations as f64 / self.entropies.len() as f64, &self.problem.prior));
         }
         let penalty =
             |(i, x): (usize, &f64)| 0.5 * prior.precision(i) * (x - prior.mean(i)) * (x + prior.mean(i));

@@ -95,7 +95,7 @@ impl Optimizer for Sgd {
             require(from >= 0.0 && from.is_finite(), "the first averaged pass", from, "0 or more")?;
             if l1 > 0.0 {
                 return Err(Error::Setting(
-                    "a mean of iterates has none of the zeros that an L1 penalty is for; drop the average or --l1"
+                    "a mean of iterates has none of the zeros that an L1 penalty is for; drop the average or `l1`"
                         .into(),
                 ));
             }

@@ -78,11 +78,11 @@ impl Optimizer for Smd {
         let &Smd { eta0, mu, lambda, gain_factor: [low, high], gain_floor, .. } = self;
         let bounds = "LOW,HIGH with 0 < LOW ≤ 1 ≤ HIGH";
         require_gain(eta0)?;
-        require(mu >= 0.0 && mu.is_finite(), "--mu", mu, "0 or a positive number")?;
-        require((0.0..=1.0).contains(&lambda), "--lambda", lambda, "between 0 and 1")?;
-        require(low > 0.0 && low <= 1.0, "--gain-factor", low, bounds)?;
-        require(high >= 1.0, "--gain-factor", high, bounds)?;
-        require((0.0..=1.0).contains(&gain_floor), "--gain-floor", gain_floor, "between 0 and 1")?;
+        require(mu >= 0.0 && mu.is_finite(), "`mu`", mu, "0 or a positive number")?;
+        require((0.0..=1.0).contains(&lambda), "`lambda`", lambda, "between 0 and 1")?;
+        require(low > 0.0 && low <= 1.0, "`gain_factor`", low, bounds)?;
+        require(high >= 1.0, "`gain_factor`", high, bounds)?;
+        require((0.0..=1.0).contains(&gain_floor), "`gain_floor`", gain_floor, "between 0 and 1")?;
         refuse_l1("smd", l1)
     }
 
@@ -188,7 +188,7 @@ impl Rule for SmdRule<'_> {
     }
 
     fn remedy(&self) -> &'static str {
-        "use a smaller --eta0 or --mu, or a smaller upper bound of --gain-factor"
+        "use a smaller `eta0` or `mu`, or a smaller upper bound of `gain_factor`"
     }
 
     fn save(&self, state: &mut State) {

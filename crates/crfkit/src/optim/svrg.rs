@@ -232,6 +232,6 @@ impl<'a> Run<'a> {
     }
 
     fn diverged(&self) -> crate::Error {
-        diverged(self.evaluations as f64 / self.problem.objective.examples() as f64)
+        diverged(self.evaluations as f64 / self.problem.objective.examples() as f64, &self.problem.prior)
     }
 }

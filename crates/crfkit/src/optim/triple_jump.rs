@@ -71,7 +71,7 @@ impl Optimizer for TripleJump {
     }
 
     fn check(&self, _prior: &Prior, l1: f64) -> Result<()> {
-        require(self.gamma_max >= 0.0, "--gamma-max", self.gamma_max, "0 or more; 0.999 works well")?;
+        require(self.gamma_max >= 0.0, "`gamma_max`", self.gamma_max, "0 or more; 0.999 works well")?;
         refuse_l1(self.name(), l1)
     }
 

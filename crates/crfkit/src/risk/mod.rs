@@ -15,9 +15,11 @@ mod dual;
 mod full;
 mod index;
 mod potentials;
+mod threads;
 
 pub use derivative::Derivative;
 pub use potentials::potentials;
+pub use threads::{in_parts, thread_count};
 
 use crate::ability::Ability;
 use crate::data::dataset::Dataset;

@@ -1,35 +1,38 @@
-//! What training on any graph ends with: from an objective and its prior to weights, with development data and checkpoints.
+//! The last stage of training, for any graph: from an objective and its prior to weights, with a development set and
+//! checkpoints.
 
 use super::{Checkpoint, Ended, Event, HessVec, Listener, Method, Settings};
 use crate::eval::Scores;
+use crate::optim::restored::check_best;
 use crate::optim::{
     Auto, Choice, Control, Differences, Minimum, Objective, Prior, Problem, Progress, State, Watch,
 };
 use crate::{Error, Result};
 
-/// Scores of weights on development data.
+/// A function that scores weights on the development set.
 pub(crate) type Judge<'a> = &'a mut dyn FnMut(&[f64]) -> Result<Scores>;
 
-/// Where a run begins.
+/// The starting point of a run.
 pub(crate) struct Begin<'a> {
-    /// Weights to start from.
+    /// The weights to start from.
     pub theta: Vec<f64>,
-    /// An interrupted run to go on with.
+    /// The checkpoint of an interrupted run to resume.
     pub resume: Option<Checkpoint>,
-    /// Asked after each pass; the best weights are kept.
+    /// Scores the weights after each pass; the best weights are kept.
     pub judge: Option<Judge<'a>>,
 }
 
-/// Weights, and how they were found.
+/// The weights that were found, and how training ended.
 pub(crate) struct Fitted {
     pub theta: Vec<f64>,
     pub stop: Ended,
     pub passes: f64,
-    /// Losses plus penalties at the weights.
+    /// Losses plus penalties at these weights.
     pub objective: f64,
 }
 
-/// Minimises `risk` under the penalties of `settings`, by its method. If H·v shall be by complex steps, `risk` must take them.
+/// Minimises `risk` plus the penalties of `settings`, with the method of `settings`. If Hessian-vector products are to
+/// be computed by complex steps, `risk` must support them.
 pub(crate) fn fit(
     risk: &dyn Objective,
     prior: Prior,
@@ -42,7 +45,7 @@ pub(crate) fn fit(
         let fits = |method: &Method| method.needs().iter().all(|need| risk.gives().contains(need));
         let names: Vec<&str> = Method::ALL.into_iter().filter(fits).map(Method::name).collect();
         return Err(Error::Setting(format!(
-            "--optimizer {} needs {}, which --objective {} does not give on this graph; it works with --optimizer {}",
+            "`optimizer` {} needs {}, which `objective` {} does not give on this graph; it works with `optimizer` {}",
             settings.optimizer.name(),
             need.name(),
             settings.objective.name(),
@@ -59,6 +62,7 @@ pub(crate) fn fit(
         l1: settings.l1,
     };
     let Checkpoint { state, best, since_best } = begin.resume.unwrap_or_default();
+    check_best(&best, risk.dim())?;
     let fresh = state.theta.is_empty();
     let state = if fresh { State::start(begin.theta) } else { state };
     if settings.optimizer == Method::Auto && fresh {
@@ -75,17 +79,7 @@ pub(crate) fn fit(
     Ok(Fitted { theta, stop, passes, objective })
 }
 
-/// On graphs other than chains passes are compiled for real and dual numbers only.
-pub(crate) fn refuse_complex(settings: &Settings) -> Result<()> {
-    match settings.parameters.hess_vec {
-        Some(HessVec::Complex) => Err(Error::Setting(
-            "--hess-vec complex is for chains: leave it out, dual numbers are exact too".into(),
-        )),
-        _ => Ok(()),
-    }
-}
-
-/// What [`Method::Auto`] begins with.
+/// The method that [`Method::Auto`] begins with.
 fn choice(problem: &Problem, settings: &Settings) -> Choice {
     let memory_limit = settings.parameters.memory_limit.unwrap_or(Auto::MEMORY_LIMIT);
     match settings.parameters.wants_online_steps() {
@@ -94,20 +88,22 @@ fn choice(problem: &Problem, settings: &Settings) -> Choice {
     }
 }
 
-/// Losses plus penalties at θ after the last step, which nobody else checks.
+/// Losses plus penalties at θ after the last step. It rejects infinite or NaN values, because nothing after it would.
 fn value_at(problem: &Problem, theta: &[f64], passes: f64) -> Result<f64> {
     let value = problem.smooth(theta, &mut vec![0.0; theta.len()]) + problem.l1_penalty(theta);
     match value.is_finite() {
         true => Ok(value),
         false => Err(Error::Diverged {
             passes,
-            message: "the objective is not a finite number; use a smaller step (--eta0) or a smaller --sigma"
-                .into(),
+            message: format!(
+                "the objective is not a finite number; {}",
+                problem.prior.advice("use a smaller step (`eta0`) or a smaller `sigma`")
+            ),
         }),
     }
 }
 
-/// Turns the method's steps into events, evaluates, keeps the best, takes checkpoints.
+/// Turns the method's steps into events, evaluates the weights, keeps the best ones and takes checkpoints.
 struct Watcher<'a, 'b> {
     listener: &'a mut dyn Listener,
     judge: Option<Judge<'b>>,

@@ -1,75 +1,38 @@
-//! Training: a corpus and settings in, a model out.
+//! Training: it takes a corpus and settings and returns a model. The code is the same for every kind of model.
 
-mod criterion;
 mod fit;
-mod graphs;
-mod method;
-mod parameters;
-mod settings;
 mod stream;
 
-pub use criterion::Criterion;
-pub(crate) use fit::{Begin, Fitted, fit, refuse_complex};
-pub use graphs::{GraphJudge, GraphStart, GraphTrained};
-pub(crate) use graphs::{GraphSum, check_graph_settings, check_lengths, fit_graphs};
-pub use method::{Declaration, Method, tables};
-pub use parameters::{HessVec, Parameters};
-pub use settings::{BatchOf, Settings};
+pub use crate::settings::{
+    BatchOf, Criterion, Declaration, HessVec, Init, Kind, Method, Parameters, PriorMean, Settings, tables,
+};
 pub use stream::{StreamModel, StreamTrainer, Streamed};
 
-use crate::data::corpus::Corpus;
-use crate::data::dataset::Dataset;
-use crate::decode::{Decoder, Direction, MemmViterbi, Viterbi};
-use crate::eval::{Evaluation, Scores, is_chunked};
-use crate::graph::{Chain, Psi};
-use crate::model::{Features, Model};
+use crate::domain::{Corpus, Dev, Domain, WeightedModel};
+use crate::eval::Scores;
+use crate::math::random::Random;
+use crate::model::Features;
 use crate::optim::{Choice, Control, State, Stop};
-use crate::risk::Derivative;
 use crate::{Error, Result};
+use fit::{Begin, Fitted, fit};
+use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Data for evaluation while training runs: observations by the training corpus' alphabets, gold labels by name.
-#[derive(Clone, Debug)]
-pub struct Dev {
-    /// The observations.
-    pub data: Dataset<Chain>,
-    /// Gold labels, one list a sequence; a label that training never saw is simply never predicted.
-    pub gold: Vec<Vec<String>>,
-}
+/// Random first weights lie between minus and plus this number.
+const RANDOM_WEIGHTS: f64 = 0.01;
 
-impl Dev {
-    /// There must be one gold label for every position of every sequence.
-    fn check(&self) -> Result<()> {
-        let (sequences, gold) = (self.data.len(), self.gold.len());
-        if sequences != gold {
-            let message =
-                format!("the development data has {sequences} sequences, but gold labels for {gold}");
-            return Err(Error::Setting(message));
-        }
-        for (example, gold) in self.gold.iter().enumerate() {
-            let (tokens, gold) = (self.data.graph(example).len, gold.len());
-            if tokens != gold {
-                let message = format!(
-                    "sequence {example} of the development data has {tokens} positions, but {gold} gold labels"
-                );
-                return Err(Error::Setting(message));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What happens during training.
+/// Something that happened during training.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Event<'a> {
-    /// [`Method::Auto`] has looked at the problem and made its choice.
+    /// [`Method::Auto`] has looked at the problem and chosen a method.
     Picked(Choice),
-    /// The method is about to begin and will remember something of every example.
+    /// The method is about to begin and will store something for every example.
     Stores {
-        /// How much.
+        /// How many bytes it will store.
         bytes: u64,
     },
-    /// A step, of which those that know the objective are worth reporting.
+    /// The method made a step. Steps that know the objective are worth reporting.
     Progress {
         /// Evaluations of the training set so far.
         passes: f64,
@@ -80,89 +43,103 @@ pub enum Event<'a> {
         /// The duality gap: a bound on how far the objective is above the optimum.
         gap: Option<f64>,
     },
-    /// SMD's v has left the finite numbers at some weights and starts there from 0, with half the gain.
+    /// SMD's v became infinite or NaN at some weights. It restarts from 0 there, with half the gain.
     Reset {
         /// Evaluations of the training set so far.
         passes: f64,
-        /// How many weights.
+        /// How many weights were reset.
         weights: usize,
     },
-    /// An evaluation on the development data.
+    /// The weights were evaluated on the development set.
     Evaluation {
         /// Evaluations of the training set so far.
         passes: f64,
-        /// The scores.
+        /// The scores on the development set.
         scores: &'a Scores,
-        /// Is it the best so far?
+        /// Whether the score is the best so far.
         best: bool,
     },
 }
 
-/// Hears of events, and may stop the training.
+/// Receives the events of a training run, and may stop it.
 pub trait Listener {
-    /// Something happened. `Stop` ends the training with the weights as they are.
+    /// Receives an event. Returning `Stop` ends the training with the weights as they are.
     fn event(&mut self, event: &Event) -> Result<Control>;
 
-    /// Asked at every step boundary: is it time for a checkpoint?
+    /// Whether it is time for a checkpoint. Called at every step boundary.
     fn checkpoint_due(&mut self) -> bool {
         false
     }
 
-    /// Takes a checkpoint.
+    /// Receives a checkpoint.
     fn checkpoint(&mut self, _checkpoint: &Checkpoint) -> Result<()> {
         Ok(())
     }
 }
 
-/// The whole state of a training run: the method's, and the best weights on the development data.
+/// A listener that ignores all events and lets training run to its end.
+impl Listener for () {
+    fn event(&mut self, _event: &Event) -> Result<Control> {
+        Ok(Control::Continue)
+    }
+}
+
+/// The whole state of a training run: that of the method, and the best weights on the development set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checkpoint {
-    /// The method's state.
+    /// The state of the method.
     pub state: State,
-    /// Best score on the development data, and its weights.
+    /// The best score on the development set, and the weights that had it.
     pub best: Option<(f64, Vec<f64>)>,
-    /// Evaluations since then.
+    /// Evaluations since the best score.
     pub since_best: usize,
 }
 
-/// What a run needs besides corpus and settings.
-#[derive(Clone, Debug, Default)]
-pub struct Start {
-    /// Weights to start from, by this corpus' features; empty for zeros.
+/// The inputs of a run besides corpus and settings.
+#[derive(Clone, Debug)]
+pub struct Start<D: Domain> {
+    /// Weights to start from, in the order of this corpus's features; empty for those of [`Settings::init`].
     pub theta: Vec<f64>,
-    /// Mean of the prior, by this corpus' features; empty for the settings' number.
+    /// Mean of the prior, in the order of this corpus's features; empty for the one number in the settings.
     pub prior_mean: Vec<f64>,
-    /// Development data.
-    pub dev: Option<Dev>,
-    /// An interrupted run to go on with.
+    /// A development set. The model is evaluated on it after each pass, and the best weights are kept.
+    pub dev: Option<Dev<D>>,
+    /// The checkpoint of an interrupted run to resume.
     pub resume: Option<Checkpoint>,
-    /// Threads; 0 for all cores.
+    /// Number of threads; 0 means all cores.
     pub threads: usize,
 }
 
-/// A trained model and how the training went.
+impl<D: Domain> Default for Start<D> {
+    fn default() -> Self {
+        Start { theta: Vec::new(), prior_mean: Vec::new(), dev: None, resume: None, threads: 0 }
+    }
+}
+
+/// A trained model, and how its training went.
 #[derive(Clone, Debug)]
-pub struct Trained {
-    /// The model.
-    pub model: Model,
+pub struct Trained<D: Domain> {
+    /// The trained model.
+    pub model: WeightedModel<D>,
     /// Why training ended.
     pub stop: Ended,
     /// Evaluations of the training set.
     pub passes: f64,
-    /// Value at the model's weights: losses plus penalties.
+    /// The objective at the model's weights: losses plus penalties.
     pub objective: f64,
-    /// Weights that training had, zeros included.
+    /// Number of weights in training, zeros included.
     pub features: usize,
 }
 
 /// Why training ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Ended {
-    /// By the method's own rule.
+    /// The method stopped by its own rule.
     Method(Stop),
-    /// The development score has not improved for a while.
+    /// The score on the development set has not improved for [`Settings::patience`] evaluations.
     Patience,
-    /// The listener asked for it.
+    /// The listener stopped it.
     Listener,
 }
 
@@ -177,86 +154,106 @@ impl std::fmt::Display for Ended {
 }
 
 /// The features that a corpus has under these settings.
-pub fn features(corpus: &Corpus, settings: &Settings) -> Features {
-    let observations = [corpus.alphabet.node.len(), corpus.alphabet.pair.len()];
-    Features::chain(
-        &corpus.data,
-        corpus.labels.len(),
-        observations,
-        settings.features,
-        corpus.source.label_bigram(),
-        settings.boundaries,
-    )
+pub fn features<D: Domain>(corpus: &Corpus<D>, settings: &Settings) -> Features {
+    corpus.features(settings)
 }
 
-/// Trains a model. `features` are those of [`features`].
-pub fn train(
-    corpus: Corpus,
+/// Trains a model. `features` must come from the function [`features()`]. The result does not depend on the number of
+/// threads.
+pub fn train<D: Domain>(
+    corpus: Corpus<D>,
     features: Features,
     settings: &Settings,
-    start: Start,
+    start: Start<D>,
     listener: &mut dyn Listener,
-) -> Result<Trained> {
-    settings.check_for_chains()?;
-    let Corpus { source, data, labels, alphabet, words } = corpus;
-    let dim = features.dim();
-    for (what, len) in [("start", start.theta.len()), ("prior mean", start.prior_mean.len())] {
-        if len != 0 && len != dim {
-            return Err(Error::Setting(format!("the {what} has {len} weights, but the features have {dim}")));
-        }
+) -> Result<Trained<D>> {
+    settings.check(D::KIND)?;
+    let Corpus { domain, mut data } = corpus;
+    let Start { mut theta, mut prior_mean, dev, resume, threads } = start;
+    if data.is_empty() {
+        return Err(Error::Setting("the training data holds no example".into()));
     }
-    if let Some(dev) = &start.dev {
-        dev.check()?;
+    check_lengths(&theta, &prior_mean, features.dim())?;
+    if theta.is_empty() && resume.is_none() {
+        theta = first_weights(&domain, &data, &features, settings, threads)?;
     }
-    let prior = settings.prior(&features, start.prior_mean);
+    let scales = domain.scales(settings)?;
+    if let Some(scales) = &scales {
+        data.scale_values(|kind| scales[kind]);
+        scale(&mut theta, &features, |kind| 1.0 / scales[kind]);
+        scale(&mut prior_mean, &features, |kind| 1.0 / scales[kind]);
+    }
     let features = Arc::new(features);
-    let pieces = settings.pieces.unwrap_or_default();
-    let hess_vec = settings.parameters.hess_vec.unwrap_or_default();
-    let derivative = if hess_vec == HessVec::Complex { Derivative::Complex } else { Derivative::Dual };
-    let risk = settings.objective.objective(pieces, derivative, features.clone(), data, start.threads)?;
-    let theta = if start.theta.is_empty() { vec![0.0; dim] } else { start.theta };
-    let direction = settings.objective.direction();
-    let chunked = is_chunked(labels.iter().map(|l| l.as_str()));
-    let mut judge = start.dev.as_ref().map(|dev| {
-        |theta: &[f64]| Ok(Scores { chunked, ..evaluate(&features, theta, direction, &labels, dev) })
+    let prior = settings.prior(&features, prior_mean);
+    let risk = domain.objective(settings, features.clone(), data, threads)?;
+    let mut judge = dev.as_ref().map(|dev| {
+        |theta: &[f64]| {
+            let theta = unscaled(Cow::Borrowed(theta), &features, scales.as_deref());
+            let judgement = dev.judge(&domain, &features, &theta, settings, threads)?;
+            Ok(domain.scores(&judgement))
+        }
     });
-    let judge = judge.as_mut().map(|judge| judge as fit::Judge);
-    let begin = Begin { theta, resume: start.resume, judge };
+    let begin = Begin { theta, resume, judge: judge.as_mut().map(|judge| judge as fit::Judge) };
     let Fitted { theta, stop, passes, objective } = fit(risk.as_ref(), prior, settings, begin, listener)?;
-    let settings = serde_json::to_value(settings).map_err(|e| Error::Setting(e.to_string()))?;
     drop(risk);
-    let features = Arc::unwrap_or_clone(features);
-    let model = Model { labels, source, alphabet, words, features, weights: theta.into(), settings };
+    let weights = unscaled(Cow::Owned(theta), &features, scales.as_deref()).into_owned();
+    let dim = features.dim();
+    let mut settings = settings.clone();
+    if D::KIND != Kind::Chain {
+        settings.inference.get_or_insert_with(|| domain.engine());
+    }
+    let model = WeightedModel { domain, features, weights: weights.into(), settings };
     Ok(Trained { model, stop, passes, objective, features: dim })
 }
 
-/// Scores of the weights θ on development data; `direction` is that of [`Criterion::direction`].
-///
-/// # Panics
-/// If there is not one gold label for every position.
-pub fn evaluate(
+/// The first weights that [`Settings::init`] asks for.
+fn first_weights<D: Domain>(
+    domain: &D,
+    data: &crate::data::dataset::Dataset<D::Graph>,
     features: &Features,
-    theta: &[f64],
-    direction: Option<Direction>,
-    labels: &[String],
-    dev: &Dev,
-) -> Scores {
-    let mut shared = features.empty_tables();
-    features.fill_tables(&[theta], &mut shared);
-    let mut own = crate::math::Array::default();
-    let (mut predicted, mut work, mut memm) = (Vec::new(), Default::default(), Default::default());
-    let mut evaluation = Evaluation::default();
-    for example in 0..dev.data.len() {
-        crate::risk::potentials(features, &dev.data, example, theta, &mut own);
-        let psi = Psi { shared: &shared, own: &own };
-        let chain = dev.data.graph(example);
-        match direction {
-            None => Viterbi.argmax(chain, psi, &mut predicted, &mut work),
-            Some(direction) => MemmViterbi(direction).argmax(chain, psi, &mut predicted, &mut memm),
-        };
-        let gold: Vec<&str> = dev.gold[example].iter().map(|l| l.as_str()).collect();
-        let named: Vec<&str> = predicted.iter().map(|&l| labels[l as usize].as_str()).collect();
-        evaluation.add_sequence(&gold, &named, None);
+    settings: &Settings,
+    threads: usize,
+) -> Result<Vec<f64>> {
+    match settings.init {
+        Init::Zero => Ok(vec![0.0; features.dim()]),
+        Init::Random => {
+            let mut random = Random::new(settings.seed);
+            Ok((0..features.dim()).map(|_| RANDOM_WEIGHTS * (2.0 * random.uniform() - 1.0)).collect())
+        }
+        Init::Empirical | Init::Logistic | Init::Model => {
+            domain.first_weights(data, features, settings, &mut |corpus, settings| {
+                let (features, start) = (corpus.features(settings), Start { threads, ..Start::default() });
+                Ok(train(corpus, features, settings, start, &mut ())?.model.weights.to_vec())
+            })
+        }
     }
-    evaluation.scores()
+}
+
+/// Rejects first weights or prior means that do not match the number of features. Empty ones are accepted.
+fn check_lengths(theta: &[f64], prior_mean: &[f64], dim: usize) -> Result<()> {
+    for (what, given) in [("start", theta), ("mean of the prior", prior_mean)] {
+        if !given.is_empty() && given.len() != dim {
+            let found = given.len();
+            return Err(Error::Setting(format!(
+                "the {what} has {found} weights, but the features have {dim}"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The weights of features that were multiplied by `scales` for training, for features as they are.
+fn unscaled<'a>(mut theta: Cow<'a, [f64]>, features: &Features, scales: Option<&[f64]>) -> Cow<'a, [f64]> {
+    if let Some(scales) = scales {
+        scale(theta.to_mut(), features, |kind| scales[kind]);
+    }
+    theta
+}
+
+/// Multiplies the weights of each kind of table; does nothing where there are none.
+fn scale(theta: &mut [f64], features: &Features, factor: impl Fn(usize) -> f64) {
+    for (kind, rows) in features.rows.iter().enumerate() {
+        let weights = theta.iter_mut().skip(rows.base).take(rows.weights());
+        weights.for_each(|weight| *weight *= factor(kind));
+    }
 }

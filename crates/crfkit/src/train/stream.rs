@@ -1,37 +1,41 @@
-//! Training in one pass over a stream: sequences are used once and forgotten.
+//! Training in one pass over a stream: each sequence is used once and then forgotten.
 
-use super::{Criterion, Method, Settings};
+use super::{Criterion, Init, Kind, Method, PriorMean, Settings};
 use crate::data::attributes::Attributes;
 use crate::data::columns::Columns;
-use crate::data::corpus::{CorpusBuilder, sorted_labels};
 use crate::data::dataset::Dataset;
 use crate::data::observer::Source;
+use crate::data::sorting::sorted_labels;
+use crate::domain::chain::{ChainModel, CorpusBuilder, Sequence};
 use crate::graph::{Chain, Graph, Label, NODES, PAIRS, TableRef};
 use crate::infer::ForwardBackward;
 use crate::loss::Likelihood;
-use crate::model::{Features, Keep, Model};
+use crate::model::{Features, Keep};
 use crate::optim::{PsaStream, Updates};
 use crate::risk::Risk;
 use crate::{Error, Result};
 use std::sync::Arc;
 
-/// Trains a chain by PSA, one sequence after the other. The alphabets of labels and observations, and with them the weights, grow
-/// as they come. What is kept depends on the number of different features, never on the number of sequences.
+/// Trains a chain with PSA, one sequence after the other. The alphabets of labels and observations, and with them the
+/// weights, grow as new ones arrive. Memory depends on the number of different features, never on the number of
+/// sequences.
 ///
-/// Every observation has a row of weights, one for each label that is known. Rows are laid out with room to spare; when it is used
-/// up, or a new label comes, everything moves to a layout of twice the size. With [`Keep::Observed`] a weight stays 0 until its
-/// observation and its label have come together.
+/// Every observation has a row of weights, one for each known label. Rows are laid out with room to spare. When the
+/// room is used up, or a new label arrives, all weights move to a layout of twice the size. With [`Keep::Observed`] a
+/// weight stays 0 until its observation and its label have occurred together.
 pub struct StreamTrainer {
     settings: Settings,
+    /// Number of sequences in the whole stream, if known.
+    examples: Option<u64>,
     builder: CorpusBuilder,
     risk: Risk<Chain>,
-    /// The layout that `risk` has, with room to spare.
+    /// The feature layout of `risk`, with room to spare.
     features: Arc<Features>,
     psa: PsaStream,
     batch: usize,
-    /// Which weights may move; empty for all.
+    /// Which weights may move; empty if all may.
     seen: Vec<bool>,
-    /// Examples that are used up, for their memory.
+    /// Examples that have been used. They are kept only so that their memory can be reused.
     spent: Dataset<Chain>,
     progress: Streamed,
 }
@@ -47,12 +51,13 @@ pub struct Streamed {
     pub labels: usize,
     /// Observations so far.
     pub observations: usize,
-    /// Σ losses, each at the weights before its own step.
+    /// Sum of the losses, each at the weights before its own step.
     pub loss: f64,
 }
 
 impl StreamTrainer {
-    /// Nothing seen yet. `examples` is the number of sequences in the whole stream, where it is known (see [`PsaStream`]).
+    /// A trainer that has seen nothing yet. `examples` is the number of sequences in the whole stream, if known (see
+    /// [`PsaStream`]).
     pub fn new(source: Source, settings: &Settings, examples: Option<u64>) -> Result<Self> {
         Self::check(settings)?;
         let method = settings.psa();
@@ -63,6 +68,7 @@ impl StreamTrainer {
             batch: method.schedule.batch,
             psa: PsaStream::new(&method, prior, examples)?,
             settings: settings.clone(),
+            examples,
             builder: CorpusBuilder::new(source),
             risk,
             features,
@@ -72,27 +78,37 @@ impl StreamTrainer {
         })
     }
 
-    /// Refuses settings that a stream cannot serve, before any work starts.
+    /// Rejects settings that training on a stream does not support, before any work starts.
     pub fn check(settings: &Settings) -> Result<()> {
-        settings.check()?;
+        settings.check(Kind::Chain)?;
         let refused = [
-            (settings.optimizer != Method::Psa, "only --optimizer psa works"),
-            (settings.objective != Criterion::Likelihood, "only --objective likelihood works"),
+            (settings.optimizer != Method::Psa, "only `optimizer` psa works"),
+            (settings.objective != Criterion::Likelihood, "only `objective` likelihood works"),
             (
                 settings.min_count > 1,
-                "how often an observation will occur is not known: leave --min-count out",
+                "how often an observation will occur is not known: leave `min_count` out",
             ),
-            (settings.passes.is_some_and(|passes| passes > 1), "there is one pass: leave --passes out"),
-            (settings.prior_mean != 0.0, "new weights begin at the prior's mean, which must be 0"),
+            (settings.passes.is_some_and(|passes| passes > 1), "there is one pass: leave `passes` out"),
+            (
+                settings.prior_mean != PriorMean::Value(0.0),
+                "new weights begin at the prior's mean, which must be 0",
+            ),
+            (settings.init != Init::Zero, "new weights begin at 0: leave `init` out"),
             (
                 settings.parameters.updates == Some(Updates::Dense),
-                "a step must not cost the number of weights: leave --updates out",
+                "a step must not cost the number of weights: leave `updates` out",
             ),
         ];
         match refused.iter().find(|(wrong, _)| *wrong) {
-            Some((_, why)) => Err(Error::Setting(format!("with --stream {why}"))),
+            Some((_, why)) => Err(Error::Setting(format!("in a stream {why}"))),
             None => Ok(()),
         }
+    }
+
+    /// Learns from a sequence in either format.
+    pub fn add(&mut self, sequence: &Sequence) -> Result<()> {
+        self.builder.add(sequence)?;
+        self.added(sequence.len())
     }
 
     /// Learns from a column sequence; see [`CorpusBuilder::add_columns`].
@@ -107,7 +123,7 @@ impl StreamTrainer {
         self.added(instance.len())
     }
 
-    /// How far it has got.
+    /// How far training has got.
     pub fn progress(&self) -> Streamed {
         let alphabet = self.builder.alphabet();
         Streamed {
@@ -117,10 +133,11 @@ impl StreamTrainer {
         }
     }
 
-    /// A sequence of `tokens` tokens has come: a full batch makes a step.
+    /// Counts a sequence of `tokens` tokens, and makes a step if the batch is full.
     fn added(&mut self, tokens: usize) -> Result<()> {
         self.progress.sequences += 1;
         self.progress.tokens += tokens as u64;
+        self.builder.check_labels()?;
         if self.builder.len() < self.batch { Ok(()) } else { self.step() }
     }
 
@@ -136,7 +153,7 @@ impl StreamTrainer {
         Ok(())
     }
 
-    /// Moves all weights where labels or observations have become more than there is room for.
+    /// Moves all weights to a larger layout if there is no room for the labels or observations.
     fn make_room(&mut self) -> Result<()> {
         let (alphabet, labels) = (self.builder.alphabet(), self.builder.labels().len());
         let needed = [alphabet.node.len(), alphabet.pair.len()];
@@ -152,7 +169,7 @@ impl StreamTrainer {
         self.move_to(features, &names)
     }
 
-    /// Moves all weights to another layout, in which old label l has number `labels[l]`.
+    /// Moves all weights to another layout, in which the old label l has the number `labels[l]`.
     fn move_to(&mut self, features: Features, labels: &[Label]) -> Result<()> {
         let prior = self.settings.prior(&features, Vec::new());
         self.psa.grow(prior, |x, fresh| relocate(&self.features, &features, labels, x, fresh));
@@ -164,7 +181,7 @@ impl StreamTrainer {
         Ok(())
     }
 
-    /// The model of what has come so far.
+    /// Ends training and returns the model of all sequences so far.
     pub fn finish(mut self) -> Result<StreamModel> {
         if self.progress.sequences == 0 {
             return Err(Error::Setting("the training data holds no sequence".into()));
@@ -179,13 +196,12 @@ impl StreamTrainer {
         let progress = self.progress();
         let weights = self.psa.theta().to_vec();
         let objective = progress.loss + self.psa.penalty();
-        let settings = serde_json::to_value(&self.settings).map_err(|e| Error::Setting(e.to_string()))?;
-        let (source, alphabet, words) = self.builder.into_alphabet();
+        let settings =
+            Settings { stream: Some(progress.sequences), examples: self.examples, ..self.settings.clone() };
+        let domain = self.builder.into_domain(labels);
         drop(self.risk);
-        let features = Arc::unwrap_or_clone(self.features);
-        let trained = features.dim();
-        let mut model =
-            Model { labels, source, alphabet, words, features, weights: weights.into(), settings };
+        let trained = self.features.dim();
+        let mut model = ChainModel { domain, features: self.features, weights: weights.into(), settings };
         if self.settings.features == Keep::Observed {
             model = model.compact();
         }
@@ -193,27 +209,27 @@ impl StreamTrainer {
     }
 }
 
-/// What a stream has left.
+/// The result of training on a stream.
 #[derive(Clone, Debug)]
 pub struct StreamModel {
-    /// The model.
-    pub model: Model,
-    /// What was seen.
+    /// The trained model.
+    pub model: ChainModel,
+    /// How much of the stream was seen.
     pub progress: Streamed,
-    /// Σ losses, each at the weights before its own step, and the penalty of the last weights.
+    /// Sum of the losses, each at the weights before its own step, plus the penalty of the last weights.
     pub objective: f64,
-    /// Weights that training had, zeros included.
+    /// Number of weights in training, zeros included.
     pub features: usize,
 }
 
-/// All labels of `rows` node and pair observations.
+/// A feature layout in which each of `rows` node and pair observations has all labels.
 fn layout(settings: &Settings, source: &Source, labels: usize, rows: [usize; 2]) -> Features {
     let none = Dataset::new();
     Features::chain(&none, labels, rows, Keep::All, source.label_bigram(), settings.boundaries)
 }
 
-/// The numbers of a vector over the weights of one layout in the order of another, in which old label l has number `labels[l]`;
-/// `fresh` for weights that the old one has not.
+/// Moves a vector over the weights of one layout into the order of another, in which the old label l has the number
+/// `labels[l]`. Weights that the old layout does not have become `fresh`.
 fn relocate<T: Copy>(old: &Features, new: &Features, labels: &[Label], x: &[T], fresh: T) -> Vec<T> {
     let mut moved = vec![fresh; new.dim()];
     let mut block = |lines: usize, columns: [usize; 2], from: usize, to: usize| {
@@ -236,7 +252,7 @@ fn relocate<T: Copy>(old: &Features, new: &Features, labels: &[Label], x: &[T], 
     moved
 }
 
-/// Marks the weights whose observation and label, or labels, come together in `data`.
+/// Marks the weights whose observation and label, or label pair, occur together in `data`.
 fn mark_seen(features: &Features, data: &Dataset<Chain>, seen: &mut [bool]) {
     let mut entry = Vec::new();
     for example in 0..data.len() {

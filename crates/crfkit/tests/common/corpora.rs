@@ -5,14 +5,14 @@
 pub mod models;
 
 use crfkit::Result;
-use crfkit::data::corpus::{Corpus, CorpusBuilder};
-use crfkit::data::dataset::Dataset;
-use crfkit::data::observer::{Observer, Source};
+use crfkit::chain::{ChainCorpus, ChainDev, ChainDomain, CorpusBuilder, Sequence};
+use crfkit::data::observer::Source;
 use crfkit::data::text::decompress;
+use crfkit::domain::{Dev, Domain, WeightedModel};
 use crfkit::eval::Scores;
 use crfkit::math::random::Random;
 use crfkit::optim::Control;
-use crfkit::train::{self, Checkpoint, Dev, Event, Listener, Method, Parameters, Settings, Start, Trained};
+use crfkit::train::{self, Checkpoint, Event, Listener, Method, Parameters, Settings, Start, Trained};
 use models::{attributes, columns};
 use std::fmt::Write;
 use std::io::{Read as _, Write as _};
@@ -71,7 +71,7 @@ pub fn made_up_attributes(seed: u64, sequences: usize) -> String {
     text
 }
 
-pub fn column_corpus(text: &str, source: Source, min_count: u32) -> Corpus {
+pub fn column_corpus(text: &str, source: Source, min_count: u32) -> ChainCorpus {
     let mut builder = CorpusBuilder::new(source);
     for sequence in columns(text) {
         builder.add_columns(&sequence, sequence.columns() - 1).unwrap();
@@ -79,25 +79,26 @@ pub fn column_corpus(text: &str, source: Source, min_count: u32) -> Corpus {
     builder.finish(min_count).unwrap()
 }
 
-pub fn attribute_corpus(text: &str, min_count: u32) -> Corpus {
+pub fn attribute_corpus(text: &str, min_count: u32) -> ChainCorpus {
     let mut builder = CorpusBuilder::new(Source::Attributes);
     attributes(text).iter().for_each(|instance| builder.add_attributes(instance));
     builder.finish(min_count).unwrap()
 }
 
 /// Development data in columns.
-pub fn column_dev(corpus: &Corpus, text: &str) -> Dev {
-    let (mut data, mut observer, mut gold) = (Dataset::new(), Observer::default(), Vec::new());
-    for sequence in columns(text) {
-        corpus.observe_columns(&sequence, &mut observer, &mut data);
-        let label = |row| sequence.field(row, sequence.columns() - 1).to_owned();
-        gold.push((0..sequence.len()).map(label).collect());
-    }
-    Dev { data, gold }
+pub fn column_dev(corpus: &ChainCorpus, text: &str) -> ChainDev {
+    let sequences: Vec<Sequence> = columns(text).into_iter().map(Sequence::from).collect();
+    ChainDev::of(&corpus.domain, &sequences).unwrap()
+}
+
+/// The scores of a model on development data.
+pub fn scores<D: Domain>(model: &WeightedModel<D>, dev: &Dev<D>) -> Scores {
+    let WeightedModel { domain, features, weights, settings } = model;
+    domain.scores(&dev.judge(domain, features, weights, settings, 1).unwrap())
 }
 
 /// A made-up corpus in columns, and development data from the same source.
-pub fn made_up(seed: u64, sequences: usize) -> (Corpus, Dev) {
+pub fn made_up(seed: u64, sequences: usize) -> (ChainCorpus, ChainDev) {
     let corpus = column_corpus(&made_up_columns(seed, sequences), models::templates(), 1);
     let dev = column_dev(&corpus, &made_up_columns(seed + 1000, sequences));
     (corpus, dev)
@@ -119,17 +120,11 @@ pub struct Record {
 impl Listener for Record {
     fn event(&mut self, event: &Event) -> Result<Control> {
         match *event {
-            // A step between two reports.
-            Event::Picked(_)
-            | Event::Stores { .. }
-            | Event::Reset { .. }
-            | Event::Progress { objective: None, .. } => {
-                return Ok(Control::Continue);
-            }
             Event::Progress { passes, objective: Some(objective), .. } => {
                 self.progress.push((passes, objective))
             }
             Event::Evaluation { scores, best, .. } => self.evaluations.push((scores.clone(), best)),
+            _ => return Ok(Control::Continue), // choices, resets, steps between two reports
         }
         self.events += 1;
         Ok(if self.stop_after == Some(self.events) { Control::Stop } else { Control::Continue })
@@ -146,7 +141,11 @@ impl Listener for Record {
 }
 
 /// Trains with one thread.
-pub fn train(corpus: Corpus, settings: &Settings, start: Start) -> (Trained, Record) {
+pub fn train(
+    corpus: ChainCorpus,
+    settings: &Settings,
+    start: Start<ChainDomain>,
+) -> (Trained<ChainDomain>, Record) {
     let mut record = Record::default();
     let features = train::features(&corpus, settings);
     let start = Start { threads: start.threads.max(1), ..start };

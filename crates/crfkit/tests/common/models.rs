@@ -1,17 +1,15 @@
 //! Small trained models of every kind, and sequences to try them on.
 #![allow(dead_code)] // each test file uses a part of it
 
-use crfkit::Result;
+use crfkit::chain::{ChainCorpus, ChainModel, CorpusBuilder};
 use crfkit::data::attributes::{AttributeReader, Attributes};
 use crfkit::data::columns::{ColumnReader, Columns};
-use crfkit::data::corpus::{Corpus, CorpusBuilder};
 use crfkit::data::observer::Source;
 use crfkit::data::template::{Dialect, Templates};
 use crfkit::data::text::{Encoding, Lines};
-use crfkit::model::{Keep, Model};
-use crfkit::optim::Control;
+use crfkit::model::Keep;
 use crfkit::tag::Tagger;
-use crfkit::train::{self, Event, Listener, Method, Settings, Start};
+use crfkit::train::{self, Method, Settings, Start};
 use std::sync::Arc;
 
 pub const COLUMNS: &str = "\
@@ -48,14 +46,6 @@ B-FOOD\tw=onion
 const UNSEEN_COLUMNS: &str = "two NUM\nred ADJ\ncups NOUN\ngreen ADJ\n, ,\n\nsugar NOUN\n";
 const UNSEEN_ATTRIBUTES: &str = "?\tw=red\tlength:0.25\n?\tw=green\tplural\n?\tw=cups\n\n?\tw=two\n";
 
-struct Silent;
-
-impl Listener for Silent {
-    fn event(&mut self, _: &Event) -> Result<Control> {
-        Ok(Control::Continue)
-    }
-}
-
 pub fn columns(text: &str) -> Vec<Columns> {
     let mut reader = ColumnReader::new(Lines::new(text.as_bytes(), "columns", Encoding::Utf8));
     let mut all = vec![Columns::default()];
@@ -77,7 +67,7 @@ pub fn attributes(text: &str) -> Vec<Attributes> {
 }
 
 /// The corpus of one of the texts above.
-pub fn corpus(source: Source) -> Corpus {
+pub fn corpus(source: Source) -> ChainCorpus {
     let mut builder = CorpusBuilder::new(source.clone());
     match source {
         Source::Attributes => attributes(ATTRIBUTES).iter().for_each(|i| builder.add_attributes(i)),
@@ -96,14 +86,14 @@ pub fn wapiti_templates() -> Source {
     Source::Templates(Templates::compile(text, Dialect::Wapiti, "food.wapiti").unwrap())
 }
 
-pub fn trained(source: Source, settings: &Settings) -> Model {
+pub fn trained(source: Source, settings: &Settings) -> ChainModel {
     let corpus = corpus(source);
     let features = train::features(&corpus, settings);
-    train::train(corpus, features, settings, Start::default(), &mut Silent).unwrap().model
+    train::train(corpus, features, settings, Start::default(), &mut ()).unwrap().model
 }
 
 /// A model of every kind.
-pub fn models() -> Vec<Model> {
+pub fn models() -> Vec<ChainModel> {
     let settings = |features, boundaries| Settings {
         features,
         boundaries,
@@ -122,11 +112,11 @@ pub fn models() -> Vec<Model> {
 }
 
 /// What a model says about sequences: labels, marginals, log Z. Nothing if it cannot take the input.
-pub fn answers(model: &Model) -> Vec<(Vec<u32>, Vec<f64>)> {
-    let labels = model.labels.len() as u32;
+pub fn answers(model: &ChainModel) -> Vec<(Vec<u32>, Vec<f64>)> {
+    let labels = model.domain.labels.len() as u32;
     let mut tagger = Tagger::new(Arc::new(model.clone()));
     let mut all = Vec::new();
-    let mut ask = |tagger: &mut Tagger| {
+    let mut ask = |tagger: &mut Tagger<ChainModel>| {
         let mut numbers = vec![tagger.log_z()];
         for t in 0..tagger.len() {
             numbers.extend((0..labels).map(|label| tagger.marginal(t, label)));

@@ -107,7 +107,7 @@ fn ep1_and_ep2_predict_what_the_five_instances_suggest() {
         assert!(tagger.log_z().abs() < 1e-12);
         assert!((tagger.log_probability(&[0, 1, 1, 0]) - 0.2f64.ln()).abs() < 1e-12);
         assert!((tagger.marginal(1, 1) - 0.2).abs() < 1e-12);
-        assert_eq!(tagger.nbest(2)[1].labels, [0, 1, 1, 0]);
+        assert_eq!(tagger.nbest(2).unwrap()[1].labels, [0, 1, 1, 0]);
         assert_eq!(tagger.max_marginal(), [0, 0, 0, 0]);
     }
 }
@@ -132,7 +132,8 @@ fn a_prior_saves_the_likelihood() {
     }
 }
 
-/// Here the paper errs: with the three further instances its estimate is no maximum (ALGORITHMS 1.o).
+/// The paper errs here: with the three further instances its estimate does not maximise the likelihood, because the label of
+/// a word then depends on its neighbour.
 #[test]
 fn eight_instances_refute_the_claim_of_section_3_4_3() {
     let sample = Sample::eight();
@@ -229,7 +230,7 @@ fn other_factorisations_fail_as_the_paper_says() {
     assert!(accuracy < 80.0 && ours > 94.0, "{accuracy} {ours}");
 }
 
-/// Invariant 26 (ALGORITHMS 1.p).
+/// μ_oov multiplies all labels of a position by the same number, so it changes no labelling and no marginal.
 #[test]
 fn the_papers_mu_changes_no_labelling() {
     let sample = Sample::label_bias(7, 200);

@@ -64,7 +64,8 @@ fn check_rates(three: &Three, independent: bool) {
     assert_eq!(differ, !independent, "eq. 3 needs independence");
 }
 
-/// Invariant 24.
+/// The co-occurrence rate of three variables is a product of rates of two (empirical-training-2013 eq. 2). If X and Y are
+/// independent given Z, the rate of X and (Y, Z) is that of X and Z (eq. 3).
 #[test]
 fn rates_of_three_are_products_of_rates_of_two() {
     let mut rng = Random::new(1);

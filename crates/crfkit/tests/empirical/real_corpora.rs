@@ -39,8 +39,8 @@ fn scores(data: &[Columns], tune: &[Columns], test: &[Columns], method: Method) 
     scores
 }
 
-/// Another 5000 sentences than the paper's, which cannot be told (ALGORITHMS 1.n), with all suffixes of their tags. Sentences
-/// are shuffled: in the order of the files the text types of training and test would differ.
+/// The paper does not say which 5000 sentences it uses, so these are others, with all suffixes of their tags. Sentences are
+/// shuffled, because in the order of the files training and test would have different text types.
 #[test]
 fn brown_is_tagged_as_well_as_in_tables_2_to_4() {
     let Some(text) = real_text("brown_is_tagged_as_well_as_in_tables_2_to_4", "brown/brown.tsv.gz") else {

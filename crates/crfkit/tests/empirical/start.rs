@@ -1,16 +1,15 @@
 //! Co-occurrence rates as a start for the likelihood.
 
+use crfkit::chain::{ChainCorpus, CorpusBuilder, first_weights};
 use crfkit::data::columns::{ColumnReader, Columns};
-use crfkit::data::corpus::{Corpus, CorpusBuilder};
 use crfkit::data::observer::Source;
 use crfkit::data::template::{Dialect, Templates};
 use crfkit::data::text::{Encoding, Lines};
-use crfkit::empirical::first_weights;
 use crfkit::graph::{NODES, PAIR};
 use crfkit::model::{Features, Keep};
 use crfkit::train::{Settings, features};
 
-fn corpus(template: &str, text: &str) -> Corpus {
+fn corpus(template: &str, text: &str) -> ChainCorpus {
     let templates = Templates::compile(template, Dialect::Crfpp, "template").unwrap();
     let mut builder = CorpusBuilder::new(Source::Templates(templates));
     let mut reader = ColumnReader::new(Lines::new(text.as_bytes(), "text", Encoding::Utf8));
@@ -22,9 +21,9 @@ fn corpus(template: &str, text: &str) -> Corpus {
 }
 
 /// The weight of an observation and a label; 0 where there is no feature.
-fn weight(corpus: &Corpus, features: &Features, theta: &[f64], name: &str, label: usize) -> f64 {
+fn weight(corpus: &ChainCorpus, features: &Features, theta: &[f64], name: &str, label: usize) -> f64 {
     let rows = &features.rows[NODES];
-    let named = |id: &u32| corpus.alphabet.name(&corpus.source, false, *id) == name;
+    let named = |id: &u32| corpus.domain.alphabet.name(&corpus.domain.source, false, *id) == name;
     let row = (0..rows.len as u32).find(named).unwrap();
     let mut weights = rows.entries_of(row).zip(&theta[rows.range(row)]);
     weights.find(|(entry, _)| *entry == label).map_or(0.0, |(_, w)| *w)
@@ -45,7 +44,7 @@ fn weights_are_those_of_the_counts() {
     for keep in [Keep::Observed, Keep::All] {
         let features =
             features(&corpus, &Settings { features: keep, boundaries: true, ..Settings::default() });
-        let theta = first_weights(&corpus, &features);
+        let theta = first_weights(&corpus.data, corpus.domain.labels.len(), &features);
         let close = |w: f64, expected: f64| assert!((w - expected).abs() < 1e-12, "{keep:?}: {w} {expected}");
         let word = |name, label| weight(&corpus, &features, &theta, name, label);
         // Each token has three observations, and each of these a third of the estimate.

@@ -1,5 +1,5 @@
-//! Hessians of the losses: linear in their vector, symmetric, without a negative eigenvalue where the loss is convex, and the same by dual
-//! numbers and by complex steps whatever the loss (invariants 12 and 13 of the design notes).
+//! Hessians of the losses. Products H·v are linear in v, H is symmetric, and it has no negative eigenvalue if the loss is
+//! convex. For every loss, dual numbers and complex steps give the same products.
 
 use crate::eigen;
 use crate::graphs;

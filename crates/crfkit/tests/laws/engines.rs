@@ -1,4 +1,6 @@
-//! First law on general graphs: every engine against enumeration, bounds and fixed points (invariants 3 to 6 and 42).
+//! First law on general graphs: every engine is compared with enumeration. Exact engines agree with it; loopy belief
+//! propagation and tree reweighting agree with it on forests. Tree reweighting and the node-split graph bound log Z from
+//! above, and mean field bounds it from below.
 
 use crate::graphs;
 
@@ -138,6 +140,11 @@ fn loops_and_widths_are_refused_up_front() {
     assert!(*bytes > 1 << 24);
     assert!(error.to_string().contains(&width.to_string()) && error.to_string().contains(&bytes.to_string()));
     assert!(engine.check(&grid(60, 60, 3, PairTables::Own)).is_err(), "hopeless, and soon said");
+    for size in [25, 60] {
+        let error = JunctionTree::default().check(&grid(size, size, 3, PairTables::Own)).unwrap_err();
+        let crfkit::Error::Graph(GraphError::TooWide { limit, .. }) = &error else { panic!("{error}") };
+        assert_eq!(*limit, crfkit::graph::EXACT_MEMORY, "one limit, however hopeless");
+    }
 }
 
 #[test]
@@ -189,7 +196,7 @@ fn a_chain_as_a_factor_graph() {
     }
 }
 
-/// Chains of slices by product states: everything that the junction tree says, ε parts included (invariant 7).
+/// On chains of slices, product states give everything that the junction tree gives, ε parts included.
 #[test]
 fn product_states_equal_the_junction_tree() {
     let mut rng = Random::new(32);
@@ -423,7 +430,8 @@ fn a_grid_without_coupling_is_logistic_regression() {
     }
 }
 
-/// Piecewise training sums each factor on its own, Σ_a log Z_a ≥ log Z: exact inference on the node-split graph (invariant 5).
+/// Piecewise training sums each factor on its own, which is exact inference on the node-split graph. The sum is an upper
+/// bound: Σ_a log Z_a ≥ log Z.
 #[test]
 fn the_node_split_graph_bounds_log_z() {
     let mut rng = Random::new(31);

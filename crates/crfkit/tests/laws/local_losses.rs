@@ -1,5 +1,6 @@
-//! Local losses equal their definitions by brute force, and each other where theory says so (invariants 12 and 14 to 16 of the
-//! design notes), on chains. `graph_losses.rs` has the same for any graph.
+//! Local losses on chains equal their definitions by brute force, and each other where theory says so: pseudolikelihood is
+//! the likelihood without edges, one piece is the likelihood, piecewise training bounds it, and piecewise
+//! pseudolikelihood is two MEMMs. All of them are convex. `graph_losses.rs` has the same tests for any graph.
 
 use crate::common;
 

@@ -1,5 +1,6 @@
-//! The node-split graph of the library itself (pwpl-2007 section 2.2), and where losses are one (invariants 14 and 15 of the design notes):
-//! values, gradients and products H·v.
+//! The library's own node-split graph (pwpl-2007 section 2.2), and where losses are equal. Piecewise training is the
+//! likelihood of the node-split graph, and piecewise pseudolikelihood is its pseudolikelihood. Without edges,
+//! pseudolikelihood is the likelihood. Values, gradients and products H·v are compared.
 
 use crate::graphs;
 
@@ -54,7 +55,8 @@ fn random_problem(rng: &mut Random, k: usize) -> (Problem, Problem) {
     (x, d)
 }
 
-/// Invariant 14 by factors: the losses that know of no split graph, and those on it that know of no pieces.
+/// Piecewise losses, which know nothing of split graphs, equal the losses on the split graph, which know nothing of pieces.
+/// Each factor is a piece.
 #[test]
 fn piecewise_is_the_likelihood_and_its_pseudolikelihood_that_of_the_split_graph() {
     let mut rng = Random::new(1);
@@ -68,7 +70,7 @@ fn piecewise_is_the_likelihood_and_its_pseudolikelihood_that_of_the_split_graph(
         let pseudo = all(&PiecewisePseudolikelihood::default(), &x, &d);
         let on_split = all(&Pseudolikelihood::default(), &apart, &d_apart);
         same(&on_split, &pseudo, 1e-12, "PWPL = PL of the split graph");
-        // Invariant 15: there every variable is in one factor.
+        // In the split graph every variable is in one factor, so splitting it again changes nothing.
         let again = all(&PiecewisePseudolikelihood::default(), &apart, &d_apart);
         same(&again, &on_split, 1e-12, "PWPL = PL where each variable is in one factor");
         let again = all(&Piecewise::default(), &apart, &d_apart);
@@ -76,7 +78,7 @@ fn piecewise_is_the_likelihood_and_its_pseudolikelihood_that_of_the_split_graph(
     }
 }
 
-/// Invariant 14 against enumeration of the split graph.
+/// The piecewise loss equals the likelihood of the split graph, computed by enumeration.
 #[test]
 fn piecewise_is_the_likelihood_of_the_split_graph_by_enumeration() {
     let mut rng = Random::new(2);
@@ -200,7 +202,7 @@ fn likelihoods_are<I: Inference<Graph = FactorGraph>>(engine: I, x: &Problem, d:
     same(&all(&Likelihood(engine), x, d), pl, 1e-12, "PL = ML without edges");
 }
 
-/// Invariant 15 on factor graphs.
+/// In factor graphs without edges, pseudolikelihood is the likelihood.
 #[test]
 fn without_edges_pseudolikelihood_is_likelihood() {
     let mut rng = Random::new(5);

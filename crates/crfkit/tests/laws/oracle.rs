@@ -1,4 +1,5 @@
-//! First law: every engine and decoder agrees with enumeration (invariants 1, 2, 8, 9, 10 of the design notes).
+//! First law on chains: forward-backward, Viterbi, n-best lists and max-marginals agree with enumeration. Constants,
+//! weights and ties have the effects that they must have.
 
 use crate::common;
 

@@ -456,7 +456,7 @@ fn divergence_is_an_error_with_a_hint() {
     {
         let result = method.minimize(&problem, State::start(vec![1.0]), &mut watch);
         let message = result.unwrap_err().to_string();
-        assert!(message.contains("diverged after 1.00 passes") && message.contains("--sigma"), "{message}");
+        assert!(message.contains("diverged after 1.00 passes") && message.contains("`sigma`"), "{message}");
     }
     let newton = Newton::default().minimize(&problem, State::start(vec![0.0]), &mut watch);
     assert!(newton.unwrap_err().to_string().contains("diverged"));

@@ -337,7 +337,7 @@ fn what_cannot_be_is_refused() {
     for ((name, method), bytes) in limited.into_iter().zip(bytes) {
         let message = refused(&*method, &good);
         let figures = format!("{name} would remember {bytes} bytes, but the limit is {}", bytes - 1);
-        assert!(message.starts_with(&figures) && message.contains("--memory-limit"), "{message}");
+        assert!(message.starts_with(&figures) && message.contains("`memory_limit`"), "{message}");
     }
     let fitting = Sag { memory_limit: bytes[0], passes: 1, ..Sag::default() };
     assert_eq!(minimize(&fitting, &good).stop, Stop::Passes);
@@ -353,7 +353,7 @@ fn what_cannot_be_is_refused() {
         if method.needs().contains(&Ability::Dual) {
             let wide = Problem { objective: &crf, prior: Prior::gaussian(f64::INFINITY), l1: 0.0 };
             let message = refused(&*method, &wide);
-            assert!(message.contains("--sigma"), "{message}");
+            assert!(message.contains("`sigma`"), "{message}");
             let message = refused(&*method, &problem(&losses, 1.0));
             assert!(message.contains("marginals of single examples"), "{message}");
         }

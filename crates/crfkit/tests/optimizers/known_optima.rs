@@ -398,7 +398,7 @@ fn losses_that_grow_without_becoming_infinite_are_divergence_too() {
     let method = Sgd::fixed(Some(0.1), schedule(1, 5));
     let message = method.minimize(&problem, State::start(vec![0.0]), &mut watch).unwrap_err().to_string();
     assert!(message.starts_with("training diverged after 1.00 passes"), "{message}");
-    assert!(message.contains("--eta0"), "{message}");
+    assert!(message.contains("`eta0`"), "{message}");
 }
 
 #[test]
@@ -412,5 +412,5 @@ fn divergence_is_an_error_that_says_when() {
     let mut watch = Look(|_: &Progress, _: &dyn Fn() -> State| Control::Continue);
     let message = method.minimize(&problem, State::start(vec![0.0]), &mut watch).unwrap_err().to_string();
     assert!(message.starts_with("training diverged after 0."), "{message}");
-    assert!(message.contains("--eta0"), "{message}");
+    assert!(message.contains("`eta0`"), "{message}");
 }

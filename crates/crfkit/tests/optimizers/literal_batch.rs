@@ -170,7 +170,7 @@ fn truncated_newton_is_dembo_and_steihaugs() {
             let times = |v: &[f64]| hessian.iter().map(|row| dot(row, v)).collect::<Vec<f64>>();
             let size = norm(&slow.gradient);
             let enough = f64::min(0.5, size.sqrt()) * size;
-            // Algorithm 7.1: z, r, d with r = H z + g.
+            // Algorithm 7.1 of Nocedal and Wright (2006): z, r, d with r = H z + g.
             let mut z = vec![0.0; slow.theta.len()];
             let mut r = slow.gradient.clone();
             let mut d: Vec<f64> = r.iter().map(|r| -r).collect();

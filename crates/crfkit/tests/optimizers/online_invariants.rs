@@ -319,22 +319,22 @@ fn what_makes_no_sense_is_refused() {
     let cases: Vec<(&Problem, Box<dyn Optimizer>, &str)> = vec![
         (&sparse, Box::new(Smd::default()), "adagrad"),
         (&sparse, Box::new(Psa::default()), "adagrad"),
-        (&sparse, Box::new(Sgd::averaged(None, schedule)), "--l1"),
+        (&sparse, Box::new(Sgd::averaged(None, schedule)), "`l1`"),
         (&plain, Box::new(Sgd { average_from: Some(-1.0), ..Sgd::default() }), "pass is -1"),
-        (&plain, Box::new(Sgd::fixed(Some(0.0), schedule)), "eta0 is 0"),
-        (&plain, Box::new(AdaGrad { eta0: f64::NAN, schedule }), "eta0 is NaN"),
-        (&plain, Box::new(Smd { mu: -0.1, ..Smd::default() }), "mu is -0.1"),
-        (&plain, Box::new(Smd { lambda: 1.5, ..Smd::default() }), "lambda is 1.5"),
-        (&plain, Box::new(Smd { gain_factor: [0.0, 2.0], ..Smd::default() }), "gain-factor is 0,"),
-        (&plain, Box::new(Smd { gain_factor: [0.5, 0.9], ..Smd::default() }), "gain-factor is 0.9"),
-        (&plain, Box::new(Smd { gain_floor: 2.0, ..Smd::default() }), "gain-floor is 2"),
-        (&plain, Box::new(Psa { kappa: 1.0, ..Psa::default() }), "kappa is 1"),
-        (&plain, Box::new(Psa { alpha: 1.1, ..Psa::default() }), "alpha is 1.1"),
-        (&plain, Box::new(Psa { beta: 0.99999, ..Psa::default() }), "beta is"),
-        (&plain, Box::new(Psa { period: 0, ..Psa::default() }), "period is 0"),
-        (&plain, Box::new(Adam { beta1: 1.0, ..Adam::default() }), "beta1 is 1"),
-        (&plain, Box::new(Adam { beta1: 0.9, beta2: 0.5, ..Adam::default() }), "beta2 is 0.5"),
-        (&plain, Box::new(Adam { epsilon: 0.0, ..Adam::default() }), "epsilon is 0"),
+        (&plain, Box::new(Sgd::fixed(Some(0.0), schedule)), "`eta0` is 0"),
+        (&plain, Box::new(AdaGrad { eta0: f64::NAN, schedule }), "`eta0` is NaN"),
+        (&plain, Box::new(Smd { mu: -0.1, ..Smd::default() }), "`mu` is -0.1"),
+        (&plain, Box::new(Smd { lambda: 1.5, ..Smd::default() }), "`lambda` is 1.5"),
+        (&plain, Box::new(Smd { gain_factor: [0.0, 2.0], ..Smd::default() }), "`gain_factor` is 0,"),
+        (&plain, Box::new(Smd { gain_factor: [0.5, 0.9], ..Smd::default() }), "`gain_factor` is 0.9"),
+        (&plain, Box::new(Smd { gain_floor: 2.0, ..Smd::default() }), "`gain_floor` is 2"),
+        (&plain, Box::new(Psa { kappa: 1.0, ..Psa::default() }), "`kappa` is 1"),
+        (&plain, Box::new(Psa { alpha: 1.1, ..Psa::default() }), "`alpha` is 1.1"),
+        (&plain, Box::new(Psa { beta: 0.99999, ..Psa::default() }), "`beta` is"),
+        (&plain, Box::new(Psa { period: 0, ..Psa::default() }), "`period` is 0"),
+        (&plain, Box::new(Adam { beta1: 1.0, ..Adam::default() }), "`beta1` is 1"),
+        (&plain, Box::new(Adam { beta1: 0.9, beta2: 0.5, ..Adam::default() }), "`beta2` is 0.5"),
+        (&plain, Box::new(Adam { epsilon: 0.0, ..Adam::default() }), "`epsilon` is 0"),
     ];
     for (problem, method, part) in cases {
         let error = minimize_from(&*method, problem, &start()).unwrap_err();
@@ -350,5 +350,5 @@ fn smd_that_diverges_says_so() {
     let literal = Smd { eta0: 2.0, gain_factor: [0.5, f64::INFINITY], gain_floor: 0.0, ..Smd::default() };
     let error = minimize_from(&literal, &problem(&losses, 1.0), &start()).unwrap_err().to_string();
     assert!(error.starts_with("training diverged after "), "{error}");
-    assert!(error.contains("--mu") && error.contains("--gain-factor"), "{error}");
+    assert!(error.contains("`mu`") && error.contains("`gain_factor`"), "{error}");
 }

@@ -215,7 +215,7 @@ fn every_method_comes_near_the_optimum() {
                 for (name, allowed, method) in methods {
                     if l1 > 0.0 && !["SGD", "ASG", "Adam"].contains(&name) {
                         let refused = minimize_from(&*method, &problem, &[0.0; 12]).unwrap_err().to_string();
-                        assert!(refused.contains("--l1"), "{name}: {refused}");
+                        assert!(refused.contains("`l1`"), "{name}: {refused}");
                         continue;
                     }
                     // η₀/t needs η₀ above 1/curvature, where the first steps on squares explode.

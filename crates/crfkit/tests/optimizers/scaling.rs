@@ -332,7 +332,7 @@ fn gis_needs_no_prior_and_finite_weights() {
     assert!(message(&risk(8, SMALL), free.clone(), &gis).contains("−∞"));
     assert!(message(&risk(8, Shape { values: Some(-1.0), ..SMALL }), free, &gis).contains("negative"));
     let bound = TripleJump { gamma_max: f64::NAN, ..TripleJump::default() };
-    assert!(message(&all, Prior::gaussian(1.0), &bound).contains("--gamma-max is NaN"));
+    assert!(message(&all, Prior::gaussian(1.0), &bound).contains("`gamma_max` is NaN"));
 }
 
 #[test]

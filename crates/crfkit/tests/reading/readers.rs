@@ -102,7 +102,7 @@ fn lines_cross_the_buffer() {
 fn invalid_utf8_names_place_and_remedy() {
     let message = refusal(b"fine\n\xC3\xA9caf\xE9 NN\nfine\n");
     assert!(message.starts_with("data.txt:2: byte 6 of the line (0xE9) is not valid UTF-8"), "{message}");
-    assert!(message.contains("--encoding latin-1"), "{message}");
+    assert!(message.contains("read it as latin-1"), "{message}");
     assert!(refusal(b"cut \xC3").starts_with("data.txt:1: byte 5"), "a character cut off by the end");
 }
 

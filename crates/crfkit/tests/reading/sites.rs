@@ -4,13 +4,9 @@ use crate::archives::{Method as Zip, npz};
 use crfkit::data::images::{Image, Mask};
 use crfkit::data::sites::{Pairs, Sites};
 use crfkit::graph::Neighbours;
-use crfkit::grid::{
-    Decode, Engine, GridTagger, Init, Layout, Pictures, Settings, SiteFeatures, SiteNumbers, Start, Tables,
-    train,
-};
+use crfkit::grid::{Decode, Engine, GridBuilder, GridDomain, GridTagger, SiteFeatures, SiteNumbers, Tables};
 use crfkit::math::random::Random;
-use crfkit::optim::Control;
-use crfkit::train::{Event, Listener, Method, Settings as Training};
+use crfkit::train::{self, Init, Method, Settings, Start};
 use std::sync::Arc;
 
 /// A file as `numpy.save` writes it, of version 1.
@@ -221,18 +217,10 @@ fn orientations_are_those_of_the_edges() {
     assert_eq!(describe(&even).nodes.values, vec![0.0; 20]);
     // Those of section 5.2: 21 features of a site, 15 of a pair.
     let paper = SiteFeatures { quadratic: true, ..features };
-    let layout = Layout::new(vec![0, 1], paper, &waves(&[0.2]), "test").unwrap();
-    let layout = Layout { tables: Tables::Ising, ..layout };
-    assert_eq!(layout.features().dim(), 21 + 15);
+    let layout = GridDomain::new(vec![0, 1], paper, &waves(&[0.2]), "test").unwrap();
+    let layout = GridDomain { tables: Tables::Ising, ..layout };
+    assert_eq!(layout.all_features().dim(), 21 + 15);
     assert!(SiteFeatures { patch: 1, ..features }.check().is_err());
-}
-
-struct Silent;
-
-impl Listener for Silent {
-    fn event(&mut self, _: &Event) -> crfkit::Result<Control> {
-        Ok(Control::Continue)
-    }
 }
 
 /// Where the pairs' own numbers tell where labels change, a model that reads them finds the borders; so they reach the right pairs.
@@ -259,24 +247,32 @@ fn numbers_of_pairs_are_learnt_from() {
         (sites, Mask { height, width, values: labels })
     };
     let all: Vec<(Sites, Mask)> = (0..12).map(|_| picture()).collect();
-    let layout = Layout::new(vec![0, 1], SiteFeatures::default(), &all[0].0, "test").unwrap();
-    let mut pictures = Pictures::new(layout.clone()).unwrap();
-    all[..8].iter().for_each(|(sites, mask)| pictures.add(sites, mask, "test").unwrap());
-    let training = Training { optimizer: Method::Lbfgs, passes: Some(30), ..Training::default() };
-    let settings = Settings { inference: Engine::Exact, init: Init::Logistic, training };
-    let model = Arc::new(train(pictures, &settings, Start::default(), &mut Silent).unwrap().model);
-    let mut tagger = GridTagger::new(model, Engine::Exact);
+    let layout = GridDomain::new(vec![0, 1], SiteFeatures::default(), &all[0].0, "test").unwrap();
+    let mut builder = GridBuilder::new(layout.clone()).unwrap();
+    all[..8].iter().for_each(|(sites, mask)| builder.add(sites, mask, "test").unwrap());
+    let settings = Settings {
+        optimizer: Method::Lbfgs,
+        passes: Some(30),
+        inference: Some(Engine::Exact),
+        init: Init::Logistic,
+        ..Settings::default()
+    };
+    let corpus = builder.finish().unwrap();
+    let features = train::features(&corpus, &settings);
+    let trained = train::train(corpus, features, &settings, Start::default(), &mut ()).unwrap();
+    let mut tagger = GridTagger::new(Arc::new(trained.model));
     for (sites, mask) in &all[8..] {
         tagger.image(sites, "test").unwrap();
         let labels = tagger.labels(Decode::MaxMarginal).unwrap().to_vec();
         assert_eq!(&tagger.mask(&labels), mask);
     }
-    let eight = Layout { neighbours: Neighbours::Eight, ..layout.clone() };
-    let refuse = |layout: Layout, sites: &Sites| {
-        Pictures::new(layout).unwrap().add(sites, &all[0].1, "p").unwrap_err().to_string()
+    let eight = GridDomain { neighbours: Neighbours::Eight, ..layout.clone() };
+    let refuse = |layout: GridDomain, sites: &Sites| {
+        GridBuilder::new(layout).unwrap().add(sites, &all[0].1, "p").unwrap_err().to_string()
     };
     assert!(refuse(eight, &all[0].0).contains("join four"));
-    let patches = Layout { sites: SiteFeatures { patch: 2, ..SiteFeatures::default() }, ..layout.clone() };
+    let patches =
+        GridDomain { sites: SiteFeatures { patch: 2, ..SiteFeatures::default() }, ..layout.clone() };
     assert!(refuse(patches, &all[0].0).contains("p: it has numbers of pairs"));
     let compare = Image { channels: 2, values: vec![0.0; 2 * height * width], ..all[0].0.nodes };
     let other = Sites { nodes: all[0].0.nodes.clone(), pairs: Pairs::Compared(compare) };

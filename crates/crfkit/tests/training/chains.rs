@@ -5,22 +5,22 @@ use crate::corpora;
 use corpora::models::{templates, wapiti_templates};
 use corpora::{
     Record, attribute_corpus, column_corpus, column_dev, gain, made_up, made_up_attributes, made_up_columns,
-    parameters, train,
+    parameters, scores, train,
 };
-use crfkit::data::corpus::Corpus;
+use crfkit::chain::{ChainCorpus, ChainModel};
 use crfkit::data::dataset::Dataset;
 use crfkit::graph::Psi;
 use crfkit::infer::enumerate::enumerate;
 use crfkit::math::Array;
 use crfkit::math::random::Random;
 use crfkit::math::simd;
-use crfkit::model::{Keep, Model, Precision};
-use crfkit::train::{Ended, Method, Parameters, Settings, Start, evaluate, features};
+use crfkit::model::{Keep, Precision};
+use crfkit::train::{Ended, Method, Parameters, Settings, Start, features};
 
 const METHODS: [Method; 4] = [Method::Auto, Method::Lbfgs, Method::Bottou, Method::Adagrad];
 
 /// A corpus of every kind.
-fn corpora(seed: u64, sequences: usize) -> [(&'static str, Corpus); 3] {
+fn corpora(seed: u64, sequences: usize) -> [(&'static str, ChainCorpus); 3] {
     let text = made_up_columns(seed, sequences);
     [
         ("templates", column_corpus(&text, templates(), 1)),
@@ -29,12 +29,12 @@ fn corpora(seed: u64, sequences: usize) -> [(&'static str, Corpus); 3] {
     ]
 }
 
-fn bytes(model: &Model) -> Vec<u8> {
+fn bytes(model: &ChainModel) -> Vec<u8> {
     model.to_bytes(Precision::F64).unwrap()
 }
 
 /// −Σ weight · ln p(gold) + Σ θ²/2σ², every labelling counted one by one.
-fn brute_force(corpus: &Corpus, settings: &Settings, theta: &[f64]) -> f64 {
+fn brute_force(corpus: &ChainCorpus, settings: &Settings, theta: &[f64]) -> f64 {
     let features = features(corpus, settings);
     let mut shared = features.empty_tables();
     features.fill_tables(&[theta], &mut shared);
@@ -64,7 +64,7 @@ fn the_objective_is_what_enumeration_gives() {
             let uniform: f64 = (0..corpus.data.len())
                 .map(|e| corpus.data.weight(e) * corpus.data.gold(e).len() as f64)
                 .sum::<f64>()
-                * (corpus.labels.len() as f64).ln();
+                * (corpus.domain.labels.len() as f64).ln();
             let (trained, record) = train(corpus.clone(), &settings, Start::default());
             assert!((record.progress[0].1 - uniform).abs() < 1e-9 * uniform, "{name}, {keep:?}: at θ = 0");
             assert!((trained.objective - uniform).abs() < 1e-9 * uniform);
@@ -137,13 +137,7 @@ fn results_of_one_unit() {
         let (corpus, dev) = made_up(4, 60);
         let settings = Settings { optimizer, ..Settings::default() };
         let (trained, _) = train(corpus, &settings, Start::default());
-        let Model { features, weights, labels, .. } = &trained.model;
-        println!(
-            "result {} {} {}",
-            simd::unit(),
-            trained.objective,
-            evaluate(features, weights, None, labels, &dev).f1
-        );
+        println!("result {} {} {}", simd::unit(), trained.objective, scores(&trained.model, &dev).f1);
     }
 }
 
@@ -151,7 +145,7 @@ fn results_of_one_unit() {
 fn vector_units_agree() {
     let results = |unit: &str| -> Vec<(f64, f64)> {
         let output = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "results_of_one_unit", "--nocapture"])
+            .args(["--exact", "chains::results_of_one_unit", "--nocapture"])
             .env("CRFKIT_SIMD", unit)
             .output()
             .unwrap();
@@ -184,8 +178,7 @@ fn the_best_model_on_development_data_is_kept() {
                 Settings { optimizer, patience, sigma: 30.0, passes: Some(40), ..Settings::default() };
             let start = Start { dev: Some(dev.clone()), ..Start::default() };
             let (trained, record) = train(corpus, &settings, start);
-            let Model { features, weights, labels, .. } = &trained.model;
-            let kept = evaluate(features, weights, None, labels, &dev);
+            let kept = scores(&trained.model, &dev);
             let scores: Vec<f64> = record.evaluations.iter().map(|(scores, _)| scores.f1).collect();
             let best = scores.iter().copied().fold(0.0, f64::max);
             assert_eq!(kept.f1, best, "{optimizer:?}");
@@ -196,7 +189,7 @@ fn the_best_model_on_development_data_is_kept() {
             match trained.stop {
                 Ended::Patience => assert_eq!(since, patience, "{optimizer:?}"),
                 Ended::Method(_) => assert!(patience == 0 || since < patience, "{optimizer:?}"),
-                Ended::Listener => panic!("nobody asked for it"),
+                other => panic!("{other}: nobody asked for it"),
             }
             // A method that converges at once has no time for a worse score.
             let converged = scores.len() == 1;
@@ -215,9 +208,8 @@ fn without_chunks_accuracy_decides() {
     let dev = column_dev(&corpus, &relabel(made_up_columns(7, 30)));
     let start = Start { dev: Some(dev.clone()), ..Start::default() };
     let (trained, record) = train(corpus, &Settings::default(), start);
-    let Model { features, weights, labels, .. } = &trained.model;
     let best = record.evaluations.iter().map(|(scores, _)| scores.accuracy).fold(0.0, f64::max);
-    assert_eq!(evaluate(features, weights, None, labels, &dev).accuracy, best);
+    assert_eq!(scores(&trained.model, &dev).accuracy, best);
 }
 
 #[test]
@@ -252,7 +244,8 @@ fn the_prior_pulls_towards_its_mean() {
         let off = tight.model.weights.iter().zip(&mean).map(|(w, m)| (w - m).abs()).fold(0.0, f64::max);
         assert!(off < 1e-3, "{optimizer:?}: {off}");
         // One number for all is the same as a vector of it.
-        let settings = Settings { optimizer, prior_mean: 0.3, passes: Some(10), ..Settings::default() };
+        let settings =
+            Settings { optimizer, prior_mean: 0.3.into(), passes: Some(10), ..Settings::default() };
         let number = train(corpus.clone(), &settings, Start::default()).0.model.weights;
         let start = Start { prior_mean: vec![0.3; dim], ..Start::default() };
         assert_eq!(number, train(corpus.clone(), &settings, start).0.model.weights, "{optimizer:?}");
@@ -302,7 +295,7 @@ fn l1_gives_zeros_and_a_smaller_file() {
             train(corpus, &settings, Start::default()).0.model
         };
         let (plain, sparse) = (run(0.0), run(1.0));
-        let zeros = |model: &Model| model.weights.iter().filter(|w| **w == 0.0).count();
+        let zeros = |model: &ChainModel| model.weights.iter().filter(|w| **w == 0.0).count();
         assert!(zeros(&sparse) > sparse.weights.len() / 4, "{optimizer:?}: {} zeros", zeros(&sparse));
         assert!(zeros(&sparse) > zeros(&plain), "{optimizer:?}");
         assert!(bytes(&sparse).len() < bytes(&plain).len(), "{optimizer:?}");
@@ -338,7 +331,7 @@ fn min_count_drops_rare_observations() {
     for min_count in [1, 2, 3, 5, 1000] {
         let corpus = attribute_corpus(&text, min_count);
         let kept = counts.values().filter(|&&n| n >= min_count).count();
-        assert_eq!(corpus.alphabet.node.len(), kept);
+        assert_eq!(corpus.domain.alphabet.node.len(), kept);
         let occurrences: u32 = counts.values().filter(|&&n| n >= min_count).sum();
         assert_eq!(corpus.data.occurrences(), occurrences as usize);
         let (trained, _) = train(corpus, &Settings { min_count, ..Settings::default() }, Start::default());
@@ -350,18 +343,14 @@ fn min_count_drops_rare_observations() {
 fn a_saved_model_scores_the_same() {
     let (corpus, dev) = made_up(14, 60);
     let (trained, _) = train(corpus, &Settings { l1: 0.3, ..Settings::default() }, Start::default());
-    let score = |model: &Model| {
+    let score = |model: &ChainModel| {
         // Compacting renumbers the observations: read the development data by the model's own alphabet.
-        let Model { source, alphabet, labels, features, weights, .. } = model.clone();
-        let corpus =
-            Corpus { source, alphabet, labels: labels.clone(), data: Dataset::new(), words: Vec::new() };
-        let dev = column_dev(&corpus, &made_up_columns(1014, 60));
-        evaluate(&features, &weights, None, &labels, &dev)
+        let corpus = ChainCorpus { domain: model.domain.clone(), data: Dataset::new() };
+        scores(model, &column_dev(&corpus, &made_up_columns(1014, 60)))
     };
-    let Model { features, weights, labels, .. } = &trained.model;
-    let before = evaluate(features, weights, None, labels, &dev);
+    let before = scores(&trained.model, &dev);
     assert_eq!(score(&trained.model), before);
-    let reload = |precision| Model::from_bytes(&trained.model.to_bytes(precision).unwrap()).unwrap();
+    let reload = |precision| ChainModel::from_bytes(&trained.model.to_bytes(precision).unwrap()).unwrap();
     assert_eq!(score(&reload(Precision::F64)), before);
     assert_eq!(score(&trained.model.compact()), before, "sparse = dense");
     assert!((score(&reload(Precision::F32)).f1 - before.f1).abs() < 0.05);

@@ -3,11 +3,10 @@
 use crate::models;
 
 use crfkit::Error;
-use crfkit::checkpoint::fingerprint;
-use crfkit::data::dataset::Dataset;
-use crfkit::data::observer::{Observer, Source};
+use crfkit::chain::{ChainCorpus, ChainDev, Sequence};
+use crfkit::data::observer::Source;
 use crfkit::optim::State;
-use crfkit::train::{Checkpoint, Dev, Settings};
+use crfkit::train::{Checkpoint, Settings, Start};
 use models::{columns, corpus, templates};
 use std::collections::HashSet;
 
@@ -51,7 +50,7 @@ fn checkpoints_come_back_to_the_bit() {
 fn another_run_is_refused_with_a_remedy() {
     let message = refusal(&checkpoint().to_bytes(1), 2);
     assert!(message.contains("belongs to other data or settings"), "{message}");
-    assert!(message.contains("remove it") && message.contains("--checkpoint"), "{message}");
+    assert!(message.contains("remove it") && message.contains("name another file"), "{message}");
 }
 
 #[test]
@@ -72,45 +71,75 @@ fn damage_is_refused() {
 fn a_fingerprint_tells_runs_apart() {
     let settings = Settings::default();
     let base = corpus(templates());
-    let dev = || {
-        let mut data = Dataset::new();
-        let mut observer = Observer::default();
-        let sequences = columns("two NUM B-AMOUNT\nsugar NOUN B-FOOD\n");
-        sequences.iter().for_each(|s| base.observe_columns(s, &mut observer, &mut data));
-        Dev { data, gold: vec![vec!["B-AMOUNT".into(), "B-FOOD".into()]] }
+    let dev = |text: &str| {
+        let sequences: Vec<Sequence> = columns(text).into_iter().map(Sequence::from).collect();
+        Start { dev: Some(ChainDev::of(&base.domain, &sequences).unwrap()), ..Start::default() }
     };
-    let mut other_gold = dev();
-    other_gold.gold[0][1] = "O".into();
+    let gold = || dev("two NUM B-AMOUNT\nsugar NOUN B-FOOD\n");
+    let fingerprint = |corpus: &ChainCorpus, settings: &Settings| {
+        crfkit::checkpoint::fingerprint(corpus, settings, &Start::default())
+    };
+    let started = |start: Start<_>| crfkit::checkpoint::fingerprint(&base, &settings, &start);
     let mut other_label = base.clone();
-    other_label.labels[0].push('x');
+    other_label.domain.labels[0].push('x');
     let mut other_data = base.clone();
     other_data.data.renumber(|l| l, |kind, id| (kind > 0 || id > 0).then_some(id), |g| *g);
     let mut other_gold_labels = base.clone();
     other_gold_labels.data.renumber(|l| l / 2, |_, id| Some(id), |g| *g);
     let mut other_names = base.clone();
-    other_names.alphabet.values.intern(b"another");
+    other_names.domain.alphabet.values.intern(b"another");
     let with = |change: fn(&mut Settings)| {
         let mut settings = Settings::default();
         change(&mut settings);
-        fingerprint(&base, &settings, &[], &[], None)
+        fingerprint(&base, &settings)
     };
     let all = [
-        fingerprint(&base, &settings, &[], &[], None),
-        fingerprint(&base, &settings, &[0.5], &[], None),
-        fingerprint(&base, &settings, &[], &[0.5], None),
-        fingerprint(&base, &settings, &[], &[], Some(&dev())),
-        fingerprint(&base, &settings, &[], &[], Some(&other_gold)),
-        fingerprint(&corpus(Source::Attributes), &settings, &[], &[], None),
-        fingerprint(&other_label, &settings, &[], &[], None),
-        fingerprint(&other_data, &settings, &[], &[], None),
-        fingerprint(&other_gold_labels, &settings, &[], &[], None),
-        fingerprint(&other_names, &settings, &[], &[], None),
+        fingerprint(&base, &settings),
+        started(Start { theta: vec![0.5], ..Start::default() }),
+        started(Start { prior_mean: vec![0.5], ..Start::default() }),
+        started(gold()),
+        started(dev("two NUM B-AMOUNT\nsugar NOUN O\n")),
+        started(dev("two NUM B-AMOUNT\nsugar NOUN unheard\n")),
+        started(dev("two NUM B-AMOUNT\nsugar NOUN unseen\n")),
+        fingerprint(&corpus(Source::Attributes), &settings),
+        fingerprint(&other_label, &settings),
+        fingerprint(&other_data, &settings),
+        fingerprint(&other_gold_labels, &settings),
+        fingerprint(&other_names, &settings),
         with(|s| s.seed = 2),
         with(|s| s.sigma = f64::INFINITY),
         with(|s| s.sigma_pairs = Some(f64::INFINITY)),
         with(|s| s.passes = Some(3)),
     ];
     assert_eq!(HashSet::from(all).len(), all.len(), "{all:?}");
-    assert_eq!(all[0], fingerprint(&corpus(templates()), &settings, &[], &[], None));
-    assert_eq!(all[3], fingerprint(&base, &settings, &[], &[], Some(&dev())));
+    assert_eq!(all[0], fingerprint(&corpus(templates()), &settings));
+    assert_eq!(all[3], started(gold()));
+    let threads = Start { threads: 3, ..Start::default() };
+    assert_eq!(all[0], started(threads), "threads change nothing");
+}
+
+/// The best weights so far become the model's without a further step, so they are checked like all others.
+#[test]
+fn best_weights_that_no_run_has_left_are_refused() {
+    let settings = Settings { passes: Some(2), ..Settings::default() };
+    let run = |best: Option<(f64, Vec<f64>)>| {
+        let corpus = corpus(templates());
+        let features = crfkit::train::features(&corpus, &settings);
+        let state = State { theta: vec![0.0; features.dim()], ..State::default() };
+        let resume = best.map(|best| Checkpoint { state, best: Some(best), since_best: 0 });
+        let start = Start { resume, ..Start::default() };
+        crfkit::train::train(corpus, features, &settings, start, &mut ())
+            .map(|trained| trained.model.weights.len())
+    };
+    let dim = run(None).unwrap();
+    assert_eq!(run(Some((50.0, vec![0.5; dim]))).unwrap(), dim);
+    for (best, said) in [
+        ((50.0, vec![0.5; dim - 1]), "numbers instead of"),
+        ((50.0, Vec::new()), "numbers instead of"),
+        ((50.0, [vec![0.5; dim - 1], vec![f64::NAN]].concat()), "out of range"),
+        ((f64::NAN, vec![0.5; dim]), "best score"),
+    ] {
+        let message = run(Some(best)).unwrap_err().to_string();
+        assert!(message.contains(said) && message.contains("remove it"), "{message}");
+    }
 }

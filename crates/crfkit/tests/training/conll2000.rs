@@ -2,12 +2,12 @@
 
 use crate::corpora;
 
-use corpora::{attribute_corpus, column_corpus, column_dev, real_text, train};
-use crfkit::data::corpus::Corpus;
+use corpora::{attribute_corpus, column_corpus, column_dev, real_text, scores, train};
+use crfkit::chain::ChainCorpus;
 use crfkit::data::observer::Source;
 use crfkit::data::presets::preset;
-use crfkit::model::{Keep, Model};
-use crfkit::train::{Method, Settings, Start, evaluate, features};
+use crfkit::model::Keep;
+use crfkit::train::{Method, Settings, Start, features};
 use std::fmt::Write;
 
 fn chunking() -> Source {
@@ -23,7 +23,7 @@ fn base_np(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-fn weights(corpus: &Corpus, keep: Keep) -> usize {
+fn weights(corpus: &ChainCorpus, keep: Keep) -> usize {
     features(corpus, &Settings { features: keep, ..Settings::default() }).dim()
 }
 
@@ -33,16 +33,16 @@ fn the_chunking_template_has_its_known_counts() {
         return;
     };
     let all = column_corpus(&text, chunking(), 1);
-    assert_eq!((all.data.len(), all.data.variables(), all.labels.len()), (8936, 211_727, 22));
-    assert_eq!(all.alphabet.node.len(), 338_551);
+    assert_eq!((all.data.len(), all.data.variables(), all.domain.labels.len()), (8936, 211_727, 22));
+    assert_eq!(all.domain.alphabet.node.len(), 338_551);
     assert_eq!(weights(&all, Keep::All), 7_448_606);
     drop(all);
     let frequent = column_corpus(&text, chunking(), 3);
-    assert_eq!(frequent.alphabet.node.len(), 76_328);
+    assert_eq!(frequent.domain.alphabet.node.len(), 76_328);
     assert_eq!(weights(&frequent, Keep::All), 1_679_700);
     drop(frequent);
     let np = column_corpus(&base_np(&text), chunking(), 1);
-    assert_eq!(np.labels, ["B-NP", "I-NP", "O"]);
+    assert_eq!(np.domain.labels, ["B-NP", "I-NP", "O"]);
     assert_eq!(weights(&np, Keep::All), 1_015_662);
     // Pairs of observation and label that occur, and all but one of the nine label pairs: O I-NP does not.
     assert_eq!(weights(&np, Keep::Observed), 397_556 + 8);
@@ -109,8 +109,7 @@ fn the_order_of_sentences_hardly_matters() {
             let corpus = column_corpus(text, chunking(), 1);
             let dev = column_dev(&corpus, &test);
             let settings = Settings { optimizer, seed, ..Settings::default() };
-            let Model { features, weights, labels, .. } = train(corpus, &settings, Start::default()).0.model;
-            evaluate(&features, &weights, None, &labels, &dev).f1
+            scores(&train(corpus, &settings, Start::default()).0.model, &dev).f1
         });
         assert!(f1[0] > bound, "{optimizer:?}: {f1:?}");
         assert!((f1[0] - f1[1]).abs() < spread, "{optimizer:?}: {f1:?}");

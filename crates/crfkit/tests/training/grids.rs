@@ -3,13 +3,14 @@
 use crate::common;
 
 use common::difference;
+use crfkit::chain::ChainModel;
+use crfkit::checkpoint::fingerprint;
 use crfkit::data::images::{Image, Mask};
 use crfkit::data::sites::Sites;
 use crfkit::graph::build::PairTables;
 use crfkit::graph::{FactorGraph, Gradient, Graph, Grid, Label, Neighbours, Psi, SharedSum, UNLABELLED};
 use crfkit::grid::{
-    Decode, Engine, GridModel, GridTagger, Init, Layout, Pictures, PixelErrors, Settings, SiteFeatures,
-    Start, Tables, fingerprint, train,
+    Decode, Engine, GridBuilder, GridCorpus, GridDomain, GridModel, GridTagger, Picture, SiteFeatures, Tables,
 };
 use crfkit::infer::JunctionTree;
 use crfkit::infer::enumerate::enumerate;
@@ -19,23 +20,17 @@ use crfkit::math::random::Random;
 use crfkit::math::{Array, Dual};
 use crfkit::model::Precision;
 use crfkit::optim::Control;
+use crfkit::tag::Judgement;
 use crfkit::train::{
-    BatchOf, Checkpoint, Criterion, Event, Listener, Method, Parameters, Settings as Training,
+    self, BatchOf, Checkpoint, Criterion, Event, Init, Kind, Listener, Method, Parameters, Settings, Start,
+    Trained,
 };
 use std::sync::Arc;
 
-struct Silent;
-
-impl Listener for Silent {
-    fn event(&mut self, _: &Event) -> crfkit::Result<Control> {
-        Ok(Control::Continue)
-    }
-}
-
-fn layout(tables: Tables, neighbours: Neighbours) -> Layout {
+fn layout(tables: Tables, neighbours: Neighbours) -> GridDomain {
     let sites = SiteFeatures::default();
     let (labels, unlabelled) = (vec![0, 255], Some(7));
-    Layout { labels, unlabelled, sites, channels: 1, pair_channels: 1, neighbours, tables }
+    GridDomain { labels, unlabelled, sites, channels: 1, pair_channels: 1, neighbours, tables }
 }
 
 /// Blocks of 0 and 255 under noise. A few pixels have no label if `holes`.
@@ -57,32 +52,57 @@ fn pictures(seed: u64, side: usize, holes: bool) -> Vec<(Sites, Mask)> {
     (0..8).map(|_| picture()).collect()
 }
 
-fn corpus(layout: Layout, pictures: &[(Sites, Mask)]) -> Pictures {
-    let mut corpus = Pictures::new(layout).unwrap();
+fn corpus(layout: GridDomain, pictures: &[(Sites, Mask)]) -> GridCorpus {
+    let mut builder = GridBuilder::new(layout).unwrap();
     for (image, mask) in pictures {
-        corpus.add(image, mask, "test").unwrap();
+        builder.add(image, mask, "test").unwrap();
     }
-    corpus
+    builder.finish().unwrap()
 }
 
-fn start(threads: usize) -> Start<'static> {
+fn start(threads: usize) -> Start<GridDomain> {
     Start { threads, ..Start::default() }
 }
 
-fn settings(inference: Engine, objective: Criterion) -> Settings {
-    let training = Training { objective, optimizer: Method::Lbfgs, passes: Some(20), ..Training::default() };
-    Settings { inference, init: Init::Logistic, training }
+fn train(
+    corpus: GridCorpus,
+    settings: &Settings,
+    start: Start<GridDomain>,
+    listener: &mut dyn Listener,
+) -> crfkit::Result<Trained<GridDomain>> {
+    let features = train::features(&corpus, settings);
+    train::train(corpus, features, settings, start, listener)
 }
 
+fn settings(inference: Engine, objective: Criterion) -> Settings {
+    let (inference, init) = (Some(inference), Init::Logistic);
+    let (optimizer, passes) = (Method::Lbfgs, Some(20));
+    Settings { inference, init, objective, optimizer, passes, ..Settings::default() }
+}
+
+/// A model of made-up weights.
+fn given(domain: GridDomain, weights: &[f64]) -> Arc<GridModel> {
+    let settings = Settings::of(Kind::Grid);
+    let features = domain.all_features().into();
+    Arc::new(GridModel { domain, features, weights: weights.to_vec().into(), settings })
+}
+
+/// Per cent of the pixels with a gold label that got another one.
 fn errors(model: &Arc<GridModel>, test: &[(Sites, Mask)], decode: Decode) -> f64 {
-    let mut tagger = GridTagger::new(model.clone(), model.engine());
-    let mut errors = PixelErrors::default();
+    let mut tagger = GridTagger::new(model.clone());
+    let mut judgement = Judgement::new(1);
+    let (mut pixels, mut wrong) = (0, 0);
     for (image, mask) in test {
-        tagger.image(image, "test").unwrap();
-        let labels = tagger.labels(decode).unwrap().to_vec();
-        errors.add(&model.layout, mask, &tagger.mask(&labels), "test").unwrap();
+        let picture = Picture { sites: image.clone(), mask: Some(mask.clone()), name: "test".into() };
+        let labels = tagger.judge(&picture, decode, &mut judgement).unwrap();
+        let found = tagger.mask(&labels);
+        let gold = mask.values.iter().zip(&found.values).filter(|(gold, _)| **gold != 7);
+        pixels += gold.clone().count();
+        wrong += gold.filter(|(gold, found)| gold != found).count();
     }
-    errors.percent()
+    let all = judgement.all();
+    assert_eq!((all.all, all.wrong()), (pixels as u64, wrong as u64));
+    100.0 * wrong as f64 / pixels as f64
 }
 
 /// A small grid of random own tables.
@@ -186,12 +206,11 @@ fn with_all_labels_known_it_is_the_likelihood() {
 fn ising_tables_are_those_of_the_paper() {
     let layout = layout(Tables::Ising, Neighbours::Four);
     let weights = vec![0.3, -0.8, 0.5, -0.2];
-    let model = GridModel { layout, weights: weights.clone(), settings: Settings::default() };
-    let mut tagger = GridTagger::new(Arc::new(model), Engine::Exact);
+    let mut tagger = GridTagger::with_engine(given(layout, &weights), Engine::Exact);
     let (s, t) = (0.9, -0.4);
     let image = Image { height: 1, width: 2, channels: 1, values: vec![s, t] };
     tagger.image(&image.into(), "test").unwrap();
-    let found: Vec<f64> = tagger.marginals(1).unwrap().collect();
+    let found: Vec<f64> = tagger.answers().marginals().unwrap().map(|p| p[1]).collect();
     let p = |y: f64, z: f64| {
         let nodes = y * (weights[0] + weights[1] * s) + z * (weights[0] + weights[1] * t);
         (nodes + y * z * (weights[2] + weights[3] * (s - t).abs())).exp()
@@ -204,7 +223,7 @@ fn ising_tables_are_those_of_the_paper() {
 /// The model of a layout with these neighbours and tables, trained on eight pictures; those with holes where `holes`.
 fn learn(neighbours: Neighbours, tables: Tables, settings: &Settings, holes: bool) -> Arc<GridModel> {
     let corpus = corpus(layout(tables, neighbours), &pictures(1, 12, holes));
-    Arc::new(train(corpus, settings, start(1), &mut Silent).unwrap().model)
+    Arc::new(train(corpus, settings, start(1), &mut ()).unwrap().model)
 }
 
 /// The error of logistic regression on the test pictures, which the others have to beat by far.
@@ -233,9 +252,9 @@ fn approximate_likelihoods_are_not_followed_below_zero() {
     let (logistic, test) = (logistic(), pictures(2, 12, true));
     for (engine, optimizer) in [(Engine::MeanField, Method::Lbfgs), (Engine::LoopyBp, Method::Auto)] {
         let mut settings = settings(engine, Criterion::Likelihood);
-        (settings.training.optimizer, settings.training.passes) = (optimizer, Some(60));
+        (settings.optimizer, settings.passes) = (optimizer, Some(60));
         let corpus = corpus(layout(Tables::Ising, Neighbours::Four), &pictures(1, 12, true));
-        let found = train(corpus, &settings, start(1), &mut Silent).unwrap();
+        let found = train(corpus, &settings, start(1), &mut ()).unwrap();
         assert!(found.objective > 0.0, "{engine:?}: {}", found.objective);
         let error = errors(&Arc::new(found.model), &test, Decode::MaxMarginal);
         assert!(error < 0.8 * logistic, "{engine:?}: {error} {logistic}");
@@ -254,8 +273,8 @@ fn neighbours_help_with_every_decoder() {
 
 #[test]
 fn neighbours_help_with_the_perceptron() {
-    let training = Training { passes: Some(20), ..Training::perceptron(true) };
-    let perceptron = Settings { training, ..settings(Engine::LoopyBp, Criterion::Perceptron) };
+    let (inference, init) = (Some(Engine::LoopyBp), Init::Logistic);
+    let perceptron = Settings { inference, init, passes: Some(20), ..Settings::perceptron(true) };
     let model = learn(Neighbours::Four, Tables::Ising, &perceptron, false);
     let error = errors(&model, &pictures(2, 12, true), Decode::GraphCut);
     assert!(error < logistic(), "{error}");
@@ -264,7 +283,7 @@ fn neighbours_help_with_the_perceptron() {
 #[test]
 fn neighbours_help_with_the_marginal_loss() {
     let mut marginal = settings(Engine::LoopyBp, Criterion::Marginal);
-    marginal.training.passes = Some(10);
+    marginal.passes = Some(10);
     let model = learn(Neighbours::Four, Tables::Ising, &marginal, true);
     let error = errors(&model, &pictures(2, 12, true), Decode::MaxMarginal);
     assert!(error < 0.8 * logistic(), "{error}");
@@ -275,9 +294,9 @@ fn neighbours_help_with_the_marginal_loss() {
 fn the_pseudolikelihood_descends() {
     let objective = |passes: usize| {
         let mut settings = settings(Engine::LoopyBp, Criterion::Pseudolikelihood);
-        settings.training.passes = Some(passes);
+        settings.passes = Some(passes);
         let corpus = corpus(layout(Tables::Ising, Neighbours::Four), &pictures(1, 12, false));
-        train(corpus, &settings, start(1), &mut Silent).unwrap().objective
+        train(corpus, &settings, start(1), &mut ()).unwrap().objective
     };
     let (first, last) = (objective(2), objective(20));
     assert!(last < first, "{last} {first}");
@@ -288,24 +307,22 @@ fn bad_settings_and_pictures_are_refused() {
     let set = pictures(1, 12, true);
     let refuse = |settings: &Settings| {
         let corpus = corpus(layout(Tables::Potts, Neighbours::Four), &set);
-        train(corpus, settings, start(1), &mut Silent).unwrap_err().to_string()
+        train(corpus, settings, start(1), &mut ()).unwrap_err().to_string()
     };
-    assert!(refuse(&settings(Engine::LoopyBp, Criterion::Pseudolikelihood)).contains("every pixel"));
-    assert!(refuse(&settings(Engine::LoopyBp, Criterion::Memm)).contains("needs --graph chain"));
+    assert!(refuse(&settings(Engine::LoopyBp, Criterion::Pseudolikelihood)).contains("label of every node"));
+    assert!(refuse(&settings(Engine::LoopyBp, Criterion::Memm)).contains("only chains have it"));
     let mut pgis = settings(Engine::LoopyBp, Criterion::Likelihood);
-    pgis.training.optimizer = Method::Pgis;
+    pgis.optimizer = Method::Pgis;
     assert!(refuse(&pgis).contains("does not give on this graph"));
-    let mut wide = Pictures::new(layout(Tables::Potts, Neighbours::Four)).unwrap();
-    let (image, mask) = &pictures(1, 64, false)[0];
-    wide.add(image, mask, "test").unwrap();
+    let wide = self::corpus(layout(Tables::Potts, Neighbours::Four), &pictures(1, 64, false)[..1]);
     let exact = settings(Engine::Exact, Criterion::Likelihood);
     assert!(
-        train(wide, &exact, start(1), &mut Silent).unwrap_err().to_string().contains("exact inference needs")
+        train(wide, &exact, start(1), &mut ()).unwrap_err().to_string().contains("exact inference needs")
     );
 
-    let mut corpus = Pictures::new(layout(Tables::Potts, Neighbours::Four)).unwrap();
+    let mut builder = GridBuilder::new(layout(Tables::Potts, Neighbours::Four)).unwrap();
     let (image, mask) = &set[0];
-    let mut add = |image: &Sites, mask: &Mask| corpus.add(image, mask, "a.png").unwrap_err().to_string();
+    let mut add = |image: &Sites, mask: &Mask| builder.add(image, mask, "a.png").unwrap_err().to_string();
     let small = Mask { height: 1, width: 1, values: vec![0] };
     assert!(add(image, &small).starts_with("a.png: the image has 12 × 12"));
     let strange = Mask { values: vec![9; 144], ..mask.clone() };
@@ -314,28 +331,35 @@ fn bad_settings_and_pictures_are_refused() {
     assert!(add(&coloured.into(), mask).contains("coloured"));
     let infinite = Image { values: vec![f64::INFINITY; 144], ..image.nodes };
     assert!(add(&infinite.into(), mask).contains("finite"));
-    assert!(Layout { labels: vec![1, 2, 3], ..layout(Tables::Ising, Neighbours::Four) }.check().is_err());
+    assert!(builder.finish().unwrap_err().to_string().contains("no image to learn from"));
+    assert!(GridDomain { labels: vec![1, 2, 3], ..layout(Tables::Ising, Neighbours::Four) }.check().is_err());
 }
 
 #[test]
 fn the_model_file_comes_back_and_damage_is_seen() {
     let corpus = corpus(layout(Tables::Full, Neighbours::Eight), &pictures(4, 12, true));
     let settings = settings(Engine::MeanField, Criterion::Likelihood);
-    let model = train(corpus, &settings, start(2), &mut Silent).unwrap().model;
+    let model = train(corpus, &settings, start(2), &mut ()).unwrap().model;
     let bytes = model.to_bytes(Precision::F64).unwrap();
-    assert!(GridModel::is_file(&bytes));
-    assert_eq!(GridModel::from_bytes(&bytes).unwrap(), model);
+    let read = GridModel::from_bytes(&bytes).unwrap();
+    assert_eq!(
+        (&read.domain, &read.features, &read.settings),
+        (&model.domain, &model.features, &model.settings)
+    );
+    assert_eq!(read.weights, model.weights);
+    let message = ChainModel::from_bytes(&bytes).unwrap_err().to_string();
+    assert!(message.contains("another kind (image)"), "{message}");
     for at in (0..bytes.len()).step_by(7) {
         let mut damaged = bytes.clone();
         damaged[at] ^= 1;
         assert!(GridModel::from_bytes(&damaged).is_err(), "byte {at}");
     }
-    let short = GridModel { weights: model.weights[1..].to_vec(), ..model };
+    let short = GridModel { weights: model.weights[1..].to_vec().into(), ..model };
     assert!(
         GridModel::from_bytes(&short.to_bytes(Precision::F64).unwrap())
             .unwrap_err()
             .to_string()
-            .contains("its weights")
+            .contains("its features need")
     );
 }
 
@@ -367,13 +391,12 @@ fn exact_marginals_of_a_small_picture_are_exact() {
     let corpus = corpus(layout.clone(), &[(image.clone(), mask.clone())]);
     let graph = layout.graph(3, 3).unwrap();
     let mut own = Array::default();
-    crfkit::risk::potentials(&layout.features(), corpus.data(), 0, &weights, &mut own);
+    crfkit::risk::potentials(&layout.all_features(), &corpus.data, 0, &weights, &mut own);
     let oracle = enumerate(&graph, &[], &own);
-    let model = GridModel { layout, weights, settings: Settings::default() };
-    let mut tagger = GridTagger::new(Arc::new(model), Engine::Exact);
+    let mut tagger = GridTagger::with_engine(given(layout, &weights), Engine::Exact);
     tagger.image(image, "test").unwrap();
-    for (v, p) in tagger.marginals(1).unwrap().enumerate() {
-        assert!(difference(p, oracle.own[graph.own_offset(v) + 1]) < 1e-12);
+    for (v, p) in tagger.answers().marginals().unwrap().enumerate() {
+        assert!(difference(p[1], oracle.own[graph.own_offset(v) + 1]) < 1e-12);
     }
 }
 
@@ -402,21 +425,21 @@ fn an_interrupted_run_goes_on_to_the_same_weights() {
     let pictures = pictures(1, 8, false);
     let new = || corpus(layout(Tables::Potts, Neighbours::Four), &pictures);
     let mut settings = settings(Engine::MeanField, Criterion::Likelihood);
-    settings.training.passes = Some(6);
+    settings.passes = Some(6);
     let mut checkpoints = Checkpoints::default();
     let whole = train(new(), &settings, start(1), &mut checkpoints).unwrap();
     let Checkpoints(checkpoints) = checkpoints;
     assert!(checkpoints.len() > 3);
     for checkpoint in checkpoints {
         let start = Start { resume: Some(checkpoint), threads: 2, ..Start::default() };
-        let again = train(new(), &settings, start, &mut Silent).unwrap();
+        let again = train(new(), &settings, start, &mut ()).unwrap();
         assert_eq!((again.model.weights, again.passes), (whole.model.weights.clone(), whole.passes));
     }
-    let mine = fingerprint(&new(), &settings, &start(1), &[]);
+    let mine = fingerprint(&new(), &settings, &start(1));
     settings.init = Init::Zero;
     let others = [
-        fingerprint(&new(), &settings, &start(1), &[]),
-        fingerprint(&corpus(new().layout().clone(), &pictures[1..]), &settings, &start(1), &[]),
+        fingerprint(&new(), &settings, &start(1)),
+        fingerprint(&corpus(new().domain, &pictures[1..]), &settings, &start(1)),
     ];
     assert!(others[0] != mine && others[1] != mine && others[0] != others[1]);
 }
@@ -425,29 +448,29 @@ fn an_interrupted_run_goes_on_to_the_same_weights() {
 #[test]
 fn pieces_of_one_picture_are_examples() {
     let one = &pictures(41, 24, false)[..1];
-    let fit = |training: Training| {
-        let settings = Settings { inference: Engine::LoopyBp, init: Init::Zero, training };
+    let fit = |settings: Settings| {
+        let settings = Settings { inference: Some(Engine::LoopyBp), ..settings };
         let corpus = corpus(layout(Tables::Potts, Neighbours::Four), one);
-        train(corpus, &settings, start(1), &mut Silent).unwrap()
+        train(corpus, &settings, start(1), &mut ()).unwrap()
     };
-    let lbfgs = Training {
+    let lbfgs = Settings {
         objective: Criterion::PiecewisePseudo,
         optimizer: Method::Lbfgs,
         passes: Some(5),
-        ..Training::default()
+        ..Settings::default()
     };
     for objective in [Criterion::Piecewise, Criterion::PiecewisePseudo] {
         for pieces in [&Pieces::ALL[..], &[Pieces::Rows, Pieces::Columns]].concat() {
-            let by = |batch_of| fit(Training { objective, pieces: Some(pieces), batch_of, ..lbfgs.clone() });
+            let by = |batch_of| fit(Settings { objective, pieces: Some(pieces), batch_of, ..lbfgs.clone() });
             let (whole, split) = (by(BatchOf::Graphs), by(BatchOf::Pieces));
             assert!(difference(whole.objective, split.objective) < 1e-9, "{objective:?} {pieces}");
         }
     }
-    let best = fit(Training { passes: None, ..lbfgs.clone() });
+    let best = fit(Settings { passes: None, ..lbfgs.clone() });
     for (optimizer, eta0) in [(Method::Sgd, 0.1), (Method::Adagrad, 1.0)] {
         let by = |batch_of| {
             let parameters = Parameters { eta0: Some(eta0), ..Parameters::default() };
-            fit(Training { optimizer, batch_of, parameters, passes: Some(10), ..lbfgs.clone() })
+            fit(Settings { optimizer, batch_of, parameters, passes: Some(10), ..lbfgs.clone() })
         };
         let (whole, split) = (by(BatchOf::Graphs).objective, by(BatchOf::Pieces).objective);
         // Ten steps with the whole picture, thousands with its pieces.

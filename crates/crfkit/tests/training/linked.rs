@@ -3,18 +3,19 @@
 use crate::corpora;
 
 use corpora::{Record, column_corpus, made_up_columns, models, models::columns};
+use crfkit::answers::Answers;
+use crfkit::chain::ChainModel;
 use crfkit::data::observer::Source;
 use crfkit::data::template::{Dialect, Templates};
-use crfkit::eval::Scores;
+use crfkit::decode::Decode;
+use crfkit::domain::Dev;
 use crfkit::graph::{PAIR, PAIRS};
-use crfkit::linked::{
-    self, Engine, LinkedBuilder, LinkedCorpus, LinkedJudge, LinkedModel, LinkedStart, LinkedTagger, Links,
-};
+use crfkit::linked::{Engine, LinkedBuilder, LinkedCorpus, LinkedDomain, LinkedModel, LinkedTagger, Links};
 use crfkit::loss::Pieces;
 use crfkit::math::random::Random;
-use crfkit::model::{Keep, Model, NamedWeight, Precision};
-use crfkit::tag::Tagger;
-use crfkit::train::{Checkpoint, Criterion, Method, Settings};
+use crfkit::model::{Keep, NamedWeight, Precision};
+use crfkit::tag::{Judgement, Tagger};
+use crfkit::train::{Checkpoint, Criterion, Method, Settings, Start, Trained, features};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -42,21 +43,28 @@ fn lbfgs() -> Settings {
     Settings { optimizer: Method::Lbfgs, ..Settings::default() }
 }
 
-fn start<'a>(engine: Engine) -> LinkedStart<'a> {
-    LinkedStart { engine, threads: 1, ..LinkedStart::default() }
+fn train(corpus: LinkedCorpus, settings: &Settings, engine: Engine) -> crfkit::Result<Trained<LinkedDomain>> {
+    train_from(corpus, settings, engine, Start::default(), &mut Record::default())
 }
 
-fn train(corpus: LinkedCorpus, settings: &Settings, engine: Engine) -> crfkit::Result<linked::LinkedTrained> {
-    let features = linked::features(&corpus, settings);
-    linked::train(corpus, features, settings, start(engine), &mut Record::default())
+fn train_from(
+    corpus: LinkedCorpus,
+    settings: &Settings,
+    engine: Engine,
+    start: Start<LinkedDomain>,
+    record: &mut Record,
+) -> crfkit::Result<Trained<LinkedDomain>> {
+    let settings = Settings { inference: Some(engine), ..settings.clone() };
+    let features = features(&corpus, &settings);
+    crfkit::train::train(corpus, features, &settings, Start { threads: 1, ..start }, record)
 }
 
 /// The names of the labels of one column.
 fn named(tagger: &mut LinkedTagger, column: usize) -> Vec<String> {
     let model = tagger.model().clone();
-    let columns = model.labels.len();
-    let labels = tagger.best().iter().skip(column).step_by(columns);
-    labels.map(|&label| model.labels[column][label as usize].clone()).collect()
+    let columns = model.domain.labels.len();
+    let labels = tagger.labels(Decode::Best).unwrap().iter().skip(column).step_by(columns);
+    labels.map(|&label| model.domain.labels[column][label as usize].clone()).collect()
 }
 
 /// Word, length, label, and whether the word is short: a second label. One sequence has a single token.
@@ -78,18 +86,16 @@ fn weights_stand_in_the_tables_of_the_chain() {
         text.lines().map(|l| l.rsplit_once(' ').map_or("", |l| l.0).to_owned() + "\n").collect();
     let settings = Settings { features: Keep::All, ..Settings::default() };
     let plain = column_corpus(&three, models::templates(), 1);
-    let features = crfkit::train::features(&plain, &settings);
+    let of_chain = features(&plain, &settings);
     let mut random = Random::new(5);
-    let weights: Vec<f64> = (0..features.dim()).map(|_| random.uniform() - 0.5).collect();
-    let chain = Model {
-        labels: plain.labels,
-        source: plain.source,
-        alphabet: plain.alphabet,
-        words: Vec::new(),
-        features,
+    let weights: Vec<f64> = (0..of_chain.dim()).map(|_| random.uniform() - 0.5).collect();
+    let chain = ChainModel {
+        domain: plain.domain,
+        features: of_chain.into(),
         weights: weights.into(),
-        settings: serde_json::Value::Null,
+        settings: settings.clone(),
     };
+    let labels = &chain.domain.labels;
     let cases = [
         (Links::Factorial, vec![2, 3], 0),
         (Links::Factorial, vec![3, 2], 1),
@@ -98,7 +104,7 @@ fn weights_stand_in_the_tables_of_the_chain() {
     ];
     for (links, label_columns, column) in cases {
         let corpus = corpus(&text, links, templates(), &label_columns);
-        let features = linked::features(&corpus, &settings);
+        let features = features(&corpus, &settings);
         let mut theta = vec![0.0; features.dim()];
         let mut copy = |to: usize, from: usize, len: usize| {
             theta[to..to + len].copy_from_slice(&chain.weights[from..from + len]);
@@ -112,28 +118,24 @@ fn weights_stand_in_the_tables_of_the_chain() {
         let from = &chain.features.tables[PAIR];
         copy(features.tables[column].base, from.base, from.entry.len());
         let model = Arc::new(LinkedModel {
-            links: corpus.links,
-            templates: corpus.templates,
-            columns: corpus.columns,
-            label_columns,
-            labels: corpus.labels,
-            alphabet: corpus.alphabet,
+            domain: corpus.domain,
             features: features.into(),
-            weights: theta,
-            engine: Engine::Exact,
-            settings: serde_json::Value::Null,
+            weights: theta.into(),
+            settings: settings.clone(),
         });
         let mut tagger = Tagger::new(Arc::new(chain.clone()));
         for sequence in columns(&two_labels(4, 6)) {
             tagger.columns(&sequence).unwrap();
             for engine in [Engine::Exact, Engine::LoopyBp] {
-                let mut linked = LinkedTagger::new(model.clone(), engine).unwrap();
-                linked.columns(&sequence).unwrap();
-                let viterbi = tagger.viterbi().iter().map(|&l| chain.labels[l as usize].clone());
+                let mut linked = LinkedTagger::with_engine(model.clone(), engine);
+                linked.take_in(&sequence).unwrap();
+                let viterbi = tagger.viterbi().iter().map(|&l| labels[l as usize].clone());
                 assert_eq!(named(&mut linked, column), viterbi.collect::<Vec<_>>());
                 for t in 0..sequence.len() {
-                    for label in 0..chain.labels.len() as u32 {
-                        let (a, b) = (tagger.marginal(t, label), linked.marginal(t, column, label));
+                    for label in 0..labels.len() as u32 {
+                        let variable = t * kinds + column;
+                        let found = linked.answers().probability_of(variable, label).unwrap();
+                        let (a, b) = (tagger.marginal(t, label), found);
                         assert!((a - b).abs() < 1e-6, "{a} {b}");
                     }
                 }
@@ -171,10 +173,10 @@ fn links_carry_what_one_token_knows_to_another() {
         let rule =
             Templates::compile("U:%x[-1,0]\nU:cap=%t[0,0,\"^\\u\"]\nB\n", Dialect::Crfpp, "t").unwrap();
         let model = train(corpus(&names(1, 40, "N"), links, rule, &[1]), &lbfgs(), engine).unwrap().model;
-        let mut tagger = LinkedTagger::new(Arc::new(model), engine).unwrap();
+        let mut tagger = LinkedTagger::new(Arc::new(model));
         let test = columns(&names(2, 40, "M"));
         let all = test.iter().map(|sequence| {
-            tagger.columns(sequence).unwrap();
+            tagger.take_in(sequence).unwrap();
             let labels = named(&mut tagger, 0);
             (0..sequence.len()).filter(|&t| labels[t] == sequence.field(t, 1)).count()
         });
@@ -191,16 +193,18 @@ fn links_carry_what_one_token_knows_to_another() {
 
 /// Share of the tokens of a text whose labels are all right.
 fn accuracy(model: LinkedModel, text: &str) -> f64 {
-    let (engine, label_columns) = (model.engine, model.label_columns.clone());
-    let mut tagger = LinkedTagger::new(Arc::new(model), engine).unwrap();
+    let label_columns = model.domain.label_columns.clone();
+    let mut tagger = LinkedTagger::new(Arc::new(model));
+    let mut judgement = Judgement::new(label_columns.len());
     let (mut right, mut all) = (0, 0);
     for sequence in columns(text) {
-        tagger.columns(&sequence).unwrap();
+        tagger.judge(&sequence, Decode::Best, &mut judgement).unwrap();
         let found: Vec<_> = (0..label_columns.len()).map(|c| named(&mut tagger, c)).collect();
         let same = |t: usize| (0..found.len()).all(|c| found[c][t] == sequence.field(t, label_columns[c]));
         right += (0..sequence.len()).filter(|&t| same(t)).count();
         all += sequence.len();
     }
+    assert_eq!((judgement.joint.right, judgement.joint.all), (right as u64, all as u64));
     right as f64 / all as f64
 }
 
@@ -224,9 +228,8 @@ fn every_criterion_learns_with_every_engine() {
                     _ => Settings { objective, passes: Some(8), ..lbfgs() },
                 };
                 let corpus = corpus(&text, links.clone(), words(), &labels);
-                let features = linked::features(&corpus, &settings);
                 let mut record = Record::default();
-                let trained = linked::train(corpus, features, &settings, start(engine), &mut record).unwrap();
+                let trained = train_from(corpus, &settings, engine, Start::default(), &mut record).unwrap();
                 if objective != Criterion::Perceptron {
                     assert!(trained.objective < 0.95 * record.progress[0].1, "{objective:?} {engine:?}");
                 }
@@ -269,10 +272,11 @@ fn a_model_comes_back_from_its_file() {
             let corpus = corpus(&text, links.clone(), templates(), &labels);
             let model = train(corpus, &settings, Engine::LoopyBp).unwrap().model;
             let bytes = model.to_bytes(Precision::F64).unwrap();
-            assert!(LinkedModel::is_file(&bytes) && Model::from_bytes(&bytes).is_err());
+            let message = ChainModel::from_bytes(&bytes).unwrap_err().to_string();
+            assert!(message.contains("another kind (factorial or skip chain)"), "{message}");
             let again = LinkedModel::from_bytes(&bytes).unwrap();
             assert_eq!(again.to_bytes(Precision::F64).unwrap(), bytes);
-            assert_eq!((again.engine, &again.links), (model.engine, &model.links));
+            assert_eq!((again.engine(), &again.domain.links), (Engine::LoopyBp, &model.domain.links));
             // Zeros are left out where that is smaller.
             let [after, before] = [&again, &model]
                 .map(|model| model.names().each().filter(|w| w.weight != 0.0).collect::<Vec<NamedWeight>>());
@@ -291,12 +295,12 @@ fn a_model_comes_back_from_its_file() {
 fn what_cannot_be_is_refused_with_a_remedy() {
     let builder = |links, labels: &[usize]| LinkedBuilder::new(links, words(), 4, labels.to_vec());
     for (links, labels, message) in [
-        (Links::Factorial, vec![1], "--label-column 1,2"),
+        (Links::Factorial, vec![1], "2 to 16 label columns, not 1"),
         (Links::Factorial, vec![1, 1], "named twice"),
         (Links::Factorial, vec![1, 4], "the data has 4 columns"),
         (Links::Factorial, vec![0, 1], "a template reads column 0"),
         (skip("same(0)", false), vec![1, 2], "one label column"),
-        (skip("same(1)", false), vec![1], "the rule of --skip reads column 1"),
+        (skip("same(1)", false), vec![1], "the rule of the links reads column 1"),
         (skip("same(7)", false), vec![1], "reads column 7"),
     ] {
         let found = builder(links, &labels).unwrap_err().to_string();
@@ -308,10 +312,10 @@ fn what_cannot_be_is_refused_with_a_remedy() {
         train(corpus, &settings, engine).unwrap_err().to_string()
     };
     let memm = Settings { objective: Criterion::Memm, ..lbfgs() };
-    assert!(refused(memm, Engine::Exact).contains("--graph chain"));
-    assert!(refused(Settings { boundaries: true, ..lbfgs() }, Engine::Exact).contains("--boundaries"));
+    assert!(refused(memm, Engine::Exact).contains("only chains have it"));
+    assert!(refused(Settings { boundaries: true, ..lbfgs() }, Engine::Exact).contains("`boundaries`"));
     let scaling = Settings { optimizer: Method::Pgis, ..Settings::default() };
-    assert!(refused(scaling, Engine::LoopyBp).contains("works with --optimizer auto"));
+    assert!(refused(scaling, Engine::LoopyBp).contains("works with `optimizer` auto"));
     // Five columns of many labels: no machine could hold the tables of a junction tree.
     let mut wide = String::new();
     for k in 0..400 {
@@ -320,7 +324,7 @@ fn what_cannot_be_is_refused_with_a_remedy() {
     let wide = corpus(&wide, Links::Factorial, words(), &[1, 2, 3, 4, 5]);
     let message = train(wide, &lbfgs(), Engine::Exact).unwrap_err().to_string();
     assert!(
-        message.contains("exact inference needs") && message.contains("--inference loopy-bp"),
+        message.contains("exact inference needs") && message.contains("`inference` loopy-bp"),
         "{message}"
     );
 }
@@ -328,18 +332,12 @@ fn what_cannot_be_is_refused_with_a_remedy() {
 /// A run that goes on from any of its checkpoints ends in the same weights; development data decide which are kept.
 #[test]
 fn runs_go_on_from_checkpoints_and_keep_the_best_model() {
-    let settings = Settings { passes: Some(6), ..lbfgs() };
-    let run = |resume: Option<Checkpoint>, judge: Option<LinkedJudge>| {
-        let corpus = corpus(
-            "Rome N LOC\nsaw V O\nBob N PER\n\nBob N PER\nsaw V O\n",
-            Links::Factorial,
-            words(),
-            &[1, 2],
-        );
-        let features = linked::features(&corpus, &settings);
-        let start = LinkedStart { resume, judge, ..start(Engine::Exact) };
+    let settings = Settings { passes: Some(12), sigma: 30.0, patience: 0, ..lbfgs() };
+    let corpus = || corpus(&two_labels(5, 6), Links::Factorial, words(), &[2, 3]);
+    let run = |resume: Option<Checkpoint>, dev: Option<Dev<LinkedDomain>>| {
+        let start = Start { resume, dev, ..Start::default() };
         let mut record = Record { checkpoints: Some(Vec::new()), ..Record::default() };
-        (linked::train(corpus, features, &settings, start, &mut record).unwrap(), record)
+        (train_from(corpus(), &settings, Engine::Exact, start, &mut record).unwrap(), record)
     };
     let (whole, record) = run(None, None);
     let checkpoints = record.checkpoints.unwrap();
@@ -348,14 +346,15 @@ fn runs_go_on_from_checkpoints_and_keep_the_best_model() {
         let (again, _) = run(Some(checkpoint.clone()), None);
         assert_eq!((again.passes, again.model.weights), (whole.passes, whole.model.weights.clone()));
     }
-    let mut judged = 0;
-    let mut third_is_best = |_: &Arc<LinkedModel>| {
-        judged += 1;
-        Ok(Scores { accuracy: if judged == 3 { 50.0 } else { 10.0 }, ..Scores::default() })
-    };
-    let (kept, record) = run(None, Some(&mut third_is_best));
-    let best: Vec<bool> = record.evaluations.iter().map(|(_, best)| *best).collect();
-    assert_eq!(best[..4], [true, false, true, false]);
-    assert_eq!(kept.model.weights, checkpoints[2].state.theta);
+    // Development data on which more training is worse in the end.
+    let dev = Dev::of(&corpus().domain, &columns(&two_labels(6, 30))).unwrap();
+    let (kept, record) = run(None, Some(dev.clone()));
+    let scores: Vec<f64> = record.evaluations.iter().map(|(scores, _)| scores.accuracy).collect();
+    let best = scores.iter().copied().fold(0.0, f64::max);
+    let at = scores.iter().position(|score| *score == best).unwrap();
+    assert!(0 < at && *scores.last().unwrap() < best, "{scores:?}");
+    assert_eq!(record.evaluations.iter().rposition(|(_, best)| *best), Some(at));
+    assert_eq!(kept.model.weights[..], checkpoints[at].state.theta);
     assert_ne!(kept.model.weights, whole.model.weights);
+    assert_eq!(corpora::scores(&kept.model, &dev).accuracy, best);
 }

@@ -5,10 +5,12 @@ use crate::corpora;
 use corpora::{Record, models::columns, real_text};
 use crfkit::data::columns::Columns;
 use crfkit::data::presets::preset;
+use crfkit::decode::Decode;
 use crfkit::eval::Evaluation;
 use crfkit::graph::Pieces;
-use crfkit::linked::{self, Engine, LinkedBuilder, LinkedModel, LinkedStart, LinkedTagger, Links};
-use crfkit::train::{Criterion, Method, Settings};
+use crfkit::linked::{Engine, LinkedBuilder, LinkedModel, LinkedTagger, Links};
+use crfkit::tag::Judgement;
+use crfkit::train::{self, Criterion, Method, Settings, Start};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -29,37 +31,25 @@ fn train(sequences: &[Columns], links: Links, labels: &[usize], objective: Crite
         sigma: 3.0,
         passes: Some(passes),
         optimizer: Method::Lbfgs,
+        inference: Some(engine),
         ..Settings::default()
     };
     let corpus = builder.finish(1).unwrap();
-    let features = linked::features(&corpus, &settings);
-    let start = LinkedStart { engine, ..LinkedStart::default() };
+    let features = train::features(&corpus, &settings);
     let begun = Instant::now();
-    let trained = linked::train(corpus, features, &settings, start, &mut Record::default()).unwrap();
+    let trained =
+        train::train(corpus, features, &settings, Start::default(), &mut Record::default()).unwrap();
     (trained.model, begun.elapsed().as_secs_f64() / trained.passes)
 }
 
 /// Share of tokens with all labels right, in per cent, and the scores of each label column.
 fn evaluate(model: LinkedModel, sequences: &[Columns]) -> (f64, Vec<Evaluation>) {
-    let model = Arc::new(model);
-    let count = model.labels.len();
-    let mut tagger = LinkedTagger::new(model.clone(), model.engine).unwrap();
-    let mut columns = vec![Evaluation::default(); count];
-    let (mut right, mut all) = (0, 0);
+    let mut judgement = Judgement::new(model.domain.labels.len());
+    let mut tagger = LinkedTagger::new(Arc::new(model));
     for sequence in sequences {
-        tagger.columns(sequence).unwrap();
-        let labels = tagger.best().to_vec();
-        let name = |t: usize, c: usize| model.labels[c][labels[t * count + c] as usize].as_str();
-        let gold = |t: usize, c: usize| sequence.field(t, model.label_columns[c]);
-        for (c, evaluation) in columns.iter_mut().enumerate() {
-            let predicted: Vec<&str> = (0..sequence.len()).map(|t| name(t, c)).collect();
-            let gold: Vec<&str> = (0..sequence.len()).map(|t| gold(t, c)).collect();
-            evaluation.add_sequence(&gold, &predicted, None);
-        }
-        right += (0..sequence.len()).filter(|&t| (0..count).all(|c| name(t, c) == gold(t, c))).count();
-        all += sequence.len();
+        tagger.judge(sequence, Decode::Best, &mut judgement).unwrap();
     }
-    (100.0 * right as f64 / all as f64, columns)
+    (judgement.joint.percent(), judgement.sets)
 }
 
 /// Labels other than B-NP and I-NP become O: three chunk labels, as in the paper.

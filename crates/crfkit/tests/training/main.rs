@@ -4,12 +4,11 @@
 mod common;
 #[path = "../common/corpora.rs"]
 mod corpora;
-#[path = "../common/models.rs"]
-mod models;
 
 mod chains;
 mod checkpoint;
 mod conll2000;
+mod front;
 mod graph_models;
 mod grid_corpus;
 mod grids;
@@ -19,5 +18,8 @@ mod model_file;
 mod piecewise_estimates;
 mod settings;
 mod stream;
+mod transfer;
 mod typed;
 mod versions;
+
+use corpora::models;

@@ -3,33 +3,37 @@
 use crate::models;
 
 use crfkit::Error;
+use crfkit::chain::{ChainDomain, ChainModel};
 use crfkit::data::observer::Source;
 use crfkit::data::strings::Strings;
 use crfkit::graph::{NODES, PAIRS};
 use crfkit::math::random::Random;
 use crfkit::model::dump::{dump, read_dump};
-use crfkit::model::{Keep, Model, NamedWeight, Precision};
+use crfkit::model::{Features, Keep, NamedWeight, Precision};
 use crfkit::train::{Method, Settings};
 use models::{answers, models, templates, trained};
+use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
-fn assert_same(a: &Model, b: &Model) {
-    assert_eq!(a.labels, b.labels);
-    assert_eq!(a.source, b.source);
+fn assert_same(a: &ChainModel, b: &ChainModel) {
+    let (of_a, of_b) = (&a.domain, &b.domain);
+    assert_eq!(of_a.labels, of_b.labels);
+    assert_eq!(of_a.source, of_b.source);
     for (a, b) in [
-        (&a.alphabet.values, &b.alphabet.values),
-        (&a.alphabet.node, &b.alphabet.node),
-        (&a.alphabet.pair, &b.alphabet.pair),
+        (&of_a.alphabet.values, &of_b.alphabet.values),
+        (&of_a.alphabet.node, &of_b.alphabet.node),
+        (&of_a.alphabet.pair, &of_b.alphabet.pair),
     ] {
         assert_eq!(a.parts(), b.parts());
     }
-    assert_eq!(a.words, b.words);
+    assert_eq!(of_a.words, of_b.words);
+    assert_eq!(of_a.columns, of_b.columns);
     assert_eq!(a.features, b.features);
     assert_eq!(a.weights, b.weights);
     assert_eq!(a.settings, b.settings);
 }
 
-fn assert_close(a: &Model, b: &Model, tolerance: f64) {
+fn assert_close(a: &ChainModel, b: &ChainModel, tolerance: f64) {
     for ((labels, numbers), (other_labels, other_numbers)) in answers(a).iter().zip(&answers(b)) {
         assert_eq!(labels, other_labels);
         for (x, y) in numbers.iter().zip(other_numbers) {
@@ -39,9 +43,9 @@ fn assert_close(a: &Model, b: &Model, tolerance: f64) {
 }
 
 fn refusal(bytes: &[u8]) -> String {
-    match Model::from_bytes(bytes) {
+    match ChainModel::from_bytes(bytes) {
         Err(Error::File { name, message }) if name == "model" => message,
-        other => panic!("not the error of a model file: {:?}", other.map(|model| model.labels)),
+        other => panic!("not the error of a model file: {:?}", other.map(|model| model.domain.labels)),
     }
 }
 
@@ -58,16 +62,16 @@ fn models_come_back_as_they_were() {
     for model in models() {
         let bytes = model.to_bytes(Precision::F64).unwrap();
         assert_eq!(bytes, model.to_bytes(Precision::F64).unwrap());
-        let read = Model::from_bytes(&bytes).unwrap();
+        let read = ChainModel::from_bytes(&bytes).unwrap();
         assert_same(&model, &read);
         assert_eq!(answers(&model), answers(&read));
         assert!(!answers(&read).is_empty());
-        assert_eq!(model.knows("sugar"), read.knows("sugar"));
+        assert_eq!(model.domain.knows("sugar"), read.domain.knows("sugar"));
         assert_eq!(read.to_bytes(Precision::F64).unwrap(), bytes);
         // Memory from anywhere will do.
         let mut shifted = vec![0];
         shifted.extend_from_slice(&bytes);
-        assert_same(&model, &Model::from_bytes(&shifted[1..]).unwrap());
+        assert_same(&model, &ChainModel::from_bytes(&shifted[1..]).unwrap());
     }
 }
 
@@ -76,7 +80,7 @@ fn smaller_weights_predict_nearly_the_same() {
     for model in models() {
         let sizes = [Precision::F64, Precision::F32, Precision::F16].map(|precision| {
             let bytes = model.to_bytes(precision).unwrap();
-            let read = Model::from_bytes(&bytes).unwrap();
+            let read = ChainModel::from_bytes(&bytes).unwrap();
             let tolerance = [0.0, 1e-5, 0.02][precision as usize];
             assert_close(&model, &read, tolerance);
             assert_eq!(read.to_bytes(precision).unwrap(), bytes, "rounding twice is rounding once");
@@ -115,11 +119,13 @@ fn zero_weights_are_not_stored() {
         let model = trained(templates(), &settings(keep));
         let zeros = model.weights.iter().filter(|w| **w == 0.0).count();
         assert!(zeros > model.weights.len() / 2, "L1 makes zeros");
-        let read = Model::from_bytes(&model.to_bytes(Precision::F64).unwrap()).unwrap();
+        let read = ChainModel::from_bytes(&model.to_bytes(Precision::F64).unwrap()).unwrap();
         assert_eq!(read.weights.len(), model.weights.len() - zeros);
-        assert!(read.alphabet.node.len() < model.alphabet.node.len());
+        assert!(read.domain.alphabet.node.len() < model.domain.alphabet.node.len());
         assert_same(&read, &model.compact());
-        assert_same(&read, &model.shrink(0.0));
+        let shrunk = model.shrink(0.0);
+        assert_eq!(shrunk.settings.shrink, Some(0.0));
+        assert_same(&read, &ChainModel { settings: read.settings.clone(), ..shrunk });
         assert_close(&read, &model, 1e-12);
     }
 }
@@ -129,7 +135,7 @@ fn rounding_makes_zeros_that_are_not_stored() {
     let mut model = models().swap_remove(0);
     model.weights.iter_mut().step_by(2).for_each(|w| *w = 1e-9);
     let tiny = model.weights.len().div_ceil(2);
-    let read = Model::from_bytes(&model.to_bytes(Precision::F16).unwrap()).unwrap();
+    let read = ChainModel::from_bytes(&model.to_bytes(Precision::F16).unwrap()).unwrap();
     assert_eq!(read.weights.len(), model.weights.len() - tiny);
     assert!(read.weights.iter().all(|w| *w != 0.0));
 }
@@ -142,7 +148,7 @@ fn complete_rows_stay_complete_while_that_is_smaller() {
     model.weights[0] = 0.0;
     let one_zero = model.to_bytes(Precision::F32).unwrap();
     assert_eq!(one_zero.len(), whole.len());
-    let read = Model::from_bytes(&one_zero).unwrap();
+    let read = ChainModel::from_bytes(&one_zero).unwrap();
     assert_eq!(read.features, model.features);
     assert_eq!(read.weights[0], 0.0);
 }
@@ -160,7 +166,7 @@ fn shrinking_drops_what_is_light() {
         let nothing = model.shrink(f64::INFINITY);
         assert!(nothing.weights.is_empty());
         assert_eq!(answers(&nothing).len(), answers(&model).len());
-        assert_same(&Model::from_bytes(&nothing.to_bytes(Precision::F64).unwrap()).unwrap(), &nothing);
+        assert_same(&ChainModel::from_bytes(&nothing.to_bytes(Precision::F64).unwrap()).unwrap(), &nothing);
     }
 }
 
@@ -182,7 +188,7 @@ fn every_flipped_byte_and_every_cut_is_refused() {
     let mut longer = bytes.clone();
     longer.push(0);
     refusal(&longer);
-    assert!(Model::from_bytes(&damaged).is_ok());
+    assert!(ChainModel::from_bytes(&damaged).is_ok());
 }
 
 /// A mapped file that is replaced, as crfkit does it, stays what it was.
@@ -193,7 +199,7 @@ fn a_model_in_a_file_outlives_it() {
     for model in models() {
         crfkit::files::write_atomically(&path, &model.to_bytes(Precision::F64).unwrap()).unwrap();
         let bytes = crfkit::model::open(&std::fs::File::open(&path).unwrap()).unwrap();
-        let read = Model::from_memory(&bytes).unwrap();
+        let read = ChainModel::from_memory(&bytes).unwrap();
         drop(bytes);
         crfkit::files::write_atomically(&path, b"something else").unwrap();
         assert_same(&model, &read);
@@ -209,34 +215,37 @@ fn a_model_in_a_file_outlives_it() {
 #[test]
 fn a_newer_version_is_refused_by_name() {
     let mut bytes = models().swap_remove(0).to_bytes(Precision::F64).unwrap();
-    bytes[8] = 3;
+    bytes[8] = 4;
     repair(&mut bytes);
-    assert_eq!(refusal(&bytes), "written by a newer crfkit (format 3); this one reads up to 2");
+    assert_eq!(refusal(&bytes), "written by a newer crfkit (format 4); this one reads up to 3");
 }
 
 /// Models that contradict themselves are written without complaint; reading is where the check is.
 #[test]
 fn parts_that_do_not_fit_are_refused() {
-    type Harm = fn(&mut Model);
+    type Harm = fn(&mut ChainModel);
+    fn features(model: &mut ChainModel) -> &mut Features {
+        Arc::make_mut(&mut model.features)
+    }
     let harms: [(Harm, &str); 15] = [
         (|m| m.weights.to_mut().push(0.5), "weights, but its features need"),
-        (|m| m.words.extend([1; 9]), "more words than"),
-        (|m| m.features.rows[NODES].entry[0] = 5, "points outside its table"),
-        (|m| m.features.rows[NODES].entry[0] = 8, "points outside its table"),
-        (|m| m.features.rows[PAIRS].entry[0] = 5 * 8, "points outside its table"),
-        (|m| m.features.rows[PAIRS].entry[0] = 8 + 5, "points outside its table"),
-        (|m| m.features.tables[0].entry[0] = 7, "`transition.entry` points outside"),
-        (|m| m.features.tables[2].entry[0] = 8, "`end.entry` points outside"),
-        (|m| m.features.rows[NODES].start[0] = 1, "rows do not match"),
-        (|m| m.features.rows[NODES].start[1] = 9_999, "rows do not match"),
-        (|m| *m.features.rows[PAIRS].start.last_mut().unwrap() -= 1, "rows do not match"),
-        (|m| _ = m.alphabet.node.intern(b"\0\0\0\0\xFF\0\0\0"), "made by its templates"),
-        (|m| _ = m.alphabet.node.intern(b"\x09\0\0\0\0\0\0\0"), "made by its templates"),
-        (|m| _ = m.alphabet.pair.intern(b"\0\0\0\0"), "made by its templates"),
-        (|m| _ = m.alphabet.values.intern(b"\xFF"), "neither text"),
+        (|m| m.domain.words.extend([1; 9]), "more words than"),
+        (|m| features(m).rows[NODES].entry[0] = 5, "points outside its table"),
+        (|m| features(m).rows[NODES].entry[0] = 8, "points outside its table"),
+        (|m| features(m).rows[PAIRS].entry[0] = 5 * 8, "points outside its table"),
+        (|m| features(m).rows[PAIRS].entry[0] = 8 + 5, "points outside its table"),
+        (|m| features(m).tables[0].entry[0] = 7, "points outside its shared table"),
+        (|m| features(m).tables[2].entry[0] = 8, "points outside its shared table"),
+        (|m| features(m).rows[NODES].start[0] = 1, "rows do not match"),
+        (|m| features(m).rows[NODES].start[1] = 9_999, "rows do not match"),
+        (|m| *features(m).rows[PAIRS].start.last_mut().unwrap() -= 1, "rows do not match"),
+        (|m| _ = m.domain.alphabet.node.intern(b"\0\0\0\0\xFF\0\0\0"), "made by its templates"),
+        (|m| _ = m.domain.alphabet.node.intern(b"\x09\0\0\0\0\0\0\0"), "made by its templates"),
+        (|m| _ = m.domain.alphabet.pair.intern(b"\0\0\0\0"), "made by its templates"),
+        (|m| _ = m.domain.alphabet.values.intern(b"\xFF"), "neither text"),
     ];
     let model = models().swap_remove(0);
-    assert_eq!(model.labels.len(), 5);
+    assert_eq!(model.domain.labels.len(), 5);
     for (number, (harm, why)) in harms.into_iter().enumerate() {
         let mut harmed = model.clone();
         harm(&mut harmed);
@@ -246,13 +255,14 @@ fn parts_that_do_not_fit_are_refused() {
     let mut harmed = models().swap_remove(1);
     assert!(harmed.features.rows[NODES].complete());
     for id in 0..999u32 {
-        harmed.alphabet.node.intern(&[[1, 0, 0, 0], id.to_le_bytes()].concat());
-        harmed.alphabet.values.intern(id.to_string().as_bytes());
+        harmed.domain.alphabet.node.intern(&[[1, 0, 0, 0], id.to_le_bytes()].concat());
+        harmed.domain.alphabet.values.intern(id.to_string().as_bytes());
     }
     let message = refusal(&harmed.to_bytes(Precision::F64).unwrap());
     assert!(message.contains("too few weights"), "{message}");
     for labels in [vec![], vec!["b".to_string(), "a".to_string()], vec!["a".to_string(), "a".to_string()]] {
-        assert!(Model { labels, ..model.clone() }.to_bytes(Precision::F64).is_err());
+        let domain = ChainDomain { labels, ..model.domain.clone() };
+        assert!(ChainModel { domain, ..model.clone() }.to_bytes(Precision::F64).is_err());
     }
 }
 
@@ -268,7 +278,7 @@ fn hostile_files_do_no_harm() {
             mutate(&mut bytes, &mut random);
         }
         repair(&mut bytes);
-        if let Ok(model) = Model::from_bytes(&bytes) {
+        if let Ok(model) = ChainModel::from_bytes(&bytes) {
             loaded += 1;
             answers(&model);
             dump(&model.names(), &mut std::io::sink()).unwrap();
@@ -332,34 +342,35 @@ fn a_dump_reads_back_whatever_the_names() {
     let nasty = ["", "a\tb", "line\nbreak", "\r\n", "back\\slash\\t", "nul\0", "ünï", "\\", " "];
     let mut models = models();
     let model = &mut models[4]; // attributes, observed
-    assert_eq!(model.source, Source::Attributes);
+    assert_eq!(model.domain.source, Source::Attributes);
     let mut names = Strings::default();
-    for id in 0..model.alphabet.node.len() {
+    for id in 0..model.domain.alphabet.node.len() {
         names.intern(nasty.get(id).map_or_else(|| format!("x{id}"), |name| name.to_string()).as_bytes());
     }
-    model.alphabet.node = names;
-    model.labels = ["\t", "\n", "\\n", "a\0b", "b"].iter().map(|name| name.to_string()).collect();
-    assert!(model.labels.is_sorted());
+    model.domain.alphabet.node = names;
+    model.domain.labels = ["\t", "\n", "\\n", "a\0b", "b"].iter().map(|name| name.to_string()).collect();
+    assert!(model.domain.labels.is_sorted());
     model.weights[0] = 1e-300;
     model.weights[1] = -0.1 - 0.2;
     for model in &models {
         let mut text = Vec::new();
         dump(&model.names(), &mut text).unwrap();
         let read = read_dump(&text[..], "dump").unwrap();
-        assert!(read.labels.iter().map(|(_, label)| label).eq(&model.labels));
+        assert!(read.labels.iter().map(|(_, label)| label).eq(&model.domain.labels));
         // One line a weight, in the order of the weights.
         assert_eq!(read.weights.iter().map(|line| line.weight).collect::<Vec<_>>(), *model.weights);
         assert_eq!(read.weights, model.names().each().collect::<Vec<_>>());
         let mut lines = read.weights.iter();
         for kind in [NODES, PAIRS] {
             for row in 0..model.features.rows[kind].len as u32 {
-                let name = model.alphabet.name(&model.source, kind == PAIRS, row);
+                let name = model.domain.alphabet.name(&model.domain.source, kind == PAIRS, row);
                 for entry in model.features.rows[kind].entries_of(row) {
                     let line = lines.next().unwrap();
                     assert_eq!(line.part, if kind == NODES { "node" } else { "pair" });
                     assert_eq!(line.observation.as_deref(), Some(name.as_str()));
-                    let previous = (kind == PAIRS).then(|| &model.labels[entry / 8]);
-                    assert!(line.labels.iter().eq(previous.into_iter().chain([&model.labels[entry % 8]])));
+                    let labels = &model.domain.labels;
+                    let previous = (kind == PAIRS).then(|| &labels[entry / 8]);
+                    assert!(line.labels.iter().eq(previous.into_iter().chain([&labels[entry % 8]])));
                 }
             }
         }

@@ -13,7 +13,7 @@ use crfkit::infer::Tree;
 use crfkit::loss::{Likelihood, Loss, OnPieces, Piecewise, PiecewisePseudolikelihood, Pseudolikelihood};
 use crfkit::math::random::Random;
 use crfkit::math::simd;
-use crfkit::model::{Features, Keep, Kind};
+use crfkit::model::{Features, Keep, TableKind, TableShapes};
 use crfkit::optim::{Control, Lbfgs, Objective, Optimizer, Prior, Problem, Progress, State, Watch};
 use crfkit::risk::Risk;
 use crfkit::tag::Tagger;
@@ -79,10 +79,11 @@ impl Family {
         }
         let kind = |f: usize| {
             let (lines, columns) = self.shape(f);
-            Kind { observations: 1, lines, columns, basis: self.basis[f].clone() }
+            TableKind { observations: 1, lines, columns, basis: self.basis[f].clone() }
         };
         let kinds = (0..self.factors.len()).map(kind).collect();
-        let features = Features::new(&examples, kinds, 0, &[], Keep::All);
+        let shapes = TableShapes { kinds, node_kinds: 0, shared: Vec::new() };
+        let features = Features::new(&examples, shapes, Keep::All);
         let risk = Risk::new(loss, features, examples, 1).unwrap();
         let problem = Problem { objective: &risk, prior: Prior::gaussian(f64::INFINITY), l1: 0.0 };
         let method = Lbfgs { gradient_tolerance: 1e-13, tolerance: 0.0, passes: 20000.0, ..Lbfgs::default() };
@@ -135,7 +136,8 @@ fn pieces_that_fit() -> (Family, Distribution) {
     (family, truth.collect())
 }
 
-/// Invariant 19: ‖θ_PWPL − θ_PW‖ → 0.
+/// If the pieces can represent their marginals, the two estimates converge to each other as the data grow:
+/// ‖θ_PWPL − θ_PW‖ → 0.
 #[test]
 fn piecewise_pseudolikelihood_converges_to_piecewise_where_pieces_fit() {
     let (family, truth) = pieces_that_fit();
@@ -189,7 +191,8 @@ fn potts_weights(vars: usize) -> Vec<f64> {
     [&[2.0, 1.5, 1.8][..vars], &[1.1, 0.6][..vars - 1]].concat()
 }
 
-/// Invariant 19, the other side: a pair alone cannot represent its marginal, and the two never meet. Both have closed forms.
+/// If a pair alone cannot represent its marginal, the two estimates stay apart with any amount of data. Both have closed
+/// forms.
 #[test]
 fn they_stay_apart_where_pieces_do_not_fit() {
     let (family, truth) = potts(3);
@@ -235,7 +238,7 @@ fn label_bias(seed: u64, sequences: usize) -> String {
     text
 }
 
-/// Invariant 25 with piecewise training: no label bias, whatever the pieces, though it is normalised locally. The MEMM has it.
+/// Piecewise training has no label bias, whatever the pieces, although it is normalised locally. The MEMM has label bias.
 #[test]
 fn piecewise_training_has_no_label_bias() {
     let template = "U0:%x[0,0]\nB0:%x[-1,0]/%x[0,0]\n";
@@ -252,7 +255,8 @@ fn piecewise_training_has_no_label_bias() {
                 tagger.columns(&sequence).unwrap();
                 let labels = tagger.viterbi().to_vec();
                 for (t, &label) in labels.iter().enumerate() {
-                    right += usize::from(tagger.model().labels[label as usize] == sequence.field(t, 1));
+                    right +=
+                        usize::from(tagger.model().domain.labels[label as usize] == sequence.field(t, 1));
                     all += 1;
                 }
             }

@@ -2,16 +2,17 @@
 
 use crate::corpora;
 
-use corpora::{Record, gain, made_up, parameters, train};
-use crfkit::model::{Model, Precision};
+use corpora::{Record, gain, made_up, models, parameters, train};
+use crfkit::chain::{ChainDomain, ChainModel, Sequence};
+use crfkit::model::Precision;
 use crfkit::optim::{AdaGrad, Stop};
-use crfkit::train::{Criterion, Dev, Ended, Method, Parameters, Settings, Start, features};
+use crfkit::train::{Criterion, Ended, Kind, Method, Parameters, Settings, Start, features};
 
 const METHODS: [Method; 4] = [Method::Auto, Method::Lbfgs, Method::Sgd, Method::Adagrad];
 
 #[test]
 fn unusable_settings_are_refused() {
-    let refused = |change: fn(&mut Settings), start: Start, words: &str| {
+    let refused = |change: fn(&mut Settings), start: Start<ChainDomain>, words: &str| {
         let (corpus, _) = made_up(17, 5);
         let mut settings = Settings::default();
         change(&mut settings);
@@ -21,34 +22,34 @@ fn unusable_settings_are_refused() {
         assert!(message.contains(words), "{message}");
     };
     let none = Start::default;
-    refused(|s| s.sigma = 0.0, none(), "--sigma is 0");
-    refused(|s| s.sigma = f64::NAN, none(), "--sigma is NaN");
-    refused(|s| s.sigma_pairs = Some(-1.0), none(), "--sigma-pairs is -1");
-    refused(|s| s.l1 = f64::INFINITY, none(), "--l1 is inf");
-    refused(|s| s.parameters.tolerance = Some(1.0), none(), "--tolerance is 1");
-    refused(|s| s.parameters.batch = Some(0), none(), "--batch is 0");
-    refused(|s| s.parameters.memory = Some(0), none(), "--memory is 0");
-    refused(|s| s.parameters.eta0 = Some(0.0), none(), "--eta0 is 0");
-    refused(|s| s.passes = Some(0), none(), "--passes is 0");
+    refused(|s| s.sigma = 0.0, none(), "`sigma` is 0");
+    refused(|s| s.sigma = f64::NAN, none(), "`sigma` is NaN");
+    refused(|s| s.sigma_pairs = Some(-1.0), none(), "`sigma_pairs` is -1");
+    refused(|s| s.l1 = f64::INFINITY, none(), "`l1` is inf");
+    refused(|s| s.parameters.tolerance = Some(1.0), none(), "`tolerance` is 1");
+    refused(|s| s.parameters.batch = Some(0), none(), "`batch` is 0");
+    refused(|s| s.parameters.memory = Some(0), none(), "`memory` is 0");
+    refused(|s| s.parameters.eta0 = Some(0.0), none(), "`eta0` is 0");
+    refused(|s| s.passes = Some(0), none(), "`passes` is 0");
     refused(
         |s| {
             s.optimizer = Method::Lbfgs;
             s.parameters.eta0 = Some(0.1);
         },
         none(),
-        "--eta0 is not a parameter of --optimizer lbfgs, which has: --tolerance, --gradient-tolerance, --change, --memory; it is one of: auto, sgd, ",
+        "`eta0` is not a parameter of `optimizer` lbfgs, which has: `tolerance`, `gradient_tolerance`, `change`, `memory`; it is one of: auto, sgd, ",
     );
     refused(|_| {}, Start { theta: vec![0.0; 3], ..none() }, "the start has 3 weights");
-    refused(|_| {}, Start { prior_mean: vec![0.0; 3], ..none() }, "the prior mean has 3 weights");
-    let with_dev = |change: fn(&mut Dev)| {
-        let mut dev = made_up(17, 5).1;
-        change(&mut dev);
-        Start { dev: Some(dev), ..none() }
-    };
-    let fewer = with_dev(|dev| dev.gold.truncate(3));
-    refused(|_| {}, fewer, "the development data has 5 sequences, but gold labels for 3");
-    let shorter = with_dev(|dev| dev.gold[1].clear());
-    refused(|_| {}, shorter, "sequence 1 of the development data has");
+    refused(|_| {}, Start { prior_mean: vec![0.0; 3], ..none() }, "the mean of the prior has 3 weights");
+    let mut dev = made_up(17, 5).1;
+    let corpus = made_up(17, 5).0;
+    let unlabelled = models::columns("two 3\nsugar 5\n").remove(0);
+    let sequence = Sequence::Columns { rows: unlabelled, label_column: Some(2) };
+    let message = dev.add(&corpus.domain, &sequence).unwrap_err().to_string();
+    assert!(message.contains("the label is to be in column 2, but there are 2 columns"), "{message}");
+    let narrow = Sequence::from(models::columns("sugar\n").remove(0));
+    let message = dev.add(&corpus.domain, &narrow).unwrap_err().to_string();
+    assert!(message.contains("1 columns, but the model's templates use 2"), "{message}");
 }
 
 #[test]
@@ -121,8 +122,8 @@ fn settings_survive_the_model_file() {
         for sigma in [0.1 + 0.2, f64::INFINITY] {
             let settings = Settings { sigma, sigma_pairs, passes: Some(2), ..Settings::default() };
             let model = train(made_up(15, 5).0, &settings, Start::default()).0.model;
-            let read = Model::from_bytes(&model.to_bytes(Precision::F64).unwrap()).unwrap().settings;
-            assert_eq!(serde_json::from_value::<Settings>(read).unwrap(), settings);
+            let read = ChainModel::from_bytes(&model.to_bytes(Precision::F64).unwrap()).unwrap().settings;
+            assert_eq!(read, settings);
         }
     }
     let parameters = Parameters { gain_factor: Some([0.5, f64::INFINITY]), ..Parameters::default() };
@@ -152,7 +153,7 @@ fn pairs_that_make_no_sense_are_refused() {
     for objective in Criterion::ALL {
         for optimizer in Method::ALL {
             let sigma = if optimizer == Method::Gis { f64::INFINITY } else { 1.0 };
-            let checked = Settings { objective, optimizer, sigma, ..Settings::default() }.check();
+            let checked = Settings { objective, optimizer, sigma, ..Settings::default() }.check(Kind::Chain);
             assert_eq!(checked.is_ok(), optimizer.fits(objective), "{objective:?} by {optimizer:?}");
             if let Err(error) = checked {
                 assert!(matches!(error, crfkit::Error::Pair { .. }), "{error}");

@@ -5,14 +5,17 @@ use crate::corpora;
 use corpora::models::{attributes, columns, templates};
 use corpora::{attribute_corpus, column_corpus, made_up_attributes, made_up_columns, train};
 use crfkit::Error;
-use crfkit::data::corpus::Corpus;
+use crfkit::chain::{ChainCorpus, ChainModel};
 use crfkit::data::observer::Source;
 use crfkit::data::template::{Dialect, Templates};
+use crfkit::domain::Domain;
 use crfkit::loss::Pieces;
 use crfkit::math::random::Random;
-use crfkit::model::{Keep, Model, Precision};
+use crfkit::model::{Keep, Precision};
 use crfkit::optim::{BatchGradient, Updates};
-use crfkit::train::{Criterion, Method, Parameters, Settings, Start, StreamModel, StreamTrainer, features};
+use crfkit::train::{
+    Criterion, Init, Method, Parameters, Settings, Start, StreamModel, StreamTrainer, features,
+};
 
 fn psa() -> Settings {
     let parameters = Parameters { period: Some(2), ..Parameters::default() };
@@ -62,8 +65,8 @@ fn announced(text: &str) -> String {
 }
 
 /// The largest difference of a weight.
-fn off(model: &Model, trained: &Model, corpus: &Corpus, settings: &Settings) -> f64 {
-    let weights = model.weights_for(corpus, &features(corpus, settings));
+fn off(model: &ChainModel, trained: &ChainModel, corpus: &ChainCorpus, settings: &Settings) -> f64 {
+    let weights = model.weights_for(corpus, &features(corpus, settings)).unwrap();
     assert_eq!(weights.len(), trained.weights.len());
     assert!(weights.iter().any(|w| w.abs() > 0.1), "nothing was learned");
     weights.iter().zip(&trained.weights[..]).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
@@ -97,7 +100,9 @@ fn a_stream_whose_features_are_announced_is_ordinary_psa() {
                 assert!(off < 1e-12, "{keep:?}, batches of {batch}: off by {off}");
                 assert_eq!(model.progress.sequences, 31);
                 assert_eq!(model.progress.tokens as usize, corpus.data.variables());
-                assert_eq!(model.model.labels, corpus.labels);
+                assert_eq!(model.model.domain.labels, corpus.domain.labels);
+                let Settings { stream, examples, .. } = model.model.settings;
+                assert_eq!((stream, examples), (Some(31), Some(31)));
             }
         }
     }
@@ -113,13 +118,13 @@ fn what_comes_late_leaves_old_weights_in_their_places() {
         let settings = Settings { features: keep, ..psa() };
         let before = stream_columns(&text, source(), &settings, Some(1_000_000)).model;
         let after = stream_columns(&late, source(), &settings, Some(1_000_000)).model;
-        let mut labels = before.labels.clone();
+        let mut labels = before.domain.labels.clone();
         labels.extend(["A-FIRST", "C-MIDDLE", "Z-LAST"].map(String::from));
         labels.sort();
-        assert_eq!(after.labels, labels);
+        assert_eq!(after.domain.labels, labels);
         let corpus = column_corpus(&text, source(), 1);
         let features = features(&corpus, &settings);
-        let [before, after] = [&before, &after].map(|model| model.weights_for(&corpus, &features));
+        let [before, after] = [&before, &after].map(|model| model.weights_for(&corpus, &features).unwrap());
         assert!(before.iter().any(|w| w.abs() > 0.1));
         let off = before.iter().zip(&after).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(off < 1e-6, "{keep:?}: one more step decays by η/mσ², but something moved by {off}");
@@ -142,10 +147,11 @@ fn late_labels_are_learned() {
         let corpus = column_corpus(&text, templates(), 1);
         let (ordinary, _) = train(corpus.clone(), &settings, Start::default());
         let dev = corpora::column_dev(&corpus, &made_up_columns(6, 200));
-        let accuracy = |model: &Model| {
-            let theta = model.weights_for(&corpus, &features(&corpus, &settings));
-            crfkit::train::evaluate(&features(&corpus, &settings), &theta, None, &corpus.labels, &dev)
-                .accuracy
+        let accuracy = |model: &ChainModel| {
+            let features = features(&corpus, &settings);
+            let theta = model.weights_for(&corpus, &features).unwrap();
+            let judgement = dev.judge(&corpus.domain, &features, &theta, &settings, 1).unwrap();
+            corpus.domain.scores(&judgement).accuracy
         };
         let (stream, whole) = (accuracy(&streamed.model), accuracy(&ordinary.model));
         assert!(stream > whole - 2.0, "{keep:?}: {stream} of {whole}");
@@ -161,9 +167,9 @@ fn the_model_is_an_ordinary_one_and_always_the_same() {
     };
     let bytes = run();
     assert_eq!(bytes, run());
-    let model = Model::from_bytes(&bytes).unwrap();
+    let model = ChainModel::from_bytes(&bytes).unwrap();
     assert!(model.weights.iter().all(|w| w.is_finite()));
-    assert!(model.labels.is_sorted());
+    assert!(model.domain.labels.is_sorted());
 }
 
 #[test]
@@ -184,12 +190,13 @@ fn settings_that_a_stream_cannot_serve_are_refused() {
     let refused = [
         (Settings { optimizer: Method::Lbfgs, ..psa() }, "psa"),
         (Settings { objective: Criterion::Piecewise, pieces: Some(Pieces::Edge), ..psa() }, "likelihood"),
-        (Settings { min_count: 2, ..psa() }, "--min-count"),
-        (Settings { passes: Some(2), ..psa() }, "--passes"),
-        (Settings { prior_mean: 0.1, ..psa() }, "mean"),
-        (Settings { parameters: parameters(Updates::Dense), ..psa() }, "--updates"),
-        (Settings { sigma: -1.0, ..psa() }, "--sigma"),
-        (Settings { l1: 1.0, ..psa() }, "--l1"),
+        (Settings { min_count: 2, ..psa() }, "`min_count`"),
+        (Settings { passes: Some(2), ..psa() }, "`passes`"),
+        (Settings { prior_mean: 0.1.into(), ..psa() }, "mean"),
+        (Settings { init: Init::Random, ..psa() }, "`init`"),
+        (Settings { parameters: parameters(Updates::Dense), ..psa() }, "`updates`"),
+        (Settings { sigma: -1.0, ..psa() }, "`sigma`"),
+        (Settings { l1: 1.0, ..psa() }, "`l1`"),
     ];
     for (settings, word) in refused {
         let settings = match word {

@@ -4,17 +4,16 @@ use crate::corpora;
 
 use corpora::Record;
 use crfkit::Place;
-use crfkit::data::corpus::CorpusBuilder;
+use crfkit::chain::{ChainModel, CorpusBuilder};
 use crfkit::data::observer::Source;
 use crfkit::data::template::{Dialect, Templates};
 use crfkit::graph::{Label, UNLABELLED};
 use crfkit::math::random::Random;
 use crfkit::model::{Keep, Precision};
-use crfkit::tag::Tagger;
-use crfkit::train::{BatchOf, Criterion, Method, Parameters, Settings, Start};
+use crfkit::tag::{Judgement, Tagger};
+use crfkit::train::{BatchOf, Criterion, Method, Parameters, Settings, Start, Trained, features};
 use crfkit::typed::{
-    self, Decode, Engine, TypedBuilder, TypedCorpus, TypedGraph, TypedModel, TypedScores, TypedStart,
-    TypedTagger, TypedTrained,
+    Decode, Engine, TypedBuilder, TypedCorpus, TypedDomain, TypedGraph, TypedModel, TypedTagger,
 };
 use std::fmt::Write;
 use std::sync::Arc;
@@ -31,11 +30,7 @@ fn corpus(text: &str) -> crfkit::Result<TypedCorpus> {
     builder.finish(1)
 }
 
-fn start<'a>(engine: Engine) -> TypedStart<'a> {
-    TypedStart { engine, threads: 1, ..TypedStart::default() }
-}
-
-fn train(corpus: TypedCorpus, settings: &Settings, engine: Engine) -> crfkit::Result<TypedTrained> {
+fn train(corpus: TypedCorpus, settings: &Settings, engine: Engine) -> crfkit::Result<Trained<TypedDomain>> {
     train_with(corpus, &[], settings, engine)
 }
 
@@ -43,13 +38,14 @@ fn train(corpus: TypedCorpus, settings: &Settings, engine: Engine) -> crfkit::Re
 fn train_with(
     corpus: TypedCorpus,
     sigmas: &[(&str, f64)],
-    training: &Settings,
+    settings: &Settings,
     engine: Engine,
-) -> crfkit::Result<TypedTrained> {
-    let features = typed::features(&corpus)?;
+) -> crfkit::Result<Trained<TypedDomain>> {
     let sigma_of = sigmas.iter().map(|(name, sigma)| (name.to_string(), *sigma)).collect();
-    let settings = typed::Settings { sigma_of, training: training.clone() };
-    typed::train(corpus, features, &settings, start(engine), &mut Record::default())
+    let settings = Settings { sigma_of, inference: Some(engine), ..settings.clone() };
+    let features = features(&corpus, &settings);
+    let start = Start { threads: 1, ..Start::default() };
+    crfkit::train::train(corpus, features, &settings, start, &mut Record::default())
 }
 
 fn lbfgs(tolerance: f64) -> Settings {
@@ -58,7 +54,7 @@ fn lbfgs(tolerance: f64) -> Settings {
 }
 
 fn read(tagger: &TypedTagger, text: &str) -> TypedGraph {
-    tagger.read(text, &place(1)).unwrap().unwrap()
+    tagger.model().domain.read_line(text, &place(1)).unwrap().unwrap()
 }
 
 /// Every form of table, dense and named features, a factor of three, two factors over the same nodes; nodes 1 and 4 have no gold.
@@ -80,7 +76,8 @@ fn line(text: &str) -> String {
 fn score(model: &TypedModel, y: &[usize]) -> f64 {
     let features = model.features.clone();
     let named = |kind: usize, name: &str| {
-        1 + model.types.all()[kind].dense as u32 + model.names[kind].find(name.as_bytes()).unwrap()
+        1 + model.domain.types.all()[kind].dense as u32
+            + model.domain.names[kind].find(name.as_bytes()).unwrap()
     };
     let theta = |kind: usize, observation: u32, entry: usize| {
         model.weights[features.rows[kind].range(observation)][entry]
@@ -111,29 +108,27 @@ fn labellings() -> Vec<[usize; 5]> {
 #[test]
 fn scores_are_what_the_format_says() {
     let corpus = corpus(&format!("{}\n{}\n", line(TYPES), line(GRAPH))).unwrap();
-    let features = typed::features(&corpus).unwrap();
+    let settings = Settings::default();
+    let features = features(&corpus, &settings);
     let dim = features.dim();
     assert_eq!(dim, (1 + 1 + 2) + (1 + 2) * 3 + 2 + 1 + (1 + 2 + 1) * 12);
     let mut rng = Random::new(1);
     let weights = (0..dim).map(|_| 2.0 * rng.uniform() - 1.0).collect();
-    let TypedCorpus { types, names, .. } = corpus;
-    let settings = serde_json::Value::Null;
+    let weights: Vec<f64> = weights;
     let model = Arc::new(TypedModel {
-        types,
-        names,
+        domain: corpus.domain,
         features: features.into(),
-        weights,
-        engine: Engine::Exact,
+        weights: weights.into(),
         settings,
     });
-    let mut tagger = TypedTagger::new(model.clone(), Engine::Exact);
+    let mut tagger = TypedTagger::with_engine(model.clone(), Engine::Exact);
     let graph = read(&tagger, &line(GRAPH));
     assert_eq!(graph.gold, [1, UNLABELLED, 0, 2, UNLABELLED]);
-    tagger.graph(&graph).unwrap();
+    tagger.take_in(&graph).unwrap();
     let all: Vec<([usize; 5], f64)> =
         labellings().into_iter().map(|y| (y, score(&model, &y).exp())).collect();
     let z: f64 = all.iter().map(|(_, p)| p).sum();
-    let marginals: Vec<Vec<f64>> = tagger.marginals().unwrap().map(<[f64]>::to_vec).collect();
+    let marginals: Vec<Vec<f64>> = tagger.answers().marginals().unwrap().map(<[f64]>::to_vec).collect();
     for (node, row) in marginals.iter().enumerate() {
         for (label, p) in row.iter().enumerate() {
             let those = all.iter().filter(|(y, _)| y[node] == label);
@@ -147,8 +142,8 @@ fn scores_are_what_the_format_says() {
     assert_eq!(tagger.converged(), Some(true));
     // A name that training has not seen says nothing.
     let other = line(GRAPH).replace(r#"["near"]"#, r#"["near", "unheard"]"#);
-    tagger.graph(&read(&tagger, &other)).unwrap();
-    assert!(tagger.marginals().unwrap().zip(&marginals).all(|(a, b)| a == b));
+    tagger.take_in(&read(&tagger, &other)).unwrap();
+    assert!(tagger.answers().marginals().unwrap().zip(&marginals).all(|(a, b)| a == b));
     // What cuts cannot do is refused with the place.
     let message = tagger.labels(Decode::GraphCut).unwrap_err().to_string();
     assert!(message.starts_with("graphs:1: "), "{message}");
@@ -199,7 +194,7 @@ fn a_type_may_have_a_sigma_of_its_own() {
     let trained = train_with(corpus(&text).unwrap(), &own, &settings, Engine::Exact).unwrap();
     let best = penalised(&trained.model, sigmas);
     assert!((trained.objective - best).abs() < 1e-9, "{} {best}", trained.objective);
-    assert_eq!(trained.model.settings["sigma_of"]["t"], 0.1);
+    assert_eq!(trained.model.settings.sigma_of["t"], 0.1);
     let mut rng = Random::new(5);
     for _ in 0..20 {
         let mut moved = trained.model.clone();
@@ -212,10 +207,10 @@ fn a_type_may_have_a_sigma_of_its_own() {
         assert!(message.contains(words), "{message}");
     };
     refused(&[("c", 1.0)], &settings, "there is no such type; types are a, b, f, p, t");
-    refused(&[("a", 0.0)], &settings, "--sigma-of a=0");
-    refused(&[("a", f64::NAN)], &settings, "--sigma-of a=NaN");
-    refused(&own, &Settings { l1: 1.0, ..settings.clone() }, "leave --l1");
-    refused(&own, &Settings { sigma: f64::INFINITY, ..settings.clone() }, "a finite --sigma");
+    refused(&[("a", 0.0)], &settings, "`sigma_of` a=0");
+    refused(&[("a", f64::NAN)], &settings, "`sigma_of` a=NaN");
+    refused(&own, &Settings { l1: 1.0, ..settings.clone() }, "leave `l1`");
+    refused(&own, &Settings { sigma: f64::INFINITY, ..settings.clone() }, "a finite `sigma`");
 }
 
 /// Sentences of made-up words; each label follows from the word and the label before.
@@ -262,7 +257,7 @@ fn a_chain_in_a_file_is_the_chain() {
     columns.iter().for_each(|sequence| builder.add_columns(sequence, 1).unwrap());
     let chain = builder.finish(1).unwrap();
     let settings = Settings { features: Keep::All, ..lbfgs(1e-12) };
-    let features = crfkit::train::features(&chain, &settings);
+    let features = features(&chain, &settings);
     let start = Start { threads: 1, ..Start::default() };
     let chain = crfkit::train::train(chain, features, &settings, start, &mut Record::default()).unwrap();
     let mut tagger = Tagger::new(Arc::new(chain.model));
@@ -273,9 +268,9 @@ fn a_chain_in_a_file_is_the_chain() {
         let trained = train(corpus(&graphs).unwrap(), &settings, engine).unwrap();
         let relative = (trained.objective - chain.objective).abs() / chain.objective;
         assert!(relative < 1e-7, "{engine:?}: {} {}", trained.objective, chain.objective);
-        let mut typed = TypedTagger::new(Arc::new(trained.model), engine);
-        typed.graph(&read(&typed, graphs.lines().nth(2 + 3).unwrap())).unwrap();
-        for (t, row) in typed.marginals().unwrap().enumerate() {
+        let mut typed = TypedTagger::new(Arc::new(trained.model));
+        typed.take_in(&read(&typed, graphs.lines().nth(2 + 3).unwrap())).unwrap();
+        for (t, row) in typed.answers().marginals().unwrap().enumerate() {
             for (label, p) in row.iter().enumerate() {
                 assert!((p - tagger.marginal(t, label as Label)).abs() < 1e-4, "{engine:?}");
             }
@@ -305,17 +300,22 @@ fn every_objective_and_engine_learns_and_models_survive_their_files() {
         let model = train(corpus(&text).unwrap(), &settings, engine).unwrap().model;
         let bytes = model.to_bytes(Precision::F64).unwrap();
         let read_back = TypedModel::from_bytes(&bytes).unwrap();
-        assert!(TypedModel::is_file(&bytes) && read_back.to_bytes(Precision::F64).unwrap() == bytes);
-        let mut tagger = TypedTagger::new(Arc::new(read_back), engine);
-        let mut scores = TypedScores::default();
+        let message = ChainModel::from_bytes(&bytes).unwrap_err().to_string();
+        assert!(message.contains("another kind (graph)"), "{message}");
+        assert_eq!((read_back.to_bytes(Precision::F64).unwrap(), read_back.engine()), (bytes, engine));
+        let mut tagger = TypedTagger::new(Arc::new(read_back));
+        let (mut right, mut nodes) = (0, 0);
+        let mut judgement = Judgement::new(1);
         for line in text.lines() {
-            if let Some(graph) = tagger.read(line, &place(1)).unwrap() {
-                tagger.graph(&graph).unwrap();
-                scores.add(&model.types, &graph, tagger.labels(Decode::MaxMarginal).unwrap());
+            if let Some(graph) = model.domain.read_line(line, &place(1)).unwrap() {
+                let found = tagger.judge(&graph, Decode::MaxMarginal, &mut judgement).unwrap();
+                right += graph.gold.iter().zip(&found).filter(|(gold, found)| gold == found).count();
+                nodes += graph.gold.len();
             }
         }
-        assert_eq!((scores.graphs.all, scores.nodes.len()), (30, 1));
-        let accuracy = scores.all_nodes().percent();
+        assert_eq!((judgement.joint.all, judgement.shares.len()), (30, 1));
+        assert_eq!((judgement.all().right, judgement.all().all), (right as u64, nodes as u64));
+        let accuracy = judgement.all().percent();
         assert!(accuracy > 70.0, "{objective:?} by {engine:?}: {accuracy}");
     }
 }
@@ -331,7 +331,7 @@ fn damaged_models_are_refused() {
         assert!(TypedModel::from_bytes(&damaged).is_err(), "byte {at}");
         assert!(TypedModel::from_bytes(&bytes[..at]).is_err());
     }
-    let one_more = TypedModel { weights: [&model.weights[..], &[0.5]].concat(), ..model };
+    let one_more = TypedModel { weights: [&model.weights[..], &[0.5]].concat().into(), ..model };
     let message =
         TypedModel::from_bytes(&one_more.to_bytes(Precision::F64).unwrap()).unwrap_err().to_string();
     assert!(message.contains("its features need"), "{message}");
@@ -344,7 +344,7 @@ fn rare_names_are_dropped() {
     let mut builder = TypedBuilder::default();
     (1..).zip(text.lines()).for_each(|(number, line)| builder.add(line, &place(number)).unwrap());
     let corpus = builder.finish(2).unwrap();
-    assert_eq!(corpus.names[0].iter().collect::<Vec<_>>(), [b"often"]);
+    assert_eq!(corpus.domain.names[0].iter().collect::<Vec<_>>(), [b"often"]);
     assert_eq!(corpus.data.occurrences(), 2 + 2);
 }
 
@@ -413,7 +413,7 @@ fn what_is_wrong_is_named_with_its_line() {
         (format!("{declared}\n{}", types(r#""a":{"labels":2}"#)), "graphs:2: these types are not those"),
     ];
     for (text, expected) in cases {
-        let found = corpus(&text).and_then(|corpus| typed::features(&corpus).map(|_| ()));
+        let found = corpus(&text).map(|corpus| features(&corpus, &Settings::default()));
         let message = found.expect_err(expected).to_string();
         assert!(message.contains(expected), "{message}, not {expected}");
     }
@@ -446,7 +446,7 @@ fn broken_lines_do_no_harm() {
             }
         }
         *broken = characters.into_iter().collect();
-        let _ = corpus(&text.join("\n")).and_then(|corpus| typed::features(&corpus).map(|_| ()));
+        let _ = corpus(&text.join("\n")).map(|corpus| features(&corpus, &Settings::default()));
     }
 }
 
@@ -462,13 +462,13 @@ fn odd_graphs_are_labelled() {
         let Ok(trained) = train(corpus(text).unwrap(), &settings, engine) else {
             continue; // diverged, and said so
         };
-        let mut tagger = TypedTagger::new(Arc::new(trained.model), engine);
+        let mut tagger = TypedTagger::new(Arc::new(trained.model));
         for line in text.lines().skip(1) {
-            tagger.graph(&read(&tagger, line)).unwrap();
+            tagger.take_in(&read(&tagger, line)).unwrap();
             for decode in [Decode::MaxMarginal, Decode::Exact, Decode::MaxProduct, Decode::Icm] {
                 assert!(tagger.labels(decode).is_ok());
             }
-            for row in tagger.marginals().unwrap() {
+            for row in tagger.answers().marginals().unwrap() {
                 assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{engine:?}: {row:?}");
             }
         }
@@ -520,5 +520,5 @@ fn factors_name_their_pieces() {
         }
     }
     let refused = fit(&one, Criterion::Likelihood, None, BatchOf::Pieces).unwrap_err();
-    assert!(refused.to_string().contains("--batch-of"), "{refused}");
+    assert!(refused.to_string().contains("`batch_of`"), "{refused}");
 }

@@ -1,4 +1,4 @@
-//! `crfkit demo grid`: noisy pictures made clean (smd-crf-2006 section 5.1), and what neighbours are good for.
+//! `crfkit demo grid`: removes noise from images (smd-crf-2006 section 5.1), and shows what neighbours contribute.
 
 use super::{Show, say};
 use crate::demo::shapes::{SIDE, picture};
@@ -7,10 +7,9 @@ use anyhow::Result;
 use crfkit::data::images::{Image, Mask};
 use crfkit::files::write_atomically;
 use crfkit::graph::Neighbours;
-use crfkit::grid::{
-    Decode, Engine, GridTagger, Init, Layout, Pictures, PixelErrors, Settings, SiteFeatures, Start, Tables,
-};
-use crfkit::train::{Method, Settings as Training};
+use crfkit::grid::{Decode, Engine, GridBuilder, GridDomain, GridTagger, Picture, SiteFeatures, Tables};
+use crfkit::tag::{Judgement, Share};
+use crfkit::train::{Criterion, Kind, Method, Settings, Start};
 use std::ops::Range;
 use std::path::Path;
 use std::process::ExitCode;
@@ -20,14 +19,14 @@ use std::time::Instant;
 const SEED: u64 = 1;
 const TRAIN: u64 = 12;
 const TEST: u64 = 10;
-/// Standard deviation of the noise; the pictures are 0 and 1.
+/// Standard deviation of the noise; the pixels are 0 and 1.
 const NOISE: f64 = 0.5;
-/// Test pictures that are shown.
+/// Number of test images that are shown.
 const SHOWN: usize = 4;
-/// Passes over the training pictures at most: there are four weights to find.
+/// The largest number of passes over the training images: there are only four weights.
 const PASSES: usize = 8;
 
-/// A way to label pixels: its name, what it is, and what it is made of.
+/// A way to label pixels: its name, its description, and its model.
 struct Way {
     name: &'static str,
     about: &'static str,
@@ -38,7 +37,7 @@ struct Way {
 const WAYS: [Way; 3] = [
     Way {
         name: "logistic",
-        about: "each pixel for itself",
+        about: "each pixel by itself",
         neighbours: Neighbours::None,
         engine: Engine::LoopyBp, // exact without neighbours
     },
@@ -63,8 +62,8 @@ pub fn run(output: Option<&Path>) -> Result<ExitCode> {
     };
     let (train, test) = (pictures(0..TRAIN), pictures(TRAIN..TRAIN + TEST));
     say(&format!(
-        "A small task: which pixels belong to a shape? Pictures of {SIDE} × {SIDE} pixels, 0 or 1, under noise of standard \
-         deviation {NOISE}:\n{TRAIN} to learn from, {TEST} others to be made clean.\n\n"
+        "A small task: which pixels belong to a shape? Images of {SIDE} × {SIDE} pixels, 0 or 1, with noise of standard \
+         deviation {NOISE}:\n{TRAIN} to train on, {TEST} others to remove the noise from.\n\n"
     ))?;
     let shown = || test.iter().take(SHOWN);
     let mut columns: Vec<Vec<Mask>> = vec![
@@ -75,7 +74,7 @@ pub fn run(output: Option<&Path>) -> Result<ExitCode> {
     for way in WAYS {
         let begun = Instant::now();
         let (mut cleaned, wrong) = clean(&way, &train, &test)?;
-        let error = wrong.percent();
+        let error = 100.0 - wrong.percent();
         let seconds = begun.elapsed().as_secs_f64();
         say(&format!("{:<12}{error:5.1} % wrong, {seconds:.1} s: {}\n", way.name, way.about))?;
         errors.push(format!("{} {error:.1} %", way.name));
@@ -93,10 +92,10 @@ pub fn run(output: Option<&Path>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Learns from the one, labels the others and counts mistakes.
-fn clean(way: &Way, train: &[(Image, Mask)], test: &[(Image, Mask)]) -> Result<(Vec<Mask>, PixelErrors)> {
+/// Trains on some images, labels others and counts mistakes.
+fn clean(way: &Way, train: &[(Image, Mask)], test: &[(Image, Mask)]) -> Result<(Vec<Mask>, Share)> {
     let progress = Progress::new(false);
-    let layout = Layout {
+    let domain = GridDomain {
         labels: vec![0, u8::MAX],
         unlabelled: None,
         sites: SiteFeatures::default(),
@@ -105,34 +104,39 @@ fn clean(way: &Way, train: &[(Image, Mask)], test: &[(Image, Mask)]) -> Result<(
         neighbours: way.neighbours,
         tables: Tables::Ising,
     };
-    let mut pictures = Pictures::new(layout)?;
+    let mut builder = GridBuilder::new(domain)?;
     for (image, mask) in train {
-        pictures.add(&image.clone().into(), mask, "a training picture")?;
+        builder.add(&image.clone().into(), mask, "a training image")?;
     }
-    let training = Training { optimizer: Method::Lbfgs, passes: Some(PASSES), ..Training::default() };
-    let settings = Settings { inference: way.engine, init: Init::Logistic, training };
-    let model =
-        Arc::new(crfkit::grid::train(pictures, &settings, Start::default(), &mut Show(&progress))?.model);
+    let settings = Settings {
+        objective: Criterion::Likelihood,
+        inference: Some(way.engine),
+        optimizer: Method::Lbfgs,
+        passes: Some(PASSES),
+        ..Settings::of(Kind::Grid)
+    };
+    let corpus = builder.finish()?;
+    let features = corpus.features(&settings);
+    let trained = crfkit::train::train(corpus, features, &settings, Start::default(), &mut Show(&progress))?;
     progress.step(|| "labelling".into());
-    let mut tagger = GridTagger::new(model.clone(), way.engine);
-    let (mut masks, mut wrong) = (Vec::with_capacity(test.len()), PixelErrors::default());
+    let mut tagger = GridTagger::new(Arc::new(trained.model));
+    let (mut masks, mut judgement) = (Vec::with_capacity(test.len()), Judgement::new(1));
     for (image, truth) in test {
-        tagger.image(&image.clone().into(), "a test picture")?;
-        let labels = tagger.labels(Decode::MaxMarginal)?.to_vec();
-        let found = tagger.mask(&labels);
-        wrong.add(&model.layout, truth, &found, "a test picture")?;
-        masks.push(found);
+        let picture =
+            Picture { sites: image.clone().into(), mask: Some(truth.clone()), name: "a test image".into() };
+        let labels = tagger.judge(&picture, Decode::MaxMarginal, &mut judgement)?;
+        masks.push(tagger.mask(&labels));
     }
-    Ok((masks, wrong))
+    Ok((masks, judgement.all()))
 }
 
-/// A noisy picture in shades of grey: 0 and 1 stand out at a quarter and three quarters.
+/// A noisy image in shades of grey, with 0 at a quarter and 1 at three quarters.
 fn shades(image: &Image) -> Mask {
     let shade = |value: &f64| (255.0 * (0.25 + 0.5 * value)).clamp(0.0, 255.0) as u8;
     Mask { height: image.height, width: image.width, values: image.values.iter().map(shade).collect() }
 }
 
-/// One picture of all: column by column, each pixel enlarged, on grey.
+/// One image with all others, column by column, each pixel enlarged, on grey.
 fn side_by_side(columns: &[Vec<Mask>]) -> Mask {
     const ENLARGED: usize = 2;
     const GAP: usize = 4;

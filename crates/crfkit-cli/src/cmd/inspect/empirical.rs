@@ -1,4 +1,4 @@
-//! What a model made of counts has counted.
+//! Shows a model made of counts.
 
 use super::{LABELS, show_settings};
 use crate::args::InspectArgs;
@@ -10,7 +10,7 @@ use crfkit::graph::Label;
 use std::cmp::Reverse;
 use std::io::Write;
 
-/// Everything, or what was asked for.
+/// Shows everything, or what was asked for.
 pub fn show_model(args: &InspectArgs, model: &EmpiricalModel, out: &mut impl Write) -> Result<()> {
     let number = |name: &String| {
         model.label(name).ok_or_else(|| {
@@ -40,7 +40,7 @@ fn show_all(model: &EmpiricalModel, top: usize, out: &mut impl Write) -> std::io
         show_label(model, label as Label, top, out)?;
     }
     if labels.len() > LABELS {
-        writeln!(out, "\nthe first {LABELS} of {} labels; see one with --label", labels.len())?;
+        writeln!(out, "\nthese are the first {LABELS} of {} labels; --label L shows another", labels.len())?;
     }
     Ok(())
 }
@@ -93,7 +93,7 @@ fn show_word(
     let mut psi = vec![0.0; model.labels().len()];
     model.log_psi(model.word(word), &mut psi);
     let mut ranked: Vec<(usize, f64)> = psi.iter().map(|p| p.exp()).enumerate().collect();
-    // Not those that would be printed as 0, unless one is asked for.
+    // Labels that would be printed with 0 are left out, unless one is asked for.
     ranked.retain(|(y, p)| label.map_or(*p >= 0.00005, |label| label as usize == *y));
     ranked.sort_by(|(_, p), (_, q)| q.total_cmp(p));
     for (y, p) in ranked.into_iter().take(top) {

@@ -1,14 +1,14 @@
-//! What models of each kind are made of.
+//! The summaries of each kind of model.
 
 use super::Summary;
+use crfkit::chain::ChainModel;
 use crfkit::data::observer::{Alphabet, Source};
 use crfkit::data::strings::Strings;
 use crfkit::data::template::Templates;
 use crfkit::grid::GridModel;
 use crfkit::linked::{LinkedModel, Links};
-use crfkit::model::Model;
+use crfkit::train::Settings;
 use crfkit::typed::{Type, TypedModel};
-use serde_json::Value;
 
 fn observations(alphabet: &Alphabet) -> (&'static str, String) {
     ("observations", (alphabet.node.len() + alphabet.pair.len()).to_string())
@@ -19,41 +19,44 @@ fn templates(templates: &Templates) -> (&'static str, String) {
     ("templates", format!("{lines}, from {}", templates.name))
 }
 
-impl Summary for Model {
+impl Summary for ChainModel {
     fn lines(&self) -> Vec<(&'static str, String)> {
-        let mut lines = vec![observations(&self.alphabet)];
-        match &self.source {
+        let mut lines = vec![observations(&self.domain.alphabet)];
+        match &self.domain.source {
             Source::Attributes => lines.push(("input", "attributes".into())),
             Source::Templates(source) => lines.extend([("input", "columns".into()), templates(source)]),
+        }
+        if let Some(layout) = self.domain.columns {
+            lines.push(("columns", format!("{}, the label in column {}", layout.columns, layout.label)));
         }
         lines
     }
 
-    fn settings(&self) -> Value {
-        self.settings.clone()
+    fn settings(&self) -> &Settings {
+        &self.settings
     }
 }
 
 impl Summary for LinkedModel {
     fn lines(&self) -> Vec<(&'static str, String)> {
-        let graph = match &self.links {
+        let graph = match &self.domain.links {
             Links::Factorial => "factorial chain".into(),
             Links::SkipChain { rule, observed } => {
                 let seen = if *observed { ", which have observations" } else { "" };
                 format!("skip chain; skips{seen}: {}", rule.text())
             }
         };
-        vec![("graph", graph), observations(&self.alphabet), templates(&self.templates)]
+        vec![("graph", graph), observations(&self.domain.alphabet), templates(&self.domain.templates)]
     }
 
-    fn settings(&self) -> Value {
-        self.settings.clone()
+    fn settings(&self) -> &Settings {
+        &self.settings
     }
 }
 
 impl Summary for TypedModel {
     fn lines(&self) -> Vec<(&'static str, String)> {
-        let types = self.types.all();
+        let types = self.domain.types.all();
         let name = |kind: &usize| types[*kind].name.as_str();
         let line = |(of, names): (&Type, &Strings)| {
             let over = match of.labels.is_empty() {
@@ -66,19 +69,19 @@ impl Summary for TypedModel {
                 format!("{}: {over}; {tables} tables, {named} named features, {} dense", of.name, of.dense),
             )
         };
-        types.iter().zip(&self.names).map(line).collect()
+        types.iter().zip(&self.domain.names).map(line).collect()
     }
 
-    fn settings(&self) -> Value {
-        self.settings.clone()
+    fn settings(&self) -> &Settings {
+        &self.settings
     }
 }
 
 impl Summary for GridModel {
     fn lines(&self) -> Vec<(&'static str, String)> {
-        let layout = serde_json::to_value(&self.layout).unwrap_or_default();
+        let layout = serde_json::to_value(&self.domain).unwrap_or_default();
         let mut lines = vec![("graph", "grid".into())];
-        if let Some(unlabelled) = self.layout.unlabelled {
+        if let Some(unlabelled) = self.domain.unlabelled {
             lines.push(("unlabelled", unlabelled.to_string()));
         }
         let field = |name: &'static str| (name, layout[name].to_string());
@@ -86,7 +89,7 @@ impl Summary for GridModel {
         lines
     }
 
-    fn settings(&self) -> Value {
-        serde_json::to_value(&self.settings).unwrap_or_default()
+    fn settings(&self) -> &Settings {
+        &self.settings
     }
 }

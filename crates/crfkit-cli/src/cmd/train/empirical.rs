@@ -1,30 +1,25 @@
 //! `crfkit train --method`: a model made of counts.
 
-use super::data::{Layout, format, no_sequence, open};
-use super::{check_inputs, check_target};
-use crate::args::{Chosen, Format, GraphKind, Init, PriorMean, TrainArgs};
+use super::data::{check_layout, format, layout_of, no_sequence, open};
+use super::session::report_failures;
+use crate::args::{Format, Init, TrainArgs};
 use crate::error::usage;
-use crate::input::{Sequence, name};
-use crate::loaded::Loaded;
+use crate::io::{name, open_model};
 use crate::log::{self, Event, FORMAT, Log};
-use crate::pipeline::{self, Block, Job};
+use crate::pipeline::{self, Block, Job, Source};
 use crate::progress::Progress;
 use anyhow::{Context, Result};
+use crfkit::any::AnyModel;
+use crfkit::chain::{ColumnLayout, Sequence};
 use crfkit::empirical::{Counts, HeldOut, Method, Pairs, Settings, Trained, Trial, train};
 use crfkit::files::write_atomically;
-use crfkit::model::{Keep, Precision};
-use crfkit::train::{BatchOf, Method as Optimizer, Parameters, Settings as Weighted};
+use crfkit::train::Parameters;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
 /// Counts, makes a model of the counts and writes it.
 pub fn run(args: &TrainArgs) -> Result<ExitCode> {
-    if args.label_column.len() > 1 || args.grid.graph != GraphKind::Chain {
-        return Err(usage(
-            "--method counts plain chains with one label column: leave --graph and further columns out",
-        ));
-    }
     let mut settings = settings(args);
     check(args, &settings)?;
     let progress = Progress::new(args.quiet);
@@ -41,7 +36,7 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     ));
     let mut log = Log::open(args.log.as_deref(), false)?;
     let recorded = serde_json::to_value(&settings)?;
-    log.write(&Event::Settings {
+    let first = Event::Settings {
         format: FORMAT,
         version: env!("CARGO_PKG_VERSION"),
         vector_unit: crfkit::math::simd::unit(),
@@ -55,10 +50,11 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         },
         settings: &recorded,
         resumed: false,
-    })?;
+    };
+    log.write(&first, &progress);
     if let Some(Init::Model(path)) = &args.init {
         add_model(path, &mut counts).context("--init")?;
-        progress.note(&format!("{} tokens with those of {}", counts.tokens(), name(path)));
+        progress.note(&format!("{} tokens, including those of {}", counts.tokens(), name(path)));
     }
     let held_out =
         args.empirical.heldout.as_deref().map(|path| read_held_out(args, path, &layout)).transpose()?;
@@ -69,13 +65,13 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
     let chosen = model.settings().unknown;
     for &Trial { unknown, accuracy } in &trials {
         let best = unknown == chosen;
-        log.write(&Event::Trial { unknown: &unknown.to_string(), accuracy, best })?;
+        log.write(&Event::Trial { unknown: &unknown.to_string(), accuracy, best }, &progress);
         let mark = if best { " (chosen)" } else { "" };
         progress.note(&format!("unknown words: {unknown}  heldout accuracy {accuracy:.2}{mark}"));
     }
     let bytes = model.to_bytes()?;
     write_atomically(&args.model, &bytes)?;
-    log.write(&Event::Stop {
+    let last = Event::Stop {
         reason: "counted",
         passes: 1.0,
         seconds: seconds(),
@@ -83,16 +79,20 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         features: model.counts().tuples(),
         active_features: model.counts().tuples(),
         model_bytes: bytes.len(),
-    })?;
+    };
+    log.write(&last, &progress);
     progress.finish();
     let path = args.model.display();
     progress.note(&format!("counted: {} different counts, {:.1} s", model.counts().tuples(), seconds()));
     progress.note(&format!("model: {path} ({} bytes)", bytes.len()));
     progress.note(&format!("next: crfkit tag -m {path} FILE, or crfkit eval -m {path} FILE"));
-    Ok(ExitCode::SUCCESS)
+    Ok(match report_failures(&progress, [log.failure()]) {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    })
 }
 
-/// The part of the arguments that the library knows.
+/// The arguments as the settings of the library.
 fn settings(args: &TrainArgs) -> Settings {
     let (given, default) = (&args.empirical, Settings::default());
     Settings {
@@ -107,51 +107,23 @@ fn settings(args: &TrainArgs) -> Settings {
     }
 }
 
-/// What can be refused before any work starts.
+/// Rejects what is wrong whatever the data, before any work starts.
 fn check(args: &TrainArgs, settings: &Settings) -> Result<()> {
     settings.check().map_err(usage)?;
     if format(args) == Format::Attributes {
-        return Err(usage("--method counts words, which attribute lists do not name: use --format columns"));
+        return Err(usage(
+            "--method counts words, but attribute lists do not say which attribute is the word: use --format columns",
+        ));
     }
-    check_unused(args, settings.method)?;
-    check_inputs(args.train.iter().chain(&args.empirical.heldout))?;
-    std::iter::once(&args.model).chain(&args.log).try_for_each(|path| check_target(path))
+    check_values(args, settings.method)
 }
 
-/// Refuses what has no meaning where nothing is minimised.
-fn check_unused(args: &TrainArgs, method: Method) -> Result<()> {
-    let features = "words and their spellings are all that is observed";
-    let objective = "there are no weights to fit or to penalise";
-    let running = "one pass over the data is the whole work";
-    let weighted = Weighted::default();
-    let refused = [
-        ("template", args.template.is_some(), features),
-        ("preset", args.preset != "default", features),
-        ("features", args.features != Keep::Observed, features),
-        ("boundaries", args.boundaries, features),
-        (
-            "sigma",
-            args.sigma.is_some() && method == Method::Ep1,
-            "it is the prior of the functions that --method ep2 fits",
-        ),
-        ("sigma-pairs", args.sigma_pairs.is_some(), objective),
-        ("prior-mean", args.prior_mean != PriorMean::Value(0.0), objective),
-        ("l1", args.l1 != 0.0, objective),
-        ("objective", args.objective.is_some(), objective),
-        ("pieces", args.pieces.is_some(), objective),
-        ("batch-of", args.batch_of != BatchOf::Graphs, objective),
-        ("optimizer", args.optimizer != Chosen::Method(Optimizer::Auto), running),
-        ("passes", args.passes.is_some(), running),
-        ("seed", args.seed != weighted.seed, "nothing is random"),
-        ("dev", args.dev.is_some(), "give labelled sequences as --heldout, or to crfkit eval"),
-        ("patience", args.patience != weighted.patience, running),
-        ("precision", args.precision != Precision::F64, "the file holds counts, exactly"),
-        ("shrink", args.shrink.is_some(), "--min-count makes such a model smaller"),
-        ("report", args.report.is_some(), "there are no learning curves; see crfkit inspect"),
-        ("checkpoint", args.checkpoint.is_some(), running),
-    ];
-    if let Some((name, _, why)) = refused.iter().find(|(_, given, _)| *given) {
-        return Err(usage(format!("--{name} does not go with --method: {why}; leave one of them out")));
+/// Rejects flags whose values do not fit each other.
+fn check_values(args: &TrainArgs, method: Method) -> Result<()> {
+    if args.sigma.is_some() && method == Method::Ep1 {
+        return Err(usage(
+            "--sigma does not go with --method ep1: it is the prior of the functions that --method ep2 fits",
+        ));
     }
     if args.parameters.parameters() != Parameters::default() {
         return Err(usage("parameters of optimisers do not go with --method: leave them out"));
@@ -159,7 +131,7 @@ fn check_unused(args: &TrainArgs, method: Method) -> Result<()> {
     match args.init {
         None | Some(Init::Model(_)) => Ok(()),
         _ => Err(usage(
-            "with --method, --init takes a model of the same kind, to whose counts the new ones are added",
+            "with --method, --init takes a model made of counts, and the new counts are added to it",
         )),
     }
 }
@@ -167,26 +139,26 @@ fn check_unused(args: &TrainArgs, method: Method) -> Result<()> {
 /// The training data.
 struct Counted {
     counts: Counts,
-    layout: Layout,
+    layout: ColumnLayout,
     sequences: usize,
 }
 
-/// Counts all training files. Every thread counts for itself, and sums of counts do not depend on who counted what.
+/// Counts all training files. Every thread has its own counts, and their sum does not depend on which thread counted what.
 fn count(args: &TrainArgs, pairs: Pairs) -> Result<Counted> {
     let mut workers = vec![Counts::new(pairs); args.input.threads()];
-    let mut layout: Option<Layout> = None;
+    let mut layout: Option<ColumnLayout> = None;
     let mut sequences = 0;
     for path in &args.train {
         let mut reader = open(args, path)?;
-        let mut first = reader.sequence();
+        let mut first = reader.item();
         if !reader.read(&mut first)? {
             return Err(no_sequence(path));
         }
-        let layout = match &mut layout {
+        let layout = match layout {
             Some(layout) => layout,
-            none => none.insert(Layout::of(args, &first)?),
+            None => *layout.insert(columns_of(&first)?),
         };
-        layout.check(&first)?;
+        check_layout(Some(layout), &first)?;
         let job = Counting { label_column: layout.label };
         job.add(&mut workers[0], &first)?;
         sequences += 1;
@@ -203,6 +175,14 @@ fn count(args: &TrainArgs, pairs: Pairs) -> Result<Counted> {
     Ok(Counted { counts, layout, sequences })
 }
 
+/// The columns of data that begins with `first`.
+fn columns_of(first: &Sequence) -> Result<ColumnLayout> {
+    let layout = layout_of(first)?;
+    layout.ok_or_else(|| {
+        usage("--method counts words, but attribute lists do not say which attribute is the word: use --format columns")
+    })
+}
+
 struct Counting {
     label_column: usize,
 }
@@ -210,8 +190,8 @@ struct Counting {
 impl Counting {
     fn add(&self, counts: &mut Counts, sequence: &Sequence) -> crfkit::Result<()> {
         match sequence {
-            Sequence::Columns(columns) => counts.add_columns(columns, self.label_column),
-            Sequence::Attributes(_) => unreachable!("attributes are refused before anything is read"),
+            Sequence::Columns { rows, .. } => counts.add_columns(rows, self.label_column),
+            Sequence::Attributes(_) => unreachable!("attributes are rejected before anything is read"),
         }
     }
 }
@@ -230,26 +210,27 @@ impl Job for Counting {
 
 /// Adds the counts of an older model.
 fn add_model(path: &Path, counts: &mut Counts) -> Result<()> {
-    match Loaded::read(path)? {
-        Loaded::Empirical(model) => Ok(counts.merge(model.counts()).with_context(|| name(path))?),
-        Loaded::Weighted(_) => {
-            anyhow::bail!("{}: a model with weights, but counts (train --method) are needed", name(path))
-        }
+    match open_model(path)? {
+        AnyModel::Empirical(model) => Ok(counts.merge(model.counts()).with_context(|| name(path))?),
+        _ => anyhow::bail!(
+            "{}: a model with weights, but one made of counts (train --method) is needed",
+            name(path)
+        ),
     }
 }
 
 /// Reads held-out data, which must have the columns of the training data.
-fn read_held_out(args: &TrainArgs, path: &Path, layout: &Layout) -> Result<HeldOut> {
+fn read_held_out(args: &TrainArgs, path: &Path, layout: &ColumnLayout) -> Result<HeldOut> {
     let mut reader = open(args, path)?;
-    let mut sequence = reader.sequence();
+    let mut sequence = reader.item();
     let mut held_out = HeldOut::default();
     let mut empty = true;
     while reader.read(&mut sequence)? {
         if std::mem::take(&mut empty) {
-            layout.check(&sequence)?;
+            check_layout(Some(*layout), &sequence)?;
         }
-        if let Sequence::Columns(columns) = &sequence {
-            held_out.add_columns(columns, layout.label)?;
+        if let Sequence::Columns { rows, .. } = &sequence {
+            held_out.add_columns(rows, layout.label)?;
         }
     }
     if empty { Err(no_sequence(path)) } else { Ok(held_out) }

@@ -1,4 +1,4 @@
-//! What happens while training runs: the live line, the log, checkpoints, Ctrl-C.
+//! What the program does while training runs: the live line, the log, checkpoints, Ctrl-C.
 
 use super::checkpoint::CheckpointFile;
 use crate::error::INTERRUPTED;
@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Instant;
 
-/// Ctrl-C. While data is read there is nothing to save: it ends the program. While training runs, the first one asks for the
-/// end of the step, and the second ends the program.
+/// Ctrl-C, and on Unix SIGTERM and SIGHUP, which mean the same. While data is read there is nothing to save, and it ends the program.
+/// While training runs, the first one stops training at the end of the step, and the second ends the program.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     training: Arc<AtomicBool>,
@@ -20,11 +20,11 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Listens for it from now on.
+    /// Listens for it from now on. Call it before there are other threads.
     pub fn install() -> Result<Self> {
         let interrupt = Interrupt::default();
         let heard = interrupt.clone();
-        ctrlc::set_handler(move || {
+        listen(move || {
             let first = heard.count.fetch_add(1, Ordering::SeqCst) == 0;
             if !(first && heard.training.load(Ordering::SeqCst)) {
                 std::process::exit(INTERRUPTED.into());
@@ -39,41 +39,75 @@ impl Interrupt {
         self.training.store(true, Ordering::SeqCst);
     }
 
-    /// Was Ctrl-C pressed?
+    /// Whether Ctrl-C was pressed.
     pub fn happened(&self) -> bool {
         self.count.load(Ordering::SeqCst) > 0
     }
 }
 
-/// Hears of every step.
+/// Calls `heard` at every signal that asks the program to end. A thread waits for them; all others, which begin later, leave them to it.
+#[cfg(unix)]
+fn listen(heard: impl Fn() + Send + 'static) -> Result<()> {
+    use nix::sys::signal::{SigSet, Signal};
+    let mut signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
+    if !hang_up_is_ignored() {
+        signals.add(Signal::SIGHUP);
+    }
+    signals.thread_block()?;
+    std::thread::spawn(move || {
+        while signals.wait().is_ok() {
+            heard();
+        }
+    });
+    Ok(())
+}
+
+/// Whether SIGHUP is to be ignored, as nohup(1) asks for: then a closed terminal must not end the run.
+#[cfg(unix)]
+fn hang_up_is_ignored() -> bool {
+    use std::io::IsTerminal;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    match ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()) {
+        Some(mask) => mask & 1 != 0,
+        None => !std::io::stderr().is_terminal(), // not Linux: nohup leads standard error away from the terminal
+    }
+}
+
+#[cfg(not(unix))]
+fn listen(heard: impl Fn() + Send + 'static) -> Result<()> {
+    Ok(ctrlc::set_handler(heard)?)
+}
+
+/// Reports every step.
 pub struct Listener<'a> {
-    /// Where it is shown.
+    /// Shows the run to the user.
     pub progress: &'a Progress,
-    /// Where it is recorded.
+    /// Records the run.
     pub log: &'a mut Log,
-    /// Asked whether to stop.
+    /// Says whether to stop.
     pub interrupt: &'a Interrupt,
-    /// Where checkpoints go.
+    /// Receives checkpoints.
     pub checkpoint: &'a mut CheckpointFile,
-    /// What is known of the run.
+    /// The state of the run.
     pub pace: Pace,
-    /// Stop after so many seconds.
+    /// Seconds after which to stop.
     pub seconds_at_most: Option<f64>,
-    /// Has it stopped for that?
+    /// Whether it stopped for that reason.
     pub time_is_up: bool,
 }
 
-/// What is known of a run so far.
+/// The state of a run, for the live line.
 pub struct Pace {
     tokens: usize,
     passes_at_most: Option<usize>,
     begun: Instant,
-    /// Passes at the first step, which after a resumption are not this run's work.
+    /// Passes before the first step: not 0 in a resumed run, whose speed they must not count for.
     first_passes: Option<f64>,
     objective: Option<f64>,
     gradient_norm: Option<f64>,
     gap: Option<f64>,
-    /// Has a method started anew at some weights?
+    /// Whether a method has restarted some weights.
     reset: bool,
     /// The last scores on the development data, ready to print.
     dev: String,
@@ -131,21 +165,21 @@ impl crfkit::train::Listener for Listener<'_> {
         match *event {
             Event::Picked(choice) => {
                 progress.note(&format!("auto picks {choice}"));
-                self.log.write(&LogEvent::Picked { methods: choice.to_string() })?;
+                self.log.write(&LogEvent::Picked { methods: choice.to_string() }, progress);
             }
             Event::Stores { bytes } => {
                 let megabytes = bytes as f64 / f64::from(1 << 20);
-                progress.note(&format!("remembers {megabytes:.1} MB of single examples"));
-                self.log.write(&LogEvent::Stores { bytes })?;
+                progress.note(&format!("stores {megabytes:.1} MB of single examples"));
+                self.log.write(&LogEvent::Stores { bytes }, progress);
             }
             Event::Reset { passes, weights } => {
                 if !std::mem::replace(&mut pace.reset, true) {
                     progress.note(&format!(
-                        "pass {passes:.2}: not finite at {weights} weights, which start anew with half the gain; if the run suffers, use \
-                         a smaller --eta0 or --mu (said once, the log has all)"
+                        "pass {passes:.2}: values of {weights} weights were not finite; they restart with half the gain. If the run \
+                         suffers, use a smaller --eta0 or --mu. (This is printed once; the log has every case.)"
                     ));
                 }
-                self.log.write(&LogEvent::Reset { passes, seconds, weights })?;
+                self.log.write(&LogEvent::Reset { passes, seconds, weights }, progress);
             }
             Event::Progress { passes, objective: None, .. } => {
                 pace.first_passes.get_or_insert(passes.floor());
@@ -156,17 +190,19 @@ impl crfkit::train::Listener for Listener<'_> {
                 pace.objective = objective;
                 pace.gradient_norm = gradient_norm;
                 pace.gap = gap;
-                self.log.write(&LogEvent::Progress { passes, seconds, objective, gradient_norm, gap })?;
+                self.log
+                    .write(&LogEvent::Progress { passes, seconds, objective, gradient_norm, gap }, progress);
                 progress.milestone(|| pace.line(passes, &pace.dev), || pace.line(passes, ""));
             }
             Event::Evaluation { passes, scores, best } => {
                 let f1 = if scores.chunked { format!(" F1 {:.2}", scores.f1) } else { String::new() };
                 pace.dev = format!("  dev{f1} accuracy {:.2}", scores.accuracy);
-                self.log.write(&LogEvent::Eval { data: "dev", passes, seconds, scores, best })?;
+                self.log.write(&LogEvent::Eval { data: "dev", passes, seconds, scores, best }, progress);
                 let mark = if best { " (best)" } else { "" };
                 let new = || format!("pass {passes:.2}{}{mark}", pace.dev);
                 progress.milestone(|| pace.line(passes, &pace.dev), new);
             }
+            _ => {} // events of later versions
         }
         self.time_is_up = self.seconds_at_most.is_some_and(|limit| seconds >= limit);
         let stop = self.time_is_up || self.interrupt.happened();
@@ -178,6 +214,7 @@ impl crfkit::train::Listener for Listener<'_> {
     }
 
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> crfkit::Result<()> {
-        self.checkpoint.write(checkpoint)
+        self.checkpoint.write(checkpoint, self.progress);
+        Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! One training run, whatever is trained: live line, log, checkpoints, Ctrl-C, and the last lines.
+//! One training run, for any kind of model: live line, log, checkpoints, Ctrl-C, and the last lines.
 
 use super::checkpoint::CheckpointFile;
 use super::listener::{Interrupt, Listener, Pace};
@@ -12,35 +12,36 @@ use std::process::ExitCode;
 
 /// A run from its first line to its last.
 pub struct Session<'a> {
-    /// What the user typed.
+    /// The arguments.
     pub args: &'a TrainArgs,
-    /// Where it is shown.
+    /// Shows the run to the user.
     pub progress: Progress,
-    /// Where it is recorded.
+    /// Records the run.
     pub log: Log,
     interrupt: Interrupt,
     checkpoint: CheckpointFile,
 }
 
 impl<'a> Session<'a> {
-    /// From now on Ctrl-C is heard.
+    /// Starts a session; from now on it listens for Ctrl-C.
     pub fn new(args: &'a TrainArgs) -> Result<Self> {
+        let interrupt = Interrupt::install()?; // before the live line, which has a thread
         Ok(Session {
             args,
             progress: Progress::new(args.quiet),
             log: Log::default(),
-            interrupt: Interrupt::install()?,
+            interrupt,
             checkpoint: CheckpointFile::default(),
         })
     }
 
-    /// The interrupted run to go on with, if `--checkpoint` has one of this fingerprint.
+    /// The interrupted run to resume, if the file of `--checkpoint` holds one with this fingerprint.
     pub fn resume(&mut self, fingerprint: impl FnOnce() -> u64) -> Result<Option<Checkpoint>> {
         let Some(path) = &self.args.checkpoint else { return Ok(None) };
         self.checkpoint = CheckpointFile::new(path, fingerprint())?;
         let resume = self.checkpoint.read()?;
         if resume.is_some() {
-            self.progress.note("going on from the checkpoint");
+            self.progress.note("resuming from the checkpoint");
         }
         Ok(resume)
     }
@@ -52,7 +53,7 @@ impl<'a> Session<'a> {
         if args.report.is_some() {
             self.log.keep(args.log.as_deref(), resumed);
         }
-        self.log.write(&Event::Settings {
+        let first = Event::Settings {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION"),
             vector_unit: crfkit::math::simd::unit(),
@@ -60,11 +61,12 @@ impl<'a> Session<'a> {
             counts,
             settings,
             resumed,
-        })?;
+        };
+        self.log.write(&first, &self.progress);
         Ok(())
     }
 
-    /// Trains on so many tokens. Gives what training gives, and how long it took.
+    /// Trains on a number of tokens. Returns what training returns, and how long it took.
     pub fn train<T>(
         &mut self,
         tokens: usize,
@@ -84,9 +86,9 @@ impl<'a> Session<'a> {
         Ok((trained, Clock { seconds: listener.pace.seconds(), is_up: listener.time_is_up }))
     }
 
-    /// The model is written: logs the end, and removes the checkpoint of a finished run.
-    pub fn end(&mut self, end: &End) -> Result<()> {
-        self.log.write(&Event::Stop {
+    /// Logs the end once the model is written, and removes the checkpoint of a finished run.
+    pub fn end(&mut self, end: &End) {
+        let last = Event::Stop {
             reason: &end.reason(),
             passes: end.passes,
             seconds: end.clock.seconds,
@@ -94,38 +96,64 @@ impl<'a> Session<'a> {
             features: end.features,
             active_features: end.weights,
             model_bytes: end.bytes,
-        })?;
+        };
+        self.log.write(&last, &self.progress);
         if !end.interrupted() {
-            self.checkpoint.remove()?;
+            self.checkpoint.remove();
         }
-        Ok(())
     }
 
-    /// The last lines: how it ended, what was written, and `next`, what to type.
+    /// Prints the last lines: how the run ended, what was written, and `next`, the commands to try.
     pub fn farewell(&self, end: &End, next: &str) -> ExitCode {
         let End { passes, objective, weights, bytes, .. } = end;
         let (reason, seconds) = (end.reason(), end.clock.seconds);
         let stopped = format!("{reason}; objective {objective:.4} after {passes:.2} passes, {seconds:.1} s");
-        farewell(self.args, &self.progress, &stopped, [*weights, *bytes], end.interrupted(), next)
+        let ended = Ending { interrupted: end.interrupted(), resumes: self.checkpoint.resumes() };
+        let status = farewell(self.args, &self.progress, &stopped, [*weights, *bytes], ended, next);
+        match report_failures(&self.progress, [self.log.failure(), self.checkpoint.failure()]) {
+            true => ExitCode::FAILURE,
+            false => status,
+        }
     }
 }
 
-/// The last lines of any run: `stopped`, weights and bytes of the model, what to type next.
+/// Says at the end of a run which of its files are incomplete although its model is not. Returns whether there are any.
+pub fn report_failures<'a>(
+    progress: &Progress,
+    failures: impl IntoIterator<Item = Option<&'a crfkit::Error>>,
+) -> bool {
+    let mut any = false;
+    for failure in failures.into_iter().flatten() {
+        progress.warn(&format!("{failure}: this file is missing or incomplete, but the model is whole"));
+        any = true;
+    }
+    any
+}
+
+/// How a run has ended, for the last lines.
+pub struct Ending {
+    /// Whether the user ended it.
+    pub interrupted: bool,
+    /// Whether a checkpoint was written to resume from.
+    pub resumes: bool,
+}
+
+/// Prints the last lines of any run: `stopped`, weights and bytes of the model, the commands to try next.
 pub fn farewell(
     args: &TrainArgs,
     progress: &Progress,
     stopped: &str,
     [weights, bytes]: [usize; 2],
-    interrupted: bool,
+    ended: Ending,
     next: &str,
 ) -> ExitCode {
     progress.finish();
     progress.note(&format!("stopped: {stopped}"));
     let model = args.model.display();
-    if interrupted {
-        progress.note(&format!("the model so far is saved: {model} ({bytes} bytes)"));
-        if args.checkpoint.is_some() {
-            progress.note("the same command goes on from the checkpoint");
+    if ended.interrupted {
+        progress.note(&format!("the model trained so far is saved: {model} ({bytes} bytes)"));
+        if ended.resumes {
+            progress.note("to resume from the checkpoint, run the same command again");
         }
         return ExitCode::from(INTERRUPTED);
     }
@@ -137,26 +165,20 @@ pub fn farewell(
     ExitCode::SUCCESS
 }
 
-/// What to type after training on text.
-pub fn next_for_text(args: &TrainArgs) -> String {
-    let model = args.model.display();
-    format!("crfkit tag -m {model} FILE, or crfkit eval -m {model} FILE")
-}
-
 /// The time of a run.
 #[derive(Clone, Copy)]
 pub struct Clock {
-    /// How long it took.
+    /// How long the run took.
     seconds: f64,
-    /// Has it ended because of `--seconds`?
+    /// Whether it ended because of `--seconds`.
     is_up: bool,
 }
 
 /// How a run has ended.
 pub struct End {
-    /// As the library says.
+    /// The reason that the library gives.
     pub stop: Ended,
-    /// Its time.
+    /// The time of the run.
     pub clock: Clock,
     /// Evaluations of the training set.
     pub passes: f64,
@@ -164,9 +186,9 @@ pub struct End {
     pub objective: f64,
     /// Weights that were trained.
     pub features: usize,
-    /// Those in the file that are not 0.
+    /// Weights in the file that are not 0.
     pub weights: usize,
-    /// Of the file.
+    /// Size of the file.
     pub bytes: usize,
 }
 

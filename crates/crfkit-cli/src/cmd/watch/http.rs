@@ -1,19 +1,19 @@
-//! As much of a web server as one page on one computer needs: GET, one answer a connection.
+//! A minimal web server for one page on one computer: GET only, one answer per connection.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A request is a few hundred bytes; whoever sends more is no browser.
+/// The largest request. Those of browsers have a few hundred bytes.
 const REQUEST_BYTES: u64 = 16 * 1024;
 /// Time for a whole request, and again for a whole answer. Browsers open connections in reserve and leave them idle; whoever sends
 /// or takes a byte now and then must not hold one for ever either.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Connections at a time.
+/// The largest number of connections at a time.
 const CONNECTIONS: usize = 32;
 
-/// What is sent back.
+/// An answer.
 pub struct Response {
     /// Status code.
     pub status: u16,
@@ -24,13 +24,13 @@ pub struct Response {
 }
 
 impl Response {
-    /// Plain words.
+    /// An answer in plain text.
     pub fn text(status: u16, text: &str) -> Self {
         Response { status, kind: "text/plain; charset=utf-8", body: text.as_bytes().to_vec() }
     }
 }
 
-/// Answers requests for ever: `answer` is asked for a path.
+/// Answers requests for ever; `answer` maps a path to a response.
 pub fn serve(
     listener: &TcpListener,
     address: SocketAddr,
@@ -43,7 +43,7 @@ pub fn serve(
             continue; // dropped, that is closed
         }
         let answer = answer.clone();
-        // A browser that goes away is no failure of the server.
+        // A browser that closes the connection is not an error of the server.
         std::thread::spawn(move || drop(converse(&connection, address, PATIENCE, &*answer)));
     }
 }
@@ -95,7 +95,7 @@ fn converse(
 ) -> std::io::Result<()> {
     let request = Request::read(Until::new(connection, patience))?;
     let response = match request {
-        None => Response::text(400, "this is no request that a browser makes"),
+        None => Response::text(400, "not a valid HTTP request"),
         Some(request) => match request.refusal(address) {
             Some(refusal) => refusal,
             None => answer(&request.path),
@@ -125,7 +125,7 @@ fn reason(status: u16) -> &'static str {
     }
 }
 
-/// What matters of a request.
+/// The parts of a request that matter.
 #[derive(Debug, PartialEq)]
 struct Request {
     method: String,
@@ -134,7 +134,7 @@ struct Request {
 }
 
 impl Request {
-    /// Reads up to the empty line; `None` for what is not HTTP.
+    /// Reads up to the empty line; `None` if it is not HTTP.
     fn read(connection: impl Read) -> std::io::Result<Option<Request>> {
         let mut lines = BufReader::new(connection.take(REQUEST_BYTES)).lines();
         let Some(first) = lines.next().transpose()? else { return Ok(None) };
@@ -164,8 +164,8 @@ impl Request {
         }))
     }
 
-    /// Why it gets no answer. A page on the Internet can make a browser call this computer by a name of its own (DNS rebinding)
-    /// and would then be allowed to read the answer: so only this computer's own names count.
+    /// The answer to a request that is rejected. A page on the Internet can make a browser call this computer by a name of the page's own
+    /// (DNS rebinding) and could then read the answer. So only this computer's own names are accepted.
     fn refusal(&self, address: SocketAddr) -> Option<Response> {
         let port = address.port();
         let names = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
@@ -173,7 +173,7 @@ impl Request {
         if !without_port && !names.iter().any(|name| name.eq_ignore_ascii_case(&self.host)) {
             return Some(Response::text(403, "this server answers to 127.0.0.1 and localhost only"));
         }
-        (self.method != "GET").then(|| Response::text(405, "only GET"))
+        (self.method != "GET").then(|| Response::text(405, "only GET requests are answered"))
     }
 }
 
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_refused() {
+    fn what_is_no_request_is_rejected() {
         for text in [
             "",
             "\r\n\r\n",

@@ -4,29 +4,29 @@ use super::{Sample, best_labelling};
 use crate::graph::{Chain, Label};
 use std::collections::HashMap;
 
-/// What stands in front of the conditional probabilities.
+/// The first factor of the product, before the conditional probabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum First {
     /// P̃(y₁|x₁) over the first positions: a maximum-entropy Markov model.
     Label,
-    /// P̃(y₁, y₂|x₁, x₂): eq. 11.
+    /// P̃(y₁, y₂|x₁, x₂), as in eq. 11.
     Pair,
 }
 
-/// A directed model, by relative frequencies.
+/// A directed model, estimated by relative frequencies.
 #[derive(Clone, Debug)]
 pub struct Directed {
     first: First,
     labels: usize,
-    /// By (first word, its label).
+    /// Frequencies of the first label given the first word.
     single: Shares,
-    /// By (word, next word, label, next label).
+    /// Frequencies of (label, next label) given (word, next word).
     pair: Shares,
-    /// By (label, next word, next label).
+    /// Frequencies of the next label given (label, next word).
     next: Shares,
 }
 
-/// How often an outcome comes with its condition: by (condition, outcome), and by condition.
+/// Counts of outcomes: by (condition, outcome), and by condition.
 #[derive(Clone, Debug, Default)]
 struct Shares {
     both: HashMap<(Vec<usize>, usize), f64>,
@@ -39,7 +39,8 @@ impl Shares {
         *self.condition.entry(condition).or_default() += 1.0;
     }
 
-    /// ln P̃(outcome|condition): the same for all `outcomes` if the condition was never seen, −100 for one that was not seen with it.
+    /// ln P̃(outcome|condition). If the condition was never seen, all `outcomes` are equally likely; an outcome that
+    /// was not seen with the condition gets −100.
     fn log(&self, condition: Vec<usize>, outcome: usize, outcomes: usize) -> f64 {
         match self.condition.get(&condition) {
             None => -(outcomes as f64).ln(),
@@ -49,7 +50,7 @@ impl Shares {
 }
 
 impl Directed {
-    /// Counts.
+    /// Estimates the model by counting.
     pub fn new(sample: &Sample, first: First) -> Self {
         let labels = sample.labels.len();
         let [single, pair, next] = [Shares::default(), Shares::default(), Shares::default()];
@@ -68,7 +69,7 @@ impl Directed {
         model
     }
 
-    /// The best labelling.
+    /// The best labelling of `words`.
     pub fn decode(&self, words: &[usize]) -> Vec<Label> {
         let (labels, joint_start) = (self.labels, self.first == First::Pair && words.len() > 1);
         best_labelling(

@@ -1,7 +1,8 @@
-//! The small data sets of empirical-training-2013, and what the paper compares on them: for tests and experiments.
+//! The small data sets of empirical-training-2013 and the methods that the paper compares on them, for tests and
+//! experiments.
 //!
-//! Words and labels of a [`Sample`] are numbers with names, in the order of the names, so that they are the numbers of an
-//! [`super::EmpiricalModel`] too.
+//! Words and labels of a [`Sample`] are numbers with names. They are numbered in the order of the names, so the numbers
+//! agree with those of an [`super::EmpiricalModel`].
 
 mod directed;
 mod tables;
@@ -9,7 +10,7 @@ mod tables;
 pub use directed::{Directed, First};
 
 use super::{Counts, Pairs};
-use crate::answers::Answers;
+use crate::answers::ChainAnswers;
 use crate::graph::{Chain, Label, Table};
 use crate::math::random::Random;
 use std::sync::Arc;
@@ -34,19 +35,19 @@ impl Sample {
         Sample { words: &["a", "b", "c", "d"], labels: &["0", "1"], sequences }
     }
 
-    /// The five, and a b, b c and c d, each labelled 0 0 (section 3.4.3).
+    /// The five instances of [`Sample::five`], and a b, b c and c d, each labelled 0 0 (section 3.4.3).
     pub fn eight() -> Self {
         let mut sample = Sample::five();
         sample.sequences.extend((0..3).map(|a| (vec![a, a + 1], vec![0, 0])));
         sample
     }
 
-    /// The label-bias data of section 4.4: R1 I B and R2 O B, one as likely as the other. A label gives its own symbol (r for
-    /// both R1 and R2) with probability 29/32, each other symbol with 1/32.
+    /// The label-bias data of section 4.4: R1 I B and R2 O B, equally likely. A label emits its own symbol (r for both
+    /// R1 and R2) with probability 29/32, and each other symbol with probability 1/32.
     pub fn label_bias(seed: u64, sequences: usize) -> Self {
         const LABELS: &[&str] = &["B", "I", "O", "R1", "R2"];
         const WORDS: &[&str] = &["b", "i", "o", "r"];
-        /// The symbol of each label.
+        /// The own symbol of each label.
         const OWN: [usize; 5] = [0, 1, 2, 3, 3];
         let mut random = Random::new(seed);
         let mut draw = || {
@@ -60,7 +61,7 @@ impl Sample {
         Sample { words: WORDS, labels: LABELS, sequences: (0..sequences).map(|_| draw()).collect() }
     }
 
-    /// The same with a label S and its symbol s in front of every sequence, so that what depends on R1 or R2 is not
+    /// The same data with a label S and its symbol s in front of every sequence. What depends on R1 or R2 is then not
     /// part of the first pair.
     pub fn behind_a_start(&self) -> Self {
         const LABELS: &[&str] = &["B", "I", "O", "R1", "R2", "S"];
@@ -72,7 +73,7 @@ impl Sample {
         Sample { words: WORDS, labels: LABELS, sequences: self.sequences.iter().map(in_front).collect() }
     }
 
-    /// Counts them.
+    /// Counts the sequences.
     pub fn counts(&self, pairs: Pairs) -> Counts {
         let mut counts = Counts::new(pairs);
         for (words, labels) in &self.sequences {
@@ -81,7 +82,7 @@ impl Sample {
         counts
     }
 
-    /// Share of right labels, in per cent, when `label` labels the words.
+    /// Percentage of correct labels when `label` labels the words.
     pub fn accuracy(&self, mut label: impl FnMut(&[usize]) -> Vec<Label>) -> f64 {
         let (mut right, mut all) = (0, 0);
         for (words, labels) in &self.sequences {
@@ -92,15 +93,15 @@ impl Sample {
     }
 }
 
-/// The best labelling of a chain whose log-potentials are functions: `node(t, y)`, and `pair(t, y, y')` of the labels at t − 1
-/// and t.
+/// The best labelling of a chain whose log-potentials are functions: `node(t, y)`, and `pair(t, y, y')` of the labels
+/// at t − 1 and t.
 pub fn best_labelling(
     chain: Chain,
     node: impl Fn(usize, usize) -> f64,
     pair: impl Fn(usize, usize, usize) -> f64,
 ) -> Vec<Label> {
     let tables = [chain.labels, 1, 1].map(|rows| Table::new(rows, chain.labels));
-    let mut answers = Answers::new(Arc::new(tables.into()));
+    let mut answers = ChainAnswers::new(Arc::new(tables.into()), None);
     let chain = Chain { own_pairs: true, ..chain };
     let own = answers.start(chain);
     for t in 0..chain.len {

@@ -1,4 +1,5 @@
-//! CRFs whose parameters are whole tables: one ψ(y, x) for every label and word, one φ(y, y', x, x') for every pair of both.
+//! CRFs whose parameters are whole tables: one ψ(y, x) for every label and word, and one φ(y, y', x, x') for every pair
+//! of labels and pair of words.
 //!
 //! θ = ln ψ `[words][labels]`, then ln φ `[words][words][labels][labels]`.
 
@@ -8,7 +9,7 @@ use crate::graph::{Chain, Label};
 use crate::math::simd;
 use std::collections::BTreeMap;
 
-/// The logarithm of 0, as far as a score needs it.
+/// Stands for the logarithm of 0 in scores.
 const NEVER: f64 = -100.0;
 
 impl Sample {
@@ -28,7 +29,7 @@ impl Sample {
         self.pair(self.words.len(), 0)
     }
 
-    /// The negative log-likelihood of the standard training (eq. 14), as a function of θ.
+    /// The negative log-likelihood of standard training (eq. 14), as a function of θ.
     pub fn likelihood(&self) -> CountedChains {
         let mut chains = CountedChains::new(self.labels.len(), self.dim(), None);
         let mut inputs: BTreeMap<&[usize], Vec<&[Label]>> = BTreeMap::new();
@@ -44,9 +45,9 @@ impl Sample {
         chains
     }
 
-    /// Eq. 10 with a parameter for each of its factors: −Σ ln P(y_t, y_{t+1}|x) + Σ ln P(y_t|x) over inner positions, both
-    /// probabilities free and normalised. It has no lower bound: the factors in the denominator are not tied to those above, and
-    /// make themselves small (section 3.2.1).
+    /// Eq. 10 with separate parameters for each of its factors: −Σ ln P(y_t, y_{t+1}|x) + Σ ln P(y_t|x), the second sum
+    /// over inner positions, both probabilities free and normalised. It has no lower bound: the factors in the
+    /// denominator are not tied to those in the numerator and can become arbitrarily small (section 3.2.1).
     pub fn ratio(&self) -> CountedChains {
         let mut chains = CountedChains::new(self.labels.len(), self.dim(), None);
         for (words, labels) in &self.sequences {
@@ -63,7 +64,7 @@ impl Sample {
         chains
     }
 
-    /// The labelling of `words` by eq. 10 at θ: pairs in the numerator, inner labels in the denominator.
+    /// Labels `words` by eq. 10 at θ: pairs in the numerator, inner labels in the denominator.
     pub fn decode_ratio(&self, theta: &[f64], words: &[usize]) -> Vec<Label> {
         let inner = |t: usize| t > 0 && t + 1 < words.len();
         best_labelling(
@@ -73,7 +74,7 @@ impl Sample {
         )
     }
 
-    /// The labelling of `words` by ψ and φ at θ.
+    /// Labels `words` by ψ and φ at θ.
     pub fn decode(&self, theta: &[f64], words: &[usize]) -> Vec<Label> {
         best_labelling(
             Chain { len: words.len(), labels: self.labels.len(), own_pairs: true },
@@ -82,7 +83,7 @@ impl Sample {
         )
     }
 
-    /// êp: the factors of a model (eq. 12–13) as θ.
+    /// êp: the factors of a model (eq. 12–13), written as θ.
     pub fn theta_of(&self, model: &EmpiricalModel) -> Vec<f64> {
         let labels = self.labels.len();
         let (mut theta, mut work) = (vec![0.0; self.dim()], PairWork::default());
@@ -102,12 +103,12 @@ impl Sample {
         theta
     }
 
-    /// t̂tp, the other maximum of the likelihood (eq. 18–20): ψ = 1; φ = P̃(y, y'|x, x') for the first and the last pair of the
-    /// sequence, and the co-occurrence rate for the middle one.
+    /// t̂tp, the other maximum of the likelihood (eq. 18–20): ψ = 1; φ is P̃(y, y'|x, x') for the first and the last
+    /// pair of the sequence, and the co-occurrence rate for the middle pair.
     pub fn test_time_problem() -> Vec<f64> {
         let sample = Sample::five();
         let mut theta = vec![0.0; sample.dim()];
-        // P̃(y, y'|x, x') of a b, b c and c d, by (y, y').
+        // P̃(y, y'|x, x') of a b, b c and c d, indexed by (y, y').
         let joints: [[f64; 4]; 3] = [[0.8, 0.2, 0.0, 0.0], [0.8, 0.0, 0.0, 0.2], [0.8, 0.0, 0.2, 0.0]];
         let single = |y: usize| if y == 0 { 0.8 } else { 0.2 };
         for (a, joint) in joints.iter().enumerate() {

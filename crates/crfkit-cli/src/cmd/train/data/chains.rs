@@ -1,0 +1,171 @@
+//! Chains: sequences in columns or attributes.
+
+use super::{TrainingData, no_sequence};
+use crate::args::{Format, TrainArgs};
+use crate::error::usage;
+use crate::io::{SequenceReader, templates};
+use crate::log::Counts;
+use crate::pipeline::Source as _;
+use anyhow::Result;
+use crfkit::Error;
+use crfkit::any::{AnyModel, Ensemble};
+use crfkit::chain::{ChainCorpus, ChainDev, ChainDomain, ChainModel, ColumnLayout, CorpusBuilder, Sequence};
+use crfkit::data::observer::Source;
+use crfkit::model::Features;
+use crfkit::train::Settings;
+use serde_json::Value;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The format of the data; columns by default.
+pub fn format(args: &TrainArgs) -> Format {
+    args.input.format.unwrap_or(Format::Columns)
+}
+
+/// Opens a file of labelled data.
+pub fn open(args: &TrainArgs, path: &Path) -> crfkit::Result<SequenceReader> {
+    SequenceReader::open(path, format(args), args.input.encoding, Some(args.label_column[0]))
+}
+
+/// Calls `each` with all sequences of the training files, which must not be empty, and with their common layout; attributes have none.
+pub fn for_each_sequence(
+    args: &TrainArgs,
+    mut each: impl FnMut(Option<ColumnLayout>, &mut Sequence) -> Result<()>,
+) -> Result<()> {
+    let mut first: Option<Option<ColumnLayout>> = None;
+    for path in &args.train {
+        let mut reader = open(args, path)?;
+        let mut sequence = reader.item();
+        let mut empty = true;
+        while reader.read(&mut sequence)? {
+            let layout = match first {
+                Some(layout) => layout,
+                None => *first.insert(layout_of(&sequence)?),
+            };
+            if std::mem::take(&mut empty) {
+                check_layout(layout, &sequence)?;
+            }
+            each(layout, &mut sequence)?;
+        }
+        if empty {
+            return Err(no_sequence(path));
+        }
+    }
+    Ok(())
+}
+
+/// The columns of data that begins with `sequence`.
+pub fn layout_of(sequence: &Sequence) -> crfkit::Result<Option<ColumnLayout>> {
+    let Sequence::Columns { rows, label_column } = sequence else { return Ok(None) };
+    if rows.columns() < 2 {
+        let message = "one column: a token and its label are needed, separated by spaces or tabs";
+        return Err(Error::input(rows.place(0), message));
+    }
+    ColumnLayout::of(label_column.unwrap_or(-1), rows.columns(), || rows.place(0)).map(Some)
+}
+
+/// Rejects a file with another number of columns than the first one.
+pub fn check_layout(layout: Option<ColumnLayout>, sequence: &Sequence) -> crfkit::Result<()> {
+    let columns = layout.map_or(0, |layout| layout.columns);
+    if sequence.columns() == columns {
+        return Ok(());
+    }
+    let message = format!(
+        "{} columns, but the training data begins with {columns}: all files need the same columns",
+        sequence.columns()
+    );
+    Err(Error::input(sequence.place(0), message))
+}
+
+/// The source of observations: attributes, or templates that fit the columns.
+pub fn source(args: &TrainArgs, layout: Option<ColumnLayout>) -> Result<Source> {
+    let Some(layout) = layout else { return Ok(Source::Attributes) };
+    let mut templates = templates(args, layout.columns - 1)?;
+    layout.check_templates(&templates)?;
+    if args.template.is_some() {
+        templates.name = "template file".into(); // the model keeps the text, not the path
+    }
+    Ok(Source::Templates(templates))
+}
+
+/// Rejects flags that do not fit the format of the data.
+pub fn check_format(args: &TrainArgs) -> Result<()> {
+    match format(args) == Format::Attributes && args.template.is_some() {
+        true => Err(usage("--template goes with --format columns: attribute lines are observations already")),
+        false => Ok(()),
+    }
+}
+
+impl TrainingData for ChainDomain {
+    type Applied = Ensemble;
+    const NEEDED: &'static str = "plain chains, with weights";
+
+    fn applied(model: &Arc<ChainModel>) -> Arc<Ensemble> {
+        Arc::new(Ensemble::from(model.clone()))
+    }
+
+    fn of_model(model: AnyModel) -> Option<Arc<ChainModel>> {
+        match model {
+            AnyModel::Chain(model) => Some(model),
+            _ => None,
+        }
+    }
+
+    fn check(args: &TrainArgs) -> Result<()> {
+        check_format(args)
+    }
+
+    fn read_training(args: &TrainArgs) -> Result<ChainCorpus> {
+        let mut builder: Option<CorpusBuilder> = None;
+        for_each_sequence(args, |layout, sequence| {
+            let builder = match &mut builder {
+                Some(builder) => builder,
+                none => none.insert(CorpusBuilder::new(source(args, layout)?)),
+            };
+            Ok(builder.add(sequence)?)
+        })?;
+        let builder = builder.ok_or_else(|| no_sequence(&args.train[0]))?;
+        Ok(builder.finish(args.min_count)?)
+    }
+
+    fn read_dev(args: &TrainArgs, corpus: &ChainCorpus) -> Result<Option<ChainDev>> {
+        let Some(path) = &args.dev else { return Ok(None) };
+        let mut reader = open(args, path)?;
+        let mut sequence = reader.item();
+        let mut dev = ChainDev::new(&corpus.domain);
+        while reader.read(&mut sequence)? {
+            if dev.is_empty() {
+                check_layout(corpus.domain.columns, &sequence)?;
+            }
+            dev.add(&corpus.domain, &sequence)?;
+        }
+        if dev.is_empty() { Err(no_sequence(path)) } else { Ok(Some(dev)) }
+    }
+
+    fn counts(corpus: &ChainCorpus, features: &Features) -> Counts {
+        let domain = &corpus.domain;
+        Counts {
+            sequences: corpus.data.len(),
+            tokens: corpus.data.variables(),
+            labels: domain.labels.len(),
+            observations: domain.alphabet.node.len() + domain.alphabet.pair.len(),
+            features: features.dim(),
+        }
+    }
+
+    fn describe(_corpus: &ChainCorpus, counts: &Counts, _settings: &Settings) -> String {
+        let Counts { sequences, tokens, labels, observations, features } = counts;
+        format!(
+            "{sequences} sequences, {tokens} tokens, {labels} labels, {observations} observations, {features} features"
+        )
+    }
+
+    fn recorded(corpus: &ChainCorpus, settings: &Settings) -> Result<Value> {
+        let mut recorded = serde_json::to_value(settings)?;
+        if let Some(layout) = corpus.domain.columns {
+            recorded["label_column"] = layout.label.into();
+            recorded["columns"] = layout.columns.into();
+        }
+        Ok(recorded)
+    }
+}

@@ -1,0 +1,97 @@
+//! Graphs from a file: one JSON object per line.
+
+use super::TrainingData;
+use crate::args::TrainArgs;
+use crate::io::{GraphLines, name};
+use crate::log::Counts;
+use crate::pipeline::Source;
+use anyhow::Result;
+use crfkit::any::AnyModel;
+use crfkit::domain::{Dev, Domain};
+use crfkit::model::Features;
+use crfkit::train::Settings;
+use crfkit::typed::{TypedBuilder, TypedCorpus, TypedDomain, TypedModel};
+use crfkit::{Error, Place};
+use std::path::Path;
+use std::sync::Arc;
+
+impl TrainingData for TypedDomain {
+    type Applied = TypedModel;
+    const NEEDED: &'static str = "graphs from a file";
+
+    fn applied(model: &Arc<TypedModel>) -> Arc<TypedModel> {
+        model.clone()
+    }
+
+    fn of_model(model: AnyModel) -> Option<Arc<TypedModel>> {
+        match model {
+            AnyModel::Graph(model) => Some(model),
+            _ => None,
+        }
+    }
+
+    fn read_training(args: &TrainArgs) -> Result<TypedCorpus> {
+        let mut builder = TypedBuilder::default();
+        for path in &args.train {
+            for_each(args, path, |text, place| builder.add(text, place))?;
+        }
+        Ok(builder.finish(args.min_count)?)
+    }
+
+    fn read_dev(args: &TrainArgs, corpus: &TypedCorpus) -> Result<Option<Dev<Self>>> {
+        let Some(path) = &args.dev else { return Ok(None) };
+        let mut dev = Dev::new(&corpus.domain);
+        for_each(args, path, |text, place| match corpus.domain.read_line(text, place)? {
+            Some(graph) => dev.add(&corpus.domain, &graph),
+            None => Ok(()),
+        })?;
+        match dev.is_empty() {
+            true => Err(nothing(path)),
+            false => Ok(Some(dev)),
+        }
+    }
+
+    fn counts(corpus: &TypedCorpus, features: &Features) -> Counts {
+        Counts {
+            sequences: corpus.data.len(),
+            tokens: corpus.data.variables(),
+            labels: corpus.domain.types.nodes().iter().map(|of| of.labels.len()).sum(),
+            observations: features.rows.iter().map(|rows| rows.len).sum(),
+            features: features.dim(),
+        }
+    }
+
+    fn describe(corpus: &TypedCorpus, counts: &Counts, settings: &Settings) -> String {
+        let labelled = corpus.labelled();
+        format!(
+            "{} graphs, {labelled} nodes with a label, {} without, {} types of nodes, {} of factors, {} features; inference: {}",
+            counts.sequences,
+            counts.tokens - labelled,
+            corpus.domain.types.nodes().len(),
+            corpus.domain.types.factors().len(),
+            counts.features,
+            settings.inference.unwrap_or(corpus.domain.engine()).name()
+        )
+    }
+}
+
+/// Calls `each` with all lines of a file, which must not be empty.
+fn for_each(
+    args: &TrainArgs,
+    path: &Path,
+    mut each: impl FnMut(&str, &Place) -> crfkit::Result<()>,
+) -> Result<()> {
+    let mut reader = GraphLines::open(path, args.input.encoding)?;
+    let mut line = reader.item();
+    let mut empty = true;
+    while reader.read(&mut line)? {
+        each(&line.text, &line.place)?;
+        empty = false;
+    }
+    if empty { Err(nothing(path)) } else { Ok(()) }
+}
+
+fn nothing(path: &Path) -> anyhow::Error {
+    let message = "no graph in it: one per line is needed, as docs/GRAPHS.md describes";
+    Error::input(Place::new(name(path), 0), message).into()
+}

@@ -1,0 +1,144 @@
+//! Images and masks.
+
+use super::TrainingData;
+use crate::args::TrainArgs;
+use crate::error::usage;
+use crate::io::{InputPlace, Inputs, PictureFile, grid_samples, picture_pairs, read_mask, read_picture};
+use crate::log::Counts;
+use anyhow::Result;
+use crfkit::any::AnyModel;
+use crfkit::domain::Dev;
+use crfkit::graph::Neighbours;
+use crfkit::grid::{GridBuilder, GridCorpus, GridDomain, GridModel};
+use crfkit::model::Features;
+use crfkit::train::Settings;
+use crfkit_report::GridSample;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The largest number of labels. More are a sign of masks that were compressed with loss or smoothed.
+const MAX_LABELS: usize = 64;
+
+impl TrainingData for GridDomain {
+    type Applied = GridModel;
+    const NEEDED: &'static str = "images";
+
+    fn applied(model: &Arc<GridModel>) -> Arc<GridModel> {
+        model.clone()
+    }
+
+    fn of_model(model: AnyModel) -> Option<Arc<GridModel>> {
+        match model {
+            AnyModel::Grid(model) => Some(model),
+            _ => None,
+        }
+    }
+
+    fn check(args: &TrainArgs) -> Result<()> {
+        args.grid.sites().check().map_err(usage)
+    }
+
+    /// Reads all images and masks; the masks' values are the labels.
+    fn read_training(args: &TrainArgs) -> Result<GridCorpus> {
+        let files = files(&args.grid.images, &args.grid.masks)?;
+        let mut seen = [false; 256];
+        for file in &files {
+            let mask = read_mask(file)?;
+            mask.iter().flat_map(|mask| &mask.values).for_each(|&value| seen[value as usize] = true);
+        }
+        let labels: Vec<u8> =
+            (0..=u8::MAX).filter(|&v| seen[v as usize] && Some(v) != args.grid.unlabelled).collect();
+        if labels.len() > MAX_LABELS {
+            anyhow::bail!(
+                "the masks have {} different values, but each is a label, and at most {MAX_LABELS} are allowed: store masks \
+                 without lossy compression or smoothing, as PNG or PGM",
+                labels.len()
+            );
+        }
+        let mut builder: Option<GridBuilder> = None;
+        for file in &files {
+            let picture = read_picture(file)?;
+            let builder = match &mut builder {
+                Some(builder) => builder,
+                none => none.insert(GridBuilder::new(GridDomain {
+                    unlabelled: args.grid.unlabelled,
+                    neighbours: args.grid.neighbours.unwrap_or(Neighbours::Four),
+                    tables: args.grid.tables.unwrap_or_default(),
+                    ..GridDomain::new(labels.clone(), args.grid.sites(), &picture.sites, &picture.name)?
+                })?),
+            };
+            builder.add_picture(&picture)?;
+        }
+        match builder {
+            Some(builder) => Ok(builder.finish()?),
+            None => anyhow::bail!("there is no training image"),
+        }
+    }
+
+    fn read_dev(args: &TrainArgs, corpus: &GridCorpus) -> Result<Option<Dev<Self>>> {
+        if args.grid.dev_images.is_none() {
+            return Ok(None);
+        }
+        let mut dev = Dev::new(&corpus.domain);
+        for file in files(&args.grid.dev_images, &args.grid.dev_masks)? {
+            dev.add(&corpus.domain, &read_picture(&file)?)?;
+        }
+        Ok(Some(dev))
+    }
+
+    fn counts(corpus: &GridCorpus, features: &Features) -> Counts {
+        Counts {
+            sequences: corpus.data.len(),
+            tokens: corpus.data.variables(),
+            labels: corpus.domain.labels.len(),
+            observations: features.rows.iter().map(|rows| rows.len).sum(),
+            features: features.dim(),
+        }
+    }
+
+    fn describe(corpus: &GridCorpus, counts: &Counts, _settings: &Settings) -> String {
+        let labelled = corpus.labelled();
+        format!(
+            "{} images, {labelled} sites with a label, {} without, {} labels, {} features",
+            counts.sequences,
+            counts.tokens - labelled,
+            counts.labels,
+            counts.features
+        )
+    }
+
+    fn recorded(corpus: &GridCorpus, settings: &Settings) -> Result<Value> {
+        let mut recorded = serde_json::to_value(settings)?;
+        recorded["layout"] = serde_json::to_value(&corpus.domain)?;
+        Ok(recorded)
+    }
+
+    fn training_inputs(args: &TrainArgs) -> Inputs {
+        inputs(args, &args.grid.images, &args.grid.masks)
+    }
+
+    fn dev_inputs(args: &TrainArgs) -> Option<Inputs> {
+        let images = &args.grid.dev_images;
+        images.is_some().then(|| inputs(args, images, &args.grid.dev_masks))
+    }
+
+    fn pictures(model: &Arc<GridModel>, inputs: &Inputs) -> Result<Vec<GridSample>> {
+        grid_samples(model, inputs)
+    }
+
+    fn next(args: &TrainArgs) -> String {
+        format!("crfkit eval -m {} --images DIR --masks DIR", args.model.display())
+    }
+}
+
+/// All images of a directory with their masks.
+fn files(images: &Option<PathBuf>, masks: &Option<PathBuf>) -> Result<Vec<PictureFile>> {
+    let [images, masks] = [images, masks].map(|path| path.as_deref().unwrap_or(Path::new(".")));
+    picture_pairs(images, masks)
+}
+
+fn inputs(args: &TrainArgs, images: &Option<PathBuf>, masks: &Option<PathBuf>) -> Inputs {
+    let place = InputPlace::Images { images: images.clone().unwrap_or_default(), masks: masks.clone() };
+    Inputs { place, format: None, encoding: args.input.encoding, label_column: None }
+}

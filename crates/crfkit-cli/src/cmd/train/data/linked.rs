@@ -1,0 +1,131 @@
+//! Factorial and skip chains: columns.
+
+use super::{TrainingData, no_sequence};
+use crate::args::{Format, GraphKind, TrainArgs};
+use crate::error::usage;
+use crate::io::{open_lines, templates};
+use crate::log::Counts;
+use anyhow::Result;
+use crfkit::any::AnyModel;
+use crfkit::chain::ColumnLayout;
+use crfkit::data::columns::{ColumnReader, Columns};
+use crfkit::domain::{Dev, Domain};
+use crfkit::linked::{LinkedBuilder, LinkedCorpus, LinkedDomain, LinkedModel, Links};
+use crfkit::model::Features;
+use crfkit::train::Settings;
+use std::path::Path;
+use std::sync::Arc;
+
+impl TrainingData for LinkedDomain {
+    type Applied = LinkedModel;
+    const NEEDED: &'static str = "factorial or skip chains";
+
+    fn applied(model: &Arc<LinkedModel>) -> Arc<LinkedModel> {
+        model.clone()
+    }
+
+    fn of_model(model: AnyModel) -> Option<Arc<LinkedModel>> {
+        match model {
+            AnyModel::Linked(model) => Some(model),
+            _ => None,
+        }
+    }
+
+    fn check(args: &TrainArgs) -> Result<()> {
+        if args.input.format == Some(Format::Attributes) {
+            return Err(usage("--format attributes is for --graph chain only: use --format columns"));
+        }
+        if args.grid.graph == GraphKind::Factorial && args.label_column.len() < 2 {
+            return Err(usage(
+                "--graph factorial has several label columns: give --label-column 1,2 or the like",
+            ));
+        }
+        links(args).map(|_| ())
+    }
+
+    fn read_training(args: &TrainArgs) -> Result<LinkedCorpus> {
+        let mut builder: Option<LinkedBuilder> = None;
+        for path in &args.train {
+            let read = for_each(args, path, |sequence| {
+                let builder = match &mut builder {
+                    Some(builder) => builder,
+                    none => none.insert(new_builder(args, sequence)?),
+                };
+                Ok(builder.add(sequence)?)
+            })?;
+            if read == 0 {
+                return Err(no_sequence(path));
+            }
+        }
+        let builder = builder.ok_or_else(|| no_sequence(&args.train[0]))?;
+        Ok(builder.finish(args.min_count)?)
+    }
+
+    fn read_dev(args: &TrainArgs, corpus: &LinkedCorpus) -> Result<Option<Dev<Self>>> {
+        let Some(path) = &args.dev else { return Ok(None) };
+        let mut dev = Dev::new(&corpus.domain);
+        let read = for_each(args, path, |sequence| Ok(dev.add(&corpus.domain, sequence)?))?;
+        if read == 0 { Err(no_sequence(path)) } else { Ok(Some(dev)) }
+    }
+
+    fn counts(corpus: &LinkedCorpus, features: &Features) -> Counts {
+        let domain = &corpus.domain;
+        Counts {
+            sequences: corpus.data.len(),
+            tokens: corpus.data.variables() / domain.labels.len(),
+            labels: domain.labels.iter().map(Vec::len).sum(),
+            observations: domain.alphabet.node.len() + domain.alphabet.pair.len(),
+            features: features.dim(),
+        }
+    }
+
+    fn describe(corpus: &LinkedCorpus, counts: &Counts, settings: &Settings) -> String {
+        let labels = corpus.domain.labels.iter().map(|labels| labels.len().to_string());
+        format!(
+            "{} sequences, {} tokens, {} labels, {} observations, {} features; inference: {}",
+            counts.sequences,
+            counts.tokens,
+            labels.collect::<Vec<_>>().join(" + "),
+            counts.observations,
+            counts.features,
+            settings.inference.unwrap_or(corpus.domain.engine()).name()
+        )
+    }
+}
+
+/// The links between labels.
+fn links(args: &TrainArgs) -> Result<Links> {
+    match (args.grid.graph, &args.skip) {
+        (GraphKind::SkipChain, Some(rule)) => {
+            Ok(Links::SkipChain { rule: rule.clone(), observed: args.skip_observations })
+        }
+        (GraphKind::SkipChain, None) => {
+            Err(usage("--graph skip-chain needs a rule, such as --skip 'same(0) and capitalised(0)'"))
+        }
+        _ => Ok(Links::Factorial),
+    }
+}
+
+/// Calls `each` with all sequences of a file; returns their number.
+fn for_each(args: &TrainArgs, path: &Path, mut each: impl FnMut(&Columns) -> Result<()>) -> Result<usize> {
+    let mut reader = ColumnReader::new(open_lines(path, args.input.encoding)?);
+    let (mut sequence, mut read) = (Columns::default(), 0);
+    while reader.read(&mut sequence)? {
+        each(&sequence)?;
+        read += 1;
+    }
+    Ok(read)
+}
+
+/// A builder for files with the columns of `first`.
+fn new_builder(args: &TrainArgs, first: &Columns) -> Result<LinkedBuilder> {
+    let columns = first.columns();
+    let index =
+        |&column: &i32| ColumnLayout::of(column, columns, || first.place(0)).map(|layout| layout.label);
+    let labels = args.label_column.iter().map(index).collect::<crfkit::Result<Vec<usize>>>()?;
+    let mut templates = templates(args, columns.saturating_sub(labels.len()))?;
+    if args.template.is_some() {
+        templates.name = "template file".into(); // the model keeps the text, not the path
+    }
+    Ok(LinkedBuilder::new(links(args)?, templates, columns, labels)?)
+}

@@ -1,0 +1,82 @@
+//! How the program reads training and development data: one file for each kind of model.
+
+mod chains;
+mod graphs;
+mod images;
+mod linked;
+
+pub use chains::{check_format, check_layout, for_each_sequence, format, layout_of, open, source};
+
+use crate::args::TrainArgs;
+use crate::io::{self, Door, Inputs};
+use crate::log::Counts;
+use anyhow::Result;
+use crfkit::any::AnyModel;
+use crfkit::domain::{Corpus, Dev, Domain, WeightedModel};
+use crfkit::model::Features;
+use crfkit::train::Settings;
+use crfkit::{Error, Place};
+use crfkit_report::GridSample;
+use serde_json::Value;
+use std::path::Path;
+use std::sync::Arc;
+
+/// How the data of a kind of model is read for training.
+pub trait TrainingData: Domain {
+    /// The form in which `tag` and `eval` apply a trained model.
+    type Applied: Door;
+    /// The name of such models in messages.
+    const NEEDED: &'static str;
+
+    /// The model in the form in which it is applied.
+    fn applied(model: &Arc<WeightedModel<Self>>) -> Arc<Self::Applied>;
+    /// The model, if it is of this kind.
+    fn of_model(model: AnyModel) -> Option<Arc<WeightedModel<Self>>>;
+    /// Rejects arguments that do not fit each other, before anything is read.
+    fn check(_args: &TrainArgs) -> Result<()> {
+        Ok(())
+    }
+    /// Reads all training data.
+    fn read_training(args: &TrainArgs) -> Result<Corpus<Self>>;
+    /// Reads development data, if there is any.
+    fn read_dev(args: &TrainArgs, corpus: &Corpus<Self>) -> Result<Option<Dev<Self>>>;
+    /// The size of the training set.
+    fn counts(corpus: &Corpus<Self>, features: &Features) -> Counts;
+    /// One line about the training set, for the user.
+    fn describe(corpus: &Corpus<Self>, counts: &Counts, settings: &Settings) -> String;
+    /// Every setting that shapes the model, for the log.
+    fn recorded(_corpus: &Corpus<Self>, settings: &Settings) -> Result<Value> {
+        Ok(serde_json::to_value(settings)?)
+    }
+    /// The training data as inputs that a model can be applied to.
+    fn training_inputs(args: &TrainArgs) -> Inputs {
+        text_inputs(args, &args.train[0])
+    }
+    /// The development data as inputs that a model can be applied to, if there is any.
+    fn dev_inputs(args: &TrainArgs) -> Option<Inputs> {
+        args.dev.as_deref().map(|path| text_inputs(args, path))
+    }
+    /// The images with the most mistakes, for a page.
+    fn pictures(_model: &Arc<WeightedModel<Self>>, _inputs: &Inputs) -> Result<Vec<GridSample>> {
+        Ok(Vec::new())
+    }
+    /// The commands to try next.
+    fn next(args: &TrainArgs) -> String {
+        let model = args.model.display();
+        format!("crfkit tag -m {model} FILE, or crfkit eval -m {model} FILE")
+    }
+}
+
+/// A file of labelled text as inputs.
+fn text_inputs(args: &TrainArgs, path: &Path) -> Inputs {
+    let place = io::InputPlace::File(path.to_owned());
+    let label_column = args.label_column.first().copied();
+    Inputs { place, format: args.input.format, encoding: args.input.encoding, label_column }
+}
+
+/// The error about a file without data.
+pub fn no_sequence(path: &Path) -> anyhow::Error {
+    let message =
+        "no sequence in it: labelled tokens are needed, one per line, with an empty line between sequences";
+    Error::input(Place::new(io::name(path), 0), message).into()
+}

@@ -1,0 +1,151 @@
+//! How the program reads inputs and writes answers: one file for each kind of input.
+//!
+//! A [`Door`] is all that `tag`, `eval`, `report` and the end of `train` know of a kind of model.
+
+mod graphs;
+mod images;
+mod linked;
+mod open;
+mod sequences;
+
+pub use graphs::GraphLines;
+pub use images::{PictureFile, grid_samples, list_images, picture_pairs, read_mask, read_picture};
+pub use open::{is_stdin, name, open_lines, open_model};
+pub use sequences::{SequenceReader, templates};
+
+use crate::args::{Format, Output};
+use crate::flags::ModelKind;
+use crate::pipeline::Source;
+use anyhow::Result;
+use crfkit::data::text::Encoding;
+use crfkit::graph::Label;
+use crfkit::tag::{Judgement, Labeller, Tagger};
+use crfkit_report::{EvaluationPart, Samples};
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Where inputs come from, and how they are read.
+#[derive(Clone, Debug)]
+pub struct Inputs {
+    /// The file or directories.
+    pub place: InputPlace,
+    /// Format of sequences; `None` for that of the model's training data.
+    pub format: Option<Format>,
+    /// Encoding of text.
+    pub encoding: Encoding,
+    /// Column of the label in sequences; `None` for that of the model's training data.
+    pub label_column: Option<i32>,
+}
+
+/// A file, or directories of images.
+#[derive(Clone, Debug)]
+pub enum InputPlace {
+    /// Text or graphs; `-` is standard input.
+    File(PathBuf),
+    /// Images, and masks where there are labels.
+    Images {
+        /// Directory of the images.
+        images: PathBuf,
+        /// Directory of the masks.
+        masks: Option<PathBuf>,
+    },
+}
+
+impl Inputs {
+    /// The name of the inputs in messages and on pages.
+    pub fn name(&self) -> String {
+        match &self.place {
+            InputPlace::File(path) => name(path),
+            InputPlace::Images { images, .. } => images.display().to_string(),
+        }
+    }
+
+    /// Whether they can be read a second time.
+    pub fn again(&self) -> bool {
+        !matches!(&self.place, InputPlace::File(path) if is_stdin(path))
+    }
+}
+
+/// How answers are written.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The layout.
+    pub output: Output,
+    /// Whether to add the probabilities of labels.
+    pub marginals: bool,
+    /// Whether to add the probability of the whole labelling.
+    pub probability: bool,
+    /// How many of the best labellings to give; 0 for the best alone.
+    pub nbest: usize,
+    /// Directory for label images.
+    pub directory: Option<PathBuf>,
+}
+
+/// How the program reads the inputs of a kind of model and writes its answers.
+pub trait Door: Labeller<Input: Clone> + Sized {
+    /// The reader of inputs.
+    type Source: Source;
+
+    /// The kind of model, as users choose it.
+    fn kind(&self) -> ModelKind;
+    /// Opens inputs.
+    fn open(&self, inputs: &Inputs) -> Result<Self::Source>;
+    /// Makes an input of what was read; `None` if there is nothing in it. Called by the workers.
+    fn input<'a>(&self, item: &'a <Self::Source as Source>::Item) -> Result<Option<Cow<'a, Self::Input>>>;
+    /// Appends the output for an input with its labels, or writes files.
+    fn write(
+        &self,
+        wanted: &Wanted,
+        input: &Self::Input,
+        labels: &[Label],
+        tagger: &mut Tagger<Self>,
+        out: &mut Vec<u8>,
+    ) -> Result<()>;
+    /// Adds an input to the worst mistakes, if it is one of them; there is one list for each set of labels.
+    fn sample(
+        &self,
+        _input: &Self::Input,
+        _labels: &[Label],
+        _tagger: &mut Tagger<Self>,
+        _samples: &mut [Samples],
+    ) -> Result<()> {
+        Ok(())
+    }
+    /// The scores as text.
+    fn text(&self, judgement: &Judgement, inputs: u64) -> Result<Vec<u8>>;
+    /// The scores as one JSON object.
+    fn json(&self, judgement: &Judgement, inputs: u64) -> Result<String>;
+    /// The name of a set of labels on a page, besides the name of the data.
+    fn set_name(&self, _set: usize) -> Option<String> {
+        None
+    }
+    /// The message about inputs that hold nothing to compare.
+    const NOTHING: &'static str;
+
+    /// The parts of a page about scores.
+    fn parts(&self, judgement: &Judgement, samples: Vec<Samples>, data: &str) -> Vec<EvaluationPart> {
+        let part = |(set, (evaluation, samples))| {
+            let name = self.set_name(set).map_or_else(|| data.to_owned(), |of| format!("{data}, {of}"));
+            EvaluationPart::new(&name, evaluation, samples)
+        };
+        judgement.sets.iter().zip(samples).enumerate().map(part).collect()
+    }
+}
+
+/// Something to do with a model of any kind.
+pub trait WithModel {
+    /// The result.
+    type Out;
+    /// Does it.
+    fn with<M: Door>(self, model: Arc<M>) -> Self::Out;
+}
+
+/// Warns on standard error that the answers about an input are rough.
+fn note_rough(place: impl std::fmt::Display) {
+    use std::io::Write;
+    let _ = writeln!(
+        std::io::stderr(),
+        "crfkit: {place}: inference did not converge: the probabilities are rough"
+    );
+}

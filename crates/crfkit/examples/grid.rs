@@ -1,0 +1,52 @@
+//! Learns to clean noisy images: each pixel has a label, joined with those of its neighbours.
+//!
+//! `cargo run -p crfkit --example grid`
+
+use crfkit::Trainer;
+use crfkit::data::images::{Image, Mask};
+use crfkit::grid::{Decode, GridBuilder, GridDomain, GridTagger, Picture, SiteFeatures};
+use crfkit::math::random::Random;
+use crfkit::tag::Judgement;
+use crfkit::train::Kind;
+use std::sync::Arc;
+
+const SIDE: usize = 12;
+
+/// A disc under noise, and the disc itself.
+fn picture(random: &mut Random, number: usize) -> Picture {
+    let (x, y) = (3.0 + 6.0 * random.uniform(), 3.0 + 6.0 * random.uniform());
+    let inside = |pixel: usize| {
+        let (row, column) = ((pixel / SIDE) as f64, (pixel % SIDE) as f64);
+        u8::from((column - x).powi(2) + (row - y).powi(2) < 12.0)
+    };
+    let truth: Vec<u8> = (0..SIDE * SIDE).map(inside).collect();
+    let noisy = truth.iter().map(|&t| f64::from(t) + 1.2 * (random.uniform() - 0.5) * 2.0).collect();
+    Picture {
+        sites: Image { height: SIDE, width: SIDE, channels: 1, values: noisy }.into(),
+        mask: Some(Mask { height: SIDE, width: SIDE, values: truth }),
+        name: format!("image {number}"),
+    }
+}
+
+fn main() -> crfkit::Result<()> {
+    let mut random = Random::new(1);
+    let pictures: Vec<Picture> = (0..12).map(|number| picture(&mut random, number)).collect();
+    let (train, test) = pictures.split_at(8);
+
+    let domain = GridDomain::new(vec![0, 1], SiteFeatures::default(), &train[0].sites, &train[0].name)?;
+    let mut builder = GridBuilder::new(domain)?;
+    train.iter().try_for_each(|picture| builder.add_picture(picture))?;
+    let model = Trainer::of(Kind::Grid).passes(20).train_corpus(builder.finish()?, None)?.model;
+
+    let mut tagger = GridTagger::new(Arc::new(model));
+    let mut judgement = Judgement::new(1);
+    for picture in test {
+        let labels = tagger.judge(picture, Decode::MaxMarginal, &mut judgement)?;
+        for row in tagger.mask(&labels).values.chunks(SIDE) {
+            println!("{}", row.iter().map(|&label| if label == 1 { '#' } else { '.' }).collect::<String>());
+        }
+        println!();
+    }
+    println!("{:.1} % of the pixels are right", judgement.all().percent());
+    Ok(())
+}

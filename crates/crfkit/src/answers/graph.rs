@@ -1,0 +1,197 @@
+//! The log-potentials of one factor graph, with engines, decoders and their memory.
+
+use super::Answers;
+use crate::decode::{Decode, Decoder, ExactArgmax, MaxProduct, max_node_marginal};
+use crate::graph::{FactorGraph, Gradient, Graph, Label, Psi, Shared, SharedSum};
+use crate::infer::{Engine, Exact, Inference, LoopyBp, MeanField, NodeMarginals, TreeReweighted};
+use crate::math::Array;
+use crate::{Error, Place, Result};
+use std::sync::Arc;
+
+/// The precondition of every question: a graph has been loaded.
+const TAKEN_IN: &str = "a graph was taken in";
+
+/// The log-potentials of one factor graph. [`Answers::load`] loads the next one.
+#[derive(Debug)]
+pub struct GraphAnswers {
+    engine: Engine,
+    /// The tolerance at which iterative engines stop.
+    tolerance: f64,
+    shared: Arc<Shared<f64>>,
+    /// The current graph, if one has been loaded.
+    graph: Option<FactorGraph>,
+    place: Place,
+    own: Array<f64>,
+    scratch: Scratch,
+    labels: Vec<Label>,
+    /// The marginals of the variables, and whether inference converged. Computed when first asked for.
+    marginals: Option<(Vec<f64>, bool)>,
+}
+
+impl GraphAnswers {
+    /// Answers without a graph yet. All graphs will share these tables and get their marginals from `engine`, which
+    /// stops at `tolerance`.
+    pub fn new(shared: Arc<Shared<f64>>, engine: Engine, tolerance: f64) -> Self {
+        GraphAnswers {
+            engine,
+            tolerance,
+            shared,
+            graph: None,
+            place: Place::new("input", 0),
+            own: Array::default(),
+            scratch: Scratch::default(),
+            labels: Vec::new(),
+            marginals: None,
+        }
+    }
+
+    /// The label probabilities of each variable, exact or approximate depending on the engine.
+    pub fn marginals(&mut self) -> Result<impl Iterator<Item = &[f64]>> {
+        self.infer()?;
+        let (graph, marginals) = (self.graph(), self.nodes());
+        let cards = graph.cards().iter().enumerate();
+        Ok(cards.map(move |(node, &card)| &marginals[graph.cliques().node(node).start..][..card]))
+    }
+
+    /// Adds the place of the current graph to an error.
+    fn at_place(&self, error: Error) -> Error {
+        Error::input(self.place.clone(), error.to_string())
+    }
+
+    /// The marginals that [`GraphAnswers::infer`] has computed.
+    fn nodes(&self) -> &[f64] {
+        self.marginals.as_ref().map_or(&[][..], |(nodes, _)| nodes)
+    }
+
+    /// Computes the marginals if they have not been computed yet.
+    fn infer(&mut self) -> Result<()> {
+        if self.marginals.is_none() {
+            self.engine.check(self.graph()).map_err(|error| self.at_place(error))?;
+            let Self { engine, tolerance, scratch, graph, shared, own, marginals, .. } = self;
+            let graph = graph.as_ref().expect(TAKEN_IN);
+            let mut nodes = Vec::new();
+            let psi = Psi { shared, own };
+            let converged = scratch.marginals(*engine, *tolerance, graph, psi, &mut nodes);
+            *marginals = Some((nodes, converged));
+        }
+        Ok(())
+    }
+}
+
+impl Answers for GraphAnswers {
+    type Graph = FactorGraph;
+
+    fn load(
+        &mut self,
+        graph: &FactorGraph,
+        place: Place,
+        fill: &mut dyn FnMut(&mut Array<f64>),
+    ) -> Result<()> {
+        self.graph = Some(graph.clone());
+        self.place = place;
+        self.marginals = None;
+        fill(&mut self.own);
+        Ok(())
+    }
+
+    /// # Panics
+    /// If no graph has been loaded.
+    fn graph(&self) -> &FactorGraph {
+        self.graph.as_ref().expect(TAKEN_IN)
+    }
+
+    fn labels(&mut self, decode: Decode) -> Result<&[Label]> {
+        match decode {
+            Decode::MaxMarginal => self.infer()?,
+            Decode::Best => self.engine.check(self.graph()).map_err(|error| self.at_place(error))?,
+            _ => {}
+        }
+        let Self { engine, scratch, graph, shared, own, labels, marginals, .. } = self;
+        let (graph, psi) = (graph.as_ref().expect(TAKEN_IN), Psi { shared, own });
+        match (decode, marginals) {
+            (Decode::MaxMarginal, Some((nodes, _))) => max_node_marginal(graph, nodes, labels),
+            (Decode::Best, _) => scratch.argmax(*engine, graph, psi, labels),
+            _ => {
+                let found = decode.argmax(graph, psi, labels);
+                found.map_err(|error| self.at_place(error))?;
+            }
+        }
+        Ok(&self.labels)
+    }
+
+    fn probability_of(&mut self, variable: usize, label: Label) -> Result<f64> {
+        self.infer()?;
+        let start = self.graph().cliques().node(variable).start;
+        Ok(self.nodes()[start + label as usize])
+    }
+
+    fn converged(&self) -> Option<bool> {
+        self.marginals.as_ref().map(|(_, converged)| *converged)
+    }
+}
+
+/// The working memory of engines and decoders.
+#[derive(Debug, Default)]
+struct Scratch {
+    exact: <Exact as Inference>::Work<f64>,
+    loopy: <LoopyBp as Inference>::Work<f64>,
+    trw: <TreeReweighted as Inference>::Work<f64>,
+    mean_field: <MeanField as Inference>::Work<f64>,
+    argmax: <ExactArgmax as Decoder>::Work,
+    max_product: <MaxProduct as Decoder>::Work,
+    own: Array<f64>,
+}
+
+impl Scratch {
+    /// Overwrites `labels` with the best labelling that the engine finds. The engine must have accepted the graph.
+    fn argmax(&mut self, engine: Engine, graph: &FactorGraph, psi: Psi<f64>, labels: &mut Vec<Label>) {
+        match engine {
+            Engine::Exact => ExactArgmax::default().argmax(graph, psi, labels, &mut self.argmax),
+            _ => MaxProduct::default().argmax(graph, psi, labels, &mut self.max_product),
+        };
+    }
+
+    /// Overwrites `nodes` with the marginals of all variables, laid out as [`crate::graph::Cliques::node`] says. The
+    /// engine must have accepted the graph. Returns whether the engine converged.
+    fn marginals(
+        &mut self,
+        engine: Engine,
+        tolerance: f64,
+        graph: &FactorGraph,
+        psi: Psi<f64>,
+        nodes: &mut Vec<f64>,
+    ) -> bool {
+        let own = &mut self.own;
+        match engine {
+            Engine::Exact => run(Exact::default(), graph, psi, own, &mut self.exact, nodes),
+            Engine::LoopyBp => {
+                run(LoopyBp { tolerance, ..LoopyBp::default() }, graph, psi, own, &mut self.loopy, nodes)
+            }
+            Engine::Trw => {
+                let engine = TreeReweighted { tolerance, ..TreeReweighted::default() };
+                run(engine, graph, psi, own, &mut self.trw, nodes)
+            }
+            Engine::MeanField => {
+                let engine = MeanField { tolerance, ..MeanField::default() };
+                run(engine, graph, psi, own, &mut self.mean_field, nodes)
+            }
+        }
+    }
+}
+
+fn run<I: NodeMarginals>(
+    engine: I,
+    graph: &FactorGraph,
+    psi: Psi<f64>,
+    own: &mut Array<f64>,
+    work: &mut I::Work<f64>,
+    nodes: &mut Vec<f64>,
+) -> bool {
+    own.reserve(graph.own_len());
+    let mut sums = SharedSum::new(psi.shared);
+    let mut out = Gradient { own: own.slice_mut(0..graph.own_len()), shared: &mut sums };
+    let outcome = engine.log_z(graph, psi, 1.0, &mut out, work);
+    nodes.clear();
+    nodes.extend_from_slice(&engine.node_marginals(work).plane(0)[..graph.cliques().node_len()]);
+    outcome.converged
+}

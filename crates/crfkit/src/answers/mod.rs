@@ -1,0 +1,35 @@
+//! The log-potentials of one input, and all questions that can be asked about them.
+
+mod chain;
+mod graph;
+
+pub use chain::ChainAnswers;
+pub use graph::GraphAnswers;
+
+use crate::decode::Decode;
+use crate::graph::{Graph, Label};
+use crate::math::Array;
+use crate::{Place, Result};
+
+/// The questions that can be asked about an input of any kind.
+pub trait Answers {
+    /// The graph of an input.
+    type Graph: Graph;
+
+    /// Loads a graph that was read at `place`; `fill` writes its log-potentials. It is an error if the engine cannot
+    /// work on the graph.
+    fn load(
+        &mut self,
+        graph: &Self::Graph,
+        place: Place,
+        fill: &mut dyn FnMut(&mut Array<f64>),
+    ) -> Result<()>;
+    /// The current graph.
+    fn graph(&self) -> &Self::Graph;
+    /// The label of every variable. It is an error if the decoder cannot work on the graph.
+    fn labels(&mut self, decode: Decode) -> Result<&[Label]>;
+    /// P(label of a variable | input), exact or approximate depending on the engine.
+    fn probability_of(&mut self, variable: usize, label: Label) -> Result<f64>;
+    /// Whether iterative inference converged; `None` if no answer about this input has needed it.
+    fn converged(&self) -> Option<bool>;
+}

@@ -1,0 +1,51 @@
+//! Attributes that are built in memory instead of being read from a file.
+
+use super::{Attribute, Attributes, Row};
+use crate::data::text::excerpt;
+use crate::{Error, Place, Result};
+
+impl Attributes {
+    /// An instance without tokens. `name` is its name in messages; `weight` is its weight in training.
+    pub fn new(name: &str, weight: f64) -> Result<Self> {
+        match weight.is_finite() && weight >= 0.0 {
+            true => Ok(Attributes { name: name.to_owned(), weight: Some(weight), ..Attributes::default() }),
+            false => {
+                let message = format!("the weight {weight} is not a finite number of at least 0");
+                Err(Error::input(Place::new(name, 0), message))
+            }
+        }
+    }
+
+    /// Adds a token: its label (any word if it is not known), and its features with their values.
+    pub fn add<N: AsRef<str>>(
+        &mut self,
+        label: &str,
+        features: impl IntoIterator<Item = (N, f64)>,
+    ) -> Result<()> {
+        let line = self.rows.len() as u64 + 1;
+        let refuse = |why: String| Err(Error::input(Place::new(&self.name, line), why));
+        if label.is_empty() {
+            return refuse("an empty label: where it is not known, write any word".into());
+        }
+        let start = self.text.len();
+        self.text.push_str(label);
+        let (label, first) = (start..self.text.len(), self.attributes.len());
+        for (name, value) in features {
+            let name = name.as_ref();
+            if name.is_empty() {
+                return refuse("a feature has no name: give every feature one".into());
+            }
+            if !value.is_finite() {
+                return refuse(format!(
+                    "the value {value} of feature `{}` is not a finite number",
+                    excerpt(name)
+                ));
+            }
+            let start = self.text.len();
+            self.text.push_str(name);
+            self.attributes.push(Attribute { name: start..self.text.len(), value });
+        }
+        self.rows.push(Row { label, attributes: first..self.attributes.len(), line });
+        Ok(())
+    }
+}

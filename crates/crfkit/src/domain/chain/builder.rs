@@ -1,0 +1,179 @@
+//! The builder of a training corpus of chains.
+
+use super::{ChainCorpus, ChainDomain, ColumnLayout, Sequence};
+use crate::data::attributes::Attributes;
+use crate::data::columns::Columns;
+use crate::data::dataset::Dataset;
+use crate::data::observer::{Alphabet, Observer, Sink, Source};
+use crate::data::sorting::{by_frequency, sorted_labels};
+use crate::data::strings::Strings;
+use crate::domain::check_trained_labels;
+use crate::graph::{Chain, Graph, Label, NODES};
+use crate::{Error, Result};
+
+/// Builds a corpus, one sequence after the other.
+#[derive(Debug)]
+pub struct CorpusBuilder {
+    source: Source,
+    observer: Observer,
+    alphabet: Alphabet,
+    labels: Strings,
+    data: Dataset<Chain>,
+    gold: Vec<Label>,
+    words: Vec<u64>,
+    columns: Option<ColumnLayout>,
+}
+
+impl Sink for Dataset<Chain> {
+    fn table(&mut self, ids: &[u32], values: &[f64]) {
+        for (k, &id) in ids.iter().enumerate() {
+            self.push_observation(id, values.get(k).copied().unwrap_or(1.0));
+        }
+        self.finish_table();
+    }
+}
+
+impl CorpusBuilder {
+    /// A builder without sequences.
+    pub fn new(source: Source) -> Self {
+        CorpusBuilder {
+            source,
+            observer: Observer::default(),
+            alphabet: Alphabet::default(),
+            labels: Strings::default(),
+            data: Dataset::new(),
+            gold: Vec::new(),
+            words: Vec::new(),
+            columns: None,
+        }
+    }
+
+    /// Adds a column sequence whose labels are in column `label_column`. The templates must fit its columns. The word
+    /// is in the first column that is not the label's, so there must be one.
+    pub fn add_columns(&mut self, sequence: &Columns, label_column: usize) -> Result<()> {
+        let Source::Templates(templates) = &self.source else {
+            return Err(Error::Setting("columns need templates".into()));
+        };
+        let word_column = usize::from(label_column == 0);
+        if !sequence.is_empty() {
+            let layout = ColumnLayout { columns: sequence.columns(), label: label_column };
+            self.columns.get_or_insert(layout);
+        }
+        self.gold.clear();
+        for row in 0..sequence.len() {
+            self.gold.push(self.labels.intern(sequence.field(row, label_column).as_bytes()));
+            let word = self.alphabet.values.intern(sequence.field(row, word_column).as_bytes()) as usize;
+            if self.words.len() <= word / 64 {
+                self.words.resize(word / 64 + 1, 0);
+            }
+            self.words[word / 64] |= 1 << (word % 64);
+        }
+        let own_pairs = !templates.bigram.is_empty();
+        self.observer.columns(templates, sequence, &mut self.alphabet, &mut self.data);
+        let chain = Chain { len: sequence.len(), labels: 0, own_pairs };
+        self.data.finish_example(chain, self.gold.iter().copied(), 1.0);
+        Ok(())
+    }
+
+    /// Adds a sequence in either format. If columns do not say where the label is, it is in the last column.
+    pub fn add(&mut self, sequence: &Sequence) -> Result<()> {
+        match sequence {
+            Sequence::Columns { rows, label_column } => {
+                let label = label_column.unwrap_or(-1);
+                let layout = ColumnLayout::of(label, rows.columns(), || sequence.place(0))?;
+                self.add_columns(rows, layout.label)
+            }
+            Sequence::Attributes(attributes) => {
+                self.add_attributes(attributes);
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds an attribute instance.
+    pub fn add_attributes(&mut self, instance: &Attributes) {
+        self.gold.clear();
+        for row in 0..instance.len() {
+            self.gold.push(self.labels.intern(instance.label(row).as_bytes()));
+        }
+        self.observer.attributes(instance, &mut self.alphabet, &mut self.data);
+        let chain = Chain { len: instance.len(), labels: 0, own_pairs: false };
+        self.data.finish_example(chain, self.gold.iter().copied(), instance.weight());
+    }
+
+    /// Number of sequences so far.
+    pub fn len(&self) -> usize {
+        self.data.len()
+    }
+
+    /// Whether there are no sequences yet.
+    pub fn is_empty(&self) -> bool {
+        self.data.is_empty()
+    }
+
+    /// The labels so far, in the order of first occurrence.
+    pub fn labels(&self) -> &Strings {
+        &self.labels
+    }
+
+    /// The observations so far, in the order of first occurrence.
+    pub fn alphabet(&self) -> &Alphabet {
+        &self.alphabet
+    }
+
+    /// The source that makes the observations.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Takes the sequences out of the builder, with labels and observations numbered as they are now. The builder
+    /// continues without them; it overwrites `memory` and uses it for the next ones.
+    pub fn take_examples(&mut self, mut memory: Dataset<Chain>) -> Dataset<Chain> {
+        memory.clear();
+        let labels = self.labels.len();
+        self.data.set_graphs(|chain| Chain { labels, ..*chain });
+        std::mem::replace(&mut self.data, memory)
+    }
+
+    /// The domain at the end of a stream. `labels` must be sorted.
+    pub fn into_domain(self, labels: Vec<String>) -> ChainDomain {
+        let Self { source, alphabet, words, columns, .. } = self;
+        ChainDomain { labels, source, alphabet, words, columns }
+    }
+
+    /// Returns an error if there are more labels than training can hold in memory.
+    pub(crate) fn check_labels(&self) -> Result<()> {
+        check_trained_labels(&self.labels, self.columns.map(|layout| layout.label as i32))
+    }
+
+    /// Drops observations that occur fewer than `min_count` times, sorts the others by frequency and the labels by name.
+    pub fn finish(mut self, min_count: u32) -> Result<ChainCorpus> {
+        if self.data.is_empty() {
+            return Err(Error::Setting("the training data holds no sequence".into()));
+        }
+        self.check_labels()?;
+        let mut counts = [vec![0u32; self.alphabet.node.len()], vec![0u32; self.alphabet.pair.len()]];
+        for example in 0..self.data.len() {
+            for (f, table) in self.data.tables(example).enumerate() {
+                let counts = &mut counts[self.data.graph(example).own_kind(f)];
+                for &id in self.data.observations(table).0 {
+                    counts[id as usize] = counts[id as usize].saturating_add(1);
+                }
+            }
+        }
+        let (node, node_ids) = by_frequency(&self.alphabet.node, &counts[0], min_count);
+        let (pair, pair_ids) = by_frequency(&self.alphabet.pair, &counts[1], min_count);
+        drop(counts);
+        self.alphabet.node = node;
+        self.alphabet.pair = pair;
+        let (labels, label_ids) = sorted_labels(&self.labels);
+        self.data.renumber(
+            |label| label_ids[label as usize],
+            |kind, id| if kind == NODES { node_ids[id as usize] } else { pair_ids[id as usize] },
+            |chain| Chain { labels: labels.len(), ..*chain },
+        );
+        let Self { source, alphabet, data, words, columns, .. } = self;
+        let domain = ChainDomain { labels, source, alphabet, words, columns };
+        Ok(ChainCorpus { domain, data })
+    }
+}

@@ -1,0 +1,345 @@
+//! Chains: sequences of tokens, each label joined with the next.
+
+mod builder;
+mod co_occurrence;
+mod potentials;
+mod sequence;
+
+pub use builder::CorpusBuilder;
+pub use co_occurrence::first_weights;
+pub(crate) use co_occurrence::log_rate;
+pub use sequence::{ColumnLayout, Sequence};
+
+use super::stored::{Origin, check_labels, parse_head, read_alphabet, write_alphabet};
+use super::{Digest, Domain, FORMAT, Fit, ReadyTables, WeightedModel, unknown_start};
+use crate::answers::ChainAnswers;
+use crate::data::columns::Columns;
+use crate::data::dataset::Dataset;
+use crate::data::observer::{Alphabet, Observer, Sink, Source};
+use crate::decode::Decode;
+use crate::eval::{Scores, is_chunked};
+use crate::graph::{Chain, Label, NODES, PAIRS};
+use crate::infer::Engine;
+use crate::loss::{Loss, Pieces};
+use crate::model::sections::{Reader, Writer};
+use crate::model::{Dense, Features, LabelSet, Names, TableShapes, kept_names};
+use crate::optim::Objective;
+use crate::risk::{Derivative, Risk};
+use crate::settings::{Criterion, HessVec, Init, Kind, Settings, WithLoss};
+use crate::tag::{Judgement, Truth};
+use crate::{Error, Place, Result};
+use potentials::Potentials;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// A training corpus of chains.
+pub type ChainCorpus = super::Corpus<ChainDomain>;
+/// A model of chains.
+pub type ChainModel = WeightedModel<ChainDomain>;
+/// A development set of chains.
+pub type ChainDev = super::Dev<ChainDomain>;
+
+/// The domain of sequences: labels, templates and alphabets.
+#[derive(Clone, Debug)]
+pub struct ChainDomain {
+    /// Names of the labels, sorted.
+    pub labels: Vec<String>,
+    /// The source that makes observations from input.
+    pub source: Source,
+    /// Names of the observations, most frequent first, so that the weights of frequent ones lie together in the cache.
+    pub alphabet: Alphabet,
+    /// Words seen in training (the first column that is not the label's), one bit for each value number; empty if the
+    /// input has no words (attributes).
+    pub words: Vec<u64>,
+    /// The column layout of the training data; `None` with attributes.
+    pub columns: Option<ColumnLayout>,
+}
+
+impl ChainDomain {
+    /// The number of a label.
+    pub fn label(&self, name: &str) -> Option<Label> {
+        self.labels.binary_search_by(|l| l.as_str().cmp(name)).ok().map(|i| i as Label)
+    }
+
+    /// Whether the word was seen in training; `None` if the model knows no words.
+    pub fn knows(&self, word: &str) -> Option<bool> {
+        if self.words.is_empty() {
+            return None;
+        }
+        let value = self.alphabet.values.find(word.as_bytes()).map(|id| id as usize);
+        Some(value.is_some_and(|id| self.words.get(id / 64).is_some_and(|bits| bits >> (id % 64) & 1 == 1)))
+    }
+
+    /// The column layout of a sequence: where its label and its words are. `None` with attributes.
+    pub fn layout_of(&self, sequence: &Sequence) -> Result<Option<ColumnLayout>> {
+        match sequence {
+            Sequence::Attributes(_) => Ok(None),
+            Sequence::Columns { rows, label_column: Some(label) } => {
+                ColumnLayout::of(*label, rows.columns(), || sequence.place(0)).map(Some)
+            }
+            Sequence::Columns { rows, label_column: None } => {
+                Ok(self.columns.map(|layout| layout.in_data(rows.columns())))
+            }
+        }
+    }
+
+    /// Checks that the input has the columns that the templates read.
+    fn check_columns(&self, sequence: &Columns) -> Result<()> {
+        let Source::Templates(templates) = &self.source else {
+            return Err(Error::Setting(
+                "this model was trained on attributes: give attributes, not columns".into(),
+            ));
+        };
+        if sequence.is_empty() {
+            return Ok(());
+        }
+        let found = sequence.columns();
+        // If the label was not the last column in training, leaving it out would silently shift the columns after it.
+        if let Some(ColumnLayout { columns, label }) = self.columns.filter(|layout| !layout.label_is_last())
+            && found < columns
+        {
+            let message = format!(
+                "{found} columns, but {columns} in training, with the label in column {label}, in front of others: give all of \
+                 them (any text will do for the label)"
+            );
+            return Err(Error::input(sequence.place(0), message));
+        }
+        if found < templates.columns_needed {
+            let message = format!(
+                "{found} columns, but the model's templates use {}: give all columns that the training data had before the label",
+                templates.columns_needed
+            );
+            return Err(Error::input(sequence.place(0), message));
+        }
+        Ok(())
+    }
+
+    fn check_attributes(&self, place: impl FnOnce() -> Place) -> Result<()> {
+        match &self.source {
+            Source::Attributes => Ok(()),
+            Source::Templates(_) => {
+                Err(Error::input(place(), "this model was trained on columns: give columns, not attributes"))
+            }
+        }
+    }
+
+    /// Sends the observations of a sequence to `sink`.
+    fn send(&self, sequence: &Sequence, observer: &mut Observer, sink: &mut impl Sink) {
+        match (sequence, &self.source) {
+            (Sequence::Columns { rows, .. }, Source::Templates(templates)) => {
+                observer.columns(templates, rows, &self.alphabet, sink);
+            }
+            (Sequence::Attributes(attributes), _) => observer.attributes(attributes, &self.alphabet, sink),
+            (Sequence::Columns { .. }, Source::Attributes) => {}
+        }
+    }
+
+    fn check_input(&self, sequence: &Sequence) -> Result<()> {
+        match sequence {
+            Sequence::Columns { rows, .. } => self.check_columns(rows),
+            Sequence::Attributes(_) => self.check_attributes(|| sequence.place(0)),
+        }
+    }
+}
+
+/// The part of the file's head that only chains have.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    labels: Vec<String>,
+    source: Origin,
+    columns: Option<ColumnLayout>,
+}
+
+impl Domain for ChainDomain {
+    type Input = Sequence;
+    type Graph = Chain;
+    type Scratch = Observer;
+    type Answers = ChainAnswers;
+    const KIND: Kind = Kind::Chain;
+    const DECODE: Decode = Decode::Best;
+
+    fn observe(&self, sequence: &Sequence, observer: &mut Observer, data: &mut Dataset<Chain>) -> Result<()> {
+        self.check_input(sequence)?;
+        self.send(sequence, observer, data);
+        let own_pairs = matches!(&self.source, Source::Templates(t) if !t.bigram.is_empty());
+        data.finish_example(Chain { len: sequence.len(), labels: self.labels.len(), own_pairs }, [], 1.0);
+        Ok(())
+    }
+
+    fn place(sequence: &Sequence) -> Place {
+        sequence.place(0)
+    }
+
+    fn truth<'a>(&'a self, sequence: &'a Sequence) -> Result<Truth<'a>> {
+        let layout = self.layout_of(sequence)?;
+        if let (Sequence::Columns { .. }, None) = (sequence, layout) {
+            return Err(Error::input(sequence.place(0), "it is not known which column is the label"));
+        }
+        let label = layout.map_or(0, |layout| layout.label);
+        let labels = (0..sequence.len()).map(|t| Some(Cow::Borrowed(sequence.label(t, label)))).collect();
+        let known = layout.into_iter().flat_map(|layout| {
+            (0..sequence.len()).map_while(move |t| self.knows(sequence.word(t, layout.word())))
+        });
+        Ok(Truth { labels, known: known.collect() })
+    }
+
+    fn label_sets(&self) -> Vec<LabelSet<'_>> {
+        vec![LabelSet { name: None, labels: (&self.labels).into() }]
+    }
+
+    fn set_of(&self, _chain: &Chain, _variable: usize) -> usize {
+        0
+    }
+
+    fn features(&self, data: &Dataset<Chain>, settings: &Settings) -> Features {
+        let observations = [self.alphabet.node.len(), self.alphabet.pair.len()];
+        let (bigram, boundaries) = (self.source.label_bigram(), settings.boundaries);
+        Features::chain(data, self.labels.len(), observations, settings.features, bigram, boundaries)
+    }
+
+    fn names<'a>(&'a self, features: &'a Features, weights: &'a [f64]) -> Names<'a> {
+        Names::chain(&self.labels, &self.source, &self.alphabet, features, weights)
+    }
+
+    fn engine(&self) -> Engine {
+        Engine::Exact
+    }
+
+    fn objective(
+        &self,
+        settings: &Settings,
+        features: Arc<Features>,
+        data: Dataset<Chain>,
+        threads: usize,
+    ) -> Result<Box<dyn Objective>> {
+        let hess_vec = settings.parameters.hess_vec.unwrap_or_default();
+        let derivative = if hess_vec == HessVec::Complex { Derivative::Complex } else { Derivative::Dual };
+        settings.objective.objective(settings.pieces.unwrap_or_default(), derivative, features, data, threads)
+    }
+
+    fn first_weights(
+        &self,
+        data: &Dataset<Chain>,
+        features: &Features,
+        settings: &Settings,
+        _fit: Fit<'_, Self>,
+    ) -> Result<Vec<f64>> {
+        match settings.init {
+            Init::Empirical => Ok(first_weights(data, self.labels.len(), features)),
+            other => Err(unknown_start(other, Self::KIND)),
+        }
+    }
+
+    fn scores(&self, judgement: &Judgement) -> Scores {
+        let chunked = is_chunked(self.labels.iter().map(String::as_str));
+        Scores { chunked, ..judgement.sets[0].scores() }
+    }
+
+    /// Also spreads out the rows of frequent observations: as many as fit into the second-level cache.
+    fn tables(features: &Features, weights: &[f64]) -> ReadyTables {
+        const DENSE_BYTES: usize = 1 << 20;
+        let mut shared = features.empty_tables();
+        features.fill_tables(&[weights], &mut shared);
+        let mut dense = Dense::default();
+        let rows = &features.rows[NODES];
+        dense.spread(rows, Dense::fitting(rows, DENSE_BYTES), &[weights], |tables, size, task| {
+            tables.chunks_mut(size).enumerate().for_each(|(k, tables)| task(k, tables));
+        });
+        ReadyTables { shared: Arc::new(shared), dense }
+    }
+
+    fn answers(&self, tables: &ReadyTables, settings: &Settings, _engine: Engine) -> ChainAnswers {
+        ChainAnswers::new(tables.shared.clone(), settings.objective.direction())
+    }
+
+    /// Adds the weights of each observation directly to the log-potentials.
+    fn take_in(
+        model: &ChainModel,
+        tables: &ReadyTables,
+        sequence: &Sequence,
+        observer: &mut Observer,
+        answers: &mut ChainAnswers,
+    ) -> Result<()> {
+        model.domain.check_input(sequence)?;
+        let mut sink = Potentials::new(model, tables, sequence.len(), answers);
+        model.domain.send(sequence, observer, &mut sink);
+        answers.finish();
+        Ok(())
+    }
+
+    fn head(&self) -> Result<serde_json::Value> {
+        check_labels(&self.labels).map_err(Error::Setting)?;
+        let head =
+            Head { labels: self.labels.clone(), source: Origin::of(&self.source), columns: self.columns };
+        serde_json::to_value(head).map_err(|error| Error::Setting(error.to_string()))
+    }
+
+    fn write(&self, file: &mut Writer, slots: bool) {
+        write_alphabet(&self.alphabet, file, slots);
+        file.numbers("words", self.words.iter().map(|bits| bits.to_le_bytes()));
+    }
+
+    fn read(head: serde_json::Value, file: &mut Reader) -> Result<Self> {
+        let Head { labels, source, columns } = parse_head(head)?;
+        check_labels(&labels).map_err(|why| FORMAT.damaged(why))?;
+        if columns.is_some_and(|layout| layout.label >= layout.columns) {
+            return Err(FORMAT.damaged("its label is in a column that does not exist"));
+        }
+        let source = source.compile().map_err(|error| FORMAT.damaged(error))?;
+        let alphabet = read_alphabet(file, &source)?;
+        let words: Vec<u64> = file.numbers("words", u64::from_le_bytes)?;
+        if words.len() > alphabet.values.len().div_ceil(64) {
+            return Err(FORMAT.damaged("it knows more words than it has values"));
+        }
+        Ok(ChainDomain { labels, source, alphabet, words, columns })
+    }
+
+    fn shapes(&self) -> Result<TableShapes> {
+        let observations = [self.alphabet.node.len(), self.alphabet.pair.len()];
+        Ok(TableShapes::chain(self.labels.len(), observations, true, true))
+    }
+
+    fn without_unused(&self, used: Vec<Vec<bool>>) -> Option<(Self, Vec<Vec<bool>>)> {
+        let Alphabet { values, node, pair } = &self.alphabet;
+        let alphabet = Alphabet {
+            values: values.clone(),
+            node: kept_names(node, &used[NODES]),
+            pair: kept_names(pair, &used[PAIRS]),
+        };
+        Some((ChainDomain { alphabet, ..self.clone() }, used))
+    }
+
+    fn digest(&self, digest: &mut Digest) {
+        let ChainDomain { labels, source, alphabet, words, columns } = self;
+        digest.source(source);
+        digest.texts(labels);
+        digest.alphabet(alphabet);
+        digest.numbers(words.iter().map(|bits| bits.to_le_bytes()));
+        digest.debug(columns);
+    }
+}
+
+impl Criterion {
+    /// The sum of this criterion's losses over a data set. `derivative` is for Hessian-vector products.
+    pub fn objective(
+        self,
+        pieces: Pieces,
+        derivative: Derivative,
+        features: Arc<Features>,
+        data: Dataset<Chain>,
+        threads: usize,
+    ) -> Result<Box<dyn Objective>> {
+        struct Sum(Derivative, Arc<Features>, Dataset<Chain>, usize);
+        impl WithLoss for Sum {
+            type Out = Result<Box<dyn Objective>>;
+            fn with<L: Loss<Graph = Chain> + 'static>(self, loss: L) -> Self::Out {
+                let Sum(derivative, features, data, threads) = self;
+                Ok(Box::new(Risk::with_derivative(loss, derivative, features, data, threads)?))
+            }
+        }
+        Criterion::check_pieces(pieces)?;
+        self.loss(pieces, Sum(derivative, features, data, threads))
+    }
+}

@@ -1,0 +1,92 @@
+//! The log-potentials of new sequences.
+
+use super::ChainModel;
+use crate::answers::ChainAnswers;
+use crate::data::attributes::Attributes;
+use crate::data::columns::Columns;
+use crate::data::observer::{Sink, Source};
+use crate::domain::ReadyTables;
+use crate::graph::{Chain, Graph, NODES, PAIRS};
+use crate::model::{Dense, Features};
+use crate::tag::Tagger;
+use crate::{Place, Result};
+
+/// A sink that adds the weights of each observation directly to the log-potentials.
+pub(super) struct Potentials<'a> {
+    features: &'a Features,
+    weights: &'a [f64],
+    dense: &'a Dense,
+    chain: Chain,
+    own: &'a mut [f64],
+    table: usize,
+}
+
+impl<'a> Potentials<'a> {
+    /// Zero log-potentials for a sequence of `len` tokens.
+    pub(super) fn new(
+        model: &'a ChainModel,
+        tables: &'a ReadyTables,
+        len: usize,
+        answers: &'a mut ChainAnswers,
+    ) -> Self {
+        let chain = model.chain(len);
+        let (features, weights) = (&*model.features, &model.weights[..]);
+        Potentials { features, weights, dense: &tables.dense, chain, own: answers.start(chain), table: 0 }
+    }
+}
+
+impl Sink for Potentials<'_> {
+    fn table(&mut self, ids: &[u32], values: &[f64]) {
+        // If all pair observations of a model have lost their weights, there are no tables for them.
+        if self.table >= self.chain.own_tables() {
+            return;
+        }
+        let rows = &self.features.rows[self.chain.own_kind(self.table)];
+        let own = &mut self.own[self.chain.own_offset(self.table)..];
+        let mut first = 0; // rows below this are done
+        if values.is_empty() && self.chain.own_kind(self.table) == NODES {
+            self.dense.add(0, ids, &mut own[..self.chain.stride()]);
+            first = self.dense.rows();
+        }
+        for (k, &id) in ids.iter().enumerate().filter(|&(_, &id)| id >= first) {
+            rows.gather(self.weights, id, values.get(k).copied().unwrap_or(1.0), own);
+        }
+        self.table += 1;
+    }
+}
+
+impl ChainModel {
+    /// The chain of a sequence of `len` tokens.
+    pub fn chain(&self, len: usize) -> Chain {
+        Chain { len, labels: self.domain.labels.len(), own_pairs: self.features.rows[PAIRS].len > 0 }
+    }
+}
+
+impl Tagger<ChainModel> {
+    /// Loads a sequence of columns. It must have at least the columns that the templates use.
+    pub fn columns(&mut self, sequence: &Columns) -> Result<&mut ChainAnswers> {
+        self.with_parts(|model, tables, observer, answers| {
+            model.domain.check_columns(sequence)?;
+            if let Source::Templates(templates) = &model.domain.source {
+                let mut sink = Potentials::new(model, tables, sequence.len(), answers);
+                observer.columns(templates, sequence, &model.domain.alphabet, &mut sink);
+                answers.finish();
+            }
+            Ok(())
+        })
+    }
+
+    /// Loads an instance of attributes.
+    pub fn attributes(&mut self, instance: &Attributes) -> Result<&mut ChainAnswers> {
+        self.with_parts(|model, tables, observer, answers| {
+            model.domain.check_attributes(|| match instance.is_empty() {
+                true => Place::new("input", 0),
+                false => instance.place(0),
+            })?;
+            let mut sink = Potentials::new(model, tables, instance.len(), answers);
+            observer.attributes(instance, &model.domain.alphabet, &mut sink);
+            answers.finish();
+            Ok(())
+        })
+    }
+}

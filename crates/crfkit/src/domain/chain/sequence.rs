@@ -1,0 +1,184 @@
+//! A sequence of columns or of attributes.
+
+use crate::data::attributes::Attributes;
+use crate::data::columns::Columns;
+use crate::data::template::{Template, Templates};
+use crate::{Error, Place, Result};
+
+/// Name, in error messages, of a sequence that was not read from a file.
+const IN_MEMORY: &str = "a sequence in memory";
+
+/// A sequence, as it is read. Its memory can be reused for the next sequence.
+#[derive(Clone, Debug)]
+pub enum Sequence {
+    /// A sequence of CoNLL columns.
+    Columns {
+        /// The rows, one per token.
+        rows: Columns,
+        /// The label's column, if the reader was told; otherwise the column that the model was trained with.
+        label_column: Option<i32>,
+    },
+    /// A sequence of CRFsuite attributes.
+    Attributes(Attributes),
+}
+
+impl From<Columns> for Sequence {
+    fn from(rows: Columns) -> Self {
+        Sequence::Columns { rows, label_column: None }
+    }
+}
+
+impl From<Attributes> for Sequence {
+    fn from(attributes: Attributes) -> Self {
+        Sequence::Attributes(attributes)
+    }
+}
+
+impl Sequence {
+    /// Makes a sequence from rows of fields, one row per token. For training and evaluation the last field is the
+    /// label.
+    ///
+    /// ```
+    /// # use crfkit::chain::Sequence;
+    /// let sequence = Sequence::rows([["2", "B-QTY"], ["cups", "B-UNIT"], ["flour", "B-NAME"]])?;
+    /// assert_eq!(sequence.len(), 3);
+    /// # Ok::<(), crfkit::Error>(())
+    /// ```
+    pub fn rows<R>(rows: R) -> Result<Self>
+    where
+        R: IntoIterator<Item: IntoIterator<Item: AsRef<str>>>,
+    {
+        Ok(Columns::from_rows(rows, IN_MEMORY)?.into())
+    }
+
+    /// Makes a sequence from features of your own. Each token has a label (any word if it is not known), and names of
+    /// features with their values.
+    ///
+    /// ```
+    /// # use crfkit::chain::Sequence;
+    /// let sequence = Sequence::features([("B-QTY", vec![("digits", 1.0), ("length", 0.2)]), ("B-UNIT", vec![("word=cups", 1.0)])])?;
+    /// assert_eq!(sequence.len(), 2);
+    /// # Ok::<(), crfkit::Error>(())
+    /// ```
+    pub fn features<L, N, F>(tokens: impl IntoIterator<Item = (L, F)>) -> Result<Self>
+    where
+        L: AsRef<str>,
+        N: AsRef<str>,
+        F: IntoIterator<Item = (N, f64)>,
+    {
+        let mut attributes = Attributes::new(IN_MEMORY, 1.0)?;
+        tokens.into_iter().try_for_each(|(label, features)| attributes.add(label.as_ref(), features))?;
+        Ok(attributes.into())
+    }
+
+    /// Number of tokens.
+    pub fn len(&self) -> usize {
+        match self {
+            Sequence::Columns { rows, .. } => rows.len(),
+            Sequence::Attributes(attributes) => attributes.len(),
+        }
+    }
+
+    /// Whether there are no tokens.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The label of a token. With columns, it is the field in column `label`.
+    pub fn label(&self, token: usize, label: usize) -> &str {
+        match self {
+            Sequence::Columns { rows, .. } => rows.field(token, label),
+            Sequence::Attributes(attributes) => attributes.label(token),
+        }
+    }
+
+    /// The text shown for a token: the field in column `word`, or the first attribute.
+    pub fn word(&self, token: usize, word: usize) -> &str {
+        match self {
+            Sequence::Columns { rows, .. } => rows.field(token, word),
+            Sequence::Attributes(attributes) => attributes.items(token).next().map_or("", |(name, _)| name),
+        }
+    }
+
+    /// Number of columns; 0 with attributes.
+    pub fn columns(&self) -> usize {
+        match self {
+            Sequence::Columns { rows, .. } => rows.columns(),
+            Sequence::Attributes(_) => 0,
+        }
+    }
+
+    /// The place where a token was read.
+    pub fn place(&self, token: usize) -> Place {
+        match self {
+            _ if self.is_empty() => Place::new("input", 0),
+            Sequence::Columns { rows, .. } => rows.place(token),
+            Sequence::Attributes(attributes) => attributes.place(token),
+        }
+    }
+}
+
+/// The column layout of a chain's training data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ColumnLayout {
+    /// Number of columns, including the label's.
+    pub columns: usize,
+    /// The label's column.
+    pub label: usize,
+}
+
+impl ColumnLayout {
+    /// Whether the label is the last column.
+    pub fn label_is_last(&self) -> bool {
+        self.label + 1 == self.columns
+    }
+
+    /// The word's column: the first one that is not the label's.
+    pub fn word(&self) -> usize {
+        usize::from(self.label == 0 && self.columns > 1)
+    }
+
+    /// Rejects templates that read missing columns, or the label: such templates would see the answer in training and
+    /// have nothing to read afterwards.
+    pub fn check_templates(&self, templates: &Templates) -> Result<()> {
+        // Templates count the columns of the file. If the label is the last one, it is out of their range.
+        templates.check_columns(if self.label_is_last() { self.columns - 1 } else { self.columns })?;
+        let label = self.label;
+        let reads_label = |template: &&Template| {
+            template.macros.iter().any(|part| templates.extractors[part.extractor].column == label)
+        };
+        let Some(template) = templates.unigram.iter().chain(&templates.bigram).find(reads_label) else {
+            return Ok(());
+        };
+        let message = format!(
+            "column {label} is the label: a template must not read it; presets read the word in column \
+             0 and the columns behind it"
+        );
+        Err(Error::input(Place::new(&templates.name, template.line), message))
+    }
+
+    /// The layout of data that may have more or fewer columns. A label that was in the last column is still in the last
+    /// one.
+    pub fn in_data(&self, columns: usize) -> Self {
+        ColumnLayout {
+            columns,
+            label: if self.label_is_last() { columns.saturating_sub(1) } else { self.label },
+        }
+    }
+
+    /// The layout of rows with `columns` columns, whose label is in column `label`; negative numbers count from the
+    /// end. `place` is the place of the rows.
+    pub fn of(label: i32, columns: usize, place: impl Fn() -> Place) -> Result<Self> {
+        let index = if label < 0 { columns as i64 + i64::from(label) } else { label.into() };
+        match usize::try_from(index).ok().filter(|index| *index < columns) {
+            Some(label) => Ok(ColumnLayout { columns, label }),
+            None => {
+                let message = format!(
+                    "the label is to be in column {label}, but there are {columns} columns: 0 is the first, -1 the last"
+                );
+                Err(Error::input(place(), message))
+            }
+        }
+    }
+}

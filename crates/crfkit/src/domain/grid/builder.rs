@@ -1,0 +1,62 @@
+//! The builder of a training corpus of images.
+
+use super::{GridCorpus, GridDomain, GridScratch, Picture};
+use crate::data::dataset::Dataset;
+use crate::data::images::Mask;
+use crate::data::sites::Sites;
+use crate::graph::{FactorGraph, UNLABELLED};
+use crate::{Error, Place, Result};
+
+/// Builds a corpus from images and their masks.
+#[derive(Clone, Debug)]
+pub struct GridBuilder {
+    domain: GridDomain,
+    scratch: GridScratch,
+    data: Dataset<FactorGraph>,
+}
+
+impl GridBuilder {
+    /// A builder without images.
+    pub fn new(domain: GridDomain) -> Result<Self> {
+        domain.check()?;
+        Ok(GridBuilder { domain, scratch: GridScratch::default(), data: Dataset::new() })
+    }
+
+    /// Adds an image and its mask, which has one pixel for each site; both come from `name`. Every value of the mask
+    /// must be a label of the domain, or its value for no label.
+    pub fn add(&mut self, sites: &Sites, mask: &Mask, name: &str) -> Result<()> {
+        let picture = Picture { sites: sites.clone(), mask: Some(mask.clone()), name: name.into() };
+        self.add_picture(&picture)
+    }
+
+    /// Adds an image that carries its mask.
+    pub fn add_picture(&mut self, picture: &Picture) -> Result<()> {
+        // Report errors in the image first: its sites may be why the mask does not fit.
+        let sites = self.domain.describe(&picture.sites, &picture.name)?;
+        let mask = picture.labelled(&self.domain)?;
+        let mut gold = Vec::with_capacity(mask.values.len());
+        for &value in &mask.values {
+            gold.push(match self.domain.label(value) {
+                _ if Some(value) == self.domain.unlabelled => UNLABELLED,
+                Some(label) => label,
+                None => {
+                    let labels = &self.domain.labels;
+                    let message = format!("the mask has the value {value}, but labels are {labels:?}");
+                    return Err(Error::input(Place::new(&picture.name, 0), message));
+                }
+            });
+        }
+        let graph = self.scratch.graph(&self.domain, sites.nodes.height, sites.nodes.width)?;
+        self.domain.push_observations(&sites, &graph, &mut self.data);
+        self.data.finish_example(graph, gold, 1.0);
+        Ok(())
+    }
+
+    /// Returns the corpus.
+    pub fn finish(self) -> Result<GridCorpus> {
+        match self.data.is_empty() {
+            true => Err(Error::Setting("there is no image to learn from".into())),
+            false => Ok(GridCorpus { domain: self.domain, data: self.data }),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The layout of images: their labels, their features, and which sites are joined.
+
+use super::{SiteFeatures, Tables};
+use crate::data::dataset::Dataset;
+use crate::data::sites::{Pairs, Sites};
+use crate::graph::build::PairTables;
+use crate::graph::{FactorGraph, Grid, Label, Neighbours};
+use crate::model::{Features, Keep, TableKind, TableShapes};
+use crate::{Error, Place, Result};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// The tolerance at which iterative engines stop on images. Other graphs use
+/// [`Engine::TOLERANCE`](crate::infer::Engine::TOLERANCE), which is much finer: their log Z is needed to many digits,
+/// because their gradients feed line searches. An image has thousands of pixels, most of which converge in a few sweeps
+/// while a few take hundreds. Marginals need no more digits than this, and log Z, which is stationary at a fixed point,
+/// has twice as many.
+pub(super) const TOLERANCE: f64 = 1e-4;
+/// The largest number of numbers that a site or a pair may have.
+const MAX_CHANNELS: usize = 1 << 16;
+
+/// The domain of images: labels, features, and which sites are joined.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GridDomain {
+    /// The mask values that are labels, in ascending order.
+    pub labels: Vec<u8>,
+    /// The mask value of pixels without a label. They are summed out in training, and not scored in evaluation.
+    pub unlabelled: Option<u8>,
+    /// The features of sites.
+    pub sites: SiteFeatures,
+    /// How many numbers a site has, not counting the constant.
+    pub channels: usize,
+    /// How many numbers a pair has, not counting the constant.
+    pub pair_channels: usize,
+    /// Which sites are joined.
+    pub neighbours: Neighbours,
+    /// The form of the tables of pairs. With [`Tables::Ising`] pixels have such tables too; otherwise pixels have one
+    /// weight for each label and feature.
+    pub tables: Tables,
+}
+
+impl GridDomain {
+    /// A domain with Potts tables over four neighbours, for images like `example`, which comes from `name`.
+    pub fn new(labels: Vec<u8>, sites: SiteFeatures, example: &Sites, name: &str) -> Result<Self> {
+        let described = sites.describe(example).map_err(|why| Error::input(Place::new(name, 0), why))?;
+        let (channels, pair_channels) = (described.nodes.channels, described.pair_channels());
+        let (neighbours, tables) = (Neighbours::Four, Tables::Potts);
+        Ok(GridDomain { labels, unlabelled: None, sites, channels, pair_channels, neighbours, tables })
+    }
+
+    /// Rejects values that no model can have.
+    pub fn check(&self) -> Result<()> {
+        let refuse = |why: String| Err(Error::Setting(why));
+        if self.labels.is_empty() || !self.labels.is_sorted_by(|a, b| a < b) {
+            return refuse("labels must be one or more mask values in ascending order".into());
+        }
+        if let Some(value) = self.unlabelled.filter(|value| self.label(*value).is_some()) {
+            return refuse(format!("the mask value {value} cannot be a label and mean that there is none"));
+        }
+        self.sites.check()?;
+        if self.channels == 0 {
+            return refuse("a site has no numbers, but it must have some".into());
+        }
+        for (what, channels) in [("site", self.channels), ("pair", self.pair_channels)] {
+            if channels > MAX_CHANNELS {
+                return refuse(format!(
+                    "a {what} has {channels} numbers: {MAX_CHANNELS} at most are possible"
+                ));
+            }
+        }
+        match self.tables == Tables::Ising && self.labels.len() != 2 {
+            true => refuse(format!(
+                "Ising tables are for two labels, but there are {}: use Potts tables",
+                self.labels.len()
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// The label number of a mask value.
+    pub fn label(&self, value: u8) -> Option<Label> {
+        self.labels.binary_search(&value).ok().map(|label| label as Label)
+    }
+
+    /// The graph of an image of this size.
+    pub fn graph(&self, height: usize, width: usize) -> Result<FactorGraph> {
+        let (labels, neighbours) = (self.labels.len(), self.neighbours);
+        let pairs = PairTables::Own;
+        Ok(Grid { height, width, labels, neighbours, pairs, directions_tied: true }.build()?)
+    }
+
+    /// The features of all images: every feature with all labellings.
+    pub fn all_features(&self) -> Features {
+        Features::new(&Dataset::<FactorGraph>::new(), self.table_shapes(), Keep::All)
+    }
+
+    pub(super) fn table_shapes(&self) -> TableShapes {
+        let labels = self.labels.len();
+        let nodes = if self.tables == Tables::Ising { Tables::Ising } else { Tables::Full };
+        let node = TableKind {
+            observations: 1 + self.channels,
+            lines: 1,
+            columns: labels,
+            basis: nodes.basis(&[labels]),
+        };
+        let basis = self.tables.basis(&[labels; 2]);
+        let pair = TableKind { observations: 1 + self.pair_channels, lines: labels, columns: labels, basis };
+        let kinds = match self.neighbours {
+            Neighbours::None => vec![node],
+            Neighbours::Four | Neighbours::Eight => vec![node, pair],
+        };
+        TableShapes { kinds, node_kinds: 1, shared: Vec::new() }
+    }
+
+    /// Computes the features of the sites of an image that comes from `name`, and checks that the model can use them.
+    pub(super) fn describe<'a>(&self, given: &'a Sites, name: &str) -> Result<Cow<'a, Sites>> {
+        let refuse = |why: String| Error::input(Place::new(name, 0), why);
+        let sites = self.sites.describe(given).map_err(refuse)?;
+        let kind = |channels: usize| match channels {
+            1 => "grey".to_owned(),
+            3 => "coloured".to_owned(),
+            n => format!("of {n} numbers a site"),
+        };
+        if sites.nodes.channels != self.channels {
+            let (found, expected) = (kind(sites.nodes.channels), kind(self.channels));
+            return Err(refuse(format!("the image is {found}, but others are {expected}: convert one kind")));
+        }
+        if self.neighbours == Neighbours::None {
+            return Ok(sites);
+        }
+        if sites.pair_channels() != self.pair_channels {
+            let (found, expected) = (sites.pair_channels(), self.pair_channels);
+            return Err(refuse(format!("pairs have {found} numbers, but those of others have {expected}")));
+        }
+        match (&sites.pairs, self.neighbours) {
+            (Pairs::Given { .. }, Neighbours::Eight) => Err(refuse(
+                "there are numbers of horizontal and vertical pairs, but eight neighbours have diagonal ones too: join four".into(),
+            )),
+            _ => Ok(sites),
+        }
+    }
+
+    /// Adds the observations of an image: a constant and the numbers of every site, and a constant and the numbers of
+    /// every pair. `graph` must be the graph of an image of this size.
+    pub(super) fn push_observations(
+        &self,
+        sites: &Sites,
+        graph: &FactorGraph,
+        data: &mut Dataset<FactorGraph>,
+    ) {
+        for f in 0..graph.factors() {
+            data.push_observation(0, 1.0);
+            match *graph.factor(f).vars {
+                [i] => (1..).zip(sites.nodes.pixel(i)).for_each(|(id, &x)| data.push_observation(id, x)),
+                [i, j] => (1..).zip(sites.pair(i, j)).for_each(|(id, x)| data.push_observation(id, x)),
+                _ => unreachable!("a grid has nodes and pairs"),
+            }
+            data.finish_table();
+        }
+    }
+}

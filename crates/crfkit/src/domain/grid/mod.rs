@@ -1,0 +1,313 @@
+//! Grids: images in which every pixel or patch has a label. Training reads masks, and labelling writes masks.
+//!
+//! The features are those of smd-crf-2006 section 5: h_i = [1, x_i] for a site, which is a pixel or a patch, and
+//! h_ij = [1, |m_i − m_j|] for a pair of neighbours, or any numbers that are given for the pair.
+
+mod builder;
+mod features;
+mod layout;
+mod orientations;
+mod picture;
+
+pub use crate::decode::Decode;
+pub use crate::infer::Engine;
+pub use crate::model::Tables;
+pub use builder::GridBuilder;
+pub use features::{SiteFeatures, SiteNumbers};
+pub use layout::GridDomain;
+pub use picture::Picture;
+
+use super::stored::parse_head;
+use super::{Corpus, Digest, Domain, FORMAT, Fit, GraphSum, ReadyTables, WeightedModel, unknown_start};
+use crate::answers::GraphAnswers;
+use crate::data::dataset::Dataset;
+use crate::data::images::Mask;
+use crate::data::sites::Sites;
+use crate::decode::{AlphaExpansion, GraphCut};
+use crate::eval::Scores;
+use crate::graph::{FactorGraph, Graph, Label, NODES, Neighbours};
+use crate::loss::Perceptron;
+use crate::model::sections::{Reader, Writer};
+use crate::model::{Features, LabelSet, Names, Part, TableShapes};
+use crate::optim::Objective;
+use crate::risk::{Risk, potentials};
+use crate::settings::{Criterion, Init, Kind, Settings};
+use crate::tag::{Judgement, Tagger, Truth};
+use crate::{Error, Place, Result};
+use layout::TOLERANCE;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A training corpus of images.
+pub type GridCorpus = Corpus<GridDomain>;
+/// A model of images.
+pub type GridModel = WeightedModel<GridDomain>;
+/// A worker that labels images.
+pub type GridTagger = Tagger<GridModel>;
+
+/// The first weight for pairs of equal labels with [`Init::Logistic`].
+const PAIR_WEIGHT: f64 = 0.5;
+/// The largest number of graphs that are kept for reuse.
+const KEPT: usize = 64;
+
+/// Working memory for observing images.
+#[derive(Clone, Debug, Default)]
+pub struct GridScratch {
+    /// The graph of each size. Images of one size share it.
+    graphs: BTreeMap<(usize, usize), FactorGraph>,
+    /// Rows and columns of sites in the current image.
+    size: (usize, usize),
+}
+
+impl GridScratch {
+    /// The graph of images of this size.
+    fn graph(&mut self, domain: &GridDomain, height: usize, width: usize) -> Result<FactorGraph> {
+        self.size = (height, width);
+        if let Some(graph) = self.graphs.get(&(height, width)) {
+            return Ok(graph.clone());
+        }
+        let graph = domain.graph(height, width)?;
+        if self.graphs.len() == KEPT {
+            self.graphs.clear();
+        }
+        self.graphs.insert((height, width), graph.clone());
+        Ok(graph)
+    }
+}
+
+impl GridDomain {
+    /// Adds the sites of an image to `data`, without labels.
+    fn observe_sites(
+        &self,
+        sites: &Sites,
+        name: &str,
+        scratch: &mut GridScratch,
+        data: &mut Dataset<FactorGraph>,
+    ) -> Result<()> {
+        let sites = self.describe(sites, name)?;
+        let graph = scratch.graph(self, sites.nodes.height, sites.nodes.width)?;
+        self.push_observations(&sites, &graph, data);
+        data.finish_example(graph, [], 1.0);
+        Ok(())
+    }
+}
+
+impl Domain for GridDomain {
+    type Input = Picture;
+    type Graph = FactorGraph;
+    type Scratch = GridScratch;
+    type Answers = GraphAnswers;
+    const KIND: Kind = Kind::Grid;
+    const DECODE: Decode = Decode::MaxMarginal;
+
+    fn observe(
+        &self,
+        picture: &Picture,
+        scratch: &mut GridScratch,
+        data: &mut Dataset<FactorGraph>,
+    ) -> Result<()> {
+        self.observe_sites(&picture.sites, &picture.name, scratch, data)
+    }
+
+    fn place(picture: &Picture) -> Place {
+        Place::new(&picture.name, 0)
+    }
+
+    /// The gold labels. Unlabelled pixels do not count; values that the model does not know always count as errors.
+    fn truth<'a>(&'a self, picture: &'a Picture) -> Result<Truth<'a>> {
+        let mask = picture.labelled(self)?;
+        let name = |&value: &u8| (Some(value) != self.unlabelled).then(|| Cow::Owned(value.to_string()));
+        Ok(Truth { labels: mask.values.iter().map(name).collect(), known: Vec::new() })
+    }
+
+    fn label_sets(&self) -> Vec<LabelSet<'_>> {
+        let labels = self.labels.iter().map(u8::to_string).collect();
+        vec![LabelSet { name: Some("label".into()), labels }]
+    }
+
+    fn set_of(&self, _graph: &FactorGraph, _variable: usize) -> usize {
+        0
+    }
+
+    fn features(&self, _data: &Dataset<FactorGraph>, _settings: &Settings) -> Features {
+        self.all_features()
+    }
+
+    /// The names of the weights. Labels are named by their mask values, and the numbers of sites and pairs by their
+    /// positions.
+    fn names<'a>(&'a self, features: &'a Features, weights: &'a [f64]) -> Names<'a> {
+        let part = |(kind, (name, rows)): (usize, (&str, &'a _))| {
+            let tables = if kind == 0 && self.tables != Tables::Ising { Tables::Full } else { self.tables };
+            let numbers = if kind == 0 { self.channels } else { self.pair_channels };
+            let rows = Cow::Borrowed(rows);
+            Part::described(name, vec![0; kind + 1], tables, rows, numbers, |id| id.to_string())
+        };
+        let parts = ["site", "pair"].into_iter().zip(&features.rows).enumerate().map(part).collect();
+        Names { sets: self.label_sets(), parts, weights }
+    }
+
+    fn check_transfer(&self, from: &Self) -> Result<()> {
+        let told = |domain: &GridDomain| (domain.sites, domain.channels, domain.pair_channels);
+        match told(self) == told(from) {
+            true => Ok(()),
+            false => Err(Error::Setting(
+                "the model has other features of its images: give the same features, patches and expansion, and \
+                 images with the same numbers"
+                    .into(),
+            )),
+        }
+    }
+
+    fn engine(&self) -> Engine {
+        Engine::default()
+    }
+
+    fn objective(
+        &self,
+        settings: &Settings,
+        features: Arc<Features>,
+        data: Dataset<FactorGraph>,
+        threads: usize,
+    ) -> Result<Box<dyn Objective>> {
+        if settings.objective == Criterion::Perceptron {
+            return match self.labels.len() <= 2 {
+                true => Ok(Box::new(Risk::new(Perceptron(GraphCut), features, data, threads)?)),
+                false => {
+                    let loss = Perceptron(AlphaExpansion::default());
+                    Ok(Box::new(Risk::new(loss, features, data, threads)?))
+                }
+            };
+        }
+        let engine = settings.inference.unwrap_or_else(|| self.engine());
+        GraphSum { features, data, threads }.objective(settings, engine, TOLERANCE)
+    }
+
+    /// The first weights of [`Init::Logistic`].
+    fn first_weights(
+        &self,
+        data: &Dataset<FactorGraph>,
+        features: &Features,
+        settings: &Settings,
+        fit: Fit<'_, Self>,
+    ) -> Result<Vec<f64>> {
+        if settings.init != Init::Logistic {
+            return Err(unknown_start(settings.init, Self::KIND));
+        }
+        let alone = Settings {
+            inference: Some(Engine::LoopyBp), // exact where there are no pairs
+            sigma: settings.sigma,
+            seed: settings.seed,
+            ..Settings::default()
+        };
+        let mut theta = fit(self.without_pairs(data)?, &alone)?;
+        theta.resize(features.dim(), 0.0);
+        for rows in features.rows.iter().skip(1) {
+            for row in 0..rows.len as u32 {
+                let equal = |entry: usize| entry / rows.stride() == entry % rows.stride();
+                let weights = &mut theta[rows.range(row)];
+                match rows.basis.is_empty() {
+                    true => weights
+                        .iter_mut()
+                        .zip(rows.entries_of(row))
+                        .filter(|(_, entry)| equal(*entry))
+                        .for_each(|(weight, _)| *weight = PAIR_WEIGHT),
+                    false => weights.fill(PAIR_WEIGHT),
+                }
+            }
+        }
+        Ok(theta)
+    }
+
+    fn scores(&self, judgement: &Judgement) -> Scores {
+        let pixels = judgement.all();
+        Scores { accuracy: pixels.percent(), tokens: pixels.all, ..Scores::default() }
+    }
+
+    fn answers(&self, tables: &ReadyTables, _settings: &Settings, engine: Engine) -> GraphAnswers {
+        GraphAnswers::new(tables.shared.clone(), engine, TOLERANCE)
+    }
+
+    fn take_in(
+        model: &GridModel,
+        _tables: &ReadyTables,
+        picture: &Picture,
+        scratch: &mut GridScratch,
+        answers: &mut GraphAnswers,
+    ) -> Result<()> {
+        super::take_in_graph(model, picture, scratch, answers)
+    }
+
+    fn head(&self) -> Result<serde_json::Value> {
+        serde_json::to_value(self).map_err(|error| Error::Setting(error.to_string()))
+    }
+
+    fn write(&self, _file: &mut Writer, _slots: bool) {}
+
+    fn read(head: serde_json::Value, _file: &mut Reader) -> Result<Self> {
+        let domain: GridDomain = parse_head(head)?;
+        domain.check().map_err(|why| FORMAT.damaged(why))?;
+        Ok(domain)
+    }
+
+    fn shapes(&self) -> Result<TableShapes> {
+        Ok(self.table_shapes())
+    }
+
+    /// Models of images are small, so zero weights are kept.
+    fn without_unused(&self, _used: Vec<Vec<bool>>) -> Option<(Self, Vec<Vec<bool>>)> {
+        None
+    }
+
+    fn digest(&self, digest: &mut Digest) {
+        digest.debug(self);
+    }
+}
+
+impl GridTagger {
+    /// Loads an image that comes from `name`.
+    pub fn image(&mut self, sites: &Sites, name: &str) -> Result<&mut GraphAnswers> {
+        use crate::answers::Answers;
+        self.with_parts(|model, _, scratch, answers| {
+            let mut data = Dataset::new();
+            model.domain.observe_sites(sites, name, scratch, &mut data)?;
+            let place = Place::new(name, 0);
+            let graph = data.graph(0).clone();
+            answers.load(&graph, place, &mut |own| potentials(&model.features, &data, 0, &model.weights, own))
+        })
+    }
+
+    /// The mask for a labelling of the current image.
+    pub fn mask(&self, labels: &[Label]) -> Mask {
+        let values = labels.iter().map(|&label| self.model().domain.labels[label as usize]).collect();
+        let (height, width) = self.scratch().size;
+        Mask { height, width, values }
+    }
+}
+
+impl GridCorpus {
+    /// A corpus of the same images in which no sites are joined.
+    pub fn without_pairs(&self) -> Result<GridCorpus> {
+        self.domain.without_pairs(&self.data)
+    }
+}
+
+impl GridDomain {
+    fn without_pairs(&self, data: &Dataset<FactorGraph>) -> Result<GridCorpus> {
+        let domain = GridDomain { neighbours: Neighbours::None, ..self.clone() };
+        let (mut alone, mut scratch) = (Dataset::new(), GridScratch::default());
+        for example in 0..data.len() {
+            let graph = data.graph(example);
+            for (_, table) in data.tables(example).enumerate().filter(|(f, _)| graph.own_kind(*f) == NODES) {
+                let (ids, values) = data.observations(table);
+                for (k, &id) in ids.iter().enumerate() {
+                    alone.push_observation(id, values.get(k).copied().unwrap_or(1.0));
+                }
+                alone.finish_table();
+            }
+            let line = scratch.graph(&domain, 1, graph.vars())?;
+            alone.finish_example(line, data.gold(example).to_vec(), 1.0);
+        }
+        Ok(Corpus { domain, data: alone })
+    }
+}

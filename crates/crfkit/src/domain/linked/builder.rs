@@ -1,0 +1,160 @@
+//! The builder of a training corpus of linked chains.
+
+use super::links::{Graphs, Observed};
+use super::{LinkedCorpus, LinkedDomain, Links};
+use crate::data::columns::Columns;
+use crate::data::dataset::Dataset;
+use crate::data::observer::{Alphabet, Observer};
+use crate::data::sorting::{by_frequency, sorted_labels};
+use crate::data::strings::Strings;
+use crate::data::template::Templates;
+use crate::domain::check_trained_labels;
+use crate::graph::Label;
+use crate::{Error, Result};
+
+/// The largest number of label columns. No factorial chain with more could be solved.
+pub const MAX_LABEL_COLUMNS: usize = 16;
+
+/// Builds a corpus, one sequence after the other.
+#[derive(Debug)]
+pub struct LinkedBuilder {
+    links: Links,
+    templates: Templates,
+    label_columns: Vec<usize>,
+    columns: usize,
+    observer: Observer,
+    alphabet: Alphabet,
+    labels: Vec<Strings>,
+    sequences: Vec<Sequence>,
+}
+
+/// What is stored of a sequence until all labels are known.
+#[derive(Debug)]
+struct Sequence {
+    observed: Observed,
+    skips: Vec<(usize, usize)>,
+    gold: Vec<Label>,
+}
+
+impl LinkedBuilder {
+    /// A builder without sequences, for files with this number of columns. Label columns that do not fit the links or
+    /// the data, and templates and rules that read a label, are rejected with an error.
+    pub fn new(
+        links: Links,
+        templates: Templates,
+        columns: usize,
+        label_columns: Vec<usize>,
+    ) -> Result<Self> {
+        check(&links, &templates, columns, &label_columns).map_err(Error::Setting)?;
+        Ok(LinkedBuilder {
+            links,
+            templates,
+            columns,
+            observer: Observer::default(),
+            alphabet: Alphabet::default(),
+            labels: vec![Strings::default(); label_columns.len()],
+            label_columns,
+            sequences: Vec::new(),
+        })
+    }
+
+    /// Adds a sequence, which must have the same columns as the others.
+    pub fn add(&mut self, sequence: &Columns) -> Result<()> {
+        if sequence.columns() != self.columns {
+            let message = format!(
+                "{} columns, but the training data begins with {}: all files need the same columns",
+                sequence.columns(),
+                self.columns
+            );
+            return Err(Error::input(sequence.place(0), message));
+        }
+        let mut gold = Vec::with_capacity(sequence.len() * self.label_columns.len());
+        for row in 0..sequence.len() {
+            for (&column, labels) in self.label_columns.iter().zip(&mut self.labels) {
+                gold.push(labels.intern(sequence.field(row, column).as_bytes()));
+            }
+        }
+        let mut observed = Observed::new(sequence.len(), &self.templates);
+        self.observer.columns(&self.templates, sequence, &mut self.alphabet, &mut observed);
+        self.sequences.push(Sequence { observed, skips: self.links.skips(sequence), gold });
+        Ok(())
+    }
+
+    /// Drops observations that occur with fewer than `min_count` tokens, sorts the others by frequency and the labels
+    /// by name, and returns the corpus.
+    pub fn finish(mut self, min_count: u32) -> Result<LinkedCorpus> {
+        if self.sequences.is_empty() {
+            return Err(Error::Setting("the training data holds no sequence".into()));
+        }
+        for (labels, &column) in self.labels.iter().zip(&self.label_columns) {
+            check_trained_labels(labels, Some(column as i32))?;
+        }
+        let mut nodes = vec![0u32; self.alphabet.node.len()];
+        let mut pairs = vec![0u32; self.alphabet.pair.len()];
+        let columns = self.label_columns.len();
+        for Sequence { observed, gold, .. } in &self.sequences {
+            for t in 0..gold.len() / columns {
+                observed.node(t).iter().for_each(|&id| nodes[id as usize] += 1);
+                observed.pair(t).iter().for_each(|&id| pairs[id as usize] += 1);
+            }
+        }
+        let (node, node_ids) = by_frequency(&self.alphabet.node, &nodes, min_count);
+        let (pair, pair_ids) = by_frequency(&self.alphabet.pair, &pairs, min_count);
+        self.alphabet.node = node;
+        self.alphabet.pair = pair;
+        let (labels, label_ids): (Vec<_>, Vec<_>) = self.labels.iter().map(sorted_labels).unzip();
+        let cards: Vec<usize> = labels.iter().map(Vec::len).collect();
+        let mut graphs = Graphs::new(&self.links, cards, &self.templates);
+        let mut data = Dataset::new();
+        for Sequence { mut observed, skips, mut gold } in self.sequences {
+            observed.renumber(&node_ids, &pair_ids);
+            for (v, label) in gold.iter_mut().enumerate() {
+                *label = label_ids[v % columns][*label as usize];
+            }
+            let graph = graphs.graph(gold.len() / columns, &skips)?;
+            self.links.add(graph, &observed, &skips, &gold, &mut data);
+        }
+        let LinkedBuilder { links, templates, columns, label_columns, alphabet, .. } = self;
+        let domain = LinkedDomain { links, templates, columns, label_columns, labels, alphabet };
+        Ok(LinkedCorpus { domain, data })
+    }
+}
+
+/// Checks that links, templates and columns fit each other.
+pub(super) fn check(
+    links: &Links,
+    templates: &Templates,
+    columns: usize,
+    label_columns: &[usize],
+) -> std::result::Result<(), String> {
+    let count = label_columns.len();
+    match links {
+        Links::Factorial if !(2..=MAX_LABEL_COLUMNS).contains(&count) => {
+            return Err(format!("a factorial chain has 2 to {MAX_LABEL_COLUMNS} label columns, not {count}"));
+        }
+        Links::SkipChain { .. } if count != 1 => {
+            return Err(format!("a skip chain has one label column, not {count}"));
+        }
+        _ => {}
+    }
+    if let Some(column) = label_columns.iter().find(|&&column| column >= columns) {
+        return Err(format!("column {column} is to be a label, but the data has {columns} columns, from 0"));
+    }
+    if (1..count).any(|k| label_columns[..k].contains(&label_columns[k])) {
+        return Err("a label column is named twice".into());
+    }
+    let read = templates.extractors.iter().map(|extractor| ("a template", extractor.column));
+    let rule = match links {
+        Links::Factorial => Vec::new(),
+        Links::SkipChain { rule, .. } => rule.columns(),
+    };
+    for (who, column) in read.chain(rule.into_iter().map(|column| ("the rule of the links", column))) {
+        if label_columns.contains(&column) {
+            return Err(format!("{who} reads column {column}, which is a label: it must not"));
+        }
+        if column >= columns {
+            return Err(format!("{who} reads column {column}, but the data has {columns} columns, from 0"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,292 @@
+//! Linked chains from column files: factorial chains (several label columns) and skip chains (links between distant
+//! tokens).
+
+mod builder;
+mod links;
+mod names;
+
+pub use crate::infer::Engine;
+pub use builder::LinkedBuilder;
+pub use links::Links;
+
+use super::stored::{Origin, check_labels, parse_head, read_alphabet, write_alphabet};
+use super::{Digest, Domain, FORMAT, GraphSum, ReadyTables, WeightedModel, take_in_graph};
+use crate::answers::GraphAnswers;
+use crate::data::columns::Columns;
+use crate::data::dataset::Dataset;
+use crate::data::observer::{Alphabet, Observer, Source};
+use crate::data::template::Templates;
+use crate::decode::Decode;
+use crate::eval::Scores;
+use crate::graph::{FactorGraph, Label};
+use crate::model::sections::{Reader, Writer};
+use crate::model::{Features, LabelSet, Names, TableShapes, kept_names};
+use crate::optim::Objective;
+use crate::settings::{Kind, Settings};
+use crate::tag::{Judgement, Truth};
+use crate::{Error, Place, Result};
+use builder::check;
+use links::{Graphs, Observed};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// A training corpus of linked chains. The label of token t in label column c belongs to variable t·C + c.
+pub type LinkedCorpus = super::Corpus<LinkedDomain>;
+/// A model of linked chains.
+pub type LinkedModel = WeightedModel<LinkedDomain>;
+/// A worker that labels linked chains.
+pub type LinkedTagger = crate::tag::Tagger<LinkedModel>;
+
+/// The domain of linked chains: the labels of every label column, templates, alphabets and links.
+#[derive(Clone, Debug)]
+pub struct LinkedDomain {
+    /// What links the labels.
+    pub links: Links,
+    /// The templates that make observations from input.
+    pub templates: Templates,
+    /// Number of columns of the training data.
+    pub columns: usize,
+    /// The label columns.
+    pub label_columns: Vec<usize>,
+    /// Names of the labels of each label column, sorted.
+    pub labels: Vec<Vec<String>>,
+    /// Names of the observations, most frequent first.
+    pub alphabet: Alphabet,
+}
+
+/// Working memory for observing sequences.
+#[derive(Clone, Debug, Default)]
+pub struct LinkedScratch {
+    observer: Observer,
+    graphs: Option<Graphs>,
+}
+
+impl LinkedDomain {
+    /// The number of a label in label column `column`.
+    pub fn label(&self, column: usize, name: &str) -> Option<Label> {
+        self.labels[column].binary_search_by(|l| l.as_str().cmp(name)).ok().map(|i| i as Label)
+    }
+
+    /// Number of labels of each label column.
+    pub fn cards(&self) -> Vec<usize> {
+        self.labels.iter().map(Vec::len).collect()
+    }
+
+    /// The column of the words: the first one that is not a label column.
+    pub fn word_column(&self) -> usize {
+        (0..self.columns).find(|column| !self.label_columns.contains(column)).unwrap_or(0)
+    }
+
+    /// Number of columns that new data needs: those that templates and rule read, and all if a label column comes
+    /// before one of them.
+    pub fn columns_needed(&self) -> usize {
+        let rule = match &self.links {
+            Links::Factorial => None,
+            Links::SkipChain { rule, .. } => rule.columns().last().copied(),
+        };
+        let read = self.templates.columns_needed.max(rule.map_or(0, |column| column + 1));
+        let labels_are_last = self.label_columns.iter().all(|&column| column >= read);
+        if labels_are_last { read } else { self.columns }
+    }
+
+    fn sets(&self) -> Vec<LabelSet<'_>> {
+        let set = |(column, labels)| LabelSet {
+            name: Some(format!("column {column}")),
+            labels: Cow::Borrowed(labels as &[String]),
+        };
+        self.label_columns.iter().zip(&self.labels).map(|(column, labels)| set((column, labels))).collect()
+    }
+}
+
+/// The part of the file's head that only linked chains have.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    links: Links,
+    source: Origin,
+    columns: usize,
+    label_columns: Vec<usize>,
+    labels: Vec<Vec<String>>,
+}
+
+impl Domain for LinkedDomain {
+    type Input = Columns;
+    type Graph = FactorGraph;
+    type Scratch = LinkedScratch;
+    type Answers = GraphAnswers;
+    const KIND: Kind = Kind::Linked;
+    const DECODE: Decode = Decode::Best;
+
+    fn observe(
+        &self,
+        sequence: &Columns,
+        scratch: &mut LinkedScratch,
+        data: &mut Dataset<FactorGraph>,
+    ) -> Result<()> {
+        let needed = self.columns_needed();
+        if !sequence.is_empty() && sequence.columns() < needed {
+            let message = format!(
+                "{} columns, but the model needs {needed}: give all columns that the training data had (any text will do for \
+                 labels)",
+                sequence.columns()
+            );
+            return Err(Error::input(sequence.place(0), message));
+        }
+        let LinkedScratch { observer, graphs } = scratch;
+        let graphs = graphs.get_or_insert_with(|| Graphs::new(&self.links, self.cards(), &self.templates));
+        let skips = self.links.skips(sequence);
+        let graph = graphs.graph(sequence.len(), &skips)?;
+        let mut observed = Observed::new(sequence.len(), &self.templates);
+        observer.columns(&self.templates, sequence, &self.alphabet, &mut observed);
+        self.links.add(graph, &observed, &skips, &[], data);
+        Ok(())
+    }
+
+    fn place(sequence: &Columns) -> Place {
+        if sequence.is_empty() { Place::new("input", 0) } else { sequence.place(0) }
+    }
+
+    fn truth<'a>(&'a self, sequence: &'a Columns) -> Result<Truth<'a>> {
+        if sequence.columns() != self.columns {
+            let message = format!(
+                "{} columns, but {} in training: labels are needed to compare with",
+                sequence.columns(),
+                self.columns
+            );
+            return Err(Error::input(Self::place(sequence), message));
+        }
+        let of_row =
+            |row| self.label_columns.iter().map(move |&c| Some(Cow::Borrowed(sequence.field(row, c))));
+        Ok(Truth { labels: (0..sequence.len()).flat_map(of_row).collect(), known: Vec::new() })
+    }
+
+    fn label_sets(&self) -> Vec<LabelSet<'_>> {
+        self.sets()
+    }
+
+    fn set_of(&self, _graph: &FactorGraph, variable: usize) -> usize {
+        variable % self.labels.len()
+    }
+
+    /// The labels of one token form a group.
+    fn group(&self) -> usize {
+        self.labels.len()
+    }
+
+    fn features(&self, data: &Dataset<FactorGraph>, settings: &Settings) -> Features {
+        let shapes = self.links.shapes(&self.cards(), &self.templates, &self.alphabet);
+        Features::new(data, shapes, settings.features)
+    }
+
+    fn names<'a>(&'a self, features: &'a Features, weights: &'a [f64]) -> Names<'a> {
+        names::names(self, features, weights)
+    }
+
+    fn engine(&self) -> Engine {
+        match self.links {
+            Links::Factorial => Engine::Exact,
+            Links::SkipChain { .. } => Engine::LoopyBp,
+        }
+    }
+
+    fn objective(
+        &self,
+        settings: &Settings,
+        features: Arc<Features>,
+        data: Dataset<FactorGraph>,
+        threads: usize,
+    ) -> Result<Box<dyn Objective>> {
+        let engine = settings.inference.unwrap_or_else(|| self.engine());
+        GraphSum { features, data, threads }.objective(settings, engine, Engine::TOLERANCE)
+    }
+
+    /// The scores of the label column if there is one; otherwise the fraction of tokens whose labels are all correct.
+    fn scores(&self, judgement: &Judgement) -> Scores {
+        let first = judgement.sets[0].scores();
+        match judgement.sets.len() {
+            1 => first,
+            _ => Scores {
+                accuracy: judgement.joint.percent(),
+                tokens: first.tokens,
+                sequences: first.sequences,
+                ..Scores::default()
+            },
+        }
+    }
+
+    fn answers(&self, tables: &ReadyTables, _settings: &Settings, engine: Engine) -> GraphAnswers {
+        GraphAnswers::new(tables.shared.clone(), engine, Engine::TOLERANCE)
+    }
+
+    fn take_in(
+        model: &LinkedModel,
+        _tables: &ReadyTables,
+        sequence: &Columns,
+        scratch: &mut LinkedScratch,
+        answers: &mut GraphAnswers,
+    ) -> Result<()> {
+        take_in_graph(model, sequence, scratch, answers)
+    }
+
+    fn head(&self) -> Result<serde_json::Value> {
+        self.labels.iter().try_for_each(|labels| check_labels(labels)).map_err(Error::Setting)?;
+        let head = Head {
+            links: self.links.clone(),
+            source: Origin::of(&Source::Templates(self.templates.clone())),
+            columns: self.columns,
+            label_columns: self.label_columns.clone(),
+            labels: self.labels.clone(),
+        };
+        serde_json::to_value(head).map_err(|error| Error::Setting(error.to_string()))
+    }
+
+    fn write(&self, file: &mut Writer, slots: bool) {
+        write_alphabet(&self.alphabet, file, slots);
+    }
+
+    fn read(head: serde_json::Value, file: &mut Reader) -> Result<Self> {
+        let Head { links, source, columns, label_columns, labels } = parse_head(head)?;
+        let source = source.compile().map_err(|error| FORMAT.damaged(error))?;
+        let alphabet = read_alphabet(file, &source)?;
+        let Source::Templates(templates) = source else {
+            return Err(FORMAT.damaged("it has no templates"));
+        };
+        check(&links, &templates, columns, &label_columns).map_err(|why| FORMAT.damaged(why))?;
+        if labels.len() != label_columns.len() {
+            return Err(FORMAT.damaged("its labels are not those of its columns"));
+        }
+        labels.iter().try_for_each(|labels| check_labels(labels)).map_err(|why| FORMAT.damaged(why))?;
+        Ok(LinkedDomain { links, templates, columns, label_columns, labels, alphabet })
+    }
+
+    fn shapes(&self) -> Result<TableShapes> {
+        Ok(self.links.shapes(&self.cards(), &self.templates, &self.alphabet))
+    }
+
+    /// An observation is kept if any kind of table needs it.
+    fn without_unused(&self, used: Vec<Vec<bool>>) -> Option<(Self, Vec<Vec<bool>>)> {
+        let Alphabet { values, node, pair } = &self.alphabet;
+        let of_node = |kind: usize| self.links.sees_nodes(kind, self.labels.len());
+        let (mut nodes, mut pairs) = (vec![false; node.len()], vec![false; pair.len()]);
+        for (kind, used) in used.iter().enumerate() {
+            let all = if of_node(kind) { &mut nodes } else { &mut pairs };
+            all.iter_mut().zip(used).for_each(|(all, used)| *all |= used);
+        }
+        let kept = used.iter().enumerate().map(|(kind, rows)| {
+            let all = if of_node(kind) { &nodes } else { &pairs };
+            all[..rows.len()].to_vec() // a kind may have no observations at all
+        });
+        let kept = kept.collect();
+        let (values, node, pair) = (values.clone(), kept_names(node, &nodes), kept_names(pair, &pairs));
+        Some((LinkedDomain { alphabet: Alphabet { values, node, pair }, ..self.clone() }, kept))
+    }
+
+    fn digest(&self, digest: &mut Digest) {
+        let LinkedDomain { links, templates, columns, label_columns, labels, alphabet } = self;
+        digest.debug(&(links, columns, label_columns));
+        digest.templates(templates);
+        labels.iter().for_each(|labels| digest.texts(labels));
+        digest.alphabet(alphabet);
+    }
+}

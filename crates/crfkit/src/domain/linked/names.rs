@@ -1,0 +1,31 @@
+//! The names of the weights of linked chains.
+
+use super::{LinkedDomain, Links};
+use crate::model::{Features, Names, Part};
+
+/// The names of the weights of `features`.
+pub(super) fn names<'a>(domain: &'a LinkedDomain, features: &'a Features, weights: &'a [f64]) -> Names<'a> {
+    let LinkedDomain { links, label_columns, labels, alphabet, templates, .. } = domain;
+    let columns = 0..labels.len();
+    // The parts in the order of kinds (crate::graph::build): name and variables of each.
+    let nodes = columns.clone().map(|c| (format!("column {}", label_columns[c]), vec![c]));
+    let within = columns.clone().map(|c| (format!("transition of column {}", label_columns[c]), vec![c, c]));
+    let linked: Vec<(String, Vec<usize>)> = match links {
+        Links::Factorial => columns
+            .clone()
+            .flat_map(|c| columns.clone().skip(c + 1).map(move |d| [c, d]))
+            .map(|[c, d]| (format!("columns {} and {}", label_columns[c], label_columns[d]), vec![c, d]))
+            .collect(),
+        Links::SkipChain { .. } => vec![("skip".into(), vec![0, 0])],
+    };
+    let all: Vec<_> = nodes.chain(within).chain(linked).collect();
+    let tables = all[labels.len()..].iter().zip(&features.tables);
+    let tables: Vec<Part> =
+        tables.map(|((name, over), table)| Part::table(name, over.clone(), table)).collect();
+    let observed = all.into_iter().zip(&features.rows).enumerate();
+    let observed = observed.map(|(kind, ((name, over), rows))| {
+        let bigram = !links.sees_nodes(kind, labels.len());
+        Part::observed(name, over, rows, move |row| alphabet.expand(templates, bigram, row))
+    });
+    Names { sets: domain.sets(), parts: observed.chain(tables).collect(), weights }
+}

@@ -1,0 +1,121 @@
+//! A trained model with weights, of any kind.
+
+use super::{Corpus, Domain, ReadyTables};
+use crate::data::bytes::Numbers;
+use crate::decode::Decode;
+use crate::eval::Scores;
+use crate::infer::Engine;
+use crate::model::{Features, LabelSet, Names, above};
+use crate::settings::Settings;
+use crate::tag::{Judgement, Labeller, Truth};
+use crate::{Place, Result};
+use std::sync::Arc;
+
+/// A model with weights. It does not change after training, so one model serves any number of
+/// [taggers](crate::tag::Tagger).
+#[derive(Clone, Debug)]
+pub struct WeightedModel<D: Domain> {
+    /// The domain: labels, alphabets and everything else that is known about inputs.
+    pub domain: D,
+    /// The map from weights to table entries.
+    pub features: Arc<Features>,
+    /// The weights θ.
+    pub weights: Numbers<f64>,
+    /// The settings that the weights were trained with.
+    pub settings: Settings,
+}
+
+impl<D: Domain> WeightedModel<D> {
+    /// The inference engine that the model was trained with. Labelling uses it too, unless told otherwise.
+    pub fn engine(&self) -> Engine {
+        self.settings.inference.unwrap_or_else(|| self.domain.engine())
+    }
+
+    /// The weights by name.
+    pub fn names(&self) -> Names<'_> {
+        self.domain.names(&self.features, &self.weights)
+    }
+
+    /// This model's weights, rearranged for the `features` of `corpus`. Observations and labels are matched by name,
+    /// and what this model does not know gets 0. It is an error if the weights would mean something else there.
+    pub fn weights_for(&self, corpus: &Corpus<D>, features: &Features) -> Result<Vec<f64>> {
+        corpus.domain.check_transfer(&self.domain)?;
+        self.names().weights_for(&corpus.domain.names(features, &[]), features.dim())
+    }
+
+    /// The same model without its zero weights, and without observations that have no weights left. It gives the same
+    /// scores and needs less space.
+    pub fn compact(&self) -> Self {
+        self.compact_at(&self.weights)
+    }
+
+    /// The model with all weights of at most `threshold` in absolute value set to zero, compacted.
+    pub fn shrink(&self, threshold: f64) -> Self {
+        let mut small = self.compact_at(&above(threshold, &self.weights));
+        small.settings.shrink = Some(threshold);
+        small
+    }
+
+    /// The compacted model, with other weights in place of its own.
+    pub(super) fn compact_at(&self, weights: &[f64]) -> Self {
+        let used = (0..self.features.rows.len()).map(|kind| self.features.used_rows(kind, weights));
+        match self.domain.without_unused(used.collect()) {
+            None => WeightedModel { weights: weights.to_vec().into(), ..self.clone() },
+            Some((domain, kept)) => {
+                let (features, weights) = self.features.without_zeros(weights, &kept);
+                let settings = self.settings.clone();
+                WeightedModel { domain, features: features.into(), weights: weights.into(), settings }
+            }
+        }
+    }
+}
+
+impl<D: Domain> Labeller for WeightedModel<D> {
+    type Input = D::Input;
+    type Scratch = D::Scratch;
+    type Tables = ReadyTables;
+    type Answers = D::Answers;
+    const DECODE: Decode = D::DECODE;
+
+    fn ready(&self) -> ReadyTables {
+        D::tables(&self.features, &self.weights)
+    }
+
+    fn answers(&self, tables: &ReadyTables, engine: Option<Engine>) -> D::Answers {
+        self.domain.answers(tables, &self.settings, engine.unwrap_or_else(|| self.engine()))
+    }
+
+    fn take_in(
+        &self,
+        tables: &ReadyTables,
+        input: &D::Input,
+        scratch: &mut D::Scratch,
+        answers: &mut D::Answers,
+    ) -> Result<()> {
+        D::take_in(self, tables, input, scratch, answers)
+    }
+
+    fn label_sets(&self) -> Vec<LabelSet<'_>> {
+        self.domain.label_sets()
+    }
+
+    fn set_of(&self, graph: &D::Graph, variable: usize) -> usize {
+        self.domain.set_of(graph, variable)
+    }
+
+    fn group(&self) -> usize {
+        self.domain.group()
+    }
+
+    fn truth<'a>(&'a self, input: &'a D::Input) -> Result<Truth<'a>> {
+        self.domain.truth(input)
+    }
+
+    fn place(input: &D::Input) -> Place {
+        D::place(input)
+    }
+
+    fn scores(&self, judgement: &Judgement) -> Scores {
+        self.domain.scores(judgement)
+    }
+}

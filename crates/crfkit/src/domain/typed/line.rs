@@ -1,0 +1,317 @@
+//! One line of a graph file: the types, or a graph.
+
+use super::Types;
+use crate::data::text::excerpt;
+use crate::graph::{FactorGraph, FactorGraphBuilder, Label, Parts, UNLABELLED};
+use crate::{Error, Place, Result};
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use std::collections::HashMap;
+use std::fmt;
+
+/// The largest number of table entries in one graph: half a gigabyte of them.
+const MAX_NUMBERS: usize = 1 << 26;
+/// The largest feature value. With larger values, scores might not be finite.
+const MAX_VALUE: f64 = 1e9;
+
+/// The contents of a line.
+#[derive(Clone, Debug)]
+pub enum Line {
+    /// A blank line.
+    Blank,
+    /// The types of the graphs that follow.
+    Types(Types),
+    /// A graph that fits the known types.
+    Graph(TypedGraph),
+}
+
+/// A graph, as it was read. All names of types, labels and nodes have been checked.
+#[derive(Clone, Debug)]
+pub struct TypedGraph {
+    /// The place where it was read.
+    pub place: Place,
+    /// The type of each node.
+    pub nodes: Vec<usize>,
+    /// The gold label of each node, or [`UNLABELLED`].
+    pub gold: Vec<Label>,
+    /// Type and nodes of each factor.
+    pub factors: Vec<(usize, Vec<usize>)>,
+    /// The piece of each factor, if it names one. Equal names have equal numbers.
+    pub pieces: Vec<Option<usize>>,
+    /// The features of each node, then of each factor.
+    pub(super) features: Vec<Observed>,
+}
+
+/// The features of a node or factor.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Observed {
+    pub named: Vec<(String, f64)>,
+    pub dense: Vec<f64>,
+}
+
+impl Line {
+    /// Reads a line. A graph must fit `types`, which must be known by then.
+    pub fn read(text: &str, place: &Place, types: Option<&Types>) -> Result<Line> {
+        let refuse = |why: String| Error::input(place.clone(), why);
+        if text.trim().is_empty() {
+            return Ok(Line::Blank);
+        }
+        let written: Written = serde_json::from_str(text).map_err(|error| {
+            let message = error.to_string();
+            // The place has the line number.
+            let why = message.rsplit_once(" at line ").map_or(&*message, |(why, _)| why);
+            refuse(format!("column {}: {why}", error.column()))
+        })?;
+        match (written, types) {
+            (Written { types: Some(types), nodes: None, factors }, _) if factors.is_empty() => {
+                Ok(Line::Types(types))
+            }
+            (Written { types: None, nodes: Some(nodes), factors }, Some(types)) => {
+                TypedGraph::new(nodes, factors, place, types).map(Line::Graph).map_err(refuse)
+            }
+            (Written { types: None, nodes: Some(_), .. }, None) => Err(refuse(
+                "a graph, but no types yet: the first line must declare them, as in {\"types\": {\"word\": {\"labels\": \
+                 [\"N\", \"V\"]}}}"
+                    .into(),
+            )),
+            _ => Err(refuse("a line has either \"types\", or \"nodes\" and perhaps \"factors\"".into())),
+        }
+    }
+}
+
+impl TypedGraph {
+    fn new(
+        nodes: Vec<WrittenNode>,
+        factors: Vec<WrittenFactor>,
+        place: &Place,
+        types: &Types,
+    ) -> std::result::Result<Self, String> {
+        let mut graph = TypedGraph {
+            place: place.clone(),
+            nodes: Vec::with_capacity(nodes.len()),
+            gold: Vec::with_capacity(nodes.len()),
+            factors: Vec::with_capacity(factors.len()),
+            pieces: Vec::with_capacity(factors.len()),
+            features: Vec::with_capacity(nodes.len() + factors.len()),
+        };
+        for (number, node) in nodes.into_iter().enumerate() {
+            graph.add_node(node, types).map_err(|why| format!("node {number}: {why}"))?;
+        }
+        let mut names = HashMap::new();
+        for (number, factor) in factors.into_iter().enumerate() {
+            graph.pieces.push(factor.piece.as_ref().map(|Name(name)| {
+                let next = names.len();
+                *names.entry(name.clone()).or_insert(next)
+            }));
+            graph.add_factor(factor, types).map_err(|why| format!("factor {number}: {why}"))?;
+        }
+        let kinds = graph.nodes.iter().copied().chain(graph.factors.iter().map(|(kind, _)| *kind));
+        let numbers = kinds.fold(0usize, |sum, kind| sum.saturating_add(types.shape(kind).size()));
+        match numbers > MAX_NUMBERS {
+            true => Err(format!(
+                "the tables of this graph have {numbers} numbers, more than {MAX_NUMBERS}: split it, or use smaller factors"
+            )),
+            false => Ok(graph),
+        }
+    }
+
+    fn add_node(&mut self, node: WrittenNode, types: &Types) -> std::result::Result<(), String> {
+        let WrittenNode { of, label, features, dense } = node;
+        let kind = find(types, &of, 0..types.nodes().len())?;
+        let label = match label {
+            None => UNLABELLED,
+            Some(Name(name)) => types.label(kind, &name).ok_or_else(|| {
+                let labels = names(types.nodes()[kind].labels.iter());
+                format!("`{}` is no label of `{}`: {labels}", excerpt(&name), excerpt(&of))
+            })?,
+        };
+        self.nodes.push(kind);
+        self.gold.push(label);
+        self.observe(kind, features, dense, types)
+    }
+
+    fn add_factor(&mut self, factor: WrittenFactor, types: &Types) -> std::result::Result<(), String> {
+        let WrittenFactor { of, nodes, features, dense, .. } = factor;
+        let kind = find(types, &of, types.nodes().len()..types.all().len())?;
+        let over = &types.all()[kind].over;
+        if nodes.len() != over.len() {
+            return Err(format!("{} nodes, but a `{}` is over {}", nodes.len(), excerpt(&of), over.len()));
+        }
+        for (k, (&node, &expected)) in nodes.iter().zip(over).enumerate() {
+            let Some(&found) = self.nodes.get(node) else {
+                return Err(format!(
+                    "there is no node {node}: there are {}, counted from 0",
+                    self.nodes.len()
+                ));
+            };
+            if found != expected {
+                let [found, expected] = [found, expected].map(|kind| excerpt(&types.all()[kind].name));
+                return Err(format!("node {node} is a `{found}`, but a `{expected}` is expected"));
+            }
+            if nodes[..k].contains(&node) {
+                return Err(format!("node {node} is there twice: name each node once"));
+            }
+        }
+        self.factors.push((kind, nodes));
+        self.observe(kind, features, dense, types)
+    }
+
+    fn observe(
+        &mut self,
+        kind: usize,
+        Named(named): Named,
+        dense: Vec<f64>,
+        types: &Types,
+    ) -> std::result::Result<(), String> {
+        let of = &types.all()[kind];
+        if dense.len() != of.dense {
+            let (found, expected, name) = (dense.len(), of.dense, excerpt(&of.name));
+            return Err(format!("{found} dense features, but the type `{name}` declares {expected}"));
+        }
+        let values = named.iter().map(|(_, value)| value).chain(&dense);
+        if let Some(value) = values.into_iter().find(|value| value.abs() > MAX_VALUE) {
+            return Err(format!("a feature of {value}: scale it to at most {MAX_VALUE}"));
+        }
+        self.features.push(Observed { named, dense });
+        Ok(())
+    }
+
+    /// The structure of the graph: an own table for each node, then one for each factor. The kind of a table is its
+    /// type.
+    pub(super) fn structure(&self, types: &Types) -> Result<FactorGraph> {
+        let failed = |error: crate::GraphError| Error::input(self.place.clone(), error.to_string());
+        let cards = self.nodes.iter().map(|&kind| types.nodes()[kind].labels.len()).collect();
+        let mut builder = FactorGraphBuilder::new(cards).map_err(failed)?;
+        for (node, &kind) in self.nodes.iter().enumerate() {
+            builder.own(kind, &[node]).map_err(failed)?;
+        }
+        for (kind, nodes) in &self.factors {
+            builder.own(*kind, nodes).map_err(failed)?;
+        }
+        if self.pieces.iter().any(Option::is_some) {
+            let nodes = self.nodes.iter().map(|_| None);
+            builder.parts(Parts::Named(nodes.chain(self.pieces.iter().copied()).collect()));
+        }
+        builder.build().map_err(failed)
+    }
+
+    /// The type and the features of each node, then of each factor.
+    pub(super) fn members(&self) -> impl Iterator<Item = (usize, &Observed)> {
+        let kinds = self.nodes.iter().copied().chain(self.factors.iter().map(|(kind, _)| *kind));
+        kinds.zip(&self.features)
+    }
+}
+
+/// The number of the type called `name`, which must be among `those`.
+fn find(types: &Types, name: &str, those: std::ops::Range<usize>) -> std::result::Result<usize, String> {
+    types.kind(name).filter(|kind| those.contains(kind)).ok_or_else(|| {
+        let known = names(types.all()[those].iter().map(|of| &of.name));
+        format!("`{}` is no type that is declared for it: {known}", excerpt(name))
+    })
+}
+
+/// The first few names of a list, for messages.
+fn names<'a>(names: impl Iterator<Item = &'a String>) -> String {
+    const SHOWN: usize = 10;
+    let mut names: Vec<String> = names.take(SHOWN + 1).map(|name| excerpt(name)).collect();
+    match names.len() {
+        0 => "there is none".into(),
+        count if count > SHOWN => {
+            names[SHOWN] = "…".into();
+            format!("choose {}", names.join("|"))
+        }
+        _ => format!("choose {}", names.join("|")),
+    }
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    types: Option<Types>,
+    nodes: Option<Vec<WrittenNode>>,
+    #[serde(default)]
+    factors: Vec<WrittenFactor>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenNode {
+    #[serde(rename = "type")]
+    of: String,
+    label: Option<Name>,
+    #[serde(default)]
+    features: Named,
+    #[serde(default)]
+    dense: Vec<f64>,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenFactor {
+    #[serde(rename = "type")]
+    of: String,
+    nodes: Vec<usize>,
+    piece: Option<Name>,
+    #[serde(default)]
+    features: Named,
+    #[serde(default)]
+    dense: Vec<f64>,
+}
+
+/// The name of a label or a piece. A number is read as the name that it spells.
+struct Name(String);
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        struct Label;
+        impl Visitor<'_> for Label {
+            type Value = Name;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("a name or a number")
+            }
+            fn visit_str<E>(self, name: &str) -> std::result::Result<Name, E> {
+                Ok(Name(name.into()))
+            }
+            fn visit_u64<E>(self, number: u64) -> std::result::Result<Name, E> {
+                Ok(Name(number.to_string()))
+            }
+        }
+        from.deserialize_any(Label)
+    }
+}
+
+/// Named features: a list of names, whose values are 1, or an object of names and values.
+#[derive(Default)]
+struct Named(Vec<(String, f64)>);
+
+impl<'de> Deserialize<'de> for Named {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        struct Features;
+        impl<'de> Visitor<'de> for Features {
+            type Value = Named;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("features: a list of names, or an object of names and numbers")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> std::result::Result<Named, A::Error> {
+                let mut named = Vec::new();
+                while let Some(name) = list.next_element::<String>()? {
+                    named.push((name, 1.0));
+                }
+                Ok(Named(named))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> std::result::Result<Named, A::Error> {
+                let mut named = Vec::new();
+                while let Some((name, value)) = object.next_entry::<String, f64>()? {
+                    if !value.is_finite() {
+                        return Err(A::Error::custom(format!(
+                            "the value of `{}` is no number",
+                            excerpt(&name)
+                        )));
+                    }
+                    named.push((name, value));
+                }
+                Ok(Named(named))
+            }
+        }
+        from.deserialize_any(Features)
+    }
+}

@@ -1,0 +1,239 @@
+//! Graphs from a file: nodes and factors of declared types. Members of one type share their weights.
+//!
+//! `docs/GRAPHS.md` describes the format. Losses, optimisers and risk are the same as for other graphs.
+
+mod builder;
+mod line;
+mod types;
+
+pub use crate::decode::Decode;
+pub use crate::infer::Engine;
+pub use builder::{Structures, TypedBuilder};
+pub use line::{Line, TypedGraph};
+pub use types::{Type, Types};
+
+use super::stored::parse_head;
+use super::{Digest, Domain, FORMAT, GraphSum, ReadyTables, WeightedModel, take_in_graph};
+use crate::answers::GraphAnswers;
+use crate::data::dataset::Dataset;
+use crate::data::strings::Strings;
+use crate::eval::Scores;
+use crate::graph::{FactorGraph, Graph, UNLABELLED};
+use crate::model::sections::{Reader, Writer};
+use crate::model::{Features, Keep, LabelSet, Names, Part, TableShapes, is_text, kept_names};
+use crate::optim::Objective;
+use crate::settings::{Kind, Settings};
+use crate::tag::{Judgement, Truth};
+use crate::{Error, Place, Result};
+use builder::{check_same, observe};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// A training corpus of typed graphs. Observation 0 of a table is a constant; the dense features follow, then the named
+/// ones.
+pub type TypedCorpus = super::Corpus<TypedDomain>;
+/// A model of typed graphs.
+pub type TypedModel = WeightedModel<TypedDomain>;
+/// A worker that labels typed graphs.
+pub type TypedTagger = crate::tag::Tagger<TypedModel>;
+
+/// The domain of typed graphs: the types, and the named features of each type.
+#[derive(Clone, Debug)]
+pub struct TypedDomain {
+    /// The types of nodes and factors.
+    pub types: Types,
+    /// The named features of each type, most frequent first.
+    pub names: Vec<Strings>,
+}
+
+impl TypedDomain {
+    /// Number of named features of each type.
+    fn name_counts(&self) -> Vec<usize> {
+        self.names.iter().map(Strings::len).collect()
+    }
+
+    /// Reads a line of a graph file; `None` if it does not hold a graph. Types may be declared again, but must be the
+    /// same.
+    pub fn read_line(&self, text: &str, place: &Place) -> Result<Option<TypedGraph>> {
+        match Line::read(text, place, Some(&self.types))? {
+            Line::Blank => Ok(None),
+            Line::Types(declared) => check_same(&declared, &self.types, place).map(|()| None),
+            Line::Graph(graph) => Ok(Some(graph)),
+        }
+    }
+}
+
+/// The part of the file's head that only typed graphs have.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    types: Types,
+}
+
+/// Names of the sections that hold the feature names of one type.
+const NAMES: [&str; 3] = ["names.text", "names.ends", "names.slots"];
+
+impl Domain for TypedDomain {
+    type Input = TypedGraph;
+    type Graph = FactorGraph;
+    type Scratch = Structures;
+    type Answers = GraphAnswers;
+    const KIND: Kind = Kind::Graph;
+    const DECODE: Decode = Decode::MaxMarginal;
+
+    /// Adds the observations of a graph. Named features not seen in training are ignored.
+    fn observe(
+        &self,
+        graph: &TypedGraph,
+        structures: &mut Structures,
+        data: &mut Dataset<FactorGraph>,
+    ) -> Result<()> {
+        let structure = structures.of(graph, &self.types)?;
+        let number = |kind: usize, name: &str| self.names[kind].find(name.as_bytes());
+        observe(graph, &self.types, number, data);
+        data.finish_example(structure, [], 1.0);
+        Ok(())
+    }
+
+    fn place(graph: &TypedGraph) -> Place {
+        graph.place.clone()
+    }
+
+    fn truth<'a>(&'a self, graph: &'a TypedGraph) -> Result<Truth<'a>> {
+        let name = |(&kind, &label): (&usize, &u32)| {
+            (label != UNLABELLED)
+                .then(|| Cow::Borrowed(self.types.nodes()[kind].labels[label as usize].as_str()))
+        };
+        Ok(Truth { labels: graph.nodes.iter().zip(&graph.gold).map(name).collect(), known: Vec::new() })
+    }
+
+    fn label_sets(&self) -> Vec<LabelSet<'_>> {
+        let sets = self.types.nodes().iter();
+        sets.map(|of| LabelSet { name: Some(of.name.clone()), labels: (&of.labels).into() }).collect()
+    }
+
+    /// The label set of a node is its type. Every node has its own table, in the order of the nodes, and its kind is
+    /// the node's type.
+    fn set_of(&self, graph: &FactorGraph, variable: usize) -> usize {
+        graph.own_kind(variable)
+    }
+
+    /// All observations, each with all labellings.
+    fn features(&self, _data: &Dataset<FactorGraph>, _settings: &Settings) -> Features {
+        let shapes = self.shapes().expect("too many weights are rejected when the corpus is read");
+        Features::new(&Dataset::<FactorGraph>::new(), shapes, Keep::All)
+    }
+
+    fn names<'a>(&'a self, features: &'a Features, weights: &'a [f64]) -> Names<'a> {
+        let parts = self.types.all().iter().zip(&self.names).zip(&features.rows);
+        let parts = parts.map(|((of, names), rows)| {
+            let named = |id| String::from_utf8_lossy(names.get(id)).into_owned();
+            Part::described(&*of.name, of.over.clone(), of.tables, Cow::Borrowed(rows), of.dense, named)
+        });
+        Names { sets: self.label_sets(), parts: parts.collect(), weights }
+    }
+
+    fn engine(&self) -> Engine {
+        Engine::default()
+    }
+
+    fn objective(
+        &self,
+        settings: &Settings,
+        features: Arc<Features>,
+        data: Dataset<FactorGraph>,
+        threads: usize,
+    ) -> Result<Box<dyn Objective>> {
+        let engine = settings.inference.unwrap_or_else(|| self.engine());
+        GraphSum { features, data, threads }.objective(settings, engine, Engine::TOLERANCE)
+    }
+
+    /// σ of each type, relative to the common one.
+    ///
+    /// A prior on θ with its own σ is the common prior on θ′ = θ/s, s = σ_type/σ, if features are multiplied by s:
+    /// θᵀh = θ′ᵀ(s·h). So optimisers need not know about types.
+    fn scales(&self, settings: &Settings) -> Result<Option<Vec<f64>>> {
+        if settings.sigma_of.is_empty() {
+            return Ok(None);
+        }
+        let mut scales = vec![1.0; self.types.all().len()];
+        for (name, sigma_of) in &settings.sigma_of {
+            let Some(kind) = self.types.kind(name) else {
+                let known: Vec<&str> = self.types.all().iter().map(|of| of.name.as_str()).collect();
+                let known = known.join(", ");
+                return Err(Error::Setting(format!(
+                    "`sigma_of` {name}: there is no such type; types are {known}"
+                )));
+            };
+            let nodes = kind < self.types.nodes().len();
+            let common = if nodes { settings.sigma } else { settings.sigma_pairs.unwrap_or(settings.sigma) };
+            scales[kind] = sigma_of / common;
+        }
+        Ok(Some(scales))
+    }
+
+    /// The accuracy over all nodes, and over whole graphs.
+    fn scores(&self, judgement: &Judgement) -> Scores {
+        let (nodes, graphs) = (judgement.all(), judgement.joint);
+        Scores {
+            accuracy: nodes.percent(),
+            sequence_accuracy: graphs.percent(),
+            tokens: nodes.all,
+            sequences: graphs.all,
+            ..Scores::default()
+        }
+    }
+
+    fn answers(&self, tables: &ReadyTables, _settings: &Settings, engine: Engine) -> GraphAnswers {
+        GraphAnswers::new(tables.shared.clone(), engine, Engine::TOLERANCE)
+    }
+
+    fn take_in(
+        model: &TypedModel,
+        _tables: &ReadyTables,
+        graph: &TypedGraph,
+        structures: &mut Structures,
+        answers: &mut GraphAnswers,
+    ) -> Result<()> {
+        take_in_graph(model, graph, structures, answers)
+    }
+
+    fn head(&self) -> Result<serde_json::Value> {
+        serde_json::to_value(Head { types: self.types.clone() })
+            .map_err(|error| Error::Setting(error.to_string()))
+    }
+
+    fn write(&self, file: &mut Writer, slots: bool) {
+        self.names.iter().for_each(|names| file.strings(NAMES, names, slots));
+    }
+
+    fn read(head: serde_json::Value, file: &mut Reader) -> Result<Self> {
+        let Head { types } = parse_head(head)?;
+        let names = (0..types.all().len()).map(|_| file.strings(NAMES));
+        let names = names.collect::<Result<Vec<Strings>>>()?;
+        match names.iter().all(is_text) {
+            true => Ok(TypedDomain { types, names }),
+            false => Err(FORMAT.damaged("a name is no UTF-8")),
+        }
+    }
+
+    fn shapes(&self) -> Result<TableShapes> {
+        let kinds = self.types.kinds(&self.name_counts())?;
+        Ok(TableShapes { kinds, node_kinds: self.types.nodes().len(), shared: Vec::new() })
+    }
+
+    /// The constant and the dense features are always kept.
+    fn without_unused(&self, mut used: Vec<Vec<bool>>) -> Option<(Self, Vec<Vec<bool>>)> {
+        let first = |kind: usize| self.types.first_named(kind);
+        used.iter_mut().enumerate().for_each(|(kind, used)| used[..first(kind)].fill(true));
+        let names = self.names.iter().enumerate();
+        let names = names.map(|(kind, names)| kept_names(names, &used[kind][first(kind)..])).collect();
+        Some((TypedDomain { types: self.types.clone(), names }, used))
+    }
+
+    fn digest(&self, digest: &mut Digest) {
+        digest.debug(&self.types.all());
+        self.names.iter().for_each(|names| digest.strings(names));
+    }
+}

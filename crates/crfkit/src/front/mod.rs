@@ -1,0 +1,15 @@
+//! The front door: train, save, open, label and evaluate in a dozen lines.
+//!
+//! Each type here is a thin layer over another module. [`Model`] holds an [`AnyModel`](crate::any::AnyModel),
+//! [`Trainer`] calls [`crate::train::train`], and [`SequenceTagger`] wraps a [`crate::tag::Tagger`]. Go one level down
+//! when you need more.
+
+mod model;
+mod sequences;
+mod tagger;
+mod trainer;
+
+pub use model::{Model, Score};
+pub use sequences::{Sequences, attributes, columns};
+pub use tagger::{LabelledToken, SequenceTagger};
+pub use trainer::{Progress, Trainer};

@@ -1,0 +1,141 @@
+//! A trained model of any kind: save, open, apply and evaluate it.
+
+use super::{SequenceTagger, Sequences};
+use crate::any::{AnyModel, Ensemble};
+use crate::domain::StoredKind;
+use crate::empirical::EmpiricalModel;
+use crate::eval::{Evaluation, Scores};
+use crate::files::write_atomically;
+use crate::tag::{Judgement, Labeller, Tagger};
+use crate::{Error, Result};
+use std::fmt;
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A trained model of any kind. It never changes, cloning it is cheap, and threads may share it.
+///
+/// ```no_run
+/// let model = crfkit::Model::open("model")?;
+/// for token in model.tagger()?.tag([["Ada"], ["Lovelace"]])? {
+///     println!("{} {:.3}", token.label, token.probability);
+/// }
+/// println!("{}", model.evaluate(crfkit::columns("test.tsv")?)?);
+/// # Ok::<(), crfkit::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Model(AnyModel);
+
+impl From<AnyModel> for Model {
+    fn from(model: AnyModel) -> Self {
+        Model(model)
+    }
+}
+
+impl Model {
+    /// Opens a model file. The whole file is checked, to the last byte.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let name = path.as_ref().display().to_string();
+        let bytes = File::open(path.as_ref()).and_then(|file| crate::model::open(&file));
+        let bytes = bytes.map_err(|error| Error::io(&*name, error))?;
+        AnyModel::from_memory(&bytes).map(Model).map_err(|error| match error {
+            Error::File { message, .. } => Error::File { name, message },
+            other => other,
+        })
+    }
+
+    /// Writes the model to a file. The file is written whole or not at all.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        write_atomically(path.as_ref(), &self.to_bytes()?)
+    }
+
+    /// The model file as bytes.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.0.to_bytes()
+    }
+
+    /// Reads a model from the bytes of its file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        AnyModel::from_bytes(bytes).map(Model)
+    }
+
+    /// The kind of model.
+    pub fn kind(&self) -> StoredKind {
+        self.0.kind()
+    }
+
+    /// The underlying model, with everything that its kind can do.
+    pub fn any(&self) -> &AnyModel {
+        &self.0
+    }
+
+    /// Names of the labels. A model with several sets of labels (label columns, types of nodes) lists one set after the
+    /// other.
+    pub fn labels(&self) -> Vec<String> {
+        let sets = match &self.0 {
+            AnyModel::Chain(model) => model.label_sets(),
+            AnyModel::Linked(model) => model.label_sets(),
+            AnyModel::Graph(model) => model.label_sets(),
+            AnyModel::Grid(model) => model.label_sets(),
+            AnyModel::Empirical(model) => EmpiricalModel::label_sets(model),
+        };
+        sets.iter().flat_map(|set| set.labels.iter().cloned()).collect()
+    }
+
+    /// A worker that labels sequences. Make one per thread; all of them share this model.
+    pub fn tagger(&self) -> Result<SequenceTagger> {
+        Ok(SequenceTagger::new(Tagger::new(Arc::new(self.chains()?))))
+    }
+
+    /// Labels the sequences and compares the result with the labels they came with.
+    pub fn evaluate(&self, sequences: Sequences) -> Result<Score> {
+        let mut tagger = Tagger::new(Arc::new(self.chains()?));
+        let mut judgement = Judgement::new(1);
+        for sequence in sequences {
+            tagger.judge(&sequence?, Ensemble::DECODE, &mut judgement)?;
+        }
+        match judgement.is_empty() {
+            true => Err(Error::Setting("there is no sequence to evaluate the model on".into())),
+            false => Ok(Score { evaluation: judgement.sets.swap_remove(0) }),
+        }
+    }
+
+    /// The model, if it is a model of plain chains; otherwise an error.
+    fn chains(&self) -> Result<Ensemble> {
+        match &self.0 {
+            AnyModel::Chain(model) => Ok(Ensemble::from(model.clone())),
+            AnyModel::Empirical(model) => Ok(Ensemble::from(model.clone())),
+            _ => Err(Error::Setting(format!(
+                "this is a model of a {}, which does not label plain sequences: match on Model::any() and use a Tagger of its kind",
+                self.kind().name()
+            ))),
+        }
+    }
+}
+
+/// The scores of a model on labelled sequences. Printing it gives conlleval's block, the accuracies and the confusion
+/// table.
+#[derive(Clone, Debug)]
+pub struct Score {
+    evaluation: Evaluation,
+}
+
+impl Score {
+    /// Precision, recall, F1 and accuracies, in per cent.
+    pub fn scores(&self) -> Scores {
+        self.evaluation.scores()
+    }
+
+    /// All the counts behind the scores.
+    pub fn evaluation(&self) -> &Evaluation {
+        &self.evaluation
+    }
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = Vec::new();
+        self.evaluation.write_text(&mut text).map_err(|_| fmt::Error)?;
+        f.write_str(&String::from_utf8_lossy(&text))
+    }
+}

@@ -1,0 +1,100 @@
+//! Labelling sequences.
+
+use crate::any::Ensemble;
+use crate::domain::chain::Sequence;
+use crate::graph::Label;
+use crate::tag::Tagger;
+use crate::{Error, Result};
+
+/// A worker that labels sequences. It owns its working memory, so make one per thread.
+#[derive(Debug)]
+pub struct SequenceTagger {
+    tagger: Tagger<Ensemble>,
+}
+
+/// The label of a token, and how sure the model is of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LabelledToken {
+    /// The label.
+    pub label: String,
+    /// Probability of the label given the whole sequence.
+    pub probability: f64,
+}
+
+impl SequenceTagger {
+    pub(super) fn new(tagger: Tagger<Ensemble>) -> Self {
+        SequenceTagger { tagger }
+    }
+
+    /// Another worker for the same model, for another thread.
+    pub fn another(&self) -> Self {
+        SequenceTagger { tagger: self.tagger.another() }
+    }
+
+    /// Labels a sequence of tokens. Each row holds the fields that the training data had, without the label.
+    pub fn tag<R>(&mut self, rows: R) -> Result<Vec<LabelledToken>>
+    where
+        R: IntoIterator<Item: IntoIterator<Item: AsRef<str>>>,
+    {
+        self.tag_sequence(&Sequence::rows(rows)?)
+    }
+
+    /// Labels a sequence in any form, for example one with [features of your own](Sequence::features).
+    pub fn tag_sequence(&mut self, sequence: &Sequence) -> Result<Vec<LabelledToken>> {
+        self.tagger.take_in(sequence)?;
+        let labels = self.tagger.viterbi().to_vec();
+        Ok(self.named(&labels))
+    }
+
+    /// The `n` best labellings of a sequence, each with its probability, best first; fewer where there are fewer. An error if they need
+    /// more than a gigabyte.
+    pub fn best(&mut self, sequence: &Sequence, n: usize) -> Result<Vec<(Vec<String>, f64)>> {
+        self.tagger.take_in(sequence)?;
+        let ranked = self.tagger.nbest(n)?;
+        let name = |&label: &Label| self.tagger.model().labels()[label as usize].clone();
+        let named: Vec<Vec<String>> =
+            ranked.iter().map(|ranked| ranked.labels.iter().map(name).collect()).collect();
+        let sure: Vec<f64> = ranked.iter().map(|ranked| self.tagger.probability(&ranked.labels)).collect();
+        Ok(named.into_iter().zip(sure).collect())
+    }
+
+    /// The probability of every label at every token of a sequence, in the order of
+    /// [`Model::labels`](super::Model::labels).
+    pub fn marginals(&mut self, sequence: &Sequence) -> Result<Vec<Vec<f64>>> {
+        self.tagger.take_in(sequence)?;
+        let labels = self.tagger.model().labels().len();
+        Ok((0..self.tagger.len())
+            .map(|t| (0..labels).map(|label| self.tagger.marginal(t, label as Label)).collect())
+            .collect())
+    }
+
+    /// ln P(labels | sequence). A label that the model does not know is an error.
+    pub fn log_probability(&mut self, sequence: &Sequence, labels: &[impl AsRef<str>]) -> Result<f64> {
+        if labels.len() != sequence.len() {
+            return Err(Error::Setting(format!(
+                "the sequence has {} tokens, but {} labels are given",
+                sequence.len(),
+                labels.len()
+            )));
+        }
+        self.tagger.take_in(sequence)?;
+        let number = |label: &str| {
+            let unknown = || Error::Setting(format!("the model has no label `{label}`"));
+            self.tagger.model().label(label).ok_or_else(unknown)
+        };
+        let numbers = labels.iter().map(|label| number(label.as_ref())).collect::<Result<Vec<Label>>>()?;
+        Ok(self.tagger.log_probability(&numbers))
+    }
+
+    fn named(&mut self, labels: &[Label]) -> Vec<LabelledToken> {
+        let mut tokens = Vec::with_capacity(labels.len());
+        for (t, &label) in labels.iter().enumerate() {
+            let probability = self.tagger.marginal(t, label);
+            tokens.push(LabelledToken {
+                label: self.tagger.model().labels()[label as usize].clone(),
+                probability,
+            });
+        }
+        tokens
+    }
+}

@@ -1,0 +1,275 @@
+//! The builder that trains models.
+
+use super::Model;
+use crate::any::AnyModel;
+use crate::data::observer::Source;
+use crate::data::presets::preset;
+use crate::data::template::{Dialect, Templates};
+use crate::domain::chain::{ChainCorpus, ChainDev, ColumnLayout, CorpusBuilder, Sequence};
+use crate::domain::{Corpus, Dev, Domain, WeightedModel};
+use crate::loss::Pieces;
+use crate::model::{Keep, Precision};
+use crate::optim::Control;
+use crate::settings::{Criterion, Init, Kind, Method, Settings};
+use crate::train::{Event, Listener, Start, Trained, train};
+use crate::{Error, Result};
+use std::sync::Arc;
+
+/// Trains models of chains. Every method has a default that works; see [`Settings`] for the full list.
+///
+/// ```
+/// use crfkit::chain::Sequence;
+/// use crfkit::{Sequences, Trainer};
+///
+/// let sequences = [
+///     Sequence::rows([["2", "B-QTY"], ["cups", "B-UNIT"], ["flour", "B-NAME"]])?,
+///     Sequence::rows([["1", "B-QTY"], ["red", "B-NAME"], ["onion", "I-NAME"]])?,
+/// ];
+/// let model = Trainer::new().sigma(2.0).train(Sequences::new(sequences))?;
+/// assert_eq!(model.labels(), ["B-NAME", "B-QTY", "B-UNIT", "I-NAME"]);
+/// # Ok::<(), crfkit::Error>(())
+/// ```
+#[derive(Default)]
+pub struct Trainer<'a> {
+    settings: Settings,
+    templates: Option<TemplateText>,
+    dev: Option<Vec<Sequence>>,
+    start: Option<Model>,
+    threads: usize,
+    progress: Option<OnProgress<'a>>,
+}
+
+/// Called at every step; training stops when it returns false.
+type OnProgress<'a> = Box<dyn FnMut(&Progress) -> bool + 'a>;
+
+/// How observations are made of columns.
+enum TemplateText {
+    Preset(String),
+    Text { text: String, dialect: Dialect },
+}
+
+/// How far training has got.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// Passes over the training set so far.
+    pub passes: f64,
+    /// The objective: losses plus penalties. Online methods compute it only now and then.
+    pub objective: Option<f64>,
+    /// The last score on the development set, in per cent: F1 where labels are chunks, accuracy elsewhere.
+    pub dev_score: Option<f64>,
+}
+
+impl<'a> Trainer<'a> {
+    /// A trainer with all defaults: it maximises the likelihood with σ = 1, by the method that suits the data.
+    pub fn new() -> Self {
+        Trainer::default()
+    }
+
+    /// Uses a ready-made set of templates: `default`, `chunking`, `ner`, `pos`, `bio`, ... Works only with columns.
+    pub fn preset(mut self, name: &str) -> Self {
+        self.templates = Some(TemplateText::Preset(name.into()));
+        self
+    }
+
+    /// Uses templates of your own, in the syntax of CRF++ or Wapiti. Works only with columns.
+    pub fn template(mut self, text: &str, dialect: Dialect) -> Self {
+        self.templates = Some(TemplateText::Text { text: text.into(), dialect });
+        self
+    }
+
+    /// Sets the standard deviation of the Gaussian prior; infinity means no prior.
+    pub fn sigma(mut self, sigma: f64) -> Self {
+        self.settings.sigma = sigma;
+        self
+    }
+
+    /// Sets the weight of the L1 penalty.
+    pub fn l1(mut self, l1: f64) -> Self {
+        self.settings.l1 = l1;
+        self
+    }
+
+    /// Ignores observations that occur fewer than `count` times.
+    pub fn min_count(mut self, count: u32) -> Self {
+        self.settings.min_count = count;
+        self
+    }
+
+    /// Chooses which (observation, label) pairs get a weight.
+    pub fn features(mut self, keep: Keep) -> Self {
+        self.settings.features = keep;
+        self
+    }
+
+    /// Chooses the objective to minimise.
+    pub fn objective(mut self, objective: Criterion) -> Self {
+        self.settings.objective = objective;
+        self
+    }
+
+    /// Chooses the pieces of the piecewise objectives.
+    pub fn pieces(mut self, pieces: Pieces) -> Self {
+        self.settings.pieces = Some(pieces);
+        self
+    }
+
+    /// Chooses the method that minimises the objective.
+    pub fn optimizer(mut self, method: Method) -> Self {
+        self.settings.optimizer = method;
+        self
+    }
+
+    /// Limits the number of passes over the training set.
+    pub fn passes(mut self, passes: usize) -> Self {
+        self.settings.passes = Some(passes);
+        self
+    }
+
+    /// Sets the seed of all random choices.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.settings.seed = seed;
+        self
+    }
+
+    /// Chooses the number format of the weights in the model file.
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.settings.precision = precision;
+        self
+    }
+
+    /// Changes any other setting.
+    pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.settings);
+        self
+    }
+
+    /// Sets the number of threads; 0, the default, means all cores. The result does not depend on it.
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Adds a development set. The model is evaluated on it after each pass, and the best weights are kept.
+    pub fn dev(mut self, sequences: impl IntoIterator<Item = Result<Sequence>>) -> Result<Self> {
+        self.dev = Some(sequences.into_iter().collect::<Result<_>>()?);
+        Ok(self)
+    }
+
+    /// Starts from the weights of another model of chains.
+    pub fn start_from(mut self, model: &Model) -> Self {
+        self.start = Some(model.clone());
+        self
+    }
+
+    /// Calls `progress` at every step. If it returns false, training stops early with the weights found so far.
+    pub fn on_progress(mut self, progress: impl FnMut(&Progress) -> bool + 'a) -> Self {
+        self.progress = Some(Box::new(progress));
+        self
+    }
+
+    /// Trains a model on sequences.
+    pub fn train(self, sequences: impl IntoIterator<Item = Result<Sequence>>) -> Result<Model> {
+        self.settings.check(Kind::Chain)?; // before anything is read
+        let corpus = self.read(sequences)?;
+        let dev = self.dev.as_ref().map(|dev| ChainDev::of(&corpus.domain, dev)).transpose()?;
+        let trained = self.fit(corpus, dev, |model| match model.any() {
+            AnyModel::Chain(model) => Some(model.clone()),
+            _ => None,
+        })?;
+        Ok(Model::from(AnyModel::Chain(Arc::new(trained.model))))
+    }
+
+    /// Trains on a corpus of any kind that a builder has made, with the settings of this trainer.
+    ///
+    /// Other kinds than chains have other defaults: begin with [`Trainer::of`].
+    pub fn train_corpus<D: Domain>(self, corpus: Corpus<D>, dev: Option<Dev<D>>) -> Result<Trained<D>> {
+        self.fit(corpus, dev, |_| None)
+    }
+
+    /// A trainer with the defaults for this kind of model.
+    pub fn of(kind: Kind) -> Self {
+        Trainer { settings: Settings::of(kind), ..Trainer::default() }
+    }
+
+    fn fit<D: Domain>(
+        mut self,
+        corpus: Corpus<D>,
+        dev: Option<Dev<D>>,
+        start: impl Fn(&Model) -> Option<Arc<WeightedModel<D>>>,
+    ) -> Result<Trained<D>> {
+        let features = corpus.features(&self.settings);
+        let theta = match &self.start {
+            None => Vec::new(),
+            Some(model) => {
+                self.settings.init = Init::Model;
+                let other = || Error::Setting("training can only start from a model of the same kind".into());
+                start(model).ok_or_else(other)?.weights_for(&corpus, &features)?
+            }
+        };
+        let start = Start { theta, dev, threads: self.threads, ..Start::default() };
+        let mut listener = Told { progress: self.progress, dev_score: None };
+        let mut trained = train(corpus, features, &self.settings, start, &mut listener)?;
+        if let Some(threshold) = self.settings.shrink {
+            trained.model = trained.model.shrink(threshold);
+        }
+        Ok(trained)
+    }
+
+    fn read(&self, sequences: impl IntoIterator<Item = Result<Sequence>>) -> Result<ChainCorpus> {
+        let mut builder: Option<CorpusBuilder> = None;
+        for sequence in sequences {
+            let sequence = sequence?;
+            let builder = match &mut builder {
+                Some(builder) => builder,
+                none => none.insert(CorpusBuilder::new(self.source(&sequence)?)),
+            };
+            builder.add(&sequence)?;
+        }
+        match builder {
+            Some(builder) => builder.finish(self.settings.min_count),
+            None => Err(Error::Setting("the training data holds no sequence".into())),
+        }
+    }
+
+    /// The source of observations for data whose first sequence is `first`.
+    fn source(&self, first: &Sequence) -> Result<Source> {
+        let Sequence::Columns { rows, label_column } = first else { return Ok(Source::Attributes) };
+        let layout = ColumnLayout::of(label_column.unwrap_or(-1), rows.columns(), || first.place(0))?;
+        let templates = match &self.templates {
+            None => preset("default")?.compile(layout.columns - 1)?,
+            Some(TemplateText::Preset(name)) => preset(name)?.compile(layout.columns - 1)?,
+            Some(TemplateText::Text { text, dialect }) => Templates::compile(text, *dialect, "template")?,
+        };
+        layout.check_templates(&templates)?;
+        Ok(Source::Templates(templates))
+    }
+}
+
+impl std::fmt::Debug for Trainer<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Trainer").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// A listener that passes events on to a closure.
+struct Told<'a> {
+    progress: Option<OnProgress<'a>>,
+    dev_score: Option<f64>,
+}
+
+impl Listener for Told<'_> {
+    fn event(&mut self, event: &Event) -> Result<Control> {
+        let (passes, objective) = match *event {
+            Event::Progress { passes, objective, .. } => (passes, objective),
+            Event::Evaluation { passes, scores, .. } => {
+                self.dev_score = Some(if scores.chunked { scores.f1 } else { scores.accuracy });
+                (passes, None)
+            }
+            _ => return Ok(Control::Continue),
+        };
+        let state = Progress { passes, objective, dev_score: self.dev_score };
+        let more = self.progress.as_mut().is_none_or(|progress| progress(&state));
+        Ok(if more { Control::Continue } else { Control::Stop })
+    }
+}

@@ -1,0 +1,149 @@
+//! The objectives, selected by name.
+
+use crate::ability::Ability;
+use crate::decode::{Direction, Viterbi};
+use crate::graph::Chain;
+use crate::infer::ForwardBackward;
+use crate::loss::{
+    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Marginal, Memm, Perceptron, Pieces,
+    Pseudolikelihood,
+};
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// The training criterion: the loss of one example.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Criterion {
+    /// The negative conditional log-likelihood (smd-crf-2006 eq. 7).
+    #[default]
+    Likelihood,
+    /// The pseudolikelihood (smd-crf-2006 eq. 13, pwpl-2007 eq. 3).
+    Pseudolikelihood,
+    /// The piecewise likelihood (pwpl-2007 eq. 4).
+    Piecewise,
+    /// The piecewise pseudolikelihood (pwpl-2007 eq. 6).
+    PiecewisePseudo,
+    /// The maximum-entropy Markov model: each label given the previous one.
+    Memm,
+    /// The maximum-entropy Markov model from right to left: each label given the next one.
+    MemmBackward,
+    /// The perceptron (Collins 2002): best score − gold score.
+    Perceptron,
+    /// The marginal loss (Domke 2013): the marginal probability of each gold label, as the engine computes it.
+    Marginal,
+}
+
+/// A computation that is generic over the loss. See [`Criterion::loss`].
+pub(crate) trait WithLoss {
+    /// The result of the computation.
+    type Out;
+    /// Runs the computation with this loss.
+    fn with<L: Loss<Graph = Chain> + 'static>(self, loss: L) -> Self::Out;
+}
+
+impl Criterion {
+    /// All criteria.
+    pub const ALL: [Criterion; 8] = [
+        Criterion::Likelihood,
+        Criterion::Pseudolikelihood,
+        Criterion::Piecewise,
+        Criterion::PiecewisePseudo,
+        Criterion::Memm,
+        Criterion::MemmBackward,
+        Criterion::Perceptron,
+        Criterion::Marginal,
+    ];
+
+    /// The criterion's name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Criterion::Likelihood => "likelihood",
+            Criterion::Pseudolikelihood => "pseudolikelihood",
+            Criterion::Piecewise => "piecewise",
+            Criterion::PiecewisePseudo => "piecewise-pseudo",
+            Criterion::Memm => "memm",
+            Criterion::MemmBackward => "memm-backward",
+            Criterion::Perceptron => "perceptron",
+            Criterion::Marginal => "marginal",
+        }
+    }
+
+    /// A description in one line.
+    pub fn about(self) -> &'static str {
+        match self {
+            Criterion::Likelihood => "-log p(labels | observations), with inference on the whole graph",
+            Criterion::Pseudolikelihood => "-log p(label | gold labels of its neighbours), without inference",
+            Criterion::Piecewise => {
+                "-log p of each piece of the graph, normalised by itself (--pieces, --batch-of)"
+            }
+            Criterion::PiecewisePseudo => {
+                "-log p of each label in each piece, given the rest of the piece (--pieces)"
+            }
+            Criterion::Memm => "-log p(label | previous label); tagging normalises the same way",
+            Criterion::MemmBackward => "-log p(label | next label); tagging normalises the same way",
+            Criterion::Perceptron => {
+                "score of the best labelling minus score of the gold labels (Collins 2002)"
+            }
+            Criterion::Marginal => "-log of the marginal probability of each gold label (Domke 2013)",
+        }
+    }
+
+    /// What the criterion provides to an optimiser on chains, besides the gradient of a batch. On other graphs it may
+    /// provide less.
+    pub fn gives(self) -> &'static [Ability] {
+        struct Gives;
+        impl WithLoss for Gives {
+            type Out = &'static [Ability];
+            fn with<L: Loss<Graph = Chain>>(self, loss: L) -> Self::Out {
+                loss.gives()
+            }
+        }
+        self.loss(Pieces::default(), Gives)
+    }
+
+    /// Whether the criterion works when some labels are unknown.
+    pub fn takes_unlabelled(self) -> bool {
+        matches!(self, Criterion::Likelihood | Criterion::Marginal)
+    }
+
+    /// Whether the criterion has pieces to choose.
+    pub fn has_pieces(self) -> bool {
+        matches!(self, Criterion::Piecewise | Criterion::PiecewisePseudo)
+    }
+
+    /// The direction in which a model trained by this criterion is normalised when it labels; `None` for models of
+    /// whole labellings.
+    pub fn direction(self) -> Option<Direction> {
+        match self {
+            Criterion::Memm => Some(Direction::Forward),
+            Criterion::MemmBackward => Some(Direction::Backward),
+            _ => None,
+        }
+    }
+
+    /// Rejects pieces that chains do not have.
+    pub(crate) fn check_pieces(pieces: Pieces) -> Result<()> {
+        match pieces {
+            Pieces::Rows | Pieces::Columns | Pieces::File => Err(Error::Setting(format!(
+                "`pieces` {pieces} is not for chains: choose factor|edge|shared-unary|trees|window:N"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Calls `then` with this criterion's loss on chains.
+    pub(crate) fn loss<W: WithLoss>(self, pieces: Pieces, then: W) -> W::Out {
+        match self {
+            Criterion::Likelihood => then.with(Likelihood(ForwardBackward)),
+            Criterion::Pseudolikelihood => then.with(Pseudolikelihood::<Chain>::default()),
+            Criterion::Piecewise => then.with(ChainPiecewise { pieces }),
+            Criterion::PiecewisePseudo => then.with(ChainPiecewisePseudolikelihood { pieces }),
+            Criterion::Memm => then.with(Memm(Direction::Forward)),
+            Criterion::MemmBackward => then.with(Memm(Direction::Backward)),
+            Criterion::Perceptron => then.with(Perceptron(Viterbi)),
+            Criterion::Marginal => then.with(Marginal(ForwardBackward)),
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! The settings of training: everything besides the data that shapes the weights.
+//!
+//! One struct serves every kind of model. It is stored in the model file. [`Settings::check`] is the one place that
+//! rejects settings that a kind of model cannot use.
+
+mod criterion;
+mod init;
+mod kind;
+mod method;
+mod parameters;
+mod prior_mean;
+mod tables;
+
+pub use criterion::Criterion;
+pub(crate) use criterion::WithLoss;
+pub use init::Init;
+pub use kind::Kind;
+pub use method::{Declaration, Method};
+pub use parameters::{HessVec, Parameters};
+pub use prior_mean::PriorMean;
+pub use tables::tables;
+
+use crate::infer::Engine;
+use crate::loss::Pieces;
+use crate::model::{Features, Keep, Precision};
+use crate::optim::{Mean, Prior};
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Everything besides the data that shapes the weights. It is stored in the model file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// σ of the Gaussian prior; ∞ (stored as null) means no prior.
+    #[serde(with = "infinite")]
+    pub sigma: f64,
+    /// σ for the weights of label pairs, if it differs from `sigma`. ∞ is stored as null; no value is not stored at
+    /// all.
+    #[serde(skip_serializing_if = "Option::is_none", with = "infinite_option")]
+    pub sigma_pairs: Option<f64>,
+    /// σ for the weights of single types in graphs from a file, by type name. All other types use the common σ.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub sigma_of: BTreeMap<String, f64>,
+    /// Mean of the Gaussian prior.
+    pub prior_mean: PriorMean,
+    /// Weight of the L1 penalty.
+    pub l1: f64,
+    /// Observations that occur fewer times than this are ignored.
+    pub min_count: u32,
+    /// Which (observation, label) pairs get a weight.
+    pub features: Keep,
+    /// Whether the first and the last label of a sequence have weights.
+    pub boundaries: bool,
+    /// The objective to minimise.
+    pub objective: Criterion,
+    /// The pieces, for criteria that have pieces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pieces: Option<Pieces>,
+    /// The examples that online methods draw: whole graphs or single pieces.
+    #[serde(skip_serializing_if = "BatchOf::is_graphs")]
+    pub batch_of: BatchOf,
+    /// The engine that computes marginals on graphs with loops; `None` for the usual engine of the kind of model.
+    /// Chains are always solved exactly.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inference: Option<Engine>,
+    /// The weights that training starts from.
+    pub init: Init,
+    /// The method that minimises the objective.
+    pub optimizer: Method,
+    /// The parameters of the method.
+    #[serde(flatten)]
+    pub parameters: Parameters,
+    /// The largest number of passes; `None` leaves it to the method.
+    pub passes: Option<usize>,
+    /// Seed of all random choices.
+    pub seed: u64,
+    /// Training stops after this many evaluations on the development set without a better score; 0 means never.
+    pub patience: usize,
+    /// Number format of the weights in the model file.
+    pub precision: Precision,
+    /// Weights of at most this absolute value were set to zero after training; ∞ (all of them) is stored as null.
+    #[serde(skip_serializing_if = "Option::is_none", with = "infinite_option")]
+    pub shrink: Option<f64>,
+    /// How many sequences the model was trained on, if they came from a stream.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<u64>,
+    /// The stated length of the whole stream, in sequences. Each sequence got its share of the prior by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub examples: Option<u64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            sigma: 1.0,
+            sigma_pairs: None,
+            sigma_of: BTreeMap::new(),
+            prior_mean: PriorMean::default(),
+            l1: 0.0,
+            min_count: 1,
+            features: Keep::Observed,
+            boundaries: false,
+            objective: Criterion::default(),
+            pieces: None,
+            batch_of: BatchOf::Graphs,
+            inference: None,
+            init: Init::default(),
+            optimizer: Method::default(),
+            parameters: Parameters::default(),
+            passes: None,
+            seed: 1,
+            patience: 5,
+            precision: Precision::default(),
+            shrink: None,
+            stream: None,
+            examples: None,
+        }
+    }
+}
+
+/// What counts as one example for methods that take a few examples at a time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BatchOf {
+    /// Each example is a whole graph.
+    #[default]
+    Graphs,
+    /// Each example is one piece of a graph. One large graph is then enough for an online method.
+    Pieces,
+}
+
+impl BatchOf {
+    fn is_graphs(&self) -> bool {
+        *self == BatchOf::Graphs
+    }
+}
+
+/// Stores σ = ∞ as null, because JSON has no infinity.
+mod infinite {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(x: &f64, s: S) -> Result<S::Ok, S::Error> {
+        if x.is_finite() { s.serialize_some(x) } else { s.serialize_none() }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<f64, D::Error> {
+        Ok(Option::<f64>::deserialize(d)?.unwrap_or(f64::INFINITY))
+    }
+}
+
+/// Stores ∞ as null and leaves the field out if there is no number.
+pub(super) mod infinite_option {
+    use serde::{Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(x: &Option<f64>, s: S) -> Result<S::Ok, S::Error> {
+        super::infinite::serialize(&x.unwrap_or(f64::INFINITY), s)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<f64>, D::Error> {
+        super::infinite::deserialize(d).map(Some)
+    }
+}
+
+impl Settings {
+    /// Collins' perceptron: his loss, gradient steps of length 1 on one example at a time, and no prior. With
+    /// `average`, the result is the mean of the weights.
+    pub fn perceptron(average: bool) -> Self {
+        Settings {
+            sigma: f64::INFINITY,
+            objective: Criterion::Perceptron,
+            optimizer: Method::Sgd,
+            parameters: Parameters {
+                eta0: Some(1.0),
+                batch: Some(1),
+                average: average.then_some(true),
+                ..Parameters::default()
+            },
+            ..Settings::default()
+        }
+    }
+
+    /// The default settings for a kind of model.
+    ///
+    /// Images are trained with the marginal loss, because the likelihood under approximate inference has false minima
+    /// there. They start from logistic regression, because approximate engines may not get away from zero: neighbours
+    /// that say nothing teach nothing.
+    pub fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Grid => {
+                Settings { objective: Criterion::Marginal, init: Init::Logistic, ..Settings::default() }
+            }
+            Kind::Chain | Kind::Linked | Kind::Graph => Settings::default(),
+        }
+    }
+
+    /// The Gaussian prior of these settings. `mean` has one entry for each weight, or is empty if the mean is one
+    /// number.
+    pub(crate) fn prior(&self, features: &Features, mean: Vec<f64>) -> Prior {
+        let [sigma, sigma_pairs] = self.sigmas();
+        Prior {
+            sigma,
+            sigma_pairs,
+            first_pair: features.first_pair_weight(),
+            mean: match mean.is_empty() {
+                true => Mean::Value(self.prior_mean.value()),
+                false => Mean::Vector(mean),
+            },
+        }
+    }
+
+    /// Rejects values that make no sense for models of this kind, before any work starts.
+    pub fn check(&self, kind: Kind) -> Result<()> {
+        self.check_numbers()?;
+        self.check_pieces(kind)?;
+        self.check_kind(kind)?;
+        self.check_init(kind)?;
+        self.optimizer.check(self.objective)?;
+        self.parameters.check(self.optimizer)?;
+        let [sigma, sigma_pairs] = self.sigmas();
+        let prior = Prior { sigma_pairs, ..Prior::gaussian(sigma) };
+        self.optimizer.optimizer(self).check(&prior, self.l1)
+    }
+
+    fn check_numbers(&self) -> Result<()> {
+        let refuse = |what: &str, value: f64, need: &str| {
+            Err(Error::Setting(format!("{what} is {value}, but it must be {need}")))
+        };
+        // 1/σ² must be a number.
+        for (name, sigma) in [("`sigma`", Some(self.sigma)), ("`sigma_pairs`", self.sigma_pairs)] {
+            match sigma {
+                Some(sigma) if sigma.is_nan() || sigma <= 0.0 => {
+                    return refuse(name, sigma, "a positive number (inf for no prior)");
+                }
+                Some(sigma) if (sigma * sigma).recip().is_infinite() => {
+                    return refuse(name, sigma, "a larger number: its square is too close to 0");
+                }
+                _ => {}
+            }
+        }
+        if !(self.l1 >= 0.0 && self.l1.is_finite()) {
+            return refuse("`l1`", self.l1, "0 or a positive number");
+        }
+        if !self.prior_mean.value().is_finite() {
+            return refuse("`prior_mean`", self.prior_mean.value(), "a finite number");
+        }
+        if self.passes == Some(0) {
+            return refuse("`passes`", 0.0, "at least 1");
+        }
+        match self.shrink {
+            Some(threshold) if threshold.is_nan() || threshold < 0.0 => {
+                refuse("`shrink`", threshold, "0 or a positive number")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_pieces(&self, kind: Kind) -> Result<()> {
+        if self.pieces.is_some() && !self.objective.has_pieces() {
+            return Err(Error::Setting(format!(
+                "`pieces` is not a setting of `objective` {}, only of piecewise and piecewise-pseudo",
+                self.objective.name()
+            )));
+        }
+        if self.batch_of == BatchOf::Pieces && !self.objective.has_pieces() {
+            return Err(Error::Setting(format!(
+                "`batch_of` pieces is not for `objective` {}, only for piecewise and piecewise-pseudo",
+                self.objective.name()
+            )));
+        }
+        if kind != Kind::Chain {
+            return Ok(());
+        }
+        Criterion::check_pieces(self.pieces.unwrap_or_default())?;
+        match self.batch_of {
+            BatchOf::Graphs => Ok(()),
+            BatchOf::Pieces => {
+                Err(Error::Setting("`batch_of` pieces is for other graphs than chains: leave it out".into()))
+            }
+        }
+    }
+
+    /// Rejects settings that only some kinds of model can use.
+    fn check_kind(&self, kind: Kind) -> Result<()> {
+        let refuse = |why: &str| Err(Error::Setting(why.into()));
+        if kind == Kind::Chain {
+            if self.inference.is_some() {
+                return refuse(
+                    "`inference` is for factorial and skip chains, graphs and images: chains are solved exactly",
+                );
+            }
+        } else {
+            if self.parameters.hess_vec == Some(HessVec::Complex) {
+                return refuse("`hess_vec` complex is for chains: leave it out, dual numbers are exact too");
+            }
+            if self.objective.direction().is_some() {
+                return refuse("`objective` memm goes from token to token: only chains have it");
+            }
+            if self.boundaries {
+                return refuse("`boundaries` is for chains only: leave it out");
+            }
+        }
+        if self.sigma_of.is_empty() {
+            return Ok(());
+        }
+        if kind != Kind::Graph {
+            return refuse(
+                "`sigma_of` names a type of graphs from a file: for other kinds of model there is `sigma_pairs`",
+            );
+        }
+        if let Some((name, sigma)) = self.sigma_of.iter().find(|(_, s)| !(s.is_finite() && **s > 0.0)) {
+            return refuse(&format!("`sigma_of` {name}={sigma}: σ must be a positive number"));
+        }
+        let finite = self.sigma.is_finite() && self.sigma_pairs.is_none_or(f64::is_finite);
+        match finite && self.l1 == 0.0 && self.prior_mean.value() == 0.0 {
+            true => Ok(()),
+            false => refuse(
+                "`sigma_of` is for a Gaussian prior around 0 on all weights: give a finite `sigma`, and leave `l1` and \
+                 `prior_mean` out",
+            ),
+        }
+    }
+
+    fn check_init(&self, kind: Kind) -> Result<()> {
+        let refuse = |why: &str| Err(Error::Setting(why.into()));
+        if self.init != Init::Zero && self.optimizer == Method::Sdca && kind != Kind::Grid {
+            return refuse(
+                "sdca begins with the answers of the training data, not with weights: leave out `init`, or use `optimizer` \
+                 saga",
+            );
+        }
+        match (self.init, kind) {
+            (Init::Logistic, Kind::Chain | Kind::Linked | Kind::Graph) => {
+                refuse("`init` logistic is for images only; a file of that name is ./logistic")
+            }
+            (Init::Empirical, Kind::Linked | Kind::Graph | Kind::Grid) => {
+                refuse("`init` empirical is for chains only: start from zero, random weights or a model")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// σ for the weights of single labels, and σ for those of label pairs.
+    fn sigmas(&self) -> [f64; 2] {
+        [self.sigma, self.sigma_pairs.unwrap_or(self.sigma)]
+    }
+}

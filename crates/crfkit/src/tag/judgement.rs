@@ -1,0 +1,134 @@
+//! Comparing labellings with gold labels, for any kind of model.
+
+use crate::eval::Evaluation;
+use crate::graph::Label;
+use crate::model::LabelSet;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// The gold labels of one input.
+#[derive(Clone, Debug, Default)]
+pub struct Truth<'a> {
+    /// The gold label of each variable, by name; `None` if it is not known.
+    pub labels: Vec<Option<Cow<'a, str>>>,
+    /// For each variable, whether its word was seen in training; empty if there are no words.
+    pub known: Vec<bool>,
+}
+
+/// A fraction: how many labels, out of how many, are correct.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Share {
+    /// How many have a gold label.
+    pub all: u64,
+    /// How many of them got that label.
+    pub right: u64,
+}
+
+impl Share {
+    /// The fraction in per cent; 100 if nothing was counted.
+    pub fn percent(&self) -> f64 {
+        if self.all == 0 { 100.0 } else { 100.0 * self.right as f64 / self.all as f64 }
+    }
+
+    /// How many are wrong.
+    pub fn wrong(&self) -> u64 {
+        self.all - self.right
+    }
+
+    fn count(&mut self, right: bool) {
+        self.all += 1;
+        self.right += u64::from(right);
+    }
+
+    fn merge(&mut self, other: &Share) {
+        self.all += other.all;
+        self.right += other.right;
+    }
+}
+
+/// A comparison of predicted labels with gold labels, by label set and by group of variables.
+#[derive(Clone, Debug, Default)]
+pub struct Judgement {
+    /// An evaluation for each label set. The variables of one set in one graph count as a sequence.
+    pub sets: Vec<Evaluation>,
+    /// For each label set, how many of the variables with a gold label are correct.
+    pub shares: Vec<Share>,
+    /// How many groups of variables have all labels correct. A group is a token with several labels, or a whole graph.
+    pub joint: Share,
+    /// How often each label that the model does not know occurs as a gold label. These variables count as errors.
+    pub unknown_labels: BTreeMap<String, u64>,
+}
+
+impl Judgement {
+    /// An empty comparison, for models with `sets` label sets.
+    pub fn new(sets: usize) -> Self {
+        Judgement {
+            sets: vec![Evaluation::default(); sets],
+            shares: vec![Share::default(); sets],
+            ..Judgement::default()
+        }
+    }
+
+    /// Compares the predicted labels of a graph with its gold labels. `set_of` gives the label set of a variable;
+    /// `group` is the value of [`Labeller::group`](super::Labeller::group).
+    pub fn add(
+        &mut self,
+        sets: &[LabelSet],
+        set_of: impl Fn(usize) -> usize,
+        group: usize,
+        truth: &Truth,
+        found: &[Label],
+    ) {
+        let name = |v: usize| sets[set_of(v)].labels[found[v] as usize].as_str();
+        let group = if group == 0 { found.len().max(1) } else { group };
+        for (number, gold) in truth.labels.chunks(group).enumerate() {
+            let mut right = None;
+            for (v, gold) in (number * group..).zip(gold) {
+                if let Some(gold) = gold {
+                    let hit = gold == name(v);
+                    right = Some(right.unwrap_or(true) && hit);
+                    self.shares[set_of(v)].count(hit);
+                    if !hit && !sets[set_of(v)].labels.iter().any(|label| label == gold) {
+                        *self.unknown_labels.entry(gold.to_string()).or_default() += 1;
+                    }
+                }
+            }
+            if let Some(right) = right {
+                self.joint.count(right);
+            }
+        }
+        for (set, evaluation) in self.sets.iter_mut().enumerate() {
+            let labelled = (0..found.len()).filter(|&v| set_of(v) == set);
+            let pairs = labelled.filter_map(|v| truth.labels[v].as_deref().map(|gold| (gold, name(v))));
+            let (gold, predicted): (Vec<&str>, Vec<&str>) = pairs.unzip();
+            if !gold.is_empty() || (found.is_empty() && sets.len() == 1) {
+                let known = (truth.known.len() == gold.len() && !gold.is_empty()).then_some(&truth.known[..]);
+                evaluation.add_sequence(&gold, &predicted, known);
+            }
+        }
+    }
+
+    /// Adds a comparison of other graphs.
+    pub fn merge(&mut self, other: &Judgement) {
+        self.sets.resize_with(self.sets.len().max(other.sets.len()), Evaluation::default);
+        self.sets.iter_mut().zip(&other.sets).for_each(|(all, one)| all.merge(one));
+        self.shares.resize(self.shares.len().max(other.shares.len()), Share::default());
+        self.shares.iter_mut().zip(&other.shares).for_each(|(all, one)| all.merge(one));
+        self.joint.merge(&other.joint);
+        for (label, tokens) in &other.unknown_labels {
+            *self.unknown_labels.entry(label.clone()).or_default() += tokens;
+        }
+    }
+
+    /// The fraction of correct labels over all sets.
+    pub fn all(&self) -> Share {
+        let mut all = Share::default();
+        self.shares.iter().for_each(|share| all.merge(share));
+        all
+    }
+
+    /// Whether nothing has been compared.
+    pub fn is_empty(&self) -> bool {
+        self.sets.iter().all(|set| set.scores().sequences == 0)
+    }
+}

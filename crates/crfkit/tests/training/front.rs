@@ -1,0 +1,165 @@
+//! The front door: what the crate page promises.
+
+use crfkit::chain::Sequence;
+use crfkit::model::Precision;
+use crfkit::train::{Criterion, Method};
+use crfkit::{Model, Sequences, Trainer};
+
+const TRAINING: &str = "2\tB-QTY\ncups\tB-UNIT\nflour\tB-NAME\n\n1\tB-QTY\nred\tB-NAME\nonion\tI-NAME\n\n3\tB-QTY\neggs\tB-NAME\n";
+
+fn text() -> Sequences {
+    Sequences::columns(TRAINING.as_bytes(), "training").unwrap()
+}
+
+fn in_memory() -> Vec<Sequence> {
+    let sentence = |text: &str| {
+        let rows = text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
+        Sequence::rows(rows).unwrap()
+    };
+    TRAINING.split("\n\n").map(sentence).collect()
+}
+
+/// Text and memory are two doors to one model, byte for byte; so are a file, its bytes, and any number of threads.
+#[test]
+fn every_door_leads_to_the_same_model() {
+    let model = Trainer::new().train(text()).unwrap();
+    let bytes = model.to_bytes().unwrap();
+    assert!(Trainer::new().train(Sequences::new(in_memory())).unwrap().to_bytes().unwrap() == bytes);
+    assert!(Trainer::new().threads(3).train(text()).unwrap().to_bytes().unwrap() == bytes);
+    assert!(Model::from_bytes(&bytes).unwrap().to_bytes().unwrap() == bytes);
+    let path = std::env::temp_dir().join(format!("crfkit-front-{}", std::process::id()));
+    model.save(&path).unwrap();
+    let opened = Model::open(&path).unwrap();
+    assert!(opened.to_bytes().unwrap() == bytes);
+    std::fs::remove_file(&path).unwrap();
+    let missing = Model::open(&path).unwrap_err().to_string();
+    assert!(missing.contains("crfkit-front-"), "{missing}");
+}
+
+/// Labels come as names with probabilities that agree with the marginals; the n best add up with the rest to one.
+#[test]
+fn a_tagger_answers_by_name() {
+    let model = Trainer::new().sigma(2.0).train(text()).unwrap();
+    assert_eq!(model.labels(), ["B-NAME", "B-QTY", "B-UNIT", "I-NAME"]);
+    let mut tagger = model.tagger().unwrap();
+    let tokens = tagger.tag([["2"], ["cups"], ["flour"]]).unwrap();
+    let labels: Vec<&str> = tokens.iter().map(|token| token.label.as_str()).collect();
+    assert_eq!(labels, ["B-QTY", "B-UNIT", "B-NAME"]);
+    let sequence = Sequence::rows([["2"], ["cups"], ["flour"]]).unwrap();
+    let marginals = tagger.marginals(&sequence).unwrap();
+    for (row, token) in marginals.iter().zip(&tokens) {
+        assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        let place = model.labels().iter().position(|label| *label == token.label).unwrap();
+        assert_eq!(row[place], token.probability);
+    }
+    let best = tagger.best(&sequence, 64).unwrap();
+    assert_eq!(best.len(), 64, "four labels at three tokens");
+    assert!((best.iter().map(|(_, p)| p).sum::<f64>() - 1.0).abs() < 1e-9);
+    assert_eq!(best[0].0, labels);
+    let log = tagger.log_probability(&sequence, &labels).unwrap();
+    assert!((log.exp() - best[0].1).abs() < 1e-12);
+    assert!(tagger.log_probability(&sequence, &["O", "O", "O"]).unwrap_err().to_string().contains("`O`"));
+    assert!(tagger.log_probability(&sequence, &["B-QTY"]).is_err());
+    let second = tagger.another().tag_sequence(&sequence).unwrap();
+    assert_eq!(second, tokens);
+}
+
+/// Features of one's own have values and need no template; the model wants the same again.
+#[test]
+fn own_features_have_values() {
+    let sequence =
+        |x: f64| Sequence::features([("A", vec![("x", x)]), ("B", vec![("x", -x), ("bias", 1.0)])]).unwrap();
+    let model = Trainer::new().train(Sequences::new([sequence(1.0), sequence(0.5)])).unwrap();
+    let mut tagger = model.tagger().unwrap();
+    let labels = tagger.tag_sequence(&sequence(0.8)).unwrap();
+    assert_eq!([&*labels[0].label, &*labels[1].label], ["A", "B"]);
+    let message = tagger.tag([["word"]]).unwrap_err().to_string();
+    assert!(message.contains("trained on attributes"), "{message}");
+    for (value, part) in [(f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
+        let message = Sequence::features([("A", [("x", value)])]).unwrap_err().to_string();
+        assert!(message.contains(part) && message.contains("`x`"), "{message}");
+    }
+    assert!(Sequence::features([("", [("x", 1.0)])]).unwrap_err().to_string().contains("empty label"));
+    let ragged = Sequence::rows([vec!["a", "b"], vec!["c"]]).unwrap_err().to_string();
+    assert!(ragged.contains("token 2 has 1 fields"), "{ragged}");
+}
+
+/// Progress is heard of, and may stop the run; development data keeps the best; a start may be another model.
+#[test]
+fn training_can_be_watched_and_stopped() {
+    let mut heard = 0;
+    let stopped = Trainer::new().optimizer(Method::Lbfgs).on_progress(|_| {
+        heard += 1;
+        heard < 2
+    });
+    let model = stopped.train(text()).unwrap();
+    assert_eq!(heard, 2);
+    let more = Trainer::new().optimizer(Method::Lbfgs).train(text()).unwrap();
+    assert!(model.to_bytes().unwrap() != more.to_bytes().unwrap(), "it stopped early");
+    let mut scores = Vec::new();
+    let judged = Trainer::new()
+        .optimizer(Method::Lbfgs)
+        .passes(5)
+        .dev(text())
+        .unwrap()
+        .on_progress(|state| {
+            scores.extend(state.dev_score);
+            true
+        })
+        .train(text())
+        .unwrap();
+    assert!(scores.last().is_some_and(|score| *score > 99.0), "{scores:?}");
+    assert!(judged.evaluate(text()).unwrap().scores().f1 > 99.0);
+    assert!(judged.evaluate(text()).unwrap().to_string().starts_with("processed 8 tokens with 7 phrases"));
+    let again = Trainer::new().optimizer(Method::Lbfgs).passes(1).start_from(&more).train(text()).unwrap();
+    assert_eq!(again.labels(), more.labels());
+}
+
+/// Whatever is wrong is said before anything is read, by the settings' own names; failing iterators end the run.
+#[test]
+fn mistakes_are_errors_with_a_remedy() {
+    let refused = |trainer: Trainer| trainer.train(text()).unwrap_err().to_string();
+    assert!(refused(Trainer::new().sigma(-1.0)).contains("`sigma` is -1"));
+    assert!(refused(Trainer::new().preset("nope")).contains("nope"));
+    assert!(
+        refused(Trainer::new().settings(|s| s.inference = Some(crfkit::infer::Engine::Trw)))
+            .contains("`inference`")
+    );
+    assert!(
+        refused(Trainer::new().objective(Criterion::Memm).optimizer(Method::Saga))
+            .contains("`optimizer` saga")
+    );
+    let broken = Sequences::try_new([Err(crfkit::Error::Setting("the source broke".into()))]);
+    assert!(Trainer::new().train(broken).unwrap_err().to_string().contains("the source broke"));
+    let nothing = Trainer::new().train(Sequences::new(Vec::new())).unwrap_err().to_string();
+    assert!(nothing.contains("no sequence"), "{nothing}");
+}
+
+/// The label may be anywhere, and the model remembers where: evaluation reads the right column (it read the last one before).
+#[test]
+fn a_label_column_elsewhere_is_remembered() {
+    let swapped: String = TRAINING
+        .lines()
+        .map(|line| line.split_once('\t').map_or("\n".into(), |(word, label)| format!("{label}\t{word}\n")))
+        .collect();
+    let sequences = || Sequences::columns(std::io::Cursor::new(swapped.clone()), "swapped").unwrap();
+    let template = "U0:%x[0,1]\nB\n";
+    let model = Trainer::new()
+        .template(template, crfkit::data::template::Dialect::Crfpp)
+        .train(sequences().label_column(0))
+        .unwrap();
+    let model = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert!(model.evaluate(sequences()).unwrap().scores().accuracy > 99.0);
+}
+
+/// The number format is a setting: the file is smaller, and says so.
+#[test]
+fn precision_is_a_setting() {
+    let size = |precision| {
+        let model = Trainer::new().precision(precision).train(text()).unwrap();
+        let bytes = model.to_bytes().unwrap();
+        assert_eq!(Model::from_bytes(&bytes).unwrap().to_bytes().unwrap(), bytes);
+        bytes.len()
+    };
+    assert!(size(Precision::F16) < size(Precision::F64));
+}
