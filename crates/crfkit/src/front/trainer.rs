@@ -182,8 +182,16 @@ impl<'a> Trainer<'a> {
 
     /// Trains on a corpus of any kind that a builder has made, with the settings of this trainer.
     ///
-    /// Other kinds than chains have other defaults: begin with [`Trainer::of`].
+    /// Other kinds than chains have other defaults: begin with [`Trainer::of`]. A preset, a template or [`Trainer::dev`] is rejected
+    /// with an error, because the corpus is already read.
     pub fn train_corpus<D: Domain>(self, corpus: Corpus<D>, dev: Option<Dev<D>>) -> Result<Trained<D>> {
+        if self.templates.is_some() || self.dev.is_some() {
+            return Err(Error::Setting(
+                "templates and sequences of a development set are for `train`: a corpus has its features, and its development set \
+                 is the second argument"
+                    .into(),
+            ));
+        }
         self.fit(corpus, dev, |_| None)
     }
 

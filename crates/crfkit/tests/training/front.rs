@@ -129,6 +129,17 @@ fn mistakes_are_errors_with_a_remedy() {
         refused(Trainer::new().objective(Criterion::Memm).optimizer(Method::Saga))
             .contains("`optimizer` saga")
     );
+    let corpus = || {
+        let mut builder = crfkit::typed::TypedBuilder::default();
+        let place = crfkit::Place::new("graphs", 1);
+        builder.add(r#"{"types": {"n": {"labels": ["a", "b"]}}}"#, &place).unwrap();
+        builder.add(r#"{"nodes": [{"type": "n", "label": "a"}]}"#, &place).unwrap();
+        builder.finish(1).unwrap()
+    };
+    let ignored = Trainer::new().preset("ner").train_corpus(corpus(), None).unwrap_err().to_string();
+    assert!(ignored.contains("templates"), "{ignored}");
+    assert!(Trainer::new().dev(text()).unwrap().train_corpus(corpus(), None).is_err());
+    assert!(Trainer::new().train_corpus(corpus(), None).is_ok());
     let broken = Sequences::try_new([Err(crfkit::Error::Setting("the source broke".into()))]);
     assert!(Trainer::new().train(broken).unwrap_err().to_string().contains("the source broke"));
     let nothing = Trainer::new().train(Sequences::new(Vec::new())).unwrap_err().to_string();
