@@ -80,8 +80,8 @@ impl Door for LinkedModel {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         match wanted.output {
-            Output::Json => self.write_json(wanted, labels, tagger, out)?,
-            Output::Columns => self.write_rows(wanted, sequence, labels, tagger, out)?,
+            Output::Json => write_json(self, wanted, labels, tagger, out)?,
+            Output::Columns => write_rows(self, wanted, sequence, labels, tagger, out)?,
             Output::Crfpp => {
                 return Err(usage("--output crfpp is for models of plain chains: leave it out"));
             }
@@ -172,79 +172,59 @@ impl Door for LinkedModel {
     }
 }
 
-/// How answers are written.
-trait Writing {
-    fn write_rows(
-        &self,
-        wanted: &Wanted,
-        sequence: &Columns,
-        labels: &[Label],
-        tagger: &mut LinkedTagger,
-        out: &mut Vec<u8>,
-    ) -> Result<()>;
-    fn write_json(
-        &self,
-        wanted: &Wanted,
-        labels: &[Label],
-        tagger: &mut LinkedTagger,
-        out: &mut Vec<u8>,
-    ) -> Result<()>;
+/// Appends the input columns with the labels, row by row.
+fn write_rows(
+    model: &LinkedModel,
+    wanted: &Wanted,
+    sequence: &Columns,
+    labels: &[Label],
+    tagger: &mut LinkedTagger,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let count = model.domain.labels.len();
+    for row in 0..sequence.len() {
+        let mut separator = "";
+        for field in sequence.row(row) {
+            write!(out, "{separator}{field}")?;
+            separator = "\t";
+        }
+        for (c, names) in model.domain.labels.iter().enumerate() {
+            let label = labels[row * count + c];
+            write!(out, "\t{}", names[label as usize])?;
+            if wanted.marginals {
+                write!(out, "\t{:.6}", tagger.answers().probability_of(row * count + c, label)?)?;
+            }
+        }
+        out.push(b'\n');
+    }
+    out.push(b'\n');
+    Ok(())
 }
 
-impl Writing for LinkedModel {
-    fn write_rows(
-        &self,
-        wanted: &Wanted,
-        sequence: &Columns,
-        labels: &[Label],
-        tagger: &mut LinkedTagger,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        let count = self.domain.labels.len();
-        for row in 0..sequence.len() {
-            let mut separator = "";
-            for field in sequence.row(row) {
-                write!(out, "{separator}{field}")?;
-                separator = "\t";
-            }
-            for (c, names) in self.domain.labels.iter().enumerate() {
-                let label = labels[row * count + c];
-                write!(out, "\t{}", names[label as usize])?;
-                if wanted.marginals {
-                    write!(out, "\t{:.6}", tagger.answers().probability_of(row * count + c, label)?)?;
-                }
-            }
-            out.push(b'\n');
-        }
-        out.push(b'\n');
-        Ok(())
+/// `{"labels":[[…],[…]],"marginals":[[…],[…]],"converged":true}`: a list for each label column; `converged` if the
+/// answer needed marginals.
+fn write_json(
+    model: &LinkedModel,
+    wanted: &Wanted,
+    labels: &[Label],
+    tagger: &mut LinkedTagger,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let count = model.domain.labels.len();
+    let of = |c: usize| labels.iter().copied().enumerate().skip(c).step_by(count);
+    let named =
+        |c: usize| of(c).map(|(_, label)| &*model.domain.labels[c][label as usize]).collect::<Vec<_>>();
+    let mut object = json!({ "labels": (0..count).map(named).collect::<Vec<_>>() });
+    if wanted.marginals {
+        let mut certain = |c: usize| -> crfkit::Result<Vec<f64>> {
+            of(c).map(|(v, label)| tagger.answers().probability_of(v, label)).collect()
+        };
+        object["marginals"] = (0..count).map(&mut certain).collect::<crfkit::Result<Vec<_>>>()?.into();
     }
-
-    /// `{"labels":[[…],[…]],"marginals":[[…],[…]],"converged":true}`: a list for each label column; `converged` if the
-    /// answer needed marginals.
-    fn write_json(
-        &self,
-        wanted: &Wanted,
-        labels: &[Label],
-        tagger: &mut LinkedTagger,
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        let count = self.domain.labels.len();
-        let of = |c: usize| labels.iter().copied().enumerate().skip(c).step_by(count);
-        let named =
-            |c: usize| of(c).map(|(_, label)| &*self.domain.labels[c][label as usize]).collect::<Vec<_>>();
-        let mut object = json!({ "labels": (0..count).map(named).collect::<Vec<_>>() });
-        if wanted.marginals {
-            let mut certain = |c: usize| -> crfkit::Result<Vec<f64>> {
-                of(c).map(|(v, label)| tagger.answers().probability_of(v, label)).collect()
-            };
-            object["marginals"] = (0..count).map(&mut certain).collect::<crfkit::Result<Vec<_>>>()?.into();
-        }
-        if let Some(converged) = tagger.converged() {
-            object["converged"] = converged.into();
-        }
-        serde_json::to_writer(&mut *out, &object)?;
-        out.push(b'\n');
-        Ok(())
+    if let Some(converged) = tagger.converged() {
+        object["converged"] = converged.into();
     }
+    serde_json::to_writer(&mut *out, &object)?;
+    out.push(b'\n');
+    Ok(())
 }
