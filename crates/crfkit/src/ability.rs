@@ -12,13 +12,17 @@ pub enum Ability {
     /// Observed and expected feature counts, separately, and a bound on the number of features. Iterative scaling
     /// needs them.
     Counts,
-    /// The marginals of one example and their entropy. Methods on the dual problem need them.
+    /// The exact marginals of one example: the gradient is their difference to the gold labels. Methods that remember
+    /// marginals need them.
+    Marginals,
+    /// The entropy of the marginals of one example. Methods on the dual problem need it.
     Dual,
 }
 
 impl Ability {
     /// All abilities.
-    pub const ALL: [Ability; 4] = [Ability::Smooth, Ability::HessVec, Ability::Counts, Ability::Dual];
+    pub const ALL: [Ability; 5] =
+        [Ability::Smooth, Ability::HessVec, Ability::Counts, Ability::Marginals, Ability::Dual];
 
     /// A phrase that follows the word "needs".
     pub fn name(self) -> &'static str {
@@ -26,7 +30,8 @@ impl Ability {
             Ability::Smooth => "a smooth value",
             Ability::HessVec => "Hessian-vector products",
             Ability::Counts => "feature counts",
-            Ability::Dual => "marginals of single examples",
+            Ability::Marginals => "exact marginals of single examples",
+            Ability::Dual => "the entropy of single examples",
         }
     }
 }

@@ -112,7 +112,7 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gamma_max: Option<f64>,
 
-    /// Bytes that a method may store besides the weights; the suffixes k, M and G are understood [default: 1G]
+    /// Bytes that a method may store besides the weights; the suffixes k, M and G are understood [default: 1G; auto and saga: none]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub memory_limit: Option<u64>,
 }

@@ -1,23 +1,22 @@
 //! The default method, with nothing to tune.
 
-use super::finite::MEMORY_LIMIT;
 use super::restored::Restored;
 use super::{
-    AdaGrad, Control, Entropy, Lbfgs, Minimum, Optimizer, Prior, Problem, Progress, Saga, State, Stop, Watch,
+    AdaGrad, Control, Lbfgs, Minimum, Optimizer, Prior, Problem, Progress, Saga, State, Stop, Watch,
 };
 use crate::Result;
 use crate::ability::Ability;
 
 /// Chooses a method for the problem; [`Auto::choice`] says which one.
 ///
-/// [`Saga`] is used if the objective provides the marginals of single examples, σ is finite, there is no L1 penalty,
-/// and SAGA's memory stays within `memory_limit`. It reaches the optimum by itself. L-BFGS takes over only if it has
+/// [`Saga`] is used if the objective provides the exact marginals of single examples and σ is finite. It reaches the
+/// optimum by itself, with an L1 penalty too. L-BFGS takes over only if it has
 /// not converged after [`Auto::SAGA_PASSES`] passes, or for a tolerance below [`Auto::NEAR`]. Otherwise a few passes
 /// of [`AdaGrad`] come near the optimum, and L-BFGS reaches it. With at most [`Auto::FEW_WEIGHTS`] weights, L-BFGS is
 /// used alone.
 ///
-/// Parameters: `tolerance`, by default [`Auto::TOLERANCE`]; `memory_limit`, by default [`Auto::MEMORY_LIMIT`]; and
-/// those of the two methods. Needs: a smooth value.
+/// Parameters: `tolerance`, by default [`Auto::TOLERANCE`]; `memory_limit` of SAGA, by default none; and those of the
+/// methods. Needs: a smooth value.
 #[derive(Clone, Debug)]
 pub struct Auto {
     /// The online phase, at most [`Auto::PASSES`] passes; SAGA uses its seed.
@@ -29,7 +28,7 @@ pub struct Auto {
     pub tolerance: f64,
     /// How to begin; with `None`, [`Auto::choice`] decides.
     pub begin: Option<Choice>,
-    /// The largest number of bytes that SAGA may store.
+    /// The largest number of bytes that SAGA may store; see [`Saga::memory_limit`].
     pub memory_limit: u64,
 }
 
@@ -55,8 +54,8 @@ impl std::fmt::Display for Choice {
 }
 
 impl Auto {
-    /// The default tolerance of SAGA. The estimate of what is left to gain is cautious: SAGA ends 0.2 to 0.4 % above
-    /// the optimum, where scores on new data no longer change.
+    /// The default tolerance of SAGA. It ends 0.2 to 0.4 % above the optimum, where scores on new data no longer
+    /// change.
     pub const TOLERANCE: f64 = 1e-2;
     /// The largest number of AdaGrad passes: after that, the final phase is quicker.
     pub const PASSES: usize = 5;
@@ -67,15 +66,12 @@ impl Auto {
     /// Closer to the optimum than this share of the objective, L-BFGS is as quick and has the better stopping rule.
     pub const NEAR: f64 = 1e-6;
 
-    /// The default number of bytes that SAGA may store.
-    pub const MEMORY_LIMIT: u64 = MEMORY_LIMIT;
-
-    /// The method for this problem. It depends on what the objective provides, on the penalties and on the size of
-    /// the data.
-    pub fn choice(problem: &Problem, memory_limit: u64) -> Choice {
+    /// The method for this problem. It depends on what the objective provides, on the prior and on the number of
+    /// weights.
+    pub fn choice(problem: &Problem) -> Choice {
         let gaussian = problem.prior.sigma.is_finite() && problem.prior.sigma_pairs.is_finite();
-        let dual = problem.l1 == 0.0 && gaussian && problem.objective.dual(Entropy::Single).is_some();
-        match dual && Saga::storage(problem).is_ok_and(|bytes| bytes <= memory_limit) {
+        let marginals = problem.objective.gives().contains(&Ability::Marginals);
+        match gaussian && marginals {
             true => Choice::Saga,
             false if problem.objective.dim() <= Auto::FEW_WEIGHTS => Choice::Lbfgs,
             false => Choice::AdaGrad,
@@ -85,7 +81,7 @@ impl Auto {
     /// The phase before L-BFGS, if there is one.
     fn beginning(&self, problem: &Problem) -> Option<Box<dyn Optimizer>> {
         let limit = self.finish.passes;
-        Some(match self.begin.unwrap_or_else(|| Auto::choice(problem, self.memory_limit)) {
+        Some(match self.begin.unwrap_or_else(|| Auto::choice(problem)) {
             Choice::Saga => Box::new(Saga {
                 passes: if limit > 0.0 { limit.min(Auto::SAGA_PASSES) } else { Auto::SAGA_PASSES },
                 seed: self.online.schedule.seed,
@@ -115,6 +111,14 @@ impl Watch for Phase<'_> {
             state.numbers.insert("phase".into(), self.number);
             state
         })
+    }
+
+    fn stores(&mut self, bytes: u64) -> Result<()> {
+        self.watch.stores(bytes)
+    }
+
+    fn reset(&mut self, passes: f64, weights: usize) -> Result<()> {
+        self.watch.reset(passes, weights)
     }
 }
 

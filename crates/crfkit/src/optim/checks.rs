@@ -20,7 +20,7 @@ pub(super) fn require_gain(eta0: f64) -> Result<()> {
 pub(super) fn refuse_l1(method: &str, l1: f64) -> Result<()> {
     match l1 > 0.0 {
         true => Err(Error::Setting(format!(
-            "{method} has no step for an L1 penalty; with `l1` use one of the methods auto, lbfgs, sgd, asg, bottou, adagrad, adam"
+            "{method} has no step for an L1 penalty; with `l1` use one of the methods auto, saga, lbfgs, sgd, asg, bottou, adagrad, adam"
         ))),
         false => Ok(()),
     }

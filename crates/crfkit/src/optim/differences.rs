@@ -1,6 +1,6 @@
 //! Hessian-vector products by finite differences.
 
-use super::{Counts, Objective, Touched};
+use super::{Blocks, Counts, Dual, Objective, Touched};
 use crate::ability::Ability;
 use crate::math::vector::norm;
 use std::sync::{Mutex, PoisonError};
@@ -117,5 +117,25 @@ impl Objective for Differences<'_> {
 
     fn counts(&self) -> Option<Counts> {
         self.objective.counts()
+    }
+
+    fn in_stretches(&self, out: &mut [f64], size: usize, task: &(dyn Fn(usize, &mut [f64]) + Sync)) {
+        self.objective.in_stretches(out, size, task);
+    }
+
+    fn in_parallel(&self, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
+        self.objective.in_parallel(tasks, task);
+    }
+
+    fn on_threads(&self, work: &mut (dyn FnMut() + Send)) {
+        self.objective.on_threads(work);
+    }
+
+    fn blocks(&self, variables: usize, least: usize, seed: u64) -> Option<Box<dyn Blocks + '_>> {
+        self.objective.blocks(variables, least, seed)
+    }
+
+    fn dual(&self) -> Option<Box<dyn Dual + '_>> {
+        self.objective.dual()
     }
 }

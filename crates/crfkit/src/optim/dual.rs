@@ -7,16 +7,6 @@
 use super::Touched;
 use crate::math::entropy;
 
-/// Which entropy the marginals of an example describe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Entropy {
-    /// The entropy of the joint distribution; a duality gap needs it.
-    Joint,
-    /// The sum of the entropies of the single variables: an approximation that needs no more numbers than the
-    /// gradient.
-    Single,
-}
-
 /// The marginals of single examples, as flat vectors μ. All methods may use scratch memory.
 pub trait Dual {
     /// The length of an example's vector.

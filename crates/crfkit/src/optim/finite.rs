@@ -1,6 +1,6 @@
 //! The common part of the methods that remember something about every example.
 
-use super::{Dual, Entropy, Prior, Problem, Watch};
+use super::{Dual, Prior, Problem, Watch};
 use crate::ability::Ability;
 use crate::math::random::Random;
 use crate::{Error, Result};
@@ -20,12 +20,8 @@ pub(super) fn check_storage(method: &str, bytes: u64, limit: u64, watch: &mut dy
 }
 
 /// The dual side of the problem, or an error if the objective does not provide it.
-pub(super) fn dual_of<'a>(
-    method: &str,
-    problem: &Problem<'a>,
-    entropy: Entropy,
-) -> Result<Box<dyn Dual + 'a>> {
-    problem.objective.dual(entropy).ok_or_else(|| {
+pub(super) fn dual_of<'a>(method: &str, problem: &Problem<'a>) -> Result<Box<dyn Dual + 'a>> {
+    problem.objective.dual().ok_or_else(|| {
         Error::Setting(format!(
             "{method} needs {}, which this objective does not give; use `optimizer` lbfgs",
             Ability::Dual.name()

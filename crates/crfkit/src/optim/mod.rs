@@ -5,6 +5,7 @@ mod adam;
 mod auto;
 mod average;
 mod bfgs;
+mod blocks;
 mod calibrate;
 mod cg;
 mod checks;
@@ -24,9 +25,11 @@ mod online;
 mod prior;
 mod psa;
 mod psa_series;
+mod remembered;
 pub(crate) mod restored;
 mod sag;
 mod saga;
+mod saga_weights;
 mod sampler;
 mod scaling;
 mod sdca;
@@ -41,10 +44,11 @@ pub use adagrad::AdaGrad;
 pub use adam::Adam;
 pub use auto::{Auto, Choice};
 pub use bfgs::Bfgs;
+pub use blocks::{BlockWorker, Blocks, Single, Span};
 pub use cg::Cg;
 pub use descent::Until;
 pub use differences::Differences;
-pub use dual::{Dual, Entropy};
+pub use dual::Dual;
 pub use lbfgs::Lbfgs;
 pub use newton::{Newton, hessian};
 pub use newton_cg::NewtonCg;
@@ -122,8 +126,25 @@ pub trait Objective: Sync {
         out.chunks_mut(size).enumerate().for_each(|(k, out)| task(k, out));
     }
 
+    /// Runs the tasks 0 to `tasks` − 1 on all its threads.
+    fn in_parallel(&self, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
+        (0..tasks).for_each(task);
+    }
+
+    /// Runs `work` on one of its threads. The other threads then stay awake for what `work` does in parallel.
+    fn on_threads(&self, work: &mut (dyn FnMut() + Send)) {
+        work();
+    }
+
+    /// The examples in blocks of at most `variables` variables or one example. If the data are few, blocks are smaller,
+    /// so that there are about `least` of them. An objective with [`Ability::Marginals`] has blocks. The seed decides
+    /// which examples share a block.
+    fn blocks(&self, _variables: usize, _least: usize, _seed: u64) -> Option<Box<dyn Blocks + '_>> {
+        None
+    }
+
     /// The dual side, if there is one: the marginals of single examples. An objective with [`Ability::Dual`] has one.
-    fn dual(&self, _entropy: Entropy) -> Option<Box<dyn Dual + '_>> {
+    fn dual(&self) -> Option<Box<dyn Dual + '_>> {
         None
     }
 }

@@ -96,11 +96,6 @@ impl Prior {
         self.visit(theta.len(), |i, _| theta[i], |_, _| {})
     }
 
-    /// The penalty at `dim` weights, where `weight` returns a weight given its index and σᵢ².
-    pub(super) fn value_of(&self, dim: usize, weight: impl Fn(usize, f64) -> f64) -> f64 {
-        self.visit(dim, weight, |_, _| {})
-    }
-
     /// Returns the penalty at θ and adds its gradient.
     pub fn add(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
         self.visit(theta.len(), |i, _| theta[i], |i, slope| gradient[i] += slope)

@@ -1,48 +1,54 @@
 //! Average gradients through stored marginals: the quick way to the neighbourhood of the optimum.
 
-use super::checks::{refuse_l1, require_prior};
-use super::dual::{Dual, Entropy};
-use super::finite::{MEMORY_LIMIT, check_storage, diverged, dual_of};
-use super::fours::{four, in_fours, put_four, weighted_squares, with_known_length};
+use super::blocks::{BlockWorker, Blocks, Single};
+use super::checks::require_prior;
+use super::finite::diverged;
 use super::online::report_due;
-use super::restored::{MOST, Restored, expectation, finite};
-use super::{Control, Minimum, Optimizer, Prior, Problem, Progress, State, Stop, Touched, Watch};
-use crate::Result;
+use super::remembered::{self, BYTES, Memory};
+use super::restored::{MOST, Restored, finite, positive};
+use super::saga_weights::{Change, Weights};
+use super::{Control, Minimum, Optimizer, Prior, Problem, Progress, State, Stop, Watch};
 use crate::ability::Ability;
-use crate::math::dispatch::dispatch;
 use crate::math::random::Random;
-use crate::math::simd;
-use crate::math::vector::dot;
+use crate::{Error, Result};
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
-/// Steps on one example at a time. The curvature of the example limits the length of a step, and the frequency of a
-/// weight limits its share.
+/// Steps on a few blocks of examples at a time. The curvature of an example limits the length of its step, and the
+/// frequency of a weight limits its share.
 ///
-/// Idea: store the marginals μᵢ of every example, and with them the gradient d = Σ wᵢ Aᵢᵀ(μᵢ − 1\[yᵢ\]) of the
-/// losses. At the optimum θ = mean − σ²d, and every μᵢ equals the marginals at θ. A visit moves μᵢ by a share γ
-/// towards ν, the marginals at θ. It moves d and θ accordingly, and θ also a little towards mean − σ²d:
+/// Idea: store the residuals rᵢ = wᵢ(μᵢ − 1\[yᵢ\]) of every example, where μᵢ are marginals, and with them the gradient
+/// d = Σ Aᵢᵀrᵢ of the losses. At the optimum θ minimises ⟨d, θ⟩ plus the penalties, so that without an L1 penalty θ =
+/// mean − σ²d, and every μᵢ equals the marginals at θ. A visit moves rᵢ by a share γ towards the residuals at θ, and d
+/// accordingly. It moves θ by as much as d has changed, and a little towards its place:
 ///
 /// ```text
-/// u = wᵢ Aᵢᵀ(ν − μᵢ)    μᵢ ← μᵢ + γ(ν − μᵢ)    d ← d + γu    θ ← θ − σ²Dγu − (D/N)(θ − mean + σ²d)   on touched rows
+/// x = residuals at θ − rᵢ    rᵢ ← rᵢ + γx    u = γAᵢᵀx    d ← d + u
+/// z ← z − σ²Du − (D/N)(z − mean + σ²d)       θ = z, or with an L1 penalty θ = z moved towards 0 by σ²·l1
 /// ```
 ///
-/// Here N is the number of examples that touch a row, m how often each of them does on average, and D = max(0.2,
-/// 1/√(1 + σ²N/30)) / (1 + σ²(m − 1)/4) ≤ 1 the damping of the row. Rare weights follow their few examples at once,
-/// frequent ones average, and weights that one example uses many times move no further than its curvature, at most
-/// m/4, allows. γ = τs/(τs + q) is the best step of dual coordinate ascent to second order, with q = uᵀσ²Du and s =
-/// wᵢ Σ 2(ν − μᵢ)²/(ν + μᵢ) over single variables, the curvature of their entropies. τ is the trust in s: 1 at the
-/// first visit, then at most 0.6, and less while s grows from visit to visit. Without damping and with exact
-/// entropies this is [`Sdca`](super::Sdca); with γ = 1 and one D it is SAGA with sparse updates. From the third round
-/// on, an example whose last visit gained less than the average is skipped, at most three times in a row. A visit
-/// costs what it touches.
+/// Here N is the number of blocks that touch a row, U how often they use it, m how often a step does on average, and D =
+/// max(0.2, 1/√(1 + σ²U/30)) / (1 + 0.003·σ²(m − 1)) ≤ 1 the damping of the row. Rare weights follow their few examples at
+/// once, frequent ones average, and weights that a step uses many times move no further than its curvature allows. If a
+/// round raises the objective by 1 % all the same, every D is halved. γ = τs/(τs + q) is
+/// the best step of dual coordinate ascent to second order, with q ≈ uᵀσ²Du/γ², where the tokens of an example count
+/// separately, and s = Σ 2x²/(a + b) over single variables, the curvature of their entropies between weight × marginals a
+/// and b. τ is the trust in s: 1 at first, and less while s grows from visit to visit. With γ = 1 and one D this is SAGA
+/// with sparse updates.
 ///
-/// Parameters: `passes` = 50, `tolerance` = 1e-4, `memory_limit` = 1 GiB.
+/// A step visits several blocks at the same θ, on all threads, and then moves stretches of θ, on all threads. Blocks and
+/// stretches depend on the data alone, so the result does not depend on the number of threads. Residuals below `tolerance`
+/// / 1000 are stored as 0 and cost no memory: a token has few labels whose marginals are worth remembering.
 ///
-/// Needs: marginals of single examples, a finite σ, no L1 penalty, and memory for them ([`Saga::storage`]). Stops
-/// when about `tolerance` · objective is left to gain. This is estimated as half the duality gap Σ wᵢ KL(μᵢ‖ν) + (θ −
-/// mean + σ²d)²/2σ², since the other half belongs to the dual, with s/2 at the last visit for each KL. The objective
-/// is then about 0.2 to 0.4 · `tolerance` above its optimum, as a share. References: Defazio, Bach and Lacoste-Julien
-/// 2014 (SAGA); Leblond, Pedregosa and Lacoste-Julien 2017 (sparse updates); Shalev-Shwartz 2016 (dual ascent steps
-/// without a dual). Damping, γ from single variables and skipping are our own.
+/// Parameters: `passes` = 50, `tolerance` = 1e-4, `memory_limit` (none).
+///
+/// Needs: exact marginals of single examples and a finite σ. Stops when about `tolerance` · objective is left to gain.
+/// This is estimated from the duality gap, with s/2 at the last visit for the KL divergence of each example, and with the
+/// part of each weight reduced by D, because damped weights have more curvature than the prior's.
+///
+/// References: Defazio, Bach and Lacoste-Julien 2014 (SAGA); Leblond, Pedregosa and Lacoste-Julien 2017 (sparse updates);
+/// Shalev-Shwartz and Zhang 2014 (dual ascent with an L1 penalty); Shalev-Shwartz 2016 (dual ascent steps without a dual).
+/// Blocks, damping, γ from single variables and sparse memory are our own.
 #[derive(Clone, Debug)]
 pub struct Saga {
     /// The largest number of passes.
@@ -51,217 +57,179 @@ pub struct Saga {
     pub seed: u64,
     /// Stop when about this share of the objective is left to gain; see above.
     pub tolerance: f64,
-    /// The largest number of bytes to store; a larger problem is rejected with an error.
+    /// The largest number of bytes to store. To stay below it, only the largest residuals of each block are stored, and
+    /// the optimum is met less exactly.
     pub memory_limit: u64,
 }
 
 impl Default for Saga {
     fn default() -> Self {
-        Saga { passes: Saga::PASSES as f64, seed: 1, tolerance: 1e-4, memory_limit: MEMORY_LIMIT }
+        Saga { passes: Saga::PASSES as f64, seed: 1, tolerance: 1e-4, memory_limit: u64::MAX }
     }
 }
 
-/// A row that this many examples touch (times σ²) counts as frequent.
-const FREQUENT: f64 = 30.0;
-/// The trust in s from the second visit on. The variables of an example vary together, which their single entropies
-/// do not show.
-const TRUST: f64 = 0.6;
 /// If s has grown since the last visit, the trust was too large and is multiplied by this; otherwise it recovers
 /// slowly.
 const DOUBT: f64 = 0.7;
 const LEAST_TRUST: f64 = 0.01;
 const RECOVER: f64 = 1.1;
-/// The smallest damping factor that a frequent row gets.
-const LEAST: f64 = 0.2;
-/// The largest variance of an indicator.
-const BEND: f64 = 0.25;
-/// The number of rounds in which no example is skipped.
-const FULL_ROUNDS: u64 = 2;
-/// The largest number of successive rounds in which an example may be skipped.
-const PATIENCE: f64 = 3.0;
+/// The residuals up to this share of the tolerance are not worth their memory.
+const SMALLEST: f64 = 1e-3;
+/// A round whose objective is higher by this factor has moved the weights too far.
+const RISEN: f64 = 1.01;
+/// The part of the estimated gap that is left to gain, with some caution; the rest belongs to the dual.
+const LEFT: f64 = 0.8;
+/// With an L1 penalty, weights at 0 hide as much again.
+const LEFT_L1: f64 = 2.0;
+/// The largest number of variables in a block: their tables stay in the cache.
+const BLOCK: usize = 250;
+/// The least number of blocks, unless examples are fewer.
+const BLOCKS: usize = 800;
+/// A step visits one block in this many.
+const STEPS: usize = 200;
+/// The largest number of blocks that a step visits.
+const LANES: usize = 8;
+/// The largest number of steps between two reports.
+const REPORT: usize = 16;
 
 impl Saga {
     /// The default number of passes.
     pub const PASSES: usize = 50;
 
-    /// The number of bytes that it stores: the marginals of all examples. Returns an error if the objective does not
-    /// provide them.
+    /// The largest number of bytes that it may come to store, if hardly any residual is close to 0. Returns an error if
+    /// the objective does not provide marginals.
     pub fn storage(problem: &Problem) -> Result<u64> {
-        let dual = dual_of("saga", problem, Entropy::Single)?;
-        Ok((0..problem.objective.examples() as u32).map(|e| 8 * dual.size(e) as u64).sum())
+        Ok(most_stored(&*blocks(problem, 1)?))
     }
 }
 
-/// σ²D and D/N of each row.
-fn steps(problem: &Problem, dual: &mut dyn Dual) -> Vec<[f64; 2]> {
-    #[derive(Clone, Default)]
-    struct Row {
-        examples: f64,
-        uses: f64,
-        start: usize,
-    }
-    let mut rows: Vec<Row> = Vec::new();
-    let mut touched = Touched::default();
-    let (mut ones, mut counts) = (Vec::new(), Vec::new());
-    for example in 0..problem.objective.examples() as u32 {
-        problem.objective.touched(&[example], &mut touched);
-        // Aᵀ1 counts how often the example uses each weight.
-        ones.resize(dual.size(example), 1.0);
-        dual.project(example, &ones, &touched, &mut counts);
-        for row in touched.rows() {
-            let counts = &counts[row.place()];
-            rows.resize(rows.len().max(row.row as usize + 1), Row::default());
-            let entry = &mut rows[row.row as usize];
-            entry.examples += 1.0;
-            entry.uses += counts.iter().fold(0.0, |most: f64, count| most.max(count.abs()));
-            entry.start = row.weights().start;
-        }
-    }
-    let step = |Row { examples, uses, start }: Row| {
-        let variance = problem.prior.variance(start);
-        let often = (1.0 + variance * examples / FREQUENT).sqrt().recip().max(LEAST);
-        let damping = often / (1.0 + BEND * variance * (uses / examples - 1.0).max(0.0));
-        [variance * damping, damping / examples]
-    };
-    rows.into_iter().map(step).collect()
+/// The bytes of all residuals.
+fn most_stored(blocks: &dyn Blocks) -> u64 {
+    (0..blocks.len()).map(|block| BYTES * blocks.size(block) as u64).sum()
+}
+
+/// The examples in blocks.
+fn blocks<'a>(problem: &Problem<'a>, seed: u64) -> Result<Box<dyn Blocks + 'a>> {
+    let blocks = problem.objective.blocks(BLOCK, BLOCKS, seed);
+    blocks.ok_or_else(|| {
+        Error::Setting(format!(
+            "saga needs {}, which this objective does not give; use `optimizer` lbfgs",
+            Ability::Marginals.name()
+        ))
+    })
+}
+
+/// What a visit needs besides the memory of the block.
+struct Lane<'a> {
+    worker: Box<dyn BlockWorker + 'a>,
+    /// The residuals before the visit, and their change.
+    old: Vec<f64>,
+    change: Vec<f64>,
 }
 
 struct Run<'a> {
     problem: &'a Problem<'a>,
-    dual: Box<dyn Dual + 'a>,
+    blocks: &'a dyn Blocks,
     seed: u64,
-    theta: Vec<f64>,
-    /// d.
-    drift: Vec<f64>,
-    offsets: Vec<usize>,
-    /// μᵢ.
-    marginals: Vec<f64>,
-    /// σ²D and D/N of each row.
-    steps: Vec<[f64; 2]>,
-    /// For each example: its loss and the gain at its last visit, and the rounds since then.
-    losses: Vec<f64>,
-    gains: Vec<f64>,
-    passed_over: Vec<f64>,
-    /// For each example: s at its last visit, and the trust in it at the next; 0 before the first.
-    distances: Vec<f64>,
-    trust: Vec<f64>,
-    /// The gain per stored number that makes a visit worthwhile in this round.
-    worth: f64,
+    /// The share of its residuals that a block may store.
+    storable: f64,
+    memory: Vec<Mutex<Memory>>,
+    lanes: Vec<Mutex<Lane<'a>>>,
+    changes: Vec<Mutex<Change>>,
+    weights: Weights,
+    /// Residuals up to this are stored as 0.
+    smallest: f64,
+    /// The objective at the end of the last round; the largest number before.
+    last: f64,
     round: u64,
-    /// The number of examples of the round that are done, including skipped ones.
+    /// The number of blocks of the round that are done.
     done: usize,
     order: Vec<u32>,
     visits: u64,
-    touched: Touched,
-    new: Vec<f64>,
-    counting: Vec<f64>,
-    rows: Vec<f64>,
 }
 
 impl Optimizer for Saga {
     fn needs(&self) -> &'static [Ability] {
-        &[Ability::Smooth, Ability::Dual]
+        &[Ability::Smooth, Ability::Marginals]
     }
 
-    fn check(&self, prior: &Prior, l1: f64) -> Result<()> {
-        refuse_l1("saga", l1)?;
+    fn check(&self, prior: &Prior, _l1: f64) -> Result<()> {
         require_prior("saga", prior)
     }
 
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         self.check(&problem.prior, problem.l1)?;
-        check_storage("saga", Saga::storage(problem)?, self.memory_limit, watch)?;
-        let mut run = Run::new(problem, self.seed, state)?;
-        let examples = problem.objective.examples();
-        let mut objective = None;
+        let blocks = blocks(problem, self.seed)?;
+        let mut run = Run::new(self, problem, &*blocks, state)?;
+        watch.stores(most_stored(&*blocks).min(self.memory_limit))?;
         let stop = loop {
-            if run.done == 0 && run.round > 0 {
-                let objective = objective.unwrap_or_else(|| run.objective());
-                if run.left() <= self.tolerance * objective {
-                    break Stop::Gap;
-                }
+            let whole = run.done == 0 && run.round > 0;
+            if whole && run.left() <= self.tolerance * run.objective() {
+                break Stop::Gap;
             }
-            if run.passes() >= self.passes || examples == 0 {
+            if run.passes() >= self.passes || blocks.is_empty() {
                 break Stop::Passes;
             }
-            run.next()?;
+            let (mut fine, before) = (true, run.done);
+            problem.objective.on_threads(&mut || fine = run.steps());
+            if !fine {
+                return Err(diverged(run.passes(), &problem.prior));
+            }
             let whole = run.done == 0;
-            objective = (whole || run.round == 0 && report_due(run.done, examples)).then(|| run.objective());
             let progress = Progress {
                 passes: run.passes(),
-                objective,
+                objective: (whole || run.round == 0 && run.report_due(before)).then(|| run.objective()),
                 gradient_norm: None,
                 gap: None,
-                theta: whole.then_some(&run.theta),
+                theta: whole.then_some(&run.weights.theta),
             };
             if watch.step(&progress, &|| run.state())? == Control::Stop {
                 break Stop::Watch;
             }
         };
-        Ok(Minimum { passes: run.passes(), theta: run.theta, stop })
+        Ok(Minimum { passes: run.passes(), theta: run.weights.theta, stop })
     }
 }
 
 impl<'a> Run<'a> {
-    fn new(problem: &'a Problem<'a>, seed: u64, state: State) -> Result<Self> {
+    fn new(method: &Saga, problem: &'a Problem<'a>, blocks: &'a dyn Blocks, state: State) -> Result<Self> {
         let dim = problem.objective.dim();
         let mut state = Restored::new(state, dim)?;
-        let mut dual = dual_of("saga", problem, Entropy::Single)?;
-        let steps = steps(problem, &mut *dual);
-        let examples = problem.objective.examples();
-        let mut offsets = vec![0];
-        for e in 0..examples {
-            offsets.push(offsets[e] + dual.size(e as u32));
-        }
-        let mut marginals = state.vector("marginals", offsets[examples], 0.0, expectation)?;
-        if !state.resumed() {
-            for e in 0..examples {
-                dual.answer(e as u32, &mut marginals[offsets[e]..offsets[e + 1]]);
-            }
-        }
+        let lanes = (blocks.len() / STEPS).clamp(1, LANES);
+        let weights = Weights::new(problem, blocks, lanes, &mut state)?;
+        // The step length of an example relies on the first damping, whatever came later.
+        let step = |row: usize| weights.first_step(row);
+        let mut memory: Vec<_> =
+            (0..blocks.len()).map(|block| Mutex::new(Memory::new(blocks, block, &step))).collect();
+        remembered::restore(blocks, &mut memory, &mut state)?;
+        let lane = || Mutex::new(Lane { worker: blocks.worker(), old: Vec::new(), change: Vec::new() });
         let mut run = Run {
             problem,
-            dual,
-            seed,
-            drift: state.vector("drift", dim, 0.0, finite)?,
-            offsets,
-            marginals,
-            steps,
-            losses: state.vector("losses", examples, 0.0, finite)?,
-            gains: state.vector("gains", examples, 0.0, finite)?,
-            passed_over: state.counts("passed_over", examples, PATIENCE as u64)?,
-            distances: state.vector("distances", examples, 0.0, finite)?,
-            trust: state.vector("trust", examples, 0.0, |trust| (0.0..=TRUST).contains(&trust))?,
-            worth: state.number("worth", 0.0, finite)?,
+            blocks,
+            seed: method.seed,
+            storable: method.memory_limit as f64 / most_stored(blocks).max(1) as f64,
+            memory,
+            lanes: std::iter::repeat_with(lane).take(lanes).collect(),
+            changes: std::iter::repeat_with(Mutex::default).take(lanes).collect(),
+            weights,
+            smallest: state.number("smallest", SMALLEST * method.tolerance, positive)?,
+            last: state.number("last", f64::MAX, finite)?,
             round: state.count("round", MOST)?,
-            done: state.count("done", examples.saturating_sub(1) as u64)? as usize,
+            done: state.count("done", blocks.len().saturating_sub(1) as u64)? as usize,
             order: Vec::new(),
             visits: state.count("visits", MOST)?,
-            touched: Touched::default(),
-            new: Vec::new(),
-            counting: Vec::new(),
-            rows: Vec::new(),
-            theta: state.take_theta(),
         };
         run.shuffle();
         Ok(run)
     }
 
     fn state(&self) -> State {
-        let mut state = State::start(self.theta.clone());
-        for (name, vector) in [
-            ("drift", &self.drift),
-            ("marginals", &self.marginals),
-            ("losses", &self.losses),
-            ("gains", &self.gains),
-            ("passed_over", &self.passed_over),
-            ("distances", &self.distances),
-            ("trust", &self.trust),
-        ] {
-            state.vectors.insert(name.into(), vector.clone());
-        }
+        let mut state = State::start(self.weights.theta.clone());
+        self.weights.save(&mut state);
+        remembered::save(&self.memory, &mut state);
         for (name, number) in [
-            ("worth", self.worth),
+            ("smallest", self.smallest),
+            ("last", self.last),
             ("round", self.round as f64),
             ("done", self.done as f64),
             ("visits", self.visits as f64),
@@ -273,112 +241,148 @@ impl<'a> Run<'a> {
 
     /// The order of a round depends only on the seed and the round.
     fn shuffle(&mut self) {
-        self.order = (0..self.losses.len() as u32).collect();
+        self.order = (0..self.blocks.len() as u32).collect();
         Random::stream(self.seed, self.round).shuffle(&mut self.order);
     }
 
     fn passes(&self) -> f64 {
-        self.visits as f64 / self.losses.len().max(1) as f64
+        self.visits as f64 / self.problem.objective.examples().max(1) as f64
+    }
+
+    /// Whether progress of the first round is reported, after `before` blocks at the last look.
+    fn report_due(&self, before: usize) -> bool {
+        (before + 1..=self.done).any(|done| report_due(done, self.order.len()))
+    }
+
+    /// Σ over all blocks.
+    fn sum(&self, each: impl Fn(&Memory) -> f64) -> f64 {
+        self.memory.iter().map(|memory| each(&lock(memory))).sum()
     }
 
     /// The losses, each at the weights of its last visit, plus the present penalty. In the first round, the losses so
     /// far are scaled to all examples.
     fn objective(&self) -> f64 {
-        let seen = if self.round == 0 { self.done as f64 / self.losses.len() as f64 } else { 1.0 };
-        self.losses.iter().sum::<f64>() / seen + self.problem.prior.value(&self.theta)
+        let seen = if self.round == 0 { self.passes() } else { 1.0 };
+        self.sum(|memory| memory.loss) / seen + self.problem.penalty(&self.weights.theta)
     }
 
-    /// An estimate of what is left to gain: half the duality gap, with s/2 for the KL(μᵢ‖ν) of each example's last
-    /// visit.
+    /// An estimate of what is left to gain; see [`Saga`].
     fn left(&self) -> f64 {
-        // The penalty of θ + σ²d: θ = mean − σ²d at the optimum.
-        let way = |i: usize, variance: f64| self.theta[i] + variance * self.drift[i];
-        let behind = self.problem.prior.value_of(self.theta.len(), way);
-        0.5 * (0.5 * self.distances.iter().sum::<f64>() + behind)
+        let distance =
+            |memory: &Memory| memory.examples.iter().map(|example| f64::from(example.distance)).sum();
+        let left = LEFT * (0.5 * self.sum(distance) + self.weights.behind(self.problem));
+        if self.problem.l1 > 0.0 { LEFT_L1 * left } else { left }
     }
 
-    /// Moves to the next example that is worth a visit, and visits it. If it was the last one, the round ends.
-    fn next(&mut self) -> Result<()> {
-        while self.done < self.order.len() {
-            let example = self.order[self.done];
-            let e = example as usize;
-            self.done += 1;
-            let expected = self.worth * (self.offsets[e + 1] - self.offsets[e]) as f64;
-            if self.gains[e] < expected && self.passed_over[e] < PATIENCE {
-                self.passed_over[e] += 1.0;
-                continue;
+    /// Takes a few steps, up to the end of the round. Returns whether all losses are numbers.
+    fn steps(&mut self) -> bool {
+        let steps = (self.order.len() / self.lanes.len() / 32).clamp(1, REPORT);
+        for _ in 0..steps {
+            if !self.step() {
+                return false;
             }
-            self.passed_over[e] = 0.0;
-            self.visit(example)?;
-            self.problem.objective.expect(self.order.get(self.done..=self.done).unwrap_or_default());
-            break;
+            if self.done == 0 {
+                break;
+            }
         }
+        true
+    }
+
+    /// Visits the next blocks.
+    fn step(&mut self) -> bool {
+        // While θ is far from its place, steps are smaller.
+        let lanes = if self.round == 0 { self.lanes.len().div_ceil(2) } else { self.lanes.len() };
+        let step = self.done..self.order.len().min(self.done + lanes);
+        let blocks = &self.order[step.clone()];
+        self.problem.objective.in_parallel(blocks.len(), &|lane| {
+            let block = blocks[lane] as usize;
+            self.visit(
+                block,
+                &mut lock(&self.memory[block]),
+                &mut lock(&self.lanes[lane]),
+                &mut lock(&self.changes[lane]),
+            );
+        });
+        self.visits +=
+            blocks.iter().map(|&block| self.blocks.examples(block as usize).len() as u64).sum::<u64>();
+        let mut changes = Vec::with_capacity(step.len());
+        for change in &mut self.changes[..step.len()] {
+            changes.push(&*change.get_mut().unwrap_or_else(PoisonError::into_inner));
+        }
+        self.weights.apply(self.problem, &changes);
+        let loss = blocks.iter().map(|&block| lock(&self.memory[block as usize]).loss).sum::<f64>();
+        self.done = step.end;
         if self.done == self.order.len() {
             self.done = 0;
             self.round += 1;
             self.shuffle();
-            if self.round >= FULL_ROUNDS {
-                self.worth = self.gains.iter().sum::<f64>() / self.marginals.len() as f64;
+            let objective = self.objective();
+            if objective > RISEN * self.last {
+                self.weights.halve();
             }
+            self.last = objective;
         }
-        Ok(())
+        loss.is_finite()
     }
 
-    fn visit(&mut self, example: u32) -> Result<()> {
-        let Run { problem, dual, theta, drift, touched, new, counting, rows, .. } = self;
-        let e = example as usize;
-        let old = &mut self.marginals[self.offsets[e]..self.offsets[e + 1]];
-        for vector in [&mut *new, &mut *counting] {
-            vector.resize(old.len(), 0.0);
+    /// Moves the residuals of a block, and finds the change of the gradient.
+    fn visit(&self, block: usize, memory: &mut Memory, lane: &mut Lane, out: &mut Change) {
+        let Lane { worker, old, change } = lane;
+        let size = self.blocks.size(block);
+        change.resize(size, 0.0);
+        memory.loss = worker.residuals(block, &self.weights.theta, change);
+        old.clear();
+        old.resize(size, 0.0);
+        for (&at, &residual) in memory.at.iter().zip(&memory.residuals) {
+            old[at as usize] = residual.into();
+            change[at as usize] -= f64::from(residual);
         }
-        problem.objective.touched(&[example], touched);
-        // Everything that the visit needs from the rows is prefetched at once.
-        let filled = touched.rows().iter().filter(|row| !row.weights().is_empty());
-        std::hint::black_box(filled.fold(0.0, |sum, row| {
-            let (start, [step, _]) = (row.weights().start, self.steps[row.row as usize]);
-            sum + theta[start] + drift[start] + step
-        }));
-        let loss = dual.marginals(example, theta, touched, new);
-        self.visits += 1;
-        if !loss.is_finite() {
-            return Err(diverged(self.visits as f64 / self.losses.len() as f64, &problem.prior));
-        }
-        dual.counting(example, counting);
-        // new ← ν − μ, counting ← c (ν − μ)/(ν + μ): their product is s/2.
-        for ((new, old), c) in new.iter_mut().zip(&*old).zip(&mut *counting) {
-            let change = *new - old;
-            *c *= change / (*new + old + f64::MIN_POSITIVE);
-            *new = change;
-        }
-        let s = 2.0 * dual.weight(example) * dot(new, counting);
-        dual.project(example, new, touched, rows);
-        let steps = touched.rows().iter().map(|row| (row.place(), self.steps[row.row as usize][0]));
-        let q = weighted_squares(steps, rows);
-        let trust = match self.trust[e] {
-            0.0 => 1.0,
-            trust if s > self.distances[e] => (DOUBT * trust).max(LEAST_TRUST),
-            trust => (RECOVER * trust).min(TRUST),
-        };
-        (self.trust[e], self.distances[e]) = (trust.min(TRUST), s);
-        let gamma = if s + q > 0.0 { trust * s / (trust * s + q) } else { 1.0 };
-        old.iter_mut().zip(&*new).for_each(|(old, change)| *old += gamma * change);
-        dispatch!(simd::level(), simd => for row in touched.rows() {
-            let [step, share] = self.steps[row.row as usize];
-            let variance = problem.prior.variance(row.weights().start);
-            for (part, mine) in in_fours(row.weights()).zip(in_fours(row.place())) {
-                with_known_length!(part => {
-                    let u = four(simd, &rows[mine.start..mine.start + part.len()]) * gamma;
-                    let mean = problem.prior.four_means(simd, part.clone());
-                    let (theta, drift) = (&mut theta[part.clone()], &mut drift[part]);
-                    let d = four(simd, drift) + u;
-                    put_four(d, drift);
-                    let x = four(simd, theta) - u * step;
-                    put_four(x - (x - mean + d * variance) * share, theta);
-                })
+        memory.at.clear();
+        memory.residuals.clear();
+        let (mut start, mut first, mut sum) = (0, 0, 0.0);
+        for e in 0..memory.examples.len() {
+            let example = &mut memory.examples[e];
+            let (mut s, mut q) = (0.0, 0.0);
+            for &(single, reach) in &memory.singles[first..example.singles] {
+                s += 2.0 * curvature(single, example.weight, change, old);
+                let table = single.start as usize..(single.start + single.labels) as usize;
+                q += f64::from(reach) * change[table].iter().map(|x| x * x).sum::<f64>();
             }
-        });
-        self.losses[e] = loss;
-        self.gains[e] = 0.5 * gamma * s;
-        Ok(())
+            let trust = match f64::from(example.trust) {
+                0.0 => 1.0,
+                trust if s > example.distance.into() => (DOUBT * trust).max(LEAST_TRUST),
+                trust => (RECOVER * trust).min(1.0),
+            };
+            let gamma = if s + q > 0.0 { trust * s / (trust * s + q) } else { 1.0 };
+            (example.trust, example.distance) = (trust as f32, s as f32);
+            let (end, singles) = (example.end, example.singles);
+            memory.store(start..end, old, gamma, change, self.smallest as f32);
+            (start, first) = (end, singles);
+            sum += gamma;
+        }
+        let gamma = sum / memory.examples.len() as f64;
+        memory.store(start..size, old, gamma, change, self.smallest as f32);
+        if self.storable < 1.0 {
+            memory.keep_largest((self.storable * size as f64) as usize, old, change);
+        }
+        worker.project(block, change, &mut out.spans, &mut out.rows);
     }
+}
+
+/// Σ x²/(a + b) over the labels of a variable, where a = old + weight · 1\[gold\] and b = a + x are weight × marginals.
+/// Their sum is not smaller than their difference x; rounding must not make it so.
+fn curvature(single: Single, weight: f64, change: &[f64], old: &[f64]) -> f64 {
+    let sum = |range: Range<usize>, offset: f64| {
+        let term =
+            |(x, old): (&f64, &f64)| x * x / ((x + 2.0 * old + offset).max(x.abs()) + f64::MIN_POSITIVE);
+        change[range.clone()].iter().zip(&old[range]).map(term).sum::<f64>()
+    };
+    let [start, labels, gold] = [single.start, single.labels, single.gold].map(|x| x as usize);
+    let gold = start + gold;
+    sum(start..gold, 0.0) + sum(gold..gold + 1, 2.0 * weight) + sum(gold + 1..start + labels, 0.0)
+}
+
+/// Locks memory that no thread leaves half-written.
+fn lock<T>(memory: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
 }

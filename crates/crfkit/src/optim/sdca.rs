@@ -1,7 +1,7 @@
 //! Stochastic dual coordinate ascent.
 
 use super::checks::{refuse_l1, require_prior};
-use super::dual::{Dual, Entropy, best_step};
+use super::dual::{Dual, best_step};
 use super::finite::{MEMORY_LIMIT, check_storage, diverged, dual_of, visits};
 use super::fours::weighted_squares;
 use super::restored::{MOST, Restored, expectation, finite};
@@ -57,7 +57,7 @@ impl Sdca {
     /// The number of bytes that it stores: the marginals of all examples. Returns an error if the objective does not
     /// provide them.
     pub fn storage(problem: &Problem) -> Result<u64> {
-        let dual = dual_of("sdca", problem, Entropy::Joint)?;
+        let dual = dual_of("sdca", problem)?;
         Ok((0..problem.objective.examples() as u32).map(|e| 8 * dual.size(e) as u64).sum())
     }
 }
@@ -136,7 +136,7 @@ impl Optimizer for Sdca {
 impl<'a> Run<'a> {
     fn new(problem: &'a Problem<'a>, seed: u64, state: State) -> Result<Self> {
         let mut state = Restored::new(state, problem.objective.dim())?;
-        let mut dual = dual_of("sdca", problem, Entropy::Joint)?;
+        let mut dual = dual_of("sdca", problem)?;
         let examples = problem.objective.examples();
         let mut offsets = vec![0];
         for e in 0..examples {

@@ -1,9 +1,8 @@
 //! Marginals of single examples, for the methods that work on the dual problem.
 //!
 //! The vector of an example holds the marginals of its own tables, row by row without padding, then the expected
-//! number of uses of each weight of the shared tables. If the joint entropy is needed, every pair of neighbours gets
-//! an own table, even an empty one, so that its marginals are written out: H = Σ H(pairs) − Σ H(variables between two
-//! pairs).
+//! number of uses of each weight of the shared tables. Every pair of neighbours gets an own table, even an empty one, so
+//! that its marginals are written out: H = Σ H(pairs) − Σ H(variables between two pairs).
 
 use super::Risk;
 use super::any_loss::Worker;
@@ -12,13 +11,12 @@ use crate::ability::Ability;
 use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum, TableRef};
 use crate::loss::Gold;
 use crate::math::Array;
-use crate::optim::{Dual, Entropy, Touched};
+use crate::optim::{Dual, Touched};
 use std::ops::Range;
 
 /// The dual side of a risk whose gradient is marginals minus known answer, with scratch memory.
 pub(super) struct Marginals<'a, G: Graph> {
     risk: &'a Risk<G>,
-    entropy: Entropy,
     psi: Array<f64>,
     dpsi: Array<f64>,
     worker: Box<dyn Worker<G, f64>>,
@@ -31,13 +29,12 @@ pub(super) struct Marginals<'a, G: Graph> {
 
 impl<'a, G: Graph> Marginals<'a, G> {
     /// `None` if the loss is no likelihood, or pairs of neighbours do not tell the entropy of the graphs.
-    pub fn new(risk: &'a Risk<G>, entropy: Entropy) -> Option<Self> {
+    pub fn new(risk: &'a Risk<G>) -> Option<Self> {
         let shared = risk.features.empty_tables();
         let by_pairs =
             (0..risk.data.len()).all(|example| risk.data.graph(example).with_own_pairs().is_some());
         (by_pairs && risk.loss.gives.contains(&Ability::Dual)).then(|| Marginals {
             risk,
-            entropy,
             psi: Array::default(),
             dpsi: Array::default(),
             worker: (risk.loss.real)(),
@@ -48,11 +45,10 @@ impl<'a, G: Graph> Marginals<'a, G> {
         })
     }
 
-    /// The example's graph, with pair tables if their marginals are wanted.
+    /// The example's graph with a table for every pair of neighbours.
     fn graph(&self, example: u32) -> G {
         let graph = self.risk.data.graph(example as usize);
-        let joint = if self.entropy == Entropy::Joint { graph.with_own_pairs() } else { None };
-        joint.unwrap_or_else(|| graph.clone())
+        graph.with_own_pairs().unwrap_or_else(|| graph.clone())
     }
 
     /// The index of the first weight of the shared tables.
@@ -90,12 +86,11 @@ impl<G: Graph> Dual for Marginals<'_, G> {
 
     fn counting(&mut self, example: u32, counting: &mut [f64]) {
         let graph = self.graph(example);
-        let joint = self.entropy == Entropy::Joint;
         let pairs = &mut self.pairs;
         pairs.clear();
         pairs.resize(graph.vars(), 0.0);
         graph.for_each_factor(|factor| match (factor.table, factor.vars) {
-            (TableRef::Own(_), &[a, b]) if joint => {
+            (TableRef::Own(_), &[a, b]) => {
                 pairs[a] += 1.0;
                 pairs[b] += 1.0;
             }
@@ -105,8 +100,7 @@ impl<G: Graph> Dual for Marginals<'_, G> {
         own_rows(&graph, |row, vars| {
             let c = match *vars {
                 [v] => 1.0 - pairs[v],
-                _ if joint => 1.0,
-                _ => 0.0,
+                _ => 1.0,
             };
             start_of(&mut rest, row.len()).fill(c);
         });

@@ -171,7 +171,7 @@ impl<G: Graph> Risk<G> {
             (rest, done) = (tail, part.end);
         }
         let run = |(part, mine, first): (&Part, &mut [f64], usize)| {
-            block.add_rows(part.rows.clone(), &self.features, dpsi, mine, first)
+            block.occurrences.add_rows(part.rows.clone(), &self.features, dpsi, mine, first)
         };
         match &self.pool {
             Some(pool) => pool.install(|| tasks.into_par_iter().for_each(run)),

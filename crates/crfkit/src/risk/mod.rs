@@ -9,11 +9,13 @@
 
 mod any_loss;
 mod batch;
+mod blocks;
 mod counts;
 mod derivative;
 mod dual;
 mod full;
 mod index;
+mod occurrences;
 mod potentials;
 mod threads;
 
@@ -27,10 +29,11 @@ use crate::graph::Graph;
 use crate::loss::Loss;
 use crate::math;
 use crate::model::Features;
-use crate::optim::{Counts, Dual, Entropy, Objective, Touched};
+use crate::optim::{Blocks, Counts, Dual, Objective, Touched};
 use crate::{Error, Result};
 use any_loss::AnyLoss;
 use batch::BatchMemory;
+use blocks::ExampleBlocks;
 use derivative::ComplexMemory;
 use full::FullMemory;
 use index::Index;
@@ -222,7 +225,26 @@ impl<G: Graph> Objective for Risk<G> {
         }
     }
 
-    fn dual(&self, entropy: Entropy) -> Option<Box<dyn Dual + '_>> {
-        dual::Marginals::new(self, entropy).map(|dual| Box::new(dual) as _)
+    fn in_parallel(&self, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
+        match &self.pool {
+            Some(pool) => pool.install(|| (0..tasks).into_par_iter().with_max_len(1).for_each(task)),
+            None => (0..tasks).for_each(task),
+        }
+    }
+
+    fn on_threads(&self, work: &mut (dyn FnMut() + Send)) {
+        match &self.pool {
+            Some(pool) => pool.install(work),
+            None => work(),
+        }
+    }
+
+    fn blocks(&self, variables: usize, least: usize, seed: u64) -> Option<Box<dyn Blocks + '_>> {
+        let variables = variables.min(self.data.variables() / least.max(1));
+        ExampleBlocks::new(self, variables, seed).map(|blocks| Box::new(blocks) as _)
+    }
+
+    fn dual(&self) -> Option<Box<dyn Dual + '_>> {
+        dual::Marginals::new(self).map(|dual| Box::new(dual) as _)
     }
 }

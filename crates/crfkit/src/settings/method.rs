@@ -239,7 +239,7 @@ impl Method {
             Method::Auto => {
                 let begin = given.wants_online_steps().then_some(Choice::AdaGrad);
                 let tolerance = given.tolerance.unwrap_or(Auto::TOLERANCE);
-                let memory_limit = given.memory_limit.unwrap_or(Auto::MEMORY_LIMIT);
+                let memory_limit = given.memory_limit.unwrap_or(Saga::default().memory_limit);
                 Box::new(Auto {
                     online: adagrad(Auto::PASSES),
                     finish: lbfgs,

@@ -81,10 +81,9 @@ pub(crate) fn fit(
 
 /// The method that [`Method::Auto`] begins with.
 fn choice(problem: &Problem, settings: &Settings) -> Choice {
-    let memory_limit = settings.parameters.memory_limit.unwrap_or(Auto::MEMORY_LIMIT);
     match settings.parameters.wants_online_steps() {
         true => Choice::AdaGrad,
-        false => Auto::choice(problem, memory_limit),
+        false => Auto::choice(problem),
     }
 }
 

@@ -193,7 +193,7 @@ fn auto(begin: Option<Choice>) -> Box<dyn Optimizer> {
     let schedule = Schedule { batch: 4, passes: 2, seed: 5, ..Schedule::default() };
     let online = AdaGrad { eta0: 0.3, schedule };
     let finish = Lbfgs { memory: 3, ..Lbfgs::default() };
-    Box::new(Auto { online, finish, begin, tolerance: 1e-9, memory_limit: Auto::MEMORY_LIMIT })
+    Box::new(Auto { online, finish, begin, tolerance: 1e-9, memory_limit: u64::MAX })
 }
 
 #[test]
@@ -213,6 +213,8 @@ fn methods_of_finite_sums_survive_any_state() {
     for (name, method) in &methods {
         survives(name, &**method, &problem);
     }
+    let sparse = Problem { l1: 0.1, ..problem };
+    survives("SAGA, L1", &Saga { passes: 4.5, ..Saga::default() }, &sparse);
 }
 
 #[test]

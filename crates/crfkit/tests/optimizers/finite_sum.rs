@@ -10,8 +10,8 @@ use crfkit::infer::ForwardBackward;
 use crfkit::loss::Likelihood;
 use crfkit::math::random::Random;
 use crfkit::optim::{
-    AdaGrad, Auto, Choice, Control, Entropy, Lbfgs, Mean, Objective, Optimizer, Prior, Problem, Progress,
-    Sag, Saga, Schedule, Sdca, State, Stop, Svrg, Touched,
+    AdaGrad, Auto, Choice, Control, Lbfgs, Mean, Objective, Optimizer, Prior, Problem, Progress, Sag, Saga,
+    Schedule, Sdca, State, Stop, Svrg, Touched,
 };
 use crfkit::risk::Risk;
 use crfkit::train::{self, Settings};
@@ -70,7 +70,9 @@ fn all_find_the_optimum_of_a_small_crf() {
                 first.clone_from(&found.theta);
             }
             let off = distance(&found.theta, &first);
-            assert!(off < 1e-8, "{name}: off by {off} after {} passes: {}", found.passes, found.stop);
+            // SAGA stores what it remembers in single precision.
+            let exact = if name == "SAGA" { 1e-5 } else { 1e-8 };
+            assert!(off < exact, "{name}: off by {off} after {} passes: {}", found.passes, found.stop);
         }
     }
 }
@@ -286,33 +288,137 @@ fn marginals_are_the_gradient_and_the_entropy_is_the_loss() {
         let crf = crf(attributes, 12);
         let mut rng = Random::new(5);
         let theta: Vec<f64> = (0..crf.dim()).map(|_| rng.uniform() - 0.5).collect();
-        for entropy in [Entropy::Joint, Entropy::Single] {
-            let mut dual = crf.dual(entropy).unwrap();
-            for example in 0..crf.examples() as u32 {
-                let (mut touched, mut gradient, mut rows) = (Touched::default(), Vec::new(), Vec::new());
-                crf.touched(&[example], &mut touched);
-                let loss = crf.batch_grad(&[example], &theta, &touched, &mut gradient);
-                let [mut answer, mut at, mut counting] = [(); 3].map(|()| vec![0.0; dual.size(example)]);
-                dual.answer(example, &mut answer);
-                assert!((dual.marginals(example, &theta, &touched, &mut at) - loss).abs() < 1e-10);
-                dual.counting(example, &mut counting);
-                let change: Vec<f64> = at.iter().zip(&answer).map(|(x, y)| x - y).collect();
-                dual.project(example, &change, &touched, &mut rows);
-                assert!(distance(&rows, &gradient) < 1e-12, "example {example}, {entropy:?}");
-                // H(μ) = log Z − ⟨ψ, μ⟩, and the loss is log Z − ⟨ψ, 1[y]⟩.
-                let weights = touched.weights();
-                let score: f64 = weights.zip(&rows).map(|(i, u)| theta[i] * u).sum();
-                let h = |p: &[f64]| -> f64 {
-                    let terms = p.iter().zip(&counting).filter(|(p, _)| **p > 0.0);
-                    -terms.map(|(p, c)| c * p * p.ln()).sum::<f64>()
-                };
-                let (h, exact) = (dual.weight(example) * h(&at), loss - score);
-                match entropy {
-                    Entropy::Joint => assert!((h - exact).abs() < 1e-10, "example {example}: {h} {exact}"),
-                    // Variables that know nothing of one another are less certain together.
-                    Entropy::Single => assert!(h >= exact - 1e-10, "example {example}: {h} {exact}"),
+        let mut dual = crf.dual().unwrap();
+        for example in 0..crf.examples() as u32 {
+            let (mut touched, mut gradient, mut rows) = (Touched::default(), Vec::new(), Vec::new());
+            crf.touched(&[example], &mut touched);
+            let loss = crf.batch_grad(&[example], &theta, &touched, &mut gradient);
+            let [mut answer, mut at, mut counting] = [(); 3].map(|()| vec![0.0; dual.size(example)]);
+            dual.answer(example, &mut answer);
+            assert!((dual.marginals(example, &theta, &touched, &mut at) - loss).abs() < 1e-10);
+            dual.counting(example, &mut counting);
+            let change: Vec<f64> = at.iter().zip(&answer).map(|(x, y)| x - y).collect();
+            dual.project(example, &change, &touched, &mut rows);
+            assert!(distance(&rows, &gradient) < 1e-12, "example {example}");
+            // H(μ) = log Z − ⟨ψ, μ⟩, and the loss is log Z − ⟨ψ, 1[y]⟩.
+            let weights = touched.weights();
+            let score: f64 = weights.zip(&rows).map(|(i, u)| theta[i] * u).sum();
+            let terms = at.iter().zip(&counting).filter(|(p, _)| **p > 0.0);
+            let entropy = -terms.map(|(p, c)| c * p * p.ln()).sum::<f64>();
+            let (h, exact) = (dual.weight(example) * entropy, loss - score);
+            assert!((h - exact).abs() < 1e-10, "example {example}: {h} {exact}");
+        }
+    }
+}
+
+/// Blocks of a few examples give the gradients of their examples, row by row.
+#[test]
+fn residuals_of_blocks_are_their_gradients() {
+    for attributes in [false, true] {
+        let crf = crf(attributes, 25);
+        let mut rng = Random::new(6);
+        let theta: Vec<f64> = (0..crf.dim()).map(|_| rng.uniform() - 0.5).collect();
+        let blocks = crf.blocks(20, 1, 3).unwrap();
+        let mut worker = blocks.worker();
+        let mut seen = Vec::new();
+        assert!(blocks.len() > 3 && blocks.len() < 25, "{} blocks", blocks.len());
+        for block in 0..blocks.len() {
+            let examples = blocks.examples(block);
+            seen.extend_from_slice(examples);
+            let (mut touched, mut gradient) = (Touched::default(), Vec::new());
+            crf.touched(examples, &mut touched);
+            let loss = crf.batch_grad(examples, &theta, &touched, &mut gradient);
+            let mut expected = vec![0.0; crf.dim()];
+            touched.weights().zip(&gradient).for_each(|(i, g)| expected[i] = *g);
+            let mut residuals = vec![0.0; blocks.size(block)];
+            assert!((worker.residuals(block, &theta, &mut residuals) - loss).abs() < 1e-9);
+            let (mut spans, mut rows, mut found) = (Vec::new(), Vec::new(), vec![0.0; crf.dim()]);
+            worker.project(block, &residuals, &mut spans, &mut rows);
+            let mut visited = Vec::new();
+            blocks.for_each_row(block, &mut |span, uses| {
+                assert!(uses > 0.0);
+                visited.push(span);
+            });
+            assert_eq!(visited, spans);
+            for span in spans {
+                found[span.weights()].copy_from_slice(&rows[span.place()]);
+            }
+            assert!(distance(&found, &expected) < 1e-12, "block {block}");
+            blocks.for_each_example(block, &|_| 1.0, &mut |weight, end, singles| {
+                assert!(weight > 0.0 && end <= blocks.size(block) && !singles.is_empty());
+                for (single, reach) in singles {
+                    // The gold label is where residuals are negative: they sum to 0.
+                    let table = single.start as usize..(single.start + single.labels) as usize;
+                    let sum: f64 = residuals[table.clone()].iter().sum();
+                    assert!(sum.abs() < 1e-12 && residuals[table][single.gold as usize] <= 0.0);
+                    assert!(*reach >= 0.0);
+                }
+            });
+        }
+        seen.sort_unstable();
+        assert_eq!(seen, (0..crf.examples() as u32).collect::<Vec<_>>());
+    }
+}
+
+/// What SAGA stores is exactly what its gradient is made of, whatever is too small to be stored; and a limit on its memory
+/// is kept.
+#[test]
+fn the_drift_of_saga_is_the_gradient_of_what_it_stores() {
+    let crf = crf(true, 40);
+    let problem = Problem { objective: &crf, prior: prior(&crf), l1: 0.0 };
+    let blocks = crf.blocks(250, 800, 1).unwrap();
+    let best = total(&problem, &minimize(&exact(), &problem).theta);
+    for memory_limit in [u64::MAX, 8000] {
+        let mut most = 0;
+        let mut look = Look(|_: &Progress, state: &dyn Fn() -> State| {
+            let state = state();
+            let [stored, at, values] = ["stored", "stored_at", "residuals"].map(|name| &state.vectors[name]);
+            let (mut sum, mut start) = (vec![0.0; crf.dim()], 0);
+            let mut worker = blocks.worker();
+            for (block, stored) in stored.iter().enumerate() {
+                let mut residuals = vec![0.0; blocks.size(block)];
+                for k in start..start + *stored as usize {
+                    residuals[at[k] as usize] = values[k];
+                }
+                start += *stored as usize;
+                let (mut spans, mut rows) = (Vec::new(), Vec::new());
+                worker.project(block, &residuals, &mut spans, &mut rows);
+                for span in spans {
+                    sum[span.weights()].iter_mut().zip(&rows[span.place()]).for_each(|(sum, x)| *sum += x);
                 }
             }
+            assert!(distance(&state.vectors["drift"], &sum) < 1e-10);
+            most = most.max(8 * at.len());
+            Control::Continue
+        });
+        let start = State::start(vec![0.0; crf.dim()]);
+        let method = Saga { passes: 20.0, tolerance: 1e-2, memory_limit, ..Saga::default() };
+        let found = method.minimize(&problem, start, &mut look).unwrap();
+        let left = total(&problem, &found.theta) / best - 1.0;
+        match memory_limit {
+            u64::MAX => assert!(most > 10_000 && left < 0.01, "{most} bytes, {left} left"),
+            limit => assert!(most <= limit as usize && left < 0.2, "{most} bytes, {left} left"),
+        }
+    }
+}
+
+#[test]
+fn saga_finds_the_optimum_under_an_l1_penalty() {
+    for attributes in [false, true] {
+        let crf = crf(attributes, 30);
+        for (sigma, l1) in [(1.0, 0.05), (2.2, 0.3)] {
+            let prior = Prior { mean: Mean::Value(0.0), sigma, sigma_pairs: sigma, ..prior(&crf) };
+            let problem = Problem { objective: &crf, prior, l1 };
+            let best = minimize(&exact(), &problem).theta;
+            let found = minimize(&Saga { tolerance: 1e-8, passes: 300.0, ..Saga::default() }, &problem).theta;
+            let left = total(&problem, &found) / total(&problem, &best) - 1.0;
+            assert!(left < 1e-6, "σ {sigma}, l1 {l1}: {left} left");
+            let zeros = |theta: &[f64]| theta.iter().filter(|x| **x == 0.0).count();
+            let (here, there) = (zeros(&found), zeros(&best));
+            assert!(
+                here > 0 && here.abs_diff(there) <= 2 + there / 10,
+                "{here} zeros, {there} at the optimum"
+            );
         }
     }
 }
@@ -327,12 +433,10 @@ fn what_cannot_be_is_refused() {
         method.minimize(problem, start, &mut look).unwrap_err().to_string()
     };
     let good = Problem { objective: &crf, prior: prior(&crf), l1: 0.0 };
-    let bytes = [Sag::storage(&good), Sdca::storage(&good).unwrap(), Saga::storage(&good).unwrap()];
-    assert!(bytes[1] > bytes[2], "the joint entropy needs more: {bytes:?}");
-    let limited: [(&str, Box<dyn Optimizer>); 3] = [
+    let bytes = [Sag::storage(&good), Sdca::storage(&good).unwrap()];
+    let limited: [(&str, Box<dyn Optimizer>); 2] = [
         ("sag", Box::new(Sag { memory_limit: bytes[0] - 1, ..Sag::default() })),
         ("sdca", Box::new(Sdca { memory_limit: bytes[1] - 1, ..Sdca::default() })),
-        ("saga", Box::new(Saga { memory_limit: bytes[2] - 1, ..Saga::default() })),
     ];
     for ((name, method), bytes) in limited.into_iter().zip(bytes) {
         let message = refused(&*method, &good);
@@ -348,14 +452,18 @@ fn what_cannot_be_is_refused() {
         ("saga", Box::new(Saga::default())),
     ];
     for (name, method) in methods {
-        let message = refused(&*method, &Problem { objective: &crf, prior: prior(&crf), l1: 0.5 });
-        assert!(message.starts_with(name) && message.contains("lbfgs"), "{message}");
-        if method.needs().contains(&Ability::Dual) {
+        if name != "saga" {
+            let message = refused(&*method, &Problem { objective: &crf, prior: prior(&crf), l1: 0.5 });
+            assert!(message.starts_with(name) && message.contains("lbfgs"), "{message}");
+        }
+        let on_marginals =
+            [Ability::Dual, Ability::Marginals].iter().any(|need| method.needs().contains(need));
+        if on_marginals {
             let wide = Problem { objective: &crf, prior: Prior::gaussian(f64::INFINITY), l1: 0.0 };
             let message = refused(&*method, &wide);
             assert!(message.contains("`sigma`"), "{message}");
             let message = refused(&*method, &problem(&losses, 1.0));
-            assert!(message.contains("marginals of single examples"), "{message}");
+            assert!(message.contains("of single examples, which this objective does not give"), "{message}");
         }
     }
 }
@@ -369,20 +477,19 @@ fn auto_picks_by_what_there_is_and_ends_at_the_optimum() {
         finish: Lbfgs { tolerance, passes, gradient_tolerance: 1e-9, ..Lbfgs::default() },
         begin: None,
         tolerance,
-        memory_limit: Auto::MEMORY_LIMIT,
+        memory_limit: u64::MAX,
     };
     let likelihood = |sigma: f64, l1: f64| Problem { objective: &crf, prior: Prior::gaussian(sigma), l1 };
     for (problem, choice) in [
         (likelihood(1.0, 0.0), Choice::Saga),
         (likelihood(0.1, 0.0), Choice::Saga),
         (likelihood(10.0, 0.0), Choice::Saga),
-        (likelihood(1.0, 0.1), Choice::AdaGrad),
+        (likelihood(1.0, 0.1), Choice::Saga),
         (likelihood(f64::INFINITY, 0.0), Choice::AdaGrad),
         (problem(&many, 1.0), Choice::AdaGrad),
         (problem(&few, 1.0), Choice::Lbfgs),
     ] {
-        assert_eq!(Auto::choice(&problem, Auto::MEMORY_LIMIT), choice);
-        assert_ne!(Auto::choice(&problem, 100), Choice::Saga);
+        assert_eq!(Auto::choice(&problem), choice);
         if problem.prior.sigma.is_infinite() {
             continue; // without a prior this CRF has no optimum
         }

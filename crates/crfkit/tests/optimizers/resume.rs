@@ -109,7 +109,7 @@ fn every_method_goes_on_from_every_state() {
 }
 
 fn auto(begin: Option<Choice>, online: AdaGrad, finish: Lbfgs) -> Box<dyn Optimizer> {
-    let memory_limit = Auto::MEMORY_LIMIT;
+    let memory_limit = u64::MAX;
     Box::new(Auto { online, finish, begin, tolerance: 0.01, memory_limit })
 }
 
@@ -125,7 +125,7 @@ fn methods_on_marginals_go_on_from_every_state() {
     let features = train::features(&corpus, &Settings::default());
     let risk = Risk::new(Likelihood(ForwardBackward), features, corpus.data, 1).unwrap();
     let problem = Problem { objective: &risk, prior: Prior::gaussian(1.0), l1: 0.0 };
-    assert_eq!(Auto::choice(&problem, Auto::MEMORY_LIMIT), Choice::Saga);
+    assert_eq!(Auto::choice(&problem), Choice::Saga);
     let lbfgs = Lbfgs { memory: 3, passes: 12.0, ..Lbfgs::default() };
     let online =
         AdaGrad { eta0: 0.3, schedule: Schedule { batch: 4, passes: 3, seed: 5, ..Schedule::default() } };
@@ -140,6 +140,8 @@ fn methods_on_marginals_go_on_from_every_state() {
     for (name, method) in methods.into_iter().chain(finite_sum_methods(few)) {
         goes_on_from_every_state(name, &*method, &problem);
     }
+    let sparse = Problem { l1: 0.1, ..problem };
+    goes_on_from_every_state("SAGA, L1", &Saga { passes: 4.5, ..Saga::default() }, &sparse);
 }
 
 #[test]

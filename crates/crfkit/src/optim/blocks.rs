@@ -1,0 +1,89 @@
+//! Fixed blocks of examples, for methods that remember something about every example.
+
+use std::ops::Range;
+
+/// A row of weights that a block touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Its number among all rows.
+    pub row: u32,
+    /// Its first weight.
+    pub start: u32,
+    /// The number of its weights.
+    pub len: u32,
+    /// Where its weights begin in a vector that holds the block's rows one after another.
+    pub place: u32,
+}
+
+impl Span {
+    /// Its weights, as a range of θ.
+    #[inline]
+    pub fn weights(&self) -> Range<usize> {
+        self.start as usize..self.start as usize + self.len as usize
+    }
+
+    /// Their position in a vector that holds the block's rows one after another.
+    #[inline]
+    pub fn place(&self) -> Range<usize> {
+        self.place as usize..self.place as usize + self.len as usize
+    }
+}
+
+/// A variable of a block and its table of log-potentials.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Single {
+    /// The first residual of the table.
+    pub start: u32,
+    /// The number of labels.
+    pub labels: u32,
+    /// The gold label.
+    pub gold: u32,
+}
+
+/// The examples of a likelihood, divided into blocks that are evaluated as a whole.
+///
+/// The residuals of a block are w(ν − 1\[y\]), the weight of the example times the difference between its marginals
+/// and its gold labels. There is one for each entry of the examples' own tables, example after example, and one for
+/// each weight of the shared tables, summed over the examples. Aᵀ × residuals is the gradient of the block's losses.
+pub trait Blocks: Sync {
+    /// The number of blocks.
+    fn len(&self) -> usize;
+
+    /// Whether there are no blocks.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The examples of a block.
+    fn examples(&self, block: usize) -> &[u32];
+
+    /// The number of residuals of a block.
+    fn size(&self, block: usize) -> usize;
+
+    /// The number of rows of all blocks.
+    fn rows(&self) -> usize;
+
+    /// Calls `visit` with every row of a block, in ascending order, and Σ |value| over its uses.
+    fn for_each_row(&self, block: usize, visit: &mut dyn FnMut(Span, f64));
+
+    /// Calls `visit` for every example of a block with its weight, the end of its residuals, and its variables, each
+    /// with Σ value² · `steps` over the rows of its table. Variables without a table of their own are left out.
+    fn for_each_example(
+        &self,
+        block: usize,
+        steps: &dyn Fn(usize) -> f64,
+        visit: &mut dyn FnMut(f64, usize, &[(Single, f64)]),
+    );
+
+    /// A worker; each thread needs one of its own.
+    fn worker(&self) -> Box<dyn BlockWorker + '_>;
+}
+
+/// Evaluates blocks, with scratch memory.
+pub trait BlockWorker: Send {
+    /// Returns the losses of a block at θ and overwrites `residuals`.
+    fn residuals(&mut self, block: usize, theta: &[f64], residuals: &mut [f64]) -> f64;
+
+    /// Overwrites `spans` with the rows of a block, in ascending order, and `rows` with Aᵀx for these rows.
+    fn project(&mut self, block: usize, x: &[f64], spans: &mut Vec<Span>, rows: &mut Vec<f64>);
+}

@@ -1,0 +1,144 @@
+//! What [`super::Saga`] remembers about the examples: residuals that are not close to 0, and how the last visits went.
+
+use super::State;
+use super::blocks::{Blocks, Single};
+use super::restored::{Restored, finite, not_negative};
+use crate::Result;
+use std::sync::{Mutex, PoisonError};
+
+/// What is remembered about a block.
+#[derive(Default)]
+pub(super) struct Memory {
+    /// Where the residuals are that are not 0, in ascending order.
+    pub at: Vec<u32>,
+    /// The residuals at these places, in single precision. What is stored here is exactly what has been added to the
+    /// gradient, so rounding it is no bias.
+    pub residuals: Vec<f32>,
+    /// The losses at the last visit.
+    pub loss: f64,
+    pub examples: Vec<Example>,
+    /// The variables of all examples, with Σ value²σ²D over the rows of each.
+    pub singles: Vec<(Single, f32)>,
+}
+
+/// What is remembered about an example.
+pub(super) struct Example {
+    pub weight: f64,
+    /// The end of its residuals.
+    pub end: usize,
+    /// The end of its variables.
+    pub singles: usize,
+    /// s at the last visit.
+    pub distance: f32,
+    /// The trust in s at the last visit; 0 before the first.
+    pub trust: f32,
+}
+
+/// The number of bytes that a residual takes.
+pub(super) const BYTES: u64 = 8;
+
+impl Memory {
+    /// The memory of a block before its first visit, when all residuals are 0; `step` returns σ²D of a row.
+    pub fn new(blocks: &dyn Blocks, block: usize, step: &dyn Fn(usize) -> f64) -> Self {
+        let mut memory = Memory::default();
+        blocks.for_each_example(block, step, &mut |weight, end, singles| {
+            memory.singles.extend(singles.iter().map(|&(single, reach)| (single, reach as f32)));
+            let singles = memory.singles.len();
+            memory.examples.push(Example { weight, end, singles, distance: 0.0, trust: 0.0 });
+        });
+        memory
+    }
+
+    /// Replaces the residuals `range` by old + γ · change, without those up to `smallest`, and `change` by what has changed.
+    /// Ranges must come in ascending order, after the memory has been cleared.
+    pub fn store(
+        &mut self,
+        range: std::ops::Range<usize>,
+        old: &[f64],
+        gamma: f64,
+        change: &mut [f64],
+        smallest: f32,
+    ) {
+        for (i, (old, change)) in range.clone().zip(old[range.clone()].iter().zip(&mut change[range])) {
+            let new = (old + gamma * *change) as f32;
+            if new.abs() > smallest {
+                self.at.push(i as u32);
+                self.residuals.push(new);
+                *change = f64::from(new) - old;
+            } else {
+                *change = -old;
+            }
+        }
+    }
+
+    /// Stores only the `count` largest of the residuals that [`Memory::store`] has stored.
+    pub fn keep_largest(&mut self, count: usize, old: &[f64], change: &mut [f64]) {
+        if self.at.len() <= count {
+            return;
+        }
+        let mut sizes: Vec<f32> = self.residuals.iter().map(|x| x.abs()).collect();
+        let (_, &mut bound, _) = sizes.select_nth_unstable_by(count, |a, b| b.total_cmp(a));
+        let mut kept = 0;
+        for k in 0..self.at.len() {
+            let i = self.at[k] as usize;
+            // Those as large as the bound would be one too many.
+            if self.residuals[k].abs() > bound {
+                (self.at[kept], self.residuals[kept]) = (self.at[k], self.residuals[k]);
+                kept += 1;
+            } else {
+                change[i] = -old[i];
+            }
+        }
+        self.at.truncate(kept);
+        self.residuals.truncate(kept);
+    }
+}
+
+/// Adds all memory to the state of a run.
+pub(super) fn save(memory: &[Mutex<Memory>], state: &mut State) {
+    let mut add = |name: &str, each: &dyn Fn(&Memory, &mut Vec<f64>)| {
+        let mut vector = Vec::new();
+        memory
+            .iter()
+            .for_each(|memory| each(&memory.lock().unwrap_or_else(PoisonError::into_inner), &mut vector));
+        state.vectors.insert(name.into(), vector);
+    };
+    add("losses", &|memory, out| out.push(memory.loss));
+    add("distances", &|memory, out| {
+        out.extend(memory.examples.iter().map(|example| f64::from(example.distance)))
+    });
+    add("trust", &|memory, out| out.extend(memory.examples.iter().map(|example| f64::from(example.trust))));
+    add("stored", &|memory, out| out.push(memory.at.len() as f64));
+    add("stored_at", &|memory, out| out.extend(memory.at.iter().map(|&at| f64::from(at))));
+    add("residuals", &|memory, out| out.extend(memory.residuals.iter().map(|&x| f64::from(x))));
+}
+
+/// Fills the memory of fresh blocks with what [`save`] has left.
+pub(super) fn restore(blocks: &dyn Blocks, memory: &mut [Mutex<Memory>], state: &mut Restored) -> Result<()> {
+    if !state.resumed() {
+        return Ok(());
+    }
+    let examples = (0..blocks.len()).map(|block| blocks.examples(block).len()).sum();
+    let mut losses = state.vector("losses", blocks.len(), 0.0, finite)?.into_iter();
+    let mut distances = state.vector("distances", examples, 0.0, finite)?.into_iter();
+    let mut trust = state.vector("trust", examples, 0.0, not_negative)?.into_iter();
+    let stored = state.counts("stored", blocks.len(), u32::MAX.into())?;
+    let all = stored.iter().sum::<f64>() as usize;
+    let mut at = state.counts("stored_at", all, u32::MAX.into())?.into_iter();
+    let mut residuals = state.vector("residuals", all, 0.0, finite)?.into_iter();
+    for (block, (memory, stored)) in memory.iter_mut().zip(stored).enumerate() {
+        let memory = memory.get_mut().unwrap_or_else(PoisonError::into_inner);
+        memory.loss = losses.next().unwrap_or(0.0);
+        for example in &mut memory.examples {
+            example.distance = distances.next().unwrap_or(0.0) as f32;
+            example.trust = trust.next().unwrap_or(0.0) as f32;
+        }
+        memory.at.extend(at.by_ref().take(stored as usize).map(|at| at as u32));
+        memory.residuals.extend(residuals.by_ref().take(stored as usize).map(|x| x as f32));
+        let ascending = memory.at.windows(2).all(|pair| pair[0] < pair[1]);
+        if !ascending || memory.at.last().is_some_and(|&at| at as usize >= blocks.size(block)) {
+            return Err(Restored::disagrees("stored_at"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,234 @@
+//! The weights of [`super::Saga`], and how they follow the stored residuals.
+
+use super::blocks::{Blocks, Span};
+use super::fours::{four, in_fours, put_four, with_known_length};
+use super::restored::{Restored, finite, positive};
+use super::{Prior, Problem, State};
+use crate::Result;
+use crate::math::dispatch::dispatch;
+use crate::math::simd;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+/// A row that is used this often (times σ²) counts as frequent.
+const FREQUENT: f64 = 30.0;
+/// The smallest damping factor that a frequent row gets.
+const LEAST: f64 = 0.2;
+/// The variance of an indicator, on average over tokens whose labels are mostly clear.
+const BEND: f64 = 0.003;
+/// If a round has raised the objective, all weights move by this share from then on.
+const HALVE: f64 = 0.5;
+/// The number of stretches of θ.
+const STRETCHES: usize = 8;
+
+/// The change of the gradient that a visit finds, by rows.
+#[derive(Default)]
+pub(super) struct Change {
+    pub spans: Vec<Span>,
+    pub rows: Vec<f64>,
+}
+
+/// The weights θ and the gradient d of the losses, as the stored residuals give it.
+pub(super) struct Weights {
+    pub theta: Vec<f64>,
+    /// z, of which θ is made if there is an L1 penalty; otherwise empty, and θ itself is z.
+    free: Vec<f64>,
+    /// d.
+    drift: Vec<f64>,
+    rows: Vec<Row>,
+    /// The factor of all D.
+    damping: f64,
+    /// The ends of the stretches of θ, which threads move independently; none is inside a row.
+    stretches: Vec<usize>,
+}
+
+/// A row of weights and its damping D.
+#[derive(Clone, Copy, Default)]
+struct Row {
+    /// Its weights.
+    start: u32,
+    len: u32,
+    /// σ²D.
+    step: f64,
+    /// D/N.
+    share: f64,
+}
+
+impl Row {
+    /// Its weights, as a range of θ.
+    fn weights(&self) -> Range<usize> {
+        self.start as usize..self.start as usize + self.len as usize
+    }
+
+    /// Multiplies D by a factor.
+    fn damp(&mut self, factor: f64) {
+        self.step *= factor;
+        self.share *= factor;
+    }
+}
+
+/// All rows, with their damping.
+fn rows(prior: &Prior, blocks: &dyn Blocks, lanes: usize) -> Vec<Row> {
+    let mut rows = vec![Row::default(); blocks.rows()];
+    // Until the counts are complete, `step` is the number of uses and `share` that of blocks.
+    for block in 0..blocks.len() {
+        blocks.for_each_row(block, &mut |span, uses| {
+            let row = &mut rows[span.row as usize];
+            (row.start, row.len) = (span.start, span.len);
+            row.step += uses;
+            row.share += 1.0;
+        });
+    }
+    for row in rows.iter_mut().filter(|row| row.share > 0.0) {
+        let variance = prior.variance(row.start as usize);
+        let (uses, blocks) = (row.step, row.share);
+        let often = (1.0 + variance * uses / FREQUENT).sqrt().recip().max(LEAST);
+        let in_step = uses / blocks * lanes as f64;
+        let damping = often / (1.0 + BEND * variance * (in_step - 1.0).max(0.0));
+        (row.step, row.share) = (variance * damping, damping / blocks);
+    }
+    rows
+}
+
+impl Weights {
+    /// The weights of a run whose steps visit `lanes` blocks.
+    pub fn new(problem: &Problem, blocks: &dyn Blocks, lanes: usize, state: &mut Restored) -> Result<Self> {
+        let dim = problem.objective.dim();
+        let mut rows = rows(&problem.prior, blocks, lanes);
+        let damping = state.number("damping", 1.0, positive)?;
+        rows.iter_mut().for_each(|row| row.damp(damping));
+        let mut stretches = Vec::new();
+        for row in rows.iter().filter(|row| row.len > 0) {
+            let start = row.weights().start;
+            if start * STRETCHES >= (stretches.len() + 1) * dim && stretches.len() + 1 < STRETCHES {
+                stretches.push(start);
+            }
+        }
+        stretches.push(dim);
+        let free = match problem.l1 > 0.0 {
+            false => Vec::new(),
+            true if state.resumed() => state.vector("free", dim, 0.0, finite)?,
+            true => {
+                let bound = |i: usize| problem.l1 * problem.prior.variance(i);
+                let before = |(i, x): (usize, &f64)| if *x == 0.0 { 0.0 } else { x + bound(i) * x.signum() };
+                state.theta().iter().enumerate().map(before).collect()
+            }
+        };
+        let drift = state.vector("drift", dim, 0.0, finite)?;
+        Ok(Weights { theta: state.take_theta(), free, drift, rows, damping, stretches })
+    }
+
+    /// Adds all but θ to the state of a run.
+    pub fn save(&self, state: &mut State) {
+        state.vectors.insert("drift".into(), self.drift.clone());
+        if !self.free.is_empty() {
+            state.vectors.insert("free".into(), self.free.clone());
+        }
+        state.numbers.insert("damping".into(), self.damping);
+    }
+
+    /// σ²D of a row at the beginning of the run.
+    pub fn first_step(&self, row: usize) -> f64 {
+        self.rows[row].step / self.damping
+    }
+
+    /// Halves every D.
+    pub fn halve(&mut self) {
+        self.damping *= HALVE;
+        self.rows.iter_mut().for_each(|row| row.damp(HALVE));
+    }
+
+    /// How much the penalties are above the least that they and ⟨d, θ⟩ can be together, with the part of each row reduced by D.
+    pub fn behind(&self, problem: &Problem) -> f64 {
+        let Problem { prior, l1, .. } = problem;
+        let mut behind = 0.0;
+        for row in self.rows.iter().filter(|row| row.len > 0) {
+            let variance = prior.variance(row.weights().start);
+            let mut gap = 0.0;
+            for i in row.weights() {
+                let (theta, drift, mean) = (self.theta[i], self.drift[i], prior.mean(i));
+                let best = soft(mean - variance * drift, variance * l1);
+                let bend = (theta - mean).powi(2) - (best - mean).powi(2);
+                gap += bend / (2.0 * variance) + l1 * (theta.abs() - best.abs()) + drift * (theta - best);
+            }
+            behind += row.step / variance * gap;
+        }
+        behind
+    }
+
+    /// Moves d and θ as some visits demand, one after another.
+    pub fn apply(&mut self, problem: &Problem, changes: &[&Change]) {
+        let Problem { objective, prior, l1 } = problem;
+        let mut stretches = Vec::with_capacity(self.stretches.len());
+        let (mut theta, mut drift, mut free) = (&mut self.theta[..], &mut self.drift[..], &mut self.free[..]);
+        let mut start = 0;
+        for &end in &self.stretches {
+            let (my_theta, my_drift, my_free);
+            (my_theta, theta) = theta.split_at_mut(end - start);
+            (my_drift, drift) = drift.split_at_mut(end - start);
+            (my_free, free) = free.split_at_mut(if free.is_empty() { 0 } else { end - start });
+            let range = start..end;
+            stretches.push(Mutex::new(Stretch { range, theta: my_theta, free: my_free, drift: my_drift }));
+            start = end;
+        }
+        let rows = &self.rows;
+        objective.in_parallel(stretches.len(), &|k| {
+            let stretch = &mut *stretches[k].lock().unwrap_or_else(PoisonError::into_inner);
+            changes.iter().for_each(|change| stretch.apply(change, rows, prior, *l1));
+        });
+    }
+}
+
+/// Some consecutive weights.
+struct Stretch<'a> {
+    range: Range<usize>,
+    theta: &'a mut [f64],
+    free: &'a mut [f64],
+    drift: &'a mut [f64],
+}
+
+impl Stretch<'_> {
+    /// Moves d and θ as one visit demands.
+    fn apply(&mut self, change: &Change, rows: &[Row], prior: &Prior, l1: f64) {
+        let base = self.range.start;
+        let place = |weight: usize| change.spans.partition_point(|span| (span.start as usize) < weight);
+        let z = if self.free.is_empty() { &mut *self.theta } else { &mut *self.free };
+        let spans = &change.spans[place(base)..place(self.range.end)];
+        dispatch!(simd::level(), simd => for span in spans {
+            let Row { step, share, .. } = rows[span.row as usize];
+            let variance = prior.variance(span.start as usize);
+            for (part, mine) in in_fours(span.weights()).zip(in_fours(span.place())) {
+                let mean = prior.four_means(simd, part.clone());
+                let part = part.start - base..part.end - base;
+                with_known_length!(part => {
+                    let u = four(simd, &change.rows[mine.start..mine.start + part.len()]);
+                    let (z, drift) = (&mut z[part.clone()], &mut self.drift[part]);
+                    let d = four(simd, drift) + u;
+                    put_four(d, drift);
+                    let x = four(simd, z) - u * step;
+                    put_four(x - (x - mean + d * variance) * share, z);
+                })
+            }
+        });
+        if !self.free.is_empty() {
+            for span in spans {
+                let bound = prior.variance(span.start as usize) * l1;
+                let mine = span.weights().start - base..span.weights().end - base;
+                for (theta, z) in self.theta[mine.clone()].iter_mut().zip(&self.free[mine]) {
+                    *theta = soft(*z, bound);
+                }
+            }
+        }
+    }
+}
+
+/// x moved towards 0 by `bound`.
+fn soft(x: f64, bound: f64) -> f64 {
+    if x > bound {
+        x - bound
+    } else if x < -bound {
+        x + bound
+    } else {
+        0.0
+    }
+}

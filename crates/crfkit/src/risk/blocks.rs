@@ -1,0 +1,219 @@
+//! Blocks of examples in random order, for methods that remember the residuals of every example.
+//!
+//! A block is evaluated as a whole. Its occurrences are sorted by row, so each row of weights is read once for all its
+//! examples, and each row of the gradient is written once.
+
+use super::Risk;
+use super::any_loss::Worker;
+use super::occurrences::{Occurrences, widest};
+use crate::ability::Ability;
+use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum, TableRef};
+use crate::loss::Gold;
+use crate::math::Array;
+use crate::math::random::Random;
+use crate::optim::{BlockWorker, Blocks, Single, Span};
+
+/// The examples of a risk in blocks.
+pub(super) struct ExampleBlocks<'a, G: Graph> {
+    risk: &'a Risk<G>,
+    blocks: Vec<Block>,
+}
+
+struct Block {
+    examples: Vec<u32>,
+    /// The length of their own tables.
+    own_len: usize,
+    occurrences: Occurrences,
+}
+
+impl<'a, G: Graph> ExampleBlocks<'a, G> {
+    /// Divides the examples, in an order that depends on the seed, into blocks of at most `variables` variables or one
+    /// example. `None` if the gradient is not marginals minus gold labels.
+    pub fn new(risk: &'a Risk<G>, variables: usize, seed: u64) -> Option<Self> {
+        if !risk.loss.gives.contains(&Ability::Marginals) {
+            return None;
+        }
+        let Risk { features, data, .. } = risk;
+        let mut order: Vec<u32> = (0..data.len() as u32).collect();
+        Random::stream(seed, u64::MAX).shuffle(&mut order);
+        let mut counter = vec![0u32; features.first_row(features.rows.len())];
+        let mut blocks = Vec::new();
+        let mut rest = &order[..];
+        while !rest.is_empty() {
+            let mut size = 0;
+            let fits = |&&example: &&u32| {
+                size += data.graph(example as usize).vars();
+                size <= variables
+            };
+            let (examples, behind) = rest.split_at(rest.iter().take_while(fits).count().max(1));
+            let each = examples.iter().map(|&example| example as usize);
+            blocks.push(Block {
+                examples: examples.to_vec(),
+                own_len: each.clone().map(|example| data.graph(example).own_len()).sum(),
+                occurrences: Occurrences::new(features, data, each, &mut counter),
+            });
+            rest = behind;
+        }
+        Some(ExampleBlocks { risk, blocks })
+    }
+
+    /// The weights of the shared tables as a row of a block whose other rows have `place` weights.
+    fn shared_row(&self, place: usize) -> Span {
+        let features = &self.risk.features;
+        let start = features.first_shared_weight();
+        let row = features.first_row(features.rows.len());
+        Span {
+            row: row as u32,
+            start: start as u32,
+            len: (features.dim() - start) as u32,
+            place: place as u32,
+        }
+    }
+}
+
+impl<G: Graph> Blocks for ExampleBlocks<'_, G> {
+    fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    fn examples(&self, block: usize) -> &[u32] {
+        &self.blocks[block].examples
+    }
+
+    fn size(&self, block: usize) -> usize {
+        self.blocks[block].own_len + self.shared_row(0).len as usize
+    }
+
+    fn rows(&self) -> usize {
+        self.shared_row(0).row as usize + 1
+    }
+
+    fn for_each_row(&self, block: usize, visit: &mut dyn FnMut(Span, f64)) {
+        let Risk { features, data, .. } = self.risk;
+        let Block { examples, occurrences, .. } = &self.blocks[block];
+        let mut place = 0;
+        occurrences.for_each_row(features, |row, weights, tables, values| {
+            let uses = match values {
+                [] => tables.len() as f64,
+                _ => values.iter().map(|value| value.abs()).sum(),
+            };
+            let (start, len) = (weights.start as u32, weights.len() as u32);
+            visit(Span { row, start, len, place: place as u32 }, uses);
+            place += weights.len();
+        });
+        let variables: usize = examples.iter().map(|&example| data.graph(example as usize).vars()).sum();
+        visit(self.shared_row(place), variables as f64);
+    }
+
+    fn for_each_example(
+        &self,
+        block: usize,
+        steps: &dyn Fn(usize) -> f64,
+        visit: &mut dyn FnMut(f64, usize, &[(Single, f64)]),
+    ) {
+        let Risk { features, data, .. } = self.risk;
+        let mut singles = Vec::new();
+        let mut start = 0;
+        for example in self.blocks[block].examples.iter().map(|&example| example as usize) {
+            let (graph, gold) = (data.graph(example), data.gold(example));
+            singles.clear();
+            graph.for_each_factor(|factor| {
+                if let (TableRef::Own(at), &[v]) = (factor.table, factor.vars) {
+                    let (at, labels) = ((start + at) as u32, graph.card(v) as u32);
+                    singles.push((Single { start: at, labels, gold: gold[v] }, 0.0));
+                }
+            });
+            singles.sort_unstable_by_key(|(single, _)| single.start);
+            for (f, table) in data.tables(example).enumerate() {
+                let at = (start + graph.own_offset(f)) as u32;
+                let Ok(place) = singles.binary_search_by_key(&at, |(single, _)| single.start) else {
+                    continue;
+                };
+                let first = features.first_row(graph.own_kind(f));
+                let (observations, values) = data.observations(table);
+                for (k, &id) in observations.iter().enumerate() {
+                    let value = values.get(k).copied().unwrap_or(1.0);
+                    singles[place].1 += value * value * steps(first + id as usize);
+                }
+            }
+            start += graph.own_len();
+            visit(data.weight(example), start, &singles);
+        }
+    }
+
+    fn worker(&self) -> Box<dyn BlockWorker + '_> {
+        let shared = self.risk.features.empty_tables();
+        Box::new(Evaluator {
+            blocks: self,
+            worker: (self.risk.loss.real)(),
+            sum: SharedSum::new(&shared),
+            shared,
+            psi: Vec::new(),
+            own: Array::default(),
+            dpsi: Array::default(),
+            table: vec![0.0; widest(&self.risk.features)],
+        })
+    }
+}
+
+struct Evaluator<'a, G: Graph> {
+    blocks: &'a ExampleBlocks<'a, G>,
+    worker: Box<dyn Worker<G, f64>>,
+    shared: Shared<f64>,
+    sum: SharedSum<f64>,
+    /// ψ of the block.
+    psi: Vec<f64>,
+    /// ψ and dψ of one example.
+    own: Array<f64>,
+    dpsi: Array<f64>,
+    table: Vec<f64>,
+}
+
+impl<G: Graph> BlockWorker for Evaluator<'_, G> {
+    fn residuals(&mut self, block: usize, theta: &[f64], residuals: &mut [f64]) -> f64 {
+        let Risk { features, data, .. } = self.blocks.risk;
+        let Block { examples, own_len, occurrences } = &self.blocks.blocks[block];
+        features.fill_tables(&[theta], &mut self.shared);
+        self.psi.resize(*own_len, 0.0);
+        let mut rest = &mut self.psi[..];
+        for &example in examples {
+            let graph = data.graph(example as usize);
+            let (own, behind) = rest.split_at_mut(graph.own_len());
+            graph.clear_own(own);
+            rest = behind;
+        }
+        occurrences.spread(features, theta, &mut self.table, &mut self.psi);
+        let (mut own_residuals, shared_residuals) = residuals.split_at_mut(*own_len);
+        let (mut psi, mut value) = (&self.psi[..], 0.0);
+        for example in examples.iter().map(|&example| example as usize) {
+            let graph = data.graph(example);
+            let len = graph.own_len();
+            self.own.reserve(len);
+            self.own.plane_mut(0)[..len].copy_from_slice(&psi[..len]);
+            self.dpsi.reserve(len);
+            value += self.worker.loss(
+                graph,
+                Psi { shared: &self.shared, own: &self.own },
+                Gold { labels: data.gold(example), weight: data.weight(example) },
+                &mut Gradient { own: self.dpsi.slice_mut(0..len), shared: &mut self.sum },
+            );
+            let (mine, behind) = own_residuals.split_at_mut(len);
+            mine.copy_from_slice(&self.dpsi.plane(0)[..len]);
+            (own_residuals, psi) = (behind, &psi[len..]);
+        }
+        self.sum.finish(&self.shared);
+        shared_residuals.fill(0.0);
+        features.scatter_tables(&self.sum, 0, features.first_shared_weight(), shared_residuals);
+        self.sum.clear(&self.shared);
+        value
+    }
+
+    fn project(&mut self, block: usize, x: &[f64], spans: &mut Vec<Span>, rows: &mut Vec<f64>) {
+        let features = &self.blocks.risk.features;
+        let Block { own_len, occurrences, .. } = &self.blocks.blocks[block];
+        spans.clear();
+        occurrences.pack(features, x, &mut self.table, spans, rows);
+        spans.push(self.blocks.shared_row(rows.len()));
+        rows.extend_from_slice(&x[*own_len..]);
+    }
+}

@@ -1,0 +1,234 @@
+//! The occurrences of some examples, sorted by observation.
+
+use crate::data::dataset::Dataset;
+use crate::graph::Graph;
+use crate::math::simd;
+use crate::model::Features;
+use crate::optim::Span;
+use std::ops::Range;
+
+/// Where the observations of some examples occur, sorted by observation. The examples' tables lie in one array, example
+/// after example.
+pub struct Occurrences {
+    /// The rows that occur, in ascending order; rows of all kinds are numbered consecutively.
+    rows: Vec<u32>,
+    /// The first occurrence of each row, and the end.
+    first: Vec<u32>,
+    /// For each occurrence, the offset of its table.
+    tables: Vec<u32>,
+    /// The value of each occurrence; empty if all are 1.
+    values: Vec<f64>,
+}
+
+impl Occurrences {
+    /// `counter` holds a zero for each row, and does so again when this returns.
+    pub fn new(
+        features: &Features,
+        data: &Dataset<impl Graph>,
+        examples: impl Iterator<Item = usize> + Clone,
+        counter: &mut [u32],
+    ) -> Self {
+        let visit = |each: &mut dyn FnMut(usize, u32, f64)| {
+            let mut offset = 0;
+            for example in examples.clone() {
+                let graph = data.graph(example);
+                for (f, table) in data.tables(example).enumerate() {
+                    let at = (offset + graph.own_offset(f)) as u32;
+                    let first = features.first_row(graph.own_kind(f));
+                    let (observations, values) = data.observations(table);
+                    for (k, &id) in observations.iter().enumerate() {
+                        each(first + id as usize, at, values.get(k).copied().unwrap_or(1.0));
+                    }
+                }
+                offset += graph.own_len();
+            }
+        };
+        // Counting sort by row.
+        let (mut total, mut valued) = (0, false);
+        let mut rows = Vec::new();
+        visit(&mut |row, _, value| {
+            if counter[row] == 0 {
+                rows.push(row as u32);
+            }
+            counter[row] += 1;
+            total += 1;
+            valued |= value != 1.0;
+        });
+        rows.sort_unstable();
+        rows.shrink_to_fit();
+        let mut first = Vec::with_capacity(rows.len() + 1);
+        let mut next = 0;
+        for &row in &rows {
+            first.push(next);
+            next += std::mem::replace(&mut counter[row as usize], next);
+        }
+        first.push(next);
+        let mut tables = vec![0u32; total];
+        let mut values = vec![1.0; if valued { total } else { 0 }];
+        visit(&mut |row, at, value| {
+            let position = counter[row] as usize;
+            tables[position] = at;
+            if valued {
+                values[position] = value;
+            }
+            counter[row] += 1;
+        });
+        for &row in &rows {
+            counter[row as usize] = 0;
+        }
+        Occurrences { rows, first, tables, values }
+    }
+
+    /// The number of rows that occur.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// How often the row at `position` occurs.
+    pub fn count(&self, position: usize) -> usize {
+        (self.first[position + 1] - self.first[position]) as usize
+    }
+
+    /// The weights of the row at `position`.
+    pub fn weights(&self, features: &Features, position: usize) -> Range<usize> {
+        let (kind, id) = self.row(features, position);
+        features.rows[kind].range(id)
+    }
+
+    /// The kind of the row at `position`, and its number among those of its kind.
+    #[inline]
+    fn row(&self, features: &Features, position: usize) -> (usize, u32) {
+        features.row(self.rows[position]).expect("the index lists rows that the features have")
+    }
+
+    /// The tables in which the row at `position` occurs, and its values there (empty if all are 1).
+    #[inline]
+    fn of(&self, position: usize) -> (&[u32], &[f64]) {
+        let range = self.first[position] as usize..self.first[position + 1] as usize;
+        let values = if self.values.is_empty() { &[] } else { &self.values[range.clone()] };
+        (&self.tables[range], values)
+    }
+
+    /// gradient ← gradient + Σ over the occurrences of each row of value × its entries of dψ. `gradient` starts at
+    /// weight `first`.
+    pub fn add_rows(
+        &self,
+        positions: Range<usize>,
+        features: &Features,
+        dpsi: &[f64],
+        gradient: &mut [f64],
+        first: usize,
+    ) {
+        let mut sum = vec![0.0; widest(features)];
+        for position in positions {
+            let range = self.weights(features, position);
+            self.add_row(
+                position,
+                features,
+                dpsi,
+                &mut gradient[range.start - first..range.end - first],
+                &mut sum,
+            );
+        }
+    }
+
+    /// The same for the row at `position` alone; `sum` is scratch memory for a table.
+    #[inline]
+    fn add_row(
+        &self,
+        position: usize,
+        features: &Features,
+        dpsi: &[f64],
+        gradient: &mut [f64],
+        sum: &mut [f64],
+    ) {
+        let (kind, id) = self.row(features, position);
+        let rows = &features.rows[kind];
+        let range = rows.range(id);
+        let (tables, values) = self.of(position);
+        let value = |k: usize| values.get(k).copied().unwrap_or(1.0);
+        let wide = rows.lines == 1 && range.len() * simd::LANES >= rows.stride();
+        if !rows.basis.is_empty() {
+            let sum = &mut sum[..rows.size()];
+            sum.fill(0.0);
+            for (k, &table) in tables.iter().enumerate() {
+                for (sum, x) in sum.iter_mut().zip(&dpsi[table as usize..]) {
+                    *sum += value(k) * x;
+                }
+            }
+            rows.scatter_at(sum, range, 1.0, gradient);
+        } else if wide && values.is_empty() {
+            // Adds whole tables by vectors, then picks the labels that have a weight.
+            let sum = &mut sum[..rows.size()];
+            simd::sum_tables(dpsi, tables, sum);
+            rows.scatter_at(sum, range, 1.0, gradient);
+        } else {
+            for (g, entry) in gradient.iter_mut().zip(rows.entries_of(id)) {
+                let mut sum = 0.0;
+                for (k, &table) in tables.iter().enumerate() {
+                    sum += value(k) * dpsi[table as usize + entry];
+                }
+                *g += sum;
+            }
+        }
+    }
+
+    /// Calls `visit` with every row: its number, its weights, and the tables in which it occurs with its values there (none if all
+    /// are 1).
+    pub fn for_each_row(
+        &self,
+        features: &Features,
+        mut visit: impl FnMut(u32, Range<usize>, &[u32], &[f64]),
+    ) {
+        for position in 0..self.rows.len() {
+            let (tables, values) = self.of(position);
+            visit(self.rows[position], self.weights(features, position), tables, values);
+        }
+    }
+
+    /// ψ ← ψ + the weights of every row at its occurrences: the transpose of [`Occurrences::pack`].
+    pub fn spread(&self, features: &Features, theta: &[f64], table: &mut [f64], psi: &mut [f64]) {
+        for position in 0..self.rows.len() {
+            let (kind, id) = self.row(features, position);
+            let rows = &features.rows[kind];
+            let range = rows.range(id);
+            let (tables, values) = self.of(position);
+            let wide = rows.lines == 1 && range.len() * simd::LANES >= rows.stride();
+            if wide && tables.len() > 1 && rows.basis.is_empty() {
+                let table = &mut table[..rows.size()];
+                table.fill(0.0);
+                rows.spread(theta, range, table);
+                simd::add_to_tables(table, |table| table as usize, tables, values, psi);
+            } else {
+                for (k, &at) in tables.iter().enumerate() {
+                    let value = values.get(k).copied().unwrap_or(1.0);
+                    rows.gather_at(theta, range.clone(), value, &mut psi[at as usize..]);
+                }
+            }
+        }
+    }
+
+    /// Overwrites `out` with the rows of the gradient, one after another; see [`Occurrences::add_rows`]. Adds them to `spans`.
+    pub fn pack(
+        &self,
+        features: &Features,
+        dpsi: &[f64],
+        table: &mut [f64],
+        spans: &mut Vec<Span>,
+        out: &mut Vec<f64>,
+    ) {
+        out.clear();
+        for (position, &row) in self.rows.iter().enumerate() {
+            let (place, weights) = (out.len(), self.weights(features, position));
+            let (start, len) = (weights.start as u32, weights.len() as u32);
+            spans.push(Span { row, start, len, place: place as u32 });
+            out.resize(place + weights.len(), 0.0);
+            self.add_row(position, features, dpsi, &mut out[place..], table);
+        }
+    }
+}
+
+/// The size of the largest table.
+pub fn widest(features: &Features) -> usize {
+    features.rows.iter().map(|rows| rows.size()).max().unwrap_or(0)
+}
