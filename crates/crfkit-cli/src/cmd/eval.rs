@@ -54,7 +54,9 @@ impl WithModel for Evaluate<'_> {
                 return Err(usage("--images needs -m MODEL and --masks DIR, the gold labels"));
             }
             (Some(test), None, _) => InputPlace::File(test.clone()),
-            (None, None, _) => unreachable!("clap asks for --predicted, or for a model and data"),
+            (None, None, _) => {
+                return Err(usage("there is no labelled data: give a file, or --images and --masks"));
+            }
         };
         let (format, encoding) = (args.input.format, args.input.encoding);
         let inputs = Inputs { place, format, encoding, label_column: args.label_column };

@@ -94,7 +94,7 @@ fn learn<D: TrainingData>(args: &TrainArgs) -> Result<ExitCode> {
 
 /// The weights of the model in a file, arranged for this corpus.
 fn weights_of<D: TrainingData>(path: &Path, corpus: &Corpus<D>, features: &Features) -> Result<Vec<f64>> {
-    match D::of_model(open_model(path)?) {
+    match open_model(path)?.weighted::<D>() {
         Some(model) => Ok(model.weights_for(corpus, features)?),
         None => {
             anyhow::bail!(

@@ -8,7 +8,7 @@ use crate::log::Counts;
 use crate::pipeline::Source as _;
 use anyhow::Result;
 use crfkit::Error;
-use crfkit::any::{AnyModel, Ensemble};
+use crfkit::any::{Ensemble, Member};
 use crfkit::chain::{ChainCorpus, ChainDev, ChainDomain, ChainModel, ColumnLayout, CorpusBuilder, Sequence};
 use crfkit::data::observer::Source;
 use crfkit::model::Features;
@@ -101,14 +101,7 @@ impl TrainingData for ChainDomain {
     const NEEDED: &'static str = "plain chains, with weights";
 
     fn applied(model: &Arc<ChainModel>) -> Arc<Ensemble> {
-        Arc::new(Ensemble::from(model.clone()))
-    }
-
-    fn of_model(model: AnyModel) -> Option<Arc<ChainModel>> {
-        match model {
-            AnyModel::Chain(model) => Some(model),
-            _ => None,
-        }
+        Arc::new(Ensemble::from(Member::Weighted(model.clone())))
     }
 
     fn check(args: &TrainArgs) -> Result<()> {

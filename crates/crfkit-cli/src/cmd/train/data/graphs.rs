@@ -6,7 +6,6 @@ use crate::io::{GraphLines, name};
 use crate::log::Counts;
 use crate::pipeline::Source;
 use anyhow::Result;
-use crfkit::any::AnyModel;
 use crfkit::domain::{Dev, Domain};
 use crfkit::model::Features;
 use crfkit::train::Settings;
@@ -21,13 +20,6 @@ impl TrainingData for TypedDomain {
 
     fn applied(model: &Arc<TypedModel>) -> Arc<TypedModel> {
         model.clone()
-    }
-
-    fn of_model(model: AnyModel) -> Option<Arc<TypedModel>> {
-        match model {
-            AnyModel::Graph(model) => Some(model),
-            _ => None,
-        }
     }
 
     fn read_training(args: &TrainArgs) -> Result<TypedCorpus> {

@@ -6,7 +6,6 @@ use crate::error::usage;
 use crate::io::{InputPlace, Inputs, PictureFile, grid_samples, picture_pairs, read_mask, read_picture};
 use crate::log::Counts;
 use anyhow::Result;
-use crfkit::any::AnyModel;
 use crfkit::domain::Dev;
 use crfkit::graph::Neighbours;
 use crfkit::grid::{GridBuilder, GridCorpus, GridDomain, GridModel};
@@ -26,13 +25,6 @@ impl TrainingData for GridDomain {
 
     fn applied(model: &Arc<GridModel>) -> Arc<GridModel> {
         model.clone()
-    }
-
-    fn of_model(model: AnyModel) -> Option<Arc<GridModel>> {
-        match model {
-            AnyModel::Grid(model) => Some(model),
-            _ => None,
-        }
     }
 
     fn check(args: &TrainArgs) -> Result<()> {

@@ -6,7 +6,6 @@ use crate::error::usage;
 use crate::io::{open_lines, templates};
 use crate::log::Counts;
 use anyhow::Result;
-use crfkit::any::AnyModel;
 use crfkit::chain::ColumnLayout;
 use crfkit::data::columns::{ColumnReader, Columns};
 use crfkit::domain::{Dev, Domain};
@@ -22,13 +21,6 @@ impl TrainingData for LinkedDomain {
 
     fn applied(model: &Arc<LinkedModel>) -> Arc<LinkedModel> {
         model.clone()
-    }
-
-    fn of_model(model: AnyModel) -> Option<Arc<LinkedModel>> {
-        match model {
-            AnyModel::Linked(model) => Some(model),
-            _ => None,
-        }
     }
 
     fn check(args: &TrainArgs) -> Result<()> {

@@ -11,7 +11,6 @@ use crate::args::TrainArgs;
 use crate::io::{self, Door, Inputs};
 use crate::log::Counts;
 use anyhow::Result;
-use crfkit::any::AnyModel;
 use crfkit::domain::{Corpus, Dev, Domain, WeightedModel};
 use crfkit::model::Features;
 use crfkit::train::Settings;
@@ -30,8 +29,6 @@ pub trait TrainingData: Domain {
 
     /// The model in the form in which it is applied.
     fn applied(model: &Arc<WeightedModel<Self>>) -> Arc<Self::Applied>;
-    /// The model, if it is of this kind.
-    fn of_model(model: AnyModel) -> Option<Arc<WeightedModel<Self>>>;
     /// Rejects arguments that do not fit each other, before anything is read.
     fn check(_args: &TrainArgs) -> Result<()> {
         Ok(())
