@@ -25,7 +25,7 @@ use crate::model::sections::{Reader, Writer};
 use crate::model::{Dense, Features, LabelSet, Names, TableShapes, kept_names};
 use crate::optim::Objective;
 use crate::risk::{Derivative, Risk};
-use crate::settings::{Criterion, HessVec, Init, Kind, Settings, WithLoss};
+use crate::settings::{Criterion, Init, Kind, Settings, WithLoss};
 use crate::tag::{Judgement, Truth};
 use crate::{Error, Place, Result};
 use potentials::Potentials;
@@ -156,7 +156,6 @@ impl Domain for ChainDomain {
     type Input = Sequence;
     type Graph = Chain;
     type Scratch = Observer;
-    type Answers = ChainAnswers;
     const KIND: Kind = Kind::Chain;
     const DECODE: Decode = Decode::Best;
 
@@ -207,18 +206,6 @@ impl Domain for ChainDomain {
         Engine::Exact
     }
 
-    fn objective(
-        &self,
-        settings: &Settings,
-        features: Arc<Features>,
-        data: Dataset<Chain>,
-        threads: usize,
-    ) -> Result<Box<dyn Objective>> {
-        let hess_vec = settings.parameters.hess_vec.unwrap_or_default();
-        let derivative = if hess_vec == HessVec::Complex { Derivative::Complex } else { Derivative::Dual };
-        settings.objective.objective(settings.pieces.unwrap_or_default(), derivative, features, data, threads)
-    }
-
     fn first_weights(
         &self,
         data: &Dataset<Chain>,
@@ -248,10 +235,6 @@ impl Domain for ChainDomain {
             tables.chunks_mut(size).enumerate().for_each(|(k, tables)| task(k, tables));
         });
         ReadyTables { shared: Arc::new(shared), dense }
-    }
-
-    fn answers(&self, tables: &ReadyTables, settings: &Settings, _engine: Engine) -> ChainAnswers {
-        ChainAnswers::new(tables.shared.clone(), settings.objective.direction())
     }
 
     /// Adds the weights of each observation directly to the log-potentials.

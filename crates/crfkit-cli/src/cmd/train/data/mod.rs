@@ -35,10 +35,16 @@ pub trait TrainingData: Domain {
     }
     /// Reads all training data.
     fn read_training(args: &TrainArgs) -> Result<Corpus<Self>>;
-    /// Reads development data, if there is any.
-    fn read_dev(args: &TrainArgs, corpus: &Corpus<Self>) -> Result<Option<Dev<Self>>>;
-    /// The size of the training set.
-    fn counts(corpus: &Corpus<Self>, features: &Features) -> Counts;
+    /// Calls `each` with all inputs of the development data in a file, or in a directory of images.
+    fn for_each_dev(args: &TrainArgs, path: &Path, domain: &Self, each: EachInput<Self>) -> Result<()>;
+    /// The error about development data in a file that has none.
+    fn nothing(path: &Path) -> anyhow::Error {
+        no_sequence(path)
+    }
+    /// Number of different observations.
+    fn observations(_domain: &Self, features: &Features) -> usize {
+        features.rows.iter().map(|rows| rows.len).sum()
+    }
     /// One line about the training set, for the user.
     fn describe(corpus: &Corpus<Self>, counts: &Counts, settings: &Settings) -> String;
     /// Every setting that shapes the model, for the log.
@@ -61,6 +67,35 @@ pub trait TrainingData: Domain {
     fn next(args: &TrainArgs) -> String {
         let model = args.model.display();
         format!("crfkit tag -m {model} FILE, or crfkit eval -m {model} FILE")
+    }
+}
+
+/// A function that is called with inputs.
+pub type EachInput<'a, D> = &'a mut dyn FnMut(&<D as Domain>::Input) -> Result<()>;
+
+/// Reads development data, if there is any.
+pub fn read_dev<D: TrainingData>(args: &TrainArgs, domain: &D) -> Result<Option<Dev<D>>> {
+    let Some(inputs) = D::dev_inputs(args) else { return Ok(None) };
+    let mut dev = Dev::new(domain);
+    let path = match &inputs.place {
+        io::InputPlace::File(path) | io::InputPlace::Images { images: path, .. } => path,
+    };
+    D::for_each_dev(args, path, domain, &mut |input| Ok(dev.add(domain, input)?))?;
+    match dev.is_empty() {
+        true => Err(D::nothing(path)),
+        false => Ok(Some(dev)),
+    }
+}
+
+/// The size of the training set.
+pub fn counts<D: TrainingData>(corpus: &Corpus<D>, features: &Features) -> Counts {
+    let Corpus { domain, data } = corpus;
+    Counts {
+        sequences: data.len(),
+        tokens: data.variables() / domain.group().max(1),
+        labels: domain.label_sets().iter().map(|set| set.labels.len()).sum(),
+        observations: D::observations(domain, features),
+        features: features.dim(),
     }
 }
 
