@@ -49,7 +49,9 @@ mod file;
 mod fit;
 mod model;
 mod pairs;
+#[doc(hidden)]
 pub mod spelling;
+#[doc(hidden)]
 pub mod studies;
 mod tagger;
 mod train;
@@ -58,6 +60,7 @@ pub use counts::Counts;
 pub use dump::dump;
 pub use fit::CountedChains;
 pub use model::{EmpiricalModel, Word};
+#[doc(hidden)]
 pub use pairs::PairWork;
 pub use tagger::{EmpiricalScratch, EmpiricalTagger};
 pub use train::{HeldOut, Trained, Trial, train};
@@ -70,6 +73,7 @@ use std::str::FromStr;
 /// The method of estimation: how words not seen in training are treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Method {
     /// The mean of P̃(y|f) over the word's spelling features f; P̃(y) if it has none (section 3.7.1).
     #[default]
@@ -82,6 +86,7 @@ pub enum Method {
 /// What the pair factors depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Pairs {
     /// The two labels: φ̂(y, y') = P̃(y, y')/(P̃(y)·P̃(y')), as in the paper's experiments with text (section 4.5).
     #[default]
@@ -93,6 +98,7 @@ pub enum Pairs {
 /// How the estimate p for an unknown word becomes ψ̂.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Unknown {
     /// μ·p, the paper's μ_oov. It changes no labelling and no marginal.
     Scale(f64),

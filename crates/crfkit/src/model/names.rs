@@ -40,9 +40,9 @@ pub struct Part<'a> {
     /// The form of its tables.
     pub tables: Tables,
     /// Positions of its weights.
-    pub entries: Entries<'a>,
+    pub(crate) entries: Entries<'a>,
     /// Returns the kind and the name of a row's observation.
-    pub observation: Box<dyn Fn(u32) -> (WeightKind, Option<String>) + 'a>,
+    pub(crate) observation: Box<dyn Fn(u32) -> (WeightKind, Option<String>) + 'a>,
 }
 
 /// The positions of a part's weights.
@@ -66,10 +66,10 @@ pub enum WeightKind {
 
 impl WeightKind {
     /// All kinds.
-    pub const ALL: [WeightKind; 3] = [WeightKind::Feature, WeightKind::Dense, WeightKind::Table];
+    pub(crate) const ALL: [WeightKind; 3] = [WeightKind::Feature, WeightKind::Dense, WeightKind::Table];
 
     /// The word for this kind in a dump.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             WeightKind::Feature => "feature",
             WeightKind::Dense => "dense",

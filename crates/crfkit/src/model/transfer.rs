@@ -9,7 +9,7 @@ impl Names<'_> {
     /// Rearranges these weights for the `dim` weights that `new` names. Parts, observations and labels are matched by
     /// name; whatever is unknown here gets 0. It is an error if two parts of one name differ in their variables or
     /// tables, or if nothing is in common.
-    pub fn weights_for(&self, new: &Names, dim: usize) -> Result<Vec<f64>> {
+    pub(crate) fn weights_for(&self, new: &Names, dim: usize) -> Result<Vec<f64>> {
         let old_set = |set: &LabelSet| self.sets.iter().position(|old| old.name == set.name);
         let old_labels = |set: &LabelSet| -> Vec<Option<usize>> {
             let Some(old) = old_set(set) else { return vec![None; set.labels.len()] };

@@ -19,6 +19,7 @@ mod threads;
 
 pub use derivative::Derivative;
 pub use potentials::potentials;
+#[doc(hidden)]
 pub use threads::{in_parts, thread_count};
 
 use crate::ability::Ability;

@@ -18,7 +18,7 @@ use crate::data::dataset::Dataset;
 use crate::data::observer::{Alphabet, Observer, Sink, Source};
 use crate::decode::Decode;
 use crate::eval::{Scores, is_chunked};
-use crate::graph::{Chain, Label, NODES, PAIRS};
+use crate::graph::{Chain, NODES, PAIRS};
 use crate::infer::Engine;
 use crate::loss::{Loss, Pieces};
 use crate::model::sections::{Reader, Writer};
@@ -57,11 +57,6 @@ pub struct ChainDomain {
 }
 
 impl ChainDomain {
-    /// The number of a label.
-    pub fn label(&self, name: &str) -> Option<Label> {
-        self.labels.binary_search_by(|l| l.as_str().cmp(name)).ok().map(|i| i as Label)
-    }
-
     /// Whether the word was seen in training; `None` if the model knows no words.
     pub fn knows(&self, word: &str) -> Option<bool> {
         if self.words.is_empty() {

@@ -273,13 +273,6 @@ impl GridTagger {
     }
 }
 
-impl GridCorpus {
-    /// A corpus of the same images in which no sites are joined.
-    pub fn without_pairs(&self) -> Result<GridCorpus> {
-        self.domain.without_pairs(&self.data)
-    }
-}
-
 impl GridDomain {
     fn without_pairs(&self, data: &Dataset<FactorGraph>) -> Result<GridCorpus> {
         let domain = GridDomain { neighbours: Neighbours::None, ..self.clone() };

@@ -17,7 +17,7 @@ use crate::data::observer::{Alphabet, Observer, Source};
 use crate::data::template::Templates;
 use crate::decode::Decode;
 use crate::eval::Scores;
-use crate::graph::{FactorGraph, Label};
+use crate::graph::FactorGraph;
 use crate::model::sections::{Reader, Writer};
 use crate::model::{Features, LabelSet, Names, TableShapes, kept_names};
 use crate::settings::{Kind, Settings};
@@ -43,7 +43,7 @@ pub struct LinkedDomain {
     /// The templates that make observations from input.
     pub templates: Templates,
     /// Number of columns of the training data.
-    pub columns: usize,
+    pub(crate) columns: usize,
     /// The label columns.
     pub label_columns: Vec<usize>,
     /// Names of the labels of each label column, sorted.
@@ -60,13 +60,8 @@ pub struct LinkedScratch {
 }
 
 impl LinkedDomain {
-    /// The number of a label in label column `column`.
-    pub fn label(&self, column: usize, name: &str) -> Option<Label> {
-        self.labels[column].binary_search_by(|l| l.as_str().cmp(name)).ok().map(|i| i as Label)
-    }
-
     /// Number of labels of each label column.
-    pub fn cards(&self) -> Vec<usize> {
+    pub(crate) fn cards(&self) -> Vec<usize> {
         self.labels.iter().map(Vec::len).collect()
     }
 
@@ -77,7 +72,7 @@ impl LinkedDomain {
 
     /// Number of columns that new data needs: those that templates and rule read, and all if a label column comes
     /// before one of them.
-    pub fn columns_needed(&self) -> usize {
+    pub(crate) fn columns_needed(&self) -> usize {
         let rule = match &self.links {
             Links::Factorial => None,
             Links::SkipChain { rule, .. } => rule.columns().last().copied(),
