@@ -14,7 +14,7 @@ use crfkit::empirical::EmpiricalModel;
 use crfkit::grid::GridModel;
 use crfkit::linked::LinkedModel;
 use crfkit::model::dump::dump;
-use crfkit::model::{NamedWeight, Names, Part, SetLabel, Tables, WeightKind};
+use crfkit::model::{NamedWeight, Names, SetLabel, Tables, WeightKind, WeightPart};
 use crfkit::typed::TypedModel;
 use serde_json::Value;
 use std::io::{BufWriter, Write};
@@ -139,7 +139,7 @@ fn show_some(
     if args.observation.is_none() && names.is_chain() {
         show_transitions(names, labels, args.top, out)?;
     }
-    let wanted = |part: &Part| !names.is_chain() || names.is_by_label(part);
+    let wanted = |part: &WeightPart| !names.is_chain() || names.is_by_label(part);
     let weights = names.top(args.top, wanted, labels, args.observation.as_deref());
     let title = match (&args.observation, &args.label) {
         (Some(observation), Some(label)) => format!("weights of {observation} and {label}"),

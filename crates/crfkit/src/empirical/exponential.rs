@@ -9,7 +9,7 @@ use super::counts::{Counts, Tally, ordered};
 use super::fit::CountedChains;
 use super::pairs::PairWork;
 use super::spelling::{FEATURES, Spelling, features};
-use super::{Pairs, Settings};
+use super::{EmpiricalSettings, Pairs};
 use crate::Result;
 use crate::optim::{Lbfgs, Mean, Prior};
 
@@ -74,7 +74,7 @@ impl Exponential {
     /// Fits u to P̃(y|x), and v to P̃(y, y'|x, x') (eq. 24), each with a Gaussian prior. For the feature that every
     /// word has, the prior's mean and the first weights are ln P̃(y): what u and v would be if nothing else were known.
     /// For all others the mean is 0.
-    pub(crate) fn fit(counts: &Counts, settings: &Settings) -> Result<Self> {
+    pub(crate) fn fit(counts: &Counts, settings: &EmpiricalSettings) -> Result<Self> {
         let labels = counts.labels();
         let [mut u, mut v] = Exponential::dims(labels, settings.pairs).map(|dim| vec![0.0; dim]);
         let log_prior = counts.prior().iter().map(|p| p.ln()).collect::<Vec<f64>>();

@@ -22,7 +22,7 @@ pub use features::{Features, Keep};
 pub use features::{SharedShape, TableKind, TableShapes, TableWeights};
 #[doc(hidden)]
 pub use map::open;
-pub use names::{Entries, LabelSet, NamedWeight, Names, Part, SetLabel, WeightKind};
+pub use names::{Entries, LabelSet, NamedWeight, Names, SetLabel, WeightKind, WeightPart};
 pub use precision::Precision;
 #[doc(hidden)]
 pub use rows::Rows;

@@ -3,7 +3,7 @@
 use super::checks::refuse_l1;
 use super::descent::{self, Descent, Iterate, Point, Until};
 use super::restored::Restored;
-use super::{Counts, Minimum, Optimizer, Prior, Problem, State, Watch};
+use super::{FeatureCounts, Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::ability::Ability;
 use crate::{Error, Result};
 
@@ -105,7 +105,7 @@ pub(super) struct Scaling<'a> {
 
 impl<'a> Scaling<'a> {
     pub(super) fn new(problem: &'a Problem<'a>, inner: Inner, method: &str) -> Result<Self> {
-        let Some(Counts { observed, total }) = problem.objective.counts() else {
+        let Some(FeatureCounts { observed, total }) = problem.objective.counts() else {
             return Err(Error::Setting(format!(
                 "{method} needs an exact likelihood of features whose values are not negative; use lbfgs"
             )));

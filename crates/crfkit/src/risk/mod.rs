@@ -28,7 +28,7 @@ use crate::graph::Graph;
 use crate::loss::Loss;
 use crate::math;
 use crate::model::Features;
-use crate::optim::{Counts, Dual, Entropy, Objective, Touched};
+use crate::optim::{Dual, Entropy, FeatureCounts, Objective, Touched};
 use crate::{Error, Result};
 use any_loss::AnyLoss;
 use batch::BatchMemory;
@@ -210,7 +210,7 @@ impl<G: Graph> Objective for Risk<G> {
         }
     }
 
-    fn counts(&self) -> Option<Counts> {
+    fn counts(&self) -> Option<FeatureCounts> {
         self.gives().contains(&Ability::Counts).then(|| self.feature_counts()).flatten()
     }
 

@@ -28,7 +28,7 @@ use crate::eval::Scores;
 use crate::graph::{FactorGraph, Graph, Label, NODES, Neighbours};
 use crate::loss::Perceptron;
 use crate::model::sections::{Reader, Writer};
-use crate::model::{Features, LabelSet, Names, Part, TableShapes};
+use crate::model::{Features, LabelSet, Names, TableShapes, WeightPart};
 use crate::optim::Objective;
 use crate::risk::{Risk, potentials};
 use crate::settings::{Criterion, Init, Kind, Settings};
@@ -140,7 +140,7 @@ impl Domain for GridDomain {
             let tables = if kind == 0 && self.tables != Tables::Ising { Tables::Full } else { self.tables };
             let numbers = if kind == 0 { self.channels } else { self.pair_channels };
             let rows = Cow::Borrowed(rows);
-            Part::described(name, vec![0; kind + 1], tables, rows, numbers, |id| id.to_string())
+            WeightPart::described(name, vec![0; kind + 1], tables, rows, numbers, |id| id.to_string())
         };
         let parts = ["site", "pair"].into_iter().zip(&features.rows).enumerate().map(part).collect();
         Names { sets: self.label_sets(), parts, weights }

@@ -19,7 +19,7 @@ use crate::data::strings::Strings;
 use crate::eval::Scores;
 use crate::graph::{FactorGraph, Graph, UNLABELLED};
 use crate::model::sections::{Reader, Writer};
-use crate::model::{Features, Keep, LabelSet, Names, Part, TableShapes, is_text, kept_names};
+use crate::model::{Features, Keep, LabelSet, Names, TableShapes, WeightPart, is_text, kept_names};
 use crate::settings::{Kind, Settings};
 use crate::tag::{Judgement, Truth};
 use crate::{Error, Place, Result};
@@ -125,7 +125,7 @@ impl Domain for TypedDomain {
         let parts = self.types.all().iter().zip(&self.names).zip(&features.rows);
         let parts = parts.map(|((of, names), rows)| {
             let named = |id| String::from_utf8_lossy(names.get(id)).into_owned();
-            Part::described(&*of.name, of.over.clone(), of.tables, Cow::Borrowed(rows), of.dense, named)
+            WeightPart::described(&*of.name, of.over.clone(), of.tables, Cow::Borrowed(rows), of.dense, named)
         });
         Names { sets: self.label_sets(), parts: parts.collect(), weights }
     }

@@ -4,7 +4,7 @@ use super::{EachInput, TrainingData, no_sequence};
 use crate::args::{Format, TrainArgs};
 use crate::error::usage;
 use crate::io::{SequenceReader, templates};
-use crate::log::Counts;
+use crate::log::DataSize;
 use crate::pipeline::Source as _;
 use anyhow::Result;
 use crfkit::Error;
@@ -132,8 +132,8 @@ impl TrainingData for ChainDomain {
         Ok(())
     }
 
-    fn describe(_corpus: &ChainCorpus, counts: &Counts, _settings: &Settings) -> String {
-        let Counts { sequences, tokens, labels, observations, features } = counts;
+    fn describe(_corpus: &ChainCorpus, counts: &DataSize, _settings: &Settings) -> String {
+        let DataSize { sequences, tokens, labels, observations, features } = counts;
         format!(
             "{sequences} sequences, {tokens} tokens, {labels} labels, {observations} observations, {features} features"
         )

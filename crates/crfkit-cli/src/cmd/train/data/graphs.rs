@@ -3,7 +3,7 @@
 use super::{EachInput, TrainingData};
 use crate::args::TrainArgs;
 use crate::io::{GraphLines, name};
-use crate::log::Counts;
+use crate::log::DataSize;
 use crate::pipeline::Source;
 use anyhow::Result;
 use crfkit::domain::Domain;
@@ -40,7 +40,7 @@ impl TrainingData for TypedDomain {
         nothing(path)
     }
 
-    fn describe(corpus: &TypedCorpus, counts: &Counts, settings: &Settings) -> String {
+    fn describe(corpus: &TypedCorpus, counts: &DataSize, settings: &Settings) -> String {
         let labelled = corpus.labelled();
         format!(
             "{} graphs, {labelled} nodes with a label, {} without, {} types of nodes, {} of factors, {} features; inference: {}",

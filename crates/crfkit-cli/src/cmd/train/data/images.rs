@@ -4,7 +4,7 @@ use super::{EachInput, TrainingData};
 use crate::args::TrainArgs;
 use crate::error::usage;
 use crate::io::{InputPlace, Inputs, PictureFile, grid_samples, picture_pairs, read_mask, read_picture};
-use crate::log::Counts;
+use crate::log::DataSize;
 use anyhow::Result;
 use crfkit::graph::Neighbours;
 use crfkit::grid::{GridBuilder, GridCorpus, GridDomain, GridModel};
@@ -71,7 +71,7 @@ impl TrainingData for GridDomain {
         files.iter().try_for_each(|file| each(&read_picture(file)?))
     }
 
-    fn describe(corpus: &GridCorpus, counts: &Counts, _settings: &Settings) -> String {
+    fn describe(corpus: &GridCorpus, counts: &DataSize, _settings: &Settings) -> String {
         let labelled = corpus.labelled();
         format!(
             "{} images, {labelled} sites with a label, {} without, {} labels, {} features",

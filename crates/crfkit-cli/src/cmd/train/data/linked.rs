@@ -5,7 +5,7 @@ use crate::args::{Format, TrainArgs};
 use crate::error::usage;
 use crate::flags::ModelKind;
 use crate::io::{open_lines, templates};
-use crate::log::Counts;
+use crate::log::DataSize;
 use anyhow::Result;
 use crfkit::chain::ColumnLayout;
 use crfkit::data::columns::{ColumnReader, Columns};
@@ -63,7 +63,7 @@ impl TrainingData for LinkedDomain {
         domain.alphabet.node.len() + domain.alphabet.pair.len()
     }
 
-    fn describe(corpus: &LinkedCorpus, counts: &Counts, settings: &Settings) -> String {
+    fn describe(corpus: &LinkedCorpus, counts: &DataSize, settings: &Settings) -> String {
         let labels = corpus.domain.labels.iter().map(|labels| labels.len().to_string());
         format!(
             "{} sequences, {} tokens, {} labels, {} observations, {} features; inference: {}",

@@ -9,7 +9,7 @@ pub use chains::{check_format, check_layout, for_each_sequence, format, layout_o
 
 use crate::args::TrainArgs;
 use crate::io::{self, Door, Inputs};
-use crate::log::Counts;
+use crate::log::DataSize;
 use anyhow::Result;
 use crfkit::domain::{Corpus, Dev, Domain, WeightedModel};
 use crfkit::model::Features;
@@ -46,7 +46,7 @@ pub trait TrainingData: Domain {
         features.rows.iter().map(|rows| rows.len).sum()
     }
     /// One line about the training set, for the user.
-    fn describe(corpus: &Corpus<Self>, counts: &Counts, settings: &Settings) -> String;
+    fn describe(corpus: &Corpus<Self>, counts: &DataSize, settings: &Settings) -> String;
     /// Every setting that shapes the model, for the log.
     fn recorded(_corpus: &Corpus<Self>, settings: &Settings) -> Result<Value> {
         Ok(serde_json::to_value(settings)?)
@@ -88,9 +88,9 @@ pub fn read_dev<D: TrainingData>(args: &TrainArgs, domain: &D) -> Result<Option<
 }
 
 /// The size of the training set.
-pub fn counts<D: TrainingData>(corpus: &Corpus<D>, features: &Features) -> Counts {
+pub fn counts<D: TrainingData>(corpus: &Corpus<D>, features: &Features) -> DataSize {
     let Corpus { domain, data } = corpus;
-    Counts {
+    DataSize {
         sequences: data.len(),
         tokens: data.variables() / domain.group().max(1),
         labels: domain.label_sets().iter().map(|set| set.labels.len()).sum(),
