@@ -134,6 +134,11 @@ impl Cliques {
         self.scopes.len()
     }
 
+    /// Whether there are no cliques.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Variables, slots and table layouts of the cliques.
     #[inline]
     pub(crate) fn scopes(&self) -> &Scopes {

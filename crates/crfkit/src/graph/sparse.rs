@@ -97,13 +97,13 @@ impl<S: Scalar> Sparse<S> {
     }
 
     /// out ← a M.
-    pub(crate) fn from_left(&self, table: &Table<S>, a: Slice<S>, out: SliceMut<S>) {
+    pub fn from_left(&self, table: &Table<S>, a: Slice<S>, out: SliceMut<S>) {
         // Row j of the transpose is column j of M.
         self.columns.product(self.constant(), &table.exp_t, table, a, out);
     }
 
     /// out ← M g.
-    pub(crate) fn from_right(&self, table: &Table<S>, g: Slice<S>, out: SliceMut<S>) {
+    pub fn from_right(&self, table: &Table<S>, g: Slice<S>, out: SliceMut<S>) {
         self.rows.product(self.constant(), &table.exp, table, g, out);
     }
 
