@@ -4,25 +4,27 @@
 use crate::error::usage;
 use anyhow::Result;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command};
+use clap::{ArgMatches, Command, ValueEnum};
 use std::collections::BTreeSet;
 
-/// A kind of model, or a way to train one, as the user chooses it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A kind of model, or a way to train one, as the user chooses it. Those with a name are values of `--graph`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ModelKind {
-    /// `--graph chain`, the default: plain chains.
+    /// Sequences: each label is paired with the next
     Chain,
-    /// `--graph factorial`: several label columns.
+    /// Several label columns: each is a chain, and the labels of one token are paired
     Factorial,
-    /// `--graph skip-chain`: links between distant tokens.
+    /// A chain with additional pairs of distant tokens that a rule links (--skip)
     SkipChain,
-    /// `--graph file`: graphs from a file.
-    File,
-    /// `--graph grid`: images.
+    /// Images: each pixel is paired with its neighbours
     Grid,
+    /// Graphs of any shape from a file of JSON lines, the first of which declares types (docs/GRAPHS.md)
+    File,
     /// `--method`: chains made from counts.
+    #[value(skip)]
     Counts,
     /// `--stream`: chains trained in one pass.
+    #[value(skip)]
     Stream,
 }
 
@@ -33,16 +35,17 @@ impl ModelKind {
     const ALL: [ModelKind; 7] = [Chain, Factorial, SkipChain, File, Grid, Counts, Stream];
 
     /// The flag that chooses this kind on the command line.
-    fn flag(self) -> &'static str {
-        match self {
-            Chain => "--graph chain",
-            Factorial => "--graph factorial",
-            SkipChain => "--graph skip-chain",
-            File => "--graph file",
-            Grid => "--graph grid",
-            Counts => "--method",
-            Stream => "--stream",
+    fn flag(self) -> String {
+        match (self.to_possible_value(), self) {
+            (Some(graph), _) => format!("--graph {}", graph.get_name()),
+            (None, Stream) => "--stream".into(),
+            (None, _) => "--method".into(),
         }
+    }
+
+    /// The flag in a list or a table: `grid`, `--method`.
+    fn short(self) -> String {
+        self.flag().trim_start_matches("--graph ").into()
     }
 
     /// The name of this kind of model in messages.
@@ -64,19 +67,34 @@ struct Flag {
     kinds: &'static [ModelKind],
     /// Why the other kinds do not take it, or what to do instead.
     why: &'static str,
+    /// The reasons of single kinds, where they differ.
+    reasons: &'static [(ModelKind, &'static str)],
+}
+
+impl Flag {
+    /// Why a kind does not take the flag.
+    fn reason(&self, kind: ModelKind) -> &'static str {
+        self.reasons.iter().find(|(of, _)| *of == kind).map_or(self.why, |(_, why)| why)
+    }
+
+    /// The same flag, with another reason for some kinds.
+    const fn but(self, reasons: &'static [(ModelKind, &'static str)]) -> Flag {
+        Flag { reasons, ..self }
+    }
 }
 
 const fn flag(name: &'static str, kinds: &'static [ModelKind], why: &'static str) -> Flag {
-    Flag { name, kinds, why }
+    Flag { name, kinds, why, reasons: &[] }
 }
 
 const TEXT: &[ModelKind] = &[Chain, Factorial, SkipChain, Stream];
 const WEIGHTED: &[ModelKind] = &[Chain, Factorial, SkipChain, File, Grid, Stream];
 const PASSES: &[ModelKind] = &[Chain, Factorial, SkipChain, File, Grid];
-const IMAGES: &str = "it is about images (--graph grid)";
-const TEMPLATES: &str = "templates make features of columns, which there are not";
-const PENALTY: &str = "there are no weights to fit or to penalise";
-const ONE_PASS: &str = "one pass over the data is the whole work";
+const IMAGES: &str = "it is for images (--graph grid)";
+const TEMPLATES: &str = "templates make features from columns of text";
+const WORDS: &[(ModelKind, &str)] = &[(Counts, "words and labels are counted, without features")];
+const PENALTY: &str = "a model made of counts has no weights to fit or to penalise";
+const ONE_PASS: &str = "counting takes one pass over the data";
 
 /// Flags of `crfkit train` that only some kinds of model take.
 const TRAIN: &[Flag] = &[
@@ -92,27 +110,31 @@ const TRAIN: &[Flag] = &[
     flag("tables", &[Grid], IMAGES),
     flag("inference", &[Factorial, SkipChain, File, Grid], "chains are solved exactly"),
     flag("skip", &[SkipChain], "it says which tokens --graph skip-chain links"),
-    flag("skip-observations", &[SkipChain], "it is about the links of --graph skip-chain"),
-    flag("template", TEXT, TEMPLATES),
-    flag("preset", TEXT, TEMPLATES),
-    flag("template-dialect", TEXT, TEMPLATES),
+    flag("skip-observations", &[SkipChain], "it gives features to the links of --graph skip-chain"),
+    flag("template", TEXT, TEMPLATES).but(WORDS),
+    flag("preset", TEXT, TEMPLATES).but(WORDS),
+    flag("template-dialect", TEXT, TEMPLATES).but(WORDS),
     flag(
         "label-column",
         &[Chain, Factorial, SkipChain, Counts, Stream],
-        "it is about columns; here the labels have their own place",
-    ),
-    flag("format", &[Chain, Factorial, SkipChain, Counts, Stream], "it is about text"),
-    flag("encoding", &[Chain, Factorial, SkipChain, File, Counts, Stream], "it is about text"),
+        "graphs in a file have their labels beside their nodes",
+    )
+    .but(&[(Grid, "the masks hold the labels")]),
+    flag("format", &[Chain, Factorial, SkipChain, Counts, Stream], "it is the format of sequences"),
+    flag("encoding", &[Chain, Factorial, SkipChain, File, Counts, Stream], "it is the encoding of text"),
     flag(
         "min-count",
         &[Chain, Factorial, SkipChain, File, Counts],
-        "how often an observation occurs is not known, or does not matter",
-    ),
-    flag("features", TEXT, "every feature has weights for all labels"),
-    flag("boundaries", &[Chain, Stream], "only chains have a first and a last label"),
-    flag("sigma-of", &[File], "it names a type of --graph file; for other graphs there is --sigma-pairs"),
+        "the features of images are numbers, which all have weights",
+    )
+    .but(&[(Stream, "it is not known in advance how often an observation will occur")]),
+    flag("features", TEXT, "every feature has weights for all labels").but(&[(Counts, PENALTY)]),
+    flag("boundaries", &[Chain, Stream], "only plain chains have weights for the first and the last label")
+        .but(&[(Counts, PENALTY)]),
+    flag("sigma-of", &[File], "it names a type of --graph file; for other graphs there is --sigma-pairs")
+        .but(&[(Counts, PENALTY)]),
     flag("sigma-pairs", WEIGHTED, PENALTY),
-    flag("prior-mean", PASSES, PENALTY),
+    flag("prior-mean", PASSES, PENALTY).but(&[(Stream, "its weights are not known in advance")]),
     flag("l1", WEIGHTED, PENALTY),
     flag("objective", WEIGHTED, PENALTY),
     flag("pieces", WEIGHTED, PENALTY),
@@ -121,19 +143,18 @@ const TRAIN: &[Flag] = &[
     flag("passes", WEIGHTED, ONE_PASS),
     flag("seconds", WEIGHTED, ONE_PASS),
     flag("seed", PASSES, "nothing is random"),
-    flag(
-        "dev",
-        &[Chain, Factorial, SkipChain, File],
-        "images have --dev-images and --dev-masks, --method has --heldout, and a stream has no passes to compare",
-    ),
-    flag("patience", PASSES, "it goes with development data"),
-    flag("precision", WEIGHTED, "the file holds counts, exactly"),
-    flag("shrink", WEIGHTED, "--min-count makes such a model smaller"),
+    flag("dev", &[Chain, Factorial, SkipChain, File], "there are no passes to compare")
+        .but(&[(Grid, "use --dev-images and --dev-masks"), (Counts, "use --heldout")]),
+    flag("patience", PASSES, "there are no passes to stop between"),
+    flag("precision", WEIGHTED, "counts are stored exactly"),
+    flag("shrink", WEIGHTED, "use --min-count for a smaller model"),
     flag("log", &[Chain, Factorial, SkipChain, File, Grid, Counts], "there are no passes to record"),
-    flag("report", PASSES, "there are no learning curves; see crfkit inspect"),
-    flag("checkpoint", PASSES, "what was read cannot be read again; Ctrl-C saves the model"),
+    flag("report", PASSES, "there are no learning curves to show"),
+    flag("checkpoint", PASSES, "a stream cannot be read again, but Ctrl-C saves the model")
+        .but(&[(Counts, ONE_PASS)]),
     flag("stream", &[Stream], "streams are for chains"),
-    flag("method", &[Counts], "counting is for plain chains with one label column"),
+    flag("method", &[Counts], "counting is for plain chains with one label column")
+        .but(&[(Stream, ONE_PASS)]),
 ];
 
 /// Flags of `crfkit tag` that only some kinds of model take.
@@ -141,11 +162,11 @@ const TAG: &[Flag] = &[
     flag("images", &[Grid], IMAGES),
     flag("output-dir", &[Grid], IMAGES),
     flag("inference", &[Factorial, SkipChain, File, Grid], "chains are solved exactly"),
-    flag("nbest", &[Chain, Counts], "it lists the best labellings of chains"),
-    flag("probability", &[Chain, Counts], "only chains have the probability of a whole labelling"),
+    flag("nbest", &[Chain, Counts], "only plain chains have a list of their best labellings"),
+    flag("probability", &[Chain, Counts], "only plain chains have the probability of a whole labelling"),
     flag("output", &[Chain, Factorial, SkipChain, Counts], "the answers have one layout"),
-    flag("format", &[Chain, Factorial, SkipChain, Counts], "it is about sequences"),
-    flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is about text"),
+    flag("format", &[Chain, Factorial, SkipChain, Counts], "it is the format of sequences"),
+    flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];
 
 /// Flags of `crfkit eval` that only some kinds of model take.
@@ -153,9 +174,9 @@ const EVAL: &[Flag] = &[
     flag("images", &[Grid], IMAGES),
     flag("masks", &[Grid], IMAGES),
     flag("inference", &[Factorial, SkipChain, File, Grid], "chains are solved exactly"),
-    flag("label-column", &[Chain, Counts], "the model knows where the labels are"),
-    flag("format", &[Chain, Factorial, SkipChain, Counts], "it is about sequences"),
-    flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is about text"),
+    flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
+    flag("format", &[Chain, Factorial, SkipChain, Counts], "it is the format of sequences"),
+    flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];
 
 /// Flags of `crfkit report` that only some kinds of model take.
@@ -163,9 +184,9 @@ const REPORT: &[Flag] = &[
     flag("images", &[Grid], IMAGES),
     flag("masks", &[Grid], IMAGES),
     flag("test", &[Chain, Factorial, SkipChain, File, Counts], "images are given by --images and --masks"),
-    flag("label-column", &[Chain, Counts], "the model knows where the labels are"),
-    flag("format", &[Chain, Factorial, SkipChain, Counts], "it is about sequences"),
-    flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is about text"),
+    flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
+    flag("format", &[Chain, Factorial, SkipChain, Counts], "it is the format of sequences"),
+    flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];
 
 /// The commands that have such flags, with their flags.
@@ -194,9 +215,12 @@ impl Given {
     pub fn check_training(&self, kind: ModelKind) -> Result<()> {
         match self.unused(TRAIN, kind) {
             None => Ok(()),
-            Some(Flag { name, why, .. }) => {
-                Err(usage(format!("--{name} does not go with {}: {why}; leave one of them out", kind.flag())))
-            }
+            Some(flag) => Err(usage(format!(
+                "--{} does not go with {}: {}; leave one of them out",
+                flag.name,
+                kind.flag(),
+                flag.reason(kind)
+            ))),
         }
     }
 
@@ -205,9 +229,11 @@ impl Given {
         let flags = COMMANDS.iter().find(|(name, _)| *name == command).map_or(&[][..], |(_, flags)| flags);
         match self.unused(flags, kind) {
             None => Ok(()),
-            Some(Flag { name, why, .. }) => Err(usage(format!(
-                "--{name} does not go with a model of {}: {why}; leave it out",
-                kind.noun()
+            Some(flag) => Err(usage(format!(
+                "--{} does not go with a model of {}: {}; leave it out",
+                flag.name,
+                kind.noun(),
+                flag.reason(kind)
             ))),
         }
     }
@@ -237,10 +263,7 @@ pub fn annotate(mut command: Command) -> Command {
 /// The kinds that take a flag: `only: grid`, or `not: method, stream`, whichever is shorter.
 fn takers(flag: &Flag, command: &str) -> String {
     let all = ModelKind::ALL.into_iter().filter(|kind| command == "train" || *kind != Stream);
-    let short = |kind: ModelKind| {
-        let flag = kind.flag();
-        flag.trim_start_matches("--graph ").trim_start_matches("--").to_owned()
-    };
+    let short = |kind: ModelKind| kind.short().trim_start_matches("--").to_owned();
     let (yes, no): (Vec<_>, Vec<_>) = all.partition(|kind| flag.kinds.contains(kind));
     let list = |kinds: Vec<ModelKind>| kinds.into_iter().map(short).collect::<Vec<_>>().join(", ");
     match yes.len() <= no.len() {
@@ -252,9 +275,8 @@ fn takers(flag: &Flag, command: &str) -> String {
 /// The declarations as a table in Markdown, for docs/CLI.md.
 #[cfg(test)]
 pub fn table() -> String {
-    let mut text =
-        String::from("| flag | chain | factorial | skip-chain | file | grid | --method | --stream |\n");
-    text += "|---|---|---|---|---|---|---|---|\n";
+    let kinds = ModelKind::ALL.map(ModelKind::short).join(" | ");
+    let mut text = format!("| flag | {kinds} |\n|---|{}\n", "---|".repeat(ModelKind::ALL.len()));
     for (command, flags) in COMMANDS {
         for flag in flags {
             text += &format!("| {command} `--{}` |", flag.name);

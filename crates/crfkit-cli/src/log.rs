@@ -28,7 +28,7 @@ pub enum Event<'a> {
         threads: usize,
         /// Sequences, tokens, labels, observations and features.
         #[serde(flatten)]
-        counts: Counts,
+        counts: DataSize,
         /// Every setting that shaped the model, as the model file has it.
         settings: &'a serde_json::Value,
         /// Whether the run resumes from a checkpoint.
@@ -111,7 +111,7 @@ pub enum Event<'a> {
 
 /// The size of a training set.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Counts {
+pub struct DataSize {
     /// Number of sequences.
     pub sequences: usize,
     /// Number of tokens.

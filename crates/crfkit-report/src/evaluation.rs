@@ -1,6 +1,6 @@
 //! How good a model is: scores, labels, the confusion table, and the sequences with the worst mistakes.
 
-use crfkit::eval::{Counts, Evaluation, Scores, is_chunked};
+use crfkit::eval::{ChunkCounts, Evaluation, Scores, is_chunked};
 use crfkit::graph::Label;
 use serde::Serialize;
 use std::collections::HashMap;
@@ -49,8 +49,8 @@ pub struct Row {
 }
 
 impl Row {
-    fn all(counted: Vec<(&str, Counts)>) -> Vec<Row> {
-        let row = |(name, counts): (&str, Counts)| Row {
+    fn all(counted: Vec<(&str, ChunkCounts)>) -> Vec<Row> {
+        let row = |(name, counts): (&str, ChunkCounts)| Row {
             name: name.into(),
             gold: counts.gold,
             predicted: counts.predicted,

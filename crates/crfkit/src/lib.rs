@@ -38,6 +38,7 @@
 pub mod ability;
 pub mod answers;
 pub mod any;
+#[doc(hidden)]
 pub mod checkpoint;
 pub mod data;
 pub mod decode;

@@ -1,7 +1,7 @@
 //! The arguments of empirical training.
 
 use super::stored;
-use crfkit::empirical::{Method, Pairs};
+use crfkit::empirical::{EmpiricalMethod, Pairs};
 use std::path::PathBuf;
 
 /// The flags of `crfkit train --method`.
@@ -10,8 +10,8 @@ use std::path::PathBuf;
 pub struct EmpiricalArgs {
     /// Make the model of counts, in one pass, instead of minimising an objective. Unknown words are judged by the average over
     /// their spelling features (ep1) or by functions fitted to them (ep2)
-    #[arg(long, value_name = "METHOD", value_parser = stored::<Method>(&["ep1", "ep2"]))]
-    pub method: Option<Method>,
+    #[arg(long, value_name = "METHOD", value_parser = stored::<EmpiricalMethod>(&["ep1", "ep2"]))]
+    pub method: Option<EmpiricalMethod>,
 
     /// Labelled sequences that decide how much the spelling of unknown words counts
     #[arg(long, value_name = "FILE", requires = "method")]

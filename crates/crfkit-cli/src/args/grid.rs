@@ -12,28 +12,13 @@ use crfkit::grid::{SiteFeatures, SiteNumbers, Tables};
 use crfkit::infer::Engine;
 use std::path::PathBuf;
 
-/// The graph of an example.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum GraphKind {
-    /// Sequences: each label is paired with the next
-    Chain,
-    /// Several label columns: each is a chain, and the labels of one token are paired
-    Factorial,
-    /// A chain with additional pairs of distant tokens that a rule links (--skip)
-    SkipChain,
-    /// Images: each pixel is paired with its neighbours
-    Grid,
-    /// Graphs of any shape from a file of JSON lines, the first of which declares types (docs/GRAPHS.md)
-    File,
-}
-
 /// The flags of `crfkit train` about graphs and images.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Graphs")]
 pub struct GridArgs {
     /// How the labels of an example depend on each other
-    #[arg(long, value_enum, default_value_t = GraphKind::Chain)]
-    pub graph: GraphKind,
+    #[arg(long, value_enum, default_value_t = ModelKind::Chain)]
+    pub graph: ModelKind,
 
     /// Directory of training images (PNG, JPEG, PGM; NumPy's .npy and .npz), with --graph grid
     #[arg(long, value_name = "DIR", conflicts_with = "train", requires = "masks")]

@@ -7,7 +7,7 @@ mod report;
 mod train;
 
 pub use empirical::EmpiricalArgs;
-pub use grid::{GraphKind, GridArgs, PictureArgs};
+pub use grid::{GridArgs, PictureArgs};
 pub use parameters::ParameterArgs;
 pub use report::{ReportArgs, WatchArgs};
 pub use train::{Init, PriorMean, TrainArgs};

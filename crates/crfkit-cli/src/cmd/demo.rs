@@ -3,7 +3,7 @@
 mod grid;
 
 use crate::args::{DemoArgs, DemoTask};
-use crate::demo::corpus::{Part, SAMPLES, corpus, tokenize};
+use crate::demo::corpus::{CorpusPart, SAMPLES, corpus, tokenize};
 use crate::error::{stdout_failed, usage};
 use crate::paths::check_apart;
 use crate::progress::Progress;
@@ -51,7 +51,7 @@ pub fn run(args: &DemoArgs) -> Result<ExitCode> {
 fn ingredients(args: &DemoArgs) -> Result<ExitCode> {
     let progress = Progress::new(false);
     let (train_text, test_text) =
-        (corpus(SEED, TRAIN_LINES, Part::Train), corpus(SEED, TEST_LINES, Part::Test));
+        (corpus(SEED, TRAIN_LINES, CorpusPart::Train), corpus(SEED, TEST_LINES, CorpusPart::Test));
     if let Some(directory) = &args.write {
         check_directory(directory, &train_text, &test_text)?;
     }

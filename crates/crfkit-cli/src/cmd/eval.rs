@@ -54,7 +54,9 @@ impl WithModel for Evaluate<'_> {
                 return Err(usage("--images needs -m MODEL and --masks DIR, the gold labels"));
             }
             (Some(test), None, _) => InputPlace::File(test.clone()),
-            (None, None, _) => unreachable!("clap asks for --predicted, or for a model and data"),
+            (None, None, _) => {
+                return Err(usage("there is no labelled data: give a file, or --images and --masks"));
+            }
         };
         let (format, encoding) = (args.input.format, args.input.encoding);
         let inputs = Inputs { place, format, encoding, label_column: args.label_column };
@@ -90,7 +92,7 @@ impl How {
 
 /// The results of a model on labelled data.
 #[derive(Default)]
-pub struct Found {
+pub struct Judged {
     /// All comparisons.
     pub judgement: Judgement,
     /// The worst mistakes for each set of labels, if they are wanted.
@@ -99,12 +101,12 @@ pub struct Found {
     pub inputs: u64,
 }
 
-impl Found {
+impl Judged {
     fn new(sets: usize) -> Self {
-        Found { judgement: Judgement::new(sets), samples: vec![Samples::default(); sets], inputs: 0 }
+        Judged { judgement: Judgement::new(sets), samples: vec![Samples::default(); sets], inputs: 0 }
     }
 
-    fn merge(&mut self, other: &Found) {
+    fn merge(&mut self, other: &Judged) {
         self.judgement.merge(&other.judgement);
         self.samples.resize_with(other.samples.len().max(self.samples.len()), Samples::default);
         self.samples.iter_mut().zip(&other.samples).for_each(|(all, one)| all.merge(one));
@@ -131,12 +133,12 @@ impl Found {
 }
 
 /// Labels inputs and compares with their gold labels.
-pub fn judge<M: Door>(model: &Arc<M>, inputs: &Inputs, how: &How) -> Result<Found> {
+pub fn judge<M: Door>(model: &Arc<M>, inputs: &Inputs, how: &How) -> Result<Judged> {
     let sets = model.label_sets().len();
     let mut workers = Tagger::with_engine(model.clone(), how.engine).crew(how.threads);
-    let mut all = Found::new(sets);
+    let mut all = Judged::new(sets);
     let job = Judging { model: model.clone(), how: *how };
-    pipeline::run(&job, model.open(inputs)?, &mut workers, |found: &Found| {
+    pipeline::run(&job, model.open(inputs)?, &mut workers, |found: &Judged| {
         all.merge(found);
         Ok(())
     })?;
@@ -165,10 +167,10 @@ struct Judging<M> {
 impl<M: Door> Job for Judging<M> {
     type Item = <M::Source as Source>::Item;
     type Worker = Tagger<M>;
-    type Outcome = Found;
+    type Outcome = Judged;
 
-    fn work(&self, tagger: &mut Tagger<M>, block: &Block<Self::Item>, found: &mut Found) -> Result<()> {
-        *found = Found::new(self.model.label_sets().len());
+    fn work(&self, tagger: &mut Tagger<M>, block: &Block<Self::Item>, found: &mut Judged) -> Result<()> {
+        *found = Judged::new(self.model.label_sets().len());
         for item in block.items() {
             let Some(input) = self.model.input(item)? else { continue };
             let labels = tagger.judge(&input, self.how.decode, &mut found.judgement)?;

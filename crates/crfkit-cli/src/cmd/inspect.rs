@@ -7,13 +7,19 @@ use crate::args::InspectArgs;
 use crate::error::stdout_failed;
 use crate::io::open_model;
 use anyhow::Result;
-use crfkit::any::AnyModel;
+use crfkit::any::ModelVisitor;
+use crfkit::chain::ChainModel;
+use crfkit::domain::{Domain, WeightedModel};
+use crfkit::empirical::EmpiricalModel;
+use crfkit::grid::GridModel;
+use crfkit::linked::LinkedModel;
 use crfkit::model::dump::dump;
-use crfkit::model::{NamedWeight, Names, Part, SetLabel, Tables, WeightKind};
-use crfkit::train::Settings;
+use crfkit::model::{NamedWeight, Names, SetLabel, Tables, WeightKind, WeightPart};
+use crfkit::typed::TypedModel;
 use serde_json::Value;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// For this many labels the heaviest observations are shown, unless one label is asked for; more would bury the rest.
 const LABELS: usize = 50;
@@ -22,52 +28,81 @@ const LABELS: usize = 50;
 pub fn run(args: &InspectArgs) -> Result<ExitCode> {
     let mut out = BufWriter::new(std::io::stdout());
     let model = open_model(&args.model)?;
-    match &model {
-        AnyModel::Chain(model) => show_model(args, &model.names(), &**model, &mut out)?,
-        AnyModel::Linked(model) => show_model(args, &model.names(), &**model, &mut out)?,
-        AnyModel::Graph(model) => show_model(args, &model.names(), &**model, &mut out)?,
-        AnyModel::Grid(model) => show_model(args, &model.names(), &**model, &mut out)?,
-        AnyModel::Empirical(model) if args.dump => {
-            crfkit::empirical::dump(model, &mut out).map_err(stdout_failed)?;
-        }
-        AnyModel::Empirical(model) => empirical::show_model(args, model, &mut out)?,
-        _ => unreachable!("there are no other kinds"),
-    }
+    model.visit(Show { args, out: &mut out })?;
     out.flush().map_err(stdout_failed)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// What the summary of a model says besides labels and weights.
-trait Summary {
+/// What the summary of a model with weights says besides labels, weights and settings.
+trait Summary: Domain {
     /// The lines of the summary: a word, and its text.
     fn lines(&self) -> Vec<(&'static str, String)>;
-    /// Every setting that shaped the weights.
-    fn settings(&self) -> &Settings;
 }
 
-/// Shows everything, or what was asked for.
-fn show_model(args: &InspectArgs, names: &Names, summary: &impl Summary, out: &mut impl Write) -> Result<()> {
-    if args.dump {
-        return Ok(dump(names, out).map_err(stdout_failed)?);
+/// Shows a model: everything, or what was asked for.
+struct Show<'a, O> {
+    args: &'a InspectArgs,
+    out: &'a mut O,
+}
+
+impl<O: Write> Show<'_, O> {
+    fn weighted<D: Summary>(self, model: &WeightedModel<D>) -> Result<()> {
+        let Show { args, out } = self;
+        let names = &model.names();
+        if args.dump {
+            return Ok(dump(names, out).map_err(stdout_failed)?);
+        }
+        let labels = args.label.as_deref().map(|label| names.labels_called(label)).transpose()?;
+        let shown = match (labels, &args.observation) {
+            (None, None) => show_all(args.top, names, model, out),
+            (labels, _) => show_some(args, names, &labels.unwrap_or_default(), out),
+        };
+        Ok(shown.map_err(stdout_failed)?)
     }
-    let labels = args.label.as_deref().map(|label| names.labels_called(label)).transpose()?;
-    let shown = match (labels, &args.observation) {
-        (None, None) => show_all(args.top, names, summary, out),
-        (labels, _) => show_some(args, names, &labels.unwrap_or_default(), out),
-    };
-    Ok(shown.map_err(stdout_failed)?)
 }
 
-fn show_all(top: usize, names: &Names, summary: &impl Summary, out: &mut impl Write) -> std::io::Result<()> {
+impl<O: Write> ModelVisitor for Show<'_, O> {
+    type Out = Result<()>;
+
+    fn chain(self, model: Arc<ChainModel>) -> Result<()> {
+        self.weighted(&model)
+    }
+
+    fn linked(self, model: Arc<LinkedModel>) -> Result<()> {
+        self.weighted(&model)
+    }
+
+    fn graph(self, model: Arc<TypedModel>) -> Result<()> {
+        self.weighted(&model)
+    }
+
+    fn grid(self, model: Arc<GridModel>) -> Result<()> {
+        self.weighted(&model)
+    }
+
+    fn empirical(self, model: Arc<EmpiricalModel>) -> Result<()> {
+        match self.args.dump {
+            true => Ok(crfkit::empirical::dump(&model, self.out).map_err(stdout_failed)?),
+            false => empirical::show_model(self.args, &model, self.out),
+        }
+    }
+}
+
+fn show_all<D: Summary>(
+    top: usize,
+    names: &Names,
+    model: &WeightedModel<D>,
+    out: &mut impl Write,
+) -> std::io::Result<()> {
     for set in &names.sets {
         let whose = set.name.as_ref().map_or_else(String::new, |name| format!("{name}: "));
         writeln!(out, "labels        {whose}{}: {}", set.labels.len(), set.labels.join(" "))?;
     }
-    for (what, text) in summary.lines() {
+    for (what, text) in model.domain.lines() {
         writeln!(out, "{what:<12}  {text}")?;
     }
     writeln!(out, "weights       {}", names.weights.len())?;
-    show_settings(&serde_json::to_value(summary.settings())?, out)?;
+    show_settings(&serde_json::to_value(&model.settings)?, out)?;
 
     if names.is_chain() {
         show_transitions(names, &[], top, out)?;
@@ -104,7 +139,7 @@ fn show_some(
     if args.observation.is_none() && names.is_chain() {
         show_transitions(names, labels, args.top, out)?;
     }
-    let wanted = |part: &Part| !names.is_chain() || names.is_by_label(part);
+    let wanted = |part: &WeightPart| !names.is_chain() || names.is_by_label(part);
     let weights = names.top(args.top, wanted, labels, args.observation.as_deref());
     let title = match (&args.observation, &args.label) {
         (Some(observation), Some(label)) => format!("weights of {observation} and {label}"),

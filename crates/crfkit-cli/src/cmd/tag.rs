@@ -6,9 +6,14 @@ use crate::io::{Door, InputPlace, Inputs, Wanted, WithModel, list_images, name, 
 use crate::paths::{Named, check_inputs_kept};
 use crate::pipeline::{self, Block, Job, Source};
 use anyhow::{Context, Result};
-use crfkit::any::{AnyModel, Ensemble, Member};
+use crfkit::any::{AnyModel, Ensemble, Member, ModelVisitor};
+use crfkit::chain::ChainModel;
 use crfkit::decode::Decode;
+use crfkit::empirical::EmpiricalModel;
+use crfkit::grid::GridModel;
+use crfkit::linked::LinkedModel;
 use crfkit::tag::Tagger;
+use crfkit::typed::TypedModel;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -88,11 +93,11 @@ pub fn with_models<W: WithModel>(paths: &[PathBuf], then: W) -> Result<W::Out> {
     }
     let mut members = Vec::new();
     for path in paths {
-        members.push(match open_model(path)? {
-            AnyModel::Chain(model) => Member::Weighted(model),
-            AnyModel::Empirical(model) => Member::Empirical(model),
-            _ => return Err(usage("several models are given, but only models of plain chains label together: give one -m MODEL")),
-        });
+        members.push(open_model(path)?.member().ok_or_else(|| {
+            usage(
+                "several models are given, but only models of plain chains label together: give one -m MODEL",
+            )
+        })?);
         let labels = |member: &Member| member.labels().to_vec();
         if members.last().map(labels) != members.first().map(labels) {
             anyhow::bail!(
@@ -107,13 +112,33 @@ pub fn with_models<W: WithModel>(paths: &[PathBuf], then: W) -> Result<W::Out> {
 
 /// Calls `then` with a model of any kind.
 pub fn with_model<W: WithModel>(model: AnyModel, then: W) -> W::Out {
-    match model {
-        AnyModel::Chain(model) => then.with(Arc::new(Ensemble::from(model))),
-        AnyModel::Empirical(model) => then.with(Arc::new(Ensemble::from(model))),
-        AnyModel::Linked(model) => then.with(model),
-        AnyModel::Graph(model) => then.with(model),
-        AnyModel::Grid(model) => then.with(model),
-        _ => unreachable!("there are no other kinds"),
+    model.visit(Through(then))
+}
+
+/// Leads a model of each kind through its [`Door`].
+struct Through<W>(W);
+
+impl<W: WithModel> ModelVisitor for Through<W> {
+    type Out = W::Out;
+
+    fn chain(self, model: Arc<ChainModel>) -> W::Out {
+        self.0.with(Arc::new(Ensemble::from(Member::Weighted(model))))
+    }
+
+    fn linked(self, model: Arc<LinkedModel>) -> W::Out {
+        self.0.with(model)
+    }
+
+    fn graph(self, model: Arc<TypedModel>) -> W::Out {
+        self.0.with(model)
+    }
+
+    fn grid(self, model: Arc<GridModel>) -> W::Out {
+        self.0.with(model)
+    }
+
+    fn empirical(self, model: Arc<EmpiricalModel>) -> W::Out {
+        self.0.with(Arc::new(Ensemble::from(Member::Empirical(model))))
     }
 }
 

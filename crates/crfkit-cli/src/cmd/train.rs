@@ -8,7 +8,7 @@ mod listener;
 mod session;
 mod stream;
 
-use crate::args::{GraphKind, Init, PriorMean, TrainArgs};
+use crate::args::{Init, PriorMean, TrainArgs};
 use crate::error::usage;
 use crate::flags::ModelKind;
 use crate::io::{is_stdin, name, open_model};
@@ -23,7 +23,7 @@ use crfkit::linked::LinkedDomain;
 use crfkit::model::Features;
 use crfkit::train::{Start, train};
 use crfkit::typed::TypedDomain;
-use data::TrainingData;
+use data::{TrainingData, counts, read_dev};
 use session::Session;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -49,11 +49,7 @@ fn kind(args: &TrainArgs) -> ModelKind {
     match args.grid.graph {
         _ if args.stream => ModelKind::Stream,
         _ if args.empirical.method.is_some() => ModelKind::Counts,
-        GraphKind::Chain => ModelKind::Chain,
-        GraphKind::Factorial => ModelKind::Factorial,
-        GraphKind::SkipChain => ModelKind::SkipChain,
-        GraphKind::File => ModelKind::File,
-        GraphKind::Grid => ModelKind::Grid,
+        graph => graph,
     }
 }
 
@@ -66,8 +62,8 @@ fn learn<D: TrainingData>(args: &TrainArgs) -> Result<ExitCode> {
     session.progress.step(|| "reading".into());
     let corpus = D::read_training(args)?;
     let features = corpus.features(&settings);
-    let dev = D::read_dev(args, &corpus)?;
-    let counts = D::counts(&corpus, &features);
+    let dev = read_dev(args, &corpus.domain)?;
+    let counts = counts(&corpus, &features);
     session.progress.note(&D::describe(&corpus, &counts, &settings));
 
     let mut start = Start {
@@ -94,7 +90,7 @@ fn learn<D: TrainingData>(args: &TrainArgs) -> Result<ExitCode> {
 
 /// The weights of the model in a file, arranged for this corpus.
 fn weights_of<D: TrainingData>(path: &Path, corpus: &Corpus<D>, features: &Features) -> Result<Vec<f64>> {
-    match D::of_model(open_model(path)?) {
+    match open_model(path)?.weighted::<D>() {
         Some(model) => Ok(model.weights_for(corpus, features)?),
         None => {
             anyhow::bail!(
@@ -108,7 +104,7 @@ fn weights_of<D: TrainingData>(path: &Path, corpus: &Corpus<D>, features: &Featu
 
 /// Rejects what is wrong for every kind of model, before any work starts.
 fn check(args: &TrainArgs, kind: ModelKind) -> Result<()> {
-    if matches!(kind, ModelKind::Stream | ModelKind::Counts) && args.grid.graph != GraphKind::Chain {
+    if matches!(kind, ModelKind::Stream | ModelKind::Counts) && args.grid.graph != ModelKind::Chain {
         return Err(usage("--stream and --method are for plain chains: leave out --graph"));
     }
     if args.label_column.len() > 1 && kind != ModelKind::Factorial {

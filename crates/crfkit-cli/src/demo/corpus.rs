@@ -27,7 +27,7 @@ use super::{grammar, words};
 
 /// The part of the task that a corpus is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum CorpusPart {
     /// The training set. The last third of every word list is never used.
     Train,
     /// The test set, drawn from the whole word lists.
@@ -47,7 +47,7 @@ pub const SAMPLES: &[&str] = &[
 /// `sequences` labelled lines as CoNLL columns: token, tab, IOB2 label; an empty line follows each sequence.
 ///
 /// The same arguments give the same bytes on every machine, and a longer corpus begins with the shorter one.
-pub fn corpus(seed: u64, sequences: usize, part: Part) -> String {
+pub fn corpus(seed: u64, sequences: usize, part: CorpusPart) -> String {
     let mut writer = Writer { random: SplitMix64::new(seed, part), part };
     let mut text = String::new();
     for _ in 0..sequences {
@@ -78,11 +78,11 @@ pub fn tokenize(line: &str) -> Vec<&str> {
 struct SplitMix64(u64);
 
 impl SplitMix64 {
-    fn new(seed: u64, part: Part) -> Self {
+    fn new(seed: u64, part: CorpusPart) -> Self {
         // The two parts must not share a stream, or the test lines would follow the training lines word by word.
         Self(match part {
-            Part::Train => seed,
-            Part::Test => !seed,
+            CorpusPart::Train => seed,
+            CorpusPart::Test => !seed,
         })
     }
 
@@ -106,7 +106,7 @@ impl SplitMix64 {
 /// Draws lines from the grammar.
 struct Writer {
     random: SplitMix64,
-    part: Part,
+    part: CorpusPart,
 }
 
 impl Writer {
@@ -155,7 +155,7 @@ impl Writer {
         } else {
             let words = find(words::LISTS).unwrap_or_else(|| panic!("the grammar lacks `{name}`"));
             let count = words.split('|').count();
-            let held_out = if self.part == Part::Train { count / 3 } else { 0 };
+            let held_out = if self.part == CorpusPart::Train { count / 3 } else { 0 };
             (words, self.random.below(count - held_out))
         };
         list.split('|').nth(index).expect("the index is below the count").trim()
@@ -267,21 +267,23 @@ mod tests {
 
     #[test]
     fn the_bytes_never_change() {
-        assert_eq!(fingerprint(&corpus(1, 500, Part::Train)), 0xd4d0_f989_f5e3_e7cf, "training part");
-        assert_eq!(fingerprint(&corpus(1, 500, Part::Test)), 0x637d_dd3a_28b0_5879, "test part");
+        assert_eq!(fingerprint(&corpus(1, 500, CorpusPart::Train)), 0xd4d0_f989_f5e3_e7cf, "training part");
+        assert_eq!(fingerprint(&corpus(1, 500, CorpusPart::Test)), 0x637d_dd3a_28b0_5879, "test part");
     }
 
     #[test]
     fn a_longer_corpus_begins_with_the_shorter_and_a_seed_changes_it() {
-        assert!(corpus(7, 60, Part::Train).starts_with(&corpus(7, 50, Part::Train)));
-        assert_ne!(corpus(7, 50, Part::Train), corpus(8, 50, Part::Train));
-        assert_ne!(corpus(7, 50, Part::Train), corpus(7, 50, Part::Test));
-        assert_eq!(corpus(7, 0, Part::Train), "");
+        assert!(corpus(7, 60, CorpusPart::Train).starts_with(&corpus(7, 50, CorpusPart::Train)));
+        assert_ne!(corpus(7, 50, CorpusPart::Train), corpus(8, 50, CorpusPart::Train));
+        assert_ne!(corpus(7, 50, CorpusPart::Train), corpus(7, 50, CorpusPart::Test));
+        assert_eq!(corpus(7, 0, CorpusPart::Train), "");
     }
 
     #[test]
     fn every_sequence_is_well_formed() {
-        for (seed, part) in [(1, Part::Train), (2, Part::Train), (1, Part::Test), (2, Part::Test)] {
+        for (seed, part) in
+            [(1, CorpusPart::Train), (2, CorpusPart::Train), (1, CorpusPart::Test), (2, CorpusPart::Test)]
+        {
             let text = corpus(seed, 2000, part);
             let sequences = sequences(&text);
             assert_eq!(sequences.len(), 2000);
@@ -308,7 +310,7 @@ mod tests {
 
     #[test]
     fn the_test_part_has_unseen_words() {
-        let (train, test) = (corpus(3, 2000, Part::Train), corpus(3, 500, Part::Test));
+        let (train, test) = (corpus(3, 2000, CorpusPart::Train), corpus(3, 500, CorpusPart::Test));
         let known: HashSet<&str> = sequences(&train).into_iter().flatten().map(|pair| pair.0).collect();
         let tokens: Vec<&str> = sequences(&test).into_iter().flatten().map(|pair| pair.0).collect();
         let unseen = tokens.iter().filter(|token| !known.contains(*token)).count();
@@ -343,7 +345,7 @@ mod tests {
 
     #[test]
     fn every_sample_has_words_to_guess_and_words_to_know() {
-        let train = corpus(1, 2000, Part::Train);
+        let train = corpus(1, 2000, CorpusPart::Train);
         let known: HashSet<&str> = sequences(&train).into_iter().flatten().map(|pair| pair.0).collect();
         let unseen = |line: &&&str| tokenize(line).iter().any(|token| !known.contains(token));
         assert_eq!(SAMPLES.len(), 6);

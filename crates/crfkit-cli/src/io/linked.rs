@@ -155,7 +155,7 @@ impl Door for LinkedModel {
             let mut scores = serde_json::to_value(evaluation.scores())?;
             scores["column"] = column.into();
             if is_chunked(labels.iter().map(String::as_str)) {
-                let field = |(name, counts): (&str, crfkit::eval::Counts)| {
+                let field = |(name, counts): (&str, crfkit::eval::ChunkCounts)| {
                     let (precision, recall, f1) = (counts.precision(), counts.recall(), counts.f1());
                     (name.to_owned(), json!({ "precision": precision, "recall": recall, "f1": f1 }))
                 };

@@ -145,7 +145,7 @@ impl Door for Ensemble {
         tagger: &mut Tagger<Self>,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        Layout { wanted, names: self.labels() }.write(sequence, tagger.answers(), labels, out)
+        RowLayout { wanted, names: self.labels() }.write(sequence, tagger.answers(), labels, out)
     }
 
     fn sample(
@@ -185,7 +185,7 @@ impl Door for Ensemble {
 }
 
 /// Writes labelled sequences into memory, without an allocation per token.
-struct Layout<'a> {
+struct RowLayout<'a> {
     wanted: &'a Wanted,
     names: &'a [String],
 }
@@ -196,7 +196,7 @@ struct Labelling<'a> {
     probability: Option<f64>,
 }
 
-impl Layout<'_> {
+impl RowLayout<'_> {
     /// Appends a sequence with `labels`.
     fn write(
         &self,

@@ -204,7 +204,7 @@ fn options_that_do_not_fit_are_refused_with_a_remedy() {
     assert!(message.contains("--label-column 1,2"), "{message}");
     train(path, &["--graph", "factorial", "--label-column", "1,2", "--quiet"]).assert().success();
     for (options, remedy) in
-        [(&["--nbest", "2"][..], "best labellings of chains"), (&["--format", "attributes"], "columns")]
+        [(&["--nbest", "2"][..], "only plain chains"), (&["--format", "attributes"], "columns")]
     {
         let message = failure(crfkit().arg("tag").arg("-m").arg(path.join("m")).args(options), 2);
         assert!(message.contains(remedy), "{message}");

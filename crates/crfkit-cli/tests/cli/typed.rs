@@ -141,9 +141,9 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
     .unwrap();
     let train = ["train", "--graph", "file", "--quiet", "-m", "m", "g"];
     for (options, remedy) in [
-        (&["--preset", "ner"][..], "templates make features of columns"),
-        (&["--label-column", "1"], "labels have their own place"),
-        (&["--format", "columns"], "about text"),
+        (&["--preset", "ner"][..], "templates make features from columns"),
+        (&["--label-column", "1"], "labels beside their nodes"),
+        (&["--format", "columns"], "format of sequences"),
         (&["--init", "logistic"], "for images only"),
         (&["--objective", "memm"], "only chains have it"),
         (&["--sigma-of", "cites"], "TYPE=S"),
@@ -168,14 +168,14 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
     assert!(message.contains("wrong:3: node 0: `2` is no label of `n`: choose 0|1"), "{message}");
     run(path, &train).assert().success();
     for (arguments, status, words) in [
-        (&["tag", "-m", "m", "--nbest", "2", "g"][..], 2, "best labellings of chains; leave it out"),
+        (&["tag", "-m", "m", "--nbest", "2", "g"][..], 2, "their best labellings; leave it out"),
         (&["tag", "-m", "m", "wrong"], 1, "wrong:1: these types are not those"),
         (&["tag", "-m", "m", "--decode", "graph-cut", "g"], 1, "g:2: variable 2 has 3 labels"),
         (&["eval", "-m", "m", "empty"], 1, "no graph in it has a label"),
         (
             &["report", "-m", "m", "--test", "g", "--label-column", "1", "-o", "p"],
             2,
-            "knows where the labels are",
+            "the labels are where they were",
         ),
         (&["inspect", "m", "--label", "nope"], 1, "its labels are"),
     ] {

@@ -3,7 +3,7 @@
 use crate::experiment::{Context, Experiment, Form, Outcome};
 use crfkit::Result;
 use crfkit::empirical::studies::{Directed, First, Sample};
-use crfkit::empirical::{CountedChains, EmpiricalTagger, Method, Pairs, Settings, train};
+use crfkit::empirical::{CountedChains, EmpiricalMethod, EmpiricalSettings, EmpiricalTagger, Pairs, train};
 use crfkit::optim::{Lbfgs, Objective, Prior};
 use serde_json::json;
 use std::sync::Arc;
@@ -46,8 +46,9 @@ fn run(context: &Context) -> Result<Outcome> {
     let mut sums = [0.0; 5];
     for k in 0..draws {
         let (data, test) = (Sample::label_bias(2 * k, 2000), Sample::label_bias(2 * k + 1, 500));
-        for (slot, method) in [Method::Ep1, Method::Ep2].into_iter().enumerate() {
-            let settings = Settings { method, pairs: Pairs::Lexical, ..Settings::default() };
+        for (slot, method) in [EmpiricalMethod::Ep1, EmpiricalMethod::Ep2].into_iter().enumerate() {
+            let settings =
+                EmpiricalSettings { method, pairs: Pairs::Lexical, ..EmpiricalSettings::default() };
             let model = train(&data.counts(settings.pairs), &settings, None)?.model;
             let mut tagger = EmpiricalTagger::new(Arc::new(model));
             sums[slot] += test.accuracy(|words| {

@@ -193,10 +193,10 @@ fn held_out(sentences: &[Columns]) -> Result<HeldOut> {
 fn count(
     train: &[Columns],
     test: &[Columns],
-    method: empirical::Method,
+    method: empirical::EmpiricalMethod,
     tune: &[Columns],
 ) -> Result<(Scores, f64)> {
-    let settings = empirical::Settings { method, ..empirical::Settings::default() };
+    let settings = empirical::EmpiricalSettings { method, ..empirical::EmpiricalSettings::default() };
     let start = Instant::now();
     let mut counts = Counts::new(settings.pairs);
     for sentence in train {
@@ -290,8 +290,8 @@ fn table(
     for (column, name) in COLUMNS.iter().enumerate() {
         (context.say)(name);
         let (scores, seconds) = match column {
-            0 => count(train, test, empirical::Method::Ep1, &[])?,
-            1 => count(train, test, empirical::Method::Ep2, &[])?,
+            0 => count(train, test, empirical::EmpiricalMethod::Ep1, &[])?,
+            1 => count(train, test, empirical::EmpiricalMethod::Ep2, &[])?,
             2 => fit(train, test, Criterion::Likelihood, likelihood_by(train.len()))?,
             _ => fit(train, test, Criterion::Piecewise, Method::Lbfgs)?,
         };
@@ -308,7 +308,7 @@ fn table(
         let (text, holds) = competitive(&outcome, row)?;
         outcome.claim(text, holds);
     }
-    let (tuned, _) = count(train, test, empirical::Method::Ep1, tune)?;
+    let (tuned, _) = count(train, test, empirical::EmpiricalMethod::Ep1, tune)?;
     outcome.show("EP1 with tuned unknown words, overall", "", tuned.accuracy);
     outcome.show(
         "EP1 with tuned unknown words, unknown words",

@@ -3,7 +3,9 @@
 use crate::experiment::{Context, Experiment, Form, Outcome};
 use crfkit::Result;
 use crfkit::empirical::studies::{Directed, First, Sample};
-use crfkit::empirical::{CountedChains, EmpiricalModel, EmpiricalTagger, Method, Pairs, Settings, train};
+use crfkit::empirical::{
+    CountedChains, EmpiricalMethod, EmpiricalModel, EmpiricalSettings, EmpiricalTagger, Pairs, train,
+};
 use crfkit::optim::{Lbfgs, Objective, Prior};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -59,11 +61,11 @@ fn settings(_: Form) -> Value {
 }
 
 /// The paper's factors to the last digit: pairs that were never seen are practically impossible.
-fn lexical(method: Method) -> Settings {
-    Settings { method, pairs: Pairs::Lexical, floor: -100.0, ..Settings::default() }
+fn lexical(method: EmpiricalMethod) -> EmpiricalSettings {
+    EmpiricalSettings { method, pairs: Pairs::Lexical, floor: -100.0, ..EmpiricalSettings::default() }
 }
 
-fn model(sample: &Sample, settings: &Settings) -> Result<EmpiricalModel> {
+fn model(sample: &Sample, settings: &EmpiricalSettings) -> Result<EmpiricalModel> {
     Ok(train(&sample.counts(settings.pairs), settings, None)?.model)
 }
 
@@ -90,7 +92,7 @@ fn maxima(_: &Context) -> Result<Outcome> {
     let sample = Sample::five();
     let likelihood = sample.likelihood();
     let mut outcome = Outcome::default();
-    let ep = sample.theta_of(&model(&sample, &lexical(Method::Ep1))?);
+    let ep = sample.theta_of(&model(&sample, &lexical(EmpiricalMethod::Ep1))?);
     let zero = fit(&likelihood, 5000.0)?;
     let estimates =
         [("ttp", Sample::test_time_problem(), [1, 1]), ("ep", ep, [0, 0]), ("from 0", zero, [1, 1])];
@@ -101,7 +103,7 @@ fn maxima(_: &Context) -> Result<Outcome> {
         outcome
             .claim(format!("{name} predicts {prediction:?}"), sample.decode(&theta, &QUESTION) == prediction);
     }
-    for method in [Method::Ep1, Method::Ep2] {
+    for method in [EmpiricalMethod::Ep1, EmpiricalMethod::Ep2] {
         let mut tagger = EmpiricalTagger::new(Arc::new(model(&sample, &lexical(method))?));
         tagger.words(QUESTION.map(|x| sample.words[x]));
         outcome.claim(format!("{method:?} predicts [0, 0]"), tagger.viterbi() == [0, 0]);
@@ -124,7 +126,7 @@ fn scores(_: &Context) -> Result<Outcome> {
 fn eight(_: &Context) -> Result<Outcome> {
     let sample = Sample::eight();
     let likelihood = sample.likelihood();
-    let ep = sample.theta_of(&model(&sample, &lexical(Method::Ep1))?);
+    let ep = sample.theta_of(&model(&sample, &lexical(EmpiricalMethod::Ep1))?);
     let (at_ep, slope) = value(&likelihood, &ep);
     let (lowest, _) = value(&likelihood, &fit(&likelihood, 5000.0)?);
     let mut outcome = Outcome::default();
@@ -143,7 +145,7 @@ fn eight(_: &Context) -> Result<Outcome> {
 fn equation_10(_: &Context) -> Result<Outcome> {
     let (data, test) = (Sample::label_bias(100, 2000), Sample::label_bias(101, 500));
     let accuracy_of_ep = |data: &Sample, test: &Sample| -> Result<f64> {
-        let mut tagger = EmpiricalTagger::new(Arc::new(model(data, &lexical(Method::Ep1))?));
+        let mut tagger = EmpiricalTagger::new(Arc::new(model(data, &lexical(EmpiricalMethod::Ep1))?));
         Ok(test.accuracy(|words| {
             tagger.words(words.iter().map(|&x| data.words[x]));
             tagger.viterbi().to_vec()

@@ -96,7 +96,7 @@ pub fn token_f1(task: &Task, predicted: &[Vec<&str>]) -> f64 {
         let gold: Vec<&str> = (0..sentence.len()).map(|row| sentence.field(row, label)).collect();
         evaluation.add_sequence(&gold, predicted, None);
     }
-    let mut sum = crfkit::eval::Counts::default();
+    let mut sum = crfkit::eval::ChunkCounts::default();
     for (_, counts) in evaluation.labels().into_iter().filter(|(label, _)| *label != "O") {
         sum.gold += counts.gold;
         sum.predicted += counts.predicted;
@@ -147,7 +147,7 @@ pub fn f1_with_alternatives(context: &Context, task: &Task, predicted: &[Vec<&st
     let [ids, genes, alternatives] = [3, 4, 5].map(|k| context.corpora.text(BC2GM.files[k]));
     let (ids, genes, alternatives) = (ids?, genes?, alternatives?);
     let (genes, alternatives) = (mentions(&genes), mentions(&alternatives));
-    let mut counts = crfkit::eval::Counts::default();
+    let mut counts = crfkit::eval::ChunkCounts::default();
     for ((id, sentence), labels) in ids.lines().zip(&task.sentences).zip(predicted) {
         let words: Vec<&str> = (0..sentence.len()).map(|row| sentence.field(row, 0)).collect();
         let found = spans(&words, labels);

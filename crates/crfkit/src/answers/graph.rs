@@ -3,9 +3,10 @@
 use super::Answers;
 use crate::decode::{Decode, Decoder, ExactArgmax, MaxProduct, max_node_marginal};
 use crate::graph::{FactorGraph, Gradient, Graph, Label, Psi, Shared, SharedSum};
-use crate::infer::{Engine, Exact, Inference, LoopyBp, MeanField, NodeMarginals, TreeReweighted};
+use crate::infer::{Engine, NodeMarginals, WithEngine};
 use crate::math::Array;
 use crate::{Error, Place, Result};
+use std::any::Any;
 use std::sync::Arc;
 
 /// The precondition of every question: a graph has been loaded.
@@ -69,10 +70,8 @@ impl GraphAnswers {
             self.engine.check(self.graph()).map_err(|error| self.at_place(error))?;
             let Self { engine, tolerance, scratch, graph, shared, own, marginals, .. } = self;
             let graph = graph.as_ref().expect(TAKEN_IN);
-            let mut nodes = Vec::new();
-            let psi = Psi { shared, own };
-            let converged = scratch.marginals(*engine, *tolerance, graph, psi, &mut nodes);
-            *marginals = Some((nodes, converged));
+            let run = Marginals { graph, psi: Psi { shared, own }, scratch };
+            *marginals = Some(engine.with(*tolerance, run));
         }
         Ok(())
     }
@@ -131,67 +130,58 @@ impl Answers for GraphAnswers {
 }
 
 /// The working memory of engines and decoders.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Scratch {
-    exact: <Exact as Inference>::Work<f64>,
-    loopy: <LoopyBp as Inference>::Work<f64>,
-    trw: <TreeReweighted as Inference>::Work<f64>,
-    mean_field: <MeanField as Inference>::Work<f64>,
+    /// That of the engine; it is made when the engine first runs.
+    engine: Box<dyn Any + Send>,
     argmax: <ExactArgmax as Decoder>::Work,
     max_product: <MaxProduct as Decoder>::Work,
     own: Array<f64>,
 }
 
-impl Scratch {
-    /// Overwrites `labels` with the best labelling that the engine finds. The engine must have accepted the graph.
-    fn argmax(&mut self, engine: Engine, graph: &FactorGraph, psi: Psi<f64>, labels: &mut Vec<Label>) {
-        match engine {
-            Engine::Exact => ExactArgmax::default().argmax(graph, psi, labels, &mut self.argmax),
-            _ => MaxProduct::default().argmax(graph, psi, labels, &mut self.max_product),
-        };
-    }
-
-    /// Overwrites `nodes` with the marginals of all variables, laid out as [`crate::graph::Cliques::node`] says. The
-    /// engine must have accepted the graph. Returns whether the engine converged.
-    fn marginals(
-        &mut self,
-        engine: Engine,
-        tolerance: f64,
-        graph: &FactorGraph,
-        psi: Psi<f64>,
-        nodes: &mut Vec<f64>,
-    ) -> bool {
-        let own = &mut self.own;
-        match engine {
-            Engine::Exact => run(Exact::default(), graph, psi, own, &mut self.exact, nodes),
-            Engine::LoopyBp => {
-                run(LoopyBp { tolerance, ..LoopyBp::default() }, graph, psi, own, &mut self.loopy, nodes)
-            }
-            Engine::Trw => {
-                let engine = TreeReweighted { tolerance, ..TreeReweighted::default() };
-                run(engine, graph, psi, own, &mut self.trw, nodes)
-            }
-            Engine::MeanField => {
-                let engine = MeanField { tolerance, ..MeanField::default() };
-                run(engine, graph, psi, own, &mut self.mean_field, nodes)
-            }
+impl Default for Scratch {
+    fn default() -> Self {
+        Scratch {
+            engine: Box::new(()),
+            argmax: Default::default(),
+            max_product: Default::default(),
+            own: Array::default(),
         }
     }
 }
 
-fn run<I: NodeMarginals>(
-    engine: I,
-    graph: &FactorGraph,
-    psi: Psi<f64>,
-    own: &mut Array<f64>,
-    work: &mut I::Work<f64>,
-    nodes: &mut Vec<f64>,
-) -> bool {
-    own.reserve(graph.own_len());
-    let mut sums = SharedSum::new(psi.shared);
-    let mut out = Gradient { own: own.slice_mut(0..graph.own_len()), shared: &mut sums };
-    let outcome = engine.log_z(graph, psi, 1.0, &mut out, work);
-    nodes.clear();
-    nodes.extend_from_slice(&engine.node_marginals(work).plane(0)[..graph.cliques().node_len()]);
-    outcome.converged
+impl Scratch {
+    /// Overwrites `labels` with the best labelling that the engine finds. The engine must have accepted the graph.
+    fn argmax(&mut self, engine: Engine, graph: &FactorGraph, psi: Psi<f64>, labels: &mut Vec<Label>) {
+        match engine.is_exact() {
+            true => ExactArgmax::default().argmax(graph, psi, labels, &mut self.argmax),
+            false => MaxProduct::default().argmax(graph, psi, labels, &mut self.max_product),
+        };
+    }
+}
+
+/// Computes the marginals of all variables, laid out as [`crate::graph::Cliques::node`] says, and whether the engine
+/// converged. The engine must have accepted the graph.
+struct Marginals<'a> {
+    graph: &'a FactorGraph,
+    psi: Psi<'a, f64>,
+    scratch: &'a mut Scratch,
+}
+
+impl WithEngine for Marginals<'_> {
+    type Out = (Vec<f64>, bool);
+
+    fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> (Vec<f64>, bool) {
+        let Marginals { graph, psi, scratch: Scratch { engine: work, own, .. } } = self;
+        if !work.is::<I::Work<f64>>() {
+            *work = Box::new(I::Work::<f64>::default());
+        }
+        let work = work.downcast_mut::<I::Work<f64>>().expect("it was just made for this engine");
+        own.reserve(graph.own_len());
+        let mut sums = SharedSum::new(psi.shared);
+        let mut out = Gradient { own: own.slice_mut(0..graph.own_len()), shared: &mut sums };
+        let outcome = engine.log_z(graph, psi, 1.0, &mut out, work);
+        let nodes = &engine.node_marginals(work).plane(0)[..graph.cliques().node_len()];
+        (nodes.to_vec(), outcome.converged)
+    }
 }

@@ -28,15 +28,9 @@ pub enum Member {
     Empirical(Arc<EmpiricalModel>),
 }
 
-impl From<Arc<ChainModel>> for Ensemble {
-    fn from(model: Arc<ChainModel>) -> Self {
-        Ensemble { members: vec![Member::Weighted(model)] }
-    }
-}
-
-impl From<Arc<EmpiricalModel>> for Ensemble {
-    fn from(model: Arc<EmpiricalModel>) -> Self {
-        Ensemble { members: vec![Member::Empirical(model)] }
+impl From<Member> for Ensemble {
+    fn from(member: Member) -> Self {
+        Ensemble { members: vec![member] }
     }
 }
 

@@ -9,11 +9,13 @@ use crate::domain::chain::ChainModel;
 use crate::domain::grid::GridModel;
 use crate::domain::linked::LinkedModel;
 use crate::domain::typed::TypedModel;
-use crate::domain::{FORMAT, StoredKind, open_head};
+use crate::domain::{Domain, FORMAT, StoredKind, WeightedModel, open_head};
 use crate::empirical::EmpiricalModel;
-use crate::model::Names;
+use crate::model::{LabelSet, Names};
 use crate::settings::Kind;
+use crate::tag::Labeller;
 use crate::{Error, Result};
+use std::any::Any;
 use std::sync::Arc;
 
 /// A model of any kind. Cloning it is cheap: the model itself is shared.
@@ -53,34 +55,118 @@ impl AnyModel {
 
     /// Encodes the model as a file, with numbers in the format that its settings ask for.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        match self {
-            AnyModel::Chain(model) => model.to_bytes(model.settings.precision),
-            AnyModel::Linked(model) => model.to_bytes(model.settings.precision),
-            AnyModel::Graph(model) => model.to_bytes(model.settings.precision),
-            AnyModel::Grid(model) => model.to_bytes(model.settings.precision),
-            AnyModel::Empirical(model) => model.to_bytes(),
-        }
+        self.common().to_bytes()
     }
 
     /// The kind of model.
     pub fn kind(&self) -> StoredKind {
-        match self {
-            AnyModel::Chain(_) => StoredKind::Weighted(Kind::Chain),
-            AnyModel::Linked(_) => StoredKind::Weighted(Kind::Linked),
-            AnyModel::Graph(_) => StoredKind::Weighted(Kind::Graph),
-            AnyModel::Grid(_) => StoredKind::Weighted(Kind::Grid),
-            AnyModel::Empirical(_) => StoredKind::Empirical,
-        }
+        self.common().kind()
     }
 
     /// The weights by name; `None` for a model made from counts.
     pub fn names(&self) -> Option<Names<'_>> {
+        self.common().names()
+    }
+
+    /// The label sets.
+    pub fn label_sets(&self) -> Vec<LabelSet<'_>> {
+        self.common().label_sets()
+    }
+
+    /// The model, if it is a model of this domain, with weights.
+    pub fn weighted<D: Domain>(&self) -> Option<Arc<WeightedModel<D>>> {
+        (self.common() as &dyn Any).downcast_ref().cloned()
+    }
+
+    /// The model as a member of an ensemble, if it is a model of plain chains.
+    pub fn member(&self) -> Option<Member> {
         match self {
-            AnyModel::Chain(model) => Some(model.names()),
-            AnyModel::Linked(model) => Some(model.names()),
-            AnyModel::Graph(model) => Some(model.names()),
-            AnyModel::Grid(model) => Some(model.names()),
-            AnyModel::Empirical(_) => None,
+            AnyModel::Chain(model) => Some(Member::Weighted(model.clone())),
+            AnyModel::Empirical(model) => Some(Member::Empirical(model.clone())),
+            AnyModel::Linked(_) | AnyModel::Graph(_) | AnyModel::Grid(_) => None,
         }
+    }
+
+    /// Calls the method of `visitor` for this kind of model.
+    pub fn visit<V: ModelVisitor>(self, visitor: V) -> V::Out {
+        match self {
+            AnyModel::Chain(model) => visitor.chain(model),
+            AnyModel::Linked(model) => visitor.linked(model),
+            AnyModel::Graph(model) => visitor.graph(model),
+            AnyModel::Grid(model) => visitor.grid(model),
+            AnyModel::Empirical(model) => visitor.empirical(model),
+        }
+    }
+
+    fn common(&self) -> &dyn Common {
+        match self {
+            AnyModel::Chain(model) => model,
+            AnyModel::Linked(model) => model,
+            AnyModel::Graph(model) => model,
+            AnyModel::Grid(model) => model,
+            AnyModel::Empirical(model) => model,
+        }
+    }
+}
+
+/// Something to do with a model of any kind, where each kind needs code of its own. A new kind of model is a new
+/// required method, so that no kind can be forgotten.
+pub trait ModelVisitor: Sized {
+    /// The result.
+    type Out;
+
+    /// For a model of chains with weights.
+    fn chain(self, model: Arc<ChainModel>) -> Self::Out;
+    /// For a model of factorial or skip chains.
+    fn linked(self, model: Arc<LinkedModel>) -> Self::Out;
+    /// For a model of graphs from a file.
+    fn graph(self, model: Arc<TypedModel>) -> Self::Out;
+    /// For a model of images.
+    fn grid(self, model: Arc<GridModel>) -> Self::Out;
+    /// For a model of chains made from counts.
+    fn empirical(self, model: Arc<EmpiricalModel>) -> Self::Out;
+}
+
+/// What all kinds of model can do in the same way.
+trait Common: Any {
+    fn kind(&self) -> StoredKind;
+    fn to_bytes(&self) -> Result<Vec<u8>>;
+    fn names(&self) -> Option<Names<'_>>;
+    fn label_sets(&self) -> Vec<LabelSet<'_>>;
+}
+
+impl<D: Domain> Common for Arc<WeightedModel<D>> {
+    fn kind(&self) -> StoredKind {
+        StoredKind::Weighted(D::KIND)
+    }
+
+    fn to_bytes(&self) -> Result<Vec<u8>> {
+        WeightedModel::to_bytes(self, self.settings.precision)
+    }
+
+    fn names(&self) -> Option<Names<'_>> {
+        Some(WeightedModel::names(self))
+    }
+
+    fn label_sets(&self) -> Vec<LabelSet<'_>> {
+        self.domain.label_sets()
+    }
+}
+
+impl Common for Arc<EmpiricalModel> {
+    fn kind(&self) -> StoredKind {
+        StoredKind::Empirical
+    }
+
+    fn to_bytes(&self) -> Result<Vec<u8>> {
+        EmpiricalModel::to_bytes(self)
+    }
+
+    fn names(&self) -> Option<Names<'_>> {
+        None
+    }
+
+    fn label_sets(&self) -> Vec<LabelSet<'_>> {
+        Labeller::label_sets(&**self)
     }
 }

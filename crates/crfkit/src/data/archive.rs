@@ -28,12 +28,12 @@ const ENCRYPTED: u64 = 1;
 pub(super) struct Archive<'a> {
     bytes: &'a [u8],
     /// The members, in the order of the directory.
-    pub members: Vec<Member>,
+    pub(crate) members: Vec<Member>,
 }
 
 /// A member, as the directory describes it.
 pub(super) struct Member {
-    pub name: String,
+    pub(crate) name: String,
     flags: u64,
     method: u64,
     checksum: u32,
@@ -46,7 +46,7 @@ pub(super) struct Member {
 
 impl<'a> Archive<'a> {
     /// Reads the directory of an archive. The error says why it cannot be read.
-    pub fn open(bytes: &'a [u8]) -> Result<Self, String> {
+    pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, String> {
         let (count, directory) = find_directory(bytes)?;
         let mut rest = part(bytes, directory, bytes.len() as u64 - directory.min(bytes.len() as u64))?;
         let (mut members, mut names) = (Vec::new(), HashSet::new());
@@ -62,7 +62,7 @@ impl<'a> Archive<'a> {
     }
 
     /// Decodes a member of at most `limit` bytes and verifies it.
-    pub fn read(&self, member: &Member, limit: u64) -> Result<Vec<u8>, String> {
+    pub(crate) fn read(&self, member: &Member, limit: u64) -> Result<Vec<u8>, String> {
         let Member { flags, method, checksum, packed, size, at, .. } = *member;
         if size > limit {
             return Err(format!("{size} bytes are too many: at most {limit} are read"));

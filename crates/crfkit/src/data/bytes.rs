@@ -17,7 +17,7 @@ pub struct Bytes {
 
 impl Bytes {
     /// Reads to the end. `length` is the expected number of bytes: any number works, but the right one saves time.
-    pub fn read(mut reader: impl Read, length: usize) -> Result<Self> {
+    pub(crate) fn read(mut reader: impl Read, length: usize) -> Result<Self> {
         let mut pages = memory(length.saturating_add(1))?; // one more, to see that nothing follows
         let mut len = 0;
         loop {
@@ -76,7 +76,7 @@ enum Place<T> {
 impl<T: Pod> Numbers<T> {
     /// The numbers in a range of a file, which must have this machine's byte order; `None` if length or alignment do
     /// not fit.
-    pub fn part(bytes: &Bytes, range: Range<usize>) -> Option<Self> {
+    pub(crate) fn part(bytes: &Bytes, range: Range<usize>) -> Option<Self> {
         bytemuck::try_cast_slice::<u8, T>(bytes.get(range.clone())?).ok()?;
         Some(Numbers(Place::Part(bytes.clone(), range, PhantomData)))
     }

@@ -37,7 +37,7 @@ impl<G: Graph> Dataset<G> {
     }
 
     /// Removes all examples, but keeps the memory.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.graphs.clear();
         self.first_table.truncate(1);
         self.first_label.truncate(1);
@@ -49,7 +49,7 @@ impl<G: Graph> Dataset<G> {
     }
 
     /// Replaces the graphs by others of the same shape.
-    pub fn set_graphs(&mut self, graph: impl Fn(&G) -> G) {
+    pub(crate) fn set_graphs(&mut self, graph: impl Fn(&G) -> G) {
         self.graphs.iter_mut().for_each(|old| *old = graph(old));
     }
 
@@ -143,7 +143,7 @@ impl<G: Graph> Dataset<G> {
 
     /// Prefetches the data of some examples. Examples come in random order, so their reads would wait for one another,
     /// one line of 64 bytes at a time. Here the reads overlap.
-    pub fn expect(&self, examples: &[u32]) {
+    pub(crate) fn expect(&self, examples: &[u32]) {
         let examples = || examples.iter().map(|&example| example as usize);
         let mut sum = 0;
         for example in examples() {
@@ -167,7 +167,7 @@ impl<G: Graph> Dataset<G> {
     }
 
     /// Multiplies the values of the observations by a factor for each kind of table.
-    pub fn scale_values(&mut self, factor: impl Fn(usize) -> f64) {
+    pub(crate) fn scale_values(&mut self, factor: impl Fn(usize) -> f64) {
         if self.values.is_empty() {
             self.values = vec![1.0; self.observations.len()];
         }

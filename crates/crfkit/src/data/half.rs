@@ -13,7 +13,7 @@ const LOWEST: i32 = -14;
 impl F16 {
     /// Rounds to the nearest number, ties to even; numbers that are too large become infinite. Only the first 20 of the
     /// 52 bits of a fraction count: the lower ones are cut off first, so that model files keep their bytes.
-    pub fn from_f64(value: f64) -> F16 {
+    pub(crate) fn from_f64(value: f64) -> F16 {
         let sign = if value.is_sign_negative() { SIGN } else { 0 };
         if value.is_nan() {
             return F16(sign | NAN);
@@ -29,7 +29,7 @@ impl F16 {
     }
 
     /// The exact value.
-    pub fn to_f64(self) -> f64 {
+    pub(crate) fn to_f64(self) -> f64 {
         let (exponent, fraction) = (i32::from(self.0 >> 10 & 0x1F), self.0 & 0x3FF);
         let magnitude = match (exponent, fraction) {
             (0x1F, 0) => f64::INFINITY,
@@ -41,12 +41,12 @@ impl F16 {
     }
 
     /// Reads a number from its bytes.
-    pub fn from_le_bytes(bytes: [u8; 2]) -> F16 {
+    pub(crate) fn from_le_bytes(bytes: [u8; 2]) -> F16 {
         F16(u16::from_le_bytes(bytes))
     }
 
     /// The bytes of the number.
-    pub fn to_le_bytes(self) -> [u8; 2] {
+    pub(crate) fn to_le_bytes(self) -> [u8; 2] {
         self.0.to_le_bytes()
     }
 }

@@ -8,9 +8,9 @@ use super::archive::Archive;
 use super::half::F16;
 
 /// The first bytes of an array file.
-pub const ARRAY: &[u8] = b"\x93NUMPY";
+pub(crate) const ARRAY: &[u8] = b"\x93NUMPY";
 /// The first bytes of an archive.
-pub const ARCHIVE: &[u8] = b"PK\x03\x04";
+pub(crate) const ARCHIVE: &[u8] = b"PK\x03\x04";
 /// The largest number of numbers in an array.
 const MAX_NUMBERS: usize = 1 << 28;
 /// The largest size in bytes of an array in an archive, its header included.
@@ -20,16 +20,16 @@ const MAX_BYTES: u64 = 8 * MAX_NUMBERS as u64 + (1 << 16);
 #[derive(Clone, Debug, PartialEq)]
 pub struct NumberArray {
     /// Length of each axis.
-    pub shape: Vec<usize>,
+    pub(crate) shape: Vec<usize>,
     /// The numbers. The last index runs fastest, whatever the order in the file was.
     pub values: Vec<f64>,
     /// Whether the numbers are integers or truth values.
-    pub whole: bool,
+    pub(crate) whole: bool,
 }
 
 impl NumberArray {
     /// Reads an array file. The error says why it cannot be read.
-    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self, String> {
         let (header, data) = split(bytes)?;
         let Header { kind, size, big_endian, fortran, shape } = Header::parse(header)?;
         let count = shape.iter().try_fold(1usize, |product, &n| product.checked_mul(n));

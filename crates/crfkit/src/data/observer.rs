@@ -16,7 +16,7 @@ pub enum Source {
 
 impl Source {
     /// Whether label pairs have a weight without observations.
-    pub fn label_bigram(&self) -> bool {
+    pub(crate) fn label_bigram(&self) -> bool {
         match self {
             Source::Attributes => true,
             Source::Templates(templates) => templates.label_bigram,
@@ -48,7 +48,7 @@ impl Alphabet {
     }
 
     /// The readable name of an observation made by templates.
-    pub fn expand(&self, templates: &Templates, pair: bool, id: u32) -> String {
+    pub(crate) fn expand(&self, templates: &Templates, pair: bool, id: u32) -> String {
         let numbers = self.key(pair, id).chunks_exact(4);
         let mut numbers = numbers.map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
         let skeleton = numbers.next().unwrap_or(0);
@@ -129,7 +129,7 @@ pub struct Observer {
 
 impl Observer {
     /// Sends the observations of a column sequence to `sink`.
-    pub fn columns(
+    pub(crate) fn columns(
         &mut self,
         templates: &Templates,
         sequence: &Columns,
@@ -181,7 +181,7 @@ impl Observer {
     }
 
     /// Sends the attributes of an instance to `sink`.
-    pub fn attributes(
+    pub(crate) fn attributes(
         &mut self,
         instance: &Attributes,
         numbers: impl AttributeNumbering,

@@ -18,7 +18,7 @@
 //! Departures from Wapiti: Wapiti works on bytes in the C locale. crfkit works on characters with Unicode's classes, so
 //! `...$` never cuts a letter in two and `\u` knows `É`. When a `?` must give its character back, Wapiti can report a
 //! match longer than the text matched; crfkit reports the text matched. A doubled or leading `*` or `?`, a final lone
-//! `\`, and patterns of more than [`MAX_ITEMS`] characters to match are rejected when the pattern is compiled.
+//! `\`, and patterns of more than `MAX_ITEMS` characters to match are rejected when the pattern is compiled.
 
 use std::str::FromStr;
 
@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 
 /// The largest number of characters, classes and dots in a pattern. One machine word of marks for each position of the
 /// text is then enough to keep matching linear in the text.
-pub const MAX_ITEMS: usize = 64;
+pub(crate) const MAX_ITEMS: usize = 64;
 
 /// A compiled pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -15,12 +15,12 @@ const JPEG: &[u8] = b"\xFF\xD8\xFF";
 
 /// The pixels of an image file.
 pub(super) struct Pixels {
-    pub height: usize,
-    pub width: usize,
+    pub(crate) height: usize,
+    pub(crate) width: usize,
     /// Numbers per pixel: 1 for grey; 2 for grey and opacity; 3 for red, green and blue; 4 for these and opacity.
-    pub channels: usize,
+    pub(crate) channels: usize,
     /// The numbers, `[height][width][channels]`.
-    pub samples: Samples,
+    pub(crate) samples: Samples,
 }
 
 /// Numbers between 0 and the greatest number of their type.
@@ -36,7 +36,7 @@ pub(super) fn unreadable(why: impl Display) -> String {
 
 impl Pixels {
     /// Decodes an image. The error says why it cannot be decoded. Sizes are checked before any pixel is decoded.
-    pub fn decode(bytes: &[u8]) -> Result<Self, String> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
         match bytes {
             _ if bytes.starts_with(PNG) => decode_png(bytes),
             _ if bytes.starts_with(JPEG) => decode_jpeg(bytes),
@@ -46,7 +46,7 @@ impl Pixels {
     }
 
     /// The numbers scaled to between 0 and 1, without opacity: how many there are per pixel, and all of them.
-    pub fn shades(&self) -> (usize, Vec<f64>) {
+    pub(crate) fn shades(&self) -> (usize, Vec<f64>) {
         let shown = if self.channels > 2 { 3 } else { 1 };
         let shades = match &self.samples {
             Samples::Bytes(x) => shades(x, self.channels, shown, f64::from(u8::MAX)),
@@ -56,7 +56,7 @@ impl Pixels {
     }
 
     /// A short name for the type of a pixel, such as `Rgb8`.
-    pub fn kind(&self) -> String {
+    pub(crate) fn kind(&self) -> String {
         let name = ["L", "La", "Rgb", "Rgba"][self.channels - 1];
         let bits = if let Samples::Bytes(_) = self.samples { 8 } else { 16 };
         format!("{name}{bits}")

@@ -84,7 +84,7 @@ impl Sites {
     }
 
     /// Checks that the arrays fit each other and that all numbers are finite. The error says what is wrong.
-    pub fn check(&self) -> std::result::Result<(), String> {
+    pub(crate) fn check(&self) -> std::result::Result<(), String> {
         let Image { height, width, .. } = self.nodes;
         let pairs = self.pair_channels();
         check_array("nodes", &self.nodes, [height, width, self.nodes.channels])?;

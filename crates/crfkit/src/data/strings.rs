@@ -39,7 +39,7 @@ impl Strings {
 
     /// The string with number `id`.
     #[inline]
-    pub fn get(&self, id: u32) -> &[u8] {
+    pub(crate) fn get(&self, id: u32) -> &[u8] {
         let id = id as usize;
         let start = if id == 0 { 0 } else { self.ends[id - 1] as usize };
         &self.arena[start..self.ends[id] as usize]
@@ -62,7 +62,13 @@ impl Strings {
 
     /// Finds the numbers of several strings in the table. The strings are end to end in `text`, with the end of each in
     /// `ends`. The memory reads of one string do not wait for those of another.
-    pub fn find_all(&self, text: &[u8], ends: &[usize], hashes: &mut Vec<u64>, found: impl FnMut(u32)) {
+    pub(crate) fn find_all(
+        &self,
+        text: &[u8],
+        ends: &[usize],
+        hashes: &mut Vec<u64>,
+        found: impl FnMut(u32),
+    ) {
         if self.slots.is_empty() {
             return;
         }
@@ -126,7 +132,7 @@ impl Strings {
     }
 
     /// The smallest slot table for these strings, for [`Strings::from_parts`].
-    pub fn packed_slots(&self) -> Vec<Slot> {
+    pub(crate) fn packed_slots(&self) -> Vec<Slot> {
         self.slots_for(self.len())
     }
 
@@ -148,7 +154,7 @@ impl Strings {
 
     /// Puts a table together from its parts. `slots` are its [`Strings::packed_slots`]; if there are none, they are
     /// built. `what` names the table in errors.
-    pub fn from_parts(
+    pub(crate) fn from_parts(
         arena: Numbers<u8>,
         ends: Numbers<u32>,
         slots: Option<Numbers<Slot>>,

@@ -53,7 +53,7 @@ const PATHS: usize = 64;
 
 impl MaxFlow {
     /// Builds the network of `nodes` nodes and these pairs, with all capacities 0.
-    pub fn build(&mut self, nodes: usize, pairs: impl Iterator<Item = [usize; 2]> + Clone) {
+    pub(crate) fn build(&mut self, nodes: usize, pairs: impl Iterator<Item = [usize; 2]> + Clone) {
         self.first.clear();
         self.first.resize(nodes + 1, 0);
         for pair in pairs.clone() {
@@ -78,7 +78,7 @@ impl MaxFlow {
     }
 
     /// Sets all capacities to 0.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         let nodes = self.first.len() - 1;
         self.residual.clear();
         self.residual.resize(self.head.len(), 0.0);
@@ -87,22 +87,22 @@ impl MaxFlow {
     }
 
     /// Adds capacity, a finite number, from the source to `v` if positive, from `v` to the sink if negative.
-    pub fn add_terminal(&mut self, v: usize, capacity: f64) {
+    pub(crate) fn add_terminal(&mut self, v: usize, capacity: f64) {
         self.terminal[v] += capacity;
     }
 
     /// Adds capacity, finite and not negative, to the arc of a pair from its first to its second node.
-    pub fn add_arc(&mut self, pair: usize, capacity: f64) {
+    pub(crate) fn add_arc(&mut self, pair: usize, capacity: f64) {
         self.residual[self.arc[pair] as usize] += capacity;
     }
 
     /// After [`MaxFlow::run`]: whether `v` is on the sink side of the minimum cut that has the fewest such nodes.
-    pub fn on_sink_side(&self, v: usize) -> bool {
+    pub(crate) fn on_sink_side(&self, v: usize) -> bool {
         self.side[v] == Side::Sink
     }
 
     /// Fills the network. Gives up after so many paths that only rounding can be to blame: the cut is then one near the minimum.
-    pub fn run(&mut self) {
+    pub(crate) fn run(&mut self) {
         self.start();
         let mut paths = PATHS * (self.terminal.len() + self.head.len() + 1);
         while let Some(&v) = self.active.front() {

@@ -34,7 +34,7 @@ pub(super) struct ProductStates {
 
 impl ProductStates {
     /// Overwrites `labels` with the best labelling; `fields` holds ψ.
-    pub fn argmax(
+    pub(crate) fn argmax(
         &mut self,
         graph: &FactorGraph,
         slices: &Slices,

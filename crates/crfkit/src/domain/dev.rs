@@ -1,6 +1,6 @@
 //! Development sets: examples on which a model is evaluated during training.
 
-use super::{Digest, Domain};
+use super::{AnswersOf, Digest, Domain, ModelGraph};
 use crate::answers::Answers;
 use crate::data::dataset::Dataset;
 use crate::graph::{Label, UNLABELLED};
@@ -81,7 +81,7 @@ impl<D: Domain> Dev<D> {
         let engine = settings.inference.unwrap_or_else(|| domain.engine());
         let threads = thread_count(threads).clamp(1, self.data.len().max(1));
         let part = |first: usize| -> Result<Judgement> {
-            let mut answers = domain.answers(&tables, settings, engine);
+            let mut answers = D::Graph::answers(tables.shared.clone(), settings, engine, D::TOLERANCE);
             let mut judgement = Judgement::new(domain.label_sets().len());
             for example in (first..self.data.len()).step_by(threads) {
                 self.judge_one(domain, features, theta, example, &mut answers, &mut judgement)?;
@@ -101,7 +101,7 @@ impl<D: Domain> Dev<D> {
         features: &Features,
         theta: &[f64],
         example: usize,
-        answers: &mut D::Answers,
+        answers: &mut AnswersOf<D>,
         judgement: &mut Judgement,
     ) -> Result<()> {
         let graph = self.data.graph(example);

@@ -20,7 +20,7 @@ pub struct Digest {
 
 impl Digest {
     /// Begins with the version, the vector unit and the settings.
-    pub fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         let mut digest = Digest { hash: Xxh3Default::default(), scratch: Vec::new() };
         digest.text(concat!(env!("CARGO_PKG_VERSION"), ", states 3")); // another number where a method's state has another meaning
         digest.text(simd::unit());
@@ -31,53 +31,53 @@ impl Digest {
     }
 
     /// The fingerprint.
-    pub fn finish(self) -> u64 {
+    pub(crate) fn finish(self) -> u64 {
         self.hash.digest()
     }
 
     /// Adds a small value in the form in which it is printed.
-    pub fn debug(&mut self, thing: &impl Debug) {
+    pub(crate) fn debug(&mut self, thing: &impl Debug) {
         self.text(&format!("{thing:?}"));
     }
 
     /// Adds the source of observations.
-    pub fn source(&mut self, source: &Source) {
+    pub(crate) fn source(&mut self, source: &Source) {
         match source {
             Source::Attributes => self.text("attributes"),
             Source::Templates(templates) => self.templates(templates),
         }
     }
 
-    pub fn templates(&mut self, templates: &Templates) {
+    pub(crate) fn templates(&mut self, templates: &Templates) {
         self.text(&templates.dialect.to_string());
         self.text(&templates.source);
     }
 
-    pub fn alphabet(&mut self, alphabet: &Alphabet) {
+    pub(crate) fn alphabet(&mut self, alphabet: &Alphabet) {
         for strings in [&alphabet.values, &alphabet.node, &alphabet.pair] {
             self.strings(strings);
         }
     }
 
-    pub fn weights(&mut self, weights: &[f64]) {
+    pub(crate) fn weights(&mut self, weights: &[f64]) {
         self.numbers(weights.iter().map(|x| x.to_le_bytes()));
     }
 
-    pub fn bytes(&mut self, bytes: &[u8]) {
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
         self.hash.update(&(bytes.len() as u64).to_le_bytes());
         self.hash.update(bytes);
     }
 
-    pub fn text(&mut self, text: &str) {
+    pub(crate) fn text(&mut self, text: &str) {
         self.bytes(text.as_bytes());
     }
 
-    pub fn texts(&mut self, texts: &[String]) {
+    pub(crate) fn texts(&mut self, texts: &[String]) {
         self.numbers([(texts.len() as u64).to_le_bytes()].into_iter());
         texts.iter().for_each(|text| self.text(text));
     }
 
-    pub fn numbers<const N: usize>(&mut self, numbers: impl Iterator<Item = [u8; N]>) {
+    pub(crate) fn numbers<const N: usize>(&mut self, numbers: impl Iterator<Item = [u8; N]>) {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         numbers.for_each(|number| scratch.extend_from_slice(&number));
@@ -85,13 +85,13 @@ impl Digest {
         self.scratch = scratch;
     }
 
-    pub fn strings(&mut self, strings: &Strings) {
+    pub(crate) fn strings(&mut self, strings: &Strings) {
         let (text, ends) = strings.parts();
         self.bytes(text);
         self.numbers(ends.iter().map(|end| end.to_le_bytes()));
     }
 
-    pub fn dataset<G: Graph>(&mut self, data: &Dataset<G>) {
+    pub(crate) fn dataset<G: Graph>(&mut self, data: &Dataset<G>) {
         self.numbers([(data.len() as u64).to_le_bytes()].into_iter());
         for example in 0..data.len() {
             let graph = data.graph(example);

@@ -70,7 +70,7 @@ pub(crate) fn open_head(bytes: &Bytes) -> Result<(StoredHead, Reader<'_>)> {
 
 impl StoredHead {
     /// Rejects a model of another kind.
-    pub fn expect(&self, kind: StoredKind) -> Result<()> {
+    pub(crate) fn expect(&self, kind: StoredKind) -> Result<()> {
         match self.kind == kind {
             true => Ok(()),
             false => Err(FORMAT.refuse(format!(

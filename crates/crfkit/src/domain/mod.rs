@@ -30,14 +30,14 @@ pub(crate) use digest::Digest;
 pub use file::StoredKind;
 pub(crate) use file::{FORMAT, MAX_WEIGHT, StoredHead, open_head};
 pub use model::WeightedModel;
-pub use objective::GraphSum;
+pub use objective::{AnswersOf, ModelGraph, Sum};
 pub(crate) use stored::{check_labels, check_trained_labels};
 
 use crate::answers::Answers;
 use crate::data::dataset::Dataset;
 use crate::decode::Decode;
 use crate::eval::Scores;
-use crate::graph::{Graph, Shared};
+use crate::graph::Shared;
 use crate::infer::Engine;
 use crate::model::sections::{Reader, Writer};
 use crate::model::{Dense, Features, LabelSet, Names, TableShapes};
@@ -54,16 +54,16 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
     /// One example, as it is read, with or without labels.
     type Input: Debug + Send;
     /// The graph of an example.
-    type Graph: Graph + Clone + Debug + Send + Sync + 'static;
+    type Graph: ModelGraph;
     /// Working memory for observing an input, kept from one input to the next.
     type Scratch: Clone + Default + Debug + Send + Sync;
-    /// The type that answers questions about an input: a chain's or a graph's.
-    type Answers: Answers<Graph = Self::Graph> + Debug + Send;
 
     /// The kind of model.
     const KIND: Kind;
     /// The decoder that is used unless another one is asked for.
     const DECODE: Decode;
+    /// The tolerance at which iterative engines stop.
+    const TOLERANCE: f64 = Engine::TOLERANCE;
 
     // Inputs.
 
@@ -110,7 +110,11 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
         features: Arc<Features>,
         data: Dataset<Self::Graph>,
         threads: usize,
-    ) -> Result<Box<dyn Objective>>;
+    ) -> Result<Box<dyn Objective>> {
+        let engine = settings.inference.unwrap_or_else(|| self.engine());
+        let sum = Sum { features, data, threads };
+        Self::Graph::objective(sum, settings, engine, Self::TOLERANCE)
+    }
     /// The factor by which the features of each kind of table are multiplied, if some of them have their own prior.
     fn scales(&self, _settings: &Settings) -> Result<Option<Vec<f64>>> {
         Ok(None)
@@ -137,16 +141,19 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
         features.fill_tables(&[weights], &mut shared);
         ReadyTables { shared: Arc::new(shared), dense: Dense::default() }
     }
-    /// The answers of a worker, with no input loaded yet.
-    fn answers(&self, tables: &ReadyTables, settings: &Settings, engine: Engine) -> Self::Answers;
     /// Loads an input.
     fn take_in(
         model: &WeightedModel<Self>,
-        tables: &ReadyTables,
+        _tables: &ReadyTables,
         input: &Self::Input,
         scratch: &mut Self::Scratch,
-        answers: &mut Self::Answers,
-    ) -> Result<()>;
+        answers: &mut AnswersOf<Self>,
+    ) -> Result<()> {
+        let mut data = Dataset::new();
+        model.domain.observe(input, scratch, &mut data)?;
+        let fill = &mut |own: &mut _| potentials(&model.features, &data, 0, &model.weights, own);
+        answers.load(data.graph(0), Self::place(input), fill)
+    }
 
     // Files.
 
@@ -175,23 +182,6 @@ pub struct ReadyTables {
     pub(crate) shared: Arc<Shared<f64>>,
     /// The rows of frequent observations, spread out to whole tables.
     pub(crate) dense: Dense,
-}
-
-/// Loads an input that becomes a factor graph.
-pub(crate) fn take_in_graph<D>(
-    model: &WeightedModel<D>,
-    input: &D::Input,
-    scratch: &mut D::Scratch,
-    answers: &mut D::Answers,
-) -> Result<()>
-where
-    D: Domain,
-{
-    let mut data = Dataset::new();
-    model.domain.observe(input, scratch, &mut data)?;
-    let graph = data.graph(0).clone();
-    answers
-        .load(&graph, D::place(input), &mut |own| potentials(&model.features, &data, 0, &model.weights, own))
 }
 
 /// The error for first weights that a kind of model does not have.

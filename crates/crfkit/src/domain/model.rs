@@ -1,6 +1,6 @@
 //! A trained model with weights, of any kind.
 
-use super::{Corpus, Domain, ReadyTables};
+use super::{AnswersOf, Corpus, Domain, ModelGraph, ReadyTables};
 use crate::data::bytes::Numbers;
 use crate::decode::Decode;
 use crate::eval::Scores;
@@ -74,15 +74,16 @@ impl<D: Domain> Labeller for WeightedModel<D> {
     type Input = D::Input;
     type Scratch = D::Scratch;
     type Tables = ReadyTables;
-    type Answers = D::Answers;
+    type Answers = AnswersOf<D>;
     const DECODE: Decode = D::DECODE;
 
     fn ready(&self) -> ReadyTables {
         D::tables(&self.features, &self.weights)
     }
 
-    fn answers(&self, tables: &ReadyTables, engine: Option<Engine>) -> D::Answers {
-        self.domain.answers(tables, &self.settings, engine.unwrap_or_else(|| self.engine()))
+    fn answers(&self, tables: &ReadyTables, engine: Option<Engine>) -> AnswersOf<D> {
+        let engine = engine.unwrap_or_else(|| self.engine());
+        D::Graph::answers(tables.shared.clone(), &self.settings, engine, D::TOLERANCE)
     }
 
     fn take_in(
@@ -90,7 +91,7 @@ impl<D: Domain> Labeller for WeightedModel<D> {
         tables: &ReadyTables,
         input: &D::Input,
         scratch: &mut D::Scratch,
-        answers: &mut D::Answers,
+        answers: &mut AnswersOf<D>,
     ) -> Result<()> {
         D::take_in(self, tables, input, scratch, answers)
     }

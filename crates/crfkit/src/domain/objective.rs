@@ -1,8 +1,10 @@
-//! The losses of factor graphs, for every domain whose inputs become factor graphs.
+//! The two types of graph that models have, with their losses and answers.
 
+use super::Domain;
+use crate::answers::{Answers, ChainAnswers, GraphAnswers};
 use crate::data::dataset::Dataset;
 use crate::decode::{ExactArgmax, MaxProduct};
-use crate::graph::{FactorGraph, UNLABELLED};
+use crate::graph::{Chain, FactorGraph, Graph, Shared, UNLABELLED};
 use crate::infer::{Engine, Exact, NodeMarginals, Tree, WithEngine};
 use crate::loss::{
     Likelihood, Loss, Marginal, OnPieces, PartialLikelihood, Perceptron, Pieces, Piecewise,
@@ -10,64 +12,121 @@ use crate::loss::{
 };
 use crate::model::Features;
 use crate::optim::Objective;
-use crate::risk::Risk;
-use crate::settings::{BatchOf, Criterion, Settings};
+use crate::risk::{Derivative, Risk};
+use crate::settings::{BatchOf, Criterion, HessVec, Settings};
 use crate::{Error, Result};
+use std::fmt::Debug;
 use std::sync::Arc;
 
 /// The tolerance of iterative engines for the marginal loss. It is small because the second pass has directions that
 /// grow with the improbability of a gold label.
 const MARGINAL_TOLERANCE: f64 = 1e-10;
 
-/// Everything that a risk needs, except the loss.
-pub struct GraphSum {
+/// Everything that a sum of losses needs, except the loss.
+#[derive(Debug)]
+pub struct Sum<G> {
     /// The map from weights to table entries.
     pub features: Arc<Features>,
     /// The training examples.
-    pub data: Dataset<FactorGraph>,
+    pub data: Dataset<G>,
     /// Number of threads; 0 means all cores.
     pub threads: usize,
 }
 
-impl GraphSum {
-    /// The sum of the losses over the data. Iterative engines stop at `tolerance`.
-    pub fn objective(
-        self,
+/// A type of graph that models have: its losses, and the answers about one graph. There are two, chains and factor
+/// graphs, and every domain uses one of them.
+pub trait ModelGraph: Graph + Clone + Debug + Send + Sync + 'static {
+    /// The type that answers questions about one graph.
+    type Answers: Answers<Graph = Self> + Debug + Send;
+
+    /// The sum of the losses that the settings ask for. Iterative engines stop at `tolerance`.
+    fn objective(
+        sum: Sum<Self>,
+        settings: &Settings,
+        engine: Engine,
+        tolerance: f64,
+    ) -> Result<Box<dyn Objective>>;
+    /// The answers of a worker, with no graph loaded yet.
+    fn answers(
+        shared: Arc<Shared<f64>>,
+        settings: &Settings,
+        engine: Engine,
+        tolerance: f64,
+    ) -> Self::Answers;
+}
+
+/// The type that answers questions about an input of a domain.
+pub type AnswersOf<D> = <<D as Domain>::Graph as ModelGraph>::Answers;
+
+impl ModelGraph for Chain {
+    type Answers = ChainAnswers;
+
+    /// Chains are solved exactly, so they need no engine.
+    fn objective(sum: Sum<Chain>, settings: &Settings, _: Engine, _: f64) -> Result<Box<dyn Objective>> {
+        let Sum { features, data, threads } = sum;
+        let derivative = match settings.parameters.hess_vec.unwrap_or_default() {
+            HessVec::Complex => Derivative::Complex,
+            _ => Derivative::Dual,
+        };
+        settings.objective.objective(settings.pieces.unwrap_or_default(), derivative, features, data, threads)
+    }
+
+    fn answers(shared: Arc<Shared<f64>>, settings: &Settings, _: Engine, _: f64) -> ChainAnswers {
+        ChainAnswers::new(shared, settings.objective.direction())
+    }
+}
+
+impl ModelGraph for FactorGraph {
+    type Answers = GraphAnswers;
+
+    fn objective(
+        sum: Sum<FactorGraph>,
         settings: &Settings,
         engine: Engine,
         tolerance: f64,
     ) -> Result<Box<dyn Objective>> {
         let (criterion, pieces) = (settings.objective, settings.pieces.unwrap_or_default());
-        let complete = (0..self.data.len()).all(|example| !self.data.gold(example).contains(&UNLABELLED));
+        let complete = (0..sum.data.len()).all(|example| !sum.data.gold(example).contains(&UNLABELLED));
         if !complete && !criterion.takes_unlabelled() {
             return Err(Error::Setting(format!(
                 "`objective` {} needs the label of every node: where some are missing, use likelihood or marginal",
                 criterion.name()
             )));
         }
-        let needs_engine = criterion.takes_unlabelled() || criterion == Criterion::Perceptron;
-        for example in (0..self.data.len()).filter(|_| needs_engine) {
-            let refused = |error: Error| Error::Setting(format!("example {}: {error}", example + 1));
-            engine.check(self.data.graph(example)).map_err(refused)?;
-        }
-        if criterion.has_pieces() {
-            return self.by_pieces(criterion, pieces, settings.batch_of);
-        }
         match criterion {
-            Criterion::Likelihood if complete && engine == Engine::Exact => {
-                self.of(Likelihood(Exact::default()))
+            Criterion::Likelihood => {
+                engine.with(tolerance, ByLikelihood { sum: sum.for_engine(engine)?, complete })
             }
-            Criterion::Likelihood => engine.with(tolerance, ByLikelihood(self)),
-            Criterion::Marginal => engine.with(tolerance.min(MARGINAL_TOLERANCE), ByMarginals(self)),
-            Criterion::Pseudolikelihood => self.of(Pseudolikelihood::<FactorGraph>::default()),
-            Criterion::Perceptron if engine == Engine::Exact => self.of(Perceptron(ExactArgmax::default())),
-            Criterion::Perceptron => self.of(Perceptron(MaxProduct::default())),
-            Criterion::Piecewise | Criterion::PiecewisePseudo => unreachable!("done by pieces"),
+            Criterion::Marginal => {
+                engine.with(tolerance.min(MARGINAL_TOLERANCE), ByMarginals(sum.for_engine(engine)?))
+            }
+            Criterion::Perceptron if engine.is_exact() => {
+                sum.for_engine(engine)?.of(Perceptron(ExactArgmax::default()))
+            }
+            Criterion::Perceptron => sum.for_engine(engine)?.of(Perceptron(MaxProduct::default())),
+            Criterion::Pseudolikelihood => sum.of(Pseudolikelihood::<FactorGraph>::default()),
+            Criterion::Piecewise | Criterion::PiecewisePseudo => {
+                sum.by_pieces(criterion, pieces, settings.batch_of)
+            }
             Criterion::Memm | Criterion::MemmBackward => Err(Error::Setting(format!(
                 "`objective` {} goes from token to token: only chains have it",
                 criterion.name()
             ))),
         }
+    }
+
+    fn answers(shared: Arc<Shared<f64>>, _: &Settings, engine: Engine, tolerance: f64) -> GraphAnswers {
+        GraphAnswers::new(shared, engine, tolerance)
+    }
+}
+
+impl Sum<FactorGraph> {
+    /// The same sum, for a loss that uses this engine. It is an error if the engine cannot work on one of the graphs.
+    fn for_engine(self, engine: Engine) -> Result<Self> {
+        for example in 0..self.data.len() {
+            engine.check(self.data.graph(example)).map_err(in_example(example))?;
+        }
+        Ok(self)
     }
 
     /// The objective for criteria that have pieces.
@@ -78,17 +137,11 @@ impl GraphSum {
         batch_of: BatchOf,
     ) -> Result<Box<dyn Objective>> {
         let pseudo = Pseudolikelihood::<FactorGraph>::default();
-        let in_example =
-            |example: usize| move |error: Error| Error::Setting(format!("example {}: {error}", example + 1));
         if batch_of == BatchOf::Pieces {
             self.data = self.data.split(pieces)?;
             return match (criterion, pieces) {
                 (Criterion::PiecewisePseudo, _) => self.of(pseudo),
-                (_, Pieces::File) => {
-                    let refused = |e| Engine::Exact.check(self.data.graph(e)).map_err(in_example(e));
-                    (0..self.data.len()).try_for_each(refused)?;
-                    self.of(Likelihood(Exact::default()))
-                }
+                (_, Pieces::File) => self.for_engine(Engine::Exact)?.of(Likelihood(Exact::default())),
                 _ => self.of(Likelihood(Tree)),
             };
         }
@@ -119,18 +172,29 @@ impl GraphSum {
     }
 }
 
-/// The likelihood, whether or not all labels are known. If they are, exact engines provide more to optimisers.
-struct ByLikelihood(GraphSum);
+/// Adds the number of an example to an error.
+fn in_example(example: usize) -> impl Fn(Error) -> Error {
+    move |error| Error::Setting(format!("example {}: {error}", example + 1))
+}
+
+/// The likelihood. If all labels are known and the engine is exact, it provides more to optimisers.
+struct ByLikelihood {
+    sum: Sum<FactorGraph>,
+    complete: bool,
+}
 
 impl WithEngine for ByLikelihood {
     type Out = Result<Box<dyn Objective>>;
     fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> Self::Out {
-        self.0.of(PartialLikelihood(engine))
+        match I::EXACT && self.complete {
+            true => self.sum.of(Likelihood(engine)),
+            false => self.sum.of(PartialLikelihood(engine)),
+        }
     }
 }
 
 /// The marginal loss.
-struct ByMarginals(GraphSum);
+struct ByMarginals(Sum<FactorGraph>);
 
 impl WithEngine for ByMarginals {
     type Out = Result<Box<dyn Objective>>;

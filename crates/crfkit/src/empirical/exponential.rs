@@ -9,7 +9,7 @@ use super::counts::{Counts, Tally, ordered};
 use super::fit::CountedChains;
 use super::pairs::PairWork;
 use super::spelling::{FEATURES, Spelling, features};
-use super::{Pairs, Settings};
+use super::{EmpiricalSettings, Pairs};
 use crate::Result;
 use crate::optim::{Lbfgs, Mean, Prior};
 
@@ -17,10 +17,10 @@ use crate::optim::{Lbfgs, Mean, Prior};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Exponential {
     /// λ `[1 + FEATURES][labels]`.
-    pub u: Vec<f64>,
+    pub(crate) u: Vec<f64>,
     /// α `[rows][labels]`, β `[rows][labels]`, θ `[labels][labels]`; one row for labels alone, 1 + FEATURES with
     /// lexical pairs.
-    pub v: Vec<f64>,
+    pub(crate) v: Vec<f64>,
 }
 
 /// Number of rows of node weights that v has on each side.
@@ -67,14 +67,14 @@ fn pairs(counts: &Counts, pairs: Pairs, dim: usize) -> CountedChains {
 
 impl Exponential {
     /// The numbers of weights of u and v.
-    pub fn dims(labels: usize, pairs: Pairs) -> [usize; 2] {
+    pub(crate) fn dims(labels: usize, pairs: Pairs) -> [usize; 2] {
         [(1 + FEATURES) * labels, (2 * rows_of_pairs(pairs) + labels) * labels]
     }
 
     /// Fits u to P̃(y|x), and v to P̃(y, y'|x, x') (eq. 24), each with a Gaussian prior. For the feature that every
     /// word has, the prior's mean and the first weights are ln P̃(y): what u and v would be if nothing else were known.
     /// For all others the mean is 0.
-    pub fn fit(counts: &Counts, settings: &Settings) -> Result<Self> {
+    pub(crate) fn fit(counts: &Counts, settings: &EmpiricalSettings) -> Result<Self> {
         let labels = counts.labels();
         let [mut u, mut v] = Exponential::dims(labels, settings.pairs).map(|dim| vec![0.0; dim]);
         let log_prior = counts.prior().iter().map(|p| p.ln()).collect::<Vec<f64>>();
@@ -95,7 +95,7 @@ impl Exponential {
     }
 
     /// Overwrites `p` with u(·|spelling).
-    pub fn single(&self, spelling: Spelling, p: &mut [f64]) {
+    pub(crate) fn single(&self, spelling: Spelling, p: &mut [f64]) {
         p.fill(0.0);
         for row in rows(spelling, 0, p.len()) {
             p.iter_mut().zip(&self.u[row..]).for_each(|(score, w)| *score += w);
@@ -104,13 +104,13 @@ impl Exponential {
     }
 
     /// The parts of v: α, β and θ.
-    pub fn parts_of_v(&self, labels: usize) -> (&[f64], &[f64], &[f64]) {
+    pub(crate) fn parts_of_v(&self, labels: usize) -> (&[f64], &[f64], &[f64]) {
         let right = (self.v.len() / labels - labels) / 2 * labels;
         (&self.v[..right], &self.v[right..2 * right], &self.v[2 * right..])
     }
 
     /// Overwrites the joint distribution with v(·, ·|both spellings). Without lexical pairs both must be 0.
-    pub fn pair(&self, [before, spelling]: [Spelling; 2], labels: usize, work: &mut PairWork) {
+    pub(crate) fn pair(&self, [before, spelling]: [Spelling; 2], labels: usize, work: &mut PairWork) {
         work.clear(labels);
         let (alpha, beta, theta) = self.parts_of_v(labels);
         for (side, spelling, weights) in [(&mut work.left, before, alpha), (&mut work.right, spelling, beta)]

@@ -7,7 +7,7 @@
 use super::counts::{Counts, Tally, ordered};
 use super::exponential::Exponential;
 use super::spelling::{FEATURES, spelling};
-use super::{EmpiricalModel, Method, Pairs, Settings};
+use super::{EmpiricalMethod, EmpiricalModel, EmpiricalSettings, Pairs};
 use crate::data::bytes::Bytes;
 use crate::domain::{FORMAT, MAX_WEIGHT, StoredHead, StoredKind, check_labels, open_head};
 use crate::model::is_text;
@@ -63,7 +63,7 @@ impl EmpiricalModel {
         head.expect(StoredKind::Empirical)?;
         let json = |error: serde_json::Error| FORMAT.damaged(format!("section `head`: {error}"));
         let Head { labels } = serde_json::from_value(head.domain).map_err(json)?;
-        let settings: Settings = serde_json::from_value(head.settings).map_err(json)?;
+        let settings: EmpiricalSettings = serde_json::from_value(head.settings).map_err(json)?;
         check_labels(&labels).map_err(|why| FORMAT.damaged(why))?;
         settings.check().map_err(|error| FORMAT.damaged(error))?;
         let mut counts = Counts::new(settings.pairs);
@@ -86,13 +86,13 @@ impl EmpiricalModel {
         let [u, v] = [file.numbers("u", f64::from_le_bytes)?, file.numbers("v", f64::from_le_bytes)?];
         file.finish()?;
         let expected = match settings.method {
-            Method::Ep1 => [0, 0],
-            Method::Ep2 => Exponential::dims(counts.labels(), settings.pairs),
+            EmpiricalMethod::Ep1 => [0, 0],
+            EmpiricalMethod::Ep2 => Exponential::dims(counts.labels(), settings.pairs),
         };
         if [u.len(), v.len()] != expected || !u.iter().chain(&v).all(|w| w.abs() < MAX_WEIGHT) {
             return Err(FORMAT.damaged("its weights are not those of its method"));
         }
-        let exponential = (settings.method == Method::Ep2).then_some(Exponential { u, v });
+        let exponential = (settings.method == EmpiricalMethod::Ep2).then_some(Exponential { u, v });
         Ok(EmpiricalModel::from_parts(settings, counts, exponential))
     }
 }

@@ -13,11 +13,11 @@
 //! [`EmpiricalModel`] → [`EmpiricalTagger`].
 //!
 //! ```
-//! use crfkit::empirical::{Counts, EmpiricalTagger, Settings, train};
+//! use crfkit::empirical::{Counts, EmpiricalTagger, EmpiricalSettings, train};
 //! use std::sync::Arc;
 //!
 //! fn main() -> crfkit::Result<()> {
-//!     let settings = Settings::default();
+//!     let settings = EmpiricalSettings::default();
 //!     let mut counts = Counts::new(settings.pairs);
 //!     counts.add([("the", "DET"), ("cat", "NOUN"), ("jumped", "VERB")]);
 //!     counts.add([("a", "DET"), ("dog", "NOUN"), ("walked", "VERB")]);
@@ -49,7 +49,9 @@ mod file;
 mod fit;
 mod model;
 mod pairs;
+#[doc(hidden)]
 pub mod spelling;
+#[doc(hidden)]
 pub mod studies;
 mod tagger;
 mod train;
@@ -58,6 +60,7 @@ pub use counts::Counts;
 pub use dump::dump;
 pub use fit::CountedChains;
 pub use model::{EmpiricalModel, Word};
+#[doc(hidden)]
 pub use pairs::PairWork;
 pub use tagger::{EmpiricalScratch, EmpiricalTagger};
 pub use train::{HeldOut, Trained, Trial, train};
@@ -70,7 +73,8 @@ use std::str::FromStr;
 /// The method of estimation: how words not seen in training are treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Method {
+#[non_exhaustive]
+pub enum EmpiricalMethod {
     /// The mean of P̃(y|f) over the word's spelling features f; P̃(y) if it has none (section 3.7.1).
     #[default]
     Ep1,
@@ -82,6 +86,7 @@ pub enum Method {
 /// What the pair factors depend on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Pairs {
     /// The two labels: φ̂(y, y') = P̃(y, y')/(P̃(y)·P̃(y')), as in the paper's experiments with text (section 4.5).
     #[default]
@@ -93,6 +98,7 @@ pub enum Pairs {
 /// How the estimate p for an unknown word becomes ψ̂.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Unknown {
     /// μ·p, the paper's μ_oov. It changes no labelling and no marginal.
     Scale(f64),
@@ -105,9 +111,9 @@ pub enum Unknown {
 /// The settings of empirical training. The default is the paper's EP1 for text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Settings {
+pub struct EmpiricalSettings {
     /// The method of estimation: EP1 or EP2.
-    pub method: Method,
+    pub method: EmpiricalMethod,
     /// What the pair factors depend on. The counts must have been made with the same value.
     pub pairs: Pairs,
     /// How unknown words are treated; the default is μ = 1. With held-out data, training replaces it by the best
@@ -131,10 +137,10 @@ pub struct Settings {
     pub label_column: i32,
 }
 
-impl Default for Settings {
+impl Default for EmpiricalSettings {
     fn default() -> Self {
-        Settings {
-            method: Method::Ep1,
+        EmpiricalSettings {
+            method: EmpiricalMethod::Ep1,
             pairs: Pairs::Tags,
             unknown: Unknown::Scale(1.0),
             smoothing: 0.0,
@@ -147,26 +153,26 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl EmpiricalSettings {
     /// Rejects numbers that make no sense.
     pub fn check(&self) -> Result<()> {
         let (name, value, range) = match *self {
-            Settings { smoothing, .. } if !(smoothing >= 0.0 && smoothing.is_finite()) => {
+            EmpiricalSettings { smoothing, .. } if !(smoothing >= 0.0 && smoothing.is_finite()) => {
                 ("smoothing", smoothing, "0 or above")
             }
-            Settings { floor, .. } if !(MIN_FLOOR..=0.0).contains(&floor) => {
+            EmpiricalSettings { floor, .. } if !(MIN_FLOOR..=0.0).contains(&floor) => {
                 ("floor", floor, "from -100 to 0")
             }
-            Settings { sigma, .. } if !(sigma > 0.0 && sigma.is_finite()) => {
+            EmpiricalSettings { sigma, .. } if !(sigma > 0.0 && sigma.is_finite()) => {
                 ("sigma", sigma, "above 0 and finite")
             }
-            Settings { unknown: Unknown::Scale(mu), .. } if !(mu > 0.0 && mu.is_finite()) => {
+            EmpiricalSettings { unknown: Unknown::Scale(mu), .. } if !(mu > 0.0 && mu.is_finite()) => {
                 ("the factor of unknown words", mu, "above 0")
             }
-            Settings { unknown: Unknown::Power(kappa), .. } if !(0.0..=100.0).contains(&kappa) => {
+            EmpiricalSettings { unknown: Unknown::Power(kappa), .. } if !(0.0..=100.0).contains(&kappa) => {
                 ("the exponent of unknown words", kappa, "from 0 to 100")
             }
-            Settings { unknown: Unknown::Mix(lambda), .. } if !(0.0..=1.0).contains(&lambda) => {
+            EmpiricalSettings { unknown: Unknown::Mix(lambda), .. } if !(0.0..=1.0).contains(&lambda) => {
                 ("the mixing weight of unknown words", lambda, "from 0 to 1")
             }
             _ => return Ok(()),
@@ -189,13 +195,13 @@ impl fmt::Display for Unknown {
     }
 }
 
-impl FromStr for Method {
+impl FromStr for EmpiricalMethod {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
         match name {
-            "ep1" => Ok(Method::Ep1),
-            "ep2" => Ok(Method::Ep2),
+            "ep1" => Ok(EmpiricalMethod::Ep1),
+            "ep2" => Ok(EmpiricalMethod::Ep2),
             _ => Err(Error::Setting(format!("unknown method `{name}`; choose ep1 or ep2"))),
         }
     }

@@ -4,7 +4,7 @@ use super::counts::{Counts, ordered};
 use super::exponential::Exponential;
 use super::pairs::{Joint, PairWork, label_rates};
 use super::spelling::{FEATURES, Spelling, features, spelling};
-use super::{Method, Pairs, Settings, Unknown};
+use super::{EmpiricalMethod, EmpiricalSettings, Pairs, Unknown};
 use crate::domain::chain::log_rate;
 use crate::domain::check_trained_labels;
 use crate::graph::{Label, PAIR, Shared, Table};
@@ -20,7 +20,7 @@ const NEVER: f64 = -100.0;
 /// It keeps its counts. New data can be added to them ([`Counts::merge`]), and a new model be made from the sum.
 #[derive(Clone, Debug)]
 pub struct EmpiricalModel {
-    settings: Settings,
+    settings: EmpiricalSettings,
     /// The counts, sorted and pruned.
     counts: Counts,
     /// The functions u and v; only with EP2.
@@ -81,7 +81,7 @@ impl WordLabels {
 
 impl EmpiricalModel {
     /// Estimates all factors. With EP2 the exponential functions are fitted here.
-    pub(super) fn estimate(counts: &Counts, settings: &Settings) -> Result<Self> {
+    pub(super) fn estimate(counts: &Counts, settings: &EmpiricalSettings) -> Result<Self> {
         settings.check()?;
         if counts.tokens() == 0 {
             return Err(Error::Setting("the training data holds no token".into()));
@@ -97,15 +97,19 @@ impl EmpiricalModel {
         counts.prune(settings.min_count);
         let counts = counts.sorted();
         let exponential = match settings.method {
-            Method::Ep1 => None,
-            Method::Ep2 => Some(Exponential::fit(&counts, settings)?),
+            EmpiricalMethod::Ep1 => None,
+            EmpiricalMethod::Ep2 => Some(Exponential::fit(&counts, settings)?),
         };
         Ok(EmpiricalModel::from_parts(settings.clone(), counts, exponential))
     }
 
     /// Puts a model together from the contents of its file. The counts must be sorted, and every label and word must
     /// have a token.
-    pub(super) fn from_parts(settings: Settings, counts: Counts, exponential: Option<Exponential>) -> Self {
+    pub(super) fn from_parts(
+        settings: EmpiricalSettings,
+        counts: Counts,
+        exponential: Option<Exponential>,
+    ) -> Self {
         let labels: Vec<String> =
             counts.labels.iter().map(|name| String::from_utf8_lossy(name).into_owned()).collect();
         let mut featured = vec![vec![0u64; labels.len()]; FEATURES];
@@ -163,7 +167,7 @@ impl EmpiricalModel {
     }
 
     /// The settings that the model was made with.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &EmpiricalSettings {
         &self.settings
     }
 

@@ -18,7 +18,7 @@ pub(super) struct Joint {
 
 impl Joint {
     /// Normalises the counts of (a, b, y, y') for each (a, b).
-    pub fn new(tally: &Tally<4>) -> Self {
+    pub(crate) fn new(tally: &Tally<4>) -> Self {
         let mut joint = Joint { start: vec![0], ..Joint::default() };
         for group in ordered(tally).chunk_by(|x, y| x.0[..2] == y.0[..2]) {
             let total = group.iter().map(|(_, n)| n).sum::<u64>() as f64;
@@ -30,7 +30,7 @@ impl Joint {
     }
 
     /// Makes the distributions for pairs of spelling features, from counts of (spelling, next spelling, y, y').
-    pub fn of_features(spellings: &Tally<4>) -> Self {
+    pub(crate) fn of_features(spellings: &Tally<4>) -> Self {
         let mut tally = Tally::<4>::new();
         for (&[a, b, i, j], n) in spellings {
             for f in features(a) {
@@ -43,14 +43,14 @@ impl Joint {
     }
 
     /// P̃(·, ·|a, b), if the pair was seen.
-    pub fn find(&self, key: [u32; 2]) -> Option<&[(u32, u32, f64)]> {
+    pub(crate) fn find(&self, key: [u32; 2]) -> Option<&[(u32, u32, f64)]> {
         let k = self.keys.binary_search(&key).ok()?;
         Some(&self.entries[self.start[k] as usize..self.start[k + 1] as usize])
     }
 
     /// Overwrites the joint distribution with the mean of P̃(·, ·|f, g) over the features f and g of two spellings that
     /// were seen together. Returns false if there are none.
-    pub fn mean(&self, spellings: [Spelling; 2], labels: usize, work: &mut PairWork) -> bool {
+    pub(crate) fn mean(&self, spellings: [Spelling; 2], labels: usize, work: &mut PairWork) -> bool {
         work.clear(labels);
         let mut seen = 0;
         for f in features(spellings[0]) {

@@ -8,7 +8,7 @@ pub const NAMES: [&str; 12] =
     ["digit", "capital", "hyphen", "-ing", "-ogy", "-ed", "-s", "-ly", "-ion", "-tion", "-ity", "-ies"];
 
 /// Number of features.
-pub const FEATURES: usize = NAMES.len();
+pub(crate) const FEATURES: usize = NAMES.len();
 
 /// The first of [`NAMES`] that is an ending.
 const FIRST_ENDING: usize = 3;

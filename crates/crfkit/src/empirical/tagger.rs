@@ -138,11 +138,4 @@ impl EmpiricalTagger {
         });
         taken.expect("words are always taken in");
     }
-
-    /// Loads a sequence in columns, with the words in `word_column`.
-    pub fn columns(&mut self, sequence: &Columns, word_column: usize) -> Result<()> {
-        check_words(sequence, word_column)?;
-        self.words((0..sequence.len()).map(|row| sequence.field(row, word_column)));
-        Ok(())
-    }
 }

@@ -1,6 +1,6 @@
 //! From counts to a model, including the choice of how unknown words are treated.
 
-use super::{Counts, EmpiricalModel, EmpiricalTagger, Settings, Unknown};
+use super::{Counts, EmpiricalModel, EmpiricalSettings, EmpiricalTagger, Unknown};
 use crate::data::columns::Columns;
 use crate::eval::Evaluation;
 use crate::{Error, Result};
@@ -81,7 +81,7 @@ const CHOICES: [Unknown; 8] = [
 
 /// Makes a model from counts. With held-out data, `settings.unknown` is only the first of several choices. The one with
 /// the best accuracy is taken; among equals, the first.
-pub fn train(counts: &Counts, settings: &Settings, held_out: Option<&HeldOut>) -> Result<Trained> {
+pub fn train(counts: &Counts, settings: &EmpiricalSettings, held_out: Option<&HeldOut>) -> Result<Trained> {
     let mut model = EmpiricalModel::estimate(counts, settings)?;
     let mut trials = Vec::new();
     if let Some(held_out) = held_out {

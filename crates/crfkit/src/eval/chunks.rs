@@ -38,10 +38,10 @@ pub(super) struct Mark {
 
 impl Mark {
     /// A label outside every chunk. It also stands before and after a sequence.
-    pub const OUTSIDE: Mark = Mark { inside: false, opens: false, closes: false, kind: 0 };
+    pub(crate) const OUTSIDE: Mark = Mark { inside: false, opens: false, closes: false, kind: 0 };
 
     /// Parses a label. `kind_of` maps the name of a type to its id; it is called only for labels inside chunks.
-    pub fn new(label: &str, kind_of: impl FnOnce(&str) -> u32) -> Mark {
+    pub(crate) fn new(label: &str, kind_of: impl FnOnce(&str) -> u32) -> Mark {
         let (prefix, kind) = split(label);
         let (opens, closes) = match (known_prefix(prefix), kind) {
             (Some(Prefix::Outside), _) | (None, None) => return Mark::OUTSIDE,
@@ -52,7 +52,7 @@ impl Mark {
     }
 
     /// The id of the type, if the label is inside a chunk.
-    pub fn field(self) -> Option<u32> {
+    pub(crate) fn field(self) -> Option<u32> {
         self.inside.then_some(self.kind)
     }
 
@@ -117,11 +117,11 @@ fn split(label: &str) -> (&str, Option<&str>) {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Step {
     /// A chunk has ended that is in both sequences, with the same type, start and end.
-    pub correct: Option<u32>,
+    pub(crate) correct: Option<u32>,
     /// A gold chunk starts.
-    pub gold: Option<u32>,
+    pub(crate) gold: Option<u32>,
     /// A predicted chunk starts.
-    pub predicted: Option<u32>,
+    pub(crate) predicted: Option<u32>,
 }
 
 /// Walks along the gold and predicted labels of one sequence and compares their chunks in a single pass.
@@ -135,12 +135,12 @@ pub(super) struct Matcher {
 
 impl Matcher {
     /// A matcher before the first token.
-    pub fn new() -> Matcher {
+    pub(crate) fn new() -> Matcher {
         Matcher { gold: Mark::OUTSIDE, predicted: Mark::OUTSIDE, agree: false }
     }
 
     /// Moves to the next token. After the last token, one more step goes to [`Mark::OUTSIDE`] in both.
-    pub fn step(&mut self, gold: Mark, predicted: Mark) -> Step {
+    pub(crate) fn step(&mut self, gold: Mark, predicted: Mark) -> Step {
         let gold_cut = self.gold.cut_before(gold);
         let predicted_cut = self.predicted.cut_before(predicted);
         let step = Step {

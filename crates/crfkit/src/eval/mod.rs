@@ -23,7 +23,7 @@ pub struct Evaluation {
     marks: Vec<Mark>,
     types: Names,
     /// Counts for each chunk type.
-    chunks: Vec<Counts>,
+    chunks: Vec<ChunkCounts>,
     /// Tokens by (gold, predicted) label. This is a map because, with many labels, most pairs never occur.
     confusion: HashMap<(u32, u32), u64>,
     tokens: Share,
@@ -78,7 +78,7 @@ impl Serialize for Scores {
 /// How often something (a chunk type, a label) occurs in the gold data, in the prediction, and in both at the same
 /// place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct ChunkCounts {
     /// Occurrences in the gold data.
     pub gold: u64,
     /// Occurrences in the prediction.
@@ -161,20 +161,20 @@ impl Evaluation {
     }
 
     /// Chunks of all types together.
-    pub fn chunks(&self) -> Counts {
-        let mut sum = Counts::default();
+    pub fn chunks(&self) -> ChunkCounts {
+        let mut sum = ChunkCounts::default();
         self.chunks.iter().for_each(|counts| sum.merge(counts));
         sum
     }
 
     /// Chunks by type, sorted by the type's name (by bytes).
-    pub fn chunk_types(&self) -> Vec<(&str, Counts)> {
+    pub fn chunk_types(&self) -> Vec<(&str, ChunkCounts)> {
         self.types.sorted(&self.chunks)
     }
 
     /// Tokens by label, sorted by the label's name (by bytes).
-    pub fn labels(&self) -> Vec<(&str, Counts)> {
-        let mut counts = vec![Counts::default(); self.marks.len()];
+    pub fn labels(&self) -> Vec<(&str, ChunkCounts)> {
+        let mut counts = vec![ChunkCounts::default(); self.marks.len()];
         for (&(gold, predicted), &tokens) in &self.confusion {
             counts[gold as usize].gold += tokens;
             counts[predicted as usize].predicted += tokens;
@@ -221,13 +221,13 @@ impl Evaluation {
         let id = self.labels.id(label);
         if id as usize == self.marks.len() {
             self.marks.push(Mark::new(label, |kind| self.types.id(kind)));
-            self.chunks.resize(self.types.names.len(), Counts::default());
+            self.chunks.resize(self.types.names.len(), ChunkCounts::default());
         }
         id
     }
 }
 
-impl Counts {
+impl ChunkCounts {
     /// Per cent of the predicted occurrences that are correct; 0 if there are none.
     pub fn precision(&self) -> f64 {
         per_cent(self.correct, self.predicted).unwrap_or(0.0)
@@ -244,7 +244,7 @@ impl Counts {
         if self.correct == 0 { 0.0 } else { 2.0 * precision * recall / (precision + recall) }
     }
 
-    fn merge(&mut self, other: &Counts) {
+    fn merge(&mut self, other: &ChunkCounts) {
         self.gold += other.gold;
         self.predicted += other.predicted;
         self.correct += other.correct;
@@ -298,9 +298,9 @@ impl Names {
     }
 
     /// Names with their counts, sorted by name; names never counted are left out.
-    fn sorted(&self, counts: &[Counts]) -> Vec<(&str, Counts)> {
+    fn sorted(&self, counts: &[ChunkCounts]) -> Vec<(&str, ChunkCounts)> {
         let named = self.names.iter().map(|name| &**name).zip(counts.iter().copied());
-        let mut rows: Vec<_> = named.filter(|(_, counts)| *counts != Counts::default()).collect();
+        let mut rows: Vec<_> = named.filter(|(_, counts)| *counts != ChunkCounts::default()).collect();
         rows.sort_unstable_by_key(|&(name, _)| name);
         rows
     }

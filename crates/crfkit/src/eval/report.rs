@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use super::{Confusion, Counts, Evaluation};
+use super::{ChunkCounts, Confusion, Evaluation};
 
 /// The largest number of rows in the confusion table; the rest is summarised in one line.
 const MAX_ROWS: usize = 20;
@@ -108,7 +108,7 @@ struct Row<'a> {
     taken_for: Vec<Confusion<'a>>,
 }
 
-fn write_ratios(out: &mut impl Write, counts: &Counts) -> io::Result<()> {
+fn write_ratios(out: &mut impl Write, counts: &ChunkCounts) -> io::Result<()> {
     let (precision, recall, f1) = (counts.precision(), counts.recall(), counts.f1());
     write!(out, "precision: {precision:6.2}%; recall: {recall:6.2}%; FB1: {f1:6.2}")
 }

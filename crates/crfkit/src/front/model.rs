@@ -3,7 +3,6 @@
 use super::{SequenceTagger, Sequences};
 use crate::any::{AnyModel, Ensemble};
 use crate::domain::StoredKind;
-use crate::empirical::EmpiricalModel;
 use crate::eval::{Evaluation, Scores};
 use crate::files::write_atomically;
 use crate::tag::{Judgement, Labeller, Tagger};
@@ -72,14 +71,7 @@ impl Model {
     /// Names of the labels. A model with several sets of labels (label columns, types of nodes) lists one set after the
     /// other.
     pub fn labels(&self) -> Vec<String> {
-        let sets = match &self.0 {
-            AnyModel::Chain(model) => model.label_sets(),
-            AnyModel::Linked(model) => model.label_sets(),
-            AnyModel::Graph(model) => model.label_sets(),
-            AnyModel::Grid(model) => model.label_sets(),
-            AnyModel::Empirical(model) => EmpiricalModel::label_sets(model),
-        };
-        sets.iter().flat_map(|set| set.labels.iter().cloned()).collect()
+        self.0.label_sets().iter().flat_map(|set| set.labels.iter().cloned()).collect()
     }
 
     /// A worker that labels sequences. Make one per thread; all of them share this model.
@@ -102,14 +94,13 @@ impl Model {
 
     /// The model, if it is a model of plain chains; otherwise an error.
     fn chains(&self) -> Result<Ensemble> {
-        match &self.0 {
-            AnyModel::Chain(model) => Ok(Ensemble::from(model.clone())),
-            AnyModel::Empirical(model) => Ok(Ensemble::from(model.clone())),
-            _ => Err(Error::Setting(format!(
+        let member = self.0.member().ok_or_else(|| {
+            Error::Setting(format!(
                 "this is a model of a {}, which does not label plain sequences: match on Model::any() and use a Tagger of its kind",
                 self.kind().name()
-            ))),
-        }
+            ))
+        })?;
+        Ok(Ensemble::from(member))
     }
 }
 

@@ -173,10 +173,7 @@ impl<'a> Trainer<'a> {
         self.settings.check(Kind::Chain)?; // before anything is read
         let corpus = self.read(sequences)?;
         let dev = self.dev.as_ref().map(|dev| ChainDev::of(&corpus.domain, dev)).transpose()?;
-        let trained = self.fit(corpus, dev, |model| match model.any() {
-            AnyModel::Chain(model) => Some(model.clone()),
-            _ => None,
-        })?;
+        let trained = self.fit(corpus, dev, |model| model.any().weighted())?;
         Ok(Model::from(AnyModel::Chain(Arc::new(trained.model))))
     }
 

@@ -12,9 +12,9 @@ pub struct CliqueTree {
     /// The bags.
     pub bags: Vec<Bag>,
     /// The bag that holds each variable's node table.
-    pub nodes: Vec<Home>,
+    pub(crate) nodes: Vec<Home>,
     /// The bag that holds each clique's table.
-    pub cliques: Vec<Home>,
+    pub(crate) cliques: Vec<Home>,
     /// Number of variables in the largest bag.
     pub width: usize,
     /// Number of entries in the tables of all bags.
@@ -25,29 +25,29 @@ pub struct CliqueTree {
 #[derive(Clone, Debug)]
 pub struct Bag {
     /// The variables of the bag.
-    pub vars: Vec<usize>,
+    pub(crate) vars: Vec<usize>,
     /// The number of labels of each variable.
-    pub cards: Vec<usize>,
+    pub(crate) cards: Vec<usize>,
     /// The number of entries in its table.
-    pub size: usize,
+    pub(crate) size: usize,
     /// The bag to which it sends its message.
-    pub parent: Option<usize>,
+    pub(crate) parent: Option<usize>,
     /// The number of entries in a table over the separator: the variables shared with the parent.
-    pub separator_size: usize,
+    pub(crate) separator_size: usize,
     /// Strides of that table, for this bag's variables; see [`Home::strides`].
-    pub separator_strides: Vec<usize>,
+    pub(crate) separator_strides: Vec<usize>,
     /// Strides of that table, for the parent's variables.
-    pub parent_strides: Vec<usize>,
+    pub(crate) parent_strides: Vec<usize>,
 }
 
 /// The bag to which a table of the graph belongs.
 #[derive(Clone, Debug)]
 pub struct Home {
     /// A bag that contains all variables of the table.
-    pub bag: usize,
+    pub(crate) bag: usize,
     /// For each variable of the bag, the distance between its labels in the table; 0 if the table does not have that
     /// variable.
-    pub strides: Vec<usize>,
+    pub(crate) strides: Vec<usize>,
 }
 
 /// Bytes that the tables of exact inference may take where no other limit is given.
@@ -154,7 +154,7 @@ impl CliqueTree {
     }
 
     /// Returns an error if the tables need more than `limit` bytes.
-    pub fn check(&self, limit: usize) -> Result<(), GraphError> {
+    pub(crate) fn check(&self, limit: usize) -> Result<(), GraphError> {
         let bytes = self.entries as u128 * BYTES;
         if bytes > limit as u128 {
             return Err(GraphError::TooWide { width: self.width, bytes, limit });
@@ -172,7 +172,12 @@ impl Bag {
     /// Calls `visit(entry, index)` for every entry of the bag's table, with its index in a table that has these
     /// strides. `digits` is scratch.
     #[inline]
-    pub fn walk(&self, strides: &[usize], digits: &mut Vec<usize>, mut visit: impl FnMut(usize, usize)) {
+    pub(crate) fn walk(
+        &self,
+        strides: &[usize],
+        digits: &mut Vec<usize>,
+        mut visit: impl FnMut(usize, usize),
+    ) {
         digits.clear();
         digits.resize(self.cards.len(), 0);
         let mut index = 0;

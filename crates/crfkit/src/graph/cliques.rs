@@ -136,12 +136,12 @@ impl Cliques {
 
     /// Whether there are no cliques.
     pub fn is_empty(&self) -> bool {
-        self.scopes.is_empty()
+        self.len() == 0
     }
 
     /// Variables, slots and table layouts of the cliques.
     #[inline]
-    pub fn scopes(&self) -> &Scopes {
+    pub(crate) fn scopes(&self) -> &Scopes {
         &self.scopes
     }
 
@@ -153,13 +153,13 @@ impl Cliques {
 
     /// The factors over variable `v` alone.
     #[inline]
-    pub fn unary(&self, v: usize) -> &[u32] {
+    pub(crate) fn unary(&self, v: usize) -> &[u32] {
         self.unary.get(v)
     }
 
     /// Where the table of clique `c` is.
     #[inline]
-    pub fn source(&self, c: usize) -> Source {
+    pub(crate) fn source(&self, c: usize) -> Source {
         self.sources[c]
     }
 
@@ -177,19 +177,19 @@ impl Cliques {
 
     /// The clique of a slot.
     #[inline]
-    pub fn slot_clique(&self, slot: usize) -> usize {
+    pub(crate) fn slot_clique(&self, slot: usize) -> usize {
         self.slot_clique[slot] as usize
     }
 
     /// The row of `slot` in an array of messages; rows are padded.
     #[inline]
-    pub fn message(&self, slot: usize) -> Range<usize> {
+    pub(crate) fn message(&self, slot: usize) -> Range<usize> {
         self.message[slot]..self.message[slot + 1]
     }
 
     /// Length of an array of messages.
     #[inline]
-    pub fn message_len(&self) -> usize {
+    pub(crate) fn message_len(&self) -> usize {
         self.message[self.message.len() - 1]
     }
 
@@ -201,7 +201,7 @@ impl Cliques {
 
     /// Length of an array of node tables.
     #[inline]
-    pub fn node_len(&self) -> usize {
+    pub(crate) fn node_len(&self) -> usize {
         self.node[self.node.len() - 1]
     }
 

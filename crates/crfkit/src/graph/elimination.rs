@@ -21,7 +21,7 @@ pub(super) struct Elimination {
 
 impl Elimination {
     /// Over `n` variables, those of each scope joined with one another.
-    pub fn new<'a>(n: usize, scopes: impl Iterator<Item = &'a [usize]>) -> Self {
+    pub(crate) fn new<'a>(n: usize, scopes: impl Iterator<Item = &'a [usize]>) -> Self {
         let mut neighbours = vec![BTreeSet::new(); n];
         for vars in scopes {
             for &v in vars {
@@ -55,13 +55,13 @@ impl Elimination {
     }
 
     /// Takes the next variable out of the queue: its number, and its neighbours in ascending order. [`Elimination::remove`] follows.
-    pub fn next(&mut self) -> Option<(usize, Vec<usize>)> {
+    pub(crate) fn next(&mut self) -> Option<(usize, Vec<usize>)> {
         let (_, _, v) = self.queue.pop_first()?;
         Some((v, self.neighbours[v].iter().copied().collect()))
     }
 
     /// Joins the neighbours `around` of `v` with one another, and takes `v` out of the graph.
-    pub fn remove(&mut self, v: usize, around: &[usize]) {
+    pub(crate) fn remove(&mut self, v: usize, around: &[usize]) {
         let mut before = Vec::new();
         let mut stale = |left: &Self, w: usize| before.push(left.cost(w));
         around.iter().for_each(|&w| stale(self, w));

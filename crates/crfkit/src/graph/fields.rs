@@ -9,7 +9,7 @@ use crate::math::{Array, Scalar, Slice, simd};
 #[derive(Debug)]
 pub struct Fields<S> {
     /// Node tables, laid out as in [`super::Cliques::node`]. Padding holds [`simd::PAD`].
-    pub nodes: Array<S>,
+    pub(crate) nodes: Array<S>,
     merged: Array<S>,
     strides: Vec<usize>,
 }
@@ -25,14 +25,14 @@ impl<S> Default for Fields<S> {
 #[derive(Clone, Copy, Debug)]
 pub struct Potts<S> {
     /// Log-potential of two equal labels.
-    pub equal: S,
+    pub(crate) equal: S,
     /// Log-potential of two different labels.
-    pub unequal: S,
+    pub(crate) unequal: S,
 }
 
 impl<S: Scalar> Fields<S> {
     /// Overwrites the tables with those of ψ.
-    pub fn gather(&mut self, graph: &FactorGraph, psi: Psi<S>) {
+    pub(crate) fn gather(&mut self, graph: &FactorGraph, psi: Psi<S>) {
         let cliques = graph.cliques();
         self.nodes.reset(cliques.node_len(), simd::PAD);
         for (v, &card) in graph.cards().iter().enumerate() {
@@ -79,7 +79,7 @@ impl<S: Scalar> Fields<S> {
 
     /// The log-potentials of clique `c`.
     #[inline]
-    pub fn table<'a>(&'a self, graph: &FactorGraph, psi: Psi<'a, S>, c: usize) -> Slice<'a, S> {
+    pub(crate) fn table<'a>(&'a self, graph: &FactorGraph, psi: Psi<'a, S>, c: usize) -> Slice<'a, S> {
         let size = graph.cliques().scopes().shape(c).size();
         match graph.cliques().source(c) {
             Source::Table(of) => table(psi, of, size),
@@ -88,7 +88,7 @@ impl<S: Scalar> Fields<S> {
     }
 
     /// The Potts form of clique `c`, if it is a pair and its table has exactly that form.
-    pub fn potts(&self, graph: &FactorGraph, psi: Psi<S>, c: usize) -> Option<Potts<S>> {
+    pub(crate) fn potts(&self, graph: &FactorGraph, psi: Psi<S>, c: usize) -> Option<Potts<S>> {
         let (scopes, shape) = (graph.cliques().scopes(), graph.cliques().scopes().shape(c));
         if scopes.vars(c).len() != 2 || shape.rows != shape.columns || shape.rows < 2 {
             return None;
@@ -126,7 +126,7 @@ fn row_start(graph: &FactorGraph, vars: &[usize], row: usize, strides: &[usize])
 
 impl<S: Scalar> Gradient<'_, S> {
     /// Adds weight × the marginals `mu` of variable `v` to the tables of its unary factors.
-    pub fn deliver_node(&mut self, graph: &FactorGraph, v: usize, weight: f64, mu: Slice<S>) {
+    pub(crate) fn deliver_node(&mut self, graph: &FactorGraph, v: usize, weight: f64, mu: Slice<S>) {
         let card = graph.cards()[v];
         for &f in graph.cliques().unary(v) {
             let mut target = match graph.factor(f as usize).table {
@@ -140,7 +140,7 @@ impl<S: Scalar> Gradient<'_, S> {
     }
 
     /// Adds weight × the marginals `mu` of clique `c`, in the layout of its table, to the tables of its factors.
-    pub fn deliver_clique(
+    pub(crate) fn deliver_clique(
         &mut self,
         graph: &FactorGraph,
         c: usize,

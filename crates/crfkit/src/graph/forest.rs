@@ -8,9 +8,9 @@ use crate::error::GraphError;
 pub struct Forest {
     /// The cliques from the roots outwards. With each comes the position, among its variables, of the variable
     /// nearest the root.
-    pub outwards: Vec<(usize, usize)>,
+    pub(crate) outwards: Vec<(usize, usize)>,
     /// One variable of each component. A variable without a clique is a component of its own.
-    pub roots: Vec<usize>,
+    pub(crate) roots: Vec<usize>,
 }
 
 impl Forest {
@@ -54,9 +54,9 @@ impl Forest {
 #[derive(Clone, Debug)]
 pub struct SpanningForests {
     /// The forests.
-    pub forests: Vec<Forest>,
+    pub(crate) forests: Vec<Forest>,
     /// ρ of each clique: the share of forests that contain it.
-    pub rho: Vec<f64>,
+    pub(crate) rho: Vec<f64>,
 }
 
 /// The smallest number of forests, unless one forest holds all cliques. More forests spread ρ more evenly, which
@@ -98,12 +98,12 @@ pub(super) struct Components {
 }
 
 impl Components {
-    pub fn new(n: usize) -> Self {
+    pub(crate) fn new(n: usize) -> Self {
         Components { parent: (0..n).collect() }
     }
 
     /// The representative of the component of `v`.
-    pub fn root(&mut self, mut v: usize) -> usize {
+    pub(crate) fn root(&mut self, mut v: usize) -> usize {
         while self.parent[v] != v {
             self.parent[v] = self.parent[self.parent[v]];
             v = self.parent[v];
@@ -113,12 +113,12 @@ impl Components {
 
     /// Makes each of `vars` a component of its own again. All other members of their components must be separated in
     /// the same way.
-    pub fn part(&mut self, vars: &[usize]) {
+    pub(crate) fn part(&mut self, vars: &[usize]) {
         vars.iter().for_each(|&v| self.parent[v] = v);
     }
 
     /// If the components of `vars` are all different, joins them and returns true; otherwise does nothing.
-    pub fn join(&mut self, vars: &[usize]) -> bool {
+    pub(crate) fn join(&mut self, vars: &[usize]) -> bool {
         let mut roots: Vec<usize> = vars.iter().map(|&v| self.root(v)).collect();
         roots.sort_unstable();
         roots.dedup();

@@ -8,6 +8,7 @@ use std::num::NonZeroUsize;
 /// Which variables of a grid are neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Neighbours {
     /// No neighbours: every variable is independent, as in logistic regression.
     None,

@@ -16,15 +16,21 @@ mod sparse;
 mod tables;
 
 pub use chain::{BEGIN, Chain, END, NODES, PAIR, PAIRS};
+#[doc(hidden)]
 pub use clique_tree::{Bag, CliqueTree, EXACT_MEMORY, Home};
 pub use cliques::{Cliques, Source};
 pub use factor_graph::{FactorGraph, FactorGraphBuilder};
+#[doc(hidden)]
 pub use fields::{Fields, Potts};
+#[doc(hidden)]
 pub use forest::{Forest, SpanningForests};
 pub use grid::{Grid, Neighbours};
 pub use pieces::{NodeSplit, Parts, Pieces};
+#[doc(hidden)]
 pub use scopes::{Scopes, Shape, for_each_row_label};
+#[doc(hidden)]
 pub use slices::Slices;
+#[doc(hidden)]
 pub use sparse::Sparse;
 pub use tables::{Gradient, Psi, Shared, SharedSum, Table, TableSum};
 

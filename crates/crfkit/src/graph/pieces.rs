@@ -16,6 +16,7 @@ use std::str::FromStr;
 /// first and the last node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "String", into = "String")]
+#[non_exhaustive]
 pub enum Pieces {
     /// Each factor alone, exactly as in pwpl-2007 eq. 4 and 6. The tables of the first and the last label are pieces
     /// too, and the shared and the own table of a pair are separate pieces.

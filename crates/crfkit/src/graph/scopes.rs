@@ -77,42 +77,37 @@ impl Scopes {
 
     /// The number of scopes.
     #[inline]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.shapes.len()
-    }
-
-    /// Whether there are no scopes.
-    pub fn is_empty(&self) -> bool {
-        self.shapes.is_empty()
     }
 
     /// The positions of scope `i` in the flat list of all (scope, variable) pairs.
     #[inline]
-    pub fn slots(&self, i: usize) -> Range<usize> {
+    pub(crate) fn slots(&self, i: usize) -> Range<usize> {
         self.start[i]..self.start[i + 1]
     }
 
     /// The variable of each slot.
     #[inline]
-    pub fn slot_vars(&self) -> &[usize] {
+    pub(crate) fn slot_vars(&self) -> &[usize] {
         &self.vars
     }
 
     /// The variables of scope `i`.
     #[inline]
-    pub fn vars(&self, i: usize) -> &[usize] {
+    pub(crate) fn vars(&self, i: usize) -> &[usize] {
         &self.vars[self.slots(i)]
     }
 
     /// The distance between the labels of each variable in the table of scope `i`.
     #[inline]
-    pub fn strides(&self, i: usize) -> &[usize] {
+    pub(crate) fn strides(&self, i: usize) -> &[usize] {
         &self.strides[self.slots(i)]
     }
 
     /// Shape of the table of scope `i`.
     #[inline]
-    pub fn shape(&self, i: usize) -> Shape {
+    pub(crate) fn shape(&self, i: usize) -> Shape {
         self.shapes[i]
     }
 }

@@ -12,9 +12,9 @@ pub struct Slices {
     /// T, the number of slices.
     pub len: usize,
     /// The clique between slices t − 1 and t in column c, at index (t − 1)·C + c.
-    pub across: Vec<usize>,
+    pub(crate) across: Vec<usize>,
     /// The cliques within each slice, with the columns of their two variables.
-    pub inside: Vec<Vec<(usize, [usize; 2])>>,
+    pub(crate) inside: Vec<Vec<(usize, [usize; 2])>>,
 }
 
 impl Slices {

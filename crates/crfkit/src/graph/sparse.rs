@@ -12,7 +12,7 @@ use crate::math::{Array, Scalar, Slice, SliceMut, simd, simd::LANES};
 #[derive(Clone, Debug)]
 pub struct Sparse<S> {
     /// The positions of the pairs in the table, in ascending order.
-    pub entries: Vec<u32>,
+    pub(crate) entries: Vec<u32>,
     /// The log-potentials and exp(log − shift) of the pairs, then of a pair without a weight, then of `shift` itself.
     log: Array<S>,
     exp: Array<S>,
@@ -55,14 +55,14 @@ impl<S: Scalar> Sparse<S> {
     }
 
     /// The smallest and the largest log-potential, with 0 included.
-    pub fn range(&self, log: &Array<S>) -> (f64, f64) {
+    pub(crate) fn range(&self, log: &Array<S>) -> (f64, f64) {
         let log = log.plane(0);
         let wider = |(low, high): (f64, f64), x: f64| (low.min(x), high.max(x));
         self.entries.iter().map(|&entry| log[entry as usize]).fold((0.0, 0.0), wider)
     }
 
     /// Updates D from the table's `log`. No pair may have a log-potential above `shift`.
-    pub fn update(&mut self, log: &Array<S>, stride: usize, shift: f64) {
+    pub(crate) fn update(&mut self, log: &Array<S>, stride: usize, shift: f64) {
         let (pairs, len) = (self.entries.len(), self.log.len());
         for (k, &entry) in self.entries.iter().enumerate() {
             self.log.set(k, log.get(entry as usize));
@@ -87,12 +87,12 @@ impl<S: Scalar> Sparse<S> {
     }
 
     /// exp(log − shift) of the pairs, in the order of `entries`.
-    pub fn exponentials(&self) -> Slice<'_, S> {
+    pub(crate) fn exponentials(&self) -> Slice<'_, S> {
         self.exp.slice(0..self.entries.len())
     }
 
     /// c = exp(0 − shift).
-    pub fn constant(&self) -> S {
+    pub(crate) fn constant(&self) -> S {
         self.exp.get(self.entries.len())
     }
 
@@ -108,17 +108,17 @@ impl<S: Scalar> Sparse<S> {
     }
 
     /// Length of the array that [`Sparse::outer_add`] needs.
-    pub fn sums(&self) -> usize {
+    pub(crate) fn sums(&self) -> usize {
         self.columns.d.len()
     }
 
     /// sums ← sums + `weight · Σ_t a[t][i] · g[t][j]` over the pairs (i, j), tile by tile.
-    pub fn outer_add(&self, weight: f64, a: Slice<S>, g: Slice<S>, stride: usize, sums: SliceMut<S>) {
+    pub(crate) fn outer_add(&self, weight: f64, a: Slice<S>, g: Slice<S>, stride: usize, sums: SliceMut<S>) {
         S::outer_add_tiles(weight, a, g, stride, (&self.columns.start, &self.columns.across), sums);
     }
 
     /// `direct[i][j] += sums · M[i][j]` over the pairs, then sums ← 0.
-    pub fn finish(&self, sums: &mut Array<S>, direct: &mut Array<S>) {
+    pub(crate) fn finish(&self, sums: &mut Array<S>, direct: &mut Array<S>) {
         for (k, (&entry, &place)) in self.entries.iter().zip(&self.columns.place).enumerate() {
             direct.add(entry as usize, sums.get(place as usize) * self.exp.get(k));
         }

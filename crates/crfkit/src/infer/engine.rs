@@ -60,6 +60,18 @@ impl Engine {
         }
     }
 
+    /// Whether log Z and the marginals are exact.
+    pub fn is_exact(self) -> bool {
+        struct IsExact;
+        impl WithEngine for IsExact {
+            type Out = bool;
+            fn with<I: NodeMarginals + Copy + 'static>(self, _: I) -> bool {
+                I::EXACT
+            }
+        }
+        self.with(Engine::TOLERANCE, IsExact)
+    }
+
     /// Runs a computation with the engine. Iterative engines stop at `tolerance`.
     pub fn with<W: WithEngine>(self, tolerance: f64, then: W) -> W::Out {
         match self {

@@ -71,7 +71,7 @@ impl<S> Default for Exponentials<S> {
 impl<S: Scalar> Exponentials<S> {
     /// Whether probability space can hold the beliefs of sets of `together` consecutive variables. The answer is no
     /// if a number is NaN: the log-space code passes NaN on to the caller.
-    pub fn hold(graph: &FactorGraph, psi: Psi<S>, fields: &Fields<S>, together: usize) -> bool {
+    pub(super) fn hold(graph: &FactorGraph, psi: Psi<S>, fields: &Fields<S>, together: usize) -> bool {
         let (cliques, cards) = (graph.cliques(), graph.cards());
         let node = |v: usize| spread(1, cards[v], fields.nodes.slice(cliques.node(v)));
         let mut reach: Vec<f64> = (0..cards.len()).map(node).collect();
@@ -92,7 +92,7 @@ impl<S: Scalar> Exponentials<S> {
     }
 
     /// Overwrites everything with the exponentials of ψ. `potts` says which cliques may use the Potts form.
-    pub fn fill(
+    pub(super) fn fill(
         &mut self,
         graph: &FactorGraph,
         psi: Psi<S>,
@@ -169,7 +169,7 @@ impl<S: Scalar> Exponentials<S> {
 impl Place {
     /// A part of M.
     #[inline]
-    pub fn row<'a, S: Scalar>(
+    pub(super) fn row<'a, S: Scalar>(
         self,
         psi: Psi<'a, S>,
         exp: &'a Exponentials<S>,
@@ -183,7 +183,7 @@ impl Place {
 
     /// M and its transpose, with these sizes.
     #[inline(always)]
-    pub fn matrices<'a, S: Scalar>(
+    pub(super) fn matrices<'a, S: Scalar>(
         self,
         psi: Psi<'a, S>,
         exp: &'a Exponentials<S>,

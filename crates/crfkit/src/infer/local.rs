@@ -23,7 +23,7 @@ impl<S> Default for Local<S> {
 
 impl<S: Scalar> Local<S> {
     /// Loads clique `c`: its table times `scale`, and the log messages from its variables, `incoming(slot, label)`.
-    pub fn load(
+    pub(super) fn load(
         &mut self,
         graph: &FactorGraph,
         c: usize,
@@ -57,7 +57,7 @@ impl<S: Scalar> Local<S> {
 
     /// The log message to the k-th variable of the loaded clique: log Σ over the labels of the other variables,
     /// without the variable's own incoming message.
-    pub fn message(&mut self, graph: &FactorGraph, c: usize, k: usize) -> Slice<'_, S> {
+    pub(super) fn message(&mut self, graph: &FactorGraph, c: usize, k: usize) -> Slice<'_, S> {
         let (scopes, cliques) = (graph.cliques().scopes(), graph.cliques());
         let (shape, slots) = (scopes.shape(c), scopes.slots(c));
         let card = graph.cards()[scopes.vars(c)[k]];
@@ -82,7 +82,7 @@ impl<S: Scalar> Local<S> {
     }
 
     /// log Σ over all entries.
-    pub fn log_z(&self, graph: &FactorGraph, c: usize) -> S {
+    pub(super) fn log_z(&self, graph: &FactorGraph, c: usize) -> S {
         let shape = graph.cliques().scopes().shape(c);
         log_sum_exp(shape.rows * shape.columns, |i| {
             self.terms.get(i / shape.columns * shape.stride() + i % shape.columns)
@@ -90,7 +90,7 @@ impl<S: Scalar> Local<S> {
     }
 
     /// The marginals of the loaded clique, given its [`Local::log_z`]. Overwrites the loaded values.
-    pub fn marginals(&mut self, graph: &FactorGraph, c: usize, log_z: S) -> Slice<'_, S> {
+    pub(super) fn marginals(&mut self, graph: &FactorGraph, c: usize, log_z: S) -> Slice<'_, S> {
         let shape = graph.cliques().scopes().shape(c);
         for row in 0..shape.rows {
             for j in 0..shape.columns {

@@ -52,7 +52,7 @@ impl<S> Default for Messages<S> {
 
 impl<S: Scalar> Messages<S> {
     /// Starts with uniform messages.
-    pub fn start(&mut self, model: Model<S>) {
+    pub(super) fn start(&mut self, model: Model<S>) {
         let cliques = model.graph.cliques();
         self.lambda.reset(cliques.message_len(), 0.0);
         self.fresh.reset(cliques.message_len(), 0.0);
@@ -115,7 +115,7 @@ impl<S: Scalar> Messages<S> {
     }
 
     /// One parallel sweep: computes all messages from the old beliefs.
-    pub fn sweep(&mut self, model: Model<S>, settling: &mut Settling) {
+    pub(super) fn sweep(&mut self, model: Model<S>, settling: &mut Settling) {
         let cliques = model.graph.cliques();
         (0..cliques.len()).for_each(|c| self.refresh(model, c));
         for (slot, &v) in cliques.scopes().slot_vars().iter().enumerate() {
@@ -129,7 +129,7 @@ impl<S: Scalar> Messages<S> {
 
     /// Always passes the message that would change most (Elidan et al. 2006), until all have converged or `limit`
     /// messages have been passed. Returns whether they converged, and how many were passed.
-    pub fn residual(&mut self, model: Model<S>, settling: Settling, limit: usize) -> (bool, usize) {
+    pub(super) fn residual(&mut self, model: Model<S>, settling: Settling, limit: usize) -> (bool, usize) {
         let cliques = model.graph.cliques();
         let slots = cliques.scopes().slot_vars().len();
         let mut pending = vec![0.0; slots];
@@ -187,7 +187,13 @@ impl<S: Scalar> Messages<S> {
 
     /// Adds weight × the beliefs to `out` and overwrites `nodes` with the beliefs of the variables. Returns Σ_c log
     /// Z_c + Σ_v (1 − d_v) log Z_v, which is the Bethe approximation of log Z if all ρ are 1.
-    pub fn finish(&mut self, model: Model<S>, weight: f64, out: &mut Gradient<S>, nodes: &mut Array<S>) -> S {
+    pub(super) fn finish(
+        &mut self,
+        model: Model<S>,
+        weight: f64,
+        out: &mut Gradient<S>,
+        nodes: &mut Array<S>,
+    ) -> S {
         let (graph, cliques) = (model.graph, model.graph.cliques());
         let mut log_z = S::lift(0.0);
         out.own.fill(0.0);

@@ -17,7 +17,7 @@ pub(super) struct Settling {
 
 impl Settling {
     /// A tracker that has seen no change yet.
-    pub fn new<S: Scalar>(tolerance: f64, psi: Psi<S>) -> Self {
+    pub(super) fn new<S: Scalar>(tolerance: f64, psi: Psi<S>) -> Self {
         let mut direction = 0.0;
         if S::PLANES == 2 {
             let tables = psi.shared.iter().map(|table| &table.log);
@@ -30,7 +30,7 @@ impl Settling {
     /// Records that `old` became `new`. A change is compared with `scale`: 1 for a logarithm; the number itself for a
     /// probability, because large potentials elsewhere may make a small probability matter.
     #[inline]
-    pub fn see<S: Scalar>(&mut self, new: S, old: S, scale: f64) {
+    pub(super) fn see<S: Scalar>(&mut self, new: S, old: S, scale: f64) {
         self.note((new.re() - old.re()).abs() - self.tolerance * scale);
         if S::PLANES == 2 {
             let scale = self.direction * scale + new.eps().abs();
@@ -40,12 +40,12 @@ impl Settling {
 
     /// Records by how much a change exceeds the tolerance.
     #[inline]
-    pub fn note(&mut self, excess: f64) {
+    pub(super) fn note(&mut self, excess: f64) {
         self.largest = if excess > self.largest { excess } else { self.largest };
     }
 
     /// The distance between two logarithms; the distance between ε parts is measured in units of the direction.
-    pub fn distance<S: Scalar>(&self, new: S, old: S) -> f64 {
+    pub(super) fn distance<S: Scalar>(&self, new: S, old: S) -> f64 {
         let re = (new.re() - old.re()).abs();
         let eps = (new.eps() - old.eps()).abs();
         let eps = if eps > 0.0 { eps / (self.direction + new.eps().abs()) } else { 0.0 };
@@ -53,13 +53,13 @@ impl Settling {
     }
 
     /// Whether every number has converged.
-    pub fn settled(&self) -> bool {
+    pub(super) fn settled(&self) -> bool {
         self.largest <= 0.0
     }
 
     /// Repeats `iteration` until everything has converged, at most `limit` times. Returns whether it has, and the
     /// number of iterations.
-    pub fn repeat(self, limit: usize, mut iteration: impl FnMut(&mut Settling)) -> (bool, usize) {
+    pub(super) fn repeat(self, limit: usize, mut iteration: impl FnMut(&mut Settling)) -> (bool, usize) {
         for count in 1..=limit {
             let mut now = self;
             iteration(&mut now);

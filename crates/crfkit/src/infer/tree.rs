@@ -111,7 +111,7 @@ impl<S> Default for Passes<S> {
 impl<S: Scalar> Passes<S> {
     /// The pass from the leaves to the roots. `table(c)` gives a clique's table and its factor; `minus(i)`, in the
     /// layout of messages, is subtracted from the messages of variables to cliques. Returns log Z.
-    pub fn inwards<'a>(
+    pub(super) fn inwards<'a>(
         &mut self,
         graph: &FactorGraph,
         forest: &Forest,

@@ -12,7 +12,7 @@ use crate::math::{Array, Scalar};
 
 /// Scratch for [`piecewise`].
 #[derive(Debug)]
-pub struct Work<S: Scalar> {
+pub(super) struct Work<S: Scalar> {
     /// ψ and dψ of one window.
     own: Array<S>,
     dpsi: Array<S>,

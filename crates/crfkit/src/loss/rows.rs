@@ -6,7 +6,7 @@ use std::ops::Range;
 /// Rows of `stride` scores; each row is for the labels of one variable. Scores are first shifted by the largest one,
 /// so that any finite scores work.
 #[derive(Debug)]
-pub struct Rows<S> {
+pub(super) struct Rows<S> {
     stride: usize,
     /// Scores.
     x: Array<S>,
@@ -26,7 +26,7 @@ impl<S> Default for Rows<S> {
 
 impl<S: Scalar> Rows<S> {
     /// Makes room for `rows` rows of up to `labels` scores. Their content is undefined.
-    pub fn resize(&mut self, rows: usize, labels: usize) {
+    pub(crate) fn resize(&mut self, rows: usize, labels: usize) {
         self.stride = simd::padded(labels);
         self.x.reserve(rows * self.stride);
         self.e.reserve(rows * self.stride);
@@ -37,7 +37,7 @@ impl<S: Scalar> Rows<S> {
     }
 
     /// Sets a row to `labels` scores of 0, followed by padding.
-    pub fn clear(&mut self, row: usize, labels: usize) {
+    pub(crate) fn clear(&mut self, row: usize, labels: usize) {
         let mut x = self.row(row);
         x.part(0..labels).fill(0.0);
         let stride = x.re.len();
@@ -45,40 +45,40 @@ impl<S: Scalar> Rows<S> {
     }
 
     /// The scores of a row, mutably.
-    pub fn row(&mut self, row: usize) -> SliceMut<'_, S> {
+    pub(crate) fn row(&mut self, row: usize) -> SliceMut<'_, S> {
         self.x.slice_mut(row * self.stride..(row + 1) * self.stride)
     }
 
     /// Adds scores to a row. Adding [`simd::PAD`] to padding leaves padding.
     #[inline]
-    pub fn add(&mut self, row: usize, x: Slice<S>) {
+    pub(crate) fn add(&mut self, row: usize, x: Slice<S>) {
         let at = row * self.stride;
         S::axpy(S::lift(1.0), x, self.x.slice_mut(at..at + x.re.len()));
     }
 
     /// The scores of a row.
-    pub fn scores(&self, row: usize) -> Slice<'_, S> {
+    pub(crate) fn scores(&self, row: usize) -> Slice<'_, S> {
         self.x.slice(row * self.stride..(row + 1) * self.stride)
     }
 
     /// One score.
-    pub fn score(&self, row: usize, label: usize) -> S {
+    pub(crate) fn score(&self, row: usize, label: usize) -> S {
         self.x.get(row * self.stride + label)
     }
 
     /// The exponentials of some rows, after [`Rows::exp`].
     #[inline]
-    pub fn exps(&self, rows: Range<usize>) -> Slice<'_, S> {
+    pub(crate) fn exps(&self, rows: Range<usize>) -> Slice<'_, S> {
         self.e.slice(rows.start * self.stride..rows.end * self.stride)
     }
 
     /// The largest score of a row, after [`Rows::exp`].
-    pub fn shift(&self, row: usize) -> f64 {
+    pub(crate) fn shift(&self, row: usize) -> f64 {
         self.shift[row]
     }
 
     /// Computes the exponentials of the first `rows` rows of `labels` scores. Returns the largest spread of a row.
-    pub fn exp(&mut self, rows: usize, labels: usize) -> f64 {
+    pub(crate) fn exp(&mut self, rows: usize, labels: usize) -> f64 {
         let all = 0..rows * self.stride;
         let out = self.e.slice_mut(all.clone());
         S::exp_rows(self.x.slice(all), labels, &mut self.shift[..rows], out)
@@ -86,7 +86,7 @@ impl<S: Scalar> Rows<S> {
 
     /// Treats some rows as one table: returns log Σ exp of all its scores, and scales the exponentials to
     /// probabilities × `weight`. Call it after [`Rows::exp`].
-    pub fn log_sum(&mut self, rows: Range<usize>, weight: f64) -> S {
+    pub(crate) fn log_sum(&mut self, rows: Range<usize>, weight: f64) -> S {
         let shift = self.shift[rows.clone()].iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut z = S::lift(0.0);
         for row in rows.clone() {
@@ -101,7 +101,7 @@ impl<S: Scalar> Rows<S> {
 
     /// Treats a row as p(label | …): returns −log p(`label`), and keeps its gradient, weight × (p − 1[label]), for
     /// [`Rows::add_to`]. Call it after [`Rows::exp`].
-    pub fn predict(&mut self, row: usize, label: usize, weight: f64) -> S {
+    pub(crate) fn predict(&mut self, row: usize, label: usize, weight: f64) -> S {
         let z = self.exps(row..row + 1).sum();
         self.scale[row] = S::lift(weight) / z;
         self.e.add(row * self.stride + label, -z);
@@ -110,19 +110,19 @@ impl<S: Scalar> Rows<S> {
 
     /// Adds to `out` the row that [`Rows::log_sum`] or [`Rows::predict`] left, up to the length of `out`.
     #[inline]
-    pub fn add_to(&self, row: usize, out: SliceMut<S>) {
+    pub(crate) fn add_to(&self, row: usize, out: SliceMut<S>) {
         let at = row * self.stride;
         S::axpy(self.scale[row], self.e.slice(at..at + out.re.len()), out);
     }
 
     /// One of the numbers that [`Rows::add_to`] adds.
     #[inline]
-    pub fn gradient(&self, row: usize, label: usize) -> S {
+    pub(crate) fn gradient(&self, row: usize, label: usize) -> S {
         self.scale[row] * self.e.get(row * self.stride + label)
     }
 
     /// The sum of the numbers that [`Rows::add_to`] adds.
-    pub fn total(&self, row: usize) -> S {
+    pub(crate) fn total(&self, row: usize) -> S {
         self.scale[row] * self.exps(row..row + 1).sum()
     }
 }

@@ -8,7 +8,7 @@ use fearless_simd::{f64x8, prelude::*, u64x8};
 const TINY: f64 = 1e-300;
 
 /// −Σ c μ ln μ.
-pub fn entropy(c: &[f64], marginals: &[f64]) -> f64 {
+pub(crate) fn entropy(c: &[f64], marginals: &[f64]) -> f64 {
     dispatch!(level(), simd => {
         let mut sum = f64x8::splat(simd, 0.0);
         for at in (0..c.len()).step_by(LANES) {
@@ -20,7 +20,7 @@ pub fn entropy(c: &[f64], marginals: &[f64]) -> f64 {
 }
 
 /// Σ c p ln(p/q): how far the distribution p is from q. It is never negative, apart from rounding.
-pub fn divergence(c: &[f64], p: &[f64], q: &[f64]) -> f64 {
+pub(crate) fn divergence(c: &[f64], p: &[f64], q: &[f64]) -> f64 {
     dispatch!(level(), simd => {
         let mut sum = f64x8::splat(simd, 0.0);
         for at in (0..c.len()).step_by(LANES) {
@@ -34,7 +34,7 @@ pub fn divergence(c: &[f64], p: &[f64], q: &[f64]) -> f64 {
 
 /// The slope and the negated second derivative of the entropy of x = p + γ(q − p), seen from q. With d = q − p these
 /// are Σ c d ln(q/x) and Σ c d²/x.
-pub fn slope(c: &[f64], p: &[f64], q: &[f64], gamma: f64) -> (f64, f64) {
+pub(crate) fn slope(c: &[f64], p: &[f64], q: &[f64], gamma: f64) -> (f64, f64) {
     dispatch!(level(), simd => {
         let one = f64x8::splat(simd, 1.0);
         let (mut slope, mut bend) = (f64x8::splat(simd, 0.0), f64x8::splat(simd, 0.0));

@@ -1,13 +1,13 @@
 //! Numbers and vector kernels. This module knows nothing about random fields.
 
-pub mod array;
+mod array;
 pub(crate) mod dispatch;
 #[doc(hidden)]
 pub mod entropy;
-pub mod pair;
+mod pair;
 mod planes;
 pub mod random;
-pub mod scalar;
+mod scalar;
 #[doc(hidden)]
 pub mod series;
 #[doc(hidden)]

@@ -100,7 +100,7 @@ fn columns<S: Simd, const Q: i8, const N: usize>(
 }
 
 /// See [`super::Scalar::advance`].
-pub fn advance<const Q: i8>(
+pub(crate) fn advance<const Q: i8>(
     a: Slice<Pair<Q>>,
     m: Slice<Pair<Q>>,
     s: Pair<Q>,
@@ -133,7 +133,7 @@ fn advance_part<S: Simd, const Q: i8, const N: usize>(
 }
 
 /// See [`super::Scalar::weigh`].
-pub fn weigh<const Q: i8>(
+pub(crate) fn weigh<const Q: i8>(
     x: Slice<Pair<Q>>,
     s: Pair<Q>,
     e: Slice<Pair<Q>>,
@@ -165,7 +165,7 @@ fn weigh_vector<S: Simd, const Q: i8>(
 }
 
 /// See [`super::Scalar::retreat`].
-pub fn retreat<const Q: i8>(
+pub(crate) fn retreat<const Q: i8>(
     g: Slice<Pair<Q>>,
     mt: Slice<Pair<Q>>,
     s: Pair<Q>,
@@ -197,7 +197,7 @@ fn retreat_part<S: Simd, const Q: i8, const N: usize>(
 }
 
 /// See [`super::Scalar::retreat_last`].
-pub fn retreat_last<const Q: i8>(
+pub(crate) fn retreat_last<const Q: i8>(
     beta: Slice<Pair<Q>>,
     s: Pair<Q>,
     e: Slice<Pair<Q>>,

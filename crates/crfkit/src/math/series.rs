@@ -3,10 +3,10 @@
 use fearless_simd::prelude::*;
 
 /// The largest number of terms in a series.
-pub const TERMS: usize = 12;
+pub(crate) const TERMS: usize = 12;
 
 /// 1, 1/2, 1/3, …
-pub const INVERSES: [f64; TERMS] = {
+pub(crate) const INVERSES: [f64; TERMS] = {
     let mut inverses = [1.0; TERMS];
     let mut n = 1;
     while n < TERMS {
@@ -17,7 +17,7 @@ pub const INVERSES: [f64; TERMS] = {
 };
 
 /// 1/0!, 1/1!, 1/2!, …
-pub const INVERSE_FACTORIALS: [f64; TERMS + 1] = {
+pub(crate) const INVERSE_FACTORIALS: [f64; TERMS + 1] = {
     let mut inverses = [1.0; TERMS + 1];
     let mut n = 1;
     while n <= TERMS {
@@ -29,7 +29,7 @@ pub const INVERSE_FACTORIALS: [f64; TERMS + 1] = {
 
 /// ln(1 − x) = −(x + x²/2 + …) in T terms.
 #[inline(always)]
-pub fn log_rate<S: Simd, V: SimdFloat<S, Element = f64>, const T: usize>(simd: S, x: V) -> V {
+pub(crate) fn log_rate<S: Simd, V: SimdFloat<S, Element = f64>, const T: usize>(simd: S, x: V) -> V {
     let mut sum = V::splat(simd, -INVERSES[T - 1]);
     // Use loops here, not closures: a closure would be compiled for another vector unit.
     for n in (0..T - 1).rev() {
@@ -40,7 +40,7 @@ pub fn log_rate<S: Simd, V: SimdFloat<S, Element = f64>, const T: usize>(simd: S
 
 /// eᶻ = 1 + z + z²/2 + … in T terms after the first.
 #[inline(always)]
-pub fn exp_of<S: Simd, V: SimdFloat<S, Element = f64>, const T: usize>(simd: S, z: V) -> V {
+pub(crate) fn exp_of<S: Simd, V: SimdFloat<S, Element = f64>, const T: usize>(simd: S, z: V) -> V {
     let mut sum = V::splat(simd, INVERSE_FACTORIALS[T]);
     for n in (0..T).rev() {
         sum = sum.mul_add(z, V::splat(simd, INVERSE_FACTORIALS[n]));

@@ -127,7 +127,7 @@ pub(crate) fn exp8<S: Simd>(simd: S, x: f64x8<S>) -> f64x8<S> {
 }
 
 /// See [`super::Scalar::exp_rows`].
-pub fn exp_rows(u: &[f64], labels: usize, shift: &mut [f64], out: &mut [f64]) -> f64 {
+pub(crate) fn exp_rows(u: &[f64], labels: usize, shift: &mut [f64], out: &mut [f64]) -> f64 {
     dispatch!(level(), simd => exp_rows_on(simd, u, labels, shift, out))
 }
 
@@ -208,7 +208,7 @@ fn columns<S: Simd, const N: usize>(
 }
 
 /// See [`super::Scalar::advance`]: out ← s·(a M) ∘ e, returns Σ out.
-pub fn advance(a: &[f64], m: &[f64], s: f64, e: &[f64], out: &mut [f64]) -> f64 {
+pub(crate) fn advance(a: &[f64], m: &[f64], s: f64, e: &[f64], out: &mut [f64]) -> f64 {
     dispatch!(level(), simd => by_width!(
     out.len() / LANES, advance_part(simd, a, m, s, e, out, 0), {
         let vectors = out.len() / LANES;
@@ -244,7 +244,7 @@ fn advance_part<S: Simd, const N: usize>(
 }
 
 /// See [`super::Scalar::weigh`]: out ← s·x ∘ e, returns Σ out.
-pub fn weigh(x: &[f64], s: f64, e: &[f64], out: &mut [f64]) -> f64 {
+pub(crate) fn weigh(x: &[f64], s: f64, e: &[f64], out: &mut [f64]) -> f64 {
     dispatch!(level(), simd => {
         let mut sum = f64x8::splat(simd, 0.0);
         for v in 0..e.len() / LANES {
@@ -257,7 +257,7 @@ pub fn weigh(x: &[f64], s: f64, e: &[f64], out: &mut [f64]) -> f64 {
 }
 
 /// See [`super::Scalar::retreat`].
-pub fn retreat(
+pub(crate) fn retreat(
     g: &[f64],
     mt: &[f64],
     scales: [f64; 2],
@@ -298,7 +298,7 @@ fn retreat_part<S: Simd, const N: usize>(
 }
 
 /// See [`super::Scalar::retreat_last`].
-pub fn retreat_last(
+pub(crate) fn retreat_last(
     beta: &[f64],
     scales: [f64; 2],
     e: &[f64],
@@ -331,7 +331,7 @@ fn combine<S: Simd>(
 }
 
 /// out ← x ∘ y.
-pub fn multiply(x: &[f64], y: &[f64], out: &mut [f64]) {
+pub(crate) fn multiply(x: &[f64], y: &[f64], out: &mut [f64]) {
     dispatch!(level(), _ => for ((out, x), y) in out.iter_mut().zip(x).zip(y) {
         *out = x * y;
     })
@@ -339,7 +339,7 @@ pub fn multiply(x: &[f64], y: &[f64], out: &mut [f64]) {
 
 /// `out[i][j] += s · Σ_t a[t][i] · g[t][j]` for i below `labels`; see [`super::Scalar::outer_add`]. Four rows of the result
 /// stay in registers while t runs over the whole sequence.
-pub fn outer_add(s: f64, a: &[f64], g: &[f64], labels: usize, out: &mut [f64]) {
+pub(crate) fn outer_add(s: f64, a: &[f64], g: &[f64], labels: usize, out: &mut [f64]) {
     let stride = padded(labels);
     dispatch!(level(), simd => by_width!(
     stride / LANES,
@@ -402,7 +402,7 @@ fn outer_block<S: Simd, const N: usize, const R: usize>(
 }
 
 /// `out[j] ← max_i (a[i] + w[i][j]) + u[j]`: one step of Viterbi.
-pub fn max_plus(a: &[f64], w: &[f64], u: &[f64], out: &mut [f64]) {
+pub(crate) fn max_plus(a: &[f64], w: &[f64], u: &[f64], out: &mut [f64]) {
     dispatch!(level(), simd => by_width!(
     out.len() / LANES,
     max_plus_part(simd, a, w, u, out, 0),
@@ -459,7 +459,7 @@ fn add_tables_part<S: Simd, const N: usize>(
 }
 
 /// out ← out + Σ of the rows of `table`, each as long as `out`, whose numbers are below `limit`.
-pub fn add_rows(table: &[f64], rows: &[u32], limit: u32, out: &mut [f64]) {
+pub(crate) fn add_rows(table: &[f64], rows: &[u32], limit: u32, out: &mut [f64]) {
     let stride = out.len();
     let offsets = || rows.iter().filter(|&&row| row < limit).map(|&row| (row as usize * stride, None));
     dispatch!(level(), simd => by_width!(
@@ -471,7 +471,7 @@ pub fn add_rows(table: &[f64], rows: &[u32], limit: u32, out: &mut [f64]) {
 }
 
 /// out ← Σ of the tables of `x` that start at `offsets`, each as long as `out`.
-pub fn sum_tables(x: &[f64], offsets: &[u32], out: &mut [f64]) {
+pub(crate) fn sum_tables(x: &[f64], offsets: &[u32], out: &mut [f64]) {
     let offsets = || offsets.iter().map(|&offset| (offset as usize, None));
     out.fill(0.0);
     dispatch!(level(), simd => by_width!(
@@ -484,7 +484,13 @@ pub fn sum_tables(x: &[f64], offsets: &[u32], out: &mut [f64]) {
 
 /// out ← out + Σ value · the tables of `x` numbered `rows`, each as long as `out`. Table r starts at `offset(r)`. If
 /// there are no values, all are 1.
-pub fn add_tables(x: &[f64], offset: impl Fn(u32) -> usize, rows: &[u32], values: &[f64], out: &mut [f64]) {
+pub(crate) fn add_tables(
+    x: &[f64],
+    offset: impl Fn(u32) -> usize,
+    rows: &[u32],
+    values: &[f64],
+    out: &mut [f64],
+) {
     let offsets = || rows.iter().enumerate().map(|(k, &row)| (offset(row), values.get(k).copied()));
     dispatch!(level(), simd => by_width!(
     out.len() / LANES,
@@ -495,10 +501,10 @@ pub fn add_tables(x: &[f64], offset: impl Fn(u32) -> usize, rows: &[u32], values
 }
 
 /// How many numbers of each table [`add_narrow_tables`] adds.
-pub const NARROW: usize = 4;
+pub(crate) const NARROW: usize = 4;
 
 /// [`add_tables`] for the first [`NARROW`] numbers of each table. The rest of a table is not read.
-pub fn add_narrow_tables(
+pub(crate) fn add_narrow_tables(
     x: &[f64],
     offset: impl Fn(u32) -> usize,
     rows: &[u32],
@@ -519,7 +525,7 @@ pub fn add_narrow_tables(
 }
 
 /// [`add_to_tables`] for the first [`NARROW`] numbers of each table.
-pub fn add_to_narrow_tables(
+pub(crate) fn add_to_narrow_tables(
     x: &[f64],
     offset: impl Fn(u32) -> usize,
     rows: &[u32],
@@ -541,7 +547,7 @@ pub fn add_to_narrow_tables(
 }
 
 /// Adds value · `x` to each of the tables of `out` numbered `rows`: the transpose of [`add_tables`].
-pub fn add_to_tables(
+pub(crate) fn add_to_tables(
     x: &[f64],
     offset: impl Fn(u32) -> usize,
     rows: &[u32],
@@ -577,7 +583,7 @@ fn add_to_tables_part<S: Simd, const N: usize>(
 }
 
 /// `out[v] ← out[v] + s · Σ x[across]·d[tile]` over the tiles of vector v; see [`super::Scalar::tile_product`].
-pub fn tile_product(s: f64, x: &[f64], (start, across): TilePattern, d: &[f64], out: &mut [f64]) {
+pub(crate) fn tile_product(s: f64, x: &[f64], (start, across): TilePattern, d: &[f64], out: &mut [f64]) {
     dispatch!(level(), simd => for v in 0..start.len() - 1 {
         let tiles = start[v] as usize..start[v + 1] as usize;
         let zero = f64x8::splat(simd, 0.0);
@@ -598,7 +604,7 @@ pub fn tile_product(s: f64, x: &[f64], (start, across): TilePattern, d: &[f64], 
 }
 
 /// `sums[tile] += s · Σ_t a[t][across] · g[t][v]` for each tile of vector v; see [`super::Scalar::outer_add_tiles`].
-pub fn outer_add_tiles(
+pub(crate) fn outer_add_tiles(
     s: f64,
     a: &[f64],
     g: &[f64],
@@ -619,7 +625,7 @@ pub fn outer_add_tiles(
 }
 
 /// Σ x·y, for slices of any length.
-pub fn dot(x: &[f64], y: &[f64]) -> f64 {
+pub(crate) fn dot(x: &[f64], y: &[f64]) -> f64 {
     debug_assert_eq!(x.len(), y.len());
     const STEP: usize = 4 * LANES;
     dispatch!(level(), simd => {
@@ -637,7 +643,7 @@ pub fn dot(x: &[f64], y: &[f64]) -> f64 {
 }
 
 /// Σ x, for a slice of any length.
-pub fn sum(x: &[f64]) -> f64 {
+pub(crate) fn sum(x: &[f64]) -> f64 {
     dispatch!(level(), simd => {
         let (xs, rest) = x.as_chunks::<LANES>();
         let mut sum = f64x8::splat(simd, 0.0);
@@ -649,7 +655,7 @@ pub fn sum(x: &[f64]) -> f64 {
 }
 
 /// y ← y + a·x, for slices of any length.
-pub fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
+pub(crate) fn axpy(a: f64, x: &[f64], y: &mut [f64]) {
     debug_assert_eq!(x.len(), y.len());
     // Written by hand, because rows of a few labels are too short for the loops that a compiler unrolls.
     dispatch!(level(), simd => {

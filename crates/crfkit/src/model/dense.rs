@@ -17,7 +17,7 @@ const WIDEST: usize = 64;
 
 impl Dense {
     /// How many rows fit into `bytes` bytes; 0 if spreading them out does not pay.
-    pub fn fitting(rows: &Rows, bytes: usize) -> usize {
+    pub(crate) fn fitting(rows: &Rows, bytes: usize) -> usize {
         if rows.stride() > WIDEST || rows.lines > 1 || !rows.basis.is_empty() {
             0
         } else {
@@ -27,13 +27,13 @@ impl Dense {
 
     /// The number of rows that are spread out: all rows with a smaller number are.
     #[inline]
-    pub fn rows(&self) -> u32 {
+    pub(crate) fn rows(&self) -> u32 {
         self.rows as u32
     }
 
     /// Spreads out the first `count` rows of θ (one vector per plane). `run` executes the tasks it is given, in any
     /// order.
-    pub fn spread(
+    pub(crate) fn spread(
         &mut self,
         rows: &Rows,
         count: usize,
@@ -58,7 +58,7 @@ impl Dense {
 
     /// table ← table + Σ of the rows that are spread out. The other rows are left to the caller.
     #[inline]
-    pub fn add(&self, plane: usize, observations: &[u32], table: &mut [f64]) {
+    pub(crate) fn add(&self, plane: usize, observations: &[u32], table: &mut [f64]) {
         simd::add_rows(&self.planes[plane], observations, self.rows(), table);
     }
 }

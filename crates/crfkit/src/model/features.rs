@@ -13,6 +13,7 @@ use crate::math::{Scalar, simd};
 /// Which (observation, label) pairs get a weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Keep {
     /// The pairs seen in training, as in CRFsuite.
     Observed,
@@ -26,9 +27,9 @@ pub struct TableWeights {
     /// Position of the first weight in θ.
     pub base: usize,
     /// Lines of the table. A line takes a padded number of columns.
-    pub lines: usize,
+    pub(crate) lines: usize,
     /// Columns of the table that are in use.
-    pub columns: usize,
+    pub(crate) columns: usize,
     /// The table entry of each weight.
     pub entry: Vec<u32>,
 }
@@ -42,7 +43,7 @@ pub struct TableKind {
     pub lines: usize,
     /// Columns of the table.
     pub columns: usize,
-    /// The basis functions ([`Rows::basis`]). Rows with a basis are always complete.
+    /// The basis functions (`Rows::basis`). Rows with a basis are always complete.
     pub basis: Vec<Vec<f64>>,
 }
 
@@ -50,11 +51,11 @@ pub struct TableKind {
 #[derive(Clone, Copy, Debug)]
 pub struct SharedShape {
     /// Lines of the table.
-    pub lines: usize,
+    pub(crate) lines: usize,
     /// Columns of the table.
-    pub columns: usize,
+    pub(crate) columns: usize,
     /// Whether the table has weights. Without weights it stays 0.
-    pub weighted: bool,
+    pub(crate) weighted: bool,
 }
 
 /// The shapes of all tables of a kind of model.
@@ -79,7 +80,7 @@ pub struct Features {
     /// Rows for each kind of own table; on a chain [`NODES`], [`PAIRS`].
     pub rows: Vec<Rows>,
     /// How many kinds are over single variables. They come first; the others are over pairs or more.
-    pub node_kinds: usize,
+    pub(crate) node_kinds: usize,
     /// Weights of the shared tables; on a chain [`crate::graph::PAIR`], [`crate::graph::BEGIN`],
     /// [`crate::graph::END`].
     pub tables: Vec<TableWeights>,
@@ -87,7 +88,12 @@ pub struct Features {
 
 impl TableShapes {
     /// The table shapes of chains.
-    pub fn chain(labels: usize, observations: [usize; 2], label_bigram: bool, boundaries: bool) -> Self {
+    pub(crate) fn chain(
+        labels: usize,
+        observations: [usize; 2],
+        label_bigram: bool,
+        boundaries: bool,
+    ) -> Self {
         let columns = labels;
         let kind = |kind: usize, lines: usize| TableKind {
             observations: observations[kind],
@@ -164,19 +170,19 @@ impl Features {
     }
 
     /// The first weight that belongs to the shared tables.
-    pub fn first_shared_weight(&self) -> usize {
+    pub(crate) fn first_shared_weight(&self) -> usize {
         self.rows.last().map_or(0, |rows| rows.base + rows.weights())
     }
 
     /// Number of the first row of a kind, if the rows of all kinds are numbered consecutively.
     #[inline]
-    pub fn first_row(&self, kind: usize) -> usize {
+    pub(crate) fn first_row(&self, kind: usize) -> usize {
         self.rows[..kind].iter().map(|rows| rows.len).sum()
     }
 
     /// The weights of a row, if every row has one weight for each column of a single line.
     #[inline]
-    pub fn line_width(&self) -> Option<usize> {
+    pub(crate) fn line_width(&self) -> Option<usize> {
         let mut rows = self.rows.iter().filter(|rows| rows.len > 0);
         let width = rows.next().filter(|rows| rows.is_single_line())?.columns;
         rows.all(|rows| rows.is_single_line() && rows.columns == width).then_some(width)
@@ -184,7 +190,7 @@ impl Features {
 
     /// Kind and number within its kind of a row that is numbered across all kinds; `None` past the last row.
     #[inline]
-    pub fn row(&self, mut number: u32) -> Option<(usize, u32)> {
+    pub(crate) fn row(&self, mut number: u32) -> Option<(usize, u32)> {
         for (kind, rows) in self.rows.iter().enumerate() {
             if (number as usize) < rows.len {
                 return Some((kind, number));
@@ -222,7 +228,7 @@ impl Features {
     }
 
     /// gradient ← gradient + the (finished) sums of the shared tables. `gradient` starts at weight `first`.
-    pub fn scatter_tables<S: Scalar>(
+    pub(crate) fn scatter_tables<S: Scalar>(
         &self,
         sums: &SharedSum<S>,
         plane: usize,

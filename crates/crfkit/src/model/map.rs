@@ -12,7 +12,7 @@ use std::io::{Read, Result};
 /// place, and maps of the old file are not affected. If another program overwrites a file in place while it is in use,
 /// expect wrong labels or a panic; if it truncates the file, expect a bus error. Memory stays safe, because every index
 /// read from a model is checked against the array that it goes into. If you cannot rule out such changes, use
-/// [`Bytes::read`].
+/// `Bytes::read`.
 pub fn open(file: &File) -> Result<Bytes> {
     let about = file.metadata()?;
     #[cfg(unix)] // elsewhere a mapped file could not be replaced

@@ -2,6 +2,7 @@
 
 mod compact;
 mod dense;
+#[doc(hidden)]
 pub mod dump;
 mod features;
 mod map;
@@ -14,11 +15,16 @@ mod tables;
 mod transfer;
 
 pub(crate) use compact::{above, compact_is_smaller, kept_names};
+#[doc(hidden)]
 pub use dense::Dense;
-pub use features::{Features, Keep, SharedShape, TableKind, TableShapes, TableWeights};
+pub use features::{Features, Keep};
+#[doc(hidden)]
+pub use features::{SharedShape, TableKind, TableShapes, TableWeights};
+#[doc(hidden)]
 pub use map::open;
-pub use names::{Entries, LabelSet, NamedWeight, Names, Part, SetLabel, WeightKind};
+pub use names::{Entries, LabelSet, NamedWeight, Names, SetLabel, WeightKind, WeightPart};
 pub use precision::Precision;
+#[doc(hidden)]
 pub use rows::Rows;
 pub(crate) use stored::{is_text, read_features, write_features};
 pub use tables::Tables;

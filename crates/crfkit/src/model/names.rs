@@ -17,7 +17,7 @@ pub struct Names<'a> {
     /// The label sets: one for each label column or node type.
     pub sets: Vec<LabelSet<'a>>,
     /// The parts with weights, in the order of θ: kinds of tables with observations, then tables of labels alone.
-    pub parts: Vec<Part<'a>>,
+    pub parts: Vec<WeightPart<'a>>,
     /// θ; empty if only the names are available.
     pub weights: &'a [f64],
 }
@@ -32,7 +32,7 @@ pub struct LabelSet<'a> {
 }
 
 /// Tables that share their weights.
-pub struct Part<'a> {
+pub struct WeightPart<'a> {
     /// Name of the part.
     pub name: String,
     /// The label set of each of its variables.
@@ -40,9 +40,9 @@ pub struct Part<'a> {
     /// The form of its tables.
     pub tables: Tables,
     /// Positions of its weights.
-    pub entries: Entries<'a>,
+    pub(crate) entries: Entries<'a>,
     /// Returns the kind and the name of a row's observation.
-    pub observation: Box<dyn Fn(u32) -> (WeightKind, Option<String>) + 'a>,
+    pub(crate) observation: Box<dyn Fn(u32) -> (WeightKind, Option<String>) + 'a>,
 }
 
 /// The positions of a part's weights.
@@ -66,10 +66,10 @@ pub enum WeightKind {
 
 impl WeightKind {
     /// All kinds.
-    pub const ALL: [WeightKind; 3] = [WeightKind::Feature, WeightKind::Dense, WeightKind::Table];
+    pub(crate) const ALL: [WeightKind; 3] = [WeightKind::Feature, WeightKind::Dense, WeightKind::Table];
 
     /// The word for this kind in a dump.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             WeightKind::Feature => "feature",
             WeightKind::Dense => "dense",
@@ -106,11 +106,12 @@ impl<'a> Names<'a> {
         weights: &'a [f64],
     ) -> Self {
         let rows = |name: &str, kind: usize, over: Vec<usize>| {
-            Part::observed(name, over, &features.rows[kind], move |row| {
+            WeightPart::observed(name, over, &features.rows[kind], move |row| {
                 alphabet.name(source, kind == PAIRS, row)
             })
         };
-        let table = |name: &str, id: usize, over: Vec<usize>| Part::table(name, over, &features.tables[id]);
+        let table =
+            |name: &str, id: usize, over: Vec<usize>| WeightPart::table(name, over, &features.tables[id]);
         Names {
             sets: vec![LabelSet { name: None, labels: labels.into() }],
             parts: vec![
@@ -131,7 +132,7 @@ impl<'a> Names<'a> {
 
     /// Whether the weights of a part are about single labels. On chains, all weights of observations count as such; on
     /// other graphs, those of observations of one variable.
-    pub fn is_by_label(&self, part: &Part) -> bool {
+    pub fn is_by_label(&self, part: &WeightPart) -> bool {
         !part.is_table() && part.tables == Tables::Full && (self.is_chain() || part.over.len() == 1)
     }
 
@@ -168,7 +169,7 @@ impl<'a> Names<'a> {
     /// All weights with their names, of the parts that are `wanted`.
     pub fn each_of<'b>(
         &'b self,
-        wanted: impl Fn(&Part) -> bool + 'b,
+        wanted: impl Fn(&WeightPart) -> bool + 'b,
     ) -> impl Iterator<Item = NamedWeight> + 'b {
         self.parts.iter().filter(move |part| wanted(part)).flat_map(move |part| {
             (0..part.rows()).flat_map(move |row| {
@@ -189,7 +190,7 @@ impl<'a> Names<'a> {
     pub fn top(
         &self,
         n: usize,
-        wanted: impl Fn(&Part) -> bool,
+        wanted: impl Fn(&WeightPart) -> bool,
         labels: &[SetLabel],
         observation: Option<&str>,
     ) -> Vec<NamedWeight> {
@@ -242,7 +243,7 @@ struct Candidate {
     k: usize,
 }
 
-impl<'a> Part<'a> {
+impl<'a> WeightPart<'a> {
     /// A part of full tables with a row for each observation. All observations have names.
     pub(crate) fn observed(
         name: impl Into<String>,
@@ -252,13 +253,25 @@ impl<'a> Part<'a> {
     ) -> Self {
         let observation = move |row| (WeightKind::Feature, Some(observation(row)));
         let entries = Entries::Rows(Cow::Borrowed(rows));
-        Part { name: name.into(), over, tables: Tables::Full, entries, observation: Box::new(observation) }
+        WeightPart {
+            name: name.into(),
+            over,
+            tables: Tables::Full,
+            entries,
+            observation: Box::new(observation),
+        }
     }
 
     /// A part that is a full table of labels alone.
     pub(crate) fn table(name: impl Into<String>, over: Vec<usize>, table: &'a TableWeights) -> Self {
         let observation = Box::new(|_| (WeightKind::Table, None));
-        Part { name: name.into(), over, tables: Tables::Full, entries: Entries::Table(table), observation }
+        WeightPart {
+            name: name.into(),
+            over,
+            tables: Tables::Full,
+            entries: Entries::Table(table),
+            observation,
+        }
     }
 
     /// A part whose first row is about labels alone. `dense` numbered rows follow, and then those that `named` gives a
@@ -277,7 +290,7 @@ impl<'a> Part<'a> {
             k => (WeightKind::Feature, Some(named((k - 1 - dense) as u32))),
         };
         let entries = Entries::Rows(rows);
-        Part { name: name.into(), over, tables, entries, observation: Box::new(observation) }
+        WeightPart { name: name.into(), over, tables, entries, observation: Box::new(observation) }
     }
 
     /// Whether the part is a table of labels alone.

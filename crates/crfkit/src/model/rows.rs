@@ -13,21 +13,21 @@ pub struct Rows {
     /// Number of rows.
     pub len: usize,
     /// Lines of the table. A line takes `stride` entries.
-    pub lines: usize,
+    pub(crate) lines: usize,
     /// Columns of the table that are in use.
-    pub columns: usize,
+    pub(crate) columns: usize,
     /// Start of each row, counted from `base`, and the end of the last; empty if every row has all entries.
     pub start: Vec<u32>,
     /// The table entry of each weight; empty if every row has all entries.
     pub entry: Vec<u32>,
     /// Functions `c_k(y)` over the entries of the table, padding (0) included. Weight k of a row adds θ_k·c_k to the
     /// table, as in Potts and Ising tables. Empty if each weight has an entry of its own.
-    pub basis: Vec<Vec<f64>>,
+    pub(crate) basis: Vec<Vec<f64>>,
 }
 
 impl Rows {
     /// Rows of which each has all entries.
-    pub fn all(base: usize, len: usize, lines: usize, columns: usize) -> Self {
+    pub(crate) fn all(base: usize, len: usize, lines: usize, columns: usize) -> Self {
         Rows { base, len, lines, columns, start: Vec::new(), entry: Vec::new(), basis: Vec::new() }
     }
 
@@ -39,13 +39,13 @@ impl Rows {
 
     /// Whether every row has one weight for each column of a single line.
     #[inline]
-    pub fn is_single_line(&self) -> bool {
+    pub(crate) fn is_single_line(&self) -> bool {
         self.complete() && self.lines == 1 && self.basis.is_empty()
     }
 
     /// Whether every row can be read in place as a whole table. θ then needs a little room behind it for the padding.
     #[inline]
-    pub fn has_tables_in(&self, theta: &[f64]) -> bool {
+    pub(crate) fn has_tables_in(&self, theta: &[f64]) -> bool {
         self.is_single_line() && self.base + self.weights() + self.stride() <= theta.len() + self.columns
     }
 
@@ -62,7 +62,7 @@ impl Rows {
 
     /// Length of the table, padding included.
     #[inline]
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.lines * self.stride()
     }
 
@@ -110,7 +110,7 @@ impl Rows {
     }
 
     /// The table entry of weight `k` of a row; `None` if rows have a basis.
-    pub fn entry_at(&self, row: u32, k: usize) -> Option<usize> {
+    pub(crate) fn entry_at(&self, row: u32, k: usize) -> Option<usize> {
         match (self.basis.is_empty(), self.complete()) {
             (false, _) => None,
             (true, true) => Some(k / self.columns * self.stride() + k % self.columns),
@@ -120,13 +120,13 @@ impl Rows {
 
     /// table ← table + value · row.
     #[inline]
-    pub fn gather(&self, theta: &[f64], row: u32, value: f64, table: &mut [f64]) {
+    pub(crate) fn gather(&self, theta: &[f64], row: u32, value: f64, table: &mut [f64]) {
         self.gather_at(theta, self.range(row), value, table);
     }
 
     /// table ← table + value · the row whose weights are at `range` of θ.
     #[inline]
-    pub fn gather_at(&self, theta: &[f64], range: Range<usize>, value: f64, table: &mut [f64]) {
+    pub(crate) fn gather_at(&self, theta: &[f64], range: Range<usize>, value: f64, table: &mut [f64]) {
         let weights = &theta[range.clone()];
         if !self.basis.is_empty() {
             self.combine(weights, value, table);
@@ -146,7 +146,7 @@ impl Rows {
 
     /// table ← the row whose weights are at `range` of θ. Entries that the row lacks keep their values.
     #[inline]
-    pub fn spread(&self, theta: &[f64], range: Range<usize>, table: &mut [f64]) {
+    pub(crate) fn spread(&self, theta: &[f64], range: Range<usize>, table: &mut [f64]) {
         if !self.basis.is_empty() {
             table[..self.size()].fill(0.0);
             self.combine(&theta[range], 1.0, table);
@@ -164,7 +164,7 @@ impl Rows {
     /// gradient ← gradient + value · the table's contribution to the weights at `range`. This is the transpose of
     /// [`Rows::gather_at`].
     #[inline]
-    pub fn scatter_at(&self, table: &[f64], range: Range<usize>, value: f64, gradient: &mut [f64]) {
+    pub(crate) fn scatter_at(&self, table: &[f64], range: Range<usize>, value: f64, gradient: &mut [f64]) {
         if !self.basis.is_empty() {
             for (g, c) in gradient.iter_mut().zip(&self.basis) {
                 *g += value * project(c, table);
@@ -194,7 +194,7 @@ impl Rows {
 
     /// Appends the table entries of the row whose weights are at `range`, in the order of the weights.
     #[inline]
-    pub fn pick(&self, table: &[f64], range: Range<usize>, out: &mut Vec<f64>) {
+    pub(crate) fn pick(&self, table: &[f64], range: Range<usize>, out: &mut Vec<f64>) {
         if !self.basis.is_empty() {
             out.extend(self.basis.iter().map(|c| project(c, table)));
         } else if self.complete() {

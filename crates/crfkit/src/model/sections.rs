@@ -33,33 +33,33 @@ pub(super) const FAMILY: &[u8] = b"crfkit\0";
 
 /// A kind of file.
 #[derive(Debug)]
-pub struct Format {
+pub(crate) struct Format {
     /// The first bytes of such a file.
-    pub magic: [u8; 8],
+    pub(crate) magic: [u8; 8],
     /// The oldest version that can be read.
-    pub oldest: u32,
+    pub(crate) oldest: u32,
     /// The version that is written, and the newest that can be read.
-    pub version: u32,
+    pub(crate) version: u32,
     /// The name of such a file in error messages.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What to do if the file is damaged.
-    pub remedy: &'static str,
+    pub(crate) remedy: &'static str,
 }
 
 impl Format {
     /// The error for a file that cannot be used.
-    pub fn refuse(&self, message: impl Into<String>) -> Error {
+    pub(crate) fn refuse(&self, message: impl Into<String>) -> Error {
         Error::File { name: self.name.into(), message: message.into() }
     }
 
     /// The error for a file whose contents are not what was written.
-    pub fn damaged(&self, detail: impl std::fmt::Display) -> Error {
+    pub(crate) fn damaged(&self, detail: impl std::fmt::Display) -> Error {
         self.refuse(format!("the file is damaged: {detail}; {}", self.remedy))
     }
 }
 
 /// Names of the three sections of a string table: text, the end of each string, and hash slots.
-pub type StringSections = [&'static str; 3];
+pub(crate) type StringSections = [&'static str; 3];
 
 /// Collects sections and makes a file from them.
 #[derive(Debug, Default)]
@@ -69,13 +69,13 @@ pub struct Writer {
 
 impl Writer {
     /// Adds a section.
-    pub fn bytes(&mut self, name: &'static str, bytes: Vec<u8>) {
+    pub(crate) fn bytes(&mut self, name: &'static str, bytes: Vec<u8>) {
         debug_assert!(name.len() <= NAME);
         self.sections.push((name, bytes));
     }
 
     /// Adds a section of numbers, each given as its little-endian bytes.
-    pub fn numbers<const N: usize>(
+    pub(crate) fn numbers<const N: usize>(
         &mut self,
         name: &'static str,
         numbers: impl ExactSizeIterator<Item = [u8; N]>,
@@ -87,7 +87,12 @@ impl Writer {
 
     /// Adds three sections: the strings end to end, the end of each, and the slots of their hash table. Without
     /// `with_slots` the last section is empty.
-    pub fn strings(&mut self, [text, ends, slots]: StringSections, strings: &Strings, with_slots: bool) {
+    pub(crate) fn strings(
+        &mut self,
+        [text, ends, slots]: StringSections,
+        strings: &Strings,
+        with_slots: bool,
+    ) {
         let parts = strings.parts();
         self.bytes(text, parts.0.to_vec());
         self.numbers(ends, parts.1.iter().map(|end| end.to_le_bytes()));
@@ -99,12 +104,12 @@ impl Writer {
     ///
     /// # Panics
     /// If `value` cannot be written as JSON, for example because it has a map whose keys are not strings.
-    pub fn json(&mut self, name: &'static str, value: &impl serde::Serialize) {
+    pub(crate) fn json(&mut self, name: &'static str, value: &impl serde::Serialize) {
         self.bytes(name, serde_json::to_vec(value).expect("plain data has a JSON form"));
     }
 
     /// Puts the whole file together.
-    pub fn finish(self, format: &Format) -> Vec<u8> {
+    pub(crate) fn finish(self, format: &Format) -> Vec<u8> {
         let directory = HEADER + self.sections.len() * ENTRY;
         let sections = self.sections.iter();
         let before_checksum = sections.fold(directory, |at, (_, s)| at.next_multiple_of(ALIGNMENT) + s.len());
@@ -143,12 +148,12 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Like [`Reader::new`], but [arrays](Reader::array) may refer to the bytes instead of being copied.
-    pub fn of(bytes: &'a Bytes, format: &'static Format) -> Result<Self> {
+    pub(crate) fn of(bytes: &'a Bytes, format: &'static Format) -> Result<Self> {
         Ok(Reader { memory: Some(bytes), ..Reader::new(bytes, format)? })
     }
 
     /// Verifies magic, checksum and version, and finds the sections.
-    pub fn new(file: &'a [u8], format: &'static Format) -> Result<Self> {
+    pub(crate) fn new(file: &'a [u8], format: &'static Format) -> Result<Self> {
         if !file.starts_with(&format.magic) {
             return Err(format.refuse(format!("this is not a {} of crfkit", format.name)));
         }
@@ -186,7 +191,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The position of the next section, which must have this name.
-    pub fn range(&mut self, name: &str) -> Result<Range<usize>> {
+    pub(crate) fn range(&mut self, name: &str) -> Result<Range<usize>> {
         let section = self.sections.pop().filter(|(found, _)| *found == name.as_bytes());
         section.map(|(_, range)| range).ok_or_else(|| {
             self.format.damaged(format!("the section `{name}` is missing or not in its place"))
@@ -194,12 +199,12 @@ impl<'a> Reader<'a> {
     }
 
     /// The bytes of the next section.
-    pub fn bytes(&mut self, name: &str) -> Result<&'a [u8]> {
+    pub(crate) fn bytes(&mut self, name: &str) -> Result<&'a [u8]> {
         Ok(&self.file[self.range(name)?])
     }
 
     /// The next section, as numbers made of N bytes each.
-    pub fn numbers<const N: usize, T>(
+    pub(crate) fn numbers<const N: usize, T>(
         &mut self,
         name: &str,
         number: impl Fn([u8; N]) -> T,
@@ -214,7 +219,7 @@ impl<'a> Reader<'a> {
 
     /// The next section, as an array of numbers. They are used in place; on a big-endian machine they are converted one
     /// by one.
-    pub fn array<const N: usize, T: Pod>(
+    pub(crate) fn array<const N: usize, T: Pod>(
         &mut self,
         name: &str,
         number: impl Fn([u8; N]) -> T,
@@ -229,7 +234,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next three sections, as strings. Their hash table is built if it is not stored.
-    pub fn strings(&mut self, [text, ends, slots]: StringSections) -> Result<Strings> {
+    pub(crate) fn strings(&mut self, [text, ends, slots]: StringSections) -> Result<Strings> {
         let arena = self.array(text, u8::from_le_bytes)?;
         let ends = self.array(ends, u32::from_le_bytes)?;
         let slots = Some(self.array(slots, slot)?).filter(|slots| !slots.is_empty());
@@ -237,14 +242,14 @@ impl<'a> Reader<'a> {
     }
 
     /// The next section, as JSON.
-    pub fn json<T: serde::de::DeserializeOwned>(&mut self, name: &str) -> Result<T> {
+    pub(crate) fn json<T: serde::de::DeserializeOwned>(&mut self, name: &str) -> Result<T> {
         let bytes = self.bytes(name)?;
         serde_json::from_slice(bytes)
             .map_err(|error| self.format.damaged(format!("section `{name}`: {error}")))
     }
 
     /// Checks that there is no further section.
-    pub fn finish(self) -> Result<()> {
+    pub(crate) fn finish(self) -> Result<()> {
         match self.sections.is_empty() {
             true => Ok(()),
             false => Err(self.format.damaged("it has more sections than it should")),

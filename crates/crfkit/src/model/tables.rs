@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The form of a table: log ψ(y) = Σ_k c_k(y)·θ_kᵀh, where h is the feature vector of the factor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Tables {
     /// One weight for each feature, used if the labels are equal: c = `[all labels are equal]`.
     #[default]
@@ -30,14 +31,14 @@ impl Tables {
     }
 
     /// The form with this name.
-    pub fn called(name: &str) -> Option<Tables> {
+    pub(crate) fn called(name: &str) -> Option<Tables> {
         Tables::ALL.into_iter().find(|tables| tables.name() == name)
     }
 
     /// The functions c_k over the entries of a table, in the layout of [`crate::graph::Shape`], padding (0) included.
     /// `cards` has the number of labels of each variable. Full tables have no functions, because each of their entries
     /// has its own weight.
-    pub fn basis(self, cards: &[usize]) -> Vec<Vec<f64>> {
+    pub(crate) fn basis(self, cards: &[usize]) -> Vec<Vec<f64>> {
         let c = match self {
             Tables::Full => return Vec::new(),
             Tables::Potts => |labels: &[usize]| f64::from(u8::from(labels.iter().all(|y| *y == labels[0]))),

@@ -1,6 +1,6 @@
 //! Transferring the weights of one model to the features of other data.
 
-use super::names::{LabelSet, Names, Part, WeightKind};
+use super::names::{LabelSet, Names, WeightKind, WeightPart};
 use crate::math::simd;
 use crate::{Error, Result};
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ impl Names<'_> {
     /// Rearranges these weights for the `dim` weights that `new` names. Parts, observations and labels are matched by
     /// name; whatever is unknown here gets 0. It is an error if two parts of one name differ in their variables or
     /// tables, or if nothing is in common.
-    pub fn weights_for(&self, new: &Names, dim: usize) -> Result<Vec<f64>> {
+    pub(crate) fn weights_for(&self, new: &Names, dim: usize) -> Result<Vec<f64>> {
         let old_set = |set: &LabelSet| self.sets.iter().position(|old| old.name == set.name);
         let old_labels = |set: &LabelSet| -> Vec<Option<usize>> {
             let Some(old) = old_set(set) else { return vec![None; set.labels.len()] };
@@ -20,9 +20,9 @@ impl Names<'_> {
         let mut theta = vec![0.0; dim];
         let mut known = false;
         for part in &new.parts {
-            let same = |old: &&Part| old.name == part.name && old.is_table() == part.is_table();
+            let same = |old: &&WeightPart| old.name == part.name && old.is_table() == part.is_table();
             let Some(old) = self.parts.iter().find(same) else { continue };
-            let set_names = |names: &Names, part: &Part| -> Vec<Option<String>> {
+            let set_names = |names: &Names, part: &WeightPart| -> Vec<Option<String>> {
                 part.over.iter().map(|&set| names.sets[set].name.clone()).collect()
             };
             if old.tables != part.tables || set_names(self, old) != set_names(new, part) {
@@ -52,7 +52,14 @@ impl Names<'_> {
     }
 
     /// Transfers the rows of a part. `labels` holds the old number of each new label, set by set.
-    fn carry(&self, old: &Part, new: &Names, part: &Part, labels: &[Vec<Option<usize>>], theta: &mut [f64]) {
+    fn carry(
+        &self,
+        old: &WeightPart,
+        new: &Names,
+        part: &WeightPart,
+        labels: &[Vec<Option<usize>>],
+        theta: &mut [f64],
+    ) {
         let known: HashMap<(WeightKind, Option<String>), u32> =
             (0..old.rows()).map(|row| ((old.observation)(row), row)).collect();
         // The weights of one old row, by table entry.
@@ -77,7 +84,7 @@ impl Names<'_> {
     fn old_entry(
         &self,
         new: impl Iterator<Item = (usize, usize)>,
-        old: &Part,
+        old: &WeightPart,
         labels: &[Vec<Option<usize>>],
     ) -> Option<usize> {
         let (mut entry, mut distance) = (0, 1);

@@ -64,7 +64,7 @@ pub(super) struct AdaGradRule<'a> {
 }
 
 impl<'a> AdaGradRule<'a> {
-    pub fn new(method: &AdaGrad, problem: &'a Problem<'a>) -> Self {
+    pub(super) fn new(method: &AdaGrad, problem: &'a Problem<'a>) -> Self {
         AdaGradRule { problem, eta0: method.eta0, squares: Vec::new() }
     }
 }

@@ -24,31 +24,31 @@ pub(super) struct Average {
 
 impl Average {
     /// Averages the iterates after each step from number `from` on, counted from 0.
-    pub fn new(from: u32) -> Self {
+    pub(super) fn new(from: u32) -> Self {
         Average { from, count: 0.0, area: [0.0; 2], sums: Vec::new() }
     }
 
     /// Prefetches the weights and the sums that a step will need.
-    pub fn expect(&self, theta: &[f64], touched: &Touched) {
+    pub(super) fn expect(&self, theta: &[f64], touched: &Touched) {
         touched.expect_with(|row| theta[row.start] + self.sums[row.start]);
     }
 
     /// For each kind of weight, the factor by which a gradient is added to the sums when a step moves the weights by
     /// −`eta` times that gradient; `products` are the decays.
-    pub fn scales(&self, eta: f64, products: [f64; 2]) -> [f64; 2] {
+    pub(super) fn scales(&self, eta: f64, products: [f64; 2]) -> [f64; 2] {
         std::array::from_fn(|kind| self.area[kind] * eta / products[kind])
     }
 
     /// Records that a step has moved the weights in `range` along `gradient`; `scale` is one of [`Average::scales`].
     #[inline]
-    pub fn moved(&mut self, range: Range<usize>, gradient: &[f64], scale: f64) {
+    pub(super) fn moved(&mut self, range: Range<usize>, gradient: &[f64], scale: f64) {
         if scale > 0.0 {
             self.sums[range].iter_mut().zip(gradient).for_each(|(sum, g)| *sum += scale * g);
         }
     }
 
     /// Records that the step after `done` others is complete; `products` are the decays including it.
-    pub fn count(&mut self, done: u32, products: [f64; 2]) {
+    pub(super) fn count(&mut self, done: u32, products: [f64; 2]) {
         if done >= self.from {
             self.count += 1.0;
             self.area.iter_mut().zip(products).for_each(|(area, product)| *area += product);
@@ -56,7 +56,7 @@ impl Average {
     }
 
     /// Moves everything into the sums. θ must be up to date, with decays `products`.
-    pub fn settle(&mut self, theta: &[f64], prior: &Prior, products: [f64; 2]) {
+    pub(super) fn settle(&mut self, theta: &[f64], prior: &Prior, products: [f64; 2]) {
         if self.area != [0.0; 2] {
             for (i, (sum, x)) in self.sums.iter_mut().zip(theta).enumerate() {
                 let kind = prior.kind(i);
@@ -67,12 +67,12 @@ impl Average {
     }
 
     /// The mean of the iterates, if there are any. Everything must be settled.
-    pub fn mean(&self, prior: &Prior) -> Option<Vec<f64>> {
+    pub(super) fn mean(&self, prior: &Prior) -> Option<Vec<f64>> {
         let mean = |(i, sum): (usize, &f64)| prior.mean(i) + sum / self.count;
         (self.count > 0.0).then(|| self.sums.iter().enumerate().map(mean).collect())
     }
 
-    pub fn save(&self, state: &mut State) {
+    pub(super) fn save(&self, state: &mut State) {
         state.vectors.insert("sums".into(), self.sums.clone());
         for (name, number) in [("averaged", self.count), ("area", self.area[0]), ("area_pairs", self.area[1])]
         {
@@ -81,7 +81,7 @@ impl Average {
     }
 
     /// After `steps` steps in all.
-    pub fn restore(&mut self, steps: u32, state: &mut Restored) -> Result<()> {
+    pub(super) fn restore(&mut self, steps: u32, state: &mut Restored) -> Result<()> {
         self.sums = state.vector("sums", state.theta().len(), 0.0, finite)?;
         self.count = state.count("averaged", steps.into())? as f64;
         for (area, name) in self.area.iter_mut().zip(["area", "area_pairs"]) {

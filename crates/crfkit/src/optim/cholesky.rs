@@ -41,7 +41,7 @@ fn substitute(l: &[f64], x: &mut [f64]) {
 
 /// x ← (A + τI)⁻¹ x for the symmetric `a` `[n][n]`. τ = 0 if A is positive definite; otherwise τ makes it so (Nocedal
 /// and Wright, Numerical Optimization, algorithm 3.3). Returns τ, or `None` if A is not finite.
-pub fn solve(a: &[f64], x: &mut [f64]) -> Option<f64> {
+pub(super) fn solve(a: &[f64], x: &mut [f64]) -> Option<f64> {
     let n = x.len();
     if a.iter().any(|a| !a.is_finite()) {
         return None;

@@ -21,7 +21,7 @@ struct Memory {
 }
 
 impl<'a> DenseUpdates<'a> {
-    pub fn new(problem: &Problem<'a>) -> Self {
+    pub(super) fn new(problem: &Problem<'a>) -> Self {
         let dim = problem.objective.dim();
         let split = problem.prior.first_pair.min(dim);
         let rows = [0..split, split..dim].into_iter().filter(|row| !row.is_empty()).collect();

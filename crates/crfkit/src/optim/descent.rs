@@ -104,21 +104,21 @@ impl<'a> Descent<'a> {
     }
 
     /// Computes value and gradient of the other point.
-    pub fn evaluate_other(&mut self) {
+    pub(super) fn evaluate_other(&mut self) {
         self.other.evaluate(self.problem, &self.now, &mut self.refused);
         self.other.value += self.problem.l1_penalty(&self.other.theta);
         self.passes += 1.0;
     }
 
     /// Moves to the other point.
-    pub fn accept(&mut self) {
+    pub(super) fn accept(&mut self) {
         std::mem::swap(&mut self.now, &mut self.other);
     }
 
     /// Moves along `direction` by a step that satisfies the strong Wolfe conditions (`curvature` is the constant of
     /// the second one). It tries the length `first` first. Returns the length of the step; if no step decreases the
     /// objective, stays and returns `None`.
-    pub fn search(&mut self, direction: &[f64], first: f64, curvature: f64) -> Option<f64> {
+    pub(super) fn search(&mut self, direction: &[f64], first: f64, curvature: f64) -> Option<f64> {
         let (now, trial) = (&self.now, &mut self.other);
         let slope = dot(direction, &now.gradient);
         if slope.is_nan() || slope >= 0.0 {
@@ -137,7 +137,7 @@ impl<'a> Descent<'a> {
     }
 
     /// Writes the last step: s = Δθ and y = Δg.
-    pub fn last_step(&self, s: &mut Vec<f64>, y: &mut Vec<f64>) {
+    pub(super) fn last_step(&self, s: &mut Vec<f64>, y: &mut Vec<f64>) {
         let (new, old) = (&self.now, &self.other);
         s.clear();
         s.extend(new.theta.iter().zip(&old.theta).map(|(new, old)| new - old));
@@ -146,7 +146,7 @@ impl<'a> Descent<'a> {
     }
 
     /// The error for a run whose numbers are no longer finite.
-    pub fn diverged(&self) -> Error {
+    pub(super) fn diverged(&self) -> Error {
         let advice = self.problem.prior.advice("use a smaller `sigma` or check the values in the data");
         Error::Diverged {
             passes: self.passes,

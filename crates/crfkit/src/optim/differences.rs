@@ -1,6 +1,6 @@
 //! Hessian-vector products by finite differences.
 
-use super::{Blocks, Counts, Dual, Objective, Touched};
+use super::{Blocks, Dual, FeatureCounts, Objective, Touched};
 use crate::ability::Ability;
 use crate::math::vector::norm;
 use std::sync::{Mutex, PoisonError};
@@ -115,7 +115,7 @@ impl Objective for Differences<'_> {
         self.objective.batch_grad(batch, theta, touched, gradient)
     }
 
-    fn counts(&self) -> Option<Counts> {
+    fn counts(&self) -> Option<FeatureCounts> {
         self.objective.counts()
     }
 

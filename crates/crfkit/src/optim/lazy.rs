@@ -28,7 +28,7 @@ const SMALL: f64 = 1e-100;
 
 impl<'a> Lazy<'a> {
     /// Starts at θ with this d, or goes on with what [`Lazy::save`] has left.
-    pub fn new(problem: &'a Problem, state: &mut Restored) -> Result<Self> {
+    pub(super) fn new(problem: &'a Problem, state: &mut Restored) -> Result<Self> {
         let (prior, dim) = (&problem.prior, state.theta().len());
         let anchor = match state.resumed() {
             true => state.vector("anchor", dim, 0.0, finite)?,
@@ -48,7 +48,7 @@ impl<'a> Lazy<'a> {
         })
     }
 
-    pub fn save(&self, state: &mut State) {
+    pub(super) fn save(&self, state: &mut State) {
         state.vectors.insert("anchor".into(), self.anchor.clone());
         state.vectors.insert("drift".into(), self.drift.clone());
         let numbers = [
@@ -67,7 +67,7 @@ impl<'a> Lazy<'a> {
     }
 
     /// Brings the touched weights up to date.
-    pub fn refresh(&self, theta: &mut [f64], touched: &Touched) {
+    pub(super) fn refresh(&self, theta: &mut [f64], touched: &Touched) {
         touched.expect_with(|row| self.anchor[row.start] + self.drift[row.start]);
         dispatch!(simd::level(), simd => for (row, ..) in touched.filled() {
             let kind = self.prior.kind(row.start);
@@ -82,7 +82,7 @@ impl<'a> Lazy<'a> {
     }
 
     /// d ← d + new − old on the touched weights, and old ← new; both hold the rows one after another. θ stays.
-    pub fn exchange(&mut self, touched: &Touched, old: &mut [f64], new: &[f64]) {
+    pub(super) fn exchange(&mut self, touched: &Touched, old: &mut [f64], new: &[f64]) {
         dispatch!(simd::level(), simd => for (row, mine, _) in touched.filled() {
             let shift = self.shift[self.prior.kind(row.start)];
             for (part, mine) in in_fours(row).zip(in_fours(mine)) {
@@ -101,12 +101,12 @@ impl<'a> Lazy<'a> {
 
     /// θ ← θ + x at weight i.
     #[inline]
-    pub fn add(&mut self, i: usize, x: f64) {
+    pub(super) fn add(&mut self, i: usize, x: f64) {
         self.anchor[i] += x / self.decay[self.prior.kind(i)];
     }
 
     /// One step of all weights; `theta` is brought up to date only if necessary.
-    pub fn step(&mut self, a: f64, c: f64, theta: &mut [f64]) {
+    pub(super) fn step(&mut self, a: f64, c: f64, theta: &mut [f64]) {
         for (kind, first) in [0, self.prior.first_pair].into_iter().enumerate() {
             // A step so large that the weights would cross the mean takes them to the mean.
             self.decay[kind] *= (1.0 - a * self.prior.precision(first) / self.examples).max(1e-9);
@@ -118,7 +118,7 @@ impl<'a> Lazy<'a> {
     }
 
     /// Brings all weights up to date, and restarts with B = 1 and C = 0.
-    pub fn settle(&mut self, theta: &mut [f64]) {
+    pub(super) fn settle(&mut self, theta: &mut [f64]) {
         for i in 0..theta.len() {
             theta[i] = self.value(i);
             self.anchor[i] = theta[i] - self.prior.mean(i);

@@ -1,22 +1,22 @@
 //! The search for a step length along a descent direction.
 
 /// The function along the direction: returns value and slope at a step length.
-pub type Along<'a> = dyn FnMut(f64) -> (f64, f64) + 'a;
+pub(super) type Along<'a> = dyn FnMut(f64) -> (f64, f64) + 'a;
 
 /// Sufficient decrease: f(t) ≤ f(0) + C1·t·f′(0).
 const C1: f64 = 1e-4;
 /// Curvature condition, |f′(t)| ≤ C2·|f′(0)|, for directions whose natural step is 1: those of Newton and
 /// quasi-Newton methods.
-pub const NEWTON_C2: f64 = 0.9;
+pub(super) const NEWTON_C2: f64 = 0.9;
 /// The same for conjugate gradients, which need nearly exact searches.
-pub const CONJUGATE_C2: f64 = 0.1;
+pub(super) const CONJUGATE_C2: f64 = 0.1;
 /// The largest number of evaluations.
 const TRIALS: usize = 20;
 
 /// Finds a step that satisfies the strong Wolfe conditions (Nocedal and Wright, Numerical Optimization, algorithms
 /// 3.5 and 3.6, with cubic interpolation). It starts with `step`; `c2` is the constant of the second condition. The
 /// last evaluation is at the step that is returned. `None` if no step decreases the function.
-pub fn wolfe(f0: f64, slope0: f64, step: f64, c2: f64, along: &mut Along) -> Option<f64> {
+pub(super) fn wolfe(f0: f64, slope0: f64, step: f64, c2: f64, along: &mut Along) -> Option<f64> {
     let enough = |t: f64, f: f64| f <= f0 + C1 * t * slope0;
     let mut low = Point { t: 0.0, f: f0, slope: slope0 };
     let mut high: Option<Point> = None;
@@ -84,7 +84,7 @@ fn between(a: &Point, b: &Point) -> f64 {
 }
 
 /// Backtracking for OWL-QN: halves the step until `accept` returns true. `None` after too many trials.
-pub fn backtrack(step: f64, mut accept: impl FnMut(f64) -> bool) -> Option<f64> {
+pub(super) fn backtrack(step: f64, mut accept: impl FnMut(f64) -> bool) -> Option<f64> {
     let mut t = step;
     for _ in 0..TRIALS {
         if accept(t) {

@@ -117,7 +117,7 @@ pub trait Objective: Sync {
     ) -> f64;
 
     /// Feature counts, if [`Ability::Counts`] is provided and the features allow it. Ef is then gradient + Ẽf.
-    fn counts(&self) -> Option<Counts> {
+    fn counts(&self) -> Option<FeatureCounts> {
         None
     }
 
@@ -151,7 +151,7 @@ pub trait Objective: Sync {
 
 /// What iterative scaling needs to know about the features.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Counts {
+pub struct FeatureCounts {
     /// Ẽf: how often the features of each weight occur in the training data.
     pub observed: Vec<f64>,
     /// S: a bound on the number of features of one example, whatever its labels.

@@ -76,23 +76,27 @@ pub(super) struct Step<'a> {
 
 impl Step<'_> {
     /// The share of the penalty that belongs to this step.
-    pub fn share(&self) -> f64 {
+    pub(super) fn share(&self) -> f64 {
         self.clock.penalty(self.done, self.done + 1)
     }
 
     /// The share of the penalty of all steps after the first `steps`, up to and including this one.
-    pub fn due(&self, steps: u32) -> f64 {
+    pub(super) fn due(&self, steps: u32) -> f64 {
         self.clock.penalty(steps, self.done + 1)
     }
 
     /// Like [`Step::due`], without this step.
-    pub fn since(&self, steps: u32) -> f64 {
+    pub(super) fn since(&self, steps: u32) -> f64 {
         self.clock.penalty(steps, self.done)
     }
 
     /// All `dim` weights, in stretches of one kind that were last touched together, with the number of steps done by
     /// then. The weights of a stretch can catch up on missed steps together.
-    pub fn stretches(&self, dim: usize, prior: &Prior) -> impl Iterator<Item = (Range<usize>, u32)> + use<> {
+    pub(super) fn stretches(
+        &self,
+        dim: usize,
+        prior: &Prior,
+    ) -> impl Iterator<Item = (Range<usize>, u32)> + use<> {
         let (last, first_pair) = (self.touched.last_by_weight(dim), prior.first_pair.min(dim));
         let mut start = 0;
         std::iter::from_fn(move || {
@@ -118,7 +122,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    pub fn new(schedule: &Schedule, examples: usize) -> Self {
+    pub(super) fn new(schedule: &Schedule, examples: usize) -> Self {
         let examples = examples.max(1);
         let batch = schedule.batch.clamp(1, examples);
         let batches = examples.div_ceil(batch);
@@ -141,7 +145,7 @@ impl Clock {
 
     /// The share of the penalty between two step numbers.
     #[inline]
-    pub fn penalty(&self, from: u32, to: u32) -> f64 {
+    pub(super) fn penalty(&self, from: u32, to: u32) -> f64 {
         let parts = match self.gradient {
             BatchGradient::Sum => self.examples(to) - self.examples(from),
             BatchGradient::Mean => u64::from(to - from),

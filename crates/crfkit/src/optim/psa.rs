@@ -114,7 +114,7 @@ pub(super) struct PsaRule {
 
 impl PsaRule {
     /// A rule for m = `examples`.
-    pub fn new(method: &Psa, prior: Prior, examples: f64) -> Self {
+    pub(super) fn new(method: &Psa, prior: Prior, examples: f64) -> Self {
         let mut rule = PsaRule {
             method: method.clone(),
             half: method.period as u32,
@@ -130,7 +130,7 @@ impl PsaRule {
     }
 
     /// Changes the prior and m from now on. All weights must be up to date.
-    pub fn set_prior(&mut self, prior: Prior, examples: f64) {
+    pub(super) fn set_prior(&mut self, prior: Prior, examples: f64) {
         let batch = match self.method.schedule.gradient {
             BatchGradient::Sum => self.method.schedule.batch as f64,
             BatchGradient::Mean => 1.0,
@@ -142,7 +142,7 @@ impl PsaRule {
         self.prior = prior;
     }
 
-    pub fn prior(&self) -> &Prior {
+    pub(super) fn prior(&self) -> &Prior {
         &self.prior
     }
 
@@ -154,7 +154,7 @@ impl PsaRule {
 
     /// Moves what is known of all weights to a new layout: `place` makes the new vector of the old one and of what new weights
     /// begin with.
-    pub fn grow(&mut self, place: impl Fn(&[f64], f64) -> Vec<f64>) {
+    pub(super) fn grow(&mut self, place: impl Fn(&[f64], f64) -> Vec<f64>) {
         let placed = |number: fn(&Weight) -> f64, fresh: f64| {
             place(&self.weights.iter().map(number).collect::<Vec<_>>(), fresh)
         };
@@ -163,7 +163,7 @@ impl PsaRule {
         self.set_weights(&gains, &starts, &middles);
     }
     /// Takes whole periods off the steps, where all weights have just been brought up to date; returns what is left.
-    pub fn forget_periods(&mut self) -> u32 {
+    pub(super) fn forget_periods(&mut self) -> u32 {
         self.settled %= 2 * self.half;
         self.settled
     }

@@ -59,7 +59,7 @@ pub(super) struct At<'a> {
 impl Series {
     /// `None` if a step with x = `largest` is too long for the series: the rate is below κ, or more than [`TERMS`]
     /// terms are needed.
-    pub fn new(method: &Psa, largest: f64) -> Option<Self> {
+    pub(super) fn new(method: &Psa, largest: f64) -> Option<Self> {
         let n = method.period as f64;
         let slow = (1.0 - method.kappa.powf(1.0 / n)).min(SMALL).min(SMALL_IN_HALF_A_PERIOD / n);
         if largest > slow || method.alpha == 1.0 {
@@ -104,7 +104,7 @@ impl Series {
 
     /// Brings rows up to the state before step `done` (counted from 0). Each row is of one kind and comes with the
     /// number of steps for which it is up to date, at most `done`.
-    pub fn catch_up(&self, at: &mut At, rows: impl Iterator<Item = (Range<usize>, u32)>, done: u32) {
+    pub(super) fn catch_up(&self, at: &mut At, rows: impl Iterator<Item = (Range<usize>, u32)>, done: u32) {
         let phase = done % (2 * self.half);
         let now = Now {
             done,

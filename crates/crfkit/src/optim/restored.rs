@@ -51,7 +51,7 @@ fn unusable(name: &str, problem: impl std::fmt::Display) -> Error {
 
 impl Restored {
     /// Of a problem with `dim` weights.
-    pub fn new(state: State, dim: usize) -> Result<Self> {
+    pub(super) fn new(state: State, dim: usize) -> Result<Self> {
         let restored = Restored { resumed: !state.vectors.is_empty(), state };
         let found = restored.state.theta.len();
         match restored.resumed {
@@ -67,32 +67,38 @@ impl Restored {
     }
 
     /// Fresh weights.
-    pub fn fresh(theta: Vec<f64>) -> Self {
+    pub(super) fn fresh(theta: Vec<f64>) -> Self {
         Restored { state: State::start(theta), resumed: false }
     }
 
     /// Is this the state of an interrupted run?
-    pub fn resumed(&self) -> bool {
+    pub(super) fn resumed(&self) -> bool {
         self.resumed
     }
 
     /// The weights.
-    pub fn theta(&self) -> &[f64] {
+    pub(super) fn theta(&self) -> &[f64] {
         &self.state.theta
     }
 
     /// Takes the weights out.
-    pub fn take_theta(&mut self) -> Vec<f64> {
+    pub(super) fn take_theta(&mut self) -> Vec<f64> {
         std::mem::take(&mut self.state.theta)
     }
 
     /// The state as it came.
-    pub fn into_state(self) -> State {
+    pub(super) fn into_state(self) -> State {
         self.state
     }
 
     /// Takes out a vector of `len` numbers that `fits` accepts; all `fresh` at a fresh start.
-    pub fn vector(&mut self, name: &str, len: usize, fresh: f64, fits: fn(f64) -> bool) -> Result<Vec<f64>> {
+    pub(super) fn vector(
+        &mut self,
+        name: &str,
+        len: usize,
+        fresh: f64,
+        fits: fn(f64) -> bool,
+    ) -> Result<Vec<f64>> {
         match self.resumed {
             false => Ok(vec![fresh; len]),
             true => {
@@ -104,7 +110,12 @@ impl Restored {
     }
 
     /// The same, but it may be empty, and is at a fresh start.
-    pub fn vector_or_none(&mut self, name: &str, len: usize, fits: fn(f64) -> bool) -> Result<Vec<f64>> {
+    pub(super) fn vector_or_none(
+        &mut self,
+        name: &str,
+        len: usize,
+        fits: fn(f64) -> bool,
+    ) -> Result<Vec<f64>> {
         if !self.resumed {
             return Ok(Vec::new());
         }
@@ -116,7 +127,7 @@ impl Restored {
     }
 
     /// The same with whole numbers up to `most`.
-    pub fn counts(&mut self, name: &str, len: usize, most: u64) -> Result<Vec<f64>> {
+    pub(super) fn counts(&mut self, name: &str, len: usize, most: u64) -> Result<Vec<f64>> {
         let vector = self.vector(name, len, 0.0, finite)?;
         match vector.iter().find(|&&x| !whole(x, most)) {
             Some(x) => Err(unusable(name, format_args!("has {x}, which is no count up to {most}"))),
@@ -129,7 +140,7 @@ impl Restored {
     }
 
     /// A number that `fits` accepts; `fresh` at a fresh start.
-    pub fn number(&self, name: &str, fresh: f64, fits: fn(f64) -> bool) -> Result<f64> {
+    pub(super) fn number(&self, name: &str, fresh: f64, fits: fn(f64) -> bool) -> Result<f64> {
         match (self.resumed, self.state.numbers.get(name)) {
             (false, _) => Ok(fresh),
             (true, None) => Err(unusable(name, "is missing")),
@@ -139,7 +150,7 @@ impl Restored {
     }
 
     /// A whole number up to `most`; 0 at a fresh start.
-    pub fn count(&self, name: &str, most: u64) -> Result<u64> {
+    pub(super) fn count(&self, name: &str, most: u64) -> Result<u64> {
         match self.number(name, 0.0, finite)? {
             x if whole(x, most) => Ok(x as u64),
             x => Err(unusable(name, format_args!("is {x}, which is no count up to {most}"))),
@@ -147,12 +158,12 @@ impl Restored {
     }
 
     /// Yes or no; no at a fresh start.
-    pub fn flag(&self, name: &str) -> Result<bool> {
+    pub(super) fn flag(&self, name: &str) -> Result<bool> {
         Ok(self.count(name, 1)? == 1)
     }
 
     /// Passes that were made before this method began, which a fresh start may have too.
-    pub fn passes(&self, name: &str) -> Result<f64> {
+    pub(super) fn passes(&self, name: &str) -> Result<f64> {
         match self.state.numbers.get(name) {
             None => Ok(0.0),
             Some(&x) if not_negative(x) => Ok(x),
@@ -161,12 +172,12 @@ impl Restored {
     }
 
     /// Adds to the passes that were made before this method began.
-    pub fn add_passes(&mut self, name: &str, passes: f64) {
+    pub(super) fn add_passes(&mut self, name: &str, passes: f64) {
         *self.state.numbers.entry(name.into()).or_insert(0.0) += passes;
     }
 
     /// The error for a vector or number that does not agree with the others.
-    pub fn disagrees(name: &str) -> Error {
+    pub(super) fn disagrees(name: &str) -> Error {
         unusable(name, "does not agree with the rest")
     }
 }

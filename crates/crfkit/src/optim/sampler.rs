@@ -14,7 +14,7 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
-    pub fn new(weights: &[f64]) -> Self {
+    pub(super) fn new(weights: &[f64]) -> Self {
         let leaves = weights.len().next_power_of_two();
         let mut sum = vec![0.0; 2 * leaves];
         sum[leaves..leaves + weights.len()].copy_from_slice(weights);
@@ -31,7 +31,7 @@ impl Sampler {
     }
 
     /// Changes a weight, which must not be negative.
-    pub fn set(&mut self, item: usize, weight: f64) {
+    pub(super) fn set(&mut self, item: usize, weight: f64) {
         let mut node = self.leaves + item;
         self.sum[node] = weight;
         self.max[node] = weight;
@@ -41,20 +41,20 @@ impl Sampler {
         }
     }
 
-    pub fn weights(&self) -> &[f64] {
+    pub(super) fn weights(&self) -> &[f64] {
         &self.sum[self.leaves..self.leaves + self.items]
     }
 
-    pub fn total(&self) -> f64 {
+    pub(super) fn total(&self) -> f64 {
         self.sum[1]
     }
 
-    pub fn max(&self) -> f64 {
+    pub(super) fn max(&self) -> f64 {
         self.max[1]
     }
 
     /// Draws an item: with probability `uniform` uniformly, otherwise by weight.
-    pub fn draw(&self, uniform: f64, random: &mut Random) -> usize {
+    pub(super) fn draw(&self, uniform: f64, random: &mut Random) -> usize {
         let by_weight = random.uniform() >= uniform && self.total() > 0.0 && self.total().is_finite();
         if !by_weight {
             return random.below(self.items);

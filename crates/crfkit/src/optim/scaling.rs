@@ -3,7 +3,7 @@
 use super::checks::refuse_l1;
 use super::descent::{self, Descent, Iterate, Point, Until};
 use super::restored::Restored;
-use super::{Counts, Minimum, Optimizer, Prior, Problem, State, Watch};
+use super::{FeatureCounts, Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::ability::Ability;
 use crate::{Error, Result};
 
@@ -104,8 +104,8 @@ pub(super) struct Scaling<'a> {
 }
 
 impl<'a> Scaling<'a> {
-    pub fn new(problem: &'a Problem<'a>, inner: Inner, method: &str) -> Result<Self> {
-        let Some(Counts { observed, total }) = problem.objective.counts() else {
+    pub(super) fn new(problem: &'a Problem<'a>, inner: Inner, method: &str) -> Result<Self> {
+        let Some(FeatureCounts { observed, total }) = problem.objective.counts() else {
             return Err(Error::Setting(format!(
                 "{method} needs an exact likelihood of features whose values are not negative; use lbfgs"
             )));
@@ -115,7 +115,7 @@ impl<'a> Scaling<'a> {
     }
 
     /// The equation of weight i at θᵢ, where gᵢ is the derivative of the whole objective.
-    pub fn equation(&self, i: usize, theta: f64, g: f64) -> Equation {
+    pub(super) fn equation(&self, i: usize, theta: f64, g: f64) -> Equation {
         let (observed, precision) = (self.observed[i], self.problem.prior.precision(i));
         let pull = if precision > 0.0 { precision * (theta - self.problem.prior.mean(i)) } else { 0.0 };
         // The gradient is Ef − Ẽf + pull. Rounding may remove all of a small Ef; a larger one makes the step safer.
@@ -124,7 +124,7 @@ impl<'a> Scaling<'a> {
     }
 
     /// out ← M(θ) at an evaluated point.
-    pub fn map(&self, inner: Inner, point: &Point, out: &mut Vec<f64>) -> Result<()> {
+    pub(super) fn map(&self, inner: Inner, point: &Point, out: &mut Vec<f64>) -> Result<()> {
         out.resize(point.theta.len(), 0.0);
         self.problem.objective.in_stretches(out, STRETCH, &|k, out| {
             for (i, out) in (k * STRETCH..).zip(out) {
@@ -142,7 +142,7 @@ impl<'a> Scaling<'a> {
     }
 
     /// Moves to M(θ). If that is worse, stays and returns false.
-    pub fn advance(&self, at: &mut Descent) -> Result<bool> {
+    pub(super) fn advance(&self, at: &mut Descent) -> Result<bool> {
         Ok(self.advance_by(self.inner, at)?
             || (self.inner == Inner::Paper && self.advance_by(Inner::Exact, at)?))
     }
@@ -181,12 +181,12 @@ pub(super) struct Equation {
 
 impl Equation {
     /// Whether eq. 3 is defined here.
-    pub fn has_paper_step(&self) -> bool {
+    pub(super) fn has_paper_step(&self) -> bool {
         self.observed > 0.0 && self.expected + self.pull > 0.0
     }
 
     /// δ.
-    pub fn step(&self, inner: Inner) -> f64 {
+    pub(super) fn step(&self, inner: Inner) -> f64 {
         if inner == Inner::Paper && self.has_paper_step() {
             return (self.observed / (self.expected + self.pull)).ln() / self.total;
         }

@@ -154,7 +154,7 @@ pub(super) struct SgdRule<'a> {
 }
 
 impl<'a> SgdRule<'a> {
-    pub fn new(method: &Sgd, problem: &'a Problem<'a>, eta0: f64) -> Self {
+    pub(super) fn new(method: &Sgd, problem: &'a Problem<'a>, eta0: f64) -> Self {
         let examples = problem.objective.examples().max(1);
         let steps_a_pass = examples.div_ceil(method.schedule.batch.clamp(1, examples));
         let first = |passes: f64| Average::new((passes * steps_a_pass as f64).ceil() as u32);

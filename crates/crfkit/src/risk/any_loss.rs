@@ -30,12 +30,12 @@ pub(super) struct AnyLoss<G: Graph> {
 
 impl<G: Graph> AnyLoss<G> {
     /// The loss without complex numbers.
-    pub fn new(loss: impl Loss<Graph = G> + 'static) -> Self {
+    pub(super) fn new(loss: impl Loss<Graph = G> + 'static) -> Self {
         AnyLoss::real_and_dual(&Arc::new(loss))
     }
 
     /// The loss with complex numbers in place of dual ones.
-    pub fn with_complex(loss: impl Loss<Graph = G> + 'static) -> Self {
+    pub(super) fn with_complex(loss: impl Loss<Graph = G> + 'static) -> Self {
         let loss = Arc::new(loss);
         AnyLoss { complex: Some(maker(&loss)), ..AnyLoss::real_and_dual(&loss) }
     }

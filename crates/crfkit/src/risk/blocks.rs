@@ -29,7 +29,7 @@ struct Block {
 impl<'a, G: Graph> ExampleBlocks<'a, G> {
     /// Divides the examples, in an order that depends on the seed, into blocks of at most `variables` variables or one
     /// example. `None` if the gradient is not marginals minus gold labels.
-    pub fn new(risk: &'a Risk<G>, variables: usize, seed: u64) -> Option<Self> {
+    pub(super) fn new(risk: &'a Risk<G>, variables: usize, seed: u64) -> Option<Self> {
         if !risk.loss.gives.contains(&Ability::Marginals) {
             return None;
         }

@@ -3,7 +3,7 @@
 use super::{Risk, potentials};
 use crate::graph::{Gradient, Graph, SharedSum, TableRef};
 use crate::math::Array;
-use crate::optim::Counts;
+use crate::optim::FeatureCounts;
 
 impl<G: Graph> Risk<G> {
     /// Ẽf = Aᵀ·Σ weight·1[y] over the gold labellings, and S, the greatest number of features that a labelling of an example can
@@ -12,7 +12,7 @@ impl<G: Graph> Risk<G> {
     ///
     /// `None` if a value or a weight is negative, or if tables are combinations of a basis (such as Ising tables, of
     /// either sign): then the number of features is not a bound. The cost is about one pass.
-    pub(super) fn feature_counts(&self) -> Option<Counts> {
+    pub(super) fn feature_counts(&self) -> Option<FeatureCounts> {
         if self.features.rows.iter().any(|rows| !rows.basis.is_empty()) {
             return None;
         }
@@ -60,6 +60,6 @@ impl<G: Graph> Risk<G> {
             total = total.max(most);
         }
         self.features.scatter_tables(&sum, 0, 0, &mut observed);
-        Some(Counts { observed, total })
+        Some(FeatureCounts { observed, total })
     }
 }

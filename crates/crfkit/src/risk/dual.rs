@@ -29,7 +29,7 @@ pub(super) struct Marginals<'a, G: Graph> {
 
 impl<'a, G: Graph> Marginals<'a, G> {
     /// `None` if the loss is no likelihood, or pairs of neighbours do not tell the entropy of the graphs.
-    pub fn new(risk: &'a Risk<G>) -> Option<Self> {
+    pub(super) fn new(risk: &'a Risk<G>) -> Option<Self> {
         let shared = risk.features.empty_tables();
         let by_pairs =
             (0..risk.data.len()).all(|example| risk.data.graph(example).with_own_pairs().is_some());

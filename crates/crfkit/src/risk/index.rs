@@ -8,14 +8,14 @@ use crate::model::Features;
 use std::ops::Range;
 
 /// The number of tasks into which the examples of a block are divided.
-pub const SLOTS: usize = 8;
+pub(super) const SLOTS: usize = 8;
 /// The number of tasks into which the rows of a block are divided.
 const PARTS: usize = 16;
 /// The length of dψ in a block: 4 MB, which stay in the cache between the two halves of a block.
 const BLOCK: usize = 1 << 19;
 
 /// All blocks of a data set.
-pub struct Index {
+pub(super) struct Index {
     /// The blocks, in the order of the examples.
     pub blocks: Vec<Block>,
     /// Length of the largest block's dψ.
@@ -25,7 +25,7 @@ pub struct Index {
 }
 
 /// Some consecutive examples.
-pub struct Block {
+pub(super) struct Block {
     /// Length of their dψ.
     pub own_len: usize,
     /// The examples of each slot.
@@ -37,7 +37,7 @@ pub struct Block {
 }
 
 /// Some of the rows of a block.
-pub struct Part {
+pub(super) struct Part {
     /// Positions in the block's list of rows.
     pub rows: Range<usize>,
     /// Weights up to this index of θ belong to this part or an earlier one.
@@ -45,7 +45,7 @@ pub struct Part {
 }
 
 impl Index {
-    pub fn new(features: &Features, data: &Dataset<impl Graph>) -> Self {
+    pub(super) fn new(features: &Features, data: &Dataset<impl Graph>) -> Self {
         let mut blocks = Vec::new();
         let mut begin = 0;
         let mut counter = vec![0u32; features.first_row(features.rows.len())];

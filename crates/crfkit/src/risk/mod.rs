@@ -21,6 +21,7 @@ mod threads;
 
 pub use derivative::Derivative;
 pub use potentials::potentials;
+#[doc(hidden)]
 pub use threads::{in_parts, thread_count};
 
 use crate::ability::Ability;
@@ -29,7 +30,7 @@ use crate::graph::Graph;
 use crate::loss::Loss;
 use crate::math;
 use crate::model::Features;
-use crate::optim::{Blocks, Counts, Dual, Objective, Touched};
+use crate::optim::{Blocks, Dual, FeatureCounts, Objective, Touched};
 use crate::{Error, Result};
 use any_loss::AnyLoss;
 use batch::BatchMemory;
@@ -212,7 +213,7 @@ impl<G: Graph> Objective for Risk<G> {
         }
     }
 
-    fn counts(&self) -> Option<Counts> {
+    fn counts(&self) -> Option<FeatureCounts> {
         self.gives().contains(&Ability::Counts).then(|| self.feature_counts()).flatten()
     }
 

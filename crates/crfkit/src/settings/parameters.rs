@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 /// How Hessian-vector products are computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum HessVec {
     /// With dual numbers: exact (smd-crf-2006 eq. 11).
     #[default]
@@ -177,11 +178,11 @@ fn list(names: impl Iterator<Item = String>) -> String {
 mod bounds {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    pub fn serialize<S: Serializer>(bounds: &Option<[f64; 2]>, s: S) -> Result<S::Ok, S::Error> {
+    pub(super) fn serialize<S: Serializer>(bounds: &Option<[f64; 2]>, s: S) -> Result<S::Ok, S::Error> {
         bounds.map(|bounds| bounds.map(|bound| bound.is_finite().then_some(bound))).serialize(s)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<[f64; 2]>, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Option<[f64; 2]>, D::Error> {
         let bounds = Option::<[Option<f64>; 2]>::deserialize(d)?;
         Ok(bounds.map(|bounds| bounds.map(|bound| bound.unwrap_or(f64::INFINITY))))
     }

@@ -71,7 +71,7 @@ impl Judgement {
 
     /// Compares the predicted labels of a graph with its gold labels. `set_of` gives the label set of a variable;
     /// `group` is the value of [`Labeller::group`](super::Labeller::group).
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         sets: &[LabelSet],
         set_of: impl Fn(usize) -> usize,

@@ -2,7 +2,8 @@
 
 use crfkit::empirical::studies::{Directed, First, Sample};
 use crfkit::empirical::{
-    CountedChains, EmpiricalModel, EmpiricalTagger, Method, PairWork, Pairs, Settings, Unknown, train,
+    CountedChains, EmpiricalMethod, EmpiricalModel, EmpiricalSettings, EmpiricalTagger, PairWork, Pairs,
+    Unknown, train,
 };
 use crfkit::graph::Label;
 use crfkit::math::random::Random;
@@ -16,12 +17,12 @@ fn optimum() -> f64 {
     -(4.0 * 0.8f64.ln() + 0.2f64.ln())
 }
 
-fn lexical(method: Method) -> Settings {
+fn lexical(method: EmpiricalMethod) -> EmpiricalSettings {
     // As low as it goes: products of estimates then are what the paper's equations say, to the last digit.
-    Settings { method, pairs: Pairs::Lexical, floor: -100.0, ..Settings::default() }
+    EmpiricalSettings { method, pairs: Pairs::Lexical, floor: -100.0, ..EmpiricalSettings::default() }
 }
 
-fn model(sample: &Sample, settings: &Settings) -> EmpiricalModel {
+fn model(sample: &Sample, settings: &EmpiricalSettings) -> EmpiricalModel {
     train(&sample.counts(settings.pairs), settings, None).unwrap().model
 }
 
@@ -49,7 +50,7 @@ fn exact() -> Lbfgs {
 #[test]
 fn factors_are_normalised_for_every_pair_that_was_seen() {
     let sample = Sample::label_bias(3, 300);
-    let model = model(&sample, &lexical(Method::Ep1));
+    let model = model(&sample, &lexical(EmpiricalMethod::Ep1));
     let labels = model.labels().len();
     let (mut left, mut right) = (vec![0.0; labels], vec![0.0; labels]);
     let mut phi = vec![0.0; labels * 8];
@@ -75,7 +76,7 @@ fn five_instances_have_two_known_maxima_and_one_of_them_fails() {
     assert!((optimum() - OPTIMUM).abs() < 1e-9);
     let sample = Sample::five();
     let likelihood = sample.likelihood();
-    let ep = sample.theta_of(&model(&sample, &lexical(Method::Ep1)));
+    let ep = sample.theta_of(&model(&sample, &lexical(EmpiricalMethod::Ep1)));
     let ttp = Sample::test_time_problem();
     for (theta, prediction) in [(&ep, [0, 0]), (&ttp, [1, 1])] {
         let (value, slope) = value_and_slope(&likelihood, theta);
@@ -95,10 +96,12 @@ fn five_instances_have_two_known_maxima_and_one_of_them_fails() {
 #[test]
 fn ep1_and_ep2_predict_what_the_five_instances_suggest() {
     let sample = Sample::five();
-    for method in [Method::Ep1, Method::Ep2] {
+    for method in [EmpiricalMethod::Ep1, EmpiricalMethod::Ep2] {
         for pairs in [Pairs::Tags, Pairs::Lexical] {
-            let mut tagger =
-                EmpiricalTagger::new(Arc::new(model(&sample, &Settings { pairs, ..lexical(method) })));
+            let mut tagger = EmpiricalTagger::new(Arc::new(model(
+                &sample,
+                &EmpiricalSettings { pairs, ..lexical(method) },
+            )));
             assert_eq!(label(&mut tagger, &sample, &[1, 2]), [0, 0], "{method:?} {pairs:?}");
         }
         // Of one distribution (eq. 4): Z = 1, and a labelling has its relative frequency.
@@ -138,7 +141,7 @@ fn a_prior_saves_the_likelihood() {
 fn eight_instances_refute_the_claim_of_section_3_4_3() {
     let sample = Sample::eight();
     let likelihood = sample.likelihood();
-    let ep = sample.theta_of(&model(&sample, &lexical(Method::Ep1)));
+    let ep = sample.theta_of(&model(&sample, &lexical(EmpiricalMethod::Ep1)));
     let (value, slope) = value_and_slope(&likelihood, &ep);
     assert!((value - 3.05721).abs() < 5e-6 && slope > 0.1, "{value} {slope}");
     let theta = likelihood.fit(zeros(&likelihood), Prior::gaussian(f64::INFINITY), &exact()).unwrap();
@@ -161,7 +164,7 @@ fn consistent_marginals_make_the_estimate_a_maximum() {
         words.truncate(2);
         labels.truncate(2);
     });
-    let theta = sample.theta_of(&model(&sample, &lexical(Method::Ep1)));
+    let theta = sample.theta_of(&model(&sample, &lexical(EmpiricalMethod::Ep1)));
     let (_, slope) = value_and_slope(&sample.likelihood(), &theta);
     assert!(slope < 1e-11, "{slope}");
 }
@@ -172,7 +175,7 @@ fn rates_are_symmetric_and_1_under_independence() {
         let sequences = sequences.iter().map(|y| (vec![0, 1], y.to_vec())).collect();
         let sample = Sample { sequences, ..Sample::five() };
         let mut phi = vec![0.0; 2 * 8];
-        let model = model(&sample, &Settings::default());
+        let model = model(&sample, &EmpiricalSettings::default());
         model.log_phi(model.word("a"), model.word("b"), &mut phi, &mut PairWork::default());
         [phi[0], phi[1], phi[8], phi[9]]
     };
@@ -184,14 +187,14 @@ fn rates_are_symmetric_and_1_under_independence() {
     assert_eq!(there, [back[0], back[2], back[1], back[3]]);
     // P̃(0, 1) = 2/5, P̃(0) = 4/10, P̃(1) = 6/10 (eq. 1); the pair (1, 0) was never seen.
     assert!((there[1] - (0.4f64 / (0.4 * 0.6)).ln()).abs() < 1e-12);
-    assert_eq!(there[2], Settings::default().floor);
+    assert_eq!(there[2], EmpiricalSettings::default().floor);
 }
 
 #[test]
 fn label_bias_hurts_directed_models_only() {
     for seed in 0..5 {
         let (data, test) = (Sample::label_bias(2 * seed, 2000), Sample::label_bias(2 * seed + 1, 500));
-        for method in [Method::Ep1, Method::Ep2] {
+        for method in [EmpiricalMethod::Ep1, EmpiricalMethod::Ep2] {
             let mut tagger = EmpiricalTagger::new(Arc::new(model(&data, &lexical(method))));
             let accuracy = test.accuracy(|words| label(&mut tagger, &data, words));
             assert!((accuracy - 95.83).abs() < 2.5, "{method:?}: {accuracy}");
@@ -225,7 +228,7 @@ fn other_factorisations_fail_as_the_paper_says() {
     let (data, test) = (data.behind_a_start(), test.behind_a_start());
     let behind = Directed::new(&data, First::Pair);
     let accuracy = test.accuracy(|words| behind.decode(words));
-    let mut tagger = EmpiricalTagger::new(Arc::new(model(&data, &lexical(Method::Ep1))));
+    let mut tagger = EmpiricalTagger::new(Arc::new(model(&data, &lexical(EmpiricalMethod::Ep1))));
     let ours = test.accuracy(|words| label(&mut tagger, &data, words));
     assert!(accuracy < 80.0 && ours > 94.0, "{accuracy} {ours}");
 }
@@ -234,7 +237,7 @@ fn other_factorisations_fail_as_the_paper_says() {
 #[test]
 fn the_papers_mu_changes_no_labelling() {
     let sample = Sample::label_bias(7, 200);
-    let with = |unknown| model(&sample, &Settings { unknown, ..Settings::default() });
+    let with = |unknown| model(&sample, &EmpiricalSettings { unknown, ..EmpiricalSettings::default() });
     let mut taggers = [Unknown::Scale(1.0), Unknown::Scale(0.01), Unknown::Power(0.3)]
         .map(|unknown| EmpiricalTagger::new(Arc::new(with(unknown))));
     let mut random = Random::new(1);

@@ -2,7 +2,7 @@
 //! maximum of the likelihood (eq. 16–17), with every probability by enumeration.
 
 use crfkit::empirical::studies::Sample;
-use crfkit::empirical::{Counts, Method, PairWork, Pairs, Settings, train};
+use crfkit::empirical::{Counts, EmpiricalMethod, EmpiricalSettings, PairWork, Pairs, train};
 use crfkit::graph::Label;
 use crfkit::math::random::Random;
 use crfkit::math::simd;
@@ -15,7 +15,7 @@ fn log_rates(pairs: &[(String, String, u64)]) -> BTreeMap<(String, String), f64>
     for (x, y, n) in pairs {
         (0..*n).for_each(|_| counts.add([("first", x.as_str()), ("second", y.as_str())]));
     }
-    let settings = Settings { pairs: Pairs::Lexical, floor: -100.0, ..Settings::default() };
+    let settings = EmpiricalSettings { pairs: Pairs::Lexical, floor: -100.0, ..EmpiricalSettings::default() };
     let model = train(&counts, &settings, None).unwrap().model;
     let stride = simd::padded(model.labels().len());
     let mut phi = vec![0.0; model.labels().len() * stride];
@@ -173,8 +173,12 @@ fn at_a_maximum_of_the_likelihood_estimated_marginals_are_empirical_ones() {
 /// êp meets the conditions on the five instances, and fails them on the eight.
 #[test]
 fn the_estimate_in_closed_form_meets_the_conditions_where_it_is_a_maximum() {
-    let settings =
-        Settings { pairs: Pairs::Lexical, floor: -100.0, method: Method::Ep1, ..Settings::default() };
+    let settings = EmpiricalSettings {
+        pairs: Pairs::Lexical,
+        floor: -100.0,
+        method: EmpiricalMethod::Ep1,
+        ..EmpiricalSettings::default()
+    };
     let theta = |sample: &Sample| {
         let model = train(&sample.counts(settings.pairs), &settings, None).unwrap().model;
         sample.theta_of(&model)

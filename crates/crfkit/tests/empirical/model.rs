@@ -6,7 +6,8 @@ use corpora::{made_up_columns, models::columns};
 use crfkit::chain::ChainModel;
 use crfkit::empirical::spelling::spelling;
 use crfkit::empirical::{
-    Counts, EmpiricalModel, EmpiricalTagger, HeldOut, Method, PairWork, Pairs, Settings, Unknown, train,
+    Counts, EmpiricalMethod, EmpiricalModel, EmpiricalSettings, EmpiricalTagger, HeldOut, PairWork, Pairs,
+    Unknown, train,
 };
 use std::sync::Arc;
 
@@ -24,18 +25,24 @@ fn held_out(text: &str) -> HeldOut {
 }
 
 /// Every method with every kind of pairs.
-fn all_settings() -> Vec<Settings> {
+fn all_settings() -> Vec<EmpiricalSettings> {
     let mut all = Vec::new();
-    for method in [Method::Ep1, Method::Ep2] {
+    for method in [EmpiricalMethod::Ep1, EmpiricalMethod::Ep2] {
         for pairs in [Pairs::Tags, Pairs::Lexical] {
-            all.push(Settings { method, pairs, ..Settings::default() });
-            all.push(Settings { method, pairs, smoothing: 0.1 + 0.2, min_count: 3, ..Settings::default() });
+            all.push(EmpiricalSettings { method, pairs, ..EmpiricalSettings::default() });
+            all.push(EmpiricalSettings {
+                method,
+                pairs,
+                smoothing: 0.1 + 0.2,
+                min_count: 3,
+                ..EmpiricalSettings::default()
+            });
         }
     }
     all
 }
 
-fn model(counts: &Counts, settings: &Settings) -> EmpiricalModel {
+fn model(counts: &Counts, settings: &EmpiricalSettings) -> EmpiricalModel {
     train(counts, settings, None).unwrap().model
 }
 
@@ -83,7 +90,7 @@ fn counts_of_parts_add_up_to_those_of_the_whole() {
 #[test]
 fn a_model_is_updated_with_new_data() {
     let (old, new) = (made_up_columns(2, 30), made_up_columns(3, 30));
-    let settings = Settings::default();
+    let settings = EmpiricalSettings::default();
     let mut counts = model(&counted(&old, settings.pairs), &settings).counts().clone();
     columns(&new).iter().for_each(|sequence| counts.add_columns(sequence, 2).unwrap());
     let together = model(&counted(&format!("{old}{new}"), settings.pairs), &settings);
@@ -97,7 +104,7 @@ fn pruned_words_live_on_in_their_spellings() {
         counts.add([("the", "D"), ("cat", "N")]);
     }
     counts.add([("the", "D"), ("walking", "V")]);
-    let settings = Settings { min_count: 2, ..Settings::default() };
+    let settings = EmpiricalSettings { min_count: 2, ..EmpiricalSettings::default() };
     let pruned = model(&counts, &settings);
     assert!(pruned.knows("cat") && !pruned.knows("walking"));
     assert_eq!((pruned.counts().words(), pruned.counts().tokens()), (2, 8));
@@ -117,7 +124,7 @@ fn estimates_of_unknown_words_are_the_papers() {
     let mut counts = Counts::new(Pairs::Tags);
     counts.add([("Dogs", "N"), ("running", "V"), ("Ana", "P"), ("runs", "V")]);
     let psi = |unknown| {
-        let model = model(&counts, &Settings { unknown, ..Settings::default() });
+        let model = model(&counts, &EmpiricalSettings { unknown, ..EmpiricalSettings::default() });
         let mut psi = [0.0; 3];
         model.log_psi(model.word("Cats"), &mut psi);
         psi.map(f64::exp)
@@ -130,7 +137,7 @@ fn estimates_of_unknown_words_are_the_papers() {
     assert!(close(psi(Unknown::Power(2.0)), [4.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0]));
     assert!(close(psi(Unknown::Mix(0.25)), [0, 1, 2].map(|y| 0.25 * mean[y] + 0.75 * prior[y])));
     // Smoothing lends a known word what its spelling says: -ing was V only, so nothing new; Ana is a capital.
-    let model = model(&counts, &Settings { smoothing: 1.0, ..Settings::default() });
+    let model = model(&counts, &EmpiricalSettings { smoothing: 1.0, ..EmpiricalSettings::default() });
     let mut psi = [0.0; 3];
     model.log_psi(model.word("Ana"), &mut psi);
     assert!(close(psi.map(f64::exp), [0.25, 0.75, 0.0]), "{psi:?}");
@@ -154,8 +161,12 @@ fn files_come_back_as_they_were() {
 #[test]
 fn damaged_files_are_refused() {
     let text = made_up_columns(4, 20);
-    let settings =
-        Settings { pairs: Pairs::Lexical, method: Method::Ep2, min_count: 2, ..Settings::default() };
+    let settings = EmpiricalSettings {
+        pairs: Pairs::Lexical,
+        method: EmpiricalMethod::Ep2,
+        min_count: 2,
+        ..EmpiricalSettings::default()
+    };
     let bytes = model(&counted(&text, settings.pairs), &settings).to_bytes().unwrap();
     for at in (0..bytes.len()).step_by(97) {
         let mut damaged = bytes.clone();
@@ -191,7 +202,7 @@ fn held_out_data_choose_what_is_done_about_unknown_words() {
     }
     let mut test = HeldOut::default();
     test.add([("the", "D"), ("cats", "N"), ("must", "M"), ("naps", "V")]);
-    let settings = Settings { unknown: Unknown::Power(20.0), ..Settings::default() };
+    let settings = EmpiricalSettings { unknown: Unknown::Power(20.0), ..EmpiricalSettings::default() };
     let trained = train(&counts, &settings, Some(&test)).unwrap();
     assert_eq!(trained.trials[0].unknown, settings.unknown);
     let best = trained.trials.iter().map(|trial| trial.accuracy).fold(0.0, f64::max);
@@ -215,28 +226,29 @@ fn made_up_text_is_labelled_well() {
 
 #[test]
 fn mistakes_are_refused_with_their_remedy() {
-    let refusal =
-        |counts: &Counts, settings: Settings| train(counts, &settings, None).unwrap_err().to_string();
+    let refusal = |counts: &Counts, settings: EmpiricalSettings| {
+        train(counts, &settings, None).unwrap_err().to_string()
+    };
     let counts = counted(&made_up_columns(1, 5), Pairs::Tags);
-    assert!(refusal(&Counts::new(Pairs::Tags), Settings::default()).contains("no token"));
-    let lexical = Settings { pairs: Pairs::Lexical, ..Settings::default() };
+    assert!(refusal(&Counts::new(Pairs::Tags), EmpiricalSettings::default()).contains("no token"));
+    let lexical = EmpiricalSettings { pairs: Pairs::Lexical, ..EmpiricalSettings::default() };
     assert!(refusal(&counts, lexical).contains("another kind of pairs"));
     for (settings, word) in [
-        (Settings { smoothing: -1.0, ..Settings::default() }, "smoothing"),
-        (Settings { smoothing: f64::NAN, ..Settings::default() }, "smoothing"),
-        (Settings { floor: 1.0, ..Settings::default() }, "floor"),
-        (Settings { sigma: 0.0, ..Settings::default() }, "sigma"),
-        (Settings { unknown: Unknown::Scale(0.0), ..Settings::default() }, "factor"),
-        (Settings { unknown: Unknown::Power(-1.0), ..Settings::default() }, "exponent"),
-        (Settings { unknown: Unknown::Mix(1.5), ..Settings::default() }, "mixing"),
+        (EmpiricalSettings { smoothing: -1.0, ..EmpiricalSettings::default() }, "smoothing"),
+        (EmpiricalSettings { smoothing: f64::NAN, ..EmpiricalSettings::default() }, "smoothing"),
+        (EmpiricalSettings { floor: 1.0, ..EmpiricalSettings::default() }, "floor"),
+        (EmpiricalSettings { sigma: 0.0, ..EmpiricalSettings::default() }, "sigma"),
+        (EmpiricalSettings { unknown: Unknown::Scale(0.0), ..EmpiricalSettings::default() }, "factor"),
+        (EmpiricalSettings { unknown: Unknown::Power(-1.0), ..EmpiricalSettings::default() }, "exponent"),
+        (EmpiricalSettings { unknown: Unknown::Mix(1.5), ..EmpiricalSettings::default() }, "mixing"),
     ] {
         assert!(refusal(&counts, settings).contains(word), "{word}");
     }
-    let empty = train(&counts, &Settings::default(), Some(&HeldOut::default())).unwrap_err();
+    let empty = train(&counts, &EmpiricalSettings::default(), Some(&HeldOut::default())).unwrap_err();
     assert!(empty.to_string().contains("no sequence"));
     let narrow = &columns("word\nother\n")[0];
     let message = Counts::new(Pairs::Tags).add_columns(narrow, 0).unwrap_err().to_string();
     assert!(message.contains("columns:1: 1 columns"), "{message}");
-    assert!("ep3".parse::<Method>().unwrap_err().to_string().contains("ep1 or ep2"));
+    assert!("ep3".parse::<EmpiricalMethod>().unwrap_err().to_string().contains("ep1 or ep2"));
     assert!("words".parse::<Pairs>().unwrap_err().to_string().contains("tags or lexical"));
 }

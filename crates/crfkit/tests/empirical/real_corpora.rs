@@ -4,7 +4,7 @@ use crate::corpora;
 
 use corpora::{models::columns, real_text};
 use crfkit::data::columns::Columns;
-use crfkit::empirical::{Counts, EmpiricalTagger, HeldOut, Method, Settings, train};
+use crfkit::empirical::{Counts, EmpiricalMethod, EmpiricalSettings, EmpiricalTagger, HeldOut, train};
 use crfkit::eval::Scores;
 use crfkit::math::random::Random;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ fn held_out(sentences: &[Columns]) -> HeldOut {
 }
 
 /// Trains on some sentences, tunes on others if there are any, and labels the rest.
-fn scores(data: &[Columns], tune: &[Columns], test: &[Columns], method: Method) -> Scores {
-    let settings = Settings { method, ..Settings::default() };
+fn scores(data: &[Columns], tune: &[Columns], test: &[Columns], method: EmpiricalMethod) -> Scores {
+    let settings = EmpiricalSettings { method, ..EmpiricalSettings::default() };
     let mut counts = Counts::new(settings.pairs);
     for sentence in data {
         counts.add_columns(sentence, sentence.columns() - 1).unwrap();
@@ -51,14 +51,14 @@ fn brown_is_tagged_as_well_as_in_tables_2_to_4() {
     let (held_out, rest) = all[..6000].split_at(1000);
     for (size, paper) in [(1000, 86.7), (2500, 90.0), (4000, 91.7)] {
         let (data, test) = rest.split_at(size);
-        let ep1 = scores(data, &[], test, Method::Ep1).accuracy;
+        let ep1 = scores(data, &[], test, EmpiricalMethod::Ep1).accuracy;
         assert!((ep1 - paper).abs() < 1.0, "{size}: {ep1}");
     }
     let (data, test) = rest.split_at(1000);
-    let ep1 = scores(data, &[], test, Method::Ep1);
-    let ep2 = scores(data, &[], test, Method::Ep2);
+    let ep1 = scores(data, &[], test, EmpiricalMethod::Ep1);
+    let ep2 = scores(data, &[], test, EmpiricalMethod::Ep2);
     assert!(ep2.accuracy > ep1.accuracy - 0.2 && ep2.accuracy > 86.8 - 1.0, "{ep2:?}");
-    let tuned = scores(data, held_out, test, Method::Ep1);
+    let tuned = scores(data, held_out, test, EmpiricalMethod::Ep1);
     assert!(tuned.unknown_accuracy > ep1.unknown_accuracy, "{tuned:?}");
 }
 
@@ -72,7 +72,7 @@ fn dutch_names_are_found_as_well_as_in_table_7() {
     };
     let [data, tune, test] = [data, tune, test].map(|text| sentences(&text));
     assert_eq!([data.len(), tune.len(), test.len()], [13_221, 2306, 4211]);
-    for (method, paper) in [(Method::Ep1, 96.11), (Method::Ep2, 96.14)] {
+    for (method, paper) in [(EmpiricalMethod::Ep1, 96.11), (EmpiricalMethod::Ep2, 96.14)] {
         for tune in [&[], &tune[..]] {
             let accuracy = scores(&data, tune, &test, method).accuracy;
             assert!((accuracy - paper).abs() < 1.0, "{method:?}: {accuracy}");

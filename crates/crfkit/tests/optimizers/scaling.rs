@@ -8,8 +8,8 @@ use crfkit::math::random::Random;
 use crfkit::math::vector::{dot, norm};
 use crfkit::model::Keep;
 use crfkit::optim::{
-    Control, Counts, Gis, Inner, Jump, Mean, Objective, Optimizer, Pgis, Prior, Problem, Progress, State,
-    TripleJump, Until, jump_by_component, jump_by_length, wright_omega,
+    Control, FeatureCounts, Gis, Inner, Jump, Mean, Objective, Optimizer, Pgis, Prior, Problem, Progress,
+    State, TripleJump, Until, jump_by_component, jump_by_length, wright_omega,
 };
 use objectives::{Look, distance, minimize, total};
 use risks::{ChainRisk, SMALL, Shape, exact, labellings, risk};
@@ -43,7 +43,7 @@ fn counts_are_those_of_enumeration() {
     for keep in [Keep::All, Keep::Observed] {
         for values in [None, Some(0.0)] {
             let risk = risk(1, Shape { keep, values, ..SMALL });
-            let Counts { observed, total } = risk.counts().unwrap();
+            let FeatureCounts { observed, total } = risk.counts().unwrap();
             let (mut expected, mut most) = (vec![0.0; risk.dim()], 0.0f64);
             for (weight, all) in labellings(&risk) {
                 expected.iter_mut().zip(&all[0]).for_each(|(count, phi)| *count += weight * phi);

@@ -5,7 +5,7 @@ use crate::corpora;
 use std::collections::BTreeSet;
 
 use corpora::real_text;
-use crfkit::eval::{Confusion, Counts, Evaluation, Scores};
+use crfkit::eval::{ChunkCounts, Confusion, Evaluation, Scores};
 use proptest::prelude::*;
 
 fn add(evaluation: &mut Evaluation, gold: &str, predicted: &str) {
@@ -63,7 +63,7 @@ fn nothing_to_count() {
 
 #[test]
 fn chunks_by_hand() {
-    let counts = |gold, predicted, correct| Counts { gold, predicted, correct };
+    let counts = |gold, predicted, correct| ChunkCounts { gold, predicted, correct };
     for (gold, predicted, expected, why) in [
         ("B-X I-X", "B-X O", counts(1, 1, 0), "too short"),
         ("B-X O", "B-X I-X", counts(1, 1, 0), "too long"),
@@ -86,9 +86,9 @@ fn chunks_by_hand() {
 fn a_chunk_ends_with_its_sequence() {
     // Joined, the I-X after the boundary would continue the first chunk.
     let evaluation = evaluate(&[("O B-X", "O B-X"), ("I-X O", "I-X O")]);
-    assert_eq!(evaluation.chunks(), Counts { gold: 2, predicted: 2, correct: 2 });
+    assert_eq!(evaluation.chunks(), ChunkCounts { gold: 2, predicted: 2, correct: 2 });
     let joined = evaluate(&[("O B-X I-X O", "O B-X I-X O")]);
-    assert_eq!(joined.chunks(), Counts { gold: 1, predicted: 1, correct: 1 });
+    assert_eq!(joined.chunks(), ChunkCounts { gold: 1, predicted: 1, correct: 1 });
 }
 
 #[test]
@@ -103,8 +103,8 @@ fn accuracies() {
     assert_eq!(scores.known_accuracy, Some(100.0 / 3.0));
     assert_eq!(scores.unknown_accuracy, Some(100.0));
     let labels = evaluation.labels();
-    assert_eq!(labels[0], ("a", Counts { gold: 4, predicted: 4, correct: 3 }));
-    assert_eq!(labels[1], ("b", Counts { gold: 1, predicted: 1, correct: 0 }));
+    assert_eq!(labels[0], ("a", ChunkCounts { gold: 4, predicted: 4, correct: 3 }));
+    assert_eq!(labels[1], ("b", ChunkCounts { gold: 1, predicted: 1, correct: 0 }));
     let cell = |gold, predicted, tokens| Confusion { gold, predicted, tokens };
     assert_eq!(evaluation.confusion(), [cell("a", "a", 3), cell("a", "b", 1), cell("b", "a", 1)]);
 }
@@ -181,7 +181,7 @@ proptest! {
     #[test]
     fn chunks_are_those_of_the_reference(sequences in labelled_sequences()) {
         let mut evaluation = Evaluation::default();
-        let mut expected = Counts::default();
+        let mut expected = ChunkCounts::default();
         for (gold, predicted) in &sequences {
             add_owned(&mut evaluation, gold, predicted);
             let (gold, predicted) = (spans(gold), spans(predicted));
@@ -226,7 +226,7 @@ fn conll_2000_against_itself() {
     assert_eq!(evaluation.chunks().gold, 23_852);
     let types = evaluation.chunk_types();
     let noun_phrases = types.iter().find(|(name, _)| *name == "NP").expect("noun phrases");
-    assert_eq!(noun_phrases.1, Counts { gold: 12_422, predicted: 12_422, correct: 12_422 });
+    assert_eq!(noun_phrases.1, ChunkCounts { gold: 12_422, predicted: 12_422, correct: 12_422 });
 }
 
 /// A token counts for its field, whether it begins a chunk or not.
@@ -235,6 +235,6 @@ fn fields_are_counted_by_tokens() {
     let mut evaluation = Evaluation::default();
     evaluation.add_sequence(&["B-A", "I-A", "O", "B-B"], &["B-A", "B-A", "B-B", "O"], None);
     evaluation.add_sequence(&["B-A", "O"], &["I-B", "O"], None);
-    let counts = |gold, predicted, correct| Counts { gold, predicted, correct };
+    let counts = |gold, predicted, correct| ChunkCounts { gold, predicted, correct };
     assert_eq!(evaluation.fields(), [("A", counts(3, 2, 2)), ("B", counts(1, 2, 0))]);
 }

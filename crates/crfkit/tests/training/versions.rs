@@ -179,8 +179,8 @@ fn grid() -> Vec<u8> {
 }
 
 fn empirical() -> Vec<u8> {
-    let settings = crfkit::empirical::Settings {
-        method: crfkit::empirical::Method::Ep2,
+    let settings = crfkit::empirical::EmpiricalSettings {
+        method: crfkit::empirical::EmpiricalMethod::Ep2,
         pairs: Pairs::Lexical,
         ..Default::default()
     };

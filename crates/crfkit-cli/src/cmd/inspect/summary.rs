@@ -1,14 +1,13 @@
 //! The summaries of each kind of model.
 
 use super::Summary;
-use crfkit::chain::ChainModel;
+use crfkit::chain::ChainDomain;
 use crfkit::data::observer::{Alphabet, Source};
 use crfkit::data::strings::Strings;
 use crfkit::data::template::Templates;
-use crfkit::grid::GridModel;
-use crfkit::linked::{LinkedModel, Links};
-use crfkit::train::Settings;
-use crfkit::typed::{Type, TypedModel};
+use crfkit::grid::GridDomain;
+use crfkit::linked::{LinkedDomain, Links};
+use crfkit::typed::{Type, TypedDomain};
 
 fn observations(alphabet: &Alphabet) -> (&'static str, String) {
     ("observations", (alphabet.node.len() + alphabet.pair.len()).to_string())
@@ -19,44 +18,36 @@ fn templates(templates: &Templates) -> (&'static str, String) {
     ("templates", format!("{lines}, from {}", templates.name))
 }
 
-impl Summary for ChainModel {
+impl Summary for ChainDomain {
     fn lines(&self) -> Vec<(&'static str, String)> {
-        let mut lines = vec![observations(&self.domain.alphabet)];
-        match &self.domain.source {
+        let mut lines = vec![observations(&self.alphabet)];
+        match &self.source {
             Source::Attributes => lines.push(("input", "attributes".into())),
             Source::Templates(source) => lines.extend([("input", "columns".into()), templates(source)]),
         }
-        if let Some(layout) = self.domain.columns {
+        if let Some(layout) = self.columns {
             lines.push(("columns", format!("{}, the label in column {}", layout.columns, layout.label)));
         }
         lines
     }
-
-    fn settings(&self) -> &Settings {
-        &self.settings
-    }
 }
 
-impl Summary for LinkedModel {
+impl Summary for LinkedDomain {
     fn lines(&self) -> Vec<(&'static str, String)> {
-        let graph = match &self.domain.links {
+        let graph = match &self.links {
             Links::Factorial => "factorial chain".into(),
             Links::SkipChain { rule, observed } => {
                 let seen = if *observed { ", which have observations" } else { "" };
                 format!("skip chain; skips{seen}: {}", rule.text())
             }
         };
-        vec![("graph", graph), observations(&self.domain.alphabet), templates(&self.domain.templates)]
-    }
-
-    fn settings(&self) -> &Settings {
-        &self.settings
+        vec![("graph", graph), observations(&self.alphabet), templates(&self.templates)]
     }
 }
 
-impl Summary for TypedModel {
+impl Summary for TypedDomain {
     fn lines(&self) -> Vec<(&'static str, String)> {
-        let types = self.domain.types.all();
+        let types = self.types.all();
         let name = |kind: &usize| types[*kind].name.as_str();
         let line = |(of, names): (&Type, &Strings)| {
             let over = match of.labels.is_empty() {
@@ -69,27 +60,19 @@ impl Summary for TypedModel {
                 format!("{}: {over}; {tables} tables, {named} named features, {} dense", of.name, of.dense),
             )
         };
-        types.iter().zip(&self.domain.names).map(line).collect()
-    }
-
-    fn settings(&self) -> &Settings {
-        &self.settings
+        types.iter().zip(&self.names).map(line).collect()
     }
 }
 
-impl Summary for GridModel {
+impl Summary for GridDomain {
     fn lines(&self) -> Vec<(&'static str, String)> {
-        let layout = serde_json::to_value(&self.domain).unwrap_or_default();
+        let layout = serde_json::to_value(self).unwrap_or_default();
         let mut lines = vec![("graph", "grid".into())];
-        if let Some(unlabelled) = self.domain.unlabelled {
+        if let Some(unlabelled) = self.unlabelled {
             lines.push(("unlabelled", unlabelled.to_string()));
         }
         let field = |name: &'static str| (name, layout[name].to_string());
         lines.extend(["sites", "channels", "neighbours", "tables"].map(field));
         lines
-    }
-
-    fn settings(&self) -> &Settings {
-        &self.settings
     }
 }

@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use anyhow::{Context, Result};
 use crfkit::any::AnyModel;
 use crfkit::chain::{ColumnLayout, Sequence};
-use crfkit::empirical::{Counts, HeldOut, Method, Pairs, Settings, Trained, Trial, train};
+use crfkit::empirical::{Counts, EmpiricalMethod, EmpiricalSettings, HeldOut, Pairs, Trained, Trial, train};
 use crfkit::files::write_atomically;
 use crfkit::train::Parameters;
 use std::path::Path;
@@ -41,7 +41,7 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         version: env!("CARGO_PKG_VERSION"),
         vector_unit: crfkit::math::simd::unit(),
         threads: args.input.threads(),
-        counts: log::Counts {
+        counts: log::DataSize {
             sequences,
             tokens: counts.tokens() as usize,
             labels: counts.labels(),
@@ -93,9 +93,9 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
 }
 
 /// The arguments as the settings of the library.
-fn settings(args: &TrainArgs) -> Settings {
-    let (given, default) = (&args.empirical, Settings::default());
-    Settings {
+fn settings(args: &TrainArgs) -> EmpiricalSettings {
+    let (given, default) = (&args.empirical, EmpiricalSettings::default());
+    EmpiricalSettings {
         method: given.method.unwrap_or(default.method),
         pairs: given.pairs.unwrap_or(default.pairs),
         smoothing: given.smoothing.unwrap_or(default.smoothing),
@@ -108,7 +108,7 @@ fn settings(args: &TrainArgs) -> Settings {
 }
 
 /// Rejects what is wrong whatever the data, before any work starts.
-fn check(args: &TrainArgs, settings: &Settings) -> Result<()> {
+fn check(args: &TrainArgs, settings: &EmpiricalSettings) -> Result<()> {
     settings.check().map_err(usage)?;
     if format(args) == Format::Attributes {
         return Err(usage(
@@ -119,8 +119,8 @@ fn check(args: &TrainArgs, settings: &Settings) -> Result<()> {
 }
 
 /// Rejects flags whose values do not fit each other.
-fn check_values(args: &TrainArgs, method: Method) -> Result<()> {
-    if args.sigma.is_some() && method == Method::Ep1 {
+fn check_values(args: &TrainArgs, method: EmpiricalMethod) -> Result<()> {
+    if args.sigma.is_some() && method == EmpiricalMethod::Ep1 {
         return Err(usage(
             "--sigma does not go with --method ep1: it is the prior of the functions that --method ep2 fits",
         ));

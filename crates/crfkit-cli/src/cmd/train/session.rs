@@ -4,7 +4,7 @@ use super::checkpoint::CheckpointFile;
 use super::listener::{Interrupt, Listener, Pace};
 use crate::args::TrainArgs;
 use crate::error::INTERRUPTED;
-use crate::log::{Counts, Event, FORMAT, Log};
+use crate::log::{DataSize, Event, FORMAT, Log};
 use crate::progress::Progress;
 use anyhow::Result;
 use crfkit::train::{Checkpoint, Ended};
@@ -47,7 +47,7 @@ impl<'a> Session<'a> {
     }
 
     /// Opens the log.
-    pub fn begin(&mut self, counts: Counts, settings: &serde_json::Value, resumed: bool) -> Result<()> {
+    pub fn begin(&mut self, counts: DataSize, settings: &serde_json::Value, resumed: bool) -> Result<()> {
         let args = self.args;
         self.log = Log::open(args.log.as_deref(), resumed)?;
         if args.report.is_some() {

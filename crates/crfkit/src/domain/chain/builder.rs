@@ -112,23 +112,23 @@ impl CorpusBuilder {
     }
 
     /// The labels so far, in the order of first occurrence.
-    pub fn labels(&self) -> &Strings {
+    pub(crate) fn labels(&self) -> &Strings {
         &self.labels
     }
 
     /// The observations so far, in the order of first occurrence.
-    pub fn alphabet(&self) -> &Alphabet {
+    pub(crate) fn alphabet(&self) -> &Alphabet {
         &self.alphabet
     }
 
     /// The source that makes the observations.
-    pub fn source(&self) -> &Source {
+    pub(crate) fn source(&self) -> &Source {
         &self.source
     }
 
     /// Takes the sequences out of the builder, with labels and observations numbered as they are now. The builder
     /// continues without them; it overwrites `memory` and uses it for the next ones.
-    pub fn take_examples(&mut self, mut memory: Dataset<Chain>) -> Dataset<Chain> {
+    pub(crate) fn take_examples(&mut self, mut memory: Dataset<Chain>) -> Dataset<Chain> {
         memory.clear();
         let labels = self.labels.len();
         self.data.set_graphs(|chain| Chain { labels, ..*chain });
@@ -136,7 +136,7 @@ impl CorpusBuilder {
     }
 
     /// The domain at the end of a stream. `labels` must be sorted.
-    pub fn into_domain(self, labels: Vec<String>) -> ChainDomain {
+    pub(crate) fn into_domain(self, labels: Vec<String>) -> ChainDomain {
         let Self { source, alphabet, words, columns, .. } = self;
         ChainDomain { labels, source, alphabet, words, columns }
     }

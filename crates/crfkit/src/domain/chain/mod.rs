@@ -18,14 +18,14 @@ use crate::data::dataset::Dataset;
 use crate::data::observer::{Alphabet, Observer, Sink, Source};
 use crate::decode::Decode;
 use crate::eval::{Scores, is_chunked};
-use crate::graph::{Chain, Label, NODES, PAIRS};
+use crate::graph::{Chain, NODES, PAIRS};
 use crate::infer::Engine;
 use crate::loss::{Loss, Pieces};
 use crate::model::sections::{Reader, Writer};
 use crate::model::{Dense, Features, LabelSet, Names, TableShapes, kept_names};
 use crate::optim::Objective;
 use crate::risk::{Derivative, Risk};
-use crate::settings::{Criterion, HessVec, Init, Kind, Settings, WithLoss};
+use crate::settings::{Criterion, Init, Kind, Settings, WithLoss};
 use crate::tag::{Judgement, Truth};
 use crate::{Error, Place, Result};
 use potentials::Potentials;
@@ -57,11 +57,6 @@ pub struct ChainDomain {
 }
 
 impl ChainDomain {
-    /// The number of a label.
-    pub fn label(&self, name: &str) -> Option<Label> {
-        self.labels.binary_search_by(|l| l.as_str().cmp(name)).ok().map(|i| i as Label)
-    }
-
     /// Whether the word was seen in training; `None` if the model knows no words.
     pub fn knows(&self, word: &str) -> Option<bool> {
         if self.words.is_empty() {
@@ -156,7 +151,6 @@ impl Domain for ChainDomain {
     type Input = Sequence;
     type Graph = Chain;
     type Scratch = Observer;
-    type Answers = ChainAnswers;
     const KIND: Kind = Kind::Chain;
     const DECODE: Decode = Decode::Best;
 
@@ -207,18 +201,6 @@ impl Domain for ChainDomain {
         Engine::Exact
     }
 
-    fn objective(
-        &self,
-        settings: &Settings,
-        features: Arc<Features>,
-        data: Dataset<Chain>,
-        threads: usize,
-    ) -> Result<Box<dyn Objective>> {
-        let hess_vec = settings.parameters.hess_vec.unwrap_or_default();
-        let derivative = if hess_vec == HessVec::Complex { Derivative::Complex } else { Derivative::Dual };
-        settings.objective.objective(settings.pieces.unwrap_or_default(), derivative, features, data, threads)
-    }
-
     fn first_weights(
         &self,
         data: &Dataset<Chain>,
@@ -248,10 +230,6 @@ impl Domain for ChainDomain {
             tables.chunks_mut(size).enumerate().for_each(|(k, tables)| task(k, tables));
         });
         ReadyTables { shared: Arc::new(shared), dense }
-    }
-
-    fn answers(&self, tables: &ReadyTables, settings: &Settings, _engine: Engine) -> ChainAnswers {
-        ChainAnswers::new(tables.shared.clone(), settings.objective.direction())
     }
 
     /// Adds the weights of each observation directly to the log-potentials.

@@ -57,7 +57,7 @@ impl Sink for Potentials<'_> {
 
 impl ChainModel {
     /// The chain of a sequence of `len` tokens.
-    pub fn chain(&self, len: usize) -> Chain {
+    pub(crate) fn chain(&self, len: usize) -> Chain {
         Chain { len, labels: self.domain.labels.len(), own_pairs: self.features.rows[PAIRS].len > 0 }
     }
 }

@@ -130,7 +130,7 @@ pub struct ColumnLayout {
 
 impl ColumnLayout {
     /// Whether the label is the last column.
-    pub fn label_is_last(&self) -> bool {
+    pub(crate) fn label_is_last(&self) -> bool {
         self.label + 1 == self.columns
     }
 
@@ -160,7 +160,7 @@ impl ColumnLayout {
 
     /// The layout of data that may have more or fewer columns. A label that was in the last column is still in the last
     /// one.
-    pub fn in_data(&self, columns: usize) -> Self {
+    pub(crate) fn in_data(&self, columns: usize) -> Self {
         ColumnLayout {
             columns,
             label: if self.label_is_last() { columns.saturating_sub(1) } else { self.label },

@@ -17,6 +17,7 @@ const MIN_ORIENTATIONS: usize = 4;
 /// The numbers that a site has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum SiteNumbers {
     /// The numbers of its pixels: intensity, or red, green and blue, or the numbers of an array. A patch has their
     /// means.

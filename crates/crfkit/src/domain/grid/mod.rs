@@ -18,7 +18,7 @@ pub use layout::GridDomain;
 pub use picture::Picture;
 
 use super::stored::parse_head;
-use super::{Corpus, Digest, Domain, FORMAT, Fit, GraphSum, ReadyTables, WeightedModel, unknown_start};
+use super::{Corpus, Digest, Domain, FORMAT, Fit, ModelGraph, Sum, WeightedModel, unknown_start};
 use crate::answers::GraphAnswers;
 use crate::data::dataset::Dataset;
 use crate::data::images::Mask;
@@ -28,13 +28,12 @@ use crate::eval::Scores;
 use crate::graph::{FactorGraph, Graph, Label, NODES, Neighbours};
 use crate::loss::Perceptron;
 use crate::model::sections::{Reader, Writer};
-use crate::model::{Features, LabelSet, Names, Part, TableShapes};
+use crate::model::{Features, LabelSet, Names, TableShapes, WeightPart};
 use crate::optim::Objective;
 use crate::risk::{Risk, potentials};
 use crate::settings::{Criterion, Init, Kind, Settings};
 use crate::tag::{Judgement, Tagger, Truth};
 use crate::{Error, Place, Result};
-use layout::TOLERANCE;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -97,9 +96,9 @@ impl Domain for GridDomain {
     type Input = Picture;
     type Graph = FactorGraph;
     type Scratch = GridScratch;
-    type Answers = GraphAnswers;
     const KIND: Kind = Kind::Grid;
     const DECODE: Decode = Decode::MaxMarginal;
+    const TOLERANCE: f64 = layout::TOLERANCE;
 
     fn observe(
         &self,
@@ -141,7 +140,7 @@ impl Domain for GridDomain {
             let tables = if kind == 0 && self.tables != Tables::Ising { Tables::Full } else { self.tables };
             let numbers = if kind == 0 { self.channels } else { self.pair_channels };
             let rows = Cow::Borrowed(rows);
-            Part::described(name, vec![0; kind + 1], tables, rows, numbers, |id| id.to_string())
+            WeightPart::described(name, vec![0; kind + 1], tables, rows, numbers, |id| id.to_string())
         };
         let parts = ["site", "pair"].into_iter().zip(&features.rows).enumerate().map(part).collect();
         Names { sets: self.label_sets(), parts, weights }
@@ -170,17 +169,20 @@ impl Domain for GridDomain {
         data: Dataset<FactorGraph>,
         threads: usize,
     ) -> Result<Box<dyn Objective>> {
-        if settings.objective == Criterion::Perceptron {
-            return match self.labels.len() <= 2 {
-                true => Ok(Box::new(Risk::new(Perceptron(GraphCut), features, data, threads)?)),
-                false => {
-                    let loss = Perceptron(AlphaExpansion::default());
-                    Ok(Box::new(Risk::new(loss, features, data, threads)?))
-                }
-            };
+        match settings.objective {
+            Criterion::Perceptron if self.labels.len() <= 2 => {
+                Ok(Box::new(Risk::new(Perceptron(GraphCut), features, data, threads)?))
+            }
+            Criterion::Perceptron => {
+                let loss = Perceptron(AlphaExpansion::default());
+                Ok(Box::new(Risk::new(loss, features, data, threads)?))
+            }
+            _ => {
+                let engine = settings.inference.unwrap_or_else(|| self.engine());
+                let sum = Sum { features, data, threads };
+                FactorGraph::objective(sum, settings, engine, Self::TOLERANCE)
+            }
         }
-        let engine = settings.inference.unwrap_or_else(|| self.engine());
-        GraphSum { features, data, threads }.objective(settings, engine, TOLERANCE)
     }
 
     /// The first weights of [`Init::Logistic`].
@@ -222,20 +224,6 @@ impl Domain for GridDomain {
     fn scores(&self, judgement: &Judgement) -> Scores {
         let pixels = judgement.all();
         Scores { accuracy: pixels.percent(), tokens: pixels.all, ..Scores::default() }
-    }
-
-    fn answers(&self, tables: &ReadyTables, _settings: &Settings, engine: Engine) -> GraphAnswers {
-        GraphAnswers::new(tables.shared.clone(), engine, TOLERANCE)
-    }
-
-    fn take_in(
-        model: &GridModel,
-        _tables: &ReadyTables,
-        picture: &Picture,
-        scratch: &mut GridScratch,
-        answers: &mut GraphAnswers,
-    ) -> Result<()> {
-        super::take_in_graph(model, picture, scratch, answers)
     }
 
     fn head(&self) -> Result<serde_json::Value> {
@@ -282,13 +270,6 @@ impl GridTagger {
         let values = labels.iter().map(|&label| self.model().domain.labels[label as usize]).collect();
         let (height, width) = self.scratch().size;
         Mask { height, width, values }
-    }
-}
-
-impl GridCorpus {
-    /// A corpus of the same images in which no sites are joined.
-    pub fn without_pairs(&self) -> Result<GridCorpus> {
-        self.domain.without_pairs(&self.data)
     }
 }
 

@@ -61,7 +61,7 @@ impl Histogram {
 impl Orientations {
     /// The gradient of an image with one number per pixel, by central differences. Border pixels are repeated beyond
     /// the border.
-    pub fn new(image: &Image) -> Self {
+    pub(crate) fn new(image: &Image) -> Self {
         let (height, width, pixels) = (image.height, image.width, image.values.len());
         let at =
             |row: usize, column: usize| image.values[row.min(height - 1) * width + column.min(width - 1)];
@@ -79,7 +79,7 @@ impl Orientations {
     }
 
     /// The numbers of `height` × `width` patches.
-    pub fn sites(&self, height: usize, width: usize, patch: usize) -> Sites {
+    pub(crate) fn sites(&self, height: usize, width: usize, patch: usize) -> Sites {
         let (mut nodes, mut compare) = (Vec::new(), Vec::new());
         for row in 0..height {
             for column in 0..width {

@@ -13,7 +13,7 @@ use crate::graph::Label;
 use crate::{Error, Result};
 
 /// The largest number of label columns. No factorial chain with more could be solved.
-pub const MAX_LABEL_COLUMNS: usize = 16;
+pub(crate) const MAX_LABEL_COLUMNS: usize = 16;
 
 /// Builds a corpus, one sequence after the other.
 #[derive(Debug)]

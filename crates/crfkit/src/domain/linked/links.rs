@@ -47,7 +47,7 @@ impl Sink for Observed {
 
 impl Observed {
     /// No observations yet, for a sequence of `len` tokens with these templates.
-    pub fn new(len: usize, templates: &Templates) -> Self {
+    pub(crate) fn new(len: usize, templates: &Templates) -> Self {
         Observed { len, pairs: !templates.bigram.is_empty(), ..Observed::default() }
     }
 
@@ -57,12 +57,12 @@ impl Observed {
     }
 
     /// The observations of token `t`.
-    pub fn node(&self, t: usize) -> &[u32] {
+    pub(crate) fn node(&self, t: usize) -> &[u32] {
         self.list(t)
     }
 
     /// The observations of bigram templates at token `t`. There are none at the first token.
-    pub fn pair(&self, t: usize) -> &[u32] {
+    pub(crate) fn pair(&self, t: usize) -> &[u32] {
         match t > 0 && self.pairs {
             true => self.list(self.len + t - 1),
             false => &[],
@@ -70,7 +70,7 @@ impl Observed {
     }
 
     /// Replaces or drops every number.
-    pub fn renumber(&mut self, node: &[Option<u32>], pair: &[Option<u32>]) {
+    pub(crate) fn renumber(&mut self, node: &[Option<u32>], pair: &[Option<u32>]) {
         let (mut kept, mut start) = (0, 0);
         for (k, end) in self.ends.iter_mut().enumerate() {
             let numbers = if k < self.len { node } else { pair };
@@ -183,7 +183,7 @@ pub(super) struct Graphs {
 const KEPT: usize = 256;
 
 impl Graphs {
-    pub fn new(links: &Links, cards: Vec<usize>, templates: &Templates) -> Self {
+    pub(crate) fn new(links: &Links, cards: Vec<usize>, templates: &Templates) -> Self {
         let tables = |own: bool| if own { PairTables::Both } else { PairTables::Shared };
         let neighbours = tables(!templates.bigram.is_empty());
         let (linked, factorial) = match links {
@@ -194,7 +194,7 @@ impl Graphs {
     }
 
     /// The graph of a sequence of `len` tokens with these skips.
-    pub fn graph(&mut self, len: usize, skips: &[(usize, usize)]) -> Result<FactorGraph> {
+    pub(crate) fn graph(&mut self, len: usize, skips: &[(usize, usize)]) -> Result<FactorGraph> {
         if let (true, Some(graph)) = (skips.is_empty(), self.plain.get(&len)) {
             return Ok(graph.clone());
         }

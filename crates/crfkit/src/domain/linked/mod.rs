@@ -10,18 +10,16 @@ pub use builder::LinkedBuilder;
 pub use links::Links;
 
 use super::stored::{Origin, check_labels, parse_head, read_alphabet, write_alphabet};
-use super::{Digest, Domain, FORMAT, GraphSum, ReadyTables, WeightedModel, take_in_graph};
-use crate::answers::GraphAnswers;
+use super::{Digest, Domain, FORMAT, WeightedModel};
 use crate::data::columns::Columns;
 use crate::data::dataset::Dataset;
 use crate::data::observer::{Alphabet, Observer, Source};
 use crate::data::template::Templates;
 use crate::decode::Decode;
 use crate::eval::Scores;
-use crate::graph::{FactorGraph, Label};
+use crate::graph::FactorGraph;
 use crate::model::sections::{Reader, Writer};
 use crate::model::{Features, LabelSet, Names, TableShapes, kept_names};
-use crate::optim::Objective;
 use crate::settings::{Kind, Settings};
 use crate::tag::{Judgement, Truth};
 use crate::{Error, Place, Result};
@@ -29,7 +27,6 @@ use builder::check;
 use links::{Graphs, Observed};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::sync::Arc;
 
 /// A training corpus of linked chains. The label of token t in label column c belongs to variable t·C + c.
 pub type LinkedCorpus = super::Corpus<LinkedDomain>;
@@ -46,7 +43,7 @@ pub struct LinkedDomain {
     /// The templates that make observations from input.
     pub templates: Templates,
     /// Number of columns of the training data.
-    pub columns: usize,
+    pub(crate) columns: usize,
     /// The label columns.
     pub label_columns: Vec<usize>,
     /// Names of the labels of each label column, sorted.
@@ -63,13 +60,8 @@ pub struct LinkedScratch {
 }
 
 impl LinkedDomain {
-    /// The number of a label in label column `column`.
-    pub fn label(&self, column: usize, name: &str) -> Option<Label> {
-        self.labels[column].binary_search_by(|l| l.as_str().cmp(name)).ok().map(|i| i as Label)
-    }
-
     /// Number of labels of each label column.
-    pub fn cards(&self) -> Vec<usize> {
+    pub(crate) fn cards(&self) -> Vec<usize> {
         self.labels.iter().map(Vec::len).collect()
     }
 
@@ -80,7 +72,7 @@ impl LinkedDomain {
 
     /// Number of columns that new data needs: those that templates and rule read, and all if a label column comes
     /// before one of them.
-    pub fn columns_needed(&self) -> usize {
+    pub(crate) fn columns_needed(&self) -> usize {
         let rule = match &self.links {
             Links::Factorial => None,
             Links::SkipChain { rule, .. } => rule.columns().last().copied(),
@@ -114,7 +106,6 @@ impl Domain for LinkedDomain {
     type Input = Columns;
     type Graph = FactorGraph;
     type Scratch = LinkedScratch;
-    type Answers = GraphAnswers;
     const KIND: Kind = Kind::Linked;
     const DECODE: Decode = Decode::Best;
 
@@ -190,17 +181,6 @@ impl Domain for LinkedDomain {
         }
     }
 
-    fn objective(
-        &self,
-        settings: &Settings,
-        features: Arc<Features>,
-        data: Dataset<FactorGraph>,
-        threads: usize,
-    ) -> Result<Box<dyn Objective>> {
-        let engine = settings.inference.unwrap_or_else(|| self.engine());
-        GraphSum { features, data, threads }.objective(settings, engine, Engine::TOLERANCE)
-    }
-
     /// The scores of the label column if there is one; otherwise the fraction of tokens whose labels are all correct.
     fn scores(&self, judgement: &Judgement) -> Scores {
         let first = judgement.sets[0].scores();
@@ -213,20 +193,6 @@ impl Domain for LinkedDomain {
                 ..Scores::default()
             },
         }
-    }
-
-    fn answers(&self, tables: &ReadyTables, _settings: &Settings, engine: Engine) -> GraphAnswers {
-        GraphAnswers::new(tables.shared.clone(), engine, Engine::TOLERANCE)
-    }
-
-    fn take_in(
-        model: &LinkedModel,
-        _tables: &ReadyTables,
-        sequence: &Columns,
-        scratch: &mut LinkedScratch,
-        answers: &mut GraphAnswers,
-    ) -> Result<()> {
-        take_in_graph(model, sequence, scratch, answers)
     }
 
     fn head(&self) -> Result<serde_json::Value> {

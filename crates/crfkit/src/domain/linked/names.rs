@@ -1,7 +1,7 @@
 //! The names of the weights of linked chains.
 
 use super::{LinkedDomain, Links};
-use crate::model::{Features, Names, Part};
+use crate::model::{Features, Names, WeightPart};
 
 /// The names of the weights of `features`.
 pub(super) fn names<'a>(domain: &'a LinkedDomain, features: &'a Features, weights: &'a [f64]) -> Names<'a> {
@@ -20,12 +20,12 @@ pub(super) fn names<'a>(domain: &'a LinkedDomain, features: &'a Features, weight
     };
     let all: Vec<_> = nodes.chain(within).chain(linked).collect();
     let tables = all[labels.len()..].iter().zip(&features.tables);
-    let tables: Vec<Part> =
-        tables.map(|((name, over), table)| Part::table(name, over.clone(), table)).collect();
+    let tables: Vec<WeightPart> =
+        tables.map(|((name, over), table)| WeightPart::table(name, over.clone(), table)).collect();
     let observed = all.into_iter().zip(&features.rows).enumerate();
     let observed = observed.map(|(kind, ((name, over), rows))| {
         let bigram = !links.sees_nodes(kind, labels.len());
-        Part::observed(name, over, rows, move |row| alphabet.expand(templates, bigram, row))
+        WeightPart::observed(name, over, rows, move |row| alphabet.expand(templates, bigram, row))
     });
     Names { sets: domain.sets(), parts: observed.chain(tables).collect(), weights }
 }

@@ -28,15 +28,15 @@ pub enum Line {
 #[derive(Clone, Debug)]
 pub struct TypedGraph {
     /// The place where it was read.
-    pub place: Place,
+    pub(crate) place: Place,
     /// The type of each node.
     pub nodes: Vec<usize>,
     /// The gold label of each node, or [`UNLABELLED`].
     pub gold: Vec<Label>,
     /// Type and nodes of each factor.
-    pub factors: Vec<(usize, Vec<usize>)>,
+    pub(crate) factors: Vec<(usize, Vec<usize>)>,
     /// The piece of each factor, if it names one. Equal names have equal numbers.
-    pub pieces: Vec<Option<usize>>,
+    pub(crate) pieces: Vec<Option<usize>>,
     /// The features of each node, then of each factor.
     pub(super) features: Vec<Observed>,
 }
@@ -44,13 +44,13 @@ pub struct TypedGraph {
 /// The features of a node or factor.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Observed {
-    pub named: Vec<(String, f64)>,
-    pub dense: Vec<f64>,
+    pub(crate) named: Vec<(String, f64)>,
+    pub(crate) dense: Vec<f64>,
 }
 
 impl Line {
     /// Reads a line. A graph must fit `types`, which must be known by then.
-    pub fn read(text: &str, place: &Place, types: Option<&Types>) -> Result<Line> {
+    pub(crate) fn read(text: &str, place: &Place, types: Option<&Types>) -> Result<Line> {
         let refuse = |why: String| Error::input(place.clone(), why);
         if text.trim().is_empty() {
             return Ok(Line::Blank);

@@ -13,22 +13,19 @@ pub use line::{Line, TypedGraph};
 pub use types::{Type, Types};
 
 use super::stored::parse_head;
-use super::{Digest, Domain, FORMAT, GraphSum, ReadyTables, WeightedModel, take_in_graph};
-use crate::answers::GraphAnswers;
+use super::{Digest, Domain, FORMAT, WeightedModel};
 use crate::data::dataset::Dataset;
 use crate::data::strings::Strings;
 use crate::eval::Scores;
 use crate::graph::{FactorGraph, Graph, UNLABELLED};
 use crate::model::sections::{Reader, Writer};
-use crate::model::{Features, Keep, LabelSet, Names, Part, TableShapes, is_text, kept_names};
-use crate::optim::Objective;
+use crate::model::{Features, Keep, LabelSet, Names, TableShapes, WeightPart, is_text, kept_names};
 use crate::settings::{Kind, Settings};
 use crate::tag::{Judgement, Truth};
 use crate::{Error, Place, Result};
 use builder::{check_same, observe};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::sync::Arc;
 
 /// A training corpus of typed graphs. Observation 0 of a table is a constant; the dense features follow, then the named
 /// ones.
@@ -78,7 +75,6 @@ impl Domain for TypedDomain {
     type Input = TypedGraph;
     type Graph = FactorGraph;
     type Scratch = Structures;
-    type Answers = GraphAnswers;
     const KIND: Kind = Kind::Graph;
     const DECODE: Decode = Decode::MaxMarginal;
 
@@ -129,24 +125,13 @@ impl Domain for TypedDomain {
         let parts = self.types.all().iter().zip(&self.names).zip(&features.rows);
         let parts = parts.map(|((of, names), rows)| {
             let named = |id| String::from_utf8_lossy(names.get(id)).into_owned();
-            Part::described(&*of.name, of.over.clone(), of.tables, Cow::Borrowed(rows), of.dense, named)
+            WeightPart::described(&*of.name, of.over.clone(), of.tables, Cow::Borrowed(rows), of.dense, named)
         });
         Names { sets: self.label_sets(), parts: parts.collect(), weights }
     }
 
     fn engine(&self) -> Engine {
         Engine::default()
-    }
-
-    fn objective(
-        &self,
-        settings: &Settings,
-        features: Arc<Features>,
-        data: Dataset<FactorGraph>,
-        threads: usize,
-    ) -> Result<Box<dyn Objective>> {
-        let engine = settings.inference.unwrap_or_else(|| self.engine());
-        GraphSum { features, data, threads }.objective(settings, engine, Engine::TOLERANCE)
     }
 
     /// σ of each type, relative to the common one.
@@ -183,20 +168,6 @@ impl Domain for TypedDomain {
             sequences: graphs.all,
             ..Scores::default()
         }
-    }
-
-    fn answers(&self, tables: &ReadyTables, _settings: &Settings, engine: Engine) -> GraphAnswers {
-        GraphAnswers::new(tables.shared.clone(), engine, Engine::TOLERANCE)
-    }
-
-    fn take_in(
-        model: &TypedModel,
-        _tables: &ReadyTables,
-        graph: &TypedGraph,
-        structures: &mut Structures,
-        answers: &mut GraphAnswers,
-    ) -> Result<()> {
-        take_in_graph(model, graph, structures, answers)
     }
 
     fn head(&self) -> Result<serde_json::Value> {

@@ -273,7 +273,7 @@ impl Types {
     }
 
     /// Number of labels of each node that a member of this type is over.
-    pub fn cards(&self, kind: usize) -> Vec<usize> {
+    pub(crate) fn cards(&self, kind: usize) -> Vec<usize> {
         self.types[kind].over.iter().map(|&node| self.types[node].labels.len()).collect()
     }
 
@@ -286,7 +286,7 @@ impl Types {
     }
 
     /// The number of a label of a node type.
-    pub fn label(&self, kind: usize, name: &str) -> Option<Label> {
+    pub(crate) fn label(&self, kind: usize, name: &str) -> Option<Label> {
         self.labels[kind].find(name.as_bytes())
     }
 

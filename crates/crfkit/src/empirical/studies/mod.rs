@@ -95,7 +95,7 @@ impl Sample {
 
 /// The best labelling of a chain whose log-potentials are functions: `node(t, y)`, and `pair(t, y, y')` of the labels
 /// at t − 1 and t.
-pub fn best_labelling(
+pub(crate) fn best_labelling(
     chain: Chain,
     node: impl Fn(usize, usize) -> f64,
     pair: impl Fn(usize, usize, usize) -> f64,

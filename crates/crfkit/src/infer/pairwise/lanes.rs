@@ -24,7 +24,7 @@ impl<V: Simd, S: Scalar> Row<V, S> {
     }
 
     #[inline(always)]
-    pub fn load(unit: V, x: Slice<S>) -> Self {
+    pub(super) fn load(unit: V, x: Slice<S>) -> Self {
         let re = f64x8::from_slice(unit, &x.re[..LANES]);
         let eps =
             if S::PLANES == 2 { f64x8::from_slice(unit, &x.eps[..LANES]) } else { f64x8::splat(unit, 0.0) };
@@ -32,7 +32,7 @@ impl<V: Simd, S: Scalar> Row<V, S> {
     }
 
     #[inline(always)]
-    pub fn store(self, out: SliceMut<S>) {
+    pub(super) fn store(self, out: SliceMut<S>) {
         self.re.store_slice(&mut out.re[..LANES]);
         if S::PLANES == 2 {
             self.eps.store_slice(&mut out.eps[..LANES]);
@@ -57,13 +57,13 @@ impl<V: Simd, S: Scalar> Row<V, S> {
 
     /// self·other.
     #[inline(always)]
-    pub fn times(self, unit: V, other: Self) -> Self {
+    pub(super) fn times(self, unit: V, other: Self) -> Self {
         self.mul_add(other, Row::splat(unit, S::lift(0.0)))
     }
 
     /// self / other, computed like the division of [`crate::math::Pair`].
     #[inline(always)]
-    pub fn over(self, unit: V, other: Self) -> Self {
+    pub(super) fn over(self, unit: V, other: Self) -> Self {
         if S::PLANES == 1 {
             return Row::new(self.re / other.re, self.eps);
         }
@@ -80,7 +80,7 @@ impl<V: Simd, S: Scalar> Row<V, S> {
 
     /// q M for `labels` rows of M. Even and odd rows are summed separately, to hide the latency of multiply-add.
     #[inline(always)]
-    pub fn product(self, unit: V, labels: usize, m: &Slice<S>) -> Self {
+    pub(super) fn product(self, unit: V, labels: usize, m: &Slice<S>) -> Self {
         let (mut re, mut eps) = ([0.0; LANES], [0.0; LANES]);
         self.re.store_slice(&mut re);
         if S::PLANES == 2 {
@@ -105,7 +105,7 @@ impl<V: Simd, S: Scalar> Row<V, S> {
 
     /// q M for M = `base` everywhere plus `gain` on the diagonal.
     #[inline(always)]
-    pub fn potts_product(self, unit: V, base: S, gain: S) -> Self {
+    pub(super) fn potts_product(self, unit: V, base: S, gain: S) -> Self {
         self.mul_add(Row::splat(unit, gain), Row::splat(unit, base * self.sum()))
     }
 }
@@ -129,7 +129,7 @@ pub(super) struct Mix<V: Simd> {
 
 impl<V: Simd> Mix<V> {
     #[inline(always)]
-    pub fn new(unit: V, damping: f64) -> Self {
+    pub(super) fn new(unit: V, damping: f64) -> Self {
         let mut used = [f64x8::splat(unit, 1.0); LANES + 1];
         for card in 0..LANES {
             let mut row = [1.0; LANES];
@@ -141,7 +141,7 @@ impl<V: Simd> Mix<V> {
 
     /// The new message, with mean 1 over `card` labels and 1 in the padding.
     #[inline(always)]
-    pub fn message<S: Scalar>(
+    pub(super) fn message<S: Scalar>(
         &mut self,
         unit: V,
         fresh: Row<V, S>,
@@ -170,7 +170,7 @@ impl<V: Simd> Mix<V> {
 
     /// Reports to `settling` by how much the changes exceed the tolerance.
     #[inline(always)]
-    pub fn finish(self, settling: &mut Settling) {
+    pub(super) fn finish(self, settling: &mut Settling) {
         settling.note(self.excess.reduce_max());
     }
 }

@@ -55,7 +55,7 @@ impl<S> Default for Pairwise<S> {
 impl<S: Scalar> Pairwise<S> {
     /// Computes the exponentials of ψ and sets all messages to 1. Returns false if probability space cannot hold
     /// them.
-    pub fn start(&mut self, graph: &FactorGraph, psi: Psi<S>, fields: &Fields<S>) -> bool {
+    pub(super) fn start(&mut self, graph: &FactorGraph, psi: Psi<S>, fields: &Fields<S>) -> bool {
         if !Exponentials::hold(graph, psi, fields, 1) {
             return false;
         }
@@ -106,7 +106,7 @@ impl<S: Scalar> Pairwise<S> {
 
     /// Passes messages along a forest of all cliques, from the leaves to the roots and back. Afterwards all messages
     /// have converged: further sweeps would not change them.
-    pub fn pass(&mut self, psi: Psi<S>, forest: &Forest) {
+    pub(super) fn pass(&mut self, psi: Psi<S>, forest: &Forest) {
         for &(c, toward) in forest.outwards.iter().rev() {
             self.send(psi, c, toward);
         }
@@ -130,7 +130,7 @@ impl<S: Scalar> Pairwise<S> {
     }
 
     /// One parallel sweep: computes all messages from the old beliefs.
-    pub fn sweep(&mut self, psi: Psi<S>, damping: f64, settling: &mut Settling) {
+    pub(super) fn sweep(&mut self, psi: Psi<S>, damping: f64, settling: &mut Settling) {
         copy(&self.exp.nodes, &mut self.next);
         dispatch!(simd::level(), unit => self.sweep_edges(unit, psi, damping, settling));
         std::mem::swap(&mut self.belief, &mut self.next);
@@ -209,7 +209,7 @@ impl<S: Scalar> Pairwise<S> {
     /// Returns the Bethe approximation of log Z, Σ_c log Z_c + Σ_v (1 − d_v) log Z_v with Z_v = Σ B_v and Z_c = Σ q_i
     /// M q_jᵀ, which is stationary in the messages. Adds weight × the beliefs to `out` and overwrites `nodes` with
     /// the beliefs of the variables.
-    pub fn finish(
+    pub(super) fn finish(
         &mut self,
         graph: &FactorGraph,
         psi: Psi<S>,

@@ -60,7 +60,13 @@ impl<S> Default for Product<S> {
 
 impl<S: Scalar> Product<S> {
     /// Computes the exponentials of ψ. Returns false if probability space cannot hold the tables.
-    pub fn start(&mut self, graph: &FactorGraph, slices: &Slices, psi: Psi<S>, fields: &Fields<S>) -> bool {
+    pub(super) fn start(
+        &mut self,
+        graph: &FactorGraph,
+        slices: &Slices,
+        psi: Psi<S>,
+        fields: &Fields<S>,
+    ) -> bool {
         let columns = slices.cards.len();
         if !Exponentials::hold(graph, psi, fields, columns) {
             return false;
@@ -119,7 +125,7 @@ impl<S: Scalar> Product<S> {
     }
 
     /// Fills α̂ and F. Returns log Z.
-    pub fn forward(&mut self, slices: &Slices, psi: Psi<S>) -> S {
+    pub(super) fn forward(&mut self, slices: &Slices, psi: Psi<S>) -> S {
         let (columns, size) = (slices.cards.len(), size(slices));
         let Product { exp, inside, alpha, partial, table, ones, inverse, .. } = self;
         let at = |k: usize| k * size..(k + 1) * size;
@@ -154,7 +160,7 @@ impl<S: Scalar> Product<S> {
 
     /// Runs from the last slice to the first. Adds weight × the marginals to `out` and writes those of the variables
     /// to `nodes`.
-    pub fn backward(
+    pub(super) fn backward(
         &mut self,
         graph: &FactorGraph,
         slices: &Slices,

@@ -43,19 +43,25 @@ pub(super) struct Step<'a, S> {
 }
 
 impl<'a, S: Scalar> Step<'a, S> {
-    pub fn new(exp: &'a Exponentials<S>, psi: Psi<'a, S>, slices: &Slices, t: usize, k: usize) -> Self {
+    pub(super) fn new(
+        exp: &'a Exponentials<S>,
+        psi: Psi<'a, S>,
+        slices: &Slices,
+        t: usize,
+        k: usize,
+    ) -> Self {
         let (card, columns) = (slices.cards[k], slices.cards.len());
         let (m, mt) = matrices(exp, psi, slices.across[(t - 1) * columns + k], [card; 2]);
         Step { view: View::new(slices, k), last: k + 1 == columns, card, m, mt }
     }
 
     /// out ← (`from` with the column's label summed out from the left by M) ∘ e. Returns Σ out.
-    pub fn forward(&self, from: Slice<S>, e: Slice<S>, out: SliceMut<S>) -> S {
+    pub(super) fn forward(&self, from: Slice<S>, e: Slice<S>, out: SliceMut<S>) -> S {
         self.contract(from, [self.m, self.mt], e, out)
     }
 
     /// Like [`Self::forward`], from the right.
-    pub fn backward(&self, from: Slice<S>, e: Slice<S>, out: SliceMut<S>) -> S {
+    pub(super) fn backward(&self, from: Slice<S>, e: Slice<S>, out: SliceMut<S>) -> S {
         self.contract(from, [self.mt, self.m], e, out)
     }
 

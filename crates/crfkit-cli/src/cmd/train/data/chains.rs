@@ -1,17 +1,16 @@
 //! Chains: sequences in columns or attributes.
 
-use super::{TrainingData, no_sequence};
+use super::{EachInput, TrainingData, no_sequence};
 use crate::args::{Format, TrainArgs};
 use crate::error::usage;
 use crate::io::{SequenceReader, templates};
-use crate::log::Counts;
+use crate::log::DataSize;
 use crate::pipeline::Source as _;
 use anyhow::Result;
 use crfkit::Error;
-use crfkit::any::{AnyModel, Ensemble};
-use crfkit::chain::{ChainCorpus, ChainDev, ChainDomain, ChainModel, ColumnLayout, CorpusBuilder, Sequence};
+use crfkit::any::{Ensemble, Member};
+use crfkit::chain::{ChainCorpus, ChainDomain, ChainModel, ColumnLayout, CorpusBuilder, Sequence};
 use crfkit::data::observer::Source;
-use crfkit::model::Features;
 use crfkit::train::Settings;
 use serde_json::Value;
 use std::path::Path;
@@ -101,14 +100,7 @@ impl TrainingData for ChainDomain {
     const NEEDED: &'static str = "plain chains, with weights";
 
     fn applied(model: &Arc<ChainModel>) -> Arc<Ensemble> {
-        Arc::new(Ensemble::from(model.clone()))
-    }
-
-    fn of_model(model: AnyModel) -> Option<Arc<ChainModel>> {
-        match model {
-            AnyModel::Chain(model) => Some(model),
-            _ => None,
-        }
+        Arc::new(Ensemble::from(Member::Weighted(model.clone())))
     }
 
     fn check(args: &TrainArgs) -> Result<()> {
@@ -128,33 +120,20 @@ impl TrainingData for ChainDomain {
         Ok(builder.finish(args.min_count)?)
     }
 
-    fn read_dev(args: &TrainArgs, corpus: &ChainCorpus) -> Result<Option<ChainDev>> {
-        let Some(path) = &args.dev else { return Ok(None) };
+    fn for_each_dev(args: &TrainArgs, path: &Path, domain: &Self, each: EachInput<Self>) -> Result<()> {
         let mut reader = open(args, path)?;
-        let mut sequence = reader.item();
-        let mut dev = ChainDev::new(&corpus.domain);
+        let (mut sequence, mut first) = (reader.item(), true);
         while reader.read(&mut sequence)? {
-            if dev.is_empty() {
-                check_layout(corpus.domain.columns, &sequence)?;
+            if std::mem::take(&mut first) {
+                check_layout(domain.columns, &sequence)?;
             }
-            dev.add(&corpus.domain, &sequence)?;
+            each(&sequence)?;
         }
-        if dev.is_empty() { Err(no_sequence(path)) } else { Ok(Some(dev)) }
+        Ok(())
     }
 
-    fn counts(corpus: &ChainCorpus, features: &Features) -> Counts {
-        let domain = &corpus.domain;
-        Counts {
-            sequences: corpus.data.len(),
-            tokens: corpus.data.variables(),
-            labels: domain.labels.len(),
-            observations: domain.alphabet.node.len() + domain.alphabet.pair.len(),
-            features: features.dim(),
-        }
-    }
-
-    fn describe(_corpus: &ChainCorpus, counts: &Counts, _settings: &Settings) -> String {
-        let Counts { sequences, tokens, labels, observations, features } = counts;
+    fn describe(_corpus: &ChainCorpus, counts: &DataSize, _settings: &Settings) -> String {
+        let DataSize { sequences, tokens, labels, observations, features } = counts;
         format!(
             "{sequences} sequences, {tokens} tokens, {labels} labels, {observations} observations, {features} features"
         )

@@ -1,14 +1,12 @@
 //! Graphs from a file: one JSON object per line.
 
-use super::TrainingData;
+use super::{EachInput, TrainingData};
 use crate::args::TrainArgs;
 use crate::io::{GraphLines, name};
-use crate::log::Counts;
+use crate::log::DataSize;
 use crate::pipeline::Source;
 use anyhow::Result;
-use crfkit::any::AnyModel;
-use crfkit::domain::{Dev, Domain};
-use crfkit::model::Features;
+use crfkit::domain::Domain;
 use crfkit::train::Settings;
 use crfkit::typed::{TypedBuilder, TypedCorpus, TypedDomain, TypedModel};
 use crfkit::{Error, Place};
@@ -23,45 +21,26 @@ impl TrainingData for TypedDomain {
         model.clone()
     }
 
-    fn of_model(model: AnyModel) -> Option<Arc<TypedModel>> {
-        match model {
-            AnyModel::Graph(model) => Some(model),
-            _ => None,
-        }
-    }
-
     fn read_training(args: &TrainArgs) -> Result<TypedCorpus> {
         let mut builder = TypedBuilder::default();
         for path in &args.train {
-            for_each(args, path, |text, place| builder.add(text, place))?;
+            for_each(args, path, |text, place| Ok(builder.add(text, place)?))?;
         }
         Ok(builder.finish(args.min_count)?)
     }
 
-    fn read_dev(args: &TrainArgs, corpus: &TypedCorpus) -> Result<Option<Dev<Self>>> {
-        let Some(path) = &args.dev else { return Ok(None) };
-        let mut dev = Dev::new(&corpus.domain);
-        for_each(args, path, |text, place| match corpus.domain.read_line(text, place)? {
-            Some(graph) => dev.add(&corpus.domain, &graph),
+    fn for_each_dev(args: &TrainArgs, path: &Path, domain: &Self, each: EachInput<Self>) -> Result<()> {
+        for_each(args, path, |text, place| match domain.read_line(text, place)? {
+            Some(graph) => each(&graph),
             None => Ok(()),
-        })?;
-        match dev.is_empty() {
-            true => Err(nothing(path)),
-            false => Ok(Some(dev)),
-        }
+        })
     }
 
-    fn counts(corpus: &TypedCorpus, features: &Features) -> Counts {
-        Counts {
-            sequences: corpus.data.len(),
-            tokens: corpus.data.variables(),
-            labels: corpus.domain.types.nodes().iter().map(|of| of.labels.len()).sum(),
-            observations: features.rows.iter().map(|rows| rows.len).sum(),
-            features: features.dim(),
-        }
+    fn nothing(path: &Path) -> anyhow::Error {
+        nothing(path)
     }
 
-    fn describe(corpus: &TypedCorpus, counts: &Counts, settings: &Settings) -> String {
+    fn describe(corpus: &TypedCorpus, counts: &DataSize, settings: &Settings) -> String {
         let labelled = corpus.labelled();
         format!(
             "{} graphs, {labelled} nodes with a label, {} without, {} types of nodes, {} of factors, {} features; inference: {}",
@@ -76,11 +55,7 @@ impl TrainingData for TypedDomain {
 }
 
 /// Calls `each` with all lines of a file, which must not be empty.
-fn for_each(
-    args: &TrainArgs,
-    path: &Path,
-    mut each: impl FnMut(&str, &Place) -> crfkit::Result<()>,
-) -> Result<()> {
+fn for_each(args: &TrainArgs, path: &Path, mut each: impl FnMut(&str, &Place) -> Result<()>) -> Result<()> {
     let mut reader = GraphLines::open(path, args.input.encoding)?;
     let mut line = reader.item();
     let mut empty = true;

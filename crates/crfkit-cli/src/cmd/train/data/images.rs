@@ -1,16 +1,13 @@
 //! Images and masks.
 
-use super::TrainingData;
+use super::{EachInput, TrainingData};
 use crate::args::TrainArgs;
 use crate::error::usage;
 use crate::io::{InputPlace, Inputs, PictureFile, grid_samples, picture_pairs, read_mask, read_picture};
-use crate::log::Counts;
+use crate::log::DataSize;
 use anyhow::Result;
-use crfkit::any::AnyModel;
-use crfkit::domain::Dev;
 use crfkit::graph::Neighbours;
 use crfkit::grid::{GridBuilder, GridCorpus, GridDomain, GridModel};
-use crfkit::model::Features;
 use crfkit::train::Settings;
 use crfkit_report::GridSample;
 use serde_json::Value;
@@ -26,13 +23,6 @@ impl TrainingData for GridDomain {
 
     fn applied(model: &Arc<GridModel>) -> Arc<GridModel> {
         model.clone()
-    }
-
-    fn of_model(model: AnyModel) -> Option<Arc<GridModel>> {
-        match model {
-            AnyModel::Grid(model) => Some(model),
-            _ => None,
-        }
     }
 
     fn check(args: &TrainArgs) -> Result<()> {
@@ -76,28 +66,12 @@ impl TrainingData for GridDomain {
         }
     }
 
-    fn read_dev(args: &TrainArgs, corpus: &GridCorpus) -> Result<Option<Dev<Self>>> {
-        if args.grid.dev_images.is_none() {
-            return Ok(None);
-        }
-        let mut dev = Dev::new(&corpus.domain);
-        for file in files(&args.grid.dev_images, &args.grid.dev_masks)? {
-            dev.add(&corpus.domain, &read_picture(&file)?)?;
-        }
-        Ok(Some(dev))
+    fn for_each_dev(args: &TrainArgs, _images: &Path, _domain: &Self, each: EachInput<Self>) -> Result<()> {
+        let files = files(&args.grid.dev_images, &args.grid.dev_masks)?;
+        files.iter().try_for_each(|file| each(&read_picture(file)?))
     }
 
-    fn counts(corpus: &GridCorpus, features: &Features) -> Counts {
-        Counts {
-            sequences: corpus.data.len(),
-            tokens: corpus.data.variables(),
-            labels: corpus.domain.labels.len(),
-            observations: features.rows.iter().map(|rows| rows.len).sum(),
-            features: features.dim(),
-        }
-    }
-
-    fn describe(corpus: &GridCorpus, counts: &Counts, _settings: &Settings) -> String {
+    fn describe(corpus: &GridCorpus, counts: &DataSize, _settings: &Settings) -> String {
         let labelled = corpus.labelled();
         format!(
             "{} images, {labelled} sites with a label, {} without, {} labels, {} features",

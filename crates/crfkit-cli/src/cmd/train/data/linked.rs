@@ -1,15 +1,15 @@
 //! Factorial and skip chains: columns.
 
-use super::{TrainingData, no_sequence};
-use crate::args::{Format, GraphKind, TrainArgs};
+use super::{EachInput, TrainingData, no_sequence};
+use crate::args::{Format, TrainArgs};
 use crate::error::usage;
+use crate::flags::ModelKind;
 use crate::io::{open_lines, templates};
-use crate::log::Counts;
+use crate::log::DataSize;
 use anyhow::Result;
-use crfkit::any::AnyModel;
 use crfkit::chain::ColumnLayout;
 use crfkit::data::columns::{ColumnReader, Columns};
-use crfkit::domain::{Dev, Domain};
+use crfkit::domain::Domain;
 use crfkit::linked::{LinkedBuilder, LinkedCorpus, LinkedDomain, LinkedModel, Links};
 use crfkit::model::Features;
 use crfkit::train::Settings;
@@ -24,18 +24,11 @@ impl TrainingData for LinkedDomain {
         model.clone()
     }
 
-    fn of_model(model: AnyModel) -> Option<Arc<LinkedModel>> {
-        match model {
-            AnyModel::Linked(model) => Some(model),
-            _ => None,
-        }
-    }
-
     fn check(args: &TrainArgs) -> Result<()> {
         if args.input.format == Some(Format::Attributes) {
             return Err(usage("--format attributes is for --graph chain only: use --format columns"));
         }
-        if args.grid.graph == GraphKind::Factorial && args.label_column.len() < 2 {
+        if args.grid.graph == ModelKind::Factorial && args.label_column.len() < 2 {
             return Err(usage(
                 "--graph factorial has several label columns: give --label-column 1,2 or the like",
             ));
@@ -61,25 +54,16 @@ impl TrainingData for LinkedDomain {
         Ok(builder.finish(args.min_count)?)
     }
 
-    fn read_dev(args: &TrainArgs, corpus: &LinkedCorpus) -> Result<Option<Dev<Self>>> {
-        let Some(path) = &args.dev else { return Ok(None) };
-        let mut dev = Dev::new(&corpus.domain);
-        let read = for_each(args, path, |sequence| Ok(dev.add(&corpus.domain, sequence)?))?;
-        if read == 0 { Err(no_sequence(path)) } else { Ok(Some(dev)) }
+    fn for_each_dev(args: &TrainArgs, path: &Path, _domain: &Self, each: EachInput<Self>) -> Result<()> {
+        for_each(args, path, each).map(|_| ())
     }
 
-    fn counts(corpus: &LinkedCorpus, features: &Features) -> Counts {
-        let domain = &corpus.domain;
-        Counts {
-            sequences: corpus.data.len(),
-            tokens: corpus.data.variables() / domain.labels.len(),
-            labels: domain.labels.iter().map(Vec::len).sum(),
-            observations: domain.alphabet.node.len() + domain.alphabet.pair.len(),
-            features: features.dim(),
-        }
+    /// Label columns share their observations.
+    fn observations(domain: &Self, _features: &Features) -> usize {
+        domain.alphabet.node.len() + domain.alphabet.pair.len()
     }
 
-    fn describe(corpus: &LinkedCorpus, counts: &Counts, settings: &Settings) -> String {
+    fn describe(corpus: &LinkedCorpus, counts: &DataSize, settings: &Settings) -> String {
         let labels = corpus.domain.labels.iter().map(|labels| labels.len().to_string());
         format!(
             "{} sequences, {} tokens, {} labels, {} observations, {} features; inference: {}",
@@ -96,10 +80,10 @@ impl TrainingData for LinkedDomain {
 /// The links between labels.
 fn links(args: &TrainArgs) -> Result<Links> {
     match (args.grid.graph, &args.skip) {
-        (GraphKind::SkipChain, Some(rule)) => {
+        (ModelKind::SkipChain, Some(rule)) => {
             Ok(Links::SkipChain { rule: rule.clone(), observed: args.skip_observations })
         }
-        (GraphKind::SkipChain, None) => {
+        (ModelKind::SkipChain, None) => {
             Err(usage("--graph skip-chain needs a rule, such as --skip 'same(0) and capitalised(0)'"))
         }
         _ => Ok(Links::Factorial),

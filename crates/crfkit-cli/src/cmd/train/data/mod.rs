@@ -9,9 +9,8 @@ pub use chains::{check_format, check_layout, for_each_sequence, format, layout_o
 
 use crate::args::TrainArgs;
 use crate::io::{self, Door, Inputs};
-use crate::log::Counts;
+use crate::log::DataSize;
 use anyhow::Result;
-use crfkit::any::AnyModel;
 use crfkit::domain::{Corpus, Dev, Domain, WeightedModel};
 use crfkit::model::Features;
 use crfkit::train::Settings;
@@ -30,20 +29,24 @@ pub trait TrainingData: Domain {
 
     /// The model in the form in which it is applied.
     fn applied(model: &Arc<WeightedModel<Self>>) -> Arc<Self::Applied>;
-    /// The model, if it is of this kind.
-    fn of_model(model: AnyModel) -> Option<Arc<WeightedModel<Self>>>;
     /// Rejects arguments that do not fit each other, before anything is read.
     fn check(_args: &TrainArgs) -> Result<()> {
         Ok(())
     }
     /// Reads all training data.
     fn read_training(args: &TrainArgs) -> Result<Corpus<Self>>;
-    /// Reads development data, if there is any.
-    fn read_dev(args: &TrainArgs, corpus: &Corpus<Self>) -> Result<Option<Dev<Self>>>;
-    /// The size of the training set.
-    fn counts(corpus: &Corpus<Self>, features: &Features) -> Counts;
+    /// Calls `each` with all inputs of the development data in a file, or in a directory of images.
+    fn for_each_dev(args: &TrainArgs, path: &Path, domain: &Self, each: EachInput<Self>) -> Result<()>;
+    /// The error about development data in a file that has none.
+    fn nothing(path: &Path) -> anyhow::Error {
+        no_sequence(path)
+    }
+    /// Number of different observations.
+    fn observations(_domain: &Self, features: &Features) -> usize {
+        features.rows.iter().map(|rows| rows.len).sum()
+    }
     /// One line about the training set, for the user.
-    fn describe(corpus: &Corpus<Self>, counts: &Counts, settings: &Settings) -> String;
+    fn describe(corpus: &Corpus<Self>, counts: &DataSize, settings: &Settings) -> String;
     /// Every setting that shapes the model, for the log.
     fn recorded(_corpus: &Corpus<Self>, settings: &Settings) -> Result<Value> {
         Ok(serde_json::to_value(settings)?)
@@ -64,6 +67,35 @@ pub trait TrainingData: Domain {
     fn next(args: &TrainArgs) -> String {
         let model = args.model.display();
         format!("crfkit tag -m {model} FILE, or crfkit eval -m {model} FILE")
+    }
+}
+
+/// A function that is called with inputs.
+pub type EachInput<'a, D> = &'a mut dyn FnMut(&<D as Domain>::Input) -> Result<()>;
+
+/// Reads development data, if there is any.
+pub fn read_dev<D: TrainingData>(args: &TrainArgs, domain: &D) -> Result<Option<Dev<D>>> {
+    let Some(inputs) = D::dev_inputs(args) else { return Ok(None) };
+    let mut dev = Dev::new(domain);
+    let path = match &inputs.place {
+        io::InputPlace::File(path) | io::InputPlace::Images { images: path, .. } => path,
+    };
+    D::for_each_dev(args, path, domain, &mut |input| Ok(dev.add(domain, input)?))?;
+    match dev.is_empty() {
+        true => Err(D::nothing(path)),
+        false => Ok(Some(dev)),
+    }
+}
+
+/// The size of the training set.
+pub fn counts<D: TrainingData>(corpus: &Corpus<D>, features: &Features) -> DataSize {
+    let Corpus { domain, data } = corpus;
+    DataSize {
+        sequences: data.len(),
+        tokens: data.variables() / domain.group().max(1),
+        labels: domain.label_sets().iter().map(|set| set.labels.len()).sum(),
+        observations: D::observations(domain, features),
+        features: features.dim(),
     }
 }
 
