@@ -12,8 +12,8 @@ use std::collections::HashMap;
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-pub use chunks::is_chunked;
 use chunks::{Mark, Matcher, can_have_chunks};
+pub use chunks::{chunks, is_chunked};
 
 /// Counts over the sequences added so far.
 #[derive(Clone, Debug, Default)]
