@@ -87,6 +87,7 @@ const fn flag(name: &'static str, kinds: &'static [ModelKind], why: &'static str
     Flag { name, kinds, why, reasons: &[] }
 }
 
+const SEQUENCES: &[ModelKind] = &[Chain, Factorial, SkipChain, Counts];
 const TEXT: &[ModelKind] = &[Chain, Factorial, SkipChain, Stream];
 const WEIGHTED: &[ModelKind] = &[Chain, Factorial, SkipChain, File, Grid, Stream];
 const PASSES: &[ModelKind] = &[Chain, Factorial, SkipChain, File, Grid];
@@ -121,6 +122,7 @@ const TRAIN: &[Flag] = &[
     )
     .but(&[(Grid, "the masks hold the labels")]),
     flag("format", &[Chain, Factorial, SkipChain, Counts, Stream], "it is the format of sequences"),
+    flag("fields", &[Chain, Factorial, SkipChain, Counts, Stream], "it names columns of sequences"),
     flag("encoding", &[Chain, Factorial, SkipChain, File, Counts, Stream], "it is the encoding of text"),
     flag(
         "min-count",
@@ -164,8 +166,13 @@ const TAG: &[Flag] = &[
     flag("inference", &[Factorial, SkipChain, File, Grid], "chains are solved exactly"),
     flag("nbest", &[Chain, Counts], "only plain chains have a list of their best labellings"),
     flag("probability", &[Chain, Counts], "only plain chains have the probability of a whole labelling"),
-    flag("output", &[Chain, Factorial, SkipChain, Counts], "the answers have one layout"),
-    flag("format", &[Chain, Factorial, SkipChain, Counts], "it is the format of sequences"),
+    flag("output", SEQUENCES, "the answers have one layout"),
+    flag("text", SEQUENCES, "text is cut into sequences"),
+    flag("sentences", SEQUENCES, "text is cut into sequences"),
+    flag("extra-columns", SEQUENCES, "only sequences have columns"),
+    flag("line-buffered", &[Chain, Factorial, SkipChain, File, Counts], "images are files"),
+    flag("format", SEQUENCES, "it is the format of sequences"),
+    flag("fields", SEQUENCES, "it names columns of sequences"),
     flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];
 
@@ -175,7 +182,9 @@ const EVAL: &[Flag] = &[
     flag("masks", &[Grid], IMAGES),
     flag("inference", &[Factorial, SkipChain, File, Grid], "chains are solved exactly"),
     flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
-    flag("format", &[Chain, Factorial, SkipChain, Counts], "it is the format of sequences"),
+    flag("extra-columns", SEQUENCES, "only sequences have columns"),
+    flag("format", SEQUENCES, "it is the format of sequences"),
+    flag("fields", SEQUENCES, "it names columns of sequences"),
     flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];
 
@@ -185,7 +194,8 @@ const REPORT: &[Flag] = &[
     flag("masks", &[Grid], IMAGES),
     flag("test", &[Chain, Factorial, SkipChain, File, Counts], "images are given by --images and --masks"),
     flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
-    flag("format", &[Chain, Factorial, SkipChain, Counts], "it is the format of sequences"),
+    flag("format", SEQUENCES, "it is the format of sequences"),
+    flag("fields", SEQUENCES, "it names columns of sequences"),
     flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];
 

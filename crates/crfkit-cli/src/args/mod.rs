@@ -13,11 +13,14 @@ pub use report::{ReportArgs, WatchArgs};
 pub use train::{Init, PriorMean, TrainArgs};
 
 use crate::flags::{self, Given};
+use crate::io::Reading;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use crfkit::data::conllu::Fields;
 use crfkit::data::text::Encoding;
 use serde::de::DeserializeOwned;
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -48,7 +51,7 @@ impl Args {
     /// Parses the command line; ends the program if it makes no sense, or if help is asked for.
     pub fn from_command_line() -> Self {
         let command = flags::annotate(Args::command());
-        let matches = command.clone().get_matches();
+        let matches = command.clone().get_matches_from(joined(std::env::args_os()));
         let mut args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         if let Some((name, matches)) = matches.subcommand()
             && let Some(verb) = command.find_subcommand(name)
@@ -64,6 +67,21 @@ impl Args {
         }
         args
     }
+}
+
+/// The arguments, with `--marginals all` as `--marginals=all`: clap cannot tell a value that may be left out from the file behind it.
+fn joined(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut all: Vec<OsString> = Vec::new();
+    for argument in arguments {
+        match all.last_mut() {
+            Some(last) if last == "--marginals" && (argument == "all" || argument == "chosen") => {
+                last.push("=");
+                last.push(argument);
+            }
+            _ => all.push(argument),
+        }
+    }
+    all
 }
 
 /// The commands.
@@ -115,9 +133,13 @@ pub enum Listed {
 /// The flags that `train`, `tag`, `eval` and `report` have in common.
 #[derive(Clone, Debug, ClapArgs)]
 pub struct InputArgs {
-    /// Format of the data [default: that of the model's training data; columns when training]
+    /// Format of the data [default: json for .jsonl, conllu for .conllu; else that of the model's training data; columns when training]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
+
+    /// The fields of CoNLL-U that make the columns of a token
+    #[arg(long, value_name = "NAMES", default_value_t)]
+    pub fields: Fields,
 
     /// Character encoding; names are never normalised
     #[arg(long, value_name = "NAME", default_value = "utf-8", value_parser = named::<Encoding>(&["utf-8", "latin-1"]))]
@@ -129,6 +151,12 @@ pub struct InputArgs {
 }
 
 impl InputArgs {
+    /// How files are read.
+    pub fn reading(&self, label_column: Option<i32>) -> Reading {
+        let (format, fields, encoding) = (self.format, self.fields.clone(), self.encoding);
+        Reading { format, fields, encoding, label_column, ..Reading::default() }
+    }
+
     /// The number of threads to use.
     pub fn threads(&self) -> usize {
         self.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
@@ -142,6 +170,10 @@ pub enum Format {
     Columns,
     /// CRFsuite's attribute lists: label, then attributes, separated by tabs
     Attributes,
+    /// JSON lines: {"tokens": [...], "labels": [...]}; a token is a string or a list of the values of its columns
+    Json,
+    /// CoNLL-U: ten fields per token, of which --fields are used
+    Conllu,
 }
 
 const TAG_EXAMPLES: &str = "\
@@ -174,9 +206,9 @@ pub struct TagArgs {
     #[arg(long, value_name = "DIR", requires = "images")]
     pub output_dir: Option<PathBuf>,
 
-    /// Add the probability of each label that was chosen
-    #[arg(long)]
-    pub marginals: bool,
+    /// Add the probability of each label that was chosen, or of all labels
+    #[arg(long, value_name = "chosen|all", num_args = 0..=1, require_equals = true, default_missing_value = "chosen", hide_possible_values = true)]
+    pub marginals: Option<Marginals>,
 
     /// Print the N best labellings of each sequence
     #[arg(long, value_name = "N")]
@@ -190,6 +222,22 @@ pub struct TagArgs {
     #[arg(long, value_enum, default_value_t = Output::Columns)]
     pub output: Output,
 
+    /// Read running text, one sequence per line, and cut it into tokens
+    #[arg(long, conflicts_with_all = ["format", "fields", "images"])]
+    pub text: bool,
+
+    /// Cut the lines of --text into sentences
+    #[arg(long, requires = "text")]
+    pub sentences: bool,
+
+    /// What to do with rows that have more columns than the training data had
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = ExtraColumns::Reject)]
+    pub extra_columns: ExtraColumns,
+
+    /// Answer every sequence before the next one is read, also if the input is a file
+    #[arg(long)]
+    pub line_buffered: bool,
+
     #[command(flatten)]
     #[allow(missing_docs)]
     pub input: InputArgs,
@@ -199,15 +247,36 @@ pub struct TagArgs {
     pub given: Given,
 }
 
+/// Whose probabilities `crfkit tag` adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Marginals {
+    /// Those of the labels that were chosen
+    Chosen,
+    /// Those of all labels
+    All,
+}
+
+/// What to do with rows that have more columns than the training data had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ExtraColumns {
+    /// End with an error
+    #[default]
+    Reject,
+    /// Pass them on to the output
+    Ignore,
+}
+
 /// Layout of the output of `crfkit tag`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Output {
     /// All input columns, then the label, separated by tabs
     Columns,
-    /// As crf_test prints it; --marginals is its `-v1`, --nbest its `-n`
+    /// As crf_test prints it; --marginals is its `-v1`, --marginals all its `-v2`, --nbest its `-n`
     Crfpp,
     /// One JSON object per sequence
     Json,
+    /// The text with labels in brackets: [QTY 2] [UNIT cups] of [NAME flour]
+    Brackets,
 }
 
 const EVAL_EXAMPLES: &str = "\
@@ -238,12 +307,16 @@ pub struct EvalArgs {
     pub masks: Option<PathBuf>,
 
     /// Compare the last two columns of this file, gold and predicted, instead of tagging
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "test", "label_column", "format", "inference", "decode"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "test", "label_column", "format", "fields", "extra_columns", "inference", "decode"])]
     pub predicted: Option<PathBuf>,
 
     /// Column of the gold label, from 0; -1 is the last [default: as in training]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = label_column)]
     pub label_column: Option<i32>,
+
+    /// What to do with rows that have more columns than the training data had; with --label-column they pass
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = ExtraColumns::Reject)]
+    pub extra_columns: ExtraColumns,
 
     /// Print one JSON object and nothing else
     #[arg(long)]

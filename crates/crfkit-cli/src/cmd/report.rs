@@ -58,8 +58,7 @@ fn inputs(args: &ReportArgs) -> Option<Inputs> {
         (None, Some(images), masks) => InputPlace::Images { images: images.clone(), masks: masks.clone() },
         (None, None, _) => return None,
     };
-    let (format, encoding) = (args.input.format, args.input.encoding);
-    Some(Inputs { place, format, encoding, label_column: args.label_column })
+    Some(Inputs { place, reading: args.input.reading(args.label_column) })
 }
 
 struct Evaluate<'a>(&'a ReportArgs);

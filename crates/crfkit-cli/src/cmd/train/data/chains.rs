@@ -23,7 +23,7 @@ pub fn format(args: &TrainArgs) -> Format {
 
 /// Opens a file of labelled data.
 pub fn open(args: &TrainArgs, path: &Path) -> crfkit::Result<SequenceReader> {
-    SequenceReader::open(path, format(args), args.input.encoding, Some(args.label_column[0]))
+    SequenceReader::open(path, &args.input.reading(Some(args.label_column[0])), Format::Columns)
 }
 
 /// Calls `each` with all sequences of the training files, which must not be empty, and with their common layout; attributes have none.

@@ -103,7 +103,7 @@ pub fn counts<D: TrainingData>(corpus: &Corpus<D>, features: &Features) -> DataS
 fn text_inputs(args: &TrainArgs, path: &Path) -> Inputs {
     let place = io::InputPlace::File(path.to_owned());
     let label_column = args.label_column.first().copied();
-    Inputs { place, format: args.input.format, encoding: args.input.encoding, label_column }
+    Inputs { place, reading: args.input.reading(label_column) }
 }
 
 /// The error about a file without data.
