@@ -1,8 +1,8 @@
 // How good a model is, and where it goes wrong.
 
 // One evaluation after the other, each under its name where there are several.
-const ofEach = make => ({ evaluations }) => evaluations.flatMap(evaluation =>
-  [evaluations.length > 1 ? el("h3", {}, evaluation.name) : null, ...make(evaluation)]);
+const ofEach = make => ({ evaluations, model }) => [model ? ofModel(model) : null, ...evaluations.flatMap(evaluation =>
+  [evaluations.length > 1 ? el("h3", {}, evaluation.name) : null, ...make(evaluation)])];
 
 const scoresSection = ofEach(evaluation => {
   const s = evaluation.scores;
@@ -39,7 +39,7 @@ const confusionSection = ofEach(({ confusion }) => {
   });
   return [
     note("Tokens by gold label (row) and predicted label (column); green is right, red is wrong." + someOf(confusion)),
-    table(["gold ↓ predicted →", ...labels.map(labelHead)], rows, { class: "matrix", caption: "Confusion matrix" }),
+    table(["gold ↓ predicted →", ...labels.map(labelHead)], rows, { ...matrix(rows), caption: "Confusion matrix" }),
   ];
 });
 
