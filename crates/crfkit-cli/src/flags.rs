@@ -138,6 +138,8 @@ const TRAIN: &[Flag] = &[
     flag("sigma-pairs", WEIGHTED, PENALTY),
     flag("prior-mean", PASSES, PENALTY).but(&[(Stream, "its weights are not known in advance")]),
     flag("l1", WEIGHTED, PENALTY),
+    flag("c1", WEIGHTED, PENALTY),
+    flag("c2", WEIGHTED, PENALTY),
     flag("objective", WEIGHTED, PENALTY),
     flag("pieces", WEIGHTED, PENALTY),
     flag("batch-of", WEIGHTED, PENALTY),

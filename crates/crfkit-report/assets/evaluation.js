@@ -11,9 +11,9 @@ const scoresSection = ofEach(evaluation => {
     ["token accuracy", s.accuracy], ["sequence accuracy", s.sequence_accuracy],
     ["accuracy on known words", s.known_accuracy], ["on unknown words", s.unknown_accuracy],
   ].filter(([, score]) => score != null);
-  const head = ["label", "precision", "recall", "F1", "gold", "predicted"];
+  const head = ["label", "F1", "precision", "recall", "gold", "predicted"];
   const share = x => el("td", { class: "number bar", "--share": x / 100 }, percent(x));
-  const row = r => [r.name, share(r.precision), share(r.recall), share(r.f1), number(r.gold), number(r.predicted)];
+  const row = r => [r.name, share(r.f1), share(r.precision), share(r.recall), number(r.gold), number(r.predicted)];
   const counted = (caption, list) => el("div", {}, el("h3", {}, caption), table(head, list.map(row), { caption }));
   return [
     note(`${evaluation.name}: ${number(s.sequences)} sequences, ${number(s.tokens)} tokens; scores in per cent.`),

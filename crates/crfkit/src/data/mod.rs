@@ -40,6 +40,7 @@ mod pieces; // Dataset::split
 mod pixels; // public as images::Image and Mask
 mod pnm;
 pub mod presets;
+mod readable; // Templates::in_words
 pub mod rows;
 pub mod rule;
 pub mod sites;

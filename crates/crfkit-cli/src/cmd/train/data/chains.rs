@@ -11,6 +11,7 @@ use crfkit::Error;
 use crfkit::any::{Ensemble, Member};
 use crfkit::chain::{ChainCorpus, ChainDomain, ChainModel, ColumnLayout, CorpusBuilder, Sequence};
 use crfkit::data::observer::Source;
+use crfkit::data::template::Templates;
 use crfkit::train::Settings;
 use serde_json::Value;
 use std::path::Path;
@@ -137,6 +138,13 @@ impl TrainingData for ChainDomain {
         format!(
             "{sequences} sequences, {tokens} tokens, {labels} labels, {observations} observations, {features} features"
         )
+    }
+
+    fn templates(&self) -> Option<&Templates> {
+        match &self.source {
+            Source::Templates(templates) => Some(templates),
+            Source::Attributes => None,
+        }
     }
 
     fn recorded(corpus: &ChainCorpus, settings: &Settings) -> Result<Value> {

@@ -9,6 +9,7 @@ use crate::log::DataSize;
 use anyhow::Result;
 use crfkit::chain::ColumnLayout;
 use crfkit::data::columns::Columns;
+use crfkit::data::template::Templates;
 use crfkit::domain::Domain;
 use crfkit::linked::{LinkedBuilder, LinkedCorpus, LinkedDomain, LinkedModel, Links};
 use crfkit::model::Features;
@@ -56,6 +57,10 @@ impl TrainingData for LinkedDomain {
 
     fn for_each_dev(args: &TrainArgs, path: &Path, _domain: &Self, each: EachInput<Self>) -> Result<()> {
         for_each(args, path, each).map(|_| ())
+    }
+
+    fn templates(&self) -> Option<&Templates> {
+        Some(&self.templates)
     }
 
     /// Label columns share their observations.
