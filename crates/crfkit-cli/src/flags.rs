@@ -123,6 +123,7 @@ const TRAIN: &[Flag] = &[
     .but(&[(Grid, "the masks hold the labels")]),
     flag("format", &[Chain, Factorial, SkipChain, Counts, Stream], "it is the format of sequences"),
     flag("fields", &[Chain, Factorial, SkipChain, Counts, Stream], "it names columns of sequences"),
+    flag("scheme", &[Chain, Factorial, SkipChain, Counts, Stream], "only sequences have chunks"),
     flag("encoding", &[Chain, Factorial, SkipChain, File, Counts, Stream], "it is the encoding of text"),
     flag(
         "min-count",
@@ -175,6 +176,7 @@ const TAG: &[Flag] = &[
     flag("line-buffered", &[Chain, Factorial, SkipChain, File, Counts], "images are files"),
     flag("format", SEQUENCES, "it is the format of sequences"),
     flag("fields", SEQUENCES, "it names columns of sequences"),
+    flag("scheme", SEQUENCES, "only sequences have chunks"),
     flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];
 
@@ -187,6 +189,7 @@ const EVAL: &[Flag] = &[
     flag("extra-columns", SEQUENCES, "only sequences have columns"),
     flag("format", SEQUENCES, "it is the format of sequences"),
     flag("fields", SEQUENCES, "it names columns of sequences"),
+    flag("scheme", SEQUENCES, "only sequences have chunks"),
     flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];
 
@@ -198,6 +201,7 @@ const REPORT: &[Flag] = &[
     flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
     flag("format", SEQUENCES, "it is the format of sequences"),
     flag("fields", SEQUENCES, "it names columns of sequences"),
+    flag("scheme", SEQUENCES, "only sequences have chunks"),
     flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];
 
@@ -258,15 +262,18 @@ impl Given {
 /// Adds to the help text of every such flag the kinds of model that take it.
 pub fn annotate(mut command: Command) -> Command {
     for (name, flags) in COMMANDS {
-        command = command.mut_subcommand(name, |mut verb| {
-            for flag in flags.iter().filter(|flag| flag.kinds.len() < ModelKind::ALL.len()) {
-                let id = flag.name.replace('-', "_");
-                verb = verb.mut_arg(id, |argument| {
+        let known = |long: Option<&str>| -> Option<&'static Flag> {
+            flags.iter().find(|flag| long == Some(flag.name) && flag.kinds.len() < ModelKind::ALL.len())
+        };
+        command = command.mut_subcommand(name, |verb| {
+            // In place: mut_arg would move each of them to the end, and its heading with it.
+            verb.mut_args(|argument| match known(argument.get_long()) {
+                Some(flag) => {
                     let about = argument.get_help().map(ToString::to_string).unwrap_or_default();
                     argument.help(format!("{about} [{}]", takers(flag, name)))
-                });
-            }
-            verb
+                }
+                None => argument,
+            })
         });
     }
     command

@@ -24,6 +24,7 @@ use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand,
 use clap_complete::Shell;
 use crfkit::data::conllu::Fields;
 use crfkit::data::text::Encoding;
+use crfkit::eval::Scheme;
 use serde::de::DeserializeOwned;
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
@@ -155,6 +156,10 @@ pub struct InputArgs {
     #[arg(long, value_name = "NAMES", default_value_t)]
     pub fields: Fields,
 
+    /// Convert chunk labels to this notation: in training and evaluation the labels of the data, in tag the answers
+    #[arg(long, value_name = "NAME", value_parser = named::<Scheme>(&Scheme::NAMES))]
+    pub scheme: Option<Scheme>,
+
     /// Character encoding; names are never normalised
     #[arg(long, value_name = "NAME", default_value = "utf-8", value_parser = named::<Encoding>(&["utf-8", "latin-1"]))]
     pub encoding: Encoding,
@@ -167,8 +172,9 @@ pub struct InputArgs {
 impl InputArgs {
     /// How files are read.
     pub fn reading(&self, label_column: Option<i32>) -> Reading {
-        let (format, fields, encoding) = (self.format, self.fields.clone(), self.encoding);
-        Reading { format, fields, encoding, label_column, ..Reading::default() }
+        let (format, fields, encoding, scheme) =
+            (self.format, self.fields.clone(), self.encoding, self.scheme);
+        Reading { format, fields, encoding, scheme, label_column, ..Reading::default() }
     }
 
     /// The number of threads to use.

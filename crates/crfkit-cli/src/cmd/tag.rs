@@ -54,6 +54,7 @@ impl WithModel for Tag<'_> {
             text: args.text.then_some(if args.sentences { TextCut::Sentences } else { TextCut::Lines }),
             extra_columns: args.extra_columns,
             line_buffered: args.line_buffered,
+            scheme: None, // of the answers, not of the input
             ..args.input.reading(None)
         };
         let json = || reading.format_of(&args.file, Format::Columns) == Format::Json;
@@ -69,6 +70,7 @@ impl WithModel for Tag<'_> {
             marginals: args.marginals,
             probability: args.probability,
             nbest: args.nbest.map_or(0, |n| n.get()),
+            scheme: args.input.scheme,
             echo,
             directory: args.output_dir.clone(),
         };

@@ -96,7 +96,7 @@ const SHORT: [(&str, &[&str]); 4] = [
 pub fn shaped(mut command: Command, arguments: &[OsString]) -> Command {
     let short = arguments.iter().take_while(|argument| *argument != "--").any(|argument| argument == "-h");
     if !short {
-        return command;
+        return compact(command);
     }
     for (name, shown) in SHORT {
         command = command.mut_subcommand(name, |verb| {
@@ -108,6 +108,25 @@ pub fn shaped(mut command: Command, arguments: &[OsString]) -> Command {
         });
     }
     command
+}
+
+/// The help of `train` without a paragraph for every flag and value, which would make it twice as long: each flag has a line or two.
+fn compact(command: Command) -> Command {
+    command.mut_subcommand("train", |verb| {
+        let notes = verb.get_after_long_help().cloned().unwrap_or_default();
+        let verb = verb.mut_args(|argument| {
+            let values = argument.get_possible_values();
+            if !values.iter().any(|value| value.get_help().is_some())
+                || argument.is_hide_possible_values_set()
+            {
+                return argument;
+            }
+            let names: Vec<&str> = values.iter().map(|value| value.get_name()).collect();
+            let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
+            argument.hide_possible_values(true).help(format!("{help}: {}", names.join("|")))
+        });
+        verb.after_help(notes).after_long_help(None)
+    })
 }
 
 /// A flag with the first part of its help, without a heading.
@@ -152,10 +171,12 @@ fn about(topic: &str) -> Option<String> {
     if let Some((_, _, text)) = TEXTS.iter().find(|(name, ..)| *name == topic) {
         return Some((*text).to_owned());
     }
-    let mut commands = commands();
+    let commands = commands();
     if let Some((_, heading)) = HEADINGS.iter().find(|(name, _)| *name == topic) {
         return commands.find_subcommand("train").map(|train| section(train, heading));
     }
+    let mut commands = compact(flags::annotate(Args::command()));
+    commands.build();
     commands.find_subcommand_mut(topic).map(|verb| verb.render_long_help().to_string())
 }
 

@@ -100,6 +100,7 @@ impl RowLayout<'_> {
         labels: &[Label],
         out: &mut Vec<u8>,
     ) -> Result<()> {
+        let converted = self.converted(labels);
         for (row, &label) in labels.iter().enumerate() {
             if let Sequence::Columns { rows, .. } = sequence {
                 for field in rows.row(row) {
@@ -107,7 +108,8 @@ impl RowLayout<'_> {
                     out.push(b'\t');
                 }
             }
-            out.extend_from_slice(self.names[label as usize].as_bytes());
+            let name = converted.as_ref().map_or(&self.names[label as usize], |names| &names[row]);
+            out.extend_from_slice(name.as_bytes());
             match self.wanted.marginals {
                 Some(_) if self.wanted.output == Output::Crfpp => {
                     write!(out, "/{:.6}", answers.marginal(row, label))?
@@ -180,15 +182,22 @@ impl RowLayout<'_> {
     }
 
     fn json_labels(&self, labels: &[Label], out: &mut Vec<u8>) -> Result<()> {
+        let converted = self.converted(labels);
         out.extend_from_slice(b"\"labels\":[");
         for (row, &label) in labels.iter().enumerate() {
             if row > 0 {
                 out.push(b',');
             }
-            serde_json::to_writer(&mut *out, &self.names[label as usize])?;
+            let name = converted.as_ref().map_or(&self.names[label as usize], |names| &names[row]);
+            serde_json::to_writer(&mut *out, name)?;
         }
         out.push(b']');
         Ok(())
+    }
+
+    /// The labels in another notation, if one is wanted.
+    fn converted(&self, labels: &[Label]) -> Option<Vec<String>> {
+        Some(self.wanted.scheme?.labels(&self.named(labels)))
     }
 
     fn named(&self, labels: &[Label]) -> Vec<&str> {

@@ -70,7 +70,8 @@ impl Door for LinkedModel {
                  --format columns"
             );
         }
-        Ok(RowFile::open(path, reading, &format)?.at_most(Some(self.domain.columns), reading))
+        let file = RowFile::open(path, reading, &format)?.at_most(Some(self.domain.columns), reading);
+        Ok(file.labelled(self.domain.label_columns.iter().map(|&column| column as i32)))
     }
 
     fn input<'a>(&self, sequence: &'a Columns) -> Result<Option<Cow<'a, Columns>>> {
@@ -196,21 +197,22 @@ fn write_rows(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let count = model.domain.labels.len();
+    let names = label_names(model, wanted, labels);
     for row in 0..sequence.len() {
         let mut separator = "";
         for field in sequence.row(row) {
             write!(out, "{separator}{field}")?;
             separator = "\t";
         }
-        for (c, names) in model.domain.labels.iter().enumerate() {
+        for (c, all) in model.domain.labels.iter().enumerate() {
             let label = labels[row * count + c];
-            write!(out, "\t{}", names[label as usize])?;
+            write!(out, "\t{}", names[c][row])?;
             let mut sure = |label| tagger.answers().probability_of(row * count + c, label);
             match wanted.marginals {
                 None => {}
                 Some(Marginals::Chosen) => write!(out, "\t{:.6}", sure(label)?)?,
                 Some(Marginals::All) => {
-                    for (label, name) in names.iter().enumerate() {
+                    for (label, name) in all.iter().enumerate() {
                         write!(out, "\t{name}/{:.6}", sure(label as Label)?)?;
                     }
                 }
@@ -220,6 +222,19 @@ fn write_rows(
     }
     out.push(b'\n');
     Ok(())
+}
+
+/// The names of the labels, `[label columns][tokens]`, in the notation that is wanted.
+fn label_names<'a>(model: &'a LinkedModel, wanted: &Wanted, labels: &[Label]) -> Vec<Vec<Cow<'a, str>>> {
+    let of_column = |(c, names): (usize, &'a Vec<String>)| {
+        let labels = labels.iter().skip(c).step_by(model.domain.labels.len());
+        let named: Vec<&str> = labels.map(|&label| &*names[label as usize]).collect();
+        match wanted.scheme {
+            Some(scheme) => scheme.labels(&named).into_iter().map(Cow::Owned).collect(),
+            None => named.into_iter().map(Cow::Borrowed).collect(),
+        }
+    };
+    model.domain.labels.iter().enumerate().map(of_column).collect()
 }
 
 /// `{"labels":[[…],[…]],"marginals":[[…],[…]],"converged":true}`: a list for each label column; `converged` if the
@@ -234,19 +249,17 @@ fn write_json(
 ) -> Result<()> {
     let count = model.domain.labels.len();
     let of = |c: usize| labels.iter().copied().enumerate().skip(c).step_by(count);
-    let named =
-        |c: usize| of(c).map(|(_, label)| &*model.domain.labels[c][label as usize]).collect::<Vec<_>>();
-    let labels: Vec<Vec<&str>> = (0..count).map(named).collect();
+    let names = label_names(model, wanted, labels);
     out.push(b'{');
     if wanted.echo != Echo::Nothing {
         wanted.echo.members(sequence, model.domain.columns - count, out)?;
     }
     out.extend_from_slice(b"\"labels\":");
-    serde_json::to_writer(&mut *out, &labels)?;
+    serde_json::to_writer(&mut *out, &names)?;
     if matches!(wanted.echo, Echo::Text | Echo::Sentence) {
-        for (c, labels) in labels.iter().enumerate() {
+        for (c, names) in names.iter().enumerate() {
             out.extend_from_slice(if c == 0 { b",\"spans\":[" } else { b"," });
-            json_spans(sequence, labels, out)?;
+            json_spans(sequence, &names.iter().map(|name| &**name).collect::<Vec<_>>(), out)?;
         }
         out.push(b']');
     }

@@ -21,6 +21,7 @@ use crate::args::{Marginals, Output};
 use crate::flags::ModelKind;
 use crate::pipeline::Source;
 use anyhow::Result;
+use crfkit::eval::Scheme;
 use crfkit::graph::Label;
 use crfkit::tag::{Judgement, Labeller, Tagger};
 use crfkit_report::{EvaluationPart, Samples};
@@ -77,6 +78,8 @@ pub struct Wanted {
     pub probability: bool,
     /// How many of the best labellings to give; 0 for the best alone.
     pub nbest: usize,
+    /// The notation that chunk labels are converted to.
+    pub scheme: Option<Scheme>,
     /// What a JSON object repeats of its input.
     pub echo: Echo,
     /// Directory for label images.

@@ -7,6 +7,7 @@ use crfkit::data::columns::Columns;
 use crfkit::data::conllu::Fields;
 use crfkit::data::rows::{RowFormat, RowReader};
 use crfkit::data::text::Encoding;
+use crfkit::eval::Scheme;
 use crfkit::{Error, Result};
 use std::io::Read;
 use std::path::Path;
@@ -20,6 +21,8 @@ pub struct Reading {
     pub fields: Fields,
     /// Character encoding.
     pub encoding: Encoding,
+    /// The notation that chunk labels are converted to.
+    pub scheme: Option<Scheme>,
     /// Column of the label; `None` for that of the model's training data.
     pub label_column: Option<i32>,
     /// What makes a sequence of running text; `None` for other formats.
@@ -72,13 +75,24 @@ pub struct RowFile {
     feed: Feed,
     /// The most columns that rows may have.
     most: usize,
+    /// The notation that labels are converted to.
+    scheme: Option<Scheme>,
+    /// The columns of labels, negative if counted from the end.
+    labels: Vec<i32>,
 }
 
 impl RowFile {
     /// Opens a file, or standard input for `-`.
     pub fn open(path: &Path, reading: &Reading, format: &RowFormat) -> Result<Self> {
         let (lines, feed) = Feed::open(path, reading)?;
-        Ok(RowFile { rows: RowReader::new(lines, format), feed, most: usize::MAX })
+        let labels = reading.label_column.into_iter().collect();
+        Ok(RowFile {
+            rows: RowReader::new(lines, format),
+            feed,
+            most: usize::MAX,
+            scheme: reading.scheme,
+            labels,
+        })
     }
 
     /// Rejects rows with more columns than the training data had, unless they are wanted.
@@ -87,13 +101,33 @@ impl RowFile {
         RowFile { most: columns.filter(|_| !free).unwrap_or(usize::MAX), ..self }
     }
 
+    /// Says where labels are, for their conversion; what was said before holds.
+    pub fn labelled(self, columns: impl IntoIterator<Item = i32>) -> Self {
+        match self.labels.is_empty() {
+            true => RowFile { labels: columns.into_iter().collect(), ..self },
+            false => self,
+        }
+    }
+
     /// Overwrites a sequence with the next one; false at the end.
     pub fn read(&mut self, rows: &mut Columns) -> Result<bool> {
         let read = self.rows.read(rows)?;
-        match rows.columns() > self.most {
-            true => Err(self.too_many(rows)),
-            false => Ok(read),
+        if rows.columns() > self.most {
+            return Err(self.too_many(rows));
         }
+        if let Some(scheme) = self.scheme {
+            for &label in &self.labels {
+                let column = if label < 0 { rows.columns() as i64 + i64::from(label) } else { label.into() };
+                let Some(column) = usize::try_from(column).ok().filter(|column| *column < rows.columns())
+                else {
+                    continue;
+                };
+                let labels: Vec<&str> = (0..rows.len()).map(|row| rows.field(row, column)).collect();
+                let converted = scheme.labels(&labels);
+                rows.set_column(column, &converted);
+            }
+        }
+        Ok(read)
     }
 
     /// How the file comes.

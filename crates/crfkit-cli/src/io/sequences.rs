@@ -15,6 +15,7 @@ use crfkit::data::observer;
 use crfkit::data::presets::preset;
 use crfkit::data::rows::RowFormat;
 use crfkit::data::template::Templates;
+use crfkit::eval::Scheme;
 use crfkit::graph::Label;
 use crfkit::tag::{Judgement, Labeller, Tagger};
 use crfkit_report::Samples;
@@ -26,6 +27,7 @@ use std::path::Path;
 pub struct SequenceReader {
     file: FormatReader,
     label_column: Option<i32>,
+    scheme: Option<Scheme>,
 }
 
 enum FormatReader {
@@ -44,7 +46,7 @@ impl SequenceReader {
                 FormatReader::Attributes(AttributeReader::new(lines), feed)
             }
         };
-        Ok(SequenceReader { file, label_column: reading.label_column })
+        Ok(SequenceReader { file, label_column: reading.label_column, scheme: reading.scheme })
     }
 }
 
@@ -64,7 +66,13 @@ impl Source for SequenceReader {
         match (&mut self.file, sequence) {
             (FormatReader::Rows(file), Sequence::Columns { rows, .. }) => file.read(rows),
             (FormatReader::Attributes(reader, _), Sequence::Attributes(attributes)) => {
-                reader.read(attributes)
+                let read = reader.read(attributes)?;
+                if let Some(scheme) = self.scheme {
+                    let labels: Vec<&str> = (0..attributes.len()).map(|row| attributes.label(row)).collect();
+                    let converted = scheme.labels(&labels);
+                    attributes.set_labels(&converted);
+                }
+                Ok(read)
             }
             _ => unreachable!("a sequence of the other format"),
         }
@@ -166,7 +174,14 @@ impl Door for Ensemble {
             ) {
                 check_label_is_last(self)?;
             }
-            reader.file = FormatReader::Rows(file.at_most(self.columns(), reading));
+            let label = match &self.members()[0] {
+                Member::Weighted(model) => model.domain.columns.map(|layout| match layout.label_is_last() {
+                    true => -1,
+                    false => layout.label as i32,
+                }),
+                Member::Empirical(model) => Some(model.settings().label_column),
+            };
+            reader.file = FormatReader::Rows(file.at_most(self.columns(), reading).labelled(label));
         }
         Ok(reader)
     }

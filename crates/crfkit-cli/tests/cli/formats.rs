@@ -207,3 +207,48 @@ fn formats_that_do_not_fit_are_rejected() {
     assert!(message.contains("choose from id,form"), "{message}");
     refused(&["--text", "--format", "json"], "", 2);
 }
+
+#[test]
+fn notations_of_chunks_are_converted() {
+    let directory = scratch();
+    let at = |name: &str| directory.path().join(name);
+    let (iob2, iobes) = ("2 B-QTY\nred B-NAME\nonions I-NAME\n\n", "2 S-QTY\nred B-NAME\nonions E-NAME\n\n");
+    fs::write(at("iob2"), iob2).unwrap();
+    fs::write(at("iobes"), iobes).unwrap();
+    fs::write(at("attributes"), "B-QTY\tw=2\nB-NAME\tw=red\nI-NAME\tw=onions\n\n").unwrap();
+    let train = |data: &str, arguments: &[&str], model: &str| {
+        crfkit()
+            .args(["train", "--quiet", "-m"])
+            .arg(at(model))
+            .args(arguments)
+            .arg(at(data))
+            .assert()
+            .success();
+        fs::read(at(model)).unwrap()
+    };
+    assert!(train("iob2", &["--scheme", "iobes"], "a") == train("iobes", &[], "b"));
+    assert!(train("iobes", &["--scheme", "iob2"], "c") == train("iob2", &[], "d"));
+    let run = |verb: &str, model: &str, arguments: &[&str], data: &str| {
+        output(crfkit().args([verb, "-m"]).arg(at(model)).args(arguments).arg(at(data)))
+    };
+    assert!(run("eval", "a", &["--scheme", "iobes"], "iob2").contains("accuracy: 100.00%"));
+    assert_eq!(run("eval", "a", &["--scheme", "iobes"], "iob2"), run("eval", "a", &[], "iobes"));
+    let labels = |text: &str| -> Vec<String> {
+        text.lines().filter_map(|line| Some(line.rsplit_once('\t')?.1.to_owned())).collect()
+    };
+    assert_eq!(labels(&run("tag", "a", &[], "iob2")), ["S-QTY", "B-NAME", "E-NAME"]);
+    assert_eq!(labels(&run("tag", "a", &["--scheme", "iob2"], "iob2")), ["B-QTY", "B-NAME", "I-NAME"]);
+    let json = run("tag", "a", &["--scheme", "iob1", "--output", "json"], "iob2");
+    assert_eq!(json_lines(&json)[0]["labels"], json!(["I-QTY", "I-NAME", "I-NAME"]));
+
+    train("attributes", &["--format", "attributes", "--scheme", "iobes"], "e");
+    assert_eq!(run("tag", "e", &[], "attributes"), "S-QTY\nB-NAME\nE-NAME\n\n");
+    // Each label column of linked chains.
+    fs::write(at("two"), "2 B-QTY B-X\nred B-NAME I-X\n\n").unwrap();
+    let factorial = ["--graph", "factorial", "--label-column", "1,2", "--scheme", "iobes"];
+    train("two", &factorial, "f");
+    let rows = run("tag", "f", &[], "two");
+    assert!(rows.starts_with("2\tB-QTY\tB-X\tS-QTY\tB-X\nred\tB-NAME\tI-X\tS-NAME\tE-X\n"), "{rows}");
+    assert!(run("tag", "f", &["--scheme", "iob2"], "two").contains("\tB-NAME\tI-X\n"));
+    assert!(run("eval", "f", &["--scheme", "iobes"], "two").contains("joint accuracy:        100.00%"));
+}

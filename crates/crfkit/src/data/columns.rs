@@ -142,6 +142,15 @@ impl Columns {
         Place::new(&self.name, self.line(row))
     }
 
+    /// Replaces the fields of a column, one for each row.
+    pub fn set_column(&mut self, column: usize, values: &[String]) {
+        for (row, value) in values.iter().enumerate() {
+            let start = self.text.len();
+            self.text.push_str(value);
+            self.fields[row * self.columns + column] = start..self.text.len();
+        }
+    }
+
     /// Removes the rows, but keeps the memory.
     pub fn clear(&mut self) {
         self.text.clear();

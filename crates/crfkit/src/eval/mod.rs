@@ -7,6 +7,7 @@
 mod chunks;
 mod fields;
 mod report;
+mod scheme;
 
 use std::collections::HashMap;
 
@@ -14,6 +15,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use chunks::{Mark, Matcher, can_have_chunks};
 pub use chunks::{chunks, is_chunked};
+pub use scheme::Scheme;
 
 /// Counts over the sequences added so far.
 #[derive(Clone, Debug, Default)]

@@ -101,7 +101,7 @@ fn for_each(args: &TrainArgs, path: &Path, mut each: impl FnMut(&Columns) -> Res
     let Some(format) = reading.rows_of(path, Format::Columns) else {
         return Err(usage("--format attributes is for --graph chain only: use --format columns"));
     };
-    let mut reader = RowFile::open(path, &reading, &format)?;
+    let mut reader = RowFile::open(path, &reading, &format)?.labelled(args.label_column.iter().copied());
     let (mut sequence, mut read) = (Columns::default(), 0);
     while reader.read(&mut sequence)? {
         each(&sequence)?;
