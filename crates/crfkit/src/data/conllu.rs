@@ -13,7 +13,7 @@ use std::io::Read;
 use std::str::FromStr;
 
 use super::columns::{Columns, MAX_TOKENS, too_long};
-use super::text::{Lines, holds_sequence};
+use super::text::{Lines, holds_rows};
 use crate::error::{Error, Place, Result};
 
 /// The names of the ten fields.
@@ -63,7 +63,7 @@ impl<R: Read> ConlluReader<R> {
 
     /// Whether the next sequence can be read without waiting for input; see [`Lines::gather`].
     pub fn ready(&mut self, at_hand: impl Fn() -> bool) -> Result<bool> {
-        self.lines.gather(holds_sequence, at_hand)
+        self.lines.gather(|text| holds_rows(text, |line| line[0] != b'#'), at_hand)
     }
 
     /// Overwrites `sequence` with the next one, which has at least one row. At the end it returns false, and `sequence` has no rows.

@@ -196,6 +196,26 @@ mod tests {
         }
     }
 
+    /// What is skipped is not worth waiting for: an answer in front of it is due.
+    #[test]
+    fn empty_lines_and_comments_are_no_sequence() {
+        for (format, nothing) in [
+            (RowFormat::Columns, "\n\n"),
+            (RowFormat::Json, "\n \n"),
+            (RowFormat::Conllu(Fields::default()), "# a comment\n\n"),
+            (RowFormat::Lines, "  \n\n"),
+            (RowFormat::Sentences, "\n"),
+        ] {
+            let pieces = Pieces { parts: vec![nothing.into(), Vec::new()] };
+            let mut reader = RowReader::new(Lines::new(pieces, "text", Encoding::Utf8), &format);
+            let asked = std::cell::Cell::new(0);
+            let once = || asked.replace(asked.get() + 1) == 0;
+            assert!(!reader.ready(once).unwrap(), "{format:?}");
+            assert!(reader.ready(|| true).unwrap(), "at the end");
+            assert!(!reader.read(&mut Columns::default()).unwrap());
+        }
+    }
+
     /// Hands out one part at a time.
     struct Pieces {
         parts: Vec<Vec<u8>>,

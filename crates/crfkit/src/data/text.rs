@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use flate2::read::MultiGzDecoder;
-use memchr::{memchr, memchr_iter, memchr2};
+use memchr::{memchr_iter, memchr2};
 
 use crate::error::{Error, Place, Result};
 
@@ -287,23 +287,32 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// Whether a text holds a whole line.
+/// Whether a text holds a whole line with something in it.
 pub fn holds_line(text: &[u8]) -> bool {
-    memchr(b'\n', text).is_some()
+    lines_of(text).any(|line| !line.trim_ascii().is_empty())
 }
 
 /// Whether a text holds a whole sequence: lines, and an empty one behind them or one that begins with a space or a tab.
 pub fn holds_sequence(text: &[u8]) -> bool {
-    let (mut begun, mut start) = (false, 0);
-    for end in memchr_iter(b'\n', text) {
-        let blank = matches!(&text[start..end], [] | b"\r" | [b' ' | b'\t', ..]);
-        if blank && begun {
-            return true;
+    holds_rows(text, |_| true)
+}
+
+/// Whether a text holds a whole sequence, in which only some lines are rows.
+pub(super) fn holds_rows(text: &[u8], is_row: impl Fn(&[u8]) -> bool) -> bool {
+    let mut begun = false;
+    lines_of(text).any(|line| match line {
+        [] | b"\r" | [b' ' | b'\t', ..] => begun,
+        row => {
+            begun |= is_row(row);
+            false
         }
-        begun |= !blank;
-        start = end + 1;
-    }
-    false
+    })
+}
+
+/// The lines of a text that have an end.
+fn lines_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut start = 0;
+    memchr_iter(b'\n', text).map(move |end| &text[std::mem::replace(&mut start, end + 1)..end])
 }
 
 /// The beginning of a piece of the user's text, fit to be quoted in a message: short, and without control characters.
