@@ -12,7 +12,6 @@
 //! declaration, so no label begins with `@`. Empty fields between the attributes are skipped.
 //!
 //! Deliberate departures from CRFsuite:
-//!
 //! - Several blank lines in a row make no empty instances, and a line of only spaces and tabs is blank.
 //! - Input that CRFsuite silently reads as 0, drops or shifts is rejected with file and line: a value that is not a
 //!   finite number, a colon without backslash in a label, an empty label or name, and a `@weight` after or without
@@ -330,8 +329,7 @@ mod tests {
         assert_eq!(items(&instance, 0), [("#a b", 1.0), ("x", -0.25), ("x", 0.5), ("x", 5.0), ("x", 1.0)]);
         assert_eq!(items(&instance, 1), []);
         assert_eq!((instance.place(1).to_string(), instance.name()), ("data.iwa:4".into(), "data.iwa"));
-        assert!(!reader.read(&mut instance).unwrap());
-        assert!(instance.is_empty());
+        assert!(!reader.read(&mut instance).unwrap() && instance.is_empty());
     }
 
     #[test]
