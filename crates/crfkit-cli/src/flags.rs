@@ -87,6 +87,7 @@ const fn flag(name: &'static str, kinds: &'static [ModelKind], why: &'static str
     Flag { name, kinds, why, reasons: &[] }
 }
 
+const SEQUENCES: &[ModelKind] = &[Chain, Factorial, SkipChain, Counts];
 const TEXT: &[ModelKind] = &[Chain, Factorial, SkipChain, Stream];
 const WEIGHTED: &[ModelKind] = &[Chain, Factorial, SkipChain, File, Grid, Stream];
 const PASSES: &[ModelKind] = &[Chain, Factorial, SkipChain, File, Grid];
@@ -121,6 +122,8 @@ const TRAIN: &[Flag] = &[
     )
     .but(&[(Grid, "the masks hold the labels")]),
     flag("format", &[Chain, Factorial, SkipChain, Counts, Stream], "it is the format of sequences"),
+    flag("fields", &[Chain, Factorial, SkipChain, Counts, Stream], "it names columns of sequences"),
+    flag("scheme", &[Chain, Factorial, SkipChain, Counts, Stream], "only sequences have chunks"),
     flag("encoding", &[Chain, Factorial, SkipChain, File, Counts, Stream], "it is the encoding of text"),
     flag(
         "min-count",
@@ -136,6 +139,8 @@ const TRAIN: &[Flag] = &[
     flag("sigma-pairs", WEIGHTED, PENALTY),
     flag("prior-mean", PASSES, PENALTY).but(&[(Stream, "its weights are not known in advance")]),
     flag("l1", WEIGHTED, PENALTY),
+    flag("c1", WEIGHTED, PENALTY),
+    flag("c2", WEIGHTED, PENALTY),
     flag("objective", WEIGHTED, PENALTY),
     flag("pieces", WEIGHTED, PENALTY),
     flag("batch-of", WEIGHTED, PENALTY),
@@ -164,8 +169,14 @@ const TAG: &[Flag] = &[
     flag("inference", &[Factorial, SkipChain, File, Grid], "chains are solved exactly"),
     flag("nbest", &[Chain, Counts], "only plain chains have a list of their best labellings"),
     flag("probability", &[Chain, Counts], "only plain chains have the probability of a whole labelling"),
-    flag("output", &[Chain, Factorial, SkipChain, Counts], "the answers have one layout"),
-    flag("format", &[Chain, Factorial, SkipChain, Counts], "it is the format of sequences"),
+    flag("output", SEQUENCES, "the answers have one layout"),
+    flag("text", SEQUENCES, "text is cut into sequences"),
+    flag("sentences", SEQUENCES, "text is cut into sequences"),
+    flag("extra-columns", SEQUENCES, "only sequences have columns"),
+    flag("line-buffered", &[Chain, Factorial, SkipChain, File, Counts], "images are files"),
+    flag("format", SEQUENCES, "it is the format of sequences"),
+    flag("fields", SEQUENCES, "it names columns of sequences"),
+    flag("scheme", SEQUENCES, "only sequences have chunks"),
     flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];
 
@@ -175,7 +186,10 @@ const EVAL: &[Flag] = &[
     flag("masks", &[Grid], IMAGES),
     flag("inference", &[Factorial, SkipChain, File, Grid], "chains are solved exactly"),
     flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
-    flag("format", &[Chain, Factorial, SkipChain, Counts], "it is the format of sequences"),
+    flag("extra-columns", SEQUENCES, "only sequences have columns"),
+    flag("format", SEQUENCES, "it is the format of sequences"),
+    flag("fields", SEQUENCES, "it names columns of sequences"),
+    flag("scheme", SEQUENCES, "only sequences have chunks"),
     flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];
 
@@ -185,7 +199,9 @@ const REPORT: &[Flag] = &[
     flag("masks", &[Grid], IMAGES),
     flag("test", &[Chain, Factorial, SkipChain, File, Counts], "images are given by --images and --masks"),
     flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
-    flag("format", &[Chain, Factorial, SkipChain, Counts], "it is the format of sequences"),
+    flag("format", SEQUENCES, "it is the format of sequences"),
+    flag("fields", SEQUENCES, "it names columns of sequences"),
+    flag("scheme", SEQUENCES, "only sequences have chunks"),
     flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];
 
@@ -246,15 +262,18 @@ impl Given {
 /// Adds to the help text of every such flag the kinds of model that take it.
 pub fn annotate(mut command: Command) -> Command {
     for (name, flags) in COMMANDS {
-        command = command.mut_subcommand(name, |mut verb| {
-            for flag in flags.iter().filter(|flag| flag.kinds.len() < ModelKind::ALL.len()) {
-                let id = flag.name.replace('-', "_");
-                verb = verb.mut_arg(id, |argument| {
+        let known = |long: Option<&str>| -> Option<&'static Flag> {
+            flags.iter().find(|flag| long == Some(flag.name) && flag.kinds.len() < ModelKind::ALL.len())
+        };
+        command = command.mut_subcommand(name, |verb| {
+            // In place: mut_arg would move each of them to the end, and its heading with it.
+            verb.mut_args(|argument| match known(argument.get_long()) {
+                Some(flag) => {
                     let about = argument.get_help().map(ToString::to_string).unwrap_or_default();
                     argument.help(format!("{about} [{}]", takers(flag, name)))
-                });
-            }
-            verb
+                }
+                None => argument,
+            })
         });
     }
     command

@@ -33,6 +33,8 @@ pub enum Event<'a> {
         settings: &'a serde_json::Value,
         /// Whether the run resumes from a checkpoint.
         resumed: bool,
+        /// Where the model will be written.
+        model: String,
     },
     /// The choice of `--optimizer auto`.
     Picked {
@@ -52,6 +54,8 @@ pub enum Event<'a> {
         seconds: f64,
         /// Losses plus penalties.
         objective: Option<f64>,
+        /// Whether the objective is an estimate, from the losses of the pass.
+        estimate: bool,
         /// Norm of the gradient.
         gradient_norm: Option<f64>,
         /// The duality gap, of methods that know it.

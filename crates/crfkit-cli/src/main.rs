@@ -5,6 +5,7 @@ mod cmd;
 mod demo;
 mod error;
 mod flags;
+mod help;
 mod io;
 mod log;
 mod paths;
@@ -28,7 +29,8 @@ fn main() -> ExitCode {
         Command::Report(args) => cmd::report::run(&args),
         Command::Watch(args) => cmd::watch::run(&args),
         Command::Demo(args) => cmd::demo::run(&args),
-        Command::List { what } => cmd::list::run(what),
+        Command::List { what, name } => cmd::list::run(what, name.as_deref()),
+        Command::Help { topic } => help::run(topic.as_deref()),
         Command::Completions { shell } => cmd::completions::run(shell),
         Command::Man { command } => cmd::man::run(command.as_deref()),
     };

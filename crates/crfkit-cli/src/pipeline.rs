@@ -20,8 +20,32 @@ pub trait Source {
     fn read(&mut self, item: &mut Self::Item) -> crfkit::Result<bool>;
     /// The approximate number of tokens of an item.
     fn tokens(item: &Self::Item) -> usize;
-    /// Whether somebody types the input and waits for answers.
-    fn interactive(&self) -> bool;
+    /// How the input comes.
+    fn pace(&self) -> Pace;
+    /// Whether the next item can be read without waiting for input. Asked only if somebody waits for answers.
+    fn ready(&mut self) -> crfkit::Result<bool> {
+        Ok(true)
+    }
+}
+
+/// How the input comes, and so when answers are due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// All of it is there, as in a file: nobody waits for single answers.
+    Bulk,
+    /// Bit by bit, as through a pipe: whatever is complete is answered before more is waited for.
+    Live,
+    /// Every item is to be answered before the next one is read.
+    Each,
+}
+
+/// Why a block has no more items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Filled {
+    /// It is full, so that more input is probably waiting.
+    Full,
+    /// The rest of the input is not there yet, or there is none.
+    Short,
 }
 
 /// Some items; their memory is reused.
@@ -43,23 +67,25 @@ impl<T> Block<T> {
         &self.items[..self.used]
     }
 
-    /// Overwrites the block with the next items; false at the end.
-    fn read<S: Source<Item = T>>(&mut self, source: &mut S) -> crfkit::Result<bool> {
-        let limit = if source.interactive() { 1 } else { ITEMS };
+    /// Overwrites the block with the next items; without any at the end.
+    fn read<S: Source<Item = T>>(&mut self, source: &mut S) -> crfkit::Result<Filled> {
+        let pace = source.pace();
+        let limit = if pace == Pace::Each { 1 } else { ITEMS };
         self.used = 0;
         let mut tokens = 0;
         while self.used < limit && tokens < TOKENS {
             if self.used == self.items.len() {
                 self.items.push(source.item());
             }
+            let wait = self.used == 0 || pace != Pace::Live || source.ready()?;
             let item = &mut self.items[self.used];
-            if !source.read(item)? {
-                break;
+            if !wait || !source.read(item)? {
+                return Ok(Filled::Short);
             }
             tokens += S::tokens(item);
             self.used += 1;
         }
-        Ok(self.used > 0)
+        Ok(Filled::Full)
     }
 }
 
@@ -82,44 +108,66 @@ pub trait Job: Sync {
 }
 
 /// Runs `job` over all of `source`, with one worker per thread. `finish` gets the outcomes in the order of the input.
+///
+/// Input that comes bit by bit is worked on by one thread, which answers without handing anything over. When a whole block of it is
+/// waiting, all threads work until there is less.
 pub fn run<J: Job>(
     job: &J,
-    source: impl Source<Item = J::Item>,
+    mut source: impl Source<Item = J::Item>,
     workers: &mut [J::Worker],
-    finish: impl FnMut(&J::Outcome) -> Result<()> + Send,
+    mut finish: impl FnMut(&J::Outcome) -> Result<()> + Send,
 ) -> Result<()> {
-    match workers {
-        [worker] => alone(job, source, worker, finish),
-        workers => together(job, source, workers, finish),
+    let single = workers.len() == 1 || source.pace() == Pace::Each;
+    let mut rest = if source.pace() == Pace::Live { Rest::Little } else { Rest::Much };
+    let mut parcel = Parcel::<J>::default();
+    loop {
+        rest = match rest {
+            Rest::Nothing => return Ok(()),
+            Rest::Much if !single => together(job, &mut source, workers, &mut finish)?,
+            _ => alone(job, &mut source, &mut workers[0], &mut parcel, &mut finish)?,
+        };
     }
 }
 
-/// One thread needs no channels.
+/// What is left of the input.
+enum Rest {
+    Nothing,
+    Little,
+    Much,
+}
+
+/// One thread needs no channels. It stops after a full block, when there may be work for all threads.
 fn alone<J: Job>(
     job: &J,
-    mut source: impl Source<Item = J::Item>,
+    source: &mut impl Source<Item = J::Item>,
     worker: &mut J::Worker,
-    mut finish: impl FnMut(&J::Outcome) -> Result<()>,
-) -> Result<()> {
-    let (mut block, mut outcome) = (Block::default(), J::Outcome::default());
-    while block.read(&mut source)? {
-        job.work(worker, &block, &mut outcome)?;
-        finish(&outcome)?;
+    (block, outcome): &mut Parcel<J>,
+    finish: &mut impl FnMut(&J::Outcome) -> Result<()>,
+) -> Result<Rest> {
+    loop {
+        let filled = block.read(source)?;
+        if block.items().is_empty() {
+            return Ok(Rest::Nothing);
+        }
+        job.work(worker, block, outcome)?;
+        finish(outcome)?;
+        if filled == Filled::Full {
+            return Ok(Rest::Much);
+        }
     }
-    Ok(())
 }
 
 /// A block and its outcome travel together: reader → worker → finish → reader.
 type Parcel<J> = (Block<<J as Job>::Item>, <J as Job>::Outcome);
 
 /// Block k goes to worker k mod n, and outcomes are taken from the workers in the same turn, which keeps the order. A thread that fails
-/// closes its channels; the others notice and end. The channels hold a limited number of parcels, so memory is bounded.
+/// closes its channels; the others notice and end. It stops when input that comes bit by bit has to be waited for. The channels hold a limited number of parcels, so memory is bounded.
 fn together<J: Job>(
     job: &J,
-    mut source: impl Source<Item = J::Item>,
+    source: &mut impl Source<Item = J::Item>,
     workers: &mut [J::Worker],
-    mut finish: impl FnMut(&J::Outcome) -> Result<()> + Send,
-) -> Result<()> {
+    finish: &mut (impl FnMut(&J::Outcome) -> Result<()> + Send),
+) -> Result<Rest> {
     std::thread::scope(|scope| {
         let (recycle, recycled) = sync_channel::<Parcel<J>>(workers.len() * (WAITING + 1) * 2);
         let mut to_workers: Vec<SyncSender<Result<Parcel<J>>>> = Vec::new();
@@ -151,18 +199,29 @@ fn together<J: Job>(
             }
             Ok(())
         });
+        let mut rest = Rest::Nothing;
         for turn in (0..to_workers.len()).cycle() {
             let (mut block, outcome) = recycled.try_recv().unwrap_or_default();
-            let parcel = match block.read(&mut source) {
-                Ok(true) => Ok((block, outcome)),
-                Ok(false) => break,
-                Err(error) => Err(error.into()),
+            let filled = block.read(source);
+            if filled.is_ok() && block.items().is_empty() {
+                break;
+            }
+            let last = match filled {
+                Ok(Filled::Full) => false,
+                Ok(Filled::Short) => source.pace() == Pace::Live,
+                Err(_) => true,
             };
+            let parcel = filled.map(|_| (block, outcome)).map_err(Into::into);
             if to_workers[turn].send(parcel).is_err() {
+                break;
+            }
+            if last {
+                rest = Rest::Little;
                 break;
             }
         }
         drop(to_workers);
-        finisher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let finished = finisher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        finished.map(|()| rest)
     })
 }

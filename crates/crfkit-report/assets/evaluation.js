@@ -1,8 +1,8 @@
 // How good a model is, and where it goes wrong.
 
 // One evaluation after the other, each under its name where there are several.
-const ofEach = make => ({ evaluations }) => evaluations.flatMap(evaluation =>
-  [evaluations.length > 1 ? el("h3", {}, evaluation.name) : null, ...make(evaluation)]);
+const ofEach = make => ({ evaluations, model }) => [model ? ofModel(model) : null, ...evaluations.flatMap(evaluation =>
+  [evaluations.length > 1 ? el("h3", {}, evaluation.name) : null, ...make(evaluation)])];
 
 const scoresSection = ofEach(evaluation => {
   const s = evaluation.scores;
@@ -11,9 +11,9 @@ const scoresSection = ofEach(evaluation => {
     ["token accuracy", s.accuracy], ["sequence accuracy", s.sequence_accuracy],
     ["accuracy on known words", s.known_accuracy], ["on unknown words", s.unknown_accuracy],
   ].filter(([, score]) => score != null);
-  const head = ["label", "precision", "recall", "F1", "gold", "predicted"];
+  const head = ["label", "F1", "precision", "recall", "gold", "predicted"];
   const share = x => el("td", { class: "number bar", "--share": x / 100 }, percent(x));
-  const row = r => [r.name, share(r.precision), share(r.recall), share(r.f1), number(r.gold), number(r.predicted)];
+  const row = r => [r.name, share(r.f1), share(r.precision), share(r.recall), number(r.gold), number(r.predicted)];
   const counted = (caption, list) => el("div", {}, el("h3", {}, caption), table(head, list.map(row), { caption }));
   return [
     note(`${evaluation.name}: ${number(s.sequences)} sequences, ${number(s.tokens)} tokens; scores in per cent.`),
@@ -39,7 +39,7 @@ const confusionSection = ofEach(({ confusion }) => {
   });
   return [
     note("Tokens by gold label (row) and predicted label (column); green is right, red is wrong." + someOf(confusion)),
-    table(["gold ↓ predicted →", ...labels.map(labelHead)], rows, { class: "matrix", caption: "Confusion matrix" }),
+    table(["gold ↓ predicted →", ...labels.map(labelHead)], rows, { ...matrix(rows), caption: "Confusion matrix" }),
   ];
 });
 

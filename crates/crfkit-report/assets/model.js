@@ -16,9 +16,10 @@ function transitionsSection({ model }) {
     }, weight(w));
   })]);
   return [
+    ofModel(model),
     note("Weight of the label in the column after the label in the row; blue favours, orange opposes, empty was never seen."
       + someOf(model)),
-    table(["before ↓ after →", ...columns.map(labelHead)], rows, { class: "matrix", caption: "Transition weights" }),
+    table(["before ↓ after →", ...columns.map(labelHead)], rows, { ...matrix(rows), caption: "Transition weights" }),
   ];
 }
 
@@ -33,11 +34,17 @@ function featuresSection({ model }) {
       features.length ? table(["observation", "weight"], rows, { caption: `Heaviest features of ${of}` }) : note("none"));
   };
   return [
+    ofModel(model),
     note("Largest by absolute value; blue speaks for the label, orange against it." + someOf(model)),
     el("div", { class: "cards" }, ...model.features.map(card)),
   ];
 }
 
+const ofModel = ({ name }) => name ? note(`Model: ${name}`) : null;
+// A matrix whose columns are all as wide as the widest of its numbers.
+const matrix = rows => ({
+  class: "matrix", "--digits": Math.max(...rows.flatMap(row => row.slice(1).map(cell => cell.textContent.length))),
+});
 const someOf = ({ labels, all_labels: all }) =>
   labels.length < all ? ` Of ${all} labels the ${labels.length} that matter most here are shown.` : "";
 const labelHead = label => el("th", { scope: "col", class: "label" }, label ?? "end");

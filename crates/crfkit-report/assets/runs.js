@@ -21,21 +21,57 @@ function stateOf(run) {
   return run.stop ? run.stop.reason : page.live ? "running" : "no end in its log";
 }
 
+// What decides which problem a run solves. Objectives of different problems cannot be compared.
+const PROBLEM = {
+  settings: ["objective", "sigma", "sigma_pairs", "sigma_of", "prior_mean", "l1", "pieces", "features", "min_count", "boundaries", "inference",
+    "preset", "template", "template_text", "label_column", "columns"],
+  facts: ["sequences", "tokens", "labels", "observations"],
+};
+const WORDS = { sigma: "σ", sigma_pairs: "σ of pairs", sigma_of: "σ of types", l1: "the L1 penalty", template_text: "the template" };
+const inSettings = name => run => JSON.stringify(run.start?.settings[name] ?? null);
+const inFacts = name => run => JSON.stringify(run.start?.[name] ?? null);
+const problemOf = run => [...PROBLEM.settings.map(inSettings), ...PROBLEM.facts.map(inFacts)].map(of => of(run)).join();
+
+// In which respects the runs solve different problems, in words.
+function differentProblems(runs) {
+  const begun = runs.filter(run => run.start);
+  const differ = of => new Set(begun.map(of)).size > 1;
+  const names = [
+    ...PROBLEM.settings.filter(name => differ(inSettings(name))),
+    ...PROBLEM.facts.filter(name => differ(inFacts(name))),
+  ];
+  return [...new Set(names.map(name => WORDS[name] ?? name.replaceAll("_", " ")))];
+}
+
+// The run with the best score on the development data: by F1, or by accuracy where there is none; by data of one name only.
+function bestRun(runs) {
+  const scored = runs.map(bestEval);
+  if (runs.length < 2 || scored.some(e => !e || e.data !== scored[0].data)) return null;
+  const score = e => scored.every(e => e.f1 != null) ? e.f1 : e.accuracy ?? -1;
+  return scored.reduce((best, e, i) => score(e) > score(scored[best]) ? i : best, 0);
+}
+
 function resultsSection({ runs }) {
+  const first = bestRun(runs);
   const rows = runs.map((run, index) => {
     const [last, best] = [lastStep(run), bestEval(run)];
-    return [
-      el("th", { scope: "row", class: "name" }, swatch(index), " ", run.name),
+    const mark = index === first ? el("span", { class: "badge" }, "best") : null;
+    return { class: mark ? "best" : null, cells: [
+      el("th", { scope: "row", class: "name", title: run.name }, swatch(index), " ", run.name, mark && " ", mark),
+      percent(best?.f1), percent(best?.accuracy), objective(last?.objective),
+      number(last?.passes, 4), last ? last.seconds.toFixed(2) : MISSING,
       run.start?.settings.optimizer ?? MISSING,
-      number(last?.passes, 4), last ? last.seconds.toFixed(2) : MISSING, objective(last?.objective),
-      percent(best?.f1), percent(best?.accuracy),
-      number(run.stop?.active_features ?? run.start?.features), size(run.stop?.model_bytes), el("td", { class: "wide" }, stateOf(run)),
-    ];
+      number(run.stop?.active_features ?? run.start?.features), size(run.stop?.model_bytes),
+      el("td", { class: "wide" }, stateOf(run)), run.start?.model ?? MISSING,
+    ] };
   });
-  const head = ["run", "method", "passes", "seconds", "objective", "best F1", "accuracy", "weights", "file", "ended"];
+  const head = ["run", "best F1", "accuracy", "objective", "passes", "seconds", "method", "weights", "file size", "ended", "model"];
+  const different = differentProblems(runs);
   return [
     table(head, rows, { caption: "Results of the runs" }),
-    runs.some(run => run.evals.length) ? note("F1 and accuracy in per cent, on the development data.") : null,
+    runs.some(run => run.evals.length) ? note("F1 and accuracy in per cent, on the development data"
+      + (first == null ? "." : "; the best run is marked.")) : null,
+    different.length ? note(`The objectives cannot be compared: the runs differ in ${different.join(", ")}.`) : null,
   ];
 }
 
@@ -76,17 +112,25 @@ function curves(runs) {
   const evals = run => run.evals.filter(e => e.data === run.evals[0].data);
   const chart = (title, y, points, value) => lineChart({ title, x, y, series: lines(points, value) });
 
-  const lowest = Math.min(...runs.flatMap(run => run.progress.map(p => p.objective ?? Infinity)));
+  // The lowest of the runs that solve the same problem.
+  const lowest = new Map();
+  for (const run of runs) {
+    const all = [...run.progress, ...(run.stop ? [run.stop] : [])].map(p => p.objective ?? Infinity);
+    lowest.set(problemOf(run), Math.min(lowest.get(problemOf(run)) ?? Infinity, ...all));
+  }
   const excess = chosen.objective === "excess";
+  const steps = run => run.progress.map(p => ({ ...p, lowest: lowest.get(problemOf(run)) }));
+  const single = lowest.size === 1 ? `, ${objective([...lowest.values()][0])}` : " of the same problem";
+  const different = differentProblems(runs);
   const charts = [chart(
-    excess ? `objective above the lowest, ${objective(lowest)}` : "objective",
+    (excess ? `objective above the lowest${single}` : "objective") + (different.length ? ` (runs differ in ${different.join(", ")})` : ""),
     { scale: chosen.objective === "linear" ? "linear" : "log", format: objective },
-    run => run.progress,
-    p => p.objective == null ? null : excess ? p.objective - lowest : p.objective)];
+    steps,
+    p => p.objective == null ? null : excess ? p.objective - p.lowest : p.objective)];
   if (runs.some(run => run.evals.length)) {
     charts.push(
-      chart("F1, per cent", { scale: "score", format: percent }, evals, e => e.f1),
-      chart("token error, per cent", { scale: "log", format: percent }, evals, e => e.accuracy == null ? null : 100 - e.accuracy));
+      chart("F1, per cent (the axis is logarithmic in 100 − F1)", { scale: "score", format: percent }, evals, e => e.f1),
+      chart("token error, per cent (logarithmic axis)", { scale: "log", format: percent }, evals, e => e.accuracy == null ? null : 100 - e.accuracy));
   }
   return charts;
 }
@@ -101,7 +145,10 @@ function settingsSection({ runs }) {
   const row = (name, title, value) => {
     const values = runs.map(run => run.start ? value(run.start)[name] : undefined);
     const texts = values.map(v => v === undefined ? MISSING : v === null ? "none" : typeof v === "object" ? JSON.stringify(v) : String(v));
-    return { cells: [title, ...texts], class: new Set(texts).size > 1 ? "differs" : null };
+    // Templates are long: their text is there for whoever opens it.
+    const cells = texts.map(text => text.includes("\n")
+      ? el("td", {}, folded(`${text.trim().split("\n").length} lines`, () => el("pre", {}, text))) : text);
+    return { cells: [title, ...cells], class: new Set(texts).size > 1 ? "differs" : null };
   };
   const rows = [
     ...settings.map(name => row(name, name.replaceAll("_", " "), start => start.settings)),

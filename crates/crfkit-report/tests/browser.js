@@ -83,6 +83,36 @@ function settings() {
   check("only differences", rows() === 1);
 }
 
+// What the page says about what it compares.
+function comparisons() {
+  const results = one("#results").textContent;
+  check("the best run is marked, and no other", all("#results tr.best .badge").length === 1 && all("#results .badge").length === 1);
+  check("objectives of different problems", results.includes("cannot be compared") && results.includes("σ"));
+  const captions = all("#curves figcaption").map(e => e.textContent).join();
+  check("the scale of F1 is told", captions.includes("logarithmic in 100 − F1") && captions.includes("differ in σ"));
+  check("the model is named", ["transitions", "features", "scores", "confusion"].every(id => one(`#${id}`).textContent.includes(`Model: ${HOSTILE}`)));
+  const heads = all("#results thead th").map(th => th.textContent);
+  check("F1 comes first", heads.slice(0, 3).join() === "run,best F1,accuracy");
+}
+
+// On a phone F1 is in sight without scrolling; bars leave their numbers alone; columns of a matrix are equally wide.
+function shapes() {
+  const frame = one("#results .frame").getBoundingClientRect();
+  const f1 = one("#results tbody td").getBoundingClientRect();
+  check(`F1 in sight: ${f1.right} of ${frame.right}`, f1.right <= frame.right);
+  for (const cell of all(".bar")) {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    const [box, text] = [cell.getBoundingClientRect(), range.getBoundingClientRect()];
+    const em = parseFloat(getComputedStyle(cell).fontSize);
+    check(`a bar ends before its number: ${cell.textContent}`, text.left >= box.right - 5 * em);
+  }
+  for (const matrix of all(".matrix")) {
+    const widths = [...matrix.querySelectorAll("tbody tr:first-child td")].map(td => td.getBoundingClientRect().width);
+    check(`equal columns: ${widths}`, Math.max(...widths) - Math.min(...widths) < 1);
+  }
+}
+
 // WCAG 2: contrast of two colours.
 function contrast(a, b) {
   const light = colour => {
@@ -146,6 +176,8 @@ function tables() {
     await values();
     ticksNearTheScores();
     tables();
+    comparisons();
+    shapes();
     settings();
     themes();
     check("fits the width", document.documentElement.scrollWidth <= innerWidth);

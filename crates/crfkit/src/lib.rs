@@ -62,7 +62,7 @@ pub mod train;
 
 pub use domain::{chain, grid, linked, typed};
 pub use error::{Error, GraphError, Place, Result};
-pub use front::{Model, Sequences, Trainer, attributes, columns};
+pub use front::{Model, Sequences, Trainer, attributes, columns, conllu, json};
 
 /// Runs the examples in the README as tests.
 #[cfg(doctest)]

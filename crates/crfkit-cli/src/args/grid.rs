@@ -21,44 +21,44 @@ pub struct GridArgs {
     pub graph: ModelKind,
 
     /// Directory of training images (PNG, JPEG, PGM; NumPy's .npy and .npz), with --graph grid
-    #[arg(long, value_name = "DIR", conflicts_with = "train", requires = "masks")]
+    #[arg(long, value_name = "DIR", conflicts_with = "train", requires = "masks", help_heading = "Images")]
     pub images: Option<PathBuf>,
 
     /// Labels of the training images: for each image a grey image (or .npy) of the same name, whose values are the labels
-    #[arg(long, value_name = "DIR", requires = "images")]
+    #[arg(long, value_name = "DIR", requires = "images", help_heading = "Images")]
     pub masks: Option<PathBuf>,
 
     /// Development images: the model is evaluated on them after each pass, and the best one is kept
-    #[arg(long, value_name = "DIR", requires = "dev_masks", requires = "images")]
+    #[arg(long, value_name = "DIR", requires = "dev_masks", requires = "images", help_heading = "Images")]
     pub dev_images: Option<PathBuf>,
 
     /// Labels of the development images, in the format of --masks
-    #[arg(long, value_name = "DIR", requires = "dev_images")]
+    #[arg(long, value_name = "DIR", requires = "dev_images", help_heading = "Images")]
     pub dev_masks: Option<PathBuf>,
 
     /// Mask value of pixels without a label, which are summed out in training
-    #[arg(long, value_name = "VALUE", requires = "images")]
+    #[arg(long, value_name = "VALUE", requires = "images", help_heading = "Images")]
     pub unlabelled: Option<u8>,
 
     /// Features of a pixel or patch: the numbers in the file, the intensity, or the orientations of edges [default: values]
-    #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<SiteNumbers>(&["values", "intensity", "orientations"]))]
+    #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<SiteNumbers>(&["values", "intensity", "orientations"]), help_heading = "Images")]
     pub image_features: Option<SiteNumbers>,
 
     /// Label patches of N × N pixels [default: 1, that is, pixels; orientations: 16]
-    #[arg(long, value_name = "N", requires = "images")]
+    #[arg(long, value_name = "N", requires = "images", help_heading = "Images")]
     pub patch: Option<usize>,
 
     /// Add the products of any two of these features
-    #[arg(long, requires = "images")]
+    #[arg(long, requires = "images", help_heading = "Images")]
     pub quadratic: bool,
 
     /// Which neighbouring pixels or patches are paired [default: four]
-    #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<Neighbours>(&["none", "four", "eight"]))]
+    #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<Neighbours>(&["none", "four", "eight"]), help_heading = "Images")]
     pub neighbours: Option<Neighbours>,
 
     /// Weights of pairs, for each feature: one for equal labels, the same with labels ±1, or one for each pair of labels
     /// [default: potts]
-    #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<Tables>(&["potts", "ising", "full"]))]
+    #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<Tables>(&["potts", "ising", "full"]), help_heading = "Images")]
     pub tables: Option<Tables>,
 
     /// How marginals are computed on graphs with loops [default: loopy-bp; factorial chains: exact]

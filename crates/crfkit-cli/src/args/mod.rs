@@ -1,23 +1,32 @@
 //! The command line: its arguments and their help texts.
 
+mod apply;
+mod choices;
 mod empirical;
 mod grid;
 mod parameters;
 mod report;
 mod train;
 
+pub use apply::{EvalArgs, ExtraColumns, Marginals, Output, TagArgs};
+pub use choices::{Init, PriorMean};
 pub use empirical::EmpiricalArgs;
 pub use grid::{GridArgs, PictureArgs};
 pub use parameters::ParameterArgs;
 pub use report::{ReportArgs, WatchArgs};
-pub use train::{Init, PriorMean, TrainArgs};
+pub use train::TrainArgs;
 
 use crate::flags::{self, Given};
+use crate::help;
+use crate::io::Reading;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use crfkit::data::conllu::Fields;
 use crfkit::data::text::Encoding;
+use crfkit::eval::Scheme;
 use serde::de::DeserializeOwned;
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -37,7 +46,7 @@ Examples:
 
 /// Train, apply and inspect conditional random fields
 #[derive(Debug, Parser)]
-#[command(name = "crfkit", version = version(), after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "crfkit", version = version(), after_help = EXAMPLES, max_term_width = 100, disable_help_subcommand = true)]
 pub struct Args {
     /// The command.
     #[command(subcommand)]
@@ -47,8 +56,9 @@ pub struct Args {
 impl Args {
     /// Parses the command line; ends the program if it makes no sense, or if help is asked for.
     pub fn from_command_line() -> Self {
-        let command = flags::annotate(Args::command());
-        let matches = command.clone().get_matches();
+        let arguments = joined(std::env::args_os());
+        let command = help::shaped(flags::annotate(Args::command()), &arguments);
+        let matches = command.clone().get_matches_from(arguments);
         let mut args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         if let Some((name, matches)) = matches.subcommand()
             && let Some(verb) = command.find_subcommand(name)
@@ -64,6 +74,21 @@ impl Args {
         }
         args
     }
+}
+
+/// The arguments, with `--marginals all` as `--marginals=all`: clap cannot tell a value that may be left out from the file behind it.
+fn joined(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut all: Vec<OsString> = Vec::new();
+    for argument in arguments {
+        match all.last_mut() {
+            Some(last) if last == "--marginals" && (argument == "all" || argument == "chosen") => {
+                last.push("=");
+                last.push(argument);
+            }
+            _ => all.push(argument),
+        }
+    }
+    all
 }
 
 /// The commands.
@@ -88,6 +113,13 @@ pub enum Command {
         /// The list to show
         #[arg(value_enum)]
         what: Listed,
+        /// One entry of it; for presets, its text
+        name: Option<String>,
+    },
+    /// Print the help of a command, or a topic: templates, formats, migrating, features, optimisation, images, ...
+    Help {
+        /// The command or topic; without it, all of them are listed
+        topic: Option<String>,
     },
     /// Print a completion script for a shell
     Completions {
@@ -114,10 +146,19 @@ pub enum Listed {
 
 /// The flags that `train`, `tag`, `eval` and `report` have in common.
 #[derive(Clone, Debug, ClapArgs)]
+#[command(next_help_heading = "Input")]
 pub struct InputArgs {
-    /// Format of the data [default: that of the model's training data; columns when training]
+    /// Format of the data [default: json for .jsonl, conllu for .conllu; else that of the model's training data; columns when training]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
+
+    /// The fields of CoNLL-U that make the columns of a token
+    #[arg(long, value_name = "NAMES", default_value_t)]
+    pub fields: Fields,
+
+    /// Convert chunk labels to this notation: in training and evaluation the labels of the data, in tag the answers
+    #[arg(long, value_name = "NAME", value_parser = named::<Scheme>(&Scheme::NAMES))]
+    pub scheme: Option<Scheme>,
 
     /// Character encoding; names are never normalised
     #[arg(long, value_name = "NAME", default_value = "utf-8", value_parser = named::<Encoding>(&["utf-8", "latin-1"]))]
@@ -129,6 +170,13 @@ pub struct InputArgs {
 }
 
 impl InputArgs {
+    /// How files are read.
+    pub fn reading(&self, label_column: Option<i32>) -> Reading {
+        let (format, fields, encoding, scheme) =
+            (self.format, self.fields.clone(), self.encoding, self.scheme);
+        Reading { format, fields, encoding, scheme, label_column, ..Reading::default() }
+    }
+
     /// The number of threads to use.
     pub fn threads(&self) -> usize {
         self.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
@@ -142,120 +190,10 @@ pub enum Format {
     Columns,
     /// CRFsuite's attribute lists: label, then attributes, separated by tabs
     Attributes,
-}
-
-const TAG_EXAMPLES: &str = "\
-Examples:
-  crfkit tag -m model new.tsv                   all columns of the input, and the label
-  crfkit tag -m model --marginals new.tsv       and the label's probability
-  crfkit tag -m model --output json < new.tsv   one JSON object per sequence
-  crfkit tag -m model --nbest 3 new.tsv         the three best labellings of every sequence
-  crfkit tag -m one -m two new.tsv              two models together
-  crfkit tag -m model --images DIR --output-dir OUT   label images for a directory of images
-  crfkit tag -m model graphs.jsonl              one JSON object per graph, for a model of graphs";
-
-/// `crfkit tag`.
-#[derive(Debug, ClapArgs)]
-#[command(after_help = TAG_EXAMPLES)]
-pub struct TagArgs {
-    /// The model; several models of plain chains label together, by the mean of their marginals
-    #[arg(short, long, value_name = "MODEL", required = true)]
-    pub model: Vec<PathBuf>,
-
-    /// Sequences or graphs to label, with or without labels; `-` for standard input
-    #[arg(value_name = "FILE", default_value = "-")]
-    pub file: PathBuf,
-
-    #[command(flatten)]
-    #[allow(missing_docs)]
-    pub grid: PictureArgs,
-
-    /// Directory for the label images, and with --marginals for the probability images
-    #[arg(long, value_name = "DIR", requires = "images")]
-    pub output_dir: Option<PathBuf>,
-
-    /// Add the probability of each label that was chosen
-    #[arg(long)]
-    pub marginals: bool,
-
-    /// Print the N best labellings of each sequence
-    #[arg(long, value_name = "N")]
-    pub nbest: Option<NonZeroUsize>,
-
-    /// Add the probability of the whole labelling
-    #[arg(long)]
-    pub probability: bool,
-
-    /// Layout of the output
-    #[arg(long, value_enum, default_value_t = Output::Columns)]
-    pub output: Output,
-
-    #[command(flatten)]
-    #[allow(missing_docs)]
-    pub input: InputArgs,
-
-    /// The flags that were given on the command line.
-    #[arg(skip)]
-    pub given: Given,
-}
-
-/// Layout of the output of `crfkit tag`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
-    /// All input columns, then the label, separated by tabs
-    Columns,
-    /// As crf_test prints it; --marginals is its `-v1`, --nbest its `-n`
-    Crfpp,
-    /// One JSON object per sequence
+    /// JSON lines: {"tokens": [...], "labels": [...]}; a token is a string or a list of the values of its columns
     Json,
-}
-
-const EVAL_EXAMPLES: &str = "\
-Examples:
-  crfkit eval -m model test.tsv                 tag, compare, print scores as conlleval does
-  crfkit eval -m model --json test.tsv          the scores as one JSON object
-  crfkit eval --predicted tagged.tsv            the last two columns are gold and predicted labels
-  crfkit eval -m model --images DIR --masks DIR the share of wrong pixels";
-
-/// `crfkit eval`.
-#[derive(Debug, ClapArgs)]
-#[command(after_help = EVAL_EXAMPLES)]
-pub struct EvalArgs {
-    /// The model; several models of plain chains label together, by the mean of their marginals
-    #[arg(short, long, value_name = "MODEL")]
-    pub model: Vec<PathBuf>,
-
-    /// Labelled sequences or graphs; `-` for standard input
-    #[arg(value_name = "TEST", required_unless_present_any = ["predicted", "images"], requires = "model")]
-    pub test: Option<PathBuf>,
-
-    #[command(flatten)]
-    #[allow(missing_docs)]
-    pub grid: PictureArgs,
-
-    /// Gold labels of the images: for each image a grey image (or .npy) of the same name
-    #[arg(long, value_name = "DIR", requires_all = ["images", "model"], conflicts_with_all = ["test", "predicted", "label_column", "format"])]
-    pub masks: Option<PathBuf>,
-
-    /// Compare the last two columns of this file, gold and predicted, instead of tagging
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "test", "label_column", "format", "inference", "decode"])]
-    pub predicted: Option<PathBuf>,
-
-    /// Column of the gold label, from 0; -1 is the last [default: as in training]
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = label_column)]
-    pub label_column: Option<i32>,
-
-    /// Print one JSON object and nothing else
-    #[arg(long)]
-    pub json: bool,
-
-    #[command(flatten)]
-    #[allow(missing_docs)]
-    pub input: InputArgs,
-
-    /// The flags that were given on the command line.
-    #[arg(skip)]
-    pub given: Given,
+    /// CoNLL-U: ten fields per token, of which --fields are used
+    Conllu,
 }
 
 /// `crfkit inspect`.

@@ -13,7 +13,7 @@ Examples:
 
 /// `crfkit report`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = REPORT_EXAMPLES)]
+#[command(after_long_help = REPORT_EXAMPLES)]
 pub struct ReportArgs {
     /// Logs of training runs (crfkit train --log)
     #[arg(value_name = "RUN.jsonl", required_unless_present = "model")]

@@ -1,56 +1,44 @@
 //! The arguments of `crfkit train`.
 
+use super::choices::{Chosen, Init, PriorMean, methods, objectives, presets, sigma_of};
 use super::{EmpiricalArgs, GridArgs, InputArgs, ParameterArgs, label_column, named, stored};
 use crate::error::usage;
 use crate::flags::Given;
 use anyhow::Result;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use crfkit::data::presets::PRESETS;
 use crfkit::data::rule::Rule;
 use crfkit::data::template::Dialect;
 use crfkit::infer::Engine;
 use crfkit::loss::Pieces;
 use crfkit::model::{Keep, Precision};
-use crfkit::train::{self, BatchOf, Criterion, Kind, Method, Parameters, Settings};
-use std::convert::Infallible;
+use crfkit::train::{self, BatchOf, Criterion, Kind, Parameters, Settings};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
-use std::str::FromStr;
 
 const NOTES: &str = "\
 Examples:
   crfkit train train.tsv -m model
   crfkit train train.tsv --dev dev.tsv --preset ner -m model
   crfkit train train.tsv --template template.txt --features all --sigma 2 -m model
-  crfkit train train.tsv --method ep1 --heldout dev.tsv -m model
+  crfkit train train.jsonl --log run.jsonl -m model
+  crfkit train --format attributes train.iwa.gz --c2 0.1 -m model
   zcat corpus.gz | crfkit train - --optimizer psa --stream -m model
+  crfkit train train.tsv --method ep1 --heldout dev.tsv -m model
   crfkit train train.tsv --graph factorial --label-column 1,2 -m model
   crfkit train train.tsv --graph skip-chain --skip 'same(0) and capitalised(0)' -m model
-  crfkit train --format attributes train.iwa.gz --optimizer lbfgs --log run.jsonl -m model
-  crfkit train --graph grid --images DIR --masks DIR --init logistic -m model
+  crfkit train --graph grid --images DIR --masks DIR -m model
   crfkit train --graph file graphs.jsonl -m model
 
 The objective is the sum over the sequences of -log p(labels | observations), plus the sum over the weights of
-w²/(2σ²), plus L1 times the sum of |w|. If you come from another program:
+w²/(2σ²), plus L1 times the sum of |w|. Weights are exactly 0 only with --l1.
 
-  program    its setting                   here
-  CRFsuite   c2 (adds c2·w²)               --sigma S with S = 1/sqrt(2·c2)   (c2=1: 0.7071; c2=0.5: 1)
-  CRFsuite   c1 (adds c1·|w|)              --l1 c1
-  CRF++      -c C (adds w²/(2·C))          --sigma S with S = sqrt(C)        (-c 1: 1; -c 4: 2)
-  CRF++      -a CRF-L1 -c C (adds |w|/C)   --l1 1/C --sigma inf
-  CRF++      -f N                          --min-count N; its features are --features all
-  Wapiti     -2 R (adds R·w²/2)            --sigma S with S = 1/sqrt(R)      (-2 0.00001: 316.2)
-  Wapiti     -1 R (adds R·|w|)             --l1 R
-
-With --method nothing is minimised: the model is made of counts, in one pass.
-
-Weights are exactly 0 only with --l1. If the other program has no Gaussian prior, use --sigma inf.
+`crfkit help TOPIC` shows one topic: templates, formats, migrating (from CRF++, CRFsuite and Wapiti), or the flags of
+one heading above, such as features, optimisation or images.
 
 Ctrl-C finishes the step and saves the model trained so far; a second Ctrl-C ends at once.";
 
 /// `crfkit train`.
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = NOTES)]
+#[command(after_long_help = NOTES)]
 pub struct TrainArgs {
     /// Labelled sequences or graphs; `-` for standard input
     #[arg(value_name = "TRAIN", required_unless_present = "images")]
@@ -60,16 +48,12 @@ pub struct TrainArgs {
     #[arg(short, long, value_name = "MODEL")]
     pub model: PathBuf,
 
-    #[command(flatten)]
-    #[allow(missing_docs)]
-    pub grid: GridArgs,
-
     /// Feature templates, in CRF++'s or Wapiti's syntax
     #[arg(long, value_name = "FILE", conflicts_with = "preset", help_heading = "Features")]
     pub template: Option<PathBuf>,
 
-    /// A ready-made template instead
-    #[arg(long, value_name = "NAME", default_value = "default", value_parser = presets(), help_heading = "Features")]
+    /// A ready-made template instead; `crfkit list presets` describes the choices
+    #[arg(long, value_name = "NAME", default_value = "default", value_parser = presets(), hide_possible_values = true, help_heading = "Features")]
     pub preset: String,
 
     /// Template dialect: CRF++ or Wapiti
@@ -79,14 +63,6 @@ pub struct TrainArgs {
     /// Column of the label, from 0; -1 is the last. Several columns, as in 1,2, with --graph factorial
     #[arg(long, value_name = "N", default_value = "-1", value_delimiter = ',', allow_hyphen_values = true, value_parser = label_column, help_heading = "Features")]
     pub label_column: Vec<i32>,
-
-    /// Rule that says which tokens a skip chain links, such as 'same(0) and capitalised(0)'
-    #[arg(long, value_name = "RULE", value_parser = str::parse::<Rule>, help_heading = "Graphs")]
-    pub skip: Option<Rule>,
-
-    /// Give the links of a skip chain weights for the observations of both tokens, not only one tied table
-    #[arg(long, requires = "skip", help_heading = "Graphs")]
-    pub skip_observations: bool,
 
     /// Ignore observations that occur fewer than N times
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Features")]
@@ -132,9 +108,29 @@ pub struct TrainArgs {
     )]
     pub l1: f64,
 
+    /// c2 of CRFsuite, which adds c2·w²: instead of --sigma, which is then 1/√(2·c2); 0 for none
+    #[arg(
+        long,
+        value_name = "X",
+        allow_negative_numbers = true,
+        conflicts_with = "sigma",
+        help_heading = "Objective"
+    )]
+    pub c2: Option<f64>,
+
+    /// c1 of CRFsuite, which adds c1·|w|: another name of --l1
+    #[arg(
+        long,
+        value_name = "X",
+        allow_negative_numbers = true,
+        conflicts_with = "l1",
+        help_heading = "Objective"
+    )]
+    pub c1: Option<f64>,
+
     /// What is minimised besides the penalties; `crfkit list objectives` describes the choices [default: likelihood; images:
     /// marginal]
-    #[arg(long, value_name = "OBJECTIVE", value_parser = objectives(), help_heading = "Objective")]
+    #[arg(long, value_name = "OBJECTIVE", value_parser = objectives(), hide_possible_values = true, help_heading = "Objective")]
     pub objective: Option<Criterion>,
 
     /// The pieces of the piecewise objectives (factor|edge|shared-unary|trees|window:N|rows|columns|file): each factor alone,
@@ -148,7 +144,7 @@ pub struct TrainArgs {
     pub batch_of: BatchOf,
 
     /// Method that minimises the objective; `crfkit list optimizers` describes the choices
-    #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = methods(), help_heading = "Optimisation")]
+    #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = methods(), hide_possible_values = true, help_heading = "Optimisation")]
     pub optimizer: Chosen,
 
     /// Make at most N passes over the data [default: until convergence; each online method has its own number]
@@ -169,10 +165,6 @@ pub struct TrainArgs {
     #[arg(long, value_name = "N", requires = "stream", help_heading = "Optimisation")]
     pub examples: Option<NonZeroU64>,
 
-    #[command(flatten)]
-    #[allow(missing_docs)]
-    pub parameters: ParameterArgs,
-
     /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = Settings::default().seed, help_heading = "Optimisation")]
     pub seed: u64,
@@ -181,10 +173,6 @@ pub struct TrainArgs {
     /// those of a model [default: zero; images: logistic]
     #[arg(long, value_name = "zero|random|empirical|logistic|FILE", help_heading = "Optimisation")]
     pub init: Option<Init>,
-
-    #[command(flatten)]
-    #[allow(missing_docs)]
-    pub empirical: EmpiricalArgs,
 
     /// Labelled sequences to evaluate on after each pass; the best model is kept
     #[arg(long, value_name = "FILE", help_heading = "Development data")]
@@ -222,109 +210,29 @@ pub struct TrainArgs {
     #[allow(missing_docs)]
     pub input: InputArgs,
 
+    /// Rule that says which tokens a skip chain links, such as 'same(0) and capitalised(0)'
+    #[arg(long, value_name = "RULE", value_parser = str::parse::<Rule>, help_heading = "Graphs")]
+    pub skip: Option<Rule>,
+
+    /// Give the links of a skip chain weights for the observations of both tokens, not only one tied table
+    #[arg(long, requires = "skip", help_heading = "Graphs")]
+    pub skip_observations: bool,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub grid: GridArgs,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub empirical: EmpiricalArgs,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub parameters: ParameterArgs,
+
     /// The flags that were given on the command line.
     #[arg(skip)]
     pub given: Given,
-}
-
-/// Mean of the prior.
-#[derive(Clone, Debug, PartialEq)]
-pub enum PriorMean {
-    /// One number for all weights.
-    Value(f64),
-    /// The weights of the model in this file.
-    Model(PathBuf),
-}
-
-impl FromStr for PriorMean {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(text.parse().map_or_else(|_| PriorMean::Model(text.into()), PriorMean::Value))
-    }
-}
-
-/// Weights to start from.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Init {
-    /// All 0.
-    Zero,
-    /// Small random numbers.
-    Random,
-    /// Co-occurrence rates of words and labels.
-    Empirical,
-    /// Those of logistic regression, and 0.5 for equal neighbours; for images.
-    Logistic,
-    /// The weights of the model in this file.
-    Model(PathBuf),
-}
-
-impl Init {
-    /// The corresponding value of the settings.
-    fn setting(&self) -> train::Init {
-        match self {
-            Init::Zero => train::Init::Zero,
-            Init::Random => train::Init::Random,
-            Init::Empirical => train::Init::Empirical,
-            Init::Logistic => train::Init::Logistic,
-            Init::Model(_) => train::Init::Model,
-        }
-    }
-}
-
-impl FromStr for Init {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(match text {
-            "zero" => Init::Zero,
-            "random" => Init::Random,
-            "empirical" => Init::Empirical,
-            "logistic" => Init::Logistic,
-            path => Init::Model(path.into()),
-        })
-    }
-}
-
-/// A method, or the preset `perceptron`, which is chosen like a method.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Chosen {
-    /// A method.
-    Method(Method),
-    /// Collins' perceptron: `--objective perceptron --optimizer sgd --eta0 1 --batch 1`, no prior.
-    Perceptron,
-}
-
-fn methods() -> impl TypedValueParser<Value = Chosen> {
-    let preset = PossibleValue::new("perceptron")
-        .help("Collins' perceptron: its objective, sgd, --eta0 1, --batch 1, no prior");
-    let value = |method: Method| PossibleValue::new(method.name()).help(method.declaration().about);
-    PossibleValuesParser::new(Method::ALL.into_iter().map(value).chain([preset])).map(|name| {
-        Method::ALL
-            .into_iter()
-            .find(|method| method.name() == name)
-            .map_or(Chosen::Perceptron, Chosen::Method)
-    })
-}
-
-fn objectives() -> impl TypedValueParser<Value = Criterion> {
-    let value = |criterion: Criterion| PossibleValue::new(criterion.name()).help(criterion.about());
-    PossibleValuesParser::new(Criterion::ALL.map(value))
-        .try_map(|name| serde_json::from_value::<Criterion>(name.into()))
-}
-
-/// A type and its σ.
-fn sigma_of(text: &str) -> Result<(String, f64), String> {
-    let parts = text.rsplit_once('=').and_then(|(name, sigma)| Some((name.to_owned(), sigma.parse().ok()?)));
-    parts.ok_or_else(|| "write TYPE=S, a type and a number, such as cites=0.5".into())
-}
-
-fn presets() -> PossibleValuesParser {
-    PRESETS
-        .iter()
-        .map(|preset| PossibleValue::new(preset.name).help(preset.description))
-        .collect::<Vec<_>>()
-        .into()
 }
 
 impl TrainArgs {
@@ -343,14 +251,14 @@ impl TrainArgs {
             }
         };
         let settings = Settings {
-            sigma: self.sigma.unwrap_or(preset.sigma),
+            sigma: self.sigma.or(c2_as_sigma(self.c2)?).unwrap_or(preset.sigma),
             sigma_pairs: self.sigma_pairs,
             sigma_of: self.sigma_of.iter().cloned().collect(),
             prior_mean: match self.prior_mean {
                 PriorMean::Value(mean) => train::PriorMean::Value(mean),
                 PriorMean::Model(_) => train::PriorMean::Model,
             },
-            l1: self.l1,
+            l1: self.c1.unwrap_or(self.l1),
             min_count: self.min_count,
             features: self.features,
             boundaries: self.boundaries,
@@ -385,6 +293,8 @@ impl TrainArgs {
             ("sigma-of", !self.sigma_of.is_empty()),
             ("prior-mean", self.prior_mean != PriorMean::Value(0.0)),
             ("l1", self.l1 != 0.0),
+            ("c1", self.c1.is_some()),
+            ("c2", self.c2.is_some()),
             ("objective", self.objective.is_some_and(|objective| objective != Criterion::Perceptron)),
         ];
         match refused.iter().find(|(_, given)| *given) {
@@ -394,5 +304,14 @@ impl TrainArgs {
             ))),
             None => Ok(()),
         }
+    }
+}
+
+/// The σ of CRFsuite's c2: w²/(2σ²) = c2·w².
+fn c2_as_sigma(c2: Option<f64>) -> Result<Option<f64>> {
+    match c2 {
+        Some(c2) if c2.is_nan() || c2 < 0.0 => Err(usage(format!("--c2 {c2}: give a number of at least 0"))),
+        Some(c2) => Ok(Some(1.0 / (2.0 * c2).sqrt())),
+        None => Ok(None),
     }
 }

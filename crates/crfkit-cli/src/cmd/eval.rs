@@ -1,13 +1,13 @@
 //! `crfkit eval`: scores of a model, or of a file of predictions.
 
 use super::tag::with_models;
-use crate::args::{EvalArgs, Format};
+use crate::args::EvalArgs;
 use crate::error::{stdout_failed, usage};
-use crate::io::{Door, InputPlace, Inputs, SequenceReader, WithModel, name};
+use crate::io::{Door, InputPlace, Inputs, Reading, RowFile, WithModel, name};
 use crate::pipeline::{self, Block, Job, Source};
 use anyhow::Result;
-use crfkit::chain::Sequence;
-use crfkit::data::text::Encoding;
+use crfkit::data::columns::Columns;
+use crfkit::data::rows::RowFormat;
 use crfkit::decode::Decode;
 use crfkit::eval::{Evaluation, Scores};
 use crfkit::infer::Engine;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub fn run(args: &EvalArgs) -> Result<ExitCode> {
     let text = match &args.predicted {
         Some(predicted) => {
-            let evaluation = compare_columns(predicted, args.input.encoding)?;
+            let evaluation = compare_columns(predicted, &args.input.reading(None))?;
             let mut text = Vec::new();
             match args.json {
                 true => writeln!(text, "{}", serde_json::to_string(&evaluation.scores())?)?,
@@ -58,8 +58,8 @@ impl WithModel for Evaluate<'_> {
                 return Err(usage("there is no labelled data: give a file, or --images and --masks"));
             }
         };
-        let (format, encoding) = (args.input.format, args.input.encoding);
-        let inputs = Inputs { place, format, encoding, label_column: args.label_column };
+        let reading = Reading { extra_columns: args.extra_columns, ..args.input.reading(args.label_column) };
+        let inputs = Inputs { place, reading };
         let how = How { decode, engine: args.grid.inference, samples: false, threads: args.input.threads() };
         let found = judge(&model, &inputs, &how)?;
         found.report_unknown_labels();
@@ -183,24 +183,49 @@ impl<M: Door> Job for Judging<M> {
     }
 }
 
-/// Compares the last two columns of a file.
-fn compare_columns(path: &Path, encoding: Encoding) -> Result<Evaluation> {
-    let mut reader = SequenceReader::open(path, Format::Columns, encoding, None)?;
-    let mut sequence: Sequence = reader.item();
+/// Compares the gold and the predicted labels of a file: its last two columns, or the two in front of the probabilities that
+/// `tag --marginals` adds.
+fn compare_columns(path: &Path, reading: &Reading) -> Result<Evaluation> {
+    let mut file = RowFile::open(path, reading, &RowFormat::Columns)?;
+    let mut rows = Columns::default();
     let mut evaluation = Evaluation::default();
-    while reader.read(&mut sequence)? {
-        let columns = sequence.columns();
-        if columns < 2 {
-            let message = "one column, but the last two are compared: gold and predicted labels are needed";
-            return Err(Error::input(sequence.place(0), message).into());
+    let mut with_probabilities = None;
+    while file.read(&mut rows)? {
+        let column =
+            |column: usize| -> Vec<&str> { (0..rows.len()).map(|row| rows.field(row, column)).collect() };
+        let refuse = |row, message: &str| Err(Error::input(rows.place(row), message).into());
+        let last = column(rows.columns() - 1);
+        let marked =
+            *with_probabilities.get_or_insert_with(|| last.iter().all(|field| is_probability(field)));
+        if let Some(row) = last.iter().position(|field| is_probability(field) != marked) {
+            return refuse(
+                row,
+                "the last column has probabilities in some rows only: is this the output of one run of tag?",
+            );
         }
-        let column = |column: usize| -> Vec<&str> {
-            (0..sequence.len()).map(|row| sequence.label(row, column)).collect()
+        let is_marked = |field: &str| field.rsplit_once('/').is_some_and(|(_, p)| is_probability(p));
+        if let Some(row) = last.iter().position(|field| is_marked(field)) {
+            return refuse(
+                row,
+                "the last column has labels with probabilities: write the predictions without --output crfpp and --marginals all",
+            );
+        }
+        let Some(labels) = (rows.columns() - usize::from(marked)).checked_sub(2) else {
+            return refuse(
+                0,
+                "one column, but the last two are compared: gold and predicted labels are needed",
+            );
         };
-        evaluation.add_sequence(&column(columns - 2), &column(columns - 1), None);
+        evaluation.add_sequence(&column(labels), &column(labels + 1), None);
     }
     if evaluation.scores().sequences == 0 {
         return Err(Error::input(Place::new(name(path), 0), "no sequence in it").into());
     }
     Ok(evaluation)
+}
+
+/// Whether a field is a probability as `tag` prints it, with six decimals.
+fn is_probability(field: &str) -> bool {
+    let (whole, decimals) = field.split_once('.').unwrap_or_default();
+    matches!(whole, "0" | "1") && decimals.len() == 6 && decimals.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -9,6 +9,7 @@ use crate::io::open_model;
 use anyhow::Result;
 use crfkit::any::ModelVisitor;
 use crfkit::chain::ChainModel;
+use crfkit::data::template::Templates;
 use crfkit::domain::{Domain, WeightedModel};
 use crfkit::empirical::EmpiricalModel;
 use crfkit::grid::GridModel;
@@ -37,6 +38,10 @@ pub fn run(args: &InspectArgs) -> Result<ExitCode> {
 trait Summary: Domain {
     /// The lines of the summary: a word, and its text.
     fn lines(&self) -> Vec<(&'static str, String)>;
+    /// The templates that made its observations, if they did.
+    fn templates(&self) -> Option<&Templates> {
+        None
+    }
 }
 
 /// Shows a model: everything, or what was asked for.
@@ -55,7 +60,7 @@ impl<O: Write> Show<'_, O> {
         let labels = args.label.as_deref().map(|label| names.labels_called(label)).transpose()?;
         let shown = match (labels, &args.observation) {
             (None, None) => show_all(args.top, names, model, out),
-            (labels, _) => show_some(args, names, &labels.unwrap_or_default(), out),
+            (labels, _) => show_some(args, names, model.domain.templates(), &labels.unwrap_or_default(), out),
         };
         Ok(shown.map_err(stdout_failed)?)
     }
@@ -94,6 +99,7 @@ fn show_all<D: Summary>(
     model: &WeightedModel<D>,
     out: &mut impl Write,
 ) -> std::io::Result<()> {
+    let templates = model.domain.templates();
     for set in &names.sets {
         let whose = set.name.as_ref().map_or_else(String::new, |name| format!("{name}: "));
         writeln!(out, "labels        {whose}{}: {}", set.labels.len(), set.labels.join(" "))?;
@@ -109,7 +115,7 @@ fn show_all<D: Summary>(
     } else {
         for name in names.other_parts() {
             let weights = names.top(top, |part| part.name == name, &[], None);
-            show(&format!("heaviest weights of {name}"), names, &weights, out)?;
+            show(&format!("heaviest weights of {name}"), names, templates, &weights, out)?;
         }
     }
     let all = names.sets.iter().enumerate().flat_map(|(set, of)| (0..of.labels.len()).map(move |k| (set, k)));
@@ -121,7 +127,8 @@ fn show_all<D: Summary>(
             _ => String::new(),
         };
         let title = format!("heaviest observations of {}{whose}", of.labels[label]);
-        show(&title, names, &names.top(top, |part| names.is_by_label(part), &[(set, label)], None), out)?;
+        let weights = names.top(top, |part| names.is_by_label(part), &[(set, label)], None);
+        show(&title, names, templates, &weights, out)?;
     }
     if all.len() > LABELS {
         writeln!(out, "\nthese are the first {LABELS} of {} labels; --label L shows another", all.len())?;
@@ -133,6 +140,7 @@ fn show_all<D: Summary>(
 fn show_some(
     args: &InspectArgs,
     names: &Names,
+    templates: Option<&Templates>,
     labels: &[SetLabel],
     out: &mut impl Write,
 ) -> std::io::Result<()> {
@@ -140,7 +148,11 @@ fn show_some(
         show_transitions(names, labels, args.top, out)?;
     }
     let wanted = |part: &WeightPart| !names.is_chain() || names.is_by_label(part);
-    let weights = names.top(args.top, wanted, labels, args.observation.as_deref());
+    // What is shown in words may be asked for in words.
+    let named = args.observation.as_ref().map(|words| {
+        templates.and_then(|templates| templates.observation_of(words)).unwrap_or_else(|| words.clone())
+    });
+    let weights = names.top(args.top, wanted, labels, named.as_deref());
     let title = match (&args.observation, &args.label) {
         (Some(observation), Some(label)) => format!("weights of {observation} and {label}"),
         (Some(observation), None) => format!("weights of {observation}"),
@@ -149,7 +161,7 @@ fn show_some(
             format!("heaviest {what} of {}", label.as_deref().unwrap_or("all labels"))
         }
     };
-    show(&title, names, &weights, out)
+    show(&title, names, templates, &weights, out)
 }
 
 /// Whether any weights are about single labels of this set.
@@ -177,10 +189,16 @@ fn show_transitions(
     if weights.is_empty() {
         return Ok(());
     }
-    show("heaviest transitions", names, &weights, out)
+    show("heaviest transitions", names, None, &weights, out)
 }
 
-fn show(title: &str, names: &Names, weights: &[NamedWeight], out: &mut impl Write) -> std::io::Result<()> {
+fn show(
+    title: &str,
+    names: &Names,
+    templates: Option<&Templates>,
+    weights: &[NamedWeight],
+    out: &mut impl Write,
+) -> std::io::Result<()> {
     writeln!(out, "\n{title}")?;
     if weights.is_empty() {
         writeln!(out, "  none")?;
@@ -188,13 +206,13 @@ fn show(title: &str, names: &Names, weights: &[NamedWeight], out: &mut impl Writ
     let one_part = weights.iter().all(|weight| weight.part == weights[0].part);
     for weight in weights {
         let part = if names.is_chain() || one_part { "" } else { &format!("{}: ", weight.part) };
-        writeln!(out, "  {:>10.4}  {part}{}", weight.weight, describe(names, weight))?;
+        writeln!(out, "  {:>10.4}  {part}{}", weight.weight, describe(names, templates, weight))?;
     }
     Ok(())
 }
 
 /// `U:w=the  B-NP`, `U:w=the  O → B-NP`, `O → B-NP`, `begin → O`, `O → end`; on graphs `dense 0  N, V`, `equal labels`.
-fn describe(names: &Names, weight: &NamedWeight) -> String {
+fn describe(names: &Names, templates: Option<&Templates>, weight: &NamedWeight) -> String {
     let tables = names.parts.iter().find(|part| part.name == weight.part).map(|part| part.tables);
     let labels = match (&*weight.part, tables) {
         ("begin", _) if names.is_chain() => format!("begin → {}", weight.labels[0]),
@@ -206,7 +224,10 @@ fn describe(names: &Names, weight: &NamedWeight) -> String {
     match &weight.observation {
         Some(number) if weight.kind == WeightKind::Dense => format!("dense {number}  {labels}"),
         // Names may hold anything; control characters would upset the terminal.
-        Some(observation) => format!("{}  {labels}", observation.escape_debug()),
+        Some(observation) => {
+            let words = templates.and_then(|templates| templates.in_words(observation));
+            format!("{}  {labels}", words.as_ref().unwrap_or(observation).escape_debug())
+        }
         None => labels,
     }
 }

@@ -8,6 +8,8 @@ use crate::io::{Door, InputPlace, Inputs, WithModel, grid_samples, name, open_mo
 use crate::paths::{Named, check_inputs_kept};
 use anyhow::Result;
 use crfkit::any::AnyModel;
+use crfkit::data::observer::Source;
+use crfkit::data::template::Templates;
 use crfkit::files::write_atomically;
 use crfkit::{Error, Place};
 use crfkit_report::{EvaluationPart, ModelPart, Page, Run};
@@ -29,6 +31,9 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     if let Some(path) = &args.model {
         let model = open_model(path)?;
         page.model = model.names().map(|names| ModelPart::new(&name(path), &names));
+        if let (Some(part), Some(templates)) = (&mut page.model, templates_of(&model)) {
+            put_into_words(part, templates);
+        }
         page.evaluations = with_model(model.clone(), Evaluate(args))?;
         if let (AnyModel::Grid(model), Some(inputs)) = (&model, inputs(args)) {
             page.images = grid_samples(model, &inputs)?;
@@ -36,6 +41,27 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     }
     write(&page, &args.output)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The templates that made a model's observations, if they did.
+fn templates_of(model: &AnyModel) -> Option<&Templates> {
+    match model {
+        AnyModel::Chain(model) => match &model.domain.source {
+            Source::Templates(templates) => Some(templates),
+            Source::Attributes => None,
+        },
+        AnyModel::Linked(model) => Some(&model.domain.templates),
+        _ => None,
+    }
+}
+
+/// Shows observations that are results of tests in words.
+pub fn put_into_words(part: &mut ModelPart, templates: &Templates) {
+    for feature in part.features.iter_mut().flat_map(|of| &mut of.features) {
+        if let Some(words) = templates.in_words(&feature.observation) {
+            feature.observation = words;
+        }
+    }
 }
 
 /// Rejects a page in place of an input.
@@ -58,8 +84,7 @@ fn inputs(args: &ReportArgs) -> Option<Inputs> {
         (None, Some(images), masks) => InputPlace::Images { images: images.clone(), masks: masks.clone() },
         (None, None, _) => return None,
     };
-    let (format, encoding) = (args.input.format, args.input.encoding);
-    Some(Inputs { place, format, encoding, label_column: args.label_column })
+    Some(Inputs { place, reading: args.input.reading(args.label_column) })
 }
 
 struct Evaluate<'a>(&'a ReportArgs);

@@ -1,8 +1,10 @@
 //! `crfkit tag`: labels inputs as they are read.
 
-use crate::args::{Output, TagArgs};
+use crate::args::{Format, Output, TagArgs};
 use crate::error::{stdout_failed, usage};
-use crate::io::{Door, InputPlace, Inputs, Wanted, WithModel, list_images, name, open_model};
+use crate::io::{
+    Door, Echo, InputPlace, Inputs, Reading, TextCut, Wanted, WithModel, list_images, name, open_model,
+};
 use crate::paths::{Named, check_inputs_kept};
 use crate::pipeline::{self, Block, Job, Source};
 use anyhow::{Context, Result};
@@ -48,15 +50,31 @@ impl WithModel for Tag<'_> {
             }
             (None, _) => InputPlace::File(args.file.clone()),
         };
-        let (format, encoding) = (args.input.format, args.input.encoding);
-        let source = model.open(&Inputs { place, format, encoding, label_column: None })?;
+        let reading = Reading {
+            text: args.text.then_some(if args.sentences { TextCut::Sentences } else { TextCut::Lines }),
+            extra_columns: args.extra_columns,
+            line_buffered: args.line_buffered,
+            scheme: None, // of the answers, not of the input
+            ..args.input.reading(None)
+        };
+        let json = || reading.format_of(&args.file, Format::Columns) == Format::Json;
+        let echo = match reading.text {
+            Some(TextCut::Lines) => Echo::Text,
+            Some(TextCut::Sentences) => Echo::Sentence,
+            None if json() => Echo::Tokens,
+            None => Echo::Nothing,
+        };
+        let source = model.open(&Inputs { place, reading })?;
         let wanted = Wanted {
             output: args.output,
             marginals: args.marginals,
             probability: args.probability,
             nbest: args.nbest.map_or(0, |n| n.get()),
+            scheme: args.input.scheme,
+            echo,
             directory: args.output_dir.clone(),
         };
+        wanted.check()?;
         let mut workers = Tagger::with_engine(model.clone(), args.grid.inference).crew(args.input.threads());
         let mut stdout = std::io::stdout();
         pipeline::run(&Tagging { model, wanted, decode }, source, &mut workers, |text: &Vec<u8>| {
@@ -80,7 +98,9 @@ fn check_aliases(args: &TagArgs, images: &Path, directory: &Path) -> Result<()> 
 
 /// Rejects questions that several models together cannot answer: they have only marginals in common.
 fn check_several(args: &TagArgs) -> Result<()> {
-    match args.model.len() > 1 && (args.probability || (args.output == Output::Crfpp && args.marginals)) {
+    match args.model.len() > 1
+        && (args.probability || (args.output == Output::Crfpp && args.marginals.is_some()))
+    {
         true => Err(usage("several models have no common probability of a whole labelling: use --marginals")),
         false => Ok(()),
     }

@@ -23,7 +23,7 @@ use crfkit::linked::LinkedDomain;
 use crfkit::model::Features;
 use crfkit::train::{Start, train};
 use crfkit::typed::TypedDomain;
-use data::{TrainingData, counts, read_dev};
+use data::{TrainingData, counts, read_dev, recorded};
 use session::Session;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ fn learn<D: TrainingData>(args: &TrainArgs) -> Result<ExitCode> {
     };
     start.resume = session.resume(|| fingerprint(&corpus, &settings, &start))?;
 
-    let recorded = D::recorded(&corpus, &settings)?;
+    let recorded = recorded(args, &corpus, &settings)?;
     session.begin(counts, &recorded, start.resume.is_some())?;
     let trained =
         session.train(counts.tokens, |listener| train(corpus, features, &settings, start, listener))?;

@@ -1,12 +1,12 @@
 //! Graphs from a file: one JSON object per line.
 
-use super::open::interactive;
-use super::{Door, InputPlace, Inputs, Wanted, open_lines};
+use super::{Door, Feed, InputPlace, Inputs, Reading, Wanted};
+use crate::args::Marginals;
 use crate::flags::ModelKind;
-use crate::pipeline::Source;
+use crate::pipeline::{Pace, Source};
 use anyhow::Result;
 use crfkit::Place;
-use crfkit::data::text::{Encoding, Lines};
+use crfkit::data::text::{Lines, holds_line};
 use crfkit::graph::Label;
 use crfkit::tag::{Judgement, Share};
 use crfkit::typed::{TypedGraph, TypedModel, TypedTagger};
@@ -18,7 +18,7 @@ use std::path::Path;
 /// Reads a file line by line; workers parse the lines.
 pub struct GraphLines {
     lines: Lines<Box<dyn Read + Send>>,
-    interactive: bool,
+    feed: Feed,
 }
 
 /// A line, and where it was read.
@@ -32,8 +32,9 @@ pub struct NumberedLine {
 
 impl GraphLines {
     /// Opens a file, or standard input for `-`.
-    pub fn open(path: &Path, encoding: Encoding) -> crfkit::Result<Self> {
-        Ok(GraphLines { lines: open_lines(path, encoding)?, interactive: interactive(path) })
+    pub fn open(path: &Path, reading: &Reading) -> crfkit::Result<Self> {
+        let (lines, feed) = Feed::open(path, reading)?;
+        Ok(GraphLines { lines, feed })
     }
 }
 
@@ -57,8 +58,12 @@ impl Source for GraphLines {
         line.text.len() / 64 + 1
     }
 
-    fn interactive(&self) -> bool {
-        self.interactive
+    fn pace(&self) -> Pace {
+        self.feed.pace()
+    }
+
+    fn ready(&mut self) -> crfkit::Result<bool> {
+        self.lines.gather(holds_line, || self.feed.at_hand())
     }
 }
 
@@ -74,15 +79,15 @@ impl Door for TypedModel {
         let InputPlace::File(path) = &inputs.place else {
             anyhow::bail!("a model of graphs: apply it to a file of graphs, without --images")
         };
-        Ok(GraphLines::open(path, inputs.encoding)?)
+        Ok(GraphLines::open(path, &inputs.reading)?)
     }
 
     fn input<'a>(&self, line: &'a NumberedLine) -> Result<Option<Cow<'a, TypedGraph>>> {
         Ok(self.domain.read_line(&line.text, &line.place)?.map(Cow::Owned))
     }
 
-    /// `{"labels":[…],"marginals":[{"N":0.9,"V":0.1},…],"converged":true}`: `labels` is always there, `marginals` when asked for,
-    /// `converged` if the answer needed marginals.
+    /// `{"labels":[…],"marginals":[0.9,…],"converged":true}`: `labels` is always there, `marginals` when asked for, as objects
+    /// `{"N":0.9,"V":0.1}` for all labels, and `converged` if the answer needed marginals.
     fn write(
         &self,
         wanted: &Wanted,
@@ -92,14 +97,17 @@ impl Door for TypedModel {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let names = |node: usize| &self.domain.types.nodes()[graph.nodes[node]].labels;
-        let labels = labels.iter().enumerate();
-        let labels: Vec<&str> = labels.map(|(node, &label)| &*names(node)[label as usize]).collect();
-        let mut object = json!({ "labels": labels });
-        if wanted.marginals {
-            let row = |(node, row): (usize, &[f64])| {
-                names(node).iter().cloned().zip(row.iter().map(|&p| Value::from(p))).collect::<Map<_, _>>()
+        let chosen = labels.iter().enumerate();
+        let chosen: Vec<&str> = chosen.map(|(node, &label)| &*names(node)[label as usize]).collect();
+        let mut object = json!({ "labels": chosen });
+        if let Some(which) = wanted.marginals {
+            let row = |(node, row): (usize, &[f64])| match which {
+                Marginals::Chosen => Value::from(row[labels[node] as usize]),
+                Marginals::All => {
+                    names(node).iter().cloned().zip(row.iter().map(|&p| Value::from(p))).collect()
+                }
             };
-            let rows: Vec<Map<String, Value>> = tagger.answers().marginals()?.enumerate().map(row).collect();
+            let rows: Vec<Value> = tagger.answers().marginals()?.enumerate().map(row).collect();
             object["marginals"] = rows.into();
         }
         if let Some(converged) = tagger.converged() {

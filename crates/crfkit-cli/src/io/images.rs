@@ -1,8 +1,9 @@
 //! Images and masks in directories.
 
 use super::{Door, InputPlace, Inputs, Wanted, note_rough};
+use crate::args::Marginals;
 use crate::flags::ModelKind;
-use crate::pipeline::Source;
+use crate::pipeline::{Pace, Source};
 use anyhow::Result;
 use crfkit::data::images::Mask;
 use crfkit::data::sites::Sites;
@@ -120,8 +121,8 @@ impl Source for ImageFiles {
         1 << 20
     }
 
-    fn interactive(&self) -> bool {
-        false
+    fn pace(&self) -> Pace {
+        Pace::Bulk
     }
 }
 
@@ -153,7 +154,7 @@ impl Door for GridModel {
         Ok(Some(Cow::Owned(read_picture(file)?)))
     }
 
-    /// Writes a label image, and a probability image for each label if they are wanted.
+    /// Writes a label image and, if they are wanted, an image of the probabilities of the chosen labels, or one for each label.
     fn write(
         &self,
         wanted: &Wanted,
@@ -168,12 +169,23 @@ impl Door for GridModel {
         let stem = Path::new(&picture.name).file_stem().unwrap_or_default().to_string_lossy();
         let mask = tagger.mask(labels);
         write_atomically(&directory.join(format!("{stem}.png")), &mask.to_png()?)?;
-        if wanted.marginals {
-            for (label, value) in self.domain.labels.iter().enumerate() {
-                let grey =
-                    tagger.answers().marginals()?.map(|row| (255.0 * row[label]).round() as u8).collect();
-                let grey = Mask { values: grey, ..mask.clone() };
-                write_atomically(&directory.join(format!("{stem}.p{value}.png")), &grey.to_png()?)?;
+        if let Some(which) = wanted.marginals {
+            let grey = |p: f64| (255.0 * p).round() as u8;
+            let write = |values: Vec<u8>, ending: String| -> Result<()> {
+                let image = Mask { values, ..mask.clone() };
+                Ok(write_atomically(&directory.join(format!("{stem}.p{ending}.png")), &image.to_png()?)?)
+            };
+            match which {
+                Marginals::Chosen => {
+                    let rows = tagger.answers().marginals()?.zip(labels);
+                    write(rows.map(|(row, &label)| grey(row[label as usize])).collect(), String::new())?;
+                }
+                Marginals::All => {
+                    for (label, value) in self.domain.labels.iter().enumerate() {
+                        let rows = tagger.answers().marginals()?;
+                        write(rows.map(|row| grey(row[label])).collect(), value.to_string())?;
+                    }
+                }
             }
             if tagger.converged() == Some(false) {
                 note_rough(&picture.name);

@@ -1,14 +1,15 @@
 //! Factorial and skip chains: columns with one label column or several.
 
-use super::open::interactive;
-use super::{Door, InputPlace, Inputs, Wanted, note_rough, open_lines};
-use crate::args::{Format, Output};
+use super::layout::{brackets, json_spans};
+use super::{Door, Echo, InputPlace, Inputs, RowFile, Wanted, note_rough};
+use crate::args::{Format, Marginals, Output};
 use crate::error::usage;
 use crate::flags::ModelKind;
-use crate::pipeline::Source;
+use crate::pipeline::{Pace, Source};
 use anyhow::Result;
 use crfkit::answers::Answers;
-use crfkit::data::columns::{ColumnReader, Columns};
+use crfkit::data::columns::Columns;
+use crfkit::data::rows::RowFormat;
 use crfkit::eval::is_chunked;
 use crfkit::graph::Label;
 use crfkit::linked::{LinkedModel, LinkedTagger, Links};
@@ -16,15 +17,9 @@ use crfkit::tag::Judgement;
 use crfkit_report::Samples;
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use std::io::{Read, Write};
+use std::io::Write;
 
-/// Reads sequences of columns.
-pub struct ColumnFile {
-    lines: ColumnReader<Box<dyn Read + Send>>,
-    interactive: bool,
-}
-
-impl Source for ColumnFile {
+impl Source for RowFile {
     type Item = Columns;
 
     fn item(&self) -> Columns {
@@ -32,20 +27,24 @@ impl Source for ColumnFile {
     }
 
     fn read(&mut self, sequence: &mut Columns) -> crfkit::Result<bool> {
-        self.lines.read(sequence)
+        RowFile::read(self, sequence)
     }
 
     fn tokens(sequence: &Columns) -> usize {
         sequence.len()
     }
 
-    fn interactive(&self) -> bool {
-        self.interactive
+    fn pace(&self) -> Pace {
+        RowFile::pace(self)
+    }
+
+    fn ready(&mut self) -> crfkit::Result<bool> {
+        RowFile::ready(self)
     }
 }
 
 impl Door for LinkedModel {
-    type Source = ColumnFile;
+    type Source = RowFile;
     const NOTHING: &'static str = "no sequence in it";
 
     fn kind(&self) -> ModelKind {
@@ -55,15 +54,24 @@ impl Door for LinkedModel {
         }
     }
 
-    fn open(&self, inputs: &Inputs) -> Result<ColumnFile> {
-        if inputs.format == Some(Format::Attributes) {
-            return Err(usage("this model was trained on columns: use --format columns"));
-        }
+    fn open(&self, inputs: &Inputs) -> Result<RowFile> {
         let InputPlace::File(path) = &inputs.place else {
             anyhow::bail!("a model of sequences: apply it to a file, without --images")
         };
-        let lines = ColumnReader::new(open_lines(path, inputs.encoding)?);
-        Ok(ColumnFile { lines, interactive: interactive(path) })
+        let reading = &inputs.reading;
+        let Some(format) = reading.rows_of(path, Format::Columns) else {
+            return Err(usage("this model was trained on columns: use --format columns"));
+        };
+        let values = self.domain.columns - self.domain.label_columns.len();
+        let last = self.domain.label_columns.iter().all(|&column| column >= values);
+        if !last && matches!(format, RowFormat::Json | RowFormat::Lines | RowFormat::Sentences) {
+            anyhow::bail!(
+                "labels were in front of other columns when this model was trained, but in this format they are behind them: use \
+                 --format columns"
+            );
+        }
+        let file = RowFile::open(path, reading, &format)?.at_most(Some(self.domain.columns), reading);
+        Ok(file.labelled(self.domain.label_columns.iter().map(|&column| column as i32)))
     }
 
     fn input<'a>(&self, sequence: &'a Columns) -> Result<Option<Cow<'a, Columns>>> {
@@ -80,8 +88,15 @@ impl Door for LinkedModel {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         match wanted.output {
-            Output::Json => write_json(self, wanted, labels, tagger, out)?,
+            Output::Json => write_json(self, wanted, sequence, labels, tagger, out)?,
             Output::Columns => write_rows(self, wanted, sequence, labels, tagger, out)?,
+            Output::Brackets => match &self.domain.labels[..] {
+                [names] => {
+                    let labels: Vec<&str> = labels.iter().map(|&label| &*names[label as usize]).collect();
+                    brackets(wanted, sequence, &labels, out);
+                }
+                _ => return Err(usage("--output brackets is for one label column: use --output json")),
+            },
             Output::Crfpp => {
                 return Err(usage("--output crfpp is for models of plain chains: leave it out"));
             }
@@ -182,17 +197,25 @@ fn write_rows(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let count = model.domain.labels.len();
+    let names = label_names(model, wanted, labels);
     for row in 0..sequence.len() {
         let mut separator = "";
         for field in sequence.row(row) {
             write!(out, "{separator}{field}")?;
             separator = "\t";
         }
-        for (c, names) in model.domain.labels.iter().enumerate() {
+        for (c, all) in model.domain.labels.iter().enumerate() {
             let label = labels[row * count + c];
-            write!(out, "\t{}", names[label as usize])?;
-            if wanted.marginals {
-                write!(out, "\t{:.6}", tagger.answers().probability_of(row * count + c, label)?)?;
+            write!(out, "\t{}", names[c][row])?;
+            let mut sure = |label| tagger.answers().probability_of(row * count + c, label);
+            match wanted.marginals {
+                None => {}
+                Some(Marginals::Chosen) => write!(out, "\t{:.6}", sure(label)?)?,
+                Some(Marginals::All) => {
+                    for (label, name) in all.iter().enumerate() {
+                        write!(out, "\t{name}/{:.6}", sure(label as Label)?)?;
+                    }
+                }
             }
         }
         out.push(b'\n');
@@ -201,30 +224,67 @@ fn write_rows(
     Ok(())
 }
 
+/// The names of the labels, `[label columns][tokens]`, in the notation that is wanted.
+fn label_names<'a>(model: &'a LinkedModel, wanted: &Wanted, labels: &[Label]) -> Vec<Vec<Cow<'a, str>>> {
+    let of_column = |(c, names): (usize, &'a Vec<String>)| {
+        let labels = labels.iter().skip(c).step_by(model.domain.labels.len());
+        let named: Vec<&str> = labels.map(|&label| &*names[label as usize]).collect();
+        match wanted.scheme {
+            Some(scheme) => scheme.labels(&named).into_iter().map(Cow::Owned).collect(),
+            None => named.into_iter().map(Cow::Borrowed).collect(),
+        }
+    };
+    model.domain.labels.iter().enumerate().map(of_column).collect()
+}
+
 /// `{"labels":[[…],[…]],"marginals":[[…],[…]],"converged":true}`: a list for each label column; `converged` if the
 /// answer needed marginals.
 fn write_json(
     model: &LinkedModel,
     wanted: &Wanted,
+    sequence: &Columns,
     labels: &[Label],
     tagger: &mut LinkedTagger,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let count = model.domain.labels.len();
     let of = |c: usize| labels.iter().copied().enumerate().skip(c).step_by(count);
-    let named =
-        |c: usize| of(c).map(|(_, label)| &*model.domain.labels[c][label as usize]).collect::<Vec<_>>();
-    let mut object = json!({ "labels": (0..count).map(named).collect::<Vec<_>>() });
-    if wanted.marginals {
-        let mut certain = |c: usize| -> crfkit::Result<Vec<f64>> {
-            of(c).map(|(v, label)| tagger.answers().probability_of(v, label)).collect()
+    let names = label_names(model, wanted, labels);
+    out.push(b'{');
+    if wanted.echo != Echo::Nothing {
+        wanted.echo.members(sequence, model.domain.columns - count, out)?;
+    }
+    out.extend_from_slice(b"\"labels\":");
+    serde_json::to_writer(&mut *out, &names)?;
+    if matches!(wanted.echo, Echo::Text | Echo::Sentence) {
+        for (c, names) in names.iter().enumerate() {
+            out.extend_from_slice(if c == 0 { b",\"spans\":[" } else { b"," });
+            json_spans(sequence, &names.iter().map(|name| &**name).collect::<Vec<_>>(), out)?;
+        }
+        out.push(b']');
+    }
+    if let Some(which) = wanted.marginals {
+        let mut sure = |c: usize| -> crfkit::Result<Vec<Value>> {
+            let names = &model.domain.labels[c];
+            let mut value =
+                |v: usize, label: Label| tagger.answers().probability_of(v, label).map(Value::from);
+            of(c)
+                .map(|(v, label)| match which {
+                    Marginals::Chosen => value(v, label),
+                    Marginals::All => {
+                        let each =
+                            names.iter().zip(0..).map(|(name, label)| Ok((name.clone(), value(v, label)?)));
+                        Ok(Value::Object(each.collect::<crfkit::Result<_>>()?))
+                    }
+                })
+                .collect()
         };
-        object["marginals"] = (0..count).map(&mut certain).collect::<crfkit::Result<Vec<_>>>()?.into();
+        out.extend_from_slice(b",\"marginals\":");
+        serde_json::to_writer(&mut *out, &(0..count).map(&mut sure).collect::<crfkit::Result<Vec<_>>>()?)?;
     }
     if let Some(converged) = tagger.converged() {
-        object["converged"] = converged.into();
+        write!(out, ",\"converged\":{converged}")?;
     }
-    serde_json::to_writer(&mut *out, &object)?;
-    out.push(b'\n');
+    out.extend_from_slice(b"}\n");
     Ok(())
 }

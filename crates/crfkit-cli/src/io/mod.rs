@@ -4,20 +4,24 @@
 
 mod graphs;
 mod images;
+mod layout;
 mod linked;
 mod open;
+mod rows;
 mod sequences;
 
 pub use graphs::GraphLines;
 pub use images::{PictureFile, grid_samples, list_images, picture_pairs, read_mask, read_picture};
-pub use open::{is_stdin, name, open_lines, open_model};
+pub use layout::Echo;
+pub use open::{Feed, is_stdin, name, open_model};
+pub use rows::{Reading, RowFile, TextCut};
 pub use sequences::{SequenceReader, templates};
 
-use crate::args::{Format, Output};
+use crate::args::{Marginals, Output};
 use crate::flags::ModelKind;
 use crate::pipeline::Source;
 use anyhow::Result;
-use crfkit::data::text::Encoding;
+use crfkit::eval::Scheme;
 use crfkit::graph::Label;
 use crfkit::tag::{Judgement, Labeller, Tagger};
 use crfkit_report::{EvaluationPart, Samples};
@@ -30,12 +34,8 @@ use std::sync::Arc;
 pub struct Inputs {
     /// The file or directories.
     pub place: InputPlace,
-    /// Format of sequences; `None` for that of the model's training data.
-    pub format: Option<Format>,
-    /// Encoding of text.
-    pub encoding: Encoding,
-    /// Column of the label in sequences; `None` for that of the model's training data.
-    pub label_column: Option<i32>,
+    /// How a text is read.
+    pub reading: Reading,
 }
 
 /// A file, or directories of images.
@@ -72,12 +72,16 @@ impl Inputs {
 pub struct Wanted {
     /// The layout.
     pub output: Output,
-    /// Whether to add the probabilities of labels.
-    pub marginals: bool,
+    /// Which probabilities of labels to add.
+    pub marginals: Option<Marginals>,
     /// Whether to add the probability of the whole labelling.
     pub probability: bool,
     /// How many of the best labellings to give; 0 for the best alone.
     pub nbest: usize,
+    /// The notation that chunk labels are converted to.
+    pub scheme: Option<Scheme>,
+    /// What a JSON object repeats of its input.
+    pub echo: Echo,
     /// Directory for label images.
     pub directory: Option<PathBuf>,
 }

@@ -1,12 +1,14 @@
 //! Opening files of text and models.
 
+use super::Reading;
+use crate::pipeline::Pace;
 use anyhow::{Context, Result};
 use crfkit::Error;
 use crfkit::any::AnyModel;
-use crfkit::data::text::{Encoding, Lines, decompress};
+use crfkit::data::text::{Lines, decompress};
 use crfkit::model;
 use std::fs::File;
-use std::io::{IsTerminal, Read};
+use std::io::Read;
 use std::path::Path;
 
 /// Whether this is standard input.
@@ -19,14 +21,6 @@ pub fn name(path: &Path) -> String {
     if is_stdin(path) { "standard input".into() } else { path.display().to_string() }
 }
 
-/// Opens a file, or standard input for `-`, to read it line by line; compressed data is decompressed.
-pub fn open_lines(path: &Path, encoding: Encoding) -> crfkit::Result<Lines<Box<dyn Read + Send>>> {
-    let failed = |error| Error::io(name(path), error);
-    let raw: Box<dyn Read + Send> =
-        if is_stdin(path) { Box::new(std::io::stdin()) } else { Box::new(File::open(path).map_err(failed)?) };
-    Ok(Lines::new(decompress(raw).map_err(failed)?, &name(path), encoding))
-}
-
 /// Opens the model in a file.
 pub fn open_model(path: &Path) -> Result<AnyModel> {
     let bytes = File::open(path).and_then(|file| model::open(&file));
@@ -34,7 +28,70 @@ pub fn open_model(path: &Path) -> Result<AnyModel> {
     AnyModel::from_memory(&bytes).with_context(|| name(path))
 }
 
-/// Whether somebody types the input and waits for answers.
-pub(super) fn interactive(path: &Path) -> bool {
-    is_stdin(path) && std::io::stdin().is_terminal()
+/// A text input that may come bit by bit.
+pub struct Feed {
+    pace: Pace,
+    #[cfg(unix)]
+    handle: Option<std::os::fd::OwnedFd>,
+}
+
+impl Feed {
+    /// Opens a file, or standard input for `-`, to read it line by line; compressed data is decompressed.
+    pub fn open(path: &Path, reading: &Reading) -> crfkit::Result<(Lines<Box<dyn Read + Send>>, Self)> {
+        let failed = |error| Error::io(name(path), error);
+        let raw = if is_stdin(path) { standard_input() } else { File::open(path) }.map_err(failed)?;
+        // Whatever does not say that it is a file may be slow: a pipe, a socket, a terminal.
+        let pace = match raw.metadata() {
+            _ if reading.line_buffered => Pace::Each,
+            Ok(found) if found.is_file() => Pace::Bulk,
+            _ => Pace::Live,
+        };
+        #[cfg(unix)]
+        let handle =
+            (pace == Pace::Live).then(|| raw.try_clone().map(Into::into)).transpose().map_err(failed)?;
+        let lines = Lines::new(decompress(Box::new(raw)).map_err(failed)?, &name(path), reading.encoding);
+        Ok((
+            lines,
+            Feed {
+                pace,
+                #[cfg(unix)]
+                handle,
+            },
+        ))
+    }
+
+    /// How the input comes.
+    pub fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// Whether input is at hand, so that reading does not have to wait.
+    #[cfg(unix)]
+    pub fn at_hand(&self) -> bool {
+        use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+        use std::os::fd::AsFd;
+        let Some(handle) = &self.handle else { return false };
+        let mut asked = [PollFd::new(handle.as_fd(), PollFlags::POLLIN)];
+        poll(&mut asked, PollTimeout::ZERO).is_ok_and(|found| found > 0)
+    }
+
+    /// Elsewhere nobody can tell: whatever has been read is answered before more is read.
+    #[cfg(not(unix))]
+    pub fn at_hand(&self) -> bool {
+        false
+    }
+}
+
+/// Standard input, without the buffer that would hide from `at_hand` what it holds.
+#[cfg(unix)]
+fn standard_input() -> std::io::Result<File> {
+    use std::os::fd::AsFd;
+    Ok(std::io::stdin().as_fd().try_clone_to_owned()?.into())
+}
+
+/// Standard input, without the buffer that would hide what it holds.
+#[cfg(windows)]
+fn standard_input() -> std::io::Result<File> {
+    use std::os::windows::io::AsHandle;
+    Ok(std::io::stdin().as_handle().try_clone_to_owned()?.into())
 }

@@ -1,53 +1,52 @@
-//! Sequences: CoNLL columns and CRFsuite attributes.
+//! Sequences for plain chains: rows of fields in any format, and CRFsuite's attributes.
 
-use super::open::interactive;
-use super::{Door, InputPlace, Inputs, Wanted, name, open_lines};
-use crate::args::{Format, Output, TrainArgs};
+use super::layout::RowLayout;
+use super::{Door, Feed, InputPlace, Inputs, Reading, RowFile, Wanted, name};
+use crate::args::{Format, TrainArgs};
 use crate::flags::ModelKind;
-use crate::pipeline::Source;
+use crate::pipeline::{Pace, Source};
 use anyhow::Result;
+use crfkit::Error;
 use crfkit::any::{Ensemble, Member};
 use crfkit::chain::Sequence;
 use crfkit::data::attributes::{AttributeReader, Attributes};
-use crfkit::data::columns::{ColumnReader, Columns};
+use crfkit::data::columns::Columns;
 use crfkit::data::observer;
 use crfkit::data::presets::preset;
+use crfkit::data::rows::RowFormat;
 use crfkit::data::template::Templates;
-use crfkit::data::text::Encoding;
+use crfkit::eval::Scheme;
 use crfkit::graph::Label;
 use crfkit::tag::{Judgement, Labeller, Tagger};
-use crfkit::{Error, answers::ChainAnswers};
 use crfkit_report::Samples;
 use std::borrow::Cow;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 
-/// Reads the sequences of one file in either format.
+/// Reads the sequences of one file in any format.
 pub struct SequenceReader {
-    lines: FormatReader,
-    interactive: bool,
+    file: FormatReader,
     label_column: Option<i32>,
+    scheme: Option<Scheme>,
 }
 
 enum FormatReader {
-    Columns(ColumnReader<Box<dyn Read + Send>>),
-    Attributes(AttributeReader<Box<dyn Read + Send>>),
+    Rows(RowFile),
+    Attributes(AttributeReader<Box<dyn Read + Send>>, Feed),
 }
 
 impl SequenceReader {
-    /// Opens a file, or standard input for `-`. Every sequence of columns gets the label's column.
-    pub fn open(
-        path: &Path,
-        format: Format,
-        encoding: Encoding,
-        label_column: Option<i32>,
-    ) -> crfkit::Result<Self> {
-        let lines = open_lines(path, encoding)?;
-        let lines = match format {
-            Format::Columns => FormatReader::Columns(ColumnReader::new(lines)),
-            Format::Attributes => FormatReader::Attributes(AttributeReader::new(lines)),
+    /// Opens a file, or standard input for `-`. Every sequence of rows gets the label's column. `usual` is the format where neither the
+    /// user nor the file's name tells.
+    pub fn open(path: &Path, reading: &Reading, usual: Format) -> crfkit::Result<Self> {
+        let file = match reading.rows_of(path, usual) {
+            Some(format) => FormatReader::Rows(RowFile::open(path, reading, &format)?),
+            None => {
+                let (lines, feed) = Feed::open(path, reading)?;
+                FormatReader::Attributes(AttributeReader::new(lines), feed)
+            }
         };
-        Ok(SequenceReader { lines, interactive: interactive(path), label_column })
+        Ok(SequenceReader { file, label_column: reading.label_column, scheme: reading.scheme })
     }
 }
 
@@ -55,18 +54,26 @@ impl Source for SequenceReader {
     type Item = Sequence;
 
     fn item(&self) -> Sequence {
-        match self.lines {
-            FormatReader::Columns(_) => {
+        match self.file {
+            FormatReader::Rows(_) => {
                 Sequence::Columns { rows: Columns::default(), label_column: self.label_column }
             }
-            FormatReader::Attributes(_) => Sequence::Attributes(Attributes::default()),
+            FormatReader::Attributes(..) => Sequence::Attributes(Attributes::default()),
         }
     }
 
     fn read(&mut self, sequence: &mut Sequence) -> crfkit::Result<bool> {
-        match (&mut self.lines, sequence) {
-            (FormatReader::Columns(reader), Sequence::Columns { rows, .. }) => reader.read(rows),
-            (FormatReader::Attributes(reader), Sequence::Attributes(attributes)) => reader.read(attributes),
+        match (&mut self.file, sequence) {
+            (FormatReader::Rows(file), Sequence::Columns { rows, .. }) => file.read(rows),
+            (FormatReader::Attributes(reader, _), Sequence::Attributes(attributes)) => {
+                let read = reader.read(attributes)?;
+                if let Some(scheme) = self.scheme {
+                    let labels: Vec<&str> = (0..attributes.len()).map(|row| attributes.label(row)).collect();
+                    let converted = scheme.labels(&labels);
+                    attributes.set_labels(&converted);
+                }
+                Ok(read)
+            }
             _ => unreachable!("a sequence of the other format"),
         }
     }
@@ -75,8 +82,18 @@ impl Source for SequenceReader {
         sequence.len()
     }
 
-    fn interactive(&self) -> bool {
-        self.interactive
+    fn pace(&self) -> Pace {
+        match &self.file {
+            FormatReader::Rows(file) => file.pace(),
+            FormatReader::Attributes(_, feed) => feed.pace(),
+        }
+    }
+
+    fn ready(&mut self) -> crfkit::Result<bool> {
+        match &mut self.file {
+            FormatReader::Rows(file) => file.ready(),
+            FormatReader::Attributes(reader, feed) => reader.ready(|| feed.at_hand()),
+        }
     }
 }
 
@@ -99,6 +116,21 @@ fn format_of(member: &Member) -> Format {
     }
 }
 
+/// Rejects models whose label was in front of other columns, for formats that have it behind them.
+fn check_label_is_last(models: &Ensemble) -> Result<()> {
+    let last = |member: &Member| match member {
+        Member::Weighted(model) => model.domain.columns.is_none_or(|layout| layout.label_is_last()),
+        Member::Empirical(model) => model.settings().word_column == 0,
+    };
+    match models.members().iter().all(last) {
+        true => Ok(()),
+        false => anyhow::bail!(
+            "the label was in front of other columns when this model was trained, but in this format it is behind them: use \
+             --format columns"
+        ),
+    }
+}
+
 impl Door for Ensemble {
     type Source = SequenceReader;
     const NOTHING: &'static str = "no sequence in it";
@@ -114,23 +146,44 @@ impl Door for Ensemble {
         let InputPlace::File(path) = &inputs.place else {
             anyhow::bail!("a model of sequences: apply it to a file, without --images")
         };
-        let format = format_of(&self.members()[0]);
-        if inputs.format.is_some_and(|asked| asked != format) {
-            let (trained, flag) = match format {
-                Format::Columns => ("columns", "--format columns"),
-                Format::Attributes => ("attribute lines", "--format attributes"),
-            };
-            anyhow::bail!("this model was trained on {trained}: use {flag}");
-        }
-        if let Some(other) =
-            self.members().iter().find(|member| format_of(member) != format_of(&self.members()[0]))
-        {
+        let (trained, reading) = (format_of(&self.members()[0]), &inputs.reading);
+        if self.members().iter().any(|member| format_of(member) != trained) {
             anyhow::bail!(
-                "models that label together must be trained on one format of data, but one was trained on {:?}",
-                format_of(other)
+                "models that label together must be trained on one format of data: columns, or attributes"
             );
         }
-        Ok(SequenceReader::open(path, format, inputs.encoding, inputs.label_column)?)
+        match (trained, reading.format_of(path, trained)) {
+            (Format::Attributes, _) if reading.text.is_some() => {
+                anyhow::bail!(
+                    "this model was trained on attribute lines, which cannot be made of text: leave out --text"
+                )
+            }
+            (Format::Attributes, Format::Columns | Format::Json | Format::Conllu) => {
+                anyhow::bail!("this model was trained on attribute lines: use --format attributes")
+            }
+            (Format::Columns, Format::Attributes) => {
+                anyhow::bail!("this model was trained on columns: use --format columns")
+            }
+            _ => {}
+        }
+        let mut reader = SequenceReader::open(path, reading, trained)?;
+        if let FormatReader::Rows(file) = reader.file {
+            if matches!(
+                reading.rows_of(path, trained),
+                Some(RowFormat::Json | RowFormat::Lines | RowFormat::Sentences)
+            ) {
+                check_label_is_last(self)?;
+            }
+            let label = match &self.members()[0] {
+                Member::Weighted(model) => model.domain.columns.map(|layout| match layout.label_is_last() {
+                    true => -1,
+                    false => layout.label as i32,
+                }),
+                Member::Empirical(model) => Some(model.settings().label_column),
+            };
+            reader.file = FormatReader::Rows(file.at_most(self.columns(), reading).labelled(label));
+        }
+        Ok(reader)
     }
 
     fn input<'a>(&self, sequence: &'a Sequence) -> Result<Option<Cow<'a, Sequence>>> {
@@ -145,7 +198,11 @@ impl Door for Ensemble {
         tagger: &mut Tagger<Self>,
         out: &mut Vec<u8>,
     ) -> Result<()> {
-        RowLayout { wanted, names: self.labels() }.write(sequence, tagger.answers(), labels, out)
+        let values = match &self.members()[0] {
+            Member::Weighted(model) => model.domain.columns.map_or(1, |layout| layout.columns - 1),
+            Member::Empirical(model) => model.settings().word_column + 1,
+        };
+        RowLayout { wanted, names: self.labels(), values }.write(sequence, tagger.answers(), labels, out)
     }
 
     fn sample(
@@ -181,118 +238,5 @@ impl Door for Ensemble {
 
     fn json(&self, judgement: &Judgement, _sequences: u64) -> Result<String> {
         Ok(serde_json::to_string(&judgement.sets[0].scores())?)
-    }
-}
-
-/// Writes labelled sequences into memory, without an allocation per token.
-struct RowLayout<'a> {
-    wanted: &'a Wanted,
-    names: &'a [String],
-}
-
-/// Labels of a sequence with their probability, if it is wanted.
-struct Labelling<'a> {
-    labels: &'a [Label],
-    probability: Option<f64>,
-}
-
-impl RowLayout<'_> {
-    /// Appends a sequence with `labels`.
-    fn write(
-        &self,
-        sequence: &Sequence,
-        answers: &mut ChainAnswers,
-        labels: &[Label],
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        let Wanted { output, marginals, probability, nbest, .. } = *self.wanted;
-        // crf_test -v1 has the probability of the sequence in front of those of the labels.
-        let probability = probability || (output == Output::Crfpp && marginals);
-        let best = Labelling { labels, probability: probability.then(|| answers.probability(labels)) };
-        if output == Output::Json {
-            return self.json(answers, &best, out);
-        }
-        if nbest == 0 {
-            if let Some(probability) = best.probability {
-                writeln!(out, "# {probability:.6}")?;
-            }
-            return self.block(sequence, answers, labels, out);
-        }
-        for (rank, ranked) in answers.nbest(nbest)?.iter().enumerate() {
-            writeln!(out, "# {rank} {:.6}", answers.probability(&ranked.labels))?;
-            self.block(sequence, answers, &ranked.labels, out)?;
-        }
-        Ok(())
-    }
-
-    /// The rows of a sequence, and an empty line.
-    fn block(
-        &self,
-        sequence: &Sequence,
-        answers: &mut ChainAnswers,
-        labels: &[Label],
-        out: &mut Vec<u8>,
-    ) -> Result<()> {
-        for (row, &label) in labels.iter().enumerate() {
-            if let Sequence::Columns { rows, .. } = sequence {
-                for field in rows.row(row) {
-                    out.extend_from_slice(field.as_bytes());
-                    out.push(b'\t');
-                }
-            }
-            out.extend_from_slice(self.names[label as usize].as_bytes());
-            if self.wanted.marginals {
-                out.push(if self.wanted.output == Output::Crfpp { b'/' } else { b'\t' });
-                write!(out, "{:.6}", answers.marginal(row, label))?;
-            }
-            out.push(b'\n');
-        }
-        out.push(b'\n');
-        Ok(())
-    }
-
-    /// One JSON object, on one line.
-    fn json(&self, answers: &mut ChainAnswers, best: &Labelling, out: &mut Vec<u8>) -> Result<()> {
-        out.push(b'{');
-        self.json_labels(best.labels, out)?;
-        if self.wanted.marginals {
-            out.extend_from_slice(b",\"marginals\":[");
-            for (row, &label) in best.labels.iter().enumerate() {
-                if row > 0 {
-                    out.push(b',');
-                }
-                serde_json::to_writer(&mut *out, &answers.marginal(row, label))?;
-            }
-            out.push(b']');
-        }
-        if let Some(probability) = best.probability {
-            out.extend_from_slice(b",\"probability\":");
-            serde_json::to_writer(&mut *out, &probability)?;
-        }
-        if self.wanted.nbest > 0 {
-            out.extend_from_slice(b",\"nbest\":[");
-            for (rank, ranked) in answers.nbest(self.wanted.nbest)?.iter().enumerate() {
-                out.extend_from_slice(if rank == 0 { b"{" } else { b",{" });
-                self.json_labels(&ranked.labels, out)?;
-                out.extend_from_slice(b",\"probability\":");
-                serde_json::to_writer(&mut *out, &answers.probability(&ranked.labels))?;
-                out.push(b'}');
-            }
-            out.push(b']');
-        }
-        out.extend_from_slice(b"}\n");
-        Ok(())
-    }
-
-    fn json_labels(&self, labels: &[Label], out: &mut Vec<u8>) -> Result<()> {
-        out.extend_from_slice(b"\"labels\":[");
-        for (row, &label) in labels.iter().enumerate() {
-            if row > 0 {
-                out.push(b',');
-            }
-            serde_json::to_writer(&mut *out, &self.names[label as usize])?;
-        }
-        out.push(b']');
-        Ok(())
     }
 }

@@ -94,13 +94,16 @@ fn a_model_of_pictures_is_trained_applied_and_judged() {
     assert!(error(&eval("model", &["--decode", "graph-cut"])) < error(&alone));
     assert_eq!(eval("model", &["--inference", "mean-field"])["pixels"], joined["pixels"]);
 
-    let tag = ["tag", "-m", "model", "--images", "images", "--output-dir", "out", "--marginals"];
+    let tag = ["tag", "-m", "model", "--images", "images", "--output-dir", "out", "--marginals", "all"];
     run(&tag).assert().success();
+    run(&tag[..tag.len() - 1]).assert().success();
     let read = |path: &str| Mask::read(File::open(directory.path().join(path)).unwrap(), path).unwrap();
     let (labels, probability, other) = (read("out/3.png"), read("out/3.p2.png"), read("out/3.p1.png"));
+    let chosen = read("out/3.p.png");
     for k in 0..256 {
         assert!(u16::from(probability.values[k]) + u16::from(other.values[k]) >= 254);
         assert_eq!(labels.values[k] == 2, probability.values[k] > 127, "{k}");
+        assert_eq!(chosen.values[k], probability.values[k].max(other.values[k]), "{k}");
     }
 
     run(&with(&[

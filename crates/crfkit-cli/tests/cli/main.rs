@@ -2,9 +2,11 @@
 
 mod common;
 mod empirical;
+mod formats;
 mod grids;
 mod linked;
 mod manners;
+mod pipes;
 mod reliability;
 mod report;
 mod tag_eval;

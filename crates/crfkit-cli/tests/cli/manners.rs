@@ -142,23 +142,85 @@ fn version_help_completions_and_manual() {
     assert!(
         failure(crfkit().env("CRFKIT_SIMD", "abacus").arg("--version"), 1).contains("CRFKIT_SIMD=abacus")
     );
-    let help = output(crfkit().args(["train", "--help"]));
-    for piece in [
-        "CRFsuite   c2",
-        "CRFsuite   c1",
-        "CRF++      -c C",
-        "Wapiti     -1 R",
-        "Wapiti     -2 R",
-        "chunking",
-    ] {
-        assert!(help.contains(piece), "{piece} in {help}");
-    }
     for shell in ["bash", "zsh", "fish"] {
         assert!(output(crfkit().args(["completions", shell])).contains("prior-mean"), "{shell}");
     }
     assert!(output(crfkit().arg("man")).starts_with(".ie"), "troff");
     assert!(output(crfkit().args(["man", "train"])).contains("sigma"));
     failure(crfkit().args(["man", "fly"]), 2);
+}
+
+#[test]
+fn help_comes_by_topic() {
+    let short = output(crfkit().args(["train", "-h"]));
+    assert!(
+        short.lines().count() <= 40 && short.contains("--sigma") && !short.contains("--gain-floor"),
+        "{short}"
+    );
+    let long = output(crfkit().args(["train", "--help"]));
+    let at = |piece: &str| long.find(piece).unwrap_or_else(|| panic!("{piece} in {long}"));
+    assert!(at("\nFeatures:") < at("\nObjective:") && at("\nOptimisation:") < at("\nImages:"));
+    assert!(at("--template") < at("--masks") && long.contains("--gain-floor"));
+    assert!(long.lines().count() < 300, "{}", long.lines().count());
+    for (topic, pieces) in [
+        ("templates", &["%M[row,column,\"pattern\"]", "`*`"][..]),
+        ("formats", &["--fields", "\"tokens\""]),
+        ("migrating", &["--c2 X", "crf_learn", "wapiti train"]),
+        ("images", &["--patch", "--neighbours"]),
+        ("optimisation", &["--passes"]),
+        ("tag", &["--line-buffered", "Usage"]),
+    ] {
+        let text = output(crfkit().args(["help", topic]));
+        assert!(pieces.iter().all(|piece| text.contains(piece)), "{topic}: {text}");
+    }
+    assert!(output(crfkit().arg("help")).contains("migrating"));
+    assert!(failure(crfkit().args(["help", "cooking"]), 2).contains("the topics are templates, "));
+}
+
+#[test]
+fn a_preset_is_printed_as_a_template() {
+    let directory = scratch();
+    let text = output(crfkit().args(["list", "presets", "ner"]));
+    let template = directory.path().join("ner.tpl");
+    let train = |arguments: &[&str], model: &str| {
+        let model = directory.path().join(model);
+        let mut command = crfkit();
+        command
+            .args(["train", "--optimizer", "lbfgs", "--passes", "3", "--quiet", "-m"])
+            .arg(&model)
+            .args(arguments);
+        command.arg(demo().join("small.tsv")).assert().success();
+        output(crfkit().args(["eval", "-m"]).arg(&model).arg(demo().join("test.tsv")))
+    };
+    // The demo's data has no column 1 besides the label, which the text mentions as an example.
+    let without: String = text.split_inclusive('\n').filter(|line| !line.contains(":c1[")).collect();
+    fs::write(&template, without).unwrap();
+    assert_eq!(train(&["--preset", "ner"], "a"), train(&["--template", template.to_str().unwrap()], "b"));
+    assert!(output(crfkit().args(["list", "optimizers", "sgd"])).starts_with("sgd "));
+    failure(crfkit().args(["list", "presets", "cooking"]), 2);
+    failure(crfkit().args(["list", "objectives", "cooking"]), 2);
+}
+
+#[test]
+fn c1_and_c2_are_those_of_crfsuite() {
+    let directory = scratch();
+    let train = |name: &str, arguments: &[&str]| {
+        let model = directory.path().join(name);
+        let mut command = crfkit();
+        command
+            .args(["train", "--optimizer", "lbfgs", "--passes", "3", "--quiet", "-m"])
+            .arg(&model)
+            .args(arguments);
+        command.arg(demo().join("small.tsv")).assert().success();
+        fs::read(&model).unwrap()
+    };
+    assert!(train("a", &["--c2", "2", "--c1", "0.1"]) == train("b", &["--sigma", "0.5", "--l1", "0.1"]));
+    assert!(train("c", &["--c2", "0"]) == train("d", &["--sigma", "inf"]));
+    for wrong in
+        [&["--c2", "-1"][..], &["--c2", "1", "--sigma", "1"], &["--c1", "1", "--l1", "1"], &["--c1", "-1"]]
+    {
+        failure(crfkit().args(["train", "-m", "x"]).args(wrong).arg(demo().join("small.tsv")), 2);
+    }
 }
 
 #[test]

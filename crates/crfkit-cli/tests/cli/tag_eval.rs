@@ -294,3 +294,65 @@ fn several_models_label_together() {
     let message = failure(&mut with(&[&one, &strange], &[]), 1);
     assert!(message.contains("labels") && message.contains("strange"), "{message}");
 }
+
+#[test]
+fn probabilities_of_all_labels_in_every_layout() {
+    let chosen = json_lines(&tag(&["--output", "json", "--marginals"]));
+    let all = json_lines(&tag(&["--output", "json", "--marginals", "all"]));
+    let columns = tag(&["--marginals", "all"]);
+    let crfpp = tag(&["--output", "crfpp", "--marginals", "all"]);
+    let mut rows = columns.lines().filter(|line| !line.is_empty());
+    let mut like_crfpp = crfpp.lines().filter(|line| !line.is_empty() && !line.starts_with("# "));
+    for (few, all) in chosen.iter().zip(&all) {
+        for (k, label) in all["labels"].as_array().unwrap().iter().enumerate() {
+            let label = label.as_str().unwrap();
+            let probabilities = all["marginals"][k].as_object().unwrap();
+            let number = |label: &str| probabilities[label].as_f64().unwrap();
+            assert!((probabilities.keys().map(|label| number(label)).sum::<f64>() - 1.0).abs() < 1e-9);
+            assert_eq!(few["marginals"][k], all["marginals"][k][label]);
+            let listed: Vec<String> =
+                probabilities.keys().map(|label| format!("{label}/{:.6}", number(label))).collect();
+            let listed = listed.join("\t");
+            assert!(rows.next().unwrap().ends_with(&format!("\t{label}\t{listed}")));
+            assert!(
+                like_crfpp.next().unwrap().ends_with(&format!("\t{label}/{:.6}\t{listed}", number(label)))
+            );
+        }
+    }
+    assert_eq!((rows.next(), like_crfpp.next()), (None, None));
+}
+
+#[test]
+fn predictions_with_probabilities_are_compared_by_their_labels() {
+    let directory = scratch();
+    let eval = |arguments: &[&str]| {
+        let path = directory.path().join("tagged");
+        fs::write(&path, tag(arguments)).unwrap();
+        let mut command = crfkit();
+        command.args(["eval", "--predicted"]).arg(&path);
+        command
+    };
+    let expected = output(&mut eval(&[]));
+    assert!(expected.contains("FB1:  9"), "{expected}");
+    assert_eq!(output(&mut eval(&["--marginals"])), expected);
+    for arguments in [&["--marginals", "all"][..], &["--output", "crfpp", "--marginals"]] {
+        let message = failure(&mut eval(arguments), 1);
+        assert!(message.contains("probabilities") || message.contains("columns"), "{message}");
+    }
+    let path = directory.path().join("some");
+    fs::write(&path, "a\tX\tX\t0.500000\n\nb\tX\tX\tX\n\n").unwrap();
+    let message = failure(crfkit().args(["eval", "--predicted"]).arg(&path), 1);
+    assert!(message.contains("some:3: the last column has probabilities in some rows only"), "{message}");
+}
+
+#[test]
+fn tests_are_shown_in_words() {
+    let text = output(crfkit().arg("inspect").arg(demo().join("model")).args(["--top", "40"]));
+    let shown = text.lines().find(|line| line.contains("U:shape[0]=")).expect("the shape of a word matters");
+    assert!(!shown.contains("true") && !shown.contains("false"), "{shown}");
+    let words = shown.split("  ").find(|part| part.starts_with("U:shape[0]=")).unwrap();
+    let asked = output(crfkit().arg("inspect").arg(demo().join("model")).args(["--observation", words]));
+    assert!(asked.contains(words) && !asked.contains("\n  none\n"), "{asked}");
+    let dump = output(crfkit().arg("inspect").arg(demo().join("model")).arg("--dump"));
+    assert!(dump.contains("U:shape[0]=true/"), "the dump keeps names");
+}

@@ -52,6 +52,8 @@ fn the_log_has_the_events_and_fields_of_its_description() {
     assert_eq!(settings["sequences"], 300);
     assert_eq!(settings["labels"], 13);
     assert!(settings["settings"]["sigma"].is_null(), "infinity is null");
+    assert_eq!(settings["settings"]["preset"], "default");
+    assert_eq!(settings["model"], model.to_str().unwrap());
     for field in ["version", "vector_unit", "threads", "tokens", "observations", "features"] {
         assert!(!settings[field].is_null(), "{field}");
     }
@@ -62,6 +64,7 @@ fn the_log_has_the_events_and_fields_of_its_description() {
     for event in &progress {
         assert!(event["seconds"].is_f64() && event["objective"].is_f64(), "{event}");
         assert!(event.get("gradient_norm").is_some(), "{event}");
+        assert_eq!(event["estimate"], event["gradient_norm"].is_null(), "{event}");
     }
     let evaluations = of("eval");
     assert!(evaluations.len() >= 3, "one a pass");
@@ -446,4 +449,27 @@ mod interrupted {
         }
         assert!(!fs::exists(path("disturbed.checkpoint")).unwrap(), "a finished run removes it");
     }
+}
+
+#[test]
+fn the_log_has_the_template_and_progress_marks_estimates() {
+    let directory = scratch();
+    let at = |name: &str| directory.path().join(name);
+    let text = "U:%x[0,0]\nB\n";
+    fs::write(at("template"), text).unwrap();
+    let mut command = train(&at("m"));
+    command
+        .arg("--template")
+        .arg(at("template"))
+        .args(["--optimizer", "sgd", "--passes", "2", "--log"])
+        .arg(at("log"));
+    let told = String::from_utf8(command.assert().success().get_output().stderr.clone()).unwrap();
+    assert!(told.contains("  objective ≈ ") && told.contains("; objective "), "{told}");
+    let settings = &json_lines(&fs::read_to_string(at("log")).unwrap())[0]["settings"];
+    assert_eq!(settings["template"], at("template").to_str().unwrap());
+    assert_eq!((&settings["template_text"], settings.get("preset")), (&text.into(), None));
+    let mut exact = train(&at("m"));
+    exact.args(["--optimizer", "lbfgs", "--passes", "2"]);
+    let told = String::from_utf8(exact.assert().success().get_output().stderr.clone()).unwrap();
+    assert!(told.contains("  objective ") && !told.contains('≈'), "{told}");
 }

@@ -107,7 +107,7 @@ fn a_model_of_graphs_is_trained_applied_and_judged() {
 
     // The order is kept, by any number of threads; no declaration is needed; standard input will do.
     let tag = |threads: &str, more: &[&str]| {
-        let arguments = [&["tag", "-m", "m", "--marginals", "--threads", threads], more].concat();
+        let arguments = [&["tag", "-m", "m", "--marginals=all", "--threads", threads], more].concat();
         output(run(path, &arguments).write_stdin(lines.repeat(400)))
     };
     let one = tag("1", &[]);
@@ -126,6 +126,12 @@ fn a_model_of_graphs_is_trained_applied_and_judged() {
         }
     }
     assert_eq!(json_lines(&tag("2", &["--decode", "icm"])).len(), 1200);
+    let chosen = output(run(path, &["tag", "-m", "m", "--marginals"]).write_stdin(lines));
+    for (few, all) in json_lines(&chosen).iter().zip(&answers) {
+        let labels = all["labels"].as_array().unwrap().iter().zip(all["marginals"].as_array().unwrap());
+        let expected: Vec<_> = labels.map(|(label, row)| row[label.as_str().unwrap()].clone()).collect();
+        assert_eq!(few["marginals"], serde_json::json!(expected));
+    }
 }
 
 #[test]

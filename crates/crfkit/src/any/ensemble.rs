@@ -43,6 +43,14 @@ impl Member {
         }
     }
 
+    /// Number of columns of the training data, the label's included; `None` with attributes, and where it is not known.
+    pub fn columns(&self) -> Option<usize> {
+        match self {
+            Member::Weighted(model) => model.domain.columns.map(|layout| layout.columns),
+            Member::Empirical(_) => None,
+        }
+    }
+
     fn ready(&self) -> MemberTables {
         match self {
             Member::Weighted(model) => MemberTables::Weighted(model.ready()),
@@ -99,6 +107,11 @@ impl Ensemble {
     /// Names of the labels, sorted.
     pub fn labels(&self) -> &[String] {
         self.members[0].labels()
+    }
+
+    /// Number of columns of the training data, the label's included; that of the member with the most. `None` if one is not known.
+    pub fn columns(&self) -> Option<usize> {
+        self.members.iter().map(Member::columns).try_fold(0, |most, columns| columns.map(|n| most.max(n)))
     }
 
     /// The number of a label.

@@ -12,7 +12,6 @@
 //! declaration, so no label begins with `@`. Empty fields between the attributes are skipped.
 //!
 //! Deliberate departures from CRFsuite:
-//!
 //! - Several blank lines in a row make no empty instances, and a line of only spaces and tabs is blank.
 //! - Input that CRFsuite silently reads as 0, drops or shifts is rejected with file and line: a value that is not a
 //!   finite number, a colon without backslash in a label, an empty label or name, and a `@weight` after or without
@@ -26,10 +25,10 @@ use std::ops::Range;
 use memchr::{memchr, memchr2};
 
 use super::columns::{MAX_TOKENS, too_long};
-use super::text::{Lines, excerpt};
+use super::text::{Lines, excerpt, holds_sequence};
 use crate::error::{Error, Place, Result};
 
-/// A result whose error is a message that does not have its place yet.
+/// A result whose error is a message without its place.
 type Fallible<T> = std::result::Result<T, String>;
 
 /// One instance: labelled items with their attributes, in flat buffers that are reused for the next instance.
@@ -39,8 +38,7 @@ type Fallible<T> = std::result::Result<T, String>;
 #[derive(Clone, Debug, Default)]
 pub struct Attributes {
     name: String,
-    /// The declared weight.
-    weight: Option<f64>,
+    weight: Option<f64>, // as declared
     /// The lines as they were read. Each is followed by those of its labels and names that had escapes, with the
     /// escapes resolved.
     text: String,
@@ -243,11 +241,15 @@ impl<R: Read> AttributeReader<R> {
         AttributeReader { lines, most: MAX_TOKENS }
     }
 
+    /// Whether the next instance can be read without waiting for input; see [`Lines::gather`].
+    pub fn ready(&mut self, at_hand: impl Fn() -> bool) -> Result<bool> {
+        self.lines.gather(holds_sequence, at_hand)
+    }
+
     /// Overwrites `instance` with the next one, of 1 to [`MAX_TOKENS`] rows; false, and no row, at the end.
     pub fn read(&mut self, instance: &mut Attributes) -> Result<bool> {
         instance.clear();
-        instance.name.clear();
-        instance.name.push_str(self.lines.name());
+        self.lines.name().clone_into(&mut instance.name);
         let mut number = 0;
         while let Some((text, line)) = self.lines.next_line()? {
             number = line;
@@ -327,8 +329,7 @@ mod tests {
         assert_eq!(items(&instance, 0), [("#a b", 1.0), ("x", -0.25), ("x", 0.5), ("x", 5.0), ("x", 1.0)]);
         assert_eq!(items(&instance, 1), []);
         assert_eq!((instance.place(1).to_string(), instance.name()), ("data.iwa:4".into(), "data.iwa"));
-        assert!(!reader.read(&mut instance).unwrap());
-        assert!(instance.is_empty());
+        assert!(!reader.read(&mut instance).unwrap() && instance.is_empty());
     }
 
     #[test]

@@ -14,7 +14,7 @@
 use std::io::Read;
 use std::ops::Range;
 
-use super::text::Lines;
+use super::text::{Lines, holds_sequence};
 use crate::error::{Error, Place, Result};
 
 /// The largest number of columns, as in CRF++. A row with more is probably not in columns at all.
@@ -41,6 +41,7 @@ pub struct Columns {
     /// The range of each field in `text`, `[rows][columns]`.
     fields: Vec<Range<usize>>,
     columns: usize,
+    offset: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -111,6 +112,21 @@ impl Columns {
         &self.text[self.rows[row].text.clone()]
     }
 
+    /// The text that the fields are parts of: of running text the line or sentence, otherwise the rows one after the other.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Where a field is in [`text`](Columns::text), in bytes.
+    pub fn span(&self, row: usize, column: usize) -> Range<usize> {
+        self.fields_of(row)[column].clone()
+    }
+
+    /// Where a sentence begins in its line, in characters; 0 unless running text is cut into sentences.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
     /// The 1-based line number of a row.
     pub fn line(&self, row: usize) -> u64 {
         self.rows[row].line
@@ -126,12 +142,54 @@ impl Columns {
         Place::new(&self.name, self.line(row))
     }
 
+    /// Replaces the fields of a column, one for each row.
+    pub fn set_column(&mut self, column: usize, values: &[String]) {
+        for (row, value) in values.iter().enumerate() {
+            let start = self.text.len();
+            self.text.push_str(value);
+            self.fields[row * self.columns + column] = start..self.text.len();
+        }
+    }
+
     /// Removes the rows, but keeps the memory.
     pub fn clear(&mut self) {
         self.text.clear();
         self.rows.clear();
         self.fields.clear();
         self.columns = 0;
+        self.offset = 0;
+    }
+
+    /// Removes the rows and sets the name of the input.
+    pub(super) fn begin(&mut self, name: &str) {
+        self.clear();
+        self.name.clear();
+        self.name.push_str(name);
+    }
+
+    /// Appends a row of these fields, of which every row must have the same number.
+    pub(super) fn push_row<'a>(&mut self, fields: impl Iterator<Item = &'a str>, line: u64) {
+        let (base, before) = (self.text.len(), self.fields.len());
+        for field in fields {
+            let start = self.text.len();
+            self.text.push_str(field);
+            self.fields.push(start..self.text.len());
+        }
+        self.columns = self.fields.len() - before;
+        self.rows.push(Row { text: base..self.text.len(), line });
+    }
+
+    /// Sets the text of an empty sequence, which begins at this character of its line.
+    pub(super) fn set_text(&mut self, text: &str, offset: usize) {
+        self.text.push_str(text);
+        self.offset = offset;
+    }
+
+    /// Appends a row of one field, which is a part of the text.
+    pub(super) fn push_span(&mut self, span: Range<usize>, line: u64) {
+        self.rows.push(Row { text: span.clone(), line });
+        self.fields.push(span);
+        self.columns = 1;
     }
 
     fn fields_of(&self, row: usize) -> &[Range<usize>] {
@@ -164,11 +222,28 @@ fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
+/// Holds every row of a file to the number of columns of the first one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rows {
+    /// The number of columns of the file's first row, and its line.
+    expected: Option<(usize, u64)>,
+}
+
+impl Rows {
+    /// Rejects a row of `count` fields if the first one has another number, or if there are too many. Otherwise returns the number.
+    pub fn check(&mut self, count: usize, line: u64, place: impl Fn() -> Place) -> Result<usize> {
+        let (columns, first) = *self.expected.get_or_insert((count, line));
+        match count > MAX_COLUMNS || count != columns {
+            true => Err(wrong_count(place(), count, columns, first)),
+            false => Ok(columns),
+        }
+    }
+}
+
 /// Reads the sequences of one file.
 pub struct ColumnReader<R> {
     lines: Lines<R>,
-    /// The number of columns of the file's first row, and its line.
-    expected: Option<(usize, u64)>,
+    rows: Rows,
     /// Tokens of a sequence at most.
     most: usize,
 }
@@ -176,7 +251,12 @@ pub struct ColumnReader<R> {
 impl<R: Read> ColumnReader<R> {
     /// A reader of the sequences in `lines`.
     pub fn new(lines: Lines<R>) -> Self {
-        ColumnReader { lines, expected: None, most: MAX_TOKENS }
+        ColumnReader { lines, rows: Rows::default(), most: MAX_TOKENS }
+    }
+
+    /// Whether the next sequence can be read without waiting for input; see [`Lines::gather`].
+    pub fn ready(&mut self, at_hand: impl Fn() -> bool) -> Result<bool> {
+        self.lines.gather(holds_sequence, at_hand)
     }
 
     /// Overwrites `sequence` with the next one, which has at least one row. At the end it returns false, and `sequence`
@@ -185,17 +265,12 @@ impl<R: Read> ColumnReader<R> {
     /// Refused, with file and line: a row with another number of columns than the first row of the file,
     /// rows of more than [`MAX_COLUMNS`], and sequences of more than [`MAX_TOKENS`].
     pub fn read(&mut self, sequence: &mut Columns) -> Result<bool> {
-        sequence.clear();
-        sequence.name.clear();
-        sequence.name.push_str(self.lines.name());
+        sequence.begin(self.lines.name());
         while let Some((text, line)) = self.lines.next_line()? {
             match text.bytes().next() {
                 Some(byte) if !is_blank(byte) => {
                     let count = sequence.push(text, line);
-                    let (columns, first) = *self.expected.get_or_insert((count, line));
-                    if count > MAX_COLUMNS || count != columns {
-                        return Err(wrong_count(sequence.place(sequence.len() - 1), count, columns, first));
-                    }
+                    let columns = self.rows.check(count, line, || sequence.place(sequence.len() - 1))?;
                     if sequence.len() > self.most {
                         return Err(Error::input(Place::new(self.lines.name(), line), too_long(self.most)));
                     }

@@ -2,6 +2,8 @@
 //!
 //! - [`text`]: from bytes to lines: decompression, encoding, line endings, limits.
 //! - [`columns`]: from lines to CoNLL columns, the format of CRF++ and of the shared tasks.
+//! - [`json_lines`], [`conllu`], [`tokens`]: from JSON lines, CoNLL-U and running text to the same columns; [`rows`]: all of them
+//!   behind one reader.
 //! - [`attributes`]: from lines to CRFsuite's attribute lists.
 //! - [`images`]: images and masks (PNG, JPEG, PGM and related formats); [`sites`]: images with numbers for pairs;
 //!   [`numpy`]: arrays.
@@ -20,6 +22,7 @@ pub mod attributes;
 #[doc(hidden)]
 pub mod bytes;
 pub mod columns;
+pub mod conllu;
 pub mod dataset;
 mod dialect; // public as template::Dialect
 #[cfg(feature = "zstd")]
@@ -27,6 +30,7 @@ mod frames; // .zst
 #[doc(hidden)]
 pub mod half;
 pub mod images;
+pub mod json_lines;
 #[doc(hidden)]
 pub mod numpy;
 pub mod observer;
@@ -36,6 +40,8 @@ mod pieces; // Dataset::split
 mod pixels; // public as images::Image and Mask
 mod pnm;
 pub mod presets;
+mod readable; // Templates::in_words
+pub mod rows;
 pub mod rule;
 pub mod sites;
 pub(crate) mod sorting;
@@ -43,3 +49,4 @@ pub(crate) mod sorting;
 pub mod strings;
 pub mod template;
 pub mod text;
+pub mod tokens;

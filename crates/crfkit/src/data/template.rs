@@ -159,7 +159,12 @@ impl Extractor {
             return value;
         }
         scratch.clear();
-        scratch.extend(value.chars().flat_map(char::to_lowercase));
+        if value.is_ascii() {
+            scratch.push_str(value);
+            scratch.make_ascii_lowercase();
+        } else {
+            scratch.extend(value.chars().flat_map(char::to_lowercase));
+        }
         scratch
     }
 }

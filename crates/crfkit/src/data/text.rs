@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::str::FromStr;
 
 use flate2::read::MultiGzDecoder;
-use memchr::memchr2;
+use memchr::{memchr_iter, memchr2};
 
 use crate::error::{Error, Place, Result};
 
@@ -55,7 +55,11 @@ impl fmt::Display for Encoding {
 /// Concatenated gzip members and zstd frames are read as one text. zstd needs the cargo feature `zstd`.
 pub fn decompress<'a>(mut reader: Box<dyn Read + Send + 'a>) -> io::Result<Box<dyn Read + Send + 'a>> {
     let mut magic = Vec::new();
-    reader.by_ref().take(4).read_to_end(&mut magic)?;
+    // No more bytes than needed: somebody who sends three and waits for an answer must not wait for ever.
+    while magic.len() < 4
+        && Compression::may_begin(&magic)
+        && reader.by_ref().take(1).read_to_end(&mut magic)? > 0
+    {}
     let format = Compression::of(&magic);
     let whole = Cursor::new(magic).chain(reader);
     match format {
@@ -85,6 +89,20 @@ enum Compression {
 }
 
 impl Compression {
+    /// Whether compressed data may begin with these bytes, at most three of them.
+    fn may_begin(bytes: &[u8]) -> bool {
+        matches!(
+            bytes,
+            [] | [0x1F]
+                | [0x28]
+                | [0x28, 0xB5]
+                | [0x28, 0xB5, 0x2F]
+                | [0x50..=0x5F]
+                | [0x50..=0x5F, 0x2A]
+                | [0x50..=0x5F, 0x2A, 0x4D]
+        )
+    }
+
     fn of(magic: &[u8]) -> Option<Self> {
         match magic {
             [0x1F, 0x8B, ..] => Some(Compression::Gzip),
@@ -183,6 +201,24 @@ impl<R: Read> Lines<R> {
         Ok(Some((text, self.line)))
     }
 
+    /// Whether the next item can be read without waiting for input. `complete` says whether a text holds a whole item. While it does not,
+    /// and `at_hand` says that input is there, more is read; nothing is handed out.
+    ///
+    /// True also at the end of the input, and for an item of more than a megabyte, whose reader has to be patient.
+    pub fn gather(&mut self, complete: impl Fn(&[u8]) -> bool, at_hand: impl Fn() -> bool) -> Result<bool> {
+        const LONG: usize = 1 << 20;
+        loop {
+            let text = &self.buffer[self.start..self.end];
+            if self.ended || complete(text) || text.len() > LONG {
+                return Ok(true);
+            }
+            if !at_hand() {
+                return Ok(false);
+            }
+            self.fill()?;
+        }
+    }
+
     /// Finds the next line in the buffer and steps over it. It reads more input until the line is complete.
     fn take_line(&mut self) -> Result<Option<Range<usize>>> {
         loop {
@@ -249,6 +285,34 @@ impl<R: Read> Lines<R> {
     fn place(&self, line: u64) -> Place {
         Place::new(&self.name, line)
     }
+}
+
+/// Whether a text holds a whole line with something in it.
+pub fn holds_line(text: &[u8]) -> bool {
+    lines_of(text).any(|line| !line.trim_ascii().is_empty())
+}
+
+/// Whether a text holds a whole sequence: lines, and an empty one behind them or one that begins with a space or a tab.
+pub fn holds_sequence(text: &[u8]) -> bool {
+    holds_rows(text, |_| true)
+}
+
+/// Whether a text holds a whole sequence, in which only some lines are rows.
+pub(super) fn holds_rows(text: &[u8], is_row: impl Fn(&[u8]) -> bool) -> bool {
+    let mut begun = false;
+    lines_of(text).any(|line| match line {
+        [] | b"\r" | [b' ' | b'\t', ..] => begun,
+        row => {
+            begun |= is_row(row);
+            false
+        }
+    })
+}
+
+/// The lines of a text that have an end.
+fn lines_of(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut start = 0;
+    memchr_iter(b'\n', text).map(move |end| &text[std::mem::replace(&mut start, end + 1)..end])
 }
 
 /// The beginning of a piece of the user's text, fit to be quoted in a message: short, and without control characters.

@@ -27,6 +27,8 @@
 //! the notation instead. conlleval also opens a nameless chunk at a label without a prefix that follows a chunk;
 //! crfkit treats such a label as outside.
 
+use std::ops::Range;
+
 /// What a label says about chunks. The caller assigns an id to each type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
@@ -86,6 +88,33 @@ pub(super) fn can_have_chunks<'a>(mut labels: impl Iterator<Item = &'a str> + Cl
         kind.is_some() && matches!(known_prefix(prefix), Some(Prefix::Inside { .. }))
     };
     labels.clone().any(named) || labels.all(|label| known_prefix(label).is_some())
+}
+
+/// The chunks of a sequence of labels: the tokens of each, and its type.
+///
+/// ```
+/// let chunks = crfkit::eval::chunks(&["B-NP", "I-NP", "O", "B-VP"]);
+/// assert_eq!(chunks, [(0..2, "NP"), (3..4, "VP")]);
+/// ```
+pub fn chunks<'a>(labels: &[&'a str]) -> Vec<(Range<usize>, &'a str)> {
+    let mut kinds: Vec<&str> = Vec::new();
+    let mut chunks: Vec<(Range<usize>, &'a str)> = Vec::new();
+    let mut before = Mark::OUTSIDE;
+    for (token, &label) in labels.iter().enumerate() {
+        let mark = Mark::new(label, |kind| {
+            kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
+                kinds.push(split(label).1.unwrap_or(""));
+                kinds.len() - 1
+            }) as u32
+        });
+        match chunks.last_mut() {
+            Some((tokens, _)) if mark.inside && !before.cut_before(mark) => tokens.end = token + 1,
+            _ if mark.inside => chunks.push((token..token + 1, kinds[mark.kind as usize])),
+            _ => {}
+        }
+        before = mark;
+    }
+    chunks
 }
 
 enum Prefix {

@@ -7,13 +7,15 @@
 mod chunks;
 mod fields;
 mod report;
+mod scheme;
 
 use std::collections::HashMap;
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
-pub use chunks::is_chunked;
 use chunks::{Mark, Matcher, can_have_chunks};
+pub use chunks::{chunks, is_chunked};
+pub use scheme::Scheme;
 
 /// Counts over the sequences added so far.
 #[derive(Clone, Debug, Default)]

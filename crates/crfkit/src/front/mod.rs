@@ -10,6 +10,6 @@ mod tagger;
 mod trainer;
 
 pub use model::{Model, Score};
-pub use sequences::{Sequences, attributes, columns};
-pub use tagger::{LabelledToken, SequenceTagger};
+pub use sequences::{Sequences, attributes, columns, conllu, json};
+pub use tagger::{LabelledSpan, LabelledToken, SequenceTagger};
 pub use trainer::{Progress, Trainer};

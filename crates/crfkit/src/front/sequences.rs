@@ -1,7 +1,9 @@
 //! Sequences from files, readers and memory.
 
 use crate::data::attributes::{AttributeReader, Attributes};
-use crate::data::columns::{ColumnReader, Columns};
+use crate::data::columns::Columns;
+use crate::data::conllu::Fields;
+use crate::data::rows::{RowFormat, RowReader};
 use crate::data::text::{Encoding, Lines, decompress};
 use crate::domain::chain::Sequence;
 use crate::{Error, Result};
@@ -11,7 +13,7 @@ use std::path::Path;
 
 /// An iterator over sequences. Reading may fail, so each item is a [`Result`].
 ///
-/// Make one from a file with [`columns`] or [`attributes`], from any reader, or from memory with [`Sequences::new`].
+/// Make one from a file with [`columns`], [`json`], [`conllu`] or [`attributes`], from any reader, or from memory with [`Sequences::new`].
 pub struct Sequences {
     next: Box<dyn Iterator<Item = Result<Sequence>> + Send>,
 }
@@ -28,6 +30,19 @@ pub fn columns(path: impl AsRef<Path>) -> Result<Sequences> {
 pub fn attributes(path: impl AsRef<Path>) -> Result<Sequences> {
     let (file, name) = open(path.as_ref())?;
     Sequences::attributes(file, &name)
+}
+
+/// The sequences of a file of [JSON lines](crate::data::json_lines): `{"tokens": [...], "labels": [...]}`.
+pub fn json(path: impl AsRef<Path>) -> Result<Sequences> {
+    let (file, name) = open(path.as_ref())?;
+    Sequences::rows(file, &name, &RowFormat::Json)
+}
+
+/// The sequences of a file of [CoNLL-U](crate::data::conllu). Each row has the words and the parts of speech (UPOS), which are the labels;
+/// [`Sequences::rows`] takes other fields.
+pub fn conllu(path: impl AsRef<Path>) -> Result<Sequences> {
+    let (file, name) = open(path.as_ref())?;
+    Sequences::rows(file, &name, &RowFormat::Conllu(Fields::default()))
 }
 
 fn open(path: &Path) -> Result<(File, String)> {
@@ -55,7 +70,12 @@ impl Sequences {
 
     /// Reads CoNLL columns from any reader. `name` is the input's name in error messages.
     pub fn columns(reader: impl Read + Send + 'static, name: &str) -> Result<Self> {
-        let mut reader = ColumnReader::new(lines(reader, name)?);
+        Sequences::rows(reader, name, &RowFormat::Columns)
+    }
+
+    /// Reads any format whose tokens are rows of fields: columns, JSON lines, CoNLL-U or running text.
+    pub fn rows(reader: impl Read + Send + 'static, name: &str, format: &RowFormat) -> Result<Self> {
+        let mut reader = RowReader::new(lines(reader, name)?, format);
         Ok(Sequences::read(move || {
             let mut rows = Columns::default();
             Ok(reader.read(&mut rows)?.then(|| rows.into()))

@@ -1,10 +1,13 @@
 //! Labelling sequences.
 
 use crate::any::Ensemble;
+use crate::data::tokens::tokens;
 use crate::domain::chain::Sequence;
+use crate::eval::{chunks, is_chunked};
 use crate::graph::Label;
 use crate::tag::Tagger;
 use crate::{Error, Result};
+use std::ops::Range;
 
 /// A worker that labels sequences. It owns its working memory, so make one per thread.
 #[derive(Debug)]
@@ -19,6 +22,15 @@ pub struct LabelledToken {
     pub label: String,
     /// Probability of the label given the whole sequence.
     pub probability: f64,
+}
+
+/// A labelled part of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelledSpan {
+    /// Where it is in the text, in bytes.
+    pub range: Range<usize>,
+    /// The type of the chunk, or the label of the token where labels are not chunks.
+    pub label: String,
 }
 
 impl SequenceTagger {
@@ -39,8 +51,44 @@ impl SequenceTagger {
         self.tag_sequence(&Sequence::rows(rows)?)
     }
 
+    /// Labels running text, which the [simple tokeniser](crate::data::tokens) cuts into tokens. Gives the chunks that were found (`B-NAME
+    /// I-NAME` is one of type `NAME`), or each token where labels are not chunks.
+    ///
+    /// ```no_run
+    /// let text = "2 cups of flour, sifted";
+    /// for span in crfkit::Model::open("model")?.tagger()?.tag_text(text)? {
+    ///     println!("{}: {}", span.label, &text[span.range]);
+    /// }
+    /// # Ok::<(), crfkit::Error>(())
+    /// ```
+    pub fn tag_text(&mut self, text: &str) -> Result<Vec<LabelledSpan>> {
+        let tokens: Vec<Range<usize>> = tokens(text).collect();
+        self.tagger.take_in(&Sequence::rows(tokens.iter().map(|token| [&text[token.clone()]]))?)?;
+        let found = self.tagger.viterbi().to_vec();
+        let names = self.tagger.model().labels();
+        let labels: Vec<&str> = found.iter().map(|&label| &*names[label as usize]).collect();
+        let parts = match is_chunked(names.iter().map(String::as_str)) {
+            true => chunks(&labels),
+            false => labels.iter().enumerate().map(|(token, label)| (token..token + 1, *label)).collect(),
+        };
+        let span = |(part, label): (Range<usize>, &str)| LabelledSpan {
+            range: tokens[part.start].start..tokens[part.end - 1].end,
+            label: label.to_owned(),
+        };
+        Ok(parts.into_iter().map(span).collect())
+    }
+
     /// Labels a sequence in any form, for example one with [features of your own](Sequence::features).
+    /// Rows with more fields than the training data had, the label's included, are rejected with an error.
     pub fn tag_sequence(&mut self, sequence: &Sequence) -> Result<Vec<LabelledToken>> {
+        if let Some(most) = self.tagger.model().columns().filter(|most| sequence.columns() > *most) {
+            let message = format!(
+                "{} columns, but the model was trained on {most}, the label's included: give one row per token, or running text to \
+                 tag_text",
+                sequence.columns()
+            );
+            return Err(Error::input(sequence.place(0), message));
+        }
         self.tagger.take_in(sequence)?;
         let labels = self.tagger.viterbi().to_vec();
         Ok(self.named(&labels))

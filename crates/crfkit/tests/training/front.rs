@@ -174,3 +174,43 @@ fn precision_is_a_setting() {
     };
     assert!(size(Precision::F16) < size(Precision::F64));
 }
+
+/// JSON lines, CoNLL-U and columns are three doors to one model.
+#[test]
+fn every_format_leads_to_the_same_model() {
+    let (mut json, mut conllu) = (String::new(), String::new());
+    for sentence in TRAINING.split("\n\n") {
+        let (words, labels): (Vec<&str>, Vec<&str>) =
+            sentence.lines().map(|line| line.split_once('\t').unwrap()).unzip();
+        json += &format!("{{\"tokens\": {words:?}, \"labels\": {labels:?}}}\n");
+        for (word, label) in words.iter().zip(&labels) {
+            conllu += &format!("1\t{word}\t_\t{label}\t_\t_\t_\t_\t_\t_\n");
+        }
+        conllu += "\n";
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str, text: &str| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let bytes = |sequences| Trainer::new().train(sequences).unwrap().to_bytes().unwrap();
+    let expected = bytes(text());
+    assert!(bytes(crfkit::json(path("a.jsonl", &json)).unwrap()) == expected);
+    assert!(bytes(crfkit::conllu(path("a.conllu", &conllu)).unwrap()) == expected);
+}
+
+/// Running text is cut into tokens, and the chunks are found in it; a sentence given as one row is rejected.
+#[test]
+fn running_text_has_labelled_spans() {
+    let mut tagger = Trainer::new().train(text()).unwrap().tagger().unwrap();
+    let line = "1 red onion, 3 eggs";
+    let spans = tagger.tag_text(line).unwrap();
+    let found: Vec<(&str, &str)> =
+        spans.iter().map(|span| (&line[span.range.clone()], &*span.label)).collect();
+    assert!(found.contains(&("1", "QTY")) && found.contains(&("red onion", "NAME")), "{found:?}");
+    assert!(tagger.tag_text("").unwrap().is_empty());
+    let message = tagger.tag([["1", "red", "onion"]]).unwrap_err().to_string();
+    assert!(message.contains("3 columns, but the model was trained on 2"), "{message}");
+    assert_eq!(tagger.tag([["1", "B-QTY"]]).unwrap()[0].label, "B-QTY");
+}

@@ -30,6 +30,13 @@ impl Summary for ChainDomain {
         }
         lines
     }
+
+    fn templates(&self) -> Option<&Templates> {
+        match &self.source {
+            Source::Templates(templates) => Some(templates),
+            Source::Attributes => None,
+        }
+    }
 }
 
 impl Summary for LinkedDomain {
@@ -42,6 +49,10 @@ impl Summary for LinkedDomain {
             }
         };
         vec![("graph", graph), observations(&self.alphabet), templates(&self.templates)]
+    }
+
+    fn templates(&self) -> Option<&Templates> {
+        Some(&self.templates)
     }
 }
 

@@ -50,6 +50,7 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         },
         settings: &recorded,
         resumed: false,
+        model: args.model.display().to_string(),
     };
     log.write(&first, &progress);
     if let Some(Init::Model(path)) = &args.init {

@@ -64,9 +64,13 @@ fn write_report<D: TrainingData>(session: &Session, model: &Arc<WeightedModel<D>
     session.progress.step(|| "writing the report".into());
     let name = report::run_name(args.log.as_deref().unwrap_or(&args.model));
     let dev = D::dev_inputs(args).filter(|inputs| inputs.again());
+    let mut part = ModelPart::new(&args.model.display().to_string(), &model.names());
+    if let Some(templates) = model.domain.templates() {
+        report::put_into_words(&mut part, templates);
+    }
     let page = Page {
         runs: vec![Run::read(session.log.kept(), &name)?],
-        model: Some(ModelPart::new(&args.model.display().to_string(), &model.names())),
+        model: Some(part),
         evaluations: match &dev {
             Some(inputs) => parts(&D::applied(model), inputs, args.input.threads())?,
             None => Vec::new(),

@@ -134,11 +134,17 @@ impl Pace {
         self.begun.elapsed().as_secs_f64()
     }
 
+    /// Whether the objective is an estimate: methods that compute it as a whole know the gradient too.
+    fn estimate(&self) -> bool {
+        self.gradient_norm.is_none()
+    }
+
     /// `pass 3.20  objective 9118.8800  gradient 12.3000  dev F1 93.61  812000 tokens/s  4 s left`; `dev` may be empty.
     fn line(&self, passes: f64, dev: &str) -> String {
         let mut line = format!("pass {passes:.2}");
         if let Some(objective) = self.objective {
-            line += &format!("  objective {objective:.4}");
+            let about = if self.estimate() { "≈ " } else { "" };
+            line += &format!("  objective {about}{objective:.4}");
         }
         if let Some(norm) = self.gradient_norm {
             line += &format!("  gradient {norm:.4}");
@@ -165,6 +171,7 @@ impl crfkit::train::Listener for Listener<'_> {
         match *event {
             Event::Picked(choice) => {
                 progress.note(&format!("auto picks {choice}"));
+                progress.note("objective ≈ is an estimate from the losses of the pass, and may go up and down; the last line has the true one");
                 self.log.write(&LogEvent::Picked { methods: choice.to_string() }, progress);
             }
             Event::Stores { bytes } => {
@@ -190,8 +197,9 @@ impl crfkit::train::Listener for Listener<'_> {
                 pace.objective = objective;
                 pace.gradient_norm = gradient_norm;
                 pace.gap = gap;
-                self.log
-                    .write(&LogEvent::Progress { passes, seconds, objective, gradient_norm, gap }, progress);
+                let estimate = pace.estimate();
+                let step = LogEvent::Progress { passes, seconds, objective, estimate, gradient_norm, gap };
+                self.log.write(&step, progress);
                 progress.milestone(|| pace.line(passes, &pace.dev), || pace.line(passes, ""));
             }
             Event::Evaluation { passes, scores, best } => {

@@ -61,6 +61,7 @@ impl<'a> Session<'a> {
             counts,
             settings,
             resumed,
+            model: args.model.display().to_string(),
         };
         self.log.write(&first, &self.progress);
         Ok(())

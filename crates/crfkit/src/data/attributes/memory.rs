@@ -16,6 +16,15 @@ impl Attributes {
         }
     }
 
+    /// Replaces the labels, one for each row.
+    pub fn set_labels(&mut self, labels: &[String]) {
+        for (row, label) in self.rows.iter_mut().zip(labels) {
+            let start = self.text.len();
+            self.text.push_str(label);
+            row.label = start..self.text.len();
+        }
+    }
+
     /// Adds a token: its label (any word if it is not known), and its features with their values.
     pub fn add<N: AsRef<str>>(
         &mut self,

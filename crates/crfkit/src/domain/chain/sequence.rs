@@ -130,7 +130,7 @@ pub struct ColumnLayout {
 
 impl ColumnLayout {
     /// Whether the label is the last column.
-    pub(crate) fn label_is_last(&self) -> bool {
+    pub fn label_is_last(&self) -> bool {
         self.label + 1 == self.columns
     }
 

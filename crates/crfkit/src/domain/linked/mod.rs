@@ -43,7 +43,7 @@ pub struct LinkedDomain {
     /// The templates that make observations from input.
     pub templates: Templates,
     /// Number of columns of the training data.
-    pub(crate) columns: usize,
+    pub columns: usize,
     /// The label columns.
     pub label_columns: Vec<usize>,
     /// Names of the labels of each label column, sorted.

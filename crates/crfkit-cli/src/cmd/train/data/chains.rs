@@ -11,6 +11,7 @@ use crfkit::Error;
 use crfkit::any::{Ensemble, Member};
 use crfkit::chain::{ChainCorpus, ChainDomain, ChainModel, ColumnLayout, CorpusBuilder, Sequence};
 use crfkit::data::observer::Source;
+use crfkit::data::template::Templates;
 use crfkit::train::Settings;
 use serde_json::Value;
 use std::path::Path;
@@ -23,7 +24,7 @@ pub fn format(args: &TrainArgs) -> Format {
 
 /// Opens a file of labelled data.
 pub fn open(args: &TrainArgs, path: &Path) -> crfkit::Result<SequenceReader> {
-    SequenceReader::open(path, format(args), args.input.encoding, Some(args.label_column[0]))
+    SequenceReader::open(path, &args.input.reading(Some(args.label_column[0])), Format::Columns)
 }
 
 /// Calls `each` with all sequences of the training files, which must not be empty, and with their common layout; attributes have none.
@@ -137,6 +138,13 @@ impl TrainingData for ChainDomain {
         format!(
             "{sequences} sequences, {tokens} tokens, {labels} labels, {observations} observations, {features} features"
         )
+    }
+
+    fn templates(&self) -> Option<&Templates> {
+        match &self.source {
+            Source::Templates(templates) => Some(templates),
+            Source::Attributes => None,
+        }
     }
 
     fn recorded(corpus: &ChainCorpus, settings: &Settings) -> Result<Value> {

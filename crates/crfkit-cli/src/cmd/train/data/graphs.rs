@@ -56,7 +56,7 @@ impl TrainingData for TypedDomain {
 
 /// Calls `each` with all lines of a file, which must not be empty.
 fn for_each(args: &TrainArgs, path: &Path, mut each: impl FnMut(&str, &Place) -> Result<()>) -> Result<()> {
-    let mut reader = GraphLines::open(path, args.input.encoding)?;
+    let mut reader = GraphLines::open(path, &args.input.reading(None))?;
     let mut line = reader.item();
     let mut empty = true;
     while reader.read(&mut line)? {

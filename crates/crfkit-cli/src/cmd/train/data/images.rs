@@ -114,5 +114,5 @@ fn files(images: &Option<PathBuf>, masks: &Option<PathBuf>) -> Result<Vec<Pictur
 
 fn inputs(args: &TrainArgs, images: &Option<PathBuf>, masks: &Option<PathBuf>) -> Inputs {
     let place = InputPlace::Images { images: images.clone().unwrap_or_default(), masks: masks.clone() };
-    Inputs { place, format: None, encoding: args.input.encoding, label_column: None }
+    Inputs { place, reading: args.input.reading(None) }
 }

@@ -4,11 +4,12 @@ use super::{EachInput, TrainingData, no_sequence};
 use crate::args::{Format, TrainArgs};
 use crate::error::usage;
 use crate::flags::ModelKind;
-use crate::io::{open_lines, templates};
+use crate::io::{RowFile, templates};
 use crate::log::DataSize;
 use anyhow::Result;
 use crfkit::chain::ColumnLayout;
-use crfkit::data::columns::{ColumnReader, Columns};
+use crfkit::data::columns::Columns;
+use crfkit::data::template::Templates;
 use crfkit::domain::Domain;
 use crfkit::linked::{LinkedBuilder, LinkedCorpus, LinkedDomain, LinkedModel, Links};
 use crfkit::model::Features;
@@ -58,6 +59,10 @@ impl TrainingData for LinkedDomain {
         for_each(args, path, each).map(|_| ())
     }
 
+    fn templates(&self) -> Option<&Templates> {
+        Some(&self.templates)
+    }
+
     /// Label columns share their observations.
     fn observations(domain: &Self, _features: &Features) -> usize {
         domain.alphabet.node.len() + domain.alphabet.pair.len()
@@ -92,7 +97,11 @@ fn links(args: &TrainArgs) -> Result<Links> {
 
 /// Calls `each` with all sequences of a file; returns their number.
 fn for_each(args: &TrainArgs, path: &Path, mut each: impl FnMut(&Columns) -> Result<()>) -> Result<usize> {
-    let mut reader = ColumnReader::new(open_lines(path, args.input.encoding)?);
+    let reading = args.input.reading(None);
+    let Some(format) = reading.rows_of(path, Format::Columns) else {
+        return Err(usage("--format attributes is for --graph chain only: use --format columns"));
+    };
+    let mut reader = RowFile::open(path, &reading, &format)?.labelled(args.label_column.iter().copied());
     let (mut sequence, mut read) = (Columns::default(), 0);
     while reader.read(&mut sequence)? {
         each(&sequence)?;

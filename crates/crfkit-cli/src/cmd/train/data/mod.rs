@@ -11,6 +11,7 @@ use crate::args::TrainArgs;
 use crate::io::{self, Door, Inputs};
 use crate::log::DataSize;
 use anyhow::Result;
+use crfkit::data::template::Templates;
 use crfkit::domain::{Corpus, Dev, Domain, WeightedModel};
 use crfkit::model::Features;
 use crfkit::train::Settings;
@@ -50,6 +51,10 @@ pub trait TrainingData: Domain {
     /// Every setting that shapes the model, for the log.
     fn recorded(_corpus: &Corpus<Self>, settings: &Settings) -> Result<Value> {
         Ok(serde_json::to_value(settings)?)
+    }
+    /// The templates that make features, if the data has columns.
+    fn templates(&self) -> Option<&Templates> {
+        None
     }
     /// The training data as inputs that a model can be applied to.
     fn training_inputs(args: &TrainArgs) -> Inputs {
@@ -99,11 +104,27 @@ pub fn counts<D: TrainingData>(corpus: &Corpus<D>, features: &Features) -> DataS
     }
 }
 
+/// Every setting that shapes the model, and where its features come from, for the log. The text of a template file is there too: the file
+/// may be another one by the time that somebody compares runs.
+pub fn recorded<D: TrainingData>(args: &TrainArgs, corpus: &Corpus<D>, settings: &Settings) -> Result<Value> {
+    let mut recorded = D::recorded(corpus, settings)?;
+    if let Some(templates) = corpus.domain.templates() {
+        match &args.template {
+            None => recorded["preset"] = args.preset.clone().into(),
+            Some(path) => {
+                recorded["template"] = io::name(path).into();
+                recorded["template_text"] = templates.source.clone().into();
+            }
+        }
+    }
+    Ok(recorded)
+}
+
 /// A file of labelled text as inputs.
 fn text_inputs(args: &TrainArgs, path: &Path) -> Inputs {
     let place = io::InputPlace::File(path.to_owned());
     let label_column = args.label_column.first().copied();
-    Inputs { place, format: args.input.format, encoding: args.input.encoding, label_column }
+    Inputs { place, reading: args.input.reading(label_column) }
 }
 
 /// The error about a file without data.

@@ -1,0 +1,157 @@
+//! Files whose tokens are rows of fields: how they are read, and the source of their sequences.
+
+use super::Feed;
+use crate::args::{ExtraColumns, Format};
+use crate::pipeline::Pace;
+use crfkit::data::columns::Columns;
+use crfkit::data::conllu::Fields;
+use crfkit::data::rows::{RowFormat, RowReader};
+use crfkit::data::text::Encoding;
+use crfkit::eval::Scheme;
+use crfkit::{Error, Result};
+use std::io::Read;
+use std::path::Path;
+
+/// How a text is read.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// The format that was asked for.
+    pub format: Option<Format>,
+    /// The fields of CoNLL-U that make columns.
+    pub fields: Fields,
+    /// Character encoding.
+    pub encoding: Encoding,
+    /// The notation that chunk labels are converted to.
+    pub scheme: Option<Scheme>,
+    /// Column of the label; `None` for that of the model's training data.
+    pub label_column: Option<i32>,
+    /// What makes a sequence of running text; `None` for other formats.
+    pub text: Option<TextCut>,
+    /// What to do with columns that the training data did not have.
+    pub extra_columns: ExtraColumns,
+    /// Whether every item is answered before the next one is read.
+    pub line_buffered: bool,
+}
+
+/// What makes a sequence of running text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextCut {
+    /// A line.
+    Lines,
+    /// A sentence.
+    Sentences,
+}
+
+impl Reading {
+    /// The format of a file: the one that was asked for, or by the file's name, or the usual one.
+    pub fn format_of(&self, path: &Path, usual: Format) -> Format {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+        let plain = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
+        match self.format {
+            Some(format) => format,
+            None if usual != Format::Columns || self.text.is_some() => usual,
+            None if plain.ends_with(".jsonl") || plain.ends_with(".ndjson") => Format::Json,
+            None if plain.ends_with(".conllu") => Format::Conllu,
+            None => usual,
+        }
+    }
+
+    /// The format of a file whose tokens are rows; `None` for attribute lists.
+    pub fn rows_of(&self, path: &Path, usual: Format) -> Option<RowFormat> {
+        match (self.text, self.format_of(path, usual)) {
+            (_, Format::Attributes) => None,
+            (Some(TextCut::Lines), _) => Some(RowFormat::Lines),
+            (Some(TextCut::Sentences), _) => Some(RowFormat::Sentences),
+            (None, Format::Columns) => Some(RowFormat::Columns),
+            (None, Format::Json) => Some(RowFormat::Json),
+            (None, Format::Conllu) => Some(RowFormat::Conllu(self.fields.clone())),
+        }
+    }
+}
+
+/// The sequences of a file whose tokens are rows.
+pub struct RowFile {
+    rows: RowReader<Box<dyn Read + Send>>,
+    feed: Feed,
+    /// The most columns that rows may have.
+    most: usize,
+    /// The notation that labels are converted to.
+    scheme: Option<Scheme>,
+    /// The columns of labels, negative if counted from the end.
+    labels: Vec<i32>,
+}
+
+impl RowFile {
+    /// Opens a file, or standard input for `-`.
+    pub fn open(path: &Path, reading: &Reading, format: &RowFormat) -> Result<Self> {
+        let (lines, feed) = Feed::open(path, reading)?;
+        let labels = reading.label_column.into_iter().collect();
+        Ok(RowFile {
+            rows: RowReader::new(lines, format),
+            feed,
+            most: usize::MAX,
+            scheme: reading.scheme,
+            labels,
+        })
+    }
+
+    /// Rejects rows with more columns than the training data had, unless they are wanted.
+    pub fn at_most(self, columns: Option<usize>, reading: &Reading) -> Self {
+        let free = reading.extra_columns == ExtraColumns::Ignore || reading.label_column.is_some();
+        RowFile { most: columns.filter(|_| !free).unwrap_or(usize::MAX), ..self }
+    }
+
+    /// Says where labels are, for their conversion; what was said before holds.
+    pub fn labelled(self, columns: impl IntoIterator<Item = i32>) -> Self {
+        match self.labels.is_empty() {
+            true => RowFile { labels: columns.into_iter().collect(), ..self },
+            false => self,
+        }
+    }
+
+    /// Overwrites a sequence with the next one; false at the end.
+    pub fn read(&mut self, rows: &mut Columns) -> Result<bool> {
+        let read = self.rows.read(rows)?;
+        if rows.columns() > self.most {
+            return Err(self.too_many(rows));
+        }
+        if let Some(scheme) = self.scheme {
+            for &label in &self.labels {
+                let column = if label < 0 { rows.columns() as i64 + i64::from(label) } else { label.into() };
+                let Some(column) = usize::try_from(column).ok().filter(|column| *column < rows.columns())
+                else {
+                    continue;
+                };
+                let labels: Vec<&str> = (0..rows.len()).map(|row| rows.field(row, column)).collect();
+                let converted = scheme.labels(&labels);
+                rows.set_column(column, &converted);
+            }
+        }
+        Ok(read)
+    }
+
+    /// How the file comes.
+    pub fn pace(&self) -> Pace {
+        self.feed.pace()
+    }
+
+    /// Whether the next sequence can be read without waiting for input.
+    pub fn ready(&mut self) -> Result<bool> {
+        self.rows.ready(|| self.feed.at_hand())
+    }
+
+    fn too_many(&self, rows: &Columns) -> Error {
+        let (found, most) = (rows.columns(), self.most);
+        let hint = match rows.text().trim_start().starts_with("{\"") {
+            true => "for JSON lines there is --format json",
+            false => "give one token per line, or running text with --text",
+        };
+        Error::input(
+            rows.place(0),
+            format!(
+                "{found} columns, but the model was trained on {most}, the label's included: {hint}; --extra-columns ignore lets \
+                 further columns pass"
+            ),
+        )
+    }
+}

@@ -1,0 +1,167 @@
+//! `crfkit tag` in a pipe: whoever sends a sequence and waits gets its answer.
+
+use crate::common;
+
+use common::{crfkit, demo, failure, output, scratch};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// Far more than any answer takes; a program that waits for more input waits for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A running `crfkit tag` that reads from a pipe.
+struct Conversation {
+    program: Child,
+    input: Option<ChildStdin>,
+    lines: Receiver<String>,
+}
+
+impl Conversation {
+    fn begin(arguments: &[&str]) -> Self {
+        let mut program = Command::new(env!("CARGO_BIN_EXE_crfkit"))
+            .arg("tag")
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (sender, lines) = channel();
+        let answers = BufReader::new(program.stdout.take().unwrap());
+        std::thread::spawn(move || answers.lines().try_for_each(|line| sender.send(line.unwrap())));
+        Conversation { input: program.stdin.take(), program, lines }
+    }
+
+    fn say(&mut self, text: &str) {
+        let input = self.input.as_mut().unwrap();
+        input.write_all(text.as_bytes()).unwrap();
+        input.flush().unwrap();
+    }
+
+    /// The next line of the answer, while the input is still open.
+    fn hear(&self) -> String {
+        self.lines.recv_timeout(PATIENCE).expect("an answer, before more input is sent")
+    }
+
+    /// Closes the input; returns what else is answered.
+    fn end(mut self) -> Vec<String> {
+        self.input = None;
+        let rest = self.lines.iter().collect();
+        assert!(self.program.wait().unwrap().success());
+        rest
+    }
+}
+
+fn model() -> String {
+    demo().join("model").display().to_string()
+}
+
+/// Says each item, alone and then in pieces, and expects the answer that the whole has as a file.
+fn answers_at_once(arguments: &[&str], directory: &Path, items: &[&str]) {
+    let file = directory.join("input");
+    for threads in ["1", "3"] {
+        let mut talk = Conversation::begin(&[arguments, &["--threads", threads]].concat());
+        for item in items {
+            fs::write(&file, item).unwrap();
+            let expected = output(crfkit().arg("tag").args(arguments).arg(&file));
+            assert!(!expected.is_empty());
+            talk.say(item);
+            expected.lines().for_each(|line| assert_eq!(talk.hear(), line));
+            // The second item is answered although the third has begun.
+            let half = item.len() / 2;
+            talk.say(&format!("{item}{}", &item[..half]));
+            expected.lines().for_each(|line| assert_eq!(talk.hear(), line));
+            talk.say(&item[half..]);
+            expected.lines().for_each(|line| assert_eq!(talk.hear(), line));
+        }
+        assert_eq!(talk.end(), [""; 0]);
+    }
+}
+
+#[test]
+fn sequences_of_columns_are_answered_at_once() {
+    let directory = scratch();
+    answers_at_once(
+        &["-m", &model()],
+        directory.path(),
+        &["2\ncups\nflour\n\n", "a\n\n", "1\r\nred\r\nonion\r\n\r\n"],
+    );
+    let json = "{\"tokens\": [\"2\", \"cups\"]}\n";
+    answers_at_once(&["-m", &model(), "--format", "json", "--output", "json"], directory.path(), &[json]);
+    let text = "2 cups of flour, sifted\n";
+    answers_at_once(&["-m", &model(), "--text", "--output", "brackets"], directory.path(), &[text]);
+    let conllu = "# c\n1\tcups\tcup\tX\tX\t_\t0\troot\t_\t_\n\n";
+    answers_at_once(&["-m", &model(), "--format", "conllu"], directory.path(), &[conllu]);
+}
+
+#[test]
+fn other_kinds_of_input_are_answered_at_once() {
+    let directory = scratch();
+    let at = |name: &str| -> PathBuf { directory.path().join(name) };
+    let train = |file: &str, text: &str, arguments: &[&str]| -> String {
+        fs::write(at(file), text).unwrap();
+        let model = at(&format!("{file}.model"));
+        crfkit()
+            .arg("train")
+            .arg(at(file))
+            .args(arguments)
+            .arg("--quiet")
+            .arg("-m")
+            .arg(&model)
+            .assert()
+            .success();
+        model.display().to_string()
+    };
+    let attributes = train("attributes", "A\tw=a\nB\tw=b\n\n", &["--format", "attributes"]);
+    answers_at_once(&["-m", &attributes], directory.path(), &["A\tw=a\nA\tw=b\n\n", "@weight:2\nA\tw=a\n\n"]);
+    let linked = train("linked", "a A x\nb B y\n\n", &["--graph", "factorial", "--label-column", "1,2"]);
+    answers_at_once(&["-m", &linked], directory.path(), &["a\nb\n\n", "b\n\n"]);
+    let types = "{\"types\": {\"page\": {\"labels\": [\"A\", \"B\"]}}}\n";
+    let graph =
+        "{\"nodes\": [{\"type\": \"page\", \"label\": \"A\", \"features\": [\"f\"]}], \"factors\": []}\n";
+    let graphs = train("graphs", &format!("{types}{graph}"), &["--graph", "file"]);
+    answers_at_once(&["-m", &graphs], directory.path(), &[graph]);
+}
+
+#[test]
+fn a_long_text_through_a_pipe_is_labelled_as_from_a_file() {
+    let text = fs::read_to_string(demo().join("test.tsv")).unwrap().repeat(20);
+    let file = scratch();
+    let path = file.path().join("long.tsv");
+    fs::write(&path, &text).unwrap();
+    let expected = output(crfkit().args(["tag", "-m", &model()]).arg(&path));
+    for threads in ["1", "2", "5"] {
+        let mut talk = Conversation::begin(&["-m", &model(), "--threads", threads]);
+        let mut input = talk.input.take().unwrap();
+        let all = text.clone();
+        let writer = std::thread::spawn(move || input.write_all(all.as_bytes()).unwrap());
+        assert!(talk.end().iter().map(String::as_str).eq(expected.lines()), "{threads} threads");
+        writer.join().unwrap();
+    }
+    assert_eq!(output(crfkit().args(["tag", "--line-buffered", "-m", &model()]).arg(&path)), expected);
+}
+
+#[test]
+fn an_error_in_a_pipe_comes_after_the_answers_before_it() {
+    let mut talk = Conversation::begin(&["-m", &model()]);
+    talk.say("2\ncups\n\n");
+    assert!(talk.hear().starts_with("2\t"));
+    talk.say("a b\n\n");
+    talk.input = None;
+    assert_eq!(talk.program.wait().unwrap().code(), Some(1));
+}
+
+#[test]
+fn line_buffered_is_about_text() {
+    let directory = scratch();
+    let types = "{\"types\": {\"page\": {\"labels\": [\"A\", \"B\"]}}}\n{\"nodes\": [{\"type\": \"page\", \"label\": \"A\"}], \"factors\": []}\n";
+    fs::write(directory.path().join("graphs"), types).unwrap();
+    let (data, model) = (directory.path().join("graphs"), directory.path().join("model"));
+    crfkit().args(["train", "--graph", "file", "--quiet", "-m"]).arg(&model).arg(&data).assert().success();
+    output(crfkit().args(["tag", "--line-buffered", "-m"]).arg(&model).arg(&data));
+    let message = failure(crfkit().args(["tag", "--text", "-m"]).arg(&model).arg(&data), 2);
+    assert!(message.contains("--text does not go with a model of graphs"), "{message}");
+}

@@ -1,0 +1,105 @@
+//! Conversion between notations of chunks: IOB1, IOB2 and IOBES.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::chunks::chunks;
+use crate::error::{Error, Result};
+
+/// A notation of chunks in labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// `I-X` inside a chunk; `B-X` only where a chunk follows another one of the same type.
+    Iob1,
+    /// `B-X` at the start of a chunk, `I-X` in the rest of it.
+    Iob2,
+    /// As IOB2, with `E-X` at the end of a chunk and `S-X` for a chunk of one token.
+    Iobes,
+}
+
+impl Scheme {
+    /// All schemes by their names.
+    pub const NAMES: [&'static str; 3] = ["iob1", "iob2", "iobes"];
+
+    /// The labels of the same chunks in this notation. Labels outside chunks stay as they are.
+    ///
+    /// ```
+    /// use crfkit::eval::Scheme;
+    ///
+    /// let labels = ["B-NP", "I-NP", "O", "B-VP"];
+    /// assert_eq!(Scheme::Iobes.labels(&labels), ["B-NP", "E-NP", "O", "S-VP"]);
+    /// ```
+    pub fn labels(self, labels: &[&str]) -> Vec<String> {
+        let mut converted: Vec<String> = labels.iter().map(|label| (*label).to_owned()).collect();
+        let (mut end, mut before) = (usize::MAX, "");
+        for (tokens, kind) in chunks(labels) {
+            let touches = tokens.start == end && kind == before;
+            let (first, last) = (tokens.start, tokens.end - 1);
+            for token in tokens.clone() {
+                let prefix = match self {
+                    Scheme::Iob1 if token == first && touches => "B",
+                    Scheme::Iob2 | Scheme::Iobes
+                        if token == first && (token < last || self == Scheme::Iob2) =>
+                    {
+                        "B"
+                    }
+                    Scheme::Iobes if token == first => "S",
+                    Scheme::Iobes if token == last => "E",
+                    _ => "I",
+                };
+                converted[token] =
+                    if kind.is_empty() { prefix.to_owned() } else { format!("{prefix}-{kind}") };
+            }
+            (end, before) = (tokens.end, kind);
+        }
+        converted
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Scheme::Iob1 => "iob1",
+            Scheme::Iob2 => "iob2",
+            Scheme::Iobes => "iobes",
+        })
+    }
+}
+
+impl FromStr for Scheme {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        match name {
+            "iob1" => Ok(Scheme::Iob1),
+            "iob2" => Ok(Scheme::Iob2),
+            "iobes" => Ok(Scheme::Iobes),
+            _ => Err(Error::Setting(format!("unknown scheme `{name}`: choose {}", Scheme::NAMES.join("|")))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_notation_has_the_same_chunks() {
+        let iob2 = ["B-A", "I-A", "B-A", "B-B", "O", "B-A", "I-A", "I-A", ".", "B-B"];
+        let expected = [
+            (Scheme::Iob1, ["I-A", "I-A", "B-A", "I-B", "O", "I-A", "I-A", "I-A", ".", "I-B"]),
+            (Scheme::Iob2, iob2),
+            (Scheme::Iobes, ["B-A", "E-A", "S-A", "S-B", "O", "B-A", "I-A", "E-A", ".", "S-B"]),
+        ];
+        for (from, labels) in &expected {
+            assert_eq!(chunks(labels), chunks(&iob2), "{from}");
+            for (to, wanted) in &expected {
+                assert_eq!(to.labels(labels), wanted, "{from} to {to}");
+            }
+            assert_eq!(from.to_string().parse::<Scheme>().unwrap(), *from);
+        }
+        assert_eq!(Scheme::Iobes.labels(&["B", "I", "O", "B"]), ["B", "E", "O", "S"]);
+        assert_eq!(Scheme::Iobes.labels(&[]), [""; 0]);
+        assert!("bio".parse::<Scheme>().is_err());
+    }
+}
