@@ -114,6 +114,7 @@ const TRAIN: &[Flag] = &[
     flag("sigma-pairs", WEIGHTED, PENALTY),
     flag("prior-mean", PASSES, PENALTY),
     flag("l1", WEIGHTED, PENALTY),
+    flag("scaling", PASSES, "the sizes of features are known only when all data is read"),
     flag("objective", WEIGHTED, PENALTY),
     flag("pieces", WEIGHTED, PENALTY),
     flag("batch-of", WEIGHTED, PENALTY),

@@ -48,7 +48,7 @@ impl GraphSum {
         let needs_engine = criterion.takes_unlabelled() || criterion == Criterion::Perceptron;
         for example in (0..self.data.len()).filter(|_| needs_engine) {
             let refused = |error: Error| Error::Setting(format!("example {}: {error}", example + 1));
-            engine.check(self.data.graph(example)).map_err(refused)?;
+            engine.check_within(self.data.graph(example), settings.exact_memory()).map_err(refused)?;
         }
         if criterion.has_pieces() {
             return self.by_pieces(criterion, pieces, settings.batch_of);

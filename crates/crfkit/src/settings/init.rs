@@ -14,8 +14,8 @@ pub enum Init {
     Random,
     /// Logarithms of the co-occurrence rates of observations and labels. For chains only.
     Empirical,
-    /// Site weights from logistic regression, and 0.5 for pairs of equal labels (smd-crf-2006 section 5). For images
-    /// only.
+    /// Site weights from logistic regression, and 0.5 for the constant feature of pairs with equal labels (smd-crf-2006
+    /// section 5). For images only.
     Logistic,
     /// Weights given to the run, such as those of another model.
     Model,

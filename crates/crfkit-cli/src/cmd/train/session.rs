@@ -73,6 +73,7 @@ impl<'a> Session<'a> {
         train: impl FnOnce(&mut Listener) -> crfkit::Result<T>,
     ) -> Result<(T, Clock)> {
         self.interrupt.now_training();
+        self.args.seconds.iter().for_each(|&seconds| self.interrupt.stop_after(seconds));
         let mut listener = Listener {
             progress: &self.progress,
             log: &mut self.log,

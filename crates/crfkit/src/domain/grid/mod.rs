@@ -48,6 +48,8 @@ pub type GridTagger = Tagger<GridModel>;
 
 /// The first weight for pairs of equal labels with [`Init::Logistic`].
 const PAIR_WEIGHT: f64 = 0.5;
+/// The row of the constant feature, of sites and of pairs.
+const CONSTANT: u32 = 0;
 /// The largest number of graphs that are kept for reuse.
 const KEPT: usize = 64;
 
@@ -197,23 +199,23 @@ impl Domain for GridDomain {
         let alone = Settings {
             inference: Some(Engine::LoopyBp), // exact where there are no pairs
             sigma: settings.sigma,
+            scaling: settings.scaling,
             seed: settings.seed,
             ..Settings::default()
         };
         let mut theta = fit(self.without_pairs(data)?, &alone)?;
         theta.resize(features.dim(), 0.0);
+        // The constant alone: the numbers of a pair say where labels differ, and would add up.
         for rows in features.rows.iter().skip(1) {
-            for row in 0..rows.len as u32 {
-                let equal = |entry: usize| entry / rows.stride() == entry % rows.stride();
-                let weights = &mut theta[rows.range(row)];
-                match rows.basis.is_empty() {
-                    true => weights
-                        .iter_mut()
-                        .zip(rows.entries_of(row))
-                        .filter(|(_, entry)| equal(*entry))
-                        .for_each(|(weight, _)| *weight = PAIR_WEIGHT),
-                    false => weights.fill(PAIR_WEIGHT),
-                }
+            let equal = |entry: usize| entry / rows.stride() == entry % rows.stride();
+            let weights = &mut theta[rows.range(CONSTANT)];
+            match rows.basis.is_empty() {
+                true => weights
+                    .iter_mut()
+                    .zip(rows.entries_of(CONSTANT))
+                    .filter(|(_, entry)| equal(*entry))
+                    .for_each(|(weight, _)| *weight = PAIR_WEIGHT),
+                false => weights.fill(PAIR_WEIGHT),
             }
         }
         Ok(theta)
@@ -224,8 +226,8 @@ impl Domain for GridDomain {
         Scores { accuracy: pixels.percent(), tokens: pixels.all, ..Scores::default() }
     }
 
-    fn answers(&self, tables: &ReadyTables, _settings: &Settings, engine: Engine) -> GraphAnswers {
-        GraphAnswers::new(tables.shared.clone(), engine, TOLERANCE)
+    fn answers(&self, tables: &ReadyTables, settings: &Settings, engine: Engine) -> GraphAnswers {
+        GraphAnswers::new(tables.shared.clone(), engine, TOLERANCE).with_exact_memory(settings.exact_memory())
     }
 
     fn take_in(

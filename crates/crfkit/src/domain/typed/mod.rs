@@ -185,8 +185,9 @@ impl Domain for TypedDomain {
         }
     }
 
-    fn answers(&self, tables: &ReadyTables, _settings: &Settings, engine: Engine) -> GraphAnswers {
+    fn answers(&self, tables: &ReadyTables, settings: &Settings, engine: Engine) -> GraphAnswers {
         GraphAnswers::new(tables.shared.clone(), engine, Engine::TOLERANCE)
+            .with_exact_memory(settings.exact_memory())
     }
 
     fn take_in(
