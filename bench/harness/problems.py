@@ -27,7 +27,7 @@ class Problem:
     features: str = "one-hot"  # a key of SCALES; of "mixed", every other number is large
     labels: int = 4
     stay: float = 0.85  # how often neighbours have the same label
-    noise: str = "noisy"  # or separable, contradictory
+    noise: str = "noisy"  # or separable, contradictory, vague: numbers that overlap widely
     full: bool = False  # tables with a weight for each pair of labels and each feature
     options: tuple[str, ...] = field(default=())  # besides the defaults
 
@@ -73,6 +73,7 @@ def _data() -> Iterator[Problem]:
         yield from (replace(usual, stay=stay) for stay in (0.3, 0.99))
         yield from (replace(usual, noise=noise) for noise in ("separable", "contradictory"))
         yield from (replace(usual, options=("--sigma", sigma)) for sigma in ("0.01", "0.1", "10", "100"))
+        yield from (Problem(kind, "dense", labels, 0.97, "vague") for labels in (2, 3))
         yield replace(usual, noise="separable", options=("--sigma", "100"))
         yield replace(usual, features="millions", options=("--sigma", "100"))
         yield replace(usual, features="millions", noise="separable", options=("--sigma", "0.01"))
@@ -111,7 +112,7 @@ def _field(problem: Problem, side: int, chance: random.Random) -> list[list[int]
 
 def _seen(problem: Problem, label: int, chance: random.Random) -> int:
     """The label that the features of a site point to."""
-    wrong = {"separable": 0.0, "noisy": 0.25, "contradictory": 1.0}[problem.noise]
+    wrong = {"separable": 0.0, "vague": 0.0, "noisy": 0.25, "contradictory": 1.0}[problem.noise]
     return chance.randrange(problem.labels) if chance.random() < wrong else label
 
 
@@ -121,7 +122,7 @@ def _numbers(problem: Problem, label: int, chance: random.Random) -> list[float]
     if problem.features == "one-hot":
         return [float(k == seen) for k in range(problem.labels)]
     width = max(2, math.ceil(math.log2(problem.labels)))
-    spread = 0.05 if problem.noise == "separable" else 0.6
+    spread = {"separable": 0.05, "vague": 1.2}.get(problem.noise, 0.6)
     exact = [2.0 * (seen >> k & 1) - 1.0 for k in range(width)]
     scale = [SCALES[problem.features] if problem.features != "mixed" or k % 2 else 1.0 for k in range(width)]
     return [s * (x + chance.gauss(0.0, spread)) for s, x in zip(scale, exact)]

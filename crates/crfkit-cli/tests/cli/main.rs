@@ -7,6 +7,7 @@ mod linked;
 mod manners;
 mod reliability;
 mod report;
+mod robust;
 mod tag_eval;
 mod train;
 mod typed;

@@ -144,7 +144,6 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
         (&["--preset", "ner"][..], "templates make features of columns"),
         (&["--label-column", "1"], "labels have their own place"),
         (&["--format", "columns"], "about text"),
-        (&["--init", "logistic"], "for images only"),
         (&["--objective", "memm"], "only chains have it"),
         (&["--sigma-of", "cites"], "TYPE=S"),
         (&["--sigma-of", "cites=-1"], "positive"),

@@ -35,7 +35,7 @@ impl Height {
 /// ([`Optimizer::gentler`]); if that does not help or there is none, the first weights are the result. Above means that
 /// losses plus penalties are higher, or that more losses are below 0, which is impossible
 /// ([`super::Objective::value_grad_checked`]). The value of the start costs a pass, so it is not computed where a method
-/// without a gain has converged by its own measure.
+/// without a gain has converged by its own measure. Evaluations for the comparison are not counted as passes.
 pub(super) fn minimize(
     mut method: Box<dyn Optimizer>,
     problem: &Problem,
@@ -51,25 +51,17 @@ pub(super) fn minimize(
         start => start,
     };
     let mut attempt = restored.count("attempt", RETRIES as u64)? as usize;
-    let mut passes = restored.passes("passes_before")?;
     let mut state = restored.into_state();
     for _ in 0..attempt {
         method = method.gentler().map_or(method, |(_, gentler)| gentler);
     }
-    let mut height = None;
-    if method.gentler().is_some() {
-        height = Some(Height::of(problem, &start));
-        if !resumed {
-            passes += 1.0;
-            state.numbers.insert("passes_before".into(), passes);
-        }
-    }
+    let mut height = method.gentler().map(|_| Height::of(problem, &start));
     loop {
         let limit = height.map_or(f64::INFINITY, |start: Height| EXPLODED * start.value.abs());
         let mut guarded = Guarded { watch, attempt, start: &start, limit, exploded: false };
         let ended = method.minimize(problem, state, &mut guarded);
         let exploded = guarded.exploded;
-        passes = match ended {
+        let passes = match ended {
             Ok(near) if exploded => near.passes,
             Ok(near) if matches!(near.stop, Stop::Gap | Stop::Watch) => return Ok(near),
             Ok(near) => {

@@ -172,6 +172,11 @@ impl Problem<'_> {
         (loss + self.prior.add(theta, gradient), impossible)
     }
 
+    /// Whether the gradient is that of the value, so that the value measures progress.
+    pub fn is_smooth(&self) -> bool {
+        self.objective.gives().contains(&Ability::Smooth)
+    }
+
     /// Both penalties at θ.
     pub fn penalty(&self, theta: &[f64]) -> f64 {
         self.prior.value(theta) + self.l1_penalty(theta)

@@ -2,7 +2,6 @@
 //! checkpoints.
 
 use super::{Checkpoint, Ended, Event, HessVec, Listener, Method, Settings};
-use crate::ability::Ability;
 use crate::eval::Scores;
 use crate::optim::restored::check_best;
 use crate::optim::{
@@ -160,9 +159,7 @@ impl End {
             return diverged("the objective is not a finite number".into());
         }
         // The losses of a perceptron are 0 at the start, and no measure of progress.
-        if !problem.objective.gives().contains(&Ability::Smooth)
-            || first.is_some_and(|first| self.value <= first)
-        {
+        if !problem.is_smooth() || first.is_some_and(|first| self.value <= first) {
             return Ok(());
         }
         if !start.is_empty() && self.value <= End::of(problem, start).value {

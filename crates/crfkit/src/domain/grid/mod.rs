@@ -17,6 +17,7 @@ pub use features::{SiteFeatures, SiteNumbers};
 pub use layout::GridDomain;
 pub use picture::Picture;
 
+use super::alone::logistic;
 use super::stored::parse_head;
 use super::{Corpus, Digest, Domain, FORMAT, Fit, GraphSum, ReadyTables, WeightedModel, unknown_start};
 use crate::answers::GraphAnswers;
@@ -196,15 +197,7 @@ impl Domain for GridDomain {
         if settings.init != Init::Logistic {
             return Err(unknown_start(settings.init, Self::KIND));
         }
-        let alone = Settings {
-            inference: Some(Engine::LoopyBp), // exact where there are no pairs
-            sigma: settings.sigma,
-            scaling: settings.scaling,
-            seed: settings.seed,
-            ..Settings::default()
-        };
-        let mut theta = fit(self.without_pairs(data)?, &alone)?;
-        theta.resize(features.dim(), 0.0);
+        let mut theta = logistic(self, data, settings, fit)?;
         // The constant alone: the numbers of a pair say where labels differ, and would add up.
         for rows in features.rows.iter().skip(1) {
             let equal = |entry: usize| entry / rows.stride() == entry % rows.stride();

@@ -12,8 +12,11 @@ pub use builder::{Structures, TypedBuilder};
 pub use line::{Line, TypedGraph};
 pub use types::{Type, Types};
 
+use super::alone::logistic;
 use super::stored::parse_head;
-use super::{Digest, Domain, FORMAT, GraphSum, ReadyTables, WeightedModel, take_in_graph};
+use super::{
+    Digest, Domain, FORMAT, Fit, GraphSum, ReadyTables, WeightedModel, take_in_graph, unknown_start,
+};
 use crate::answers::GraphAnswers;
 use crate::data::dataset::Dataset;
 use crate::data::strings::Strings;
@@ -22,7 +25,7 @@ use crate::graph::{FactorGraph, Graph, UNLABELLED};
 use crate::model::sections::{Reader, Writer};
 use crate::model::{Features, Keep, LabelSet, Names, Part, TableShapes, is_text, kept_names};
 use crate::optim::Objective;
-use crate::settings::{Kind, Settings};
+use crate::settings::{Init, Kind, Settings};
 use crate::tag::{Judgement, Truth};
 use crate::{Error, Place, Result};
 use builder::{check_same, observe};
@@ -171,6 +174,20 @@ impl Domain for TypedDomain {
             scales[kind] = sigma_of / common;
         }
         Ok(Some(scales))
+    }
+
+    /// The first weights of [`Init::Logistic`].
+    fn first_weights(
+        &self,
+        data: &Dataset<FactorGraph>,
+        _features: &Features,
+        settings: &Settings,
+        fit: Fit<'_, Self>,
+    ) -> Result<Vec<f64>> {
+        match settings.init {
+            Init::Logistic => logistic(self, data, settings, fit),
+            other => Err(unknown_start(other, Self::KIND)),
+        }
     }
 
     /// The accuracy over all nodes, and over whole graphs.
