@@ -34,14 +34,21 @@ pub(super) fn logistic<D: Domain<Graph = FactorGraph>>(
     fit(Corpus { domain: domain.clone(), data: nodes_alone(data)? }, &alone)
 }
 
+/// The nodes of a graph: their numbers of labels, and the kind and the node of each table over one node.
+#[derive(PartialEq)]
+struct Nodes {
+    cards: Vec<usize>,
+    kept: Vec<(usize, usize)>,
+}
+
 /// The same examples with the tables of single nodes only.
 fn nodes_alone(data: &Dataset<FactorGraph>) -> Result<Dataset<FactorGraph>> {
     let mut alone = Dataset::new();
-    let mut last: Option<(Vec<usize>, Vec<(usize, usize)>, FactorGraph)> = None;
+    // The nodes of the last graph, and the graph without pairs that was made of it.
+    let mut last: Option<(Nodes, FactorGraph)> = None;
     for example in 0..data.len() {
         let graph = data.graph(example);
         let mut tables = data.tables(example).enumerate();
-        // The kind and the node of each table that is kept.
         let mut kept = Vec::new();
         for factor in (0..graph.factors()).map(|f| graph.factor(f)) {
             let own = if matches!(factor.table, TableRef::Own(_)) { tables.next() } else { None };
@@ -53,14 +60,13 @@ fn nodes_alone(data: &Dataset<FactorGraph>) -> Result<Dataset<FactorGraph>> {
             }
             alone.finish_table();
         }
-        let structure = match last {
-            Some((ref cards, ref nodes, ref same)) if cards == graph.cards() && *nodes == kept => {
-                same.clone()
-            }
+        let nodes = Nodes { cards: graph.cards().to_vec(), kept };
+        let structure = match &last {
+            Some((same, structure)) if *same == nodes => structure.clone(),
             _ => {
-                let mut builder = FactorGraphBuilder::new(graph.cards().to_vec())?;
-                kept.iter().try_for_each(|&(kind, node)| builder.own(kind, &[node]).map(|_| ()))?;
-                last.insert((graph.cards().to_vec(), kept, builder.build()?)).2.clone()
+                let mut builder = FactorGraphBuilder::new(nodes.cards.clone())?;
+                nodes.kept.iter().try_for_each(|&(kind, node)| builder.own(kind, &[node]).map(|_| ()))?;
+                last.insert((nodes, builder.build()?)).1.clone()
             }
         };
         alone.finish_example(structure, data.gold(example).to_vec(), data.weight(example));

@@ -111,7 +111,8 @@ impl Watch for Guarded<'_> {
             state
         })?;
         let value = progress.theta.and(progress.objective);
-        self.exploded = control == Control::Continue && value.is_some_and(|value| !(value <= self.limit));
+        self.exploded =
+            control == Control::Continue && value.is_some_and(|value| value.is_nan() || value > self.limit);
         Ok(if self.exploded { Control::Stop } else { control })
     }
 
