@@ -141,6 +141,7 @@ const TRAIN: &[Flag] = &[
     flag("l1", WEIGHTED, PENALTY),
     flag("c1", WEIGHTED, PENALTY),
     flag("c2", WEIGHTED, PENALTY),
+    flag("scaling", PASSES, "the sizes of features are known only when all data is read"),
     flag("objective", WEIGHTED, PENALTY),
     flag("pieces", WEIGHTED, PENALTY),
     flag("batch-of", WEIGHTED, PENALTY),

@@ -62,6 +62,29 @@ pub enum Event<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         gap: Option<f64>,
     },
+    /// A step of the run that computes the first weights.
+    First {
+        /// Evaluations of the training set in that run.
+        passes: f64,
+        /// Seconds since the start of the training.
+        seconds: f64,
+        /// Losses plus penalties of that run.
+        objective: Option<f64>,
+    },
+    /// A phase of `auto` has ended above its start, and training has returned to the first weights.
+    Restart {
+        /// Evaluations of the training set.
+        passes: f64,
+        /// Seconds since the start of the training.
+        seconds: f64,
+        /// How training continues, in words.
+        next: &'a str,
+    },
+    /// Inference fails at the final weights.
+    Impossible {
+        /// Number of examples whose loss is below 0.
+        examples: usize,
+    },
     /// SMD restarts some weights.
     Reset {
         /// Evaluations of the training set.

@@ -7,10 +7,9 @@ use crate::flags::Given;
 use anyhow::Result;
 use crfkit::data::rule::Rule;
 use crfkit::data::template::Dialect;
-use crfkit::infer::Engine;
 use crfkit::loss::Pieces;
 use crfkit::model::{Keep, Precision};
-use crfkit::train::{self, BatchOf, Criterion, Kind, Parameters, Settings};
+use crfkit::train::{self, BatchOf, Criterion, Kind, Parameters, Scaling, Settings};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
@@ -128,8 +127,12 @@ pub struct TrainArgs {
     )]
     pub c1: Option<f64>,
 
-    /// What is minimised besides the penalties; `crfkit list objectives` describes the choices [default: likelihood; images:
-    /// marginal]
+    /// The size of features that have values, in training: unit divides each by the root mean square of its values, and
+    /// the weights in the model make up for it; none leaves them as they are
+    #[arg(long, value_name = "HOW", default_value = "unit", value_parser = stored::<Scaling>(&["unit", "none"]), help_heading = "Objective")]
+    pub scaling: Scaling,
+
+    /// What is minimised besides the penalties; `crfkit list objectives` describes the choices [default: likelihood]
     #[arg(long, value_name = "OBJECTIVE", value_parser = objectives(), hide_possible_values = true, help_heading = "Objective")]
     pub objective: Option<Criterion>,
 
@@ -250,7 +253,7 @@ impl TrainArgs {
                 preset
             }
         };
-        let settings = Settings {
+        Ok(Settings {
             sigma: self.sigma.or(c2_as_sigma(self.c2)?).unwrap_or(preset.sigma),
             sigma_pairs: self.sigma_pairs,
             sigma_of: self.sigma_of.iter().cloned().collect(),
@@ -259,6 +262,7 @@ impl TrainArgs {
                 PriorMean::Model(_) => train::PriorMean::Model,
             },
             l1: self.c1.unwrap_or(self.l1),
+            scaling: self.scaling,
             min_count: self.min_count,
             features: self.features,
             boundaries: self.boundaries,
@@ -273,16 +277,7 @@ impl TrainArgs {
             precision: self.precision,
             shrink: self.shrink,
             ..preset
-        };
-        // The default objective of images is meant for approximate inference. With exact inference, or an optimiser that cannot minimise it,
-        // the default is the likelihood.
-        let exact = settings.inference == Some(Engine::Exact);
-        match self.objective.is_none() && settings.objective == Criterion::Marginal {
-            true if exact || settings.check(kind).is_err() => {
-                Ok(Settings { objective: Criterion::Likelihood, ..settings })
-            }
-            _ => Ok(settings),
-        }
+        })
     }
 
     /// Rejects flags that the preset `perceptron` cannot use.

@@ -9,6 +9,7 @@ mod manners;
 mod pipes;
 mod reliability;
 mod report;
+mod robust;
 mod tag_eval;
 mod train;
 mod typed;

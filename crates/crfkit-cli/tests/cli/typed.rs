@@ -150,7 +150,6 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
         (&["--preset", "ner"][..], "templates make features from columns"),
         (&["--label-column", "1"], "labels beside their nodes"),
         (&["--format", "columns"], "format of sequences"),
-        (&["--init", "logistic"], "for images only"),
         (&["--objective", "memm"], "only chains have it"),
         (&["--sigma-of", "cites"], "TYPE=S"),
         (&["--sigma-of", "cites=-1"], "positive"),

@@ -2,7 +2,7 @@
 
 use super::Answers;
 use crate::decode::{Decode, Decoder, ExactArgmax, MaxProduct, max_node_marginal};
-use crate::graph::{FactorGraph, Gradient, Graph, Label, Psi, Shared, SharedSum};
+use crate::graph::{EXACT_MEMORY, FactorGraph, Gradient, Graph, Label, Psi, Shared, SharedSum};
 use crate::infer::{Engine, NodeMarginals, WithEngine};
 use crate::math::Array;
 use crate::{Error, Place, Result};
@@ -18,6 +18,8 @@ pub struct GraphAnswers {
     engine: Engine,
     /// The tolerance at which iterative engines stop.
     tolerance: f64,
+    /// Bytes that the tables of exact inference may take.
+    exact_memory: usize,
     shared: Arc<Shared<f64>>,
     /// The current graph, if one has been loaded.
     graph: Option<FactorGraph>,
@@ -36,6 +38,7 @@ impl GraphAnswers {
         GraphAnswers {
             engine,
             tolerance,
+            exact_memory: EXACT_MEMORY,
             shared,
             graph: None,
             place: Place::new("input", 0),
@@ -44,6 +47,16 @@ impl GraphAnswers {
             labels: Vec::new(),
             marginals: None,
         }
+    }
+
+    /// The same with another limit on the bytes that the tables of exact inference may take.
+    pub fn with_exact_memory(self, exact_memory: usize) -> Self {
+        GraphAnswers { exact_memory, ..self }
+    }
+
+    /// Returns an error if the engine cannot work on the current graph.
+    fn check_engine(&self) -> Result<()> {
+        self.engine.check_within(self.graph(), self.exact_memory).map_err(|error| self.at_place(error))
     }
 
     /// The label probabilities of each variable, exact or approximate depending on the engine.
@@ -67,7 +80,7 @@ impl GraphAnswers {
     /// Computes the marginals if they have not been computed yet.
     fn infer(&mut self) -> Result<()> {
         if self.marginals.is_none() {
-            self.engine.check(self.graph()).map_err(|error| self.at_place(error))?;
+            self.check_engine()?;
             let Self { engine, tolerance, scratch, graph, shared, own, marginals, .. } = self;
             let graph = graph.as_ref().expect(TAKEN_IN);
             let run = Marginals { graph, psi: Psi { shared, own }, scratch };
@@ -102,7 +115,7 @@ impl Answers for GraphAnswers {
     fn labels(&mut self, decode: Decode) -> Result<&[Label]> {
         match decode {
             Decode::MaxMarginal => self.infer()?,
-            Decode::Best => self.engine.check(self.graph()).map_err(|error| self.at_place(error))?,
+            Decode::Best => self.check_engine()?,
             _ => {}
         }
         let Self { engine, scratch, graph, shared, own, labels, marginals, .. } = self;

@@ -166,16 +166,17 @@ impl<G: Graph> Dataset<G> {
         self.observations.len()
     }
 
-    /// Multiplies the values of the observations by a factor for each kind of table.
-    pub(crate) fn scale_values(&mut self, factor: impl Fn(usize) -> f64) {
+    /// Multiplies the values of the observations by a factor for each kind of table and observation.
+    pub(crate) fn scale_values(&mut self, factor: impl Fn(usize, u32) -> f64) {
         if self.values.is_empty() {
             self.values = vec![1.0; self.observations.len()];
         }
         for example in 0..self.graphs.len() {
             for (f, table) in self.tables(example).enumerate() {
-                let factor = factor(self.graphs[example].own_kind(f));
+                let kind = self.graphs[example].own_kind(f);
                 let range = self.first_observation[table]..self.first_observation[table + 1];
-                self.values[range].iter_mut().for_each(|value| *value *= factor);
+                let observations = self.values[range.clone()].iter_mut().zip(&self.observations[range]);
+                observations.for_each(|(value, &id)| *value *= factor(kind, id));
             }
         }
     }

@@ -16,6 +16,7 @@ pub mod grid;
 pub mod linked;
 pub mod typed;
 
+mod alone;
 mod corpus;
 mod dev;
 mod digest;

@@ -95,19 +95,17 @@ impl ModelGraph for FactorGraph {
         }
         match criterion {
             Criterion::Likelihood => {
-                engine.with(tolerance, ByLikelihood { sum: sum.for_engine(engine)?, complete })
+                engine.with(tolerance, ByLikelihood { sum: sum.for_engine(engine, settings)?, complete })
             }
             Criterion::Marginal => {
-                engine.with(tolerance.min(MARGINAL_TOLERANCE), ByMarginals(sum.for_engine(engine)?))
+                engine.with(tolerance.min(MARGINAL_TOLERANCE), ByMarginals(sum.for_engine(engine, settings)?))
             }
             Criterion::Perceptron if engine.is_exact() => {
-                sum.for_engine(engine)?.of(Perceptron(ExactArgmax::default()))
+                sum.for_engine(engine, settings)?.of(Perceptron(ExactArgmax::default()))
             }
-            Criterion::Perceptron => sum.for_engine(engine)?.of(Perceptron(MaxProduct::default())),
+            Criterion::Perceptron => sum.for_engine(engine, settings)?.of(Perceptron(MaxProduct::default())),
             Criterion::Pseudolikelihood => sum.of(Pseudolikelihood::<FactorGraph>::default()),
-            Criterion::Piecewise | Criterion::PiecewisePseudo => {
-                sum.by_pieces(criterion, pieces, settings.batch_of)
-            }
+            Criterion::Piecewise | Criterion::PiecewisePseudo => sum.by_pieces(settings, pieces),
             Criterion::Memm | Criterion::MemmBackward => Err(Error::Setting(format!(
                 "`objective` {} goes from token to token: only chains have it",
                 criterion.name()
@@ -115,33 +113,37 @@ impl ModelGraph for FactorGraph {
         }
     }
 
-    fn answers(shared: Arc<Shared<f64>>, _: &Settings, engine: Engine, tolerance: f64) -> GraphAnswers {
-        GraphAnswers::new(shared, engine, tolerance)
+    fn answers(
+        shared: Arc<Shared<f64>>,
+        settings: &Settings,
+        engine: Engine,
+        tolerance: f64,
+    ) -> GraphAnswers {
+        GraphAnswers::new(shared, engine, tolerance).with_exact_memory(settings.exact_memory())
     }
 }
 
 impl Sum<FactorGraph> {
     /// The same sum, for a loss that uses this engine. It is an error if the engine cannot work on one of the graphs.
-    fn for_engine(self, engine: Engine) -> Result<Self> {
+    fn for_engine(self, engine: Engine, settings: &Settings) -> Result<Self> {
+        let memory = settings.exact_memory();
         for example in 0..self.data.len() {
-            engine.check(self.data.graph(example)).map_err(in_example(example))?;
+            engine.check_within(self.data.graph(example), memory).map_err(in_example(example))?;
         }
         Ok(self)
     }
 
     /// The objective for criteria that have pieces.
-    fn by_pieces(
-        mut self,
-        criterion: Criterion,
-        pieces: Pieces,
-        batch_of: BatchOf,
-    ) -> Result<Box<dyn Objective>> {
+    fn by_pieces(mut self, settings: &Settings, pieces: Pieces) -> Result<Box<dyn Objective>> {
+        let criterion = settings.objective;
         let pseudo = Pseudolikelihood::<FactorGraph>::default();
-        if batch_of == BatchOf::Pieces {
+        if settings.batch_of == BatchOf::Pieces {
             self.data = self.data.split(pieces)?;
             return match (criterion, pieces) {
                 (Criterion::PiecewisePseudo, _) => self.of(pseudo),
-                (_, Pieces::File) => self.for_engine(Engine::Exact)?.of(Likelihood(Exact::default())),
+                (_, Pieces::File) => {
+                    self.for_engine(Engine::Exact, settings)?.of(Likelihood(Exact::default()))
+                }
                 _ => self.of(Likelihood(Tree)),
             };
         }

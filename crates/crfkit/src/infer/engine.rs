@@ -1,7 +1,7 @@
 //! The inference engines for factor graphs, selected by name.
 
-use super::{Exact, LoopyBp, MeanField, NodeMarginals, TreeReweighted};
-use crate::graph::FactorGraph;
+use super::{Exact, JunctionTree, LoopyBp, MeanField, NodeMarginals, TreeReweighted};
+use crate::graph::{EXACT_MEMORY, FactorGraph};
 use crate::{Error, GraphError, Result};
 use serde::{Deserialize, Serialize};
 
@@ -49,10 +49,15 @@ impl Engine {
 
     /// Returns an error if the engine cannot work on this graph.
     pub fn check(self, graph: &FactorGraph) -> Result<()> {
+        self.check_within(graph, EXACT_MEMORY)
+    }
+
+    /// Like [`Engine::check`], where the tables of exact inference may take this many bytes.
+    pub fn check_within(self, graph: &FactorGraph, max_bytes: usize) -> Result<()> {
         match self {
-            Engine::Exact => Exact::default().check(graph).map_err(|error| match error {
+            Engine::Exact => Exact(JunctionTree { max_bytes }).check(graph).map_err(|error| match error {
                 Error::Graph(wide @ GraphError::TooWide { .. }) => {
-                    Error::Setting(format!("{wide} (`inference` loopy-bp)"))
+                    Error::Setting(format!("{wide} (`inference` loopy-bp, or a larger `memory_limit`)"))
                 }
                 other => other,
             }),

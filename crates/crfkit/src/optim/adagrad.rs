@@ -40,6 +40,9 @@ impl AdaGrad {
     pub const PASSES: usize = 20;
 }
 
+/// The factor of the gain where steps were too long.
+const GENTLER: f64 = 0.1;
+
 impl Optimizer for AdaGrad {
     fn needs(&self) -> &'static [Ability] {
         &[]
@@ -47,6 +50,11 @@ impl Optimizer for AdaGrad {
 
     fn check(&self, _prior: &Prior, _l1: f64) -> Result<()> {
         require_gain(self.eta0)
+    }
+
+    fn gentler(&self) -> Option<(f64, Box<dyn Optimizer>)> {
+        let eta0 = GENTLER * self.eta0;
+        Some((eta0, Box::new(AdaGrad { eta0, ..self.clone() })))
     }
 
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {

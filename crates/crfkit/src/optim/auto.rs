@@ -1,8 +1,9 @@
 //! The default method, with nothing to tune.
 
+use super::guard;
 use super::restored::Restored;
 use super::{
-    AdaGrad, Control, Lbfgs, Minimum, Optimizer, Prior, Problem, Progress, Saga, State, Stop, Watch,
+    AdaGrad, Control, Lbfgs, Minimum, Optimizer, Prior, Problem, Progress, Restart, Saga, State, Stop, Watch,
 };
 use crate::Result;
 use crate::ability::Ability;
@@ -14,6 +15,9 @@ use crate::ability::Ability;
 /// not converged after [`Auto::SAGA_PASSES`] passes, or for a tolerance below [`Auto::NEAR`]. Otherwise a few passes
 /// of [`AdaGrad`] come near the optimum, and L-BFGS reaches it. With at most [`Auto::FEW_WEIGHTS`] weights, L-BFGS is
 /// used alone.
+///
+/// Neither phase ends above its start. If the first one would, it is repeated with a smaller gain or left out, and the
+/// watch is told ([`Watch::restarts`]).
 ///
 /// Parameters: `tolerance`, by default [`Auto::TOLERANCE`]; `memory_limit` of SAGA, by default none; and those of the
 /// methods. Needs: a smooth value.
@@ -120,6 +124,10 @@ impl Watch for Phase<'_> {
     fn reset(&mut self, passes: f64, weights: usize) -> Result<()> {
         self.watch.reset(passes, weights)
     }
+
+    fn restarts(&mut self, passes: f64, next: Restart) -> Result<()> {
+        self.watch.restarts(passes, next)
+    }
 }
 
 impl Optimizer for Auto {
@@ -139,7 +147,7 @@ impl Optimizer for Auto {
         state = restored.into_state();
         let beginning = if first_phase { self.beginning(problem) } else { None };
         if let Some(beginning) = beginning {
-            let near = beginning.minimize(problem, state, &mut Phase { number: 0.0, watch })?;
+            let near = guard::minimize(beginning, problem, state, &mut Phase { number: 0.0, watch })?;
             let at_limit = self.finish.passes > 0.0 && near.passes >= self.finish.passes;
             let settled = near.stop == Stop::Gap && self.tolerance >= Auto::NEAR;
             if near.stop == Stop::Watch || at_limit || settled {

@@ -186,6 +186,9 @@ pub(super) fn run(
         at.other.impossible = state.count("impossible", examples)? as usize;
     } else {
         at.evaluate_other();
+        if problem.objective.stopped() && !at.other.value.is_finite() {
+            return Ok(Minimum { theta: at.other.theta, stop: Stop::Watch, passes: at.passes - 1.0 });
+        }
         values.push_back(at.other.value);
     }
     at.accept();
@@ -221,7 +224,22 @@ pub(super) fn run(
         }
         at.refused = false;
         let (passes, value) = (at.passes, at.now.value);
-        if method.iterate(&mut at)? {
+        let moved = match method.iterate(&mut at) {
+            Err(_) if problem.objective.stopped() => false,
+            moved => moved?,
+        };
+        if problem.objective.stopped() && !(moved && at.now.value.is_finite()) {
+            // The value of a pass that was cut short is no reason to move, or to stop trusting the method.
+            if !at.now.value.is_finite() {
+                at.accept();
+            }
+            (at.passes, at.refused) = (passes, false);
+            let gradient_norm = Some(gradient_norm);
+            let here = Progress { passes, objective: None, gradient_norm, gap: None, theta: None };
+            watch.step(&here, &|| build_state(&at, &values, lost, method))?;
+            break Stop::Watch;
+        }
+        if moved {
             reported = false;
             let share = until.tolerance / until.period as f64;
             lost =

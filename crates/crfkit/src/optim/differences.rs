@@ -3,7 +3,8 @@
 use super::{Blocks, Dual, FeatureCounts, Objective, Touched};
 use crate::ability::Ability;
 use crate::math::vector::norm;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The same objective with H·v ≈ (g(θ + hv) − g(θ − hv))/2h. It serves objectives that provide only a gradient, and
 /// comparisons with the exact product (slides of smd-crf-2006, "Hessian-Vector Products", where the differences are
@@ -75,6 +76,14 @@ impl Objective for Differences<'_> {
             hess_vec.iter_mut().zip(&*slope).for_each(|(hv, g)| *hv += g / (2.0 * side));
         }
         self.objective.value_grad(theta, gradient)
+    }
+
+    fn stop_when(&self, flag: Option<Arc<AtomicBool>>) {
+        self.objective.stop_when(flag);
+    }
+
+    fn stopped(&self) -> bool {
+        self.objective.stopped()
     }
 
     fn expect(&self, next: &[u32]) {

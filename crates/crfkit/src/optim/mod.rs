@@ -16,6 +16,7 @@ mod differences;
 mod dual;
 mod finite;
 mod fours;
+mod guard;
 mod lazy;
 mod lbfgs;
 mod line_search;
@@ -69,6 +70,8 @@ pub use triple_jump::{Jump, TripleJump, jump_by_component, jump_by_length};
 use crate::Result;
 use crate::ability::Ability;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A sum of losses over examples, as a function of θ. It does not include the penalty, which each optimiser treats in
 /// its own way.
@@ -143,6 +146,15 @@ pub trait Objective: Sync {
         None
     }
 
+    /// From now on, passes over all examples end early once the flag is set: their values are NaN, and their gradients
+    /// are not complete. `None` lets every pass run to its end again. An objective may ignore it.
+    fn stop_when(&self, _flag: Option<Arc<AtomicBool>>) {}
+
+    /// Whether the flag of [`Objective::stop_when`] is set.
+    fn stopped(&self) -> bool {
+        false
+    }
+
     /// The dual side, if there is one: the marginals of single examples. An objective with [`Ability::Dual`] has one.
     fn dual(&self) -> Option<Box<dyn Dual + '_>> {
         None
@@ -179,6 +191,11 @@ impl Problem<'_> {
         gradient.fill(0.0);
         let (loss, impossible) = self.objective.value_grad_checked(theta, gradient);
         (loss + self.prior.add(theta, gradient), impossible)
+    }
+
+    /// Whether the gradient is that of the value, so that the value measures progress.
+    pub fn is_smooth(&self) -> bool {
+        self.objective.gives().contains(&Ability::Smooth)
     }
 
     /// Both penalties at θ.
@@ -247,10 +264,33 @@ pub trait Watch {
         Ok(())
     }
 
+    /// Called when a method has ended above its start, so that training returns to the first weights.
+    fn restarts(&mut self, _passes: f64, _next: Restart) -> Result<()> {
+        Ok(())
+    }
+
     /// Called when a step has produced values that are not finite at this many weights, and the method has reset what
     /// it remembers about them.
     fn reset(&mut self, _passes: f64, _weights: usize) -> Result<()> {
         Ok(())
+    }
+}
+
+/// What follows on a method that has ended above its start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Restart {
+    /// The same method again from the first weights, with this smaller gain.
+    Gain(f64),
+    /// The method of the final phase, from the first weights.
+    Finish,
+}
+
+impl std::fmt::Display for Restart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Restart::Gain(eta0) => write!(f, "again with the smaller gain {eta0:.2e}"),
+            Restart::Finish => f.write_str("with the method of the final phase"),
+        }
     }
 }
 
@@ -306,6 +346,11 @@ pub trait Optimizer {
     /// Returns an error for parameters out of range and for penalties that the method cannot treat: everything that
     /// is wrong regardless of the objective.
     fn check(&self, prior: &Prior, l1: f64) -> Result<()>;
+
+    /// The same method with a smaller gain, and that gain, if it has one: what to try when steps are too long.
+    fn gentler(&self) -> Option<(f64, Box<dyn Optimizer>)> {
+        None
+    }
 
     /// Runs from `state`: fresh weights, or the state of an interrupted run. A state is read from a file: lengths and ranges of all that
     /// is in it are checked, and one that cannot be used is an error.

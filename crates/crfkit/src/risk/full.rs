@@ -61,7 +61,7 @@ struct At<'a, S> {
 }
 
 impl<G: Graph> Risk<G> {
-    /// Returns Σ loss at `theta` and adds its gradient; one vector a plane.
+    /// Returns Σ loss at `theta` and adds its gradient; one vector a plane. NaN if the pass was cut short.
     pub(super) fn full_pass<S: Scalar>(
         &self,
         theta: &[&[f64]],
@@ -92,6 +92,10 @@ impl<G: Graph> Risk<G> {
         let at = At { theta, shared, dense };
         let mut value = S::lift(0.0);
         for block in &index.blocks {
+            if self.stopped() {
+                slots.iter_mut().for_each(|slot| slot.sum.clear(shared));
+                return S::lift(f64::NAN);
+            }
             for part in self.examples_of(block, &at, buffer, slots) {
                 value += part;
             }

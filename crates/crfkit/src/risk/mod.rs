@@ -39,6 +39,7 @@ use derivative::ComplexMemory;
 use full::FullMemory;
 use index::Index;
 use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// Σ loss over the examples of a data set of graphs of one kind. The loss may be any on such graphs.
@@ -55,6 +56,8 @@ pub struct Risk<G: Graph> {
     batch: Mutex<BatchMemory<G, f64>>,
     batch_dual: Mutex<BatchMemory<G, math::Dual>>,
     complex: Mutex<ComplexMemory<G>>,
+    /// Set when passes over all examples are to end early.
+    stop: Mutex<Option<Arc<AtomicBool>>>,
 }
 
 impl<G: Graph> Risk<G> {
@@ -104,6 +107,7 @@ impl<G: Graph> Risk<G> {
             batch: Mutex::default(),
             batch_dual: Mutex::default(),
             complex: Mutex::default(),
+            stop: Mutex::default(),
         })
     }
 
@@ -161,6 +165,14 @@ impl<G: Graph> Objective for Risk<G> {
             }
             Some(worker) => self.complex_full([theta, v], gradient, hess_vec, worker),
         }
+    }
+
+    fn stop_when(&self, flag: Option<Arc<AtomicBool>>) {
+        *lock(&self.stop) = flag;
+    }
+
+    fn stopped(&self) -> bool {
+        lock(&self.stop).as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 
     fn expect(&self, next: &[u32]) {

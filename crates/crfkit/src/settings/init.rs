@@ -14,8 +14,8 @@ pub enum Init {
     Random,
     /// Logarithms of the co-occurrence rates of observations and labels. For chains only.
     Empirical,
-    /// Site weights from logistic regression, and 0.5 for pairs of equal labels (smd-crf-2006 section 5). For images
-    /// only.
+    /// The weights of single nodes from logistic regression; in images also 0.5 for the constant feature of pairs with
+    /// equal labels (smd-crf-2006 section 5). For images and graphs from a file.
     Logistic,
     /// Weights given to the run, such as those of another model.
     Model,

@@ -5,7 +5,8 @@ use super::{Checkpoint, Ended, Event, HessVec, Listener, Method, Settings};
 use crate::eval::Scores;
 use crate::optim::restored::check_best;
 use crate::optim::{
-    Auto, Choice, Control, Differences, Minimum, Objective, Prior, Problem, Progress, State, Watch,
+    Auto, Choice, Control, Differences, Minimum, Objective, Prior, Problem, Progress, Restart, State, Stop,
+    Watch,
 };
 use crate::{Error, Result};
 
@@ -68,15 +69,47 @@ pub(crate) fn fit(
     if settings.optimizer == Method::Auto && fresh {
         listener.event(&Event::Picked(choice(&problem, settings)))?;
     }
-    let mut watcher =
-        Watcher { listener, judge: begin.judge, patience: settings.patience, best, since_best, ended: None };
-    let Minimum { mut theta, stop, passes } = method.minimize(&problem, state, &mut watcher)?;
-    let stop = watcher.ended.unwrap_or(Ended::Method(stop));
-    if let Some((_, best)) = watcher.best.take() {
+    // Zeros need no copy, and those of a resumed run are not known.
+    let start = if fresh && state.theta.iter().any(|x| *x != 0.0) { state.theta.clone() } else { Vec::new() };
+    risk.stop_when(listener.stop_flag());
+    let mut watcher = Watcher {
+        listener: &mut *listener,
+        judge: begin.judge,
+        patience: settings.patience,
+        best,
+        since_best,
+        ended: None,
+        first: None,
+        reported: None,
+    };
+    let minimum = method.minimize(&problem, state, &mut watcher);
+    risk.stop_when(None);
+    let Minimum { mut theta, stop: why, passes } = minimum?;
+    let first = watcher.first.flatten().filter(|_| fresh);
+    let stop = watcher.ended.unwrap_or(match why {
+        Stop::Watch => Ended::Listener,
+        stop => Ended::Method(stop),
+    });
+    let best = watcher.best.take();
+    let judged = best.is_some();
+    if let Some((_, best)) = best {
         theta = best;
     }
-    let objective = value_at(&problem, &theta, passes)?;
-    Ok(Fitted { theta, stop, passes, objective })
+    // A batch method that is stopped has just reported the value of its weights. Another pass would take the time that
+    // there is not.
+    let reported = watcher.reported.filter(|_| why == Stop::Watch && !judged);
+    let end =
+        reported.map_or_else(|| End::of(&problem, &theta), |value| End::reported(&problem, &theta, value));
+    // A duality gap is a proof, and auto compares its phases itself.
+    let proven = why == Stop::Gap || reported.is_some() && settings.optimizer == Method::Auto;
+    if !proven {
+        end.check(&problem, first, &start, passes)?;
+    }
+    end.check_losses(passes)?;
+    if end.impossible > 0 {
+        listener.event(&Event::Impossible { examples: end.impossible })?;
+    }
+    Ok(Fitted { theta, stop, passes, objective: end.value })
 }
 
 /// The method that [`Method::Auto`] begins with.
@@ -87,20 +120,81 @@ fn choice(problem: &Problem, settings: &Settings) -> Choice {
     }
 }
 
-/// Losses plus penalties at θ after the last step. It rejects infinite or NaN values, because nothing after it would.
-fn value_at(problem: &Problem, theta: &[f64], passes: f64) -> Result<f64> {
-    let value = problem.smooth(theta, &mut vec![0.0; theta.len()]) + problem.l1_penalty(theta);
-    match value.is_finite() {
-        true => Ok(value),
-        false => Err(Error::Diverged {
-            passes,
-            message: format!(
-                "the objective is not a finite number; {}",
-                problem.prior.advice("use a smaller step (`eta0`) or a smaller `sigma`")
-            ),
-        }),
+/// What to do about steps that are too long.
+const SHORTER_STEPS: &str = "use a smaller step (`eta0`) or a smaller `sigma`";
+
+/// The objective at the weights that a run has ended with.
+struct End {
+    /// Losses plus penalties.
+    value: f64,
+    /// The losses alone.
+    losses: f64,
+    /// How many losses are below 0.
+    impossible: usize,
+}
+
+impl End {
+    fn of(problem: &Problem, theta: &[f64]) -> Self {
+        let (smooth, impossible) = problem.smooth_checked(theta, &mut vec![0.0; theta.len()]);
+        let value = smooth + problem.l1_penalty(theta);
+        End { value, losses: smooth - problem.prior.value(theta), impossible }
+    }
+
+    /// The same from the value that a method has reported.
+    fn reported(problem: &Problem, theta: &[f64], value: f64) -> Self {
+        End { value, losses: value - problem.penalty(theta), impossible: 0 }
+    }
+
+    /// Rejects the weights of a run that has ended above its start: no model is better than such a one. `first` is the
+    /// objective at the start, if the method has reported it, and `start` the weights there, which are empty if they
+    /// are zeros or not known. A run that started from good weights may end somewhat above them; then it must be below
+    /// zero weights.
+    fn check(&self, problem: &Problem, first: Option<f64>, start: &[f64], passes: f64) -> Result<()> {
+        let diverged = |what: String| {
+            let message = format!("{what}; {}", problem.prior.advice(SHORTER_STEPS));
+            Err(Error::Diverged { passes, message })
+        };
+        if !self.value.is_finite() {
+            return diverged("the objective is not a finite number".into());
+        }
+        // The losses of a perceptron are 0 at the start, and no measure of progress.
+        if !problem.is_smooth() || first.is_some_and(|first| self.value <= first) {
+            return Ok(());
+        }
+        if !start.is_empty() && self.value <= End::of(problem, start).value {
+            return Ok(());
+        }
+        let zero = End::of(problem, &vec![0.0; problem.objective.dim()]).value;
+        match self.value > zero + ROUNDING * zero.abs() {
+            true => diverged(format!(
+                "the objective is {:.6e} at the end, but {zero:.6e} at weights of zero",
+                self.value
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Rejects losses that are below 0 in sum: approximate inference has failed, and the weights are those of its
+    /// failure.
+    fn check_losses(&self, passes: f64) -> Result<()> {
+        match self.losses < -IMPOSSIBLE {
+            true => Err(Error::Diverged {
+                passes,
+                message: format!(
+                    "the sum of all losses is {:.6e}, but no loss can be below 0: approximate inference fails at these \
+                     weights; use another `inference`, or `objective` pseudolikelihood",
+                    self.losses
+                ),
+            }),
+            false => Ok(()),
+        }
     }
 }
+
+/// The relative error of a sum over all examples, at most.
+const ROUNDING: f64 = 1e-9;
+/// Rounding may leave a sum of losses that are 0 this far below it.
+const IMPOSSIBLE: f64 = 1e-3;
 
 /// Turns the method's steps into events, evaluates the weights, keeps the best ones and takes checkpoints.
 struct Watcher<'a, 'b> {
@@ -110,11 +204,17 @@ struct Watcher<'a, 'b> {
     best: Option<(f64, Vec<f64>)>,
     since_best: usize,
     ended: Option<Ended>,
+    /// The first report: the objective at the start if the method is one that evaluates it before its first step.
+    first: Option<Option<f64>>,
+    /// The objective at the present weights, if the method is one that evaluates it after each step.
+    reported: Option<f64>,
 }
 
 impl Watch for Watcher<'_, '_> {
     fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control> {
         let &Progress { passes, objective, gradient_norm, gap, theta } = progress;
+        self.first.get_or_insert(objective.filter(|_| gradient_norm.is_some() && passes == 1.0));
+        self.reported = gradient_norm.and(objective.or(self.reported));
         let mut control = self.listener.event(&Event::Progress { passes, objective, gradient_norm, gap })?;
         if let (Some(theta), Some(judge)) = (theta, &mut self.judge) {
             let scores = judge(theta)?;
@@ -152,5 +252,9 @@ impl Watch for Watcher<'_, '_> {
 
     fn reset(&mut self, passes: f64, weights: usize) -> Result<()> {
         self.listener.event(&Event::Reset { passes, weights }).map(|_| ()) // the step that follows asks again
+    }
+
+    fn restarts(&mut self, passes: f64, next: Restart) -> Result<()> {
+        self.listener.event(&Event::Restart { passes, next }).map(|_| ())
     }
 }

@@ -1,10 +1,12 @@
 //! Training: it takes a corpus and settings and returns a model. The code is the same for every kind of model.
 
 mod fit;
+mod scales;
 mod stream;
 
 pub use crate::settings::{
-    BatchOf, Criterion, Declaration, HessVec, Init, Kind, Method, Parameters, PriorMean, Settings, tables,
+    BatchOf, Criterion, Declaration, HessVec, Init, Kind, Method, Parameters, PriorMean, Scaling, Settings,
+    tables,
 };
 pub use stream::{StreamModel, StreamTrainer, Streamed};
 
@@ -12,11 +14,12 @@ use crate::domain::{Corpus, Dev, Domain, WeightedModel};
 use crate::eval::Scores;
 use crate::math::random::Random;
 use crate::model::Features;
-use crate::optim::{Choice, Control, State, Stop};
+use crate::optim::{Choice, Control, Restart, State, Stop};
 use crate::{Error, Result};
 use fit::{Begin, Fitted, fit};
-use std::borrow::Cow;
+use scales::Scales;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// Random first weights lie between minus and plus this number.
 const RANDOM_WEIGHTS: f64 = 0.01;
@@ -50,6 +53,26 @@ pub enum Event<'a> {
         /// How many weights were reset.
         weights: usize,
     },
+    /// The first weights are being computed, by a training run of their own.
+    FirstWeights {
+        /// Evaluations of the training set in that run.
+        passes: f64,
+        /// Its losses plus penalties; `None` between two reports.
+        objective: Option<f64>,
+    },
+    /// A phase of [`Method::Auto`] has ended above its start, and training has returned to the first weights.
+    Restart {
+        /// Evaluations of the training set so far.
+        passes: f64,
+        /// How training continues.
+        next: Restart,
+    },
+    /// Approximate inference fails on some examples at the final weights: their losses are below 0, which is
+    /// impossible.
+    Impossible {
+        /// How many examples.
+        examples: usize,
+    },
     /// The weights were evaluated on the development set.
     Evaluation {
         /// Evaluations of the training set so far.
@@ -66,6 +89,12 @@ pub trait Listener {
     /// Receives an event. Returning `Stop` ends the training with the weights as they are.
     fn event(&mut self, event: &Event) -> Result<Control>;
 
+    /// A flag that the listener sets to stop the run in the middle of a pass over the training set. At the next step
+    /// boundary [`Listener::event`] must ask for the same. Called once, before the run.
+    fn stop_flag(&mut self) -> Option<Arc<AtomicBool>> {
+        None
+    }
+
     /// Whether it is time for a checkpoint. Called at every step boundary.
     fn checkpoint_due(&mut self) -> bool {
         false
@@ -81,6 +110,26 @@ pub trait Listener {
 impl Listener for () {
     fn event(&mut self, _event: &Event) -> Result<Control> {
         Ok(Control::Continue)
+    }
+}
+
+/// Reports the run that computes the first weights. Stopping that run stops the next one too, since the listener is
+/// asked again; checkpoints are those of the next one.
+struct FirstWeights<'a>(&'a mut dyn Listener);
+
+impl Listener for FirstWeights<'_> {
+    fn event(&mut self, event: &Event) -> Result<Control> {
+        match *event {
+            Event::Progress { passes, objective, .. } => {
+                self.0.event(&Event::FirstWeights { passes, objective })
+            }
+            Event::Restart { .. } => self.0.event(event),
+            _ => Ok(Control::Continue),
+        }
+    }
+
+    fn stop_flag(&mut self) -> Option<Arc<AtomicBool>> {
+        self.0.stop_flag()
     }
 }
 
@@ -169,26 +218,30 @@ pub fn train<D: Domain>(
 ) -> Result<Trained<D>> {
     settings.check(D::KIND)?;
     let Corpus { domain, mut data } = corpus;
+    let features = Arc::new(features);
     let Start { mut theta, mut prior_mean, dev, resume, threads } = start;
     if data.is_empty() {
         return Err(Error::Setting("the training data holds no example".into()));
     }
     check_lengths(&theta, &prior_mean, features.dim())?;
     if theta.is_empty() && resume.is_none() {
-        theta = first_weights(&domain, &data, &features, settings, threads)?;
+        theta = first_weights(&domain, &data, &features, settings, threads, listener)?;
     }
-    let scales = domain.scales(settings)?;
+    let scales = Scales::new(&domain, &data, &features, settings)?;
     if let Some(scales) = &scales {
-        data.scale_values(|kind| scales[kind]);
-        scale(&mut theta, &features, |kind| 1.0 / scales[kind]);
-        scale(&mut prior_mean, &features, |kind| 1.0 / scales[kind]);
+        scales.scale(&mut data);
+        scales.apply(&mut theta, &features);
+        scales.apply(&mut prior_mean, &features);
     }
-    let features = Arc::new(features);
+    let unscaled = |mut theta: Vec<f64>| {
+        scales.iter().for_each(|scales| scales.undo(&mut theta, &features));
+        theta
+    };
     let prior = settings.prior(&features, prior_mean);
     let risk = domain.objective(settings, features.clone(), data, threads)?;
     let mut judge = dev.as_ref().map(|dev| {
         |theta: &[f64]| {
-            let theta = unscaled(Cow::Borrowed(theta), &features, scales.as_deref());
+            let theta = unscaled(theta.to_vec());
             let judgement = dev.judge(&domain, &features, &theta, settings, threads)?;
             Ok(domain.scores(&judgement))
         }
@@ -196,7 +249,7 @@ pub fn train<D: Domain>(
     let begin = Begin { theta, resume, judge: judge.as_mut().map(|judge| judge as fit::Judge) };
     let Fitted { theta, stop, passes, objective } = fit(risk.as_ref(), prior, settings, begin, listener)?;
     drop(risk);
-    let weights = unscaled(Cow::Owned(theta), &features, scales.as_deref()).into_owned();
+    let weights = unscaled(theta);
     let dim = features.dim();
     let mut settings = settings.clone();
     if D::KIND != Kind::Chain {
@@ -213,6 +266,7 @@ fn first_weights<D: Domain>(
     features: &Features,
     settings: &Settings,
     threads: usize,
+    listener: &mut dyn Listener,
 ) -> Result<Vec<f64>> {
     match settings.init {
         Init::Zero => Ok(vec![0.0; features.dim()]),
@@ -223,7 +277,8 @@ fn first_weights<D: Domain>(
         Init::Empirical | Init::Logistic | Init::Model => {
             domain.first_weights(data, features, settings, &mut |corpus, settings| {
                 let (features, start) = (corpus.features(settings), Start { threads, ..Start::default() });
-                Ok(train(corpus, features, settings, start, &mut ())?.model.weights.to_vec())
+                let mut first = FirstWeights(&mut *listener);
+                Ok(train(corpus, features, settings, start, &mut first)?.model.weights.to_vec())
             })
         }
     }
@@ -240,20 +295,4 @@ fn check_lengths(theta: &[f64], prior_mean: &[f64], dim: usize) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The weights of features that were multiplied by `scales` for training, for features as they are.
-fn unscaled<'a>(mut theta: Cow<'a, [f64]>, features: &Features, scales: Option<&[f64]>) -> Cow<'a, [f64]> {
-    if let Some(scales) = scales {
-        scale(theta.to_mut(), features, |kind| scales[kind]);
-    }
-    theta
-}
-
-/// Multiplies the weights of each kind of table; does nothing where there are none.
-fn scale(theta: &mut [f64], features: &Features, factor: impl Fn(usize) -> f64) {
-    for (kind, rows) in features.rows.iter().enumerate() {
-        let weights = theta.iter_mut().skip(rows.base).take(rows.weights());
-        weights.for_each(|weight| *weight *= factor(kind));
-    }
 }

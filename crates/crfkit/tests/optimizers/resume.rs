@@ -74,7 +74,9 @@ fn every_method_goes_on_from_every_state() {
     let online = AdaGrad { eta0: 0.3, schedule };
     let mean = Schedule { batch: 1, gradient: BatchGradient::Mean, ..schedule };
     let dense = Schedule { updates: Updates::Dense, ..schedule };
-    let methods: [(&str, Box<dyn Optimizer>); 16] = [
+    // So long that the run returns to its start, twice.
+    let long = AdaGrad { eta0: 1e4, schedule };
+    let methods: [(&str, Box<dyn Optimizer>); 17] = [
         ("L-BFGS", Box::new(lbfgs.clone())),
         ("endless L-BFGS", Box::new(endless)),
         ("SGD", Box::new(Sgd::bottou(Some(0.1), schedule))),
@@ -90,6 +92,7 @@ fn every_method_goes_on_from_every_state() {
         ("dense AdaGrad", Box::new(AdaGrad { schedule: dense, ..online.clone() })),
         ("AdaGrad", Box::new(online.clone())),
         ("auto", auto(Some(Choice::AdaGrad), online.clone(), lbfgs.clone())),
+        ("auto with steps too long", auto(Some(Choice::AdaGrad), long, lbfgs.clone())),
         ("auto that ends online", auto(Some(Choice::AdaGrad), online, Lbfgs { passes: 3.0, ..lbfgs })),
     ];
     for (name, method) in &methods {

@@ -15,7 +15,7 @@ use crfkit::math::Array;
 use crfkit::math::random::Random;
 use crfkit::math::simd;
 use crfkit::model::{Keep, Precision};
-use crfkit::train::{Ended, Method, Parameters, Settings, Start, features};
+use crfkit::train::{Ended, Method, Parameters, Scaling, Settings, Start, features};
 
 const METHODS: [Method; 4] = [Method::Auto, Method::Lbfgs, Method::Bottou, Method::Adagrad];
 
@@ -59,6 +59,7 @@ fn the_objective_is_what_enumeration_gives() {
                 optimizer: Method::Lbfgs,
                 passes: Some(1),
                 sigma: 0.8,
+                scaling: Scaling::None,
                 ..Settings::default()
             };
             let uniform: f64 = (0..corpus.data.len())

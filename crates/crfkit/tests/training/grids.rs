@@ -22,8 +22,8 @@ use crfkit::model::Precision;
 use crfkit::optim::Control;
 use crfkit::tag::Judgement;
 use crfkit::train::{
-    self, BatchOf, Checkpoint, Criterion, Event, Init, Kind, Listener, Method, Parameters, Settings, Start,
-    Trained,
+    self, BatchOf, Checkpoint, Criterion, Event, Init, Kind, Listener, Method, Parameters, Scaling, Settings,
+    Start, Trained,
 };
 use std::sync::Arc;
 
@@ -457,6 +457,7 @@ fn pieces_of_one_picture_are_examples() {
         objective: Criterion::PiecewisePseudo,
         optimizer: Method::Lbfgs,
         passes: Some(5),
+        scaling: Scaling::None,
         ..Settings::default()
     };
     for objective in [Criterion::Piecewise, Criterion::PiecewisePseudo] {

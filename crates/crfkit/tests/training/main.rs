@@ -16,6 +16,7 @@ mod linked;
 mod linked_corpora;
 mod model_file;
 mod piecewise_estimates;
+mod robust;
 mod settings;
 mod stream;
 mod transfer;

@@ -14,7 +14,7 @@ use crfkit::math::random::Random;
 use crfkit::model::{Keep, Precision};
 use crfkit::optim::{BatchGradient, Updates};
 use crfkit::train::{
-    Criterion, Init, Method, Parameters, Settings, Start, StreamModel, StreamTrainer, features,
+    Criterion, Init, Method, Parameters, Scaling, Settings, Start, StreamModel, StreamTrainer, features,
 };
 
 fn psa() -> Settings {
@@ -79,7 +79,9 @@ fn a_stream_whose_features_are_announced_is_ordinary_psa() {
     for keep in [Keep::All, Keep::Observed] {
         for (batch, gradient) in [(1, BatchGradient::Mean), (4, BatchGradient::Sum)] {
             let boundaries = keep == Keep::All;
-            let mut settings = Settings { features: keep, boundaries, sigma_pairs: Some(0.5), ..psa() };
+            let scaling = Scaling::None;
+            let mut settings =
+                Settings { features: keep, boundaries, sigma_pairs: Some(0.5), scaling, ..psa() };
             settings.parameters.batch = Some(batch);
             settings.parameters.gradient = Some(gradient);
             // Observations of neighbours are not the same in one long sequence: their labels cannot be announced.

@@ -11,7 +11,7 @@ use crfkit::graph::{Label, UNLABELLED};
 use crfkit::math::random::Random;
 use crfkit::model::{Keep, Precision};
 use crfkit::tag::{Judgement, Tagger};
-use crfkit::train::{BatchOf, Criterion, Method, Parameters, Settings, Start, Trained, features};
+use crfkit::train::{BatchOf, Criterion, Method, Parameters, Scaling, Settings, Start, Trained, features};
 use crfkit::typed::{
     Decode, Engine, TypedBuilder, TypedCorpus, TypedDomain, TypedGraph, TypedModel, TypedTagger,
 };
@@ -153,7 +153,7 @@ fn scores_are_what_the_format_says() {
 #[test]
 fn missing_labels_are_summed_out() {
     let text = format!("{}\n{}\n", line(TYPES), line(GRAPH));
-    let settings = Settings { sigma: 0.8, passes: Some(5), ..lbfgs(1e-4) };
+    let settings = Settings { sigma: 0.8, passes: Some(5), scaling: Scaling::None, ..lbfgs(1e-4) };
     let trained = train(corpus(&text).unwrap(), &settings, Engine::Exact).unwrap();
     let expected = penalised(&trained.model, [0.8; 5]);
     assert!((trained.objective - expected).abs() < 1e-9, "{} {expected}", trained.objective);
@@ -188,7 +188,8 @@ fn penalised(model: &TypedModel, sigmas: [f64; 5]) -> f64 {
 #[test]
 fn a_type_may_have_a_sigma_of_its_own() {
     let text = format!("{}\n{}\n", line(TYPES), line(GRAPH));
-    let settings = Settings { sigma: 0.8, sigma_pairs: Some(0.5), ..lbfgs(1e-12) };
+    let scaling = Scaling::None;
+    let settings = Settings { sigma: 0.8, sigma_pairs: Some(0.5), scaling, ..lbfgs(1e-12) };
     let own = [("b", 2.0), ("t", 0.1)];
     let sigmas = [0.8, 2.0, 0.5, 0.5, 0.1];
     let trained = train_with(corpus(&text).unwrap(), &own, &settings, Engine::Exact).unwrap();

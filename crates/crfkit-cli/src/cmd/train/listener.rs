@@ -9,7 +9,7 @@ use crfkit::optim::Control;
 use crfkit::train::{Checkpoint, Event};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Ctrl-C, and on Unix SIGTERM and SIGHUP, which mean the same. While data is read there is nothing to save, and it ends the program.
 /// While training runs, the first one stops training at the end of the step, and the second ends the program.
@@ -17,6 +17,8 @@ use std::time::Instant;
 pub struct Interrupt {
     training: Arc<AtomicBool>,
     count: Arc<AtomicU8>,
+    /// Set when training is to stop, even in the middle of a pass.
+    stop: Arc<AtomicBool>,
 }
 
 impl Interrupt {
@@ -26,6 +28,7 @@ impl Interrupt {
         let heard = interrupt.clone();
         listen(move || {
             let first = heard.count.fetch_add(1, Ordering::SeqCst) == 0;
+            heard.stop.store(true, Ordering::SeqCst);
             if !(first && heard.training.load(Ordering::SeqCst)) {
                 std::process::exit(INTERRUPTED.into());
             }
@@ -37,6 +40,16 @@ impl Interrupt {
     /// Training begins: from now on there is something to save.
     pub fn now_training(&self) {
         self.training.store(true, Ordering::SeqCst);
+    }
+
+    /// Stops training after this many seconds from now.
+    pub fn stop_after(&self, seconds: f64) {
+        let Ok(time) = Duration::try_from_secs_f64(seconds) else { return }; // longer than any clock counts
+        let stop = self.stop.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(time);
+            stop.store(true, Ordering::SeqCst);
+        });
     }
 
     /// Whether Ctrl-C was pressed.
@@ -188,6 +201,33 @@ impl crfkit::train::Listener for Listener<'_> {
                 }
                 self.log.write(&LogEvent::Reset { passes, seconds, weights }, progress);
             }
+            Event::FirstWeights { passes, objective } => {
+                let line = || {
+                    let value = objective.map(|objective| format!("  objective {objective:.4}"));
+                    format!("first weights: pass {passes:.2}{}", value.unwrap_or_default())
+                };
+                match objective {
+                    Some(_) => progress.milestone(line, line),
+                    None => progress.step(line),
+                }
+                if objective.is_some() {
+                    self.log.write(&LogEvent::First { passes, seconds, objective }, progress);
+                }
+            }
+            Event::Restart { passes, next } => {
+                progress.note(&format!(
+                    "pass {passes:.2}: the objective rose above its start, so training begins {next}"
+                ));
+                let next = next.to_string();
+                self.log.write(&LogEvent::Restart { passes, seconds, next: &next }, progress);
+            }
+            Event::Impossible { examples } => {
+                progress.note(&format!(
+                    "inference fails on {examples} examples at the final weights: their losses are below 0. If labels are \
+                     wrong, use another --inference or --objective pseudolikelihood"
+                ));
+                self.log.write(&LogEvent::Impossible { examples }, progress);
+            }
             Event::Progress { passes, objective: None, .. } => {
                 pace.first_passes.get_or_insert(passes.floor());
                 progress.step(|| pace.line(passes, &pace.dev));
@@ -215,6 +255,10 @@ impl crfkit::train::Listener for Listener<'_> {
         self.time_is_up = self.seconds_at_most.is_some_and(|limit| seconds >= limit);
         let stop = self.time_is_up || self.interrupt.happened();
         Ok(if stop { Control::Stop } else { Control::Continue })
+    }
+
+    fn stop_flag(&mut self) -> Option<Arc<AtomicBool>> {
+        Some(self.interrupt.stop.clone())
     }
 
     fn checkpoint_due(&mut self) -> bool {

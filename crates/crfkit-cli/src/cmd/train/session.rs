@@ -74,6 +74,7 @@ impl<'a> Session<'a> {
         train: impl FnOnce(&mut Listener) -> crfkit::Result<T>,
     ) -> Result<(T, Clock)> {
         self.interrupt.now_training();
+        self.args.seconds.iter().for_each(|&seconds| self.interrupt.stop_after(seconds));
         let mut listener = Listener {
             progress: &self.progress,
             log: &mut self.log,
@@ -84,7 +85,10 @@ impl<'a> Session<'a> {
             time_is_up: false,
         };
         let trained = train(&mut listener)?;
-        Ok((trained, Clock { seconds: listener.pace.seconds(), is_up: listener.time_is_up }))
+        // A run may also be stopped in the middle of a pass, where the listener is not asked.
+        let seconds = listener.pace.seconds();
+        let late = self.args.seconds.is_some_and(|limit| seconds >= limit) && !self.interrupt.happened();
+        Ok((trained, Clock { seconds, is_up: listener.time_is_up || late }))
     }
 
     /// Logs the end once the model is written, and removes the checkpoint of a finished run.
@@ -199,7 +203,7 @@ impl End {
     }
 
     fn reason(&self) -> String {
-        match self.clock.is_up {
+        match self.clock.is_up && self.stop == Ended::Listener {
             true => "number of seconds reached".into(),
             false => self.stop.to_string(),
         }

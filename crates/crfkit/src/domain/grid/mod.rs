@@ -17,6 +17,7 @@ pub use features::{SiteFeatures, SiteNumbers};
 pub use layout::GridDomain;
 pub use picture::Picture;
 
+use super::alone::logistic;
 use super::stored::parse_head;
 use super::{Corpus, Digest, Domain, FORMAT, Fit, ModelGraph, Sum, WeightedModel, unknown_start};
 use crate::answers::GraphAnswers;
@@ -25,7 +26,7 @@ use crate::data::images::Mask;
 use crate::data::sites::Sites;
 use crate::decode::{AlphaExpansion, GraphCut};
 use crate::eval::Scores;
-use crate::graph::{FactorGraph, Graph, Label, NODES, Neighbours};
+use crate::graph::{FactorGraph, Label};
 use crate::loss::Perceptron;
 use crate::model::sections::{Reader, Writer};
 use crate::model::{Features, LabelSet, Names, TableShapes, WeightPart};
@@ -47,6 +48,8 @@ pub type GridTagger = Tagger<GridModel>;
 
 /// The first weight for pairs of equal labels with [`Init::Logistic`].
 const PAIR_WEIGHT: f64 = 0.5;
+/// The row of the constant feature, of sites and of pairs.
+const CONSTANT: u32 = 0;
 /// The largest number of graphs that are kept for reuse.
 const KEPT: usize = 64;
 
@@ -196,26 +199,18 @@ impl Domain for GridDomain {
         if settings.init != Init::Logistic {
             return Err(unknown_start(settings.init, Self::KIND));
         }
-        let alone = Settings {
-            inference: Some(Engine::LoopyBp), // exact where there are no pairs
-            sigma: settings.sigma,
-            seed: settings.seed,
-            ..Settings::default()
-        };
-        let mut theta = fit(self.without_pairs(data)?, &alone)?;
-        theta.resize(features.dim(), 0.0);
+        let mut theta = logistic(self, data, settings, fit)?;
+        // The constant alone: the numbers of a pair say where labels differ, and would add up.
         for rows in features.rows.iter().skip(1) {
-            for row in 0..rows.len as u32 {
-                let equal = |entry: usize| entry / rows.stride() == entry % rows.stride();
-                let weights = &mut theta[rows.range(row)];
-                match rows.basis.is_empty() {
-                    true => weights
-                        .iter_mut()
-                        .zip(rows.entries_of(row))
-                        .filter(|(_, entry)| equal(*entry))
-                        .for_each(|(weight, _)| *weight = PAIR_WEIGHT),
-                    false => weights.fill(PAIR_WEIGHT),
-                }
+            let equal = |entry: usize| entry / rows.stride() == entry % rows.stride();
+            let weights = &mut theta[rows.range(CONSTANT)];
+            match rows.basis.is_empty() {
+                true => weights
+                    .iter_mut()
+                    .zip(rows.entries_of(CONSTANT))
+                    .filter(|(_, entry)| equal(*entry))
+                    .for_each(|(weight, _)| *weight = PAIR_WEIGHT),
+                false => weights.fill(PAIR_WEIGHT),
             }
         }
         Ok(theta)
@@ -270,25 +265,5 @@ impl GridTagger {
         let values = labels.iter().map(|&label| self.model().domain.labels[label as usize]).collect();
         let (height, width) = self.scratch().size;
         Mask { height, width, values }
-    }
-}
-
-impl GridDomain {
-    fn without_pairs(&self, data: &Dataset<FactorGraph>) -> Result<GridCorpus> {
-        let domain = GridDomain { neighbours: Neighbours::None, ..self.clone() };
-        let (mut alone, mut scratch) = (Dataset::new(), GridScratch::default());
-        for example in 0..data.len() {
-            let graph = data.graph(example);
-            for (_, table) in data.tables(example).enumerate().filter(|(f, _)| graph.own_kind(*f) == NODES) {
-                let (ids, values) = data.observations(table);
-                for (k, &id) in ids.iter().enumerate() {
-                    alone.push_observation(id, values.get(k).copied().unwrap_or(1.0));
-                }
-                alone.finish_table();
-            }
-            let line = scratch.graph(&domain, 1, graph.vars())?;
-            alone.finish_example(line, data.gold(example).to_vec(), 1.0);
-        }
-        Ok(Corpus { domain, data: alone })
     }
 }

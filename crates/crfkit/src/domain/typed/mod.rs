@@ -12,15 +12,16 @@ pub use builder::{Structures, TypedBuilder};
 pub use line::{Line, TypedGraph};
 pub use types::{Type, Types};
 
+use super::alone::logistic;
 use super::stored::parse_head;
-use super::{Digest, Domain, FORMAT, WeightedModel};
+use super::{Digest, Domain, FORMAT, Fit, WeightedModel, unknown_start};
 use crate::data::dataset::Dataset;
 use crate::data::strings::Strings;
 use crate::eval::Scores;
 use crate::graph::{FactorGraph, Graph, UNLABELLED};
 use crate::model::sections::{Reader, Writer};
 use crate::model::{Features, Keep, LabelSet, Names, TableShapes, WeightPart, is_text, kept_names};
-use crate::settings::{Kind, Settings};
+use crate::settings::{Init, Kind, Settings};
 use crate::tag::{Judgement, Truth};
 use crate::{Error, Place, Result};
 use builder::{check_same, observe};
@@ -156,6 +157,20 @@ impl Domain for TypedDomain {
             scales[kind] = sigma_of / common;
         }
         Ok(Some(scales))
+    }
+
+    /// The first weights of [`Init::Logistic`].
+    fn first_weights(
+        &self,
+        data: &Dataset<FactorGraph>,
+        _features: &Features,
+        settings: &Settings,
+        fit: Fit<'_, Self>,
+    ) -> Result<Vec<f64>> {
+        match settings.init {
+            Init::Logistic => logistic(self, data, settings, fit),
+            other => Err(unknown_start(other, Self::KIND)),
+        }
     }
 
     /// The accuracy over all nodes, and over whole graphs.

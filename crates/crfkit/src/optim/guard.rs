@@ -1,0 +1,126 @@
+//! The safeguard of a method that prepares the ground for another one: it must not end above its start.
+
+use super::restored::{Restored, finite};
+use super::{Control, Minimum, Optimizer, Problem, Progress, Restart, State, Stop, Watch};
+use crate::{Error, Result};
+
+/// An attempt is given up at the end of a pass whose estimated objective is this many times that of the start. The
+/// estimate of a healthy run may be slightly above it, because the first steps are the longest.
+const EXPLODED: f64 = 2.0;
+
+/// How often a method is tried again with a smaller gain.
+const RETRIES: usize = 1;
+
+/// Losses plus penalties, and the number of impossible losses.
+#[derive(Clone, Copy)]
+struct Height {
+    value: f64,
+    impossible: usize,
+}
+
+impl Height {
+    fn of(problem: &Problem, theta: &[f64]) -> Self {
+        let (value, impossible) = problem.smooth_checked(theta, &mut vec![0.0; theta.len()]);
+        Height { value: value + problem.l1_penalty(theta), impossible }
+    }
+
+    fn below(&self, start: &Height) -> bool {
+        self.value <= start.value && self.impossible <= start.impossible
+    }
+}
+
+/// Runs a method that comes near the optimum, so that another one finishes the work.
+///
+/// If it ends above its start, the run returns to the first weights. The method is tried again with a smaller gain
+/// ([`Optimizer::gentler`]); if that does not help or there is none, the first weights are the result. Above means that
+/// losses plus penalties are higher, or that more losses are below 0, which is impossible
+/// ([`super::Objective::value_grad_checked`]). The value of the start costs a pass, so it is not computed where a method
+/// without a gain has converged by its own measure. Evaluations for the comparison are not counted as passes.
+pub(super) fn minimize(
+    mut method: Box<dyn Optimizer>,
+    problem: &Problem,
+    state: State,
+    watch: &mut dyn Watch,
+) -> Result<Minimum> {
+    let dim = problem.objective.dim();
+    let mut restored = Restored::new(state, dim)?;
+    let resumed = restored.resumed();
+    let start = match restored.vector_or_none("start", dim, finite)? {
+        _ if !resumed => restored.theta().to_vec(),
+        zeros if zeros.is_empty() => vec![0.0; dim],
+        start => start,
+    };
+    let mut attempt = restored.count("attempt", RETRIES as u64)? as usize;
+    let mut state = restored.into_state();
+    for _ in 0..attempt {
+        method = method.gentler().map_or(method, |(_, gentler)| gentler);
+    }
+    let mut height = method.gentler().map(|_| Height::of(problem, &start));
+    loop {
+        let limit = height.map_or(f64::INFINITY, |start: Height| EXPLODED * start.value.abs());
+        let mut guarded = Guarded { watch, attempt, start: &start, limit, exploded: false };
+        let ended = method.minimize(problem, state, &mut guarded);
+        let exploded = guarded.exploded;
+        let passes = match ended {
+            Ok(near) if exploded => near.passes,
+            Ok(near) if matches!(near.stop, Stop::Gap | Stop::Watch) => return Ok(near),
+            Ok(near) => {
+                let start = *height.get_or_insert_with(|| Height::of(problem, &start));
+                if Height::of(problem, &near.theta).below(&start) {
+                    return Ok(near);
+                }
+                near.passes
+            }
+            Err(Error::Diverged { passes, .. }) => passes,
+            Err(other) => return Err(other),
+        };
+        match method.gentler().filter(|_| attempt < RETRIES) {
+            Some((gain, gentler)) => {
+                watch.restarts(passes, Restart::Gain(gain))?;
+                method = gentler;
+            }
+            None => {
+                watch.restarts(passes, Restart::Finish)?;
+                return Ok(Minimum { theta: start, stop: Stop::Passes, passes });
+            }
+        }
+        attempt += 1;
+        state = State::start(start.clone());
+        state.numbers.insert("passes_before".into(), passes);
+    }
+}
+
+/// Adds to the state which attempt it belongs to, and gives up an attempt that explodes.
+struct Guarded<'a> {
+    watch: &'a mut dyn Watch,
+    attempt: usize,
+    start: &'a [f64],
+    /// The estimated objective above which the attempt has exploded.
+    limit: f64,
+    exploded: bool,
+}
+
+impl Watch for Guarded<'_> {
+    fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control> {
+        let control = self.watch.step(progress, &|| {
+            let mut state = state();
+            state.numbers.insert("attempt".into(), self.attempt as f64);
+            let zeros = self.start.iter().all(|x| *x == 0.0);
+            let start = if zeros { Vec::new() } else { self.start.to_vec() };
+            state.vectors.insert("start".into(), start);
+            state
+        })?;
+        let value = progress.theta.and(progress.objective);
+        self.exploded =
+            control == Control::Continue && value.is_some_and(|value| value.is_nan() || value > self.limit);
+        Ok(if self.exploded { Control::Stop } else { control })
+    }
+
+    fn stores(&mut self, bytes: u64) -> Result<()> {
+        self.watch.stores(bytes)
+    }
+
+    fn reset(&mut self, passes: f64, weights: usize) -> Result<()> {
+        self.watch.reset(passes, weights)
+    }
+}
