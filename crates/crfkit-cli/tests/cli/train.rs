@@ -247,7 +247,7 @@ fn what_no_data_could_make_right_is_refused_before_any_is_read() {
     let refused: [(&[&str], &str); 14] = [
         (&["--optimizer", "smd", "--l1", "1"], "smd has no step for an L1 penalty; with --l1 use one of"),
         (&["--optimizer", "newton", "--l1", "1"], "adagrad"),
-        (&["--optimizer", "saga", "--l1", "1"], "--l1"),
+        (&["--optimizer", "sdca", "--l1", "1"], "--l1"),
         (&["--optimizer", "asgd", "--l1", "1"], "drop the average or --l1"),
         (&["--optimizer", "saga", "--sigma", "inf"], "finite --sigma"),
         (&["--optimizer", "sdca", "--sigma-pairs", "inf"], "finite --sigma"),
