@@ -97,12 +97,23 @@ impl Weights {
         let mut rows = rows(&problem.prior, blocks, lanes);
         let damping = state.number("damping", 1.0, positive)?;
         rows.iter_mut().for_each(|row| row.damp(damping));
-        let mut stretches = Vec::new();
-        for row in rows.iter().filter(|row| row.len > 0) {
-            let start = row.weights().start;
-            if start * STRETCHES >= (stretches.len() + 1) * dim && stretches.len() + 1 < STRETCHES {
-                stretches.push(start);
+        // Stretches of about equal work: rows and weights times the number of blocks that touch them.
+        let work = |row: &Row| match row.share > 0.0 {
+            true => {
+                (f64::from(row.len) + 4.0) * row.step
+                    / row.share
+                    / problem.prior.variance(row.weights().start)
             }
+            false => 0.0,
+        };
+        let all: f64 = rows.iter().map(work).sum();
+        let (mut stretches, mut sum) = (Vec::new(), 0.0);
+        for row in rows.iter().filter(|row| row.len > 0) {
+            if sum * STRETCHES as f64 >= (stretches.len() + 1) as f64 * all && stretches.len() + 1 < STRETCHES
+            {
+                stretches.push(row.weights().start);
+            }
+            sum += work(row);
         }
         stretches.push(dim);
         let free = match problem.l1 > 0.0 {
