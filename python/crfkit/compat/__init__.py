@@ -1,0 +1,13 @@
+"""Replacements for packages around CRFsuite, with their interfaces.
+
+``crfkit.compat.pycrfsuite`` stands in for python-crfsuite, ``crfkit.compat.sklearn_crfsuite`` for sklearn-crfsuite. Change
+the import, and leave the rest of your program as it is. Model files are crfkit's own.
+
+What differs from the originals:
+
+- The algorithms ``pa`` and ``arow`` are missing: they raise ``NotImplementedError``.
+- ``l2sgd`` minimises the same objective by another method, which ends closer to the optimum.
+- ``feature.minfreq`` counts how often an attribute occurs, not how often it occurs with a label.
+- Features of a wrong type and parameters that are no numbers raise an error; the originals guess or crash.
+- Files that python-crfsuite has written cannot be read yet.
+"""
