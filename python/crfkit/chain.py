@@ -21,7 +21,7 @@ class ChainCRF(Estimator):
 
     ``X`` is a list of sequences, a sequence is a list of tokens, and ``y`` is a list of lists of labels. A token is a dict
     of features, a list of names of features or, with a ``template``, a word or a list of fields. In a dict, a string
-    stands for the feature ``key=value``, a number is the feature's value, a boolean is 1 or 0, and names of nested
+    stands for the feature ``key:value``, a number is the feature's value, a boolean is 1 or 0, and names of nested
     features are joined by colons.
 
     Parameters

@@ -37,7 +37,7 @@ def test_tagger(model_file):
         first = sum(tagger.probability(["NAME", b]) for b in tagger.labels())
         assert tagger.marginal("NAME", 0) == pytest.approx(first)
         info = tagger.info()
-        assert ("NAME", "VERB") in info.transitions and ("word=Ada", "NAME") in info.state_features
+        assert ("NAME", "VERB") in info.transitions and ("word:Ada", "NAME") in info.state_features
         with pytest.raises(ValueError):
             tagger.marginal("none", 0)
         with pytest.raises(ValueError):
@@ -61,7 +61,8 @@ def test_model_files(model_file, tmp_path):
         tagger.open_inmemory(file.read())
     assert tagger.tag(X[0]) == Y[0]
     tagger.dump(str(tmp_path / "dump"))
-    assert "NAME --> VERB" in (tmp_path / "dump").read_text()
+    dump = (tmp_path / "dump").read_text()
+    assert "(1) NAME --> VERB" in dump and "(0) word:Ada --> NAME" in dump and "LABELS = {" in dump
 
 
 def test_the_penalty_is_that_of_crfsuite(model_file):
@@ -74,7 +75,7 @@ def test_the_penalty_is_that_of_crfsuite(model_file):
 
 def test_item_sequence():
     items = pycrfsuite.ItemSequence([{"a": "b", "c": 2, "d": {"e": True, "f": ["g"]}}, ["h", b"i"]])
-    assert items.items() == [{"a=b": 1.0, "c": 2.0, "d:e": 1.0, "d:f:g": 1.0}, {"h": 1.0, "i": 1.0}]
+    assert items.items() == [{"a:b": 1.0, "c": 2.0, "d:e": 1.0, "d:f:g": 1.0}, {"h": 1.0, "i": 1.0}]
     assert len(items) == 2 and "2 items" in repr(items)
 
 
@@ -133,15 +134,16 @@ def test_holdout(tmp_path):
 @pytest.mark.parametrize("algorithm", [None, "lbfgs", "l2sgd", "ap"])
 def test_crf(algorithm, tmp_path):
     crf = sklearn_crfsuite.CRF(algorithm, model_filename=str(tmp_path / "model"))
-    assert crf.classes_ is None
+    assert crf.classes_ is None and crf.tagger_ is None and crf.state_features_ is None
     crf.fit(X, Y)
     assert [list(labels) for labels in crf.predict(X)] == Y and crf.score(X, Y) == 1.0
     assert crf.predict([X[0], X[0]]).shape == (2, 2)
     again = pickle.loads(pickle.dumps(crf))
-    assert again.predict_single(X[1]) == Y[1] and (tmp_path / "model").exists()
+    assert again.predict_single(X[1]) == Y[1]
+    assert sklearn_crfsuite.CRF(model_filename=str(tmp_path / "model")).predict_single(X[1]) == Y[1]
     assert set(crf.classes_) == {"NAME", "VERB", "NOUN", "ADV"}
     assert crf.num_attributes_ == len(crf.attributes_) and crf.size_ > 0
-    assert ("word=Ada", "NAME") in crf.state_features_ and crf.transition_features_
+    assert ("word:Ada", "NAME") in crf.state_features_ and crf.transition_features_
     marginals = crf.predict_marginals(X)
     assert set(marginals[0][0]) == set(crf.classes_)
 
@@ -158,6 +160,10 @@ def test_crf_refuses():
     for params, message in [({"algorithm": "ap", "c2": 1.0}, "c2"), ({"c2": "abc"}, "c2"), ({"c2": -1}, "c1 and c2")]:
         with pytest.raises(ValueError, match=message):
             sklearn_crfsuite.CRF(**params).fit(X, Y)
+    with pytest.raises(ValueError, match="both X_dev and y_dev"):
+        sklearn_crfsuite.CRF().fit(X, Y, X)
+    with pytest.raises(ValueError, match="call fit first"):
+        sklearn_crfsuite.CRF().predict(X)
     with pytest.raises(NotImplementedError):
         sklearn_crfsuite.CRF("pa").fit(X, Y)
     with pytest.raises(TypeError, match=r"X\[0\]\[0\]\['a'\]"):

@@ -11,6 +11,9 @@ use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyMapping, PyString};
 use std::fmt;
 use std::ops::Range;
 
+/// Stands between a key and its text, and between the names of nested features, as in python-crfsuite's own code. (Its
+/// documentation has `=` for texts.)
+const SEPARATOR: &str = ":";
 /// The label of tokens whose label is not known.
 const UNKNOWN: &str = "?";
 
@@ -109,7 +112,7 @@ impl Converter {
         Ok(())
     }
 
-    /// Adds one entry of a dict: `key=text` for a string, `key` with its value for a number, `key:...` for what is nested.
+    /// Adds one entry of a dict: `key:text` for a string, `key` with its value for a number, `key:...` for what is nested.
     fn add_pair(
         &mut self,
         key: &Bound<'_, PyAny>,
@@ -125,7 +128,7 @@ impl Converter {
             ))
         })??;
         if let Some(text) = text_of(value) {
-            return self.push(prefix, name, "=", text?, 1.0, at, py);
+            return self.push(prefix, name, SEPARATOR, text?, 1.0, at, py);
         }
         if let Ok(number) = value.cast::<PyFloat>() {
             return self.push(prefix, name, "", "", number.value(), at, py);
@@ -144,7 +147,7 @@ impl Converter {
                 shown(value)
             )));
         }
-        self.add(value, &format!("{prefix}{name}:"), at)
+        self.add(value, &format!("{prefix}{name}{SEPARATOR}"), at)
     }
 
     #[expect(

@@ -186,7 +186,7 @@ fn feed_all(
             }
             let gone = match feed.try_send(Ok(sequence)) {
                 Ok(()) => false,
-                Err(TrySendError::Full(sequence)) => py.detach(|| feed.send(sequence)).is_err(),
+                Err(TrySendError::Full(sequence)) => py.detach(|| feed.send(sequence).is_err()),
                 Err(TrySendError::Disconnected(_)) => true,
             };
             if gone {
@@ -197,7 +197,8 @@ fn feed_all(
     };
     let fed = all();
     if fed.is_err() {
-        let _ = py.detach(|| feed.send(Err(Error::Setting("the data could not be read".into()))));
+        // If it cannot be sent, the thread has ended already.
+        py.detach(|| feed.send(Err(Error::Setting("the data could not be read".into()))).ok());
     }
     fed
 }

@@ -9,5 +9,7 @@ What differs from the originals:
 - ``l2sgd`` minimises the same objective by another method, which ends closer to the optimum.
 - ``feature.minfreq`` counts how often an attribute occurs, not how often it occurs with a label.
 - Features of a wrong type and parameters that are no numbers raise an error; the originals guess or crash.
-- Files that python-crfsuite has written cannot be read yet.
+- Training without data raises ``CRFSuiteError``.
+- The log has other lines; python-crfsuite's parsers of logs are missing, and so is ``trainer_cls``.
+- Files that python-crfsuite has written cannot be read yet, nor written for it.
 """

@@ -16,4 +16,7 @@ from crfkit.compat.pycrfsuite._items import ItemSequence
 from crfkit.compat.pycrfsuite._tagger import Tagger
 from crfkit.compat.pycrfsuite._trainer import BaseTrainer, CRFSuiteError, Trainer
 
-__all__ = ["BaseTrainer", "CRFSuiteError", "ItemSequence", "Tagger", "Trainer"]
+# The version of CRFsuite whose behaviour this module follows.
+CRFSUITE_VERSION = "0.12.2"
+
+__all__ = ["CRFSUITE_VERSION", "BaseTrainer", "CRFSuiteError", "ItemSequence", "Tagger", "Trainer"]

@@ -14,7 +14,7 @@ def _attributes(item: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
     for key, value in item.items():
         name = prefix + _text(key)
         if isinstance(value, (str, bytes)):
-            yield f"{name}={_text(value)}", 1.0
+            yield f"{name}:{_text(value)}", 1.0
         elif isinstance(value, (dict, list, set, tuple, frozenset)):
             yield from _attributes(value, name + ":")
         else:
@@ -33,7 +33,7 @@ class ItemSequence:
     """A sequence of features, converted once and used many times.
 
     >>> ItemSequence([{"word": "Ada", "upper": True}]).items()
-    [{'word=Ada': 1.0, 'upper': 1.0}]
+    [{'word:Ada': 1.0, 'upper': 1.0}]
     """
 
     def __init__(self, pyseq: Iterable[Any] = ()) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from typing import Any, NamedTuple
 
 import crfkit
@@ -71,8 +72,6 @@ class Tagger:
 
     def probability(self, yseq: Any) -> float:
         """The probability of a labelling of the current sequence."""
-        import math
-
         return math.exp(self._current().log_probability(yseq))
 
     def marginal(self, y: str, pos: int) -> float:
@@ -103,9 +102,15 @@ class Tagger:
     def dump(self, filename: Any = None) -> None:
         """Write the model as text, to a file or to the standard output."""
         info = self.info()
-        lines = [f"{a} --> {b}: {weight:f}" for (a, b), weight in info.transitions.items()]
-        lines += [f"{a} --> {b}: {weight:f}" for (a, b), weight in info.state_features.items()]
-        text = "\n".join(lines) + "\n"
+        pair = "  ({}) {} --> {}: {:f}".format
+        parts = {
+            "FILEHEADER": [f"  {name}: {value}" for name, value in info.header.items()],
+            "LABELS": [f"  {number}: {name}" for name, number in info.labels.items()],
+            "ATTRIBUTES": [f"  {number}: {name}" for name, number in info.attributes.items()],
+            "TRANSITIONS": [pair(1, *names, weight) for names, weight in info.transitions.items()],
+            "STATE_FEATURES": [pair(0, *names, weight) for names, weight in info.state_features.items()],
+        }
+        text = "\n".join("\n".join([f"{name} = {{", *lines, "}", ""]) for name, lines in parts.items())
         if filename is None:
             print(text, end="")
         else:

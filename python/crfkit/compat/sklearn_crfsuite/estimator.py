@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from crfkit._base import Estimator, check_lengths
 from crfkit._progress import reporter
 from crfkit.compat._parameters import DEFAULTS, algorithm_name, converted, settings
 from crfkit.compat.pycrfsuite import Tagger
-from crfkit.errors import SettingError
+from crfkit.errors import DataError, SettingError
 
 # The names that differ between the two interfaces.
 _RENAMED = {
@@ -79,6 +80,8 @@ class CRF(Estimator):
         if self.trainer_cls is not None:
             raise SettingError("trainer_cls has no effect here: leave it out")
         algorithm = algorithm_name(self.algorithm or "lbfgs")
+        if (X_dev is None) != (y_dev is None):
+            raise DataError("give both X_dev and y_dev, or neither")
         dev = None if X_dev is None else (X_dev, y_dev)
         lines: list[str] = []
 
@@ -111,9 +114,18 @@ class CRF(Estimator):
             given[full] = converted(name, value, known[full][0])
         return given
 
+    def __sklearn_is_fitted__(self) -> bool:
+        if getattr(self, "model_", None) is None and self.model_filename and os.path.exists(self.model_filename):
+            # The name of a model's file is enough to label with it.
+            self.model_ = _crfkit.Model.load(self.model_filename)
+        return getattr(self, "model_", None) is not None
+
     @property
-    def tagger_(self) -> Tagger:
-        """The tagger with the trained model."""
+    def tagger_(self) -> Tagger | None:
+        """The tagger with the trained model; ``None`` before ``fit``."""
+        return self._ready() if self.__sklearn_is_fitted__() else None
+
+    def _ready(self) -> Tagger:
         self._check_is_fitted()
         if "_tagger" not in self.__dict__:
             self._tagger = Tagger()
@@ -122,9 +134,8 @@ class CRF(Estimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The labels of sequences."""
-        self._check_is_fitted()
         # As in the original, an array of two dimensions where all sequences have the same length.
-        found = self.tagger_._tagger.label_lists(X)
+        found = self._ready()._tagger.label_lists(X)
         lengths = {len(labels) for labels in found}
         if len(lengths) == 1:
             return np.array(found, dtype=object)
@@ -134,15 +145,15 @@ class CRF(Estimator):
 
     def predict_single(self, xseq: Any) -> list[str]:
         """The labels of one sequence."""
-        return self.tagger_.tag(xseq)
+        return self._ready().tag(xseq)
 
     def predict_marginals(self, X: Any) -> list[list[dict[str, float]]]:
         """The probability of each label at each token, as dicts."""
-        return [self._dicts(tagged) for tagged in self.tagger_._tagger.tag_many(X)]
+        return [self._dicts(tagged) for tagged in self._ready()._tagger.tag_many(X)]
 
     def predict_marginals_single(self, xseq: Any) -> list[dict[str, float]]:
         """The probability of each label at each token of one sequence, as dicts."""
-        return self._dicts(self.tagger_._tagger.tag(xseq))
+        return self._dicts(self._ready()._tagger.tag(xseq))
 
     def _dicts(self, tagged: Any) -> list[dict[str, float]]:
         labels = self.model_.labels
@@ -178,12 +189,12 @@ class CRF(Estimator):
     @property
     def state_features_(self) -> dict[tuple[str, str], float] | None:
         """The weights by attribute and label; ``None`` before ``fit``."""
-        return self.tagger_.info().state_features if self.__sklearn_is_fitted__() else None
+        return self._ready().info().state_features if self.__sklearn_is_fitted__() else None
 
     @property
     def transition_features_(self) -> dict[tuple[str, str], float] | None:
         """The weights by label and next label; ``None`` before ``fit``."""
-        return self.tagger_.info().transitions if self.__sklearn_is_fitted__() else None
+        return self._ready().info().transitions if self.__sklearn_is_fitted__() else None
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_tagger"}
