@@ -12,4 +12,4 @@ mod trainer;
 pub use model::{Model, Score};
 pub use sequences::{Sequences, attributes, columns, conllu, json};
 pub use tagger::{LabelledSpan, LabelledToken, SequenceTagger};
-pub use trainer::{Progress, Trainer};
+pub use trainer::{Progress, Run, Trainer};

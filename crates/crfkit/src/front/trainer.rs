@@ -11,9 +11,10 @@ use crate::loss::Pieces;
 use crate::model::{Keep, Precision};
 use crate::optim::Control;
 use crate::settings::{Criterion, Init, Kind, Method, Settings};
-use crate::train::{Event, Listener, Start, Trained, train};
+use crate::train::{Ended, Event, Listener, Start, Trained, train};
 use crate::{Error, Result};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Trains models of chains. Every method has a default that works; see [`Settings`] for the full list.
 ///
@@ -37,6 +38,7 @@ pub struct Trainer<'a> {
     start: Option<Model>,
     threads: usize,
     progress: Option<OnProgress<'a>>,
+    stop: Option<Arc<AtomicBool>>,
 }
 
 /// Called at every step; training stops when it returns false.
@@ -58,6 +60,20 @@ pub struct Progress {
     pub objective: Option<f64>,
     /// The last score on the development set, in per cent: F1 where labels are chunks, accuracy elsewhere.
     pub dev_score: Option<f64>,
+}
+
+/// A trained model of sequences, and how its training went.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Run {
+    /// The trained model.
+    pub model: Model,
+    /// Why training ended.
+    pub stop: Ended,
+    /// Passes over the training set.
+    pub passes: f64,
+    /// The objective at the model's weights: losses plus penalties.
+    pub objective: f64,
 }
 
 impl<'a> Trainer<'a> {
@@ -168,13 +184,26 @@ impl<'a> Trainer<'a> {
         self
     }
 
+    /// Stops training when another thread sets this flag, also in the middle of a pass over the training set. The model has the
+    /// weights found so far.
+    pub fn stop_when(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.stop = Some(flag);
+        self
+    }
+
     /// Trains a model on sequences.
     pub fn train(self, sequences: impl IntoIterator<Item = Result<Sequence>>) -> Result<Model> {
+        self.run(sequences).map(|run| run.model)
+    }
+
+    /// Trains a model on sequences, and tells how the training went.
+    pub fn run(self, sequences: impl IntoIterator<Item = Result<Sequence>>) -> Result<Run> {
         self.settings.check(Kind::Chain)?; // before anything is read
         let corpus = self.read(sequences)?;
         let dev = self.dev.as_ref().map(|dev| ChainDev::of(&corpus.domain, dev)).transpose()?;
-        let trained = self.fit(corpus, dev, |model| model.any().weighted())?;
-        Ok(Model::from(AnyModel::Chain(Arc::new(trained.model))))
+        let Trained { model, stop, passes, objective, .. } =
+            self.fit(corpus, dev, |model| model.any().weighted())?;
+        Ok(Run { model: AnyModel::Chain(Arc::new(model)).into(), stop, passes, objective })
     }
 
     /// Trains on a corpus of any kind that a builder has made, with the settings of this trainer.
@@ -213,7 +242,7 @@ impl<'a> Trainer<'a> {
             }
         };
         let start = Start { theta, dev, threads: self.threads, ..Start::default() };
-        let mut listener = Told { progress: self.progress, dev_score: None };
+        let mut listener = Told { progress: self.progress, stop: self.stop, dev_score: None };
         let mut trained = train(corpus, features, &self.settings, start, &mut listener)?;
         if let Some(threshold) = self.settings.shrink {
             trained.model = trained.model.shrink(threshold);
@@ -260,6 +289,7 @@ impl std::fmt::Debug for Trainer<'_> {
 /// A listener that passes events on to a closure.
 struct Told<'a> {
     progress: Option<OnProgress<'a>>,
+    stop: Option<Arc<AtomicBool>>,
     dev_score: Option<f64>,
 }
 
@@ -275,6 +305,11 @@ impl Listener for Told<'_> {
         };
         let state = Progress { passes, objective, dev_score: self.dev_score };
         let more = self.progress.as_mut().is_none_or(|progress| progress(&state));
+        let more = more && !self.stop.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
         Ok(if more { Control::Continue } else { Control::Stop })
+    }
+
+    fn stop_flag(&mut self) -> Option<Arc<AtomicBool>> {
+        self.stop.clone()
     }
 }

@@ -21,6 +21,21 @@ pub enum Keep {
     All,
 }
 
+/// Which pairs get a weight: those of observations and labels, and those of labels alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The choice for (observation, label) pairs.
+    pub observations: Keep,
+    /// The choice for shared tables: transitions, first and last labels.
+    pub tables: Keep,
+}
+
+impl From<Keep> for Kept {
+    fn from(keep: Keep) -> Self {
+        Kept { observations: keep, tables: keep }
+    }
+}
+
 /// The weights of one shared table. Weight `base + k` is at `entry[k]`; entries that are not listed are 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableWeights {
@@ -115,7 +130,7 @@ impl Features {
         data: &Dataset<Chain>,
         labels: usize,
         observations: [usize; 2],
-        keep: Keep,
+        keep: impl Into<Kept>,
         label_bigram: bool,
         boundaries: bool,
     ) -> Self {
@@ -123,13 +138,14 @@ impl Features {
     }
 
     /// The features of graphs whose tables have these shapes.
-    pub fn new<G: Graph>(data: &Dataset<G>, shapes: TableShapes, keep: Keep) -> Self {
+    pub fn new<G: Graph>(data: &Dataset<G>, shapes: TableShapes, keep: impl Into<Kept>) -> Self {
+        let keep = keep.into();
         let TableShapes { kinds, node_kinds, shared } = shapes;
         let mut base = 0;
         let mut rows = Vec::with_capacity(kinds.len());
         for (number, kind) in kinds.into_iter().enumerate() {
             let mut new = Rows::all(base, kind.observations, kind.lines, kind.columns);
-            if keep == Keep::Observed && kind.basis.is_empty() {
+            if keep.observations == Keep::Observed && kind.basis.is_empty() {
                 keep_seen(&mut new, data, number);
             }
             new.basis = kind.basis;
@@ -139,8 +155,8 @@ impl Features {
         let mut tables = Vec::with_capacity(shared.len());
         for (id, &SharedShape { lines, columns, weighted }) in shared.iter().enumerate() {
             let stride = simd::padded(columns);
-            let mut used = vec![weighted && keep == Keep::All; lines * stride];
-            if weighted && keep == Keep::Observed {
+            let mut used = vec![weighted && keep.tables == Keep::All; lines * stride];
+            if weighted && keep.tables == Keep::Observed {
                 for example in 0..data.len() {
                     data.graph(example).for_each_factor(|factor| {
                         if factor.table == TableRef::Shared(id) {

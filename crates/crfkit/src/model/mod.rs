@@ -17,7 +17,7 @@ mod transfer;
 pub(crate) use compact::{above, compact_is_smaller, kept_names};
 #[doc(hidden)]
 pub use dense::Dense;
-pub use features::{Features, Keep};
+pub use features::{Features, Keep, Kept};
 #[doc(hidden)]
 pub use features::{SharedShape, TableKind, TableShapes, TableWeights};
 #[doc(hidden)]

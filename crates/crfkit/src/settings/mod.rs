@@ -25,7 +25,7 @@ pub use tables::tables;
 use crate::graph::EXACT_MEMORY;
 use crate::infer::Engine;
 use crate::loss::Pieces;
-use crate::model::{Features, Keep, Precision};
+use crate::model::{Features, Keep, Kept, Precision};
 use crate::optim::{Mean, Prior};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -56,6 +56,9 @@ pub struct Settings {
     pub min_count: u32,
     /// Which (observation, label) pairs get a weight.
     pub features: Keep,
+    /// Which pairs of neighbouring labels get a weight; `None` for the same choice as `features`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transitions: Option<Keep>,
     /// Whether the first and the last label of a sequence have weights.
     pub boundaries: bool,
     /// The objective to minimise.
@@ -107,6 +110,7 @@ impl Default for Settings {
             scaling: Scaling::default(),
             min_count: 1,
             features: Keep::Observed,
+            transitions: None,
             boundaries: false,
             objective: Criterion::default(),
             pieces: None,
@@ -214,6 +218,11 @@ impl Settings {
                 false => Mean::Vector(mean),
             },
         }
+    }
+
+    /// Which pairs get a weight.
+    pub(crate) fn kept(&self) -> Kept {
+        Kept { observations: self.features, tables: self.transitions.unwrap_or(self.features) }
     }
 
     /// Bytes that the tables of exact inference may take.

@@ -1,9 +1,11 @@
 //! The front door: what the crate page promises.
 
 use crfkit::chain::Sequence;
-use crfkit::model::Precision;
-use crfkit::train::{Criterion, Method};
+use crfkit::model::{Keep, Precision};
+use crfkit::train::{Criterion, Ended, Method};
 use crfkit::{Model, Sequences, Trainer};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 const TRAINING: &str = "2\tB-QTY\ncups\tB-UNIT\nflour\tB-NAME\n\n1\tB-QTY\nred\tB-NAME\nonion\tI-NAME\n\n3\tB-QTY\neggs\tB-NAME\n";
 
@@ -213,4 +215,34 @@ fn running_text_has_labelled_spans() {
     let message = tagger.tag([["1", "red", "onion"]]).unwrap_err().to_string();
     assert!(message.contains("3 columns, but the model was trained on 2"), "{message}");
     assert_eq!(tagger.tag([["1", "B-QTY"]]).unwrap()[0].label, "B-QTY");
+}
+
+/// A run tells how it ended; a flag that another thread has set ends it at once, with a model all the same.
+#[test]
+fn a_run_tells_how_it_ended() {
+    let run = Trainer::new().optimizer(Method::Lbfgs).run(text()).unwrap();
+    assert!(run.passes > 1.0 && run.objective.is_finite(), "{run:?}");
+    assert!(!matches!(run.stop, Ended::Listener), "{:?}", run.stop);
+    let flag = Arc::new(AtomicBool::new(true));
+    let stopped = Trainer::new().optimizer(Method::Lbfgs).stop_when(flag).run(text()).unwrap();
+    assert_eq!(stopped.stop, Ended::Listener);
+    assert!(stopped.passes < run.passes);
+    assert_eq!(stopped.model.labels(), run.model.labels());
+}
+
+/// Pairs of labels can all have a weight while observations have only those that were seen, and the other way round.
+#[test]
+fn transitions_are_chosen_apart_from_features() {
+    let counts = |features: Keep, transitions: Option<Keep>| {
+        let model = Trainer::new().features(features).settings(|settings| settings.transitions = transitions);
+        let model = model.train(text()).unwrap();
+        let names = model.any().names().unwrap();
+        let of = |part: &str| names.each_of(|found| found.name == part).count();
+        [of("node"), of("transition")]
+    };
+    let [seen, seen_pairs] = counts(Keep::Observed, None);
+    let [all, all_pairs] = counts(Keep::All, None);
+    assert!(seen < all && seen_pairs < all_pairs && all_pairs == 16);
+    assert_eq!(counts(Keep::Observed, Some(Keep::All)), [seen, all_pairs]);
+    assert_eq!(counts(Keep::All, Some(Keep::Observed)), [all, seen_pairs]);
 }

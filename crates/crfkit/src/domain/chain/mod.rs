@@ -190,7 +190,7 @@ impl Domain for ChainDomain {
     fn features(&self, data: &Dataset<Chain>, settings: &Settings) -> Features {
         let observations = [self.alphabet.node.len(), self.alphabet.pair.len()];
         let (bigram, boundaries) = (self.source.label_bigram(), settings.boundaries);
-        Features::chain(data, self.labels.len(), observations, settings.features, bigram, boundaries)
+        Features::chain(data, self.labels.len(), observations, settings.kept(), bigram, boundaries)
     }
 
     fn names<'a>(&'a self, features: &'a Features, weights: &'a [f64]) -> Names<'a> {

@@ -167,7 +167,7 @@ impl Domain for LinkedDomain {
 
     fn features(&self, data: &Dataset<FactorGraph>, settings: &Settings) -> Features {
         let shapes = self.links.shapes(&self.cards(), &self.templates, &self.alphabet);
-        Features::new(data, shapes, settings.features)
+        Features::new(data, shapes, settings.kept())
     }
 
     fn names<'a>(&'a self, features: &'a Features, weights: &'a [f64]) -> Names<'a> {

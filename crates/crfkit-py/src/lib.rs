@@ -1,0 +1,41 @@
+//! The extension module of the Python package: crfkit's front door, in Python's types.
+//!
+//! It holds no algorithm. `features` turns Python's objects into sequences, `train` runs the trainer, `model` and `tagger` wrap
+//! their namesakes, and `errors` maps errors to exceptions. The package in `python/crfkit` has the rest.
+
+mod errors;
+mod features;
+mod model;
+mod tagger;
+mod train;
+mod workers;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = false)]
+mod _crfkit {
+    #[pymodule_export]
+    use super::model::{PyModel, model_from_bytes};
+    #[pymodule_export]
+    use super::tagger::{PyTagged, PyTagger};
+    #[pymodule_export]
+    use super::train::train;
+
+    #[pymodule_export]
+    const __VERSION__: &str = env!("CARGO_PKG_VERSION");
+}
+
+/// Whether a sequence consists of features or of rows of fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Each token has features with values.
+    Features,
+    /// Each token is a row of fields, from which templates make features.
+    Rows,
+}
+
+/// The number of threads to use: the one that is given, or that of the cores.
+fn threads(given: Option<usize>) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    given.filter(|&threads| threads > 0).unwrap_or_else(cores)
+}

@@ -1,0 +1,166 @@
+//! A trained model.
+
+use crate::Form;
+use crate::errors::{raise, setting_error};
+use crate::tagger::PyTagger;
+use crfkit::Model;
+use crfkit::any::AnyModel;
+use crfkit::data::observer::Source;
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyTuple};
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+/// A trained model. It never changes, so threads may share it; it can be pickled and copied.
+///
+/// Examples
+/// --------
+/// >>> import crfkit
+/// >>> X = [[{"word": "Ada", "upper": True}, {"word": "sings"}]]
+/// >>> model = crfkit.ChainCRF().fit(X, [["NAME", "O"]]).model_
+/// >>> model.labels
+/// ['NAME', 'O']
+/// >>> crfkit.Model.from_bytes(model.to_bytes()).tagger().tag(X[0]).labels
+/// ['NAME', 'O']
+#[pyclass(name = "Model", module = "crfkit", frozen)]
+pub(crate) struct PyModel(pub(crate) Model);
+
+/// Weights of observations: names, label numbers, positions of names, and values.
+type Coefficients<'py> =
+    (Vec<String>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
+
+#[pymethods]
+impl PyModel {
+    /// Read a model file. The whole file is checked; a damaged one raises ``ModelFileError``.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        py.detach(|| Model::open(path)).map(PyModel).map_err(|error| raise(py, error))
+    }
+
+    /// Write the model to a file. The file is written whole or not at all.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.0.save(path)).map_err(|error| raise(py, error))
+    }
+
+    /// Read a model from the bytes of its file.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
+        model_from_bytes(py, data)
+    }
+
+    /// The bytes of the model's file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.0.to_bytes()).map_err(|error| raise(py, error))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The kind of model, such as ``"chain"``.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.0.kind().name()
+    }
+
+    /// Names of the labels, in the order of the columns of ``Tagged.marginals``.
+    #[getter]
+    fn labels(&self) -> Vec<String> {
+        self.0.labels()
+    }
+
+    /// What the model labels: ``"features"`` or ``"rows"`` of fields, from which its template makes features.
+    #[getter]
+    fn takes(&self) -> &'static str {
+        match self.form() {
+            Form::Features => "features",
+            Form::Rows => "rows",
+        }
+    }
+
+    /// The settings that the model was trained with, as JSON.
+    fn settings_json(&self, py: Python<'_>) -> PyResult<String> {
+        let text = match self.0.any() {
+            AnyModel::Chain(model) => serde_json::to_string(&model.settings),
+            _ => {
+                return Err(setting_error(
+                    py,
+                    format!("a model of kind {} has no settings here", self.kind()),
+                ));
+            }
+        };
+        text.map_err(|error| setting_error(py, error.to_string()))
+    }
+
+    /// A worker that labels sequences. Threads may share it.
+    fn tagger(&self, py: Python<'_>) -> PyResult<PyTagger> {
+        PyTagger::of(py, &self.0, self.form())
+    }
+
+    /// The weights of observations in coordinate form: names, label numbers, positions of the names, values.
+    fn coefficients<'py>(&self, py: Python<'py>) -> Coefficients<'py> {
+        let (mut names, mut rows, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let labels = self.label_numbers();
+        let weights = self.0.any().names();
+        for weight in weights.iter().flat_map(|names| names.each_of(|part| part.name == "node")) {
+            let (Some(observation), [label]) = (weight.observation, &weight.labels[..]) else { continue };
+            if names.last() != Some(&observation) {
+                names.push(observation);
+            }
+            rows.push(labels[label]);
+            columns.push(names.len() as i64 - 1);
+            values.push(weight.weight);
+        }
+        (names, rows.into_pyarray(py), columns.into_pyarray(py), values.into_pyarray(py))
+    }
+
+    /// The weights of transitions: an array whose rows are the labels of tokens and whose columns are those of the next ones.
+    fn transitions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let labels = self.label_numbers();
+        let size = labels.len();
+        let mut table = vec![0.0; size * size];
+        let weights = self.0.any().names();
+        for weight in weights.iter().flat_map(|names| names.each_of(|part| part.name == "transition")) {
+            if let [from, to] = &weight.labels[..] {
+                table[labels[from] as usize * size + labels[to] as usize] = weight.weight;
+            }
+        }
+        table.into_pyarray(py).reshape([size, size])
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let py = slf.py();
+        let read = py.import("crfkit._crfkit")?.getattr("model_from_bytes")?;
+        Ok((read, PyTuple::new(py, [slf.get().to_bytes(py)?])?))
+    }
+
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<crfkit.Model: {}, {} labels>", self.kind(), self.0.labels().len())
+    }
+}
+
+impl PyModel {
+    /// The form of the sequences that the model labels.
+    pub(crate) fn form(&self) -> Form {
+        match self.0.any() {
+            AnyModel::Chain(model) if matches!(model.domain.source, Source::Attributes) => Form::Features,
+            _ => Form::Rows,
+        }
+    }
+
+    fn label_numbers(&self) -> HashMap<String, i64> {
+        self.0.labels().into_iter().zip(0..).collect()
+    }
+}
+
+/// Read a model from the bytes of its file. Pickled models are read by this function.
+#[pyfunction]
+pub(crate) fn model_from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<PyModel> {
+    Model::from_bytes(data).map(PyModel).map_err(|error| raise(py, error))
+}

@@ -1,0 +1,259 @@
+//! Labelling sequences.
+
+use crate::errors::{data_error, raise};
+use crate::features::{Converter, labels};
+use crate::workers::{Worker, Workers};
+use crate::{Form, threads};
+use crfkit::Model;
+use crfkit::chain::Sequence;
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyIterator, PyList, PyString};
+use std::sync::Arc;
+
+/// What a tagger and its answers share.
+struct Shared {
+    workers: Workers,
+    /// Names of the labels, as Python's strings.
+    names: Vec<Py<PyString>>,
+}
+
+/// A worker that labels sequences with a model. Threads may share it; the interpreter's lock is released while it works.
+///
+/// Examples
+/// --------
+/// >>> import crfkit
+/// >>> X = [[{"word": "Ada", "upper": True}, {"word": "sings"}]]
+/// >>> tagger = crfkit.ChainCRF().fit(X, [["NAME", "O"]]).model_.tagger()
+/// >>> tagger.tag(X[0]).labels
+/// ['NAME', 'O']
+/// >>> [tagged.labels for tagged in tagger.tag_many(X)]
+/// [['NAME', 'O']]
+#[pyclass(name = "Tagger", module = "crfkit", frozen)]
+pub(crate) struct PyTagger(Arc<Shared>);
+
+impl PyTagger {
+    pub(crate) fn of(py: Python<'_>, model: &Model, form: Form) -> PyResult<Self> {
+        let workers = py.detach(|| Workers::of(model, form)).map_err(|error| raise(py, error))?;
+        let names = model.labels().iter().map(|name| PyString::intern(py, name).unbind()).collect();
+        Ok(PyTagger(Arc::new(Shared { workers, names })))
+    }
+
+    fn convert(&self, xs: &Bound<'_, PyAny>) -> PyResult<Vec<Sequence>> {
+        let mut converter = Converter::default();
+        let form = self.0.workers.form;
+        xs.try_iter()?
+            .enumerate()
+            .map(|(number, x)| converter.sequence(&x?, None, 1.0, form, Some(number)))
+            .collect()
+    }
+
+    fn label_many(
+        &self,
+        py: Python<'_>,
+        sequences: &[Sequence],
+        given: Option<usize>,
+    ) -> PyResult<Vec<Vec<u32>>> {
+        let work = || self.0.workers.label_many(sequences, threads(given));
+        py.detach(work).map_err(|error| raise(py, error))
+    }
+}
+
+#[pymethods]
+impl PyTagger {
+    #[new]
+    fn new(py: Python<'_>, model: &Bound<'_, crate::model::PyModel>) -> PyResult<Self> {
+        let model = model.get();
+        PyTagger::of(py, &model.0, model.form())
+    }
+
+    /// Label a sequence: a list with an entry per token.
+    fn tag(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<PyTagged> {
+        let sequence = Converter::default().sequence(x, None, 1.0, self.0.workers.form, None)?;
+        let workers = &self.0.workers;
+        let labels = py.detach(|| workers.with(|worker| workers.label(worker, &sequence)));
+        let labels = labels.map_err(|error| raise(py, error))?;
+        Ok(PyTagged { shared: self.0.clone(), sequence, labels })
+    }
+
+    /// Label many sequences, on all cores or on ``threads`` of them. The answers do not depend on their number.
+    #[pyo3(signature = (xs, *, threads=None))]
+    fn tag_many(
+        &self,
+        py: Python<'_>,
+        xs: &Bound<'_, PyAny>,
+        threads: Option<usize>,
+    ) -> PyResult<Vec<PyTagged>> {
+        let sequences = self.convert(xs)?;
+        let labels = self.label_many(py, &sequences, threads)?;
+        let tagged = |(sequence, labels)| PyTagged { shared: self.0.clone(), sequence, labels };
+        Ok(sequences.into_iter().zip(labels).map(tagged).collect())
+    }
+
+    /// The labels of many sequences as plain lists.
+    #[pyo3(signature = (xs, *, threads=None))]
+    fn label_lists<'py>(
+        &self,
+        py: Python<'py>,
+        xs: &Bound<'py, PyAny>,
+        threads: Option<usize>,
+    ) -> PyResult<Vec<Bound<'py, PyList>>> {
+        let sequences = self.convert(xs)?;
+        let labels = self.label_many(py, &sequences, threads)?;
+        labels.iter().map(|labels| named(py, &self.0, labels)).collect()
+    }
+
+    /// Names of the labels, in the order of the columns of ``Tagged.marginals``.
+    #[getter]
+    fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, &self.0.names)
+    }
+}
+
+fn named<'py>(py: Python<'py>, shared: &Shared, labels: &[u32]) -> PyResult<Bound<'py, PyList>> {
+    PyList::new(py, labels.iter().map(|&label| &shared.names[label as usize]))
+}
+
+/// A labelled sequence. It behaves as a sequence of labels, and computes everything else when it is asked for.
+///
+/// Examples
+/// --------
+/// >>> import crfkit
+/// >>> X = [[{"word": "Ada", "upper": True}, {"word": "sings"}]]
+/// >>> tagged = crfkit.ChainCRF().fit(X, [["NAME", "O"]]).model_.tagger().tag(X[0])
+/// >>> list(tagged)
+/// ['NAME', 'O']
+/// >>> tagged.marginals.shape
+/// (2, 2)
+/// >>> [labels for labels, probability in tagged.nbest(2)][0]
+/// ['NAME', 'O']
+#[pyclass(name = "Tagged", module = "crfkit", frozen, sequence)]
+pub(crate) struct PyTagged {
+    shared: Arc<Shared>,
+    sequence: Sequence,
+    labels: Vec<u32>,
+}
+
+impl PyTagged {
+    /// Loads the sequence into a worker and asks it.
+    fn ask<T: Send>(
+        &self,
+        py: Python<'_>,
+        question: impl FnOnce(&mut Worker) -> crfkit::Result<T> + Send,
+    ) -> PyResult<T> {
+        let workers = &self.shared.workers;
+        let answer = py.detach(|| {
+            workers.with(|worker| {
+                worker.take_in(&self.sequence)?;
+                question(worker)
+            })
+        });
+        answer.map_err(|error| raise(py, error))
+    }
+}
+
+#[pymethods]
+impl PyTagged {
+    /// The best labelling, as a list of names.
+    #[getter]
+    fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        named(py, &self.shared, &self.labels)
+    }
+
+    /// The probability of every label at every token, given the whole sequence: an array with a row per token.
+    #[getter]
+    fn marginals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let (tokens, labels) = (self.labels.len(), self.shared.names.len());
+        let values = match tokens {
+            0 => Vec::new(),
+            _ => self.ask(py, |worker| {
+                let of_token = |t| (0..labels as u32).map(move |label| (t, label));
+                Ok((0..tokens).flat_map(of_token).map(|(t, label)| worker.marginal(t, label)).collect())
+            })?,
+        };
+        values.into_pyarray(py).reshape([tokens, labels])
+    }
+
+    /// The logarithm of the partition function.
+    #[getter]
+    fn log_z(&self, py: Python<'_>) -> PyResult<f64> {
+        match self.labels.is_empty() {
+            true => Ok(0.0),
+            false => self.ask(py, |worker| Ok(worker.log_z())),
+        }
+    }
+
+    /// The log-probability of a labelling, by default of the best one.
+    #[pyo3(signature = (y=None))]
+    fn log_probability(&self, py: Python<'_>, y: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
+        let numbers = match y {
+            None => self.labels.clone(),
+            Some(y) => self.numbers(py, &labels(y, 0)?)?,
+        };
+        match numbers.is_empty() {
+            true => Ok(0.0),
+            false => self.ask(py, |worker| Ok(worker.log_probability(&numbers))),
+        }
+    }
+
+    /// The ``n`` best labellings with their probabilities, best first; fewer where there are fewer.
+    fn nbest<'py>(&self, py: Python<'py>, n: usize) -> PyResult<Vec<(Bound<'py, PyList>, f64)>> {
+        if n == 0 {
+            return Err(PyValueError::new_err("n is 0: ask for at least 1 labelling"));
+        }
+        if self.labels.is_empty() {
+            return Ok(vec![(PyList::empty(py), 1.0)]);
+        }
+        let ranked = self.ask(py, |worker| {
+            let ranked = worker.nbest(n)?;
+            let sure = |labels: Vec<u32>, worker: &mut Worker| (worker.probability(&labels), labels);
+            Ok(ranked.into_iter().map(|found| sure(found.labels, worker)).collect::<Vec<_>>())
+        })?;
+        ranked.iter().map(|(sure, labels)| Ok((named(py, &self.shared, labels)?, *sure))).collect()
+    }
+
+    fn __len__(&self) -> usize {
+        self.labels.len()
+    }
+
+    fn __getitem__<'py>(&self, py: Python<'py>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.labels(py)?.as_any().get_item(index)
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        self.labels(py)?.try_iter()
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let mine = self.labels(py)?;
+        match other.cast::<PyTagged>() {
+            Ok(other) => mine.eq(other.get().labels(py)?),
+            Err(_) => mine.eq(other),
+        }
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("<crfkit.Tagged: {}>", self.labels(py)?.repr()?))
+    }
+}
+
+impl PyTagged {
+    /// The numbers of labels that are given by name, one for each token.
+    fn numbers(&self, py: Python<'_>, given: &[String]) -> PyResult<Vec<u32>> {
+        if given.len() != self.labels.len() {
+            let (tokens, labels) = (self.labels.len(), given.len());
+            return Err(data_error(
+                py,
+                format!("the sequence has {tokens} tokens, but {labels} labels are given"),
+            ));
+        }
+        let names: Vec<&str> =
+            self.shared.names.iter().map(|name| name.bind(py).to_str()).collect::<PyResult<_>>()?;
+        let number = |label: &String| {
+            let found = names.iter().position(|name| name == label).map(|at| at as u32);
+            found.ok_or_else(|| data_error(py, format!("the model has no label {label:?}; it has {names:?}")))
+        };
+        given.iter().map(number).collect()
+    }
+}

@@ -1,0 +1,298 @@
+//! Training: sequences go to a thread of their own, and its progress comes back.
+
+use crate::Form;
+use crate::errors::{raise, setting_error};
+use crate::features::{Converter, labelled};
+use crate::model::PyModel;
+use crfkit::chain::Sequence;
+use crfkit::data::template::Dialect;
+use crfkit::front::{Progress, Run};
+use crfkit::settings::{Method, Settings};
+use crfkit::{Error, Model, Trainer};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Sequences that wait for the thread that reads them.
+const WAITING: usize = 256;
+/// How often the interpreter is asked for signals, such as Ctrl-C.
+const POLL: Duration = Duration::from_millis(50);
+/// Settings that `params` may have besides the parameters of methods.
+const OTHERS: [&str; 9] = [
+    "transitions",
+    "sigma_pairs",
+    "prior_mean",
+    "scaling",
+    "boundaries",
+    "pieces",
+    "precision",
+    "shrink",
+    "init",
+];
+
+/// A report: passes, objective, score on the development set.
+type Report = (f64, Option<f64>, Option<f64>);
+
+/// What the training thread tells.
+enum Message {
+    Report(Report),
+    Done(Box<crfkit::Result<Run>>),
+}
+
+/// Everything that a run needs besides the training data.
+struct Plan {
+    settings: Settings,
+    template: Option<String>,
+    dialect: Dialect,
+    dev: Option<Vec<Sequence>>,
+    start: Option<Model>,
+    threads: usize,
+    stop: Arc<AtomicBool>,
+}
+
+/// Train a model on sequences. The package's estimators call this function.
+///
+/// Returns a dict with the model, the history, and the exception that ended the run early, if any.
+#[pyfunction]
+#[pyo3(signature = (x, y, settings, *, template=None, dialect="crfpp", dev=None, weights=None, start=None, threads=None,
+    callback=None))]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+pub(crate) fn train<'py>(
+    py: Python<'py>,
+    x: &Bound<'py, PyAny>,
+    y: &Bound<'py, PyAny>,
+    settings: &str,
+    template: Option<String>,
+    dialect: &str,
+    dev: Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
+    weights: Option<Vec<f64>>,
+    start: Option<&Bound<'py, PyModel>>,
+    threads: Option<usize>,
+    callback: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let form = if template.is_some() { Form::Rows } else { Form::Features };
+    let mut converter = Converter::default();
+    let dev = match dev {
+        None => None,
+        Some((x, y)) => Some(
+            pairs(&x, &y)?
+                .map(|(k, pair)| {
+                    let (x, y) = pair?;
+                    labelled(&mut converter, &x, &y, 1.0, form, k)
+                })
+                .filter(|read| !read.as_ref().is_ok_and(Sequence::is_empty))
+                .collect::<PyResult<Vec<Sequence>>>()?,
+        ),
+    };
+    let plan = Plan {
+        settings: read_settings(py, settings)?,
+        template,
+        dialect: dialect_of(py, dialect)?,
+        dev,
+        start: start.map(|model| model.get().0.clone()),
+        threads: crate::threads(threads),
+        stop: Arc::default(),
+    };
+    let stop = plan.stop.clone();
+    let (feed, food) = sync_channel(WAITING);
+    let (tell, told) = channel();
+    let (answer, answered) = channel();
+    let told = Mutex::new(told);
+    let watched = callback.is_some();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let run = plan.run(food, &tell, watched.then_some(&answered));
+            // It fails only if nobody listens any more, and then nobody misses it.
+            let _ = tell.send(Message::Done(Box::new(run)));
+        });
+        let fed = feed_all(py, feed, x, y, weights.as_deref(), form, &mut converter);
+        if fed.is_err() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        let (run, history, raised) = listen(py, &told, &answer, callback.as_ref(), &stop)?;
+        fed?;
+        let run = run.map_err(|error| raise(py, error))?;
+        let out = PyDict::new(py);
+        out.set_item("model", Py::new(py, PyModel(run.model))?)?;
+        out.set_item("stop", run.stop.to_string())?;
+        out.set_item("passes", run.passes)?;
+        out.set_item("objective", run.objective)?;
+        out.set_item("history", history)?;
+        out.set_item("raised", raised.map(|error| error.into_value(py)))?;
+        Ok(out)
+    })
+}
+
+impl Plan {
+    /// Reads the sequences and trains. With `answered`, every report waits for an answer, which is false to stop.
+    fn run(
+        self,
+        food: Receiver<crfkit::Result<Sequence>>,
+        tell: &Sender<Message>,
+        answered: Option<&Receiver<bool>>,
+    ) -> crfkit::Result<Run> {
+        let mut last_score = None;
+        let report = |state: &Progress| {
+            let news = state.objective.is_some() || state.dev_score != last_score;
+            last_score = state.dev_score;
+            if !news || tell.send(Message::Report((state.passes, state.objective, state.dev_score))).is_err()
+            {
+                return true;
+            }
+            answered.is_none_or(|answered| answered.recv().unwrap_or(false))
+        };
+        let settings = self.settings;
+        let mut trainer = Trainer::new()
+            .settings(|mine| *mine = settings)
+            .threads(self.threads)
+            .stop_when(self.stop)
+            .on_progress(report);
+        trainer = match &self.template {
+            None => trainer,
+            Some(text) if text.contains(['\n', '%']) => trainer.template(text, self.dialect),
+            Some(preset) => trainer.preset(preset),
+        };
+        if let Some(dev) = self.dev {
+            trainer = trainer.dev(dev.into_iter().map(Ok))?;
+        }
+        if let Some(start) = &self.start {
+            trainer = trainer.start_from(start);
+        }
+        trainer.run(food)
+    }
+}
+
+/// Sends every sequence to the training thread. If one cannot be read, the thread gets an error in its place.
+fn feed_all(
+    py: Python<'_>,
+    feed: SyncSender<crfkit::Result<Sequence>>,
+    x: &Bound<'_, PyAny>,
+    y: &Bound<'_, PyAny>,
+    weights: Option<&[f64]>,
+    form: Form,
+    converter: &mut Converter,
+) -> PyResult<()> {
+    let mut all = || -> PyResult<()> {
+        for (k, pair) in pairs(x, y)? {
+            let (x, y) = pair?;
+            let weight = weights.and_then(|weights| weights.get(k)).copied().unwrap_or(1.0);
+            let sequence = labelled(converter, &x, &y, weight, form, k)?;
+            if sequence.is_empty() {
+                continue;
+            }
+            let gone = match feed.try_send(Ok(sequence)) {
+                Ok(()) => false,
+                Err(TrySendError::Full(sequence)) => py.detach(|| feed.send(sequence).is_err()),
+                Err(TrySendError::Disconnected(_)) => true,
+            };
+            if gone {
+                break; // the thread has an error to tell
+            }
+        }
+        py.check_signals()
+    };
+    let fed = all();
+    if fed.is_err() {
+        // If it cannot be sent, the thread has ended already.
+        py.detach(|| feed.send(Err(Error::Setting("the data could not be read".into()))).ok());
+    }
+    fed
+}
+
+/// The result of a run, its history, and what the callback or a signal raised.
+type Heard = (crfkit::Result<Run>, Vec<Report>, Option<PyErr>);
+
+/// Hears the training thread to its end. Signals and exceptions of the callback stop it.
+fn listen(
+    py: Python<'_>,
+    told: &Mutex<Receiver<Message>>,
+    answer: &Sender<bool>,
+    callback: Option<&Bound<'_, PyAny>>,
+    stop: &AtomicBool,
+) -> PyResult<Heard> {
+    let (mut history, mut raised) = (Vec::new(), None);
+    loop {
+        let heard = py.detach(|| told.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(POLL));
+        match heard {
+            Ok(Message::Done(run)) => return Ok((*run, history, raised)),
+            Ok(Message::Report(report)) => {
+                history.push(report);
+                let more = match callback {
+                    Some(callback) if raised.is_none() => match ask(callback, report) {
+                        Ok(more) => more,
+                        Err(error) => {
+                            raised = Some(error);
+                            false
+                        }
+                    },
+                    _ => raised.is_none(),
+                };
+                let _ = answer.send(more);
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            // The thread panicked; `scope` passes that on.
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(setting_error(py, "training ended without a result".into()));
+            }
+        }
+        if let Err(signal) = py.check_signals() {
+            stop.store(true, Ordering::Relaxed);
+            raised.get_or_insert(signal);
+        }
+    }
+}
+
+/// Calls the callback with a dict. Only `False` stops the run: functions that return nothing go on.
+fn ask(callback: &Bound<'_, PyAny>, (passes, objective, score): Report) -> PyResult<bool> {
+    let state = PyDict::new(callback.py());
+    state.set_item("passes", passes)?;
+    state.set_item("objective", objective)?;
+    state.set_item("dev_score", score)?;
+    let answer = callback.call1((state,))?;
+    Ok(answer.is_none() || answer.is_truthy()?)
+}
+
+/// A sequence's tokens and its labels.
+type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// Sequences with their labels and their numbers.
+fn pairs<'py>(
+    x: &Bound<'py, PyAny>,
+    y: &Bound<'py, PyAny>,
+) -> PyResult<impl Iterator<Item = (usize, PyResult<Pair<'py>>)>> {
+    let both = x.try_iter()?.zip(y.try_iter()?);
+    Ok(both.map(|(x, y)| Ok((x?, y?))).enumerate())
+}
+
+/// Reads the settings, which come as a JSON object. An unknown key is an error, so that no typing error goes unseen.
+fn read_settings(py: Python<'_>, text: &str) -> PyResult<Settings> {
+    let wrong = |error: serde_json::Error| setting_error(py, error.to_string());
+    let given: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).map_err(wrong)?;
+    let usual = serde_json::to_value(Settings::default()).map_err(wrong)?;
+    let parameters = || Method::ALL.iter().flat_map(|method| method.declaration().parameters);
+    let known = |key: &str| {
+        usual.get(key).is_some()
+            || OTHERS.contains(&key)
+            || parameters().any(|name| name.replace('-', "_") == key)
+    };
+    if let Some(key) = given.keys().find(|key| !known(key)) {
+        let mut names: Vec<String> = parameters().map(|name| name.replace('-', "_")).collect();
+        names.extend(OTHERS.map(String::from));
+        names.sort();
+        names.dedup();
+        return Err(setting_error(py, format!("params has no {key:?}; it may have {}", names.join(", "))));
+    }
+    serde_json::from_value(given.into()).map_err(wrong)
+}
+
+fn dialect_of(py: Python<'_>, name: &str) -> PyResult<Dialect> {
+    match name {
+        "crfpp" => Ok(Dialect::Crfpp),
+        "wapiti" => Ok(Dialect::Wapiti),
+        _ => Err(setting_error(py, format!("dialect {name:?} is not known: choose crfpp or wapiti"))),
+    }
+}

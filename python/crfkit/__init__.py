@@ -1,0 +1,36 @@
+"""Conditional random fields: training and inference, exact and fast.
+
+>>> import crfkit
+>>> X = [[{"word": "Ada", "upper": True}, {"word": "sings", "upper": False}],
+...      [{"word": "dogs", "upper": False}, {"word": "bark", "upper": False}]]
+>>> y = [["NAME", "O"], ["O", "O"]]
+>>> crf = crfkit.ChainCRF(sigma=10.0).fit(X, y)
+>>> list(crf.predict([[{"word": "Bob", "upper": True}, {"word": "sings", "upper": False}]])[0])
+['NAME', 'O']
+"""
+
+from crfkit._crfkit import Model, Tagged, Tagger
+from crfkit._crfkit import __VERSION__ as __version__
+from crfkit.chain import ChainCRF
+from crfkit.errors import (
+    CrfkitError,
+    DataError,
+    DivergedError,
+    ModelFileError,
+    NotFittedError,
+    SettingError,
+)
+
+__all__ = [
+    "ChainCRF",
+    "CrfkitError",
+    "DataError",
+    "DivergedError",
+    "Model",
+    "ModelFileError",
+    "NotFittedError",
+    "SettingError",
+    "Tagged",
+    "Tagger",
+    "__version__",
+]

@@ -1,0 +1,38 @@
+"""Reports of a training run: the caller's function, and a progress bar where one can be seen."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import Any, Callable, Iterator
+
+Callback = Callable[[dict[str, Any]], Any]
+
+
+def _bar(progress: bool | str) -> Any:
+    if progress is False or (progress == "auto" and not sys.stderr.isatty()):
+        return None
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return None
+    return tqdm(unit=" passes", bar_format="{desc}{n:.1f}{unit} [{elapsed}] {postfix}")
+
+
+@contextlib.contextmanager
+def reporter(progress: bool | str, callback: Callback | None) -> Iterator[Callback | None]:
+    """The function to call at every report; ``None`` if nobody wants one."""
+    bar = _bar(progress)
+    if bar is None:
+        yield callback
+        return
+
+    def report(state: dict[str, Any]) -> Any:
+        bar.n = state["passes"]
+        bar.set_postfix({name: value for name, value in state.items() if name != "passes" and value is not None})
+        return None if callback is None else callback(state)
+
+    try:
+        yield report
+    finally:
+        bar.close()

@@ -1,0 +1,106 @@
+"""CRFsuite's parameters, and the settings of crfkit that they stand for."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+ALGORITHMS = {
+    "lbfgs": "lbfgs",
+    "l2sgd": "l2sgd",
+    "ap": "averaged-perceptron",
+    "averaged-perceptron": "averaged-perceptron",
+    "pa": "passive-aggressive",
+    "passive-aggressive": "passive-aggressive",
+    "arow": "arow",
+}
+MISSING = ("passive-aggressive", "arow")
+
+# The name of each parameter, its default, and what it does.
+_FEATURES = {
+    "feature.minfreq": (0.0, "The minimum frequency of features."),
+    "feature.possible_states": (False, "Force to generate possible state features."),
+    "feature.possible_transitions": (False, "Force to generate possible transition features."),
+}
+_LBFGS = {
+    "c1": (0.0, "Coefficient for L1 regularization."),
+    "c2": (1.0, "Coefficient for L2 regularization."),
+    "max_iterations": (2**31 - 1, "The maximum number of iterations for L-BFGS optimization."),
+    "num_memories": (6, "The number of limited memories for approximating the inverse hessian matrix."),
+    "epsilon": (1e-5, "Epsilon for testing the convergence of the objective."),
+    "period": (10, "The duration of iterations to test the stopping criterion."),
+    "delta": (1e-5, "The threshold for the stopping criterion."),
+    "linesearch": ("MoreThuente", "The line search algorithm used in L-BFGS updates."),
+    "max_linesearch": (20, "The maximum number of trials for the line search algorithm."),
+}
+_L2SGD = {
+    "c2": (1.0, "Coefficient for L2 regularization."),
+    "max_iterations": (1000, "The maximum number of iterations (epochs) for SGD optimization."),
+    "period": (10, "The duration of iterations to test the stopping criterion."),
+    "delta": (1e-6, "The threshold for the stopping criterion."),
+    "calibration.eta": (0.1, "The initial value of learning rate (eta) used for calibration."),
+    "calibration.rate": (2.0, "The rate of increase/decrease of learning rate for calibration."),
+    "calibration.samples": (1000, "The number of instances used for calibration."),
+    "calibration.candidates": (10, "The number of candidates of learning rate."),
+    "calibration.max_trials": (20, "The maximum number of trials of learning rates for calibration."),
+}
+_PERCEPTRON = {
+    "max_iterations": (100, "The maximum number of iterations."),
+    "epsilon": (0.0, "The stopping criterion (the ratio of incorrect label predictions)."),
+}
+DEFAULTS = {
+    "lbfgs": {**_FEATURES, **_LBFGS},
+    "l2sgd": {**_FEATURES, **_L2SGD},
+    "averaged-perceptron": {**_FEATURES, **_PERCEPTRON},
+}
+
+
+def algorithm_name(name: str) -> str:
+    """CRFsuite's own name of an algorithm."""
+    if name not in ALGORITHMS:
+        raise ValueError(f"Bad arguments: algorithm={name!r}; choose one of {', '.join(ALGORITHMS)}")
+    full = ALGORITHMS[name]
+    if full in MISSING:
+        raise NotImplementedError(f"crfkit has no algorithm {full}: choose lbfgs, l2sgd or ap")
+    return full
+
+
+def converted(name: str, value: Any, default: Any) -> Any:
+    """A parameter's value in the type of its default; an error if it has none."""
+    try:
+        if isinstance(default, bool):
+            return bool(int(value))
+        if isinstance(default, (int, float)):
+            number = float(value)
+            if not math.isfinite(number):
+                raise ValueError
+            return int(number) if isinstance(default, int) else number
+    except (TypeError, ValueError):
+        raise ValueError(f"parameter {name} is {value!r}: give a number") from None
+    return str(value)
+
+
+def settings(algorithm: str, given: dict[str, Any]) -> str:
+    """The settings of crfkit for an algorithm with these parameters, as JSON."""
+    value = {name: default for name, (default, _) in DEFAULTS[algorithm].items()} | given
+    passes = int(value["max_iterations"])
+    common: dict[str, Any] = {
+        "min_count": max(1, math.ceil(value["feature.minfreq"])),
+        "features": "all" if value["feature.possible_states"] else "observed",
+        "transitions": "all" if value["feature.possible_transitions"] else "observed",
+        # Zero iterations leave all weights at 0 there; one pass is the least that crfkit takes.
+        "passes": None if passes >= 2**31 - 1 else max(1, passes),
+    }
+    if algorithm == "averaged-perceptron":
+        own: dict[str, Any] = {"objective": "perceptron", "optimizer": "sgd", "sigma": None, "eta0": 1.0, "batch": 1}
+        return json.dumps(common | own | {"average": True})
+    # CRFsuite adds c2·‖w‖², which is the prior ‖w‖²/(2σ²).
+    c2 = value["c2"]
+    if c2 < 0 or value.get("c1", 0.0) < 0:
+        raise ValueError("c1 and c2 are coefficients of penalties: give numbers of at least 0")
+    common["sigma"] = None if c2 == 0 else 1 / math.sqrt(2 * c2)
+    if algorithm == "l2sgd":
+        return json.dumps(common | {"optimizer": "auto"})
+    stop = {"memory": value["num_memories"], "gradient_tolerance": value["epsilon"], "tolerance": value["delta"]}
+    return json.dumps(common | {"optimizer": "lbfgs", "l1": value["c1"]} | stop)

@@ -1,0 +1,190 @@
+"""The replacements for sklearn-crfsuite and python-crfsuite."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+from crfkit.compat import pycrfsuite, sklearn_crfsuite
+
+X = [
+    [{"word": "Ada", "upper": True}, {"word": "sings", "upper": False}],
+    [{"word": "dogs", "upper": False}, {"word": "bark", "upper": False}, {"word": "loudly", "upper": False}],
+]
+Y = [["NAME", "VERB"], ["NOUN", "VERB", "ADV"]]
+
+
+@pytest.fixture
+def model_file(tmp_path):
+    trainer = pycrfsuite.Trainer(params={"c2": 0.1}, verbose=False)
+    for x, y in zip(X, Y):
+        trainer.append(x, y)
+    path = str(tmp_path / "model")
+    trainer.train(path)
+    return path
+
+
+def test_tagger(model_file):
+    tagger = pycrfsuite.Tagger()
+    with tagger.open(model_file):
+        assert sorted(tagger.labels()) == ["ADV", "NAME", "NOUN", "VERB"]
+        assert tagger.tag(X[0]) == Y[0] and tagger.tag(pycrfsuite.ItemSequence(X[1])) == Y[1]
+        tagger.set(X[0])
+        assert tagger.tag() == Y[0]
+        total = sum(tagger.probability([a, b]) for a in tagger.labels() for b in tagger.labels())
+        assert total == pytest.approx(1.0)
+        first = sum(tagger.probability(["NAME", b]) for b in tagger.labels())
+        assert tagger.marginal("NAME", 0) == pytest.approx(first)
+        info = tagger.info()
+        assert ("NAME", "VERB") in info.transitions and ("word:Ada", "NAME") in info.state_features
+        with pytest.raises(ValueError):
+            tagger.marginal("none", 0)
+        with pytest.raises(ValueError):
+            tagger.marginal("NAME", 2)
+    for closed in (tagger.labels, tagger.tag):
+        with pytest.raises(ValueError):
+            closed()
+    for closed in (tagger.info, tagger.dump):
+        with pytest.raises(RuntimeError):
+            closed()
+
+
+def test_model_files(model_file, tmp_path):
+    tagger = pycrfsuite.Tagger()
+    with pytest.raises(OSError):
+        tagger.open(str(tmp_path / "none"))
+    (tmp_path / "bad").write_bytes(b"lCRF")
+    with pytest.raises(ValueError):
+        tagger.open(str(tmp_path / "bad"))
+    with open(model_file, "rb") as file:
+        tagger.open_inmemory(file.read())
+    assert tagger.tag(X[0]) == Y[0]
+    tagger.dump(str(tmp_path / "dump"))
+    dump = (tmp_path / "dump").read_text()
+    assert "(1) NAME --> VERB" in dump and "(0) word:Ada --> NAME" in dump and "LABELS = {" in dump
+
+
+def test_the_penalty_is_that_of_crfsuite(model_file):
+    """At the optimum the gradient of the loss is that of c2·‖w‖², so the weights follow from the marginals: E[f] − f + 2·c2·w = 0."""
+    crf = sklearn_crfsuite.CRF(c2=0.1, epsilon=1e-9, delta=1e-12).fit([[["a"]], [["b"]]], [["A"], ["B"]])
+    p = crf.predict_marginals_single([["a"]])[0]["A"]
+    assert crf.state_features_[("a", "A")] == pytest.approx((1 - p) / 0.2, rel=1e-4)
+    assert math.isclose(sum(crf.predict_marginals_single([["a"]])[0].values()), 1.0)
+
+
+def test_item_sequence():
+    items = pycrfsuite.ItemSequence([{"a": "b", "c": 2, "d": {"e": True, "f": ["g"]}}, ["h", b"i"]])
+    assert items.items() == [{"a:b": 1.0, "c": 2.0, "d:e": 1.0, "d:f:g": 1.0}, {"h": 1.0, "i": 1.0}]
+    assert len(items) == 2 and "2 items" in repr(items)
+
+
+def test_trainer_parameters():
+    trainer = pycrfsuite.Trainer("l2sgd", {"c2": 3, "feature.possible_states": True}, verbose=False)
+    assert trainer.get("c2") == 3.0 and trainer.get("feature.possible_states") is True
+    assert "calibration.eta" in trainer.params() and trainer.help("c2").startswith("Coefficient")
+    trainer.select("lbfgs")
+    assert trainer.get_params()["c1"] == 0.0
+    for name, value in [("none", 1), ("c2", "abc"), ("c2", None)]:
+        with pytest.raises(ValueError, match=name):
+            trainer.set(name, value)
+    with pytest.raises(ValueError, match="algorithm"):
+        trainer.select("magic")
+    for missing in ("pa", "arow"):
+        with pytest.raises(NotImplementedError, match="lbfgs, l2sgd or ap"):
+            trainer.select(missing)
+
+
+def test_messages_and_subclasses(tmp_path):
+    class Mine(pycrfsuite.BaseTrainer):
+        def __init__(self):  # on purpose without super().__init__
+            self.messages = []
+
+        def message(self, message):
+            self.messages.append(message)
+
+    trainer = Mine()
+    trainer.append(X[0], Y[0])
+    trainer.train(str(tmp_path / "model"))
+    assert trainer.messages[0] == "type: CRF1d\n" and len(trainer.messages) > 3
+
+    class Failing(Mine):
+        def message(self, message):
+            if "objective" in message:
+                raise KeyError("mine")
+
+    failing = Failing()
+    failing.append(X[0], Y[0])
+    with pytest.raises(KeyError, match="mine"):
+        failing.train(str(tmp_path / "other"))
+    with pytest.raises(ValueError, match="differ"):
+        trainer.append(X[0], Y[1])
+
+
+def test_holdout(tmp_path):
+    trainer = pycrfsuite.Trainer(verbose=False)
+    trainer.append(X[0], Y[0], group=0)
+    trainer.append(X[1], Y[1], group=1)
+    trainer.train(str(tmp_path / "model"), holdout=1)
+    tagger = pycrfsuite.Tagger()
+    tagger.open(str(tmp_path / "model"))
+    assert sorted(tagger.labels()) == ["NAME", "VERB"]
+
+
+@pytest.mark.parametrize("algorithm", [None, "lbfgs", "l2sgd", "ap"])
+def test_crf(algorithm, tmp_path):
+    crf = sklearn_crfsuite.CRF(algorithm, model_filename=str(tmp_path / "model"))
+    assert crf.classes_ is None and crf.tagger_ is None and crf.state_features_ is None
+    crf.fit(X, Y)
+    assert [list(labels) for labels in crf.predict(X)] == Y and crf.score(X, Y) == 1.0
+    assert crf.predict([X[0], X[0]]).shape == (2, 2)
+    again = pickle.loads(pickle.dumps(crf))
+    assert again.predict_single(X[1]) == Y[1]
+    assert sklearn_crfsuite.CRF(model_filename=str(tmp_path / "model")).predict_single(X[1]) == Y[1]
+    assert set(crf.classes_) == {"NAME", "VERB", "NOUN", "ADV"}
+    assert crf.num_attributes_ == len(crf.attributes_) and crf.size_ > 0
+    assert ("word:Ada", "NAME") in crf.state_features_ and crf.transition_features_
+    marginals = crf.predict_marginals(X)
+    assert set(marginals[0][0]) == set(crf.classes_)
+
+
+def test_all_possible_transitions():
+    def pairs(value):
+        crf = sklearn_crfsuite.CRF(c2=0.1, all_possible_transitions=value).fit(X, Y)
+        return len(crf.transition_features_)
+
+    assert pairs(False) == 3 and pairs(True) > 3
+
+
+def test_crf_refuses():
+    for params, message in [({"algorithm": "ap", "c2": 1.0}, "c2"), ({"c2": "abc"}, "c2"), ({"c2": -1}, "c1 and c2")]:
+        with pytest.raises(ValueError, match=message):
+            sklearn_crfsuite.CRF(**params).fit(X, Y)
+    with pytest.raises(ValueError, match="both X_dev and y_dev"):
+        sklearn_crfsuite.CRF().fit(X, Y, X)
+    with pytest.raises(ValueError, match="call fit first"):
+        sklearn_crfsuite.CRF().predict(X)
+    with pytest.raises(NotImplementedError):
+        sklearn_crfsuite.CRF("pa").fit(X, Y)
+    with pytest.raises(TypeError, match=r"X\[0\]\[0\]\['a'\]"):
+        sklearn_crfsuite.CRF().fit([[{"a": None}]], [["A"]])
+
+
+def test_metrics_and_scorers():
+    pytest.importorskip("sklearn")
+    from sklearn.model_selection import KFold, RandomizedSearchCV
+
+    from crfkit.compat.sklearn_crfsuite import metrics, scorers
+
+    y, found = [["A", "B"], ["A"]], [["A", "A"], ["A"]]
+    assert metrics.flat_accuracy_score(y, found) == pytest.approx(2 / 3)
+    assert metrics.sequence_accuracy_score(y, found) == 0.5
+    assert metrics.flat_f1_score(y, found, average="macro", labels=["A"]) == pytest.approx(0.8)
+    assert metrics.flat_precision_score(y, found, pos_label="A") == pytest.approx(2 / 3)
+    assert metrics.flat_recall_score(y, found, pos_label="A") == 1.0
+    assert metrics.flat_fbeta_score(y, found, beta=1, pos_label="A") == pytest.approx(0.8)
+    assert "accuracy" in metrics.flat_classification_report(y, found)
+    search = RandomizedSearchCV(
+        sklearn_crfsuite.CRF(), {"c1": [0.1], "c2": [np.float64(0.1)]}, n_iter=1, cv=KFold(2), scoring=scorers.flat_accuracy
+    )
+    assert search.fit(X * 2, Y * 2).best_score_ > 0
