@@ -1,6 +1,6 @@
 //! `crfkit eval`: scores of a model, or of a file of predictions.
 
-use super::tag::with_models;
+use super::tag::{Limits, with_models};
 use crate::args::EvalArgs;
 use crate::error::{stdout_failed, usage};
 use crate::io::{Door, InputPlace, Inputs, Reading, RowFile, WithModel, name};
@@ -31,7 +31,10 @@ pub fn run(args: &EvalArgs) -> Result<ExitCode> {
             }
             text
         }
-        None => with_models(&args.model, Evaluate(args))??,
+        None => {
+            let limits = Limits { constraint: args.constraint.as_deref(), ..Limits::default() };
+            with_models(&args.model, limits, Evaluate(args))??
+        }
     };
     std::io::stdout().write_all(&text).map_err(stdout_failed)?;
     Ok(ExitCode::SUCCESS)

@@ -181,7 +181,10 @@ impl Door for Ensemble {
                 }),
                 Member::Empirical(model) => Some(model.settings().label_column),
             };
-            reader.file = FormatReader::Rows(file.at_most(self.columns(), reading).labelled(label));
+            // The column of allowed labels may be one more.
+            let more = usize::from(self.allowed_column().is_some());
+            let most = self.columns().map(|columns| columns + more);
+            reader.file = FormatReader::Rows(file.at_most(most, reading).labelled(label));
         }
         Ok(reader)
     }

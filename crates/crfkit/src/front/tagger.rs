@@ -94,6 +94,43 @@ impl SequenceTagger {
         Ok(self.named(&labels))
     }
 
+    /// Labels a sequence of which some tokens have only some labels: pairs of a token, from 0, and the labels that it may have. One label
+    /// fixes it. Labels and probabilities are those given that the other labels are impossible. It is an error if no labelling is left.
+    ///
+    /// ```no_run
+    /// use crfkit::chain::Sequence;
+    ///
+    /// let mut tagger = crfkit::Model::open("model")?.tagger()?;
+    /// let sequence = Sequence::rows([["2"], ["cups"], ["flour"]])?;
+    /// let tokens = tagger.tag_with(&sequence, [(1, vec!["B-UNIT"]), (2, vec!["B-NAME", "O"])])?;
+    /// assert_eq!(tokens[1].label, "B-UNIT");
+    /// # Ok::<(), crfkit::Error>(())
+    /// ```
+    pub fn tag_with<'a, L>(
+        &mut self,
+        sequence: &Sequence,
+        allowed: impl IntoIterator<Item = (usize, L)>,
+    ) -> Result<Vec<LabelledToken>>
+    where
+        L: IntoIterator<Item = &'a str>,
+    {
+        let mut sets = Vec::new();
+        for (token, labels) in allowed {
+            if token >= sequence.len() {
+                return Err(Error::Setting(format!(
+                    "labels are given for token {token}, but the sequence has {} tokens: tokens count from 0",
+                    sequence.len()
+                )));
+            }
+            sets.push((token, self.tagger.model().label_bits(labels, || sequence.place(token))?));
+        }
+        self.tagger.with_parts(|models, tables, scratch, answers| {
+            models.take_in_with(tables, sequence, &sets, scratch, answers)
+        })?;
+        let labels = self.tagger.viterbi().to_vec();
+        Ok(self.named(&labels))
+    }
+
     /// The `n` best labellings of a sequence, each with its probability, best first; fewer where there are fewer. An error if they need
     /// more than a gigabyte.
     pub fn best(&mut self, sequence: &Sequence, n: usize) -> Result<Vec<(Vec<String>, f64)>> {
