@@ -170,6 +170,7 @@ const TAG: &[Flag] = &[
     flag("inference", &[Factorial, SkipChain, File, Grid], "chains are solved exactly"),
     flag("nbest", &[Chain, Counts], "only plain chains have a list of their best labellings"),
     flag("probability", &[Chain, Counts], "only plain chains have the probability of a whole labelling"),
+    flag("confidence", &[Chain, Counts], "only plain chains have exact probabilities of chunks"),
     flag("constraint", &[Chain, Counts], "only plain chains have rules on neighbouring labels"),
     flag("allowed", &[Chain, Counts], "only plain chains have sets of allowed labels"),
     flag("output", SEQUENCES, "the answers have one layout"),

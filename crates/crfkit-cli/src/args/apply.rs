@@ -50,6 +50,10 @@ pub struct TagArgs {
     #[arg(long)]
     pub probability: bool,
 
+    /// Add the probability of each chunk, of the whole labelling, and its entropy
+    #[arg(long, conflicts_with = "nbest")]
+    pub confidence: bool,
+
     /// Layout of the output
     #[arg(long, value_enum, default_value_t = Output::Columns)]
     pub output: Output,
@@ -147,7 +151,7 @@ pub struct EvalArgs {
     pub masks: Option<PathBuf>,
 
     /// Compare the last two columns of this file, gold and predicted, instead of tagging
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "test", "label_column", "format", "fields", "extra_columns", "inference", "decode", "constraint"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "test", "label_column", "format", "fields", "extra_columns", "inference", "decode", "constraint", "calibration"])]
     pub predicted: Option<PathBuf>,
 
     /// Column of the gold label, from 0; -1 is the last [default: as in training]
@@ -161,6 +165,10 @@ pub struct EvalArgs {
     /// Rules on labels: none, a notation of chunks, or a file of rules [default: as training found it]
     #[arg(long, value_name = "none|iob2|iobes|FILE")]
     pub constraint: Option<PathBuf>,
+
+    /// Add how well probabilities agree with accuracies: a reliability table and the expected calibration error
+    #[arg(long)]
+    pub calibration: bool,
 
     /// Print one JSON object and nothing else
     #[arg(long)]

@@ -72,7 +72,8 @@ impl WithModel for Tag<'_> {
         let wanted = Wanted {
             output: args.output,
             marginals: args.marginals,
-            probability: args.probability,
+            probability: args.probability || args.confidence,
+            confidence: args.confidence,
             nbest: args.nbest.map_or(0, |n| n.get()),
             scheme: args.input.scheme,
             echo,
@@ -103,7 +104,7 @@ fn check_aliases(args: &TagArgs, images: &Path, directory: &Path) -> Result<()> 
 /// Rejects questions that several models together cannot answer: they have only marginals in common.
 fn check_several(args: &TagArgs) -> Result<()> {
     match args.model.len() > 1
-        && (args.probability || (args.output == Output::Crfpp && args.marginals.is_some()))
+        && (args.probability || args.confidence || (args.output == Output::Crfpp && args.marginals.is_some()))
     {
         true => Err(usage("several models have no common probability of a whole labelling: use --marginals")),
         false => Ok(()),

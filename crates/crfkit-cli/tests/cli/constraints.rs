@@ -1,4 +1,4 @@
-//! `--constraint` and `--allowed`.
+//! `--constraint`, `--allowed`, `--confidence` and `--calibration`.
 
 use crate::common;
 
@@ -48,7 +48,10 @@ fn rules_from_a_file_hold() {
     let mut command = crfkit();
     command.args(["tag", "--constraint", rules, "-m"]).arg(demo().join("model"));
     let message = failure(command.write_stdin(format!("{WORDS}\n{WORDS}")), 1);
-    assert!(message.contains("<stdin>:1: no labelling of this sequence obeys the constraint"), "{message}");
+    assert!(
+        message.contains("standard input:1: no labelling of this sequence obeys the constraint"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -102,17 +105,81 @@ fn allowed_labels_come_in_a_column() {
     let open = "2\tx\t?\ncups\tx\t?\nof\tx\t?\nflour\tx\t?\n";
     assert_eq!(last_columns(&tag(&["--allowed", "2"], open)), free);
     for (arguments, input, expected) in [
-        (vec!["--allowed", "1"], "2\t?\ncups\tNONE\n", "<stdin>:2: the model has no label `NONE`"),
+        (vec!["--allowed", "1"], "2\t?\ncups\tNONE\n", "standard input:2: the model has no label `NONE`"),
         (
             vec!["--allowed", "1"],
             "2\tI-NAME\n",
-            "<stdin>:1: no labelling of this sequence obeys the constraint",
+            "standard input:1: no labelling of this sequence obeys the constraint",
         ),
-        (vec!["--allowed", "5"], "2\t?\n", "<stdin>:1: there is no column 5 of allowed labels"),
+        (vec!["--allowed", "5"], "2\t?\n", "standard input:1: there is no column 5 of allowed labels"),
     ] {
         let mut command = crfkit();
         command.args(["tag", "-m"]).arg(demo().join("model")).args(arguments);
         let message = failure(command.write_stdin(input), 1);
         assert!(message.contains(expected), "{message}");
     }
+}
+
+/// The probability of a chunk is at most that of its first label, and the layouts agree.
+#[test]
+fn confidences_of_chunks() {
+    let tag = |arguments: &[&str]| {
+        let mut command = crfkit();
+        command.args(["tag", "-m"]).arg(demo().join("model")).args(arguments).arg(demo().join("test.tsv"));
+        output(&mut command)
+    };
+    let objects = json_lines(&tag(&["--confidence", "--marginals", "--output", "json"]));
+    let columns = tag(&["--confidence"]);
+    let mut chunks = 0;
+    for (object, block) in objects.iter().zip(columns.split_terminator("\n\n")) {
+        let number = |value: &serde_json::Value| value.as_f64().unwrap();
+        let header = format!("# {:.6} {:.6}", number(&object["probability"]), number(&object["entropy"]));
+        assert_eq!(block.lines().next(), Some(&*header));
+        let rows: Vec<&str> = block.lines().skip(1).map(|row| row.rsplit('\t').next().unwrap()).collect();
+        for chunk in object["chunks"].as_array().unwrap() {
+            let (start, end) =
+                (chunk["start"].as_u64().unwrap() as usize, chunk["end"].as_u64().unwrap() as usize);
+            let p = number(&chunk["probability"]);
+            assert!(p > 0.0 && p <= number(&object["marginals"][start]) + 1e-9);
+            assert!(rows[start..end].iter().all(|row| *row == format!("{p:.6}")));
+            chunks += 1;
+        }
+    }
+    assert!(chunks > 500);
+    let message = failure(
+        crfkit()
+            .args(["tag", "--confidence", "--output", "crfpp", "-m"])
+            .arg(demo().join("model"))
+            .write_stdin("2\n"),
+        2,
+    );
+    assert!(message.contains("--confidence is for --output columns and json"), "{message}");
+}
+
+#[test]
+fn calibration_in_text_and_json() {
+    let eval = |arguments: &[&str]| {
+        let mut command = crfkit();
+        command.args(["eval", "-m"]).arg(demo().join("model")).args(arguments).arg(demo().join("test.tsv"));
+        output(&mut command)
+    };
+    let (plain, json) =
+        (&json_lines(&eval(&["--json"]))[0], &json_lines(&eval(&["--json", "--calibration"]))[0]);
+    let mut without = json.clone();
+    without.as_object_mut().unwrap().remove("calibration");
+    assert_eq!(&without, plain);
+    let tokens: u64 = json["calibration"]["labels"]["bins"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|bin| bin["count"].as_u64().unwrap())
+        .sum();
+    assert_eq!(tokens, plain["tokens"].as_u64().unwrap());
+    for what in ["labels", "chunks"] {
+        let error = json["calibration"][what]["error"].as_f64().unwrap();
+        assert!(error > 0.0 && error < 0.1, "{error}");
+        let line = format!("calibration of {what}: expected calibration error {:.2}%", 100.0 * error);
+        assert!(eval(&["--calibration"]).contains(&line), "{line}");
+    }
+    assert_eq!(eval(&["--calibration", "--threads", "1"]), eval(&["--calibration", "--threads", "3"]));
 }

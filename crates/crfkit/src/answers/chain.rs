@@ -1,6 +1,7 @@
 //! The log-potentials of one chain, and all questions that can be asked about them.
 
 use super::Answers;
+use super::spans::PairMarginals;
 use crate::decode::{
     Decode, Decoder, Direction, MemmViterbi, NBEST_MEMORY, Ranked, Viterbi, max_marginal, nbest_within,
 };
@@ -21,20 +22,21 @@ pub struct ChainAnswers {
     local: Option<MemmViterbi>,
     /// The tables of the model, and the same with the rules imposed.
     free: Arc<Shared<f64>>,
-    shared: Arc<Shared<f64>>,
+    pub(super) shared: Arc<Shared<f64>>,
     rules: Option<Arc<LabelRules>>,
     /// Every chain of at least this length has a labelling that obeys the rules.
     always: usize,
     /// Whether some positions of the current chain may have only some labels.
     masked: bool,
-    chain: Chain,
-    own: Array<f64>,
+    pub(super) chain: Chain,
+    pub(super) own: Array<f64>,
     marginals: Array<f64>,
     log_z: Option<f64>,
     sums: SharedSum<f64>,
     viterbi: <Viterbi as Decoder>::Work,
     memm: <MemmViterbi as Decoder>::Work,
-    inference: <ForwardBackward as Inference>::Work<f64>,
+    pub(super) inference: <ForwardBackward as Inference>::Work<f64>,
+    pub(super) pairs: PairMarginals,
     labels: Vec<Label>,
 }
 
@@ -57,6 +59,7 @@ impl ChainAnswers {
             viterbi: Default::default(),
             memm: Default::default(),
             inference: Default::default(),
+            pairs: PairMarginals::default(),
             labels: Vec::new(),
         }
     }
@@ -68,7 +71,7 @@ impl ChainAnswers {
             None => self.free.clone(),
         };
         self.sums = SharedSum::new(&self.shared);
-        self.log_z = None;
+        (self.log_z, self.pairs.ready) = (None, false);
         self.always = rules.as_deref().map_or(0, |rules| match rules.steps() {
             Some(steps) if rules.possible(steps + 1, |_| None) => steps + 1,
             _ => usize::MAX,
@@ -84,7 +87,7 @@ impl ChainAnswers {
     /// Allows only these labels at these positions of the current chain, for all answers. Must be called after
     /// [`ChainAnswers::finish`]. It is an error if no labelling is left; `place` is where the chain was read.
     pub fn allow(&mut self, allowed: &[(usize, LabelBits)], place: impl FnOnce() -> Place) -> Result<()> {
-        (self.log_z, self.masked) = (None, true);
+        (self.log_z, self.masked, self.pairs.ready) = (None, true, false);
         let mut sets: Vec<Option<LabelBits>> = vec![None; self.chain.len];
         for (t, labels) in allowed {
             match &mut sets[*t] {
@@ -110,7 +113,7 @@ impl ChainAnswers {
     /// Begins the next chain and returns its own tables, empty, for the caller to fill.
     pub fn start(&mut self, chain: Chain) -> &mut [f64] {
         self.chain = chain;
-        (self.log_z, self.masked) = (None, false);
+        (self.log_z, self.masked, self.pairs.ready) = (None, false, false);
         self.own.reserve(chain.own_len());
         let own = &mut self.own.plane_mut(0)[..chain.own_len()];
         chain.clear_own(own);

@@ -2,6 +2,7 @@
 
 mod chain;
 mod graph;
+mod spans;
 
 pub use chain::ChainAnswers;
 pub use graph::GraphAnswers;

@@ -8,6 +8,7 @@ mod eigen;
 mod graphs;
 
 mod bethe_pieces;
+mod confidences;
 mod constraints;
 mod curvature;
 mod decoders;
