@@ -19,7 +19,7 @@ const ROOMS: [(&str, &[&str]); 23] = [
     ("data", &["graph"]),
     ("model", &["data", "graph", "math"]),
     ("risk", &["model", "data", "optim", "loss", "graph", "math", "ability"]),
-    ("settings", &["model", "optim", "loss", "decode", "infer", "graph", "ability"]),
+    ("settings", &["model", "optim", "loss", "decode", "infer", "graph", "eval", "ability"]),
     ("answers", &["decode", "infer", "graph", "math"]),
     ("tag", &["answers", "model", "decode", "infer", "graph", "eval"]),
     (

@@ -13,6 +13,7 @@ Examples:
   echo \"2 cups of flour\" | crfkit tag -m model --text --output brackets
   crfkit tag -m model --output json < new.tsv   one JSON object per sequence
   crfkit tag -m model --nbest 3 new.tsv         the three best labellings of every sequence
+  crfkit tag -m model --allowed 1 new.tsv       column 1 has the labels that a token may have
   crfkit tag -m one -m two new.tsv              two models together
   crfkit tag -m model --images DIR --output-dir OUT   label images for a directory of images
   crfkit tag -m model graphs.jsonl              one JSON object per graph, for a model of graphs";
@@ -49,9 +50,21 @@ pub struct TagArgs {
     #[arg(long)]
     pub probability: bool,
 
+    /// Add the probability of each chunk, of the whole labelling, and its entropy
+    #[arg(long, conflicts_with = "nbest")]
+    pub confidence: bool,
+
     /// Layout of the output
     #[arg(long, value_enum, default_value_t = Output::Columns)]
     pub output: Output,
+
+    /// Rules on labels: none, a notation of chunks, or a file of rules [default: as training found it]
+    #[arg(long, value_name = "none|iob2|iobes|FILE")]
+    pub constraint: Option<PathBuf>,
+
+    /// Column of the labels that each token may have: `?` for all, a label, or several joined by `|`
+    #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, value_parser = label_column, conflicts_with = "text")]
+    pub allowed: Option<i32>,
 
     /// Read running text, one sequence per line, and cut it into tokens
     #[arg(long, conflicts_with_all = ["format", "fields", "images"])]
@@ -138,7 +151,7 @@ pub struct EvalArgs {
     pub masks: Option<PathBuf>,
 
     /// Compare the last two columns of this file, gold and predicted, instead of tagging
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "test", "label_column", "format", "fields", "extra_columns", "inference", "decode"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "test", "label_column", "format", "fields", "extra_columns", "inference", "decode", "constraint", "calibration"])]
     pub predicted: Option<PathBuf>,
 
     /// Column of the gold label, from 0; -1 is the last [default: as in training]
@@ -148,6 +161,14 @@ pub struct EvalArgs {
     /// What to do with rows that have more columns than the training data had; with --label-column they pass
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = ExtraColumns::Reject)]
     pub extra_columns: ExtraColumns,
+
+    /// Rules on labels: none, a notation of chunks, or a file of rules [default: as training found it]
+    #[arg(long, value_name = "none|iob2|iobes|FILE")]
+    pub constraint: Option<PathBuf>,
+
+    /// Add how well probabilities agree with accuracies: a reliability table and the expected calibration error
+    #[arg(long)]
+    pub calibration: bool,
 
     /// Print one JSON object and nothing else
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! `crfkit eval`: scores of a model, or of a file of predictions.
 
-use super::tag::with_models;
+use super::tag::{Limits, with_models};
 use crate::args::EvalArgs;
 use crate::error::{stdout_failed, usage};
 use crate::io::{Door, InputPlace, Inputs, Reading, RowFile, WithModel, name};
@@ -9,7 +9,7 @@ use anyhow::Result;
 use crfkit::data::columns::Columns;
 use crfkit::data::rows::RowFormat;
 use crfkit::decode::Decode;
-use crfkit::eval::{Evaluation, Scores};
+use crfkit::eval::{Calibration, Evaluation, Scores};
 use crfkit::infer::Engine;
 use crfkit::tag::{Judgement, Tagger};
 use crfkit::{Error, Place};
@@ -31,7 +31,10 @@ pub fn run(args: &EvalArgs) -> Result<ExitCode> {
             }
             text
         }
-        None => with_models(&args.model, Evaluate(args))??,
+        None => {
+            let limits = Limits { constraint: args.constraint.as_deref(), ..Limits::default() };
+            with_models(&args.model, limits, Evaluate(args))??
+        }
     };
     std::io::stdout().write_all(&text).map_err(stdout_failed)?;
     Ok(ExitCode::SUCCESS)
@@ -60,12 +63,28 @@ impl WithModel for Evaluate<'_> {
         };
         let reading = Reading { extra_columns: args.extra_columns, ..args.input.reading(args.label_column) };
         let inputs = Inputs { place, reading };
-        let how = How { decode, engine: args.grid.inference, samples: false, threads: args.input.threads() };
+        let how = How {
+            decode,
+            engine: args.grid.inference,
+            samples: false,
+            calibration: args.calibration,
+            threads: args.input.threads(),
+        };
         let found = judge(&model, &inputs, &how)?;
         found.report_unknown_labels();
         match args.json {
-            true => Ok((model.json(&found.judgement, found.inputs)? + "\n").into_bytes()),
-            false => model.text(&found.judgement, found.inputs),
+            true => {
+                let scores = model.json(&found.judgement, found.inputs)?;
+                let json = if args.calibration { found.with_calibration(&scores)? } else { scores };
+                Ok((json + "\n").into_bytes())
+            }
+            false => {
+                let mut text = model.text(&found.judgement, found.inputs)?;
+                if args.calibration {
+                    found.write_calibration(&mut text)?;
+                }
+                Ok(text)
+            }
         }
     }
 }
@@ -79,6 +98,8 @@ pub struct How {
     pub engine: Option<Engine>,
     /// Whether the worst mistakes are collected.
     pub samples: bool,
+    /// Whether probabilities are compared with accuracies.
+    pub calibration: bool,
     /// Threads.
     pub threads: usize,
 }
@@ -86,7 +107,7 @@ pub struct How {
 impl How {
     /// The defaults of a kind of model.
     pub fn usual<M: Door>(threads: usize) -> Self {
-        How { decode: M::DECODE, engine: None, samples: false, threads }
+        How { decode: M::DECODE, engine: None, samples: false, calibration: false, threads }
     }
 }
 
@@ -97,20 +118,49 @@ pub struct Judged {
     pub judgement: Judgement,
     /// The worst mistakes for each set of labels, if they are wanted.
     pub samples: Vec<Samples>,
+    /// Probabilities and accuracies of labels and of chunks, if they are wanted.
+    pub calibration: [Calibration; 2],
     /// Number of inputs.
     pub inputs: u64,
 }
 
 impl Judged {
     fn new(sets: usize) -> Self {
-        Judged { judgement: Judgement::new(sets), samples: vec![Samples::default(); sets], inputs: 0 }
+        Judged {
+            judgement: Judgement::new(sets),
+            samples: vec![Samples::default(); sets],
+            ..Judged::default()
+        }
     }
 
     fn merge(&mut self, other: &Judged) {
         self.judgement.merge(&other.judgement);
         self.samples.resize_with(other.samples.len().max(self.samples.len()), Samples::default);
         self.samples.iter_mut().zip(&other.samples).for_each(|(all, one)| all.merge(one));
+        self.calibration.iter_mut().zip(&other.calibration).for_each(|(all, one)| all.merge(one));
         self.inputs += other.inputs;
+    }
+
+    /// The scores, a JSON object, with the reliability tables in it.
+    fn with_calibration(&self, scores: &str) -> Result<String> {
+        let [of_labels, of_chunks] = &self.calibration;
+        let mut tables = serde_json::json!({ "labels": of_labels });
+        if of_chunks.count() > 0 {
+            tables["chunks"] = serde_json::to_value(of_chunks)?;
+        }
+        let open = scores.trim_end().strip_suffix('}').unwrap_or(scores);
+        Ok(format!("{open},\"calibration\":{tables}}}"))
+    }
+
+    /// The reliability tables as text.
+    fn write_calibration(&self, out: &mut Vec<u8>) -> Result<()> {
+        for (table, what) in self.calibration.iter().zip(["labels", "chunks"]) {
+            if table.count() > 0 {
+                writeln!(out)?;
+                table.write_text(what, out)?;
+            }
+        }
+        Ok(())
     }
 
     /// The parts of a page.
@@ -175,6 +225,9 @@ impl<M: Door> Job for Judging<M> {
             let Some(input) = self.model.input(item)? else { continue };
             let labels = tagger.judge(&input, self.how.decode, &mut found.judgement)?;
             found.inputs += 1;
+            if self.how.calibration {
+                self.model.calibrate(&input, &labels, tagger, &mut found.calibration)?;
+            }
             if self.how.samples {
                 self.model.sample(&input, &labels, tagger, &mut found.samples)?;
             }

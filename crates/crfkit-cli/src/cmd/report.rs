@@ -34,7 +34,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
         if let (Some(part), Some(templates)) = (&mut page.model, templates_of(&model)) {
             put_into_words(part, templates);
         }
-        page.evaluations = with_model(model.clone(), Evaluate(args))?;
+        page.evaluations = with_model(model.clone(), Evaluate(args))??;
         if let (AnyModel::Grid(model), Some(inputs)) = (&model, inputs(args)) {
             page.images = grid_samples(model, &inputs)?;
         }

@@ -8,12 +8,15 @@ use crate::io::{
 use crate::paths::{Named, check_inputs_kept};
 use crate::pipeline::{self, Block, Job, Source};
 use anyhow::{Context, Result};
+use crfkit::Error;
 use crfkit::any::{AnyModel, Ensemble, Member, ModelVisitor};
 use crfkit::chain::ChainModel;
+use crfkit::data::label_rules;
 use crfkit::decode::Decode;
 use crfkit::empirical::EmpiricalModel;
 use crfkit::grid::GridModel;
 use crfkit::linked::LinkedModel;
+use crfkit::settings::Constraint;
 use crfkit::tag::Tagger;
 use crfkit::typed::TypedModel;
 use std::io::Write;
@@ -23,7 +26,8 @@ use std::sync::Arc;
 
 /// Labels a file to standard output, or a directory of images to another one.
 pub fn run(args: &TagArgs) -> Result<ExitCode> {
-    with_models(&args.model, Tag(args))?
+    let limits = Limits { constraint: args.constraint.as_deref(), allowed: args.allowed };
+    with_models(&args.model, limits, Tag(args))?
 }
 
 struct Tag<'a>(&'a TagArgs);
@@ -68,7 +72,8 @@ impl WithModel for Tag<'_> {
         let wanted = Wanted {
             output: args.output,
             marginals: args.marginals,
-            probability: args.probability,
+            probability: args.probability || args.confidence,
+            confidence: args.confidence,
             nbest: args.nbest.map_or(0, |n| n.get()),
             scheme: args.input.scheme,
             echo,
@@ -99,7 +104,7 @@ fn check_aliases(args: &TagArgs, images: &Path, directory: &Path) -> Result<()> 
 /// Rejects questions that several models together cannot answer: they have only marginals in common.
 fn check_several(args: &TagArgs) -> Result<()> {
     match args.model.len() > 1
-        && (args.probability || (args.output == Output::Crfpp && args.marginals.is_some()))
+        && (args.probability || args.confidence || (args.output == Output::Crfpp && args.marginals.is_some()))
     {
         true => Err(usage("several models have no common probability of a whole labelling: use --marginals")),
         false => Ok(()),
@@ -107,9 +112,9 @@ fn check_several(args: &TagArgs) -> Result<()> {
 }
 
 /// Opens models, each once, and calls `then` with them. Several must be models of plain chains, which label together.
-pub fn with_models<W: WithModel>(paths: &[PathBuf], then: W) -> Result<W::Out> {
+pub fn with_models<W: WithModel>(paths: &[PathBuf], limits: Limits, then: W) -> Result<W::Out> {
     if let [path] = paths {
-        return Ok(with_model(open_model(path)?, then));
+        return open_model(path)?.visit(Through { then, limits });
     }
     let mut members = Vec::new();
     for path in paths {
@@ -127,38 +132,71 @@ pub fn with_models<W: WithModel>(paths: &[PathBuf], then: W) -> Result<W::Out> {
             );
         }
     }
-    Ok(then.with(Arc::new(Ensemble::new(members)?)))
+    Ok(then.with(Arc::new(limits.on(Ensemble::new(members)?)?)))
 }
 
 /// Calls `then` with a model of any kind.
-pub fn with_model<W: WithModel>(model: AnyModel, then: W) -> W::Out {
-    model.visit(Through(then))
+pub fn with_model<W: WithModel>(model: AnyModel, then: W) -> Result<W::Out> {
+    model.visit(Through { then, limits: Limits::default() })
 }
 
 /// Leads a model of each kind through its [`Door`].
-struct Through<W>(W);
+struct Through<'a, W> {
+    then: W,
+    limits: Limits<'a>,
+}
 
-impl<W: WithModel> ModelVisitor for Through<W> {
-    type Out = W::Out;
+impl<W: WithModel> ModelVisitor for Through<'_, W> {
+    type Out = Result<W::Out>;
 
-    fn chain(self, model: Arc<ChainModel>) -> W::Out {
-        self.0.with(Arc::new(Ensemble::from(Member::Weighted(model))))
+    fn chain(self, model: Arc<ChainModel>) -> Self::Out {
+        Ok(self.then.with(Arc::new(self.limits.on(Member::Weighted(model).into())?)))
     }
 
-    fn linked(self, model: Arc<LinkedModel>) -> W::Out {
-        self.0.with(model)
+    fn linked(self, model: Arc<LinkedModel>) -> Self::Out {
+        Ok(self.then.with(model))
     }
 
-    fn graph(self, model: Arc<TypedModel>) -> W::Out {
-        self.0.with(model)
+    fn graph(self, model: Arc<TypedModel>) -> Self::Out {
+        Ok(self.then.with(model))
     }
 
-    fn grid(self, model: Arc<GridModel>) -> W::Out {
-        self.0.with(model)
+    fn grid(self, model: Arc<GridModel>) -> Self::Out {
+        Ok(self.then.with(model))
     }
 
-    fn empirical(self, model: Arc<EmpiricalModel>) -> W::Out {
-        self.0.with(Arc::new(Ensemble::from(Member::Empirical(model))))
+    fn empirical(self, model: Arc<EmpiricalModel>) -> Self::Out {
+        Ok(self.then.with(Arc::new(self.limits.on(Member::Empirical(model).into())?)))
+    }
+}
+
+/// The labels that models of chains may choose.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits<'a> {
+    /// The value of `--constraint`.
+    pub constraint: Option<&'a Path>,
+    /// The value of `--allowed`.
+    pub allowed: Option<i32>,
+}
+
+impl Limits<'_> {
+    /// The same models with these limits.
+    fn on(self, models: Ensemble) -> Result<Ensemble> {
+        let models = match self.constraint {
+            None => models,
+            Some(path) => match path.to_str() {
+                Some("none") => models.with_constraint(Constraint::None),
+                Some("iob2") => models.with_constraint(Constraint::Iob2),
+                Some("iobes") => models.with_constraint(Constraint::Iobes),
+                _ => {
+                    let file = name(path);
+                    let text = std::fs::read_to_string(path).map_err(|error| Error::io(&*file, error))?;
+                    let rules = label_rules::parse(&text, &file, models.labels())?;
+                    models.with_rules(Some(rules))
+                }
+            },
+        };
+        Ok(self.allowed.into_iter().fold(models, Ensemble::with_allowed))
     }
 }
 

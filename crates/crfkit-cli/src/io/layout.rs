@@ -7,8 +7,9 @@ use anyhow::Result;
 use crfkit::answers::ChainAnswers;
 use crfkit::chain::Sequence;
 use crfkit::data::columns::Columns;
-use crfkit::eval::{chunks, is_chunked};
+use crfkit::eval::{ChunkLabels, chunks, is_chunked};
 use crfkit::graph::Label;
+use crfkit::tag::chunk_probability;
 use std::io::Write;
 use std::ops::Range;
 
@@ -30,6 +31,14 @@ impl Wanted {
     /// Rejects questions that a layout has no place for.
     pub fn check(&self) -> Result<()> {
         let asked = self.marginals.is_some() || self.probability || self.nbest > 0;
+        if self.confidence && matches!(self.output, Output::Crfpp | Output::Brackets) {
+            return Err(usage("--confidence is for --output columns and json"));
+        }
+        if self.confidence && self.marginals.is_some() && self.output == Output::Columns {
+            return Err(usage(
+                "--confidence and --marginals are one column each: choose one, or use --output json",
+            ));
+        }
         match self.output == Output::Brackets && asked {
             true => Err(usage(
                 "--output brackets shows labels alone: use --output columns or json for probabilities",
@@ -80,8 +89,12 @@ impl RowLayout<'_> {
             Output::Columns | Output::Crfpp => {}
         }
         if nbest == 0 {
-            if let Some(probability) = best.probability {
-                writeln!(out, "# {probability:.6}")?;
+            match best.probability {
+                Some(probability) if self.wanted.confidence => {
+                    writeln!(out, "# {probability:.6} {:.6}", answers.entropy())?;
+                }
+                Some(probability) => writeln!(out, "# {probability:.6}")?,
+                None => {}
             }
             return self.block(sequence, answers, labels, out);
         }
@@ -101,6 +114,7 @@ impl RowLayout<'_> {
         out: &mut Vec<u8>,
     ) -> Result<()> {
         let converted = self.converted(labels);
+        let sure = if self.wanted.confidence { self.confidences(answers, labels) } else { Vec::new() };
         for (row, &label) in labels.iter().enumerate() {
             if let Sequence::Columns { rows, .. } = sequence {
                 for field in rows.row(row) {
@@ -122,10 +136,36 @@ impl RowLayout<'_> {
                     write!(out, "\t{name}/{:.6}", answers.marginal(row, label as Label))?;
                 }
             }
+            if let Some(probability) = sure.get(row) {
+                write!(out, "\t{probability:.6}")?;
+            }
             out.push(b'\n');
         }
         out.push(b'\n');
         Ok(())
+    }
+
+    /// The chunks of a labelling with their probabilities; none where labels are not chunks.
+    fn chunks(&self, answers: &mut ChainAnswers, labels: &[Label]) -> Vec<(Range<usize>, &str, f64)> {
+        if !is_chunked(self.names.iter().map(String::as_str)) {
+            return Vec::new();
+        }
+        let marks = ChunkLabels::new(self.names);
+        let found = chunks(&self.named(labels)).into_iter().map(|(tokens, kind)| {
+            let probability = chunk_probability(answers, &marks, tokens.clone(), kind);
+            (tokens, kind, probability)
+        });
+        found.collect()
+    }
+
+    /// For each token the probability of its chunk, or of its label where it is in none.
+    fn confidences(&self, answers: &mut ChainAnswers, labels: &[Label]) -> Vec<f64> {
+        let labelled = labels.iter().enumerate();
+        let mut sure: Vec<f64> = labelled.map(|(row, &label)| answers.marginal(row, label)).collect();
+        for (tokens, _, probability) in self.chunks(answers, labels) {
+            sure[tokens].fill(probability);
+        }
+        sure
     }
 
     /// One JSON object, on one line.
@@ -165,6 +205,22 @@ impl RowLayout<'_> {
         if let Some(probability) = best.probability {
             out.extend_from_slice(b",\"probability\":");
             serde_json::to_writer(&mut *out, &probability)?;
+        }
+        if self.wanted.confidence {
+            out.extend_from_slice(b",\"entropy\":");
+            serde_json::to_writer(&mut *out, &answers.entropy())?;
+            out.extend_from_slice(b",\"chunks\":[");
+            for (index, (tokens, kind, probability)) in
+                self.chunks(answers, best.labels).into_iter().enumerate()
+            {
+                let comma = if index == 0 { "" } else { "," };
+                write!(out, "{comma}{{\"start\":{},\"end\":{},\"label\":", tokens.start, tokens.end)?;
+                serde_json::to_writer(&mut *out, kind)?;
+                out.extend_from_slice(b",\"probability\":");
+                serde_json::to_writer(&mut *out, &probability)?;
+                out.push(b'}');
+            }
+            out.push(b']');
         }
         if self.wanted.nbest > 0 {
             out.extend_from_slice(b",\"nbest\":[");

@@ -21,7 +21,7 @@ use crate::args::{Marginals, Output};
 use crate::flags::ModelKind;
 use crate::pipeline::Source;
 use anyhow::Result;
-use crfkit::eval::Scheme;
+use crfkit::eval::{Calibration, Scheme};
 use crfkit::graph::Label;
 use crfkit::tag::{Judgement, Labeller, Tagger};
 use crfkit_report::{EvaluationPart, Samples};
@@ -76,6 +76,8 @@ pub struct Wanted {
     pub marginals: Option<Marginals>,
     /// Whether to add the probability of the whole labelling.
     pub probability: bool,
+    /// Whether to add the probabilities of chunks and of the whole labelling, and its entropy.
+    pub confidence: bool,
     /// How many of the best labellings to give; 0 for the best alone.
     pub nbest: usize,
     /// The notation that chunk labels are converted to.
@@ -115,6 +117,16 @@ pub trait Door: Labeller<Input: Clone> + Sized {
         _samples: &mut [Samples],
     ) -> Result<()> {
         Ok(())
+    }
+    /// Adds an input to reliability tables, of labels and of chunks.
+    fn calibrate(
+        &self,
+        input: &Self::Input,
+        labels: &[Label],
+        tagger: &mut Tagger<Self>,
+        [of_labels, _]: &mut [Calibration; 2],
+    ) -> Result<()> {
+        Ok(tagger.calibrate(input, labels, of_labels)?)
     }
     /// The scores as text.
     fn text(&self, judgement: &Judgement, inputs: u64) -> Result<Vec<u8>>;

@@ -15,7 +15,7 @@ use crfkit::data::observer;
 use crfkit::data::presets::preset;
 use crfkit::data::rows::RowFormat;
 use crfkit::data::template::Templates;
-use crfkit::eval::Scheme;
+use crfkit::eval::{Calibration, ChunkLabels, Scheme, chunks, is_chunked};
 use crfkit::graph::Label;
 use crfkit::tag::{Judgement, Labeller, Tagger};
 use crfkit_report::Samples;
@@ -181,7 +181,10 @@ impl Door for Ensemble {
                 }),
                 Member::Empirical(model) => Some(model.settings().label_column),
             };
-            reader.file = FormatReader::Rows(file.at_most(self.columns(), reading).labelled(label));
+            // The column of allowed labels may be one more.
+            let more = usize::from(self.allowed_column().is_some());
+            let most = self.columns().map(|columns| columns + more);
+            reader.file = FormatReader::Rows(file.at_most(most, reading).labelled(label));
         }
         Ok(reader)
     }
@@ -227,6 +230,30 @@ impl Door for Ensemble {
         let word = |t| sequence.word(t, word_column).to_owned();
         let place = || sequence.place(0).to_string();
         samples[0].add(self.labels(), [&predicted[..], &gold], marginal, place, word);
+        Ok(())
+    }
+
+    fn calibrate(
+        &self,
+        sequence: &Sequence,
+        labels: &[Label],
+        tagger: &mut Tagger<Self>,
+        [of_labels, of_chunks]: &mut [Calibration; 2],
+    ) -> Result<()> {
+        tagger.calibrate(sequence, labels, of_labels)?;
+        // Several models have no common probability of a chunk.
+        if self.members().len() > 1 || !is_chunked(self.labels().iter().map(String::as_str)) {
+            return Ok(());
+        }
+        let truth = self.truth(sequence)?;
+        let gold: Vec<&str> = truth.labels.iter().map(|label| label.as_deref().unwrap_or("")).collect();
+        let gold = chunks(&gold);
+        let found: Vec<&str> = labels.iter().map(|&label| self.labels()[label as usize].as_str()).collect();
+        let marks = ChunkLabels::new(self.labels());
+        for (tokens, kind) in chunks(&found) {
+            let right = gold.contains(&(tokens.clone(), kind));
+            of_chunks.add(tagger.chunk_probability(&marks, tokens, kind), right);
+        }
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! The program as users run it.
 
 mod common;
+mod constraints;
 mod empirical;
 mod formats;
 mod grids;

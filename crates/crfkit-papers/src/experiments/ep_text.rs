@@ -13,7 +13,7 @@ use crfkit::empirical::{self, Counts, EmpiricalTagger, HeldOut};
 use crfkit::eval::{Evaluation, Scores};
 use crfkit::math::random::Random;
 use crfkit::tag::Tagger;
-use crfkit::train::{self, Criterion, Method, Parameters, Settings, Start};
+use crfkit::train::{self, Constraint, Criterion, Method, Parameters, Settings, Start};
 use crfkit::{Error, Result};
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -249,7 +249,8 @@ fn fit(
     }
     let memory_limit = (optimizer == Method::Auto).then_some(MEMORY_LIMIT);
     let parameters = Parameters { memory_limit, ..Parameters::default() };
-    let settings = Settings { objective, optimizer, parameters, ..Settings::default() };
+    let constraint = Some(Constraint::None); // as in the paper
+    let settings = Settings { objective, optimizer, parameters, constraint, ..Settings::default() };
     let corpus = builder.finish(settings.min_count)?;
     let start = Instant::now();
     let features = train::features(&corpus, &settings);

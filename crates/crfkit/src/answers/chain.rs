@@ -1,10 +1,13 @@
 //! The log-potentials of one chain, and all questions that can be asked about them.
 
 use super::Answers;
+use super::spans::PairMarginals;
 use crate::decode::{
     Decode, Decoder, Direction, MemmViterbi, NBEST_MEMORY, Ranked, Viterbi, max_marginal, nbest_within,
 };
-use crate::graph::{Chain, Gradient, Graph, Label, PAIR, Psi, Shared, SharedSum};
+use crate::graph::{
+    Chain, FORBIDDEN, Gradient, Graph, Label, LabelBits, LabelRules, PAIR, Psi, Shared, SharedSum, allow_only,
+};
 use crate::infer::{ForwardBackward, Inference};
 use crate::math::Array;
 use crate::math::vector::axpy;
@@ -17,15 +20,23 @@ use std::sync::Arc;
 pub struct ChainAnswers {
     /// The decoder of models that are normalised label by label.
     local: Option<MemmViterbi>,
-    shared: Arc<Shared<f64>>,
-    chain: Chain,
-    own: Array<f64>,
+    /// The tables of the model, and the same with the rules imposed.
+    free: Arc<Shared<f64>>,
+    pub(super) shared: Arc<Shared<f64>>,
+    rules: Option<Arc<LabelRules>>,
+    /// Every chain of at least this length has a labelling that obeys the rules.
+    always: usize,
+    /// Whether some positions of the current chain may have only some labels.
+    masked: bool,
+    pub(super) chain: Chain,
+    pub(super) own: Array<f64>,
     marginals: Array<f64>,
     log_z: Option<f64>,
     sums: SharedSum<f64>,
     viterbi: <Viterbi as Decoder>::Work,
     memm: <MemmViterbi as Decoder>::Work,
-    inference: <ForwardBackward as Inference>::Work<f64>,
+    pub(super) inference: <ForwardBackward as Inference>::Work<f64>,
+    pub(super) pairs: PairMarginals,
     labels: Vec<Label>,
 }
 
@@ -37,31 +48,89 @@ impl ChainAnswers {
             local: direction.map(MemmViterbi),
             sums: SharedSum::new(&shared),
             chain: Chain { len: 0, labels: shared[PAIR].labels, own_pairs: false },
+            free: shared.clone(),
             shared,
+            rules: None,
+            always: 0,
+            masked: false,
             own: Array::default(),
             marginals: Array::default(),
             log_z: None,
             viterbi: Default::default(),
             memm: Default::default(),
             inference: Default::default(),
+            pairs: PairMarginals::default(),
             labels: Vec::new(),
+        }
+    }
+
+    /// Imposes rules on all chains from now on, or none. All answers are then those given that the labelling obeys the rules.
+    pub fn obey(&mut self, rules: Option<Arc<LabelRules>>) {
+        self.shared = match &rules {
+            Some(rules) => Arc::new(rules.imposed_on(&self.free)),
+            None => self.free.clone(),
+        };
+        self.sums = SharedSum::new(&self.shared);
+        (self.log_z, self.pairs.ready) = (None, false);
+        self.always = rules.as_deref().map_or(0, |rules| match rules.steps() {
+            Some(steps) if rules.possible(steps + 1, |_| None) => steps + 1,
+            _ => usize::MAX,
+        });
+        self.rules = rules;
+    }
+
+    /// The rules on chains, if there are any.
+    pub fn rules(&self) -> Option<&Arc<LabelRules>> {
+        self.rules.as_ref()
+    }
+
+    /// Allows only these labels at these positions of the current chain, for all answers. Must be called after
+    /// [`ChainAnswers::finish`]. It is an error if no labelling is left; `place` is where the chain was read.
+    pub fn allow(&mut self, allowed: &[(usize, LabelBits)], place: impl FnOnce() -> Place) -> Result<()> {
+        (self.log_z, self.masked, self.pairs.ready) = (None, true, false);
+        let mut sets: Vec<Option<LabelBits>> = vec![None; self.chain.len];
+        for (t, labels) in allowed {
+            match &mut sets[*t] {
+                Some(set) => set.meet(labels),
+                none => *none = Some(labels.clone()),
+            }
+            allow_only(&self.chain, &mut self.own, *t, labels);
+        }
+        let free;
+        let rules = match &self.rules {
+            Some(rules) => rules,
+            None => {
+                free = Arc::new(LabelRules::new(self.chain.labels));
+                &free
+            }
+        };
+        match rules.possible(self.chain.len, |t| sets[t].as_ref()) {
+            true => Ok(()),
+            false => Err(impossible(place())),
         }
     }
 
     /// Begins the next chain and returns its own tables, empty, for the caller to fill.
     pub fn start(&mut self, chain: Chain) -> &mut [f64] {
         self.chain = chain;
-        self.log_z = None;
+        (self.log_z, self.masked, self.pairs.ready) = (None, false, false);
         self.own.reserve(chain.own_len());
         let own = &mut self.own.plane_mut(0)[..chain.own_len()];
         chain.clear_own(own);
         own
     }
 
-    /// Must be called once the tables are filled. If the model is normalised label by label, this normalises them.
-    pub fn finish(&mut self) {
+    /// Must be called once the tables are filled. If the model is normalised label by label, this normalises them. It is an error if no
+    /// labelling obeys the rules; `place` is where the chain was read.
+    pub fn finish(&mut self, place: impl FnOnce() -> Place) -> Result<()> {
         if let Some(memm) = self.local {
-            memm.localise(&self.chain, &self.shared, &mut self.own, &mut self.memm);
+            memm.localise(&self.chain, &self.free, &mut self.own, &mut self.memm);
+        }
+        match &self.rules {
+            Some(rules) if self.chain.len < self.always && !rules.possible(self.chain.len, |_| None) => {
+                Err(impossible(place()))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -117,7 +186,9 @@ impl ChainAnswers {
     /// The `n` best labellings with their scores, best first; fewer where the sequence has fewer. An error if they need more memory
     /// than [`NBEST_MEMORY`].
     pub fn nbest(&mut self, n: usize) -> Result<Vec<Ranked>> {
-        nbest_within(&self.chain, self.psi(), n, NBEST_MEMORY)
+        let mut ranked = nbest_within(&self.chain, self.psi(), n, NBEST_MEMORY)?;
+        ranked.retain(|ranked| !self.forbids(ranked.score));
+        Ok(ranked)
     }
 
     /// P(labelling | sequence).
@@ -125,10 +196,16 @@ impl ChainAnswers {
         self.log_probability(labels).exp()
     }
 
-    /// ln P(labelling | sequence).
+    /// ln P(labelling | sequence); −∞ for a labelling that is forbidden.
     pub fn log_probability(&mut self, labels: &[Label]) -> f64 {
         let log_z = self.log_z();
-        self.psi().score(&self.chain, labels) - log_z
+        let score = self.psi().score(&self.chain, labels);
+        if self.forbids(score) { f64::NEG_INFINITY } else { score - log_z }
+    }
+
+    /// Whether a labelling with this score is forbidden.
+    fn forbids(&self, score: f64) -> bool {
+        (self.rules.is_some() || self.masked) && score < -FORBIDDEN / 2.0
     }
 
     /// log Z. Forward-backward runs only once per chain.
@@ -147,14 +224,20 @@ impl ChainAnswers {
     }
 }
 
+fn impossible(place: Place) -> Error {
+    Error::input(
+        place,
+        "no labelling of this sequence obeys the constraint: allow more labels at its tokens, or label it without the constraint",
+    )
+}
+
 impl Answers for ChainAnswers {
     type Graph = Chain;
 
-    fn load(&mut self, chain: &Chain, _place: Place, fill: &mut dyn FnMut(&mut Array<f64>)) -> Result<()> {
+    fn load(&mut self, chain: &Chain, place: Place, fill: &mut dyn FnMut(&mut Array<f64>)) -> Result<()> {
         self.start(*chain);
         fill(&mut self.own);
-        self.finish();
-        Ok(())
+        self.finish(|| place)
     }
 
     fn graph(&self) -> &Chain {
@@ -173,6 +256,10 @@ impl Answers for ChainAnswers {
 
     fn probability_of(&mut self, variable: usize, label: Label) -> Result<f64> {
         Ok(self.marginal(variable, label))
+    }
+
+    fn obey(&mut self, rules: Option<Arc<LabelRules>>) {
+        ChainAnswers::obey(self, rules);
     }
 
     fn converged(&self) -> Option<bool> {

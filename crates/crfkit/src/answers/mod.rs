@@ -2,14 +2,16 @@
 
 mod chain;
 mod graph;
+mod spans;
 
 pub use chain::ChainAnswers;
 pub use graph::GraphAnswers;
 
 use crate::decode::Decode;
-use crate::graph::{Graph, Label};
+use crate::graph::{Graph, Label, LabelRules};
 use crate::math::Array;
 use crate::{Place, Result};
+use std::sync::Arc;
 
 /// The questions that can be asked about an input of any kind.
 pub trait Answers {
@@ -30,6 +32,8 @@ pub trait Answers {
     fn labels(&mut self, decode: Decode) -> Result<&[Label]>;
     /// P(label of a variable | input), exact or approximate depending on the engine.
     fn probability_of(&mut self, variable: usize, label: Label) -> Result<f64>;
+    /// Imposes rules on the labels of all inputs from now on. Only chains have them.
+    fn obey(&mut self, _rules: Option<Arc<LabelRules>>) {}
     /// Whether iterative inference converged; `None` if no answer about this input has needed it.
     fn converged(&self) -> Option<bool>;
 }

@@ -3,12 +3,13 @@
 use crate::answers::ChainAnswers;
 use crate::decode::Decode;
 use crate::domain::ReadyTables;
-use crate::domain::chain::{ChainModel, Sequence};
+use crate::domain::chain::{ChainModel, Sequence, scheme_rules};
 use crate::empirical::{EmpiricalModel, EmpiricalScratch};
 use crate::eval::Scores;
-use crate::graph::{Chain, Label, Shared};
+use crate::graph::{Chain, Label, LabelBits, LabelRules, Shared};
 use crate::infer::Engine;
 use crate::model::LabelSet;
+use crate::settings::Constraint;
 use crate::tag::{Judgement, Labeller, Truth};
 use crate::{Error, Place, Result};
 use std::sync::Arc;
@@ -17,6 +18,10 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Ensemble {
     members: Vec<Member>,
+    /// The rules on labels, if they are not those of the members.
+    rules: Option<Option<Arc<LabelRules>>>,
+    /// The column with the labels that each token may have, negative if counted from the end.
+    allowed: Option<i32>,
 }
 
 /// A model of chains that can be a member of an ensemble.
@@ -30,7 +35,7 @@ pub enum Member {
 
 impl From<Member> for Ensemble {
     fn from(member: Member) -> Self {
-        Ensemble { members: vec![member] }
+        Ensemble { members: vec![member], rules: None, allowed: None }
     }
 }
 
@@ -92,11 +97,113 @@ impl Ensemble {
             return Err(Error::Setting("at least one model is needed".into()));
         };
         match members.iter().all(|member| member.labels() == first.labels()) {
-            true => Ok(Ensemble { members }),
+            true => Ok(Ensemble { members, rules: None, allowed: None }),
             false => Err(Error::Setting(
                 "models that label together need the same labels, but these differ".into(),
             )),
         }
+    }
+
+    /// The same models with these rules on labels instead of those that they were trained with.
+    pub fn with_rules(self, rules: Option<LabelRules>) -> Self {
+        Ensemble { rules: Some(rules.map(Arc::new)), ..self }
+    }
+
+    /// The same models with the rules of a notation of chunks, or with none, instead of those that they were trained with.
+    pub fn with_constraint(self, constraint: Constraint) -> Self {
+        let rules = constraint.scheme().map(|scheme| scheme_rules(self.labels(), scheme));
+        self.with_rules(rules)
+    }
+
+    /// The same models, for sequences with a column of the labels that each token may have: `?` for all, a label, or several joined by
+    /// `|`. Columns count from 0, or from the end if the number is negative.
+    pub fn with_allowed(self, column: i32) -> Self {
+        Ensemble { allowed: Some(column), ..self }
+    }
+
+    /// The column of allowed labels, if there is one.
+    pub fn allowed_column(&self) -> Option<i32> {
+        self.allowed
+    }
+
+    /// The set of these labels. A label that the models do not know is an error, which `place` is a part of.
+    pub fn label_bits<'a>(
+        &self,
+        labels: impl IntoIterator<Item = &'a str>,
+        place: impl Fn() -> Place,
+    ) -> Result<LabelBits> {
+        let mut bits = LabelBits::none(self.labels().len());
+        for name in labels {
+            let label = self.label(name).ok_or_else(|| {
+                Error::input(place(), format!("the model has no label `{name}`: allow labels that it knows"))
+            })?;
+            bits.insert(label as usize);
+        }
+        Ok(bits)
+    }
+
+    /// The labels that the column of allowed labels allows, where it does not allow all.
+    fn allowed_in(&self, sequence: &Sequence) -> Result<Vec<(usize, LabelBits)>> {
+        let Some(column) = self.allowed else { return Ok(Vec::new()) };
+        let Sequence::Columns { rows, .. } = sequence else {
+            let message = "a column of allowed labels needs columns, but these are attributes";
+            return Err(Error::input(sequence.place(0), message));
+        };
+        let (columns, mut sets) = (rows.columns(), Vec::new());
+        let index = if column < 0 { columns as i64 + i64::from(column) } else { column.into() };
+        let index = usize::try_from(index).ok().filter(|index| *index < columns).ok_or_else(|| {
+            let message =
+                format!("there is no column {column} of allowed labels: there are {columns} columns, from 0");
+            Error::input(sequence.place(0), message)
+        })?;
+        for t in 0..rows.len() {
+            match rows.field(t, index) {
+                "" | FREE => {}
+                set => sets.push((t, self.label_bits(set.split('|'), || sequence.place(t))?)),
+            }
+        }
+        Ok(sets)
+    }
+
+    /// Loads a sequence, of whose tokens some may have only some labels. All answers are those given these labels.
+    pub(crate) fn take_in_with(
+        &self,
+        tables: &[MemberTables],
+        sequence: &Sequence,
+        allowed: &[(usize, LabelBits)],
+        scratch: &mut EnsembleScratch,
+        answers: &mut ChainAnswers,
+    ) -> Result<()> {
+        let load = |member: &Member, tables, scratch: &mut MemberScratch, answers: &mut ChainAnswers| {
+            member.take_in(tables, sequence, scratch, answers)?;
+            match allowed.is_empty() {
+                true => Ok(()),
+                false => answers.allow(allowed, || sequence.place(0)),
+            }
+        };
+        load(&self.members[0], &tables[0], &mut scratch.first, answers)?;
+        let others = || self.members.iter().zip(tables).skip(1);
+        if scratch.others.len() + 1 < self.members.len() {
+            let new = |(member, tables): (&Member, &MemberTables)| {
+                (MemberScratch::default(), self.obeying(member.answers(tables)))
+            };
+            scratch.others = others().map(new).collect();
+        }
+        for ((member, tables), (scratch, answers)) in others().zip(&mut scratch.others) {
+            load(member, tables, scratch, answers)?;
+        }
+        if self.members.len() > 1 {
+            answers.average(scratch.others.iter_mut().map(|(_, answers)| answers));
+        }
+        Ok(())
+    }
+
+    /// Answers with the rules of the ensemble, if it has its own.
+    fn obeying(&self, mut answers: ChainAnswers) -> ChainAnswers {
+        if let Some(rules) = &self.rules {
+            answers.obey(rules.clone());
+        }
+        answers
     }
 
     /// The models of the ensemble.
@@ -119,6 +226,9 @@ impl Ensemble {
         self.labels().binary_search_by(|l| l.as_str().cmp(name)).ok().map(|i| i as Label)
     }
 }
+
+/// Stands for every label in a column of allowed labels.
+const FREE: &str = "?";
 
 /// The tables computed from one model, once.
 #[derive(Debug)]
@@ -155,7 +265,7 @@ impl Labeller for Ensemble {
     }
 
     fn answers(&self, tables: &Vec<MemberTables>, _engine: Option<Engine>) -> ChainAnswers {
-        self.members[0].answers(&tables[0])
+        self.obeying(self.members[0].answers(&tables[0]))
     }
 
     /// Loads a sequence. If there are several models, the answers have the mean of their marginals.
@@ -166,21 +276,8 @@ impl Labeller for Ensemble {
         scratch: &mut EnsembleScratch,
         answers: &mut ChainAnswers,
     ) -> Result<()> {
-        self.members[0].take_in(&tables[0], sequence, &mut scratch.first, answers)?;
-        let others = || self.members.iter().zip(tables).skip(1);
-        if scratch.others.len() + 1 < self.members.len() {
-            let new = |(member, tables): (&Member, &MemberTables)| {
-                (MemberScratch::default(), member.answers(tables))
-            };
-            scratch.others = others().map(new).collect();
-        }
-        for ((member, tables), (scratch, answers)) in others().zip(&mut scratch.others) {
-            member.take_in(tables, sequence, scratch, answers)?;
-        }
-        if self.members.len() > 1 {
-            answers.average(scratch.others.iter_mut().map(|(_, answers)| answers));
-        }
-        Ok(())
+        let allowed = self.allowed_in(sequence)?;
+        self.take_in_with(tables, sequence, &allowed, scratch, answers)
     }
 
     fn label_sets(&self) -> Vec<LabelSet<'_>> {

@@ -8,7 +8,7 @@
 //! - [`images`]: images and masks (PNG, JPEG, PGM and related formats); [`sites`]: images with numbers for pairs;
 //!   [`numpy`]: arrays.
 //! - [`template`], [`pattern`], [`presets`], [`observer`]: from columns to observations.
-//! - [`rule`]: which tokens of a sequence are linked.
+//! - [`rule`]: which tokens of a sequence are linked; [`label_rules`]: which labels may follow each other.
 //! - [`strings`]: from names to numbers; [`bytes`]: arrays that are parts of a file in memory; [`half`]: 16-bit
 //!   numbers.
 //! - [`dataset`]: examples in memory, ready for training.
@@ -31,6 +31,7 @@ mod frames; // .zst
 pub mod half;
 pub mod images;
 pub mod json_lines;
+pub mod label_rules;
 #[doc(hidden)]
 pub mod numpy;
 pub mod observer;

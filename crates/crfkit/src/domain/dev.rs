@@ -82,6 +82,9 @@ impl<D: Domain> Dev<D> {
         let threads = thread_count(threads).clamp(1, self.data.len().max(1));
         let part = |first: usize| -> Result<Judgement> {
             let mut answers = D::Graph::answers(tables.shared.clone(), settings, engine, D::TOLERANCE);
+            if let Some(rules) = domain.rules(settings) {
+                answers.obey(Some(rules));
+            }
             let mut judgement = Judgement::new(domain.label_sets().len());
             for example in (first..self.data.len()).step_by(threads) {
                 self.judge_one(domain, features, theta, example, &mut answers, &mut judgement)?;

@@ -38,13 +38,13 @@ use crate::answers::Answers;
 use crate::data::dataset::Dataset;
 use crate::decode::Decode;
 use crate::eval::Scores;
-use crate::graph::Shared;
+use crate::graph::{LabelRules, Shared};
 use crate::infer::Engine;
 use crate::model::sections::{Reader, Writer};
 use crate::model::{Dense, Features, LabelSet, Names, TableShapes};
 use crate::optim::Objective;
 use crate::risk::potentials;
-use crate::settings::{Init, Kind, Settings};
+use crate::settings::{Constraint, Init, Kind, Settings};
 use crate::tag::{Judgement, Truth};
 use crate::{Error, Place, Result};
 use std::fmt::Debug;
@@ -130,6 +130,14 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
         _fit: Fit<'_, Self>,
     ) -> Result<Vec<f64>> {
         Err(unknown_start(settings.init, Self::KIND))
+    }
+    /// The rules on labels that these settings ask for.
+    fn rules(&self, _settings: &Settings) -> Option<Arc<LabelRules>> {
+        None
+    }
+    /// The constraint that all training examples obey, if there is one that labellings should obey too.
+    fn observed_constraint(&self, _data: &Dataset<Self::Graph>) -> Option<Constraint> {
+        None
     }
     /// The scores by which models are compared on a development set.
     fn scores(&self, judgement: &Judgement) -> Scores;

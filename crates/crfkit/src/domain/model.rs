@@ -1,6 +1,7 @@
 //! A trained model with weights, of any kind.
 
 use super::{AnswersOf, Corpus, Domain, ModelGraph, ReadyTables};
+use crate::answers::Answers;
 use crate::data::bytes::Numbers;
 use crate::decode::Decode;
 use crate::eval::Scores;
@@ -83,7 +84,11 @@ impl<D: Domain> Labeller for WeightedModel<D> {
 
     fn answers(&self, tables: &ReadyTables, engine: Option<Engine>) -> AnswersOf<D> {
         let engine = engine.unwrap_or_else(|| self.engine());
-        D::Graph::answers(tables.shared.clone(), &self.settings, engine, D::TOLERANCE)
+        let mut answers = D::Graph::answers(tables.shared.clone(), &self.settings, engine, D::TOLERANCE);
+        if let Some(rules) = self.domain.rules(&self.settings) {
+            answers.obey(Some(rules));
+        }
+        answers
     }
 
     fn take_in(

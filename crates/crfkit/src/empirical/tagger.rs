@@ -88,7 +88,7 @@ impl Labeller for EmpiricalModel {
         check_words(rows, self.settings().word_column)?;
         let word = self.settings().word_column;
         self.fill((0..rows.len()).map(|row| rows.field(row, word)), scratch, answers);
-        Ok(())
+        answers.finish(|| sequence.place(0))
     }
 
     fn label_sets(&self) -> Vec<LabelSet<'_>> {

@@ -117,6 +117,72 @@ pub fn chunks<'a>(labels: &[&'a str]) -> Vec<(Range<usize>, &'a str)> {
     chunks
 }
 
+/// What each label of a model says about chunks.
+#[derive(Clone, Debug)]
+pub struct ChunkLabels {
+    marks: Vec<Mark>,
+    kinds: Vec<String>,
+}
+
+impl ChunkLabels {
+    /// The labels with these names.
+    pub fn new(labels: &[String]) -> Self {
+        let mut kinds: Vec<String> = Vec::new();
+        let mark = |label: &String| {
+            Mark::new(label, |kind| {
+                let known = kinds.iter().position(|known| known == kind);
+                known.unwrap_or_else(|| {
+                    kinds.push(kind.to_owned());
+                    kinds.len() - 1
+                }) as u32
+            })
+        };
+        let marks = labels.iter().map(mark).collect();
+        ChunkLabels { marks, kinds }
+    }
+
+    /// Whether a chunk of type `kind` that consists of `tokens` goes on at token `t` with these labels of the token before it and of
+    /// `t` itself, `None` beyond the ends of a sequence. At the first token it begins, and at the token behind the last it has ended.
+    pub fn fits(
+        &self,
+        (tokens, kind): (&Range<usize>, &str),
+        t: usize,
+        before: Option<usize>,
+        after: Option<usize>,
+    ) -> bool {
+        let mark = |label: Option<usize>| label.map_or(Mark::OUTSIDE, |label| self.marks[label]);
+        let (left, right) = (mark(before), mark(after));
+        let cut = left.cut_before(right);
+        let inside = right.inside && self.kinds[right.kind as usize] == kind;
+        match t {
+            t if t == tokens.end => cut,
+            t => inside && cut == (t == tokens.start),
+        }
+    }
+}
+
+/// What a label says about the chunk that its token is in.
+pub(super) struct Side {
+    pub(super) inside: bool,
+    pub(super) opens: bool,
+    pub(super) closes: bool,
+}
+
+impl Side {
+    /// Outside every chunk.
+    pub(super) const OUTSIDE: Side = Side { inside: false, opens: false, closes: false };
+
+    pub(super) fn of(label: &str) -> Side {
+        let Mark { inside, opens, closes, .. } = Mark::new(label, |_| 0);
+        Side { inside, opens, closes }
+    }
+}
+
+/// The type of a label, empty if it has none.
+pub(super) fn kind(label: &str) -> &str {
+    split(label).1.unwrap_or("")
+}
+
 enum Prefix {
     Outside,
     Inside { opens: bool, closes: bool },

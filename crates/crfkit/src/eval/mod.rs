@@ -4,6 +4,7 @@
 //! [`Evaluation`] takes one sequence after another. [`Evaluation::merge`] joins two evaluations, for example from two
 //! threads.
 
+mod calibration;
 mod chunks;
 mod fields;
 mod report;
@@ -13,8 +14,9 @@ use std::collections::HashMap;
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
+pub use calibration::{Bin, Calibration};
+pub use chunks::{ChunkLabels, chunks, is_chunked};
 use chunks::{Mark, Matcher, can_have_chunks};
-pub use chunks::{chunks, is_chunked};
 pub use scheme::Scheme;
 
 /// Counts over the sequences added so far.

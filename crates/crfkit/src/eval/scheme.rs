@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::chunks::chunks;
+use super::chunks::{Side, chunks, kind};
 use crate::error::{Error, Result};
 
 /// A notation of chunks in labels.
@@ -20,6 +20,28 @@ pub enum Scheme {
 impl Scheme {
     /// All schemes by their names.
     pub const NAMES: [&'static str; 3] = ["iob1", "iob2", "iobes"];
+
+    /// Whether this notation permits `after` right after `before`; `None` is the beginning, or the end, of a sequence. Labels outside
+    /// chunks may be anything.
+    ///
+    /// ```
+    /// use crfkit::eval::Scheme;
+    ///
+    /// assert!(Scheme::Iob2.permits(Some("B-NP"), Some("I-NP")));
+    /// assert!(!Scheme::Iob2.permits(Some("O"), Some("I-NP")));
+    /// assert!(!Scheme::Iobes.permits(Some("B-NP"), None));
+    /// ```
+    pub fn permits(self, before: Option<&str>, after: Option<&str>) -> bool {
+        let side = |label: Option<&str>| label.map_or(Side::OUTSIDE, Side::of);
+        let (left, right) = (side(before), side(after));
+        let same = left.inside && right.inside && before.map(kind) == after.map(kind);
+        let (open, inner) = (left.inside && !left.closes, right.inside && !right.opens);
+        match self {
+            Scheme::Iob1 => !right.opens || same,
+            Scheme::Iob2 => !inner || (open && same),
+            Scheme::Iobes => open == inner && (!open || same),
+        }
+    }
 
     /// The labels of the same chunks in this notation. Labels outside chunks stay as they are.
     ///
@@ -82,6 +104,30 @@ impl FromStr for Scheme {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A sequence that is converted to a notation is permitted by it.
+    #[test]
+    fn a_notation_permits_its_own_labels() {
+        let labels = ["I-A", "B-A", "I-A", "I-B", "O", "S-A", "E-B", "x", "B-A"];
+        for scheme in [Scheme::Iob1, Scheme::Iob2, Scheme::Iobes] {
+            let converted = scheme.labels(&labels);
+            let places = || converted.iter().map(|label| Some(label.as_str()));
+            let pairs = std::iter::once(None).chain(places()).zip(places().chain([None]));
+            pairs.for_each(|(before, after)| {
+                assert!(scheme.permits(before, after), "{scheme}: {before:?} {after:?}");
+            });
+        }
+        for (before, after) in [
+            (None, Some("I-A")),
+            (Some("O"), Some("I-A")),
+            (Some("B-A"), Some("I-B")),
+            (Some("B-A"), Some("O")),
+        ] {
+            assert!(!Scheme::Iobes.permits(before, after));
+            assert_eq!(Scheme::Iob2.permits(before, after), after == Some("O"));
+        }
+        assert!(!Scheme::Iob1.permits(Some("O"), Some("B-A")));
+    }
 
     #[test]
     fn every_notation_has_the_same_chunks() {

@@ -11,5 +11,5 @@ mod trainer;
 
 pub use model::{Model, Score};
 pub use sequences::{Sequences, attributes, columns, conllu, json};
-pub use tagger::{LabelledSpan, LabelledToken, SequenceTagger};
+pub use tagger::{Confidence, LabelledChunk, LabelledSpan, LabelledToken, SequenceTagger};
 pub use trainer::{Progress, Run, Trainer};

@@ -3,7 +3,7 @@
 use crate::any::Ensemble;
 use crate::data::tokens::tokens;
 use crate::domain::chain::Sequence;
-use crate::eval::{chunks, is_chunked};
+use crate::eval::{ChunkLabels, chunks, is_chunked};
 use crate::graph::Label;
 use crate::tag::Tagger;
 use crate::{Error, Result};
@@ -31,6 +31,30 @@ pub struct LabelledSpan {
     pub range: Range<usize>,
     /// The type of the chunk, or the label of the token where labels are not chunks.
     pub label: String,
+}
+
+/// A chunk that was found, and how sure the model is of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LabelledChunk {
+    /// Its tokens.
+    pub tokens: Range<usize>,
+    /// Its type.
+    pub label: String,
+    /// Probability that exactly these tokens are a chunk of this type, given the whole sequence.
+    pub probability: f64,
+}
+
+/// A labelled sequence, and how sure the model is of all its parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Confidence {
+    /// The label of every token.
+    pub tokens: Vec<LabelledToken>,
+    /// The chunks; none where labels are not chunks.
+    pub chunks: Vec<LabelledChunk>,
+    /// Probability of all these labels together.
+    pub probability: f64,
+    /// Entropy of the labelling in nats: 0 if the model is certain, and larger the more labellings it considers.
+    pub entropy: f64,
 }
 
 impl SequenceTagger {
@@ -92,6 +116,59 @@ impl SequenceTagger {
         self.tagger.take_in(sequence)?;
         let labels = self.tagger.viterbi().to_vec();
         Ok(self.named(&labels))
+    }
+
+    /// Labels a sequence of which some tokens have only some labels: pairs of a token, from 0, and the labels that it may have. One label
+    /// fixes it. Labels and probabilities are those given that the other labels are impossible. It is an error if no labelling is left.
+    ///
+    /// ```no_run
+    /// use crfkit::chain::Sequence;
+    ///
+    /// let mut tagger = crfkit::Model::open("model")?.tagger()?;
+    /// let sequence = Sequence::rows([["2"], ["cups"], ["flour"]])?;
+    /// let tokens = tagger.tag_with(&sequence, [(1, vec!["B-UNIT"]), (2, vec!["B-NAME", "O"])])?;
+    /// assert_eq!(tokens[1].label, "B-UNIT");
+    /// # Ok::<(), crfkit::Error>(())
+    /// ```
+    pub fn tag_with<'a, L>(
+        &mut self,
+        sequence: &Sequence,
+        allowed: impl IntoIterator<Item = (usize, L)>,
+    ) -> Result<Vec<LabelledToken>>
+    where
+        L: IntoIterator<Item = &'a str>,
+    {
+        let mut sets = Vec::new();
+        for (token, labels) in allowed {
+            if token >= sequence.len() {
+                return Err(Error::Setting(format!(
+                    "labels are given for token {token}, but the sequence has {} tokens: tokens count from 0",
+                    sequence.len()
+                )));
+            }
+            sets.push((token, self.tagger.model().label_bits(labels, || sequence.place(token))?));
+        }
+        self.tagger.with_parts(|models, tables, scratch, answers| {
+            models.take_in_with(tables, sequence, &sets, scratch, answers)
+        })?;
+        let labels = self.tagger.viterbi().to_vec();
+        Ok(self.named(&labels))
+    }
+
+    /// Labels a sequence, and says how sure the model is of the labelling, of each label and of each chunk. All probabilities are exact.
+    pub fn confidence(&mut self, sequence: &Sequence) -> Result<Confidence> {
+        let tokens = self.tag_sequence(sequence)?;
+        let names: Vec<&str> = tokens.iter().map(|token| token.label.as_str()).collect();
+        let marks = ChunkLabels::new(self.tagger.model().labels());
+        let chunked = is_chunked(self.tagger.model().labels().iter().map(String::as_str));
+        let mut found = Vec::new();
+        for (part, kind) in if chunked { chunks(&names) } else { Vec::new() } {
+            let probability = self.tagger.chunk_probability(&marks, part.clone(), kind);
+            found.push(LabelledChunk { tokens: part, label: kind.to_owned(), probability });
+        }
+        let labels = self.tagger.viterbi().to_vec();
+        let (probability, entropy) = (self.tagger.probability(&labels), self.tagger.entropy());
+        Ok(Confidence { tokens, chunks: found, probability, entropy })
     }
 
     /// The `n` best labellings of a sequence, each with its probability, best first; fewer where there are fewer. An error if they need

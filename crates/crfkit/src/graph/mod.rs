@@ -10,6 +10,7 @@ mod fields;
 mod forest;
 mod grid;
 mod pieces;
+mod rules;
 mod scopes;
 mod slices;
 mod sparse;
@@ -26,6 +27,7 @@ pub use fields::{Fields, Potts};
 pub use forest::{Forest, SpanningForests};
 pub use grid::{Grid, Neighbours};
 pub use pieces::{NodeSplit, Parts, Pieces};
+pub use rules::{FORBIDDEN, LabelBits, LabelRules, allow_only};
 #[doc(hidden)]
 pub use scopes::{Scopes, Shape, for_each_row_label};
 #[doc(hidden)]

@@ -1,6 +1,6 @@
 //! The log-potentials ψ of one example, and the storage for their gradient.
 
-use super::{Factor, Graph, Label, Sparse, TableRef};
+use super::{FORBIDDEN, Factor, Graph, Label, Sparse, TableRef};
 use crate::math::{Array, Scalar, Slice, SliceMut, simd};
 
 /// A table that all examples share, `[rows][stride]`, of which `labels` columns are in use. It holds the logarithms
@@ -25,8 +25,10 @@ pub struct Table<S> {
     pub exp_t: Array<S>,
     /// The largest log-potential, or a little more.
     pub shift: f64,
-    /// `shift` minus the smallest log-potential.
+    /// `shift` minus the smallest log-potential that is not forbidden.
     pub spread: f64,
+    /// The number of steps in which every label leads to every other: 1 unless pairs are forbidden, ∞ if there is no such number.
+    pub steps: f64,
     /// The shift used in `exp` and `exp_t` for the entries of a sparse table that have no weight.
     rest: Option<f64>,
     /// The same table in sparse form (ones plus a few pairs), if it has that form.
@@ -53,6 +55,7 @@ impl<S: Scalar> Table<S> {
             exp_t: Array::zeros(labels * simd::padded(rows)),
             shift: 0.0,
             spread: 0.0,
+            steps: 1.0,
             rest: None,
             sparse: None,
         };
@@ -104,6 +107,20 @@ impl<S: Scalar> Table<S> {
             };
             self.columns.set(j, sum);
         }
+    }
+
+    /// Forbids the entries (row, label) that `allowed` does not allow. The others lead from every label to every other in `steps`.
+    pub(super) fn impose(&mut self, steps: f64, allowed: impl Fn(usize, usize) -> bool) {
+        let mut low = f64::INFINITY;
+        for (i, j) in (0..self.rows).flat_map(|i| (0..self.labels).map(move |j| (i, j))) {
+            match allowed(i, j) {
+                true => low = low.min(self.log.get(i * self.stride + j).re()),
+                false => self.log.set(i * self.stride + j, S::lift(-FORBIDDEN)),
+            }
+        }
+        self.sparse = None;
+        self.update_all();
+        (self.steps, self.spread) = (steps, self.shift - low);
     }
 
     /// The same for a table in which few pairs have a weight. An online step changes only these: with hundreds of
@@ -171,6 +188,7 @@ impl<S: Scalar> Table<S> {
             exp_t: real(&self.exp_t),
             shift: self.shift,
             spread: self.spread,
+            steps: self.steps,
             rest: None,
             sparse: None,
         }

@@ -9,11 +9,12 @@
 //! ([`SAFE_SPREAD`]), the same quantities are computed in log space instead.
 
 use super::{Inference, Outcome};
-use crate::graph::{BEGIN, Chain, END, Gradient, PAIR, Psi};
+use crate::graph::{BEGIN, Chain, END, FORBIDDEN, Gradient, PAIR, Psi};
 use crate::math::{Array, Retreat, Scalar};
 
 /// Every α and γ is at least exp(−spread)/labels², and products of them are used too. e^−500 leaves ample room above
-/// the smallest f64 (e^−708).
+/// the smallest f64 (e^−708). If label pairs are forbidden, every label leads to every other in some number of steps
+/// ([`crate::graph::Table::steps`]), and α and γ are at least exp(−steps·spread)/labels², or 0 as they should be.
 const SAFE_SPREAD: f64 = 500.0;
 
 /// A product of scales is turned into a logarithm when it leaves `SMALL … 1/SMALL`. Multiplying by one more scale (at
@@ -101,16 +102,15 @@ fn forward<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> Option<
     let mut spread = S::exp_rows(nodes, labels, &mut work.shift[..len], work.e.slice_mut(0..len * stride));
     spread += begin.spread.max(end.spread);
     let mut shift = begin.shift + end.shift + work.shift[..len].iter().sum::<f64>();
-    if chain.own_pairs {
-        let (own_spread, own_shift) = exp_pairs(chain, psi, work);
-        spread += own_spread;
-        shift += own_shift;
-    } else {
-        spread += pair.spread;
-        shift += (len - 1) as f64 * pair.shift;
-    }
+    let (pair_spread, pair_shift) = match chain.own_pairs {
+        true => exp_pairs(chain, psi, work),
+        false => (pair.spread, (len - 1) as f64 * pair.shift),
+    };
+    spread += pair_spread;
+    shift += pair_shift;
     // The log-space code passes NaN on to the caller.
-    if spread.is_nan() || spread >= SAFE_SPREAD {
+    let safe = spread * pair.steps < SAFE_SPREAD;
+    if !safe && !safe_where_allowed(chain, psi, &work.shift, pair_spread) {
         return None;
     }
     S::multiply(work.e.slice(0..stride), begin.exp.slice(0..stride), work.alpha.slice_mut(0..stride));
@@ -147,6 +147,20 @@ fn forward<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> Option<
     }
     work.scale.push(c);
     Some(log_z + (product * c).ln())
+}
+
+/// Whether no product underflows that is not to be 0. Labels far below the best of their position are forbidden there, and not counted.
+/// This needs label pairs without rules: only then can every allowed label follow every other.
+#[cold]
+fn safe_where_allowed<S: Scalar>(chain: &Chain, psi: Psi<S>, shift: &[f64], pair_spread: f64) -> bool {
+    let rows = psi.own.plane(0).chunks_exact(chain.stride()).map(|row| &row[..chain.labels]);
+    let spread = |(row, max): (&[f64], &f64)| {
+        let below = row.iter().map(|u| max - u).filter(|below| !(*below > FORBIDDEN / 2.0));
+        below.fold(0.0, |x: f64, below| if below.is_nan() { below } else { x.max(below) })
+    };
+    let nodes = rows.zip(shift).take(chain.len).map(spread).fold(0.0, |x: f64, y| if y < x { x } else { y });
+    let ends = psi.shared[BEGIN].spread.max(psi.shared[END].spread);
+    psi.shared[PAIR].steps == 1.0 && nodes + ends + pair_spread < SAFE_SPREAD
 }
 
 /// Runs from the last position to the first. Writes the node marginals to `out.own` and the pair marginals to `out`.
@@ -243,8 +257,12 @@ fn exp_pairs<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> (f64,
         }
         // Treats the table as one row: the padding between its rows becomes 0.
         S::exp_rows(log.slice(0..size), size, &mut max, pairs.slice_mut(to..to + size));
-        let rows = log.plane(0).chunks_exact(stride).flat_map(|row| &row[..labels]);
-        spread = f64::max(spread, max[0] - rows.copied().fold(f64::INFINITY, f64::min));
+        let rows = log.plane(0).chunks_exact(stride).flat_map(|row| row[..labels].iter().copied());
+        let low = match psi.shared[PAIR].steps == 1.0 {
+            true => rows.fold(f64::INFINITY, f64::min),
+            false => rows.filter(|w| *w > -FORBIDDEN / 2.0).fold(f64::INFINITY, f64::min),
+        };
+        spread = f64::max(spread, max[0] - low);
         shift += max[0];
         for plane in 0..S::PLANES {
             let table_t = &mut pairs_t.plane_mut(plane)[to..to + size];

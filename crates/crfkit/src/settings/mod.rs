@@ -3,6 +3,7 @@
 //! One struct serves every kind of model. It is stored in the model file. [`Settings::check`] is the one place that
 //! rejects settings that a kind of model cannot use.
 
+mod constraint;
 mod criterion;
 mod init;
 mod kind;
@@ -12,6 +13,7 @@ mod prior_mean;
 mod scaling;
 mod tables;
 
+pub use constraint::Constraint;
 pub use criterion::Criterion;
 pub(crate) use criterion::WithLoss;
 pub use init::Init;
@@ -73,6 +75,10 @@ pub struct Settings {
     /// Chains are always solved exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inference: Option<Engine>,
+    /// The notation of chunks that labellings of chains obey. `None` leaves it to training, which chooses IOB2 if the labels are in that
+    /// notation in every training sequence. A model without this setting has no constraint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub constraint: Option<Constraint>,
     /// The weights that training starts from.
     pub init: Init,
     /// The method that minimises the objective.
@@ -116,6 +122,7 @@ impl Default for Settings {
             pieces: None,
             batch_of: BatchOf::Graphs,
             inference: None,
+            constraint: None,
             init: Init::default(),
             optimizer: Method::default(),
             parameters: Parameters::default(),
@@ -320,6 +327,9 @@ impl Settings {
             }
             if self.boundaries {
                 return refuse("`boundaries` is for chains only: leave it out");
+            }
+            if self.constraint.is_some() {
+                return refuse("`constraint` is for chains only: leave it out");
             }
         }
         if self.sigma_of.is_empty() {

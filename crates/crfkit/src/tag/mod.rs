@@ -6,12 +6,13 @@ pub use judgement::{Judgement, Share, Truth};
 
 use crate::answers::{Answers, ChainAnswers};
 use crate::decode::{Decode, Ranked};
-use crate::eval::Scores;
+use crate::eval::{Calibration, ChunkLabels, Scores};
 use crate::graph::Label;
 use crate::infer::Engine;
 use crate::model::LabelSet;
 use crate::{Place, Result};
 use std::fmt::Debug;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A model that labels inputs: one with weights, or one made from counts.
@@ -149,6 +150,38 @@ impl<M: Labeller> Tagger<M> {
         judgement.add(&model.label_sets(), |v| model.set_of(graph, v), model.group(), &truth, &labels);
         Ok(labels)
     }
+
+    /// Adds the labels of the current input to a reliability table: each label's probability, and whether it is right. Variables without
+    /// a gold label do not count.
+    pub fn calibrate(
+        &mut self,
+        input: &M::Input,
+        labels: &[Label],
+        calibration: &mut Calibration,
+    ) -> Result<()> {
+        let model = self.model.clone();
+        let (truth, sets) = (model.truth(input)?, model.label_sets());
+        for (v, &label) in labels.iter().enumerate() {
+            let Some(gold) = &truth.labels[v] else { continue };
+            let set = model.set_of(self.answers.graph(), v);
+            calibration
+                .add(self.answers.probability_of(v, label)?, sets[set].labels[label as usize] == **gold);
+        }
+        Ok(())
+    }
+}
+
+/// P(`tokens` are exactly a chunk of type `kind` | sequence), over all labellings that have it.
+pub fn chunk_probability(
+    answers: &mut ChainAnswers,
+    labels: &ChunkLabels,
+    tokens: Range<usize>,
+    kind: &str,
+) -> f64 {
+    let number = |label: Option<Label>| label.map(|label| label as usize);
+    answers.probability_where(tokens.clone(), |t, before, after| {
+        labels.fits((&tokens, kind), t, number(before), number(after))
+    })
 }
 
 /// The questions that can be asked about chains, with any model.
@@ -191,6 +224,21 @@ impl<M: Labeller<Answers = ChainAnswers>> Tagger<M> {
     /// P(labelling | sequence).
     pub fn probability(&mut self, labels: &[Label]) -> f64 {
         self.answers.probability(labels)
+    }
+
+    /// P(the tokens from `start` on have these labels | sequence).
+    pub fn span_probability(&mut self, start: usize, labels: &[Label]) -> f64 {
+        self.answers.span_probability(start, labels)
+    }
+
+    /// P(`tokens` are exactly a chunk of type `kind` | sequence), over all labellings that have it.
+    pub fn chunk_probability(&mut self, labels: &ChunkLabels, tokens: Range<usize>, kind: &str) -> f64 {
+        chunk_probability(&mut self.answers, labels, tokens, kind)
+    }
+
+    /// The entropy of the labelling, in nats; see [`ChainAnswers::entropy`].
+    pub fn entropy(&mut self) -> f64 {
+        self.answers.entropy()
     }
 
     /// ln P(labelling | sequence). It also works for long sequences, whose probability is too small for an `f64`.

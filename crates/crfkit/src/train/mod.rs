@@ -5,8 +5,8 @@ mod scales;
 mod stream;
 
 pub use crate::settings::{
-    BatchOf, Criterion, Declaration, HessVec, Init, Kind, Method, Parameters, PriorMean, Scaling, Settings,
-    tables,
+    BatchOf, Constraint, Criterion, Declaration, HessVec, Init, Kind, Method, Parameters, PriorMean, Scaling,
+    Settings, tables,
 };
 pub use stream::{StreamModel, StreamTrainer, Streamed};
 
@@ -224,6 +224,8 @@ pub fn train<D: Domain>(
         return Err(Error::Setting("the training data holds no example".into()));
     }
     check_lengths(&theta, &prior_mean, features.dim())?;
+    let constraint = settings.constraint.or_else(|| domain.observed_constraint(&data));
+    let settings = &Settings { constraint, ..settings.clone() };
     if theta.is_empty() && resume.is_none() {
         theta = first_weights(&domain, &data, &features, settings, threads, listener)?;
     }

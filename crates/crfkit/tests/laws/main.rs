@@ -8,6 +8,8 @@ mod eigen;
 mod graphs;
 
 mod bethe_pieces;
+mod confidences;
+mod constraints;
 mod curvature;
 mod decoders;
 mod derivatives;

@@ -55,7 +55,7 @@ fn a_tagger_answers_by_name() {
         assert_eq!(row[place], token.probability);
     }
     let best = tagger.best(&sequence, 64).unwrap();
-    assert_eq!(best.len(), 64, "four labels at three tokens");
+    assert_eq!(best.len(), 34, "four labels at three tokens, those in IOB2");
     assert!((best.iter().map(|(_, p)| p).sum::<f64>() - 1.0).abs() < 1e-9);
     assert_eq!(best[0].0, labels);
     let log = tagger.log_probability(&sequence, &labels).unwrap();
@@ -245,4 +245,34 @@ fn transitions_are_chosen_apart_from_features() {
     assert!(seen < all && seen_pairs < all_pairs && all_pairs == 16);
     assert_eq!(counts(Keep::Observed, Some(Keep::All)), [seen, all_pairs]);
     assert_eq!(counts(Keep::All, Some(Keep::Observed)), [all, seen_pairs]);
+}
+
+#[test]
+fn known_labels_and_confidences() {
+    let model = Trainer::new().sigma(2.0).train(text()).unwrap();
+    let mut tagger = model.tagger().unwrap();
+    let sequence = Sequence::rows([["2"], ["cups"], ["flour"]]).unwrap();
+    let free = tagger.confidence(&sequence).unwrap();
+    assert_eq!(free.tokens, tagger.tag_sequence(&sequence).unwrap());
+    let best = tagger.best(&sequence, 64).unwrap();
+    assert!((free.probability - best[0].1).abs() < 1e-12);
+    let entropy: f64 = best.iter().map(|(_, p)| -p * p.ln()).sum();
+    assert!((free.entropy - entropy).abs() < 1e-9, "{} is not {entropy}", free.entropy);
+    // Exactly the chunk: B-UNIT at the second token, whatever the others are.
+    assert_eq!(free.chunks.len(), 3);
+    assert!((free.chunks[1].probability - free.tokens[1].probability).abs() < 1e-9);
+    // P(labels | known labels) is their share of the labellings that have them.
+    let fixed = tagger.tag_with(&sequence, [(1, vec!["B-NAME", "I-NAME"]), (2, vec!["I-NAME"])]).unwrap();
+    let labels: Vec<&str> = fixed.iter().map(|token| token.label.as_str()).collect();
+    assert!(labels[1].ends_with("-NAME") && labels[2] == "I-NAME", "{labels:?}");
+    let kept = |labels: &[String]| labels[1].ends_with("-NAME") && labels[2] == "I-NAME";
+    let all: f64 = best.iter().filter(|(labels, _)| kept(labels)).map(|(_, p)| p).sum();
+    let first: f64 = best.iter().filter(|(of, _)| kept(of) && of[0] == labels[0]).map(|(_, p)| p).sum();
+    assert!((fixed[0].probability - first / all).abs() < 1e-9);
+    // The next sequence is free again.
+    assert_eq!(tagger.tag_sequence(&sequence).unwrap(), free.tokens);
+    let refused = tagger.tag_with(&sequence, [(0, vec!["I-NAME"])]).unwrap_err().to_string();
+    assert!(refused.contains("no labelling of this sequence obeys the constraint"), "{refused}");
+    assert!(tagger.tag_with(&sequence, [(3, vec!["B-QTY"])]).is_err());
+    assert!(tagger.tag_with(&sequence, [(0, vec!["B-ELSE"])]).is_err());
 }

@@ -17,15 +17,15 @@ use crate::data::columns::Columns;
 use crate::data::dataset::Dataset;
 use crate::data::observer::{Alphabet, Observer, Sink, Source};
 use crate::decode::Decode;
-use crate::eval::{Scores, is_chunked};
-use crate::graph::{Chain, NODES, PAIRS};
+use crate::eval::{Scheme, Scores, is_chunked};
+use crate::graph::{Chain, LabelRules, NODES, PAIRS};
 use crate::infer::Engine;
 use crate::loss::{Loss, Pieces};
 use crate::model::sections::{Reader, Writer};
 use crate::model::{Dense, Features, LabelSet, Names, TableShapes, kept_names};
 use crate::optim::Objective;
 use crate::risk::{Derivative, Risk};
-use crate::settings::{Criterion, Init, Kind, Settings, WithLoss};
+use crate::settings::{Constraint, Criterion, Init, Kind, Settings, WithLoss};
 use crate::tag::{Judgement, Truth};
 use crate::{Error, Place, Result};
 use potentials::Potentials;
@@ -138,6 +138,12 @@ impl ChainDomain {
     }
 }
 
+/// The rules of a notation of chunks.
+pub(crate) fn scheme_rules(labels: &[String], scheme: Scheme) -> LabelRules {
+    let name = |label: Option<usize>| label.map(|label| labels[label].as_str());
+    LabelRules::of(labels.len(), |before, after| scheme.permits(name(before), name(after)))
+}
+
 /// The part of the file's head that only chains have.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -214,6 +220,24 @@ impl Domain for ChainDomain {
         }
     }
 
+    fn rules(&self, settings: &Settings) -> Option<Arc<LabelRules>> {
+        let scheme = settings.constraint.and_then(Constraint::scheme)?;
+        Some(Arc::new(scheme_rules(&self.labels, scheme)))
+    }
+
+    fn observed_constraint(&self, data: &Dataset<Chain>) -> Option<Constraint> {
+        let prefix = |label: &String| label.split_once('-').map(|(prefix, _)| prefix.to_owned());
+        let prefixes: Vec<Option<String>> = self.labels.iter().map(prefix).collect();
+        let has = |wanted: &str| prefixes.iter().any(|prefix| prefix.as_deref() == Some(wanted));
+        let iob = prefixes.iter().all(|prefix| matches!(prefix.as_deref(), None | Some("B" | "I")));
+        if !(iob && has("B") && has("I") && is_chunked(self.labels.iter().map(String::as_str))) {
+            return None;
+        }
+        let rules = scheme_rules(&self.labels, Scheme::Iob2);
+        let obeyed = (0..data.len()).all(|example| rules.obeyed_by(data.gold(example)));
+        obeyed.then_some(Constraint::Iob2)
+    }
+
     fn scores(&self, judgement: &Judgement) -> Scores {
         let chunked = is_chunked(self.labels.iter().map(String::as_str));
         Scores { chunked, ..judgement.sets[0].scores() }
@@ -243,8 +267,7 @@ impl Domain for ChainDomain {
         model.domain.check_input(sequence)?;
         let mut sink = Potentials::new(model, tables, sequence.len(), answers);
         model.domain.send(sequence, observer, &mut sink);
-        answers.finish();
-        Ok(())
+        answers.finish(|| sequence.place(0))
     }
 
     fn head(&self) -> Result<serde_json::Value> {

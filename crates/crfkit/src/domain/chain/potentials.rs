@@ -62,6 +62,11 @@ impl ChainModel {
     }
 }
 
+/// The place of a sequence, also of an empty one.
+fn place_of(empty: bool, place: impl FnOnce() -> Place) -> Place {
+    if empty { Place::new("input", 0) } else { place() }
+}
+
 impl Tagger<ChainModel> {
     /// Loads a sequence of columns. It must have at least the columns that the templates use.
     pub fn columns(&mut self, sequence: &Columns) -> Result<&mut ChainAnswers> {
@@ -70,7 +75,7 @@ impl Tagger<ChainModel> {
             if let Source::Templates(templates) = &model.domain.source {
                 let mut sink = Potentials::new(model, tables, sequence.len(), answers);
                 observer.columns(templates, sequence, &model.domain.alphabet, &mut sink);
-                answers.finish();
+                answers.finish(|| place_of(sequence.is_empty(), || sequence.place(0)))?;
             }
             Ok(())
         })
@@ -79,14 +84,11 @@ impl Tagger<ChainModel> {
     /// Loads an instance of attributes.
     pub fn attributes(&mut self, instance: &Attributes) -> Result<&mut ChainAnswers> {
         self.with_parts(|model, tables, observer, answers| {
-            model.domain.check_attributes(|| match instance.is_empty() {
-                true => Place::new("input", 0),
-                false => instance.place(0),
-            })?;
+            let place = || place_of(instance.is_empty(), || instance.place(0));
+            model.domain.check_attributes(place)?;
             let mut sink = Potentials::new(model, tables, instance.len(), answers);
             observer.attributes(instance, &model.domain.alphabet, &mut sink);
-            answers.finish();
-            Ok(())
+            answers.finish(place)
         })
     }
 }
