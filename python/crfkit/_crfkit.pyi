@@ -5,6 +5,8 @@ from typing import Any, Callable, SupportsIndex, final, overload
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = ["__VERSION__", "Model", "Tagged", "Tagger", "model_from_bytes", "train"]
+
 __VERSION__: str
 
 @final

@@ -118,6 +118,8 @@ class ChainCRF(Estimator):
         self.callback = callback
         self.params = params
 
+    model_: _crfkit.Model
+
     def _settings(self) -> str:
         for name in ("states", "transitions"):
             if getattr(self, name) not in _CHOICES:

@@ -230,10 +230,6 @@ def test_sample_weight():
 
 
 def test_transitions_apart_from_states():
-    def weights(**params):
-        crf = ChainCRF(**params).fit(X, Y)
-        return crf.coef_.nnz, len(np.flatnonzero(crf.transitions_))
-
     x, y = [[{"a": 1}, {"b": 1}]], [["A", "B"]]
     seen = ChainCRF().fit(x, y)
     every = ChainCRF(transitions="all").fit(x, y)

@@ -7,6 +7,7 @@ What differs from the originals:
 
 - The algorithms ``pa`` and ``arow`` are missing: they raise ``NotImplementedError``.
 - ``l2sgd`` minimises the same objective by another method, which ends closer to the optimum.
+- ``max_iterations`` limits the passes over the data, of which an iteration may take more than one.
 - ``feature.minfreq`` counts how often an attribute occurs, not how often it occurs with a label.
 - Features of a wrong type and parameters that are no numbers raise an error; the originals guess or crash.
 - Training without data raises ``CRFSuiteError``.

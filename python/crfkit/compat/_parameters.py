@@ -18,12 +18,14 @@ ALGORITHMS = {
 MISSING = ("passive-aggressive", "arow")
 
 # The name of each parameter, its default, and what it does.
-_FEATURES = {
+Parameters = dict[str, tuple[Any, str]]
+
+_FEATURES: Parameters = {
     "feature.minfreq": (0.0, "The minimum frequency of features."),
     "feature.possible_states": (False, "Force to generate possible state features."),
     "feature.possible_transitions": (False, "Force to generate possible transition features."),
 }
-_LBFGS = {
+_LBFGS: Parameters = {
     "c1": (0.0, "Coefficient for L1 regularization."),
     "c2": (1.0, "Coefficient for L2 regularization."),
     "max_iterations": (2**31 - 1, "The maximum number of iterations for L-BFGS optimization."),
@@ -34,7 +36,7 @@ _LBFGS = {
     "linesearch": ("MoreThuente", "The line search algorithm used in L-BFGS updates."),
     "max_linesearch": (20, "The maximum number of trials for the line search algorithm."),
 }
-_L2SGD = {
+_L2SGD: Parameters = {
     "c2": (1.0, "Coefficient for L2 regularization."),
     "max_iterations": (1000, "The maximum number of iterations (epochs) for SGD optimization."),
     "period": (10, "The duration of iterations to test the stopping criterion."),
@@ -45,11 +47,11 @@ _L2SGD = {
     "calibration.candidates": (10, "The number of candidates of learning rate."),
     "calibration.max_trials": (20, "The maximum number of trials of learning rates for calibration."),
 }
-_PERCEPTRON = {
+_PERCEPTRON: Parameters = {
     "max_iterations": (100, "The maximum number of iterations."),
     "epsilon": (0.0, "The stopping criterion (the ratio of incorrect label predictions)."),
 }
-DEFAULTS = {
+DEFAULTS: dict[str, Parameters] = {
     "lbfgs": {**_FEATURES, **_LBFGS},
     "l2sgd": {**_FEATURES, **_L2SGD},
     "averaged-perceptron": {**_FEATURES, **_PERCEPTRON},

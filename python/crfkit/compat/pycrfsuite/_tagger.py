@@ -23,6 +23,10 @@ class Info(NamedTuple):
 class Tagger:
     """A tagger that opens model files."""
 
+    _model: Model | None
+    _tagger: crfkit.Tagger | None
+    _tagged: crfkit.Tagged | None
+
     def __new__(cls, *_args: Any, **_kwargs: Any) -> Tagger:
         # Subclasses need not call __init__.
         self = super().__new__(cls)

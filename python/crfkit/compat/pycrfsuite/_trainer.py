@@ -16,7 +16,11 @@ class CRFSuiteError(CrfkitError):
 class BaseTrainer:
     """Collects sequences and trains a model on them. ``message`` receives the log, piece by piece."""
 
-    _PARAMETER_TYPES: dict[str, Any] = {}
+    _algorithm: str
+    _given: dict[str, Any]
+    _groups: list[int]
+    _x: list[list[Any]]
+    _y: list[list[str]]
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> BaseTrainer:
         # Subclasses need not call __init__.

@@ -39,6 +39,12 @@ class CRF(Estimator):
     ['NAME']
     """
 
+    algorithm: str | None
+    verbose: bool
+    model_filename: str | None
+    trainer_cls: Any
+    model_: _crfkit.Model
+
     def __init__(
         self,
         algorithm: str | None = None,
@@ -95,7 +101,8 @@ class CRF(Estimator):
             run = _crfkit.train(X, y, settings(algorithm, self._given(algorithm)), dev=dev, callback=callback)
         self.model_ = run["model"]
         self.training_log_ = lines
-        self.__dict__.pop("_tagger", None)
+        for name in ("_tagger", "_fast"):
+            self.__dict__.pop(name, None)
         if run["raised"] is not None:
             raise run["raised"]
         if self.model_filename is not None:
@@ -132,10 +139,16 @@ class CRF(Estimator):
             self._tagger._use(self.model_)
         return self._tagger
 
+    def _worker(self) -> _crfkit.Tagger:
+        self._check_is_fitted()
+        if "_fast" not in self.__dict__:
+            self._fast = self.model_.tagger()
+        return self._fast
+
     def predict(self, X: Any) -> np.ndarray:
         """The labels of sequences."""
         # As in the original, an array of two dimensions where all sequences have the same length.
-        found = self._ready()._tagger.label_lists(X)
+        found = self._worker().label_lists(X)
         lengths = {len(labels) for labels in found}
         if len(lengths) == 1:
             return np.array(found, dtype=object)
@@ -149,11 +162,11 @@ class CRF(Estimator):
 
     def predict_marginals(self, X: Any) -> list[list[dict[str, float]]]:
         """The probability of each label at each token, as dicts."""
-        return [self._dicts(tagged) for tagged in self._ready()._tagger.tag_many(X)]
+        return [self._dicts(tagged) for tagged in self._worker().tag_many(X)]
 
     def predict_marginals_single(self, xseq: Any) -> list[dict[str, float]]:
         """The probability of each label at each token of one sequence, as dicts."""
-        return self._dicts(self._ready()._tagger.tag(xseq))
+        return self._dicts(self._worker().tag(xseq))
 
     def _dicts(self, tagged: Any) -> list[dict[str, float]]:
         labels = self.model_.labels
@@ -197,4 +210,4 @@ class CRF(Estimator):
         return self._ready().info().transitions if self.__sklearn_is_fitted__() else None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_tagger"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_tagger", "_fast")}
