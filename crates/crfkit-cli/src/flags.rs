@@ -132,6 +132,12 @@ const TRAIN: &[Flag] = &[
     )
     .but(&[(Stream, "it is not known in advance how often an observation will occur")]),
     flag("features", TEXT, "every feature has weights for all labels").but(&[(Counts, PENALTY)]),
+    flag(
+        "partial-labels",
+        &[Chain],
+        "only plain chains learn from sets of labels; graphs have nodes without a label",
+    )
+    .but(&[(Counts, "missing labels cannot be counted"), (Stream, "its labels must be complete")]),
     flag("boundaries", &[Chain, Stream], "only plain chains have weights for the first and the last label")
         .but(&[(Counts, PENALTY)]),
     flag("sigma-of", &[File], "it names a type of --graph file; for other graphs there is --sigma-pairs")

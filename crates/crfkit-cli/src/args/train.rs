@@ -63,6 +63,10 @@ pub struct TrainArgs {
     #[arg(long, value_name = "N", default_value = "-1", value_delimiter = ',', allow_hyphen_values = true, value_parser = label_column, help_heading = "Features")]
     pub label_column: Vec<i32>,
 
+    /// Labels may be missing: `?` is any label, and `A|B` is A or B
+    #[arg(long, conflicts_with = "scheme", help_heading = "Features")]
+    pub partial_labels: bool,
+
     /// Ignore observations that occur fewer than N times
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Features")]
     pub min_count: u32,

@@ -1,4 +1,4 @@
-//! `--constraint`, `--allowed`, `--confidence` and `--calibration`.
+//! `--constraint`, `--allowed`, `--confidence`, `--calibration` and `--partial-labels`.
 
 use crate::common;
 
@@ -182,4 +182,34 @@ fn calibration_in_text_and_json() {
         assert!(eval(&["--calibration"]).contains(&line), "{line}");
     }
     assert_eq!(eval(&["--calibration", "--threads", "1"]), eval(&["--calibration", "--threads", "3"]));
+}
+
+#[test]
+fn partial_labels_are_for_those_who_ask() {
+    let directory = scratch();
+    let path = |name: &str| directory.path().join(name);
+    let sequence = "a\tX\nb\tX|Y\nc\tY\n\na\tX\nb\tX|Z\nc\t?\n\n";
+    fs::write(path("train.tsv"), sequence.repeat(10)).unwrap();
+    fs::write(path("U.tpl"), "U0:%x[0,0]\nB\n").unwrap();
+    let train = |arguments: &[&str]| {
+        let mut command = crfkit();
+        command
+            .arg("train")
+            .arg(path("train.tsv"))
+            .arg("-m")
+            .arg(path("m"))
+            .arg("--template")
+            .arg(path("U.tpl"));
+        command.args(["--sigma", "5", "--quiet"]).args(arguments);
+        command
+    };
+    let tag = || output(crfkit().args(["tag", "-m"]).arg(path("m")).write_stdin("a\nb\nc\n"));
+    output(&mut train(&["--partial-labels"]));
+    assert_eq!(last_columns(&tag()), ["X", "X", "Y"]);
+    output(&mut train(&[]));
+    assert!(last_columns(&tag())[1].contains('|'), "labels like any other: {}", tag());
+    let message = failure(&mut train(&["--partial-labels", "--scheme", "iob2"]), 2);
+    assert!(message.contains("--scheme"), "{message}");
+    let message = failure(&mut train(&["--partial-labels", "--optimizer", "saga"]), 1);
+    assert!(message.contains("--optimizer saga needs"), "{message}");
 }

@@ -50,9 +50,11 @@ fn run(context: &Context) -> Result<Outcome> {
         let (criterion, optimizer) = name.split_once(' ').unwrap_or(("", name));
         match criterion {
             "LBP" => {
-                task.learn(PartialLikelihood(LBP), &method(optimizer, 0, 1, form), start.clone(), &error)
+                task.learn(PartialLikelihood::new(LBP), &method(optimizer, 0, 1, form), start.clone(), &error)
             }
-            _ => task.learn(PartialLikelihood(MF), &method(optimizer, 1, 1, form), start.clone(), &error),
+            _ => {
+                task.learn(PartialLikelihood::new(MF), &method(optimizer, 1, 1, form), start.clone(), &error)
+            }
         }
     };
     let names = RUNS.map(|(name, _)| name);

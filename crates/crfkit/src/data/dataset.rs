@@ -1,6 +1,7 @@
 //! Examples in flat arrays.
 
-use crate::graph::{Graph, Label};
+use crate::graph::{FIRST_SET, Graph, Label, LabelBits};
+use std::sync::Arc;
 
 /// Training examples. Each example has a graph and a weight. Each own table of the graph has observations (with values,
 /// or 1 if none are stored). Each variable has its gold label.
@@ -12,6 +13,8 @@ pub struct Dataset<G> {
     /// First label of each example, and the end of the last.
     first_label: Vec<usize>,
     gold: Vec<Label>,
+    /// The sets of labels that gold labels may stand for ([`FIRST_SET`]).
+    sets: Arc<[LabelBits]>,
     /// First observation of each own table, and the end of the last.
     first_observation: Vec<usize>,
     observations: Vec<u32>,
@@ -29,6 +32,7 @@ impl<G: Graph> Dataset<G> {
             first_table: vec![0],
             first_label: vec![0],
             gold: Vec::new(),
+            sets: Arc::default(),
             first_observation: vec![0],
             observations: Vec::new(),
             values: Vec::new(),
@@ -133,6 +137,20 @@ impl<G: Graph> Dataset<G> {
     #[inline]
     pub fn gold(&self, example: usize) -> &[Label] {
         &self.gold[self.first_label[example]..self.first_label[example + 1]]
+    }
+
+    /// The sets of labels that gold labels stand for: [`FIRST_SET`] + n for set n.
+    pub fn sets(&self) -> &Arc<[LabelBits]> {
+        &self.sets
+    }
+
+    pub(crate) fn set_sets(&mut self, sets: Vec<LabelBits>) {
+        self.sets = sets.into();
+    }
+
+    /// Whether all gold labels are known.
+    pub fn is_complete(&self) -> bool {
+        self.gold.iter().all(|label| *label < FIRST_SET)
     }
 
     /// The weight of an example.

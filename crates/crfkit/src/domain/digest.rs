@@ -93,6 +93,9 @@ impl Digest {
 
     pub(crate) fn dataset<G: Graph>(&mut self, data: &Dataset<G>) {
         self.numbers([(data.len() as u64).to_le_bytes()].into_iter());
+        if !data.sets().is_empty() {
+            self.debug(data.sets());
+        }
         for example in 0..data.len() {
             let graph = data.graph(example);
             let mut shape = vec![graph.vars() as u64, data.weight(example).to_bits()];

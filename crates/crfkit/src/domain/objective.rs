@@ -5,7 +5,7 @@ use crate::answers::{Answers, ChainAnswers, GraphAnswers};
 use crate::data::dataset::Dataset;
 use crate::decode::{ExactArgmax, MaxProduct};
 use crate::graph::{Chain, FactorGraph, Graph, Shared, UNLABELLED};
-use crate::infer::{Engine, Exact, NodeMarginals, Tree, WithEngine};
+use crate::infer::{Engine, Exact, ForwardBackward, NodeMarginals, Tree, WithEngine};
 use crate::loss::{
     Likelihood, Loss, Marginal, OnPieces, PartialLikelihood, Perceptron, Pieces, Piecewise,
     PiecewisePseudolikelihood, Pseudolikelihood,
@@ -68,6 +68,16 @@ impl ModelGraph for Chain {
             HessVec::Complex => Derivative::Complex,
             _ => Derivative::Dual,
         };
+        if !data.is_complete() {
+            if settings.objective != Criterion::Likelihood {
+                return Err(Error::Setting(format!(
+                    "`objective` {} needs the label of every token: where some are missing, use likelihood",
+                    settings.objective.name()
+                )));
+            }
+            let loss = PartialLikelihood::with_sets(ForwardBackward, data.sets().clone());
+            return Ok(Box::new(Risk::with_derivative(loss, derivative, features, data, threads)?));
+        }
         settings.objective.objective(settings.pieces.unwrap_or_default(), derivative, features, data, threads)
     }
 
@@ -190,7 +200,7 @@ impl WithEngine for ByLikelihood {
     fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> Self::Out {
         match I::EXACT && self.complete {
             true => self.sum.of(Likelihood(engine)),
-            false => self.sum.of(PartialLikelihood(engine)),
+            false => self.sum.of(PartialLikelihood::new(engine)),
         }
     }
 }

@@ -34,6 +34,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Trainer<'a> {
     settings: Settings,
     templates: Option<TemplateText>,
+    partial: bool,
     dev: Option<Vec<Sequence>>,
     start: Option<Model>,
     threads: usize,
@@ -103,6 +104,12 @@ impl<'a> Trainer<'a> {
     /// Sets the weight of the L1 penalty.
     pub fn l1(mut self, l1: f64) -> Self {
         self.settings.l1 = l1;
+        self
+    }
+
+    /// Labels of the training data may be missing: `?` is any label, and `A|B` is A or B. Training sums over what is not known.
+    pub fn partial_labels(mut self) -> Self {
+        self.partial = true;
         self
     }
 
@@ -256,7 +263,10 @@ impl<'a> Trainer<'a> {
             let sequence = sequence?;
             let builder = match &mut builder {
                 Some(builder) => builder,
-                none => none.insert(CorpusBuilder::new(self.source(&sequence)?)),
+                none => {
+                    let builder = CorpusBuilder::new(self.source(&sequence)?);
+                    none.insert(if self.partial { builder.with_partial_labels() } else { builder })
+                }
             };
             builder.add(&sequence)?;
         }

@@ -42,6 +42,10 @@ pub type Label = u32;
 /// Stands for a gold label that is not known. Only [`crate::loss::PartialLikelihood`] accepts it.
 pub const UNLABELLED: Label = Label::MAX;
 
+/// Gold labels from here on are numbers of sets of labels, one of which is right; all below are known labels. Only
+/// [`crate::loss::PartialLikelihood`] accepts them.
+pub const FIRST_SET: Label = 1 << 31;
+
 /// Which table a factor reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TableRef {

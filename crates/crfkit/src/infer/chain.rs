@@ -17,6 +17,9 @@ use crate::math::{Array, Retreat, Scalar};
 /// ([`crate::graph::Table::steps`]), and α and γ are at least exp(−steps·spread)/labels², or 0 as they should be.
 const SAFE_SPREAD: f64 = 500.0;
 
+/// A label this far below the best of its position is forbidden there: with finite scores of pairs, no labelling needs it.
+const FAR_BELOW: f64 = 1e5;
+
 /// A product of scales is turned into a logarithm when it leaves `SMALL … 1/SMALL`. Multiplying by one more scale (at
 /// least e^−500) then cannot underflow.
 const SMALL: f64 = 1e-50;
@@ -153,12 +156,17 @@ fn forward<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> Option<
 /// This needs label pairs without rules: only then can every allowed label follow every other.
 #[cold]
 fn safe_where_allowed<S: Scalar>(chain: &Chain, psi: Psi<S>, shift: &[f64], pair_spread: f64) -> bool {
-    let rows = psi.own.plane(0).chunks_exact(chain.stride()).map(|row| &row[..chain.labels]);
-    let spread = |(row, max): (&[f64], &f64)| {
-        let below = row.iter().map(|u| max - u).filter(|below| !(*below > FORBIDDEN / 2.0));
-        below.fold(0.0, |x: f64, below| if below.is_nan() { below } else { x.max(below) })
-    };
-    let nodes = rows.zip(shift).take(chain.len).map(spread).fold(0.0, |x: f64, y| if y < x { x } else { y });
+    let mut nodes: f64 = 0.0;
+    for (row, max) in psi.own.plane(0).chunks_exact(chain.stride()).zip(shift).take(chain.len) {
+        for below in row[..chain.labels].iter().map(|u| max - u) {
+            if below.is_nan() {
+                return false;
+            }
+            if below <= FAR_BELOW {
+                nodes = nodes.max(below);
+            }
+        }
+    }
     let ends = psi.shared[BEGIN].spread.max(psi.shared[END].spread);
     psi.shared[PAIR].steps == 1.0 && nodes + ends + pair_spread < SAFE_SPREAD
 }

@@ -2,17 +2,35 @@
 
 use super::{Gold, Likelihood, Loss};
 use crate::ability::Ability;
-use crate::graph::{FactorGraph, Gradient, Graph, Label, Psi, TableRef, UNLABELLED};
+use crate::graph::{FIRST_SET, Gradient, Graph, Label, LabelBits, Psi, TableRef, UNLABELLED};
 use crate::infer::Inference;
 use crate::math::{Array, Scalar};
+use std::sync::Arc;
 
-/// ℓ = log Z − log Z(y), where Z(y) sums over the labellings that agree with the known labels. This is the negative
-/// log-probability of the known labels. If all labels are known, it is the [`Likelihood`].
+/// ℓ = log Z − log Z(y), where Z(y) sums over the labellings that agree with what is known: the label of a variable, a set of labels of
+/// which one is right, or nothing. This is the negative log-probability of what is known. If all labels are known, it is the
+/// [`Likelihood`].
 ///
-/// Z(y) is computed by the same engine on the same graph. A known label is imposed by lowering the potentials of the
+/// Z(y) is computed by the same engine on the same graph. What is known is imposed by lowering the potentials of the
 /// other labels. So in a graph with unlabelled variables, every labelled variable needs an own table over it alone.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PartialLikelihood<I>(pub I);
+#[derive(Clone, Debug, Default)]
+pub struct PartialLikelihood<I> {
+    engine: I,
+    /// The sets that gold labels from [`FIRST_SET`] on stand for.
+    sets: Arc<[LabelBits]>,
+}
+
+impl<I> PartialLikelihood<I> {
+    /// The loss of labels that are known or not known.
+    pub fn new(engine: I) -> Self {
+        PartialLikelihood::with_sets(engine, Arc::default())
+    }
+
+    /// The loss of labels that may also be one of several: the gold label [`FIRST_SET`] + n is one of `sets[n]`.
+    pub fn with_sets(engine: I, sets: Arc<[LabelBits]>) -> Self {
+        PartialLikelihood { engine, sets }
+    }
+}
 
 /// Subtracted from the log-potential of each label that a variable is known not to have: far more than any labelling
 /// could regain.
@@ -33,8 +51,8 @@ impl<S, W: Default> Default for Work<S, W> {
     }
 }
 
-impl<I: Inference<Graph = FactorGraph> + Copy> Loss for PartialLikelihood<I> {
-    type Graph = FactorGraph;
+impl<I: Inference + Copy> Loss for PartialLikelihood<I> {
+    type Graph = I::Graph;
     type Work<S: Scalar> = Work<S, I::Work<S>>;
 
     fn gives(&self) -> &'static [Ability] {
@@ -43,23 +61,23 @@ impl<I: Inference<Graph = FactorGraph> + Copy> Loss for PartialLikelihood<I> {
 
     fn loss<S: Scalar>(
         &self,
-        graph: &FactorGraph,
+        graph: &I::Graph,
         psi: Psi<S>,
         gold: Gold,
         out: &mut Gradient<S>,
         work: &mut Self::Work<S>,
     ) -> S {
         let Work { engine, known, marginals } = work;
-        if !gold.labels.contains(&UNLABELLED) {
-            return Likelihood(self.0).loss(graph, psi, gold, out, engine);
+        if gold.labels.iter().all(|label| *label < FIRST_SET) {
+            return Likelihood(self.engine).loss(graph, psi, gold, out, engine);
         }
         let len = graph.own_len();
-        make_known(graph, psi, gold.labels, known);
+        make_known(graph, psi, gold.labels, &self.sets, known);
         marginals.reserve(len);
         let clamped = Psi { own: known, ..psi };
         let mut less = Gradient { own: marginals.slice_mut(0..len), shared: &mut *out.shared };
-        let log_z_known = self.0.log_z(graph, clamped, -gold.weight, &mut less, engine).log_z;
-        let log_z = self.0.log_z(graph, psi, gold.weight, out, engine).log_z;
+        let log_z_known = self.engine.log_z(graph, clamped, -gold.weight, &mut less, engine).log_z;
+        let log_z = self.engine.log_z(graph, psi, gold.weight, out, engine).log_z;
         for i in 0..len {
             out.own.add(i, marginals.get(i));
         }
@@ -67,8 +85,14 @@ impl<I: Inference<Graph = FactorGraph> + Copy> Loss for PartialLikelihood<I> {
     }
 }
 
-/// Overwrites `known` with ψ's own tables, in which each labelled variable can only have its label.
-fn make_known<S: Scalar>(graph: &FactorGraph, psi: Psi<S>, labels: &[Label], known: &mut Array<S>) {
+/// Overwrites `known` with ψ's own tables, in which each variable can only have the labels that it is known to have.
+fn make_known<G: Graph, S: Scalar>(
+    graph: &G,
+    psi: Psi<S>,
+    labels: &[Label],
+    sets: &[LabelBits],
+    known: &mut Array<S>,
+) {
     let len = graph.own_len();
     known.reserve(len);
     for plane in 0..S::PLANES {
@@ -78,7 +102,12 @@ fn make_known<S: Scalar>(graph: &FactorGraph, psi: Psi<S>, labels: &[Label], kno
         if let (TableRef::Own(offset), &[v]) = (factor.table, factor.vars)
             && labels[v] != UNLABELLED
         {
-            for label in (0..graph.card(v)).filter(|&label| label != labels[v] as usize) {
+            let gold = labels[v];
+            let may = |label: usize| match gold.checked_sub(FIRST_SET) {
+                None => label == gold as usize,
+                Some(set) => sets[set as usize].contains(label),
+            };
+            for label in (0..graph.card(v)).filter(|&label| !may(label)) {
                 known.add(offset + label * factor.strides[0], S::lift(-FORBIDDEN));
             }
         }

@@ -20,6 +20,7 @@ mod local_losses;
 mod node_split;
 mod oracle;
 mod overflow;
+mod partial;
 mod risk;
 mod sparse;
 mod stars;

@@ -276,3 +276,41 @@ fn known_labels_and_confidences() {
     assert!(tagger.tag_with(&sequence, [(3, vec!["B-QTY"])]).is_err());
     assert!(tagger.tag_with(&sequence, [(0, vec!["B-ELSE"])]).is_err());
 }
+
+/// What is known of a label is learned: sets and missing labels lead to the labels that the other data has.
+#[test]
+fn missing_labels_are_summed_out() {
+    let rows = |text: &str| -> Vec<Vec<String>> {
+        text.split(' ').map(|token| token.split('/').map(str::to_owned).collect()).collect()
+    };
+    let sequences = |texts: &[&str]| {
+        let all: Vec<Sequence> = texts.iter().map(|text| Sequence::rows(rows(text)).unwrap()).collect();
+        Sequences::new(all.into_iter().cycle().take(20))
+    };
+    let trainer = || Trainer::new().sigma(5.0).partial_labels();
+    // `b` is X or Y, and it is X or Z.
+    let data = ["a/X b/X|Y c/Y", "a/X b/X|Z c/Y", "a/X d/? c/Y"];
+    let model = trainer().train(sequences(&data)).unwrap();
+    assert_eq!(model.labels(), ["X", "Y", "Z"], "no set is a label");
+    let tokens = model.tagger().unwrap().tag([["a"], ["b"], ["c"]]).unwrap();
+    let labels: Vec<&str> = tokens.iter().map(|token| token.label.as_str()).collect();
+    assert_eq!(labels, ["X", "X", "Y"], "{tokens:?}");
+    assert!(tokens[1].probability > 0.9, "{tokens:?}");
+    // Complete labels give the same model as before.
+    let plain = ["a/X b/Y c/Y"];
+    let complete = Trainer::new().sigma(5.0).train(sequences(&plain)).unwrap();
+    let partial = trainer().train(sequences(&plain)).unwrap();
+    assert_eq!(complete.to_bytes().unwrap(), partial.to_bytes().unwrap());
+    // Methods that need the marginals of gold labels, and other objectives, are rejected.
+    for optimizer in [Method::Saga, Method::Sdca] {
+        let error = trainer().settings(|s| s.optimizer = optimizer).train(sequences(&data)).unwrap_err();
+        assert!(error.to_string().contains("it works with `optimizer` auto"), "{error}");
+    }
+    for optimizer in [Method::Lbfgs, Method::Newton, Method::Sgd, Method::Adagrad, Method::Psa] {
+        trainer().settings(|s| s.optimizer = optimizer).train(sequences(&data)).unwrap();
+    }
+    let pseudo = trainer().settings(|s| s.objective = Criterion::Pseudolikelihood);
+    let error = pseudo.train(sequences(&data)).unwrap_err();
+    assert!(error.to_string().contains("where some are missing, use likelihood"), "{error}");
+    assert!(trainer().train(sequences(&["a/? b/?"])).is_err(), "no label at all");
+}

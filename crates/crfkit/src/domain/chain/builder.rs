@@ -8,8 +8,9 @@ use crate::data::observer::{Alphabet, Observer, Sink, Source};
 use crate::data::sorting::{by_frequency, sorted_labels};
 use crate::data::strings::Strings;
 use crate::domain::check_trained_labels;
-use crate::graph::{Chain, Graph, Label, NODES};
+use crate::graph::{Chain, FIRST_SET, Graph, Label, LabelBits, NODES, UNLABELLED};
 use crate::{Error, Result};
+use std::collections::HashMap;
 
 /// Builds a corpus, one sequence after the other.
 #[derive(Debug)]
@@ -22,6 +23,36 @@ pub struct CorpusBuilder {
     gold: Vec<Label>,
     words: Vec<u64>,
     columns: Option<ColumnLayout>,
+    /// The sets of labels by their text, if labels may be sets.
+    sets: Option<Sets>,
+}
+
+/// Sets of labels, as they are written and as numbers.
+#[derive(Debug, Default)]
+struct Sets {
+    numbers: HashMap<String, Label>,
+    labels: Vec<Vec<Label>>,
+}
+
+/// The label of a token of which nothing is known.
+const UNKNOWN: &str = "?";
+
+/// The number of a label, or of what is known of it.
+fn gold_of(text: &str, labels: &mut Strings, sets: &mut Option<Sets>) -> Label {
+    match sets {
+        Some(_) if text == UNKNOWN => UNLABELLED,
+        Some(sets) if text.contains('|') => match sets.numbers.get(text) {
+            Some(&number) => number,
+            None => {
+                let number = FIRST_SET + sets.labels.len() as Label;
+                let names = text.split('|').filter(|name| !name.is_empty());
+                sets.labels.push(names.map(|name| labels.intern(name.as_bytes())).collect());
+                sets.numbers.insert(text.to_owned(), number);
+                number
+            }
+        },
+        _ => labels.intern(text.as_bytes()),
+    }
 }
 
 impl Sink for Dataset<Chain> {
@@ -45,7 +76,13 @@ impl CorpusBuilder {
             gold: Vec::new(),
             words: Vec::new(),
             columns: None,
+            sets: None,
         }
+    }
+
+    /// The same builder, for data in which labels may be missing: `?` is any label, and `A|B` is A or B.
+    pub fn with_partial_labels(self) -> Self {
+        CorpusBuilder { sets: Some(Sets::default()), ..self }
     }
 
     /// Adds a column sequence whose labels are in column `label_column`. The templates must fit its columns. The word
@@ -61,7 +98,8 @@ impl CorpusBuilder {
         }
         self.gold.clear();
         for row in 0..sequence.len() {
-            self.gold.push(self.labels.intern(sequence.field(row, label_column).as_bytes()));
+            let label = gold_of(sequence.field(row, label_column), &mut self.labels, &mut self.sets);
+            self.gold.push(label);
             let word = self.alphabet.values.intern(sequence.field(row, word_column).as_bytes()) as usize;
             if self.words.len() <= word / 64 {
                 self.words.resize(word / 64 + 1, 0);
@@ -94,7 +132,8 @@ impl CorpusBuilder {
     pub fn add_attributes(&mut self, instance: &Attributes) {
         self.gold.clear();
         for row in 0..instance.len() {
-            self.gold.push(self.labels.intern(instance.label(row).as_bytes()));
+            let label = gold_of(instance.label(row), &mut self.labels, &mut self.sets);
+            self.gold.push(label);
         }
         self.observer.attributes(instance, &mut self.alphabet, &mut self.data);
         let chain = Chain { len: instance.len(), labels: 0, own_pairs: false };
@@ -168,10 +207,20 @@ impl CorpusBuilder {
         self.alphabet.pair = pair;
         let (labels, label_ids) = sorted_labels(&self.labels);
         self.data.renumber(
-            |label| label_ids[label as usize],
+            |label| if label < FIRST_SET { label_ids[label as usize] } else { label },
             |kind, id| if kind == NODES { node_ids[id as usize] } else { pair_ids[id as usize] },
             |chain| Chain { labels: labels.len(), ..*chain },
         );
+        if labels.is_empty() {
+            return Err(Error::Setting("no token of the training data has a label".into()));
+        }
+        let bits = |set: &Vec<Label>| {
+            let mut bits = LabelBits::none(labels.len());
+            set.iter().for_each(|label| bits.insert(label_ids[*label as usize] as usize));
+            // A set without a name says nothing.
+            if bits.is_empty() { LabelBits::all(labels.len()) } else { bits }
+        };
+        self.data.set_sets(self.sets.iter().flat_map(|sets| &sets.labels).map(bits).collect());
         let Self { source, alphabet, data, words, columns, .. } = self;
         let domain = ChainDomain { labels, source, alphabet, words, columns };
         Ok(ChainCorpus { domain, data })

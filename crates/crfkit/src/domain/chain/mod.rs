@@ -18,11 +18,11 @@ use crate::data::dataset::Dataset;
 use crate::data::observer::{Alphabet, Observer, Sink, Source};
 use crate::decode::Decode;
 use crate::eval::{Scheme, Scores, is_chunked};
-use crate::graph::{Chain, LabelRules, NODES, PAIRS};
+use crate::graph::{Chain, FIRST_SET, Label, LabelBits, LabelRules, NODES, PAIRS};
 use crate::infer::Engine;
 use crate::loss::{Loss, Pieces};
 use crate::model::sections::{Reader, Writer};
-use crate::model::{Dense, Features, LabelSet, Names, TableShapes, kept_names};
+use crate::model::{Dense, Features, Keep, LabelSet, Names, TableShapes, kept_names};
 use crate::optim::Objective;
 use crate::risk::{Derivative, Risk};
 use crate::settings::{Constraint, Criterion, Init, Kind, Settings, WithLoss};
@@ -196,7 +196,9 @@ impl Domain for ChainDomain {
     fn features(&self, data: &Dataset<Chain>, settings: &Settings) -> Features {
         let observations = [self.alphabet.node.len(), self.alphabet.pair.len()];
         let (bigram, boundaries) = (self.source.label_bigram(), settings.boundaries);
-        Features::chain(data, self.labels.len(), observations, settings.kept(), bigram, boundaries)
+        // A token whose label is not known may have any.
+        let kept = if data.is_complete() { settings.kept() } else { Keep::All.into() };
+        Features::chain(data, self.labels.len(), observations, kept, bigram, boundaries)
     }
 
     fn names<'a>(&'a self, features: &'a Features, weights: &'a [f64]) -> Names<'a> {
@@ -215,6 +217,9 @@ impl Domain for ChainDomain {
         _fit: Fit<'_, Self>,
     ) -> Result<Vec<f64>> {
         match settings.init {
+            Init::Empirical if !data.is_complete() => Err(Error::Setting(
+                "`init` empirical counts labels, but some are not known: start from zero".into(),
+            )),
             Init::Empirical => Ok(first_weights(data, self.labels.len(), features)),
             other => Err(unknown_start(other, Self::KIND)),
         }
@@ -234,8 +239,27 @@ impl Domain for ChainDomain {
             return None;
         }
         let rules = scheme_rules(&self.labels, Scheme::Iob2);
-        let obeyed = (0..data.len()).all(|example| rules.obeyed_by(data.gold(example)));
-        obeyed.then_some(Constraint::Iob2)
+        // What is known must allow a labelling that obeys the rules.
+        let sets = data.sets();
+        let singles: Vec<LabelBits> = (0..self.labels.len())
+            .map(|label| {
+                let mut set = LabelBits::none(self.labels.len());
+                set.insert(label);
+                set
+            })
+            .collect();
+        let allowed = |label: Label| match label.checked_sub(FIRST_SET) {
+            None => Some(&singles[label as usize]),
+            Some(set) => sets.get(set as usize),
+        };
+        let obeyed = |example: usize| {
+            let gold = data.gold(example);
+            match data.sets().is_empty() && gold.iter().all(|label| *label < FIRST_SET) {
+                true => rules.obeyed_by(gold),
+                false => rules.possible(gold.len(), |t| allowed(gold[t])),
+            }
+        };
+        (0..data.len()).all(obeyed).then_some(Constraint::Iob2)
     }
 
     fn scores(&self, judgement: &Judgement) -> Scores {

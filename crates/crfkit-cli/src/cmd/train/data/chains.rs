@@ -113,7 +113,10 @@ impl TrainingData for ChainDomain {
         for_each_sequence(args, |layout, sequence| {
             let builder = match &mut builder {
                 Some(builder) => builder,
-                none => none.insert(CorpusBuilder::new(source(args, layout)?)),
+                none => {
+                    let builder = CorpusBuilder::new(source(args, layout)?);
+                    none.insert(if args.partial_labels { builder.with_partial_labels() } else { builder })
+                }
             };
             Ok(builder.add(sequence)?)
         })?;
