@@ -40,6 +40,9 @@ pub struct Single {
     pub gold: u32,
 }
 
+/// What [`Blocks::for_each_example`] calls.
+pub type ExampleVisit<'a> = dyn FnMut(f64, usize, &[(Single, f64)]) + 'a;
+
 /// The examples of a likelihood, divided into blocks that are evaluated as a whole.
 ///
 /// The residuals of a block are w(ν − 1\[y\]), the weight of the example times the difference between its marginals
@@ -68,12 +71,7 @@ pub trait Blocks: Sync {
 
     /// Calls `visit` for every example of a block with its weight, the end of its residuals, and its variables, each
     /// with Σ value² · `steps` over the rows of its table. Variables without a table of their own are left out.
-    fn for_each_example(
-        &self,
-        block: usize,
-        steps: &dyn Fn(usize) -> f64,
-        visit: &mut dyn FnMut(f64, usize, &[(Single, f64)]),
-    );
+    fn for_each_example(&self, block: usize, steps: &dyn Fn(usize) -> f64, visit: &mut ExampleVisit<'_>);
 
     /// A worker; each thread needs one of its own.
     fn worker(&self) -> Box<dyn BlockWorker + '_>;

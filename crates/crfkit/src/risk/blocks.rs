@@ -11,7 +11,7 @@ use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum, TableRef};
 use crate::loss::Gold;
 use crate::math::Array;
 use crate::math::random::Random;
-use crate::optim::{BlockWorker, Blocks, Single, Span};
+use crate::optim::{BlockWorker, Blocks, ExampleVisit, Single, Span};
 
 /// The examples of a risk in blocks.
 pub(super) struct ExampleBlocks<'a, G: Graph> {
@@ -105,12 +105,7 @@ impl<G: Graph> Blocks for ExampleBlocks<'_, G> {
         visit(self.shared_row(place), variables as f64);
     }
 
-    fn for_each_example(
-        &self,
-        block: usize,
-        steps: &dyn Fn(usize) -> f64,
-        visit: &mut dyn FnMut(f64, usize, &[(Single, f64)]),
-    ) {
+    fn for_each_example(&self, block: usize, steps: &dyn Fn(usize) -> f64, visit: &mut ExampleVisit<'_>) {
         let Risk { features, data, .. } = self.risk;
         let mut singles = Vec::new();
         let mut start = 0;

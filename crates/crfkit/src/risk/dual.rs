@@ -89,12 +89,11 @@ impl<G: Graph> Dual for Marginals<'_, G> {
         let pairs = &mut self.pairs;
         pairs.clear();
         pairs.resize(graph.vars(), 0.0);
-        graph.for_each_factor(|factor| match (factor.table, factor.vars) {
-            (TableRef::Own(_), &[a, b]) => {
+        graph.for_each_factor(|factor| {
+            if let (TableRef::Own(_), &[a, b]) = (factor.table, factor.vars) {
                 pairs[a] += 1.0;
                 pairs[b] += 1.0;
             }
-            _ => {}
         });
         let mut rest = counting;
         own_rows(&graph, |row, vars| {
