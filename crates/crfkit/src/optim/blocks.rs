@@ -1,33 +1,6 @@
 //! Fixed blocks of examples, for methods that remember something about every example.
 
-use std::ops::Range;
-
-/// A row of weights that a block touches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    /// Its number among all rows.
-    pub row: u32,
-    /// Its first weight.
-    pub start: u32,
-    /// The number of its weights.
-    pub len: u32,
-    /// Where its weights begin in a vector that holds the block's rows one after another.
-    pub place: u32,
-}
-
-impl Span {
-    /// Its weights, as a range of θ.
-    #[inline]
-    pub fn weights(&self) -> Range<usize> {
-        self.start as usize..self.start as usize + self.len as usize
-    }
-
-    /// Their position in a vector that holds the block's rows one after another.
-    #[inline]
-    pub fn place(&self) -> Range<usize> {
-        self.place as usize..self.place as usize + self.len as usize
-    }
-}
+use super::Row;
 
 /// A variable of a block and its table of log-potentials.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -67,7 +40,7 @@ pub trait Blocks: Sync {
     fn rows(&self) -> usize;
 
     /// Calls `visit` with every row of a block, in ascending order, and Σ |value| over its uses.
-    fn for_each_row(&self, block: usize, visit: &mut dyn FnMut(Span, f64));
+    fn for_each_row(&self, block: usize, visit: &mut dyn FnMut(Row, f64));
 
     /// Calls `visit` for every example of a block with its weight, the end of its residuals, and its variables, each
     /// with Σ value² · `steps` over the rows of its table. Variables without a table of their own are left out.
@@ -82,6 +55,6 @@ pub trait BlockWorker: Send {
     /// Returns the losses of a block at θ and overwrites `residuals`.
     fn residuals(&mut self, block: usize, theta: &[f64], residuals: &mut [f64]) -> f64;
 
-    /// Overwrites `spans` with the rows of a block, in ascending order, and `rows` with Aᵀx for these rows.
-    fn project(&mut self, block: usize, x: &[f64], spans: &mut Vec<Span>, rows: &mut Vec<f64>);
+    /// Overwrites `rows` with the rows of a block, in ascending order, and `out` with Aᵀx for these rows.
+    fn project(&mut self, block: usize, x: &[f64], rows: &mut Vec<Row>, out: &mut Vec<f64>);
 }

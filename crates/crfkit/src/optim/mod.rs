@@ -45,7 +45,7 @@ pub use adagrad::AdaGrad;
 pub use adam::Adam;
 pub use auto::{Auto, Choice};
 pub use bfgs::Bfgs;
-pub use blocks::{BlockWorker, Blocks, ExampleVisit, Single, Span};
+pub use blocks::{BlockWorker, Blocks, ExampleVisit, Single};
 pub use cg::Cg;
 pub use descent::Until;
 pub use differences::Differences;

@@ -365,7 +365,7 @@ impl<'a> Run<'a> {
         if self.storable < 1.0 {
             memory.keep_largest((self.storable * size as f64) as usize, old, change);
         }
-        worker.project(block, change, &mut out.spans, &mut out.rows);
+        worker.project(block, change, &mut out.rows, &mut out.values);
     }
 }
 

@@ -1,9 +1,9 @@
 //! The weights of [`super::Saga`], and how they follow the stored residuals.
 
-use super::blocks::{Blocks, Span};
+use super::blocks::Blocks;
 use super::fours::{four, in_fours, put_four, with_known_length};
 use super::restored::{Restored, finite, positive};
-use super::{Prior, Problem, State};
+use super::{Prior, Problem, Row, State};
 use crate::Result;
 use crate::math::dispatch::dispatch;
 use crate::math::simd;
@@ -24,8 +24,8 @@ const STRETCHES: usize = 8;
 /// The change of the gradient that a visit finds, by rows.
 #[derive(Default)]
 pub(super) struct Change {
-    pub spans: Vec<Span>,
-    pub rows: Vec<f64>,
+    pub rows: Vec<Row>,
+    pub values: Vec<f64>,
 }
 
 /// The weights θ and the gradient d of the losses, as the stored residuals give it.
@@ -35,7 +35,7 @@ pub(super) struct Weights {
     free: Vec<f64>,
     /// d.
     drift: Vec<f64>,
-    rows: Vec<Row>,
+    rows: Vec<Damped>,
     /// The factor of all D.
     damping: f64,
     /// The ends of the stretches of θ, which threads move independently; none is inside a row.
@@ -44,7 +44,7 @@ pub(super) struct Weights {
 
 /// A row of weights and its damping D.
 #[derive(Clone, Copy, Default)]
-struct Row {
+struct Damped {
     /// Its weights.
     start: u32,
     len: u32,
@@ -54,7 +54,7 @@ struct Row {
     share: f64,
 }
 
-impl Row {
+impl Damped {
     /// Its weights, as a range of θ.
     fn weights(&self) -> Range<usize> {
         self.start as usize..self.start as usize + self.len as usize
@@ -68,15 +68,15 @@ impl Row {
 }
 
 /// All rows, with their damping.
-fn rows(prior: &Prior, blocks: &dyn Blocks, lanes: usize) -> Vec<Row> {
-    let mut rows = vec![Row::default(); blocks.rows()];
+fn rows(prior: &Prior, blocks: &dyn Blocks, lanes: usize) -> Vec<Damped> {
+    let mut rows = vec![Damped::default(); blocks.rows()];
     // Until the counts are complete, `step` is the number of uses and `share` that of blocks.
     for block in 0..blocks.len() {
-        blocks.for_each_row(block, &mut |span, uses| {
-            let row = &mut rows[span.row as usize];
-            (row.start, row.len) = (span.start, span.len);
-            row.step += uses;
-            row.share += 1.0;
+        blocks.for_each_row(block, &mut |row, uses| {
+            let damped = &mut rows[row.row as usize];
+            (damped.start, damped.len) = (row.weights().start as u32, row.weights().len() as u32);
+            damped.step += uses;
+            damped.share += 1.0;
         });
     }
     for row in rows.iter_mut().filter(|row| row.share > 0.0) {
@@ -98,7 +98,7 @@ impl Weights {
         let damping = state.number("damping", 1.0, positive)?;
         rows.iter_mut().for_each(|row| row.damp(damping));
         // Stretches of about equal work: rows and weights times the number of blocks that touch them.
-        let work = |row: &Row| match row.share > 0.0 {
+        let work = |row: &Damped| match row.share > 0.0 {
             true => {
                 (f64::from(row.len) + 4.0) * row.step
                     / row.share
@@ -200,19 +200,19 @@ struct Stretch<'a> {
 
 impl Stretch<'_> {
     /// Moves d and θ as one visit demands.
-    fn apply(&mut self, change: &Change, rows: &[Row], prior: &Prior, l1: f64) {
+    fn apply(&mut self, change: &Change, rows: &[Damped], prior: &Prior, l1: f64) {
         let base = self.range.start;
-        let place = |weight: usize| change.spans.partition_point(|span| (span.start as usize) < weight);
+        let place = |weight: usize| change.rows.partition_point(|row| row.weights().start < weight);
         let z = if self.free.is_empty() { &mut *self.theta } else { &mut *self.free };
-        let spans = &change.spans[place(base)..place(self.range.end)];
-        dispatch!(simd::level(), simd => for span in spans {
-            let Row { step, share, .. } = rows[span.row as usize];
-            let variance = prior.variance(span.start as usize);
-            for (part, mine) in in_fours(span.weights()).zip(in_fours(span.place())) {
+        let touched = &change.rows[place(base)..place(self.range.end)];
+        dispatch!(simd::level(), simd => for row in touched {
+            let Damped { step, share, .. } = rows[row.row as usize];
+            let variance = prior.variance(row.weights().start);
+            for (part, mine) in in_fours(row.weights()).zip(in_fours(row.place())) {
                 let mean = prior.four_means(simd, part.clone());
                 let part = part.start - base..part.end - base;
                 with_known_length!(part => {
-                    let u = four(simd, &change.rows[mine.start..mine.start + part.len()]);
+                    let u = four(simd, &change.values[mine.start..mine.start + part.len()]);
                     let (z, drift) = (&mut z[part.clone()], &mut self.drift[part]);
                     let d = four(simd, drift) + u;
                     put_four(d, drift);
@@ -222,9 +222,9 @@ impl Stretch<'_> {
             }
         });
         if !self.free.is_empty() {
-            for span in spans {
-                let bound = prior.variance(span.start as usize) * l1;
-                let mine = span.weights().start - base..span.weights().end - base;
+            for row in touched {
+                let bound = prior.variance(row.weights().start) * l1;
+                let mine = row.weights().start - base..row.weights().end - base;
                 for (theta, z) in self.theta[mine.clone()].iter_mut().zip(&self.free[mine]) {
                     *theta = soft(*z, bound);
                 }

@@ -18,7 +18,7 @@ pub struct Touched {
     len: usize,
 }
 
-/// A row that a batch touches.
+/// A row that a batch or a block touches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     /// Its number among all rows.
@@ -33,6 +33,12 @@ pub struct Row {
 }
 
 impl Row {
+    /// Row number `row` with these weights, at `place` in a vector that holds the rows one after another.
+    #[inline]
+    pub fn new(row: u32, weights: Range<usize>, place: usize) -> Self {
+        Row { row, last: 0, start: weights.start as u32, len: weights.len() as u32, place: place as u32 }
+    }
+
     /// Its weights, as a range of θ.
     #[inline]
     pub fn weights(&self) -> Range<usize> {

@@ -11,7 +11,7 @@ use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum, TableRef};
 use crate::loss::Gold;
 use crate::math::Array;
 use crate::math::random::Random;
-use crate::optim::{BlockWorker, Blocks, ExampleVisit, Single, Span};
+use crate::optim::{BlockWorker, Blocks, ExampleVisit, Row, Single};
 
 /// The examples of a risk in blocks.
 pub(super) struct ExampleBlocks<'a, G: Graph> {
@@ -58,16 +58,10 @@ impl<'a, G: Graph> ExampleBlocks<'a, G> {
     }
 
     /// The weights of the shared tables as a row of a block whose other rows have `place` weights.
-    fn shared_row(&self, place: usize) -> Span {
+    fn shared_row(&self, place: usize) -> Row {
         let features = &self.risk.features;
-        let start = features.first_shared_weight();
-        let row = features.first_row(features.rows.len());
-        Span {
-            row: row as u32,
-            start: start as u32,
-            len: (features.dim() - start) as u32,
-            place: place as u32,
-        }
+        let row = features.first_row(features.rows.len()) as u32;
+        Row::new(row, features.first_shared_weight()..features.dim(), place)
     }
 }
 
@@ -81,14 +75,14 @@ impl<G: Graph> Blocks for ExampleBlocks<'_, G> {
     }
 
     fn size(&self, block: usize) -> usize {
-        self.blocks[block].own_len + self.shared_row(0).len as usize
+        self.blocks[block].own_len + self.shared_row(0).weights().len()
     }
 
     fn rows(&self) -> usize {
         self.shared_row(0).row as usize + 1
     }
 
-    fn for_each_row(&self, block: usize, visit: &mut dyn FnMut(Span, f64)) {
+    fn for_each_row(&self, block: usize, visit: &mut dyn FnMut(Row, f64)) {
         let Risk { features, data, .. } = self.risk;
         let Block { examples, occurrences, .. } = &self.blocks[block];
         let mut place = 0;
@@ -97,9 +91,9 @@ impl<G: Graph> Blocks for ExampleBlocks<'_, G> {
                 [] => tables.len() as f64,
                 _ => values.iter().map(|value| value.abs()).sum(),
             };
-            let (start, len) = (weights.start as u32, weights.len() as u32);
-            visit(Span { row, start, len, place: place as u32 }, uses);
-            place += weights.len();
+            let len = weights.len();
+            visit(Row::new(row, weights, place), uses);
+            place += len;
         });
         let variables: usize = examples.iter().map(|&example| data.graph(example as usize).vars()).sum();
         visit(self.shared_row(place), variables as f64);
@@ -203,12 +197,12 @@ impl<G: Graph> BlockWorker for Evaluator<'_, G> {
         value
     }
 
-    fn project(&mut self, block: usize, x: &[f64], spans: &mut Vec<Span>, rows: &mut Vec<f64>) {
+    fn project(&mut self, block: usize, x: &[f64], rows: &mut Vec<Row>, out: &mut Vec<f64>) {
         let features = &self.blocks.risk.features;
         let Block { own_len, occurrences, .. } = &self.blocks.blocks[block];
-        spans.clear();
-        occurrences.pack(features, x, &mut self.table, spans, rows);
-        spans.push(self.blocks.shared_row(rows.len()));
-        rows.extend_from_slice(&x[*own_len..]);
+        rows.clear();
+        occurrences.pack(features, x, &mut self.table, rows, out);
+        rows.push(self.blocks.shared_row(out.len()));
+        out.extend_from_slice(&x[*own_len..]);
     }
 }

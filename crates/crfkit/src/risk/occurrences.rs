@@ -4,7 +4,7 @@ use crate::data::dataset::Dataset;
 use crate::graph::Graph;
 use crate::math::simd;
 use crate::model::Features;
-use crate::optim::Span;
+use crate::optim::Row;
 use std::ops::Range;
 
 /// Where the observations of some examples occur, sorted by observation. The examples' tables lie in one array, example
@@ -208,21 +208,20 @@ impl Occurrences {
         }
     }
 
-    /// Overwrites `out` with the rows of the gradient, one after another; see [`Occurrences::add_rows`]. Adds them to `spans`.
+    /// Overwrites `out` with the rows of the gradient, one after another; see [`Occurrences::add_rows`]. Adds them to `rows`.
     pub fn pack(
         &self,
         features: &Features,
         dpsi: &[f64],
         table: &mut [f64],
-        spans: &mut Vec<Span>,
+        rows: &mut Vec<Row>,
         out: &mut Vec<f64>,
     ) {
         out.clear();
         for (position, &row) in self.rows.iter().enumerate() {
             let (place, weights) = (out.len(), self.weights(features, position));
-            let (start, len) = (weights.start as u32, weights.len() as u32);
-            spans.push(Span { row, start, len, place: place as u32 });
             out.resize(place + weights.len(), 0.0);
+            rows.push(Row::new(row, weights, place));
             self.add_row(position, features, dpsi, &mut out[place..], table);
         }
     }

@@ -17,10 +17,10 @@ use crfkit::risk::Risk;
 use crfkit::train::{self, Settings};
 use objectives::{Look, Losses, distance, minimize, problem, total};
 
-type Crf = Risk<Chain>;
+pub(super) type Crf = Risk<Chain>;
 
 /// A small CRF: with values and example weights (attributes), or with observations of label pairs (templates).
-fn crf(attributes: bool, sequences: usize) -> Crf {
+pub(super) fn crf(attributes: bool, sequences: usize) -> Crf {
     let corpus = match attributes {
         true => attribute_corpus(&made_up_attributes(3, sequences), 1),
         false => column_corpus(&made_up_columns(4, sequences), models::templates(), 1),
@@ -31,12 +31,12 @@ fn crf(attributes: bool, sequences: usize) -> Crf {
 }
 
 /// A prior with a mean and a σ of its own for label pairs.
-fn prior(crf: &Crf) -> Prior {
+pub(super) fn prior(crf: &Crf) -> Prior {
     let first_pair = crf.features().first_pair_weight();
     Prior { sigma: 1.0, sigma_pairs: 0.7, first_pair, mean: Mean::Value(0.1) }
 }
 
-fn exact() -> Lbfgs {
+pub(super) fn exact() -> Lbfgs {
     Lbfgs { gradient_tolerance: 1e-13, tolerance: 0.0, passes: 20000.0, ..Lbfgs::default() }
 }
 
@@ -307,118 +307,6 @@ fn marginals_are_the_gradient_and_the_entropy_is_the_loss() {
             let entropy = -terms.map(|(p, c)| c * p * p.ln()).sum::<f64>();
             let (h, exact) = (dual.weight(example) * entropy, loss - score);
             assert!((h - exact).abs() < 1e-10, "example {example}: {h} {exact}");
-        }
-    }
-}
-
-/// Blocks of a few examples give the gradients of their examples, row by row.
-#[test]
-fn residuals_of_blocks_are_their_gradients() {
-    for attributes in [false, true] {
-        let crf = crf(attributes, 25);
-        let mut rng = Random::new(6);
-        let theta: Vec<f64> = (0..crf.dim()).map(|_| rng.uniform() - 0.5).collect();
-        let blocks = crf.blocks(20, 1, 3).unwrap();
-        let mut worker = blocks.worker();
-        let mut seen = Vec::new();
-        assert!(blocks.len() > 3 && blocks.len() < 25, "{} blocks", blocks.len());
-        for block in 0..blocks.len() {
-            let examples = blocks.examples(block);
-            seen.extend_from_slice(examples);
-            let (mut touched, mut gradient) = (Touched::default(), Vec::new());
-            crf.touched(examples, &mut touched);
-            let loss = crf.batch_grad(examples, &theta, &touched, &mut gradient);
-            let mut expected = vec![0.0; crf.dim()];
-            touched.weights().zip(&gradient).for_each(|(i, g)| expected[i] = *g);
-            let mut residuals = vec![0.0; blocks.size(block)];
-            assert!((worker.residuals(block, &theta, &mut residuals) - loss).abs() < 1e-9);
-            let (mut spans, mut rows, mut found) = (Vec::new(), Vec::new(), vec![0.0; crf.dim()]);
-            worker.project(block, &residuals, &mut spans, &mut rows);
-            let mut visited = Vec::new();
-            blocks.for_each_row(block, &mut |span, uses| {
-                assert!(uses > 0.0);
-                visited.push(span);
-            });
-            assert_eq!(visited, spans);
-            for span in spans {
-                found[span.weights()].copy_from_slice(&rows[span.place()]);
-            }
-            assert!(distance(&found, &expected) < 1e-12, "block {block}");
-            blocks.for_each_example(block, &|_| 1.0, &mut |weight, end, singles| {
-                assert!(weight > 0.0 && end <= blocks.size(block) && !singles.is_empty());
-                for (single, reach) in singles {
-                    // The gold label is where residuals are negative: they sum to 0.
-                    let table = single.start as usize..(single.start + single.labels) as usize;
-                    let sum: f64 = residuals[table.clone()].iter().sum();
-                    assert!(sum.abs() < 1e-12 && residuals[table][single.gold as usize] <= 0.0);
-                    assert!(*reach >= 0.0);
-                }
-            });
-        }
-        seen.sort_unstable();
-        assert_eq!(seen, (0..crf.examples() as u32).collect::<Vec<_>>());
-    }
-}
-
-/// What SAGA stores is exactly what its gradient is made of, whatever is too small to be stored; and a limit on its memory
-/// is kept.
-#[test]
-fn the_drift_of_saga_is_the_gradient_of_what_it_stores() {
-    let crf = crf(true, 40);
-    let problem = Problem { objective: &crf, prior: prior(&crf), l1: 0.0 };
-    let blocks = crf.blocks(250, 800, 1).unwrap();
-    let best = total(&problem, &minimize(&exact(), &problem).theta);
-    for memory_limit in [u64::MAX, 8000] {
-        let mut most = 0;
-        let mut look = Look(|_: &Progress, state: &dyn Fn() -> State| {
-            let state = state();
-            let [stored, at, values] = ["stored", "stored_at", "residuals"].map(|name| &state.vectors[name]);
-            let (mut sum, mut start) = (vec![0.0; crf.dim()], 0);
-            let mut worker = blocks.worker();
-            for (block, stored) in stored.iter().enumerate() {
-                let mut residuals = vec![0.0; blocks.size(block)];
-                for k in start..start + *stored as usize {
-                    residuals[at[k] as usize] = values[k];
-                }
-                start += *stored as usize;
-                let (mut spans, mut rows) = (Vec::new(), Vec::new());
-                worker.project(block, &residuals, &mut spans, &mut rows);
-                for span in spans {
-                    sum[span.weights()].iter_mut().zip(&rows[span.place()]).for_each(|(sum, x)| *sum += x);
-                }
-            }
-            assert!(distance(&state.vectors["drift"], &sum) < 1e-10);
-            most = most.max(8 * at.len());
-            Control::Continue
-        });
-        let start = State::start(vec![0.0; crf.dim()]);
-        let method = Saga { passes: 20.0, tolerance: 1e-2, memory_limit, ..Saga::default() };
-        let found = method.minimize(&problem, start, &mut look).unwrap();
-        let left = total(&problem, &found.theta) / best - 1.0;
-        match memory_limit {
-            u64::MAX => assert!(most > 10_000 && left < 0.01, "{most} bytes, {left} left"),
-            limit => assert!(most <= limit as usize && left < 0.2, "{most} bytes, {left} left"),
-        }
-    }
-}
-
-#[test]
-fn saga_finds_the_optimum_under_an_l1_penalty() {
-    for attributes in [false, true] {
-        let crf = crf(attributes, 30);
-        for (sigma, l1) in [(1.0, 0.05), (2.2, 0.3)] {
-            let prior = Prior { mean: Mean::Value(0.0), sigma, sigma_pairs: sigma, ..prior(&crf) };
-            let problem = Problem { objective: &crf, prior, l1 };
-            let best = minimize(&exact(), &problem).theta;
-            let found = minimize(&Saga { tolerance: 1e-8, passes: 300.0, ..Saga::default() }, &problem).theta;
-            let left = total(&problem, &found) / total(&problem, &best) - 1.0;
-            assert!(left < 1e-6, "σ {sigma}, l1 {l1}: {left} left");
-            let zeros = |theta: &[f64]| theta.iter().filter(|x| **x == 0.0).count();
-            let (here, there) = (zeros(&found), zeros(&best));
-            assert!(
-                here > 0 && here.abs_diff(there) <= 2 + there / 10,
-                "{here} zeros, {there} at the optimum"
-            );
         }
     }
 }

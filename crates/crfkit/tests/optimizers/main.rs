@@ -21,4 +21,5 @@ mod online_crf;
 mod online_invariants;
 mod online_optimizers;
 mod resume;
+mod saga;
 mod scaling;
