@@ -31,10 +31,11 @@ class ChainCRF(Estimator):
         ``memm-backward``, ``perceptron`` or ``marginal``.
     optimizer : str
         How it is minimised. ``auto`` suits the data; others are ``lbfgs``, ``saga``, ``sgd``, ``adagrad``, ...
-    sigma : float or None
-        Standard deviation of the Gaussian prior; ``None`` or infinity means no prior.
-    l1 : float
-        Weight of the L1 penalty.
+    sigma : float, None or "auto"
+        Standard deviation of the Gaussian prior; ``None`` or infinity means no prior. ``"auto"`` chooses it by the score on the
+        development data, or on a tenth of the data that is held out for the search.
+    l1 : float or "auto"
+        Weight of the L1 penalty, or ``"auto"`` to choose it in the same way.
     min_count : int
         Features that occur fewer times are ignored.
     states, transitions : {"observed", "all"}
@@ -86,8 +87,8 @@ class ChainCRF(Estimator):
         *,
         objective: str = "likelihood",
         optimizer: str = "auto",
-        sigma: float | None = 1.0,
-        l1: float = 0.0,
+        sigma: float | str | None = 1.0,
+        l1: float | str = 0.0,
         min_count: int = 1,
         states: str = "observed",
         transitions: str = "observed",
@@ -127,8 +128,9 @@ class ChainCRF(Estimator):
         settings = {
             "objective": self.objective,
             "optimizer": self.optimizer,
-            "sigma": _number("sigma", self.sigma),
-            "l1": _number("l1", self.l1),
+            "sigma": 1.0 if self.sigma == "auto" else _number("sigma", self.sigma),
+            "l1": 0.0 if self.l1 == "auto" else _number("l1", self.l1),
+            "choose": {"sigma": self.sigma == "auto", "l1": self.l1 == "auto"},
             "min_count": self.min_count,
             "features": self.states,
             "transitions": self.transitions,

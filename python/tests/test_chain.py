@@ -1,6 +1,7 @@
 """The estimator: what goes in, what comes out, and what scikit-learn expects of it."""
 
 import copy
+import json
 import pickle
 import signal
 import threading
@@ -327,3 +328,14 @@ def test_scikit_learn():
     assert len(cross_val_predict(crf, X, Y, cv=KFold(2))) == 4
     pipeline = make_pipeline(FunctionTransformer(lambda xs: [features(words) for words in xs]), ChainCRF())
     assert pipeline.fit(WORDS, Y).score(WORDS, Y) == 1.0
+
+
+def test_penalties_can_be_chosen() -> None:
+    X = [[{"w": w, "noise": str((7 * i + k) % 23)} for k, w in enumerate(("a", "b", "c"))] for i in range(40)]
+    y = [["A", "B", "C"]] * 40
+    crf = crfkit.ChainCRF(sigma="auto", l1="auto").fit(X, y)
+    tried = json.loads(crf.model_.settings_json())["tried"]
+    assert len(tried) > 2 and sum(one["chosen"] for one in tried) == 1
+    assert crf.predict(X[:1])[0] == ["A", "B", "C"]
+    with pytest.raises(ValueError, match="sigma"):
+        crfkit.ChainCRF(sigma="many").fit(X, y)

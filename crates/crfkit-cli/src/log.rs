@@ -71,6 +71,21 @@ pub enum Event<'a> {
         /// Losses plus penalties of that run.
         objective: Option<f64>,
     },
+    /// Penalties that were tried, for `--sigma auto` and `--l1 auto`.
+    Penalty {
+        /// Standard deviation of the Gaussian prior.
+        sigma: f64,
+        /// Weight of the L1 penalty.
+        l1: f64,
+        /// Evaluations of the training set in this trial.
+        passes: f64,
+        /// Seconds since the start of the training.
+        seconds: f64,
+        /// F1 or accuracy on held-out data, in per cent.
+        score: f64,
+        /// Whether it is the best so far.
+        best: bool,
+    },
     /// A phase of `auto` has ended above its start, and training has returned to the first weights.
     Restart {
         /// Evaluations of the training set.

@@ -22,7 +22,8 @@ const WAITING: usize = 256;
 /// How often the interpreter is asked for signals, such as Ctrl-C.
 const POLL: Duration = Duration::from_millis(50);
 /// Settings that `params` may have besides the parameters of methods.
-const OTHERS: [&str; 9] = [
+const OTHERS: [&str; 10] = [
+    "choose",
     "transitions",
     "sigma_pairs",
     "prior_mean",

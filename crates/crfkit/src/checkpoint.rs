@@ -4,7 +4,7 @@ use crate::Result;
 use crate::domain::{Corpus, Digest, Domain};
 use crate::model::sections::{Format, Reader, Writer};
 use crate::optim::State;
-use crate::settings::Settings;
+use crate::settings::{Settings, Tried};
 use crate::train::{Checkpoint, Start};
 use serde::{Deserialize, Serialize};
 
@@ -26,18 +26,21 @@ struct Head {
     vectors: Vec<String>,
     has_best: bool,
     since_best: u64,
+    #[serde(default)]
+    tried: Vec<Tried>,
 }
 
 impl Checkpoint {
     /// Encodes this checkpoint as a file that belongs to the run with this [`fingerprint`].
     pub fn to_bytes(&self, fingerprint: u64) -> Vec<u8> {
-        let Checkpoint { state: State { theta, vectors, numbers }, best, since_best } = self;
+        let Checkpoint { state: State { theta, vectors, numbers }, best, since_best, tried } = self;
         let head = Head {
             fingerprint,
             numbers: numbers.keys().cloned().collect(),
             vectors: vectors.keys().cloned().collect(),
             has_best: best.is_some(),
             since_best: *since_best as u64,
+            tried: tried.clone(),
         };
         let mut file = Writer::default();
         file.json("head", &head);
@@ -83,7 +86,7 @@ impl Checkpoint {
         };
         file.finish()?;
         let since_best = head.since_best as usize;
-        Ok(Checkpoint { state: State { theta, vectors, numbers }, best, since_best })
+        Ok(Checkpoint { state: State { theta, vectors, numbers }, best, since_best, tried: head.tried })
     }
 }
 

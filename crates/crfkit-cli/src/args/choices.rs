@@ -24,6 +24,36 @@ impl FromStr for PriorMean {
     }
 }
 
+/// A penalty: a number, or `auto` for the one that is best on held-out data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Penalty {
+    /// This number.
+    Value(f64),
+    /// Training chooses it.
+    Auto,
+}
+
+impl Penalty {
+    /// The number, if one was given.
+    pub fn value(self) -> Option<f64> {
+        match self {
+            Penalty::Value(value) => Some(value),
+            Penalty::Auto => None,
+        }
+    }
+}
+
+impl FromStr for Penalty {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Penalty::Auto),
+            _ => text.parse().map(Penalty::Value).map_err(|_| "give a number, or auto".into()),
+        }
+    }
+}
+
 /// Weights to start from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Init {

@@ -9,7 +9,7 @@ mod report;
 mod train;
 
 pub use apply::{EvalArgs, ExtraColumns, Marginals, Output, TagArgs};
-pub use choices::{Init, PriorMean};
+pub use choices::{Init, Penalty, PriorMean};
 pub use empirical::EmpiricalArgs;
 pub use grid::{GridArgs, PictureArgs};
 pub use parameters::ParameterArgs;

@@ -1,6 +1,6 @@
 //! The arguments of `crfkit train`.
 
-use super::choices::{Chosen, Init, PriorMean, methods, objectives, presets, sigma_of};
+use super::choices::{Chosen, Init, Penalty, PriorMean, methods, objectives, presets, sigma_of};
 use super::{EmpiricalArgs, GridArgs, InputArgs, ParameterArgs, label_column, named, stored};
 use crate::error::usage;
 use crate::flags::Given;
@@ -9,7 +9,7 @@ use crfkit::data::rule::Rule;
 use crfkit::data::template::Dialect;
 use crfkit::loss::Pieces;
 use crfkit::model::{Keep, Precision};
-use crfkit::train::{self, BatchOf, Criterion, Kind, Parameters, Scaling, Settings};
+use crfkit::train::{self, BatchOf, Choose, Criterion, Kind, Parameters, Scaling, Settings};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
@@ -79,9 +79,10 @@ pub struct TrainArgs {
     #[arg(long, help_heading = "Features")]
     pub boundaries: bool,
 
-    /// Standard deviation of the Gaussian prior; inf for none [default: 1]
-    #[arg(long, value_name = "S", allow_negative_numbers = true, help_heading = "Objective")]
-    pub sigma: Option<f64>,
+    /// Standard deviation of the Gaussian prior; inf for none; auto for the one that is best on --dev, or else on a tenth of
+    /// the data that is held out for the search [default: 1]
+    #[arg(long, value_name = "S|auto", allow_negative_numbers = true, help_heading = "Objective")]
+    pub sigma: Option<Penalty>,
 
     /// Standard deviation of the prior on the weights of label pairs [default: --sigma]
     #[arg(long, value_name = "S", allow_negative_numbers = true, help_heading = "Objective")]
@@ -101,15 +102,15 @@ pub struct TrainArgs {
     )]
     pub prior_mean: PriorMean,
 
-    /// Weight of the L1 penalty
+    /// Weight of the L1 penalty; auto for the one that is best on held-out data, as for --sigma
     #[arg(
         long,
-        value_name = "X",
-        default_value_t = 0.0,
+        value_name = "X|auto",
+        default_value = "0",
         allow_negative_numbers = true,
         help_heading = "Objective"
     )]
-    pub l1: f64,
+    pub l1: Penalty,
 
     /// c2 of CRFsuite, which adds c2·w²: instead of --sigma, which is then 1/√(2·c2); 0 for none
     #[arg(
@@ -258,14 +259,15 @@ impl TrainArgs {
             }
         };
         Ok(Settings {
-            sigma: self.sigma.or(c2_as_sigma(self.c2)?).unwrap_or(preset.sigma),
+            sigma: self.sigma.and_then(Penalty::value).or(c2_as_sigma(self.c2)?).unwrap_or(preset.sigma),
             sigma_pairs: self.sigma_pairs,
             sigma_of: self.sigma_of.iter().cloned().collect(),
             prior_mean: match self.prior_mean {
                 PriorMean::Value(mean) => train::PriorMean::Value(mean),
                 PriorMean::Model(_) => train::PriorMean::Model,
             },
-            l1: self.c1.unwrap_or(self.l1),
+            l1: self.c1.or(self.l1.value()).unwrap_or(0.0),
+            choose: Choose { sigma: self.sigma == Some(Penalty::Auto), l1: self.l1 == Penalty::Auto },
             scaling: self.scaling,
             min_count: self.min_count,
             features: self.features,
@@ -291,7 +293,7 @@ impl TrainArgs {
             ("sigma-pairs", self.sigma_pairs.is_some()),
             ("sigma-of", !self.sigma_of.is_empty()),
             ("prior-mean", self.prior_mean != PriorMean::Value(0.0)),
-            ("l1", self.l1 != 0.0),
+            ("l1", self.l1 != Penalty::Value(0.0)),
             ("c1", self.c1.is_some()),
             ("c2", self.c2.is_some()),
             ("objective", self.objective.is_some_and(|objective| objective != Criterion::Perceptron)),

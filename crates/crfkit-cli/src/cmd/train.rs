@@ -8,7 +8,7 @@ mod listener;
 mod session;
 mod stream;
 
-use crate::args::{Init, PriorMean, TrainArgs};
+use crate::args::{Init, Penalty, PriorMean, TrainArgs};
 use crate::error::usage;
 use crate::flags::ModelKind;
 use crate::io::{is_stdin, name, open_model};
@@ -106,6 +106,12 @@ fn weights_of<D: TrainingData>(path: &Path, corpus: &Corpus<D>, features: &Featu
 fn check(args: &TrainArgs, kind: ModelKind) -> Result<()> {
     if matches!(kind, ModelKind::Stream | ModelKind::Counts) && args.grid.graph != ModelKind::Chain {
         return Err(usage("--stream and --method are for plain chains: leave out --graph"));
+    }
+    let auto = args.sigma == Some(Penalty::Auto) || args.l1 == Penalty::Auto;
+    if auto && matches!(kind, ModelKind::Stream | ModelKind::Counts) {
+        return Err(usage(
+            "--sigma auto and --l1 auto train several times, which --stream and --method cannot: give numbers",
+        ));
     }
     if args.label_column.len() > 1 && kind != ModelKind::Factorial {
         return Err(usage("several label columns need --graph factorial: add it, or give one column"));

@@ -1,6 +1,6 @@
 //! Examples in flat arrays.
 
-use crate::graph::{FIRST_SET, Graph, Label, LabelBits};
+use crate::graph::{FIRST_SET, Graph, Label, LabelBits, UNLABELLED};
 use std::sync::Arc;
 
 /// Training examples. Each example has a graph and a weight. Each own table of the graph has observations (with values,
@@ -148,6 +148,12 @@ impl<G: Graph> Dataset<G> {
         self.sets = sets.into();
     }
 
+    /// Turns gold labels that stand for sets of labels into unknown ones.
+    pub(crate) fn forget_sets(&mut self) {
+        let sets = self.gold.iter_mut().filter(|label| **label >= FIRST_SET);
+        sets.for_each(|label| *label = UNLABELLED);
+    }
+
     /// Whether all gold labels are known.
     pub fn is_complete(&self) -> bool {
         self.gold.iter().all(|label| *label < FIRST_SET)
@@ -157,6 +163,26 @@ impl<G: Graph> Dataset<G> {
     #[inline]
     pub fn weight(&self, example: usize) -> f64 {
         if self.weights.is_empty() { 1.0 } else { self.weights[example] }
+    }
+
+    /// The examples that `keep` holds for.
+    pub(crate) fn select(&self, keep: impl Fn(usize) -> bool) -> Self
+    where
+        G: Clone,
+    {
+        let mut part = Dataset { sets: self.sets.clone(), ..Dataset::new() };
+        for example in (0..self.len()).filter(|&example| keep(example)) {
+            for table in self.tables(example) {
+                let (observations, values) = self.observations(table);
+                for (k, &observation) in observations.iter().enumerate() {
+                    part.push_observation(observation, values.get(k).copied().unwrap_or(1.0));
+                }
+                part.finish_table();
+            }
+            let gold = self.gold(example).iter().copied();
+            part.finish_example(self.graphs[example].clone(), gold, self.weight(example));
+        }
+        part
     }
 
     /// Prefetches the data of some examples. Examples come in random order, so their reads would wait for one another,

@@ -29,6 +29,12 @@ impl<D: Domain> Dev<D> {
         Dev { data: Dataset::new(), unknown, scratch: D::Scratch::default() }
     }
 
+    /// A development set of training examples, whose labels the domain knows.
+    pub(crate) fn from_data(domain: &D, mut data: Dataset<D::Graph>) -> Self {
+        data.forget_sets();
+        Dev { data, ..Dev::new(domain) }
+    }
+
     /// A development set of all these inputs.
     pub fn of<'a>(domain: &D, inputs: impl IntoIterator<Item = &'a D::Input>) -> Result<Self>
     where

@@ -603,7 +603,8 @@ pub(crate) fn tile_product(s: f64, x: &[f64], (start, across): TilePattern, d: &
     })
 }
 
-/// `sums[tile] += s · Σ_t a[t][across] · g[t][v]` for each tile of vector v; see [`super::Scalar::outer_add_tiles`].
+/// `sums[tile] += s · Σ_t a[t][across] · g[t][v]` for each tile of vector v; see [`super::Scalar::outer_add_tiles`]. The sums of a few
+/// tiles stay in registers while t runs over the whole sequence.
 pub(crate) fn outer_add_tiles(
     s: f64,
     a: &[f64],
@@ -612,16 +613,42 @@ pub(crate) fn outer_add_tiles(
     (start, across): TilePattern,
     sums: &mut [f64],
 ) {
-    dispatch!(level(), simd => for (a, g) in a.chunks_exact(stride).zip(g.chunks_exact(stride)) {
-        for v in 0..start.len() - 1 {
-            let tiles = start[v] as usize..start[v + 1] as usize;
-            let g = load(simd, g, v) * s;
-            let sums = sums[tiles.start * LANES..tiles.end * LANES].chunks_exact_mut(LANES);
-            for (&i, sum) in across[tiles].iter().zip(sums) {
-                store(f64x8::splat(simd, a[i as usize]).mul_add(g, load(simd, sum, 0)), sum, 0);
-            }
+    dispatch!(level(), simd => for v in 0..start.len() - 1 {
+        let tiles = start[v] as usize..start[v + 1] as usize;
+        let mut sums = sums[tiles.start * LANES..tiles.end * LANES].chunks_exact_mut(TILES * LANES);
+        let across = across[tiles].as_chunks::<TILES>();
+        for (across, sums) in across.0.iter().zip(&mut sums) {
+            outer_tiles(simd, s, a, g, (stride, v), across, sums);
+        }
+        for (across, sum) in across.1.iter().zip(sums.into_remainder().chunks_exact_mut(LANES)) {
+            outer_tiles(simd, s, a, g, (stride, v), &[*across], sum);
         }
     })
+}
+
+/// How many tiles are summed up together: enough chains to hide the latency of multiply-add.
+const TILES: usize = 8;
+
+#[inline(always)]
+fn outer_tiles<S: Simd, const N: usize>(
+    simd: S,
+    s: f64,
+    a: &[f64],
+    g: &[f64],
+    (stride, v): (usize, usize),
+    across: &[u32; N],
+    out: &mut [f64],
+) {
+    let mut sums = [f64x8::splat(simd, 0.0); N];
+    for (a, g) in a.chunks_exact(stride).zip(g.chunks_exact(stride)) {
+        let g = load(simd, g, v);
+        for k in 0..N {
+            sums[k] = f64x8::splat(simd, a[across[k] as usize]).mul_add(g, sums[k]);
+        }
+    }
+    for k in 0..N {
+        store(sums[k].mul_add(f64x8::splat(simd, s), load(simd, out, k)), out, k);
+    }
 }
 
 /// Σ x·y, for slices of any length.

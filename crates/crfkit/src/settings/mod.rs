@@ -3,6 +3,8 @@
 //! One struct serves every kind of model. It is stored in the model file. [`Settings::check`] is the one place that
 //! rejects settings that a kind of model cannot use.
 
+mod check;
+mod choose;
 mod constraint;
 mod criterion;
 mod init;
@@ -13,6 +15,7 @@ mod prior_mean;
 mod scaling;
 mod tables;
 
+pub use choose::{Choose, Tried};
 pub use constraint::Constraint;
 pub use criterion::Criterion;
 pub(crate) use criterion::WithLoss;
@@ -29,7 +32,6 @@ use crate::infer::Engine;
 use crate::loss::Pieces;
 use crate::model::{Features, Keep, Kept, Precision};
 use crate::optim::{Mean, Prior};
-use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -51,6 +53,12 @@ pub struct Settings {
     pub prior_mean: PriorMean,
     /// Weight of the L1 penalty.
     pub l1: f64,
+    /// Which of `sigma` and `l1` training chooses itself.
+    #[serde(skip_serializing_if = "Choose::none")]
+    pub choose: Choose,
+    /// The penalties that training has tried to choose them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<Tried>,
     /// Whether features that have values are scaled to a common size for training.
     #[serde(skip_serializing_if = "Scaling::is_unit")]
     pub scaling: Scaling,
@@ -113,6 +121,8 @@ impl Default for Settings {
             sigma_of: BTreeMap::new(),
             prior_mean: PriorMean::default(),
             l1: 0.0,
+            choose: Choose::default(),
+            tried: Vec::new(),
             scaling: Scaling::default(),
             min_count: 1,
             features: Keep::Observed,
@@ -236,141 +246,6 @@ impl Settings {
     pub(crate) fn exact_memory(&self) -> usize {
         let limit = self.parameters.memory_limit;
         limit.map_or(EXACT_MEMORY, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
-    }
-
-    /// Rejects values that make no sense for models of this kind, before any work starts.
-    pub fn check(&self, kind: Kind) -> Result<()> {
-        self.check_numbers()?;
-        self.check_pieces(kind)?;
-        self.check_kind(kind)?;
-        self.check_init(kind)?;
-        self.optimizer.check(self.objective)?;
-        self.parameters.check(self.optimizer)?;
-        let [sigma, sigma_pairs] = self.sigmas();
-        let prior = Prior { sigma_pairs, ..Prior::gaussian(sigma) };
-        self.optimizer.optimizer(self).check(&prior, self.l1)
-    }
-
-    fn check_numbers(&self) -> Result<()> {
-        let refuse = |what: &str, value: f64, need: &str| {
-            Err(Error::Setting(format!("{what} is {value}, but it must be {need}")))
-        };
-        // 1/σ² must be a number.
-        for (name, sigma) in [("`sigma`", Some(self.sigma)), ("`sigma_pairs`", self.sigma_pairs)] {
-            match sigma {
-                Some(sigma) if sigma.is_nan() || sigma <= 0.0 => {
-                    return refuse(name, sigma, "a positive number (inf for no prior)");
-                }
-                Some(sigma) if (sigma * sigma).recip().is_infinite() => {
-                    return refuse(name, sigma, "a larger number: its square is too close to 0");
-                }
-                _ => {}
-            }
-        }
-        if !(self.l1 >= 0.0 && self.l1.is_finite()) {
-            return refuse("`l1`", self.l1, "0 or a positive number");
-        }
-        if !self.prior_mean.value().is_finite() {
-            return refuse("`prior_mean`", self.prior_mean.value(), "a finite number");
-        }
-        if self.passes == Some(0) {
-            return refuse("`passes`", 0.0, "at least 1");
-        }
-        match self.shrink {
-            Some(threshold) if threshold.is_nan() || threshold < 0.0 => {
-                refuse("`shrink`", threshold, "0 or a positive number")
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn check_pieces(&self, kind: Kind) -> Result<()> {
-        if self.pieces.is_some() && !self.objective.has_pieces() {
-            return Err(Error::Setting(format!(
-                "`pieces` is not a setting of `objective` {}, only of piecewise and piecewise-pseudo",
-                self.objective.name()
-            )));
-        }
-        if self.batch_of == BatchOf::Pieces && !self.objective.has_pieces() {
-            return Err(Error::Setting(format!(
-                "`batch_of` pieces is not for `objective` {}, only for piecewise and piecewise-pseudo",
-                self.objective.name()
-            )));
-        }
-        if kind != Kind::Chain {
-            return Ok(());
-        }
-        Criterion::check_pieces(self.pieces.unwrap_or_default())?;
-        match self.batch_of {
-            BatchOf::Graphs => Ok(()),
-            BatchOf::Pieces => {
-                Err(Error::Setting("`batch_of` pieces is for other graphs than chains: leave it out".into()))
-            }
-        }
-    }
-
-    /// Rejects settings that only some kinds of model can use.
-    fn check_kind(&self, kind: Kind) -> Result<()> {
-        let refuse = |why: &str| Err(Error::Setting(why.into()));
-        if kind == Kind::Chain {
-            if self.inference.is_some() {
-                return refuse(
-                    "`inference` is for factorial and skip chains, graphs and images: chains are solved exactly",
-                );
-            }
-        } else {
-            if self.parameters.hess_vec == Some(HessVec::Complex) {
-                return refuse("`hess_vec` complex is for chains: leave it out, dual numbers are exact too");
-            }
-            if self.objective.direction().is_some() {
-                return refuse("`objective` memm goes from token to token: only chains have it");
-            }
-            if self.boundaries {
-                return refuse("`boundaries` is for chains only: leave it out");
-            }
-            if self.constraint.is_some() {
-                return refuse("`constraint` is for chains only: leave it out");
-            }
-        }
-        if self.sigma_of.is_empty() {
-            return Ok(());
-        }
-        if kind != Kind::Graph {
-            return refuse(
-                "`sigma_of` names a type of graphs from a file: for other kinds of model there is `sigma_pairs`",
-            );
-        }
-        if let Some((name, sigma)) = self.sigma_of.iter().find(|(_, s)| !(s.is_finite() && **s > 0.0)) {
-            return refuse(&format!("`sigma_of` {name}={sigma}: σ must be a positive number"));
-        }
-        let finite = self.sigma.is_finite() && self.sigma_pairs.is_none_or(f64::is_finite);
-        match finite && self.l1 == 0.0 && self.prior_mean.value() == 0.0 {
-            true => Ok(()),
-            false => refuse(
-                "`sigma_of` is for a Gaussian prior around 0 on all weights: give a finite `sigma`, and leave `l1` and \
-                 `prior_mean` out",
-            ),
-        }
-    }
-
-    fn check_init(&self, kind: Kind) -> Result<()> {
-        let refuse = |why: &str| Err(Error::Setting(why.into()));
-        let default = self.init == Settings::of(kind).init;
-        if !(default || self.init == Init::Zero) && self.optimizer == Method::Sdca {
-            return refuse(
-                "sdca begins with the answers of the training data, not with weights: leave out `init`, or use `optimizer` \
-                 saga",
-            );
-        }
-        match (self.init, kind) {
-            (Init::Logistic, Kind::Chain | Kind::Linked) => {
-                refuse("`init` logistic is for images and graphs only; a file of that name is ./logistic")
-            }
-            (Init::Empirical, Kind::Linked | Kind::Graph | Kind::Grid) => {
-                refuse("`init` empirical is for chains only: start from zero, random weights or a model")
-            }
-            _ => Ok(()),
-        }
     }
 
     /// σ for the weights of single labels, and σ for those of label pairs.

@@ -1,7 +1,7 @@
 //! The last stage of training, for any graph: from an objective and its prior to weights, with a development set and
 //! checkpoints.
 
-use super::{Checkpoint, Ended, Event, HessVec, Listener, Method, Settings};
+use super::{Checkpoint, Ended, Event, HessVec, Listener, Method, Settings, Tried};
 use crate::eval::Scores;
 use crate::optim::restored::check_best;
 use crate::optim::{
@@ -9,6 +9,11 @@ use crate::optim::{
     Watch,
 };
 use crate::{Error, Result};
+
+/// The score by which models are compared: F1 where labels are chunks, accuracy elsewhere.
+pub(super) fn score_of(scores: &Scores) -> f64 {
+    if scores.chunked { scores.f1 } else { scores.accuracy }
+}
 
 /// A function that scores weights on the development set.
 pub(crate) type Judge<'a> = &'a mut dyn FnMut(&[f64]) -> Result<Scores>;
@@ -62,7 +67,7 @@ pub(crate) fn fit(
         prior,
         l1: settings.l1,
     };
-    let Checkpoint { state, best, since_best } = begin.resume.unwrap_or_default();
+    let Checkpoint { state, best, since_best, .. } = begin.resume.unwrap_or_default();
     check_best(&best, risk.dim())?;
     let fresh = state.theta.is_empty();
     let state = if fresh { State::start(begin.theta) } else { state };
@@ -76,6 +81,7 @@ pub(crate) fn fit(
         listener: &mut *listener,
         judge: begin.judge,
         patience: settings.patience,
+        tried: &settings.tried,
         best,
         since_best,
         ended: None,
@@ -201,6 +207,7 @@ struct Watcher<'a, 'b> {
     listener: &'a mut dyn Listener,
     judge: Option<Judge<'b>>,
     patience: usize,
+    tried: &'a [Tried],
     best: Option<(f64, Vec<f64>)>,
     since_best: usize,
     ended: Option<Ended>,
@@ -218,7 +225,7 @@ impl Watch for Watcher<'_, '_> {
         let mut control = self.listener.event(&Event::Progress { passes, objective, gradient_norm, gap })?;
         if let (Some(theta), Some(judge)) = (theta, &mut self.judge) {
             let scores = judge(theta)?;
-            let score = if scores.chunked { scores.f1 } else { scores.accuracy };
+            let score = score_of(&scores);
             let best = self.best.as_ref().is_none_or(|(best, _)| score > *best);
             if best {
                 self.best = Some((score, theta.to_vec()));
@@ -239,8 +246,12 @@ impl Watch for Watcher<'_, '_> {
             self.ended = Some(Ended::Listener);
         }
         if self.listener.checkpoint_due() {
-            let checkpoint =
-                Checkpoint { state: state(), best: self.best.clone(), since_best: self.since_best };
+            let checkpoint = Checkpoint {
+                state: state(),
+                best: self.best.clone(),
+                since_best: self.since_best,
+                tried: self.tried.to_vec(),
+            };
             self.listener.checkpoint(&checkpoint)?;
         }
         Ok(control)

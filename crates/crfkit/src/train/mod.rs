@@ -1,12 +1,13 @@
 //! Training: it takes a corpus and settings and returns a model. The code is the same for every kind of model.
 
+mod choose;
 mod fit;
 mod scales;
 mod stream;
 
 pub use crate::settings::{
-    BatchOf, Constraint, Criterion, Declaration, HessVec, Init, Kind, Method, Parameters, PriorMean, Scaling,
-    Settings, tables,
+    BatchOf, Choose, Constraint, Criterion, Declaration, HessVec, Init, Kind, Method, Parameters, PriorMean,
+    Scaling, Settings, Tried, tables,
 };
 pub use stream::{StreamModel, StreamTrainer, Streamed};
 
@@ -16,6 +17,7 @@ use crate::math::random::Random;
 use crate::model::Features;
 use crate::optim::{Choice, Control, Restart, State, Stop};
 use crate::{Error, Result};
+use choose::Chosen;
 use fit::{Begin, Fitted, fit};
 use scales::Scales;
 use std::sync::Arc;
@@ -59,6 +61,19 @@ pub enum Event<'a> {
         passes: f64,
         /// Its losses plus penalties; `None` between two reports.
         objective: Option<f64>,
+    },
+    /// Penalties are being tried ([`Settings::choose`]).
+    Trial {
+        /// σ of the Gaussian prior.
+        sigma: f64,
+        /// The weight of the L1 penalty.
+        l1: f64,
+        /// Evaluations of the training set in this trial.
+        passes: f64,
+        /// Losses plus penalties of this trial; `None` between two reports.
+        objective: Option<f64>,
+        /// At the end of the trial: its score on held-out data in per cent, and whether it is the best so far.
+        score: Option<(f64, bool)>,
     },
     /// A phase of [`Method::Auto`] has ended above its start, and training has returned to the first weights.
     Restart {
@@ -142,6 +157,8 @@ pub struct Checkpoint {
     pub best: Option<(f64, Vec<f64>)>,
     /// Evaluations since the best score.
     pub since_best: usize,
+    /// The penalties that were tried before this run.
+    pub tried: Vec<Tried>,
 }
 
 /// The inputs of a run besides corpus and settings.
@@ -208,22 +225,44 @@ pub fn features<D: Domain>(corpus: &Corpus<D>, settings: &Settings) -> Features 
 }
 
 /// Trains a model. `features` must come from the function [`features()`]. The result does not depend on the number of
-/// threads.
+/// threads. If the settings leave penalties to training ([`Settings::choose`]), it first searches for them.
 pub fn train<D: Domain>(
+    corpus: Corpus<D>,
+    features: Features,
+    settings: &Settings,
+    mut start: Start<D>,
+    listener: &mut dyn Listener,
+) -> Result<Trained<D>> {
+    settings.check(D::KIND)?;
+    check_lengths(&start.theta, &start.prior_mean, features.dim())?;
+    if corpus.data.is_empty() {
+        return Err(Error::Setting("the training data holds no example".into()));
+    }
+    if !settings.choose.any() {
+        return train_with(corpus, features, settings, start, listener);
+    }
+    let chosen = match &start.resume {
+        Some(checkpoint) => choose::resumed(settings, checkpoint)?,
+        None => {
+            let Chosen { settings, theta } = choose::choose(&corpus, &features, settings, &start, listener)?;
+            start.theta = theta;
+            settings
+        }
+    };
+    train_with(corpus, features, &chosen, start, listener)
+}
+
+/// Trains a model with the penalties of the settings.
+fn train_with<D: Domain>(
     corpus: Corpus<D>,
     features: Features,
     settings: &Settings,
     start: Start<D>,
     listener: &mut dyn Listener,
 ) -> Result<Trained<D>> {
-    settings.check(D::KIND)?;
     let Corpus { domain, mut data } = corpus;
     let features = Arc::new(features);
     let Start { mut theta, mut prior_mean, dev, resume, threads } = start;
-    if data.is_empty() {
-        return Err(Error::Setting("the training data holds no example".into()));
-    }
-    check_lengths(&theta, &prior_mean, features.dim())?;
     let constraint = settings.constraint.or_else(|| domain.observed_constraint(&data));
     let settings = &Settings { constraint, ..settings.clone() };
     if theta.is_empty() && resume.is_none() {

@@ -93,6 +93,7 @@ impl StreamTrainer {
                 settings.prior_mean != PriorMean::Value(0.0),
                 "new weights begin at the prior's mean, which must be 0",
             ),
+            (settings.choose.any(), "there is one pass: give numbers for `sigma` and `l1`"),
             (settings.init != Init::Zero, "new weights begin at 0: leave `init` out"),
             (
                 settings.parameters.updates == Some(Updates::Dense),

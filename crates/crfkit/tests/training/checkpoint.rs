@@ -6,7 +6,7 @@ use crfkit::Error;
 use crfkit::chain::{ChainCorpus, ChainDev, Sequence};
 use crfkit::data::observer::Source;
 use crfkit::optim::State;
-use crfkit::train::{Checkpoint, Settings, Start};
+use crfkit::train::{Checkpoint, Settings, Start, Tried};
 use models::{columns, corpus, templates};
 use std::collections::HashSet;
 
@@ -17,7 +17,12 @@ fn checkpoint() -> Checkpoint {
         numbers: [("gain".into(), 0.1 + 0.2), ("worst".into(), f64::INFINITY), ("none".into(), f64::NAN)]
             .into(),
     };
-    Checkpoint { state, best: Some((93.61, vec![1.5, -2.5])), since_best: 3 }
+    Checkpoint {
+        state,
+        best: Some((93.61, vec![1.5, -2.5])),
+        since_best: 3,
+        tried: vec![Tried { sigma: 0.1, l1: 0.3, passes: 2.5, score: 93.5, chosen: true }],
+    }
 }
 
 /// Every number as its bits: NaN is equal to itself here, and 0 is not −0.
@@ -27,7 +32,12 @@ fn bits(checkpoint: &Checkpoint) -> String {
     let vectors: Vec<_> = vectors.iter().map(|(name, xs)| (name, all(xs))).collect();
     let numbers: Vec<_> = numbers.iter().map(|(name, x)| (name, x.to_bits())).collect();
     let best = checkpoint.best.as_ref().map(|(score, xs)| (score.to_bits(), all(xs)));
-    format!("{:?} {vectors:?} {numbers:?} {best:?} {}", all(theta), checkpoint.since_best)
+    format!(
+        "{:?} {vectors:?} {numbers:?} {best:?} {} {:?}",
+        all(theta),
+        checkpoint.since_best,
+        checkpoint.tried
+    )
 }
 
 fn refusal(bytes: &[u8], fingerprint: u64) -> String {
@@ -126,7 +136,8 @@ fn best_weights_that_no_run_has_left_are_refused() {
         let corpus = corpus(templates());
         let features = crfkit::train::features(&corpus, &settings);
         let state = State { theta: vec![0.0; features.dim()], ..State::default() };
-        let resume = best.map(|best| Checkpoint { state, best: Some(best), since_best: 0 });
+        let resume =
+            best.map(|best| Checkpoint { state, best: Some(best), since_best: 0, tried: Vec::new() });
         let start = Start { resume, ..Start::default() };
         crfkit::train::train(corpus, features, &settings, start, &mut ())
             .map(|trained| trained.model.weights.len())

@@ -7,6 +7,7 @@ mod corpora;
 
 mod chains;
 mod checkpoint;
+mod choose;
 mod conll2000;
 mod front;
 mod graph_models;

@@ -2,7 +2,7 @@
 
 use super::data::{check_layout, format, layout_of, no_sequence, open};
 use super::session::report_failures;
-use crate::args::{Format, Init, TrainArgs};
+use crate::args::{Format, Init, Penalty, TrainArgs};
 use crate::error::usage;
 use crate::io::{name, open_model};
 use crate::log::{self, Event, FORMAT, Log};
@@ -101,7 +101,7 @@ fn settings(args: &TrainArgs) -> EmpiricalSettings {
         pairs: given.pairs.unwrap_or(default.pairs),
         smoothing: given.smoothing.unwrap_or(default.smoothing),
         floor: given.floor.unwrap_or(default.floor),
-        sigma: args.sigma.unwrap_or(default.sigma),
+        sigma: args.sigma.and_then(Penalty::value).unwrap_or(default.sigma),
         min_count: args.min_count.into(),
         label_column: args.label_column[0],
         ..default

@@ -177,6 +177,14 @@ impl Pace {
     }
 }
 
+/// The penalties of a trial, in words.
+fn penalties(sigma: f64, l1: f64) -> String {
+    match l1 == 0.0 {
+        true => format!("σ = {sigma}"),
+        false => format!("σ = {sigma}, L1 {l1}"),
+    }
+}
+
 impl crfkit::train::Listener for Listener<'_> {
     fn event(&mut self, event: &Event) -> crfkit::Result<Control> {
         let (pace, progress) = (&mut self.pace, self.progress);
@@ -213,6 +221,14 @@ impl crfkit::train::Listener for Listener<'_> {
                 if objective.is_some() {
                     self.log.write(&LogEvent::First { passes, seconds, objective }, progress);
                 }
+            }
+            Event::Trial { sigma, l1, passes, score: None, .. } => {
+                progress.step(|| format!("trying {}: pass {passes:.2}", penalties(sigma, l1)));
+            }
+            Event::Trial { sigma, l1, passes, score: Some((score, best)), .. } => {
+                let mark = if best { " (best so far)" } else { "" };
+                progress.note(&format!("{}: {score:.2} on held-out data{mark}", penalties(sigma, l1)));
+                self.log.write(&LogEvent::Penalty { sigma, l1, passes, seconds, score, best }, progress);
             }
             Event::Restart { passes, next } => {
                 progress.note(&format!(
