@@ -73,7 +73,7 @@ impl Run {
     fn update(&mut self) {
         let Run { inverse, s, y, hy, .. } = self;
         let (n, sy) = (s.len(), dot(s, y));
-        if !curved(sy, y) {
+        if !curved(sy, dot(y, y)) {
             return;
         }
         if inverse.is_empty() {

@@ -7,7 +7,7 @@ use super::restored::{Restored, finite};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
-use crate::math::vector::{dot, norm};
+use crate::math::vector::dot;
 
 /// Each direction combines the steepest descent direction with the previous direction.
 ///
@@ -61,21 +61,25 @@ struct Run {
 
 impl Iterate for Run {
     fn iterate(&mut self, at: &mut Descent) -> Result<bool> {
+        let problem = at.problem;
         let steepest = || at.now.gradient.iter().map(|g| -g).collect();
         let mut direction: Vec<f64> =
             if self.direction.is_empty() { steepest() } else { self.direction.clone() };
-        let slope = dot(&direction, &at.now.gradient);
-        let first = if self.gain < 0.0 && slope < 0.0 { self.gain / slope } else { 1.0 / norm(&direction) };
+        let slope = problem.dot(&direction, &at.now.gradient);
+        let first =
+            if self.gain < 0.0 && slope < 0.0 { self.gain / slope } else { 1.0 / problem.norm(&direction) };
         let Some(step) = at.search(&direction, first, CONJUGATE_C2) else { return Ok(false) };
         self.gain = step * slope;
         // The next direction.
         let (g, last) = (&at.now.gradient, &at.other.gradient);
-        let (gg, gl) = (dot(g, g), dot(g, last));
-        let beta = (gg - gl) / dot(last, last);
-        for (d, g) in direction.iter_mut().zip(g) {
-            *d = beta * *d - g;
-        }
-        if beta <= 0.0 || gl.abs() >= self.nu * gg || dot(&direction, g) >= 0.0 {
+        let (gg, gl) = (problem.dot(g, g), problem.dot(g, last));
+        let beta = (gg - gl) / problem.dot(last, last);
+        let slope = problem.by_stretches(&mut direction, |range, direction| {
+            let g = &g[range];
+            direction.iter_mut().zip(g).for_each(|(d, g)| *d = beta * *d - g);
+            dot(direction, g)
+        });
+        if beta <= 0.0 || gl.abs() >= self.nu * gg || slope >= 0.0 {
             direction.clear();
         }
         self.direction = direction;

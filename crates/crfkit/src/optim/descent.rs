@@ -3,7 +3,6 @@
 use super::line_search::wolfe;
 use super::restored::{Restored, finite};
 use super::{Control, Minimum, Problem, Progress, State, Stop, Watch};
-use crate::math::vector::{dot, norm};
 use crate::{Error, Result};
 use std::collections::VecDeque;
 
@@ -51,7 +50,7 @@ pub(super) trait Iterate {
 
     /// ‖g‖, or its replacement where the objective is not differentiable.
     fn gradient_norm(&mut self, at: &Descent) -> f64 {
-        norm(&at.now.gradient)
+        at.problem.norm(&at.now.gradient)
     }
 
     /// Adds to `state` everything that the method remembers.
@@ -120,18 +119,16 @@ impl<'a> Descent<'a> {
     /// objective, stays and returns `None`.
     pub(super) fn search(&mut self, direction: &[f64], first: f64, curvature: f64) -> Option<f64> {
         let (now, trial) = (&self.now, &mut self.other);
-        let slope = dot(direction, &now.gradient);
+        let slope = self.problem.dot(direction, &now.gradient);
         if slope.is_nan() || slope >= 0.0 {
             return None;
         }
         let (problem, passes, refused) = (self.problem, &mut self.passes, &mut self.refused);
         let step = wolfe(now.value, slope, first, curvature, &mut |t| {
-            for ((x, old), d) in trial.theta.iter_mut().zip(&now.theta).zip(direction) {
-                *x = old + t * d;
-            }
+            problem.fill(&mut trial.theta, direction.len(), |i| now.theta[i] + t * direction[i]);
             trial.evaluate(problem, now, refused);
             *passes += 1.0;
-            (trial.value, dot(&trial.gradient, direction))
+            (trial.value, problem.dot(&trial.gradient, direction))
         });
         step.filter(|_| self.other.value < self.now.value).inspect(|_| self.accept())
     }
@@ -139,10 +136,8 @@ impl<'a> Descent<'a> {
     /// Writes the last step: s = Δθ and y = Δg.
     pub(super) fn last_step(&self, s: &mut Vec<f64>, y: &mut Vec<f64>) {
         let (new, old) = (&self.now, &self.other);
-        s.clear();
-        s.extend(new.theta.iter().zip(&old.theta).map(|(new, old)| new - old));
-        y.clear();
-        y.extend(new.gradient.iter().zip(&old.gradient).map(|(new, old)| new - old));
+        self.problem.fill(s, new.theta.len(), |i| new.theta[i] - old.theta[i]);
+        self.problem.fill(y, new.theta.len(), |i| new.gradient[i] - old.gradient[i]);
     }
 
     /// The error for a run whose numbers are no longer finite.
@@ -155,9 +150,9 @@ impl<'a> Descent<'a> {
     }
 }
 
-/// Whether sᵀy is large enough for a curvature update.
-pub(super) fn curved(sy: f64, y: &[f64]) -> bool {
-    sy > 1e-16 * dot(y, y)
+/// Whether sᵀy is large enough for a curvature update, where `yy` is yᵀy.
+pub(super) fn curved(sy: f64, yy: f64) -> bool {
+    sy > 1e-16 * yy
 }
 
 /// Runs `method`, which has already restored its memory from `state`, until a stopping rule applies.
@@ -210,7 +205,7 @@ pub(super) fn run(
             }
             reported = true;
         }
-        if gradient_norm <= until.gradient_tolerance * norm(&at.now.theta).max(1.0) {
+        if gradient_norm <= until.gradient_tolerance * problem.norm(&at.now.theta).max(1.0) {
             break Stop::Gradient;
         }
         if lost && at.refused {

@@ -6,7 +6,7 @@ use super::restored::{Restored, finite, positive};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
-use crate::math::vector::{axpy, dot, norm};
+use crate::math::vector::dot;
 use std::collections::VecDeque;
 
 /// Quasi-Newton steps from the last few changes of weights and gradient.
@@ -89,53 +89,70 @@ impl Run {
         Ok(Run { memory, history, pseudo: Vec::new(), direction: Vec::new() })
     }
 
-    /// direction ← −H⁻¹ g by the two-loop recursion; with L1, g is the pseudo-gradient.
+    /// direction ← −H⁻¹ g by the two-loop recursion; with L1, g is the pseudo-gradient. Each pass over the direction subtracts one vector
+    /// and multiplies with the next.
     fn update_direction(&mut self, at: &Descent) {
-        let mut q = std::mem::take(&mut self.direction);
-        q.clear();
-        q.extend(if at.problem.l1 > 0.0 { &self.pseudo } else { &at.now.gradient }.iter().map(|g| -g));
+        let problem = at.problem;
+        let g = if problem.l1 > 0.0 { &self.pseudo } else { &at.now.gradient };
+        let q = &mut self.direction;
+        problem.fill(q, g.len(), |i| -g[i]);
+        let Some(newest) = self.history.back() else { return };
         let mut a = vec![0.0; self.history.len()];
-        for (pair, a) in self.history.iter().zip(&mut a).rev() {
-            *a = pair.rho * dot(&pair.s, &q);
-            axpy(-*a, &pair.y, &mut q);
+        let mut product = problem.dot(&newest.s, q);
+        for k in (0..a.len()).rev() {
+            let Pair { rho, y, .. } = &self.history[k];
+            a[k] = rho * product;
+            let next = k.checked_sub(1).map(|next| &self.history[next].s[..]);
+            product = problem.add(-a[k], y, q, next);
         }
-        let mut gamma = 1.0;
-        if let Some(newest) = self.history.back() {
-            gamma = 1.0 / (newest.rho * dot(&newest.y, &newest.y));
+        let gamma = 1.0 / (newest.rho * problem.dot(&newest.y, &newest.y));
+        product = problem.by_stretches(q, |range, q| {
+            q.iter_mut().for_each(|q| *q *= gamma);
+            dot(&self.history[0].y[range], q)
+        });
+        for k in 0..a.len() {
+            let Pair { rho, s, .. } = &self.history[k];
+            let next = self.history.get(k + 1).map(|next| &next.y[..]);
+            product = problem.add(a[k] - rho * product, s, q, next);
         }
-        q.iter_mut().for_each(|q| *q *= gamma);
-        for (pair, a) in self.history.iter().zip(&a) {
-            let b = pair.rho * dot(&pair.y, &q);
-            axpy(a - b, &pair.s, &mut q);
-        }
-        self.direction = q;
     }
 
     /// The step length to try first.
-    fn first_step(&self) -> f64 {
-        if self.history.is_empty() { 1.0 / norm(&self.direction) } else { 1.0 }
+    fn first_step(&self, at: &Descent) -> f64 {
+        if self.history.is_empty() { 1.0 / at.problem.norm(&self.direction) } else { 1.0 }
     }
 
     /// With L1: one step along the direction inside an orthant. Returns false if no step decreases the objective.
     fn orthant_step(&mut self, at: &mut Descent) -> bool {
+        let problem = at.problem;
+        let pseudo = &self.pseudo;
         // Keep only the entries that agree in sign with steepest descent.
-        for (d, g) in self.direction.iter_mut().zip(&self.pseudo) {
-            if *d * g >= 0.0 {
-                *d = 0.0;
+        let slope = problem.by_stretches(&mut self.direction, |range, direction| {
+            for (d, g) in direction.iter_mut().zip(&pseudo[range.clone()]) {
+                if *d * g >= 0.0 {
+                    *d = 0.0;
+                }
             }
-        }
-        if dot(&self.direction, &self.pseudo) >= 0.0 {
+            dot(direction, &pseudo[range])
+        });
+        if slope >= 0.0 {
             return false;
         }
-        let step = backtrack(self.first_step(), |t| {
-            let mut decrease = 0.0;
-            for (i, (&old, &g)) in at.now.theta.iter().zip(&self.pseudo).enumerate() {
-                let orthant = if old != 0.0 { old } else { -g };
-                let x = old + t * self.direction[i];
-                let x = if x * orthant > 0.0 { x } else { 0.0 };
-                at.other.theta[i] = x;
-                decrease += g * (x - old);
-            }
+        let direction = &self.direction;
+        let step = backtrack(self.first_step(at), |t| {
+            let now = &at.now.theta;
+            let decrease = problem.by_stretches(&mut at.other.theta, |range, out| {
+                let mut decrease = 0.0;
+                for (i, out) in range.zip(out) {
+                    let (old, g) = (now[i], pseudo[i]);
+                    let orthant = if old != 0.0 { old } else { -g };
+                    let x = old + t * direction[i];
+                    let x = if x * orthant > 0.0 { x } else { 0.0 };
+                    *out = x;
+                    decrease += g * (x - old);
+                }
+                decrease
+            });
             at.evaluate_other();
             at.other.value <= at.now.value + 1e-4 * decrease
         });
@@ -153,8 +170,8 @@ impl Run {
             false => (Vec::new(), Vec::new()),
         };
         at.last_step(&mut s, &mut y);
-        let sy = dot(&s, &y);
-        if curved(sy, &y) {
+        let sy = at.problem.dot(&s, &y);
+        if curved(sy, at.problem.dot(&y, &y)) {
             self.history.push_back(Pair { rho: 1.0 / sy, s, y });
         }
     }
@@ -165,7 +182,7 @@ impl Iterate for Run {
         self.update_direction(at);
         let better = match at.problem.l1 > 0.0 {
             true => self.orthant_step(at),
-            false => at.search(&self.direction, self.first_step(), NEWTON_C2).is_some(),
+            false => at.search(&self.direction, self.first_step(at), NEWTON_C2).is_some(),
         };
         if better {
             self.remember(at);
@@ -183,19 +200,17 @@ impl Iterate for Run {
     fn gradient_norm(&mut self, at: &Descent) -> f64 {
         let l1 = at.problem.l1;
         if l1 > 0.0 {
-            self.pseudo.clone_from(&at.now.gradient);
-            for (g, &x) in self.pseudo.iter_mut().zip(&at.now.theta) {
-                *g = match x {
-                    x if x > 0.0 => *g + l1,
-                    x if x < 0.0 => *g - l1,
-                    _ if *g < -l1 => *g + l1,
-                    _ if *g > l1 => *g - l1,
-                    _ => 0.0,
-                };
-            }
-            return norm(&self.pseudo);
+            let Descent { now, problem, .. } = at;
+            problem.fill(&mut self.pseudo, now.theta.len(), |i| match (now.gradient[i], now.theta[i]) {
+                (g, x) if x > 0.0 => g + l1,
+                (g, x) if x < 0.0 => g - l1,
+                (g, _) if g < -l1 => g + l1,
+                (g, _) if g > l1 => g - l1,
+                _ => 0.0,
+            });
+            return problem.norm(&self.pseudo);
         }
-        norm(&at.now.gradient)
+        at.problem.norm(&at.now.gradient)
     }
 
     fn save(&self, state: &mut State) {

@@ -40,6 +40,7 @@ mod stream;
 mod svrg;
 mod touched;
 mod triple_jump;
+mod vectors;
 
 pub use adagrad::AdaGrad;
 pub use adam::Adam;
@@ -190,7 +191,8 @@ impl Problem<'_> {
     pub fn smooth_checked(&self, theta: &[f64], gradient: &mut [f64]) -> (f64, usize) {
         gradient.fill(0.0);
         let (loss, impossible) = self.objective.value_grad_checked(theta, gradient);
-        (loss + self.prior.add(theta, gradient), impossible)
+        let penalty = self.by_stretches(gradient, |range, slopes| self.prior.add_part(theta, range, slopes));
+        (loss + penalty, impossible)
     }
 
     /// Whether the gradient is that of the value, so that the value measures progress.

@@ -7,7 +7,6 @@ use super::restored::Restored;
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::Result;
 use crate::ability::Ability;
-use crate::math::vector::{axpy, dot, norm};
 
 /// Newton's method without the matrix.
 ///
@@ -65,36 +64,39 @@ impl Run {
         hv.resize(v.len(), 0.0);
         scratch.resize(v.len(), 0.0);
         at.problem.objective.hess_vec(&at.now.theta, v, scratch, hv);
-        for (i, (hv, v)) in hv.iter_mut().zip(v).enumerate() {
-            *hv += at.problem.prior.precision(i) * v;
-        }
+        at.problem.by_stretches(hv, |range, hv| {
+            range.zip(hv).for_each(|(i, hv)| *hv += at.problem.prior.precision(i) * v[i]);
+            0.0
+        });
         at.passes += 1.0;
     }
 
     /// d ≈ −H⁻¹ g.
     fn direction(&mut self, at: &mut Descent) -> Vec<f64> {
         // Residual r = −g − H d, conjugate direction p.
+        let problem = at.problem;
         let mut r: Vec<f64> = at.now.gradient.iter().map(|g| -g).collect();
         let (mut d, mut p) = (vec![0.0; r.len()], r.clone());
-        let mut rr = dot(&r, &r);
+        let mut rr = problem.dot(&r, &r);
         let enough = rr * rr.sqrt().min(0.25); // (min(½, √‖g‖)·‖g‖)²
         for k in 0..self.products.max(1) {
             self.multiply(at, &p);
-            let curvature = dot(&p, &self.hv);
+            let curvature = problem.dot(&p, &self.hv);
             if curvature.is_nan() || curvature <= 0.0 {
                 // The quadratic has no minimum in this direction: return the solution so far, or steepest descent.
                 return if k == 0 { r } else { d };
             }
             let a = rr / curvature;
-            axpy(a, &p, &mut d);
-            axpy(-a, &self.hv, &mut r);
-            let before = std::mem::replace(&mut rr, dot(&r, &r));
+            problem.add(a, &p, &mut d, None);
+            problem.add(-a, &self.hv, &mut r, None);
+            let before = std::mem::replace(&mut rr, problem.dot(&r, &r));
             if rr <= enough {
                 break;
             }
-            for (p, r) in p.iter_mut().zip(&r) {
-                *p = r + rr / before * *p;
-            }
+            problem.by_stretches(&mut p, |range, p| {
+                p.iter_mut().zip(&r[range]).for_each(|(p, r)| *p = r + rr / before * *p);
+                0.0
+            });
         }
         d
     }
@@ -103,7 +105,7 @@ impl Run {
 impl Iterate for Run {
     fn iterate(&mut self, at: &mut Descent) -> Result<bool> {
         let direction = self.direction(at);
-        match norm(&direction).is_finite() {
+        match at.problem.norm(&direction).is_finite() {
             true => Ok(at.search(&direction, 1.0, NEWTON_C2).is_some()),
             false => Err(at.diverged()),
         }

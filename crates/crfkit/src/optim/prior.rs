@@ -1,5 +1,7 @@
 //! The Gaussian prior on the weights.
 
+use std::ops::Range;
+
 /// The centre of the prior (ctjpgis-psa-2007 section 2).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Mean {
@@ -93,27 +95,32 @@ impl Prior {
 
     /// The penalty at θ.
     pub fn value(&self, theta: &[f64]) -> f64 {
-        self.visit(theta.len(), |i, _| theta[i], |_, _| {})
+        self.visit(0..theta.len(), theta, |_, _| {})
     }
 
     /// Returns the penalty at θ and adds its gradient.
     pub fn add(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
-        self.visit(theta.len(), |i, _| theta[i], |i, slope| gradient[i] += slope)
+        self.add_part(theta, 0..theta.len(), gradient)
     }
 
-    /// Returns the penalty and calls `each` with the slope of every weight.
+    /// Returns the penalty of the weights in `range`, and adds its gradient to `gradient`, which has the length of the range.
+    pub(super) fn add_part(&self, theta: &[f64], range: Range<usize>, gradient: &mut [f64]) -> f64 {
+        let first = range.start;
+        self.visit(range, theta, |i, slope| gradient[i - first] += slope)
+    }
+
+    /// Returns the penalty of some weights and calls `each` with the slope of every one.
     #[inline]
-    fn visit(&self, dim: usize, weight: impl Fn(usize, f64) -> f64, mut each: impl FnMut(usize, f64)) -> f64 {
+    fn visit(&self, range: Range<usize>, theta: &[f64], mut each: impl FnMut(usize, f64)) -> f64 {
         let mut sum = 0.0;
-        let split = self.first_pair.min(dim);
-        for (part, sigma) in [(0..split, self.sigma), (split..dim, self.sigma_pairs)] {
-            let variance = sigma * sigma;
-            let precision = 1.0 / variance;
+        let split = self.first_pair.clamp(range.start, range.end);
+        for (part, sigma) in [(range.start..split, self.sigma), (split..range.end, self.sigma_pairs)] {
+            let precision = 1.0 / (sigma * sigma);
             // Sums over blocks: a fixed order, and small rounding errors with a million weights.
             for start in part.clone().step_by(1024) {
                 let mut block = 0.0;
                 for i in start..(start + 1024).min(part.end) {
-                    let x = weight(i, variance) - self.mean(i);
+                    let x = theta[i] - self.mean(i);
                     block += x * x;
                     each(i, precision * x);
                 }

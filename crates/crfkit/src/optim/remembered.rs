@@ -9,17 +9,21 @@ use std::sync::{Mutex, PoisonError};
 /// What is remembered about a block.
 #[derive(Default)]
 pub(super) struct Memory {
-    /// Where the residuals are that are not 0, in ascending order.
-    pub at: Vec<u32>,
-    /// The residuals at these places, in single precision. What is stored here is exactly what has been added to the
-    /// gradient, so rounding it is no bias.
-    pub residuals: Vec<f32>,
+    /// The distance of each residual that is not 0 from the one before, in bytes: [`FAR`] stands for so many places
+    /// without a residual. A residual takes one byte beside its four, however many labels there are.
+    gaps: Vec<u8>,
+    /// These residuals, in single precision. What is stored here is exactly what has been added to the gradient, so
+    /// rounding it is no bias.
+    residuals: Vec<f32>,
     /// The losses at the last visit.
     pub loss: f64,
     pub examples: Vec<Example>,
     /// The variables of all examples, with Σ value²σ²D over the rows of each.
     pub singles: Vec<(Single, f32)>,
 }
+
+/// A gap that is not the last one to the next residual.
+const FAR: u8 = 255;
 
 /// What is remembered about an example.
 pub(super) struct Example {
@@ -35,7 +39,14 @@ pub(super) struct Example {
 }
 
 /// The number of bytes that a residual takes.
-pub(super) const BYTES: u64 = 8;
+pub(super) const BYTES: u64 = 5;
+
+/// The new residuals of a block that are worth storing, with their places in ascending order.
+#[derive(Default)]
+pub(super) struct Kept {
+    at: Vec<u32>,
+    residuals: Vec<f32>,
+}
 
 impl Memory {
     /// The memory of a block before its first visit, when all residuals are 0; `step` returns σ²D of a row.
@@ -49,8 +60,58 @@ impl Memory {
         memory
     }
 
+    /// The stored residuals with their places, in ascending order.
+    pub fn stored(&self) -> impl Iterator<Item = (usize, f32)> {
+        let mut gaps = self.gaps.iter();
+        let mut next = 0;
+        self.residuals.iter().map(move |&residual| {
+            for &gap in &mut gaps {
+                next += usize::from(gap);
+                if gap != FAR {
+                    break;
+                }
+            }
+            next += 1;
+            (next - 1, residual)
+        })
+    }
+
+    /// Replaces the stored residuals, in no more memory than they need.
+    pub fn keep(&mut self, kept: &Kept) {
+        let far = usize::from(FAR);
+        let mut next = 0;
+        let gaps = kept.at.iter().map(|&at| at as usize - std::mem::replace(&mut next, at as usize + 1));
+        let bytes: usize = gaps.map(|gap| gap / far + 1).sum();
+        fit(&mut self.gaps, bytes);
+        fit(&mut self.residuals, kept.residuals.len());
+        self.residuals.extend_from_slice(&kept.residuals);
+        next = 0;
+        for &at in &kept.at {
+            let gap = at as usize - std::mem::replace(&mut next, at as usize + 1);
+            self.gaps.extend(std::iter::repeat_n(FAR, gap / far));
+            self.gaps.push((gap % far) as u8);
+        }
+    }
+}
+
+/// Empties a vector and gives it room for `len` entries and few more.
+fn fit<T>(vector: &mut Vec<T>, len: usize) {
+    vector.clear();
+    if vector.capacity() < len || vector.capacity() / 2 > len {
+        vector.shrink_to(0);
+        vector.reserve_exact(len);
+    }
+}
+
+impl Kept {
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.at.clear();
+        self.residuals.clear();
+    }
+
     /// Replaces the residuals `range` by old + γ · change, without those up to `smallest`, and `change` by what has changed.
-    /// Ranges must come in ascending order, after the memory has been cleared.
+    /// Ranges must come in ascending order.
     pub fn store(
         &mut self,
         range: std::ops::Range<usize>,
@@ -71,7 +132,7 @@ impl Memory {
         }
     }
 
-    /// Stores only the `count` largest of the residuals that [`Memory::store`] has stored.
+    /// Stores only the `count` largest of the residuals that [`Kept::store`] has stored.
     pub fn keep_largest(&mut self, count: usize, old: &[f64], change: &mut [f64]) {
         if self.at.len() <= count {
             return;
@@ -108,8 +169,8 @@ pub(super) fn save(memory: &[Mutex<Memory>], state: &mut State) {
         out.extend(memory.examples.iter().map(|example| f64::from(example.distance)))
     });
     add("trust", &|memory, out| out.extend(memory.examples.iter().map(|example| f64::from(example.trust))));
-    add("stored", &|memory, out| out.push(memory.at.len() as f64));
-    add("stored_at", &|memory, out| out.extend(memory.at.iter().map(|&at| f64::from(at))));
+    add("stored", &|memory, out| out.push(memory.residuals.len() as f64));
+    add("stored_at", &|memory, out| out.extend(memory.stored().map(|(at, _)| at as f64)));
     add("residuals", &|memory, out| out.extend(memory.residuals.iter().map(|&x| f64::from(x))));
 }
 
@@ -126,6 +187,7 @@ pub(super) fn restore(blocks: &dyn Blocks, memory: &mut [Mutex<Memory>], state: 
     let all = stored.iter().sum::<f64>() as usize;
     let mut at = state.counts("stored_at", all, u32::MAX.into())?.into_iter();
     let mut residuals = state.vector("residuals", all, 0.0, finite)?.into_iter();
+    let mut kept = Kept::default();
     for (block, (memory, stored)) in memory.iter_mut().zip(stored).enumerate() {
         let memory = memory.get_mut().unwrap_or_else(PoisonError::into_inner);
         memory.loss = losses.next().unwrap_or(0.0);
@@ -133,12 +195,14 @@ pub(super) fn restore(blocks: &dyn Blocks, memory: &mut [Mutex<Memory>], state: 
             example.distance = distances.next().unwrap_or(0.0) as f32;
             example.trust = trust.next().unwrap_or(0.0) as f32;
         }
-        memory.at.extend(at.by_ref().take(stored as usize).map(|at| at as u32));
-        memory.residuals.extend(residuals.by_ref().take(stored as usize).map(|x| x as f32));
-        let ascending = memory.at.windows(2).all(|pair| pair[0] < pair[1]);
-        if !ascending || memory.at.last().is_some_and(|&at| at as usize >= blocks.size(block)) {
+        kept.clear();
+        kept.at.extend(at.by_ref().take(stored as usize).map(|at| at as u32));
+        kept.residuals.extend(residuals.by_ref().take(stored as usize).map(|x| x as f32));
+        let ascending = kept.at.windows(2).all(|pair| pair[0] < pair[1]);
+        if !ascending || kept.at.last().is_some_and(|&at| at as usize >= blocks.size(block)) {
             return Err(Restored::disagrees("stored_at"));
         }
+        memory.keep(&kept);
     }
     Ok(())
 }

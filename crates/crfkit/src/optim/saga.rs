@@ -4,7 +4,7 @@ use super::blocks::{BlockWorker, Blocks, Single};
 use super::checks::require_prior;
 use super::finite::diverged;
 use super::online::report_due;
-use super::remembered::{self, BYTES, Memory};
+use super::remembered::{self, BYTES, Kept, Memory};
 use super::restored::{MOST, Restored, finite, positive};
 use super::saga_weights::{Change, Weights};
 use super::{Control, Minimum, Optimizer, Prior, Problem, Progress, State, Stop, Watch};
@@ -125,6 +125,7 @@ struct Lane<'a> {
     /// The residuals before the visit, and their change.
     old: Vec<f64>,
     change: Vec<f64>,
+    kept: Kept,
 }
 
 struct Run<'a> {
@@ -199,10 +200,16 @@ impl<'a> Run<'a> {
         let weights = Weights::new(problem, blocks, lanes, &mut state)?;
         // The step length of an example relies on the first damping, whatever came later.
         let step = |row: usize| weights.first_step(row);
-        let mut memory: Vec<_> =
-            (0..blocks.len()).map(|block| Mutex::new(Memory::new(blocks, block, &step))).collect();
+        let mut memory: Vec<Mutex<Memory>> =
+            std::iter::repeat_with(Mutex::default).take(blocks.len()).collect();
+        problem.objective.in_parallel(blocks.len(), &|block| {
+            *lock(&memory[block]) = Memory::new(blocks, block, &step);
+        });
         remembered::restore(blocks, &mut memory, &mut state)?;
-        let lane = || Mutex::new(Lane { worker: blocks.worker(), old: Vec::new(), change: Vec::new() });
+        let lane = || {
+            let (old, change, kept) = Default::default();
+            Mutex::new(Lane { worker: blocks.worker(), old, change, kept })
+        };
         let mut run = Run {
             problem,
             blocks,
@@ -327,18 +334,17 @@ impl<'a> Run<'a> {
 
     /// Moves the residuals of a block, and finds the change of the gradient.
     fn visit(&self, block: usize, memory: &mut Memory, lane: &mut Lane, out: &mut Change) {
-        let Lane { worker, old, change } = lane;
+        let Lane { worker, old, change, kept } = lane;
         let size = self.blocks.size(block);
         change.resize(size, 0.0);
         memory.loss = worker.residuals(block, &self.weights.theta, change);
         old.clear();
         old.resize(size, 0.0);
-        for (&at, &residual) in memory.at.iter().zip(&memory.residuals) {
-            old[at as usize] = residual.into();
-            change[at as usize] -= f64::from(residual);
+        for (at, residual) in memory.stored() {
+            old[at] = residual.into();
+            change[at] -= f64::from(residual);
         }
-        memory.at.clear();
-        memory.residuals.clear();
+        kept.clear();
         let (mut start, mut first, mut sum) = (0, 0, 0.0);
         for e in 0..memory.examples.len() {
             let example = &mut memory.examples[e];
@@ -356,15 +362,16 @@ impl<'a> Run<'a> {
             let gamma = if s + q > 0.0 { trust * s / (trust * s + q) } else { 1.0 };
             (example.trust, example.distance) = (trust as f32, s as f32);
             let (end, singles) = (example.end, example.singles);
-            memory.store(start..end, old, gamma, change, self.smallest as f32);
+            kept.store(start..end, old, gamma, change, self.smallest as f32);
             (start, first) = (end, singles);
             sum += gamma;
         }
         let gamma = sum / memory.examples.len() as f64;
-        memory.store(start..size, old, gamma, change, self.smallest as f32);
+        kept.store(start..size, old, gamma, change, self.smallest as f32);
         if self.storable < 1.0 {
-            memory.keep_largest((self.storable * size as f64) as usize, old, change);
+            kept.keep_largest((self.storable * size as f64) as usize, old, change);
         }
+        memory.keep(kept);
         worker.project(block, change, &mut out.rows, &mut out.values);
     }
 }

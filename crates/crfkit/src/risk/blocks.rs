@@ -6,6 +6,7 @@
 use super::Risk;
 use super::any_loss::Worker;
 use super::occurrences::{Occurrences, widest};
+use super::packed::Packed;
 use crate::ability::Ability;
 use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum, TableRef};
 use crate::loss::Gold;
@@ -23,7 +24,7 @@ struct Block {
     examples: Vec<u32>,
     /// The length of their own tables.
     own_len: usize,
-    occurrences: Occurrences,
+    occurrences: Packed,
 }
 
 impl<'a, G: Graph> ExampleBlocks<'a, G> {
@@ -36,8 +37,7 @@ impl<'a, G: Graph> ExampleBlocks<'a, G> {
         let Risk { features, data, .. } = risk;
         let mut order: Vec<u32> = (0..data.len() as u32).collect();
         Random::stream(seed, u64::MAX).shuffle(&mut order);
-        let mut counter = vec![0u32; features.first_row(features.rows.len())];
-        let mut blocks = Vec::new();
+        let mut groups = Vec::new();
         let mut rest = &order[..];
         while !rest.is_empty() {
             let mut size = 0;
@@ -46,14 +46,17 @@ impl<'a, G: Graph> ExampleBlocks<'a, G> {
                 size <= variables
             };
             let (examples, behind) = rest.split_at(rest.iter().take_while(fits).count().max(1));
-            let each = examples.iter().map(|&example| example as usize);
-            blocks.push(Block {
-                examples: examples.to_vec(),
-                own_len: each.clone().map(|example| data.graph(example).own_len()).sum(),
-                occurrences: Occurrences::new(features, data, each, &mut counter),
-            });
+            groups.push(examples);
             rest = behind;
         }
+        let blocks = risk.count_in(&groups, |examples, counter| {
+            let each = examples.iter().map(|&example| example as usize);
+            Block {
+                examples: examples.to_vec(),
+                own_len: each.clone().map(|example| data.graph(example).own_len()).sum(),
+                occurrences: Packed::new(Occurrences::new(features, data, each, counter)),
+            }
+        });
         Some(ExampleBlocks { risk, blocks })
     }
 
@@ -84,7 +87,9 @@ impl<G: Graph> Blocks for ExampleBlocks<'_, G> {
 
     fn for_each_row(&self, block: usize, visit: &mut dyn FnMut(Row, f64)) {
         let Risk { features, data, .. } = self.risk;
-        let Block { examples, occurrences, .. } = &self.blocks[block];
+        let Block { examples, occurrences: packed, .. } = &self.blocks[block];
+        let mut occurrences = Occurrences::default();
+        packed.unpack(&mut occurrences);
         let mut place = 0;
         occurrences.for_each_row(features, |row, weights, tables, values| {
             let uses = match values {
@@ -134,6 +139,7 @@ impl<G: Graph> Blocks for ExampleBlocks<'_, G> {
         let shared = self.risk.features.empty_tables();
         Box::new(Evaluator {
             blocks: self,
+            occurrences: (usize::MAX, Occurrences::default()),
             worker: (self.risk.loss.real)(),
             sum: SharedSum::new(&shared),
             shared,
@@ -147,6 +153,8 @@ impl<G: Graph> Blocks for ExampleBlocks<'_, G> {
 
 struct Evaluator<'a, G: Graph> {
     blocks: &'a ExampleBlocks<'a, G>,
+    /// A block and its occurrences.
+    occurrences: (usize, Occurrences),
     worker: Box<dyn Worker<G, f64>>,
     shared: Shared<f64>,
     sum: SharedSum<f64>,
@@ -158,10 +166,22 @@ struct Evaluator<'a, G: Graph> {
     table: Vec<f64>,
 }
 
+impl<G: Graph> Evaluator<'_, G> {
+    /// Unpacks the occurrences of a block, unless they are at hand.
+    fn unpack(&mut self, block: usize) {
+        let (unpacked, occurrences) = &mut self.occurrences;
+        if *unpacked != block {
+            self.blocks.blocks[block].occurrences.unpack(occurrences);
+            *unpacked = block;
+        }
+    }
+}
+
 impl<G: Graph> BlockWorker for Evaluator<'_, G> {
     fn residuals(&mut self, block: usize, theta: &[f64], residuals: &mut [f64]) -> f64 {
         let Risk { features, data, .. } = self.blocks.risk;
-        let Block { examples, own_len, occurrences } = &self.blocks.blocks[block];
+        let Block { examples, own_len, .. } = &self.blocks.blocks[block];
+        self.unpack(block);
         features.fill_tables(&[theta], &mut self.shared);
         self.psi.resize(*own_len, 0.0);
         let mut rest = &mut self.psi[..];
@@ -171,7 +191,7 @@ impl<G: Graph> BlockWorker for Evaluator<'_, G> {
             graph.clear_own(own);
             rest = behind;
         }
-        occurrences.spread(features, theta, &mut self.table, &mut self.psi);
+        self.occurrences.1.spread(features, theta, &mut self.table, &mut self.psi);
         let (mut own_residuals, shared_residuals) = residuals.split_at_mut(*own_len);
         let (mut psi, mut value) = (&self.psi[..], 0.0);
         for example in examples.iter().map(|&example| example as usize) {
@@ -199,9 +219,10 @@ impl<G: Graph> BlockWorker for Evaluator<'_, G> {
 
     fn project(&mut self, block: usize, x: &[f64], rows: &mut Vec<Row>, out: &mut Vec<f64>) {
         let features = &self.blocks.risk.features;
-        let Block { own_len, occurrences, .. } = &self.blocks.blocks[block];
+        let Block { own_len, .. } = &self.blocks.blocks[block];
+        self.unpack(block);
         rows.clear();
-        occurrences.pack(features, x, &mut self.table, rows, out);
+        self.occurrences.1.pack(features, x, &mut self.table, rows, out);
         rows.push(self.blocks.shared_row(out.len()));
         out.extend_from_slice(&x[*own_len..]);
     }

@@ -69,7 +69,7 @@ impl<G: Graph> Risk<G> {
         memory: &mut FullMemory<G, S>,
         worker: &Maker<G, S>,
     ) -> S {
-        let index = self.index.get_or_init(|| Index::new(&self.features, &self.data));
+        let index = self.index.get_or_init(|| Index::new(self));
         let FullMemory { shared, dense, buffer, slots } = memory;
         if slots.is_empty() {
             *shared = self.features.empty_tables();

@@ -1,5 +1,6 @@
 //! The blocks of a full pass: consecutive examples, and their occurrences sorted by observation.
 
+use super::Risk;
 use super::occurrences::Occurrences;
 use super::potentials::dense_rows;
 use crate::data::dataset::Dataset;
@@ -45,20 +46,23 @@ pub(super) struct Part {
 }
 
 impl Index {
-    pub(super) fn new(features: &Features, data: &Dataset<impl Graph>) -> Self {
-        let mut blocks = Vec::new();
+    pub(super) fn new<G: Graph>(risk: &Risk<G>) -> Self {
+        let Risk { features, data, .. } = risk;
+        let mut ranges = Vec::new();
         let mut begin = 0;
-        let mut counter = vec![0u32; features.first_row(features.rows.len())];
         while begin < data.len() {
             let (mut end, mut own_len) = (begin, 0);
             while end < data.len() && (end == begin || own_len + data.graph(end).own_len() <= BLOCK) {
                 own_len += data.graph(end).own_len();
                 end += 1;
             }
-            blocks.push(Block::new(features, data, begin..end, own_len, &mut counter));
+            ranges.push((begin..end, own_len));
             begin = end;
         }
-        let buffer = blocks.iter().map(|b| b.own_len).max().unwrap_or(0);
+        let buffer = ranges.iter().map(|(_, own_len)| *own_len).max().unwrap_or(0);
+        let blocks = risk.count_in(&ranges, |(examples, own_len), counter| {
+            Block::new(features, data, examples.clone(), *own_len, counter)
+        });
         Index { blocks, buffer, dense_rows: dense_rows(features, data) }
     }
 }

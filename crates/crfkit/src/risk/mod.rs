@@ -16,6 +16,7 @@ mod dual;
 mod full;
 mod index;
 mod occurrences;
+mod packed;
 mod potentials;
 mod threads;
 
@@ -109,6 +110,22 @@ impl<G: Graph> Risk<G> {
             complex: Mutex::default(),
             stop: Mutex::default(),
         })
+    }
+
+    /// Makes something of every item, on all threads. Each thread has a counter for every row of features, which is 0 before and after.
+    fn count_in<I: Sync, T: Send>(&self, items: &[I], make: impl Fn(&I, &mut [u32]) -> T + Sync) -> Vec<T> {
+        let counter = || vec![0u32; self.features.first_row(self.features.rows.len())];
+        match &self.pool {
+            None => {
+                let mut counter = counter();
+                items.iter().map(|item| make(item, &mut counter)).collect()
+            }
+            Some(pool) => {
+                let least = items.len().div_ceil(2 * pool.current_num_threads()).max(1);
+                let each = items.par_iter().with_min_len(least);
+                pool.install(|| each.map_init(counter, |counter, item| make(item, counter)).collect())
+            }
+        }
     }
 
     /// Exchanges the examples for others by the same features; returns the old ones.

@@ -9,15 +9,16 @@ use std::ops::Range;
 
 /// Where the observations of some examples occur, sorted by observation. The examples' tables lie in one array, example
 /// after example.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Occurrences {
     /// The rows that occur, in ascending order; rows of all kinds are numbered consecutively.
-    rows: Vec<u32>,
+    pub(super) rows: Vec<u32>,
     /// The first occurrence of each row, and the end.
-    first: Vec<u32>,
+    pub(super) first: Vec<u32>,
     /// For each occurrence, the offset of its table.
-    tables: Vec<u32>,
+    pub(super) tables: Vec<u32>,
     /// The value of each occurrence; empty if all are 1.
-    values: Vec<f64>,
+    pub(super) values: Vec<f64>,
 }
 
 impl Occurrences {
