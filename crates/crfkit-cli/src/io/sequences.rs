@@ -102,7 +102,8 @@ pub fn templates(args: &TrainArgs, columns: usize) -> Result<Templates> {
     let Some(path) = &args.template else { return Ok(preset(&args.preset)?.compile(columns)?) };
     let file = name(path);
     let text = std::fs::read_to_string(path).map_err(|error| Error::io(&*file, error))?;
-    Ok(Templates::compile(&text, args.template_dialect, &file)?)
+    let folder = path.parent().unwrap_or(std::path::Path::new(""));
+    Ok(Templates::compile_in(&text, args.template_dialect, &file, folder)?)
 }
 
 /// The format of the data that a model was trained on.

@@ -3,7 +3,7 @@
 use super::attributes::Attributes;
 use super::columns::Columns;
 use super::strings::Strings;
-use super::template::{Row, Template, Templates};
+use super::template::{Extractor, Function, Macro, Row, Template, Templates};
 
 /// The source of observations: what turns a row into observations.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,8 +84,14 @@ impl Keys {
     }
 }
 
-/// The number of all values never seen in training. No observation has it.
-const UNSEEN: u32 = u32::MAX;
+/// The number of all values never seen in training, and of no value at all. No observation has it.
+pub(super) const UNSEEN: u32 = u32::MAX;
+
+/// The number of a value, if there is one.
+#[inline]
+pub(super) fn number(value: Option<&str>, numbers: &mut impl Numbering) -> u32 {
+    value.map_or(UNSEEN, |value| numbers.value(value))
+}
 
 impl Numbering for &Alphabet {
     #[inline]
@@ -125,6 +131,8 @@ pub struct Observer {
     ids: Vec<u32>,
     amounts: Vec<f64>,
     text: String,
+    /// The values of macros that have several: the number of them, then the values. `values` has where they begin.
+    several: Vec<u32>,
 }
 
 impl Observer {
@@ -139,8 +147,8 @@ impl Observer {
         let len = sequence.len();
         let padding = self.extract(templates, sequence, &mut numbers);
         let rows = self.values.len() / templates.extractors.len().max(1);
-        let frame =
-            Frame { values: &self.values, extractors: templates.extractors.len(), padding, len, rows };
+        let (values, several, extractors) = (&self.values, &self.several, templates.extractors.len());
+        let frame = Frame { values, several, extractors, padding, len, rows };
         let mut table = |t: usize, templates: &[Template], pair: bool| {
             frame.keys(templates, t, &mut self.keys);
             self.ids.clear();
@@ -161,23 +169,69 @@ impl Observer {
     fn extract(&mut self, templates: &Templates, sequence: &Columns, numbers: &mut impl Numbering) -> usize {
         let (left, right) = (templates.dialect.left_padding(), templates.dialect.right_padding());
         self.values.clear();
+        self.several.clear();
         for padding in left.iter().rev() {
             for extractor in &templates.extractors {
-                self.values.push(numbers.value(extractor.value(padding, &mut self.text)));
+                self.values.push(number(extractor.padding(padding, &mut self.text), numbers));
             }
         }
         for row in 0..sequence.len() {
             for extractor in &templates.extractors {
                 let field = sequence.field(row, extractor.column);
-                self.values.push(numbers.value(extractor.value(field, &mut self.text)));
+                self.values.push(number(extractor.value(field, &mut self.text), numbers));
             }
         }
         for padding in right {
             for extractor in &templates.extractors {
-                self.values.push(numbers.value(extractor.value(padding, &mut self.text)));
+                self.values.push(number(extractor.padding(padding, &mut self.text), numbers));
             }
         }
-        left.len()
+        let padding = left.len();
+        for (e, extractor) in templates.extractors.iter().enumerate() {
+            self.extract_wider((e, extractor), templates.extractors.len(), padding, sequence, numbers);
+        }
+        padding
+    }
+
+    /// Fills in the values of an extractor that depends on more than one field, or has several values.
+    fn extract_wider(
+        &mut self,
+        (e, extractor): (usize, &Extractor),
+        extractors: usize,
+        padding: usize,
+        sequence: &Columns,
+        numbers: &mut impl Numbering,
+    ) {
+        let at = |row: usize| (padding + row) * extractors + e;
+        match &extractor.function {
+            Function::List(list) => {
+                let word = |row| sequence.field(row, extractor.column);
+                list.find(sequence.len(), word, &mut self.text, |row, value| {
+                    self.values[at(row)] = numbers.value(value);
+                });
+            }
+            Function::Index(_) | Function::Part(_) | Function::Edge => {
+                for row in 0..sequence.len() {
+                    let value = extractor.position(row, sequence.len(), &mut self.text);
+                    self.values[at(row)] = number(value, numbers);
+                }
+            }
+            Function::Ngrams(_) => {
+                for row in 0..sequence.len() {
+                    let start = self.several.len();
+                    self.several.push(0);
+                    extractor.for_each_gram(sequence.field(row, extractor.column), &mut self.text, |gram| {
+                        let value = numbers.value(gram);
+                        if value != UNSEEN && !self.several[start + 1..].contains(&value) {
+                            self.several.push(value);
+                        }
+                    });
+                    self.several[start] = (self.several.len() - start - 1) as u32;
+                    self.values[at(row)] = start as u32;
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Sends the attributes of an instance to `sink`.
@@ -226,6 +280,7 @@ impl AttributeNumbering for &mut Alphabet {
 /// The values of one sequence, padding included.
 struct Frame<'a> {
     values: &'a [u32],
+    several: &'a [u32],
     extractors: usize,
     padding: usize,
     len: usize,
@@ -233,24 +288,52 @@ struct Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Writes the keys of the templates at position t, except those with an unknown value. Rows beyond the padding are
-    /// equal to its outermost row.
+    /// The value of a macro at position t. Rows beyond the padding are equal to its outermost row.
+    #[inline]
+    fn value(&self, one: &Macro, t: usize) -> u32 {
+        let row = match one.row {
+            Row::Relative(offset) => (self.padding + t) as i64 + i64::from(offset),
+            Row::FromStart(after) => self.padding as i64 + i64::from(after),
+            Row::FromEnd(before) => (self.padding + self.len) as i64 - 1 - i64::from(before),
+        };
+        let row = row.clamp(0, self.rows as i64 - 1) as usize;
+        self.values[row * self.extractors + one.extractor]
+    }
+
+    /// Writes a key for every value of the macro `many` of a template.
+    fn several_keys(&self, template: &Template, many: usize, t: usize, keys: &mut Keys) {
+        let at = self.value(&template.macros[many], t);
+        let others = template.macros.iter().enumerate().filter(|(m, _)| *m != many);
+        if at == UNSEEN || others.clone().any(|(_, one)| self.value(one, t) == UNSEEN) {
+            return;
+        }
+        let (count, values) =
+            self.several[at as usize..].split_first().expect("values begin with their number");
+        for value in &values[..*count as usize] {
+            keys.text.extend_from_slice(&template.skeleton.to_le_bytes());
+            for (m, one) in template.macros.iter().enumerate() {
+                let value = if m == many { *value } else { self.value(one, t) };
+                keys.text.extend_from_slice(&value.to_le_bytes());
+            }
+            keys.ends.push(keys.text.len());
+        }
+    }
+
+    /// Writes the keys of the templates at position t, except those with an unknown value.
     #[inline]
     fn keys(&self, templates: &[Template], t: usize, keys: &mut Keys) {
         keys.text.clear();
         keys.ends.clear();
         for template in templates {
+            if let Some(many) = template.many {
+                self.several_keys(template, many, t, keys);
+                continue;
+            }
             let start = keys.text.len();
             keys.text.extend_from_slice(&template.skeleton.to_le_bytes());
             let mut known = true;
             for one in &template.macros {
-                let row = match one.row {
-                    Row::Relative(offset) => (self.padding + t) as i64 + i64::from(offset),
-                    Row::FromStart(after) => self.padding as i64 + i64::from(after),
-                    Row::FromEnd(before) => (self.padding + self.len) as i64 - 1 - i64::from(before),
-                };
-                let row = row.clamp(0, self.rows as i64 - 1) as usize;
-                let value = self.values[row * self.extractors + one.extractor];
+                let value = self.value(one, t);
                 known &= value != UNSEEN;
                 keys.text.extend_from_slice(&value.to_le_bytes());
             }

@@ -13,6 +13,7 @@ use crate::optim::Control;
 use crate::settings::{Criterion, Init, Kind, Method, Settings};
 use crate::train::{Ended, Event, Listener, Start, Trained, train};
 use crate::{Error, Result};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -89,7 +90,8 @@ impl<'a> Trainer<'a> {
         self
     }
 
-    /// Uses templates of your own, in the syntax of CRF++ or Wapiti. Works only with columns.
+    /// Uses templates of your own, in the syntax of CRF++ or Wapiti. Works only with columns. Lists and maps that they name are read, from
+    /// the current folder unless a name has another, and become part of the model.
     pub fn template(mut self, text: &str, dialect: Dialect) -> Self {
         self.templates = Some(TemplateText::Text { text: text.into(), dialect });
         self
@@ -283,7 +285,9 @@ impl<'a> Trainer<'a> {
         let templates = match &self.templates {
             None => preset("default")?.compile(layout.columns - 1)?,
             Some(TemplateText::Preset(name)) => preset(name)?.compile(layout.columns - 1)?,
-            Some(TemplateText::Text { text, dialect }) => Templates::compile(text, *dialect, "template")?,
+            Some(TemplateText::Text { text, dialect }) => {
+                Templates::compile_in(text, *dialect, "template", Path::new(""))?
+            }
         };
         layout.check_templates(&templates)?;
         Ok(Source::Templates(templates))

@@ -143,7 +143,7 @@ pub(super) fn check(
     if (1..count).any(|k| label_columns[..k].contains(&label_columns[k])) {
         return Err("a label column is named twice".into());
     }
-    let read = templates.extractors.iter().map(|extractor| ("a template", extractor.column));
+    let read = templates.extractors.iter().filter_map(|extractor| Some(("a template", extractor.reads()?)));
     let rule = match links {
         Links::Factorial => Vec::new(),
         Links::SkipChain { rule, .. } => rule.columns(),
