@@ -229,7 +229,24 @@ KINDS: dict[str, Callable[[Random], list[Token]]] = {
 }
 
 
+def careless(random: Random, tokens: list[Token]) -> list[Token]:
+    """What people make of a record: marks left out, everything in capitals or small letters, letters swapped, words missing."""
+    marks, case = random.random() < 0.4, random.choice([str, str, str, str.lower, str.upper])
+    kept = []
+    for text, label in tokens:
+        text = case(text)
+        if marks and random.random() < 0.7:
+            text = text.strip(",.;:\"()") or text
+        if len(text) > 4 and random.random() < 0.05:
+            at = random.randrange(1, len(text) - 1)
+            text = text[:at] + text[at + 1] + text[at] + text[at + 2:]
+        if random.random() > 0.03 or label.startswith("B-"):
+            kept.append((text, label))
+    return kept
+
+
 def records(kind: str, count: int, seed: int) -> str:
     """Records as a column file."""
     random = Random(f"{kind} {seed}")
-    return "".join("".join(f"{text}\t{label}\n" for text, label in KINDS[kind](random)) + "\n" for _ in range(count))
+    made = (careless(random, KINDS[kind](random)) for _ in range(count))
+    return "".join("".join(f"{text}\t{label}\n" for text, label in tokens) + "\n" for tokens in made)

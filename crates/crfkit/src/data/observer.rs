@@ -167,7 +167,9 @@ impl Observer {
 
     /// Fills `values` and returns the number of padding rows on each side.
     fn extract(&mut self, templates: &Templates, sequence: &Columns, numbers: &mut impl Numbering) -> usize {
-        let (left, right) = (templates.dialect.left_padding(), templates.dialect.right_padding());
+        let [before, after] = templates.reach;
+        let left = &templates.dialect.left_padding()[..before];
+        let right = &templates.dialect.right_padding()[..after];
         self.values.clear();
         self.several.clear();
         for padding in left.iter().rev() {

@@ -58,6 +58,8 @@ pub struct Templates {
     pub label_bigram: bool,
     /// Largest column used, plus one.
     pub columns_needed: usize,
+    /// How many rows before the first and after the last token macros can read, of those that have different values.
+    pub reach: [usize; 2],
     /// The literal texts of an observation, by skeleton. There is one more text than there are macros.
     pub skeletons: Vec<Vec<String>>,
     /// The dialect of the source.
@@ -115,6 +117,16 @@ pub enum Cell {
 }
 
 impl Row {
+    /// How far it can be before the first and after the last row of a sequence that is not empty.
+    fn reach(self) -> [usize; 2] {
+        match self {
+            Row::Relative(offset) if offset < 0 => [offset.unsigned_abs() as usize, 0],
+            Row::Relative(offset) => [0, offset.unsigned_abs() as usize],
+            Row::FromStart(after) => [0, after as usize],
+            Row::FromEnd(before) => [before as usize, 0],
+        }
+    }
+
     /// The cell of this row, seen from the token at `position` of a sequence of `length`.
     #[inline]
     pub fn at(self, position: usize, length: usize) -> Cell {
@@ -156,6 +168,7 @@ impl Templates {
             bigram: Vec::new(),
             label_bigram: false,
             columns_needed: 0,
+            reach: [0, 0],
             skeletons: Vec::new(),
             dialect,
             name: name.to_owned(),
@@ -222,6 +235,9 @@ impl Templates {
                 indices.push(index_of(&mut self.extractors, extractor));
             }
             macros.push(Macro { extractor: indices[0], row: written.row });
+            let [before, after] = written.row.reach();
+            self.reach[0] = self.reach[0].max(before.min(self.dialect.left_padding().len()));
+            self.reach[1] = self.reach[1].max(after.min(self.dialect.right_padding().len()));
             if indices.len() > 1 {
                 several = Some((macros.len() - 1, indices));
             }

@@ -247,7 +247,9 @@ fn preset_observations_are_what_their_names_say() {
         ("ner", 1, "U:shape[-1]=true/false/true/false"),
         ("ner", 2, "U:digit-mark-digit=true"),
         ("default", 1, "U:lower[-1]=il-2"),
-        ("default", 0, "U:shape[0]=true/false/true/false/true/false"),
+        ("default", 0, "U:shape[0]=A-0"),
+        ("default", 0, "U:shape2[0]=AA-0"),
+        ("default", 1, "U:suffix[0]=nds"),
     ] {
         assert!(all(name, position).iter().any(|observation| observation == expected), "{name}: {expected}");
     }
