@@ -50,6 +50,8 @@ pub enum Function {
     Part(u32),
     /// `%edge`: `first`, `last`, `only` or `inner`.
     Edge,
+    /// `%number`: the number in the column is the value of the feature. The text, that of the column's number, is for its name.
+    Number(String),
 }
 
 /// An end of a sequence.

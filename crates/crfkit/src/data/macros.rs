@@ -2,14 +2,16 @@
 
 use super::dialect::Dialect;
 use super::extractor::{End, Extractor, Function};
-use super::lexicon::{Case, WordList, WordMap};
+use super::lexicon::{Case, LexiconFile, WordList, WordMap};
 use super::pattern::{Grammar, Pattern};
-use super::template::Row;
-use crate::error::Error;
+use super::template::{Row, Templates};
+use crate::error::{Error, Result};
 use std::sync::Arc;
 
 /// The longest affix or n-gram.
 const MAX_LENGTH: u32 = 100;
+/// The largest number of columns of numbers that one macro reads.
+const MAX_COLUMNS: i32 = 1 << 16;
 /// The largest number of parts of a sequence.
 const MAX_PARTS: u32 = 1000;
 
@@ -35,12 +37,6 @@ impl From<&str> for Fault {
 
 pub(super) type Read<T> = std::result::Result<T, Fault>;
 
-/// The lists and maps that macros name.
-pub(super) trait Lexicons {
-    fn list(&mut self, name: &str, case: Case) -> Read<Arc<WordList>>;
-    fn map(&mut self, name: &str, case: Case) -> Read<Arc<WordMap>>;
-}
-
 /// A macro: several extractors if it stands for several lengths.
 pub(super) struct Written<'a> {
     pub(super) extractors: Vec<Extractor>,
@@ -52,18 +48,14 @@ pub(super) struct Written<'a> {
 const SHAPES: &str = "write %x[row,column], %t[row,column,\"pattern\"], %m[row,column,\"pattern\"], %prefix[row,column,length], \
                       %suffix[row,column,length], %ngrams[row,column,length], %shape[row,column], %strip[row,column], \
                       %head[row,column], %tail[row,column], %list[row,column,\"file\"], %map[row,column,\"file\"], %index[row], \
-                      %part[row,parts] or %edge[row]";
+                      %part[row,parts], %edge[row], %number[row,column] or %number[row,first-last]";
 
 fn malformed(what: &str) -> Fault {
     Fault::Macro(format!("{what}; {SHAPES}"))
 }
 
 /// Reads a macro after its `%`.
-pub(super) fn read_macro<'a>(
-    text: &'a str,
-    dialect: Dialect,
-    lexicons: &mut dyn Lexicons,
-) -> Read<Written<'a>> {
+pub(super) fn read_macro<'a>(text: &'a str, dialect: Dialect, lexicons: &mut Opened) -> Read<Written<'a>> {
     let length = text.bytes().take_while(u8::is_ascii_alphabetic).count();
     let (name, rest) = text.split_at(length);
     // A capital stands for lower case, of the value or in the look-up.
@@ -72,15 +64,15 @@ pub(super) fn read_macro<'a>(
         true => name[..1].to_ascii_lowercase() + &name[1..],
         false => name.to_owned(),
     };
-    const NAMES: [&str; 15] = [
+    const NAMES: [&str; 16] = [
         "x", "t", "m", "prefix", "suffix", "ngrams", "shape", "strip", "head", "tail", "list", "map",
-        "index", "part", "edge",
+        "index", "part", "edge", "number",
     ];
     let positional = ["index", "part", "edge"].contains(&&*plain);
     if !NAMES.contains(&&*plain) {
         return Err(malformed("`%` starts a macro and cannot be literal text"));
     }
-    if lower_case && (positional || ["shape", "head", "tail"].contains(&&*plain)) {
+    if lower_case && (positional || ["shape", "head", "tail", "number"].contains(&&*plain)) {
         return Err(malformed("a capital means lower case, which is no use here"));
     }
     let rest = rest.strip_prefix('[').ok_or_else(|| malformed("`[` is missing"))?;
@@ -94,6 +86,9 @@ pub(super) fn read_macro<'a>(
             column.ok_or_else(|| malformed("the column is not a number of at least 0"))?
         }
     };
+    if plain == "number" {
+        return numbers(rest, dialect, row, column);
+    }
     let case = if lower_case { Case::Folded } else { Case::Exact };
     let (functions, rest) = match &*plain {
         "x" => (vec![Function::Raw], rest),
@@ -139,6 +134,24 @@ pub(super) fn read_macro<'a>(
     let lower_case = lower_case && !["t", "list", "map"].contains(&&*plain);
     let extractor = |function| Extractor { column: column as usize, function, lower_case };
     Ok(Written { extractors: functions.into_iter().map(extractor).collect(), row, rest })
+}
+
+/// The rest of `%number`, behind its first column.
+fn numbers(text: &str, dialect: Dialect, row: Row, first: i32) -> Read<Written<'_>> {
+    let (last, rest) = match text.strip_prefix('-') {
+        Some(rest) => read_number(rest, dialect)
+            .filter(|(last, _)| (first..first.saturating_add(MAX_COLUMNS)).contains(last))
+            .ok_or_else(|| {
+                malformed("the last column is not a number from the first on, 65536 columns at most")
+            })?,
+        None => (first, text),
+    };
+    let rest = rest.strip_prefix(']').ok_or_else(|| malformed("`]` is missing"))?;
+    let extractor = |column: i32| {
+        let function = Function::Number(column.to_string());
+        Extractor { column: column as usize, function, lower_case: false }
+    };
+    Ok(Written { extractors: (first..=last).map(extractor).collect(), row, rest })
 }
 
 /// The functions for `,length` or `,first-last`, and the text behind it.
@@ -213,4 +226,55 @@ fn closing_quote(text: &str) -> Option<usize> {
         escaped = byte == b'\\' && !escaped;
         closes
     })
+}
+
+/// The lists and maps of the template that is being compiled.
+pub(super) struct Opened<'a> {
+    pub(super) templates: &'a mut Templates,
+    pub(super) open: &'a mut dyn FnMut(&str) -> Result<String>,
+}
+
+impl Opened<'_> {
+    fn file(&mut self, name: &str) -> Read<&LexiconFile> {
+        let files = &mut self.templates.files;
+        let known = files.iter().position(|file| file.name == name);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let text = (self.open)(name).map_err(|error| match error {
+                    Error::Io { .. } => {
+                        Fault::Macro(format!("{error}; file names are seen from the folder of the template"))
+                    }
+                    other => Fault::File(other),
+                })?;
+                files.push(LexiconFile { name: name.to_owned(), text });
+                files.len() - 1
+            }
+        };
+        Ok(&files[at])
+    }
+}
+
+impl Opened<'_> {
+    fn list(&mut self, name: &str, case: Case) -> Read<Arc<WordList>> {
+        let known = self.templates.extractors.iter().find_map(|extractor| match &extractor.function {
+            Function::List(list) if list.is(name, case) => Some(list.clone()),
+            _ => None,
+        });
+        match known {
+            Some(list) => Ok(list),
+            None => Ok(Arc::new(WordList::new(self.file(name)?, case).map_err(Fault::File)?)),
+        }
+    }
+
+    fn map(&mut self, name: &str, case: Case) -> Read<Arc<WordMap>> {
+        let known = self.templates.extractors.iter().find_map(|extractor| match &extractor.function {
+            Function::Map(map, _) if map.is(name, case) => Some(map.clone()),
+            _ => None,
+        });
+        match known {
+            Some(map) => Ok(map),
+            None => Ok(Arc::new(WordMap::new(self.file(name)?, case).map_err(Fault::File)?)),
+        }
+    }
 }

@@ -26,6 +26,7 @@ pub mod conllu;
 pub mod dataset;
 mod dialect; // public as template::Dialect
 mod extractor; // public as template::Extractor and Function
+mod frame; // keys of observations
 #[cfg(feature = "zstd")]
 mod frames; // .zst
 #[doc(hidden)]

@@ -2,8 +2,9 @@
 
 use super::attributes::Attributes;
 use super::columns::Columns;
+use super::frame::Frame;
 use super::strings::Strings;
-use super::template::{Extractor, Function, Macro, Row, Template, Templates};
+use super::template::{Extractor, Function, Template, Templates, read_finite};
 
 /// The source of observations: what turns a row into observations.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,13 +68,15 @@ pub trait Numbering {
     fn value(&mut self, value: &str) -> u32;
     /// Appends the numbers of the observations of one table to `ids`.
     fn observations(&mut self, pair: bool, keys: &mut Keys, ids: &mut Vec<u32>);
+    /// The number of one observation.
+    fn observation(&mut self, pair: bool, key: &[u8]) -> Option<u32>;
 }
 
 /// The keys of one table's observations, end to end.
 #[derive(Clone, Debug, Default)]
 pub struct Keys {
-    text: Vec<u8>,
-    ends: Vec<usize>,
+    pub(super) text: Vec<u8>,
+    pub(super) ends: Vec<usize>,
     hashes: Vec<u64>,
 }
 
@@ -103,6 +106,9 @@ impl Numbering for &Alphabet {
         let names = if pair { &self.pair } else { &self.node };
         names.find_all(&keys.text, &keys.ends, &mut keys.hashes, |id| ids.push(id));
     }
+    fn observation(&mut self, pair: bool, key: &[u8]) -> Option<u32> {
+        if pair { self.pair.find(key) } else { self.node.find(key) }
+    }
 }
 
 impl Numbering for &mut Alphabet {
@@ -112,6 +118,9 @@ impl Numbering for &mut Alphabet {
     fn observations(&mut self, pair: bool, keys: &mut Keys, ids: &mut Vec<u32>) {
         let names = if pair { &mut self.pair } else { &mut self.node };
         ids.extend(keys.iter().map(|key| names.intern(key)));
+    }
+    fn observation(&mut self, pair: bool, key: &[u8]) -> Option<u32> {
+        Some(if pair { self.pair.intern(key) } else { self.node.intern(key) })
     }
 }
 
@@ -133,6 +142,8 @@ pub struct Observer {
     text: String,
     /// The values of macros that have several: the number of them, then the values. `values` has where they begin.
     several: Vec<u32>,
+    /// The numbers of macros that read them; `values` has where they are.
+    measured: Vec<f64>,
 }
 
 impl Observer {
@@ -149,11 +160,26 @@ impl Observer {
         let rows = self.values.len() / templates.extractors.len().max(1);
         let (values, several, extractors) = (&self.values, &self.several, templates.extractors.len());
         let frame = Frame { values, several, extractors, padding, len, rows };
-        let mut table = |t: usize, templates: &[Template], pair: bool| {
-            frame.keys(templates, t, &mut self.keys);
+        let has_numbers = templates.has_numbers();
+        let mut table = |t: usize, lines: &[Template], pair: bool| {
+            frame.keys(lines, t, &mut self.keys);
             self.ids.clear();
             numbers.observations(pair, &mut self.keys, &mut self.ids);
-            sink.table(&self.ids, &[]);
+            self.amounts.clear();
+            if has_numbers {
+                self.amounts.resize(self.ids.len(), 1.0);
+                for template in lines {
+                    let Some((name, amount)) = frame.number(template, t, &self.measured, &mut self.keys)
+                    else {
+                        continue;
+                    };
+                    if let Some(id) = numbers.observation(pair, name) {
+                        self.ids.push(id);
+                        self.amounts.push(amount);
+                    }
+                }
+            }
+            sink.table(&self.ids, &self.amounts);
         };
         for t in 0..len {
             table(t, &templates.unigram, false);
@@ -172,6 +198,7 @@ impl Observer {
         let right = &templates.dialect.right_padding()[..after];
         self.values.clear();
         self.several.clear();
+        self.measured.clear();
         for padding in left.iter().rev() {
             for extractor in &templates.extractors {
                 self.values.push(number(extractor.padding(padding, &mut self.text), numbers));
@@ -232,6 +259,15 @@ impl Observer {
                     self.values[at(row)] = start as u32;
                 }
             }
+            Function::Number(name) => {
+                let name = numbers.value(name);
+                for row in 0..sequence.len() {
+                    let amount = read_finite(sequence.field(row, extractor.column)).unwrap_or(0.0);
+                    self.values[at(row)] = self.several.len() as u32;
+                    self.several.extend([name, self.measured.len() as u32]);
+                    self.measured.push(amount);
+                }
+            }
             _ => {}
         }
     }
@@ -276,73 +312,5 @@ impl AttributeNumbering for &Alphabet {
 impl AttributeNumbering for &mut Alphabet {
     fn attribute(&mut self, name: &str) -> Option<u32> {
         Some(self.node.intern(name.as_bytes()))
-    }
-}
-
-/// The values of one sequence, padding included.
-struct Frame<'a> {
-    values: &'a [u32],
-    several: &'a [u32],
-    extractors: usize,
-    padding: usize,
-    len: usize,
-    rows: usize,
-}
-
-impl Frame<'_> {
-    /// The value of a macro at position t. Rows beyond the padding are equal to its outermost row.
-    #[inline]
-    fn value(&self, one: &Macro, t: usize) -> u32 {
-        let row = match one.row {
-            Row::Relative(offset) => (self.padding + t) as i64 + i64::from(offset),
-            Row::FromStart(after) => self.padding as i64 + i64::from(after),
-            Row::FromEnd(before) => (self.padding + self.len) as i64 - 1 - i64::from(before),
-        };
-        let row = row.clamp(0, self.rows as i64 - 1) as usize;
-        self.values[row * self.extractors + one.extractor]
-    }
-
-    /// Writes a key for every value of the macro `many` of a template.
-    fn several_keys(&self, template: &Template, many: usize, t: usize, keys: &mut Keys) {
-        let at = self.value(&template.macros[many], t);
-        let others = template.macros.iter().enumerate().filter(|(m, _)| *m != many);
-        if at == UNSEEN || others.clone().any(|(_, one)| self.value(one, t) == UNSEEN) {
-            return;
-        }
-        let (count, values) =
-            self.several[at as usize..].split_first().expect("values begin with their number");
-        for value in &values[..*count as usize] {
-            keys.text.extend_from_slice(&template.skeleton.to_le_bytes());
-            for (m, one) in template.macros.iter().enumerate() {
-                let value = if m == many { *value } else { self.value(one, t) };
-                keys.text.extend_from_slice(&value.to_le_bytes());
-            }
-            keys.ends.push(keys.text.len());
-        }
-    }
-
-    /// Writes the keys of the templates at position t, except those with an unknown value.
-    #[inline]
-    fn keys(&self, templates: &[Template], t: usize, keys: &mut Keys) {
-        keys.text.clear();
-        keys.ends.clear();
-        for template in templates {
-            if let Some(many) = template.many {
-                self.several_keys(template, many, t, keys);
-                continue;
-            }
-            let start = keys.text.len();
-            keys.text.extend_from_slice(&template.skeleton.to_le_bytes());
-            let mut known = true;
-            for one in &template.macros {
-                let value = self.value(one, t);
-                known &= value != UNSEEN;
-                keys.text.extend_from_slice(&value.to_le_bytes());
-            }
-            match known {
-                true => keys.ends.push(keys.text.len()),
-                false => keys.text.truncate(start),
-            }
-        }
     }
 }

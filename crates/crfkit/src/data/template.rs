@@ -35,14 +35,14 @@
 //!   undocumented indirect row `%x[*n,column]` are rejected.
 //! - Lines of only blanks are skipped; CRF++ rejects them.
 
+use super::columns::Columns;
 pub use super::dialect::Dialect;
 pub use super::extractor::{End, Extractor, Function};
 pub use super::lexicon::LexiconFile;
-use super::lexicon::{Case, WordList, WordMap, read_text};
-use super::macros::{Fault, Lexicons, Read, read_macro};
+use super::lexicon::read_text;
+use super::macros::{Fault, Opened, Read, read_macro};
 use crate::error::{Error, Place, Result};
 use std::path::Path;
-use std::sync::Arc;
 
 /// A compiled template file. Compiling the same source in the same dialect gives the same numbers everywhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +81,8 @@ pub struct Template {
     pub macros: Vec<Macro>,
     /// The macro that has several values, each of which makes an observation.
     pub many: Option<usize>,
+    /// The macro whose number is the value of the observation; without one, the value is 1.
+    pub number: Option<usize>,
     /// 1-based line of the source.
     pub line: u64,
 }
@@ -207,7 +209,7 @@ impl Templates {
         let mut macros = Vec::new();
         // The macro that stands for several, and their extractors.
         let mut several: Option<(usize, Vec<usize>)> = None;
-        let mut many = None;
+        let (mut many, mut number) = (None, None);
         let mut rest = text;
         while let Some((literal, command)) = rest.split_once('%') {
             let place = &rest[literal.len()..];
@@ -220,13 +222,15 @@ impl Templates {
             )?;
             literals.push(literal.to_owned());
             let grams = matches!(written.extractors[0].function, Function::Ngrams(_));
-            if grams || written.extractors.len() > 1 {
-                if several.is_some() || many.is_some() {
+            let numbers = matches!(written.extractors[0].function, Function::Number(_));
+            if grams || numbers || written.extractors.len() > 1 {
+                if several.is_some() || many.is_some() || number.is_some() {
                     return Err(
                         here("a second macro of several values; give it a line of its own".into()).into()
                     );
                 }
                 many = grams.then_some(macros.len());
+                number = numbers.then_some(macros.len());
             }
             let mut indices = Vec::new();
             for extractor in written.extractors {
@@ -259,7 +263,7 @@ impl Templates {
             if let Some(part) = macros.get_mut(at) {
                 part.extractor = extractors[copy];
             }
-            let template = Template { skeleton, macros: macros.clone(), many, line };
+            let template = Template { skeleton, macros: macros.clone(), many, number, line };
             if bigram && !plain_pair {
                 self.bigram.push(template.clone());
             }
@@ -287,6 +291,30 @@ impl Templates {
         Err(Error::input(Place::new(&self.name, first.line), message))
     }
 
+    /// Whether observations have numbers as values.
+    pub fn has_numbers(&self) -> bool {
+        self.unigram.iter().chain(&self.bigram).any(|template| template.number.is_some())
+    }
+
+    /// Rejects a sequence with a field that should be a number and is none.
+    pub(crate) fn check_numbers(&self, sequence: &Columns) -> Result<()> {
+        for extractor in self.extractors.iter().filter(|one| matches!(one.function, Function::Number(_))) {
+            for row in 0..sequence.len() {
+                let field = sequence.field(row, extractor.column);
+                if read_finite(field).is_none() {
+                    let message = format!(
+                        "`{}` in column {} is not a number, but the template reads it as one (%number): give a number there, \
+                         0 where there is nothing to say",
+                        excerpt(field),
+                        extractor.column
+                    );
+                    return Err(Error::input(sequence.place(row), message));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// The full name of an observation, for example `U02:ate/VBD`.
     ///
     /// # Panics
@@ -311,58 +339,12 @@ fn index_of<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
     })
 }
 
+/// The number that a field holds.
+pub(super) fn read_finite(field: &str) -> Option<f64> {
+    field.parse::<f64>().ok().filter(|number| number.is_finite())
+}
+
 /// The start of a text, for messages.
 fn excerpt(text: &str) -> String {
     text.chars().take(40).collect()
-}
-
-/// The lists and maps of the template that is being compiled.
-struct Opened<'a> {
-    templates: &'a mut Templates,
-    open: &'a mut dyn FnMut(&str) -> Result<String>,
-}
-
-impl Opened<'_> {
-    fn file(&mut self, name: &str) -> Read<&LexiconFile> {
-        let files = &mut self.templates.files;
-        let known = files.iter().position(|file| file.name == name);
-        let at = match known {
-            Some(at) => at,
-            None => {
-                let text = (self.open)(name).map_err(|error| match error {
-                    Error::Io { .. } => {
-                        Fault::Macro(format!("{error}; file names are seen from the folder of the template"))
-                    }
-                    other => Fault::File(other),
-                })?;
-                files.push(LexiconFile { name: name.to_owned(), text });
-                files.len() - 1
-            }
-        };
-        Ok(&files[at])
-    }
-}
-
-impl Lexicons for Opened<'_> {
-    fn list(&mut self, name: &str, case: Case) -> Read<Arc<WordList>> {
-        let known = self.templates.extractors.iter().find_map(|extractor| match &extractor.function {
-            Function::List(list) if list.is(name, case) => Some(list.clone()),
-            _ => None,
-        });
-        match known {
-            Some(list) => Ok(list),
-            None => Ok(Arc::new(WordList::new(self.file(name)?, case).map_err(Fault::File)?)),
-        }
-    }
-
-    fn map(&mut self, name: &str, case: Case) -> Read<Arc<WordMap>> {
-        let known = self.templates.extractors.iter().find_map(|extractor| match &extractor.function {
-            Function::Map(map, _) if map.is(name, case) => Some(map.clone()),
-            _ => None,
-        });
-        match known {
-            Some(map) => Ok(map),
-            None => Ok(Arc::new(WordMap::new(self.file(name)?, case).map_err(Fault::File)?)),
-        }
-    }
 }

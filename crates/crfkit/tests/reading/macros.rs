@@ -4,6 +4,7 @@ use crfkit::any::AnyModel;
 use crfkit::chain::{ChainDomain, CorpusBuilder, Sequence};
 use crfkit::data::observer::Source;
 use crfkit::data::template::{Dialect, Templates};
+use crfkit::settings::Method;
 use crfkit::{Error, Model, Trainer};
 use std::fs;
 
@@ -215,4 +216,84 @@ fn models_hold_their_files() {
     let AnyModel::Chain(chain) = again.any() else { panic!("a chain was trained") };
     let Source::Templates(templates) = &chain.domain.source else { panic!("with templates") };
     assert_eq!(templates.files[0].text, "cups\nfl oz\n");
+}
+
+/// Sequences of a word and two numbers each.
+fn measured() -> Vec<Vec<[String; 4]>> {
+    let row = |s: usize, t: usize| {
+        let (a, b) = (((s * 7 + t * 3) % 11) as f64 - 5.0, ((s * 5 + t) % 7) as f64 / 3.0);
+        let label = if a + b > 0.5 { "X" } else { "Y" };
+        [format!("w{}", (s + t) % 4), a.to_string(), b.to_string(), label.to_owned()]
+    };
+    (0..12).map(|s| (0..5).map(|t| row(s, t)).collect()).collect()
+}
+
+/// Numbers in columns are what attributes with the same values are.
+#[test]
+fn numbers_are_values_of_features() {
+    let data = measured();
+    let rows = || data.iter().map(Sequence::rows);
+    let template = "U:w=%x[0,0]\nU:n=%number[0,1-2]\nU:before=%number[-1,1]\nB\n";
+    let trainer = || Trainer::new().optimizer(Method::Lbfgs);
+    let by_columns = trainer().template(template, Dialect::Crfpp).train(rows()).unwrap();
+    let attributes: Vec<Sequence> = data
+        .iter()
+        .map(|sequence| {
+            let number = |text: &String| text.parse::<f64>().unwrap();
+            let token = |t: usize| {
+                let [word, a, b, label] = &sequence[t];
+                let mut features =
+                    vec![(format!("w={word}"), 1.0), ("n1".into(), number(a)), ("n2".into(), number(b))];
+                features.extend((t > 0).then(|| ("before".into(), number(&sequence[t - 1][1]))));
+                features.retain(|(_, value)| *value != 0.0);
+                (label.clone(), features)
+            };
+            Sequence::features((0..sequence.len()).map(token)).unwrap()
+        })
+        .collect();
+    let by_attributes = trainer().train(attributes.iter().cloned().map(Ok)).unwrap();
+    let (mut first, mut second) = (by_columns.tagger().unwrap(), by_attributes.tagger().unwrap());
+    for (rows, attributes) in rows().zip(&attributes) {
+        let (a, b) = (first.marginals(&rows.unwrap()).unwrap(), second.marginals(attributes).unwrap());
+        for (a, b) in a.iter().flatten().zip(b.iter().flatten()) {
+            assert!((a - b).abs() < 1e-4, "{a} and {b}");
+        }
+    }
+    // From a preset, by the columns alone; and from a file.
+    let preset = trainer().dense([2, 1]).train(rows()).unwrap();
+    let again = Model::from_bytes(&preset.to_bytes().unwrap()).unwrap();
+    let sequence = Sequence::rows(&data[0]).unwrap();
+    let answers = |model: &Model| model.tagger().unwrap().marginals(&sequence).unwrap();
+    assert_eq!(answers(&preset), answers(&again));
+    let AnyModel::Chain(chain) = again.any() else { panic!("a chain was trained") };
+    assert!(chain.domain.alphabet.node.len() < 400, "numbers are no text");
+}
+
+#[test]
+fn fields_that_are_no_numbers_are_rejected() {
+    let train = |field: &str, template: &str| {
+        let rows = Sequence::rows([["a", "1", "X"], ["b", field, "Y"]]).unwrap();
+        Trainer::new().template(template, Dialect::Crfpp).train([Ok(rows)])
+    };
+    let template = "U:n=%number[0,1]\nU%x[0,0]\nB\n";
+    for bad in ["NaN", "inf", "one", "1,5", "0x1", "1e999"] {
+        let message = train(bad, template).unwrap_err().to_string();
+        assert!(message.contains(":2: ") || message.contains("column 1 is not a number"), "{bad}: {message}");
+    }
+    for good in ["0", "-1.5", "1e-300", "1e300", ".5"] {
+        let model = train(good, template).unwrap();
+        let mut tagger = model.tagger().unwrap();
+        let message = tagger.tag([["a", "2"], ["b", "x"]]).unwrap_err().to_string();
+        assert!(message.contains("`x` in column 1 is not a number"), "{message}");
+        assert_eq!(tagger.tag([["a", "2"]]).unwrap().len(), 1);
+    }
+    for (line, why) in [
+        ("U%number[0,2-1]", "last column"),
+        ("U%number[0,0-999999]", "last column"),
+        ("U%number[0,0]%number[0,0]", "a line of its own"),
+        ("U%Number[0,0]", "no use here"),
+    ] {
+        let message = compile(line).unwrap_err().to_string();
+        assert!(message.contains(why), "{line}: {message}");
+    }
 }
