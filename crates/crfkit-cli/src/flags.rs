@@ -115,6 +115,7 @@ const TRAIN: &[Flag] = &[
     flag("template", TEXT, TEMPLATES).but(WORDS),
     flag("preset", TEXT, TEMPLATES).but(WORDS),
     flag("template-dialect", TEXT, TEMPLATES).but(WORDS),
+    flag("dense", &[Chain, Stream], "numbers in columns are features of plain chains").but(WORDS),
     flag(
         "label-column",
         &[Chain, Factorial, SkipChain, Counts, Stream],

@@ -266,6 +266,31 @@ where
 }
 
 /// A label column, counted from 0, or from the end if negative.
+/// Columns from the first to the last, both included.
+pub type ColumnRange = (usize, usize);
+
+/// Columns of one range; a model with more would not fit anywhere.
+const MAX_COLUMNS: usize = 1 << 16;
+
+fn column_range(text: &str) -> Result<ColumnRange, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let number = |text: &str| text.parse::<usize>().ok().filter(|column| *column < MAX_COLUMNS);
+    match (number(first), number(last)) {
+        (Some(first), Some(last)) if first <= last => Ok((first, last)),
+        _ => Err("a column such as 3, or columns such as 3-52; 0 is the first".into()),
+    }
+}
+
+impl TrainArgs {
+    /// The columns of numbers, ascending.
+    pub fn dense_columns(&self) -> Vec<usize> {
+        let mut columns: Vec<usize> = self.dense.iter().flat_map(|&(first, last)| first..=last).collect();
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+}
+
 fn label_column(text: &str) -> Result<i32, String> {
     text.parse().map_err(|_| "a column is a whole number: 0 is the first, -1 the last".into())
 }

@@ -1,7 +1,9 @@
 //! The arguments of `crfkit train`.
 
 use super::choices::{Chosen, Init, Penalty, PriorMean, methods, objectives, presets, sigma_of};
-use super::{EmpiricalArgs, GridArgs, InputArgs, ParameterArgs, label_column, named, stored};
+use super::{
+    ColumnRange, EmpiricalArgs, GridArgs, InputArgs, ParameterArgs, column_range, label_column, named, stored,
+};
 use crate::error::usage;
 use crate::flags::Given;
 use anyhow::Result;
@@ -58,6 +60,10 @@ pub struct TrainArgs {
     /// Template dialect: CRF++ or Wapiti
     #[arg(long, value_name = "NAME", default_value = "crfpp", value_parser = named::<Dialect>(&["crfpp", "wapiti"]), help_heading = "Features")]
     pub template_dialect: Dialect,
+
+    /// Columns of numbers, such as 3-52 or 2,4-6, from 0: each is a feature with its number as value
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', value_parser = column_range, help_heading = "Features")]
+    pub dense: Vec<ColumnRange>,
 
     /// Column of the label, from 0; -1 is the last. Several columns, as in 1,2, with --graph factorial
     #[arg(long, value_name = "N", default_value = "-1", value_delimiter = ',', allow_hyphen_values = true, value_parser = label_column, help_heading = "Features")]

@@ -12,7 +12,7 @@ use crfkit::chain::Sequence;
 use crfkit::data::attributes::{AttributeReader, Attributes};
 use crfkit::data::columns::Columns;
 use crfkit::data::observer;
-use crfkit::data::presets::preset;
+use crfkit::data::presets::{number_lines, preset};
 use crfkit::data::rows::RowFormat;
 use crfkit::data::template::Templates;
 use crfkit::eval::{Calibration, ChunkLabels, Scheme, chunks, is_chunked};
@@ -99,10 +99,17 @@ impl Source for SequenceReader {
 
 /// The templates that the user asks for; `columns` is the number of columns that are not labels.
 pub fn templates(args: &TrainArgs, columns: usize) -> Result<Templates> {
-    let Some(path) = &args.template else { return Ok(preset(&args.preset)?.compile(columns)?) };
+    let numbers = args.dense_columns();
+    let Some(path) = &args.template else {
+        return Ok(preset(&args.preset)?.compile_with(columns, &numbers)?);
+    };
     let file = name(path);
-    let text = std::fs::read_to_string(path).map_err(|error| Error::io(&*file, error))?;
-    Ok(Templates::compile(&text, args.template_dialect, &file)?)
+    let mut text = std::fs::read_to_string(path).map_err(|error| Error::io(&*file, error))?;
+    if !numbers.is_empty() {
+        text = format!("{}\n{}", text.trim_end_matches('\n'), number_lines(&numbers));
+    }
+    let folder = path.parent().unwrap_or(std::path::Path::new(""));
+    Ok(Templates::compile_in(&text, args.template_dialect, &file, folder)?)
 }
 
 /// The format of the data that a model was trained on.

@@ -347,12 +347,18 @@ fn predictions_with_probabilities_are_compared_by_their_labels() {
 
 #[test]
 fn tests_are_shown_in_words() {
-    let text = output(crfkit().arg("inspect").arg(demo().join("model")).args(["--top", "40"]));
+    let directory = scratch();
+    let (template, model) = (directory.path().join("template"), directory.path().join("model"));
+    fs::write(&template, "U:shape[0]=%t[0,0,\"^\\u\"]/%t[0,0,\"\\d\"]/%t[0,0,\"^\\p\\p*$\"]\nB\n").unwrap();
+    let mut train = crfkit();
+    train.arg("train").arg(demo().join("train.tsv")).arg("--template").arg(&template).arg("-m").arg(&model);
+    output(train.arg("--quiet"));
+    let text = output(crfkit().arg("inspect").arg(&model).args(["--top", "40"]));
     let shown = text.lines().find(|line| line.contains("U:shape[0]=")).expect("the shape of a word matters");
     assert!(!shown.contains("true") && !shown.contains("false"), "{shown}");
     let words = shown.split("  ").find(|part| part.starts_with("U:shape[0]=")).unwrap();
-    let asked = output(crfkit().arg("inspect").arg(demo().join("model")).args(["--observation", words]));
+    let asked = output(crfkit().arg("inspect").arg(&model).args(["--observation", words]));
     assert!(asked.contains(words) && !asked.contains("\n  none\n"), "{asked}");
-    let dump = output(crfkit().arg("inspect").arg(demo().join("model")).arg("--dump"));
+    let dump = output(crfkit().arg("inspect").arg(&model).arg("--dump"));
     assert!(dump.contains("U:shape[0]=true/"), "the dump keeps names");
 }

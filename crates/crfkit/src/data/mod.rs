@@ -7,7 +7,7 @@
 //! - [`attributes`]: from lines to CRFsuite's attribute lists.
 //! - [`images`]: images and masks (PNG, JPEG, PGM and related formats); [`sites`]: images with numbers for pairs;
 //!   [`numpy`]: arrays.
-//! - [`template`], [`pattern`], [`presets`], [`observer`]: from columns to observations.
+//! - [`template`], [`pattern`], [`lexicon`], [`presets`], [`observer`]: from columns to observations.
 //! - [`rule`]: which tokens of a sequence are linked; [`label_rules`]: which labels may follow each other.
 //! - [`strings`]: from names to numbers; [`bytes`]: arrays that are parts of a file in memory; [`half`]: 16-bit
 //!   numbers.
@@ -25,6 +25,8 @@ pub mod columns;
 pub mod conllu;
 pub mod dataset;
 mod dialect; // public as template::Dialect
+mod extractor; // public as template::Extractor and Function
+mod frame; // keys of observations
 #[cfg(feature = "zstd")]
 mod frames; // .zst
 #[doc(hidden)]
@@ -32,6 +34,8 @@ pub mod half;
 pub mod images;
 pub mod json_lines;
 pub mod label_rules;
+pub mod lexicon;
+mod macros; // of template lines
 #[doc(hidden)]
 pub mod numpy;
 pub mod observer;
@@ -46,6 +50,7 @@ pub mod rows;
 pub mod rule;
 pub mod sites;
 pub(crate) mod sorting;
+mod spelling; // functions of words for templates
 #[doc(hidden)]
 pub mod strings;
 pub mod template;

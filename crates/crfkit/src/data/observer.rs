@@ -2,8 +2,9 @@
 
 use super::attributes::Attributes;
 use super::columns::Columns;
+use super::frame::Frame;
 use super::strings::Strings;
-use super::template::{Row, Template, Templates};
+use super::template::{Extractor, Function, Template, Templates, read_finite};
 
 /// The source of observations: what turns a row into observations.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,13 +68,15 @@ pub trait Numbering {
     fn value(&mut self, value: &str) -> u32;
     /// Appends the numbers of the observations of one table to `ids`.
     fn observations(&mut self, pair: bool, keys: &mut Keys, ids: &mut Vec<u32>);
+    /// The number of one observation.
+    fn observation(&mut self, pair: bool, key: &[u8]) -> Option<u32>;
 }
 
 /// The keys of one table's observations, end to end.
 #[derive(Clone, Debug, Default)]
 pub struct Keys {
-    text: Vec<u8>,
-    ends: Vec<usize>,
+    pub(super) text: Vec<u8>,
+    pub(super) ends: Vec<usize>,
     hashes: Vec<u64>,
 }
 
@@ -84,8 +87,14 @@ impl Keys {
     }
 }
 
-/// The number of all values never seen in training. No observation has it.
-const UNSEEN: u32 = u32::MAX;
+/// The number of all values never seen in training, and of no value at all. No observation has it.
+pub(super) const UNSEEN: u32 = u32::MAX;
+
+/// The number of a value, if there is one.
+#[inline]
+pub(super) fn number(value: Option<&str>, numbers: &mut impl Numbering) -> u32 {
+    value.map_or(UNSEEN, |value| numbers.value(value))
+}
 
 impl Numbering for &Alphabet {
     #[inline]
@@ -97,6 +106,9 @@ impl Numbering for &Alphabet {
         let names = if pair { &self.pair } else { &self.node };
         names.find_all(&keys.text, &keys.ends, &mut keys.hashes, |id| ids.push(id));
     }
+    fn observation(&mut self, pair: bool, key: &[u8]) -> Option<u32> {
+        if pair { self.pair.find(key) } else { self.node.find(key) }
+    }
 }
 
 impl Numbering for &mut Alphabet {
@@ -106,6 +118,9 @@ impl Numbering for &mut Alphabet {
     fn observations(&mut self, pair: bool, keys: &mut Keys, ids: &mut Vec<u32>) {
         let names = if pair { &mut self.pair } else { &mut self.node };
         ids.extend(keys.iter().map(|key| names.intern(key)));
+    }
+    fn observation(&mut self, pair: bool, key: &[u8]) -> Option<u32> {
+        Some(if pair { self.pair.intern(key) } else { self.node.intern(key) })
     }
 }
 
@@ -125,6 +140,10 @@ pub struct Observer {
     ids: Vec<u32>,
     amounts: Vec<f64>,
     text: String,
+    /// The values of macros that have several: the number of them, then the values. `values` has where they begin.
+    several: Vec<u32>,
+    /// The numbers of macros that read them; `values` has where they are.
+    measured: Vec<f64>,
 }
 
 impl Observer {
@@ -139,13 +158,28 @@ impl Observer {
         let len = sequence.len();
         let padding = self.extract(templates, sequence, &mut numbers);
         let rows = self.values.len() / templates.extractors.len().max(1);
-        let frame =
-            Frame { values: &self.values, extractors: templates.extractors.len(), padding, len, rows };
-        let mut table = |t: usize, templates: &[Template], pair: bool| {
-            frame.keys(templates, t, &mut self.keys);
+        let (values, several, extractors) = (&self.values, &self.several, templates.extractors.len());
+        let frame = Frame { values, several, extractors, padding, len, rows };
+        let has_numbers = templates.has_numbers();
+        let mut table = |t: usize, lines: &[Template], pair: bool| {
+            frame.keys(lines, t, &mut self.keys);
             self.ids.clear();
             numbers.observations(pair, &mut self.keys, &mut self.ids);
-            sink.table(&self.ids, &[]);
+            self.amounts.clear();
+            if has_numbers {
+                self.amounts.resize(self.ids.len(), 1.0);
+                for template in lines {
+                    let Some((name, amount)) = frame.number(template, t, &self.measured, &mut self.keys)
+                    else {
+                        continue;
+                    };
+                    if let Some(id) = numbers.observation(pair, name) {
+                        self.ids.push(id);
+                        self.amounts.push(amount);
+                    }
+                }
+            }
+            sink.table(&self.ids, &self.amounts);
         };
         for t in 0..len {
             table(t, &templates.unigram, false);
@@ -159,25 +193,83 @@ impl Observer {
 
     /// Fills `values` and returns the number of padding rows on each side.
     fn extract(&mut self, templates: &Templates, sequence: &Columns, numbers: &mut impl Numbering) -> usize {
-        let (left, right) = (templates.dialect.left_padding(), templates.dialect.right_padding());
+        let [before, after] = templates.reach;
+        let left = &templates.dialect.left_padding()[..before];
+        let right = &templates.dialect.right_padding()[..after];
         self.values.clear();
+        self.several.clear();
+        self.measured.clear();
         for padding in left.iter().rev() {
             for extractor in &templates.extractors {
-                self.values.push(numbers.value(extractor.value(padding, &mut self.text)));
+                self.values.push(number(extractor.padding(padding, &mut self.text), numbers));
             }
         }
         for row in 0..sequence.len() {
             for extractor in &templates.extractors {
                 let field = sequence.field(row, extractor.column);
-                self.values.push(numbers.value(extractor.value(field, &mut self.text)));
+                self.values.push(number(extractor.value(field, &mut self.text), numbers));
             }
         }
         for padding in right {
             for extractor in &templates.extractors {
-                self.values.push(numbers.value(extractor.value(padding, &mut self.text)));
+                self.values.push(number(extractor.padding(padding, &mut self.text), numbers));
             }
         }
-        left.len()
+        let padding = left.len();
+        for (e, extractor) in templates.extractors.iter().enumerate() {
+            self.extract_wider((e, extractor), templates.extractors.len(), padding, sequence, numbers);
+        }
+        padding
+    }
+
+    /// Fills in the values of an extractor that depends on more than one field, or has several values.
+    fn extract_wider(
+        &mut self,
+        (e, extractor): (usize, &Extractor),
+        extractors: usize,
+        padding: usize,
+        sequence: &Columns,
+        numbers: &mut impl Numbering,
+    ) {
+        let at = |row: usize| (padding + row) * extractors + e;
+        match &extractor.function {
+            Function::List(list) => {
+                let word = |row| sequence.field(row, extractor.column);
+                list.find(sequence.len(), word, &mut self.text, |row, value| {
+                    self.values[at(row)] = numbers.value(value);
+                });
+            }
+            Function::Index(_) | Function::Part(_) | Function::Edge => {
+                for row in 0..sequence.len() {
+                    let value = extractor.position(row, sequence.len(), &mut self.text);
+                    self.values[at(row)] = number(value, numbers);
+                }
+            }
+            Function::Ngrams(_) => {
+                for row in 0..sequence.len() {
+                    let start = self.several.len();
+                    self.several.push(0);
+                    extractor.for_each_gram(sequence.field(row, extractor.column), &mut self.text, |gram| {
+                        let value = numbers.value(gram);
+                        if value != UNSEEN && !self.several[start + 1..].contains(&value) {
+                            self.several.push(value);
+                        }
+                    });
+                    self.several[start] = (self.several.len() - start - 1) as u32;
+                    self.values[at(row)] = start as u32;
+                }
+            }
+            Function::Number(name) => {
+                let name = numbers.value(name);
+                for row in 0..sequence.len() {
+                    let amount = read_finite(sequence.field(row, extractor.column)).unwrap_or(0.0);
+                    self.values[at(row)] = self.several.len() as u32;
+                    self.several.extend([name, self.measured.len() as u32]);
+                    self.measured.push(amount);
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Sends the attributes of an instance to `sink`.
@@ -220,44 +312,5 @@ impl AttributeNumbering for &Alphabet {
 impl AttributeNumbering for &mut Alphabet {
     fn attribute(&mut self, name: &str) -> Option<u32> {
         Some(self.node.intern(name.as_bytes()))
-    }
-}
-
-/// The values of one sequence, padding included.
-struct Frame<'a> {
-    values: &'a [u32],
-    extractors: usize,
-    padding: usize,
-    len: usize,
-    rows: usize,
-}
-
-impl Frame<'_> {
-    /// Writes the keys of the templates at position t, except those with an unknown value. Rows beyond the padding are
-    /// equal to its outermost row.
-    #[inline]
-    fn keys(&self, templates: &[Template], t: usize, keys: &mut Keys) {
-        keys.text.clear();
-        keys.ends.clear();
-        for template in templates {
-            let start = keys.text.len();
-            keys.text.extend_from_slice(&template.skeleton.to_le_bytes());
-            let mut known = true;
-            for one in &template.macros {
-                let row = match one.row {
-                    Row::Relative(offset) => (self.padding + t) as i64 + i64::from(offset),
-                    Row::FromStart(after) => self.padding as i64 + i64::from(after),
-                    Row::FromEnd(before) => (self.padding + self.len) as i64 - 1 - i64::from(before),
-                };
-                let row = row.clamp(0, self.rows as i64 - 1) as usize;
-                let value = self.values[row * self.extractors + one.extractor];
-                known &= value != UNSEEN;
-                keys.text.extend_from_slice(&value.to_le_bytes());
-            }
-            match known {
-                true => keys.ends.push(keys.text.len()),
-                false => keys.text.truncate(start),
-            }
-        }
     }
 }

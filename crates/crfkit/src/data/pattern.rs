@@ -1,4 +1,4 @@
-//! Wapiti's small regular expressions, for the `%t` and `%m` macros of templates.
+//! Wapiti's small regular expressions, with a few additions, for the macros of templates and for rules.
 //!
 //! | written | matches one character that is |
 //! |---|---|
@@ -7,13 +7,17 @@
 //! | `\l` `\u` | lower case; upper case |
 //! | `\s` `\p` | white space; neither white space nor control nor `\w` (C's `ispunct`, carried to Unicode) |
 //! | `\A` `\D` `\W` `\L` `\U` `\S` `\P` | not in that class |
+//! | `[a-z\d_]` `[^,;]` | one of these characters, ranges and classes; none of them (an addition) |
 //! | `\` and another character | that character |
 //! | another character | itself |
 //!
 //! After one of these, `*` matches any number of them, as few as possible, and `?` matches one of them if possible,
-//! otherwise none. `^` at the very start and `$` at the very end tie the match to the ends of the text; elsewhere they
-//! are ordinary characters. The leftmost start wins. So `.?.?.?$` finds the longest suffix of at most three characters,
-//! `...$` one of exactly three, and a `*` at the very end matches nothing.
+//! otherwise none. `+` is at least one of them, as few as possible (an addition). `^` at the very start and `$` at the very end tie the match to the
+//! ends of the text; elsewhere they are ordinary characters. The leftmost start wins. So `.?.?.?$` finds the longest suffix of at most three
+//! characters, `...$` one of exactly three, and a `*` at the very end matches nothing.
+//!
+//! Two more additions: `one|two` matches either, and `( )` around a part of the pattern says which part of the match is the value of
+//! `%m`; the alternatives may stand in the brackets. [`Grammar::Wapiti`] has none of the additions: their signs are ordinary characters.
 //!
 //! Departures from Wapiti: Wapiti works on bytes in the C locale. crfkit works on characters with Unicode's classes, so
 //! `...$` never cuts a letter in two and `\u` knows `É`. When a `?` must give its character back, Wapiti can report a
@@ -24,26 +28,49 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// The largest number of characters, classes and dots in a pattern. One machine word of marks for each position of the
-/// text is then enough to keep matching linear in the text.
+mod parse;
+#[cfg(test)]
+mod tests;
+
+/// The largest number of characters, classes and dots in a pattern, or in one of its alternatives. One machine word of marks for each
+/// position of the text is then enough to keep matching linear in the text.
 pub(crate) const MAX_ITEMS: usize = 64;
+/// The largest number of alternatives.
+pub(crate) const MAX_ALTERNATIVES: usize = 64;
+
+/// The signs that have a meaning in a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grammar {
+    /// Wapiti's, with sets, `+`, alternatives and a group.
+    Full,
+    /// Only Wapiti's.
+    Wapiti,
+}
 
 /// A compiled pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern {
+    /// At least one.
+    alternatives: Vec<Alternative>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Alternative {
     items: Vec<Item>,
     at_start: bool,
     at_end: bool,
+    /// The items before which the group begins and ends.
+    group: Option<(usize, usize)>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Item {
     class: Class,
     negated: bool,
     repeat: Repeat,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Class {
     Any,
     Exactly(char),
@@ -54,6 +81,10 @@ enum Class {
     Upper,
     Space,
     Punctuation,
+    /// All characters from the first to the last.
+    Between(char, char),
+    /// The characters of any of these, or not of those that are negated.
+    OneOf(Vec<(Class, bool)>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,64 +98,72 @@ impl FromStr for Pattern {
     type Err = Error;
 
     fn from_str(source: &str) -> Result<Self> {
-        let refuse = |why: &str| Err(Error::Setting(format!("pattern \"{source}\": {why}")));
-        let at_start = source.starts_with('^');
-        let mut chars = source[usize::from(at_start)..].chars().peekable();
-        let mut items = Vec::new();
-        let mut at_end = false;
-        while let Some(c) = chars.next() {
-            let (class, negated) = match c {
-                '$' if chars.peek().is_none() => {
-                    at_end = true;
-                    break;
-                }
-                '*' | '?' => {
-                    return refuse("`*` or `?` has nothing to repeat; write \\* or \\? for the character");
-                }
-                '.' => (Class::Any, false),
-                '\\' => match chars.next() {
-                    Some(escaped) => Class::escaped(escaped),
-                    None => return refuse("ends in a lone `\\`; write \\\\ for the character"),
-                },
-                _ => (Class::Exactly(c), false),
-            };
-            let repeat = match chars.peek() {
-                Some('*') => Repeat::Star,
-                Some('?') => Repeat::Optional,
-                _ => Repeat::Once,
-            };
-            if repeat != Repeat::Once {
-                chars.next();
-            }
-            if items.len() == MAX_ITEMS {
-                return refuse(&format!("has more than {MAX_ITEMS} characters to match; shorten it"));
-            }
-            items.push(Item { class, negated, repeat });
-        }
-        Ok(Pattern { items, at_start, at_end })
+        Pattern::compile(source, Grammar::Full)
     }
 }
 
+/// The start and the end of a match or of its group, in bytes.
+type Span = (usize, usize);
+
 impl Pattern {
+    /// Compiles a pattern.
+    pub fn compile(source: &str, grammar: Grammar) -> Result<Self> {
+        let refuse = |why| Error::Setting(format!("pattern \"{source}\": {why}"));
+        Ok(Pattern { alternatives: parse::alternatives(source, grammar).map_err(refuse)? })
+    }
+
     /// The first match in `text`, as byte positions of its start and end.
     ///
     /// It takes time of at most items × characters. It allocates only if the pattern has a `*` or `?` and the text has
     /// 64 bytes or more.
-    pub fn find(&self, text: &str) -> Option<(usize, usize)> {
+    pub fn find(&self, text: &str) -> Option<Span> {
+        self.first(|alternative| Some((alternative.find::<false>(text)?, (0, 0)))).map(|found| found.0)
+    }
+
+    /// The part of the first match that is in the pattern's `( )`, or the whole match if the pattern has none.
+    pub fn find_group(&self, text: &str) -> Option<Span> {
+        self.first(|alternative| {
+            if alternative.group.is_none() {
+                let whole = alternative.find::<false>(text)?;
+                return Some((whole, whole));
+            }
+            let mut group = (0, 0);
+            let whole = alternative.find_with::<true>(text, &mut group)?;
+            Some((whole, group))
+        })
+        .map(|found| found.1)
+    }
+
+    /// The match that starts first; of several, that of the first alternative.
+    #[inline]
+    fn first(&self, find: impl Fn(&Alternative) -> Option<(Span, Span)>) -> Option<(Span, Span)> {
+        match &self.alternatives[..] {
+            [only] => find(only),
+            all => all.iter().filter_map(find).min_by_key(|found| found.0.0),
+        }
+    }
+}
+
+impl Alternative {
+    fn find<const GROUP: bool>(&self, text: &str) -> Option<Span> {
+        self.find_with::<GROUP>(text, &mut (0, 0))
+    }
+
+    fn find_with<const GROUP: bool>(&self, text: &str, group: &mut Span) -> Option<Span> {
         const SHORT: usize = 64;
         if self.items.iter().all(|item| item.repeat == Repeat::Once) {
-            self.search(text, &mut Visited(&mut []))
+            self.search::<GROUP>(text, &mut Visited(&mut []), group)
         } else if text.len() < SHORT {
-            self.search(text, &mut Visited(&mut [0; SHORT]))
+            self.search::<GROUP>(text, &mut Visited(&mut [0; SHORT]), group)
         } else {
-            self.search(text, &mut Visited(&mut vec![0; text.len() + 1]))
+            self.search::<GROUP>(text, &mut Visited(&mut vec![0; text.len() + 1]), group)
         }
     }
 
-    fn search(&self, text: &str, visited: &mut Visited) -> Option<(usize, usize)> {
+    fn search<const GROUP: bool>(&self, text: &str, visited: &mut Visited, group: &mut Span) -> Option<Span> {
         let mut start = if self.at_start { 0 } else { self.first_start(text) };
         loop {
-            if let Some(end) = self.match_from(0, text, start, visited) {
+            if let Some(end) = self.match_from::<GROUP>((0, start), text, visited, group) {
                 return Some((start, end));
             }
             if self.at_start {
@@ -147,29 +186,52 @@ impl Pattern {
     /// The end of a match of the items from `first` on with `text` from `at` on.
     ///
     /// This is a backtracking search that enters no state (item, position) twice. Whether the rest matches depends only
-    /// on the state, so a state seen before has failed. Recursion is as deep as there are repeated items.
-    fn match_from(&self, first: usize, text: &str, mut at: usize, visited: &mut Visited) -> Option<usize> {
+    /// on the state, so a state seen before has failed. Recursion is as deep as there are repeated items. The last visit of the two ends of the group is that of the match.
+    fn match_from<const GROUP: bool>(
+        &self,
+        (first, mut at): (usize, usize),
+        text: &str,
+        visited: &mut Visited,
+        group: &mut Span,
+    ) -> Option<usize> {
         for (index, item) in self.items.iter().enumerate().skip(first) {
+            if GROUP {
+                self.pass(index, at, group);
+            }
             match item.repeat {
                 Repeat::Once => at = item.step(text, at)?,
                 Repeat::Optional => {
                     visited.enter(index, at)?;
                     if let Some(after) = item.step(text, at)
-                        && let Some(end) = self.match_from(index + 1, text, after, visited)
+                        && let Some(end) = self.match_from::<GROUP>((index + 1, after), text, visited, group)
                     {
                         return Some(end);
                     }
                 }
                 Repeat::Star => loop {
                     visited.enter(index, at)?;
-                    if let Some(end) = self.match_from(index + 1, text, at, visited) {
+                    if let Some(end) = self.match_from::<GROUP>((index + 1, at), text, visited, group) {
                         return Some(end);
                     }
                     at = item.step(text, at)?;
                 },
             }
         }
+        if GROUP {
+            self.pass(self.items.len(), at, group);
+        }
         (!self.at_end || at == text.len()).then_some(at)
+    }
+
+    /// Notes where the group begins or ends, if it does so before item `index`.
+    fn pass(&self, index: usize, at: usize, group: &mut Span) {
+        let (open, close) = self.group.unwrap_or_default();
+        if index == open {
+            group.0 = at;
+        }
+        if index == close {
+            group.1 = at;
+        }
     }
 }
 
@@ -198,16 +260,18 @@ impl Class {
         (class, c.is_ascii_uppercase())
     }
 
-    fn contains(self, c: char) -> bool {
+    fn contains(&self, c: char) -> bool {
         match self {
             Class::Any => true,
-            Class::Exactly(own) => c == own,
+            Class::Exactly(own) => c == *own,
             Class::Alphabetic => c.is_alphabetic(),
             Class::Numeric => c.is_numeric(),
             Class::Alphanumeric => c.is_alphanumeric(),
             Class::Lower => c.is_lowercase(),
             Class::Upper => c.is_uppercase(),
             Class::Space => c.is_whitespace(),
+            Class::Between(first, last) => (*first..=*last).contains(&c),
+            Class::OneOf(parts) => parts.iter().any(|(class, negated)| class.contains(c) != *negated),
             Class::Punctuation => !c.is_alphanumeric() && !c.is_whitespace() && !c.is_control(),
         }
     }
@@ -223,116 +287,5 @@ impl Visited<'_> {
         let new = self.0[at] & bit == 0;
         self.0[at] |= bit;
         new.then_some(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn find<'a>(pattern: &str, text: &'a str) -> Option<&'a str> {
-        let pattern: Pattern = pattern.parse().unwrap();
-        pattern.find(text).map(|(start, end)| &text[start..end])
-    }
-
-    #[test]
-    fn every_class_and_its_complement() {
-        // One character of each kind, with the classes it belongs to.
-        for (c, classes) in [
-            ("a", "awl"),
-            ("É", "awu"),
-            ("7", "dw"),
-            (" ", "s"),
-            ("-", "p"),
-            ("€", "p"),
-            ("\u{1}", ""),
-            ("中", "aw"),
-        ] {
-            for class in "adwlusp".chars() {
-                let inside = classes.contains(class);
-                assert_eq!(find(&format!("^\\{class}$"), c).is_some(), inside, "\\{class} on {c:?}");
-                let complement = class.to_ascii_uppercase();
-                assert_eq!(
-                    find(&format!("^\\{complement}$"), c).is_some(),
-                    !inside,
-                    "\\{complement} on {c:?}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn escapes_are_literal() {
-        for c in [".", "*", "?", "^", "$", "\\", "\"", "x"] {
-            assert_eq!(find(&format!("\\{c}"), &format!("ab{c}")), Some(c));
-        }
-        assert_eq!(find("\\.", "abc"), None);
-    }
-
-    #[test]
-    fn star_takes_as_few_as_will_do() {
-        assert_eq!(find("a*", "aaa"), Some(""));
-        assert_eq!(find("a.*c", "abcbc"), Some("abc"));
-        assert_eq!(find("a.*c$", "abcbc"), Some("abcbc"));
-        assert_eq!(find("^\\u\\u*$", "NATO"), Some("NATO"));
-        assert_eq!(find("^\\u\\u*$", "NaTO"), None);
-        assert_eq!(find("b*c", "abbc"), Some("bbc"));
-    }
-
-    #[test]
-    fn optional_takes_one_first_and_gives_it_back() {
-        assert_eq!(find("^.?.?.?", "abcd"), Some("abc"));
-        assert_eq!(find("^.?.?.?", "ab"), Some("ab"));
-        assert_eq!(find(".?.?.?$", "abcd"), Some("bcd"));
-        assert_eq!(find(".?.?.?$", "ab"), Some("ab"));
-        assert_eq!(find(".?ab", "ab"), Some("ab"));
-        assert_eq!(find("a?a?aa", "aa"), Some("aa"));
-    }
-
-    #[test]
-    fn anchors_only_at_the_ends() {
-        assert_eq!(find("^b", "ab"), None);
-        assert_eq!(find("a$", "ab"), None);
-        assert_eq!(find("a^b", "a^b"), Some("a^b"));
-        assert_eq!(find("a$b", "a$b"), Some("a$b"));
-        assert_eq!(find("^a$*b", "a$$b"), Some("a$$b"));
-        assert_eq!(find("$", "ab"), Some(""));
-        assert_eq!(find("^$", ""), Some(""));
-        assert_eq!(find("^$", "a"), None);
-        assert_eq!(find("", "ab"), Some(""));
-        assert_eq!(find("\\$", "a$"), Some("$"));
-    }
-
-    #[test]
-    fn fixed_suffixes_count_characters() {
-        assert_eq!(find("...$", "naïveté"), Some("eté"));
-        assert_eq!(find("...$", "té"), None);
-        assert_eq!(find("\\a\\d$", "x9y1"), Some("y1"));
-        assert_eq!(find("ab$", "abb"), None);
-    }
-
-    #[test]
-    fn refused_patterns_say_why() {
-        for (pattern, why) in [
-            ("*a", "nothing to repeat"),
-            ("^?", "nothing to repeat"),
-            ("a**", "nothing to repeat"),
-            ("a\\", "lone"),
-        ] {
-            let message = pattern.parse::<Pattern>().unwrap_err().to_string();
-            assert!(message.contains(why), "{pattern}: {message}");
-        }
-        assert!("a".repeat(MAX_ITEMS).parse::<Pattern>().is_ok());
-        assert!("a".repeat(MAX_ITEMS + 1).parse::<Pattern>().is_err());
-    }
-
-    #[test]
-    fn hostile_patterns_stay_cheap() {
-        let long = "a".repeat(50_000);
-        assert_eq!(find("a*a*a*a*a*a*b", &long), None);
-        assert_eq!(find(&format!("{}b", "a*".repeat(63)), &long[..5_000]), None);
-        assert_eq!(find(&format!("^{}{}", "a?".repeat(32), "a".repeat(32)), &long[..32]), Some(&long[..32]));
-        assert_eq!(find(&format!("{}b", "a?".repeat(63)), &long), None);
-        assert_eq!(find(".*.*.*.*$", &long), Some(&long[..]));
     }
 }

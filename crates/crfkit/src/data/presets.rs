@@ -36,8 +36,8 @@ enum FurtherColumns {
 pub const PRESETS: &[Preset] = &[
     Preset {
         name: "default",
-        description: "any column file: words, affixes and shape of column 0, values of further columns",
-        source: "crfkit's own choice",
+        description: "any column file: words, affixes, shapes and places of column 0, values of further columns",
+        source: "crfkit's own choice, the best all-round one of `bench/observations`",
         dialect: Dialect::Crfpp,
         base: include_str!("presets/default.tpl"),
         further_columns: FurtherColumns::Used,
@@ -103,22 +103,42 @@ pub fn preset(name: &str) -> Result<Preset> {
 impl Preset {
     /// The template text for data with this many columns, not counting labels.
     pub fn text(&self, columns: usize) -> String {
+        self.text_with(columns, &[])
+    }
+
+    /// The same for data in which some columns hold numbers.
+    pub fn text_with(&self, columns: usize, numbers: &[usize]) -> String {
         let mut text = self.base.to_owned();
         if self.further_columns == FurtherColumns::Used {
-            for column in 1..columns {
+            for column in (1..columns).filter(|column| !numbers.contains(column)) {
                 write_column(&mut text, column).expect("writing to a string succeeds");
             }
         }
-        text
+        text + &number_lines(numbers)
     }
 
     /// [`text`](Preset::text) compiled. It is an error if the preset needs more columns.
     pub fn compile(&self, columns: usize) -> Result<Templates> {
-        let templates =
-            Templates::compile(&self.text(columns), self.dialect, &format!("preset {}", self.name))?;
+        self.compile_with(columns, &[])
+    }
+
+    /// [`text_with`](Preset::text_with) compiled.
+    pub fn compile_with(&self, columns: usize, numbers: &[usize]) -> Result<Templates> {
+        let text = self.text_with(columns, numbers);
+        let templates = Templates::compile(&text, self.dialect, &format!("preset {}", self.name))?;
         templates.check_columns(columns)?;
         Ok(templates)
     }
+}
+
+/// The lines of a template that make the numbers in these columns features: one line for each run of columns. The numbers must ascend.
+pub fn number_lines(columns: &[usize]) -> String {
+    let mut lines = String::new();
+    for run in columns.chunk_by(|a, b| a + 1 == *b) {
+        let (first, last) = (run[0], run[run.len() - 1]);
+        writeln!(lines, "U:number=%number[0,{first}-{last}]").expect("writing to a string succeeds");
+    }
+    lines
 }
 
 /// Writes templates for one column: its values in a window of two rows on either side, and the two pairs that include
@@ -164,9 +184,20 @@ mod tests {
             let more = preset.compile(3).unwrap();
             assert_eq!(more.columns_needed, 3, "{}", preset.name);
             assert_eq!(more.unigram.len(), alone.unigram.len() + 2 * 7, "{}", preset.name);
-            // Every line is a separate feature.
-            assert_eq!(more.skeletons.len(), more.unigram.len(), "{}", preset.name);
+            // Every line is a separate feature, or one for every length.
+            let mut lines: Vec<_> = more.unigram.iter().map(|template| template.line).collect();
+            lines.dedup();
+            assert_eq!(more.skeletons.len(), lines.len(), "{}", preset.name);
         }
+    }
+
+    #[test]
+    fn columns_of_numbers_are_no_text() {
+        assert_eq!(number_lines(&[2, 3, 4, 7]), "U:number=%number[0,2-4]\nU:number=%number[0,7-7]\n");
+        let templates = preset("default").unwrap().compile_with(5, &[2, 4]).unwrap();
+        let plain = preset("default").unwrap().compile(1).unwrap();
+        assert_eq!(templates.unigram.len(), plain.unigram.len() + 2 * 7 + 2);
+        assert!(templates.has_numbers() && !plain.has_numbers());
     }
 
     #[test]

@@ -35,9 +35,14 @@
 //!   undocumented indirect row `%x[*n,column]` are rejected.
 //! - Lines of only blanks are skipped; CRF++ rejects them.
 
+use super::columns::Columns;
 pub use super::dialect::Dialect;
-use super::pattern::Pattern;
+pub use super::extractor::{End, Extractor, Function};
+pub use super::lexicon::LexiconFile;
+use super::lexicon::read_text;
+use super::macros::{Fault, Opened, Read, read_macro};
 use crate::error::{Error, Place, Result};
+use std::path::Path;
 
 /// A compiled template file. Compiling the same source in the same dialect gives the same numbers everywhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +58,8 @@ pub struct Templates {
     pub label_bigram: bool,
     /// Largest column used, plus one.
     pub columns_needed: usize,
+    /// How many rows before the first and after the last token macros can read, of those that have different values.
+    pub reach: [usize; 2],
     /// The literal texts of an observation, by skeleton. There is one more text than there are macros.
     pub skeletons: Vec<Vec<String>>,
     /// The dialect of the source.
@@ -61,6 +68,8 @@ pub struct Templates {
     pub name: String,
     /// The text that was compiled.
     pub source: String,
+    /// The lists and maps that it names.
+    pub files: Vec<LexiconFile>,
 }
 
 /// A template: one kind of observation.
@@ -70,6 +79,10 @@ pub struct Template {
     pub skeleton: u32,
     /// The macros that give the values.
     pub macros: Vec<Macro>,
+    /// The macro that has several values, each of which makes an observation.
+    pub many: Option<usize>,
+    /// The macro whose number is the value of the observation; without one, the value is 1.
+    pub number: Option<usize>,
     /// 1-based line of the source.
     pub line: u64,
 }
@@ -106,6 +119,16 @@ pub enum Cell {
 }
 
 impl Row {
+    /// How far it can be before the first and after the last row of a sequence that is not empty.
+    fn reach(self) -> [usize; 2] {
+        match self {
+            Row::Relative(offset) if offset < 0 => [offset.unsigned_abs() as usize, 0],
+            Row::Relative(offset) => [0, offset.unsigned_abs() as usize],
+            Row::FromStart(after) => [0, after as usize],
+            Row::FromEnd(before) => [before as usize, 0],
+        }
+    }
+
     /// The cell of this row, seen from the token at `position` of a sequence of `length`.
     #[inline]
     pub fn at(self, position: usize, length: usize) -> Cell {
@@ -124,70 +147,42 @@ impl Row {
     }
 }
 
-/// A way to turn a row into a value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Extractor {
-    /// The column that it reads.
-    pub column: usize,
-    /// The function that it applies to the column's value.
-    pub function: Function,
-    /// Whether the result is lower-cased.
-    pub lower_case: bool,
-}
-
-/// The function of a macro, applied to a column's value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Function {
-    /// `%x`: the value itself.
-    Raw,
-    /// `%t`: `true` if the pattern is found in the value, else `false`.
-    Test(Pattern),
-    /// `%m`: the first match of the pattern; empty if there is none.
-    Match(Pattern),
-}
-
-impl Extractor {
-    /// The value for `field`, which is a padding string or the text in the extractor's column. `scratch` is written
-    /// only if lower-casing changes something.
-    pub fn value<'a>(&'a self, field: &'a str, scratch: &'a mut String) -> &'a str {
-        let value = match &self.function {
-            Function::Raw => field,
-            Function::Test(pattern) => return if pattern.find(field).is_some() { "true" } else { "false" },
-            Function::Match(pattern) => pattern.find(field).map_or("", |(start, end)| &field[start..end]),
-        };
-        if !self.lower_case || value.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
-            return value;
-        }
-        scratch.clear();
-        if value.is_ascii() {
-            scratch.push_str(value);
-            scratch.make_ascii_lowercase();
-        } else {
-            scratch.extend(value.chars().flat_map(char::to_lowercase));
-        }
-        scratch
-    }
-}
-
 impl Templates {
-    /// Compiles a template file. `name` is its name in errors.
+    /// Compiles a template file. `name` is its name in errors. A template that names files is rejected.
     pub fn compile(source: &str, dialect: Dialect, name: &str) -> Result<Templates> {
+        Templates::compile_with(source, dialect, name, &mut |file| {
+            let message =
+                format!("the template names the file `{file}`: compile it with `Templates::compile_with`");
+            Err(Error::Setting(message))
+        })
+    }
+
+    /// Compiles a template that may name lists and maps. `open` gives the text of a file; it is called once for each.
+    pub fn compile_with(
+        source: &str,
+        dialect: Dialect,
+        name: &str,
+        open: &mut dyn FnMut(&str) -> Result<String>,
+    ) -> Result<Templates> {
         let mut templates = Templates {
             extractors: Vec::new(),
             unigram: Vec::new(),
             bigram: Vec::new(),
             label_bigram: false,
             columns_needed: 0,
+            reach: [0, 0],
             skeletons: Vec::new(),
             dialect,
             name: name.to_owned(),
             source: source.to_owned(),
+            files: Vec::new(),
         };
         for (line, text) in (1..).zip(source.trim_start_matches('\u{feff}').lines()) {
             if let Some(pattern) = dialect.without_comment(text) {
-                templates
-                    .add(pattern, line)
-                    .map_err(|message| Error::input(Place::new(name, line), message))?;
+                templates.add(pattern, line, open).map_err(|fault| match fault {
+                    Fault::Macro(message) => Error::input(Place::new(name, line), message),
+                    Fault::File(error) => error,
+                })?;
             }
         }
         if templates.unigram.is_empty() && templates.bigram.is_empty() && !templates.label_bigram {
@@ -197,24 +192,60 @@ impl Templates {
         Ok(templates)
     }
 
+    /// Compiles a template whose files are named as seen from `folder`.
+    pub fn compile_in(source: &str, dialect: Dialect, name: &str, folder: &Path) -> Result<Templates> {
+        Templates::compile_with(source, dialect, name, &mut |file| read_text(&folder.join(file)))
+    }
+
     /// Compiles one line into the lists that its first character names.
-    fn add(&mut self, text: &str, line: u64) -> std::result::Result<(), String> {
+    fn add(&mut self, text: &str, line: u64, open: &mut dyn FnMut(&str) -> Result<String>) -> Read<()> {
         let (unigram, bigram) = match text.as_bytes()[0] {
             b'U' | b'u' => (true, false),
             b'B' | b'b' => (false, true),
             b'*' => (true, true),
-            _ => return Err(format!("a template starts with U, B or *, not with `{}`", excerpt(text))),
+            _ => return Err(format!("a template starts with U, B or *, not with `{}`", excerpt(text)).into()),
         };
         let mut literals = Vec::new();
         let mut macros = Vec::new();
+        // The macro that stands for several, and their extractors.
+        let mut several: Option<(usize, Vec<usize>)> = None;
+        let (mut many, mut number) = (None, None);
         let mut rest = text;
         while let Some((literal, command)) = rest.split_once('%') {
-            let (extractor, row, after) = read_macro(command, self.dialect)
-                .map_err(|why| format!("`{}`: {why}", excerpt(&rest[literal.len()..])))?;
+            let place = &rest[literal.len()..];
+            let here = |why| format!("`{}`: {why}", excerpt(place));
+            let written = read_macro(command, self.dialect, &mut Opened { templates: self, open }).map_err(
+                |fault| match fault {
+                    Fault::Macro(why) => Fault::Macro(here(why)),
+                    other => other,
+                },
+            )?;
             literals.push(literal.to_owned());
-            self.columns_needed = self.columns_needed.max(extractor.column + 1);
-            macros.push(Macro { extractor: index_of(&mut self.extractors, extractor), row });
-            rest = after;
+            let grams = matches!(written.extractors[0].function, Function::Ngrams(_));
+            let numbers = matches!(written.extractors[0].function, Function::Number(_));
+            if grams || numbers || written.extractors.len() > 1 {
+                if several.is_some() || many.is_some() || number.is_some() {
+                    return Err(
+                        here("a second macro of several values; give it a line of its own".into()).into()
+                    );
+                }
+                many = grams.then_some(macros.len());
+                number = numbers.then_some(macros.len());
+            }
+            let mut indices = Vec::new();
+            for extractor in written.extractors {
+                self.columns_needed =
+                    self.columns_needed.max(extractor.reads().map_or(0, |column| column + 1));
+                indices.push(index_of(&mut self.extractors, extractor));
+            }
+            macros.push(Macro { extractor: indices[0], row: written.row });
+            let [before, after] = written.row.reach();
+            self.reach[0] = self.reach[0].max(before.min(self.dialect.left_padding().len()));
+            self.reach[1] = self.reach[1].max(after.min(self.dialect.right_padding().len()));
+            if indices.len() > 1 {
+                several = Some((macros.len() - 1, indices));
+            }
+            rest = written.rest;
         }
         let plain_pair = bigram && macros.is_empty();
         self.label_bigram |= plain_pair;
@@ -226,30 +257,62 @@ impl Templates {
             literals[0][..1].make_ascii_lowercase();
         }
         let skeleton = index_of(&mut self.skeletons, literals) as u32;
-        let template = Template { skeleton, macros, line };
-        if bigram && !plain_pair {
-            self.bigram.push(template.clone());
-        }
-        if unigram {
-            self.unigram.push(template);
+        let (at, extractors) =
+            several.unwrap_or((0, Vec::from_iter(macros.first().map(|first| first.extractor))));
+        for copy in 0..extractors.len().max(1) {
+            if let Some(part) = macros.get_mut(at) {
+                part.extractor = extractors[copy];
+            }
+            let template = Template { skeleton, macros: macros.clone(), many, number, line };
+            if bigram && !plain_pair {
+                self.bigram.push(template.clone());
+            }
+            if unigram {
+                self.unigram.push(template);
+            }
         }
         Ok(())
     }
 
     /// Rejects data with too few columns. `available` counts the columns that are not labels.
     pub fn check_columns(&self, available: usize) -> Result<()> {
-        let column = |part: &Macro| self.extractors[part.extractor].column;
-        let too_large = |template: &&Template| template.macros.iter().any(|part| column(part) >= available);
+        let column = |part: &Macro| self.extractors[part.extractor].reads();
+        let too_large =
+            |template: &&Template| template.macros.iter().any(|part| column(part) >= Some(available));
         let templates = self.unigram.iter().chain(&self.bigram);
         let Some(first) = templates.filter(too_large).min_by_key(|template| template.line) else {
             return Ok(());
         };
-        let largest = first.macros.iter().map(column).max().unwrap_or(0);
+        let largest = first.macros.iter().filter_map(column).max().unwrap_or(0);
         let message = format!(
             "column {largest} is used (columns count from 0), but the data has {available} besides the label; use \
              smaller numbers, another template, or data with the column"
         );
         Err(Error::input(Place::new(&self.name, first.line), message))
+    }
+
+    /// Whether observations have numbers as values.
+    pub fn has_numbers(&self) -> bool {
+        self.unigram.iter().chain(&self.bigram).any(|template| template.number.is_some())
+    }
+
+    /// Rejects a sequence with a field that should be a number and is none.
+    pub(crate) fn check_numbers(&self, sequence: &Columns) -> Result<()> {
+        for extractor in self.extractors.iter().filter(|one| matches!(one.function, Function::Number(_))) {
+            for row in 0..sequence.len() {
+                let field = sequence.field(row, extractor.column);
+                if read_finite(field).is_none() {
+                    let message = format!(
+                        "`{}` in column {} is not a number, but the template reads it as one (%number): give a number there, \
+                         0 where there is nothing to say",
+                        excerpt(field),
+                        extractor.column
+                    );
+                    return Err(Error::input(sequence.place(row), message));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The full name of an observation, for example `U02:ate/VBD`.
@@ -276,81 +339,12 @@ fn index_of<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
     })
 }
 
+/// The number that a field holds.
+pub(super) fn read_finite(field: &str) -> Option<f64> {
+    field.parse::<f64>().ok().filter(|number| number.is_finite())
+}
+
 /// The start of a text, for messages.
 fn excerpt(text: &str) -> String {
     text.chars().take(40).collect()
-}
-
-/// Reads a macro after its `%`. Returns its extractor, its row and the text after it.
-fn read_macro(text: &str, dialect: Dialect) -> std::result::Result<(Extractor, Row, &str), String> {
-    const SHAPES: &str = "write %x[row,column], %t[row,column,\"pattern\"] or %m[row,column,\"pattern\"]";
-    let malformed = |what: &str| format!("{what}; {SHAPES}");
-
-    let command = text.chars().next().filter(|c| "xXtTmM".contains(*c));
-    let command = command.ok_or_else(|| malformed("`%` starts a macro and cannot be literal text"))?;
-    let rest = text[1..].strip_prefix('[').ok_or_else(|| malformed("`[` is missing"))?;
-    let (row, rest) = read_row(rest, dialect).ok_or_else(|| malformed("the row is not a number"))?;
-    let row = row.map_err(str::to_owned)?;
-    let rest = rest.strip_prefix(',').ok_or_else(|| malformed("`,` is missing after the row"))?;
-    let column = read_number(rest, dialect).filter(|(column, _)| *column >= 0);
-    let (column, rest) = column.ok_or_else(|| malformed("the column is not a number of at least 0"))?;
-
-    let (function, rest) = if command.eq_ignore_ascii_case(&'x') {
-        (Function::Raw, rest)
-    } else {
-        let quoted = rest.strip_prefix(",\"").ok_or_else(|| malformed("the quoted pattern is missing"))?;
-        let end = closing_quote(quoted).ok_or_else(|| match dialect {
-            Dialect::Crfpp => "the pattern has no closing `\"`".to_owned(),
-            Dialect::Wapiti => {
-                "the pattern has no closing `\"` (in this dialect a `#` cuts it off)".to_owned()
-            }
-        })?;
-        let pattern = quoted[..end].parse().map_err(|error: Error| error.to_string())?;
-        let function = if command.eq_ignore_ascii_case(&'t') { Function::Test } else { Function::Match };
-        (function(pattern), &quoted[end + 1..])
-    };
-    let rest = rest.strip_prefix(']').ok_or_else(|| malformed("`]` is missing"))?;
-    // The result of a test is in lower case already, so `%T` is `%t`.
-    let lower_case = command.is_ascii_uppercase() && command != 'T';
-    Ok((Extractor { column: column as usize, function, lower_case }, row, rest))
-}
-
-/// The row at the start of `text`, or why it cannot be used; and the text after it.
-fn read_row(text: &str, dialect: Dialect) -> Option<(std::result::Result<Row, &'static str>, &str)> {
-    let absolute = text.strip_prefix('@');
-    let (number, rest) = read_number(absolute.unwrap_or(text), dialect)?;
-    let row = match (absolute, number) {
-        (Some(_), 0) => Err("there is no row @0; @1 is the first and @-1 the last"),
-        (Some(_), 1..) => Ok(Row::FromStart(number as u32 - 1)),
-        (Some(_), _) => Ok(Row::FromEnd(number.unsigned_abs() - 1)),
-        (None, -8..=8) => Ok(Row::Relative(number)),
-        (None, _) if dialect == Dialect::Wapiti => Ok(Row::Relative(number)),
-        (None, _) => {
-            Err("the row is outside -8 to 8; use one inside, or the dialect wapiti, which has no limit")
-        }
-    };
-    Some((row, rest))
-}
-
-/// The number at the start of `text`, and the text after it. Wapiti reads it with `scanf`, so blanks and `+` may come
-/// before it.
-fn read_number(text: &str, dialect: Dialect) -> Option<(i32, &str)> {
-    let (text, signs) = match dialect {
-        Dialect::Crfpp => (text, "-"),
-        Dialect::Wapiti => (text.trim_ascii_start(), "+-"),
-    };
-    let sign = text.chars().next().filter(|c| signs.contains(*c)).map_or(0, char::len_utf8);
-    let digits = text[sign..].bytes().take_while(u8::is_ascii_digit).count();
-    let (number, rest) = text.split_at(sign + digits);
-    Some((number.parse().ok()?, rest))
-}
-
-/// Position of the first `"` that is not escaped by a `\`.
-fn closing_quote(text: &str) -> Option<usize> {
-    let mut escaped = false;
-    text.bytes().position(|byte| {
-        let closes = byte == b'"' && !escaped;
-        escaped = byte == b'\\' && !escaped;
-        closes
-    })
 }

@@ -51,6 +51,10 @@ impl Digest {
     pub(crate) fn templates(&mut self, templates: &Templates) {
         self.text(&templates.dialect.to_string());
         self.text(&templates.source);
+        for file in &templates.files {
+            self.text(&file.name);
+            self.text(&file.text);
+        }
     }
 
     pub(crate) fn alphabet(&mut self, alphabet: &Alphabet) {

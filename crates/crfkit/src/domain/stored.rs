@@ -3,7 +3,7 @@
 use super::file::FORMAT;
 use crate::data::observer::{Alphabet, Source};
 use crate::data::strings::Strings;
-use crate::data::template::{Dialect, Templates};
+use crate::data::template::{Dialect, LexiconFile, Templates};
 use crate::data::text::excerpt;
 use crate::model::is_text;
 use crate::model::sections::{Reader, StringSections, Writer};
@@ -46,24 +46,52 @@ pub(super) fn read_alphabet(file: &mut Reader, source: &Source) -> Result<Alphab
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub(super) enum Origin {
     Attributes,
-    Templates { name: String, dialect: String, text: String },
+    Templates {
+        name: String,
+        dialect: String,
+        text: String,
+        /// The lists and maps that the text names. Models without them have no such field.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<StoredFile>,
+    },
+}
+
+/// A list or map as it is stored.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredFile {
+    name: String,
+    text: String,
 }
 
 impl Origin {
     pub(super) fn of(source: &Source) -> Self {
         match source {
             Source::Attributes => Origin::Attributes,
-            Source::Templates(Templates { name, dialect, source, .. }) => {
-                Origin::Templates { name: name.clone(), dialect: dialect.to_string(), text: source.clone() }
-            }
+            Source::Templates(Templates { name, dialect, source, files, .. }) => Origin::Templates {
+                name: name.clone(),
+                dialect: dialect.to_string(),
+                text: source.clone(),
+                files: files
+                    .iter()
+                    .map(|LexiconFile { name, text }| StoredFile { name: name.clone(), text: text.clone() })
+                    .collect(),
+            },
         }
     }
 
     pub(super) fn compile(self) -> Result<Source> {
         match self {
             Origin::Attributes => Ok(Source::Attributes),
-            Origin::Templates { name, dialect, text } => {
-                Ok(Source::Templates(Templates::compile(&text, dialect.parse::<Dialect>()?, &name)?))
+            Origin::Templates { name, dialect, text, files } => {
+                let mut open = |wanted: &str| {
+                    let file = files.iter().find(|file| file.name == wanted);
+                    let missing =
+                        || Error::Setting(format!("the file `{wanted}` of its templates is missing"));
+                    file.map(|file| file.text.clone()).ok_or_else(missing)
+                };
+                let dialect = dialect.parse::<Dialect>()?;
+                Ok(Source::Templates(Templates::compile_with(&text, dialect, &name, &mut open)?))
             }
         }
     }

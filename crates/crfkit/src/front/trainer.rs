@@ -3,7 +3,7 @@
 use super::Model;
 use crate::any::AnyModel;
 use crate::data::observer::Source;
-use crate::data::presets::preset;
+use crate::data::presets::{number_lines, preset};
 use crate::data::template::{Dialect, Templates};
 use crate::domain::chain::{ChainCorpus, ChainDev, ColumnLayout, CorpusBuilder, Sequence};
 use crate::domain::{Corpus, Dev, Domain, WeightedModel};
@@ -13,6 +13,7 @@ use crate::optim::Control;
 use crate::settings::{Criterion, Init, Kind, Method, Settings};
 use crate::train::{Ended, Event, Listener, Start, Trained, train};
 use crate::{Error, Result};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -34,6 +35,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Trainer<'a> {
     settings: Settings,
     templates: Option<TemplateText>,
+    /// The columns of numbers, ascending.
+    dense: Vec<usize>,
     partial: bool,
     dev: Option<Vec<Sequence>>,
     start: Option<Model>,
@@ -89,9 +92,19 @@ impl<'a> Trainer<'a> {
         self
     }
 
-    /// Uses templates of your own, in the syntax of CRF++ or Wapiti. Works only with columns.
+    /// Uses templates of your own, in the syntax of CRF++ or Wapiti. Works only with columns. Lists and maps that they name are read, from
+    /// the current folder unless a name has another, and become part of the model.
     pub fn template(mut self, text: &str, dialect: Dialect) -> Self {
         self.templates = Some(TemplateText::Text { text: text.into(), dialect });
+        self
+    }
+
+    /// Takes the numbers in these columns, counted from 0, as features: the vector of a word, or measurements. A preset does not read these
+    /// columns as text then.
+    pub fn dense(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
+        self.dense = columns.into_iter().collect();
+        self.dense.sort_unstable();
+        self.dense.dedup();
         self
     }
 
@@ -294,9 +307,14 @@ impl<'a> Trainer<'a> {
         let Sequence::Columns { rows, label_column } = first else { return Ok(Source::Attributes) };
         let layout = ColumnLayout::of(label_column.unwrap_or(-1), rows.columns(), || first.place(0))?;
         let templates = match &self.templates {
-            None => preset("default")?.compile(layout.columns - 1)?,
-            Some(TemplateText::Preset(name)) => preset(name)?.compile(layout.columns - 1)?,
-            Some(TemplateText::Text { text, dialect }) => Templates::compile(text, *dialect, "template")?,
+            None => preset("default")?.compile_with(layout.columns - 1, &self.dense)?,
+            Some(TemplateText::Preset(name)) => {
+                preset(name)?.compile_with(layout.columns - 1, &self.dense)?
+            }
+            Some(TemplateText::Text { text, dialect }) => {
+                let text = format!("{text}\n{}", number_lines(&self.dense));
+                Templates::compile_in(text.trim_end_matches('\n'), *dialect, "template", Path::new(""))?
+            }
         };
         layout.check_templates(&templates)?;
         Ok(Source::Templates(templates))

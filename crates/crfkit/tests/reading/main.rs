@@ -5,6 +5,7 @@ mod corpora;
 
 mod archives;
 mod eval;
+mod macros;
 mod pictures;
 mod readers;
 mod rule;

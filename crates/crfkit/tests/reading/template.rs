@@ -20,12 +20,15 @@ fn observe(templates: &Templates, template: &Template, rows: &[&[&str]], positio
         .iter()
         .map(|part| {
             let extractor = &templates.extractors[part.extractor];
-            let field = match part.row.at(position, rows.len()) {
-                Cell::Inside(row) => rows[row][extractor.column],
-                Cell::Left(distance) => templates.dialect.left(distance),
-                Cell::Right(distance) => templates.dialect.right(distance),
+            let mut scratch = String::new();
+            let value = match part.row.at(position, rows.len()) {
+                Cell::Inside(row) => {
+                    extractor.value(rows[row].get(extractor.column).unwrap_or(&""), &mut scratch)
+                }
+                Cell::Left(distance) => extractor.padding(templates.dialect.left(distance), &mut scratch),
+                Cell::Right(distance) => extractor.padding(templates.dialect.right(distance), &mut scratch),
             };
-            extractor.value(field, &mut String::new()).to_owned()
+            value.unwrap_or("-").to_owned()
         })
         .collect();
     templates.expand(template.skeleton, &values.iter().map(String::as_str).collect::<Vec<_>>())
@@ -151,7 +154,11 @@ fn values() {
     );
     let mut scratch = String::new();
     let mut all = |field| -> Vec<String> {
-        templates.extractors.iter().map(|extractor| extractor.value(field, &mut scratch).to_owned()).collect()
+        templates
+            .extractors
+            .iter()
+            .map(|extractor| extractor.value(field, &mut scratch).unwrap().to_owned())
+            .collect()
     };
     assert_eq!(all("aÉÉ"), ["aÉÉ", "aéé", "true", "ÉÉ", "éé", "", "true"]);
     assert_eq!(all("say\"b"), ["say\"b", "say\"b", "false", "", "", "\"", "true"]);
@@ -240,7 +247,9 @@ fn preset_observations_are_what_their_names_say() {
         ("ner", 1, "U:shape[-1]=true/false/true/false"),
         ("ner", 2, "U:digit-mark-digit=true"),
         ("default", 1, "U:lower[-1]=il-2"),
-        ("default", 0, "U:shape[0]=true/false/true/false/true/false"),
+        ("default", 0, "U:shape[0]=A-0"),
+        ("default", 0, "U:shape2[0]=AA-0"),
+        ("default", 1, "U:suffix[0]=nds"),
     ] {
         assert!(all(name, position).iter().any(|observation| observation == expected), "{name}: {expected}");
     }

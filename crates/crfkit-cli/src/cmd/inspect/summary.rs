@@ -15,7 +15,9 @@ fn observations(alphabet: &Alphabet) -> (&'static str, String) {
 
 fn templates(templates: &Templates) -> (&'static str, String) {
     let lines = templates.unigram.len() + templates.bigram.len() + usize::from(templates.label_bigram);
-    ("templates", format!("{lines}, from {}", templates.name))
+    let files: Vec<&str> = templates.files.iter().map(|file| &*file.name).collect();
+    let with = if files.is_empty() { String::new() } else { format!(", with {}", files.join(", ")) };
+    ("templates", format!("{lines}, from {}{with}", templates.name))
 }
 
 impl Summary for ChainDomain {

@@ -1,24 +1,33 @@
-# Words and lower-cased words.
-U:w[-2]=%x[-2,0]
-U:w[-1]=%x[-1,0]
+# The word, its pairs with its neighbours, and the words around it without case and without marks at their ends.
 U:w[0]=%x[0,0]
-U:w[1]=%x[1,0]
-U:w[2]=%x[2,0]
 U:w[-1,0]=%x[-1,0]/%x[0,0]
 U:w[0,1]=%x[0,0]/%x[1,0]
-U:lower[-1]=%X[-1,0]
-U:lower[0]=%X[0,0]
-U:lower[1]=%X[1,0]
-# Lower-cased prefixes and suffixes; empty where the word is shorter.
-U:prefix1=%M[0,0,"^."]
-U:prefix2=%M[0,0,"^.."]
-U:prefix3=%M[0,0,"^..."]
-U:suffix1=%M[0,0,".$"]
-U:suffix2=%M[0,0,"..$"]
-U:suffix3=%M[0,0,"...$"]
-# The shape of each word as one observation: capital, all capitals, a digit, digits only, a hyphen, marks only.
-U:shape[-1]=%t[-1,0,"^\u"]/%t[-1,0,"^\u\u*$"]/%t[-1,0,"\d"]/%t[-1,0,"^\d\d*$"]/%t[-1,0,"-"]/%t[-1,0,"^\p\p*$"]
-U:shape[0]=%t[0,0,"^\u"]/%t[0,0,"^\u\u*$"]/%t[0,0,"\d"]/%t[0,0,"^\d\d*$"]/%t[0,0,"-"]/%t[0,0,"^\p\p*$"]
-U:shape[1]=%t[1,0,"^\u"]/%t[1,0,"^\u\u*$"]/%t[1,0,"\d"]/%t[1,0,"^\d\d*$"]/%t[1,0,"-"]/%t[1,0,"^\p\p*$"]
+U:lower[-2]=%Strip[-2,0]
+U:lower[-1]=%Strip[-1,0]
+U:lower[0]=%Strip[0,0]
+U:lower[1]=%Strip[1,0]
+U:lower[2]=%Strip[2,0]
+# Prefixes and suffixes in lower case.
+U:prefix[-1]=%Prefix[-1,0,1-2]
+U:prefix[0]=%Prefix[0,0,1-4]
+U:prefix[1]=%Prefix[1,0,1-2]
+U:suffix[-1]=%Suffix[-1,0,1-2]
+U:suffix[0]=%Suffix[0,0,1-4]
+U:suffix[1]=%Suffix[1,0,1-2]
+# Shapes: capitals, small letters, digits and marks, with runs of one and of up to two.
+U:shape[-1]=%shape[-1,0]
+U:shape[0]=%shape[0,0]
+U:shape[1]=%shape[1,0]
+U:shape2[0]=%shape[0,0,2]
+U:shape[-1,0]=%shape[-1,0]/%shape[0,0]
+U:shape[0,1]=%shape[0,0]/%shape[1,0]
+# Marks at the ends of words, where they are not tokens of their own.
+U:head[0]=%head[0,0]
+U:tail[-1]=%tail[-1,0]
+U:tail[0]=%tail[0,0]
+U:tail[1]=%tail[1,0]
+# The place in the sequence.
+U:edge=%edge[0]
+U:part=%part[0,4]
 # Label pairs.
 B

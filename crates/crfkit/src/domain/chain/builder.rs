@@ -91,6 +91,7 @@ impl CorpusBuilder {
         let Source::Templates(templates) = &self.source else {
             return Err(Error::Setting("columns need templates".into()));
         };
+        templates.check_numbers(sequence)?;
         let word_column = usize::from(label_column == 0);
         if !sequence.is_empty() {
             let layout = ColumnLayout { columns: sequence.columns(), label: label_column };

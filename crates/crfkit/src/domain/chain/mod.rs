@@ -107,7 +107,7 @@ impl ChainDomain {
             );
             return Err(Error::input(sequence.place(0), message));
         }
-        Ok(())
+        templates.check_numbers(sequence)
     }
 
     fn check_attributes(&self, place: impl FnOnce() -> Place) -> Result<()> {

@@ -146,7 +146,7 @@ impl ColumnLayout {
         templates.check_columns(if self.label_is_last() { self.columns - 1 } else { self.columns })?;
         let label = self.label;
         let reads_label = |template: &&Template| {
-            template.macros.iter().any(|part| templates.extractors[part.extractor].column == label)
+            template.macros.iter().any(|part| templates.extractors[part.extractor].reads() == Some(label))
         };
         let Some(template) = templates.unigram.iter().chain(&templates.bigram).find(reads_label) else {
             return Ok(());

@@ -143,7 +143,12 @@ pub(super) fn check(
     if (1..count).any(|k| label_columns[..k].contains(&label_columns[k])) {
         return Err("a label column is named twice".into());
     }
-    let read = templates.extractors.iter().map(|extractor| ("a template", extractor.column));
+    if templates.has_numbers() {
+        return Err(
+            "a template with numbers as values (%number) is for plain chains: leave it out here".into()
+        );
+    }
+    let read = templates.extractors.iter().filter_map(|extractor| Some(("a template", extractor.reads()?)));
     let rule = match links {
         Links::Factorial => Vec::new(),
         Links::SkipChain { rule, .. } => rule.columns(),

@@ -90,6 +90,11 @@ pub fn source(args: &TrainArgs, layout: Option<ColumnLayout>) -> Result<Source> 
 
 /// Rejects flags that do not fit the format of the data.
 pub fn check_format(args: &TrainArgs) -> Result<()> {
+    if format(args) == Format::Attributes && !args.dense.is_empty() {
+        return Err(usage(
+            "--dense goes with --format columns: attributes have values of their own, as in name:0.5",
+        ));
+    }
     match format(args) == Format::Attributes && args.template.is_some() {
         true => Err(usage("--template goes with --format columns: attribute lines are observations already")),
         false => Ok(()),

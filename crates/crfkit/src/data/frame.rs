@@ -1,0 +1,99 @@
+//! The keys of observations, made of the values of a sequence.
+
+use super::observer::{Keys, UNSEEN};
+use super::template::{Macro, Row, Template};
+
+/// The values of one sequence, padding included.
+pub(super) struct Frame<'a> {
+    pub(super) values: &'a [u32],
+    pub(super) several: &'a [u32],
+    pub(super) extractors: usize,
+    pub(super) padding: usize,
+    pub(super) len: usize,
+    pub(super) rows: usize,
+}
+
+impl Frame<'_> {
+    /// The value of a macro at position t. Rows beyond the padding are equal to its outermost row.
+    #[inline]
+    fn value(&self, one: &Macro, t: usize) -> u32 {
+        let row = match one.row {
+            Row::Relative(offset) => (self.padding + t) as i64 + i64::from(offset),
+            Row::FromStart(after) => self.padding as i64 + i64::from(after),
+            Row::FromEnd(before) => (self.padding + self.len) as i64 - 1 - i64::from(before),
+        };
+        let row = row.clamp(0, self.rows as i64 - 1) as usize;
+        self.values[row * self.extractors + one.extractor]
+    }
+
+    /// The key and the value of an observation that has a number as its value. There is none if the number is 0 or outside the sequence.
+    pub(super) fn number<'k>(
+        &self,
+        template: &Template,
+        t: usize,
+        measured: &[f64],
+        keys: &'k mut Keys,
+    ) -> Option<(&'k [u8], f64)> {
+        let number = template.number?;
+        let at = self.value(&template.macros[number], t);
+        let found = self.several.get(at as usize..)?;
+        let (name, amount) = (found[0], measured[found[1] as usize]);
+        keys.text.clear();
+        keys.text.extend_from_slice(&template.skeleton.to_le_bytes());
+        for (m, one) in template.macros.iter().enumerate() {
+            let value = if m == number { name } else { self.value(one, t) };
+            if value == UNSEEN {
+                return None;
+            }
+            keys.text.extend_from_slice(&value.to_le_bytes());
+        }
+        (amount != 0.0).then_some((&keys.text, amount))
+    }
+
+    /// Writes a key for every value of the macro `many` of a template.
+    fn several_keys(&self, template: &Template, many: usize, t: usize, keys: &mut Keys) {
+        let at = self.value(&template.macros[many], t);
+        let others = template.macros.iter().enumerate().filter(|(m, _)| *m != many);
+        if at == UNSEEN || others.clone().any(|(_, one)| self.value(one, t) == UNSEEN) {
+            return;
+        }
+        let (count, values) =
+            self.several[at as usize..].split_first().expect("values begin with their number");
+        for value in &values[..*count as usize] {
+            keys.text.extend_from_slice(&template.skeleton.to_le_bytes());
+            for (m, one) in template.macros.iter().enumerate() {
+                let value = if m == many { *value } else { self.value(one, t) };
+                keys.text.extend_from_slice(&value.to_le_bytes());
+            }
+            keys.ends.push(keys.text.len());
+        }
+    }
+
+    /// Writes the keys of the templates at position t, except those with an unknown value.
+    #[inline]
+    pub(super) fn keys(&self, templates: &[Template], t: usize, keys: &mut Keys) {
+        keys.text.clear();
+        keys.ends.clear();
+        for template in templates {
+            if let Some(many) = template.many {
+                self.several_keys(template, many, t, keys);
+                continue;
+            }
+            if template.number.is_some() {
+                continue;
+            }
+            let start = keys.text.len();
+            keys.text.extend_from_slice(&template.skeleton.to_le_bytes());
+            let mut known = true;
+            for one in &template.macros {
+                let value = self.value(one, t);
+                known &= value != UNSEEN;
+                keys.text.extend_from_slice(&value.to_le_bytes());
+            }
+            match known {
+                true => keys.ends.push(keys.text.len()),
+                false => keys.text.truncate(start),
+            }
+        }
+    }
+}
