@@ -87,6 +87,10 @@ pub fn read(bytes: &[u8]) -> Result<ChainModel> {
     let mut list = Vec::new();
     for label in 0..labels {
         features.listed(40, b"LFRF", label, TRANSITION, &mut left, &mut list)?;
+        list.sort_by_key(|(to, _)| *to);
+        if list.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            return Err(damaged(format!("label {label} has two weights for one next label")));
+        }
         list.iter().for_each(|&(to, weight)| model.transition(label, to as usize, weight));
     }
     for attribute in 0..attributes {

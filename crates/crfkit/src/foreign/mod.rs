@@ -9,7 +9,10 @@
 
 mod assembly;
 mod cqdb;
+pub mod crfpp;
 pub mod crfsuite;
+mod expanded;
+pub mod wapiti;
 
 use crate::domain::chain::ChainModel;
 use crate::{Error, Result};
@@ -20,18 +23,29 @@ use crate::{Error, Result};
 pub enum Toolkit {
     /// CRFsuite: binary files, often called `.crfsuite`.
     Crfsuite,
+    /// CRF++: models as text, which `crf_learn -t` writes.
+    Crfpp,
+    /// Wapiti: models as text.
+    Wapiti,
 }
 
 impl Toolkit {
     /// The toolkit whose model files begin like these bytes.
     pub fn of(bytes: &[u8]) -> Option<Toolkit> {
-        bytes.starts_with(crfsuite::MAGIC).then_some(Toolkit::Crfsuite)
+        let magics = [
+            (crfsuite::MAGIC, Toolkit::Crfsuite),
+            (crfpp::MAGIC, Toolkit::Crfpp),
+            (wapiti::MAGIC, Toolkit::Wapiti),
+        ];
+        magics.into_iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, toolkit)| toolkit)
     }
 
     /// The toolkit's name.
     pub fn name(self) -> &'static str {
         match self {
             Toolkit::Crfsuite => "CRFsuite",
+            Toolkit::Crfpp => "CRF++",
+            Toolkit::Wapiti => "Wapiti",
         }
     }
 
@@ -53,5 +67,7 @@ impl Toolkit {
 pub fn read(bytes: &[u8]) -> Option<Result<ChainModel>> {
     Some(match Toolkit::of(bytes)? {
         Toolkit::Crfsuite => crfsuite::read(bytes),
+        Toolkit::Crfpp => crfpp::read(bytes),
+        Toolkit::Wapiti => wapiti::read(bytes),
     })
 }

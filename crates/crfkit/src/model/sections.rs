@@ -32,7 +32,7 @@ const CHECKSUM: usize = 8;
 pub(super) const FAMILY: &[u8] = b"crfkit\0";
 
 /// What the model files of other toolkits begin with.
-pub(super) const FOREIGN: [&[u8]; 1] = [b"lCRF"];
+pub(super) const FOREIGN: [&[u8]; 3] = [b"lCRF", b"version: ", b"#mdl#"];
 
 /// A kind of file.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use crate::corpora;
 
-use corpora::models::attributes;
+use corpora::models::{attributes, columns};
 use crfkit::any::AnyModel;
 use crfkit::chain::{ChainModel, Sequence};
 use crfkit::foreign::{Toolkit, crfsuite};
@@ -89,6 +89,100 @@ fn a_written_model_comes_back() {
     for wrong in [&order[1..], &[&order[..], &["x".into()]].concat(), &vec![order[0].clone(); order.len()]] {
         assert!(crfsuite::write(&model, Some(wrong)).is_err(), "{wrong:?}");
     }
+}
+
+const CRFPP: &[u8] = include_bytes!("../models/foreign/small.crfpp.txt");
+const WAPITI: &[u8] = include_bytes!("../models/foreign/small.wapiti");
+
+/// Labels columns, of which the third is the expected label and those behind it its probabilities.
+fn assert_as_expected(model: &Arc<ChainModel>, expected: &str) {
+    let mut tagger = Tagger::new(model.clone());
+    let mut tokens = 0;
+    for block in expected.trim_end().split("\n\n") {
+        let rows = columns(
+            &block
+                .lines()
+                .map(|line| line.split('\t').take(2).collect::<Vec<_>>().join(" ") + "\n")
+                .collect::<String>(),
+        );
+        tagger.columns(&rows[0]).unwrap();
+        let labels = tagger.viterbi().to_vec();
+        for (t, line) in block.lines().enumerate() {
+            let fields: Vec<&str> = line.split('\t').collect();
+            assert_eq!(model.domain.labels[labels[t] as usize], fields[2], "{line}");
+            for (label, p) in (0..).zip(&fields[3..]) {
+                let found = tagger.marginal(t, label);
+                assert!((found - p.parse::<f64>().unwrap()).abs() < 1e-12, "{line}: {found}");
+            }
+            tokens += 1;
+        }
+    }
+    assert!(tokens > 8);
+}
+
+#[test]
+fn models_of_crfpp_and_wapiti_label_as_they_do() {
+    for (toolkit, bytes, expected) in [
+        (Toolkit::Crfpp, CRFPP, include_str!("../models/foreign/small.crfpp.tsv")),
+        (Toolkit::Wapiti, WAPITI, include_str!("../models/foreign/small.wapiti.tsv")),
+    ] {
+        assert_eq!(Toolkit::of(bytes), Some(toolkit));
+        let model = read(bytes);
+        assert_as_expected(&model, expected);
+        // In our own format, too.
+        assert_as_expected(&read(&model.to_bytes(Precision::F64).unwrap()), expected);
+        let message = Model::from(AnyModel::Chain(model)).to_crfsuite().unwrap_err().to_string();
+        assert!(message.contains("templates"), "{message}");
+    }
+}
+
+#[test]
+fn damaged_text_models_do_no_harm() {
+    for bytes in [CRFPP, WAPITI] {
+        for length in 0..bytes.len() {
+            assert!(AnyModel::from_bytes(&bytes[..length]).is_err(), "{length}");
+        }
+        let mut damaged = bytes.to_vec();
+        for at in 0..bytes.len() {
+            for flip in [1, 0x10, 0x80] {
+                damaged[at] ^= flip;
+                // An error, or a model: another weight or name is one.
+                let _ = AnyModel::from_bytes(&damaged);
+                damaged[at] = bytes[at];
+            }
+        }
+    }
+    let changed = |from: &str, to: &str, bytes: &[u8]| {
+        let text = std::str::from_utf8(bytes).unwrap();
+        assert!(text.contains(from), "{from}");
+        AnyModel::from_bytes(text.replacen(from, to, 1).as_bytes()).map(|_| ()).unwrap_err().to_string()
+    };
+    for (from, to, words) in [
+        ("#mdl#2#", "#mdl#1#", "MEMM"),
+        ("#mdl#2#", "#mdl#7#", "type"),
+        ("/0\n", "/1\n", "--me"),
+        ("#rdr#7", "#rdr#99999999999", "string"),
+        ("7:u:w=Ana", "7:u:z=Ana", "no template makes `u:z=Ana`"),
+        ("u:w=ate", "u:w=Ana", "twice"),
+        ("0=0x1", "99999999=0x1", "weights"),
+        ("0=0x1", "0=nan", "no weight"),
+    ] {
+        let message = changed(from, to, WAPITI);
+        assert!(message.contains(words), "{message}");
+    }
+    for (from, to, words) in [
+        ("maxid: ", "maxid: 1", "weights"),
+        ("xsize: 2", "xsize: x", "`xsize:`"),
+        ("0 U00:Ana", "999 U00:Ana", "no observation"),
+        ("U00:Ana", "U77:Ana", "no template makes"),
+        ("B\nI\n", "B\nB\n", "same name"),
+        ("U00:%x[0,0]", "X00:%x[0,0]", "starts with"),
+    ] {
+        let message = changed(from, to, CRFPP);
+        assert!(message.contains(words), "{from}: {message}");
+    }
+    let slashes = "/".repeat(400);
+    assert!(changed("U01:Ana/V", &format!("U01:{slashes}"), CRFPP).contains("ways"));
 }
 
 /// Ties go to the label that comes first in the file.
