@@ -2,6 +2,7 @@
 
 mod adagrad;
 mod adam;
+mod arow;
 mod auto;
 mod average;
 mod bfgs;
@@ -23,6 +24,7 @@ mod line_search;
 mod newton;
 mod newton_cg;
 mod online;
+mod passive_aggressive;
 mod prior;
 mod psa;
 mod psa_series;
@@ -43,6 +45,7 @@ mod triple_jump;
 
 pub use adagrad::AdaGrad;
 pub use adam::Adam;
+pub use arow::Arow;
 pub use auto::{Auto, Choice};
 pub use bfgs::Bfgs;
 pub use blocks::{BlockWorker, Blocks, ExampleVisit, Single};
@@ -54,6 +57,7 @@ pub use lbfgs::Lbfgs;
 pub use newton::{Newton, hessian};
 pub use newton_cg::NewtonCg;
 pub use online::{BatchGradient, Schedule, Updates};
+pub use passive_aggressive::{PassiveAggressive, Slack};
 pub use prior::{Mean, Prior};
 pub use psa::Psa;
 pub use sag::Sag;

@@ -7,6 +7,7 @@ mod constraint;
 mod criterion;
 mod init;
 mod kind;
+mod margins;
 mod method;
 mod parameters;
 mod prior_mean;
@@ -248,6 +249,7 @@ impl Settings {
         self.check_pieces(kind)?;
         self.check_kind(kind)?;
         self.check_init(kind)?;
+        self.check_margin(kind)?;
         self.optimizer.check(self.objective)?;
         self.parameters.check(self.optimizer)?;
         let [sigma, sigma_pairs] = self.sigmas();
