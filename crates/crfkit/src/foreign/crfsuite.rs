@@ -178,16 +178,26 @@ pub fn write(model: &ChainModel, order: Option<&[String]>) -> Result<Vec<u8>> {
     let mut table = Vec::new();
     let mut of_attributes = vec![Vec::new(); rows.len];
     for row in 0..rows.len as u32 {
-        for (label, weight) in rows.entries_of(row).zip(&weights[rows.range(row)]) {
+        let mut own: Vec<(u32, f64)> = rows
+            .entries_of(row)
+            .map(|label| place[label])
+            .zip(weights[rows.range(row)].iter().copied())
+            .collect();
+        own.sort_by_key(|(label, _)| *label);
+        for (label, weight) in own {
             of_attributes[row as usize].push(table.len() as u32);
-            table.push((STATE, row, place[label], *weight));
+            table.push((STATE, row, label, weight));
         }
     }
     let mut of_labels = vec![Vec::new(); labels.len()];
-    for (&entry, weight) in features.tables[PAIR].entry.iter().zip(&weights[features.tables[PAIR].base..]) {
-        let (from, to) = (entry as usize / rows.stride(), entry as usize % rows.stride());
-        of_labels[place[from] as usize].push(table.len() as u32);
-        table.push((TRANSITION, place[from], place[to], *weight));
+    let place_of = |entry: usize| (place[entry / rows.stride()], place[entry % rows.stride()]);
+    let pairs = features.tables[PAIR].entry.iter().map(|entry| place_of(*entry as usize));
+    let mut pairs: Vec<((u32, u32), f64)> =
+        pairs.zip(weights[features.tables[PAIR].base..].iter().copied()).collect();
+    pairs.sort_by_key(|(pair, _)| *pair);
+    for ((from, to), weight) in pairs {
+        of_labels[from as usize].push(table.len() as u32);
+        table.push((TRANSITION, from, to, weight));
     }
     let mut file = vec![0; HEADER];
     let mut positions = vec![file.len()];

@@ -82,6 +82,7 @@ fn a_written_model_comes_back() {
     order.reverse();
     let turned = read(&crfsuite::write(&model, Some(&order)).unwrap());
     assert_eq!(turned.domain.labels, order);
+    assert_eq!(crfsuite::write(&turned, Some(&model.domain.labels)).unwrap(), written, "one model, one file");
     for (a, b) in answers(&model).concat().iter().zip(answers(&turned).concat()) {
         assert_eq!(a.0, b.0);
         assert!(a.1.iter().zip(b.1.iter().rev()).all(|(a, b)| (a - b).abs() < 1e-12));
