@@ -56,7 +56,7 @@ class ChainCRF(Estimator):
     progress : bool or "auto"
         Whether to show a progress bar. ``auto`` shows one on terminals if tqdm is installed.
     callback : callable or None
-        Called with a dict of ``passes``, ``objective`` and ``dev_score``. Training stops if it returns ``False``.
+        Called with a dict of ``passes``, ``objective``, ``dev_score`` and ``weights``, their number. Training stops if it returns ``False``.
     params : dict or None
         Further settings, such as ``{"eta0": 0.1}``.
 

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
+import crfkit
 from crfkit.compat import pycrfsuite, sklearn_crfsuite
 
 X = [
@@ -76,7 +77,7 @@ def test_the_penalty_is_that_of_crfsuite(model_file):
 def test_item_sequence():
     items = pycrfsuite.ItemSequence([{"a": "b", "c": 2, "d": {"e": True, "f": ["g"]}}, ["h", b"i"]])
     assert items.items() == [{"a:b": 1.0, "c": 2.0, "d:e": 1.0, "d:f:g": 1.0}, {"h": 1.0, "i": 1.0}]
-    assert len(items) == 2 and "2 items" in repr(items)
+    assert len(items) == 2 and "size 2" in repr(items)
 
 
 def test_trainer_parameters():
@@ -90,9 +91,9 @@ def test_trainer_parameters():
             trainer.set(name, value)
     with pytest.raises(ValueError, match="algorithm"):
         trainer.select("magic")
-    for missing in ("pa", "arow"):
-        with pytest.raises(NotImplementedError, match="lbfgs, l2sgd or ap"):
-            trainer.select(missing)
+    for name, known in [("pa", "error_sensitive"), ("arow", "gamma"), ("AP", "epsilon")]:
+        trainer.select(name)
+        assert known in trainer.params()
 
 
 def test_messages_and_subclasses(tmp_path):
@@ -106,11 +107,11 @@ def test_messages_and_subclasses(tmp_path):
     trainer = Mine()
     trainer.append(X[0], Y[0])
     trainer.train(str(tmp_path / "model"))
-    assert trainer.messages[0] == "type: CRF1d\n" and len(trainer.messages) > 3
+    assert "type: CRF1d\n" in trainer.messages and len(trainer.messages) > 3
 
     class Failing(Mine):
         def message(self, message):
-            if "objective" in message:
+            if "Loss" in message:
                 raise KeyError("mine")
 
     failing = Failing()
@@ -119,6 +120,95 @@ def test_messages_and_subclasses(tmp_path):
         failing.train(str(tmp_path / "other"))
     with pytest.raises(ValueError, match="differ"):
         trainer.append(X[0], Y[1])
+
+
+def test_files_are_those_of_crfsuite(model_file, tmp_path):
+    import os
+    import stat
+
+    with open(model_file, "rb") as file:
+        data = file.read()
+    assert data.startswith(b"lCRF")
+    found = os.stat(model_file)
+    assert not stat.S_IMODE(found.st_mode) & 0o022 and found.st_nlink == 1
+    # Labels have the order in which training met them.
+    tagger = pycrfsuite.Tagger()
+    tagger.open(model_file)
+    assert tagger.labels() == ["NAME", "VERB", "NOUN", "ADV"]
+    model = crfkit.Model.from_bytes(data)
+    assert model.to_crfsuite() == data
+    back = crfkit.Model.from_bytes(model.to_bytes())
+    assert back.labels == model.labels and back.tagger().tag(X[1]).labels == Y[1]
+    assert model.to_crfsuite(sorted(model.labels)) != data
+    with pytest.raises(ValueError, match="order of labels"):
+        model.to_crfsuite(["NAME"])
+    for cut in range(0, len(data), 7):
+        with pytest.raises(ValueError):
+            tagger.open_inmemory(data[:cut])
+    with pytest.raises(ValueError, match="templates"):
+        crfkit.ChainCRF(template="default").fit([[["Ada"], ["sings"]]], [["NAME", "O"]]).model_.to_crfsuite()
+
+
+def test_no_data(tmp_path):
+    path = str(tmp_path / "model")
+    pycrfsuite.Trainer(verbose=False).train(path)
+    with open(path, "rb") as file:
+        assert file.read(4) == b"lCRF"
+    with pytest.raises(ValueError, match="no data"):
+        pycrfsuite.Tagger().open(path)
+
+
+def test_the_log_and_its_reader(capsys, tmp_path):
+    trainer = pycrfsuite.Trainer("l2sgd", {"max_iterations": 4})
+    for x, y in zip(X * 3, Y * 3):
+        trainer.append(x, y)
+    trainer.append(X[0], Y[0], group=1)
+    trainer.train(str(tmp_path / "model"), holdout=1)
+    printed = capsys.readouterr().out
+    log = trainer.logparser
+    assert log.featgen_percent == 100 and log.featgen_num_features == 12
+    assert [iteration["num"] for iteration in log.iterations] == [1, 2, 3, 4]
+    assert all(iteration["loss"] > 0 and "time" in iteration for iteration in log.iterations)
+    assert [event for event, *_ in log.events if event != "featgen_progress"] == (
+        ["start", "featgen_end", "prepared"] + ["iteration"] * 4 + ["optimization_end", "end"]
+    )
+    last = log.last_iteration
+    assert last["scores"]["NAME"].ref == 1 and last["item_accuracy"] == 1
+    assert "".join(log.log) == printed and "***** Epoch #4 *****" in printed
+    assert "Holdout group: 2" in printed and "SGD terminated with the maximum number of iterations" in printed
+
+
+def test_stopping_rules(tmp_path):
+    def iterations(algorithm, **params):
+        trainer = pycrfsuite.Trainer(algorithm, params, verbose=False)
+        for x, y in zip(X * 3, Y * 3):
+            trainer.append(x, y)
+        trainer.train("")
+        return len(trainer.logparser.iterations)
+
+    assert iterations("pa", epsilon=0) == 100 and iterations("pa", epsilon=1e9) == 1
+    assert iterations("l2sgd", period=2, delta=1e9) == 3
+    assert iterations("arow", max_iterations=7) == 7
+
+
+def test_install(tmp_path):
+    import os
+    import subprocess
+    import sys
+
+    def run(*command):
+        environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+        return subprocess.run([sys.executable, *command], env=environment, capture_output=True, text=True)
+
+    for _ in range(2):
+        assert run("-m", "crfkit.compat", "install", str(tmp_path)).returncode == 0
+    program = "import pycrfsuite, sklearn_crfsuite, pycrfsuite._logparser; from sklearn_crfsuite import metrics, CRF"
+    done = run("-c", program + "; print(pycrfsuite.__file__, pycrfsuite.Tagger, pycrfsuite._logparser.TrainLogParser)")
+    assert str(tmp_path) in done.stdout, done.stderr
+    other = tmp_path / "other"
+    (other / "pycrfsuite").mkdir(parents=True)
+    refused = run("-m", "crfkit.compat", "install", str(other))
+    assert refused.returncode == 1 and "is there already" in refused.stderr
 
 
 def test_holdout(tmp_path):
@@ -131,7 +221,7 @@ def test_holdout(tmp_path):
     assert sorted(tagger.labels()) == ["NAME", "VERB"]
 
 
-@pytest.mark.parametrize("algorithm", [None, "lbfgs", "l2sgd", "ap"])
+@pytest.mark.parametrize("algorithm", [None, "lbfgs", "l2sgd", "ap", "pa", "arow"])
 def test_crf(algorithm, tmp_path):
     crf = sklearn_crfsuite.CRF(algorithm, model_filename=str(tmp_path / "model"))
     assert crf.classes_ is None and crf.tagger_ is None and crf.state_features_ is None
@@ -164,8 +254,11 @@ def test_crf_refuses():
         sklearn_crfsuite.CRF().fit(X, Y, X)
     with pytest.raises(ValueError, match="call fit first"):
         sklearn_crfsuite.CRF().predict(X)
-    with pytest.raises(NotImplementedError):
-        sklearn_crfsuite.CRF("pa").fit(X, Y)
+    for params, message in [({"pa_type": 3}, "0, 1 or 2"), ({"c": -1}, "aggressiveness")]:
+        with pytest.raises(ValueError, match=message):
+            sklearn_crfsuite.CRF("pa", **params).fit(X, Y)
+    with pytest.raises(ValueError, match="calibration.rate"):
+        sklearn_crfsuite.CRF("l2sgd", calibration_rate=1).fit(X, Y)
     with pytest.raises(TypeError, match=r"X\[0\]\[0\]\['a'\]"):
         sklearn_crfsuite.CRF().fit([[{"a": None}]], [["A"]])
 

@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Command::Tag(args) => cmd::tag::run(&args),
         Command::Eval(args) => cmd::eval::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),
+        Command::Convert(args) => cmd::convert::run(&args),
         Command::Report(args) => cmd::report::run(&args),
         Command::Watch(args) => cmd::watch::run(&args),
         Command::Demo(args) => cmd::demo::run(&args),

@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _crfkit {
     #[pymodule_export]
-    use super::model::{PyModel, model_from_bytes};
+    use super::model::{PyModel, empty_crfsuite, model_from_bytes, write_file};
     #[pymodule_export]
     use super::tagger::{PyTagged, PyTagger};
     #[pymodule_export]

@@ -6,6 +6,8 @@ use crate::tagger::PyTagger;
 use crfkit::Model;
 use crfkit::any::AnyModel;
 use crfkit::data::observer::Source;
+use crfkit::files::write_atomically;
+use crfkit::foreign::crfsuite;
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -32,7 +34,8 @@ type Coefficients<'py> =
 
 #[pymethods]
 impl PyModel {
-    /// Read a model file. The whole file is checked; a damaged one raises ``ModelFileError``.
+    /// Read a model file, of crfkit, CRFsuite, CRF++ (as text) or Wapiti. The whole file is checked; a damaged one raises
+    /// ``ModelFileError``.
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
         py.detach(|| Model::open(path)).map(PyModel).map_err(|error| raise(py, error))
@@ -53,6 +56,23 @@ impl PyModel {
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = py.detach(|| self.0.to_bytes()).map_err(|error| raise(py, error))?;
         Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// The model as a file of CRFsuite, for programs that read such files. ``labels`` names all labels in the order of the file, which
+    /// decides between equally good labels; by default they have the model's order.
+    ///
+    /// A model that such a file cannot hold raises ``SettingError``, which says why.
+    #[pyo3(signature = (labels=None))]
+    fn to_crfsuite<'py>(
+        &self,
+        py: Python<'py>,
+        labels: Option<Vec<String>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = match self.0.any() {
+            AnyModel::Chain(model) => py.detach(|| crfsuite::write(model, labels.as_deref())),
+            _ => self.0.to_crfsuite(),
+        };
+        Ok(PyBytes::new(py, &bytes.map_err(|error| raise(py, error))?))
     }
 
     /// The kind of model, such as ``"chain"``.
@@ -157,6 +177,18 @@ impl PyModel {
     fn label_numbers(&self) -> HashMap<String, i64> {
         self.0.labels().into_iter().zip(0..).collect()
     }
+}
+
+/// The file that CRFsuite writes if it is given no data.
+#[pyfunction]
+pub(crate) fn empty_crfsuite(py: Python<'_>) -> Bound<'_, PyBytes> {
+    PyBytes::new(py, &crfsuite::nothing())
+}
+
+/// Write a file whole or not at all.
+#[pyfunction]
+pub(crate) fn write_file(py: Python<'_>, path: PathBuf, data: &[u8]) -> PyResult<()> {
+    py.detach(|| write_atomically(&path, data)).map_err(|error| raise(py, error))
 }
 
 /// Read a model from the bytes of its file. Pickled models are read by this function.

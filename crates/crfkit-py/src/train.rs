@@ -22,8 +22,9 @@ const WAITING: usize = 256;
 /// How often the interpreter is asked for signals, such as Ctrl-C.
 const POLL: Duration = Duration::from_millis(50);
 /// Settings that `params` may have besides the parameters of methods.
-const OTHERS: [&str; 10] = [
+const OTHERS: [&str; 11] = [
     "choose",
+    "constraint",
     "transitions",
     "sigma_pairs",
     "prior_mean",
@@ -35,8 +36,8 @@ const OTHERS: [&str; 10] = [
     "init",
 ];
 
-/// A report: passes, objective, score on the development set.
-type Report = (f64, Option<f64>, Option<f64>);
+/// A report: passes, objective, score on the development set, number of weights.
+type Report = (f64, Option<f64>, Option<f64>, usize);
 
 /// What the training thread tells.
 enum Message {
@@ -140,8 +141,8 @@ impl Plan {
         let report = |state: &Progress| {
             let news = state.objective.is_some() || state.dev_score != last_score;
             last_score = state.dev_score;
-            if !news || tell.send(Message::Report((state.passes, state.objective, state.dev_score))).is_err()
-            {
+            let report = (state.passes, state.objective, state.dev_score, state.weights);
+            if !news || tell.send(Message::Report(report)).is_err() {
                 return true;
             }
             answered.is_none_or(|answered| answered.recv().unwrap_or(false))
@@ -248,11 +249,12 @@ fn listen(
 }
 
 /// Calls the callback with a dict. Only `False` stops the run: functions that return nothing go on.
-fn ask(callback: &Bound<'_, PyAny>, (passes, objective, score): Report) -> PyResult<bool> {
+fn ask(callback: &Bound<'_, PyAny>, (passes, objective, score, weights): Report) -> PyResult<bool> {
     let state = PyDict::new(callback.py());
     state.set_item("passes", passes)?;
     state.set_item("objective", objective)?;
     state.set_item("dev_score", score)?;
+    state.set_item("weights", weights)?;
     let answer = callback.call1((state,))?;
     Ok(answer.is_none() || answer.is_truthy()?)
 }

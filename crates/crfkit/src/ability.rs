@@ -17,12 +17,20 @@ pub enum Ability {
     Marginals,
     /// The entropy of the marginals of one example. Methods on the dual problem need it.
     Dual,
+    /// A loss that is 0 only if the gold labels are better than all others, by a margin. Passive-aggressive methods need it.
+    Margin,
 }
 
 impl Ability {
     /// All abilities.
-    pub const ALL: [Ability; 5] =
-        [Ability::Smooth, Ability::HessVec, Ability::Counts, Ability::Marginals, Ability::Dual];
+    pub const ALL: [Ability; 6] = [
+        Ability::Smooth,
+        Ability::HessVec,
+        Ability::Counts,
+        Ability::Marginals,
+        Ability::Dual,
+        Ability::Margin,
+    ];
 
     /// A phrase that follows the word "needs".
     pub fn name(self) -> &'static str {
@@ -32,6 +40,7 @@ impl Ability {
             Ability::Counts => "feature counts",
             Ability::Marginals => "exact marginals of single examples",
             Ability::Dual => "the entropy of single examples",
+            Ability::Margin => "a margin between labellings",
         }
     }
 }

@@ -32,7 +32,8 @@
 //!
 //! A [`domain`] holds what differs between kinds of model: [`chain`]s, [`linked`] chains (several label columns, or links
 //! between distant tokens), graphs from a file ([`typed`]) and images ([`grid`]). For any domain, [`train`] trains a
-//! model, [`tag`] applies it and [`eval`] scores it. [`empirical`] makes models by counting. [`math`] has the numbers and
+//! model, [`tag`] applies it and [`eval`] scores it. [`empirical`] makes models by counting. [`foreign`] reads the models of other
+//! toolkits. [`math`] has the numbers and
 //! the vector kernels that all of them use.
 
 pub mod ability;
@@ -48,6 +49,7 @@ pub mod error;
 pub mod eval;
 #[doc(hidden)] // of use to our own program
 pub mod files;
+pub mod foreign;
 pub mod front;
 pub mod graph;
 pub mod infer;

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every room of the library, from the bottom to the top, with the rooms it may import. `error` is open to all.
-const ROOMS: [(&str, &[&str]); 23] = [
+const ROOMS: [(&str, &[&str]); 24] = [
     ("error", &[]),
     ("ability", &[]),
     ("files", &[]),
@@ -41,9 +41,11 @@ const ROOMS: [(&str, &[&str]); 23] = [
             "ability",
         ],
     ),
+    ("foreign", &["domain", "settings", "model", "data", "graph", "math"]),
     (
         "any",
         &[
+            "foreign",
             "empirical",
             "domain",
             "settings",
@@ -61,6 +63,7 @@ const ROOMS: [(&str, &[&str]); 23] = [
         "front",
         &[
             "any",
+            "foreign",
             "train",
             "empirical",
             "domain",

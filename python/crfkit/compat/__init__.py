@@ -1,16 +1,18 @@
 """Replacements for packages around CRFsuite, with their interfaces.
 
 ``crfkit.compat.pycrfsuite`` stands in for python-crfsuite, ``crfkit.compat.sklearn_crfsuite`` for sklearn-crfsuite. Change
-the import, and leave the rest of your program as it is. Model files are crfkit's own.
+the import, and leave the rest of your program as it is. Programs that you cannot change find the replacements under the old names
+if you install them there: ``python -m crfkit.compat install DIRECTORY`` with a directory of ``PYTHONPATH``.
+
+Model files are CRFsuite's: files of either side work on the other, with the same labels and probabilities.
 
 What differs from the originals:
 
-- The algorithms ``pa`` and ``arow`` are missing: they raise ``NotImplementedError``.
-- ``l2sgd`` minimises the same objective by another method, which ends closer to the optimum.
-- ``max_iterations`` limits the passes over the data, of which an iteration may take more than one.
+- ``max_iterations`` limits the passes over the data; an iteration of L-BFGS may take more than one.
 - ``feature.minfreq`` counts how often an attribute occurs, not how often it occurs with a label.
-- Features of a wrong type and parameters that are no numbers raise an error; the originals guess or crash.
-- Training without data raises ``CRFSuiteError``.
-- The log has other lines; python-crfsuite's parsers of logs are missing, and so is ``trainer_cls``.
-- Files that python-crfsuite has written cannot be read yet, nor written for it.
+- Held-out data chooses the weights of the best pass; it is scored once, in the last iteration of the log.
+- The order of sequences in ``l2sgd``, ``ap``, ``pa`` and ``arow`` is always the same, so training repeats.
+- The log has no norms of weights and gradients, and nothing of the calibration of ``l2sgd``.
+- Training on no data writes an empty model, as there; opening such a model raises ``ValueError``.
+- What the originals get wrong is not copied; ``docs/COMPAT.md`` in the source has the list.
 """

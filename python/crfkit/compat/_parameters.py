@@ -15,7 +15,6 @@ ALGORITHMS = {
     "passive-aggressive": "passive-aggressive",
     "arow": "arow",
 }
-MISSING = ("passive-aggressive", "arow")
 
 # The name of each parameter, its default, and what it does.
 Parameters = dict[str, tuple[Any, str]]
@@ -47,24 +46,35 @@ _L2SGD: Parameters = {
     "calibration.candidates": (10, "The number of candidates of learning rate."),
     "calibration.max_trials": (20, "The maximum number of trials of learning rates for calibration."),
 }
-_PERCEPTRON: Parameters = {
+_ONLINE: Parameters = {
     "max_iterations": (100, "The maximum number of iterations."),
-    "epsilon": (0.0, "The stopping criterion (the ratio of incorrect label predictions)."),
+    "epsilon": (0.0, "The stopping criterion (the mean loss)."),
+}
+_PA: Parameters = {
+    "type": (1, "The strategy for updating feature weights: 0 without slack variables, 1 type I, 2 type II."),
+    "c": (1.0, "The aggressiveness parameter."),
+    "error_sensitive": (True, "Consider the number of incorrect labels to the cost function."),
+    "averaging": (True, "Compute the average of feature weights (similarly to Averaged Perceptron)."),
+}
+_AROW: Parameters = {
+    "variance": (1.0, "The initial variance of every feature weight."),
+    "gamma": (1.0, "Tradeoff parameter."),
 }
 DEFAULTS: dict[str, Parameters] = {
     "lbfgs": {**_FEATURES, **_LBFGS},
     "l2sgd": {**_FEATURES, **_L2SGD},
-    "averaged-perceptron": {**_FEATURES, **_PERCEPTRON},
+    "averaged-perceptron": {**_FEATURES, **_ONLINE},
+    "passive-aggressive": {**_FEATURES, **_PA, **_ONLINE},
+    "arow": {**_FEATURES, **_AROW, **_ONLINE},
 }
+_SLACK = {0: "none", 1: "linear", 2: "squared"}
 
 
 def algorithm_name(name: str) -> str:
     """CRFsuite's own name of an algorithm."""
-    if name not in ALGORITHMS:
+    full = ALGORITHMS.get(str(name).lower())
+    if full is None:
         raise ValueError(f"Bad arguments: algorithm={name!r}; choose one of {', '.join(ALGORITHMS)}")
-    full = ALGORITHMS[name]
-    if full in MISSING:
-        raise NotImplementedError(f"crfkit has no algorithm {full}: choose lbfgs, l2sgd or ap")
     return full
 
 
@@ -83,9 +93,19 @@ def converted(name: str, value: Any, default: Any) -> Any:
     return str(value)
 
 
-def settings(algorithm: str, given: dict[str, Any]) -> str:
+def complete(algorithm: str, given: dict[str, Any]) -> dict[str, Any]:
+    """All parameters of an algorithm: those that are given, and the defaults of the others."""
+    return {name: default for name, (default, _) in DEFAULTS[algorithm].items()} | given
+
+
+def sigma(c2: float) -> float | None:
+    """The σ of CRFsuite's penalty c2·‖w‖², which is ‖w‖²/(2σ²); ``None`` for no prior."""
+    return None if c2 == 0 else 1 / math.sqrt(2 * c2)
+
+
+def settings(algorithm: str, given: dict[str, Any], **more: Any) -> str:
     """The settings of crfkit for an algorithm with these parameters, as JSON."""
-    value = {name: default for name, (default, _) in DEFAULTS[algorithm].items()} | given
+    value = complete(algorithm, given)
     passes = int(value["max_iterations"])
     common: dict[str, Any] = {
         "min_count": max(1, math.ceil(value["feature.minfreq"])),
@@ -93,16 +113,33 @@ def settings(algorithm: str, given: dict[str, Any]) -> str:
         "transitions": "all" if value["feature.possible_transitions"] else "observed",
         # Zero iterations leave all weights at 0 there; one pass is the least that crfkit takes.
         "passes": None if passes >= 2**31 - 1 else max(1, passes),
+        # CRFsuite knows no rules on labels.
+        "constraint": "none",
     }
+    return json.dumps(common | _method(algorithm, value) | more)
+
+
+def _method(algorithm: str, value: dict[str, Any]) -> dict[str, Any]:
+    """The settings that differ between algorithms."""
+    margin: dict[str, Any] = {"objective": "perceptron", "sigma": None}
     if algorithm == "averaged-perceptron":
-        own: dict[str, Any] = {"objective": "perceptron", "optimizer": "sgd", "sigma": None, "eta0": 1.0, "batch": 1}
-        return json.dumps(common | own | {"average": True})
-    # CRFsuite adds c2·‖w‖², which is the prior ‖w‖²/(2σ²).
-    c2 = value["c2"]
-    if c2 < 0 or value.get("c1", 0.0) < 0:
+        return margin | {"optimizer": "sgd", "eta0": 1.0, "batch": 1, "average": True}
+    if algorithm == "passive-aggressive":
+        if value["type"] not in _SLACK:
+            raise ValueError(f"parameter type is {value['type']!r}: give 0, 1 or 2")
+        return margin | {
+            "optimizer": "pa",
+            "aggressiveness": value["c"],
+            "slack": _SLACK[value["type"]],
+            "margin": "root" if value["error_sensitive"] else "one",
+            "average": value["averaging"],
+        }
+    if algorithm == "arow":
+        return margin | {"optimizer": "arow", "variance": value["variance"], "gamma": value["gamma"]}
+    if value["c2"] < 0 or value.get("c1", 0.0) < 0:
         raise ValueError("c1 and c2 are coefficients of penalties: give numbers of at least 0")
-    common["sigma"] = None if c2 == 0 else 1 / math.sqrt(2 * c2)
+    penalty = {"sigma": sigma(value["c2"])}
     if algorithm == "l2sgd":
-        return json.dumps(common | {"optimizer": "auto"})
+        return penalty | {"optimizer": "bottou", "batch": 1}
     stop = {"memory": value["num_memories"], "gradient_tolerance": value["epsilon"], "tolerance": value["delta"]}
-    return json.dumps(common | {"optimizer": "lbfgs", "l1": value["c1"]} | stop)
+    return penalty | {"optimizer": "lbfgs", "l1": value["c1"]} | stop

@@ -2,6 +2,7 @@
 
 mod apply;
 mod choices;
+mod convert;
 mod empirical;
 mod grid;
 mod parameters;
@@ -10,6 +11,7 @@ mod train;
 
 pub use apply::{EvalArgs, ExtraColumns, Marginals, Output, TagArgs};
 pub use choices::{Init, Penalty, PriorMean};
+pub use convert::{ConvertArgs, ModelFormat, NoConstraint};
 pub use empirical::EmpiricalArgs;
 pub use grid::{GridArgs, PictureArgs};
 pub use parameters::ParameterArgs;
@@ -102,6 +104,8 @@ pub enum Command {
     Eval(EvalArgs),
     /// Show what a model has learned
     Inspect(InspectArgs),
+    /// Convert a model between the formats of crfkit and of other toolkits
+    Convert(ConvertArgs),
     /// Turn run logs into one HTML page: learning curves, settings, scores, what the model has learned
     Report(ReportArgs),
     /// Show that page in a browser while training runs, always up to date

@@ -1,7 +1,8 @@
 //! The parameters of the methods.
 
 use super::stored;
-use crfkit::optim::{BatchGradient, Inner, Updates};
+use crfkit::loss::Margin;
+use crfkit::optim::{BatchGradient, Inner, Slack, Updates};
 use crfkit::train::{HessVec, Parameters};
 
 /// The parameters of methods. Each has a default that depends on the method; one that the method does not use is rejected.
@@ -24,9 +25,9 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "WHICH", value_parser = stored::<Updates>(&["lazy", "dense"]))]
     pub updates: Option<Updates>,
 
-    /// Return the mean of all iterates
-    #[arg(long)]
-    pub average: bool,
+    /// Return the mean of all iterates [default: false; pa: true]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub average: Option<bool>,
 
     /// μ of smd: the gain of the gains [default: 0.1]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
@@ -112,6 +113,26 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gamma_max: Option<f64>,
 
+    /// C of pa: how far a step may go [default: 1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub aggressiveness: Option<f64>,
+
+    /// How C bounds the steps of pa: not at all, their length, or its square [default: linear]
+    #[arg(long, value_name = "HOW", value_parser = stored::<Slack>(&["none", "linear", "squared"]))]
+    pub slack: Option<Slack>,
+
+    /// By how much pa makes gold labels better than those with d errors: by 1, √d or d [default: root]
+    #[arg(long, value_name = "HOW", value_parser = stored::<Margin>(&["one", "root", "errors"]))]
+    pub margin: Option<Margin>,
+
+    /// Variance of arow at the start [default: 1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub variance: Option<f64>,
+
+    /// γ of arow: how little one example settles [default: 1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub gamma: Option<f64>,
+
     /// Bytes that a method may store besides the weights; the suffixes k, M and G are understood [default: 1G; auto and saga: none]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub memory_limit: Option<u64>,
@@ -144,7 +165,7 @@ impl ParameterArgs {
             eta0: self.eta0,
             gradient: self.gradient,
             updates: self.updates,
-            average: self.average.then_some(true),
+            average: self.average,
             mu: self.mu,
             lambda: self.lambda,
             gain_factor: self.gain_factor,
@@ -166,6 +187,11 @@ impl ParameterArgs {
             hess_vec: self.hess_vec,
             inner: self.inner,
             gamma_max: self.gamma_max,
+            aggressiveness: self.aggressiveness,
+            slack: self.slack,
+            margin: self.margin,
+            variance: self.variance,
+            gamma: self.gamma,
             memory_limit: self.memory_limit,
         }
     }

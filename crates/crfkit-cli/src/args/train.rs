@@ -11,7 +11,7 @@ use crfkit::data::rule::Rule;
 use crfkit::data::template::Dialect;
 use crfkit::loss::Pieces;
 use crfkit::model::{Keep, Precision};
-use crfkit::train::{self, BatchOf, Choose, Criterion, Kind, Parameters, Scaling, Settings};
+use crfkit::train::{self, BatchOf, Choose, Criterion, Kind, Method, Parameters, Scaling, Settings};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
@@ -254,6 +254,9 @@ impl TrainArgs {
     pub fn settings(&self, kind: Kind) -> Result<Settings> {
         let (given, usual) = (self.parameters.parameters(), Settings::of(kind));
         let preset = match self.optimizer {
+            Chosen::Method(optimizer @ (Method::Pa | Method::Arow)) => {
+                Settings { parameters: given, ..Settings::with_margin(optimizer) }
+            }
             Chosen::Method(optimizer) => Settings { optimizer, parameters: given, ..usual.clone() },
             Chosen::Perceptron => {
                 self.check_perceptron()?;

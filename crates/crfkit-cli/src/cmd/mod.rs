@@ -1,6 +1,7 @@
 //! The verbs, one file each.
 
 pub mod completions;
+pub mod convert;
 pub mod demo;
 pub mod eval;
 pub mod inspect;

@@ -2,6 +2,7 @@
 
 mod common;
 mod constraints;
+mod convert;
 mod empirical;
 mod formats;
 mod grids;

@@ -40,7 +40,7 @@ impl From<Member> for Ensemble {
 }
 
 impl Member {
-    /// Names of the labels, sorted.
+    /// Names of the labels: sorted, or in the order of the toolkit that the model comes from.
     pub fn labels(&self) -> &[String] {
         match self {
             Member::Weighted(model) => &model.domain.labels,
@@ -211,7 +211,7 @@ impl Ensemble {
         &self.members
     }
 
-    /// Names of the labels, sorted.
+    /// Names of the labels: sorted, or in the order of the toolkit that the model comes from.
     pub fn labels(&self) -> &[String] {
         self.members[0].labels()
     }
@@ -223,7 +223,10 @@ impl Ensemble {
 
     /// The number of a label.
     pub fn label(&self, name: &str) -> Option<Label> {
-        self.labels().binary_search_by(|l| l.as_str().cmp(name)).ok().map(|i| i as Label)
+        let labels = self.labels();
+        // Labels of other toolkits are not sorted.
+        let found = labels.binary_search_by(|label| label.as_str().cmp(name)).ok();
+        found.or_else(|| labels.iter().position(|label| label == name)).map(|label| label as Label)
     }
 }
 

@@ -11,6 +11,7 @@ use crate::domain::linked::LinkedModel;
 use crate::domain::typed::TypedModel;
 use crate::domain::{Domain, FORMAT, StoredKind, WeightedModel, open_head};
 use crate::empirical::EmpiricalModel;
+use crate::foreign;
 use crate::model::{LabelSet, Names};
 use crate::settings::Kind;
 use crate::tag::Labeller;
@@ -42,7 +43,11 @@ impl AnyModel {
     }
 
     /// Reads a model file without copying weights and names: the model keeps the bytes.
+    /// A file of [another toolkit](foreign) is read too, into memory of its own.
     pub fn from_memory(bytes: &Bytes) -> Result<Self> {
+        if let Some(model) = foreign::read(bytes) {
+            return Ok(AnyModel::Chain(model?.into()));
+        }
         let (head, file) = open_head(bytes)?;
         Ok(match head.kind {
             StoredKind::Weighted(Kind::Chain) => AnyModel::Chain(ChainModel::read(head, file)?.into()),

@@ -32,7 +32,7 @@ pub use file::StoredKind;
 pub(crate) use file::{FORMAT, MAX_WEIGHT, StoredHead, open_head};
 pub use model::WeightedModel;
 pub use objective::{AnswersOf, ModelGraph, Sum};
-pub(crate) use stored::{check_labels, check_trained_labels};
+pub(crate) use stored::{check_label_names, check_labels, check_trained_labels};
 
 use crate::answers::Answers;
 use crate::data::dataset::Dataset;

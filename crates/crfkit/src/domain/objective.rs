@@ -3,11 +3,11 @@
 use super::Domain;
 use crate::answers::{Answers, ChainAnswers, GraphAnswers};
 use crate::data::dataset::Dataset;
-use crate::decode::{ExactArgmax, MaxProduct};
+use crate::decode::{ExactArgmax, MaxProduct, Viterbi};
 use crate::graph::{Chain, FactorGraph, Graph, Shared, UNLABELLED};
 use crate::infer::{Engine, Exact, ForwardBackward, NodeMarginals, Tree, WithEngine};
 use crate::loss::{
-    Likelihood, Loss, Marginal, OnPieces, PartialLikelihood, Perceptron, Pieces, Piecewise,
+    Likelihood, Loss, MarginPerceptron, Marginal, OnPieces, PartialLikelihood, Perceptron, Pieces, Piecewise,
     PiecewisePseudolikelihood, Pseudolikelihood,
 };
 use crate::model::Features;
@@ -76,6 +76,10 @@ impl ModelGraph for Chain {
                 )));
             }
             let loss = PartialLikelihood::with_sets(ForwardBackward, data.sets().clone());
+            return Ok(Box::new(Risk::with_derivative(loss, derivative, features, data, threads)?));
+        }
+        if let Some(margin) = settings.margin() {
+            let loss = MarginPerceptron { decoder: Viterbi, margin };
             return Ok(Box::new(Risk::with_derivative(loss, derivative, features, data, threads)?));
         }
         settings.objective.objective(settings.pieces.unwrap_or_default(), derivative, features, data, threads)

@@ -10,6 +10,7 @@ use crate::model::sections::{Reader, StringSections, Writer};
 use crate::{Error, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 /// The largest number of labels. It bounds the label-pair table (its square times 8 bytes is 2 GiB), so that no small
 /// file can ask for all memory.
@@ -104,6 +105,19 @@ pub(crate) fn check_labels(labels: &[String]) -> std::result::Result<(), String>
         0 => Err("it has no labels".into()),
         n if n > MAX_LABELS => Err(format!("it has {n} labels, more than {MAX_LABELS}")),
         _ if !labels.is_sorted_by(|a, b| a < b) => Err("its labels are not sorted and distinct".into()),
+        _ => Ok(()),
+    }
+}
+
+/// Like [`check_labels`], for labels in any order. Those of a plain chain have the order in which they were trained: sorted here, another
+/// one in other toolkits, where the first of equally good labels wins too.
+pub(crate) fn check_label_names(labels: &[String]) -> std::result::Result<(), String> {
+    match labels.len() {
+        0 => Err("it has no labels".into()),
+        n if n > MAX_LABELS => Err(format!("it has {n} labels, more than {MAX_LABELS}")),
+        n if labels.iter().collect::<HashSet<_>>().len() < n => {
+            Err("two of its labels have the same name".into())
+        }
         _ => Ok(()),
     }
 }

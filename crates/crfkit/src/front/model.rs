@@ -5,6 +5,7 @@ use crate::any::{AnyModel, Ensemble};
 use crate::domain::StoredKind;
 use crate::eval::{Evaluation, Scores};
 use crate::files::write_atomically;
+use crate::foreign::crfsuite;
 use crate::tag::{Judgement, Labeller, Tagger};
 use crate::{Error, Result};
 use std::fmt;
@@ -32,7 +33,7 @@ impl From<AnyModel> for Model {
 }
 
 impl Model {
-    /// Opens a model file. The whole file is checked, to the last byte.
+    /// Opens a model file, of crfkit or of [another toolkit](crate::foreign). The whole file is checked, to the last byte.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let name = path.as_ref().display().to_string();
         let bytes = File::open(path.as_ref()).and_then(|file| crate::model::open(&file));
@@ -51,6 +52,18 @@ impl Model {
     /// The model file as bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         self.0.to_bytes()
+    }
+
+    /// The model as a file of CRFsuite, for programs that read such files. A model that such a file cannot hold is an error, which
+    /// says why.
+    pub fn to_crfsuite(&self) -> Result<Vec<u8>> {
+        match &self.0 {
+            AnyModel::Chain(model) => crfsuite::write(model, None),
+            other => Err(Error::Setting(format!(
+                "this is a model of a {}, which a file of CRFsuite cannot hold: only chains with weights fit",
+                other.kind().name()
+            ))),
+        }
     }
 
     /// Reads a model from the bytes of its file.

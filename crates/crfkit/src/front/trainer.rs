@@ -64,6 +64,8 @@ pub struct Progress {
     pub objective: Option<f64>,
     /// The last score on the development set, in per cent: F1 where labels are chunks, accuracy elsewhere.
     pub dev_score: Option<f64>,
+    /// Number of weights to find.
+    pub weights: usize,
 }
 
 /// A trained model of sequences, and how its training went.
@@ -275,7 +277,8 @@ impl<'a> Trainer<'a> {
             }
         };
         let start = Start { theta, dev, threads: self.threads, ..Start::default() };
-        let mut listener = Told { progress: self.progress, stop: self.stop, dev_score: None };
+        let weights = features.dim();
+        let mut listener = Told { progress: self.progress, stop: self.stop, dev_score: None, weights };
         let mut trained = train(corpus, features, &self.settings, start, &mut listener)?;
         if let Some(threshold) = self.settings.shrink {
             trained.model = trained.model.shrink(threshold);
@@ -332,6 +335,7 @@ struct Told<'a> {
     progress: Option<OnProgress<'a>>,
     stop: Option<Arc<AtomicBool>>,
     dev_score: Option<f64>,
+    weights: usize,
 }
 
 impl Listener for Told<'_> {
@@ -346,7 +350,7 @@ impl Listener for Told<'_> {
             }
             _ => return Ok(Control::Continue),
         };
-        let state = Progress { passes, objective, dev_score: self.dev_score };
+        let state = Progress { passes, objective, dev_score: self.dev_score, weights: self.weights };
         let more = self.progress.as_mut().is_none_or(|progress| progress(&state));
         let more = more && !self.stop.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
         Ok(if more { Control::Continue } else { Control::Stop })

@@ -16,7 +16,9 @@ impl<I: Inference> Loss for Likelihood<I> {
 
     fn gives(&self) -> &'static [Ability] {
         match (I::EXACT, I::Graph::OWN_PAIRS) {
-            (true, true) => &Ability::ALL,
+            (true, true) => {
+                &[Ability::Smooth, Ability::HessVec, Ability::Counts, Ability::Marginals, Ability::Dual]
+            }
             (true, false) => &[Ability::Smooth, Ability::HessVec, Ability::Counts, Ability::Marginals],
             (false, _) => &[Ability::Smooth, Ability::HessVec],
         }

@@ -23,7 +23,7 @@ pub use marginal::Marginal;
 pub use memm::Memm;
 pub use on_pieces::OnPieces;
 pub use partial::PartialLikelihood;
-pub use perceptron::Perceptron;
+pub use perceptron::{Margin, MarginPerceptron, Perceptron};
 pub use piecewise::Piecewise;
 pub use piecewise_pseudo::{ChainPiecewisePseudolikelihood, PiecewisePseudolikelihood};
 pub use pseudolikelihood::Pseudolikelihood;

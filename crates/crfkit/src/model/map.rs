@@ -1,6 +1,6 @@
 //! Memory-mapped model files. This is the only place in the workspace with `unsafe`.
 
-use super::sections::FAMILY;
+use super::sections::{FAMILY, FOREIGN};
 use crate::data::bytes::Bytes;
 use std::fs::File;
 use std::io::{Read, Result};
@@ -25,13 +25,13 @@ pub fn open(file: &File) -> Result<Bytes> {
     read(file, about.len() as usize)
 }
 
-/// Reads what cannot be mapped, such as a pipe. What does not begin like a file of ours is read no further than [`HEAD`]: the other
+/// Reads what cannot be mapped, such as a pipe. What does not begin like a file that we know is read no further than [`HEAD`]: the other
 /// end may give bytes for ever, and the reader of the model refuses the head alone in the same words.
 fn read(mut reader: impl Read, length: usize) -> Result<Bytes> {
     const HEAD: u64 = 64;
     let mut head = Vec::new();
     reader.by_ref().take(HEAD).read_to_end(&mut head)?;
-    match head.starts_with(FAMILY) {
+    match std::iter::once(&FAMILY).chain(&FOREIGN).any(|family| head.starts_with(family)) {
         true => Bytes::read(head.chain(reader), length),
         false => Bytes::read(&head[..], head.len()),
     }

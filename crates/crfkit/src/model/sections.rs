@@ -31,6 +31,9 @@ const CHECKSUM: usize = 8;
 /// What the magic of every kind of file begins with.
 pub(super) const FAMILY: &[u8] = b"crfkit\0";
 
+/// What the model files of other toolkits begin with.
+pub(super) const FOREIGN: [&[u8]; 3] = [b"lCRF", b"version: ", b"#mdl#"];
+
 /// A kind of file.
 #[derive(Debug)]
 pub(crate) struct Format {

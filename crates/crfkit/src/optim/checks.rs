@@ -26,6 +26,14 @@ pub(super) fn refuse_l1(method: &str, l1: f64) -> Result<()> {
     }
 }
 
+/// Returns an error if there is a prior: these methods have other bounds on the weights.
+pub(super) fn refuse_prior(method: &str, prior: &Prior) -> Result<()> {
+    match prior.sigma.is_infinite() && prior.sigma_pairs.is_infinite() {
+        true => Ok(()),
+        false => Err(Error::Setting(format!("{method} has no step for a Gaussian prior: give `sigma` inf"))),
+    }
+}
+
 /// Returns an error if there is no prior: given the marginals, these methods compute θ from the prior.
 pub(super) fn require_prior(method: &str, prior: &Prior) -> Result<()> {
     match prior.sigma.is_finite() && prior.sigma_pairs.is_finite() {

@@ -2,6 +2,7 @@
 
 mod adagrad;
 mod adam;
+mod arow;
 mod auto;
 mod average;
 mod bfgs;
@@ -23,6 +24,7 @@ mod line_search;
 mod newton;
 mod newton_cg;
 mod online;
+mod passive_aggressive;
 mod prior;
 mod psa;
 mod psa_series;
@@ -44,6 +46,7 @@ mod vectors;
 
 pub use adagrad::AdaGrad;
 pub use adam::Adam;
+pub use arow::Arow;
 pub use auto::{Auto, Choice};
 pub use bfgs::Bfgs;
 pub use blocks::{BlockWorker, Blocks, ExampleVisit, Single};
@@ -55,6 +58,7 @@ pub use lbfgs::Lbfgs;
 pub use newton::{Newton, hessian};
 pub use newton_cg::NewtonCg;
 pub use online::{BatchGradient, Schedule, Updates};
+pub use passive_aggressive::{PassiveAggressive, Slack};
 pub use prior::{Mean, Prior};
 pub use psa::Psa;
 pub use sag::Sag;

@@ -162,6 +162,8 @@ pub(super) trait Rule {
     fn direction(&self) -> Option<&[f64]> {
         None
     }
+    /// Hears the loss of the batch, before the weights move.
+    fn loss(&mut self, _loss: f64) {}
     /// Moves the touched weights along the gradient of the batch's loss. `gradient` and `hess_vec` (H·v) hold the
     /// touched rows one after another; `hess_vec` is empty if there is no direction.
     fn update(&mut self, theta: &mut [f64], step: &Step, gradient: &[f64], hess_vec: &[f64]);
@@ -254,6 +256,7 @@ pub(super) fn run(
         }
         schedule.scale(examples_now, &mut gradient);
         schedule.scale(examples_now, &mut hess_vec);
+        rule.loss(loss);
         rule.update(&mut theta, &now, &gradient, &hess_vec);
         objective.expect(&later[..batch.min(later.len())]);
         pass_loss += loss;

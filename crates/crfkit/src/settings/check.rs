@@ -11,6 +11,7 @@ impl Settings {
         self.check_pieces(kind)?;
         self.check_kind(kind)?;
         self.check_init(kind)?;
+        self.check_margin(kind)?;
         self.check_choose()?;
         self.optimizer.check(self.objective)?;
         self.parameters.check(self.optimizer)?;

@@ -59,6 +59,10 @@ pub enum Method {
     Svrg,
     /// Stochastic dual coordinate ascent.
     Sdca,
+    /// Passive-aggressive steps.
+    Pa,
+    /// Adaptive regularisation of weights.
+    Arow,
 }
 
 /// How a method describes itself in `--help` and in the documentation.
@@ -86,7 +90,7 @@ macro_rules! online {
 
 impl Method {
     /// All methods.
-    pub const ALL: [Method; 22] = [
+    pub const ALL: [Method; 24] = [
         Method::Auto,
         Method::Lbfgs,
         Method::Bfgs,
@@ -109,6 +113,8 @@ impl Method {
         Method::Saga,
         Method::Svrg,
         Method::Sdca,
+        Method::Pa,
+        Method::Arow,
     ];
 
     /// The method's name, description and parameters.
@@ -185,6 +191,16 @@ impl Method {
                 "sdca",
                 "stochastic dual coordinate ascent; stops when the duality gap is small",
                 &["gap-tolerance", "memory-limit"],
+            ),
+            Method::Pa => (
+                "pa",
+                "passive-aggressive: steps just long enough to correct an example; without a prior",
+                &["aggressiveness", "slack", "margin", "average"],
+            ),
+            Method::Arow => (
+                "arow",
+                "passive-aggressive with a variance for each weight; without a prior",
+                &["variance", "gamma"],
             ),
         };
         Declaration { name, about, parameters }
@@ -316,6 +332,8 @@ impl Method {
                     gradient_tolerance: given.gradient_tolerance.unwrap_or(default.gradient_tolerance),
                 })
             }
+            Method::Pa => Box::new(settings.passive_aggressive()),
+            Method::Arow => Box::new(settings.arow()),
             Method::Sdca => {
                 let default = Sdca::default();
                 Box::new(Sdca {

@@ -9,6 +9,7 @@ mod constraint;
 mod criterion;
 mod init;
 mod kind;
+mod margins;
 mod method;
 mod parameters;
 mod prior_mean;
@@ -108,6 +109,9 @@ pub struct Settings {
     /// How many sequences the model was trained on, if they came from a stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<u64>,
+    /// The toolkit that the weights come from, if it is another one. The other settings then say nothing about their training.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
     /// The stated length of the whole stream, in sequences. Each sequence got its share of the prior by it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub examples: Option<u64>,
@@ -142,6 +146,7 @@ impl Default for Settings {
             precision: Precision::default(),
             shrink: None,
             stream: None,
+            origin: None,
             examples: None,
         }
     }

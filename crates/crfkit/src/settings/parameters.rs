@@ -1,7 +1,8 @@
 //! The parameters of the methods, under the names that the papers use.
 
 use super::Method;
-use crate::optim::{BatchGradient, Inner, Updates};
+use crate::loss::Margin;
+use crate::optim::{BatchGradient, Inner, Slack, Updates};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -102,6 +103,21 @@ pub struct Parameters {
     /// Upper bound on γ of triple jumps; ∞ is stored as null.
     #[serde(skip_serializing_if = "Option::is_none", with = "super::infinite_option")]
     pub gamma_max: Option<f64>,
+    /// C of passive-aggressive steps: how far one may go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aggressiveness: Option<f64>,
+    /// How C bounds passive-aggressive steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slack: Option<Slack>,
+    /// By how much passive-aggressive steps make the gold labels better than others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub margin: Option<Margin>,
+    /// The variance of AROW at the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variance: Option<f64>,
+    /// γ of AROW: how little one example settles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gamma: Option<f64>,
     /// How many bytes a method may store.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<u64>,

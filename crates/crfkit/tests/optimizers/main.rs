@@ -17,6 +17,7 @@ mod finite_sum;
 mod known_optima;
 mod literal_batch;
 mod literal_examples;
+mod margins;
 mod online_crf;
 mod online_invariants;
 mod online_optimizers;

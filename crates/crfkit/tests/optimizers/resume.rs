@@ -5,12 +5,13 @@ use crate::objectives;
 use crate::risks;
 
 use corpora::{made_up, parameters};
+use crfkit::decode::Viterbi;
 use crfkit::infer::ForwardBackward;
-use crfkit::loss::Likelihood;
+use crfkit::loss::{Likelihood, Margin, MarginPerceptron};
 use crfkit::optim::{
-    AdaGrad, Adam, Auto, BatchGradient, Bfgs, Cg, Choice, Control, Jump, Lbfgs, Minimum, Newton, NewtonCg,
-    Optimizer, Pgis, Prior, Problem, Progress, Psa, Sag, Saga, Schedule, Sdca, Sgd, Smd, State, Svrg,
-    TripleJump, Until, Updates,
+    AdaGrad, Adam, Arow, Auto, BatchGradient, Bfgs, Cg, Choice, Control, Jump, Lbfgs, Minimum, Newton,
+    NewtonCg, Optimizer, PassiveAggressive, Pgis, Prior, Problem, Progress, Psa, Sag, Saga, Schedule, Sdca,
+    Sgd, Smd, State, Svrg, TripleJump, Until, Updates,
 };
 use crfkit::risk::Risk;
 use crfkit::train::{self, Checkpoint, Event, Listener, Method, Parameters, Settings, Start};
@@ -145,6 +146,18 @@ fn methods_on_marginals_go_on_from_every_state() {
     }
     let sparse = Problem { l1: 0.1, ..problem };
     goes_on_from_every_state("SAGA, L1", &Saga { passes: 4.5, ..Saga::default() }, &sparse);
+}
+
+#[test]
+fn methods_with_a_margin_go_on_from_every_state() {
+    let (corpus, _) = made_up(2, 12);
+    let features = train::features(&corpus, &Settings::default());
+    let loss = MarginPerceptron { decoder: Viterbi, margin: Margin::Errors };
+    let risk = Risk::new(loss, features, corpus.data, 1).unwrap();
+    let problem = Problem { objective: &risk, prior: Prior::gaussian(f64::INFINITY), l1: 0.0 };
+    let schedule = Schedule { batch: 1, passes: 3, seed: 5, ..Schedule::default() };
+    goes_on_from_every_state("PA", &PassiveAggressive { schedule, ..PassiveAggressive::default() }, &problem);
+    goes_on_from_every_state("AROW", &Arow { schedule, ..Arow::default() }, &problem);
 }
 
 #[test]

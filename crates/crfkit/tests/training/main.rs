@@ -9,6 +9,7 @@ mod chains;
 mod checkpoint;
 mod choose;
 mod conll2000;
+mod foreign;
 mod front;
 mod graph_models;
 mod grid_corpus;

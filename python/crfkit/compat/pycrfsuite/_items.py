@@ -37,6 +37,8 @@ class ItemSequence:
     """
 
     def __init__(self, pyseq: Iterable[Any] = ()) -> None:
+        if isinstance(pyseq, (str, bytes)):
+            raise TypeError(f"a sequence of features is a list with an entry per token, not {type(pyseq).__name__}")
         self._items = [dict(_attributes(item)) for item in pyseq]
 
     def items(self) -> list[dict[str, float]]:
@@ -50,4 +52,4 @@ class ItemSequence:
         return iter(self._items)
 
     def __repr__(self) -> str:
-        return f"<ItemSequence ({len(self)} items)>"
+        return f"<ItemSequence of size {len(self)}>"

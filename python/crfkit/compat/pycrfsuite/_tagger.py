@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import crfkit
 from crfkit._crfkit import Model
-
-
-class Info(NamedTuple):
-    """What is in a model."""
-
-    transitions: dict[tuple[str, str], float]
-    state_features: dict[tuple[str, str], float]
-    header: dict[str, str]
-    labels: dict[str, str]
-    attributes: dict[str, str]
+from crfkit.compat.pycrfsuite._dumpparser import ParsedDump
+from crfkit.errors import SettingError
 
 
 class Tagger:
-    """A tagger that opens model files."""
+    """A tagger that opens model files, of CRFsuite or of crfkit."""
 
     _model: Model | None
     _tagger: crfkit.Tagger | None
     _tagged: crfkit.Tagged | None
+    # The numbers of the labels, and the probabilities of the current sequence once they are asked for.
+    _numbers: dict[str, int]
+    _marginals: Any
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> Tagger:
         # Subclasses need not call __init__.
@@ -42,7 +37,8 @@ class Tagger:
         return self._use(Model.from_bytes(bytes))
 
     def _use(self, model: Model) -> Any:
-        self._model, self._tagger, self._tagged = model, model.tagger(), None
+        self._model, self._tagger, self._tagged, self._marginals = model, model.tagger(), None, None
+        self._numbers = {label: number for number, label in enumerate(model.labels)}
         return contextlib.closing(self)
 
     def close(self) -> None:
@@ -65,7 +61,7 @@ class Tagger:
         """Load a sequence for the questions that follow."""
         if self._tagger is None:
             raise ValueError("The tagger is not opened")
-        self._tagged = self._tagger.tag(xseq)
+        self._tagged, self._marginals = self._tagger.tag(xseq), None
 
     def _current(self) -> crfkit.Tagged:
         if self._tagger is None:
@@ -80,28 +76,40 @@ class Tagger:
 
     def marginal(self, y: str, pos: int) -> float:
         """The probability of a label at a token of the current sequence."""
-        tagged, labels = self._current(), self.labels()
-        if y not in labels:
+        tagged = self._current()
+        if y not in self._numbers:
             raise ValueError(f"Unknown label {y!r}")
         if not 0 <= pos < len(tagged):
             raise ValueError(f"position {pos} is not in the sequence, which has {len(tagged)} tokens")
-        return float(tagged.marginals[pos, labels.index(y)])
+        if self._marginals is None:
+            self._marginals = tagged.marginals
+        return float(self._marginals[pos, self._numbers[y]])
 
-    def info(self) -> Info:
+    def info(self) -> ParsedDump:
         """The labels, attributes and weights of the model."""
         if self._model is None:
             raise RuntimeError("The model is not opened")
-        labels = self._model.labels
+        labels, info = self._model.labels, ParsedDump()
         names, rows, columns, values = self._model.coefficients()
-        states = {(names[c], labels[r]): float(v) for r, c, v in zip(rows, columns, values)}
+        info.state_features = {(names[c], labels[r]): float(v) for r, c, v in zip(rows, columns, values) if v != 0}
         table = self._model.transitions()
-        transitions = {
-            (labels[i], labels[j]): float(table[i, j]) for i, j in zip(*table.nonzero())
+        info.transitions = {(labels[i], labels[j]): float(table[i, j]) for i, j in zip(*table.nonzero())}
+        info.labels = {label: str(number) for number, label in enumerate(labels)}
+        info.attributes = {name: str(number) for number, name in enumerate(names)}
+        try:
+            size = len(self._model.to_crfsuite())
+        except SettingError:  # a model that only crfkit's own format holds
+            size = len(self._model.to_bytes())
+        info.header = {
+            "magic": "lCRF",
+            "size": str(size),
+            "type": "FOMC",
+            "version": "100",
+            "num_features": str(len(info.state_features) + len(info.transitions)),
+            "num_labels": str(len(labels)),
+            "num_attrs": str(len(names)),
         }
-        header = {"type": "crfkit", "num_features": str(len(states)), "num_labels": str(len(labels))}
-        header["num_attrs"] = str(len(names))
-        numbers = {label: str(number) for number, label in enumerate(labels)}
-        return Info(transitions, states, header, numbers, {name: str(k) for k, name in enumerate(names)})
+        return info
 
     def dump(self, filename: Any = None) -> None:
         """Write the model as text, to a file or to the standard output."""

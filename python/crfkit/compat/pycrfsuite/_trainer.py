@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from crfkit import _crfkit
-from crfkit.compat._parameters import DEFAULTS, algorithm_name, converted, settings
+from crfkit.compat._fit import fit, order_of_appearance
+from crfkit.compat._parameters import DEFAULTS, algorithm_name, complete, converted
+from crfkit.compat.pycrfsuite._log import Log
+from crfkit.compat.pycrfsuite._logparser import TrainLogParser
 from crfkit.errors import CrfkitError
 
 
@@ -16,15 +20,19 @@ class CRFSuiteError(CrfkitError):
 class BaseTrainer:
     """Collects sequences and trains a model on them. ``message`` receives the log, piece by piece."""
 
+    verbose: bool
     _algorithm: str
     _given: dict[str, Any]
     _groups: list[int]
     _x: list[list[Any]]
     _y: list[list[str]]
+    # The file of the model that was trained last.
+    _trained: bytes
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> BaseTrainer:
         # Subclasses need not call __init__.
         self = super().__new__(cls)
+        self.verbose = True
         self._algorithm = "lbfgs"
         self._given = {}
         self._groups = []
@@ -39,7 +47,7 @@ class BaseTrainer:
             self.set_params(params)
 
     def select(self, algorithm: str, type: str = "crf1d") -> None:
-        """Choose the training algorithm: lbfgs, l2sgd or ap."""
+        """Choose the training algorithm: lbfgs, l2sgd, ap, pa or arow."""
         if type != "crf1d":
             raise ValueError(f"Bad arguments: type={type!r}; choose crf1d")
         self._algorithm, self._given = algorithm_name(algorithm), {}
@@ -90,40 +98,126 @@ class BaseTrainer:
         return DEFAULTS[self._algorithm][name][0]
 
     def message(self, message: str) -> None:
-        """Receives the log. Override it."""
+        """Receives the log. It prints it, unless the trainer is not verbose; override it for something else."""
+        if self.verbose:
+            print(message, end="")
+
+    def _before_train(self) -> None:
+        pass
 
     def train(self, model: Any, holdout: int = -1) -> None:
-        """Train, and write the model to a file. Sequences of the group ``holdout`` are development data."""
+        """Train, and write the model as a file of CRFsuite. Sequences of the group ``holdout`` are development data.
+
+        If ``model`` is empty, no file is written.
+        """
+        self._train(holdout)
+        if model:
+            self._save(model)
+
+    def _save(self, path: Any) -> None:
+        """Write the trained model. A new file is for its owner to change, and for nobody else."""
+        new = not os.path.exists(path)
+        _crfkit.write_file(path, self._trained)
+        if new:
+            os.chmod(path, os.stat(path).st_mode & ~0o022)
+
+    def _train(self, holdout: int) -> bytes:
+        """Train, and return the file of the model."""
+        self._before_train()
         train = [k for k, group in enumerate(self._groups) if group != holdout]
         held = [k for k, group in enumerate(self._groups) if group == holdout]
-        if not any(self._y[k] for k in train):
-            raise CRFSuiteError("there is no sequence to train on: call append first")
-        self.message("type: CRF1d\n")
-        self.message(f"Number of instances: {len(train)}\n")
-
-        def report(state: dict[str, Any]) -> None:
-            if state["objective"] is not None:
-                self.message(f"passes {state['passes']:.1f}: objective {state['objective']:.6f}\n")
-            elif state["dev_score"] is not None:
-                self.message(f"passes {state['passes']:.1f}: development score {state['dev_score']:.2f}\n")
-
-        run = _crfkit.train(
-            [self._x[k] for k in train],
-            [self._y[k] for k in train],
-            settings(self._algorithm, self._given),
-            dev=([self._x[k] for k in held], [self._y[k] for k in held]) if held else None,
-            callback=report,
+        log = Log(self.message, self._algorithm, complete(self._algorithm, self._given))
+        log.start(holdout)
+        x, y = [self._x[k] for k in train], [self._y[k] for k in train]
+        if not any(y):
+            # As CRFsuite, which writes an empty model.
+            self._trained = _crfkit.empty_crfsuite()
+            log.end("L-BFGS terminated with error code (-1020)")
+            log.stored(0, 0, 0)
+            return self._trained
+        held_x, held_y = [self._x[k] for k in held], [self._y[k] for k in held]
+        dev = (held_x, held_y) if any(held_y) else None
+        # What calibration says comes before the features are known, and no reader of logs needs it.
+        calibration: list[str] = []
+        run, stopped = fit(
+            self._algorithm, self._given, x, y, dev=dev, report=log.iteration, tell=calibration.append
         )
-        if run["raised"] is not None:
-            raise run["raised"]
-        self.message(f"Training ended: {run['stop']}\n")
-        run["model"].save(model)
+        trained = run["model"]
+        labels = order_of_appearance(y, trained.labels)
+        if dev is not None and log.open:
+            log.scores(labels, held_y, trained.tagger().label_lists(held_x))
+        log.end(_ending(self._algorithm, run["stop"], stopped))
+        self._trained = trained.to_crfsuite(labels)
+        attributes, _, _, weights = trained.coefficients()
+        log.stored(int((weights != 0).sum() + (trained.transitions() != 0).sum()), len(attributes), len(labels))
+        return self._trained
+
+
+def _ending(algorithm: str, stop: str, stopped: bool) -> str:
+    """The line that says why training ended."""
+    name = {"lbfgs": "L-BFGS", "l2sgd": "SGD"}.get(algorithm)
+    if name is None:
+        return "Terminated with the stopping criterion" if stopped else ""
+    if stopped:
+        return f"{name} terminated with the stopping criteria"
+    if "passes" in stop:
+        return f"{name} terminated with the maximum number of iterations"
+    return f"{name} resulted in convergence"
 
 
 class Trainer(BaseTrainer):
-    """A trainer that prints its log if it is verbose."""
+    """A trainer that reads its own log: ``logparser`` has the iterations, and the methods ``on_...`` are called as things happen."""
+
+    logparser: TrainLogParser | None = None
+
+    def _before_train(self) -> None:
+        self.logparser = TrainLogParser()
 
     def message(self, message: str) -> None:
-        """Prints the log."""
-        if getattr(self, "verbose", True):
-            print(message, end="")
+        """Reads the log, and calls the method for what has happened, unless the trainer is not verbose."""
+        if self.logparser is None:
+            self._before_train()
+        parser = self.logparser
+        assert parser is not None
+        event = parser.feed(message)
+        if event is None or not self.verbose:
+            return
+        log = parser.last_log
+        if event == "featgen_progress":
+            self.on_featgen_progress(log, parser.featgen_percent)
+        elif event == "iteration":
+            self.on_iteration(log, parser.last_iteration)
+        else:
+            getattr(self, f"on_{event}")(log)
+
+    def on_start(self, log: str) -> None:
+        """Training starts."""
+        print(log, end="")
+
+    def on_featgen_progress(self, log: str, percent: int) -> None:
+        """Features are generated."""
+        print(log, end="")
+
+    def on_featgen_end(self, log: str) -> None:
+        """The features are generated."""
+        print(log, end="")
+
+    def on_prepared(self, log: str) -> None:
+        """The first iteration begins."""
+        print(log, end="")
+
+    def on_prepare_error(self, log: str) -> None:
+        """No iteration can begin."""
+        print(log, end="")
+
+    def on_iteration(self, log: str, info: Any) -> None:
+        """An iteration is done; ``info`` has its numbers."""
+        print(log, end="")
+
+    def on_optimization_end(self, log: str) -> None:
+        """The last iteration is done."""
+        print(log, end="")
+
+    def on_end(self, log: str) -> None:
+        """The model is written."""
+        print(log, end="")

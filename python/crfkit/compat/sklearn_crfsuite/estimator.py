@@ -9,14 +9,15 @@ import numpy as np
 
 from crfkit import _crfkit
 from crfkit._base import Estimator, check_lengths
-from crfkit._progress import reporter
-from crfkit.compat._parameters import DEFAULTS, algorithm_name, converted, settings
+from crfkit.compat._parameters import DEFAULTS, algorithm_name, converted
 from crfkit.compat.pycrfsuite import Tagger
-from crfkit.errors import DataError, SettingError
+from crfkit.compat.sklearn_crfsuite.trainer import LinePerIterationTrainer
+from crfkit.errors import DataError
 
 # The names that differ between the two interfaces.
 _RENAMED = {
     "min_freq": "feature.minfreq",
+    "pa_type": "type",
     "all_possible_states": "feature.possible_states",
     "all_possible_transitions": "feature.possible_transitions",
     "calibration_eta": "calibration.eta",
@@ -31,8 +32,7 @@ _OWN = ("algorithm", "verbose", "model_filename", "keep_tempfiles", "trainer_cls
 class CRF(Estimator):
     """A drop-in replacement for ``sklearn_crfsuite.CRF``.
 
-    Parameters have the names and the meaning that they have there. ``pa`` and ``arow`` are missing. No temporary file is written;
-    ``keep_tempfiles`` has no effect.
+    Parameters have the names and the meaning that they have there. No temporary file is written; ``keep_tempfiles`` has no effect.
 
     >>> crf = CRF(algorithm="lbfgs", c1=0.1, c2=0.1, max_iterations=100, all_possible_transitions=True)
     >>> crf.fit([[{"word": "Ada"}, {"word": "sings"}]], [["NAME", "VERB"]]).predict_single([{"word": "Ada"}])
@@ -83,30 +83,24 @@ class CRF(Estimator):
     def fit(self, X: Any, y: Any, X_dev: Any = None, y_dev: Any = None) -> CRF:
         """Train on sequences of features and their labels."""
         check_lengths(X, y)
-        if self.trainer_cls is not None:
-            raise SettingError("trainer_cls has no effect here: leave it out")
         algorithm = algorithm_name(self.algorithm or "lbfgs")
         if (X_dev is None) != (y_dev is None):
             raise DataError("give both X_dev and y_dev, or neither")
-        dev = None if X_dev is None else (X_dev, y_dev)
-        lines: list[str] = []
-
-        def report(state: dict[str, Any]) -> None:
-            line = ", ".join(f"{name} {value:.4f}" for name, value in state.items() if value is not None)
-            lines.append(line)
-            if self.verbose:
-                print(line)
-
-        with reporter(False, report) as callback:
-            run = _crfkit.train(X, y, settings(algorithm, self._given(algorithm)), dev=dev, callback=callback)
-        self.model_ = run["model"]
-        self.training_log_ = lines
+        trainer_cls = LinePerIterationTrainer if self.trainer_cls is None else self.trainer_cls
+        trainer = trainer_cls(algorithm=algorithm, params=self._given(algorithm))
+        trainer.verbose = self.verbose
+        for x, labels in zip(X, y):
+            trainer.append(x, labels)
+        if X_dev is not None:
+            check_lengths(X_dev, y_dev, ("X_dev", "y_dev"))
+            for x, labels in zip(X_dev, y_dev):
+                trainer.append(x, labels, 1)
         for name in ("_tagger", "_fast"):
             self.__dict__.pop(name, None)
-        if run["raised"] is not None:
-            raise run["raised"]
+        self.model_ = _crfkit.Model.from_bytes(trainer._train(1 if X_dev is not None else -1))
+        self.training_log_ = getattr(trainer, "logparser", None)
         if self.model_filename is not None:
-            self.model_.save(self.model_filename)
+            trainer._save(self.model_filename)
         return self
 
     def _given(self, algorithm: str) -> dict[str, Any]:
@@ -197,7 +191,7 @@ class CRF(Estimator):
     @property
     def size_(self) -> int | None:
         """The size of the model in bytes; ``None`` before ``fit``."""
-        return len(self.model_.to_bytes()) if self.__sklearn_is_fitted__() else None
+        return len(self.model_.to_crfsuite()) if self.__sklearn_is_fitted__() else None
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float] | None:

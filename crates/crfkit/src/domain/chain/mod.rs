@@ -10,7 +10,7 @@ pub use co_occurrence::first_weights;
 pub(crate) use co_occurrence::log_rate;
 pub use sequence::{ColumnLayout, Sequence};
 
-use super::stored::{Origin, check_labels, parse_head, read_alphabet, write_alphabet};
+use super::stored::{Origin, check_label_names, parse_head, read_alphabet, write_alphabet};
 use super::{Digest, Domain, FORMAT, Fit, ReadyTables, WeightedModel, unknown_start};
 use crate::answers::ChainAnswers;
 use crate::data::columns::Columns;
@@ -43,7 +43,7 @@ pub type ChainDev = super::Dev<ChainDomain>;
 /// The domain of sequences: labels, templates and alphabets.
 #[derive(Clone, Debug)]
 pub struct ChainDomain {
-    /// Names of the labels, sorted.
+    /// Names of the labels: sorted, or in the order of the toolkit that the model comes from.
     pub labels: Vec<String>,
     /// The source that makes observations from input.
     pub source: Source,
@@ -295,7 +295,7 @@ impl Domain for ChainDomain {
     }
 
     fn head(&self) -> Result<serde_json::Value> {
-        check_labels(&self.labels).map_err(Error::Setting)?;
+        check_label_names(&self.labels).map_err(Error::Setting)?;
         let head =
             Head { labels: self.labels.clone(), source: Origin::of(&self.source), columns: self.columns };
         serde_json::to_value(head).map_err(|error| Error::Setting(error.to_string()))
@@ -308,7 +308,7 @@ impl Domain for ChainDomain {
 
     fn read(head: serde_json::Value, file: &mut Reader) -> Result<Self> {
         let Head { labels, source, columns } = parse_head(head)?;
-        check_labels(&labels).map_err(|why| FORMAT.damaged(why))?;
+        check_label_names(&labels).map_err(|why| FORMAT.damaged(why))?;
         if columns.is_some_and(|layout| layout.label >= layout.columns) {
             return Err(FORMAT.damaged("its label is in a column that does not exist"));
         }
