@@ -1,6 +1,8 @@
 //! Which flags each kind of model takes. Error messages, `--help` and the documentation are all made from this one
 //! declaration.
 
+mod verbs;
+
 use crate::error::usage;
 use anyhow::Result;
 use clap::parser::ValueSource;
@@ -217,7 +219,14 @@ const REPORT: &[Flag] = &[
 ];
 
 /// The commands that have such flags, with their flags.
-const COMMANDS: [(&str, &[Flag]); 4] = [("train", TRAIN), ("tag", TAG), ("eval", EVAL), ("report", REPORT)];
+const COMMANDS: [(&str, &[Flag]); 6] = [
+    ("train", TRAIN),
+    ("tag", TAG),
+    ("eval", EVAL),
+    ("report", REPORT),
+    ("explain", verbs::EXPLAIN),
+    ("diff", verbs::DIFF),
+];
 
 /// The flags that the user has typed, by their long names.
 #[derive(Clone, Debug, Default)]

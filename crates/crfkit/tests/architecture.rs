@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every room of the library, from the bottom to the top, with the rooms it may import. `error` is open to all.
-const ROOMS: [(&str, &[&str]); 23] = [
+const ROOMS: [(&str, &[&str]); 24] = [
     ("error", &[]),
     ("ability", &[]),
     ("files", &[]),
@@ -33,18 +33,20 @@ const ROOMS: [(&str, &[&str]); 23] = [
         "train",
         &["domain", "settings", "risk", "model", "data", "optim", "loss", "infer", "graph", "math", "eval"],
     ),
+    ("explain", &["domain", "tag", "answers", "risk", "model", "data", "decode", "graph", "math"]),
     ("checkpoint", &["train", "domain", "settings", "model", "optim"]),
     (
         "empirical",
         &[
-            "domain", "tag", "answers", "model", "data", "optim", "decode", "infer", "graph", "math", "eval",
-            "ability",
+            "explain", "domain", "tag", "answers", "model", "data", "optim", "decode", "infer", "graph",
+            "math", "eval", "ability",
         ],
     ),
     (
         "any",
         &[
             "empirical",
+            "explain",
             "domain",
             "settings",
             "tag",

@@ -3,6 +3,7 @@
 mod apply;
 mod choices;
 mod empirical;
+mod explore;
 mod grid;
 mod parameters;
 mod report;
@@ -11,6 +12,7 @@ mod train;
 pub use apply::{EvalArgs, ExtraColumns, Marginals, Output, TagArgs};
 pub use choices::{Init, PriorMean};
 pub use empirical::EmpiricalArgs;
+pub use explore::{DiffArgs, EditArgs, ExplainArgs, Shown};
 pub use grid::{GridArgs, PictureArgs};
 pub use parameters::ParameterArgs;
 pub use report::{ReportArgs, WatchArgs};
@@ -69,6 +71,8 @@ impl Args {
                 Command::Tag(args) => args.given = given,
                 Command::Eval(args) => args.given = given,
                 Command::Report(args) => args.given = given,
+                Command::Explain(args) => args.given = given,
+                Command::Diff(args) => args.given = given,
                 _ => {}
             }
         }
@@ -102,6 +106,12 @@ pub enum Command {
     Eval(EvalArgs),
     /// Show what a model has learned
     Inspect(InspectArgs),
+    /// Explain why a label beat the runner-up: what each observation contributes, and what would happen without it
+    Explain(ExplainArgs),
+    /// Show how two models differ: settings, labels, weights, and what they label differently
+    Diff(DiffArgs),
+    /// Set, delete or forbid weights of a model by name
+    Edit(EditArgs),
     /// Turn run logs into one HTML page: learning curves, settings, scores, what the model has learned
     Report(ReportArgs),
     /// Show that page in a browser while training runs, always up to date

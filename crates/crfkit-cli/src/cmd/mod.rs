@@ -2,7 +2,10 @@
 
 pub mod completions;
 pub mod demo;
+pub mod diff;
+pub mod edit;
 pub mod eval;
+pub mod explain;
 pub mod inspect;
 pub mod list;
 pub mod man;

@@ -118,6 +118,10 @@ impl Door for TypedModel {
         Ok(())
     }
 
+    fn variable_name(&self, graph: &TypedGraph, node: usize) -> String {
+        self.domain.types.nodes()[graph.nodes[node]].name.clone()
+    }
+
     fn text(&self, judgement: &Judgement, _graphs: u64) -> Result<Vec<u8>> {
         let line = |what: &str, share: &Share, of: &str| {
             format!("{what:<24}{:6.2}%  ({} {of})\n", share.percent(), share.all)

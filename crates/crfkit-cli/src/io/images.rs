@@ -194,6 +194,11 @@ impl Door for GridModel {
         Ok(())
     }
 
+    fn variable_name(&self, picture: &Picture, pixel: usize) -> String {
+        let width = (picture.sites.nodes.width / self.domain.sites.patch).max(1);
+        format!("(row {}, column {})", pixel / width, pixel % width)
+    }
+
     fn text(&self, judgement: &Judgement, images: u64) -> Result<Vec<u8>> {
         let (pixels, wrong) = (judgement.all().all, judgement.all().wrong());
         let error = percent(wrong, pixels);

@@ -132,6 +132,15 @@ impl Door for LinkedModel {
         Ok(())
     }
 
+    fn variable_name(&self, sequence: &Columns, variable: usize) -> String {
+        let columns = self.domain.labels.len();
+        let word = sequence.field(variable / columns, self.domain.word_column());
+        match columns {
+            1 => word.to_owned(),
+            _ => format!("{word} (column {})", self.domain.label_columns[variable % columns]),
+        }
+    }
+
     fn text(&self, judgement: &Judgement, _sequences: u64) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         for (evaluation, (column, labels)) in

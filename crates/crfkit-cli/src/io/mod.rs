@@ -22,6 +22,7 @@ use crate::flags::ModelKind;
 use crate::pipeline::Source;
 use anyhow::Result;
 use crfkit::eval::{Calibration, Scheme};
+use crfkit::explain::Explain;
 use crfkit::graph::Label;
 use crfkit::tag::{Judgement, Labeller, Tagger};
 use crfkit_report::{EvaluationPart, Samples};
@@ -89,7 +90,7 @@ pub struct Wanted {
 }
 
 /// How the program reads the inputs of a kind of model and writes its answers.
-pub trait Door: Labeller<Input: Clone> + Sized {
+pub trait Door: Labeller<Input: Clone> + Explain + Sized {
     /// The reader of inputs.
     type Source: Source;
 
@@ -135,6 +136,12 @@ pub trait Door: Labeller<Input: Clone> + Sized {
     /// The name of a set of labels on a page, besides the name of the data.
     fn set_name(&self, _set: usize) -> Option<String> {
         None
+    }
+    /// The name of a variable: the word of a token.
+    fn variable_name(&self, input: &Self::Input, variable: usize) -> String;
+    /// An observation of a part of the model, as people read it.
+    fn in_words(&self, part: &str, observation: &str) -> String {
+        format!("{part}: {observation}")
     }
     /// The message about inputs that hold nothing to compare.
     const NOTHING: &'static str;

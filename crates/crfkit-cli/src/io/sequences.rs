@@ -257,6 +257,25 @@ impl Door for Ensemble {
         Ok(())
     }
 
+    fn variable_name(&self, sequence: &Sequence, token: usize) -> String {
+        let word = match &self.members()[0] {
+            Member::Weighted(model) => model.domain.columns.map_or(0, |layout| layout.word()),
+            Member::Empirical(model) => model.settings().word_column,
+        };
+        sequence.word(token, word).to_owned()
+    }
+
+    fn in_words(&self, _part: &str, observation: &str) -> String {
+        let words = match &self.members()[0] {
+            Member::Weighted(model) => match &model.domain.source {
+                observer::Source::Templates(templates) => templates.in_words(observation),
+                observer::Source::Attributes => None,
+            },
+            Member::Empirical(_) => None,
+        };
+        words.as_deref().unwrap_or(observation).escape_debug().to_string()
+    }
+
     fn text(&self, judgement: &Judgement, _sequences: u64) -> Result<Vec<u8>> {
         let mut out = Vec::new();
         judgement.sets[0].write_text(&mut out)?;

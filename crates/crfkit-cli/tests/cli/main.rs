@@ -3,6 +3,7 @@
 mod common;
 mod constraints;
 mod empirical;
+mod explore;
 mod formats;
 mod grids;
 mod linked;

@@ -258,6 +258,16 @@ impl Answers for ChainAnswers {
         Ok(self.marginal(variable, label))
     }
 
+    fn score(&self, labels: &[Label]) -> f64 {
+        self.psi().score(&self.chain, labels)
+    }
+
+    fn forbid(&mut self, variable: usize, label: Label) -> bool {
+        (self.log_z, self.masked, self.pairs.ready) = (None, true, false);
+        self.own.set(variable * self.chain.stride() + label as usize, -FORBIDDEN);
+        true
+    }
+
     fn obey(&mut self, rules: Option<Arc<LabelRules>>) {
         ChainAnswers::obey(self, rules);
     }

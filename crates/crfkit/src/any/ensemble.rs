@@ -241,15 +241,15 @@ pub enum MemberTables {
 
 /// The working memory of one member.
 #[derive(Debug, Default)]
-struct MemberScratch {
-    observer: <ChainModel as Labeller>::Scratch,
-    words: EmpiricalScratch,
+pub(super) struct MemberScratch {
+    pub(super) observer: <ChainModel as Labeller>::Scratch,
+    pub(super) words: EmpiricalScratch,
 }
 
 /// Working memory for loading sequences: that of the first model, and that of the others together with their answers.
 #[derive(Debug, Default)]
 pub struct EnsembleScratch {
-    first: MemberScratch,
+    pub(super) first: MemberScratch,
     others: Vec<(MemberScratch, ChainAnswers)>,
 }
 

@@ -8,6 +8,7 @@ mod corpora;
 mod chains;
 mod checkpoint;
 mod conll2000;
+mod explain;
 mod front;
 mod graph_models;
 mod grid_corpus;
