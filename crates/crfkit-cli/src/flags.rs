@@ -219,13 +219,14 @@ const REPORT: &[Flag] = &[
 ];
 
 /// The commands that have such flags, with their flags.
-const COMMANDS: [(&str, &[Flag]); 6] = [
+const COMMANDS: [(&str, &[Flag]); 7] = [
     ("train", TRAIN),
     ("tag", TAG),
     ("eval", EVAL),
     ("report", REPORT),
     ("explain", verbs::EXPLAIN),
     ("diff", verbs::DIFF),
+    ("rank", verbs::RANK),
 ];
 
 /// The flags that the user has typed, by their long names.
@@ -281,7 +282,8 @@ impl Given {
 
 /// Adds to the help text of every such flag the kinds of model that take it.
 pub fn annotate(mut command: Command) -> Command {
-    for (name, flags) in COMMANDS {
+    // cv and search take the flags of train.
+    for (name, flags) in COMMANDS.into_iter().chain([("cv", TRAIN), ("search", TRAIN)]) {
         let known = |long: Option<&str>| -> Option<&'static Flag> {
             flags.iter().find(|flag| long == Some(flag.name) && flag.kinds.len() < ModelKind::ALL.len())
         };

@@ -1,8 +1,10 @@
-//! The arguments of the commands that look into models: `explain`, `diff` and `edit`.
+//! The arguments of the commands that look into models: `explain`, `diff`, `edit` and `rank`.
 
-use super::{InputArgs, label_column};
+use super::grid::engines;
+use super::{ExtraColumns, InputArgs, label_column};
 use crate::flags::Given;
 use clap::{Args as ClapArgs, ValueEnum};
+use crfkit::infer::Engine;
 use std::path::PathBuf;
 
 const EXPLAIN_EXAMPLES: &str = "\
@@ -138,4 +140,110 @@ pub struct EditArgs {
     /// Delete all weights that are not listed
     #[arg(long)]
     pub only: bool,
+}
+
+const RANK_EXAMPLES: &str = "\
+Examples:
+  crfkit rank -m model new.tsv                  where the model is least sure, one line per sequence
+  crfkit rank -m model --top 50 --output columns new.tsv > to-label.tsv
+  crfkit rank -m model --by margin new.tsv      by the lead of the best labelling";
+
+/// `crfkit rank`.
+#[derive(Debug, ClapArgs)]
+#[command(after_long_help = RANK_EXAMPLES)]
+pub struct RankArgs {
+    /// The model
+    #[arg(short, long, value_name = "MODEL")]
+    pub model: PathBuf,
+
+    /// Sequences or graphs, with or without labels; `-` for standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub file: PathBuf,
+
+    /// Directory of images, for a model of images
+    #[arg(long, value_name = "DIR", conflicts_with = "file")]
+    pub images: Option<PathBuf>,
+
+    /// What makes a sequence worth labelling [default: entropy; token-entropy on graphs and images]
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub by: Option<RankBy>,
+
+    /// Give the first N; 0 for all, whose memory grows with the file
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    pub top: usize,
+
+    /// Layout of the output
+    #[arg(long, value_enum, default_value_t = RankOutput::Text)]
+    pub output: RankOutput,
+
+    /// How marginals are computed on graphs with loops [default: as in training]
+    #[arg(long, value_name = "ENGINE", value_parser = engines())]
+    pub inference: Option<Engine>,
+
+    /// What to do with rows that have more columns than the training data had
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = ExtraColumns::Reject)]
+    pub extra_columns: ExtraColumns,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub input: InputArgs,
+
+    /// The flags that were given on the command line.
+    #[arg(skip)]
+    pub given: Given,
+}
+
+/// What makes a sequence worth labelling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RankBy {
+    /// The entropy of the labelling, exactly: large if many labellings are probable; longer sequences have more of it
+    Entropy,
+    /// The lead of the best labelling over the second: the difference of their log-probabilities, smallest first
+    Margin,
+    /// The mean entropy of the labels of single tokens
+    TokenEntropy,
+    /// The sum of the entropies of the labels of single tokens
+    TotalTokenEntropy,
+}
+
+impl RankBy {
+    /// Its name on the command line.
+    pub fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
+/// Layout of the output of `crfkit rank`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RankOutput {
+    /// One line per sequence: score, number of tokens, place, words
+    Text,
+    /// One JSON object per sequence
+    Json,
+    /// The sequences themselves as they were read, ready to be labelled
+    Columns,
+}
+
+/// `crfkit calibrate`.
+#[derive(Debug, ClapArgs)]
+pub struct CalibrateArgs {
+    /// The model, of plain chains with weights
+    #[arg(short, long, value_name = "MODEL")]
+    pub model: PathBuf,
+
+    /// Labelled sequences that the model was not trained on; `-` for standard input
+    #[arg(value_name = "DEV")]
+    pub dev: PathBuf,
+
+    /// Where to write the model with its temperature
+    #[arg(short, long, value_name = "MODEL")]
+    pub output: PathBuf,
+
+    /// Column of the gold label, from 0; -1 is the last [default: as in training]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = label_column)]
+    pub label_column: Option<i32>,
+
+    #[command(flatten)]
+    #[allow(missing_docs)]
+    pub input: InputArgs,
 }

@@ -1,7 +1,7 @@
 //! The arguments of `crfkit train`.
 
 use super::choices::{Chosen, Init, PriorMean, methods, objectives, presets, sigma_of};
-use super::{EmpiricalArgs, GridArgs, InputArgs, ParameterArgs, label_column, named, stored};
+use super::{EmpiricalArgs, GridArgs, InputArgs, ParameterArgs, Part, label_column, named, stored};
 use crate::error::usage;
 use crate::flags::Given;
 use anyhow::Result;
@@ -236,6 +236,10 @@ pub struct TrainArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub parameters: ParameterArgs,
+
+    /// The part of the data to train on.
+    #[arg(skip)]
+    pub part: Part,
 
     /// The flags that were given on the command line.
     #[arg(skip)]

@@ -1,6 +1,8 @@
 //! The verbs, one file each.
 
+pub mod calibrate;
 pub mod completions;
+pub mod cv;
 pub mod demo;
 pub mod diff;
 pub mod edit;
@@ -9,7 +11,9 @@ pub mod explain;
 pub mod inspect;
 pub mod list;
 pub mod man;
+pub mod rank;
 pub mod report;
+pub mod search;
 pub mod tag;
 pub mod train;
 pub mod watch;

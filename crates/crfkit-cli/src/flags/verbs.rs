@@ -23,3 +23,14 @@ pub(super) const DIFF: &[Flag] = &[
     flag("scheme", SEQUENCES, "only sequences have chunks"),
     flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];
+
+/// Flags of `crfkit rank` that only some kinds of model take.
+pub(super) const RANK: &[Flag] = &[
+    flag("images", &[Grid], IMAGES),
+    flag("inference", &[Factorial, SkipChain, File, Grid], "chains are solved exactly"),
+    flag("extra-columns", SEQUENCES, "only sequences have columns"),
+    flag("format", SEQUENCES, "it is the format of sequences"),
+    flag("fields", SEQUENCES, "it names columns of sequences"),
+    flag("scheme", SEQUENCES, "only sequences have chunks"),
+    flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
+];

@@ -7,6 +7,7 @@ mod images;
 mod layout;
 mod linked;
 mod open;
+mod repeat;
 mod rows;
 mod sequences;
 
@@ -17,7 +18,7 @@ pub use open::{Feed, is_stdin, name, open_model};
 pub use rows::{Reading, RowFile, TextCut};
 pub use sequences::{SequenceReader, templates};
 
-use crate::args::{Marginals, Output};
+use crate::args::{Marginals, Output, RankBy};
 use crate::flags::ModelKind;
 use crate::pipeline::Source;
 use anyhow::Result;
@@ -129,6 +130,10 @@ pub trait Door: Labeller<Input: Clone> + Explain + Sized {
     ) -> Result<()> {
         Ok(tagger.calibrate(input, labels, of_labels)?)
     }
+    /// The same model without its temperature, if it has one.
+    fn without_temperature(&self) -> Option<Self> {
+        None
+    }
     /// The scores as text.
     fn text(&self, judgement: &Judgement, inputs: u64) -> Result<Vec<u8>>;
     /// The scores as one JSON object.
@@ -139,6 +144,20 @@ pub trait Door: Labeller<Input: Clone> + Explain + Sized {
     }
     /// The name of a variable: the word of a token.
     fn variable_name(&self, input: &Self::Input, variable: usize) -> String;
+    /// The word of the token that a variable belongs to; the same as its name, unless a token has several variables.
+    fn word(&self, input: &Self::Input, variable: usize) -> String {
+        self.variable_name(input, variable)
+    }
+    /// How doubtful the labels of the current input are.
+    fn doubt(&self, by: RankBy, tagger: &mut Tagger<Self>) -> Result<f64> {
+        let sum = tagger.label_entropy()?;
+        Ok(match by {
+            RankBy::TotalTokenEntropy => sum,
+            _ => sum / tagger.variables().max(1) as f64,
+        })
+    }
+    /// Appends what was read, in the format in which it was read, or as columns.
+    fn repeat(&self, item: &<Self::Source as Source>::Item, out: &mut Vec<u8>) -> Result<()>;
     /// An observation of a part of the model, as people read it.
     fn in_words(&self, part: &str, observation: &str) -> String {
         format!("{part}: {observation}")

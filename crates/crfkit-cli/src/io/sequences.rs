@@ -1,8 +1,9 @@
 //! Sequences for plain chains: rows of fields in any format, and CRFsuite's attributes.
 
 use super::layout::RowLayout;
+use super::repeat::{repeat_attributes, repeat_rows};
 use super::{Door, Feed, InputPlace, Inputs, Reading, RowFile, Wanted, name};
-use crate::args::{Format, TrainArgs};
+use crate::args::{Format, RankBy, TrainArgs};
 use crate::flags::ModelKind;
 use crate::pipeline::{Pace, Source};
 use anyhow::Result;
@@ -263,6 +264,26 @@ impl Door for Ensemble {
             Member::Empirical(model) => model.settings().word_column,
         };
         sequence.word(token, word).to_owned()
+    }
+
+    fn without_temperature(&self) -> Option<Ensemble> {
+        Ensemble::without_temperature(self)
+    }
+
+    fn doubt(&self, by: RankBy, tagger: &mut Tagger<Self>) -> Result<f64> {
+        Ok(match by {
+            RankBy::Entropy => tagger.entropy(),
+            RankBy::Margin => tagger.margin()?,
+            RankBy::TotalTokenEntropy => tagger.label_entropy()?,
+            RankBy::TokenEntropy => tagger.label_entropy()? / tagger.len().max(1) as f64,
+        })
+    }
+
+    fn repeat(&self, sequence: &Sequence, out: &mut Vec<u8>) -> Result<()> {
+        match sequence {
+            Sequence::Columns { rows, .. } => repeat_rows(rows, out),
+            Sequence::Attributes(attributes) => repeat_attributes(attributes, out),
+        }
     }
 
     fn in_words(&self, _part: &str, observation: &str) -> String {

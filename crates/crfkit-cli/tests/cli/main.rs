@@ -12,6 +12,7 @@ mod pipes;
 mod reliability;
 mod report;
 mod robust;
+mod search;
 mod tag_eval;
 mod train;
 mod typed;

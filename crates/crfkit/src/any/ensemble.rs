@@ -206,6 +206,17 @@ impl Ensemble {
         answers
     }
 
+    /// The same models without their temperatures; `None` if they have none.
+    pub fn without_temperature(&self) -> Option<Self> {
+        let warm = |member: &Member| matches!(member, Member::Weighted(model) if model.settings.temperature.is_some());
+        let plain = |member: &Member| match member {
+            Member::Weighted(model) => Member::Weighted(Arc::new(model.at_temperature(None))),
+            Member::Empirical(_) => member.clone(),
+        };
+        let members = self.members.iter().map(plain).collect();
+        self.members.iter().any(warm).then(|| Ensemble { members, ..self.clone() })
+    }
+
     /// The models of the ensemble.
     pub fn members(&self) -> &[Member] {
         &self.members

@@ -126,6 +126,8 @@ impl<D: Domain> Case<'_, D> {
                 }
             }
         });
+        let temperature = self.model.settings.temperature.unwrap_or(1.0);
+        found.iter_mut().for_each(|(contribution, _)| contribution.amount /= temperature);
         // Models that are normalised label by label have the normalisers besides.
         let sum: f64 = found.iter().map(|(contribution, _)| contribution.amount).sum();
         let rest = rival.difference - sum;

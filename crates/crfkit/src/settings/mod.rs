@@ -79,6 +79,10 @@ pub struct Settings {
     /// notation in every training sequence. A model without this setting has no constraint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub constraint: Option<Constraint>,
+    /// The temperature of the probabilities of a chain: log-potentials are divided by it before inference. It is fitted after training;
+    /// `None` is 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
     /// The weights that training starts from.
     pub init: Init,
     /// The method that minimises the objective.
@@ -123,6 +127,7 @@ impl Default for Settings {
             batch_of: BatchOf::Graphs,
             inference: None,
             constraint: None,
+            temperature: None,
             init: Init::default(),
             optimizer: Method::default(),
             parameters: Parameters::default(),
@@ -328,9 +333,12 @@ impl Settings {
             if self.boundaries {
                 return refuse("`boundaries` is for chains only: leave it out");
             }
-            if self.constraint.is_some() {
-                return refuse("`constraint` is for chains only: leave it out");
+            if self.constraint.is_some() || self.temperature.is_some() {
+                return refuse("`constraint` and `temperature` are for chains only: leave them out");
             }
+        }
+        if self.temperature.is_some_and(|t| !(t.is_finite() && t > 0.0)) {
+            return refuse("`temperature` must be a positive number");
         }
         if self.sigma_of.is_empty() {
             return Ok(());

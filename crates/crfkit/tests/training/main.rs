@@ -20,6 +20,7 @@ mod piecewise_estimates;
 mod robust;
 mod settings;
 mod stream;
+mod temperature;
 mod transfer;
 mod typed;
 mod versions;
