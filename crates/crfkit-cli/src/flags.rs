@@ -1,6 +1,8 @@
 //! Which flags each kind of model takes. Error messages, `--help` and the documentation are all made from this one
 //! declaration.
 
+mod verbs;
+
 use crate::error::usage;
 use anyhow::Result;
 use clap::parser::ValueSource;
@@ -218,7 +220,15 @@ const REPORT: &[Flag] = &[
 ];
 
 /// The commands that have such flags, with their flags.
-const COMMANDS: [(&str, &[Flag]); 4] = [("train", TRAIN), ("tag", TAG), ("eval", EVAL), ("report", REPORT)];
+const COMMANDS: [(&str, &[Flag]); 7] = [
+    ("train", TRAIN),
+    ("tag", TAG),
+    ("eval", EVAL),
+    ("report", REPORT),
+    ("explain", verbs::EXPLAIN),
+    ("diff", verbs::DIFF),
+    ("rank", verbs::RANK),
+];
 
 /// The flags that the user has typed, by their long names.
 #[derive(Clone, Debug, Default)]
@@ -273,7 +283,8 @@ impl Given {
 
 /// Adds to the help text of every such flag the kinds of model that take it.
 pub fn annotate(mut command: Command) -> Command {
-    for (name, flags) in COMMANDS {
+    // cv and search take the flags of train.
+    for (name, flags) in COMMANDS.into_iter().chain([("cv", TRAIN), ("search", TRAIN)]) {
         let known = |long: Option<&str>| -> Option<&'static Flag> {
             flags.iter().find(|flag| long == Some(flag.name) && flag.kinds.len() < ModelKind::ALL.len())
         };

@@ -23,8 +23,15 @@ fn main() -> ExitCode {
     }
     let outcome = match Args::from_command_line().command {
         Command::Train(args) => cmd::train::run(&args),
+        Command::Cv(args) => cmd::cv::run(&args),
+        Command::Search(args) => cmd::search::run(&args),
         Command::Tag(args) => cmd::tag::run(&args),
         Command::Eval(args) => cmd::eval::run(&args),
+        Command::Explain(args) => cmd::explain::run(&args),
+        Command::Calibrate(args) => cmd::calibrate::run(&args),
+        Command::Rank(args) => cmd::rank::run(&args),
+        Command::Diff(args) => cmd::diff::run(&args),
+        Command::Edit(args) => cmd::edit::run(&args),
         Command::Inspect(args) => cmd::inspect::run(&args),
         Command::Convert(args) => cmd::convert::run(&args),
         Command::Report(args) => cmd::report::run(&args),

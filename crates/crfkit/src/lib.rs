@@ -47,6 +47,7 @@ pub mod domain;
 pub mod empirical;
 pub mod error;
 pub mod eval;
+pub mod explain;
 #[doc(hidden)] // of use to our own program
 pub mod files;
 pub mod foreign;

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Every room of the library, from the bottom to the top, with the rooms it may import. `error` is open to all.
-const ROOMS: [(&str, &[&str]); 24] = [
+const ROOMS: [(&str, &[&str]); 25] = [
     ("error", &[]),
     ("ability", &[]),
     ("files", &[]),
-    ("eval", &[]),
     ("math", &[]),
+    ("eval", &["math"]),
     ("graph", &["math"]),
     ("infer", &["graph", "math"]),
     ("decode", &["graph", "math"]),
@@ -33,12 +33,13 @@ const ROOMS: [(&str, &[&str]); 24] = [
         "train",
         &["domain", "settings", "risk", "model", "data", "optim", "loss", "infer", "graph", "math", "eval"],
     ),
+    ("explain", &["domain", "tag", "answers", "risk", "model", "data", "decode", "graph", "math"]),
     ("checkpoint", &["train", "domain", "settings", "model", "optim"]),
     (
         "empirical",
         &[
-            "domain", "tag", "answers", "model", "data", "optim", "decode", "infer", "graph", "math", "eval",
-            "ability",
+            "explain", "domain", "tag", "answers", "model", "data", "optim", "decode", "infer", "graph",
+            "math", "eval", "ability",
         ],
     ),
     ("foreign", &["domain", "settings", "model", "data", "graph", "math"]),
@@ -47,6 +48,7 @@ const ROOMS: [(&str, &[&str]); 24] = [
         &[
             "foreign",
             "empirical",
+            "explain",
             "domain",
             "settings",
             "tag",

@@ -128,6 +128,7 @@ Examples:
   crfkit eval -m model test.tsv                 tag, compare, print scores as conlleval does
   crfkit eval -m model --json test.tsv          the scores as one JSON object
   crfkit eval --predicted tagged.tsv            the last two columns are gold and predicted labels
+  crfkit eval --predicted one.tsv --against two.tsv   is one better than the other, or is it chance?
   crfkit eval -m model --images DIR --masks DIR the share of wrong pixels";
 
 /// `crfkit eval`.
@@ -153,6 +154,15 @@ pub struct EvalArgs {
     /// Compare the last two columns of this file, gold and predicted, instead of tagging
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "test", "label_column", "format", "fields", "extra_columns", "inference", "decode", "constraint", "calibration"])]
     pub predicted: Option<PathBuf>,
+
+    /// Compare with the predictions in this file, of the same data: the difference of the scores with its 95 % interval and p, by a
+    /// paired bootstrap of 10,000 resamples
+    #[arg(long, value_name = "FILE", requires = "predicted")]
+    pub against: Option<PathBuf>,
+
+    /// Seed of the bootstrap
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "against")]
+    pub seed: u64,
 
     /// Column of the gold label, from 0; -1 is the last [default: as in training]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = label_column)]

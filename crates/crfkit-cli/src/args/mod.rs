@@ -4,18 +4,22 @@ mod apply;
 mod choices;
 mod convert;
 mod empirical;
+mod explore;
 mod grid;
 mod parameters;
 mod report;
+mod search;
 mod train;
 
 pub use apply::{EvalArgs, ExtraColumns, Marginals, Output, TagArgs};
 pub use choices::{Init, Penalty, PriorMean};
 pub use convert::{ConvertArgs, ModelFormat, NoConstraint};
 pub use empirical::EmpiricalArgs;
+pub use explore::{CalibrateArgs, DiffArgs, EditArgs, ExplainArgs, RankArgs, RankBy, RankOutput, Shown};
 pub use grid::{GridArgs, PictureArgs};
 pub use parameters::ParameterArgs;
 pub use report::{ReportArgs, WatchArgs};
+pub use search::{CvArgs, Folds, Part, SearchArgs};
 pub use train::TrainArgs;
 
 use crate::flags::{self, Given};
@@ -68,9 +72,14 @@ impl Args {
             let given = Given::of(verb, matches);
             match &mut args.command {
                 Command::Train(args) => args.given = given,
+                Command::Cv(args) => args.given = given,
+                Command::Search(args) => args.given = given,
                 Command::Tag(args) => args.given = given,
                 Command::Eval(args) => args.given = given,
                 Command::Report(args) => args.given = given,
+                Command::Explain(args) => args.given = given,
+                Command::Diff(args) => args.given = given,
+                Command::Rank(args) => args.given = given,
                 _ => {}
             }
         }
@@ -98,6 +107,10 @@ fn joined(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
 pub enum Command {
     /// Train a model on labelled sequences, images or graphs
     Train(Box<TrainArgs>),
+    /// Cross-validate: train and test on parts of the data in turn
+    Cv(Box<CvArgs>),
+    /// Search the best settings of a grid, and keep the best model
+    Search(Box<SearchArgs>),
     /// Label new data with a model
     Tag(TagArgs),
     /// Compare labels with gold labels: precision, recall, F1, accuracy
@@ -106,7 +119,17 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Convert a model between the formats of crfkit and of other toolkits
     Convert(ConvertArgs),
-    /// Turn run logs into one HTML page: learning curves, settings, scores, what the model has learned
+    /// Explain why a label beat the runner-up, observation by observation
+    Explain(ExplainArgs),
+    /// Fit a temperature, so that probabilities agree with labelled data
+    Calibrate(CalibrateArgs),
+    /// Order unlabelled sequences by how much their labels would teach
+    Rank(RankArgs),
+    /// Show how two models differ, and what they label differently
+    Diff(DiffArgs),
+    /// Set, delete or forbid weights of a model by name
+    Edit(EditArgs),
+    /// Turn run logs into one HTML page: learning curves, settings, scores, weights
     Report(ReportArgs),
     /// Show that page in a browser while training runs, always up to date
     Watch(WatchArgs),
@@ -120,7 +143,7 @@ pub enum Command {
         /// One entry of it; for presets, its text
         name: Option<String>,
     },
-    /// Print the help of a command, or a topic: templates, formats, migrating, features, optimisation, images, ...
+    /// Print the help of a command, or a topic, such as templates, formats or images
     Help {
         /// The command or topic; without it, all of them are listed
         topic: Option<String>,

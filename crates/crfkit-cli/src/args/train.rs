@@ -2,7 +2,8 @@
 
 use super::choices::{Chosen, Init, Penalty, PriorMean, methods, objectives, presets, sigma_of};
 use super::{
-    ColumnRange, EmpiricalArgs, GridArgs, InputArgs, ParameterArgs, column_range, label_column, named, stored,
+    ColumnRange, EmpiricalArgs, GridArgs, InputArgs, ParameterArgs, Part, column_range, label_column, named,
+    stored,
 };
 use crate::error::usage;
 use crate::flags::Given;
@@ -243,6 +244,10 @@ pub struct TrainArgs {
     #[command(flatten)]
     #[allow(missing_docs)]
     pub parameters: ParameterArgs,
+
+    /// The part of the data to train on.
+    #[arg(skip)]
+    pub part: Part,
 
     /// The flags that were given on the command line.
     #[arg(skip)]

@@ -1,36 +1,27 @@
 //! `crfkit eval`: scores of a model, or of a file of predictions.
 
+mod predicted;
+
 use super::tag::{Limits, with_models};
 use crate::args::EvalArgs;
 use crate::error::{stdout_failed, usage};
-use crate::io::{Door, InputPlace, Inputs, Reading, RowFile, WithModel, name};
+use crate::io::{Door, InputPlace, Inputs, Reading, WithModel};
 use crate::pipeline::{self, Block, Job, Source};
 use anyhow::Result;
-use crfkit::data::columns::Columns;
-use crfkit::data::rows::RowFormat;
 use crfkit::decode::Decode;
-use crfkit::eval::{Calibration, Evaluation, Scores};
+use crfkit::eval::{Calibration, Scores};
 use crfkit::infer::Engine;
 use crfkit::tag::{Judgement, Tagger};
 use crfkit::{Error, Place};
 use crfkit_report::{EvaluationPart, Samples};
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 /// Evaluates and prints.
 pub fn run(args: &EvalArgs) -> Result<ExitCode> {
     let text = match &args.predicted {
-        Some(predicted) => {
-            let evaluation = compare_columns(predicted, &args.input.reading(None))?;
-            let mut text = Vec::new();
-            match args.json {
-                true => writeln!(text, "{}", serde_json::to_string(&evaluation.scores())?)?,
-                false => evaluation.write_text(&mut text)?,
-            }
-            text
-        }
+        Some(predicted) => predicted::scores(args, predicted)?,
         None => {
             let limits = Limits { constraint: args.constraint.as_deref(), ..Limits::default() };
             with_models(&args.model, limits, Evaluate(args))??
@@ -70,7 +61,10 @@ impl WithModel for Evaluate<'_> {
             calibration: args.calibration,
             threads: args.input.threads(),
         };
-        let found = judge(&model, &inputs, &how)?;
+        let mut found = judge(&model, &inputs, &how)?;
+        if let Some(plain) = model.without_temperature().filter(|_| args.calibration && inputs.again()) {
+            found.before = Some(judge(&Arc::new(plain), &inputs, &how)?.calibration);
+        }
         found.report_unknown_labels();
         match args.json {
             true => {
@@ -120,6 +114,8 @@ pub struct Judged {
     pub samples: Vec<Samples>,
     /// Probabilities and accuracies of labels and of chunks, if they are wanted.
     pub calibration: [Calibration; 2],
+    /// The same without the model's temperature, if it has one.
+    pub before: Option<[Calibration; 2]>,
     /// Number of inputs.
     pub inputs: u64,
 }
@@ -148,6 +144,9 @@ impl Judged {
         if of_chunks.count() > 0 {
             tables["chunks"] = serde_json::to_value(of_chunks)?;
         }
+        if let Some([of_labels, of_chunks]) = &self.before {
+            tables["without_temperature"] = serde_json::json!({ "labels": of_labels, "chunks": of_chunks });
+        }
         let open = scores.trim_end().strip_suffix('}').unwrap_or(scores);
         Ok(format!("{open},\"calibration\":{tables}}}"))
     }
@@ -158,6 +157,12 @@ impl Judged {
             if table.count() > 0 {
                 writeln!(out)?;
                 table.write_text(what, out)?;
+            }
+        }
+        for (table, what) in self.before.iter().flatten().zip(["labels", "chunks"]) {
+            if table.count() > 0 {
+                let error = 100.0 * table.error();
+                writeln!(out, "without the temperature of the model, the error of {what} is {error:.2}%")?;
             }
         }
         Ok(())
@@ -234,51 +239,4 @@ impl<M: Door> Job for Judging<M> {
         }
         Ok(())
     }
-}
-
-/// Compares the gold and the predicted labels of a file: its last two columns, or the two in front of the probabilities that
-/// `tag --marginals` adds.
-fn compare_columns(path: &Path, reading: &Reading) -> Result<Evaluation> {
-    let mut file = RowFile::open(path, reading, &RowFormat::Columns)?;
-    let mut rows = Columns::default();
-    let mut evaluation = Evaluation::default();
-    let mut with_probabilities = None;
-    while file.read(&mut rows)? {
-        let column =
-            |column: usize| -> Vec<&str> { (0..rows.len()).map(|row| rows.field(row, column)).collect() };
-        let refuse = |row, message: &str| Err(Error::input(rows.place(row), message).into());
-        let last = column(rows.columns() - 1);
-        let marked =
-            *with_probabilities.get_or_insert_with(|| last.iter().all(|field| is_probability(field)));
-        if let Some(row) = last.iter().position(|field| is_probability(field) != marked) {
-            return refuse(
-                row,
-                "the last column has probabilities in some rows only: is this the output of one run of tag?",
-            );
-        }
-        let is_marked = |field: &str| field.rsplit_once('/').is_some_and(|(_, p)| is_probability(p));
-        if let Some(row) = last.iter().position(|field| is_marked(field)) {
-            return refuse(
-                row,
-                "the last column has labels with probabilities: write the predictions without --output crfpp and --marginals all",
-            );
-        }
-        let Some(labels) = (rows.columns() - usize::from(marked)).checked_sub(2) else {
-            return refuse(
-                0,
-                "one column, but the last two are compared: gold and predicted labels are needed",
-            );
-        };
-        evaluation.add_sequence(&column(labels), &column(labels + 1), None);
-    }
-    if evaluation.scores().sequences == 0 {
-        return Err(Error::input(Place::new(name(path), 0), "no sequence in it").into());
-    }
-    Ok(evaluation)
-}
-
-/// Whether a field is a probability as `tag` prints it, with six decimals.
-fn is_probability(field: &str) -> bool {
-    let (whole, decimals) = field.split_once('.').unwrap_or_default();
-    matches!(whole, "0" | "1") && decimals.len() == 6 && decimals.bytes().all(|byte| byte.is_ascii_digit())
 }

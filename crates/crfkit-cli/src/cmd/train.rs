@@ -1,7 +1,7 @@
 //! `crfkit train`: from data to a model file, in the same way for every kind of model.
 
 mod checkpoint;
-mod data;
+pub mod data;
 mod empirical;
 mod finish;
 mod listener;
@@ -45,7 +45,7 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
 }
 
 /// The kind of model that the arguments ask for.
-fn kind(args: &TrainArgs) -> ModelKind {
+pub fn kind(args: &TrainArgs) -> ModelKind {
     match args.grid.graph {
         _ if args.stream => ModelKind::Stream,
         _ if args.empirical.method.is_some() => ModelKind::Counts,
@@ -66,19 +66,7 @@ fn learn<D: TrainingData>(args: &TrainArgs) -> Result<ExitCode> {
     let counts = counts(&corpus, &features);
     session.progress.note(&D::describe(&corpus, &counts, &settings));
 
-    let mut start = Start {
-        theta: match &args.init {
-            Some(Init::Model(path)) => weights_of(path, &corpus, &features).context("--init")?,
-            _ => Vec::new(),
-        },
-        prior_mean: match &args.prior_mean {
-            PriorMean::Model(path) => weights_of(path, &corpus, &features).context("--prior-mean")?,
-            PriorMean::Value(_) => Vec::new(),
-        },
-        dev,
-        resume: None,
-        threads: args.input.threads(),
-    };
+    let mut start = Start { dev, ..weights(args, &corpus, &features)? };
     start.resume = session.resume(|| fingerprint(&corpus, &settings, &start))?;
 
     let recorded = recorded(args, &corpus, &settings)?;
@@ -86,6 +74,27 @@ fn learn<D: TrainingData>(args: &TrainArgs) -> Result<ExitCode> {
     let trained =
         session.train(counts.tokens, |listener| train(corpus, features, &settings, start, listener))?;
     finish::finish(session, trained)
+}
+
+/// The first weights and the mean of the prior that the arguments ask for.
+pub fn weights<D: TrainingData>(
+    args: &TrainArgs,
+    corpus: &Corpus<D>,
+    features: &Features,
+) -> Result<Start<D>> {
+    Ok(Start {
+        theta: match &args.init {
+            Some(Init::Model(path)) => weights_of(path, corpus, features).context("--init")?,
+            _ => Vec::new(),
+        },
+        prior_mean: match &args.prior_mean {
+            PriorMean::Model(path) => weights_of(path, corpus, features).context("--prior-mean")?,
+            PriorMean::Value(_) => Vec::new(),
+        },
+        dev: None,
+        resume: None,
+        threads: args.input.threads(),
+    })
 }
 
 /// The weights of the model in a file, arranged for this corpus.
@@ -103,7 +112,7 @@ fn weights_of<D: TrainingData>(path: &Path, corpus: &Corpus<D>, features: &Featu
 }
 
 /// Rejects what is wrong for every kind of model, before any work starts.
-fn check(args: &TrainArgs, kind: ModelKind) -> Result<()> {
+pub fn check(args: &TrainArgs, kind: ModelKind) -> Result<()> {
     if matches!(kind, ModelKind::Stream | ModelKind::Counts) && args.grid.graph != ModelKind::Chain {
         return Err(usage("--stream and --method are for plain chains: leave out --graph"));
     }
@@ -173,7 +182,7 @@ fn check_inputs<'a>(inputs: impl Iterator<Item = &'a PathBuf>) -> Result<()> {
 }
 
 /// Checks that a file can be written there, so that training for an hour is not in vain.
-fn check_target(path: &Path) -> Result<()> {
+pub fn check_target(path: &Path) -> Result<()> {
     let failed = |error| Error::io(path.display().to_string(), error);
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => {

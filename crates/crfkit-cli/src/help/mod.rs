@@ -32,7 +32,7 @@ const HEADINGS: [(&str, &str); 11] = [
 ];
 
 /// The flags that `-h` shows of the commands that have many.
-const SHORT: [(&str, &[&str]); 4] = [
+const SHORT: [(&str, &[&str]); 6] = [
     (
         "train",
         &[
@@ -87,6 +87,38 @@ const SHORT: [(&str, &[&str]); 4] = [
             "masks",
             "json",
             "threads",
+        ],
+    ),
+    (
+        "cv",
+        &[
+            "train",
+            "folds",
+            "format",
+            "label_column",
+            "template",
+            "preset",
+            "sigma",
+            "l1",
+            "seed",
+            "output",
+            "quiet",
+        ],
+    ),
+    (
+        "search",
+        &[
+            "train",
+            "model",
+            "dev",
+            "sigma",
+            "l1",
+            "min_count",
+            "template",
+            "preset",
+            "points",
+            "output",
+            "quiet",
         ],
     ),
     ("report", &["runs", "output", "model", "test", "label_column", "images", "masks", "format"]),

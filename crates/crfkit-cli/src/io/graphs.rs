@@ -118,6 +118,16 @@ impl Door for TypedModel {
         Ok(())
     }
 
+    fn repeat(&self, line: &NumberedLine, out: &mut Vec<u8>) -> Result<()> {
+        out.extend_from_slice(line.text.as_bytes());
+        out.push(b'\n');
+        Ok(())
+    }
+
+    fn variable_name(&self, graph: &TypedGraph, node: usize) -> String {
+        self.domain.types.nodes()[graph.nodes[node]].name.clone()
+    }
+
     fn text(&self, judgement: &Judgement, _graphs: u64) -> Result<Vec<u8>> {
         let line = |what: &str, share: &Share, of: &str| {
             format!("{what:<24}{:6.2}%  ({} {of})\n", share.percent(), share.all)

@@ -194,6 +194,17 @@ impl Door for GridModel {
         Ok(())
     }
 
+    fn repeat(&self, file: &PictureFile, out: &mut Vec<u8>) -> Result<()> {
+        out.extend_from_slice(file.image.to_string_lossy().as_bytes());
+        out.push(b'\n');
+        Ok(())
+    }
+
+    fn variable_name(&self, picture: &Picture, pixel: usize) -> String {
+        let width = (picture.sites.nodes.width / self.domain.sites.patch).max(1);
+        format!("(row {}, column {})", pixel / width, pixel % width)
+    }
+
     fn text(&self, judgement: &Judgement, images: u64) -> Result<Vec<u8>> {
         let (pixels, wrong) = (judgement.all().all, judgement.all().wrong());
         let error = percent(wrong, pixels);

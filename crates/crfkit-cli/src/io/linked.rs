@@ -1,6 +1,7 @@
 //! Factorial and skip chains: columns with one label column or several.
 
 use super::layout::{brackets, json_spans};
+use super::repeat::repeat_rows;
 use super::{Door, Echo, InputPlace, Inputs, RowFile, Wanted, note_rough};
 use crate::args::{Format, Marginals, Output};
 use crate::error::usage;
@@ -130,6 +131,23 @@ impl Door for LinkedModel {
             samples[c].add(names, [&predicted[..], &gold], marginal, place, word);
         }
         Ok(())
+    }
+
+    fn word(&self, sequence: &Columns, variable: usize) -> String {
+        sequence.field(variable / self.domain.labels.len(), self.domain.word_column()).to_owned()
+    }
+
+    fn repeat(&self, sequence: &Columns, out: &mut Vec<u8>) -> Result<()> {
+        repeat_rows(sequence, out)
+    }
+
+    fn variable_name(&self, sequence: &Columns, variable: usize) -> String {
+        let columns = self.domain.labels.len();
+        let word = sequence.field(variable / columns, self.domain.word_column());
+        match columns {
+            1 => word.to_owned(),
+            _ => format!("{word} (column {})", self.domain.label_columns[variable % columns]),
+        }
     }
 
     fn text(&self, judgement: &Judgement, _sequences: u64) -> Result<Vec<u8>> {

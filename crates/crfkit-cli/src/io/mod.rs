@@ -7,6 +7,7 @@ mod images;
 mod layout;
 mod linked;
 mod open;
+mod repeat;
 mod rows;
 mod sequences;
 
@@ -17,11 +18,12 @@ pub use open::{Feed, is_stdin, name, open_model};
 pub use rows::{Reading, RowFile, TextCut};
 pub use sequences::{SequenceReader, templates};
 
-use crate::args::{Marginals, Output};
+use crate::args::{Marginals, Output, RankBy};
 use crate::flags::ModelKind;
 use crate::pipeline::Source;
 use anyhow::Result;
 use crfkit::eval::{Calibration, Scheme};
+use crfkit::explain::Explain;
 use crfkit::graph::Label;
 use crfkit::tag::{Judgement, Labeller, Tagger};
 use crfkit_report::{EvaluationPart, Samples};
@@ -89,7 +91,7 @@ pub struct Wanted {
 }
 
 /// How the program reads the inputs of a kind of model and writes its answers.
-pub trait Door: Labeller<Input: Clone> + Sized {
+pub trait Door: Labeller<Input: Clone> + Explain + Sized {
     /// The reader of inputs.
     type Source: Source;
 
@@ -128,6 +130,10 @@ pub trait Door: Labeller<Input: Clone> + Sized {
     ) -> Result<()> {
         Ok(tagger.calibrate(input, labels, of_labels)?)
     }
+    /// The same model without its temperature, if it has one.
+    fn without_temperature(&self) -> Option<Self> {
+        None
+    }
     /// The scores as text.
     fn text(&self, judgement: &Judgement, inputs: u64) -> Result<Vec<u8>>;
     /// The scores as one JSON object.
@@ -135,6 +141,26 @@ pub trait Door: Labeller<Input: Clone> + Sized {
     /// The name of a set of labels on a page, besides the name of the data.
     fn set_name(&self, _set: usize) -> Option<String> {
         None
+    }
+    /// The name of a variable: the word of a token.
+    fn variable_name(&self, input: &Self::Input, variable: usize) -> String;
+    /// The word of the token that a variable belongs to; the same as its name, unless a token has several variables.
+    fn word(&self, input: &Self::Input, variable: usize) -> String {
+        self.variable_name(input, variable)
+    }
+    /// How doubtful the labels of the current input are.
+    fn doubt(&self, by: RankBy, tagger: &mut Tagger<Self>) -> Result<f64> {
+        let sum = tagger.label_entropy()?;
+        Ok(match by {
+            RankBy::TotalTokenEntropy => sum,
+            _ => sum / tagger.variables().max(1) as f64,
+        })
+    }
+    /// Appends what was read, in the format in which it was read, or as columns.
+    fn repeat(&self, item: &<Self::Source as Source>::Item, out: &mut Vec<u8>) -> Result<()>;
+    /// An observation of a part of the model, as people read it.
+    fn in_words(&self, part: &str, observation: &str) -> String {
+        format!("{part}: {observation}")
     }
     /// The message about inputs that hold nothing to compare.
     const NOTHING: &'static str;

@@ -1,8 +1,9 @@
 //! Sequences for plain chains: rows of fields in any format, and CRFsuite's attributes.
 
 use super::layout::RowLayout;
+use super::repeat::{repeat_attributes, repeat_rows};
 use super::{Door, Feed, InputPlace, Inputs, Reading, RowFile, Wanted, name};
-use crate::args::{Format, TrainArgs};
+use crate::args::{Format, RankBy, TrainArgs};
 use crate::flags::ModelKind;
 use crate::pipeline::{Pace, Source};
 use anyhow::Result;
@@ -262,6 +263,45 @@ impl Door for Ensemble {
             of_chunks.add(tagger.chunk_probability(&marks, tokens, kind), right);
         }
         Ok(())
+    }
+
+    fn variable_name(&self, sequence: &Sequence, token: usize) -> String {
+        let word = match &self.members()[0] {
+            Member::Weighted(model) => model.domain.columns.map_or(0, |layout| layout.word()),
+            Member::Empirical(model) => model.settings().word_column,
+        };
+        sequence.word(token, word).to_owned()
+    }
+
+    fn without_temperature(&self) -> Option<Ensemble> {
+        Ensemble::without_temperature(self)
+    }
+
+    fn doubt(&self, by: RankBy, tagger: &mut Tagger<Self>) -> Result<f64> {
+        Ok(match by {
+            RankBy::Entropy => tagger.entropy(),
+            RankBy::Margin => tagger.margin()?,
+            RankBy::TotalTokenEntropy => tagger.label_entropy()?,
+            RankBy::TokenEntropy => tagger.label_entropy()? / tagger.len().max(1) as f64,
+        })
+    }
+
+    fn repeat(&self, sequence: &Sequence, out: &mut Vec<u8>) -> Result<()> {
+        match sequence {
+            Sequence::Columns { rows, .. } => repeat_rows(rows, out),
+            Sequence::Attributes(attributes) => repeat_attributes(attributes, out),
+        }
+    }
+
+    fn in_words(&self, _part: &str, observation: &str) -> String {
+        let words = match &self.members()[0] {
+            Member::Weighted(model) => match &model.domain.source {
+                observer::Source::Templates(templates) => templates.in_words(observation),
+                observer::Source::Attributes => None,
+            },
+            Member::Empirical(_) => None,
+        };
+        words.as_deref().unwrap_or(observation).escape_debug().to_string()
     }
 
     fn text(&self, judgement: &Judgement, _sequences: u64) -> Result<Vec<u8>> {

@@ -6,7 +6,8 @@ use crate::decode::{
     Decode, Decoder, Direction, MemmViterbi, NBEST_MEMORY, Ranked, Viterbi, max_marginal, nbest_within,
 };
 use crate::graph::{
-    Chain, FORBIDDEN, Gradient, Graph, Label, LabelBits, LabelRules, PAIR, Psi, Shared, SharedSum, allow_only,
+    Chain, FORBIDDEN, Gradient, Graph, Label, LabelBits, LabelRules, PAIR, Psi, Shared, SharedSum, Table,
+    allow_only,
 };
 use crate::infer::{ForwardBackward, Inference};
 use crate::math::Array;
@@ -20,9 +21,12 @@ use std::sync::Arc;
 pub struct ChainAnswers {
     /// The decoder of models that are normalised label by label.
     local: Option<MemmViterbi>,
-    /// The tables of the model, and the same with the rules imposed.
+    /// The tables of the model, the same divided by the temperature, and these with the rules imposed.
+    raw: Arc<Shared<f64>>,
     free: Arc<Shared<f64>>,
     pub(super) shared: Arc<Shared<f64>>,
+    /// Log-potentials are divided by this.
+    temperature: f64,
     rules: Option<Arc<LabelRules>>,
     /// Every chain of at least this length has a labelling that obeys the rules.
     always: usize,
@@ -48,8 +52,10 @@ impl ChainAnswers {
             local: direction.map(MemmViterbi),
             sums: SharedSum::new(&shared),
             chain: Chain { len: 0, labels: shared[PAIR].labels, own_pairs: false },
+            raw: shared.clone(),
             free: shared.clone(),
             shared,
+            temperature: 1.0,
             rules: None,
             always: 0,
             masked: false,
@@ -62,6 +68,24 @@ impl ChainAnswers {
             pairs: PairMarginals::default(),
             labels: Vec::new(),
         }
+    }
+
+    /// The same answers at a temperature: all log-potentials are divided by it. The best labelling stays the same; at a high temperature,
+    /// probabilities are closer to each other.
+    pub fn with_temperature(mut self, temperature: f64) -> Self {
+        if temperature != 1.0 {
+            let cooled = |table: &Table<f64>| {
+                let mut table = table.clone();
+                table.log.plane_mut(0).iter_mut().for_each(|w| *w /= temperature);
+                table.update();
+                table
+            };
+            self.free = Arc::new(self.raw.iter().map(cooled).collect());
+        }
+        self.temperature = temperature;
+        let rules = self.rules.take();
+        self.obey(rules);
+        self
     }
 
     /// Imposes rules on all chains from now on, or none. All answers are then those given that the labelling obeys the rules.
@@ -124,7 +148,11 @@ impl ChainAnswers {
     /// labelling obeys the rules; `place` is where the chain was read.
     pub fn finish(&mut self, place: impl FnOnce() -> Place) -> Result<()> {
         if let Some(memm) = self.local {
-            memm.localise(&self.chain, &self.free, &mut self.own, &mut self.memm);
+            memm.localise(&self.chain, &self.raw, &mut self.own, &mut self.memm);
+        }
+        if self.temperature != 1.0 {
+            let own = &mut self.own.plane_mut(0)[..self.chain.own_len()];
+            own.iter_mut().for_each(|w| *w /= self.temperature);
         }
         match &self.rules {
             Some(rules) if self.chain.len < self.always && !rules.possible(self.chain.len, |_| None) => {
@@ -189,6 +217,15 @@ impl ChainAnswers {
         let mut ranked = nbest_within(&self.chain, self.psi(), n, NBEST_MEMORY)?;
         ranked.retain(|ranked| !self.forbids(ranked.score));
         Ok(ranked)
+    }
+
+    /// ln P of the best labelling minus ln P of the second best; infinite if there is no second.
+    pub fn margin(&mut self) -> Result<f64> {
+        let ranked = self.nbest(2)?;
+        Ok(match &ranked[..] {
+            [best, second] => best.score - second.score,
+            _ => f64::INFINITY,
+        })
     }
 
     /// P(labelling | sequence).
@@ -256,6 +293,16 @@ impl Answers for ChainAnswers {
 
     fn probability_of(&mut self, variable: usize, label: Label) -> Result<f64> {
         Ok(self.marginal(variable, label))
+    }
+
+    fn score(&self, labels: &[Label]) -> f64 {
+        self.psi().score(&self.chain, labels)
+    }
+
+    fn forbid(&mut self, variable: usize, label: Label) -> bool {
+        (self.log_z, self.masked, self.pairs.ready) = (None, true, false);
+        self.own.set(variable * self.chain.stride() + label as usize, -FORBIDDEN);
+        true
     }
 
     fn obey(&mut self, rules: Option<Arc<LabelRules>>) {

@@ -2,7 +2,9 @@
 
 use super::Answers;
 use crate::decode::{Decode, Decoder, ExactArgmax, MaxProduct, max_node_marginal};
-use crate::graph::{EXACT_MEMORY, FactorGraph, Gradient, Graph, Label, Psi, Shared, SharedSum};
+use crate::graph::{
+    EXACT_MEMORY, FORBIDDEN, FactorGraph, Gradient, Graph, Label, Psi, Shared, SharedSum, TableRef,
+};
 use crate::infer::{Engine, NodeMarginals, WithEngine};
 use crate::math::Array;
 use crate::{Error, Place, Result};
@@ -135,6 +137,26 @@ impl Answers for GraphAnswers {
         self.infer()?;
         let start = self.graph().cliques().node(variable).start;
         Ok(self.nodes()[start + label as usize])
+    }
+
+    fn score(&self, labels: &[Label]) -> f64 {
+        Psi { shared: &self.shared, own: &self.own }.score(self.graph(), labels)
+    }
+
+    fn forbid(&mut self, variable: usize, label: Label) -> bool {
+        let mut entry = None;
+        self.graph().for_each_factor(|factor| {
+            if let (TableRef::Own(offset), [v]) = (factor.table, factor.vars)
+                && *v == variable
+            {
+                entry = Some(offset + label as usize * factor.strides[0]);
+            }
+        });
+        self.marginals = None;
+        entry.is_some_and(|entry| {
+            self.own.set(entry, -FORBIDDEN);
+            true
+        })
     }
 
     fn converged(&self) -> Option<bool> {

@@ -32,6 +32,11 @@ pub trait Answers {
     fn labels(&mut self, decode: Decode) -> Result<&[Label]>;
     /// P(label of a variable | input), exact or approximate depending on the engine.
     fn probability_of(&mut self, variable: usize, label: Label) -> Result<f64>;
+    /// The score of a labelling: the sum of its log-potentials.
+    fn score(&self, labels: &[Label]) -> f64;
+    /// Forbids a label of a variable, until the next graph is loaded. False if that is not possible, because no table of the graph's own
+    /// is over the variable alone.
+    fn forbid(&mut self, variable: usize, label: Label) -> bool;
     /// Imposes rules on the labels of all inputs from now on. Only chains have them.
     fn obey(&mut self, _rules: Option<Arc<LabelRules>>) {}
     /// Whether iterative inference converged; `None` if no answer about this input has needed it.

@@ -206,6 +206,17 @@ impl Ensemble {
         answers
     }
 
+    /// The same models without their temperatures; `None` if they have none.
+    pub fn without_temperature(&self) -> Option<Self> {
+        let warm = |member: &Member| matches!(member, Member::Weighted(model) if model.settings.temperature.is_some());
+        let plain = |member: &Member| match member {
+            Member::Weighted(model) => Member::Weighted(Arc::new(model.at_temperature(None))),
+            Member::Empirical(_) => member.clone(),
+        };
+        let members = self.members.iter().map(plain).collect();
+        self.members.iter().any(warm).then(|| Ensemble { members, ..self.clone() })
+    }
+
     /// The models of the ensemble.
     pub fn members(&self) -> &[Member] {
         &self.members
@@ -244,15 +255,15 @@ pub enum MemberTables {
 
 /// The working memory of one member.
 #[derive(Debug, Default)]
-struct MemberScratch {
-    observer: <ChainModel as Labeller>::Scratch,
-    words: EmpiricalScratch,
+pub(super) struct MemberScratch {
+    pub(super) observer: <ChainModel as Labeller>::Scratch,
+    pub(super) words: EmpiricalScratch,
 }
 
 /// Working memory for loading sequences: that of the first model, and that of the others together with their answers.
 #[derive(Debug, Default)]
 pub struct EnsembleScratch {
-    first: MemberScratch,
+    pub(super) first: MemberScratch,
     others: Vec<(MemberScratch, ChainAnswers)>,
 }
 

@@ -1,6 +1,7 @@
 //! A model of any kind, as read from a file.
 
 mod ensemble;
+mod explain;
 
 pub use ensemble::{Ensemble, Member};
 
@@ -12,6 +13,7 @@ use crate::domain::typed::TypedModel;
 use crate::domain::{Domain, FORMAT, StoredKind, WeightedModel, open_head};
 use crate::empirical::EmpiricalModel;
 use crate::foreign;
+use crate::model::edit::{Edit, Others};
 use crate::model::{LabelSet, Names};
 use crate::settings::Kind;
 use crate::tag::Labeller;
@@ -78,6 +80,25 @@ impl AnyModel {
         self.common().label_sets()
     }
 
+    /// The settings that the model was trained with, by name.
+    pub fn settings(&self) -> Result<serde_json::Value> {
+        self.common().settings()
+    }
+
+    /// The model after edits of its weights. It is an error if the model is made from counts, or if an edit names an observation or
+    /// a label that the model does not know.
+    pub fn edited(&self, edits: &[Edit], others: Others) -> Result<AnyModel> {
+        Ok(match self {
+            AnyModel::Chain(model) => AnyModel::Chain(model.edited(edits, others)?.into()),
+            AnyModel::Linked(model) => AnyModel::Linked(model.edited(edits, others)?.into()),
+            AnyModel::Graph(model) => AnyModel::Graph(model.edited(edits, others)?.into()),
+            AnyModel::Grid(model) => AnyModel::Grid(model.edited(edits, others)?.into()),
+            AnyModel::Empirical(_) => {
+                return Err(Error::Setting("a model made from counts has no weights to edit".into()));
+            }
+        })
+    }
+
     /// The model, if it is a model of this domain, with weights.
     pub fn weighted<D: Domain>(&self) -> Option<Arc<WeightedModel<D>>> {
         (self.common() as &dyn Any).downcast_ref().cloned()
@@ -138,6 +159,7 @@ trait Common: Any {
     fn to_bytes(&self) -> Result<Vec<u8>>;
     fn names(&self) -> Option<Names<'_>>;
     fn label_sets(&self) -> Vec<LabelSet<'_>>;
+    fn settings(&self) -> Result<serde_json::Value>;
 }
 
 impl<D: Domain> Common for Arc<WeightedModel<D>> {
@@ -156,6 +178,10 @@ impl<D: Domain> Common for Arc<WeightedModel<D>> {
     fn label_sets(&self) -> Vec<LabelSet<'_>> {
         self.domain.label_sets()
     }
+
+    fn settings(&self) -> Result<serde_json::Value> {
+        serde_json::to_value(&self.settings).map_err(|error| Error::Setting(error.to_string()))
+    }
 }
 
 impl Common for Arc<EmpiricalModel> {
@@ -173,5 +199,10 @@ impl Common for Arc<EmpiricalModel> {
 
     fn label_sets(&self) -> Vec<LabelSet<'_>> {
         Labeller::label_sets(&**self)
+    }
+
+    fn settings(&self) -> Result<serde_json::Value> {
+        serde_json::to_value(EmpiricalModel::settings(self))
+            .map_err(|error| Error::Setting(error.to_string()))
     }
 }

@@ -1,15 +1,16 @@
 //! A trained model with weights, of any kind.
 
-use super::{AnswersOf, Corpus, Domain, ModelGraph, ReadyTables};
+use super::{AnswersOf, Corpus, Domain, MAX_WEIGHT, ModelGraph, ReadyTables};
 use crate::answers::Answers;
 use crate::data::bytes::Numbers;
 use crate::decode::Decode;
 use crate::eval::Scores;
 use crate::infer::Engine;
+use crate::model::edit::{Edit, Others};
 use crate::model::{Features, LabelSet, Names, above};
 use crate::settings::Settings;
 use crate::tag::{Judgement, Labeller, Truth};
-use crate::{Place, Result};
+use crate::{Error, Place, Result};
 use std::sync::Arc;
 
 /// A model with weights. It does not change after training, so one model serves any number of
@@ -55,6 +56,19 @@ impl<D: Domain> WeightedModel<D> {
         let mut small = self.compact_at(&above(threshold, &self.weights));
         small.settings.shrink = Some(threshold);
         small
+    }
+
+    /// The model after edits of its weights. It is an error if an edit names an observation or a label that the model does not know.
+    pub fn edited(&self, edits: &[Edit], others: Others) -> Result<Self> {
+        if let Some(Edit { place, weight }) = edits.iter().find(|edit| edit.weight.weight.abs() > MAX_WEIGHT)
+        {
+            let message =
+                format!("the weight {} is far too large: give one below {MAX_WEIGHT:e}", weight.weight);
+            return Err(Error::input(place.clone(), message));
+        }
+        let (features, weights) = self.features.edited(&self.names(), edits, others)?;
+        let (domain, settings) = (self.domain.clone(), self.settings.clone());
+        Ok(WeightedModel { domain, features: features.into(), weights: weights.into(), settings })
     }
 
     /// The compacted model, with other weights in place of its own.

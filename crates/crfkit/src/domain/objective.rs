@@ -86,7 +86,8 @@ impl ModelGraph for Chain {
     }
 
     fn answers(shared: Arc<Shared<f64>>, settings: &Settings, _: Engine, _: f64) -> ChainAnswers {
-        ChainAnswers::new(shared, settings.objective.direction())
+        let answers = ChainAnswers::new(shared, settings.objective.direction());
+        answers.with_temperature(settings.temperature.unwrap_or(1.0))
     }
 }
 

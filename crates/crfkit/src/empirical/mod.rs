@@ -44,6 +44,7 @@
 
 mod counts;
 mod dump;
+mod explain;
 mod exponential;
 mod file;
 mod fit;

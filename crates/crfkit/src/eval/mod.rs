@@ -4,6 +4,7 @@
 //! [`Evaluation`] takes one sequence after another. [`Evaluation::merge`] joins two evaluations, for example from two
 //! threads.
 
+mod bootstrap;
 mod calibration;
 mod chunks;
 mod fields;
@@ -14,6 +15,7 @@ use std::collections::HashMap;
 
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
+pub use bootstrap::{Difference, PairedBootstrap};
 pub use calibration::{Bin, Calibration};
 pub use chunks::{ChunkLabels, chunks, is_chunked};
 use chunks::{Mark, Matcher, can_have_chunks};

@@ -112,7 +112,7 @@ pub fn read_dump(input: impl BufRead, name: &str) -> Result<Dump> {
 }
 
 impl Dump {
-    fn read_line(&mut self, line: &str) -> Option<()> {
+    pub(super) fn read_line(&mut self, line: &str) -> Option<()> {
         let mut fields = line.split('\t').map(unescape).collect::<Option<Vec<String>>>()?.into_iter();
         let word = fields.next()?;
         match (&*word, fields.len()) {

@@ -1,9 +1,11 @@
 //! Weights: the table entry that each belongs to, its name, and how it is stored.
 
 mod compact;
+mod compare;
 mod dense;
 #[doc(hidden)]
 pub mod dump;
+pub mod edit;
 mod features;
 mod map;
 mod names;
@@ -16,6 +18,7 @@ mod transfer;
 
 pub(crate) use compact::{above, compact_is_smaller, kept_names};
 #[doc(hidden)]
+pub use compare::{Comparison, WeightDifference};
 pub use dense::Dense;
 pub use features::{Features, Keep, Kept};
 #[doc(hidden)]

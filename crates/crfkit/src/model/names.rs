@@ -161,6 +161,12 @@ impl<'a> Names<'a> {
         Ok(found)
     }
 
+    /// The name of the part that a weight belongs to, and its observation; `None` past the last weight.
+    pub fn owner(&self, weight: usize) -> Option<(String, Option<String>)> {
+        let found = self.parts.iter().find_map(|part| Some((part, part.row_of(weight)?)));
+        found.map(|(part, row)| (part.name.clone(), (part.observation)(row).1))
+    }
+
     /// All weights with their names, in the order of θ.
     pub fn each(&self) -> impl Iterator<Item = NamedWeight> + '_ {
         self.each_of(|_| true)
@@ -314,6 +320,24 @@ impl<'a> WeightPart<'a> {
         }
     }
 
+    /// The row that a weight of θ belongs to; `None` if it is in another part.
+    pub(super) fn row_of(&self, weight: usize) -> Option<u32> {
+        let last = self.rows().checked_sub(1)?;
+        if !(self.range(0).start..self.range(last).end).contains(&weight) {
+            return None;
+        }
+        // The rows of a part follow each other; the first that ends behind the weight has it.
+        let (mut low, mut high) = (0, last);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.range(middle).end <= weight {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        Some(low)
+    }
+
     /// The entry of weight `k` of a row in its table; `None` if the weight belongs to the whole table.
     pub(super) fn entry(&self, row: u32, k: usize) -> Option<usize> {
         match &self.entries {
@@ -343,7 +367,7 @@ impl<'a> WeightPart<'a> {
     }
 
     /// The names of the labels of weight `k` of a row.
-    fn labels(&self, row: u32, k: usize, sets: &[LabelSet]) -> Vec<String> {
+    pub(super) fn labels(&self, row: u32, k: usize, sets: &[LabelSet]) -> Vec<String> {
         let mut names: Vec<String> =
             self.label_numbers(row, k, sets).map(|(set, label)| sets[set].labels[label].clone()).collect();
         names.reverse();

@@ -10,6 +10,11 @@ impl Names<'_> {
     /// name; whatever is unknown here gets 0. It is an error if two parts of one name differ in their variables or
     /// tables, or if nothing is in common.
     pub(crate) fn weights_for(&self, new: &Names, dim: usize) -> Result<Vec<f64>> {
+        self.values_for(self.weights, new, dim)
+    }
+
+    /// The same for any `values` of these weights.
+    pub(super) fn values_for(&self, values: &[f64], new: &Names, dim: usize) -> Result<Vec<f64>> {
         let old_set = |set: &LabelSet| self.sets.iter().position(|old| old.name == set.name);
         let old_labels = |set: &LabelSet| -> Vec<Option<usize>> {
             let Some(old) = old_set(set) else { return vec![None; set.labels.len()] };
@@ -35,7 +40,7 @@ impl Names<'_> {
                 )));
             }
             known = true;
-            self.carry(old, new, part, &labels, &mut theta);
+            self.carry(values, [old, part], new, &labels, &mut theta);
         }
         match known {
             true => Ok(theta),
@@ -54,9 +59,9 @@ impl Names<'_> {
     /// Transfers the rows of a part. `labels` holds the old number of each new label, set by set.
     fn carry(
         &self,
-        old: &WeightPart,
+        values: &[f64],
+        [old, part]: [&WeightPart; 2],
         new: &Names,
-        part: &WeightPart,
         labels: &[Vec<Option<usize>>],
         theta: &mut [f64],
     ) {
@@ -66,7 +71,7 @@ impl Names<'_> {
         let mut table = HashMap::new();
         for row in 0..part.rows() {
             let Some(&old_row) = known.get(&(part.observation)(row)) else { continue };
-            let weights = self.weights[old.range(old_row)].iter().enumerate();
+            let weights = values[old.range(old_row)].iter().enumerate();
             table.clear();
             table.extend(weights.map(|(k, w)| (old.entry(old_row, k).unwrap_or(k), *w)));
             for (k, weight) in part.range(row).enumerate() {

@@ -111,9 +111,12 @@ impl Settings {
             if self.boundaries {
                 return refuse("`boundaries` is for chains only: leave it out");
             }
-            if self.constraint.is_some() {
-                return refuse("`constraint` is for chains only: leave it out");
+            if self.constraint.is_some() || self.temperature.is_some() {
+                return refuse("`constraint` and `temperature` are for chains only: leave them out");
             }
+        }
+        if self.temperature.is_some_and(|t| !(t.is_finite() && t > 0.0)) {
+            return refuse("`temperature` must be a positive number");
         }
         if self.sigma_of.is_empty() {
             return Ok(());

@@ -88,6 +88,10 @@ pub struct Settings {
     /// notation in every training sequence. A model without this setting has no constraint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub constraint: Option<Constraint>,
+    /// The temperature of the probabilities of a chain: log-potentials are divided by it before inference. It is fitted after training;
+    /// `None` is 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
     /// The weights that training starts from.
     pub init: Init,
     /// The method that minimises the objective.
@@ -137,6 +141,7 @@ impl Default for Settings {
             batch_of: BatchOf::Graphs,
             inference: None,
             constraint: None,
+            temperature: None,
             init: Init::default(),
             optimizer: Method::default(),
             parameters: Parameters::default(),

@@ -7,7 +7,7 @@ pub use judgement::{Judgement, Share, Truth};
 use crate::answers::{Answers, ChainAnswers};
 use crate::decode::{Decode, Ranked};
 use crate::eval::{Calibration, ChunkLabels, Scores};
-use crate::graph::Label;
+use crate::graph::{Graph, Label};
 use crate::infer::Engine;
 use crate::model::LabelSet;
 use crate::{Place, Result};
@@ -135,6 +135,23 @@ impl<M: Labeller> Tagger<M> {
         self.answers.converged()
     }
 
+    /// Number of variables of the current input.
+    pub fn variables(&self) -> usize {
+        self.answers.graph().vars()
+    }
+
+    /// The sum over the variables of −Σ p ln p, p being the probabilities of a variable's labels, in nats.
+    pub fn label_entropy(&mut self) -> Result<f64> {
+        let mut sum = 0.0;
+        for v in 0..self.variables() {
+            for label in 0..self.answers.graph().card(v) as Label {
+                let p = self.answers.probability_of(v, label)?;
+                sum += if p > 0.0 { -p * p.ln() } else { 0.0 };
+            }
+        }
+        Ok(sum.max(0.0))
+    }
+
     /// Labels an input, compares the result with its gold labels, and returns the predicted labels.
     pub fn judge(
         &mut self,
@@ -239,6 +256,11 @@ impl<M: Labeller<Answers = ChainAnswers>> Tagger<M> {
     /// The entropy of the labelling, in nats; see [`ChainAnswers::entropy`].
     pub fn entropy(&mut self) -> f64 {
         self.answers.entropy()
+    }
+
+    /// The lead of the best labelling over the second best; see [`ChainAnswers::margin`].
+    pub fn margin(&mut self) -> Result<f64> {
+        self.answers.margin()
     }
 
     /// ln P(labelling | sequence). It also works for long sequences, whose probability is too small for an `f64`.

@@ -88,3 +88,55 @@ fn chunks_equal_enumeration() {
         }
     }
 }
+
+/// The lead of the best labelling, and the entropies of single labels.
+#[test]
+fn margins_and_label_entropies_equal_enumeration() {
+    let mut rng = Random::new(11);
+    for chain in chains() {
+        for range in [0.0, 2.0, 30.0] {
+            let problem = Problem::random(&mut rng, chain, range);
+            let (mut answers, all) = loaded(&problem, None);
+            let margin = match &all[..] {
+                [(best, _), (second, _), ..] => best.ln() - second.ln(),
+                _ => f64::INFINITY,
+            };
+            let found = answers.margin().unwrap();
+            assert!(found == margin || difference(found, margin) < 1e-9, "{found} is not {margin}");
+            for t in 0..chain.len {
+                for label in 0..chain.labels as Label {
+                    let p: f64 = all.iter().filter(|(_, labels)| labels[t] == label).map(|(p, _)| p).sum();
+                    assert!((answers.marginal(t, label) - p).abs() < 1e-10);
+                }
+            }
+        }
+    }
+}
+
+/// At a temperature, probabilities are those of the scores divided by it, and the best labelling stays.
+#[test]
+fn temperatures_equal_enumeration() {
+    let mut rng = Random::new(13);
+    for chain in chains().into_iter().filter(|chain| chain.len > 0) {
+        let problem = Problem::random(&mut rng, chain, 3.0);
+        for temperature in [0.25, 1.0, 4.0] {
+            let (mut answers, all) = loaded(&problem, None);
+            let best = answers.viterbi().to_vec();
+            answers = answers.with_temperature(temperature);
+            let own = problem.own_array::<f64>(None, 0.0);
+            answers.start(chain).copy_from_slice(&own.plane(0)[..chain.own_len()]);
+            answers.finish(|| unreachable!("there are labellings")).unwrap();
+            assert_eq!(answers.viterbi(), best);
+            let powers: Vec<f64> = all.iter().map(|(p, _)| (p.ln() / temperature).exp()).collect();
+            let sum: f64 = powers.iter().sum();
+            for ((_, labels), power) in all.iter().zip(&powers) {
+                assert!((answers.probability(labels) - power / sum).abs() < 1e-9);
+            }
+            for t in 0..chain.len {
+                let those = all.iter().zip(&powers).filter(|((_, labels), _)| labels[t] == best[t]);
+                let p: f64 = those.map(|(_, power)| power / sum).sum();
+                assert!((answers.marginal(t, best[t]) - p).abs() < 1e-9);
+            }
+        }
+    }
+}

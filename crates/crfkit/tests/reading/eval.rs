@@ -5,7 +5,7 @@ use crate::corpora;
 use std::collections::BTreeSet;
 
 use corpora::real_text;
-use crfkit::eval::{ChunkCounts, Confusion, Evaluation, Scores};
+use crfkit::eval::{ChunkCounts, Confusion, Evaluation, PairedBootstrap, Scores};
 use proptest::prelude::*;
 
 fn add(evaluation: &mut Evaluation, gold: &str, predicted: &str) {
@@ -237,4 +237,44 @@ fn fields_are_counted_by_tokens() {
     evaluation.add_sequence(&["B-A", "O"], &["I-B", "O"], None);
     let counts = |gold, predicted, correct| ChunkCounts { gold, predicted, correct };
     assert_eq!(evaluation.fields(), [("A", counts(3, 2, 2)), ("B", counts(1, 2, 0))]);
+}
+
+/// The paired bootstrap has the scores of the evaluation, sees no difference where there is none, and is fair to both sides.
+#[test]
+fn the_paired_bootstrap_compares() {
+    let gold = ["B-X I-X O", "O B-Y O B-X", "B-Y B-X", "O O"];
+    let good = ["B-X I-X O", "O B-Y O B-X", "B-Y O", "O O"];
+    let bad = ["B-X O O", "O B-X O B-X", "O O", "O B-X"];
+    let paired = |first: [&str; 4], second: [&str; 4], times: usize| {
+        let mut paired = PairedBootstrap::default();
+        for _ in 0..times {
+            for ((gold, first), second) in gold.iter().zip(first).zip(second) {
+                let [gold, first, second] =
+                    [gold, first, second].map(|text| text.split(' ').collect::<Vec<_>>());
+                paired.add(&gold, &first, &second);
+            }
+        }
+        paired.compare(1000, 3)
+    };
+    let (accuracy, f1) = paired(good, bad, 20);
+    let f1 = f1.expect("the labels are those of chunks");
+    let alone = |labels: [&str; 4]| {
+        let pairs: Vec<(&str, &str)> = gold.into_iter().zip(labels).collect();
+        evaluate(&pairs).scores()
+    };
+    assert_eq!(f1.scores, [alone(good).f1, alone(bad).f1]);
+    assert_eq!(accuracy.scores, [alone(good).accuracy, alone(bad).accuracy]);
+    assert!(f1.interval[0] > 0.0 && f1.interval[0] < f1.difference && f1.difference < f1.interval[1]);
+    assert!(f1.p < 0.01, "{f1:?}");
+    let (_, back) = paired(bad, good, 20);
+    let back = back.expect("the labels are those of chunks");
+    assert_eq!(back.difference, -f1.difference);
+    assert_eq!((back.p, back.interval), (f1.p, [-f1.interval[1], -f1.interval[0]]));
+    let (same, _) = paired(good, good, 1);
+    assert_eq!((same.difference, same.interval, same.p), (0.0, [0.0, 0.0], 1.0));
+    // One sequence says nothing about chance.
+    let mut one = PairedBootstrap::default();
+    one.add(&["A"], &["A"], &["B"]);
+    let (accuracy, f1) = one.compare(100, 1);
+    assert!(f1.is_none() && accuracy.difference == 100.0 && accuracy.interval == [100.0, 100.0]);
 }

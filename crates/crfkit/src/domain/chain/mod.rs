@@ -4,11 +4,13 @@ mod builder;
 mod co_occurrence;
 mod potentials;
 mod sequence;
+mod temperature;
 
 pub use builder::CorpusBuilder;
 pub use co_occurrence::first_weights;
 pub(crate) use co_occurrence::log_rate;
 pub use sequence::{ColumnLayout, Sequence};
+pub use temperature::Fitted;
 
 use super::stored::{Origin, check_label_names, parse_head, read_alphabet, write_alphabet};
 use super::{Digest, Domain, FORMAT, Fit, ReadyTables, WeightedModel, unknown_start};

@@ -33,6 +33,7 @@ pub fn for_each_sequence(
     mut each: impl FnMut(Option<ColumnLayout>, &mut Sequence) -> Result<()>,
 ) -> Result<()> {
     let mut first: Option<Option<ColumnLayout>> = None;
+    let mut examples = 0..;
     for path in &args.train {
         let mut reader = open(args, path)?;
         let mut sequence = reader.item();
@@ -45,7 +46,9 @@ pub fn for_each_sequence(
             if std::mem::take(&mut empty) {
                 check_layout(layout, &sequence)?;
             }
-            each(layout, &mut sequence)?;
+            if examples.next().is_some_and(|example| args.part.takes(example)) {
+                each(layout, &mut sequence)?;
+            }
         }
         if empty {
             return Err(no_sequence(path));

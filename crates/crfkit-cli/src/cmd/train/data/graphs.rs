@@ -23,8 +23,19 @@ impl TrainingData for TypedDomain {
 
     fn read_training(args: &TrainArgs) -> Result<TypedCorpus> {
         let mut builder = TypedBuilder::default();
+        let mut examples = 0;
         for path in &args.train {
-            for_each(args, path, |text, place| Ok(builder.add(text, place)?))?;
+            for_each(args, path, |text, place| {
+                // A line that declares types is no example.
+                if text.trim().is_empty() || text.contains("\"types\"") && !text.contains("\"nodes\"") {
+                    return Ok(builder.add(text, place)?);
+                }
+                examples += 1;
+                match args.part.takes(examples - 1) {
+                    true => Ok(builder.add(text, place)?),
+                    false => Ok(()),
+                }
+            })?;
         }
         Ok(builder.finish(args.min_count)?)
     }

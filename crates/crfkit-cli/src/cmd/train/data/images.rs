@@ -47,7 +47,8 @@ impl TrainingData for GridDomain {
             );
         }
         let mut builder: Option<GridBuilder> = None;
-        for file in &files {
+        let taken = files.iter().enumerate().filter(|(example, _)| args.part.takes(*example));
+        for (_, file) in taken {
             let picture = read_picture(file)?;
             let builder = match &mut builder {
                 Some(builder) => builder,

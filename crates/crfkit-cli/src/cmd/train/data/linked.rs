@@ -39,8 +39,12 @@ impl TrainingData for LinkedDomain {
 
     fn read_training(args: &TrainArgs) -> Result<LinkedCorpus> {
         let mut builder: Option<LinkedBuilder> = None;
+        let mut examples = 0..;
         for path in &args.train {
             let read = for_each(args, path, |sequence| {
+                if examples.next().is_some_and(|example| !args.part.takes(example)) {
+                    return Ok(());
+                }
                 let builder = match &mut builder {
                     Some(builder) => builder,
                     none => none.insert(new_builder(args, sequence)?),
