@@ -9,6 +9,7 @@ mod formats;
 mod grids;
 mod linked;
 mod manners;
+mod observations;
 mod pipes;
 mod reliability;
 mod report;

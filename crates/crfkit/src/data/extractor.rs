@@ -70,6 +70,12 @@ impl Extractor {
         reads.then_some(self.column)
     }
 
+    /// Whether its values depend on more than a field, are several or are numbers.
+    pub(crate) fn is_wider(&self) -> bool {
+        use Function::{Edge, Index, List, Ngrams, Number, Part};
+        matches!(self.function, List(_) | Index(_) | Part(_) | Edge | Ngrams(_) | Number(_))
+    }
+
     /// The value for `field`, the text in the extractor's column. `scratch` is written only if a value is not a part of the field. Functions
     /// that depend on more than the field, and those of several values, have no value here.
     #[inline]

@@ -11,6 +11,8 @@ pub(super) struct Frame<'a> {
     pub(super) padding: usize,
     pub(super) len: usize,
     pub(super) rows: usize,
+    /// Whether no template has several values or a number.
+    pub(super) plain: bool,
 }
 
 impl Frame<'_> {
@@ -75,11 +77,9 @@ impl Frame<'_> {
         keys.text.clear();
         keys.ends.clear();
         for template in templates {
-            if let Some(many) = template.many {
-                self.several_keys(template, many, t, keys);
-                continue;
-            }
-            if template.number.is_some() {
+            if !self.plain && (template.many.is_some() || template.number.is_some()) {
+                // Numbers come later, with their values.
+                template.many.iter().for_each(|&many| self.several_keys(template, many, t, keys));
                 continue;
             }
             let start = keys.text.len();

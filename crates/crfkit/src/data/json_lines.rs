@@ -6,7 +6,7 @@
 //! {"tokens": ["Ana", "ate"], "labels": [["B-PER", "O"], ["NNP", "VBD"]]}
 //! ```
 //!
-//! A token is a string, or a list of the values of its columns. Labels are a list with one label per token; for several label columns, a
+//! A token is a string, or a list of the values of its columns, which are strings or numbers. Labels are a list with one label per token; for several label columns, a
 //! list of such lists. A row then consists of the token's values and, behind them, its labels. All objects of a file have the
 //! same columns, and either all have labels or none has. Other members of an object are ignored, so the output of `crfkit tag --output
 //! json` for such input can be read again. Lines of white space and objects without tokens are skipped.
@@ -228,7 +228,7 @@ impl<'de> Visitor<'de> for Element<'_> {
     }
 }
 
-/// Reads one string.
+/// Reads one string, or the text of a number.
 struct Field<'a> {
     text: &'a mut String,
     found: &'a mut Vec<Range<usize>>,
@@ -238,7 +238,7 @@ impl<'de> DeserializeSeed<'de> for Field<'_> {
     type Value = ();
 
     fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> std::result::Result<(), D::Error> {
-        deserializer.deserialize_str(self)
+        deserializer.deserialize_any(self)
     }
 }
 
@@ -246,7 +246,19 @@ impl Visitor<'_> for Field<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.write_str("a string")
+        f.write_str("a string or a number")
+    }
+
+    fn visit_f64<E: de::Error>(self, value: f64) -> std::result::Result<(), E> {
+        self.visit_str(&value.to_string())
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> std::result::Result<(), E> {
+        self.visit_str(&value.to_string())
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> std::result::Result<(), E> {
+        self.visit_str(&value.to_string())
     }
 
     fn visit_str<E: de::Error>(self, value: &str) -> std::result::Result<(), E> {
@@ -285,6 +297,10 @@ mod tests {
         let text = "{\"labels\": [\"A\", \"B\"], \"id\": {\"tokens\": 7}, \"tokens\": [\"x \\u00e9\", \"y\"]}\n\n{\"tokens\":[]}\n{\"tokens\":[\"z\"],\"labels\":[\"A\"]}\n";
         assert_eq!(sequences(text).unwrap(), [vec!["x é|A", "y|B"], vec!["z|A"]]);
         assert_eq!(sequences(r#"{"tokens": [["a", "N"], ["b", "V"]]}"#).unwrap(), [["a|N", "b|V"]]);
+        assert_eq!(
+            sequences(r#"{"tokens": [["a", 0.5, 7], ["b", -2, 1e3]]}"#).unwrap(),
+            [["a|0.5|7", "b|-2|1000"]]
+        );
         let two = r#"{"tokens": ["a", "b"], "labels": [["1", "2"], ["x", "y"]]}"#;
         assert_eq!(sequences(two).unwrap(), [["a|1|x", "b|2|y"]]);
     }
@@ -298,6 +314,7 @@ mod tests {
             (r#"{"tokens": "a b"}"#, "expected a list of strings"),
             (r#"{"tokens": ["a", ["b"]]}"#, "strings and lists are mixed"),
             (r#"{"tokens": [["a", "b"], ["c"]]}"#, "token 2 has 1 values"),
+            (r#"{"tokens": [["a", null]]}"#, "expected a string or a number"),
             (r#"{"tokens": [[]]}"#, "token 1 has 0 values"),
             (r#"{"tokens": ["a"], "labels": ["A", "B"]}"#, "1 tokens, but 2 labels"),
             (r#"{"tokens": ["a"], "labels": null}"#, "expected a list of strings"),

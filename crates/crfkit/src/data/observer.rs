@@ -159,8 +159,9 @@ impl Observer {
         let padding = self.extract(templates, sequence, &mut numbers);
         let rows = self.values.len() / templates.extractors.len().max(1);
         let (values, several, extractors) = (&self.values, &self.several, templates.extractors.len());
-        let frame = Frame { values, several, extractors, padding, len, rows };
-        let has_numbers = templates.has_numbers();
+        let plain = !templates.extractors.iter().any(Extractor::is_wider);
+        let frame = Frame { values, several, extractors, padding, len, rows, plain };
+        let has_numbers = !plain && templates.has_numbers();
         let mut table = |t: usize, lines: &[Template], pair: bool| {
             frame.keys(lines, t, &mut self.keys);
             self.ids.clear();
@@ -216,7 +217,7 @@ impl Observer {
             }
         }
         let padding = left.len();
-        for (e, extractor) in templates.extractors.iter().enumerate() {
+        for (e, extractor) in templates.extractors.iter().enumerate().filter(|(_, one)| one.is_wider()) {
             self.extract_wider((e, extractor), templates.extractors.len(), padding, sequence, numbers);
         }
         padding

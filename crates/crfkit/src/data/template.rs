@@ -15,6 +15,10 @@
 //! (`%t`, `%m`, lower-casing) apply to them as to any other value. A `U` line without macros is a bias: it fires at
 //! every token. A `B` line without macros is the plain label bigram.
 //!
+//! Macros of crfkit's own have names: affixes, n-grams, shapes, marks, positions ([`Function`]), and the lists and maps of
+//! [`lexicon`](super::lexicon). A macro may have no value at a token; its line then makes no observation there. One macro of a line may have
+//! several values, which make an observation each, or a number, which is the value of the observation.
+//!
 //! An observation is never expanded to a string in training or labelling. It is the pair (skeleton, values): the
 //! literal text, interned here, and the interned values of the macros. Each value is computed once per token by an
 //! [`Extractor`]. The values of all extractors share one table, so equal values from different columns make equal

@@ -11,6 +11,9 @@ use crate::settings::{Scaling, Settings};
 /// for features h when its weights are multiplied by s. The prior acts on θ/s.
 pub(super) struct Scales(Vec<Vec<f64>>);
 
+/// The largest factor. Weights are multiplied by it, and the file of a model holds none above 1e100.
+const LARGEST: f64 = 1e80;
+
 /// The values of one feature that are not 0.
 #[derive(Clone, Copy, Default)]
 struct Values {
@@ -24,8 +27,8 @@ impl Values {
     /// The factor that brings their root mean square to 1.
     fn factor(&self) -> f64 {
         let factor = 1.0 / (self.largest * (self.squares / self.count).sqrt());
-        // Without values, or for one so small that the factor is ∞, there is nothing to gain.
-        if factor.is_finite() { factor } else { 1.0 }
+        // Without values, or for ones so small that a model could not hold the weight, there is nothing to gain.
+        if factor < LARGEST { factor } else { 1.0 }
     }
 }
 
