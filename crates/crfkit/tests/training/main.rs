@@ -24,5 +24,6 @@ mod temperature;
 mod transfer;
 mod typed;
 mod versions;
+mod weights;
 
 use corpora::models;
