@@ -153,6 +153,7 @@ class ChainCRF(Estimator):
     ) -> ChainCRF:
         """Train on sequences and their labels.
 
+        ``sample_weight`` has a number for each sequence: 2 counts as if the sequence were there twice, 0 leaves it out.
         With ``X_dev`` and ``y_dev``, the weights with the best score on them are kept. Ctrl-C stops training within a pass, keeps the
         model so far in ``model_``, and raises ``KeyboardInterrupt``.
         """
@@ -165,8 +166,6 @@ class ChainCRF(Estimator):
             dev = (X_dev, y_dev)
         weights = None
         if sample_weight is not None:
-            if self.template is not None:
-                raise SettingError("sample_weight works with features, not with a template")
             weights = [float(weight) for weight in sample_weight]
             if len(weights) != len(X):
                 raise DataError(f"X has {len(X)} sequences, but sample_weight has {len(weights)} numbers")

@@ -228,6 +228,11 @@ def test_sample_weight():
     assert heavy == pytest.approx(0.75, abs=0.02)
     with pytest.raises(crfkit.DataError, match="not a finite number of at least 0"):
         ChainCRF().fit(x, y, sample_weight=[-1.0, 1.0])
+    words = [["a"], ["a"]]
+    heavy = ChainCRF(sigma=10.0, template="U:%x[0,0]").fit(words, y, sample_weight=[3.0, 1.0])
+    assert heavy.predict_marginals(words[:1])[0][0, 0] == pytest.approx(0.75, abs=0.02)
+    alone = ChainCRF(template="U:%x[0,0]").fit(words, y, sample_weight=[1.0, 0.0])
+    assert list(alone.classes_) == ["A"]
 
 
 def test_transitions_apart_from_states():

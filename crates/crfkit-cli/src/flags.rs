@@ -97,6 +97,7 @@ const IMAGES: &str = "it is for images (--graph grid)";
 const TEMPLATES: &str = "templates make features from columns of text";
 const WORDS: &[(ModelKind, &str)] = &[(Counts, "words and labels are counted, without features")];
 const PENALTY: &str = "a model made of counts has no weights to fit or to penalise";
+const COUNTED: &str = "every sequence is counted once";
 const ONE_PASS: &str = "counting takes one pass over the data";
 
 /// Flags of `crfkit train` that only some kinds of model take.
@@ -134,6 +135,8 @@ const TRAIN: &[Flag] = &[
         "the features of images are numbers, which all have weights",
     )
     .but(&[(Stream, "it is not known in advance how often an observation will occur")]),
+    flag("weight-column", TEXT, "it is a column of sequences").but(&[(Counts, COUNTED)]),
+    flag("label-weight", &[Chain], "only plain chains have weights of labels").but(&[(Counts, COUNTED)]),
     flag("features", TEXT, "every feature has weights for all labels").but(&[(Counts, PENALTY)]),
     flag(
         "partial-labels",
@@ -182,11 +185,13 @@ const TAG: &[Flag] = &[
     flag("confidence", &[Chain, Counts], "only plain chains have exact probabilities of chunks"),
     flag("constraint", &[Chain, Counts], "only plain chains have rules on neighbouring labels"),
     flag("allowed", &[Chain, Counts], "only plain chains have sets of allowed labels"),
+    flag("at-most-once", &[Chain, Counts], "only plain chains are searched so"),
     flag("output", SEQUENCES, "the answers have one layout"),
     flag("text", SEQUENCES, "text is cut into sequences"),
     flag("sentences", SEQUENCES, "text is cut into sequences"),
     flag("extra-columns", SEQUENCES, "only sequences have columns"),
     flag("line-buffered", &[Chain, Factorial, SkipChain, File, Counts], "images are files"),
+    flag("weight-column", SEQUENCES, "it is a column of sequences"),
     flag("format", SEQUENCES, "it is the format of sequences"),
     flag("fields", SEQUENCES, "it names columns of sequences"),
     flag("scheme", SEQUENCES, "only sequences have chunks"),
@@ -201,6 +206,7 @@ const EVAL: &[Flag] = &[
     flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
     flag("constraint", &[Chain, Counts], "only plain chains have rules on neighbouring labels"),
     flag("extra-columns", SEQUENCES, "only sequences have columns"),
+    flag("weight-column", SEQUENCES, "it is a column of sequences"),
     flag("format", SEQUENCES, "it is the format of sequences"),
     flag("fields", SEQUENCES, "it names columns of sequences"),
     flag("scheme", SEQUENCES, "only sequences have chunks"),
@@ -213,6 +219,7 @@ const REPORT: &[Flag] = &[
     flag("masks", &[Grid], IMAGES),
     flag("test", &[Chain, Factorial, SkipChain, File, Counts], "images are given by --images and --masks"),
     flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
+    flag("weight-column", SEQUENCES, "it is a column of sequences"),
     flag("format", SEQUENCES, "it is the format of sequences"),
     flag("fields", SEQUENCES, "it names columns of sequences"),
     flag("scheme", SEQUENCES, "only sequences have chunks"),

@@ -53,7 +53,7 @@ impl Converter {
     ) -> PyResult<Sequence> {
         match form {
             Form::Features => self.attributes(tokens, labels, weight, number),
-            Form::Rows => self.rows(tokens, labels, number),
+            Form::Rows => self.rows(tokens, labels, weight, number),
         }
     }
 
@@ -183,6 +183,7 @@ impl Converter {
         &mut self,
         tokens: &Bound<'_, PyAny>,
         labels: Option<&[String]>,
+        weight: f64,
         number: Option<usize>,
     ) -> PyResult<Sequence> {
         let py = tokens.py();
@@ -194,7 +195,9 @@ impl Converter {
             row.extend(labels.and_then(|labels| labels.get(token)).cloned());
             rows.push(row);
         }
-        Columns::from_rows(rows, &name).map(Sequence::from).map_err(|error| raise(py, error))
+        let mut rows = Columns::from_rows(rows, &name).map_err(|error| raise(py, error))?;
+        rows.set_weight(weight).map_err(|error| raise(py, error))?;
+        Ok(rows.into())
     }
 }
 

@@ -62,6 +62,11 @@ pub struct TagArgs {
     #[arg(long, value_name = "none|iob2|iobes|FILE")]
     pub constraint: Option<PathBuf>,
 
+    /// Labels or types of chunks that a sequence has at most once, separated by commas; exact, with probabilities, as long as
+    /// labels × 2^N is at most 4096
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "confidence")]
+    pub at_most_once: Vec<String>,
+
     /// Column of the labels that each token may have: `?` for all, a label, or several joined by `|`
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, value_parser = label_column, conflicts_with = "text")]
     pub allowed: Option<i32>,

@@ -191,6 +191,10 @@ pub struct InputArgs {
     #[arg(long, value_name = "NAME", default_value = "utf-8", value_parser = named::<Encoding>(&["utf-8", "latin-1"]))]
     pub encoding: Encoding,
 
+    /// Column with the weight of each sequence in training; it is no feature, and other columns are counted without it
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = label_column)]
+    pub weight_column: Option<i32>,
+
     /// Number of threads; the results do not depend on it [default: all cores]
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
@@ -201,7 +205,8 @@ impl InputArgs {
     pub fn reading(&self, label_column: Option<i32>) -> Reading {
         let (format, fields, encoding, scheme) =
             (self.format, self.fields.clone(), self.encoding, self.scheme);
-        Reading { format, fields, encoding, scheme, label_column, ..Reading::default() }
+        let weight_column = self.weight_column;
+        Reading { format, fields, encoding, scheme, label_column, weight_column, ..Reading::default() }
     }
 
     /// The number of threads to use.

@@ -1,7 +1,8 @@
 //! The arguments of the commands that train many models: `cv` and `search`.
 
-use super::{Shown, TrainArgs};
+use super::{Penalty, Shown, TrainArgs};
 use crate::flags::Given;
+use clap::error::ErrorKind;
 use clap::{ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use crfkit::math::random::Random;
 use std::path::PathBuf;
@@ -107,9 +108,19 @@ impl FromArgMatches for Grid {
         fn all<T: Clone + Send + Sync + 'static>(matches: &ArgMatches, id: &str) -> Vec<T> {
             matches.get_many::<T>(id).into_iter().flatten().cloned().collect()
         }
+        let numbers = |matches, id: &str| {
+            let number = |penalty: Penalty| {
+                penalty.value().ok_or_else(|| {
+                    let message =
+                        format!("--{id} auto is for crfkit train, which searches by itself: give numbers\n");
+                    clap::Error::raw(ErrorKind::InvalidValue, message)
+                })
+            };
+            all(matches, id).into_iter().map(number).collect::<Result<Vec<f64>, _>>()
+        };
         Ok(Grid {
-            sigma: all(matches, "sigma"),
-            l1: all(matches, "l1"),
+            sigma: numbers(matches, "sigma")?,
+            l1: numbers(matches, "l1")?,
             min_count: all(matches, "min_count"),
             template: all(matches, "template"),
             preset: all(matches, "preset"),

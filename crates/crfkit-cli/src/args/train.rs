@@ -74,6 +74,11 @@ pub struct TrainArgs {
     #[arg(long, conflicts_with = "scheme", help_heading = "Features")]
     pub partial_labels: bool,
 
+    /// Weight of sequences that have a label, as in B-PER=2; may be repeated. A sequence has the largest weight of its labels, and 0 leaves
+    /// it out
+    #[arg(long, value_name = "LABEL=W", value_parser = label_weight, help_heading = "Features")]
+    pub label_weight: Vec<(String, f64)>,
+
     /// Ignore observations that occur fewer than N times
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Features")]
     pub min_count: u32,
@@ -328,5 +333,15 @@ fn c2_as_sigma(c2: Option<f64>) -> Result<Option<f64>> {
         Some(c2) if c2.is_nan() || c2 < 0.0 => Err(usage(format!("--c2 {c2}: give a number of at least 0"))),
         Some(c2) => Ok(Some(1.0 / (2.0 * c2).sqrt())),
         None => Ok(None),
+    }
+}
+
+/// A label and its weight.
+fn label_weight(text: &str) -> std::result::Result<(String, f64), String> {
+    let (label, weight) = text.rsplit_once('=').ok_or("give a label and its weight, as in B-PER=2")?;
+    let weight: f64 = weight.parse().map_err(|_| format!("the weight `{weight}` is not a number"))?;
+    match weight.is_finite() && weight >= 0.0 {
+        true => Ok((label.to_owned(), weight)),
+        false => Err(format!("the weight {weight} is not a finite number of at least 0")),
     }
 }

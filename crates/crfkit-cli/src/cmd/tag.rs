@@ -26,7 +26,12 @@ use std::sync::Arc;
 
 /// Labels a file to standard output, or a directory of images to another one.
 pub fn run(args: &TagArgs) -> Result<ExitCode> {
-    let limits = Limits { constraint: args.constraint.as_deref(), allowed: args.allowed };
+    let limits = Limits {
+        constraint: args.constraint.as_deref(),
+        allowed: args.allowed,
+        at_most_once: &args.at_most_once,
+        probabilities: args.marginals.is_some() || args.probability || args.nbest.is_some(),
+    };
     with_models(&args.model, limits, Tag(args))?
 }
 
@@ -40,6 +45,11 @@ impl WithModel for Tag<'_> {
         args.given.check_model("tag", model.kind())?;
         let decode = args.grid.labelling(&*model, args.model.len())?;
         check_several(args)?;
+        if !args.at_most_once.is_empty() && decode == Decode::MaxMarginal {
+            return Err(usage(
+                "--at-most-once is about whole labellings: use it with one model and --decode viterbi",
+            ));
+        }
         if args.nbest.is_some() && decode == Decode::MaxMarginal {
             return Err(usage("--nbest lists the best whole labellings: use it with --decode viterbi"));
         }
@@ -177,6 +187,10 @@ pub struct Limits<'a> {
     pub constraint: Option<&'a Path>,
     /// The value of `--allowed`.
     pub allowed: Option<i32>,
+    /// The values of `--at-most-once`.
+    pub at_most_once: &'a [String],
+    /// Whether probabilities are asked for.
+    pub probabilities: bool,
 }
 
 impl Limits<'_> {
@@ -196,6 +210,19 @@ impl Limits<'_> {
                 }
             },
         };
+        let models = models.with_at_most_once(self.at_most_once)?;
+        if let Some(once) = models.at_most_once().filter(|once| !once.is_exact()) {
+            let states = once.states();
+            if self.probabilities {
+                return Err(usage(format!(
+                    "--at-most-once has {states} states here, more than the 4096 of exact probabilities: name fewer, or ask for labels alone"
+                )));
+            }
+            let _ = writeln!(
+                std::io::stderr(),
+                "crfkit: note: --at-most-once has {states} states, more than 4096: the best labelling is searched among the n best"
+            );
+        }
         Ok(self.allowed.into_iter().fold(models, Ensemble::with_allowed))
     }
 }

@@ -25,6 +25,8 @@ pub struct Reading {
     pub scheme: Option<Scheme>,
     /// Column of the label; `None` for that of the model's training data.
     pub label_column: Option<i32>,
+    /// Column of the weight, which is taken out.
+    pub weight_column: Option<i32>,
     /// What makes a sequence of running text; `None` for other formats.
     pub text: Option<TextCut>,
     /// What to do with columns that the training data did not have.
@@ -79,6 +81,8 @@ pub struct RowFile {
     scheme: Option<Scheme>,
     /// The columns of labels, negative if counted from the end.
     labels: Vec<i32>,
+    /// The column of the weight.
+    weight: Option<i32>,
 }
 
 impl RowFile {
@@ -92,6 +96,7 @@ impl RowFile {
             most: usize::MAX,
             scheme: reading.scheme,
             labels,
+            weight: reading.weight_column,
         })
     }
 
@@ -112,6 +117,9 @@ impl RowFile {
     /// Overwrites a sequence with the next one; false at the end.
     pub fn read(&mut self, rows: &mut Columns) -> Result<bool> {
         let read = self.rows.read(rows)?;
+        if let Some(column) = self.weight {
+            rows.take_weight(column)?;
+        }
         if rows.columns() > self.most {
             return Err(self.too_many(rows));
         }

@@ -42,6 +42,12 @@ impl SequenceReader {
     pub fn open(path: &Path, reading: &Reading, usual: Format) -> crfkit::Result<Self> {
         let file = match reading.rows_of(path, usual) {
             Some(format) => FormatReader::Rows(RowFile::open(path, reading, &format)?),
+            None if reading.weight_column.is_some() => {
+                return Err(Error::Setting(
+                    "attribute lists have @weight:NUMBER in front of an instance: leave out --weight-column"
+                        .into(),
+                ));
+            }
             None => {
                 let (lines, feed) = Feed::open(path, reading)?;
                 FormatReader::Attributes(AttributeReader::new(lines), feed)

@@ -213,3 +213,41 @@ fn partial_labels_are_for_those_who_ask() {
     let message = failure(&mut train(&["--partial-labels", "--optimizer", "saga"]), 1);
     assert!(message.contains("--optimizer saga needs"), "{message}");
 }
+
+/// A type of chunks, or a label, at most once; with probabilities as long as that is exact.
+#[test]
+fn something_occurs_at_most_once() {
+    let test = fs::read_to_string(demo().join("test.tsv")).unwrap();
+    let names = |text: &str, label: &str| -> Vec<usize> {
+        let count =
+            |sequence: &str| sequence.lines().filter(|line| line.ends_with(&format!("\t{label}"))).count();
+        text.trim_end().split("\n\n").map(count).collect()
+    };
+    assert!(names(&tag(&[], &test), "B-NAME").iter().any(|count| *count > 1));
+    for arguments in [&["--at-most-once", "NAME"][..], &["--at-most-once", "NAME,B-QTY,O"]] {
+        let tagged = tag(arguments, &test);
+        assert!(names(&tagged, "B-NAME").iter().all(|count| *count <= 1));
+        if arguments[1].ends_with(",O") {
+            assert!(names(&tagged, "O").iter().chain(&names(&tagged, "B-QTY")).all(|count| *count <= 1));
+        }
+        assert_eq!(tag(&[arguments, &["--threads", "3"]].concat(), &test), tagged);
+    }
+    let arguments =
+        ["--at-most-once", "NAME", "--output", "json", "--marginals=all", "--probability", "--nbest", "2"];
+    for object in json_lines(&tag(&arguments, "salt\nand\npepper\n")) {
+        let sum: f64 =
+            object["marginals"][2].as_object().unwrap().values().map(|p| p.as_f64().unwrap()).sum();
+        assert!((sum - 1.0).abs() < 1e-9);
+        assert_eq!(object["probability"], object["nbest"][0]["probability"]);
+    }
+    let refused = |arguments: &[&str], status| {
+        let mut command = crfkit();
+        command.args(["tag", "-m"]).arg(demo().join("model")).args(arguments);
+        failure(command.write_stdin(WORDS), status)
+    };
+    assert!(refused(&["--at-most-once", "NOTHING"], 1).contains("no label or type of chunks `NOTHING`"));
+    let many = "NAME,QTY,UNIT,PREP,NOTE,SIZE,B-QTY,B-NAME,B-UNIT";
+    assert!(refused(&["--at-most-once", many, "--marginals"], 2).contains("6656 states here"));
+    assert!(refused(&["--at-most-once", "O", "--decode", "max-marginal"], 2).contains("--decode viterbi"));
+    assert!(tag(&["--at-most-once", many], WORDS).starts_with("2\tB-QTY"));
+}

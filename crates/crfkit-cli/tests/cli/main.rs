@@ -18,3 +18,4 @@ mod search;
 mod tag_eval;
 mod train;
 mod typed;
+mod weights;

@@ -3,7 +3,8 @@
 use super::Answers;
 use super::spans::PairMarginals;
 use crate::decode::{
-    Decode, Decoder, Direction, MemmViterbi, NBEST_MEMORY, Ranked, Viterbi, max_marginal, nbest_within,
+    AtMostOnce, Decode, Decoder, Direction, MemmViterbi, NBEST_MEMORY, Ranked, Viterbi, max_marginal,
+    nbest_within,
 };
 use crate::graph::{
     Chain, FORBIDDEN, Gradient, Graph, Label, LabelBits, LabelRules, PAIR, Psi, Shared, SharedSum, Table,
@@ -30,6 +31,9 @@ pub struct ChainAnswers {
     rules: Option<Arc<LabelRules>>,
     /// Every chain of at least this length has a labelling that obeys the rules.
     always: usize,
+    /// What may occur at most once, and the best labelling of the current chain in which it does.
+    once: Option<Arc<AtMostOnce>>,
+    best_once: Vec<Label>,
     /// Whether some positions of the current chain may have only some labels.
     masked: bool,
     pub(super) chain: Chain,
@@ -58,6 +62,8 @@ impl ChainAnswers {
             temperature: 1.0,
             rules: None,
             always: 0,
+            once: None,
+            best_once: Vec::new(),
             masked: false,
             own: Array::default(),
             marginals: Array::default(),
@@ -103,6 +109,38 @@ impl ChainAnswers {
         self.rules = rules;
     }
 
+    /// Allows things at most once on all chains from now on, for labels, n-best lists, marginals and probabilities of whole labellings.
+    /// Entropies and probabilities of spans do not know of it. If it has too many states
+    /// ([`AtMostOnce::is_exact`]), probabilities do not know of it either.
+    pub fn at_most_once(&mut self, once: Option<Arc<AtMostOnce>>) {
+        (self.log_z, self.once) = (None, once);
+    }
+
+    /// Finds the best labelling in which things occur at most once, where that is asked for. It is an error if there is none.
+    fn find_once(&mut self, place: impl FnOnce() -> Place) -> Result<()> {
+        let Some(once) = self.once.clone() else { return Ok(()) };
+        let psi = Psi { shared: &self.shared, own: &self.own };
+        if once.is_exact() {
+            let score = once.argmax(&self.chain, psi, &mut self.best_once);
+            return if score < -FORBIDDEN / 2.0 { Err(impossible(place())) } else { Ok(()) };
+        }
+        match self.nbest(1) {
+            Ok(ranked) => match ranked.into_iter().next() {
+                Some(best) => {
+                    self.best_once = best.labels;
+                    Ok(())
+                }
+                None => Err(impossible(place())),
+            },
+            Err(error) => Err(Error::input(
+                place(),
+                format!(
+                    "too many of the best labellings have something twice: allow fewer things at most once ({error})"
+                ),
+            )),
+        }
+    }
+
     /// The rules on chains, if there are any.
     pub fn rules(&self) -> Option<&Arc<LabelRules>> {
         self.rules.as_ref()
@@ -129,7 +167,7 @@ impl ChainAnswers {
             }
         };
         match rules.possible(self.chain.len, |t| sets[t].as_ref()) {
-            true => Ok(()),
+            true => self.find_once(place),
             false => Err(impossible(place())),
         }
     }
@@ -158,7 +196,7 @@ impl ChainAnswers {
             Some(rules) if self.chain.len < self.always && !rules.possible(self.chain.len, |_| None) => {
                 Err(impossible(place()))
             }
-            _ => Ok(()),
+            _ => self.find_once(place),
         }
     }
 
@@ -179,6 +217,9 @@ impl ChainAnswers {
 
     /// The best labelling (Viterbi).
     pub fn viterbi(&mut self) -> &[Label] {
+        if self.once.is_some() {
+            return &self.best_once;
+        }
         let psi = Psi { shared: &self.shared, own: &self.own };
         Viterbi.argmax(&self.chain, psi, &mut self.labels, &mut self.viterbi);
         &self.labels
@@ -214,9 +255,18 @@ impl ChainAnswers {
     /// The `n` best labellings with their scores, best first; fewer where the sequence has fewer. An error if they need more memory
     /// than [`NBEST_MEMORY`].
     pub fn nbest(&mut self, n: usize) -> Result<Vec<Ranked>> {
-        let mut ranked = nbest_within(&self.chain, self.psi(), n, NBEST_MEMORY)?;
-        ranked.retain(|ranked| !self.forbids(ranked.score));
-        Ok(ranked)
+        let mut asked = n;
+        loop {
+            let mut ranked = nbest_within(&self.chain, self.psi(), asked, NBEST_MEMORY)?;
+            let complete = ranked.len() < asked;
+            let once = |labels: &[Label]| self.once.as_ref().is_none_or(|once| once.obeyed_by(labels));
+            ranked.retain(|ranked| !self.forbids(ranked.score) && once(&ranked.labels));
+            if complete || ranked.len() >= n || self.once.is_none() {
+                ranked.truncate(n);
+                return Ok(ranked);
+            }
+            asked *= 2;
+        }
     }
 
     /// ln P of the best labelling minus ln P of the second best; infinite if there is no second.
@@ -237,7 +287,8 @@ impl ChainAnswers {
     pub fn log_probability(&mut self, labels: &[Label]) -> f64 {
         let log_z = self.log_z();
         let score = self.psi().score(&self.chain, labels);
-        if self.forbids(score) { f64::NEG_INFINITY } else { score - log_z }
+        let once = self.once.as_ref().is_none_or(|once| once.obeyed_by(labels));
+        if self.forbids(score) || !once { f64::NEG_INFINITY } else { score - log_z }
     }
 
     /// Whether a labelling with this score is forbidden.
@@ -254,6 +305,11 @@ impl ChainAnswers {
         self.marginals.reserve(len);
         self.sums.clear(&self.shared);
         let psi = Psi { shared: &self.shared, own: &self.own };
+        if let Some(once) = self.once.as_ref().filter(|once| once.is_exact()) {
+            let log_z = once.marginals(&self.chain, psi, self.marginals.plane_mut(0));
+            self.log_z = Some(log_z);
+            return log_z;
+        }
         let mut out = Gradient { own: self.marginals.slice_mut(0..len), shared: &mut self.sums };
         let outcome = ForwardBackward.log_z(&self.chain, psi, 1.0, &mut out, &mut self.inference);
         self.log_z = Some(outcome.log_z);

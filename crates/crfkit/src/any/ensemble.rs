@@ -1,11 +1,11 @@
 //! Ensembles: models of chains that label together.
 
 use crate::answers::ChainAnswers;
-use crate::decode::Decode;
+use crate::decode::{AtMostOnce, Decode};
 use crate::domain::ReadyTables;
 use crate::domain::chain::{ChainModel, Sequence, scheme_rules};
 use crate::empirical::{EmpiricalModel, EmpiricalScratch};
-use crate::eval::Scores;
+use crate::eval::{ChunkLabels, Scores};
 use crate::graph::{Chain, Label, LabelBits, LabelRules, Shared};
 use crate::infer::Engine;
 use crate::model::LabelSet;
@@ -22,6 +22,8 @@ pub struct Ensemble {
     rules: Option<Option<Arc<LabelRules>>>,
     /// The column with the labels that each token may have, negative if counted from the end.
     allowed: Option<i32>,
+    /// What may occur at most once.
+    once: Option<Arc<AtMostOnce>>,
 }
 
 /// A model of chains that can be a member of an ensemble.
@@ -35,7 +37,7 @@ pub enum Member {
 
 impl From<Member> for Ensemble {
     fn from(member: Member) -> Self {
-        Ensemble { members: vec![member], rules: None, allowed: None }
+        Ensemble { members: vec![member], rules: None, allowed: None, once: None }
     }
 }
 
@@ -97,7 +99,7 @@ impl Ensemble {
             return Err(Error::Setting("at least one model is needed".into()));
         };
         match members.iter().all(|member| member.labels() == first.labels()) {
-            true => Ok(Ensemble { members, rules: None, allowed: None }),
+            true => Ok(Ensemble { members, rules: None, allowed: None, once: None }),
             false => Err(Error::Setting(
                 "models that label together need the same labels, but these differ".into(),
             )),
@@ -119,6 +121,39 @@ impl Ensemble {
     /// `|`. Columns count from 0, or from the end if the number is negative.
     pub fn with_allowed(self, column: i32) -> Self {
         Ensemble { allowed: Some(column), ..self }
+    }
+
+    /// The same models, for labellings that have each of these labels or types of chunks at most once. It is an error if the models do not
+    /// know one of them, or if there are more than 32.
+    pub fn with_at_most_once(self, names: &[impl AsRef<str>]) -> Result<Self> {
+        let chunks = ChunkLabels::new(self.labels());
+        if names.len() > 32 {
+            return Err(Error::Setting(format!(
+                "{} labels and types are to occur at most once, but 32 are possible: name fewer",
+                names.len()
+            )));
+        }
+        for name in names.iter().map(AsRef::as_ref) {
+            if self.label(name).is_none() && !chunks.kinds().iter().any(|kind| kind == name) {
+                let (labels, kinds) = (self.labels().join(", "), chunks.kinds().join(", "));
+                return Err(Error::Setting(format!(
+                    "the model has no label or type of chunks `{name}`; its labels are {labels}; its types are {kinds}"
+                )));
+            }
+        }
+        let once = AtMostOnce::new(self.labels().len(), names.len(), |thing, before, after| {
+            let name = names[thing].as_ref();
+            match self.label(name) {
+                Some(label) => after == label as usize,
+                None => chunks.begins(name, before, after),
+            }
+        });
+        Ok(Ensemble { once: (!names.is_empty()).then(|| Arc::new(once)), ..self })
+    }
+
+    /// What may occur at most once, if anything.
+    pub fn at_most_once(&self) -> Option<&AtMostOnce> {
+        self.once.as_deref()
     }
 
     /// The column of allowed labels, if there is one.
@@ -203,6 +238,7 @@ impl Ensemble {
         if let Some(rules) = &self.rules {
             answers.obey(rules.clone());
         }
+        answers.at_most_once(self.once.clone());
         answers
     }
 

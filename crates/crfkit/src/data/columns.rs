@@ -11,6 +11,8 @@
 //! whatever follows on that line. Several such lines in a row make no empty sequence. `#` is not special. Every row of
 //! a file has the same number of columns. The caller says which of them is the label.
 
+mod memory;
+
 use std::io::Read;
 use std::ops::Range;
 
@@ -42,6 +44,8 @@ pub struct Columns {
     fields: Vec<Range<usize>>,
     columns: usize,
     offset: usize,
+    /// As it was given.
+    weight: Option<f64>,
 }
 
 #[derive(Clone, Debug)]
@@ -51,37 +55,6 @@ struct Row {
 }
 
 impl Columns {
-    /// Makes a sequence from rows in memory: the fields of each token, the same number in every row. Fields may contain
-    /// anything, spaces too. `name` is the sequence's name in messages.
-    pub fn from_rows<R>(rows: R, name: &str) -> Result<Self>
-    where
-        R: IntoIterator<Item: IntoIterator<Item: AsRef<str>>>,
-    {
-        let mut columns = Columns { name: name.to_owned(), ..Columns::default() };
-        for (number, row) in (1..).zip(rows) {
-            let (base, before) = (columns.text.len(), columns.fields.len());
-            for field in row {
-                let start = columns.text.len();
-                columns.text.push_str(field.as_ref());
-                columns.fields.push(start..columns.text.len());
-            }
-            let found = columns.fields.len() - before;
-            if number == 1 {
-                columns.columns = found;
-            }
-            if found == 0 || found != columns.columns || found > MAX_COLUMNS {
-                let message = format!(
-                    "token {number} has {found} fields, but the first one has {}: every token needs the same number, from 1 to \
-                     {MAX_COLUMNS}",
-                    columns.columns
-                );
-                return Err(Error::input(Place::new(name, number), message));
-            }
-            columns.rows.push(Row { text: base..columns.text.len(), line: number });
-        }
-        Ok(columns)
-    }
-
     /// Number of rows (tokens).
     pub fn len(&self) -> usize {
         self.rows.len()
@@ -158,6 +131,7 @@ impl Columns {
         self.fields.clear();
         self.columns = 0;
         self.offset = 0;
+        self.weight = None;
     }
 
     /// Removes the rows and sets the name of the input.

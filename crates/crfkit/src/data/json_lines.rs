@@ -6,8 +6,9 @@
 //! {"tokens": ["Ana", "ate"], "labels": [["B-PER", "O"], ["NNP", "VBD"]]}
 //! ```
 //!
-//! A token is a string, or a list of the values of its columns, which are strings or numbers. Labels are a list with one label per token; for several label columns, a
-//! list of such lists. A row then consists of the token's values and, behind them, its labels. All objects of a file have the
+//! A token is a string, or a list of the values of its columns, which are strings or numbers. Labels are a list with one label per
+//! token; for several label columns, a list of such lists. A member `"weight"` is the weight of the sequence in training.
+//! A row then consists of the token's values and, behind them, its labels. All objects of a file have the
 //! same columns, and either all have labels or none has. Other members of an object are ignored, so the output of `crfkit tag --output
 //! json` for such input can be read again. Lines of white space and objects without tokens are skipped.
 
@@ -40,6 +41,7 @@ struct Line {
     labels: Vec<Range<usize>>,
     /// The number of labels in each list.
     lists: Vec<usize>,
+    weight: Option<f64>,
 }
 
 impl<R: Read> JsonReader<R> {
@@ -82,6 +84,9 @@ impl<R: Read> JsonReader<R> {
                     number,
                 );
             }
+            if let Some(weight) = self.line.weight {
+                sequence.set_weight(weight)?;
+            }
             return Ok(true);
         }
         Ok(false)
@@ -95,6 +100,7 @@ impl Line {
         self.labels.clear();
         self.lists.clear();
         self.columns = 0;
+        self.weight = None;
         let mut parser = serde_json::Deserializer::from_str(text);
         let read = parser.deserialize_map(Object(self)).and_then(|()| parser.end());
         read.map_err(|error| {
@@ -119,11 +125,13 @@ impl<'de> Visitor<'de> for Object<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<(), A::Error> {
-        let Line { text, tokens, columns, labels, lists } = self.0;
+        let Line { text, tokens, columns, labels, lists, weight } = self.0;
         let (mut found, mut labelled) = (false, false);
         while let Some(key) = map.next_key::<std::borrow::Cow<str>>()? {
             match &*key {
                 "tokens" if found => return Err(de::Error::duplicate_field("tokens")),
+                "weight" if weight.is_some() => return Err(de::Error::duplicate_field("weight")),
+                "weight" => *weight = Some(map.next_value()?),
                 "labels" if labelled => return Err(de::Error::duplicate_field("labels")),
                 "tokens" => {
                     found = true;

@@ -10,6 +10,7 @@ mod max_marginal;
 mod max_product;
 mod memm;
 mod nbest;
+mod once;
 mod product_states;
 mod viterbi;
 
@@ -22,6 +23,7 @@ pub use max_marginal::{max_marginal, max_node_marginal};
 pub use max_product::MaxProduct;
 pub use memm::{Direction, MemmViterbi};
 pub use nbest::{NBEST_MEMORY, Ranked, nbest, nbest_within};
+pub use once::AtMostOnce;
 pub use viterbi::Viterbi;
 
 use crate::graph::{FactorGraph, Graph, Label, Psi};

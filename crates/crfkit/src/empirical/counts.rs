@@ -59,6 +59,13 @@ impl Counts {
 
     /// Adds a sequence in columns. The label is in `label_column`, and the word in the first other column.
     pub fn add_columns(&mut self, sequence: &Columns, label_column: usize) -> Result<()> {
+        if sequence.weight() != 1.0 {
+            let message = format!(
+                "a sequence of weight {}: a model made from counts counts every sequence once; leave the weights out",
+                sequence.weight()
+            );
+            return Err(Error::input(sequence.place(0), message));
+        }
         let [word, label] = token_columns(sequence, label_column)?;
         self.add((0..sequence.len()).map(|row| (sequence.field(row, word), sequence.field(row, label))));
         Ok(())

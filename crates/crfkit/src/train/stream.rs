@@ -108,20 +108,23 @@ impl StreamTrainer {
 
     /// Learns from a sequence in either format.
     pub fn add(&mut self, sequence: &Sequence) -> Result<()> {
+        let before = self.builder.len();
         self.builder.add(sequence)?;
-        self.added(sequence.len())
+        self.added(sequence.len(), before)
     }
 
     /// Learns from a column sequence; see [`CorpusBuilder::add_columns`].
     pub fn add_columns(&mut self, sequence: &Columns, label_column: usize) -> Result<()> {
+        let before = self.builder.len();
         self.builder.add_columns(sequence, label_column)?;
-        self.added(sequence.len())
+        self.added(sequence.len(), before)
     }
 
     /// Learns from an attribute instance.
     pub fn add_attributes(&mut self, instance: &Attributes) -> Result<()> {
+        let before = self.builder.len();
         self.builder.add_attributes(instance);
-        self.added(instance.len())
+        self.added(instance.len(), before)
     }
 
     /// How far training has got.
@@ -134,8 +137,12 @@ impl StreamTrainer {
         }
     }
 
-    /// Counts a sequence of `tokens` tokens, and makes a step if the batch is full.
-    fn added(&mut self, tokens: usize) -> Result<()> {
+    /// Counts a sequence of `tokens` tokens, and makes a step if the batch is full. A sequence of weight 0 has left the builder with
+    /// as many sequences as `before`.
+    fn added(&mut self, tokens: usize, before: usize) -> Result<()> {
+        if self.builder.len() == before {
+            return Ok(());
+        }
         self.progress.sequences += 1;
         self.progress.tokens += tokens as u64;
         self.builder.check_labels()?;

@@ -18,6 +18,7 @@ mod graph_derivatives;
 mod graph_losses;
 mod local_losses;
 mod node_split;
+mod once;
 mod oracle;
 mod overflow;
 mod partial;

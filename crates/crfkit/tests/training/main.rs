@@ -26,5 +26,6 @@ mod temperature;
 mod transfer;
 mod typed;
 mod versions;
+mod weights;
 
 use corpora::models;

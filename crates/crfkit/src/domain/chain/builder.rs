@@ -1,5 +1,6 @@
 //! The builder of a training corpus of chains.
 
+use super::label_weights::LabelWeights;
 use super::{ChainCorpus, ChainDomain, ColumnLayout, Sequence};
 use crate::data::attributes::Attributes;
 use crate::data::columns::Columns;
@@ -25,6 +26,7 @@ pub struct CorpusBuilder {
     columns: Option<ColumnLayout>,
     /// The sets of labels by their text, if labels may be sets.
     sets: Option<Sets>,
+    label_weights: LabelWeights,
 }
 
 /// Sets of labels, as they are written and as numbers.
@@ -77,12 +79,19 @@ impl CorpusBuilder {
             words: Vec::new(),
             columns: None,
             sets: None,
+            label_weights: LabelWeights::default(),
         }
     }
 
     /// The same builder, for data in which labels may be missing: `?` is any label, and `A|B` is A or B.
     pub fn with_partial_labels(self) -> Self {
         CorpusBuilder { sets: Some(Sets::default()), ..self }
+    }
+
+    /// The same builder, with weights of labels: the weight of a sequence is multiplied by the largest weight of its labels, those that
+    /// are not named having 1.
+    pub fn with_label_weights(self, weights: impl IntoIterator<Item = (String, f64)>) -> Result<Self> {
+        Ok(CorpusBuilder { label_weights: LabelWeights::new(weights)?, ..self })
     }
 
     /// Adds a column sequence whose labels are in column `label_column`. The templates must fit its columns. The word
@@ -92,6 +101,12 @@ impl CorpusBuilder {
             return Err(Error::Setting("columns need templates".into()));
         };
         templates.check_numbers(sequence)?;
+        let labels = (0..sequence.len()).map(|row| sequence.field(row, label_column));
+        let weight = self.label_weights.of(sequence.weight(), labels);
+        // A weight of 0 means that the sequence is left out.
+        if weight == 0.0 {
+            return Ok(());
+        }
         let word_column = usize::from(label_column == 0);
         if !sequence.is_empty() {
             let layout = ColumnLayout { columns: sequence.columns(), label: label_column };
@@ -110,7 +125,7 @@ impl CorpusBuilder {
         let own_pairs = !templates.bigram.is_empty();
         self.observer.columns(templates, sequence, &mut self.alphabet, &mut self.data);
         let chain = Chain { len: sequence.len(), labels: 0, own_pairs };
-        self.data.finish_example(chain, self.gold.iter().copied(), 1.0);
+        self.data.finish_example(chain, self.gold.iter().copied(), weight);
         Ok(())
     }
 
@@ -131,6 +146,11 @@ impl CorpusBuilder {
 
     /// Adds an attribute instance.
     pub fn add_attributes(&mut self, instance: &Attributes) {
+        let labels = (0..instance.len()).map(|row| instance.label(row));
+        let weight = self.label_weights.of(instance.weight(), labels);
+        if weight == 0.0 {
+            return;
+        }
         self.gold.clear();
         for row in 0..instance.len() {
             let label = gold_of(instance.label(row), &mut self.labels, &mut self.sets);
@@ -138,7 +158,7 @@ impl CorpusBuilder {
         }
         self.observer.attributes(instance, &mut self.alphabet, &mut self.data);
         let chain = Chain { len: instance.len(), labels: 0, own_pairs: false };
-        self.data.finish_example(chain, self.gold.iter().copied(), instance.weight());
+        self.data.finish_example(chain, self.gold.iter().copied(), weight);
     }
 
     /// Number of sequences so far.
@@ -188,8 +208,9 @@ impl CorpusBuilder {
 
     /// Drops observations that occur fewer than `min_count` times, sorts the others by frequency and the labels by name.
     pub fn finish(mut self, min_count: u32) -> Result<ChainCorpus> {
+        self.label_weights.check()?;
         if self.data.is_empty() {
-            return Err(Error::Setting("the training data holds no sequence".into()));
+            return Err(Error::Setting("the training data holds no sequence whose weight is above 0".into()));
         }
         self.check_labels()?;
         let mut counts = [vec![0u32; self.alphabet.node.len()], vec![0u32; self.alphabet.pair.len()]];

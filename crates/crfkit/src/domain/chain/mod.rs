@@ -2,6 +2,7 @@
 
 mod builder;
 mod co_occurrence;
+mod label_weights;
 mod potentials;
 mod sequence;
 mod temperature;

@@ -10,7 +10,7 @@ use crate::{Error, Place, Result};
 use std::sync::Arc;
 
 /// ln T lies between minus and plus this number.
-const RANGE: f64 = 3.0;
+const RANGE: f64 = 5.0;
 /// ln T is found to this precision.
 const PRECISION: f64 = 1e-4;
 /// (√5 − 1)/2.

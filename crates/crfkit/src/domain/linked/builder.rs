@@ -34,6 +34,7 @@ struct Sequence {
     observed: Observed,
     skips: Vec<(usize, usize)>,
     gold: Vec<Label>,
+    weight: f64,
 }
 
 impl LinkedBuilder {
@@ -68,6 +69,10 @@ impl LinkedBuilder {
             );
             return Err(Error::input(sequence.place(0), message));
         }
+        // A weight of 0 means that the sequence is left out.
+        if sequence.weight() == 0.0 {
+            return Ok(());
+        }
         let mut gold = Vec::with_capacity(sequence.len() * self.label_columns.len());
         for row in 0..sequence.len() {
             for (&column, labels) in self.label_columns.iter().zip(&mut self.labels) {
@@ -76,7 +81,8 @@ impl LinkedBuilder {
         }
         let mut observed = Observed::new(sequence.len(), &self.templates);
         self.observer.columns(&self.templates, sequence, &mut self.alphabet, &mut observed);
-        self.sequences.push(Sequence { observed, skips: self.links.skips(sequence), gold });
+        let (skips, weight) = (self.links.skips(sequence), sequence.weight());
+        self.sequences.push(Sequence { observed, skips, gold, weight });
         Ok(())
     }
 
@@ -84,7 +90,7 @@ impl LinkedBuilder {
     /// by name, and returns the corpus.
     pub fn finish(mut self, min_count: u32) -> Result<LinkedCorpus> {
         if self.sequences.is_empty() {
-            return Err(Error::Setting("the training data holds no sequence".into()));
+            return Err(Error::Setting("the training data holds no sequence whose weight is above 0".into()));
         }
         for (labels, &column) in self.labels.iter().zip(&self.label_columns) {
             check_trained_labels(labels, Some(column as i32))?;
@@ -106,13 +112,13 @@ impl LinkedBuilder {
         let cards: Vec<usize> = labels.iter().map(Vec::len).collect();
         let mut graphs = Graphs::new(&self.links, cards, &self.templates);
         let mut data = Dataset::new();
-        for Sequence { mut observed, skips, mut gold } in self.sequences {
+        for Sequence { mut observed, skips, mut gold, weight } in self.sequences {
             observed.renumber(&node_ids, &pair_ids);
             for (v, label) in gold.iter_mut().enumerate() {
                 *label = label_ids[v % columns][*label as usize];
             }
             let graph = graphs.graph(gold.len() / columns, &skips)?;
-            self.links.add(graph, &observed, &skips, &gold, &mut data);
+            self.links.add(graph, &observed, &skips, (&gold, weight), &mut data);
         }
         let LinkedBuilder { links, templates, columns, label_columns, alphabet, .. } = self;
         let domain = LinkedDomain { links, templates, columns, label_columns, labels, alphabet };

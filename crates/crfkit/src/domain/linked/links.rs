@@ -137,7 +137,7 @@ impl Links {
         graph: FactorGraph,
         observed: &Observed,
         skips: &[(usize, usize)],
-        gold: &[Label],
+        (gold, weight): (&[Label], f64),
         data: &mut Dataset<FactorGraph>,
     ) {
         let columns = graph.vars().checked_div(observed.len).unwrap_or(0);
@@ -162,7 +162,7 @@ impl Links {
                 table(&mut both.into_iter());
             }
         }
-        data.finish_example(graph, gold.iter().copied(), 1.0);
+        data.finish_example(graph, gold.iter().copied(), weight);
     }
 }
 

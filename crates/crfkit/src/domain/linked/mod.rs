@@ -130,7 +130,7 @@ impl Domain for LinkedDomain {
         let graph = graphs.graph(sequence.len(), &skips)?;
         let mut observed = Observed::new(sequence.len(), &self.templates);
         observer.columns(&self.templates, sequence, &self.alphabet, &mut observed);
-        self.links.add(graph, &observed, &skips, &[], data);
+        self.links.add(graph, &observed, &skips, (&[], 1.0), data);
         Ok(())
     }
 

@@ -123,6 +123,7 @@ impl TrainingData for ChainDomain {
                 Some(builder) => builder,
                 none => {
                     let builder = CorpusBuilder::new(source(args, layout)?);
+                    let builder = builder.with_label_weights(args.label_weight.iter().cloned())?;
                     none.insert(if args.partial_labels { builder.with_partial_labels() } else { builder })
                 }
             };

@@ -1,0 +1,206 @@
+//! Labellings of a chain in which some things occur at most once: a label, or a type of chunks.
+//!
+//! A state is a label together with the set of things that have occurred so far, so that the rule is one on neighbouring states. A step
+//! from label i to label j adds what begins there. The tables of the chain stay as they are: a position costs O(labels²·2^things).
+
+use crate::graph::{BEGIN, Chain, END, Label, PAIR, Psi};
+
+/// States (labels times sets of things) that are searched exactly, at most.
+const MOST_STATES: usize = 4096;
+
+/// Things of which a labelling may have each at most once.
+#[derive(Clone, Debug)]
+pub struct AtMostOnce {
+    labels: usize,
+    things: usize,
+    /// For each label before (the last is the beginning) and each label after, the bits of the things that begin there.
+    begins: Vec<u32>,
+    most_states: usize,
+}
+
+impl AtMostOnce {
+    /// A number of things, of which `begins` says whether one begins at a label behind another, `None` for the beginning of the sequence.
+    ///
+    /// # Panics
+    /// If there are more than 32 things.
+    pub fn new(labels: usize, things: usize, begins: impl Fn(usize, Option<usize>, usize) -> bool) -> Self {
+        assert!(things <= 32, "a bit for each thing");
+        let mut all = Vec::with_capacity((labels + 1) * labels);
+        for before in (0..labels).map(Some).chain([None]) {
+            for after in 0..labels {
+                let bits = (0..things).filter(|&thing| begins(thing, before, after)).map(|thing| 1 << thing);
+                all.push(bits.sum());
+            }
+        }
+        AtMostOnce { labels, things, begins: all, most_states: MOST_STATES }
+    }
+
+    /// The same with another limit on the number of states that are searched exactly.
+    pub fn within(self, most_states: usize) -> Self {
+        AtMostOnce { most_states, ..self }
+    }
+
+    /// The number of states: labels times sets of things.
+    pub fn states(&self) -> u64 {
+        (self.labels as u64) << self.things
+    }
+
+    /// Whether there are few enough states for exact probabilities. Otherwise only the best labelling is found, among the n best.
+    pub fn is_exact(&self) -> bool {
+        self.states() <= self.most_states as u64
+    }
+
+    fn begins(&self, before: Option<usize>, after: usize) -> usize {
+        self.begins[before.unwrap_or(self.labels) * self.labels + after] as usize
+    }
+
+    /// Whether a labelling has each thing at most once.
+    pub fn obeyed_by(&self, labels: &[Label]) -> bool {
+        let (mut seen, mut before) = (0, None);
+        labels.iter().all(|&label| {
+            let new = self.begins(before, label as usize);
+            let free = seen & new == 0;
+            (seen, before) = (seen | new, Some(label as usize));
+            free
+        })
+    }
+
+    /// Overwrites `labels` with the best labelling, and returns its score; −∞ if there is none. Of equal predecessors, the one with the
+    /// fewest things and then the smallest label wins.
+    pub fn argmax(&self, chain: &Chain, psi: Psi<f64>, labels: &mut Vec<Label>) -> f64 {
+        labels.clear();
+        labels.resize(chain.len, 0);
+        if chain.len == 0 {
+            return 0.0;
+        }
+        let (n, states) = (self.labels, self.labels << self.things);
+        // [T][sets][labels]
+        let mut delta = vec![f64::NEG_INFINITY; chain.len * states];
+        self.start(chain, psi, &mut delta[..states]);
+        for t in 1..chain.len {
+            let (before, now) = delta.split_at_mut(t * states);
+            let before = &before[(t - 1) * states..];
+            self.each_step(|from, to, i, j| {
+                let score = before[from] + step(chain, psi, t, i, j);
+                now[to] = now[to].max(score);
+            });
+            now[..states].iter_mut().enumerate().for_each(|(s, x)| *x += node(chain, psi, t, s % n));
+        }
+        let last = &delta[(chain.len - 1) * states..];
+        let ended = |s: usize| last[s] + psi.shared[END].log.get(s % n);
+        let mut state = (0..states).fold(0, |best, s| if ended(s) > ended(best) { s } else { best });
+        let score = ended(state);
+        for t in (1..chain.len).rev() {
+            labels[t] = (state % n) as Label;
+            let before = &delta[(t - 1) * states..][..states];
+            let (set, j) = (state / n, state % n);
+            let (mut best, mut from) = (f64::NEG_INFINITY, 0);
+            for s in 0..states {
+                let (seen, i) = (s / n, s % n);
+                let new = self.begins(Some(i), j);
+                let x = before[s] + step(chain, psi, t, i, j);
+                if seen & new == 0 && seen | new == set && x > best {
+                    (best, from) = (x, s);
+                }
+            }
+            state = from;
+        }
+        labels[0] = (state % n) as Label;
+        score
+    }
+
+    /// Overwrites `out`, `[T][stride]`, with the probability of each label at each position given that every thing occurs at most once, and
+    /// returns log Z over these labellings.
+    pub fn marginals(&self, chain: &Chain, psi: Psi<f64>, out: &mut [f64]) -> f64 {
+        let (n, states, stride) = (self.labels, self.labels << self.things, chain.stride());
+        out[..chain.len * stride].fill(0.0);
+        if chain.len == 0 {
+            return 0.0;
+        }
+        let mut alpha = vec![f64::NEG_INFINITY; chain.len * states];
+        self.start(chain, psi, &mut alpha[..states]);
+        let mut most = vec![0.0; states];
+        for t in 1..chain.len {
+            let (before, now) = alpha.split_at_mut(t * states);
+            let (before, now) = (&before[(t - 1) * states..], &mut now[..states]);
+            most.fill(f64::NEG_INFINITY);
+            self.each_step(|from, to, i, j| {
+                most[to] = most[to].max(before[from] + step(chain, psi, t, i, j))
+            });
+            now.fill(0.0);
+            self.each_step(|from, to, i, j| {
+                if most[to] > f64::NEG_INFINITY {
+                    now[to] += (before[from] + step(chain, psi, t, i, j) - most[to]).exp();
+                }
+            });
+            for (s, x) in now.iter_mut().enumerate() {
+                *x = x.ln() + most[s] + node(chain, psi, t, s % n);
+            }
+        }
+        let mut beta: Vec<f64> = (0..states).map(|s| psi.shared[END].log.get(s % n)).collect();
+        let last = &alpha[(chain.len - 1) * states..];
+        let log_z = log_sum(last.iter().zip(&beta).map(|(a, b)| a + b));
+        let mut next = vec![0.0; states];
+        for t in (0..chain.len).rev() {
+            for (s, b) in beta.iter().enumerate() {
+                let p = (alpha[t * states + s] + b - log_z).exp();
+                out[t * stride + s % n] += if p.is_nan() { 0.0 } else { p };
+            }
+            if t == 0 {
+                break;
+            }
+            most.fill(f64::NEG_INFINITY);
+            let value =
+                |to: usize, i: usize, j: usize| beta[to] + node(chain, psi, t, j) + step(chain, psi, t, i, j);
+            self.each_step(|from, to, i, j| most[from] = most[from].max(value(to, i, j)));
+            next.fill(0.0);
+            self.each_step(|from, to, i, j| {
+                if most[from] > f64::NEG_INFINITY {
+                    next[from] += (value(to, i, j) - most[from]).exp();
+                }
+            });
+            beta.clear();
+            beta.extend(next.iter().zip(&most).map(|(x, most)| x.ln() + most));
+        }
+        log_z
+    }
+
+    /// The scores of the states of the first position.
+    fn start(&self, chain: &Chain, psi: Psi<f64>, scores: &mut [f64]) {
+        for j in 0..self.labels {
+            let set = self.begins(None, j);
+            scores[set * self.labels + j] = psi.shared[BEGIN].log.get(j) + node(chain, psi, 0, j);
+        }
+    }
+
+    /// Calls `visit` with every step that is allowed: the state before, the state after, and their labels.
+    fn each_step(&self, mut visit: impl FnMut(usize, usize, usize, usize)) {
+        let n = self.labels;
+        for set in 0..1 << self.things {
+            for i in 0..n {
+                for j in 0..n {
+                    let new = self.begins(Some(i), j);
+                    if set & new == 0 {
+                        visit(set * n + i, (set | new) * n + j, i, j);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn node(chain: &Chain, psi: Psi<f64>, t: usize, j: usize) -> f64 {
+    psi.own.get(t * chain.stride() + j)
+}
+
+/// The score of label j at position t behind label i.
+fn step(chain: &Chain, psi: Psi<f64>, t: usize, i: usize, j: usize) -> f64 {
+    let entry = i * chain.stride() + j;
+    let own = if chain.own_pairs { psi.own.get(chain.pair_offset(t) + entry) } else { 0.0 };
+    psi.shared[PAIR].log.get(entry) + own
+}
+
+fn log_sum(numbers: impl Iterator<Item = f64> + Clone) -> f64 {
+    let most = numbers.clone().fold(f64::NEG_INFINITY, f64::max);
+    if most == f64::NEG_INFINITY { most } else { most + numbers.map(|x| (x - most).exp()).sum::<f64>().ln() }
+}

@@ -1,0 +1,55 @@
+//! Weights of labels: sequences that have a label count more, or less, in training.
+
+use crate::{Error, Result};
+
+/// The weights of some labels, and whether they have occurred.
+#[derive(Debug, Default)]
+pub(super) struct LabelWeights(Vec<(String, f64, bool)>);
+
+impl LabelWeights {
+    /// These weights. It is an error if one is negative or not finite, or if a label is named twice.
+    pub(super) fn new(weights: impl IntoIterator<Item = (String, f64)>) -> Result<Self> {
+        let mut all: Vec<(String, f64, bool)> = Vec::new();
+        for (label, weight) in weights {
+            if !(weight.is_finite() && weight >= 0.0) {
+                return Err(Error::Setting(format!(
+                    "the weight of label {label} is {weight}, but it must be a finite number of at least 0"
+                )));
+            }
+            if all.iter().any(|(known, ..)| *known == label) {
+                return Err(Error::Setting(format!("label {label} has two weights: give one")));
+            }
+            all.push((label, weight, false));
+        }
+        Ok(LabelWeights(all))
+    }
+
+    /// The weight of a sequence with these labels: its own, times the largest of its labels' weights.
+    pub(super) fn of<'a>(&mut self, weight: f64, labels: impl Iterator<Item = &'a str>) -> f64 {
+        if self.0.is_empty() {
+            return weight;
+        }
+        let mut largest: Option<f64> = None;
+        for label in labels {
+            let of = match self.0.iter_mut().find(|(known, ..)| known == label) {
+                Some((_, of, seen)) => {
+                    *seen = true;
+                    *of
+                }
+                None => 1.0,
+            };
+            largest = Some(largest.map_or(of, |before| before.max(of)));
+        }
+        weight * largest.unwrap_or(1.0)
+    }
+
+    /// Rejects weights of labels that did not occur.
+    pub(super) fn check(&self) -> Result<()> {
+        match self.0.iter().find(|(.., seen)| !seen) {
+            Some((label, ..)) => Err(Error::Setting(format!(
+                "there is a weight of label {label}, but no sequence has this label: correct its name, or leave it out"
+            ))),
+            None => Ok(()),
+        }
+    }
+}

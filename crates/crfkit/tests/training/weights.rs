@@ -1,0 +1,132 @@
+//! Weights of sequences and of labels: a weight of 2 is the sequence twice, and a weight of 0 none.
+
+use crate::corpora;
+
+use corpora::models::columns;
+use crfkit::chain::{CorpusBuilder, Sequence};
+use crfkit::data::columns::Columns;
+use crfkit::data::observer::Source;
+use crfkit::data::rows::RowFormat;
+use crfkit::data::template::{Dialect, Templates};
+use crfkit::domain::{Corpus, Domain};
+use crfkit::linked::{LinkedBuilder, Links};
+use crfkit::train::{Criterion, Kind, Method, Settings, Start, Trained, train};
+use crfkit::{Sequences, Trainer};
+
+const TEXT: &str = "a\tX\nb\tY\n\nb\tX\na\tY\nc\tX\n\nc\tZ\n\n";
+
+fn templates() -> Templates {
+    Templates::compile("U:%x[0,0]\nU:%x[-1,0]\nB\n", Dialect::Crfpp, "words").unwrap()
+}
+
+fn weighted(weights: &[f64]) -> Vec<Columns> {
+    let mut all = columns(TEXT);
+    all.iter_mut().zip(weights).for_each(|(sequence, weight)| sequence.set_weight(*weight).unwrap());
+    all
+}
+
+fn chain(sequences: &[Columns]) -> Corpus<crfkit::chain::ChainDomain> {
+    let mut builder = CorpusBuilder::new(Source::Templates(templates()));
+    sequences.iter().for_each(|sequence| builder.add(&Sequence::from(sequence.clone())).unwrap());
+    builder.finish(1).unwrap()
+}
+
+fn linked(sequences: &[Columns]) -> Corpus<crfkit::linked::LinkedDomain> {
+    let skip = Links::SkipChain { rule: "same(0)".parse().unwrap(), observed: false };
+    let mut builder = LinkedBuilder::new(skip, templates(), 2, vec![1]).unwrap();
+    sequences.iter().for_each(|sequence| builder.add(sequence).unwrap());
+    builder.finish(1).unwrap()
+}
+
+fn trained<D: Domain>(corpus: Corpus<D>, objective: Criterion, kind: Kind) -> Trained<D> {
+    let settings = Settings { objective, optimizer: Method::Lbfgs, ..Settings::of(kind) };
+    let features = corpus.features(&settings);
+    train(corpus, features, &settings, Start { threads: 1, ..Start::default() }, &mut ()).unwrap()
+}
+
+/// The model of weights 2, 1 and 0 is the model of two copies of the first sequence and one of the second.
+fn same<D: Domain>(build: fn(&[Columns]) -> Corpus<D>, objective: Criterion, kind: Kind) {
+    let all = weighted(&[]);
+    let once = trained(build(&weighted(&[2.0, 1.0, 0.0])), objective, kind);
+    let twice = trained(build(&[all[0].clone(), all[0].clone(), all[1].clone()]), objective, kind);
+    assert_eq!(once.model.weights.len(), twice.model.weights.len(), "what is left out has no features");
+    let close = |a: f64, b: f64| (a - b).abs() < 1e-6 * (1.0 + a.abs());
+    assert!(
+        close(once.objective, twice.objective),
+        "{objective:?}: {} is not {}",
+        once.objective,
+        twice.objective
+    );
+    for (a, b) in once.model.weights.iter().zip(twice.model.weights.iter()) {
+        assert!((a - b).abs() < 1e-2, "{objective:?}: {a} is not {b}");
+    }
+    let plain = trained(build(&all[..2]), objective, kind);
+    assert!(!close(once.objective, plain.objective), "the weight has done something");
+}
+
+#[test]
+fn a_weight_of_two_is_the_sequence_twice() {
+    use Criterion::{Likelihood, Marginal, Memm, MemmBackward, Piecewise, PiecewisePseudo, Pseudolikelihood};
+    for objective in [Likelihood, Marginal, Pseudolikelihood, Piecewise, PiecewisePseudo, Memm, MemmBackward]
+    {
+        same(chain, objective, Kind::Chain);
+    }
+    same(linked, Likelihood, Kind::Linked);
+}
+
+#[test]
+fn labels_have_weights_too() {
+    let build = |weights: &[(&str, f64)]| {
+        let weights = weights.iter().map(|(label, weight)| (label.to_string(), *weight));
+        let mut builder = CorpusBuilder::new(Source::Templates(templates())).with_label_weights(weights)?;
+        columns(TEXT).iter().for_each(|sequence| builder.add(&Sequence::from(sequence.clone())).unwrap());
+        builder.finish(1)
+    };
+    // The first two sequences have Y and get its weight; the last one has none but Z.
+    let corpus = build(&[("Y", 2.0), ("Z", 0.0)]).unwrap();
+    assert_eq!((corpus.data.len(), corpus.data.weight(0), corpus.data.weight(1)), (2, 2.0, 2.0));
+    // The largest counts: X has 1.
+    let corpus = build(&[("Y", 0.5)]).unwrap();
+    assert_eq!((0..3).map(|k| corpus.data.weight(k)).collect::<Vec<_>>(), [1.0, 1.0, 1.0]);
+    for (weights, message) in [
+        (&[("W", 2.0)][..], "no sequence has this label"),
+        (&[("X", -1.0)], "must be a finite number of at least 0"),
+        (&[("X", f64::NAN)], "must be a finite number of at least 0"),
+        (&[("X", 1.0), ("X", 2.0)], "two weights"),
+        (&[("X", 0.0), ("Y", 0.0), ("Z", 0.0)], "no sequence whose weight is above 0"),
+    ] {
+        let found = build(weights).unwrap_err().to_string();
+        assert!(found.contains(message), "{found}");
+    }
+}
+
+/// In JSON lines the weight is a member; in columns, a column that is taken out.
+#[test]
+fn weights_are_read() {
+    let json = |weight: &str| format!("{{\"tokens\": [\"a\"], \"labels\": [\"X\"], \"weight\": {weight}}}\n");
+    let read = |text: String| {
+        let sequences = Sequences::rows(std::io::Cursor::new(text), "j", &RowFormat::Json).unwrap();
+        sequences.collect::<crfkit::Result<Vec<Sequence>>>()
+    };
+    let two = read(json("2.5") + &json("0").replace("\"weight\": 0", "\"other\": 1")).unwrap();
+    let weight = |sequence: &Sequence| match sequence {
+        Sequence::Columns { rows, .. } => rows.weight(),
+        Sequence::Attributes(_) => unreachable!("they are rows"),
+    };
+    assert_eq!(two.iter().map(weight).collect::<Vec<_>>(), [2.5, 1.0]);
+    assert!(
+        read(json("-1")).unwrap_err().to_string().contains("j:1: the weight `-1` is not a finite number")
+    );
+    assert!(read(json("\"x\"")).is_err() && read(json("1, \"weight\": 2")).is_err());
+    let mut rows = Columns::from_rows([["a", "2", "X"], ["b", "2", "Y"]], "c").unwrap();
+    rows.take_weight(1).unwrap();
+    assert_eq!((rows.weight(), rows.columns(), rows.field(1, 1)), (2.0, 2, "Y"));
+    rows.take_weight(-3).unwrap_err();
+    let mut rows = Columns::from_rows([["a", "2"], ["b", "3"]], "c").unwrap();
+    assert!(rows.take_weight(-1).unwrap_err().to_string().contains("c:2: the weight is `3`, but `2`"));
+    for wrong in ["-1", "nan", "inf", "x"] {
+        let mut rows = Columns::from_rows([["a", wrong]], "c").unwrap();
+        assert!(rows.take_weight(1).unwrap_err().to_string().contains("not a finite number"), "{wrong}");
+    }
+    assert!(Trainer::new().train(read(json("0")).unwrap().into_iter().map(Ok)).is_err(), "nothing is left");
+}
