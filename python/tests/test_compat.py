@@ -72,6 +72,11 @@ def test_the_penalty_is_that_of_crfsuite(model_file):
     p = crf.predict_marginals_single([["a"]])[0]["A"]
     assert crf.state_features_[("a", "A")] == pytest.approx((1 - p) / 0.2, rel=1e-4)
     assert math.isclose(sum(crf.predict_marginals_single([["a"]])[0].values()), 1.0)
+    # Also where features have values: E[f] − f is then multiplied by the value.
+    crf = sklearn_crfsuite.CRF(c2=0.1, epsilon=1e-9, delta=1e-12).fit([[{"a": 0.1}], [{"b": 3.0}]], [["A"], ["B"]])
+    for name, label, value in [("a", "A", 0.1), ("b", "B", 3.0)]:
+        p = crf.predict_marginals_single([{name: value}])[0][label]
+        assert crf.state_features_[(name, label)] == pytest.approx(value * (1 - p) / 0.2, rel=1e-4)
 
 
 def test_item_sequence():

@@ -86,7 +86,7 @@ def calibrate(x: Sequence[Any], y: Sequence[Any], given: dict[str, Any], tell: C
         else:
             eta /= rate
         trial += 1
-        if trial >= int(value["calibration.max_trials"]):
+        if trial >= int(value["calibration.max_trials"]) or not 1e-100 < eta < 1e100:
             break
     tell(f"Best learning rate (eta): {best[1]:.6f}\n")
     return best[1]

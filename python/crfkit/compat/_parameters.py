@@ -113,8 +113,9 @@ def settings(algorithm: str, given: dict[str, Any], **more: Any) -> str:
         "transitions": "all" if value["feature.possible_transitions"] else "observed",
         # Zero iterations leave all weights at 0 there; one pass is the least that crfkit takes.
         "passes": None if passes >= 2**31 - 1 else max(1, passes),
-        # CRFsuite knows no rules on labels.
+        # CRFsuite knows no rules on labels, and its penalty is that of the weights in the model.
         "constraint": "none",
+        "scaling": "none",
     }
     return json.dumps(common | _method(algorithm, value) | more)
 

@@ -15,6 +15,7 @@
 use super::assembly::Assembly;
 use super::{Toolkit, cqdb};
 use crate::data::observer::Source;
+use crate::domain::MAX_WEIGHT;
 use crate::domain::chain::ChainModel;
 use crate::graph::{BEGIN, END, NODES, PAIR, PAIRS};
 use crate::settings::Constraint;
@@ -306,6 +307,12 @@ fn check_fits(model: &ChainModel) -> Result<()> {
     }
     if settings.objective.direction().is_some() {
         return Err(cannot("is a MEMM", "train with another `objective`"));
+    }
+    if !model.weights.iter().all(|w| w.abs() <= MAX_WEIGHT) {
+        return Err(cannot(
+            "has a weight above 1e100",
+            "multiply the values of its features by a large number",
+        ));
     }
     let zero = |name: &[u8]| name.contains(&0);
     if domain.labels.iter().any(|label| zero(label.as_bytes())) || domain.alphabet.node.iter().any(zero) {

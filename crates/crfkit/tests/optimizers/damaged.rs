@@ -5,13 +5,14 @@ use crate::objectives::{Look, Losses, problem};
 use crate::risks::{SMALL, Shape, risk};
 
 use crfkit::Error;
+use crfkit::decode::Viterbi;
 use crfkit::infer::ForwardBackward;
-use crfkit::loss::Likelihood;
+use crfkit::loss::{Likelihood, Margin, MarginPerceptron};
 use crfkit::math::random::Random;
 use crfkit::optim::{
-    AdaGrad, Adam, Auto, BatchGradient, Bfgs, Cg, Choice, Control, Gis, Jump, Lbfgs, Newton, NewtonCg,
-    Optimizer, Pgis, Prior, Problem, Progress, Psa, Sag, Saga, Schedule, Sdca, Sgd, Smd, State, Svrg,
-    TripleJump, Until, Updates,
+    AdaGrad, Adam, Arow, Auto, BatchGradient, Bfgs, Cg, Choice, Control, Gis, Jump, Lbfgs, Newton, NewtonCg,
+    Optimizer, PassiveAggressive, Pgis, Prior, Problem, Progress, Psa, Sag, Saga, Schedule, Sdca, Sgd, Smd,
+    State, Svrg, TripleJump, Until, Updates,
 };
 use crfkit::risk::Risk;
 use crfkit::train::{self, Settings};
@@ -215,6 +216,18 @@ fn methods_of_finite_sums_survive_any_state() {
     }
     let sparse = Problem { l1: 0.1, ..problem };
     survives("SAGA, L1", &Saga { passes: 4.5, ..Saga::default() }, &sparse);
+}
+
+#[test]
+fn methods_with_a_margin_survive_any_state() {
+    let (corpus, _) = made_up(2, 12);
+    let features = train::features(&corpus, &Settings::default());
+    let loss = MarginPerceptron { decoder: Viterbi, margin: Margin::Errors };
+    let risk = Risk::new(loss, features, corpus.data, 1).unwrap();
+    let free = Problem { objective: &risk, prior: Prior::gaussian(f64::INFINITY), l1: 0.0 };
+    let schedule = Schedule { batch: 1, passes: 3, seed: 5, ..Schedule::default() };
+    survives("PA", &PassiveAggressive { schedule, ..PassiveAggressive::default() }, &free);
+    survives("AROW", &Arow { schedule, ..Arow::default() }, &free);
 }
 
 #[test]

@@ -238,6 +238,9 @@ fn what_the_format_cannot_hold_is_refused() {
     assert!(refusal(Trainer::new().train([Ok(features())]).unwrap()).contains("`constraint` none"));
     let free = || Trainer::new().settings(|s| s.constraint = Some(Default::default()));
     assert!(refusal(free().train([Ok(features())]).unwrap()).contains("NUL"));
+    let tiny = Sequence::features([("A", vec![("a", 1e-300)]), ("B", vec![("b", 1e-300)])]).unwrap();
+    let model = free().settings(|s| s.scaling = crfkit::settings::Scaling::Unit).train([Ok(tiny)]).unwrap();
+    assert!(refusal(model).contains("1e100"));
     let model = free().settings(|s| s.boundaries = true).train([Ok(features())]).unwrap();
     assert!(refusal(model).contains("`boundaries`"));
     let model = free().objective(crfkit::settings::Criterion::Memm).train([Ok(features())]).unwrap();

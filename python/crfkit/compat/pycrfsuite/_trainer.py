@@ -124,12 +124,13 @@ class BaseTrainer:
     def _train(self, holdout: int) -> bytes:
         """Train, and return the file of the model."""
         self._before_train()
-        train = [k for k, group in enumerate(self._groups) if group != holdout]
+        # Sequences without tokens say nothing.
+        train = [k for k, group in enumerate(self._groups) if group != holdout and self._y[k]]
         held = [k for k, group in enumerate(self._groups) if group == holdout]
         log = Log(self.message, self._algorithm, complete(self._algorithm, self._given))
         log.start(holdout)
         x, y = [self._x[k] for k in train], [self._y[k] for k in train]
-        if not any(y):
+        if not y:
             # As CRFsuite, which writes an empty model.
             self._trained = _crfkit.empty_crfsuite()
             log.end("L-BFGS terminated with error code (-1020)")
