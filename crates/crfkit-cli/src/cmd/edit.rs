@@ -3,7 +3,7 @@
 use crate::args::EditArgs;
 use crate::io::{is_stdin, name, open_model};
 use crate::paths::check_inputs_kept;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use crfkit::Error;
 use crfkit::files::write_atomically;
 use crfkit::model::edit::{Others, read_edits};
@@ -26,7 +26,7 @@ pub fn run(args: &EditArgs) -> Result<ExitCode> {
     };
     let edits = read_edits(source, &name(&args.weights))?;
     let others = if args.only { Others::Delete } else { Others::Keep };
-    let edited = model.edited(&edits, others).with_context(|| name(&args.model))?;
+    let edited = model.edited(&edits, others)?;
     write_atomically(&args.output, &edited.to_bytes()?)?;
     let _ =
         writeln!(std::io::stderr(), "crfkit: {} weights read, {} written", edits.len(), name(&args.output));

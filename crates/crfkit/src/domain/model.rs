@@ -63,7 +63,7 @@ impl<D: Domain> WeightedModel<D> {
         if let Some(Edit { place, weight }) = edits.iter().find(|edit| edit.weight.weight.abs() > MAX_WEIGHT)
         {
             let message =
-                format!("the weight {} is far too large: give one below {MAX_WEIGHT:e}", weight.weight);
+                format!("the weight {:e} is far too large: give one below {MAX_WEIGHT:e}", weight.weight);
             return Err(Error::input(place.clone(), message));
         }
         let (features, weights) = self.features.edited(&self.names(), edits, others)?;
