@@ -34,7 +34,9 @@ impl Packed {
         match self {
             Packed::Wide(of) => out.clone_from(of),
             Packed::Narrow { rows, counts, tables, values } => {
-                (out.rows.clear(), out.first.clear(), out.tables.clear(), out.values.clear());
+                let Occurrences { rows: all, first, tables: offsets, values: amounts } = out;
+                [all, first, offsets].into_iter().for_each(Vec::clear);
+                amounts.clear();
                 out.rows.extend_from_slice(rows);
                 out.values.extend_from_slice(values);
                 out.tables.extend(tables.iter().map(|&table| u32::from(table) * LANES as u32));
