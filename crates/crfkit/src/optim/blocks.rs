@@ -1,6 +1,7 @@
 //! Fixed blocks of examples, for methods that remember something about every example.
 
 use super::Row;
+use std::ops::Range;
 
 /// A variable of a block and its table of log-potentials.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,6 +12,21 @@ pub struct Single {
     pub labels: u32,
     /// The gold label.
     pub gold: u32,
+}
+
+impl Single {
+    /// Σ x²/(a + b) over the labels of a variable, where a = old + weight · 1\[gold\] and b = a + x are weight × marginals.
+    /// Their sum is not smaller than their difference x; rounding must not make it so.
+    pub(super) fn distance(self, weight: f64, change: &[f64], old: &[f64]) -> f64 {
+        let sum = |range: Range<usize>, offset: f64| {
+            let term =
+                |(x, old): (&f64, &f64)| x * x / ((x + 2.0 * old + offset).max(x.abs()) + f64::MIN_POSITIVE);
+            change[range.clone()].iter().zip(&old[range]).map(term).sum::<f64>()
+        };
+        let [start, labels, gold] = [self.start, self.labels, self.gold].map(|x| x as usize);
+        let gold = start + gold;
+        sum(start..gold, 0.0) + sum(gold..gold + 1, 2.0 * weight) + sum(gold + 1..start + labels, 0.0)
+    }
 }
 
 /// What [`Blocks::for_each_example`] calls.

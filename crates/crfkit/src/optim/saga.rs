@@ -1,6 +1,6 @@
 //! Average gradients through stored marginals: the quick way to the neighbourhood of the optimum.
 
-use super::blocks::{BlockWorker, Blocks, Single};
+use super::blocks::{BlockWorker, Blocks};
 use super::checks::require_prior;
 use super::finite::diverged;
 use super::online::report_due;
@@ -11,7 +11,6 @@ use super::{Control, Minimum, Optimizer, Prior, Problem, Progress, State, Stop, 
 use crate::ability::Ability;
 use crate::math::random::Random;
 use crate::{Error, Result};
-use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 /// Steps on a few blocks of examples at a time. The curvature of an example limits the length of its step, and the
@@ -140,6 +139,9 @@ struct Run<'a> {
     weights: Weights,
     /// Residuals up to this are stored as 0.
     smallest: f64,
+    /// Whether the run has started from weights other than 0. Its first round then only stores their residuals: without them, the
+    /// first steps would lead back to 0.
+    warm: bool,
     /// The objective at the end of the last round; the largest number before.
     last: f64,
     round: u64,
@@ -196,6 +198,10 @@ impl<'a> Run<'a> {
     fn new(method: &Saga, problem: &'a Problem<'a>, blocks: &'a dyn Blocks, state: State) -> Result<Self> {
         let dim = problem.objective.dim();
         let mut state = Restored::new(state, dim)?;
+        let warm = match state.resumed() {
+            true => state.flag("warm")?,
+            false => state.theta().iter().any(|x| *x != 0.0),
+        };
         let lanes = (blocks.len() / STEPS).clamp(1, LANES);
         let weights = Weights::new(problem, blocks, lanes, &mut state)?;
         // The step length of an example relies on the first damping, whatever came later.
@@ -220,6 +226,7 @@ impl<'a> Run<'a> {
             changes: std::iter::repeat_with(Mutex::default).take(lanes).collect(),
             weights,
             smallest: state.number("smallest", SMALLEST * method.tolerance, positive)?,
+            warm,
             last: state.number("last", f64::MAX, finite)?,
             round: state.count("round", MOST)?,
             done: state.count("done", blocks.len().saturating_sub(1) as u64)? as usize,
@@ -236,6 +243,7 @@ impl<'a> Run<'a> {
         remembered::save(&self.memory, &mut state);
         for (name, number) in [
             ("smallest", self.smallest),
+            ("warm", f64::from(u8::from(self.warm))),
             ("last", self.last),
             ("round", self.round as f64),
             ("done", self.done as f64),
@@ -254,6 +262,11 @@ impl<'a> Run<'a> {
 
     fn passes(&self) -> f64 {
         self.visits as f64 / self.problem.objective.examples().max(1) as f64
+    }
+
+    /// Whether visits leave the weights as they are.
+    fn only_stores(&self) -> bool {
+        self.warm && self.round == 0
     }
 
     /// Whether progress of the first round is reported, after `before` blocks at the last look.
@@ -299,6 +312,7 @@ impl<'a> Run<'a> {
     fn step(&mut self) -> bool {
         // While θ is far from its place, steps are smaller.
         let lanes = if self.round == 0 { self.lanes.len().div_ceil(2) } else { self.lanes.len() };
+        let stay = self.only_stores();
         let step = self.done..self.order.len().min(self.done + lanes);
         let blocks = &self.order[step.clone()];
         self.problem.objective.in_parallel(blocks.len(), &|lane| {
@@ -316,7 +330,7 @@ impl<'a> Run<'a> {
         for change in &mut self.changes[..step.len()] {
             changes.push(&*change.get_mut().unwrap_or_else(PoisonError::into_inner));
         }
-        self.weights.apply(self.problem, &changes);
+        self.weights.apply(self.problem, &changes, stay);
         let loss = blocks.iter().map(|&block| lock(&self.memory[block as usize]).loss).sum::<f64>();
         self.done = step.end;
         if self.done == self.order.len() {
@@ -350,7 +364,7 @@ impl<'a> Run<'a> {
             let example = &mut memory.examples[e];
             let (mut s, mut q) = (0.0, 0.0);
             for &(single, reach) in &memory.singles[first..example.singles] {
-                s += 2.0 * curvature(single, example.weight, change, old);
+                s += 2.0 * single.distance(example.weight, change, old);
                 let table = single.start as usize..(single.start + single.labels) as usize;
                 q += f64::from(reach) * change[table].iter().map(|x| x * x).sum::<f64>();
             }
@@ -359,8 +373,12 @@ impl<'a> Run<'a> {
                 trust if s > example.distance.into() => (DOUBT * trust).max(LEAST_TRUST),
                 trust => (RECOVER * trust).min(1.0),
             };
-            let gamma = if s + q > 0.0 { trust * s / (trust * s + q) } else { 1.0 };
+            let mut gamma = if s + q > 0.0 { trust * s / (trust * s + q) } else { 1.0 };
             (example.trust, example.distance) = (trust as f32, s as f32);
+            if self.only_stores() {
+                // As if there had been no visit yet, and nothing were left to gain.
+                (gamma, example.trust, example.distance) = (1.0, 0.0, 0.0);
+            }
             let (end, singles) = (example.end, example.singles);
             kept.store(start..end, old, gamma, change, self.smallest as f32);
             (start, first) = (end, singles);
@@ -374,19 +392,6 @@ impl<'a> Run<'a> {
         memory.keep(kept);
         worker.project(block, change, &mut out.rows, &mut out.values);
     }
-}
-
-/// Σ x²/(a + b) over the labels of a variable, where a = old + weight · 1\[gold\] and b = a + x are weight × marginals.
-/// Their sum is not smaller than their difference x; rounding must not make it so.
-fn curvature(single: Single, weight: f64, change: &[f64], old: &[f64]) -> f64 {
-    let sum = |range: Range<usize>, offset: f64| {
-        let term =
-            |(x, old): (&f64, &f64)| x * x / ((x + 2.0 * old + offset).max(x.abs()) + f64::MIN_POSITIVE);
-        change[range.clone()].iter().zip(&old[range]).map(term).sum::<f64>()
-    };
-    let [start, labels, gold] = [single.start, single.labels, single.gold].map(|x| x as usize);
-    let gold = start + gold;
-    sum(start..gold, 0.0) + sum(gold..gold + 1, 2.0 * weight) + sum(gold + 1..start + labels, 0.0)
 }
 
 /// Locks memory that no thread leaves half-written.

@@ -167,8 +167,8 @@ impl Weights {
         behind
     }
 
-    /// Moves d and θ as some visits demand, one after another.
-    pub fn apply(&mut self, problem: &Problem, changes: &[&Change]) {
+    /// Moves d and θ as some visits demand, one after another; or d alone, if θ is to `stay`.
+    pub fn apply(&mut self, problem: &Problem, changes: &[&Change], stay: bool) {
         let Problem { objective, prior, l1 } = problem;
         let mut stretches = Vec::with_capacity(self.stretches.len());
         let (mut theta, mut drift, mut free) = (&mut self.theta[..], &mut self.drift[..], &mut self.free[..]);
@@ -185,7 +185,10 @@ impl Weights {
         let rows = &self.rows;
         objective.in_parallel(stretches.len(), &|k| {
             let stretch = &mut *stretches[k].lock().unwrap_or_else(PoisonError::into_inner);
-            changes.iter().for_each(|change| stretch.apply(change, rows, prior, *l1));
+            changes.iter().for_each(|change| match stay {
+                true => stretch.store(change),
+                false => stretch.apply(change, rows, prior, *l1),
+            });
         });
     }
 }
@@ -199,12 +202,25 @@ struct Stretch<'a> {
 }
 
 impl Stretch<'_> {
+    /// The rows of a visit that lie in this stretch.
+    fn touched<'c>(&self, change: &'c Change) -> &'c [Row] {
+        let place = |weight: usize| change.rows.partition_point(|row| row.weights().start < weight);
+        &change.rows[place(self.range.start)..place(self.range.end)]
+    }
+
+    /// Moves d alone as one visit demands.
+    fn store(&mut self, change: &Change) {
+        for row in self.touched(change) {
+            let mine = row.weights().start - self.range.start..row.weights().end - self.range.start;
+            self.drift[mine].iter_mut().zip(&change.values[row.place()]).for_each(|(d, u)| *d += u);
+        }
+    }
+
     /// Moves d and θ as one visit demands.
     fn apply(&mut self, change: &Change, rows: &[Damped], prior: &Prior, l1: f64) {
         let base = self.range.start;
-        let place = |weight: usize| change.rows.partition_point(|row| row.weights().start < weight);
+        let touched = self.touched(change);
         let z = if self.free.is_empty() { &mut *self.theta } else { &mut *self.free };
-        let touched = &change.rows[place(base)..place(self.range.end)];
         dispatch!(simd::level(), simd => for row in touched {
             let Damped { step, share, .. } = rows[row.row as usize];
             let variance = prior.variance(row.weights().start);

@@ -116,3 +116,28 @@ fn saga_finds_the_optimum_under_an_l1_penalty() {
         }
     }
 }
+
+/// A run that starts from good weights stays near them: at the optimum one pass shows that there is nothing to gain, and from the optimum
+/// of another prior no pass leads back to where a run from 0 would be.
+#[test]
+fn saga_does_not_forget_good_weights() {
+    let crf = crf(false, 40);
+    for l1 in [0.0, 0.1] {
+        let problem = Problem { objective: &crf, prior: prior(&crf), l1 };
+        let best = minimize(&exact(), &problem).theta;
+        let method = Saga { passes: 20.0, tolerance: 1e-3, ..Saga::default() };
+        let mut nothing = Look(|_: &Progress, _: &dyn Fn() -> State| Control::Continue);
+        let found = method.minimize(&problem, State::start(best.clone()), &mut nothing).unwrap();
+        assert_eq!((found.passes, found.theta), (1.0, best.clone()), "l1 {l1}");
+        let prior = Prior { sigma: 2.0 * problem.prior.sigma, ..problem.prior.clone() };
+        let other = Problem { objective: &crf, prior, l1 };
+        let start = total(&other, &best);
+        let mut worst: f64 = 0.0;
+        let mut look = Look(|progress: &Progress, _: &dyn Fn() -> State| {
+            worst = worst.max(progress.theta.map_or(0.0, |theta| total(&other, theta)));
+            Control::Continue
+        });
+        method.minimize(&other, State::start(best), &mut look).unwrap();
+        assert!(worst <= 1.001 * start, "l1 {l1}: {worst} above {start}");
+    }
+}
