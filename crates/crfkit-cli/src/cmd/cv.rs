@@ -134,6 +134,9 @@ fn columns(scores: &[Scores]) -> Vec<Column> {
     let of_chunks: [Column; 3] = [("precision", |s| s.precision), ("recall", |s| s.recall), ("F1", |s| s.f1)];
     let of_all: [Column; 2] = [("accuracy", |s| s.accuracy), ("whole", |s| s.sequence_accuracy)];
     let chunked = scores.iter().any(|scores| scores.chunked);
+    // Only plain chains count whole sequences.
+    let whole = scores.iter().any(|scores| scores.sequence_accuracy > 0.0);
+    let of_all = of_all.into_iter().filter(|(name, _)| whole || *name != "whole");
     of_chunks.into_iter().filter(|_| chunked).chain(of_all).collect()
 }
 

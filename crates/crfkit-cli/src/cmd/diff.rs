@@ -13,6 +13,9 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::ExitCode;
 
+/// Labels that the text names at most; JSON has all of them.
+const SHOWN: usize = 20;
+
 /// Prints the differences.
 pub fn run(args: &DiffArgs) -> Result<ExitCode> {
     let paths = [&args.first, &args.second];
@@ -92,7 +95,9 @@ impl Found {
         }
         for (labels, which) in self.labels.iter().zip(["first", "second"]) {
             if !labels.is_empty() {
-                writeln!(out, "labels        only the {which} model has {}", labels.join(" "))?;
+                let (shown, more) = labels.split_at(labels.len().min(SHOWN));
+                let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+                writeln!(out, "labels        only the {which} model has {}{more}", shown.join(" "))?;
             }
         }
         let found = match &self.weights {

@@ -24,7 +24,10 @@ pub fn run(args: &EditArgs) -> Result<ExitCode> {
             Box::new(BufReader::new(file))
         }
     };
-    let edits = read_edits(source, &name(&args.weights))?;
+    let edits = match model.names() {
+        Some(names) => read_edits(source, &name(&args.weights), &names)?,
+        None => Vec::new(), // refused below
+    };
     let others = if args.only { Others::Delete } else { Others::Keep };
     let edited = model.edited(&edits, others)?;
     write_atomically(&args.output, &edited.to_bytes()?)?;

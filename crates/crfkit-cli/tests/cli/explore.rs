@@ -128,3 +128,42 @@ fn counts_are_explained_too() {
     assert!(text.contains("not compared: a model made from counts has no weights"), "{text}");
     assert!(text.contains(" of 300 labelled differently by "), "{text}");
 }
+
+/// On other graphs, lines of single weights are enough: the parts are known.
+#[test]
+fn factorial_chains_are_explained_and_edited() {
+    let directory = scratch();
+    let path = |name: &str| directory.path().join(name);
+    fs::write(path("two.tsv"), "a\tX\tn\nb\tY\tv\n\nb\tX\tv\na\tY\tn\n\n".repeat(3)).unwrap();
+    let mut command = crfkit();
+    command.arg("train").arg(path("two.tsv")).args([
+        "--graph",
+        "factorial",
+        "--label-column",
+        "1,2",
+        "--preset",
+        "factorial",
+    ]);
+    output(command.args(["--passes", "10", "--quiet", "-m"]).arg(path("model")));
+    let all = json_lines(&output(
+        crfkit()
+            .args(["explain", "--output", "json", "--token", "1", "-m"])
+            .arg(path("model"))
+            .arg(path("two.tsv")),
+    ));
+    assert_eq!(all.len(), 12, "two columns of one token in six sequences");
+    assert!(all.iter().all(|object| object["token"] == 1 && object["contributions"][0]["amount"] != 0.0));
+    let dump = output(crfkit().args(["inspect", "--dump"]).arg(path("model")));
+    let weight =
+        dump.lines().find(|line| line.starts_with("feature\t")).unwrap().rsplit_once('\t').unwrap().0;
+    fs::write(path("weights"), format!("{weight}\t2.5\n")).unwrap();
+    let mut command = crfkit();
+    output(
+        command.args(["edit", "-m"]).arg(path("model")).arg(path("weights")).arg("-o").arg(path("edited")),
+    );
+    let edited = output(crfkit().args(["inspect", "--dump"]).arg(path("edited")));
+    assert!(edited.contains(&format!("{weight}\t2.5\n")));
+    let text =
+        output(crfkit().arg("diff").arg(path("model")).arg(path("edited")).arg("--on").arg(path("two.tsv")));
+    assert!(text.contains("1 of them differ") && text.contains(" of 6 labelled differently"), "{text}");
+}

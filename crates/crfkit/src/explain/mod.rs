@@ -84,7 +84,7 @@ impl<M: Explain> Tagger<M> {
     /// ```
     /// # use crfkit::{Trainer, any::AnyModel, chain::Sequence, explain::Question, tag::Tagger};
     /// # let sequences = [Sequence::rows([["2", "N"], ["eggs", "F"]])?, Sequence::rows([["3", "N"], ["cups", "U"]])?];
-    /// # let AnyModel::Chain(model) = Trainer::new().train(sequences)?.any().clone() else { unreachable!() };
+    /// # let AnyModel::Chain(model) = Trainer::new().train(crfkit::Sequences::new(sequences))?.any().clone() else { unreachable!() };
     /// let mut tagger = Tagger::new(model);
     /// let asked = Question { variables: &[1], removals: 3 };
     /// let found = tagger.explain(&Sequence::rows([["2"], ["cups"]])?, asked)?;

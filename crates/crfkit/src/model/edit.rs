@@ -3,7 +3,7 @@
 //! Edits are lines of a [dump](super::dump), of which the last field is a number, `delete` or `forbid`. Empty lines, lines that begin
 //! with `#`, and lines about labels and parts change nothing; so a dump is a file of edits that sets every weight to what it is.
 
-use super::dump::Dump;
+use super::dump::{Dump, DumpedPart};
 use super::names::{Entries, LabelSet, NamedWeight, Names, WeightKind, WeightPart};
 use super::{Features, Rows, TableWeights};
 use crate::math::simd;
@@ -33,9 +33,16 @@ pub enum Others {
     Delete,
 }
 
-/// Reads edits. `name` is the input's name in error messages.
-pub fn read_edits(input: impl BufRead, name: &str) -> Result<Vec<Edit>> {
-    let mut dump = Dump::default();
+/// Reads edits of the model that has these `names`. `name` is the input's name in error messages.
+pub fn read_edits(input: impl BufRead, name: &str, names: &Names) -> Result<Vec<Edit>> {
+    // The parts are known, so that their lines may be missing.
+    let part = |part: &WeightPart| DumpedPart {
+        name: part.name.clone(),
+        tables: part.tables,
+        over: part.over.iter().map(|&set| names.sets[set].name.clone().unwrap_or_default()).collect(),
+    };
+    let parts = names.parts.iter().filter(|_| !names.is_chain()).map(part).collect();
+    let mut dump = Dump { parts, ..Dump::default() };
     let mut edits = Vec::new();
     for (number, line) in (1..).zip(input.lines()) {
         let line = line.map_err(|error| Error::io(name, error))?;
