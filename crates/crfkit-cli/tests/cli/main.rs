@@ -5,6 +5,8 @@ mod constraints;
 mod convert;
 mod empirical;
 mod explore;
+#[cfg(unix)]
+mod faults;
 mod formats;
 mod grids;
 mod linked;

@@ -187,9 +187,13 @@ impl<S: Scalar> Work<S> {
         let (cliques, scopes) = (graph.cliques(), graph.cliques().scopes());
         let tree = graph.clique_tree().expect("accepted");
         for (bag, &(start, _)) in tree.bags.iter().zip(&self.start) {
-            let z = log_sum_exp(bag.size, |entry| self.tables.get(start + entry));
+            // The largest entry is taken away first: beside an enormous one, the logarithm of a sum would be rounded away, and
+            // probabilities would add up to more than 1.
+            let largest = (start..start + bag.size).map(|at| self.tables.get(at).re());
+            let largest = S::lift(largest.fold(f64::NEG_INFINITY, f64::max));
+            let z = log_sum_exp(bag.size, |entry| self.tables.get(start + entry) - largest);
             for at in start..start + bag.size {
-                self.tables.set(at, (self.tables.get(at) - z).exp());
+                self.tables.set(at, (self.tables.get(at) - largest - z).exp());
             }
         }
         out.own.fill(0.0);

@@ -9,6 +9,7 @@ mod chains;
 mod checkpoint;
 mod choose;
 mod conll2000;
+mod corruption;
 mod explain;
 mod foreign;
 mod front;

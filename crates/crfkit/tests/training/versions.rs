@@ -60,7 +60,7 @@ const ALL: [Kept; 7] = [
 // What models are asked about. Never change it: the labels of the files that are kept would change too.
 
 /// Words and their lengths: known ones, unknown ones, some of them twice.
-const COLUMNS: &str = "\
+pub(crate) const COLUMNS: &str = "\
 two 3
 red 3
 cups 4
@@ -85,22 +85,22 @@ const ATTRIBUTES: &str = "\
 ?\tw=cup
 ";
 const TYPES: &str = r#"{"types": {"word": {"labels": ["N", "V", "D"], "dense": 1}, "next": {"over": ["word", "word"]}, "same": {"over": ["word", "word"], "table": "potts"}}}"#;
-const GRAPHS: [&str; 3] = [
+pub(crate) const GRAPHS: [&str; 3] = [
     r#"{"nodes": [{"type": "word", "label": "D", "dense": [0.5], "features": ["the"]}, {"type": "word", "label": "N", "dense": [-1], "features": ["dog"]}, {"type": "word", "label": "V", "dense": [0], "features": ["runs"]}], "factors": [{"type": "next", "nodes": [0, 1]}, {"type": "next", "nodes": [1, 2]}]}"#,
     r#"{"nodes": [{"type": "word", "label": "N", "dense": [-1], "features": ["dog"]}, {"type": "word", "label": "V", "dense": [0.25], "features": ["runs", "late"]}, {"type": "word", "label": "N", "dense": [-1], "features": ["runs"]}], "factors": [{"type": "next", "nodes": [0, 1]}, {"type": "next", "nodes": [1, 2]}, {"type": "same", "nodes": [0, 2], "features": {"far": 2}}]}"#,
     r#"{"nodes": [{"type": "word", "dense": [1], "features": ["the"]}, {"type": "word", "dense": [-1], "features": ["runs"]}, {"type": "word", "dense": [0], "features": ["unheard"]}], "factors": [{"type": "next", "nodes": [0, 1]}, {"type": "next", "nodes": [1, 2]}]}"#,
 ];
 
-fn sequences() -> Vec<Sequence> {
+pub(crate) fn sequences() -> Vec<Sequence> {
     columns(COLUMNS).into_iter().map(Sequence::from).collect()
 }
 
-fn instances() -> Vec<Sequence> {
+pub(crate) fn instances() -> Vec<Sequence> {
     attributes(ATTRIBUTES).into_iter().map(Sequence::from).collect()
 }
 
 /// Three images of 3 × 4 pixels, dark on the left, bright on the right.
-fn pictures() -> Vec<Picture> {
+pub(crate) fn pictures() -> Vec<Picture> {
     let picture = |k: usize| {
         let bright = |i: usize| i % 4 > k;
         let value = |i: usize| f64::from(u8::from(bright(i))) + 0.3 * (((7 * i + 3 * k) % 5) as f64 - 2.0);
@@ -114,7 +114,7 @@ fn pictures() -> Vec<Picture> {
 
 // How the files were made. This may change: it concerns the next version only.
 
-fn fit<D: Domain>(corpus: Corpus<D>, settings: &Settings) -> WeightedModel<D> {
+pub(crate) fn fit<D: Domain>(corpus: Corpus<D>, settings: &Settings) -> WeightedModel<D> {
     let settings = Settings { optimizer: Method::Lbfgs, passes: Some(20), ..settings.clone() };
     let features = train::features(&corpus, &settings);
     train::train(corpus, features, &settings, Start::default(), &mut ()).unwrap().model
@@ -243,7 +243,7 @@ fn said<M: Labeller>(model: M, inputs: &[M::Input]) -> String {
     text
 }
 
-fn path(name: &str) -> PathBuf {
+pub(crate) fn path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/models").join(name)
 }
 

@@ -94,7 +94,8 @@ impl CheckpointFile {
 
     /// Whether a run that ends now can resume from the file.
     pub fn resumes(&self) -> bool {
-        self.0.as_ref().is_some_and(|file| file.failure.is_none())
+        // There is no file yet if the run ends while its first weights are computed.
+        self.0.as_ref().is_some_and(|file| file.failure.is_none() && file.path.is_file())
     }
 
     /// What went wrong with a checkpoint, if anything did.
