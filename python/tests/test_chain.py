@@ -342,5 +342,5 @@ def test_penalties_can_be_chosen() -> None:
     tried = json.loads(crf.model_.settings_json())["tried"]
     assert len(tried) > 2 and sum(one["chosen"] for one in tried) == 1
     assert crf.predict(X[:1])[0] == ["A", "B", "C"]
-    with pytest.raises(ValueError, match="sigma"):
+    with pytest.raises(TypeError, match="sigma is 'many': give a number"):
         crfkit.ChainCRF(sigma="many").fit(X, y)
