@@ -191,11 +191,6 @@ const TAG: &[Flag] = &[
     flag("sentences", SEQUENCES, "text is cut into sequences"),
     flag("extra-columns", SEQUENCES, "only sequences have columns"),
     flag("line-buffered", &[Chain, Factorial, SkipChain, File, Counts], "images are files"),
-    flag("weight-column", SEQUENCES, "it is a column of sequences"),
-    flag("format", SEQUENCES, "it is the format of sequences"),
-    flag("fields", SEQUENCES, "it names columns of sequences"),
-    flag("scheme", SEQUENCES, "only sequences have chunks"),
-    flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];
 
 /// Flags of `crfkit eval` that only some kinds of model take.
@@ -206,11 +201,6 @@ const EVAL: &[Flag] = &[
     flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
     flag("constraint", &[Chain, Counts], "only plain chains have rules on neighbouring labels"),
     flag("extra-columns", SEQUENCES, "only sequences have columns"),
-    flag("weight-column", SEQUENCES, "it is a column of sequences"),
-    flag("format", SEQUENCES, "it is the format of sequences"),
-    flag("fields", SEQUENCES, "it names columns of sequences"),
-    flag("scheme", SEQUENCES, "only sequences have chunks"),
-    flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];
 
 /// Flags of `crfkit report` that only some kinds of model take.
@@ -219,6 +209,10 @@ const REPORT: &[Flag] = &[
     flag("masks", &[Grid], IMAGES),
     flag("test", &[Chain, Factorial, SkipChain, File, Counts], "images are given by --images and --masks"),
     flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
+];
+
+/// Flags of every command that reads inputs for a model, of which only some kinds of model take them.
+const INPUT: &[Flag] = &[
     flag("weight-column", SEQUENCES, "it is a column of sequences"),
     flag("format", SEQUENCES, "it is the format of sequences"),
     flag("fields", SEQUENCES, "it names columns of sequences"),
@@ -226,15 +220,15 @@ const REPORT: &[Flag] = &[
     flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];
 
-/// The commands that have such flags, with their flags.
-const COMMANDS: [(&str, &[Flag]); 7] = [
-    ("train", TRAIN),
-    ("tag", TAG),
-    ("eval", EVAL),
-    ("report", REPORT),
-    ("explain", verbs::EXPLAIN),
-    ("diff", verbs::DIFF),
-    ("rank", verbs::RANK),
+/// The commands that have such flags, with their own flags and those that they share.
+const COMMANDS: [(&str, [&[Flag]; 2]); 7] = [
+    ("train", [TRAIN, &[]]),
+    ("tag", [TAG, INPUT]),
+    ("eval", [EVAL, INPUT]),
+    ("report", [REPORT, INPUT]),
+    ("explain", [verbs::EXPLAIN, INPUT]),
+    ("diff", [verbs::DIFF, INPUT]),
+    ("rank", [verbs::RANK, INPUT]),
 ];
 
 /// The flags that the user has typed, by their long names.
@@ -258,7 +252,7 @@ impl Given {
 
     /// Rejects flags of `train` that this way of training does not take.
     pub fn check_training(&self, kind: ModelKind) -> Result<()> {
-        match self.unused(TRAIN, kind) {
+        match self.unused([TRAIN, &[]], kind) {
             None => Ok(()),
             Some(flag) => Err(usage(format!(
                 "--{} does not go with {}: {}; leave one of them out",
@@ -271,7 +265,8 @@ impl Given {
 
     /// Rejects flags of another command that a model of this kind does not take.
     pub fn check_model(&self, command: &str, kind: ModelKind) -> Result<()> {
-        let flags = COMMANDS.iter().find(|(name, _)| *name == command).map_or(&[][..], |(_, flags)| flags);
+        let found = COMMANDS.into_iter().find(|(name, _)| *name == command);
+        let flags = found.map_or([&[][..]; 2], |(_, flags)| flags);
         match self.unused(flags, kind) {
             None => Ok(()),
             Some(flag) => Err(usage(format!(
@@ -283,17 +278,20 @@ impl Given {
         }
     }
 
-    fn unused(&self, flags: &'static [Flag], kind: ModelKind) -> Option<&'static Flag> {
-        flags.iter().find(|flag| self.has(flag.name) && !flag.kinds.contains(&kind))
+    fn unused(&self, flags: [&'static [Flag]; 2], kind: ModelKind) -> Option<&'static Flag> {
+        flags.into_iter().flatten().find(|flag| self.has(flag.name) && !flag.kinds.contains(&kind))
     }
 }
 
 /// Adds to the help text of every such flag the kinds of model that take it.
 pub fn annotate(mut command: Command) -> Command {
     // cv and search take the flags of train.
-    for (name, flags) in COMMANDS.into_iter().chain([("cv", TRAIN), ("search", TRAIN)]) {
+    for (name, flags) in COMMANDS.into_iter().chain([("cv", [TRAIN, &[]]), ("search", [TRAIN, &[]])]) {
         let known = |long: Option<&str>| -> Option<&'static Flag> {
-            flags.iter().find(|flag| long == Some(flag.name) && flag.kinds.len() < ModelKind::ALL.len())
+            flags
+                .into_iter()
+                .flatten()
+                .find(|flag| long == Some(flag.name) && flag.kinds.len() < ModelKind::ALL.len())
         };
         command = command.mut_subcommand(name, |verb| {
             // In place: mut_arg would move each of them to the end, and its heading with it.
@@ -327,7 +325,7 @@ pub fn table() -> String {
     let kinds = ModelKind::ALL.map(ModelKind::short).join(" | ");
     let mut text = format!("| flag | {kinds} |\n|---|{}\n", "---|".repeat(ModelKind::ALL.len()));
     for (command, flags) in COMMANDS {
-        for flag in flags {
+        for flag in flags.into_iter().flatten() {
             text += &format!("| {command} `--{}` |", flag.name);
             for kind in ModelKind::ALL {
                 let mark = match flag.kinds.contains(&kind) {
@@ -356,7 +354,7 @@ mod tests {
         command.build();
         for (name, flags) in COMMANDS {
             let verb = command.find_subcommand(name).expect(name);
-            for flag in flags {
+            for flag in flags.into_iter().flatten() {
                 let found = verb.get_arguments().any(|argument| argument.get_long() == Some(flag.name));
                 assert!(found, "{name} --{}", flag.name);
             }

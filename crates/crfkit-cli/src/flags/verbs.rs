@@ -8,22 +8,12 @@ pub(super) const EXPLAIN: &[Flag] = &[
     flag("images", &[Grid], IMAGES),
     flag("masks", &[Grid], IMAGES),
     flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
-    flag("weight-column", SEQUENCES, "it is a column of sequences"),
-    flag("format", SEQUENCES, "it is the format of sequences"),
-    flag("fields", SEQUENCES, "it names columns of sequences"),
-    flag("scheme", SEQUENCES, "only sequences have chunks"),
-    flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];
 
 /// Flags of `crfkit diff` that only some kinds of model take.
 pub(super) const DIFF: &[Flag] = &[
     flag("images", &[Grid], IMAGES),
     flag("on", &[Chain, Factorial, SkipChain, File, Counts], "images are given by --images"),
-    flag("weight-column", SEQUENCES, "it is a column of sequences"),
-    flag("format", SEQUENCES, "it is the format of sequences"),
-    flag("fields", SEQUENCES, "it names columns of sequences"),
-    flag("scheme", SEQUENCES, "only sequences have chunks"),
-    flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];
 
 /// Flags of `crfkit rank` that only some kinds of model take.
@@ -31,9 +21,4 @@ pub(super) const RANK: &[Flag] = &[
     flag("images", &[Grid], IMAGES),
     flag("inference", &[Factorial, SkipChain, File, Grid], "chains are solved exactly"),
     flag("extra-columns", SEQUENCES, "only sequences have columns"),
-    flag("weight-column", SEQUENCES, "it is a column of sequences"),
-    flag("format", SEQUENCES, "it is the format of sequences"),
-    flag("fields", SEQUENCES, "it names columns of sequences"),
-    flag("scheme", SEQUENCES, "only sequences have chunks"),
-    flag("encoding", &[Chain, Factorial, SkipChain, File, Counts], "it is the encoding of text"),
 ];

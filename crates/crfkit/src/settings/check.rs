@@ -24,7 +24,9 @@ impl Settings {
     fn check_choose(&self) -> Result<()> {
         let refuse = |why: &str| Err(Error::Setting(why.into()));
         if self.choose.sigma && !self.sigma.is_finite() {
-            return refuse("the search for `sigma` must begin at a finite number");
+            return refuse(
+                "there is no Gaussian prior here, so there is no `sigma` to choose: give a number",
+            );
         }
         if self.choose.any() && self.objective == Criterion::Perceptron {
             return refuse(

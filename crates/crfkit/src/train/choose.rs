@@ -37,9 +37,9 @@ pub(super) struct Chosen {
 }
 
 /// Tries penalties, each from the weights of the best one so far, and chooses. σ doubles as long as the score rises, or
-/// else is halved as long as it does not fall; then the L1 penalty grows as long as the score does not fall. Of scores
-/// that are equal but for chance, the strongest penalty is chosen: the model is smaller or more cautious. A listener that stops
-/// a trial ends the search.
+/// else is halved as long as it rises; then the L1 penalty grows as long as the score does not fall. Of scores that are
+/// equal but for chance, it takes the σ nearest to the first one, which nothing speaks against, and the largest L1 penalty,
+/// which has the smallest model. A listener that stops a trial ends the search.
 pub(super) fn choose<D: Domain>(
     corpus: &Corpus<D>,
     features: &Features,
@@ -67,8 +67,9 @@ pub(super) fn choose<D: Domain>(
     };
     let mut chosen = search.attempt(settings.sigma, l1)?;
     if what.sigma {
-        search.climb(|step| Some((settings.sigma * SIGMA_STEP.powi(step), l1)), -1)?;
-        chosen = search.equals().min_by(|a, b| a.sigma.total_cmp(&b.sigma)).unwrap_or(chosen);
+        search.climb(|step| Some((settings.sigma * SIGMA_STEP.powi(step), l1)), false)?;
+        let distance = |tried: &Tried| (tried.sigma / settings.sigma).ln().abs();
+        chosen = search.equals().min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(chosen);
     }
     if what.l1 {
         let sigma = chosen.sigma;
@@ -76,7 +77,7 @@ pub(super) fn choose<D: Domain>(
             let place = FIRST_L1.checked_add_signed(if step > 0 { step - 1 } else { step } as isize)?;
             Some((sigma, *L1S.get(place)?))
         };
-        search.climb(next, 1)?;
+        search.climb(next, true)?;
         let equals = search.equals().filter(|tried| tried.sigma == sigma);
         chosen = equals.max_by(|a, b| a.l1.total_cmp(&b.l1)).unwrap_or(chosen);
     }
@@ -133,24 +134,25 @@ struct Best {
 }
 
 impl<D: Domain> Search<'_, D> {
-    /// Makes trials 1, 2, … of `next` while the score rises, or else trials −1, −2, …. In the direction `stronger`, where
-    /// penalties grow, it is enough that the score does not fall by more than chance.
-    fn climb(&mut self, next: impl Fn(i32) -> Option<(f64, f64)>, stronger: i32) -> Result<()> {
+    /// Makes trials 1, 2, … of `next` while the score rises, or if not even the first one does, trials −1, −2, …. If
+    /// growing penalties are `welcome`, it is enough for trials 1, 2, … that the score does not fall by more than chance.
+    fn climb(&mut self, next: impl Fn(i32) -> Option<(f64, f64)>, welcome: bool) -> Result<()> {
         for direction in [1, -1] {
             for step in 1..=TRIALS {
-                let (Some((sigma, l1)), Some(best)) = (next(direction * step), &self.best) else { break };
+                let (Some((sigma, l1)), Some(best)) = (next(direction * step), &self.best) else {
+                    return Ok(());
+                };
                 let (before, least) = (best.score, best.score - best.chance);
                 let settings = Settings { sigma, l1, ..self.settings.clone() };
                 if self.stopped || settings.check(D::KIND).is_err() {
                     return Ok(());
                 }
                 let score = self.attempt(sigma, l1)?.score;
-                if score > before || direction == stronger && score >= least {
-                    continue;
-                }
-                match step {
-                    1 => break,
-                    _ => return Ok(()),
+                let rises = score > before || welcome && direction > 0 && score >= least;
+                match (rises, step) {
+                    (false, 1) => break,
+                    (false, _) | (true, TRIALS) => return Ok(()),
+                    (true, _) => {}
                 }
             }
         }
@@ -165,15 +167,17 @@ impl<D: Domain> Search<'_, D> {
 
     /// Trains with these penalties and scores the result.
     fn attempt(&mut self, sigma: f64, l1: f64) -> Result<Tried> {
-        let share = self.passes.map(|passes| (passes * SHARE).ceil() as usize);
+        // SDCA begins with answers, not with weights.
+        let warm = self.settings.optimizer != Method::Sdca;
+        let share = self.passes.filter(|_| warm).map(|passes| (passes * SHARE).ceil() as usize);
         let passes = share.into_iter().chain(self.settings.passes).min();
         let settings = Settings { sigma, l1, passes, ..self.settings.clone() };
         let (data, dev) = &self.split;
         let corpus = Corpus { domain: self.corpus.domain.clone(), data: data.clone() };
         let start = Start {
             theta: match &self.best {
-                Some(best) if settings.optimizer != Method::Sdca => best.theta.clone(),
-                _ => self.start.theta.clone(), // SDCA begins with answers, not with weights
+                Some(best) if warm => best.theta.clone(),
+                _ => self.start.theta.clone(),
             },
             prior_mean: self.start.prior_mean.clone(),
             threads: self.start.threads,

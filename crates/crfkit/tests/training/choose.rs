@@ -61,6 +61,25 @@ fn what_is_chosen_scores_best_and_is_recorded() {
     assert_eq!(read.settings.tried, stored.tried);
 }
 
+/// Scores that are all the same say nothing about σ: it stays where the search began. Of L1 penalties, the largest one has the smallest model.
+#[test]
+fn equal_scores_leave_sigma_alone() {
+    let mut builder = CorpusBuilder::new(Source::Attributes);
+    for _ in 0..30 {
+        let tokens = [("A", vec![("x", 1.0)]), ("B", vec![("y", 1.0)])];
+        builder.add(&Sequence::features(tokens).unwrap()).unwrap();
+    }
+    let corpus = builder.finish(1).unwrap();
+    let settings = Settings { sigma: 1.0, ..both() };
+    let features = corpus.features(&settings);
+    let trained = train::train(corpus, features, &settings, Start::default(), &mut ()).unwrap();
+    let stored = &trained.model.settings;
+    assert!(stored.tried.iter().all(|tried| tried.score == 100.0), "{:?}", stored.tried);
+    assert_eq!((stored.sigma, stored.l1), (1.0, 1.0));
+    let tried: Vec<(f64, f64)> = stored.tried.iter().map(|tried| (tried.sigma, tried.l1)).collect();
+    assert_eq!(tried, [(1.0, 0.0), (2.0, 0.0), (0.5, 0.0), (1.0, 0.1), (1.0, 0.3), (1.0, 1.0)]);
+}
+
 #[test]
 fn the_choice_does_not_depend_on_threads() {
     let bytes = |threads| {
@@ -140,7 +159,7 @@ fn a_search_that_is_stopped_ends_with_a_model() {
 fn what_cannot_be_chosen_is_rejected() {
     let refusal = |settings: Settings| run(&settings, Start::default(), &mut ()).unwrap_err().to_string();
     let infinite = refusal(Settings { sigma: f64::INFINITY, ..both() });
-    assert!(infinite.contains("finite number"), "{infinite}");
+    assert!(infinite.contains("no `sigma` to choose"), "{infinite}");
     let perceptron = Settings { choose: both().choose, ..Settings::perceptron(false) };
     let perceptron = refusal(Settings { sigma: 1.0, ..perceptron });
     assert!(perceptron.contains("no penalty to choose"), "{perceptron}");
