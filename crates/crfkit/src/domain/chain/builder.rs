@@ -94,12 +94,20 @@ impl CorpusBuilder {
         Ok(CorpusBuilder { label_weights: LabelWeights::new(weights)?, ..self })
     }
 
-    /// Adds a column sequence whose labels are in column `label_column`. The templates must fit its columns. The word
-    /// is in the first column that is not the label's, so there must be one.
+    /// Adds a column sequence whose labels are in column `label_column`. It is an error if the templates read more columns than there
+    /// are, or if there is no other column: the word is in the first that is not the label's.
     pub fn add_columns(&mut self, sequence: &Columns, label_column: usize) -> Result<()> {
         let Source::Templates(templates) = &self.source else {
             return Err(Error::Setting("columns need templates".into()));
         };
+        if !sequence.is_empty() && sequence.columns() <= usize::from(label_column == 0).max(label_column) {
+            let message =
+                format!("column {label_column} is the label, but there is no other column with a word");
+            return Err(Error::input(sequence.place(0), message));
+        }
+        if !sequence.is_empty() && templates.columns_needed > sequence.columns() {
+            templates.check_columns(sequence.columns())?;
+        }
         templates.check_numbers(sequence)?;
         let labels = (0..sequence.len()).map(|row| sequence.field(row, label_column));
         let weight = self.label_weights.of(sequence.weight(), labels);

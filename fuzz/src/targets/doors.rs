@@ -1,0 +1,100 @@
+//! The same data through every door gives the same model and the same answers.
+
+use crate::source::Source;
+use crate::{Target, mutate};
+use crfkit::chain::Sequence;
+use crfkit::data::rows::RowFormat;
+use crfkit::settings::Method;
+use crfkit::{Model, Sequences, Trainer};
+use std::io::Cursor;
+
+pub const DOORS: Target = Target {
+    name: "doors",
+    promise: "columns, JSON lines and memory give the same model, attributes and features too; a stored model answers the same",
+    run: |data| {
+        let mut source = Source(data);
+        let sentences = sentences(&mut source);
+        let columns = train(Sequences::columns(Cursor::new(columns(&sentences)), "fuzz"));
+        let Some(columns) = columns else { return };
+        let file = columns.to_bytes().expect("a model can be stored");
+        for other in [
+            train(Sequences::rows(Cursor::new(json(&sentences)), "fuzz", &RowFormat::Json)),
+            train(Ok(Sequences::new(sentences.iter().map(rows).collect::<Vec<_>>()))),
+        ] {
+            let other = other.expect("a model, as from columns").to_bytes().expect("a model can be stored");
+            assert!(other == file, "another model through another door");
+        }
+        let again = Model::from_bytes(&file).expect("a stored model");
+        for sentence in &sentences {
+            assert_eq!(
+                labels(&columns, &rows(sentence)),
+                labels(&again, &rows(sentence)),
+                "stored, it answers otherwise"
+            );
+        }
+        let read = train(Sequences::attributes(Cursor::new(attributes(&sentences)), "fuzz"));
+        let given = train(Ok(Sequences::new(sentences.iter().map(features).collect::<Vec<_>>())));
+        let bytes = |model: Option<Model>| {
+            model.expect("a model, as from columns").to_bytes().expect("it can be stored")
+        };
+        assert!(bytes(read) == bytes(given), "attributes and features give two models");
+    },
+    seeds: || vec![vec![1, 2, 0, 3, 1, 1, 2, 2, 0, 9, 8, 7], (0..60).map(|k| (k * 29 % 251) as u8).collect()],
+    mutate: mutate::bytes,
+};
+
+type Sentence = Vec<(String, &'static str)>;
+
+/// Up to four sentences of up to five words: letters, signs that formats must escape, repetitions.
+fn sentences(source: &mut Source) -> Vec<Sentence> {
+    const PIECES: [&str; 8] = ["a", "B", "é", "7", ":", "\\", "\"", "-"];
+    const LABELS: [&str; 4] = ["O", "B-X", "I-X", "B-Y"];
+    let word = |source: &mut Source| (0..1 + source.below(3)).map(|_| PIECES[source.below(8)]).collect();
+    (0..1 + source.below(4))
+        .map(|_| (0..1 + source.below(5)).map(|_| (word(source), LABELS[source.below(4)])).collect())
+        .collect()
+}
+
+fn train(sequences: crfkit::Result<Sequences>) -> Option<Model> {
+    let trainer = Trainer::new().optimizer(Method::Lbfgs).passes(3);
+    trainer.train(sequences.expect("a reader")).ok()
+}
+
+fn labels(model: &Model, sequence: &Sequence) -> Vec<(String, u64)> {
+    let tokens = model.tagger().expect("a tagger").tag_sequence(sequence).expect("an answer");
+    tokens.into_iter().map(|token| (token.label, token.probability.to_bits())).collect()
+}
+
+fn rows(sentence: &Sentence) -> Sequence {
+    Sequence::rows(sentence.iter().map(|(word, label)| [word.as_str(), label])).expect("these are rows")
+}
+
+fn features(sentence: &Sentence) -> Sequence {
+    let token =
+        |(word, label): &(String, &'static str)| (*label, [(word.clone(), 1.0), (format!("n={word}"), 0.5)]);
+    Sequence::features(sentence.iter().map(token)).expect("these are features")
+}
+
+fn lines(sentences: &[Sentence], line: impl Fn(&(String, &'static str)) -> String) -> String {
+    sentences.iter().map(|sentence| sentence.iter().map(&line).collect::<String>() + "\n").collect()
+}
+
+fn columns(sentences: &[Sentence]) -> String {
+    lines(sentences, |(word, label)| format!("{word}\t{label}\n"))
+}
+
+fn attributes(sentences: &[Sentence]) -> String {
+    let escaped = |name: &str| name.replace('\\', "\\\\").replace(':', "\\:");
+    lines(sentences, |(word, label)| {
+        format!("{label}\t{}\t{}:0.5\n", escaped(word), escaped(&format!("n={word}")))
+    })
+}
+
+fn json(sentences: &[Sentence]) -> String {
+    let line = |sentence: &Sentence| {
+        let tokens: Vec<&str> = sentence.iter().map(|(word, _)| word.as_str()).collect();
+        let labels: Vec<&str> = sentence.iter().map(|(_, label)| *label).collect();
+        serde_json::json!({ "tokens": tokens, "labels": labels }).to_string() + "\n"
+    };
+    sentences.iter().map(line).collect()
+}

@@ -1,0 +1,230 @@
+//! Inference and decoding on small graphs with many ties, against enumeration.
+
+use crate::source::Source;
+use crate::{Target, mutate};
+use crfkit::Place;
+use crfkit::answers::{Answers, ChainAnswers, GraphAnswers};
+use crfkit::decode::{AtMostOnce, Decode};
+use crfkit::graph::{
+    BEGIN, Chain, END, FactorGraph, FactorGraphBuilder, Graph, Label, LabelBits, LabelRules, PAIR, Psi,
+    Shared, Table,
+};
+use crfkit::infer::Engine;
+use crfkit::infer::enumerate::{Enumeration, enumerate};
+use crfkit::math::{Array, simd};
+use std::sync::Arc;
+
+pub const CHAIN: Target = Target {
+    name: "chain",
+    promise: "log Z, marginals, n-best lists and probabilities under rules equal enumeration, with ties",
+    run: |data| {
+        let mut source = Source(data);
+        let chain =
+            Chain { len: 1 + source.below(5), labels: 1 + source.below(4), own_pairs: source.below(2) == 1 };
+        let problem = Problem::new(chain, &mut source);
+        problem.check(None, None);
+        let rules = rules(chain.labels, &mut source);
+        if rules.possible(chain.len, |_| None) {
+            problem.check(Some(rules.clone()), None);
+        }
+        let allowed = allowed(chain, &mut source);
+        let at = |t: usize| allowed.iter().find(|(position, _)| *position == t).map(|(_, bits)| bits);
+        if rules.possible(chain.len, at) {
+            problem.check(Some(rules), Some(&allowed));
+        }
+    },
+    seeds,
+    mutate: mutate::bytes,
+};
+
+fn seeds() -> Vec<Vec<u8>> {
+    vec![vec![], vec![4, 2, 1], (0..=255).collect(), (0..200).map(|k| (k * 37 % 256) as u8).collect()]
+}
+
+struct Problem {
+    chain: Chain,
+    shared: Arc<Shared<f64>>,
+    own: Array<f64>,
+}
+
+impl Problem {
+    fn new(chain: Chain, source: &mut Source) -> Self {
+        let labels = chain.labels;
+        let mut table = |id: usize| {
+            let mut table = Table::new(if id == PAIR { labels } else { 1 }, labels);
+            for i in 0..table.rows {
+                for j in 0..labels {
+                    table.log.set(i * table.stride + j, source.score());
+                }
+            }
+            table.update();
+            table
+        };
+        let shared: Shared<f64> = [PAIR, BEGIN, END].map(&mut table).into();
+        let mut own = Array::zeros(chain.own_len());
+        chain.clear_own(own.plane_mut(0));
+        for i in (0..own.len()).filter(|i| i % chain.stride() < labels) {
+            own.set(i, source.score());
+        }
+        Problem { chain, shared: Arc::new(shared), own }
+    }
+
+    /// The labellings that the rules leave, best first, with their probabilities.
+    fn truth(&self, keep: impl Fn(&[Label]) -> bool) -> Vec<(f64, Vec<Label>)> {
+        let Enumeration { ranked, .. } = enumerate(&self.chain, &self.shared, &self.own);
+        let mut left: Vec<_> = ranked.into_iter().filter(|(_, labels)| keep(labels)).collect();
+        let max = left.iter().map(|(score, _)| *score).fold(f64::NEG_INFINITY, f64::max);
+        let log_z = max + left.iter().map(|(score, _)| (score - max).exp()).sum::<f64>().ln();
+        left.iter_mut().for_each(|(score, _)| *score = (*score - log_z).exp());
+        left
+    }
+
+    fn check(&self, rules: Option<LabelRules>, allowed: Option<&[(usize, LabelBits)]>) {
+        let keep = |labels: &[Label]| {
+            rules.as_ref().is_none_or(|rules| rules.obeyed_by(labels))
+                && allowed.iter().copied().flatten().all(|(t, bits)| bits.contains(labels[*t] as usize))
+        };
+        let truth = self.truth(keep);
+        let mut answers = ChainAnswers::new(self.shared.clone(), None);
+        answers.obey(rules.clone().map(Arc::new));
+        answers.start(self.chain).copy_from_slice(self.own.plane(0));
+        let place = || Place::new("fuzz", 1);
+        if let Some(allowed) = allowed {
+            answers.allow(allowed, place).expect("there is a labelling");
+        }
+        answers.finish(place).expect("these scores are finite");
+        for t in 0..self.chain.len {
+            for label in 0..self.chain.labels as Label {
+                let expected: f64 =
+                    truth.iter().filter(|(_, labels)| labels[t] == label).map(|(p, _)| p).sum();
+                let found = answers.marginal(t, label);
+                assert!((found - expected).abs() < 1e-9, "P(y{t} = {label}) = {found}, not {expected}");
+            }
+        }
+        let best = answers.nbest(truth.len().min(20) + 1).expect("a short list");
+        assert_eq!(best.len(), truth.len().min(truth.len().min(20) + 1), "as many labellings as there are");
+        for (found, (p, _)) in best.iter().zip(&truth) {
+            assert!(keep(&found.labels), "{:?} breaks the rules", found.labels);
+            let found = answers.probability(&found.labels);
+            assert!((found - p).abs() < 1e-9, "rank: {found}, not {p}");
+        }
+        let mut distinct: Vec<_> = best.iter().map(|ranked| &ranked.labels).collect();
+        distinct.sort();
+        distinct.dedup();
+        assert_eq!(distinct.len(), best.len(), "a labelling twice");
+        let viterbi = answers.viterbi().to_vec();
+        assert!((answers.probability(&viterbi) - truth[0].0).abs() < 1e-9, "the best labelling");
+        if allowed.is_none() && rules.is_none() {
+            self.at_most_once();
+        }
+    }
+
+    /// Label 0 begins something that may occur once.
+    fn at_most_once(&self) {
+        let once = AtMostOnce::new(self.chain.labels, 1, |_, before, after| after == 0 && before != Some(0));
+        let keep = |labels: &[Label]| once.obeyed_by(labels);
+        let truth = self.truth(keep);
+        let mut labels = Vec::new();
+        let psi = Psi { shared: &self.shared, own: &self.own };
+        once.argmax(&self.chain, psi, &mut labels);
+        assert!(keep(&labels), "{labels:?}");
+        let p = truth.iter().find(|(_, other)| *other == labels).expect("it is one of them").0;
+        assert!((p - truth[0].0).abs() < 1e-9, "the best labelling with things at most once: {p}");
+    }
+}
+
+fn rules(labels: usize, source: &mut Source) -> LabelRules {
+    let mut rules = LabelRules::new(labels);
+    for _ in 0..source.below(6) {
+        let mut label = || Some(source.below(labels + 1)).filter(|&label| label < labels);
+        let (before, after) = (label(), label());
+        if before.is_some() || after.is_some() {
+            rules.forbid(before, after);
+        }
+    }
+    rules
+}
+
+fn allowed(chain: Chain, source: &mut Source) -> Vec<(usize, LabelBits)> {
+    let mut all = Vec::new();
+    for t in 0..chain.len {
+        if source.below(3) == 0 {
+            let mut bits = LabelBits::none(chain.labels);
+            let mask = source.byte();
+            (0..chain.labels).filter(|label| mask >> label & 1 == 1).for_each(|label| bits.insert(label));
+            bits.insert(source.below(chain.labels));
+            all.push((t, bits));
+        }
+    }
+    all
+}
+
+pub const GRAPH: Target = Target {
+    name: "graph",
+    promise: "exact inference and exact decoding of small factor graphs equal enumeration, with ties",
+    run: |data| {
+        let mut source = Source(data);
+        let Some(graph) = factor_graph(&mut source) else { return };
+        let shared: Shared<f64> = graph
+            .shared_shapes()
+            .iter()
+            .map(|shape| {
+                let mut table = Table::new(shape.rows.max(1), shape.columns.max(1));
+                for i in (0..shape.size()).filter(|i| i % shape.stride() < shape.columns) {
+                    table.log.set(i, source.score());
+                }
+                table.update();
+                table
+            })
+            .collect();
+        let mut own = Array::zeros(graph.own_len());
+        graph.clear_own(own.plane_mut(0));
+        for score in own.plane_mut(0).iter_mut().filter(|score| **score != simd::PAD) {
+            *score = source.score();
+        }
+        let truth = enumerate(&graph, &shared, &own);
+        let mut answers = GraphAnswers::new(Arc::new(shared), Engine::Exact, 1e-8);
+        answers
+            .load(&graph, Place::new("fuzz", 1), &mut |array| *array = own.clone())
+            .expect("a small graph");
+        for v in 0..graph.vars() {
+            for label in 0..graph.card(v) as Label {
+                let having = truth.ranked.iter().filter(|(_, labels)| labels[v] == label);
+                let expected: f64 = having.map(|(score, _)| (score - truth.log_z).exp()).sum();
+                let found = answers.probability_of(v, label).expect("a probability");
+                assert!((found - expected).abs() < 1e-9, "P(y{v} = {label}) = {found}, not {expected}");
+            }
+        }
+        let best = answers.labels(Decode::Exact).expect("a small graph").to_vec();
+        let (found, expected) = (answers.score(&best), truth.ranked[0].0);
+        assert!(
+            (found - expected).abs() < 1e-9 * expected.abs().max(1.0),
+            "the best score: {found}, not {expected}"
+        );
+    },
+    seeds,
+    mutate: mutate::bytes,
+};
+
+/// Up to five variables of up to three labels, and factors over one, two or three of them.
+fn factor_graph(source: &mut Source) -> Option<FactorGraph> {
+    let vars = 1 + source.below(5);
+    let cards: Vec<usize> = (0..vars).map(|_| 1 + source.below(3)).collect();
+    let mut builder = FactorGraphBuilder::new(cards).ok()?;
+    let (mut kinds, mut ids) = (0, 0);
+    for v in 0..vars {
+        builder.own(kinds, &[v]).ok()?;
+        kinds += 1;
+    }
+    for _ in 0..source.below(8) {
+        let size = 1 + source.below(3);
+        let scope: Vec<usize> = (0..size).map(|_| source.below(vars)).collect();
+        // A factor that names a variable twice is rejected, and so is a table of another shape.
+        if source.below(2) == 0 {
+            kinds += usize::from(builder.own(kinds, &scope).is_ok());
+        } else if ids == 0 || source.below(2) == 0 || builder.shared(ids - 1, &scope).is_err() {
+            ids += usize::from(builder.shared(ids, &scope).is_ok());
+        }
+    }
+    builder.build().ok()
+}
