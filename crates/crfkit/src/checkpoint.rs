@@ -7,6 +7,7 @@ use crate::optim::State;
 use crate::settings::{Settings, Tried};
 use crate::train::{Checkpoint, Start};
 use serde::{Deserialize, Serialize};
+use std::io::Write;
 
 static FORMAT: Format = Format {
     magic: *b"crfkit\0C",
@@ -33,6 +34,15 @@ struct Head {
 impl Checkpoint {
     /// Encodes this checkpoint as a file that belongs to the run with this [`fingerprint`].
     pub fn to_bytes(&self, fingerprint: u64) -> Vec<u8> {
+        self.sections(fingerprint).finish(&FORMAT)
+    }
+
+    /// Writes what [`Checkpoint::to_bytes`] returns to `out`, without a copy of it in memory.
+    pub fn write_to(&self, fingerprint: u64, out: &mut dyn Write) -> std::io::Result<()> {
+        self.sections(fingerprint).write_to(&FORMAT, out)
+    }
+
+    fn sections(&self, fingerprint: u64) -> Writer<'_> {
         let Checkpoint { state: State { theta, vectors, numbers }, best, since_best, tried } = self;
         let head = Head {
             fingerprint,
@@ -44,16 +54,16 @@ impl Checkpoint {
         };
         let mut file = Writer::default();
         file.json("head", &head);
-        file.numbers("theta", theta.iter().map(|x| x.to_le_bytes()));
+        file.array("theta", theta, f64::to_le_bytes);
         file.numbers("numbers", numbers.values().map(|x| x.to_le_bytes()));
         for vector in vectors.values() {
-            file.numbers("vector", vector.iter().map(|x| x.to_le_bytes()));
+            file.array("vector", vector, f64::to_le_bytes);
         }
         if let Some((score, weights)) = best {
             file.numbers("best score", [score.to_le_bytes()].into_iter());
-            file.numbers("best weights", weights.iter().map(|x| x.to_le_bytes()));
+            file.array("best weights", weights, f64::to_le_bytes);
         }
-        file.finish(&FORMAT)
+        file
     }
 
     /// Reads a checkpoint file. A checkpoint of a run with another fingerprint is rejected with an error.

@@ -9,24 +9,33 @@ use std::path::{Path, PathBuf};
 /// which then takes its place and its permissions. If `path` is a symbolic link, its target is replaced. If `path`
 /// exists and is not a regular file (a device, a pipe), it is written to directly.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
+    write_atomically_with(path, |out| out.write_all(bytes))
+}
+
+/// The same for bytes that are made while they are written, so that they need not all be in memory. If `write` fails, nothing is changed.
+pub fn write_atomically_with<T>(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+) -> Result<T> {
     let written = match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(io::Error::new(ErrorKind::IsADirectory, "this is a directory")),
-        Ok(found) if !found.is_file() => write_directly(path, bytes),
+        Ok(found) if !found.is_file() => write_directly(path, write),
         Ok(found) => {
-            fs::canonicalize(path).and_then(|target| replace(&target, bytes, Some(found.permissions())))
+            fs::canonicalize(path).and_then(|target| replace(&target, write, Some(found.permissions())))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            link_target(path).and_then(|target| replace(&target, bytes, None))
+            link_target(path).and_then(|target| replace(&target, write, None))
         }
         Err(error) => Err(error),
     };
     written.map_err(|error| Error::io(path.display().to_string(), error))
 }
 
-fn write_directly(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_directly<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
     let mut device = OpenOptions::new().write(true).open(path)?;
-    device.write_all(bytes)?;
-    device.flush()
+    let outcome = write(&mut device)?;
+    device.flush()?;
+    Ok(outcome)
 }
 
 /// The end of a chain of symbolic links whose final target does not exist yet: the file that writing to `path` would create.
@@ -51,14 +60,18 @@ fn directory_of(path: &Path) -> &Path {
 }
 
 /// Replaces or creates a regular file.
-fn replace(target: &Path, bytes: &[u8], permissions: Option<fs::Permissions>) -> io::Result<()> {
+fn replace<T>(
+    target: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+    permissions: Option<fs::Permissions>,
+) -> io::Result<T> {
     let directory = directory_of(target);
     if !directory.is_dir() {
         let message = format!("there is no directory {}; make it first", directory.display());
         return Err(io::Error::new(ErrorKind::NotFound, message));
     }
     let mut temporary = Temporary::create(target)?;
-    temporary.file.write_all(bytes)?;
+    let outcome = write(&mut temporary.file)?;
     if let Some(permissions) = permissions {
         temporary.file.set_permissions(permissions)?;
     }
@@ -70,7 +83,7 @@ fn replace(target: &Path, bytes: &[u8], permissions: Option<fs::Permissions>) ->
     if cfg!(unix) {
         let _ = File::open(directory).and_then(|directory| directory.sync_all());
     }
-    Ok(())
+    Ok(outcome)
 }
 
 /// A file beside a target called NAME, under the name `.NAME.0.tmp` or with the next number that is free. It is locked as long as it is

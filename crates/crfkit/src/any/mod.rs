@@ -10,7 +10,7 @@ use crate::domain::chain::ChainModel;
 use crate::domain::grid::GridModel;
 use crate::domain::linked::LinkedModel;
 use crate::domain::typed::TypedModel;
-use crate::domain::{Domain, FORMAT, StoredKind, WeightedModel, open_head};
+use crate::domain::{Domain, FORMAT, StoredKind, WeightedModel, read_file};
 use crate::empirical::EmpiricalModel;
 use crate::foreign;
 use crate::model::edit::{Edit, Others};
@@ -50,13 +50,14 @@ impl AnyModel {
         if let Some(model) = foreign::read(bytes) {
             return Ok(AnyModel::Chain(model?.into()));
         }
-        let (head, file) = open_head(bytes)?;
-        Ok(match head.kind {
-            StoredKind::Weighted(Kind::Chain) => AnyModel::Chain(ChainModel::read(head, file)?.into()),
-            StoredKind::Weighted(Kind::Linked) => AnyModel::Linked(LinkedModel::read(head, file)?.into()),
-            StoredKind::Weighted(Kind::Graph) => AnyModel::Graph(TypedModel::read(head, file)?.into()),
-            StoredKind::Weighted(Kind::Grid) => AnyModel::Grid(GridModel::read(head, file)?.into()),
-            StoredKind::Empirical => AnyModel::Empirical(EmpiricalModel::read(head, file)?.into()),
+        read_file(bytes, |head, file| {
+            Ok(match head.kind {
+                StoredKind::Weighted(Kind::Chain) => AnyModel::Chain(ChainModel::read(head, file)?.into()),
+                StoredKind::Weighted(Kind::Linked) => AnyModel::Linked(LinkedModel::read(head, file)?.into()),
+                StoredKind::Weighted(Kind::Graph) => AnyModel::Graph(TypedModel::read(head, file)?.into()),
+                StoredKind::Weighted(Kind::Grid) => AnyModel::Grid(GridModel::read(head, file)?.into()),
+                StoredKind::Empirical => AnyModel::Empirical(EmpiricalModel::read(head, file)?.into()),
+            })
         })
     }
 

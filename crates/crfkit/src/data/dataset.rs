@@ -172,17 +172,46 @@ impl<G: Graph> Dataset<G> {
     {
         let mut part = Dataset { sets: self.sets.clone(), ..Dataset::new() };
         for example in (0..self.len()).filter(|&example| keep(example)) {
-            for table in self.tables(example) {
-                let (observations, values) = self.observations(table);
-                for (k, &observation) in observations.iter().enumerate() {
-                    part.push_observation(observation, values.get(k).copied().unwrap_or(1.0));
-                }
-                part.finish_table();
-            }
-            let gold = self.gold(example).iter().copied();
-            part.finish_example(self.graphs[example].clone(), gold, self.weight(example));
+            part.push_example_of(self, example, |label| label, |_, id| id);
         }
         part
+    }
+
+    /// Adds an example of another set, with its labels and, by the kind of table, its observations renumbered.
+    pub(crate) fn push_example_of(
+        &mut self,
+        other: &Self,
+        example: usize,
+        label: impl Fn(Label) -> Label,
+        observation: impl Fn(usize, u32) -> u32,
+    ) where
+        G: Clone,
+    {
+        let graph = &other.graphs[example];
+        for (f, table) in other.tables(example).enumerate() {
+            let kind = graph.own_kind(f);
+            let (observations, values) = other.observations(table);
+            for (k, &id) in observations.iter().enumerate() {
+                self.push_observation(observation(kind, id), values.get(k).copied().unwrap_or(1.0));
+            }
+            self.finish_table();
+        }
+        let gold = other.gold(example).iter().map(|&gold| label(gold));
+        self.finish_example(graph.clone(), gold, other.weight(example));
+    }
+
+    /// Makes room for all examples of other sets.
+    pub(crate) fn reserve<'a>(&mut self, others: impl Iterator<Item = &'a Self> + Clone)
+    where
+        G: 'a,
+    {
+        let sum = |of: fn(&Self) -> usize| others.clone().map(of).sum::<usize>();
+        self.graphs.reserve_exact(sum(|set| set.graphs.len()));
+        self.first_table.reserve_exact(sum(|set| set.graphs.len()));
+        self.first_label.reserve_exact(sum(|set| set.graphs.len()));
+        self.gold.reserve_exact(sum(|set| set.gold.len()));
+        self.first_observation.reserve_exact(sum(|set| set.first_observation.len()));
+        self.observations.reserve_exact(sum(|set| set.observations.len()));
     }
 
     /// Prefetches the data of some examples. Examples come in random order, so their reads would wait for one another,

@@ -19,6 +19,18 @@ impl Frame<'_> {
     /// The value of a macro at position t. Rows beyond the padding are equal to its outermost row.
     #[inline]
     fn value(&self, one: &Macro, t: usize) -> u32 {
+        if let Row::Relative(offset) = one.row {
+            let row = (self.padding + t).wrapping_add_signed(offset as isize);
+            if row < self.rows {
+                return self.values[row * self.extractors + one.extractor];
+            }
+        }
+        self.far_value(one, t)
+    }
+
+    /// The value of a macro whose row is beyond the padding, or not counted from position t.
+    #[cold]
+    fn far_value(&self, one: &Macro, t: usize) -> u32 {
         let row = match one.row {
             Row::Relative(offset) => (self.padding + t) as i64 + i64::from(offset),
             Row::FromStart(after) => self.padding as i64 + i64::from(after),
@@ -74,25 +86,56 @@ impl Frame<'_> {
     /// Writes the keys of the templates at position t, except those with an unknown value.
     #[inline]
     pub(super) fn keys(&self, templates: &[Template], t: usize, keys: &mut Keys) {
-        keys.text.clear();
         keys.ends.clear();
+        if self.plain {
+            return self.plain_keys(templates, t, keys);
+        }
+        keys.text.clear();
         for template in templates {
-            if !self.plain && (template.many.is_some() || template.number.is_some()) {
-                // Numbers come later, with their values.
-                template.many.iter().for_each(|&many| self.several_keys(template, many, t, keys));
-                continue;
+            // Numbers come later, with their values.
+            match template.many {
+                Some(many) => self.several_keys(template, many, t, keys),
+                None if template.number.is_some() => {}
+                None => self.one_key(template, t, keys),
             }
-            let start = keys.text.len();
-            keys.text.extend_from_slice(&template.skeleton.to_le_bytes());
+        }
+    }
+
+    fn one_key(&self, template: &Template, t: usize, keys: &mut Keys) {
+        let start = keys.text.len();
+        keys.text.extend_from_slice(&template.skeleton.to_le_bytes());
+        let mut known = true;
+        for one in &template.macros {
+            let value = self.value(one, t);
+            known &= value != UNSEEN;
+            keys.text.extend_from_slice(&value.to_le_bytes());
+        }
+        match known {
+            true => keys.ends.push(keys.text.len()),
+            false => keys.text.truncate(start),
+        }
+    }
+
+    /// The same if every template has one value: this is where labelling spends its time, so it writes into memory that is there already.
+    fn plain_keys(&self, templates: &[Template], t: usize, keys: &mut Keys) {
+        let Keys { text, ends, .. } = keys;
+        let mut at = 0;
+        for template in templates {
+            let length = 4 + 4 * template.macros.len();
+            if text.len() < at + length {
+                text.resize(at + length, 0);
+            }
+            let (first, others) = text[at..at + length].split_at_mut(4);
+            first.copy_from_slice(&template.skeleton.to_le_bytes());
             let mut known = true;
-            for one in &template.macros {
+            for (one, place) in template.macros.iter().zip(others.as_chunks_mut().0) {
                 let value = self.value(one, t);
                 known &= value != UNSEEN;
-                keys.text.extend_from_slice(&value.to_le_bytes());
+                *place = value.to_le_bytes();
             }
-            match known {
-                true => keys.ends.push(keys.text.len()),
-                false => keys.text.truncate(start),
+            if known {
+                at += length;
+                ends.push(at);
             }
         }
     }

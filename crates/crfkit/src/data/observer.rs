@@ -5,6 +5,7 @@ use super::columns::Columns;
 use super::frame::Frame;
 use super::strings::Strings;
 use super::template::{Extractor, Function, Template, Templates, read_finite};
+use crate::Result;
 
 /// The source of observations: what turns a row into observations.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +58,13 @@ impl Alphabet {
         templates.expand(skeleton, &values.iter().map(|v| v.as_ref()).collect::<Vec<_>>())
     }
 
+    /// Returns an error if names were left out because there are too many.
+    pub(crate) fn check_room(&self) -> Result<()> {
+        self.values.check_room("the values of the columns")?;
+        self.node.check_room("the observations")?;
+        self.pair.check_room("the observations of label pairs")
+    }
+
     fn key(&self, pair: bool, id: u32) -> &[u8] {
         if pair { self.pair.get(id) } else { self.node.get(id) }
     }
@@ -78,13 +86,6 @@ pub struct Keys {
     pub(super) text: Vec<u8>,
     pub(super) ends: Vec<usize>,
     hashes: Vec<u64>,
-}
-
-impl Keys {
-    fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        starts.zip(&self.ends).map(|(start, &end)| &self.text[start..end])
-    }
 }
 
 /// The number of all values never seen in training, and of no value at all. No observation has it.
@@ -117,7 +118,7 @@ impl Numbering for &mut Alphabet {
     }
     fn observations(&mut self, pair: bool, keys: &mut Keys, ids: &mut Vec<u32>) {
         let names = if pair { &mut self.pair } else { &mut self.node };
-        ids.extend(keys.iter().map(|key| names.intern(key)));
+        names.intern_all(&keys.text, &keys.ends, &mut keys.hashes, |id| ids.push(id));
     }
     fn observation(&mut self, pair: bool, key: &[u8]) -> Option<u32> {
         Some(if pair { self.pair.intern(key) } else { self.node.intern(key) })

@@ -20,10 +20,9 @@ pub(crate) fn by_frequency(strings: &Strings, counts: &[u32], min_count: u32) ->
     let mut order: Vec<u32> =
         (0..counts.len() as u32).filter(|&id| counts[id as usize] >= min_count).collect();
     order.sort_by_key(|&id| std::cmp::Reverse(counts[id as usize])); // stable
-    let mut sorted = Strings::default();
     let mut ids = vec![None; counts.len()];
-    for &old in &order {
-        ids[old as usize] = Some(sorted.intern(strings.get(old)));
+    for (new, &old) in order.iter().enumerate() {
+        ids[old as usize] = Some(new as u32);
     }
-    (sorted, ids)
+    (strings.reordered(&order), ids)
 }

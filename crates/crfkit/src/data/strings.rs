@@ -2,6 +2,8 @@
 
 use super::bytes::Numbers;
 use crate::{Error, Result};
+use std::borrow::Cow;
+use std::sync::OnceLock;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// A table of distinct byte strings, numbered in the order in which they were added.
@@ -9,14 +11,29 @@ use xxhash_rust::xxh3::xxh3_64;
 /// It uses open addressing. A slot holds the 64-bit hash of a string and its number, so a look-up touches one line of
 /// memory. A look-up trusts the hash: an unknown string is taken for a known one once in 2⁶⁴/n look-ups.
 /// [`Strings::intern`] compares the strings themselves.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Strings {
     arena: Numbers<u8>,
     /// End of each string in the arena. A string starts where the one before it ends.
     ends: Numbers<u32>,
-    /// The slots: their number is a power of two, and at most three quarters of them are in use.
-    slots: Numbers<Slot>,
+    /// The slots: their number is a power of two, and at most three quarters of them are in use. They are made when they are first needed:
+    /// training looks nothing up.
+    slots: OnceLock<Numbers<Slot>>,
+    /// The most bytes of all strings together, and the most strings: what numbers of 32 bits can count.
+    most: usize,
+    /// Whether a string was left out because it would not fit.
+    overfull: bool,
 }
+
+impl Default for Strings {
+    fn default() -> Self {
+        let (arena, ends, slots) = Default::default();
+        Strings { arena, ends, slots, most: MOST, overfull: false }
+    }
+}
+
+/// Ends and numbers have 32 bits, and slots hold a number + 1.
+const MOST: usize = u32::MAX as usize;
 
 /// Lower and upper half of the hash, and the number + 1; 0 means free.
 pub type Slot = [u32; 3];
@@ -48,10 +65,16 @@ impl Strings {
     /// The number of a string, if it is in the table.
     #[inline]
     pub fn find(&self, string: &[u8]) -> Option<u32> {
-        if self.slots.is_empty() {
+        let slots = self.slots();
+        if slots.is_empty() {
             return None;
         }
-        search(&self.slots, xxh3_64(string), |_| true).ok().filter(|&id| self.has(id))
+        search(slots, xxh3_64(string), |_| true).ok().filter(|&id| self.has(id))
+    }
+
+    #[inline]
+    fn slots(&self) -> &[Slot] {
+        self.slots.get_or_init(|| self.slots_for(self.len()).into())
     }
 
     /// Whether there is a string with this number. Slots that lie in a mapped file can change after they were checked.
@@ -69,11 +92,11 @@ impl Strings {
         hashes: &mut Vec<u64>,
         found: impl FnMut(u32),
     ) {
-        if self.slots.is_empty() {
+        let slots = self.slots();
+        if slots.is_empty() {
             return;
         }
         hashes.clear();
-        let slots = &self.slots[..];
         let (mut start, mut ahead) = (0, 0u32);
         for &end in ends {
             let hash = xxh3_64(&text[start..end]);
@@ -87,31 +110,95 @@ impl Strings {
         hashes.iter().filter_map(known).for_each(found);
     }
 
-    /// The number of a string. A new string is added.
+    /// The number of a string. A new string is added. A string that does not fit into the table any more gets the number of another one;
+    /// [`Strings::check_room`] then fails.
     pub fn intern(&mut self, string: &[u8]) -> u32 {
-        if 4 * (self.len() + 1) > 3 * self.slots.len() {
-            self.slots = self.slots_for(2 * (self.len() + 1)).into();
+        self.intern_hashed(string, xxh3_64(string))
+    }
+
+    /// The numbers of several strings, which are added if they are new. They are end to end in `text`, with the end of each in `ends`. The
+    /// memory reads of one string do not wait for those of another.
+    pub(crate) fn intern_all(
+        &mut self,
+        text: &[u8],
+        ends: &[usize],
+        hashes: &mut Vec<u64>,
+        mut found: impl FnMut(u32),
+    ) {
+        hashes.clear();
+        let slots = self.slots();
+        let (mut start, mut ahead) = (0, 0u32);
+        for &end in ends {
+            let hash = xxh3_64(&text[start..end]);
+            if !slots.is_empty() {
+                ahead = ahead.wrapping_add(slots[hash as usize & (slots.len() - 1)][2]);
+            }
+            hashes.push(hash);
+            start = end;
         }
-        let hash = xxh3_64(string);
+        std::hint::black_box(ahead);
+        let mut start = 0;
+        for (&end, &hash) in ends.iter().zip(&*hashes) {
+            found(self.intern_hashed(&text[start..end], hash));
+            start = end;
+        }
+    }
+
+    fn intern_hashed(&mut self, string: &[u8], hash: u64) -> u32 {
+        if 4 * (self.len() + 1) > 3 * self.slots().len() {
+            self.slots = Numbers::from(self.slots_for(2 * (self.len() + 1))).into();
+        }
         let same = |id| self.has(id) && self.get(id) == string;
-        let mut place = search(&self.slots, hash, same);
+        let mut place = search(self.slots(), hash, same);
         if place == Err(None) {
             // No slot is free, so the slots are damaged. Build them again from the strings.
-            self.slots = self.slots_for(2 * (self.len() + 1)).into();
-            place = search(&self.slots, hash, |id| self.get(id) == string);
+            self.slots = Numbers::from(self.slots_for(2 * (self.len() + 1))).into();
+            place = search(self.slots(), hash, |id| self.get(id) == string);
         }
         match place {
             Ok(id) => id,
             Err(at) => {
                 let at = at.expect("slots made anew have room");
+                if self.arena.len() + string.len() > self.most || self.len() + 1 >= self.most {
+                    self.overfull = true;
+                    return 0;
+                }
                 self.arena.to_mut().extend_from_slice(string);
-                assert!(self.arena.len() <= u32::MAX as usize, "names of more than 4 GiB in one table");
                 self.ends.to_mut().push(self.arena.len() as u32);
-                let [low, high] = halves(hash);
-                self.slots.to_mut()[at] = [low, high, self.len() as u32];
-                self.len() as u32 - 1
+                let ([low, high], number) = (halves(hash), self.len() as u32);
+                let slots = self.slots.get_mut().expect("they were searched");
+                slots.to_mut()[at] = [low, high, number];
+                number - 1
             }
         }
+    }
+
+    /// Returns an error if a string was left out. `what` names the strings.
+    pub(crate) fn check_room(&self, what: &str) -> Result<()> {
+        match self.overfull {
+            false => Ok(()),
+            true => Err(Error::Setting(format!(
+                "{what} would take more than 4 GiB or be more than 2³² in number, which is the most that a model can hold: use fewer or \
+                 shorter ones, for example by a larger `min_count` or by fewer sequences"
+            ))),
+        }
+    }
+
+    /// A table that holds no more than this many bytes or strings.
+    #[cfg(test)]
+    pub(crate) fn of_at_most(most: usize) -> Self {
+        Strings { most, ..Strings::default() }
+    }
+
+    /// Some of the strings, which must be different ones, in another order.
+    pub(crate) fn reordered(&self, order: &[u32]) -> Strings {
+        let mut arena = Vec::with_capacity(order.iter().map(|&id| self.get(id).len()).sum());
+        let mut ends = Vec::with_capacity(order.len());
+        for &id in order {
+            arena.extend_from_slice(self.get(id));
+            ends.push(arena.len() as u32);
+        }
+        Strings { arena: arena.into(), ends: ends.into(), ..Strings::default() }
     }
 
     /// Slots with room for `strings` strings, filled in the order of the numbers, so that they depend only on the
@@ -132,8 +219,12 @@ impl Strings {
     }
 
     /// The smallest slot table for these strings, for [`Strings::from_parts`].
-    pub(crate) fn packed_slots(&self) -> Vec<Slot> {
-        self.slots_for(self.len())
+    pub(crate) fn packed_slots(&self) -> Cow<'_, [Slot]> {
+        // Slots of one size that hold the same strings are the same: strings always go in by their numbers.
+        match self.slots.get() {
+            Some(slots) if slots.len() == slot_count(self.len()) => Cow::Borrowed(slots),
+            _ => Cow::Owned(self.slots_for(self.len())),
+        }
     }
 
     /// All strings in the order of their numbers.
@@ -163,13 +254,12 @@ impl Strings {
         if ends.last().copied().unwrap_or(0) as usize != arena.len() || !ends.is_sorted() {
             return Err(Error::Setting(format!("the strings of {what} do not fill their room")));
         }
-        let mut strings = Strings { arena, ends, slots: Numbers::default() };
-        strings.slots = match slots {
-            Some(slots) if strings.has_room(&slots) => slots,
-            Some(_) => return Err(Error::Setting(format!("the slots of {what} do not fit its strings"))),
-            None => strings.packed_slots().into(),
-        };
-        Ok(strings)
+        let strings = Strings { arena, ends, ..Strings::default() };
+        match slots {
+            Some(slots) if strings.has_room(&slots) => Ok(Strings { slots: slots.into(), ..strings }),
+            Some(_) => Err(Error::Setting(format!("the slots of {what} do not fit its strings"))),
+            None => Ok(strings),
+        }
     }
 
     /// Whether these slots have the right size, each string's number once, and no other number. If so, every search
@@ -208,108 +298,4 @@ fn slot_count(strings: usize) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::HashMap;
-
-    #[test]
-    fn agrees_with_a_hash_map() {
-        let mut table = Strings::default();
-        let mut map: HashMap<Vec<u8>, u32> = HashMap::new();
-        assert_eq!(table.find(b"x"), None);
-        for i in 0..10_000u64 {
-            let name = format!("{}", (i * i) % 6_007).into_bytes();
-            let expected = map.len() as u32;
-            let expected = *map.entry(name.clone()).or_insert(expected);
-            assert_eq!(table.intern(&name), expected);
-        }
-        assert_eq!(table.len(), map.len());
-        for (name, id) in &map {
-            assert_eq!(table.find(name), Some(*id));
-            assert_eq!(table.get(*id), &name[..]);
-        }
-        assert_eq!(table.find(b"absent"), None);
-        table.intern(b"");
-        assert_eq!(table.find(b""), Some(table.len() as u32 - 1), "the empty string is a string");
-    }
-
-    #[test]
-    fn parts_make_the_table_again() {
-        let mut table = Strings::default();
-        for i in 0..1000 {
-            table.intern(format!("{i}").as_bytes());
-        }
-        let (arena, ends) = table.parts();
-        let put = |arena: &[u8], ends: &[u32], slots: Option<Vec<Slot>>| {
-            Strings::from_parts(arena.to_vec().into(), ends.to_vec().into(), slots.map(Numbers::from), "test")
-        };
-        for slots in [None, Some(table.packed_slots())] {
-            let mut again = put(arena, ends, slots).unwrap();
-            for i in 0..1000 {
-                assert_eq!(again.find(format!("{i}").as_bytes()), Some(i));
-            }
-            assert_eq!(again.find(b"1000"), None);
-            assert_eq!(again.packed_slots(), table.packed_slots());
-            for i in 1000..2000 {
-                assert_eq!(again.intern(format!("{i}").as_bytes()), i, "a table goes on growing");
-            }
-        }
-        assert!(put(&arena[1..], ends, None).is_err());
-        assert!(put(arena, &ends[1..999], None).is_err());
-        let mut unsorted = ends.to_vec();
-        unsorted[3] = 0;
-        assert!(put(arena, &unsorted, None).is_err());
-        let nothing = put(&[], &[], Some(Vec::new())).unwrap();
-        assert!(nothing.find(b"").is_none());
-    }
-
-    #[test]
-    fn slots_in_which_a_search_would_go_astray_are_refused() {
-        let mut table = Strings::default();
-        for i in 0..20 {
-            table.intern(format!("{i}").as_bytes());
-        }
-        let refused = |change: fn(&mut Vec<Slot>)| {
-            let mut slots = table.packed_slots();
-            change(&mut slots);
-            let (arena, ends) = table.parts();
-            Strings::from_parts(arena.to_vec().into(), ends.to_vec().into(), Some(slots.into()), "test")
-                .is_err()
-        };
-        assert!(!refused(|_| ()));
-        assert!(refused(|slots| slots.clear()));
-        assert!(refused(|slots| slots.truncate(16)));
-        assert!(refused(|slots| slots.iter_mut().for_each(|slot| slot[2] = 1)), "no free slot ends a search");
-        assert!(
-            refused(|slots| slots.iter_mut().find(|slot| slot[2] == 20).unwrap()[2] = 21),
-            "no such string"
-        );
-        assert!(refused(|slots| slots.iter_mut().find(|slot| slot[2] == 20).unwrap()[2] = 0));
-    }
-
-    /// If a model file is overwritten while it is mapped, its slots change after the checks of [`Strings::from_parts`].
-    #[test]
-    fn searches_end_in_slots_that_were_damaged_later() {
-        let mut table = Strings::default();
-        for i in 0..20 {
-            table.intern(format!("{i}").as_bytes());
-        }
-        let damaged = |change: fn(&mut Slot)| {
-            let mut damaged = table.clone();
-            damaged.slots.to_mut().iter_mut().for_each(change);
-            damaged
-        };
-        let mut full = damaged(|slot| *slot = [7, 7, 1]);
-        assert_eq!(full.find(b"absent"), None, "no free slot ends the search");
-        let (mut hashes, mut found) = (Vec::new(), 0);
-        full.find_all(b"absent3", &[6, 7], &mut hashes, |_| found += 1);
-        assert_eq!(found, 0);
-        assert_eq!(full.intern(b"3"), 3, "interning makes the slots anew");
-        assert_eq!(full.intern(b"new"), 20);
-        assert_eq!(full.find(b"new"), Some(20));
-        let mut strange = damaged(|slot| slot[2] = if slot[2] > 0 { u32::MAX } else { 0 });
-        assert_eq!(strange.find(b"3"), None, "no string has this number");
-        strange.find_all(b"3", &[1], &mut hashes, |id| panic!("{id} is no string's number"));
-        assert_eq!(strange.intern(b"new"), 20);
-    }
-}
+mod tests;

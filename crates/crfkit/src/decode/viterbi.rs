@@ -34,9 +34,18 @@ impl Decoder for Viterbi {
         let end = psi.shared[END].log.plane(0);
         let (mut y, score) = first_max(chain.labels, |j| work.delta[last * stride + j] + end[j]);
         labels[last] = y as Label;
+        let shared = psi.shared[PAIR].log.plane(0);
+        let own = psi.own.plane(0);
         for t in (1..chain.len).rev() {
-            let delta = &work.delta[(t - 1) * stride..];
-            y = first_max(chain.labels, |i| delta[i] + pair(chain, psi, t, i, y)).0;
+            let delta = &work.delta[(t - 1) * stride..][..chain.labels];
+            let into = shared[y..].iter().step_by(stride);
+            y = match chain.own_pairs {
+                false => first_largest(delta.iter().zip(into).map(|(delta, w)| delta + w)),
+                true => {
+                    let own = own[chain.pair_offset(t) + y..].iter().step_by(stride);
+                    first_largest(delta.iter().zip(into).zip(own).map(|((delta, w), own)| delta + (w + own)))
+                }
+            };
             labels[t - 1] = y as Label;
         }
         score
@@ -84,6 +93,18 @@ pub(super) fn pair(chain: &Chain, psi: Psi<f64>, t: usize, i: usize, j: usize) -
     let entry = i * chain.stride() + j;
     let w = psi.shared[PAIR].log.get(entry);
     if chain.own_pairs { w + psi.own.get(chain.pair_offset(t) + entry) } else { w }
+}
+
+/// The first index of the largest number; 0 if there is none.
+#[inline]
+fn first_largest(numbers: impl Iterator<Item = f64>) -> usize {
+    let mut best = (0, f64::NEG_INFINITY);
+    for (i, value) in numbers.enumerate() {
+        if value > best.1 {
+            best = (i, value);
+        }
+    }
+    best.0
 }
 
 /// The first index with the largest value, and that value.

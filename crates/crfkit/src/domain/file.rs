@@ -10,11 +10,12 @@
 
 use super::{Domain, WeightedModel};
 use crate::data::bytes::Bytes;
-use crate::model::sections::{Format, Reader, Writer};
+use crate::model::sections::{Format, Reader, Writer, read_verified};
 use crate::model::{Precision, compact_is_smaller, read_features, write_features};
 use crate::settings::{Kind, Settings};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
+use std::io::Write;
 
 pub(crate) static FORMAT: Format = Format {
     magic: *b"crfkit\0M",
@@ -61,11 +62,31 @@ impl StoredKind {
     }
 }
 
-/// Begins to read a model file: verifies its checksum and reads its head.
-pub(crate) fn open_head(bytes: &Bytes) -> Result<(StoredHead, Reader<'_>)> {
-    let mut file = Reader::of(bytes, &FORMAT)?;
-    let head = file.json("head")?;
-    Ok((head, file))
+/// Reads a model file: its head, and by `read` everything after it. Its checksum is verified, at the same time if the file is large.
+pub(crate) fn read_file<T>(
+    bytes: &Bytes,
+    read: impl FnOnce(StoredHead, Reader<'_>) -> Result<T>,
+) -> Result<T> {
+    read_verified(bytes, &FORMAT, |mut file| {
+        let head = file.json("head")?;
+        read(head, file)
+    })
+}
+
+/// A model file that is not written yet.
+#[derive(Debug)]
+pub struct EncodedModel<'a>(Writer<'a>);
+
+impl EncodedModel<'_> {
+    /// The length of the file in bytes.
+    pub fn bytes(&self) -> usize {
+        self.0.length()
+    }
+
+    /// Writes the file.
+    pub fn write_to(self, out: &mut dyn Write) -> std::io::Result<()> {
+        self.0.write_to(&FORMAT, out)
+    }
 }
 
 impl StoredHead {
@@ -85,17 +106,31 @@ impl StoredHead {
 impl<D: Domain> WeightedModel<D> {
     /// Encodes the model as a file. Zero weights are left out if that is smaller (see [`WeightedModel::compact`]).
     pub fn to_bytes(&self, precision: Precision) -> Result<Vec<u8>> {
+        self.finish(precision, |file| Ok(file.finish(&FORMAT)))
+    }
+
+    /// Calls `write` with the file that [`WeightedModel::to_bytes`] returns, which is not copied to memory.
+    pub fn encode<T>(
+        &self,
+        precision: Precision,
+        write: impl FnOnce(EncodedModel<'_>) -> Result<T>,
+    ) -> Result<T> {
+        self.finish(precision, |file| write(EncodedModel(file)))
+    }
+
+    /// Calls `finish` with the sections of the file.
+    fn finish<T>(&self, precision: Precision, finish: impl FnOnce(Writer<'_>) -> Result<T>) -> Result<T> {
         let weights = precision.round(&self.weights)?;
         // A model with too few weights is written as it is; the check is made when it is read.
         let complete = weights.len() >= self.features.dim();
         if complete && compact_is_smaller(&self.features, &weights, precision) {
             let compact = self.compact_at(&weights);
-            return compact.write(&compact.weights, precision);
+            return finish(compact.sections(&compact.weights, precision)?);
         }
-        self.write(&weights, precision)
+        finish(self.sections(&weights, precision)?)
     }
 
-    fn write(&self, weights: &[f64], precision: Precision) -> Result<Vec<u8>> {
+    fn sections<'a>(&'a self, weights: &'a [f64], precision: Precision) -> Result<Writer<'a>> {
         let mut file = Writer::default();
         let settings = Settings { precision, ..self.settings.clone() };
         file.json(
@@ -112,7 +147,7 @@ impl<D: Domain> WeightedModel<D> {
         // loading.
         self.domain.write(&mut file, precision == Precision::F64);
         write_features(&self.features, &mut file);
-        Ok(file.finish(&FORMAT))
+        Ok(file)
     }
 
     /// Reads a model file, after verifying its checksum and that its parts fit each other.
@@ -123,8 +158,7 @@ impl<D: Domain> WeightedModel<D> {
 
     /// Reads a model file without copying weights and names: the model keeps the bytes.
     pub fn from_memory(bytes: &Bytes) -> Result<Self> {
-        let (head, file) = open_head(bytes)?;
-        Self::read(head, file)
+        read_file(bytes, Self::read)
     }
 
     /// Reads everything after the head.

@@ -28,8 +28,8 @@ mod stored;
 pub use corpus::Corpus;
 pub use dev::Dev;
 pub(crate) use digest::Digest;
-pub use file::StoredKind;
-pub(crate) use file::{FORMAT, MAX_WEIGHT, StoredHead, open_head};
+pub use file::{EncodedModel, StoredKind};
+pub(crate) use file::{FORMAT, MAX_WEIGHT, StoredHead, read_file};
 pub use model::WeightedModel;
 pub use objective::{AnswersOf, ModelGraph, Sum};
 pub(crate) use stored::{check_label_names, check_labels, check_trained_labels};
@@ -169,7 +169,7 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
     /// The small parts of the domain, as JSON.
     fn head(&self) -> Result<serde_json::Value>;
     /// Adds the sections whose size grows with the data. Slots of hash tables are stored only with `slots`.
-    fn write(&self, file: &mut Writer, slots: bool);
+    fn write<'a>(&'a self, file: &mut Writer<'a>, slots: bool);
     /// Reads the head and the sections, and checks everything that the rest of the library relies on.
     fn read(head: serde_json::Value, file: &mut Reader) -> Result<Self>;
     /// The shapes of all tables.

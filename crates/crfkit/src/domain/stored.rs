@@ -26,7 +26,7 @@ pub(super) fn parse_head<T: DeserializeOwned>(head: serde_json::Value) -> Result
 }
 
 /// Adds the sections of an alphabet.
-pub(super) fn write_alphabet(alphabet: &Alphabet, file: &mut Writer, slots: bool) {
+pub(super) fn write_alphabet<'a>(alphabet: &'a Alphabet, file: &mut Writer<'a>, slots: bool) {
     file.strings(VALUES, &alphabet.values, slots);
     file.strings(NODE_NAMES, &alphabet.node, slots);
     file.strings(PAIR_NAMES, &alphabet.pair, slots);
@@ -154,17 +154,17 @@ pub(crate) fn check_trained_labels(labels: &Strings, column: Option<i32>) -> Res
 
 /// Names must be text; with templates, the names of observations must be keys of values that exist.
 fn check_alphabet(alphabet: &Alphabet, source: &Source) -> std::result::Result<(), &'static str> {
+    let values = alphabet.values.len();
     let are_keys = |strings: &Strings, templates: &Templates| {
-        let values = alphabet.values.len();
-        strings.iter().all(|key| {
-            let (numbers, rest) = key.as_chunks();
-            let mut numbers = numbers.iter().map(|&bytes| u32::from_le_bytes(bytes) as usize);
-            let skeleton = numbers.next().and_then(|skeleton| templates.skeletons.get(skeleton));
-            // A skeleton has one more literal text than it has values.
-            rest.is_empty()
-                && skeleton.is_some_and(|literals| literals.len() == numbers.len() + 1)
-                && numbers.all(|value| value < values)
-        })
+        // A skeleton has one more literal text than it has values, and its own number comes first.
+        let lengths: Vec<usize> = templates.skeletons.iter().map(|literals| 4 * literals.len()).collect();
+        let (mut right, mut largest) = (true, 0);
+        for key in strings.iter() {
+            let [first, others @ ..] = key.as_chunks().0 else { return false };
+            right &= lengths.get(u32::from_le_bytes(*first) as usize) == Some(&key.len());
+            largest = others.iter().fold(largest, |largest, value| largest.max(u32::from_le_bytes(*value)));
+        }
+        right && (largest as usize) < values.max(1)
     };
     let names_fit = match source {
         Source::Attributes => is_text(&alphabet.node) && is_text(&alphabet.pair),

@@ -68,7 +68,7 @@ impl Counts {
         }
         let [word, label] = token_columns(sequence, label_column)?;
         self.add((0..sequence.len()).map(|row| (sequence.field(row, word), sequence.field(row, label))));
-        Ok(())
+        self.words.check_room("the words")
     }
 
     /// The number of a word. A new word is added.

@@ -9,7 +9,7 @@ use super::exponential::Exponential;
 use super::spelling::{FEATURES, spelling};
 use super::{EmpiricalMethod, EmpiricalModel, EmpiricalSettings, Pairs};
 use crate::data::bytes::Bytes;
-use crate::domain::{FORMAT, MAX_WEIGHT, StoredHead, StoredKind, check_labels, open_head};
+use crate::domain::{FORMAT, MAX_WEIGHT, StoredHead, StoredKind, check_labels, read_file};
 use crate::model::is_text;
 use crate::model::sections::{Reader, Writer};
 use crate::{Error, Result};
@@ -54,8 +54,7 @@ impl EmpiricalModel {
     /// Reads a model file, after verifying its checksum and that its parts fit each other.
     pub fn from_bytes(bytes: &[u8]) -> Result<EmpiricalModel> {
         let copy = Bytes::read(bytes, bytes.len()).map_err(|error| Error::io(FORMAT.name, error))?;
-        let (head, file) = open_head(&copy)?;
-        EmpiricalModel::read(head, file)
+        read_file(&copy, EmpiricalModel::read)
     }
 
     /// Reads everything after the head.
@@ -121,9 +120,12 @@ fn check_counts(counts: &Counts) -> std::result::Result<(), &'static str> {
 }
 
 /// Writes two sections: the tuples in order, and the count of each.
-fn write_tally<const N: usize>(file: &mut Writer, [keys, counts]: [&'static str; 2], tally: &Tally<N>) {
+fn write_tally<const N: usize>(file: &mut Writer<'_>, [keys, counts]: [&'static str; 2], tally: &Tally<N>) {
     let entries = ordered(tally);
-    file.bytes(keys, entries.iter().flat_map(|(key, _)| key.map(u32::to_le_bytes)).flatten().collect());
+    file.bytes(
+        keys,
+        entries.iter().flat_map(|(key, _)| key.map(u32::to_le_bytes)).flatten().collect::<Vec<u8>>(),
+    );
     file.numbers(counts, entries.iter().map(|(_, n)| n.to_le_bytes()));
 }
 

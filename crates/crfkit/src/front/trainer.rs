@@ -5,7 +5,7 @@ use crate::any::AnyModel;
 use crate::data::observer::Source;
 use crate::data::presets::{number_lines, preset};
 use crate::data::template::{Dialect, Templates};
-use crate::domain::chain::{ChainCorpus, ChainDev, ColumnLayout, CorpusBuilder, Sequence};
+use crate::domain::chain::{ChainCorpus, ChainDev, ColumnLayout, CorpusBuilder, CorpusCrew, Sequence};
 use crate::domain::{Corpus, Dev, Domain, WeightedModel};
 use crate::loss::Pieces;
 use crate::model::{Keep, Precision};
@@ -287,21 +287,24 @@ impl<'a> Trainer<'a> {
     }
 
     fn read(&self, sequences: impl IntoIterator<Item = Result<Sequence>>) -> Result<ChainCorpus> {
-        let mut builder: Option<CorpusBuilder> = None;
-        for sequence in sequences {
-            let sequence = sequence?;
-            let builder = match &mut builder {
-                Some(builder) => builder,
+        let mut crew: Option<CorpusCrew> = None;
+        let read = sequences.into_iter().try_for_each(|sequence| {
+            let mut sequence = sequence?;
+            let crew = match &mut crew {
+                Some(crew) => crew,
                 none => {
                     let builder = CorpusBuilder::new(self.source(&sequence)?);
-                    none.insert(if self.partial { builder.with_partial_labels() } else { builder })
+                    let builder = if self.partial { builder.with_partial_labels() } else { builder };
+                    none.insert(CorpusCrew::new(builder, self.threads))
                 }
             };
-            builder.add(&sequence)?;
-        }
-        match builder {
-            Some(builder) => builder.finish(self.settings.min_count),
-            None => Err(Error::Setting("the training data holds no sequence".into())),
+            crew.add(&mut sequence)
+        });
+        match crew {
+            Some(crew) => crew.finish(read, self.settings.min_count),
+            None => Err(read
+                .err()
+                .unwrap_or_else(|| Error::Setting("the training data holds no sequence".into()))),
         }
     }
 

@@ -9,6 +9,7 @@ use super::rows::{Rows, keep_seen};
 use crate::data::dataset::Dataset;
 use crate::graph::{Chain, Graph, NODES, PAIRS, Shared, SharedSum, Sparse, Table, TableRef};
 use crate::math::{Scalar, simd};
+use crate::{Error, Result};
 
 /// Which (observation, label) pairs get a weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -173,6 +174,22 @@ impl Features {
         Features { rows, node_kinds, tables }
     }
 
+    /// Returns an error if there are more examples, rows or listed weights than the numbers of 32 bits that stand for them can count.
+    pub(crate) fn check_size(&self, examples: usize) -> Result<()> {
+        const MOST: usize = u32::MAX as usize;
+        let rows = self.rows.iter().fold(0, |sum: usize, rows| sum.saturating_add(rows.len));
+        let listed = self.rows.iter().map(|rows| rows.entry.len()).max().unwrap_or(0);
+        for (count, what) in [(examples, "examples"), (rows, "observations"), (listed, "weights")] {
+            if count > MOST {
+                return Err(Error::Setting(format!(
+                    "there are {count} {what}, more than the 2³² that can be numbered: train on fewer sequences, or leave out rare \
+                     observations by a larger `min_count`"
+                )));
+            }
+        }
+        Ok(())
+    }
+
     /// Number of weights.
     pub fn dim(&self) -> usize {
         let rows = self.rows.last().map_or(0, |rows| rows.base + rows.weights());
@@ -257,5 +274,26 @@ impl Features {
                 *g += direct[entry as usize];
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_numbered_is_an_error() {
+        let of = |rows: [usize; 2]| Features {
+            rows: rows.map(|len| Rows::all(0, len, 1, 2)).into(),
+            node_kinds: 1,
+            tables: Vec::new(),
+        };
+        let half = 1 << 31;
+        assert!(of([half, half - 1]).check_size(half).is_ok());
+        let message = of([half, half]).check_size(1).unwrap_err().to_string();
+        assert!(message.starts_with("there are 4294967296 observations"), "{message}");
+        assert!(of([usize::MAX, 2]).check_size(1).is_err(), "the sum does not wrap");
+        let message = of([1, 1]).check_size(1 << 32).unwrap_err().to_string();
+        assert!(message.starts_with("there are 4294967296 examples"), "{message}");
     }
 }

@@ -77,9 +77,9 @@ impl Precision {
     }
 
     /// Adds the section of weights. They must already be rounded by [`Precision::round`].
-    pub(crate) fn write(self, weights: &[f64], file: &mut Writer) {
+    pub(crate) fn write<'a>(self, weights: &'a [f64], file: &mut Writer<'a>) {
         match self {
-            Precision::F64 => file.numbers(WEIGHTS, weights.iter().map(|w| w.to_le_bytes())),
+            Precision::F64 => file.array(WEIGHTS, weights, f64::to_le_bytes),
             Precision::F32 => file.numbers(WEIGHTS, weights.iter().map(|&w| (w as f32).to_le_bytes())),
             Precision::F16 => {
                 file.numbers(WEIGHTS, weights.iter().map(|&w| F16::from_f64(w).to_le_bytes()));

@@ -214,33 +214,64 @@ fn project(c: &[f64], table: &[f64]) -> f64 {
 
 /// Keeps only those entries of a kind's rows that occur with the gold labels of `data`.
 pub(super) fn keep_seen<G: Graph>(rows: &mut Rows, data: &Dataset<G>, kind: usize) {
-    // Visits the gold entry of each own table of this kind, example by example.
-    let visit = |each: &mut dyn FnMut(u32, u32)| {
-        let mut entry = Vec::new();
-        for example in 0..data.len() {
-            let (graph, gold) = (data.graph(example), data.gold(example));
-            entry.clear();
-            entry.resize(graph.own_len(), 0);
-            graph.for_each_factor(|factor| {
-                if let TableRef::Own(offset) = factor.table {
-                    entry[offset] = factor.entry(gold) as u32;
-                }
-            });
-            for (f, table) in data.tables(example).enumerate().filter(|(f, _)| graph.own_kind(*f) == kind) {
-                for &id in data.observations(table).0 {
-                    each(id, entry[graph.own_offset(f)]);
-                }
+    let words = rows.size().div_ceil(64);
+    match rows.len.saturating_mul(2 * words) <= data.occurrences() {
+        true => keep_bits(rows, words, data, kind),
+        false => keep_sorted(rows, data, kind),
+    }
+    rows.entry.shrink_to_fit();
+}
+
+/// Calls `each` with every observation of a kind and the entry of its table that belongs to the gold labels.
+fn for_each_seen<G: Graph>(data: &Dataset<G>, kind: usize, mut each: impl FnMut(u32, u32)) {
+    let mut entry = Vec::new();
+    for example in 0..data.len() {
+        let (graph, gold) = (data.graph(example), data.gold(example));
+        entry.clear();
+        entry.resize(graph.own_len(), 0);
+        graph.for_each_factor(|factor| {
+            if let TableRef::Own(offset) = factor.table {
+                entry[offset] = factor.entry(gold) as u32;
+            }
+        });
+        for (f, table) in data.tables(example).enumerate().filter(|(f, _)| graph.own_kind(*f) == kind) {
+            let entry = entry[graph.own_offset(f)];
+            data.observations(table).0.iter().for_each(|&id| each(id, entry));
+        }
+    }
+}
+
+/// Has a bit for each entry of each row, which takes less memory than sorting where observations are frequent.
+fn keep_bits<G: Graph>(rows: &mut Rows, words: usize, data: &Dataset<G>, kind: usize) {
+    let mut seen = vec![0u64; rows.len * words];
+    for_each_seen(data, kind, |id, entry| {
+        seen[id as usize * words + entry as usize / 64] |= 1 << (entry % 64);
+    });
+    rows.entry.reserve_exact(seen.iter().map(|bits| bits.count_ones() as usize).sum());
+    rows.start = Vec::with_capacity(rows.len + 1);
+    rows.start.push(0);
+    for row in seen.chunks_exact(words) {
+        for (word, &bits) in row.iter().enumerate() {
+            let mut left = bits;
+            while left != 0 {
+                rows.entry.push(word as u32 * 64 + left.trailing_zeros());
+                left &= left - 1;
             }
         }
-    };
-    // Sort the occurrences by observation: count, then fill.
+        rows.start.push(rows.entry.len() as u32);
+    }
+}
+
+/// Sorts the occurrences by observation.
+fn keep_sorted<G: Graph>(rows: &mut Rows, data: &Dataset<G>, kind: usize) {
+    // Count, then fill.
     let mut next = vec![0usize; rows.len + 1];
-    visit(&mut |id, _| next[id as usize + 1] += 1);
+    for_each_seen(data, kind, |id, _| next[id as usize + 1] += 1);
     for id in 0..rows.len {
         next[id + 1] += next[id];
     }
     let mut entries = vec![0u32; next[rows.len]];
-    visit(&mut |id, entry| {
+    for_each_seen(data, kind, |id, entry| {
         entries[next[id as usize]] = entry;
         next[id as usize] += 1;
     });
@@ -260,5 +291,4 @@ pub(super) fn keep_seen<G: Graph>(rows: &mut Rows, data: &Dataset<G>, kind: usiz
         rows.entry[from..].sort_unstable();
         rows.start.push(rows.entry.len() as u32);
     }
-    rows.entry.shrink_to_fit();
 }

@@ -15,11 +15,17 @@
 //! version and checksum keep their places in every version, so that an old program can tell a newer file from a damaged
 //! one.
 
+mod writer;
+
+pub use writer::Writer;
+
 use crate::data::bytes::{Bytes, Numbers};
 use crate::data::strings::{Slot, Strings};
 use crate::{Error, Result};
 use bytemuck::Pod;
 use std::ops::Range;
+use std::panic::resume_unwind;
+use std::thread::Builder;
 use xxhash_rust::xxh3::xxh3_64;
 
 const ALIGNMENT: usize = 64;
@@ -64,81 +70,7 @@ impl Format {
 /// Names of the three sections of a string table: text, the end of each string, and hash slots.
 pub(crate) type StringSections = [&'static str; 3];
 
-/// Collects sections and makes a file from them.
-#[derive(Debug, Default)]
-pub struct Writer {
-    sections: Vec<(&'static str, Vec<u8>)>,
-}
-
-impl Writer {
-    /// Adds a section.
-    pub(crate) fn bytes(&mut self, name: &'static str, bytes: Vec<u8>) {
-        debug_assert!(name.len() <= NAME);
-        self.sections.push((name, bytes));
-    }
-
-    /// Adds a section of numbers, each given as its little-endian bytes.
-    pub(crate) fn numbers<const N: usize>(
-        &mut self,
-        name: &'static str,
-        numbers: impl ExactSizeIterator<Item = [u8; N]>,
-    ) {
-        let mut bytes = Vec::with_capacity(N * numbers.len());
-        numbers.for_each(|number| bytes.extend_from_slice(&number));
-        self.bytes(name, bytes);
-    }
-
-    /// Adds three sections: the strings end to end, the end of each, and the slots of their hash table. Without
-    /// `with_slots` the last section is empty.
-    pub(crate) fn strings(
-        &mut self,
-        [text, ends, slots]: StringSections,
-        strings: &Strings,
-        with_slots: bool,
-    ) {
-        let parts = strings.parts();
-        self.bytes(text, parts.0.to_vec());
-        self.numbers(ends, parts.1.iter().map(|end| end.to_le_bytes()));
-        let packed = if with_slots { strings.packed_slots() } else { Vec::new() };
-        self.numbers(slots, packed.as_flattened().iter().map(|number| number.to_le_bytes()));
-    }
-
-    /// Adds a section of JSON.
-    ///
-    /// # Panics
-    /// If `value` cannot be written as JSON, for example because it has a map whose keys are not strings.
-    pub(crate) fn json(&mut self, name: &'static str, value: &impl serde::Serialize) {
-        self.bytes(name, serde_json::to_vec(value).expect("plain data has a JSON form"));
-    }
-
-    /// Puts the whole file together.
-    pub(crate) fn finish(self, format: &Format) -> Vec<u8> {
-        let directory = HEADER + self.sections.len() * ENTRY;
-        let sections = self.sections.iter();
-        let before_checksum = sections.fold(directory, |at, (_, s)| at.next_multiple_of(ALIGNMENT) + s.len());
-        let length = before_checksum.next_multiple_of(ALIGNMENT) + CHECKSUM;
-        let mut file = Vec::with_capacity(length);
-        file.extend_from_slice(&format.magic);
-        file.extend_from_slice(&format.version.to_le_bytes());
-        file.extend_from_slice(&(self.sections.len() as u32).to_le_bytes());
-        file.extend_from_slice(&(length as u64).to_le_bytes());
-        file.resize(HEADER, 0);
-        for (name, section) in &self.sections {
-            file.extend_from_slice(name.as_bytes());
-            file.resize(file.len() + NAME - name.len(), 0);
-            file.extend_from_slice(&(section.len() as u64).to_le_bytes());
-        }
-        for (_, section) in &self.sections {
-            file.resize(file.len().next_multiple_of(ALIGNMENT), 0);
-            file.extend_from_slice(section);
-        }
-        file.resize(length - CHECKSUM, 0);
-        file.extend_from_slice(&xxh3_64(&file).to_le_bytes());
-        file
-    }
-}
-
-/// Hands out the sections of a verified file, one after the other.
+/// Hands out the sections of a file, one after the other.
 #[derive(Debug)]
 pub struct Reader<'a> {
     format: &'static Format,
@@ -149,36 +81,84 @@ pub struct Reader<'a> {
     sections: Vec<(&'a [u8], Range<usize>)>,
 }
 
-impl<'a> Reader<'a> {
-    /// Like [`Reader::new`], but [arrays](Reader::array) may refer to the bytes instead of being copied.
-    pub(crate) fn of(bytes: &'a Bytes, format: &'static Format) -> Result<Self> {
-        Ok(Reader { memory: Some(bytes), ..Reader::new(bytes, format)? })
+/// From this length on, a file is read while another thread verifies its checksum.
+const BESIDE: usize = 1 << 20;
+
+/// Reads a file in memory. [Arrays](Reader::array) may refer to its bytes instead of being copied. The outcome of `read` counts only if
+/// the checksum of the whole file is right.
+pub(crate) fn read_verified<T>(
+    bytes: &Bytes,
+    format: &'static Format,
+    read: impl FnOnce(Reader<'_>) -> Result<T>,
+) -> Result<T> {
+    let open = || Ok(Reader { memory: Some(bytes), ..Reader::unverified(bytes, format)? });
+    format.check_head(bytes)?;
+    let copy = bytes.clone();
+    let large = bytes.len() >= BESIDE;
+    let beside = large.then(|| Builder::new().spawn(move || format.verify(&copy)).ok()).flatten();
+    match beside {
+        None => {
+            format.verify(bytes)?;
+            open().and_then(read)
+        }
+        Some(thread) => {
+            let outcome = open().and_then(read);
+            thread.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+            outcome
+        }
+    }
+}
+
+impl Format {
+    /// Rejects what is too short, or begins differently.
+    fn check_head(&self, file: &[u8]) -> Result<()> {
+        if !file.starts_with(&self.magic) {
+            return Err(self.refuse(format!("this is not a {} of crfkit", self.name)));
+        }
+        match file.len() < HEADER + CHECKSUM {
+            true => Err(self.damaged(format!("it ends after {} bytes", file.len()))),
+            false => Ok(()),
+        }
     }
 
+    /// Says that a file was written by a newer version, if it was.
+    fn newer(&self, file: &[u8]) -> Option<String> {
+        let version = number(&file[8..12]);
+        (version > u64::from(self.version)).then(|| {
+            let readable = self.version;
+            format!("written by a newer crfkit (format {version}); this one reads up to {readable}")
+        })
+    }
+
+    /// Verifies the checksum of a file whose head was checked.
+    fn verify(&self, file: &[u8]) -> Result<()> {
+        let (content, checksum) = file.split_at(file.len() - CHECKSUM);
+        if xxh3_64(content) == number(checksum) {
+            return Ok(());
+        }
+        let length = number(&file[16..24]);
+        Err(match self.newer(file) {
+            _ if length > file.len() as u64 => {
+                self.damaged(format!("it is cut off after {} of {length} bytes", file.len()))
+            }
+            Some(newer) => self.damaged(format!("its checksum is wrong, or it was {newer}")),
+            None => self.damaged("its checksum is wrong"),
+        })
+    }
+}
+
+impl<'a> Reader<'a> {
     /// Verifies magic, checksum and version, and finds the sections.
     pub(crate) fn new(file: &'a [u8], format: &'static Format) -> Result<Self> {
-        if !file.starts_with(&format.magic) {
-            return Err(format.refuse(format!("this is not a {} of crfkit", format.name)));
-        }
-        if file.len() < HEADER + CHECKSUM {
-            return Err(format.damaged(format!("it ends after {} bytes", file.len())));
-        }
-        let (version, count, length) = (number(&file[8..12]), number(&file[12..16]), number(&file[16..24]));
-        let newer = (version > u64::from(format.version)).then(|| {
-            let readable = format.version;
-            format!("written by a newer crfkit (format {version}); this one reads up to {readable}")
-        });
-        let (content, checksum) = file.split_at(file.len() - CHECKSUM);
-        if xxh3_64(content) != number(checksum) {
-            return Err(match newer {
-                _ if length > file.len() as u64 => {
-                    format.damaged(format!("it is cut off after {} of {length} bytes", file.len()))
-                }
-                Some(newer) => format.damaged(format!("its checksum is wrong, or it was {newer}")),
-                None => format.damaged("its checksum is wrong"),
-            });
-        }
-        if let Some(newer) = newer {
+        format.check_head(file)?;
+        format.verify(file)?;
+        Reader::unverified(file, format)
+    }
+
+    /// Verifies the version and finds the sections.
+    fn unverified(file: &'a [u8], format: &'static Format) -> Result<Self> {
+        let (version, count) = (number(&file[8..12]), number(&file[12..16]));
+        if let Some(newer) = format.newer(file) {
             return Err(format.refuse(newer));
         }
         if version < u64::from(format.oldest) {
@@ -187,7 +167,7 @@ impl<'a> Reader<'a> {
                 format.remedy
             )));
         }
-        let sections = find_sections(content, count);
+        let sections = find_sections(&file[..file.len() - CHECKSUM], count);
         let mut sections = sections.ok_or_else(|| format.damaged("its sections do not fill it"))?;
         sections.reverse();
         Ok(Reader { format, file, memory: None, sections })
@@ -340,5 +320,35 @@ mod tests {
         assert!(refusal(&flipped).contains("checksum is wrong, or it was written by a newer"));
         assert!(Reader::new(&file(2), &FORMAT).is_ok(), "older versions stay readable");
         assert!(refusal(&file(1)).contains("written before the first release (format 1)"));
+    }
+
+    /// A large file is read while its checksum is computed: what was read counts for nothing if it is wrong.
+    #[test]
+    fn a_large_file_is_verified_too() {
+        let numbers: Vec<u32> = (0..BESIDE as u32 / 2).collect();
+        let mut writer = Writer::default();
+        writer.array("numbers", &numbers, u32::to_le_bytes);
+        let good = writer.finish(&FORMAT);
+        assert!(good.len() > BESIDE);
+        let read = |file: &[u8]| {
+            let bytes = Bytes::read(file, file.len()).unwrap();
+            read_verified(&bytes, &FORMAT, |mut reader| {
+                let numbers = reader.array("numbers", u32::from_le_bytes)?;
+                if numbers.is_sorted() { Ok(numbers.len()) } else { Err(Error::Setting("unsorted".into())) }
+            })
+            .map_err(|error| error.to_string())
+        };
+        assert_eq!(read(&good), Ok(numbers.len()));
+        for at in (8..good.len()).step_by(99_991).chain([good.len() - 1]) {
+            let mut flipped = good.clone();
+            flipped[at] ^= 0x40;
+            let message = read(&flipped).unwrap_err();
+            assert!(message.contains("damaged"), "{at}: {message}");
+        }
+        assert!(read(&good[..good.len() - 64]).unwrap_err().contains("cut off"));
+        let newer = Format { version: 4, ..FORMAT };
+        let mut writer = Writer::default();
+        writer.array("numbers", &numbers, u32::to_le_bytes);
+        assert!(read(&writer.finish(&newer)).unwrap_err().contains("written by a newer crfkit"));
     }
 }

@@ -10,13 +10,13 @@ use crate::data::strings::Strings;
 use crate::math::simd;
 
 /// Adds the sections of `features`.
-pub(crate) fn write_features(features: &Features, file: &mut Writer) {
+pub(crate) fn write_features<'a>(features: &'a Features, file: &mut Writer<'a>) {
     for rows in &features.rows {
-        write_u32s(file, "rows.start", &rows.start);
-        write_u32s(file, "rows.entry", &rows.entry);
+        file.array("rows.start", &rows.start, u32::to_le_bytes);
+        file.array("rows.entry", &rows.entry, u32::to_le_bytes);
     }
     for table in &features.tables {
-        write_u32s(file, "table.entry", &table.entry);
+        file.array("table.entry", &table.entry, u32::to_le_bytes);
     }
 }
 
@@ -60,10 +60,6 @@ pub(crate) fn is_text(strings: &Strings) -> bool {
     let (text, ends) = strings.parts();
     let text = std::str::from_utf8(text);
     text.is_ok_and(|text| ends.iter().all(|&end| text.is_char_boundary(end as usize)))
-}
-
-fn write_u32s(file: &mut Writer, name: &'static str, numbers: &[u32]) {
-    file.numbers(name, numbers.iter().map(|n| n.to_le_bytes()));
 }
 
 /// Checks that the rows fit their observations and the number of weights.

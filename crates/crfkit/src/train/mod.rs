@@ -234,6 +234,7 @@ pub fn train<D: Domain>(
     listener: &mut dyn Listener,
 ) -> Result<Trained<D>> {
     settings.check(D::KIND)?;
+    features.check_size(corpus.data.len())?;
     check_lengths(&start.theta, &start.prior_mean, features.dim())?;
     if corpus.data.is_empty() {
         return Err(Error::Setting("the training data holds no example".into()));

@@ -146,6 +146,7 @@ impl StreamTrainer {
         self.progress.sequences += 1;
         self.progress.tokens += tokens as u64;
         self.builder.check_labels()?;
+        self.builder.alphabet().check_room()?;
         if self.builder.len() < self.batch { Ok(()) } else { self.step() }
     }
 

@@ -10,6 +10,7 @@ mod checkpoint;
 mod choose;
 mod conll2000;
 mod corruption;
+mod crew;
 mod explain;
 mod foreign;
 mod front;

@@ -3,7 +3,7 @@
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use crfkit::Error;
-use crfkit::files::write_atomically;
+use crfkit::files::write_atomically_with;
 use crfkit::train::Checkpoint;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ impl CheckpointFile {
     /// it is due; the user is warned once.
     pub fn write(&mut self, checkpoint: &Checkpoint, progress: &Progress) {
         let Some(file) = &mut self.0 else { return };
-        let written = write_atomically(&file.path, &checkpoint.to_bytes(file.fingerprint));
+        let written = write_atomically_with(&file.path, |out| checkpoint.write_to(file.fingerprint, out));
         file.last = Instant::now();
         if let Err(error) = written
             && file.failure.is_none()

@@ -8,7 +8,7 @@ use crate::cmd::report;
 use crate::progress::Progress;
 use anyhow::Result;
 use crfkit::domain::WeightedModel;
-use crfkit::files::write_atomically;
+use crfkit::files::{write_atomically, write_atomically_with};
 use crfkit::model::Precision;
 use crfkit::train::Trained;
 use crfkit_report::{ModelPart, Page, Run};
@@ -31,16 +31,20 @@ pub fn write_model<D: TrainingData>(
     full: WeightedModel<D>,
     progress: &Progress,
 ) -> Result<Written<D>> {
+    if args.shrink.is_none() && args.precision == Precision::F64 {
+        let bytes = full.encode(args.precision, |file| {
+            let bytes = file.bytes();
+            write_atomically_with(&args.model, |out| file.write_to(out))?;
+            Ok(bytes)
+        })?;
+        return Ok(Written { weights: active(&full), bytes, model: Arc::new(full) });
+    }
     let shrunk = args.shrink.map(|threshold| full.shrink(threshold));
     let bytes = shrunk.as_ref().unwrap_or(&full).to_bytes(args.precision)?;
     write_atomically(&args.model, &bytes)?;
-    let mut model = Arc::new(full);
-    if shrunk.is_some() || args.precision != Precision::F64 {
-        let kept = Arc::new(WeightedModel::from_bytes(&bytes)?);
-        report_loss(args, &model, &kept, progress)?;
-        model = kept;
-    }
-    Ok(Written { weights: active(&model), bytes: bytes.len(), model })
+    let (full, kept) = (Arc::new(full), Arc::new(WeightedModel::from_bytes(&bytes)?));
+    report_loss(args, &full, &kept, progress)?;
+    Ok(Written { weights: active(&kept), bytes: bytes.len(), model: kept })
 }
 
 /// Ends a run: writes the model and its page, and prints the last lines.

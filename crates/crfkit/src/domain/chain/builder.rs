@@ -1,5 +1,7 @@
 //! The builder of a training corpus of chains.
 
+mod merge;
+
 use super::label_weights::LabelWeights;
 use super::{ChainCorpus, ChainDomain, ColumnLayout, Sequence};
 use crate::data::attributes::Attributes;
@@ -36,8 +38,29 @@ struct Sets {
     labels: Vec<Vec<Label>>,
 }
 
+/// How much a builder holds.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sizes {
+    values: usize,
+    node: usize,
+    pair: usize,
+    labels: usize,
+    sets: usize,
+    examples: usize,
+}
+
 /// The label of a token of which nothing is known.
 const UNKNOWN: &str = "?";
+
+impl Sets {
+    /// Adds a set, which must be new, and returns its number.
+    fn insert(&mut self, text: String, labels: Vec<Label>) -> Label {
+        let number = FIRST_SET + self.labels.len() as Label;
+        self.labels.push(labels);
+        self.numbers.insert(text, number);
+        number
+    }
+}
 
 /// The number of a label, or of what is known of it.
 fn gold_of(text: &str, labels: &mut Strings, sets: &mut Option<Sets>) -> Label {
@@ -46,15 +69,20 @@ fn gold_of(text: &str, labels: &mut Strings, sets: &mut Option<Sets>) -> Label {
         Some(sets) if text.contains('|') => match sets.numbers.get(text) {
             Some(&number) => number,
             None => {
-                let number = FIRST_SET + sets.labels.len() as Label;
                 let names = text.split('|').filter(|name| !name.is_empty());
-                sets.labels.push(names.map(|name| labels.intern(name.as_bytes())).collect());
-                sets.numbers.insert(text.to_owned(), number);
-                number
+                let names = names.map(|name| labels.intern(name.as_bytes())).collect();
+                sets.insert(text.to_owned(), names)
             }
         },
         _ => labels.intern(text.as_bytes()),
     }
+}
+
+fn set_bit(bits: &mut Vec<u64>, k: usize) {
+    if bits.len() <= k / 64 {
+        bits.resize(k / 64 + 1, 0);
+    }
+    bits[k / 64] |= 1 << (k % 64);
 }
 
 impl Sink for Dataset<Chain> {
@@ -80,6 +108,15 @@ impl CorpusBuilder {
             columns: None,
             sets: None,
             label_weights: LabelWeights::default(),
+        }
+    }
+
+    /// An empty builder with the same source and choices.
+    pub(super) fn like_this(&self) -> Self {
+        CorpusBuilder {
+            sets: self.sets.as_ref().map(|_| Sets::default()),
+            label_weights: self.label_weights.clone(),
+            ..CorpusBuilder::new(self.source.clone())
         }
     }
 
@@ -125,16 +162,13 @@ impl CorpusBuilder {
             let label = gold_of(sequence.field(row, label_column), &mut self.labels, &mut self.sets);
             self.gold.push(label);
             let word = self.alphabet.values.intern(sequence.field(row, word_column).as_bytes()) as usize;
-            if self.words.len() <= word / 64 {
-                self.words.resize(word / 64 + 1, 0);
-            }
-            self.words[word / 64] |= 1 << (word % 64);
+            set_bit(&mut self.words, word);
         }
         let own_pairs = !templates.bigram.is_empty();
         self.observer.columns(templates, sequence, &mut self.alphabet, &mut self.data);
         let chain = Chain { len: sequence.len(), labels: 0, own_pairs };
         self.data.finish_example(chain, self.gold.iter().copied(), weight);
-        Ok(())
+        self.alphabet.check_room()
     }
 
     /// Adds a sequence in either format. If columns do not say where the label is, it is in the last column.
@@ -147,7 +181,7 @@ impl CorpusBuilder {
             }
             Sequence::Attributes(attributes) => {
                 self.add_attributes(attributes);
-                Ok(())
+                self.alphabet.check_room()
             }
         }
     }
@@ -209,6 +243,17 @@ impl CorpusBuilder {
         ChainDomain { labels, source, alphabet, words, columns }
     }
 
+    pub(super) fn sizes(&self) -> Sizes {
+        Sizes {
+            values: self.alphabet.values.len(),
+            node: self.alphabet.node.len(),
+            pair: self.alphabet.pair.len(),
+            labels: self.labels.len(),
+            sets: self.sets.as_ref().map_or(0, |sets| sets.labels.len()),
+            examples: self.data.len(),
+        }
+    }
+
     /// Returns an error if there are more labels than training can hold in memory.
     pub(crate) fn check_labels(&self) -> Result<()> {
         check_trained_labels(&self.labels, self.columns.map(|layout| layout.label as i32))
@@ -221,6 +266,7 @@ impl CorpusBuilder {
             return Err(Error::Setting("the training data holds no sequence whose weight is above 0".into()));
         }
         self.check_labels()?;
+        self.alphabet.check_room()?;
         let mut counts = [vec![0u32; self.alphabet.node.len()], vec![0u32; self.alphabet.pair.len()]];
         for example in 0..self.data.len() {
             for (f, table) in self.data.tables(example).enumerate() {

@@ -3,7 +3,7 @@
 use crate::{Error, Result};
 
 /// The weights of some labels, and whether they have occurred.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct LabelWeights(Vec<(String, f64, bool)>);
 
 impl LabelWeights {
@@ -41,6 +41,13 @@ impl LabelWeights {
             largest = Some(largest.map_or(of, |before| before.max(of)));
         }
         weight * largest.unwrap_or(1.0)
+    }
+
+    /// Notes which labels have occurred elsewhere.
+    pub(super) fn join(&mut self, other: &Self) {
+        for ((.., seen), (.., there)) in self.0.iter_mut().zip(&other.0) {
+            *seen |= there;
+        }
     }
 
     /// Rejects weights of labels that did not occur.

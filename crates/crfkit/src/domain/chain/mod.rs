@@ -2,6 +2,7 @@
 
 mod builder;
 mod co_occurrence;
+mod crew;
 mod label_weights;
 mod potentials;
 mod sequence;
@@ -10,6 +11,7 @@ mod temperature;
 pub use builder::CorpusBuilder;
 pub use co_occurrence::first_weights;
 pub(crate) use co_occurrence::log_rate;
+pub use crew::CorpusCrew;
 pub use sequence::{ColumnLayout, Sequence};
 pub use temperature::Fitted;
 
@@ -304,9 +306,9 @@ impl Domain for ChainDomain {
         serde_json::to_value(head).map_err(|error| Error::Setting(error.to_string()))
     }
 
-    fn write(&self, file: &mut Writer, slots: bool) {
+    fn write<'a>(&'a self, file: &mut Writer<'a>, slots: bool) {
         write_alphabet(&self.alphabet, file, slots);
-        file.numbers("words", self.words.iter().map(|bits| bits.to_le_bytes()));
+        file.array("words", &self.words, u64::to_le_bytes);
     }
 
     fn read(head: serde_json::Value, file: &mut Reader) -> Result<Self> {

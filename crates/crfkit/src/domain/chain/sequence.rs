@@ -71,6 +71,16 @@ impl Sequence {
         Ok(attributes.into())
     }
 
+    /// A sequence of the same format without tokens.
+    pub(super) fn empty(&self) -> Self {
+        match self {
+            Sequence::Columns { label_column, .. } => {
+                Sequence::Columns { rows: Columns::default(), label_column: *label_column }
+            }
+            Sequence::Attributes(_) => Sequence::Attributes(Attributes::default()),
+        }
+    }
+
     /// Number of tokens.
     pub fn len(&self) -> usize {
         match self {

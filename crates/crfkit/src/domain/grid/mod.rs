@@ -225,7 +225,7 @@ impl Domain for GridDomain {
         serde_json::to_value(self).map_err(|error| Error::Setting(error.to_string()))
     }
 
-    fn write(&self, _file: &mut Writer, _slots: bool) {}
+    fn write<'a>(&'a self, _file: &mut Writer<'a>, _slots: bool) {}
 
     fn read(head: serde_json::Value, _file: &mut Reader) -> Result<Self> {
         let domain: GridDomain = parse_head(head)?;

@@ -83,7 +83,7 @@ impl LinkedBuilder {
         self.observer.columns(&self.templates, sequence, &mut self.alphabet, &mut observed);
         let (skips, weight) = (self.links.skips(sequence), sequence.weight());
         self.sequences.push(Sequence { observed, skips, gold, weight });
-        Ok(())
+        self.alphabet.check_room()
     }
 
     /// Drops observations that occur with fewer than `min_count` tokens, sorts the others by frequency and the labels
@@ -100,8 +100,9 @@ impl LinkedBuilder {
         let columns = self.label_columns.len();
         for Sequence { observed, gold, .. } in &self.sequences {
             for t in 0..gold.len() / columns {
-                observed.node(t).iter().for_each(|&id| nodes[id as usize] += 1);
-                observed.pair(t).iter().for_each(|&id| pairs[id as usize] += 1);
+                for (ids, counts) in [(observed.node(t), &mut nodes), (observed.pair(t), &mut pairs)] {
+                    ids.iter().for_each(|&id| counts[id as usize] = counts[id as usize].saturating_add(1));
+                }
             }
         }
         let (node, node_ids) = by_frequency(&self.alphabet.node, &nodes, min_count);

@@ -207,7 +207,7 @@ impl Domain for LinkedDomain {
         serde_json::to_value(head).map_err(|error| Error::Setting(error.to_string()))
     }
 
-    fn write(&self, file: &mut Writer, slots: bool) {
+    fn write<'a>(&'a self, file: &mut Writer<'a>, slots: bool) {
         write_alphabet(&self.alphabet, file, slots);
     }
 

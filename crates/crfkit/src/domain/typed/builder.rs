@@ -48,7 +48,7 @@ impl TypedBuilder {
         let number = |kind: usize, name: &str| Some(self.names[kind].intern(name.as_bytes()));
         observe(&graph, types, number, &mut self.data);
         self.data.finish_example(structure, graph.gold, 1.0);
-        Ok(())
+        self.names.iter().try_for_each(|names| names.check_room("the names of features"))
     }
 
     /// Drops named features that occur fewer than `min_count` times, numbers the others by frequency, and returns the
@@ -64,7 +64,7 @@ impl TypedBuilder {
             for (f, table) in data.tables(example).enumerate() {
                 let kind = data.graph(example).own_kind(f);
                 for id in data.observations(table).0.iter().filter_map(|&id| named(id, first[kind])) {
-                    counts[kind][id] += 1;
+                    counts[kind][id] = counts[kind][id].saturating_add(1);
                 }
             }
         }

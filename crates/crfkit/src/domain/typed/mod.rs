@@ -190,7 +190,7 @@ impl Domain for TypedDomain {
             .map_err(|error| Error::Setting(error.to_string()))
     }
 
-    fn write(&self, file: &mut Writer, slots: bool) {
+    fn write<'a>(&'a self, file: &mut Writer<'a>, slots: bool) {
         self.names.iter().for_each(|names| file.strings(NAMES, names, slots));
     }
 

@@ -9,7 +9,9 @@ use crate::pipeline::Source as _;
 use anyhow::Result;
 use crfkit::Error;
 use crfkit::any::{Ensemble, Member};
-use crfkit::chain::{ChainCorpus, ChainDomain, ChainModel, ColumnLayout, CorpusBuilder, Sequence};
+use crfkit::chain::{
+    ChainCorpus, ChainDomain, ChainModel, ColumnLayout, CorpusBuilder, CorpusCrew, Sequence,
+};
 use crfkit::data::observer::Source;
 use crfkit::data::template::Templates;
 use crfkit::train::Settings;
@@ -117,20 +119,23 @@ impl TrainingData for ChainDomain {
     }
 
     fn read_training(args: &TrainArgs) -> Result<ChainCorpus> {
-        let mut builder: Option<CorpusBuilder> = None;
-        for_each_sequence(args, |layout, sequence| {
-            let builder = match &mut builder {
-                Some(builder) => builder,
+        let mut crew: Option<CorpusCrew> = None;
+        let read = for_each_sequence(args, |layout, sequence| {
+            let crew = match &mut crew {
+                Some(crew) => crew,
                 none => {
                     let builder = CorpusBuilder::new(source(args, layout)?);
                     let builder = builder.with_label_weights(args.label_weight.iter().cloned())?;
-                    none.insert(if args.partial_labels { builder.with_partial_labels() } else { builder })
+                    let builder = if args.partial_labels { builder.with_partial_labels() } else { builder };
+                    none.insert(CorpusCrew::new(builder, args.input.threads()))
                 }
             };
-            Ok(builder.add(sequence)?)
-        })?;
-        let builder = builder.ok_or_else(|| no_sequence(&args.train[0]))?;
-        Ok(builder.finish(args.min_count)?)
+            Ok(crew.add(sequence)?)
+        });
+        match crew {
+            Some(crew) => crew.finish(read, args.min_count),
+            None => Err(read.err().unwrap_or_else(|| no_sequence(&args.train[0]))),
+        }
     }
 
     fn for_each_dev(args: &TrainArgs, path: &Path, domain: &Self, each: EachInput<Self>) -> Result<()> {

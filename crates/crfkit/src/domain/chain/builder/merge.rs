@@ -1,0 +1,102 @@
+//! Several builders, put together as if there had been one.
+
+use super::super::crew::Part;
+use super::{CorpusBuilder, Sizes, set_bit};
+use crate::data::observer::Source;
+use crate::graph::{FIRST_SET, Label, NODES, UNLABELLED};
+
+/// The new numbers of what a builder has.
+#[derive(Debug, Default)]
+struct New {
+    values: Vec<u32>,
+    node: Vec<u32>,
+    pair: Vec<u32>,
+    labels: Vec<Label>,
+    sets: Vec<Label>,
+}
+
+fn bit(bits: &[u64], k: usize) -> bool {
+    bits.get(k / 64).is_some_and(|word| word >> (k % 64) & 1 == 1)
+}
+
+impl CorpusBuilder {
+    /// Puts the parts of several workers together, as if one builder had been given all batches in their order. Batch k was worker k mod n's.
+    pub(in super::super) fn merge(parts: Vec<Part>, batches: usize, workers: usize) -> Self {
+        let mut all = parts[0].builder.like_this();
+        all.data.reserve(parts.iter().map(|part| &part.builder.data));
+        all.columns = parts.iter().find_map(|part| part.builder.columns);
+        let mut numbers: Vec<New> = parts.iter().map(|_| New::default()).collect();
+        for batch in 0..batches {
+            let (part, new) = (&parts[batch % workers], &mut numbers[batch % workers]);
+            let turn = batch / workers;
+            let from = turn.checked_sub(1).map_or_else(Sizes::default, |before| part.sizes[before]);
+            all.take(&part.builder, from, part.sizes[turn], new);
+        }
+        for part in &parts {
+            all.label_weights.join(&part.builder.label_weights);
+        }
+        all
+    }
+
+    /// Adds the strings and examples that another builder got between two moments. `new` has the new numbers of those that it got earlier.
+    fn take(&mut self, other: &Self, from: Sizes, to: Sizes, new: &mut New) {
+        for id in from.values..to.values {
+            let value = self.alphabet.values.intern(other.alphabet.values.get(id as u32));
+            new.values.push(value);
+            if bit(&other.words, id) {
+                set_bit(&mut self.words, value as usize);
+            }
+        }
+        let plain = self.source == Source::Attributes;
+        let mut key = Vec::new();
+        for (ids, names, mine, numbers) in [
+            (from.node..to.node, &other.alphabet.node, &mut self.alphabet.node, &mut new.node),
+            (from.pair..to.pair, &other.alphabet.pair, &mut self.alphabet.pair, &mut new.pair),
+        ] {
+            for id in ids {
+                let name = names.get(id as u32);
+                if plain {
+                    numbers.push(mine.intern(name));
+                    continue;
+                }
+                // The skeleton's number, and those of the values.
+                key.clear();
+                for (k, number) in name.as_chunks().0.iter().enumerate() {
+                    let number = u32::from_le_bytes(*number);
+                    let number = if k == 0 { number } else { new.values[number as usize] };
+                    key.extend_from_slice(&number.to_le_bytes());
+                }
+                numbers.push(mine.intern(&key));
+            }
+        }
+        new.labels.extend(
+            (from.labels..to.labels).map(|id| self.labels.intern(other.labels.get(id as u32)) as Label),
+        );
+        if let (Some(sets), Some(theirs)) = (&mut self.sets, &other.sets) {
+            let mut added: Vec<_> = theirs
+                .numbers
+                .iter()
+                .map(|(text, number)| ((number - FIRST_SET) as usize, text))
+                .filter(|(set, _)| (from.sets..to.sets).contains(set))
+                .collect();
+            added.sort_unstable();
+            for (set, text) in added {
+                let known = sets.numbers.get(text).copied();
+                let labels = theirs.labels[set].iter().map(|label| new.labels[*label as usize]);
+                new.sets.push(known.unwrap_or_else(|| sets.insert(text.clone(), labels.collect())));
+            }
+        }
+        for example in from.examples..to.examples {
+            self.data.push_example_of(
+                &other.data,
+                example,
+                |label| match label {
+                    UNLABELLED => UNLABELLED,
+                    set if set >= FIRST_SET => new.sets[(set - FIRST_SET) as usize],
+                    label => new.labels[label as usize],
+                },
+                |kind, id| if kind == NODES { new.node[id as usize] } else { new.pair[id as usize] },
+            );
+        }
+    }
+}
