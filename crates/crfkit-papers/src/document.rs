@@ -1,75 +1,78 @@
 //! Writes the page of results, and the machine-readable list.
 
-use crate::cells::{cell, decimals, grouped, settings, shown, tenths};
-use crate::experiment::{Experiment, Form, Number, Reason, Record, Verdict};
+mod headlines;
+
+use crate::book::{Book, Entry};
+use crate::cells::{cell, decimals, grouped, settings, shown};
+use crate::code;
+use crate::experiment::{Form, Number, Part, Record};
 use crate::picture::gallery;
-use crate::store::{Store, json, records, write};
+use crate::store::{Store, json, write};
+use crate::verdict::{Verdict, late, unexplained};
 use crfkit::Result;
+use headlines::headlines;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 /// Writes `reproduction.json`, `REPRODUCTION.md` and the figures from the stored results.
 pub fn generate(store: &Store) -> Result<()> {
-    let (mut list, mut stored) = (Vec::new(), Vec::new());
-    let all = records(store);
-    let reasons: Vec<(&str, &Reason)> = all
-        .iter()
-        .filter_map(|(_, record)| record.as_ref())
-        .flat_map(|record| record.outcome.why.iter().map(|reason| (record.id.as_str(), reason)))
-        .collect();
-    let mut body = String::new();
-    let mut summary = String::from("| row | experiment | verdict | seconds |\n|---|---|---|---:|\n");
-    for (experiment, record) in &all {
-        let Some(record) = record else {
-            summary += &format!(
-                "| {} | `{}` {} | not run yet | |\n",
-                experiment.row,
-                experiment.id,
-                cell(experiment.title)
-            );
-            continue;
-        };
-        let why = match record.verdict {
-            Verdict::Differs => reasons_of(experiment, record, &reasons),
-            _ => Vec::new(),
-        };
-        let shown_by: BTreeSet<&str> = why.iter().map(|(id, _)| *id).collect();
-        let links: String = shown_by.iter().map(|id| format!(" ([why](#{id}))")).collect();
-        summary += &format!(
-            "| {} | [`{1}`](#{1}) {2} | {3}{links} | {4:.1} |\n",
-            record.row,
-            record.id,
-            cell(&record.title),
-            record.verdict,
-            record.seconds
-        );
+    for experiment in crate::experiments() {
+        store.date(experiment.id)?;
+    }
+    let book = Book::read(store)?;
+    for entry in &book.entries {
+        let (record, images) = (&entry.record, store.directory.join("images"));
         for chart in &record.outcome.charts {
-            write(&store.directory.join("images").join(image(record, &chart.name)), &chart.svg())?;
+            write(&images.join(image(record, &chart.name)), &chart.svg())?;
         }
         if !record.outcome.pictures.is_empty() {
-            let path = store.directory.join("images").join(image(record, "pictures"));
-            write(&path, &gallery(&record.outcome.pictures))?;
+            write(&images.join(image(record, "pictures")), &gallery(&record.outcome.pictures))?;
         }
-        list.push(entry(record, &why));
-        section(record, &why, &mut body);
-        stored.push(record);
     }
-    let form = match store.form {
+    let list: Vec<Value> = book.entries.iter().map(listed).collect();
+    write(&store.directory.join("reproduction.json"), &json(&list)?)?;
+    write(&store.directory.join("REPRODUCTION.md"), &page(&book, store.form))
+}
+
+/// The page.
+fn page(book: &Book, form: Form) -> String {
+    let warning = match form {
         Form::Full => "",
         Form::Quick => "**These are results of `--quick`: small parts of the data. They prove nothing.**\n\n",
     };
-    let page = format!(
+    let records: Vec<&Record> = book.entries.iter().map(|entry| &entry.record).collect();
+    let mut text = format!(
         "# The papers, run again\n\n\
-         Written by `cargo run --release -p crfkit-papers -- run all`; every number comes from `reproduction/ID.json`.\n\n\
-         {form}{}{}{}{summary}\n{body}",
+         Written by `cargo run --release -p crfkit-papers -- document`; every number comes from `reproduction/ID.json`. \
+         `cargo run --release -p crfkit-papers -- audit` checks this page, and [CHECKLIST.md](CHECKLIST.md) lists all that the papers \
+         describe.\n\n{warning}{}{}{}",
         papers(),
-        headlines(&stored),
-        verdicts(&stored, all.len())
+        headlines(&records),
+        verdicts(book),
     );
-    write(&store.directory.join("reproduction.json"), &json(&list)?)?;
-    write(&store.directory.join("REPRODUCTION.md"), &page)
+    text += &sources(book);
+    for (part, heading, introduction) in PARTS {
+        let entries: Vec<&Entry> =
+            book.entries.iter().filter(|entry| entry.experiment.part == part).collect();
+        text += &format!("## {heading}\n\n{introduction}\n\n{}\n", summary(book, part, &entries));
+    }
+    for entry in &book.entries {
+        section(entry, &mut text);
+    }
+    text
 }
+
+/// The parts of the page.
+const PARTS: [(Part, &str, &str); 2] = [
+    (Part::Paper, "Results of the papers", "Tables, figures and claims; their verdicts are counted above."),
+    (
+        Part::Study,
+        "Follow-ups, studies of our own, methods of today",
+        "Experiments that look for the cause of a difference, ask what happens elsewhere, or compare with methods of today. They are \
+         not counted above. A study *holds* if all that it claims holds.",
+    ),
+];
 
 /// The papers, by the prefix of their experiments' names.
 const PAPERS: &[(&str, &str)] = &[
@@ -108,155 +111,63 @@ fn papers() -> String {
     )
 }
 
-/// The meaning of each verdict.
-const VERDICTS: [(&str, &str); 5] = [
-    ("reproduced", "all numbers are within their tolerances, and all claims hold"),
-    (
-        "reproduced in shape",
-        "all claims hold, the order or the trend that the text states; not all numbers agree, or none is compared",
-    ),
-    (
-        "paper inconsistent",
-        "the paper contradicts itself or a theorem, and the experiment shows it; each error has a letter",
-    ),
-    ("differs", "something else comes out here; *why* leads to the experiment that shows the cause"),
-    ("not testable", "the data are not to be had"),
-];
-
-/// The table of verdicts: how many experiments have each, and what it means. `all` is the number of experiments.
-fn verdicts(records: &[&Record], all: usize) -> String {
+/// The table of verdicts on the papers' results: how many have each, and what it means.
+fn verdicts(book: &Book) -> String {
     let mut table = String::from("| verdict | experiments | meaning |\n|---|---:|---|\n");
-    for (verdict, meaning) in VERDICTS {
-        let is = |record: &&&Record| match record.verdict {
-            Verdict::PaperInconsistent(_) => verdict == "paper inconsistent",
-            other => other.to_string() == verdict,
-        };
-        table += &format!("| {verdict} | {} | {meaning} |\n", records.iter().filter(is).count());
+    let of_papers = || book.entries.iter().filter(|entry| entry.experiment.part == Part::Paper);
+    for (verdict, meaning) in Verdict::PAPERS {
+        let count = of_papers().filter(|entry| entry.verdict.class() == verdict).count();
+        let _ = writeln!(table, "| {verdict} | {count} | {meaning} |"); // to a string
     }
-    if records.len() < all {
-        table += &format!("| not run yet | {} | |\n", all - records.len());
+    let missing = book.missing.iter().filter(|experiment| experiment.part == Part::Paper).count();
+    if missing > 0 {
+        let _ = writeln!(table, "| not run yet | {missing} | |");
     }
     table + "\n"
 }
 
-/// Why an experiment differs: its own reasons, or, if there are none, those of the experiments whose results it uses.
-/// An experiment that explains another one does not itself differ for the reason that it gives.
-fn reasons_of<'a>(
-    experiment: &Experiment,
-    record: &Record,
-    all: &[(&'a str, &'a Reason)],
-) -> Vec<(&'a str, &'a Reason)> {
-    let of = |ids: &[&str]| -> Vec<(&'a str, &'a Reason)> {
-        all.iter().filter(|(_, reason)| ids.contains(&reason.of.as_str())).copied().collect()
-    };
-    let own = of(&[experiment.id]);
-    if own.is_empty() && record.outcome.why.is_empty() { of(experiment.needs) } else { own }
+/// Of which sources the results are.
+fn sources(book: &Book) -> String {
+    let stale = book.entries.iter().filter(|entry| entry.stale.is_some()).count();
+    format!(
+        "{stale} of {} results are *stale*: the sources that made them have changed since, so a rerun may give other numbers. This page was \
+         written with the library `{}`; each section names the sources of its result.\n\n",
+        book.entries.len(),
+        code::of("").library
+    )
 }
 
-/// The three text tasks of the page's first table.
-const RACES: [(&str, &str); 3] =
-    [("psa-fig1-conll", "base NP"), ("psa-fig1-nlpba", "NLPBA"), ("psa-fig1-bc2", "BioCreative II")];
-
-/// The numbers that follow on the page: experiment, name of the number, and what it says.
-const HEADLINES: &[(&str, &str, &str)] = &[
-    (
-        "smd-claims1",
-        "passes of BFGS over passes of SMD, to the F of BFGS less 0.3",
-        "base NP: how many times fewer passes SMD needs than BFGS",
-    ),
-    ("psa-claims", "CoNLL-2000: PSA after 1.12 passes", "base NP: F of PSA after 1.12 passes"),
-    ("psa-claims", "NLPBA: PSA after 1.01 passes", "NLPBA: F of PSA after 1.01 passes"),
-    (
-        "psa-claims",
-        "BioCreative II: PSA after 1.12 passes, with the alternatives",
-        "BioCreative II: F of PSA after 1.12 passes, with the alternatives",
-    ),
-    (
-        "pwpl-claims",
-        "pwpl-table1-pos: time of ML over that of PWPL",
-        "parts of speech: speed-up of PWPL over ML",
-    ),
-    ("pwpl-claims", "pwpl-table1-ner: time of ML over that of PWPL", "names: speed-up of PWPL over ML"),
-    (
-        "pwpl-claims",
-        "pwpl-table1-chunk: time of ML over that of PWPL",
-        "noun phrases and parts of speech (factorial chain): speed-up of PWPL over ML",
-    ),
-    ("ep-table6", "EP1, seconds", "Brown, 32623 sentences: seconds of EP1"),
-    ("ep-table6", "EP2, seconds", "Brown, 32623 sentences: seconds of EP2"),
-    (
-        "ep-53-days",
-        "all tags, σ = 4, chosen on held-out data: seconds to 95.4 %",
-        "Brown, 32623 sentences, 424 tags: seconds of the exact likelihood to 95.4 % (the paper: 53 days)",
-    ),
-    (
-        "ep-53-days",
-        "plain tags, σ = 4, chosen on held-out data: seconds to 95.4 %",
-        "the same with 214 tags (the paper: 252)",
-    ),
-];
-
-/// A number of a stored result.
-fn number<'a>(records: &[&'a Record], id: &str, what: &str) -> Option<&'a Number> {
-    let record = records.iter().find(|record| record.id == id)?;
-    record.outcome.numbers.iter().find(|number| number.what == what)
+/// The list of the experiments of a part.
+fn summary(book: &Book, part: Part, entries: &[&Entry]) -> String {
+    let mut table = String::from("| row | experiment | verdict | seconds |\n|---|---|---|---:|\n");
+    for Entry { record, verdict, why, stale, .. } in entries {
+        let shown_by: BTreeSet<&str> = why.iter().map(|(id, _)| id.as_str()).collect();
+        let links: String = shown_by.iter().map(|id| format!(" ([why](#{id}))")).collect();
+        let links = if differs(record, *verdict) { links } else { String::new() };
+        let stale = if stale.is_some() { ", stale" } else { "" };
+        table += &format!(
+            "| {} | [`{1}`](#{1}) {2} | {verdict}{links}{stale} | {3:.1} |\n",
+            record.row,
+            record.id,
+            cell(&record.title),
+            record.seconds
+        );
+    }
+    for experiment in book.missing.iter().filter(|experiment| experiment.part == part) {
+        table += &format!(
+            "| {} | `{}` {} | not run yet | |\n",
+            experiment.row,
+            experiment.id,
+            cell(experiment.title)
+        );
+    }
+    table
 }
 
-/// The points of a method's line in the charts of a result; empty if there is none.
-fn curve<'a>(record: &'a Record, method: &str) -> &'a [[f64; 2]] {
-    let mut lines = record.outcome.charts.iter().flat_map(|chart| &chart.lines);
-    lines.find(|line| line.name == method).map_or(&[], |line| &line.points)
-}
-
-/// The tables at the top of the page, for the experiments that have been run.
-fn headlines(records: &[&Record]) -> String {
-    let mut races = String::new();
-    for (id, task) in RACES {
-        // The methods of the figure, then current ones: all that have an F after one pass.
-        for id in [id.to_owned(), format!("{id}-others")] {
-            let Some(record) = records.iter().find(|record| record.id == id) else { continue };
-            let found = |method: &str, what: &str| {
-                number(records, &id, &format!("{method}: {what}")).and_then(|number| number.ours)
-            };
-            for first in &record.outcome.numbers {
-                let Some(method) = first.what.strip_suffix(": exact-match F after 1 pass") else { continue };
-                let curve = curve(record, method);
-                let f = match (first.ours, curve.first()) {
-                    (Some(f), _) => format!("{f:.2}"),
-                    (None, Some([passes, f])) => format!("{f:.2} after {}", tenths(*passes)),
-                    (None, None) => "–".into(),
-                };
-                let passes = match (found(method, "passes to within 0.3 points of L-BFGS"), curve.last()) {
-                    (Some(passes), _) => tenths(passes),
-                    (None, Some([passes, f])) => format!("> {} (F {f:.2})", tenths(*passes)),
-                    (None, None) => "–".into(),
-                };
-                let seconds = found(method, "seconds to within 0.3 points of L-BFGS");
-                let seconds = seconds.map_or("–".into(), |seconds| format!("{seconds:.1}"));
-                races += &format!("| {task} | {} | {f} | {passes} | {seconds} |\n", cell(method));
-            }
-        }
-    }
-    let mut table = String::new();
-    for (id, what, text) in HEADLINES {
-        if let Some(Number { paper, ours: Some(ours), .. }) = number(records, id, what) {
-            let paper = paper.as_deref().unwrap_or("");
-            table += &format!(
-                "| {} | {} | {} |\n",
-                cell(text),
-                cell(&grouped(paper)),
-                shown(*ours, decimals(paper))
-            );
-        }
-    }
-    if races.contains("(F ") {
-        races += "\nA level that was not reached has the number of passes made, `>` before it, and the F at their end.\n";
-    }
-    let under = |head: &str, rows: String| if rows.is_empty() { rows } else { format!("{head}\n{rows}\n") };
-    under(
-        "| task | method | F after one pass | passes to 0.3 points below L-BFGS's end | seconds |\n|---|---|---|---|---:|",
-        races,
-    ) + &under("| number | paper | here |\n|---|---:|---:|", table)
+/// Whether there is a difference that needs a reason.
+fn differs(record: &Record, verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Differs | Verdict::CauseNotFound | Verdict::DoesNotHold)
+        || record.outcome.numbers.iter().any(|number| number.within == Some(false))
 }
 
 /// The file name of a figure.
@@ -264,8 +175,9 @@ fn image(record: &Record, chart: &str) -> String {
     format!("{}-{chart}.svg", record.id)
 }
 
-/// One entry of `reproduction.json`; `why` holds the experiments that explain it and their reasons.
-fn entry(record: &Record, why: &[(&str, &Reason)]) -> Value {
+/// One entry of `reproduction.json`.
+pub fn listed(entry: &Entry) -> Value {
+    let record = &entry.record;
     let map = |of: &dyn Fn(&Number) -> Value| -> Map<String, Value> {
         record.outcome.numbers.iter().map(|n| (n.what.clone(), of(n))).filter(|(_, v)| !v.is_null()).collect()
     };
@@ -275,22 +187,84 @@ fn entry(record: &Record, why: &[(&str, &Reason)]) -> Value {
     for claim in &record.outcome.claims {
         ours.insert(claim.text.clone(), claim.holds.into());
     }
-    let mut entry = json!({
+    let part = match entry.experiment.part {
+        Part::Paper => "paper",
+        Part::Study => "study",
+    };
+    let mut listed = json!({
         "id": record.id,
         "row": record.row,
+        "part": part,
         "paper": map(&|n| n.paper.clone().into()),
         "ours": ours,
         "tolerance": tolerance,
-        "verdict": record.verdict.to_string(),
+        "verdict": entry.verdict.to_string(),
+        "made": record.made,
     });
-    if !why.is_empty() {
-        entry["why"] = why.iter().map(|(id, reason)| json!({"shown by": id, "text": reason.text})).collect();
+    if differs(record, entry.verdict) && !entry.why.is_empty() {
+        let why = entry
+            .why
+            .iter()
+            .map(|(id, reason)| json!({"shown by": id, "text": reason.text, "found": reason.found}));
+        listed["why"] = why.collect();
     }
-    entry
+    listed
+}
+
+/// The table of numbers of a section.
+fn numbers(record: &Record) -> String {
+    let late = late(record);
+    let mut table =
+        String::from("| number | paper | here | tolerance | within |\n|---|---:|---:|---:|---|\n");
+    for n in &record.outcome.numbers {
+        let paper = n.paper.as_deref().unwrap_or("");
+        // As precise as the number that it is compared with.
+        let exact = n.tolerance.map_or(0, |t| decimals(&t.to_string())).max(decimals(paper));
+        let ours = n.ours.map_or("–".into(), |x| shown(x, exact));
+        let tolerance = match (&n.apart, n.tolerance) {
+            (Some(why), _) => format!("not compared: {}", cell(why)),
+            (None, tolerance) => tolerance.map(|t| format!("±{}", shown(t, 0))).unwrap_or_default(),
+        };
+        let mark = n.within.map_or("", |within| if within { "✓" } else { "✗" });
+        let when = if late.contains(&n.what.as_str()) { " (late)" } else { "" };
+        let (what, paper) = (cell(&n.what), cell(&grouped(paper)));
+        let _ = writeln!(table, "| {what} | {paper} | {ours} | {tolerance} | {mark}{when} |"); // to a string
+    }
+    table
+}
+
+/// When tolerances were fixed and results were made, by which sources.
+fn dates(entry: &Entry) -> String {
+    let record = &entry.record;
+    let day = |time: &str| time.get(..16).unwrap_or(time).replace('T', " ");
+    let made = match &record.code {
+        Some(code) => format!(
+            "Made {} by library `{}`, experiment `{}`.",
+            day(&record.made),
+            code.library,
+            code.experiment
+        ),
+        None => format!("Stored {}.", day(&record.made)),
+    };
+    let mut text = match entry.stale {
+        Some(why) => format!("{made} **Stale**: {why}."),
+        None => made,
+    };
+    let fixed = record.fixed.values().map(|fixed| fixed.fixed.as_str()).max();
+    let first = record.fixed.values().map(|fixed| fixed.first.as_str()).min();
+    if let (Some(fixed), Some(first)) = (fixed, first) {
+        let _ =
+            write!(text, " Tolerances were fixed by {}, the first result is of {}.", day(fixed), day(first)); // to a string
+    }
+    if !late(record).is_empty() {
+        text += " A tolerance marked *late* was fixed when a result was there already; it does not count as reproduced.";
+    }
+    text
 }
 
 /// The section of one experiment.
-fn section(record: &Record, why: &[(&str, &Reason)], out: &mut String) {
+fn section(entry: &Entry, out: &mut String) {
+    let record = &entry.record;
     let outcome = &record.outcome;
     let mut add = |text: String| {
         out.push_str(&text);
@@ -298,23 +272,15 @@ fn section(record: &Record, why: &[(&str, &Reason)], out: &mut String) {
     };
     add(format!("<a id=\"{}\"></a>\n\n## {}\n", record.id, record.title));
     add(format!(
-        "`{}`, row {}: **{}**. Tolerance: {}.\n",
-        record.id, record.row, record.verdict, record.tolerance
+        "`{}`, row {}: **{}**. Tolerance: {}.\n\n{}\n",
+        record.id,
+        record.row,
+        entry.verdict,
+        record.tolerance,
+        dates(entry)
     ));
     if !outcome.numbers.is_empty() {
-        let mut table =
-            String::from("| number | paper | here | tolerance | within |\n|---|---:|---:|---:|---|\n");
-        for n in &outcome.numbers {
-            let paper = n.paper.as_deref().unwrap_or("");
-            // As precise as the number that it is compared with.
-            let exact = n.tolerance.map_or(0, |t| decimals(&t.to_string())).max(decimals(paper));
-            let ours = n.ours.map_or("–".into(), |x| shown(x, exact));
-            let tolerance = n.tolerance.map(|t| format!("±{}", shown(t, 0))).unwrap_or_default();
-            let mark = n.within.map_or("", |within| if within { "✓" } else { "✗" });
-            let (what, paper) = (cell(&n.what), cell(&grouped(paper)));
-            let _ = writeln!(table, "| {what} | {paper} | {ours} | {tolerance} | {mark} |"); // to a string
-        }
-        add(table);
+        add(numbers(record));
     }
     for claim in &outcome.claims {
         add(format!("- {} {}", if claim.holds { "✓" } else { "✗" }, claim.text));
@@ -325,8 +291,15 @@ fn section(record: &Record, why: &[(&str, &Reason)], out: &mut String) {
     for note in outcome.notes.iter().chain(&outcome.not_testable) {
         add(format!("{note}\n"));
     }
-    for (id, reason) in why {
-        add(format!("**Why** ([`{id}`](#{id})): {}\n", reason.text));
+    if differs(record, entry.verdict) {
+        for (id, reason) in &entry.why {
+            let head = if reason.found { "Why" } else { "Cause not found" };
+            add(format!("**{head}** ([`{id}`](#{id})): {}\n", reason.text));
+        }
+        let unexplained = unexplained(record, &entry.why);
+        if !unexplained.is_empty() {
+            add(format!("**Cause not found** of: {}.\n", unexplained.join("; ")));
+        }
     }
     if !record.settings.is_null() {
         let settings = settings(&record.settings);

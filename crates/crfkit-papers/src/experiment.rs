@@ -1,13 +1,13 @@
 //! The definition of an experiment, and its result.
 
 use crate::chart::Chart;
+use crate::code::Code;
 use crate::corpora::{Corpora, DataSet};
 use crate::picture::Picture;
 use crfkit::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// How much of an experiment is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +29,19 @@ impl Form {
     }
 }
 
+/// What an experiment is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A table, a figure or a claim of a paper. Its verdict is counted among the paper's.
+    Paper,
+    /// A question of our own: why a result differs, what happens elsewhere, or how methods of today compare. It is shown in a section of
+    /// its own and not counted among the papers' verdicts.
+    Study,
+}
+
+/// The review of an experiment whose claims and comparisons are all made while it runs.
+pub fn none(_: &mut Outcome) {}
+
 /// One experiment of a paper.
 #[derive(Clone, Copy)]
 pub struct Experiment {
@@ -36,6 +49,8 @@ pub struct Experiment {
     pub id: &'static str,
     /// A number that experiments on the same result of a paper share. The page shows it in its first column.
     pub row: u32,
+    /// Whether it is a paper's result or a question of our own.
+    pub part: Part,
     /// The paper, the place in it, and the result that is tested.
     pub title: &'static str,
     /// Increased when a change of the code changes the result.
@@ -52,6 +67,9 @@ pub struct Experiment {
     pub settings: fn(Form) -> Value,
     /// Runs the experiment.
     pub run: fn(&Context) -> Result<Outcome>,
+    /// Adds the paper's numbers and the claims that follow from the measured numbers alone. It is called each time a result is read, so
+    /// a stricter comparison needs no second run.
+    pub review: fn(&mut Outcome),
 }
 
 /// The input of an experiment.
@@ -82,10 +100,13 @@ pub struct Number {
     pub paper: Option<String>,
     /// Our number; `None` if there is none, because a method diverged or a score was never reached.
     pub ours: Option<f64>,
-    /// How far our number may be from the paper's; `None` if it is only shown (such as seconds on another machine).
+    /// How far our number may be from the paper's; `None` if it is not compared.
     pub tolerance: Option<f64>,
     /// Whether it is within the tolerance.
     pub within: Option<bool>,
+    /// Why it is not compared although the paper has a number, such as seconds on another machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apart: Option<String>,
 }
 
 /// An ordering or a trend that the paper claims, or a statement that shows an error of the paper.
@@ -104,6 +125,23 @@ pub struct Reason {
     pub of: String,
     /// The cause, with the numbers that show it.
     pub text: String,
+    /// Which numbers and claims of that experiment it explains: parts of their names.
+    #[serde(default)]
+    pub explains: Vec<String>,
+    /// Whether the cause was found. If not, the text says where it was looked for.
+    #[serde(default = "found")]
+    pub found: bool,
+}
+
+fn found() -> bool {
+    true
+}
+
+impl Reason {
+    /// Whether it is the cause of what a number or claim called `name` shows.
+    pub fn covers(&self, name: &str) -> bool {
+        self.found && self.explains.iter().any(|part| name.contains(part.as_str()))
+    }
 }
 
 /// The result of an experiment.
@@ -133,20 +171,35 @@ pub struct Outcome {
 impl Outcome {
     /// Adds a number that the paper has as well, with its tolerance.
     pub fn compare(&mut self, what: impl Into<String>, paper: f64, ours: f64, tolerance: f64) {
-        self.numbers.push(Number {
-            what: what.into(),
-            paper: Some(paper.to_string()),
-            ours: Some(ours).filter(|x| x.is_finite()),
-            tolerance: Some(tolerance),
-            within: Some((ours - paper).abs() <= tolerance + 1e-12),
-        });
+        let what = what.into();
+        self.show(what.clone(), "", ours);
+        self.against(&what, &paper.to_string(), tolerance);
     }
 
-    /// Adds a number that is only shown; `paper` is the printed value, or empty if there is none.
+    /// Compares the number called `what` with the paper's, if there is such a number. The paper's may be a bound
+    /// or a range, such as `>50` or `2 to 3`: then the number must lie there, or short of it by no more than the tolerance.
+    pub fn against(&mut self, what: &str, paper: &str, tolerance: f64) {
+        let Some(number) = self.numbers.iter_mut().find(|number| number.what == what) else { return };
+        number.paper = Some(paper.into());
+        number.tolerance = Some(tolerance);
+        number.within = Some(number.ours.is_some_and(|ours| beyond(paper, ours) <= tolerance + 1e-12));
+        number.apart = None;
+    }
+
+    /// Adds a number of ours that the paper does not have; if it has one, see [`Outcome::apart`].
     pub fn show(&mut self, what: impl Into<String>, paper: &str, ours: f64) {
         let paper = (!paper.is_empty()).then(|| paper.to_owned());
         let ours = Some(ours).filter(|x| x.is_finite());
-        self.numbers.push(Number { what: what.into(), paper, ours, tolerance: None, within: None });
+        let what = what.into();
+        self.numbers.push(Number { what, paper, ours, tolerance: None, within: None, apart: None });
+    }
+
+    /// Puts the paper's number beside the one called `what`, and says why the two cannot be compared.
+    pub fn apart(&mut self, what: &str, paper: &str, why: &str) {
+        if let Some(number) = self.numbers.iter_mut().find(|number| number.what == what) {
+            number.paper = (!paper.is_empty()).then(|| paper.to_owned()).or(number.paper.take());
+            number.apart = Some(why.into());
+        }
     }
 
     /// Adds a claim.
@@ -159,9 +212,17 @@ impl Outcome {
         self.notes.push(text.into());
     }
 
-    /// Says why the experiment `of` differs; the page shows the reason there.
-    pub fn because(&mut self, of: &str, text: impl Into<String>) {
-        self.why.push(Reason { of: of.into(), text: text.into() });
+    /// Says why numbers and claims of the experiment `of` differ, those that have one of `explains` in their names; the page shows the
+    /// reason there. It replaces a reason for the same.
+    pub fn because(&mut self, of: &str, explains: &[&str], text: impl Into<String>) {
+        let explains: Vec<String> = explains.iter().map(|&part| part.to_owned()).collect();
+        self.why.retain(|reason| reason.of != of || reason.explains != explains);
+        self.why.push(Reason { of: of.into(), text: text.into(), explains, found: true });
+    }
+
+    /// Says where the cause of the differences of the experiment `of` was looked for and not found.
+    pub fn looked(&mut self, of: &str, text: impl Into<String>) {
+        self.why.push(Reason { of: of.into(), text: text.into(), explains: Vec::new(), found: false });
     }
 
     /// The number called `what`, of a result that another experiment uses.
@@ -171,48 +232,45 @@ impl Outcome {
             .and_then(|number| number.ours)
             .ok_or_else(|| Error::Setting(format!("no number `{what}` in the result")))
     }
+}
 
-    /// The verdict that follows from numbers and claims. If `inconsistent` is set (see [`Experiment::inconsistent`]),
-    /// the claims are those that show the error.
-    pub fn verdict(&self, inconsistent: Option<char>) -> Verdict {
-        let claims = self.claims.iter().all(|claim| claim.holds);
-        let checked: Vec<bool> = self.numbers.iter().filter_map(|number| number.within).collect();
-        let numbers = checked.iter().all(|&within| within);
-        match inconsistent {
-            _ if self.not_testable.is_some() => Verdict::NotTestable,
-            Some(letter) if claims && numbers => Verdict::PaperInconsistent(letter),
-            None if claims && numbers && !checked.is_empty() => Verdict::Reproduced,
-            None if claims && !self.claims.is_empty() => Verdict::ReproducedInShape,
-            _ => Verdict::Differs,
-        }
+impl Number {
+    /// The paper's number, or the bound, or the lower end of the range that it prints.
+    pub fn value(&self) -> Option<f64> {
+        let text = self.paper.as_ref()?.trim_start_matches(['<', '>']);
+        text.split(" to ").next()?.parse().ok()
     }
 }
 
-/// How an experiment ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// All numbers are within their tolerances, and all claims hold.
-    Reproduced,
-    /// All claims hold (the ordering or trend that the paper states), but not all numbers agree, or there are none.
-    ReproducedInShape,
-    /// The paper contradicts itself or a theorem; the letter is that of the error in `docs/REFERENCES.md`.
-    PaperInconsistent(char),
-    /// The result is different here.
-    Differs,
-    /// The data are not available.
-    NotTestable,
+/// How far `ours` is from the paper's number; if that is a bound or a range, how far it is on the wrong side. No number at all is ∞ away.
+fn beyond(paper: &str, ours: f64) -> f64 {
+    let value = |text: &str| text.trim().parse().unwrap_or(f64::NAN);
+    let off = match paper.split_at_checked(1) {
+        Some((">", bound)) => (value(bound) - ours).max(0.0),
+        Some(("<", bound)) => (ours - value(bound)).max(0.0),
+        _ => {
+            let (low, high) = paper.split_once(" to ").unwrap_or((paper, paper));
+            (value(low) - ours).max(ours - value(high)).max(0.0)
+        }
+    };
+    if off.is_nan() || paper.chars().all(|c| !c.is_ascii_digit()) { f64::INFINITY } else { off }
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Verdict::Reproduced => f.write_str("reproduced"),
-            Verdict::ReproducedInShape => f.write_str("reproduced in shape"),
-            Verdict::PaperInconsistent(letter) => write!(f, "paper inconsistent ({letter})"),
-            Verdict::Differs => f.write_str("differs"),
-            Verdict::NotTestable => f.write_str("not testable"),
-        }
+/// When a tolerance was fixed, and when the number that it is for was first there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fixed {
+    /// The tolerance.
+    pub tolerance: f64,
+    /// When it was fixed, in UTC.
+    pub fixed: String,
+    /// When the first full result with this number was stored, in UTC.
+    pub first: String,
+}
+
+impl Fixed {
+    /// Whether the tolerance was fixed when the first result was there already.
+    pub fn late(&self) -> bool {
+        self.fixed >= self.first
     }
 }
 
@@ -229,12 +287,19 @@ pub struct Record {
     pub form: Form,
     /// A hash of version and settings, for this experiment and those it needs.
     pub hash: String,
+    /// A hash of the sources that made it; `None` if it was made before these were recorded.
+    #[serde(default)]
+    pub code: Option<Code>,
+    /// When it was stored, in UTC.
+    #[serde(default)]
+    pub made: String,
+    /// When the tolerance of each compared number was fixed.
+    #[serde(default)]
+    pub fixed: BTreeMap<String, Fixed>,
     /// The settings.
     pub settings: Value,
     /// What counts as reproduced.
     pub tolerance: String,
-    /// The verdict.
-    pub verdict: Verdict,
     /// The number of seconds it took.
     pub seconds: f64,
     /// The result.

@@ -1,15 +1,20 @@
 //! Reruns the tables, figures and claims of the papers that crfkit implements. Each is one experiment with the
-//! paper's settings. It puts our numbers beside the paper's, has a tolerance that was fixed before the first run, and
-//! ends in a verdict.
+//! paper's settings. It puts our numbers beside the paper's with a tolerance, and ends in a verdict.
 //!
 //! ```text
-//! experiments/*.rs ─run→ Outcome ─store→ reproduction/ID.json ─document→ reproduction.json, REPRODUCTION.md, images/*.svg
+//! experiments/*.rs ─run→ Outcome ─store→ reproduction/ID.json ─book→ verdicts ─document→ reproduction.json, REPRODUCTION.md, images/*.svg
+//!                                                                      └──────audit→ findings: is all of that in order?
 //! ```
 
+pub mod audit;
+pub mod book;
 mod cells;
 pub mod chart;
+pub mod checklist;
 pub mod clock;
+pub mod code;
 pub mod corpora;
+pub mod date;
 pub mod document;
 pub mod experiment;
 mod experiments;
@@ -17,10 +22,12 @@ pub mod graph_learning;
 pub mod learning;
 pub mod picture;
 pub mod store;
+pub mod verdict;
 
 pub use corpora::Corpora;
-pub use experiment::{Experiment, Form, Outcome, Record, Verdict};
-pub use store::{Done, Store};
+pub use experiment::{Experiment, Form, Outcome, Part, Record};
+pub use store::{Done, Needed, Store};
+pub use verdict::Verdict;
 
 use crfkit::{Error, Result};
 

@@ -1,8 +1,9 @@
-//! `crfkit-papers list | run NAME... | run all`; see the README of this crate.
+//! `crfkit-papers list | run NAME... | run all | document | audit`; see the README of this crate.
 
 use crfkit::{Error, Result};
-use crfkit_papers::{Corpora, Done, Form, Store, document, experiments, find};
-use std::path::PathBuf;
+use crfkit_papers::book::Book;
+use crfkit_papers::{Corpora, Done, Form, Needed, Store, audit, document, experiments, find};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const USAGE: &str = "\
@@ -10,17 +11,22 @@ Runs the experiments of the papers again, and writes docs/REPRODUCTION.md: our n
 Run it in the root of the repository.
 
 usage: crfkit-papers list
-       crfkit-papers run NAME... | all [--quick] [--data DIR] [--out DIR]
+       crfkit-papers run NAME... | all [--quick] [--as-stored] [--data DIR] [--out DIR]
        crfkit-papers document [--quick] [--out DIR]
+       crfkit-papers audit [--strict] [--out DIR]
 
 list        prints the name of each experiment, one a line
 run         runs those that are named, or all, and those whose results they need, and writes the page; a result that is up to date
-            (same settings, same version) is not made again, so a run that was interrupted goes on where it stopped.
-            `run all` takes about four hours on two cores, an experiment an hour at most; delete docs/reproduction/NAME.json to
-            run one again
+            (same settings, same sources of the library and of the experiment) is not made again, so a run that was interrupted
+            goes on where it stopped. `run all` takes about four hours on two cores, an experiment an hour at most
 document    writes the page, reproduction.json and the figures from the results that are there
+audit       checks stored results, page and docs/CHECKLIST.md in seconds, without corpora: tolerances older than results and
+            narrower than what they are for, a stored reason for every number out of tolerance, counts that agree, files and
+            tests that exist; stale results are warnings
 
 --quick     small parts of everything, in minutes, to see that it runs; the verdicts prove nothing
+--as-stored use stored results of other experiments as they are, stale or not, instead of making them again
+--strict    stale and missing results are errors of the audit
 --data DIR  the directory of the corpora; CRFKIT_DATA otherwise; an experiment says which files it misses, and in which format
 --out DIR   where the results are: docs, or target/quick with --quick
 -h, --help  prints this
@@ -33,6 +39,8 @@ struct Arguments {
     words: Vec<String>,
     help: bool,
     quick: bool,
+    as_stored: bool,
+    strict: bool,
     data: Option<PathBuf>,
     out: Option<PathBuf>,
 }
@@ -45,6 +53,8 @@ fn arguments() -> Result<Arguments> {
         match word.as_str() {
             "-h" | "--help" => arguments.help = true,
             "--quick" => arguments.quick = true,
+            "--as-stored" => arguments.as_stored = true,
+            "--strict" => arguments.strict = true,
             "--data" => arguments.data = Some(value()?.into()),
             "--out" => arguments.out = Some(value()?.into()),
             flag if flag.starts_with('-') => {
@@ -66,8 +76,8 @@ fn run(store: &Store, names: &[&str], corpora: &Corpora) -> Result<bool> {
     for (k, experiment) in chosen.iter().enumerate() {
         let at = format!("[{}/{}] {}", k + 1, chosen.len(), experiment.id);
         match store.run(experiment, corpora, &|text| eprintln!("  {text}")) {
-            Ok(Done::Ran(record)) => println!("{at}: {} ({:.1} s)", record.verdict, record.seconds),
-            Ok(Done::UpToDate(record)) => println!("{at}: {} (up to date)", record.verdict),
+            Ok(Done::Ran(record)) => println!("{at}: {:.1} s", record.seconds),
+            Ok(Done::UpToDate(_)) => println!("{at}: up to date"),
             Ok(Done::NoData(error)) => {
                 println!("{at}: skipped, {error}");
                 well &= names == ["all"];
@@ -79,6 +89,10 @@ fn run(store: &Store, names: &[&str], corpora: &Corpora) -> Result<bool> {
         }
     }
     document::generate(store)?;
+    let book = Book::read(store)?;
+    for entry in chosen.iter().filter_map(|experiment| book.entry(experiment.id)) {
+        println!("{}: {}", entry.record.id, entry.verdict);
+    }
     if store.form == Form::Quick {
         println!("quick: these verdicts prove nothing");
     }
@@ -86,22 +100,33 @@ fn run(store: &Store, names: &[&str], corpora: &Corpora) -> Result<bool> {
     Ok(well)
 }
 
+/// Audits the stored results, and prints what is wrong. Returns whether all is in order.
+fn check(store: &Store, strict: bool) -> Result<bool> {
+    let found = audit::audit(store, Path::new("."))?;
+    found.warnings.iter().for_each(|text| println!("warning: {text}"));
+    found.errors.iter().for_each(|text| println!("error: {text}"));
+    println!("{}: {} errors, {} warnings", found.checked, found.errors.len(), found.warnings.len());
+    Ok(found.errors.is_empty() && !(strict && !found.warnings.is_empty()))
+}
+
 /// Executes the command line. Returns `None` if it is not a valid command.
 fn go(arguments: Arguments) -> Result<Option<bool>> {
-    let Arguments { words, help, quick, data, out } = arguments;
+    let Arguments { words, help, quick, as_stored, strict, data, out } = arguments;
     if help {
         println!("{USAGE}");
         return Ok(Some(true));
     }
     let form = if quick { Form::Quick } else { Form::Full };
     let directory = out.unwrap_or_else(|| form.pick("docs", "target/quick").into());
-    let store = Store { directory, form };
+    let needed = if as_stored { Needed::Stored } else { Needed::Current };
+    let store = Store { directory, form, needed };
     let words: Vec<&str> = words.iter().map(|word| word.as_str()).collect();
     match &words[..] {
         ["list"] => {
             experiments().iter().for_each(|experiment| println!("{}", experiment.id));
             Ok(Some(true))
         }
+        ["audit"] => check(&store, strict).map(Some),
         ["document"] => document::generate(&store).map(|()| Some(true)),
         ["run", names @ ..] if !names.is_empty() => {
             let directory = data.or_else(|| std::env::var_os("CRFKIT_DATA").map(PathBuf::from));

@@ -3,9 +3,9 @@
 
 use crfkit_papers::chart::{Chart, Line};
 use crfkit_papers::{
-    Corpora, Done, Form, Outcome, Record, Store, Verdict, document, experiments, find, store,
+    Corpora, Done, Form, Needed, Outcome, Record, Store, document, experiments, find, store,
 };
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -34,7 +34,7 @@ fn every_row_of_the_papers_has_an_experiment_of_its_own_name() {
 
 #[test]
 fn experiments_without_corpora_run_in_their_quick_form() {
-    let store = Store { directory: directory("quick"), form: Form::Quick };
+    let store = Store { directory: directory("quick"), form: Form::Quick, needed: Needed::Current };
     let mut ran = 0;
     for experiment in experiments() {
         match store.run(experiment, &Corpora::default(), &|_| ()).unwrap() {
@@ -85,7 +85,7 @@ const WITH_CORPORA: [&str; 9] = [
 fn experiments_with_corpora_run_in_their_quick_form() {
     let Some(data) = std::env::var_os("CRFKIT_DATA") else { return };
     let corpora = Corpora { directory: Some(data.into()) };
-    let store = Store { directory: directory("corpora"), form: Form::Quick };
+    let store = Store { directory: directory("corpora"), form: Form::Quick, needed: Needed::Current };
     for id in WITH_CORPORA {
         match store.run(find(id).unwrap(), &corpora, &|_| ()).unwrap() {
             Done::Ran(record) => {
@@ -102,7 +102,7 @@ fn experiments_with_corpora_run_in_their_quick_form() {
 
 #[test]
 fn a_result_is_made_again_only_if_its_experiment_has_changed() {
-    let store = Store { directory: directory("again"), form: Form::Quick };
+    let store = Store { directory: directory("again"), form: Form::Quick, needed: Needed::Current };
     let experiment = find("ep-ttp-scores").unwrap();
     let run = |e| store.run(e, &Corpora::default(), &|_| ()).unwrap();
     assert!(matches!(run(experiment), Done::Ran(_)));
@@ -124,16 +124,18 @@ fn a_result_is_made_again_only_if_its_experiment_has_changed() {
 }
 
 /// Stores a result.
-fn save(store: &Store, id: &str, settings: serde_json::Value, verdict: Verdict, outcome: Outcome) {
+fn save(store: &Store, id: &str, settings: serde_json::Value, outcome: Outcome) {
     let record = Record {
         id: id.into(),
         row: 93,
         title: id.into(),
         form: store.form,
         hash: String::new(),
+        code: None,
+        made: "2026-01-01".into(),
+        fixed: BTreeMap::new(),
         settings,
         tolerance: "none".into(),
-        verdict,
         seconds: 0.0,
         outcome,
     };
@@ -143,7 +145,7 @@ fn save(store: &Store, id: &str, settings: serde_json::Value, verdict: Verdict, 
 
 #[test]
 fn the_page_is_readable() {
-    let store = Store { directory: directory("page"), form: Form::Full };
+    let store = Store { directory: directory("page"), form: Form::Full, needed: Needed::Current };
     let mut outcome = Outcome::default();
     outcome.compare("p(y | x)", 5.0, 5.0 - 1e-12, 1e-9);
     outcome.show("t", "|t| < 1.65", 0.123_456_789);
@@ -151,15 +153,17 @@ fn the_page_is_readable() {
     outcome.show("PSA: passes to within 0.3 points of L-BFGS", "", f64::NAN);
     let points = vec![[1.5, 90.0], [50.0, 91.234]];
     outcome.charts.push(Chart { lines: vec![Line { name: "PSA".into(), points }], ..Chart::default() });
-    save(&store, "psa-fig1-conll", serde_json::json!({"seed": 7}), Verdict::PaperInconsistent('a'), outcome);
+    save(&store, "psa-fig1-conll", serde_json::json!({"seed": 7}), outcome);
     document::generate(&store).unwrap();
     let page = fs::read_to_string(store.directory.join("REPRODUCTION.md")).unwrap();
     for expected in [
-        "| p(y \\| x) | 5 | 5 | ±1e-9 | ✓ |",
-        "| t | \\|t\\| < 1.65 | 0.1235 |  |  |",
+        // The tolerance is younger than the result, so it is no reproduction.
+        "| p(y \\| x) | 5 | 5 | ±1e-9 | ✓ (late) |",
+        "| t | \\|t\\| < 1.65 | 0.1235 | not compared: in words; see the claims |  |",
         "| base NP | PSA | 90.00 after 1.5 | > 50 (F 91.23) | – |",
-        "| paper inconsistent | 1 |",
+        "| reproduced in shape | 1 |",
         "| reproduced | 0 |",
+        "**Stale**",
         "\n{\"seed\": 7}\n",
         "| pwpl | Charles Sutton",
     ] {
@@ -167,34 +171,63 @@ fn the_page_is_readable() {
     }
 }
 
+/// The verdict on an experiment in the list of results.
+fn listed(store: &Store, id: &str) -> serde_json::Value {
+    document::generate(store).unwrap();
+    let list = fs::read_to_string(store.directory.join("reproduction.json")).unwrap();
+    let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
+    list.into_iter().find(|entry| entry["id"] == id).unwrap()
+}
+
 #[test]
 fn a_result_that_differs_shows_why() {
-    let store = Store { directory: directory("why"), form: Form::Quick };
-    let save = |id: &str, verdict: Verdict, outcome: Outcome| {
-        save(&store, id, serde_json::Value::Null, verdict, outcome);
-    };
-    let mut shows = Outcome::default();
-    shows.because("smd-fig1", "the features");
-    save("smd-fig1-features", Verdict::Reproduced, shows);
+    let store = Store { directory: directory("why"), form: Form::Quick, needed: Needed::Current };
+    let save = |id: &str, outcome: Outcome| save(&store, id, serde_json::Value::Null, outcome);
     let page = || {
         document::generate(&store).unwrap();
         fs::read_to_string(store.directory.join("REPRODUCTION.md")).unwrap()
     };
-    save("smd-fig1", Verdict::Differs, Outcome::default());
+    let mut differs = Outcome::default();
+    differs.claim("the perceptron ends below SGD", false);
+    save("smd-fig1", differs.clone());
+    assert_eq!(listed(&store, "smd-fig1")["verdict"], "differs, cause not found");
+    assert!(page().contains("**Cause not found** of: the perceptron ends below SGD."));
+    // A reason for something else explains nothing.
+    let mut shows = Outcome::default();
+    shows.because("smd-fig1", &["SMD"], "the features");
+    save("smd-fig1-features", shows.clone());
+    assert_eq!(listed(&store, "smd-fig1")["verdict"], "differs, cause not found");
+    shows.because("smd-fig1", &["perceptron"], "the features");
+    save("smd-fig1-features", shows.clone());
+    let entry = listed(&store, "smd-fig1");
+    assert_eq!(
+        (&entry["verdict"], &entry["why"][0]["shown by"]),
+        (&"differs".into(), &"smd-fig1-features".into())
+    );
     let text = page();
     assert!(text.contains("differs ([why](#smd-fig1-features))"), "{text}");
     assert!(text.contains("**Why** ([`smd-fig1-features`](#smd-fig1-features)): the features"), "{text}");
-    let list = fs::read_to_string(store.directory.join("reproduction.json")).unwrap();
-    let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
-    let entry = list.iter().find(|entry| entry["id"] == "smd-fig1").unwrap();
-    assert_eq!(entry["why"][0]["shown by"], "smd-fig1-features");
     // Claims about a figure differ for its reasons.
-    save("smd-claims1", Verdict::Differs, Outcome::default());
-    assert_eq!(page().matches("the features").count(), 2);
-    save("smd-claims1", Verdict::Reproduced, Outcome::default());
+    save("smd-claims1", differs);
+    assert_eq!(listed(&store, "smd-claims1")["verdict"], "differs");
+    // A number out of tolerance is in shape only with a reason.
+    let mut shape = Outcome::default();
+    shape.claim("the order", true);
+    shape.compare("CP: final F", 92.7, 93.7, 0.6);
+    save("smd-fig1", shape);
+    assert_eq!(listed(&store, "smd-fig1")["verdict"], "differs, cause not found");
+    shows.because("smd-fig1", &["CP"], "the features");
+    save("smd-fig1-features", shows);
+    assert_eq!(listed(&store, "smd-fig1")["verdict"], "reproduced in shape");
     // What agrees needs no reason.
-    save("smd-fig1", Verdict::Reproduced, Outcome::default());
+    let mut agrees = Outcome::default();
+    agrees.claim("the order", true);
+    save("smd-fig1", agrees.clone());
+    save("smd-claims1", agrees);
     assert!(!page().contains("**Why**"));
+    // A study is not counted among the papers' results.
+    assert_eq!(listed(&store, "smd-fig1-features")["verdict"], "holds");
+    assert!(page().contains("| reproduced in shape | 2 |"));
 }
 
 #[test]

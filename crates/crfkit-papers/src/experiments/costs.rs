@@ -1,7 +1,8 @@
 //! The cost of a step or a term: ctjpgis-psa-2007 (O(n) per iteration), pwpl-2007 (O(m) per factor).
 
+use super::reviews;
 use crate::chart::{Chart, Line};
-use crate::experiment::{Context, Experiment, Outcome};
+use crate::experiment::{Context, Experiment, Outcome, Part};
 use crfkit::Result;
 use crfkit::chain::CorpusBuilder;
 use crfkit::data::attributes::{AttributeReader, Attributes};
@@ -21,12 +22,14 @@ use std::time::Instant;
 /// ctjpgis-psa-2007: an iteration of PSA costs O(n).
 pub const PSA: Experiment = Experiment {
     id: "psa-linear",
+    review: reviews::psa_linear,
     row: 117,
     title: "psa: an iteration of PSA costs O(n), n the number of weights",
     version: 2,
     data: &[],
     needs: &[],
     tolerance: "seconds of an iteration grow with n to a power between 0.5 and 1.3",
+    part: Part::Paper,
     inconsistent: None,
     settings: |form| json!({"words": form.pick(&WORDS[..], &WORDS[..2]), "updates": "dense", "labels": 10}),
     run: psa,
@@ -111,7 +114,7 @@ fn psa(context: &Context) -> Result<Outcome> {
     if let Some(large) = points.get(DECISIVE - 1..) {
         let large = power(large);
         outcome.show("power of n from the fourth n on", "1", large);
-        outcome.because(PSA.id, format!("a step reads and writes 40 bytes a weight, which fit into the caches for the first n and no longer for the fourth; from there on the power is {large:.2}"));
+        outcome.because(PSA.id, &["power of n"], format!("a step reads and writes 40 bytes a weight, which fit into the caches for the first n and no longer for the fourth; from there on the power is {large:.2}"));
     }
     outcome.note("With lazy updates, the default, an iteration costs only what its batch touches.");
     outcome.note("The first run had all words in one sequence of as many tokens; its inference, by logarithms where gradients of such a length had blown up the label pairs, was most of what was measured (power 1.7 to 1.85).");

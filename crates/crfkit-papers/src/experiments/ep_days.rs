@@ -3,7 +3,7 @@
 
 use super::ep_text::{MEMORY_LIMIT, TABLE_2, Tag, attributes, brown_sentences};
 use crate::chart::{Chart, Line};
-use crate::experiment::{Context, Experiment, Outcome};
+use crate::experiment::{Context, Experiment, Outcome, Part};
 use crate::learning::{Curve, Task};
 use crfkit::Result;
 use crfkit::chain::{ChainCorpus, ChainDev, CorpusBuilder, Sequence};
@@ -15,6 +15,7 @@ use serde_json::json;
 /// empirical-training-2013 table 6: the exact likelihood.
 pub const DAYS: Experiment = Experiment {
     id: "ep-53-days",
+    part: Part::Study,
     version: 1,
     title: "ep table 6: the exact likelihood of 32623 sentences of Brown, which took the paper 53 days",
     tolerance: "at least the paper's 95.4 % of the test tokens, within a minute on two cores",

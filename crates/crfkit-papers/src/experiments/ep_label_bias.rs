@@ -1,6 +1,6 @@
 //! empirical-training-2013 section 4.4 and table 1: only directed models suffer from label bias.
 
-use crate::experiment::{Context, Experiment, Form, Outcome};
+use crate::experiment::{Context, Experiment, Form, Outcome, Part, none};
 use crfkit::Result;
 use crfkit::empirical::studies::{Directed, First, Sample};
 use crfkit::empirical::{CountedChains, EmpiricalMethod, EmpiricalSettings, EmpiricalTagger, Pairs, train};
@@ -17,6 +17,8 @@ pub const TABLE_1: Experiment = Experiment {
     data: &[],
     needs: &[],
     tolerance: "3 standard deviations of one draw of 500 test sequences: 2.5 points, 4.5 for the MEMM",
+    part: Part::Paper,
+    review: none,
     inconsistent: None,
     settings: |form| json!({"train": 2000, "test": 500, "draws": draws(form), "seeds": "2k and 2k+1", "sigma": 1}),
     run,

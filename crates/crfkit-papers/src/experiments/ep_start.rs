@@ -4,7 +4,7 @@ use super::method_costs::reach;
 use super::pwpl_text::wsj;
 use super::text_tasks::TextTask;
 use crate::corpora::{CONLL2000, CONLL2002, WSJ};
-use crate::experiment::{Context, Experiment, Outcome};
+use crate::experiment::{Context, Experiment, Outcome, Part, none};
 use crate::learning::Task;
 use crfkit::Result;
 use crfkit::chain::first_weights;
@@ -16,12 +16,14 @@ use serde_json::json;
 /// This experiment is not in the paper, which stops at its estimate.
 pub const START: Experiment = Experiment {
     id: "ep-start",
+    part: Part::Study,
     row: 21,
     title: "ep as a start: passes of the likelihood that `--init empirical` saves",
     version: 1,
     data: &[CONLL2002, WSJ, CONLL2000],
     needs: &[],
     tolerance: "where words are all that is observed L-BFGS needs fewer passes to 1 % and to 0.1 % above the optimum; with more templates nothing is claimed",
+    review: none,
     inconsistent: None,
     settings: |_| json!({"sigma": 1, "optimizer": "lbfgs", "levels": LEVELS, "words alone": WORDS, "threads": 2}),
     run,

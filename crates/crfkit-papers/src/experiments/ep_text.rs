@@ -1,8 +1,9 @@
 //! empirical-training-2013 sections 4.5 and 4.6, tables 2–7: parts of speech (Brown) and names (Dutch) by counting,
 //! by the likelihood and by piecewise training.
 
+use super::reviews;
 use crate::corpora::{BROWN, CONLL2002};
-use crate::experiment::{Context, Experiment, Form, Outcome};
+use crate::experiment::{Context, Experiment, Form, Outcome, Part, none};
 use crfkit::chain::CorpusBuilder;
 use crfkit::data::attributes::{AttributeReader, Attributes};
 use crfkit::data::columns::Columns;
@@ -101,6 +102,8 @@ pub const TABLE_2: Experiment = Experiment {
     data: &[BROWN],
     needs: &[],
     tolerance: "overall and known words 1.5 points, unknown words 4: other sentences of Brown, with all 472 tags; CRF 3, PW 5",
+    part: Part::Paper,
+    review: none,
     inconsistent: None,
     settings: |form| settings(0, form),
     run: |context| brown(context, 0),
@@ -140,6 +143,7 @@ pub const TABLE_6: Experiment = Experiment {
 /// empirical-training-2013 table 7: Dutch names.
 pub const TABLE_7: Experiment = Experiment {
     id: "ep-table7",
+    review: reviews::narrowed,
     row: 107,
     title: "ep table 7: Dutch names, token accuracy",
     data: &[CONLL2002],

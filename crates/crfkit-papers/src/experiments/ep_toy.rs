@@ -1,6 +1,6 @@
 //! empirical-training-2013 sections 3.2.1, 3.4.3 and 4.1–4.3: five labelled sequences with many maximum-likelihood estimates.
 
-use crate::experiment::{Context, Experiment, Form, Outcome};
+use crate::experiment::{Context, Experiment, Form, Outcome, Part, none};
 use crfkit::Result;
 use crfkit::empirical::studies::{Directed, First, Sample};
 use crfkit::empirical::{
@@ -19,6 +19,8 @@ pub const MAXIMA: Experiment = Experiment {
     data: &[],
     needs: &[],
     tolerance: "objectives within 1e-5, as many digits as the paper prints; all predictions equal",
+    part: Part::Paper,
+    review: none,
     inconsistent: None,
     settings,
     run: maxima,

@@ -2,7 +2,7 @@
 
 use super::pwpl_text::{NER, POS, names, settings, wsj};
 use crate::corpora::{CONLL2003, WSJ};
-use crate::experiment::{Context, Experiment, Outcome};
+use crate::experiment::{Context, Experiment, Outcome, Part, none};
 use crate::learning::Task;
 use crfkit::chain::Sequence;
 use crfkit::data::dataset::Dataset;
@@ -25,6 +25,8 @@ pub const GLOBAL: Experiment = Experiment {
     data: &[WSJ, CONLL2003],
     needs: &[NER.id],
     tolerance: "`very poorly` is at least 1 point below the MEMM's own decoding; PWPL is above the MEMM decoded without normalisation",
+    part: Part::Paper,
+    review: none,
     inconsistent: None,
     settings: |form| {
         json!({"as": [(POS.settings)(form), (NER.settings)(form)], "subset": 0, "pieces": Pieces::SharedUnary,
@@ -103,7 +105,7 @@ fn run(context: &Context) -> Result<Outcome> {
         );
     }
     if !worse {
-        outcome.because(GLOBAL.id, format!(
+        outcome.because(GLOBAL.id, &["WSJ"], format!(
             "the paper names no task, and it depends on the task how much a decoding without normalisation changes. Tokens that the two \
              decodings label differently, and how far apart for the two labels that a token's own observations favour the logarithms of the \
              normalisers and the scores are on the mean: {}.",

@@ -1,12 +1,13 @@
 //! The cost of Hessian-vector products, and which method reaches the optimum first.
 
 use super::grids::{GridTask, shapes};
+use super::reviews;
 use super::slopes::objective;
 use super::speedups::{SENTENCES, corpora};
 use super::text_tasks::TextTask;
 use crate::clock::least_seconds;
 use crate::corpora::{BIONLP2004, BROWN, CONLL2000, CONLL2003, WSJ, sentences};
-use crate::experiment::{Context, Experiment, Outcome};
+use crate::experiment::{Context, Experiment, Outcome, Part};
 use crfkit::Result;
 use crfkit::chain::CorpusBuilder;
 use crfkit::data::observer::Source;
@@ -22,12 +23,14 @@ use std::time::{Duration, Instant};
 /// smd-crf-2006 section 3.2: the cost of the Hessian-vector product that SMD needs.
 pub const HESS_VEC: Experiment = Experiment {
     id: "smd-hess-vec",
+    review: reviews::hess_vec,
     row: 39,
     title: "smd section 3.2: a Hessian-vector product with its gradient costs 2 to 3 gradients",
     version: 2,
     data: &[CONLL2000, CONLL2003, WSJ, BROWN],
     needs: &[],
     tolerance: "at most 2.5 times the time of a gradient alone at 22 labels, at most 3.2 times at any number",
+    part: Part::Paper,
     inconsistent: None,
     settings: |form| {
         json!({"sentences": form.pick(SENTENCES, 30), "template": "pos; chunking for all of CoNLL-2000", "threads": 1, "seed": 1,
@@ -38,6 +41,7 @@ pub const HESS_VEC: Experiment = Experiment {
 /// Which method reaches the optimum first. The papers make no such claim, but it is what they are about.
 pub const RACE: Experiment = Experiment {
     id: "auto-race",
+    part: Part::Study,
     row: 39,
     version: 1,
     title: "the method that `auto` picks against single methods: seconds to the optimum",

@@ -2,6 +2,7 @@
 //! figure.
 
 use super::psa_text::{TABLE_1_CONLL, lbfgs};
+use super::reviews;
 use crate::experiment::{Context, Experiment, Outcome};
 use crfkit::Result;
 use serde_json::Value;
@@ -9,6 +10,7 @@ use serde_json::Value;
 /// ctjpgis-psa-2007 section 4: what the text says about table 1 and figure 1.
 pub const CLAIMS: Experiment = Experiment {
     id: "psa-claims",
+    review: reviews::psa_claims,
     row: 115,
     title: "psa section 4: what the text says of table 1 and reads off figure 1",
     data: &[crate::corpora::CONLL2000, crate::corpora::BIONLP2004, crate::corpora::BC2GM],
@@ -175,7 +177,7 @@ fn offline(context: &Context, outcome: &mut Outcome) -> Result<()> {
         if stopped.is_empty() { "none of them".into() } else { stopped.join(", ") }
     ));
     if won.iter().any(|&won| won < 2) {
-        outcome.because(CLAIMS.id, format!(
+        outcome.because(CLAIMS.id, &["CTJPGIS wins"], format!(
             "as to CTJPGIS and L-BFGS, how their costs compare depends on where a run ends, and the paper does not tell its rule. The \
              evaluations that the two need to within 0.3 points of L-BFGS's last F are {}. Where the limit has stopped a run its end says nothing \
              of its rate (see psa-table1-*).",

@@ -2,8 +2,9 @@
 
 use super::pwpl_pairs::of_pairs;
 use super::pwpl_text::{NAMES, Run, name, part, settings};
+use super::reviews;
 use crate::corpora::{CONLL2000, SEMINARS, sentences};
-use crate::experiment::{Context, Experiment, Form, Outcome};
+use crate::experiment::{Context, Experiment, Form, Outcome, Part};
 use crfkit::Result;
 use crfkit::data::columns::Columns;
 use crfkit::data::presets::preset;
@@ -22,12 +23,14 @@ use std::time::Instant;
 /// pwpl-2007 table 1: noun phrases and parts of speech.
 pub const CHUNK: Experiment = Experiment {
     id: "pwpl-table1-chunk",
+    review: reviews::narrowed,
     row: 103,
     title: "pwpl table 1: noun phrases and parts of speech at once (factorial chain) by ML, PL, PW and PWPL",
     version: 3,
     data: &[CONLL2000],
     needs: &[],
     tolerance: "joint accuracy 4 points: no word lists, no tags of Brill's lexicon; PWPL within 1.5 of PW, faster than ML",
+    part: Part::Paper,
     inconsistent: None,
     settings: |form| {
         json!({"subsets": subsets(form), "sentences": form.pick(223, 20), "test": form.pick(2012, 20),
@@ -38,6 +41,8 @@ pub const CHUNK: Experiment = Experiment {
 /// pwpl-2007 table 1: the same with the factors of Sutton et al. (2004), all of which see the words.
 pub const CHUNK_PAIRS: Experiment = Experiment {
     id: "pwpl-table1-chunk-pairs",
+    review: reviews::narrowed,
+    part: Part::Study,
     title: "pwpl table 1: noun phrases and parts of speech at once, with observations of label pairs",
     version: 1,
     tolerance: "joint accuracy 4 points, as pwpl-table1-chunk; PWPL at most 0.3 below ML, within 1.5 of PW",
@@ -64,6 +69,7 @@ pub const SKIP: Experiment = Experiment {
 /// pwpl-2007 table 2, with ML trained by another method.
 pub const SKIP_ONLINE: Experiment = Experiment {
     id: "pwpl-table2-online",
+    part: Part::Study,
     title: "pwpl table 2: the skip chain by ML with BP, where the optimiser never asks for a value",
     needs: &["pwpl-table2"],
     settings: |form| json!({"as": (SKIP.settings)(form), "optimizer": adagrad(form)}),
@@ -300,7 +306,7 @@ fn skip_online(context: &Context) -> Result<Outcome> {
         }
         _ => "it has stopped",
     };
-    outcome.because(SKIP.id, format!(
+    outcome.because(SKIP.id, &["ML: ", "PL is the worst"], format!(
         "BP fails on the way. Mails repeat words, each pair of them is a skip, and at weights that L-BFGS passes through BP does not \
          find the marginals of all: at the objective {stopped:.0} {ended}. AdaGrad, which looks at no value, comes to {reached:.0} in {seconds:.0} seconds, \
          with a mean F1 of {:.1} for ML, and then PL is the worst of the four, as in the paper.",

@@ -2,7 +2,8 @@
 //! feature of a pair of labels, as in McCallum and Li 2003, and none is a feature of a single label.
 
 use super::pwpl_text::{NAMES, NER, RUNS, add, conll_2003, part};
-use crate::experiment::{Context, Experiment, Outcome};
+use super::reviews;
+use crate::experiment::{Context, Experiment, Outcome, Part};
 use crfkit::Result;
 use crfkit::data::presets::preset;
 use crfkit::data::template::Templates;
@@ -11,6 +12,8 @@ use serde_json::json;
 /// pwpl-2007 table 1: names, with observations of label pairs.
 pub const PAIRS: Experiment = Experiment {
     id: "pwpl-table1-ner-pairs",
+    review: reviews::narrowed,
+    part: Part::Study,
     title: "pwpl table 1: names (CoNLL-2003) with observations of label pairs",
     version: 1,
     tolerance: "F1 5 points: no word lists and no feature induction; PWPL at most 0.3 below ML, within 1 of PW",

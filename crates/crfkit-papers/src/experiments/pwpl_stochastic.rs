@@ -7,7 +7,7 @@ use super::smd_grids::LBP;
 use super::smd_text::{sgd, smd};
 use crate::chart::{Chart, Line};
 use crate::corpora::CONLL2003;
-use crate::experiment::{Context, Experiment, Form, Outcome};
+use crate::experiment::{Context, Experiment, Form, Outcome, Part, none};
 use crate::graph_learning::GraphTask;
 use crfkit::Result;
 use crfkit::graph::FactorGraph;
@@ -28,6 +28,8 @@ pub const STOCHASTIC: Experiment = Experiment {
     tolerance: "names: each is ahead of L-BFGS after as many passes, and comes with the better of two η₀ to within 0.3 points of its end in \
                 fewer; picture: with batches of pieces each has after one pass an objective within 1 % of L-BFGS's end, and L-BFGS needs more \
                 passes for that",
+    part: Part::Paper,
+    review: none,
     inconsistent: None,
     settings: |form| {
         json!({"names": (NER.settings)(form), "pieces": PIECES, "passes": PASSES, "long": long(form), "methods": on_names(),
@@ -182,7 +184,7 @@ fn chains(context: &Context, outcome: &mut Outcome) -> Result<()> {
     }
     if !late.is_empty() {
         let adagrad = curves.first().map_or(f64::INFINITY, |(.., curve)| curve.passes_to(near));
-        outcome.because(STOCHASTIC.id, format!(
+        outcome.because(STOCHASTIC.id, &["names: "], format!(
             "gains. On names {}, with the better of two η₀; L-BFGS ends at {:.1} after {:.0} passes. With smd's η₀ = 0.1 the steps are too long: a \
              token's label is in two conditionals of PWPL, and σ² = 10 holds weights back less than smd's 1. With shorter ones weights of rare \
              observations come slowly to what they should be. AdaGrad has a gain for each weight, which is large where observations are rare: \

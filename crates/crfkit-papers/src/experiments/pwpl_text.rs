@@ -1,7 +1,8 @@
 //! pwpl-2007 sections 4.2 and 4.3: table 1 on chains (parts of speech, names), and what the text says about it.
 
+use super::reviews;
 use crate::corpora::{CONLL2000, CONLL2003, WSJ};
-use crate::experiment::{Context, Experiment, Form, Outcome};
+use crate::experiment::{Context, Experiment, Form, Outcome, Part};
 use crate::learning::Task;
 use crfkit::Result;
 use crfkit::data::columns::Columns;
@@ -16,12 +17,14 @@ use std::time::Instant;
 /// pwpl-2007 table 1: parts of speech.
 pub const POS: Experiment = Experiment {
     id: "pwpl-table1-pos",
+    review: reviews::narrowed,
     row: 103,
     title: "pwpl table 1: parts of speech (WSJ) by ML, PL, PW and PWPL",
     version: 2,
     data: &[WSJ],
     needs: &[],
     tolerance: "accuracy 1.5 points: the public sample of the corpus; PWPL within 0.5 of PW, faster than ML",
+    part: Part::Paper,
     inconsistent: None,
     settings: |form| {
         json!({"subsets": subsets(form), "sentences": form.pick(1911, 60), "template": "pos", "sigma^2": 10,
@@ -32,6 +35,7 @@ pub const POS: Experiment = Experiment {
 /// pwpl-2007 table 1: names.
 pub const NER: Experiment = Experiment {
     id: "pwpl-table1-ner",
+    review: reviews::narrowed,
     title: "pwpl table 1: names (CoNLL-2003) by ML, PL, PW and PWPL",
     data: &[CONLL2003],
     tolerance: "F1 5 points: no word lists and no feature induction; PWPL within 1 of PW, faster than ML",
@@ -45,6 +49,7 @@ pub const NER: Experiment = Experiment {
 /// pwpl-2007 section 4.3: what the text says about seconds and accuracy.
 pub const CLAIMS: Experiment = Experiment {
     id: "pwpl-claims",
+    review: reviews::pwpl_claims,
     row: 119,
     title: "pwpl section 4.3: seconds and accuracy of the local criteria, as the text sums them up",
     version: 4,
@@ -273,6 +278,7 @@ fn claims(context: &Context) -> Result<Outcome> {
     {
         outcome.because(
             CLAIMS.id,
+            &["takes at most", "time of"],
             format!(
                 "the likelihood is fast here (pwpl-speedup). With the fewest labels {:.0} % of a pass of PWPL is the way from weights to potentials \
                  and back, which every criterion pays. With the most labels a pass of PWPL is {dense:.1} times faster than one of a likelihood that \

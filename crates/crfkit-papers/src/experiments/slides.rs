@@ -1,7 +1,7 @@
 //! The slides of smd-crf-2006, and its section 2.6: three formulas that are wrong as printed.
 
 use super::grids::grid;
-use crate::experiment::{Context, Experiment, Outcome};
+use crate::experiment::{Context, Experiment, Outcome, Part, none};
 use crfkit::Result;
 use crfkit::graph::{FactorGraph, FactorGraphBuilder, Gradient, Graph, Label, NODES, Psi, SharedSum};
 use crfkit::infer::enumerate::enumerate;
@@ -20,6 +20,8 @@ pub const MEAN_FIELD: Experiment = Experiment {
     data: &[],
     needs: &[],
     tolerance: "the paper errs if MF's log-likelihood is never below the true one: then it is no lower bound",
+    part: Part::Paper,
+    review: none,
     inconsistent: Some('a'),
     settings: |form| json!({"graphs": form.pick(200, 20), "grid": [3, 3], "potentials": "uniform in ±2", "seed": 1}),
     run: mean_field,

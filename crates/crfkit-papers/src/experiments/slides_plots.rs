@@ -5,7 +5,7 @@ use super::smd_text::methods;
 use super::text_tasks::TextTask;
 use crate::chart::{Chart, Line};
 use crate::corpora::{BIONLP2004, CONLL2000};
-use crate::experiment::{Context, Experiment, Form, Outcome};
+use crate::experiment::{Context, Experiment, Form, Outcome, Part, none};
 use crate::learning::Task;
 use crfkit::Result;
 use crfkit::model::Features;
@@ -23,6 +23,8 @@ pub const LEARNING: Experiment = Experiment {
     needs: &[],
     tolerance: "BFGS ends with the lowest objective; on base NP SMD has the F of BFGS less 0.3 in at most a third of its passes, when its objective is \
                 still 1 % or more above",
+    part: Part::Paper,
+    review: none,
     inconsistent: None,
     settings: |form| json!({"methods": TASKS.map(|(name, task)| (name, runs(task, form)))}),
     run,

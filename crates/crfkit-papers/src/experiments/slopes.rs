@@ -3,7 +3,7 @@
 
 use crate::chart::{Chart, Line};
 use crate::clock::{least_seconds, power};
-use crate::experiment::{Context, Experiment, Outcome};
+use crate::experiment::{Context, Experiment, Outcome, Part, none};
 use crfkit::Result;
 use crfkit::chain::{ChainCorpus, CorpusBuilder};
 use crfkit::data::observer::Source;
@@ -28,6 +28,8 @@ pub const PASS: Experiment = Experiment {
     needs: &[],
     tolerance: "powers of the number of labels: dense likelihood and PW with observed pairs 2 (0.2); PL and PWPL at most 1.1, PW with tied pairs 1.5; \
                 sparse likelihood: power 1 (0.2) of the number of seen pairs",
+    part: Part::Paper,
+    review: none,
     inconsistent: None,
     settings: |form| {
         json!({"labels": form.pick(&LABELS[..], &LABELS[..2]), "pairs": "at most m^1.5", "labels by rank": "1/rank", "runs": RUNS, "threads": 1,
@@ -40,8 +42,7 @@ pub const OPERATIONS: Experiment = Experiment {
     id: "ep-operations",
     row: 124,
     title: "ep section 3.6: additions and multiplications of Z in piecewise and in standard training",
-    tolerance: "each as the paper's formula, but for terms of lower order (shares 1/labels and 1/length); standard training takes \
-                twice as many as piecewise",
+    tolerance: "each within 2 % of the paper's formula; standard training takes twice (0.15) as many as piecewise",
     settings: |_| json!({"length": LENGTH, "labels": COUNTED}),
     run: operations,
     ..PASS
@@ -217,6 +218,7 @@ fn pass(context: &Context) -> Result<Outcome> {
 /// The length of the sequence whose operations are counted.
 const LENGTH: usize = 20;
 const COUNTED: [usize; 3] = [10, 50, 250];
+const NEGLECTED: [&str; 3] = ["additions of eq. 22", "additions of eq. 23", "multiplications of eq. 23"];
 
 /// Counts the operations that it performs.
 #[derive(Default)]
@@ -269,35 +271,54 @@ fn tables(length: usize, labels: usize) -> Vec<Vec<f64>> {
 
 fn operations(_: &Context) -> Result<Outcome> {
     let mut outcome = Outcome::default();
-    let mut ratios = Vec::new();
+    let (mut exact, mut larger) = (true, true);
     for labels in COUNTED {
         let tables = tables(LENGTH, labels);
         let (mut pw, mut sd) = (Arithmetic::default(), Arithmetic::default());
         pw.piecewise(&tables);
         sd.standard(&tables, labels);
         let formula = ((LENGTH - 1) * labels * labels) as f64;
-        let mut compare = |what: &str, paper: f64, ours: usize, slack: f64| {
-            outcome.compare(format!("{labels} labels: {what}"), paper, ours as f64, slack);
+        let mut compare = |what: &str, paper: f64, ours: usize| {
+            outcome.compare(format!("{labels} labels: {what}"), paper, ours as f64, 0.02 * paper);
         };
-        // A sum of m terms has m − 1 additions, and the innermost sums have no multiplication: one table of n − 1.
-        let slack = (1.0 / labels as f64 + 1.0 / (LENGTH - 1) as f64) * formula;
-        compare("additions of eq. 22", formula, pw.additions, slack);
-        compare("multiplications of eq. 22", 0.0, pw.multiplications, LENGTH as f64);
-        compare("additions of eq. 23", formula, sd.additions, slack);
-        compare("multiplications of eq. 23", formula, sd.multiplications, slack);
+        compare("additions of eq. 22", formula, pw.additions);
+        compare("multiplications of eq. 22", 0.0, pw.multiplications);
+        compare("additions of eq. 23", formula, sd.additions);
+        compare("multiplications of eq. 23", formula, sd.multiplications);
         let all = |counted: &Arithmetic| (counted.additions + counted.multiplications) as f64;
-        ratios.push(all(&sd) / all(&pw));
-        outcome.show(format!("{labels} labels: operations, eq. 23 over eq. 22"), "2", all(&sd) / all(&pw));
+        outcome.compare(
+            format!("{labels} labels: operations, eq. 23 over eq. 22"),
+            2.0,
+            all(&sd) / all(&pw),
+            0.15,
+        );
+        // What the formula leaves out, in its own units.
+        let (m, tables) = (labels as f64, (LENGTH - 1) as f64);
+        let left_out = [tables, m * tables + 1.0 - m, m * m];
+        let counted = [pw.additions, sd.additions, sd.multiplications].map(|count| formula - count as f64);
+        for (what, (left, counted)) in NEGLECTED.iter().zip(left_out.into_iter().zip(counted)) {
+            outcome.show(format!("{labels} labels: {what}, neglected by the formula"), "", counted);
+            exact &= left == counted;
+        }
+        exact &= pw.multiplications + 2 == LENGTH;
+        larger &= all(&sd) > 1.5 * all(&pw);
     }
-    outcome.claim(
-        "the ratio of operations is 2 (0.15) at any number of labels",
-        ratios.iter().all(|ratio| (ratio - 2.0).abs() <= 0.15),
+    outcome.claim("standard training takes more than 1.5 times the operations of piecewise training", larger);
+    outcome.claim("the terms that the formula neglects are all of the difference", exact);
+    outcome.because(
+        OPERATIONS.id,
+        &["of eq. 2"],
+        "the paper counts the leading terms. Its formula neglects the first term of each sum, which is added to nothing, the innermost sums, \
+         which are multiplied by nothing, and in eq. 22 the product of the tables' sums. Counted exactly, these terms are all of the difference.",
     );
     outcome.note(
         "The paper's count is of tables that depend on the observation. With tied ones eq. 22 needs no sum over pairs at all: see \
          pwpl-slopes, `PW, tied pairs`.",
     );
-    outcome.note("The terms of lower order were added to the tolerance after the first count, which missed it at 10 labels.");
+    outcome.note(
+        "The tolerance was 2 % before the first count, which missed it. It was then widened to 5.7 to 15 %, by terms of lower order, and with \
+         that the result was once called reproduced; it is 2 % again.",
+    );
     Ok(outcome)
 }
 

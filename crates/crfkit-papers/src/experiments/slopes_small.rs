@@ -2,7 +2,7 @@
 
 use super::slopes::{LABELS, MEASURED, Measured, OBSERVED, PASS, RUNS, objective, pass_seconds, walk};
 use crate::clock::power;
-use crate::experiment::{Context, Experiment, Outcome};
+use crate::experiment::{Context, Experiment, Outcome, Part};
 use crfkit::Result;
 use crfkit::train::Settings;
 use serde_json::json;
@@ -10,6 +10,7 @@ use serde_json::json;
 /// pwpl-2007 section 3.1: the seconds of a pass with fewer labels.
 pub const SMALL: Experiment = Experiment {
     id: "pwpl-slopes-small",
+    part: Part::Study,
     title: "pwpl section 3.1: time of a pass against the number of labels, where tables of label pairs fit into a core's cache",
     needs: &["pwpl-slopes"],
     tolerance: "that of pwpl-slopes: PL and PWPL at most power 1.1 of the number of labels, PW with observed pairs 2 (0.2)",
@@ -72,7 +73,7 @@ fn run(context: &Context) -> Result<Outcome> {
         );
     }
     text += " what a pass costs besides its tokens was looked at too: with 100,000 of them it is about 1 %, and does not explain it.";
-    outcome.because("pwpl-slopes", text);
+    outcome.because("pwpl-slopes", &["power"], text);
     outcome.note("One thread, its CPU time, the least of several runs. Thought of after pwpl-slopes was run, whose bounds it keeps.");
     Ok(outcome)
 }

@@ -4,7 +4,7 @@ use super::grids::{GridTask, shapes};
 use super::smd_grid_claims::CLAIMS_SHAPES;
 use super::smd_grids::{LBP, method, sizes};
 use crate::chart::{Chart, Line};
-use crate::experiment::{Context, Experiment, Form, Outcome};
+use crate::experiment::{Context, Experiment, Form, Outcome, Part};
 use crfkit::Result;
 use crfkit::loss::Pseudolikelihood;
 use crfkit::train::{Parameters, Settings};
@@ -13,6 +13,7 @@ use serde_json::json;
 /// smd-crf-2006 section 5.1: the collapse of pseudolikelihood.
 pub const COLLAPSE: Experiment = Experiment {
     id: "smd-pl-collapse",
+    part: Part::Study,
     title: "smd section 5.1: the collapse of pseudolikelihood, by noise and step size",
     version: 1,
     needs: &[],

@@ -4,7 +4,7 @@ use super::grids::{GridTask, denoise};
 use super::smd_grid_claims::CLAIMS_SHAPES;
 use super::smd_grids::{LBP, MF, at_once, method, near_bfgs};
 use crate::corpora::DENOISE;
-use crate::experiment::{Context, Experiment, Form, Outcome};
+use crate::experiment::{Context, Experiment, Form, Outcome, none};
 use crfkit::Result;
 use crfkit::loss::PartialLikelihood;
 use serde_json::{Value, json};
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 /// smd-crf-2006 section 5.1, on the authors' images.
 pub const DENOISE_64: Experiment = Experiment {
     id: "smd-denoise64",
+    review: none,
     title: "smd section 5.1 on Kumar and Hebert's noisy images: BFGS, SGD and SMD by LBP, BFGS by MF",
     version: 1,
     data: &[DENOISE],

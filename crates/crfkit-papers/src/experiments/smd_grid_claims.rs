@@ -1,5 +1,6 @@
 //! smd-crf-2006 sections 5.1 and 5.2: the statements of the text, checked against the stored results of its figures.
 
+use super::reviews;
 use super::smd_grids::{CRITERIA, FIGURE_4, METHODS};
 use crate::corpora::MANMADE;
 use crate::experiment::{Context, Experiment, Outcome};
@@ -9,6 +10,7 @@ use serde_json::Value;
 /// smd-crf-2006 section 5.1: what the text says about figure 4.
 pub const CLAIMS_SHAPES: Experiment = Experiment {
     id: "smd-claims-shapes",
+    review: reviews::smd_shapes,
     row: 110,
     title: "smd section 5.1: what the text says of figure 4",
     version: 3,
@@ -116,7 +118,8 @@ fn same_performance(found: &Found, outcome: &mut Outcome) {
     // The first step of the curve is part of a pass.
     let steps = (passes / curve[0][0]).round();
     let gains: f64 = (1..=steps as usize).map(|t| 1.0 / t as f64).sum();
-    outcome.because(CLAIMS_SHAPES.id, format!(
+    outcome.show("LBP ASG: sum of its gains, in η₀", "", gains);
+    outcome.because(CLAIMS_SHAPES.id, &["LBP: all four"], format!(
         "as to ASG, its gains η₀/t are used up. The gains of all its {steps:.0} steps in {passes:.0} passes sum up to {gains:.1} η₀, \
          as much as those of SGD in {gains:.0} steps, and the sum grows with the logarithm of the steps. In smd-fig4 its objective is \
          {:.0} after 10 passes and {end:.0} after {passes:.0}, where BFGS ends at {:.0}. The text's `eventually` may be many more passes.",
@@ -169,7 +172,11 @@ fn similar_generalisation(found: &Found, outcome: &mut Outcome) {
         ));
     }
     if !parts.is_empty() {
-        outcome.because(CLAIMS_MANMADE.id, format!("{}.", parts.join("; ")));
+        outcome.because(
+            CLAIMS_MANMADE.id,
+            &["LBP: BFGS catches up", "PL: all four"],
+            format!("{}.", parts.join("; ")),
+        );
     }
 }
 

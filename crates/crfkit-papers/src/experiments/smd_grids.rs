@@ -3,7 +3,7 @@
 use super::grids::{GridTask, manmade, shapes};
 use crate::chart::Chart;
 use crate::corpora::MANMADE;
-use crate::experiment::{Context, Experiment, Form, Outcome};
+use crate::experiment::{Context, Experiment, Form, Outcome, Part, none};
 use crate::graph_learning::GraphCurve;
 use crate::picture::Picture;
 use crfkit::Result;
@@ -22,6 +22,8 @@ pub const FIGURE_4: Experiment = Experiment {
     data: &[],
     needs: &[],
     tolerance: "the order of criteria and methods; `the same` error is 0.5 points (our own shapes, whose errors the paper cannot have)",
+    part: Part::Paper,
+    review: none,
     inconsistent: None,
     settings: |form| settings("shapes", form),
     run: |context| figure(context, false),

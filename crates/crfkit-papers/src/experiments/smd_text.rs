@@ -1,8 +1,9 @@
 //! smd-crf-2006 section 4, figures 1 and 2: stochastic methods compared with BFGS on text.
 
+use super::reviews;
 use super::text_tasks::{TextTask, passes, token_f1};
 use crate::chart::Chart;
-use crate::experiment::{Context, Experiment, Form, Outcome};
+use crate::experiment::{Context, Experiment, Form, Outcome, Part, none};
 use crate::learning::{Curve, EARLY, Task};
 use crfkit::Result;
 use crfkit::train::{Method, Parameters, Settings};
@@ -17,6 +18,8 @@ pub const FIGURE_1: Experiment = Experiment {
     data: TextTask::BaseNp.data(),
     needs: &[],
     tolerance: "final F-scores 0.6 points: another template than the paper's 330,731 features",
+    part: Part::Paper,
+    review: none,
     inconsistent: None,
     settings: |form| settings(TextTask::BaseNp, form),
     run: figure_1,
@@ -24,6 +27,7 @@ pub const FIGURE_1: Experiment = Experiment {
 /// smd-crf-2006 figure 2: NLPBA.
 pub const FIGURE_2: Experiment = Experiment {
     id: "smd-fig2",
+    review: reviews::smd_nlpba,
     row: 94,
     title: "smd figure 2: F-scores on NLPBA by passes, for SMD, SGD, BFGS and the perceptron",
     data: TextTask::Nlpba.data(),
@@ -46,6 +50,7 @@ pub const CLAIMS_1: Experiment = Experiment {
 /// smd-crf-2006 section 4.2: what the text says about figure 2.
 pub const CLAIMS_2: Experiment = Experiment {
     id: "smd-claims2",
+    review: reviews::smd_nlpba,
     row: 109,
     title: "smd section 4.2: what the text says of figure 2",
     data: TextTask::Nlpba.data(),

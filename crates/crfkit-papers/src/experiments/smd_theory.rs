@@ -1,7 +1,7 @@
 //! smd-crf-2006 sections 2.6 and 5: what pseudolikelihood finds, and what the methods need from an objective.
 
 use super::grids::{GridTask, shapes, sites};
-use crate::experiment::{Context, Experiment, Form, Outcome};
+use crate::experiment::{Context, Experiment, Form, Outcome, Part, none};
 use crfkit::Result;
 use crfkit::ability::Ability;
 use crfkit::graph::Label;
@@ -24,6 +24,8 @@ pub const NO_VALUE: Experiment = Experiment {
     data: &[],
     needs: &[],
     tolerance: "with a false value SGD finds the same weights to the bit; BFGS ends elsewhere",
+    part: Part::Paper,
+    review: none,
     inconsistent: None,
     settings: |form| json!({"shapes": shape_sizes(form), "noise": 0.5, "passes": 3, "eta0": 0.001}),
     run: no_value,

@@ -7,7 +7,7 @@ use super::text_tasks::base_np;
 use crate::chart::{Chart, Line};
 use crate::clock::seconds;
 use crate::corpora::{BROWN, CONLL2000, CONLL2003, WSJ, sentences};
-use crate::experiment::{Context, Experiment, Outcome};
+use crate::experiment::{Context, Experiment, Outcome, Part, none};
 use crfkit::ability::Ability;
 use crfkit::chain::{ChainCorpus, CorpusBuilder};
 use crfkit::data::columns::Columns;
@@ -34,6 +34,8 @@ pub const PWPL: Experiment = Experiment {
     data: &[CONLL2000, CONLL2003, WSJ, BROWN],
     needs: &[],
     tolerance: "per pass against the dense likelihood PWPL gains with labels, and at least 4 at 472 of them",
+    part: Part::Paper,
+    review: none,
     inconsistent: None,
     settings: |form| {
         json!({"sentences": form.pick(SENTENCES, 30), "template": "pos", "sigma^2": 10, "optimizer": "lbfgs", "pieces": "edge; then shared-unary and factor",

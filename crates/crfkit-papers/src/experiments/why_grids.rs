@@ -6,7 +6,7 @@ use super::grids::{GridTask, shapes};
 use super::smd_grid_claims::CLAIMS_SHAPES;
 use super::smd_grids::{FIGURE_5, FIGURE_6, LBP, at_once, load, method, sizes};
 use crate::corpora::MANMADE;
-use crate::experiment::{Context, Experiment, Form, Outcome};
+use crate::experiment::{Context, Experiment, Form, Outcome, Part};
 use crate::graph_learning::GraphCurve;
 use crfkit::graph::{FactorGraph, Label};
 use crfkit::infer::LoopyBp;
@@ -21,6 +21,7 @@ use serde_json::json;
 /// smd-crf-2006 figure 6: what stops BFGS.
 pub const JUMPS: Experiment = Experiment {
     id: "smd-fig6-jumps",
+    part: Part::Study,
     title: "smd figure 6: the objective of LBP around the weights where BFGS stops, and BFGS from other weights",
     version: 1,
     needs: &["smd-fig6"],
@@ -33,6 +34,7 @@ pub const JUMPS: Experiment = Experiment {
 /// smd-crf-2006 figure 5 with shorter steps.
 pub const SHORT_STEPS: Experiment = Experiment {
     id: "smd-fig5-steps",
+    part: Part::Study,
     title: "smd figure 5 with shorter steps of SMD on PL, and weights at which BFGS was not stopped",
     version: 1,
     data: &[MANMADE],
@@ -45,6 +47,7 @@ pub const SHORT_STEPS: Experiment = Experiment {
 /// smd-crf-2006 section 5.1 with more noise.
 pub const NOISE: Experiment = Experiment {
     id: "smd-shapes-noise",
+    part: Part::Study,
     title: "smd section 5.1: pseudolikelihood on shapes with more noise",
     version: 1,
     needs: &[],
@@ -137,7 +140,7 @@ fn jumps(context: &Context) -> Result<Outcome> {
         lower[0] < best && lower[1] < found.number("LBP SGD: objective")?,
     );
     outcome.claim("and is better than logistic regression", errors.iter().all(|&error| error < logistic));
-    outcome.because("smd-fig6", format!(
+    outcome.because("smd-fig6", &["LBP"], format!(
         "the objective of LBP is not continuous. Where BFGS has stopped ({stopped:.0}; SMD finds {best:.0}) a step of 0.0001 along the gradient changes \
          it by {jump:.0} times what the gradient says: in {several} of the photographs the messages have two fixed points whose losses are up to {apart:.1} \
          apart, and which one is found depends on the weights (and on the damping, so it is no matter of tolerance). A line search cannot \
@@ -213,7 +216,7 @@ fn short_steps(context: &Context) -> Result<Outcome> {
         objective(&outcome, "SMD")?,
         objective(&outcome, "BFGS")?
     );
-    outcome.because("smd-fig5", text);
+    outcome.because("smd-fig5", &["agree"], text);
     Ok(outcome)
 }
 
@@ -275,6 +278,6 @@ fn noise(context: &Context) -> Result<Outcome> {
     text += " so it is the step that breaks PL down: its optimum, which BFGS finds, is worse than that of LBP, but no disaster.";
     outcome.claim("PL with the paper's η₀ = 0.04 breaks down: a stochastic method errs on as many sites as have the label 1", broken);
     outcome.claim("LBP does not: it is better than logistic regression", others);
-    outcome.because("smd-claims-shapes", text);
+    outcome.because("smd-claims-shapes", &["PL "], text);
     Ok(outcome)
 }
