@@ -106,7 +106,7 @@ fn check(store: &Store, strict: bool) -> Result<bool> {
     found.warnings.iter().for_each(|text| println!("warning: {text}"));
     found.errors.iter().for_each(|text| println!("error: {text}"));
     println!("{}: {} errors, {} warnings", found.checked, found.errors.len(), found.warnings.len());
-    Ok(found.errors.is_empty() && !(strict && !found.warnings.is_empty()))
+    Ok(found.errors.is_empty() && (!strict || found.warnings.is_empty()))
 }
 
 /// Executes the command line. Returns `None` if it is not a valid command.
