@@ -38,7 +38,7 @@ pub struct GridArgs {
 
     /// Mask value of pixels without a label, which are summed out in training
     #[arg(long, value_name = "VALUE", requires = "images", help_heading = "Images")]
-    pub unlabelled: Option<u8>,
+    pub unlabelled: Option<u16>,
 
     /// Features of a pixel or patch: the numbers in the file, the intensity, or the orientations of edges [default: values]
     #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<SiteNumbers>(&["values", "intensity", "orientations"]), help_heading = "Images")]

@@ -5,6 +5,8 @@ use crfkit::math::random::Random;
 
 /// Width and height of an image, in pixels.
 pub const SIDE: usize = 64;
+/// The mask's value for pixels of a shape.
+pub const WHITE: u16 = 255;
 
 /// An image and its mask. The mask is the truth (0 or 255); the image is the same as 0 and 1 plus Gaussian noise of
 /// standard deviation `noise`.
@@ -15,11 +17,11 @@ pub fn picture(seed: u64, number: u64, noise: f64) -> (Image, Mask) {
         let shape = Shape::draw(&mut random);
         for (pixel, value) in values.iter_mut().enumerate() {
             if shape.covers((pixel / SIDE) as f64, (pixel % SIDE) as f64) {
-                *value = u8::MAX;
+                *value = WHITE;
             }
         }
     }
-    let noisy = |&value: &u8| f64::from(u8::from(value > 0)) + noise * normal(&mut random);
+    let noisy = |&value: &u16| f64::from(u8::from(value > 0)) + noise * normal(&mut random);
     let image = Image { height: SIDE, width: SIDE, channels: 1, values: values.iter().map(noisy).collect() };
     (image, Mask { height: SIDE, width: SIDE, values })
 }

@@ -170,8 +170,8 @@ impl Door for GridModel {
         let mask = tagger.mask(labels);
         write_atomically(&directory.join(format!("{stem}.png")), &mask.to_png()?)?;
         if let Some(which) = wanted.marginals {
-            let grey = |p: f64| (255.0 * p).round() as u8;
-            let write = |values: Vec<u8>, ending: String| -> Result<()> {
+            let grey = |p: f64| (255.0 * p).round() as u16;
+            let write = |values: Vec<u16>, ending: String| -> Result<()> {
                 let image = Mask { values, ..mask.clone() };
                 Ok(write_atomically(&directory.join(format!("{stem}.p{ending}.png")), &image.to_png()?)?)
             };
@@ -241,10 +241,10 @@ pub fn grid_samples(model: &Arc<GridModel>, inputs: &Inputs) -> Result<Vec<GridS
         let picture = read_picture(file)?;
         tagger.take_in(&picture)?;
         let truth = picture.mask.as_ref().map_or(&[][..], |mask| &mask.values);
-        let truth: Vec<u8> = truth.iter().map(|&value| shade(model, model.domain.label(value))).collect();
+        let truth: Vec<u16> = truth.iter().map(|&value| shade(model, model.domain.label(value))).collect();
         let found = labels.iter().map(|&label| shade(model, Some(label))).collect();
         let mask = tagger.mask(&labels);
-        let grey = |values: Vec<u8>| Mask { values, ..mask }.to_png().map(|png| Some(Png(png)));
+        let grey = |values: Vec<u16>| Mask { values, ..mask }.to_png().map(|png| Some(Png(png)));
         Ok(GridSample {
             name: format!("{}: {wrong} of {pixels} wrong", file.stem),
             input: Some(Png(picture.sites.nodes.to_png()?)),
@@ -257,16 +257,16 @@ pub fn grid_samples(model: &Arc<GridModel>, inputs: &Inputs) -> Result<Vec<GridS
 }
 
 /// The shade of a label, from black to white; grey for no label.
-fn shade(model: &GridModel, label: Option<Label>) -> u8 {
+fn shade(model: &GridModel, label: Option<Label>) -> u16 {
     let steps = (model.domain.labels.len() - 1).max(1);
-    label.map_or(128, |label| (255 * label as usize / steps) as u8)
+    label.map_or(128, |label| (255 * label as usize / steps) as u16)
 }
 
 /// The probability of the second of two labels, or of the most probable of more labels, from black to white.
-fn sureness(tagger: &mut GridTagger, labels: usize) -> Result<Vec<u8>> {
+fn sureness(tagger: &mut GridTagger, labels: usize) -> Result<Vec<u16>> {
     let most = |row: &[f64]| match labels {
         2 => row[1],
         _ => row.iter().fold(0.0, |most: f64, &p| most.max(p)),
     };
-    Ok(tagger.answers().marginals()?.map(|row| (255.0 * most(row)).round() as u8).collect())
+    Ok(tagger.answers().marginals()?.map(|row| (255.0 * most(row)).round() as u16).collect())
 }

@@ -37,6 +37,18 @@ pub enum AnyModel {
     Empirical(Arc<EmpiricalModel>),
 }
 
+/// A model of one kind as a model of any kind.
+macro_rules! from_model {
+    ($($variant:ident($model:ty)),*) => {$(
+        impl From<$model> for AnyModel {
+            fn from(model: $model) -> Self {
+                AnyModel::$variant(Arc::new(model))
+            }
+        }
+    )*};
+}
+from_model!(Chain(ChainModel), Linked(LinkedModel), Graph(TypedModel), Grid(GridModel), Empirical(EmpiricalModel));
+
 impl AnyModel {
     /// Reads a model file, after verifying its checksum and that its parts fit each other.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {

@@ -81,17 +81,17 @@ pub struct Mask {
     /// Number of columns.
     pub width: usize,
     /// The numbers, `[height][width]`.
-    pub values: Vec<u8>,
+    pub values: Vec<u16>,
 }
 
 impl Mask {
-    /// Reads a mask: a grey image with at most 8 bits per pixel (black and white are 0 and 255), or an array of whole
+    /// Reads a mask: a grey image (black and white of one bit are 0 and 255), or an array of whole
     /// numbers `[height][width]`. `name` is the mask's name in messages.
     pub fn read(reader: impl Read, name: &str) -> Result<Self> {
         let bytes = read(reader, name)?;
         let refuse = |what: &str| {
             let remedy =
-                "store a mask as an 8-bit grey picture, or a .npy array, whose values are the labels";
+                "store a mask as a grey picture, or a .npy array, whose values are the labels";
             Error::input(Place::new(name, 0), format!("{what}: {remedy}"))
         };
         if bytes.starts_with(numpy::ARCHIVE) {
@@ -103,11 +103,12 @@ impl Mask {
         let pixels = decode(&bytes, name)?;
         let kind = pixels.kind();
         let values = match (pixels.channels, pixels.samples) {
-            (1, Samples::Bytes(grey)) => grey,
+            (1, Samples::Bytes(grey)) => grey.into_iter().map(u16::from).collect(),
+            (1, Samples::Words(grey)) => grey,
             (3, Samples::Bytes(colours)) => {
                 let (colours, _) = colours.as_chunks::<3>();
                 match colours.iter().all(|pixel| *pixel == [pixel[0]; 3]) {
-                    true => colours.iter().map(|pixel| pixel[0]).collect(),
+                    true => colours.iter().map(|pixel| pixel[0].into()).collect(),
                     false => return Err(refuse("the mask has colours")),
                 }
             }
@@ -125,19 +126,26 @@ impl Mask {
         if !whole {
             return Err("the mask has numbers with fractions".into());
         }
-        if let Some(value) = values.iter().find(|value| !(0.0..=255.0).contains(*value)) {
-            return Err(format!("the mask has the value {value}, but labels lie between 0 and 255"));
+        if let Some(value) = values.iter().find(|value| !(0.0..=f64::from(u16::MAX)).contains(*value)) {
+            return Err(format!("the mask has the value {value}, but labels lie between 0 and {}", u16::MAX));
         }
-        Ok(Mask { height, width, values: values.into_iter().map(|value| value as u8).collect() })
+        Ok(Mask { height, width, values: values.into_iter().map(|value| value as u16).collect() })
     }
 
-    /// Encodes the mask as a grey PNG file.
+    /// Encodes the mask as a grey PNG file, with 8 bits per pixel or, where labels are above 255, with 16.
     pub fn to_png(&self) -> Result<Vec<u8>> {
-        encode(&self.values, self.height, self.width)
+        let bytes: Option<Vec<u8>> = self.values.iter().map(|&value| value.try_into().ok()).collect();
+        match bytes {
+            Some(bytes) => encode(&bytes, self.height, self.width),
+            None => {
+                let words: Vec<u8> = self.values.iter().flat_map(|value| value.to_be_bytes()).collect();
+                encode(&words, self.height, self.width)
+            }
+        }
     }
 }
 
-/// Encodes a PNG file, grey or with three colours.
+/// Encodes a PNG file: grey in one or two bytes, or three colours.
 fn encode(values: &[u8], height: usize, width: usize) -> Result<Vec<u8>> {
     let refused = |error: png::EncodingError| Error::File { name: "PNG".into(), message: error.to_string() };
     encode_png(values, height, width).map_err(refused)

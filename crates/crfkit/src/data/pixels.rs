@@ -89,15 +89,13 @@ fn decode_png(bytes: &[u8]) -> Result<Pixels, String> {
     Ok(Pixels { height, width, channels: colour.samples(), samples })
 }
 
-/// Encodes bytes as a PNG file: one byte per pixel is grey, three are red, green and blue.
+/// Encodes bytes as a PNG file: one byte per pixel is grey, two are grey with 16 bits, three are red, green and blue.
 pub(super) fn encode_png(values: &[u8], height: usize, width: usize) -> Result<Vec<u8>, png::EncodingError> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width as u32, height as u32);
-    encoder.set_color(match values.len() == height * width {
-        true => png::ColorType::Grayscale,
-        false => png::ColorType::Rgb,
-    });
-    encoder.set_depth(png::BitDepth::Eight);
+    let each = values.len() / (height * width).max(1);
+    encoder.set_color(if each == 3 { png::ColorType::Rgb } else { png::ColorType::Grayscale });
+    encoder.set_depth(if each == 2 { png::BitDepth::Sixteen } else { png::BitDepth::Eight });
     encoder.set_compression(png::Compression::Fast);
     encoder.set_filter(png::Filter::Adaptive);
     encoder.write_header()?.write_image_data(values)?;

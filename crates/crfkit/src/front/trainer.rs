@@ -6,7 +6,7 @@ use crate::data::observer::Source;
 use crate::data::presets::{number_lines, preset};
 use crate::data::template::{Dialect, Templates};
 use crate::domain::chain::{ChainCorpus, ChainDev, ColumnLayout, CorpusBuilder, CorpusCrew, Sequence};
-use crate::domain::{Corpus, Dev, Domain, WeightedModel};
+use crate::domain::{Corpus, Dev, Domain};
 use crate::loss::Pieces;
 use crate::model::{Keep, Precision};
 use crate::optim::Control;
@@ -207,7 +207,7 @@ impl<'a> Trainer<'a> {
         Ok(self)
     }
 
-    /// Starts from the weights of another model of chains.
+    /// Starts from the weights of another model of the same kind.
     pub fn start_from(mut self, model: &Model) -> Self {
         self.start = Some(model.clone());
         self
@@ -236,9 +236,8 @@ impl<'a> Trainer<'a> {
         self.settings.check(Kind::Chain)?; // before anything is read
         let corpus = self.read(sequences)?;
         let dev = self.dev.as_ref().map(|dev| ChainDev::of(&corpus.domain, dev)).transpose()?;
-        let Trained { model, stop, passes, objective, .. } =
-            self.fit(corpus, dev, |model| model.any().weighted())?;
-        Ok(Run { model: AnyModel::Chain(Arc::new(model)).into(), stop, passes, objective })
+        let Trained { model, stop, passes, objective, .. } = self.fit(corpus, dev)?;
+        Ok(Run { model: AnyModel::from(model).into(), stop, passes, objective })
     }
 
     /// Trains on a corpus of any kind that a builder has made, with the settings of this trainer.
@@ -253,7 +252,7 @@ impl<'a> Trainer<'a> {
                     .into(),
             ));
         }
-        self.fit(corpus, dev, |_| None)
+        self.fit(corpus, dev)
     }
 
     /// A trainer with the defaults for this kind of model.
@@ -261,19 +260,14 @@ impl<'a> Trainer<'a> {
         Trainer { settings: Settings::of(kind), ..Trainer::default() }
     }
 
-    fn fit<D: Domain>(
-        mut self,
-        corpus: Corpus<D>,
-        dev: Option<Dev<D>>,
-        start: impl Fn(&Model) -> Option<Arc<WeightedModel<D>>>,
-    ) -> Result<Trained<D>> {
+    fn fit<D: Domain>(mut self, corpus: Corpus<D>, dev: Option<Dev<D>>) -> Result<Trained<D>> {
         let features = corpus.features(&self.settings);
         let theta = match &self.start {
             None => Vec::new(),
             Some(model) => {
                 self.settings.init = Init::Model;
                 let other = || Error::Setting("training can only start from a model of the same kind".into());
-                start(model).ok_or_else(other)?.weights_for(&corpus, &features)?
+                model.any().weighted::<D>().ok_or_else(other)?.weights_for(&corpus, &features)?
             }
         };
         let start = Start { theta, dev, threads: self.threads, ..Start::default() };

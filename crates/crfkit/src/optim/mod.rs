@@ -80,7 +80,7 @@ use std::sync::atomic::AtomicBool;
 
 /// A sum of losses over examples, as a function of θ. It does not include the penalty, which each optimiser treats in
 /// its own way.
-pub trait Objective: Sync {
+pub trait Objective: Send + Sync {
     /// Number of weights.
     fn dim(&self) -> usize;
 

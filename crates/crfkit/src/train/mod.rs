@@ -2,6 +2,7 @@
 
 mod choose;
 mod fit;
+mod objective;
 mod scales;
 mod stream;
 
@@ -9,6 +10,7 @@ pub use crate::settings::{
     BatchOf, Choose, Constraint, Criterion, Declaration, HessVec, Init, Kind, Method, Parameters, PriorMean,
     Scaling, Settings, Tried, tables,
 };
+pub use objective::TrainingObjective;
 pub use stream::{StreamModel, StreamTrainer, Streamed};
 
 use crate::domain::{Corpus, Dev, Domain, WeightedModel};
@@ -19,7 +21,6 @@ use crate::optim::{Choice, Control, Restart, State, Stop};
 use crate::{Error, Result};
 use choose::Chosen;
 use fit::{Begin, Fitted, fit};
-use scales::Scales;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -261,50 +262,31 @@ fn train_with<D: Domain>(
     start: Start<D>,
     listener: &mut dyn Listener,
 ) -> Result<Trained<D>> {
-    let Corpus { domain, mut data } = corpus;
-    let features = Arc::new(features);
-    let Start { mut theta, mut prior_mean, dev, resume, threads } = start;
-    let constraint = settings.constraint.or_else(|| domain.observed_constraint(&data));
-    let settings = &Settings { constraint, ..settings.clone() };
+    let Start { mut theta, prior_mean, dev, resume, threads } = start;
     if theta.is_empty() && resume.is_none() {
-        theta = first_weights(&domain, &data, &features, settings, threads, listener)?;
+        theta = first_weights(&corpus, &features, settings, threads, listener)?;
     }
-    let scales = Scales::new(&domain, &data, &features, settings)?;
-    if let Some(scales) = &scales {
-        scales.scale(&mut data);
-        scales.apply(&mut theta, &features);
-        scales.apply(&mut prior_mean, &features);
-    }
-    let unscaled = |mut theta: Vec<f64>| {
-        scales.iter().for_each(|scales| scales.undo(&mut theta, &features));
-        theta
-    };
-    let prior = settings.prior(&features, prior_mean);
-    let risk = domain.objective(settings, features.clone(), data, threads)?;
+    let dim = features.dim();
+    let objective = TrainingObjective::of(corpus, features, settings, prior_mean, threads)?;
+    theta = objective.scaled(theta);
+    let TrainingObjective { domain, features, settings, .. } = &objective;
     let mut judge = dev.as_ref().map(|dev| {
         |theta: &[f64]| {
-            let theta = unscaled(theta.to_vec());
-            let judgement = dev.judge(&domain, &features, &theta, settings, threads)?;
+            let theta = objective.unscaled(theta.to_vec());
+            let judgement = dev.judge(domain, features, &theta, settings, threads)?;
             Ok(domain.scores(&judgement))
         }
     });
     let begin = Begin { theta, resume, judge: judge.as_mut().map(|judge| judge as fit::Judge) };
-    let Fitted { theta, stop, passes, objective } = fit(risk.as_ref(), prior, settings, begin, listener)?;
-    drop(risk);
-    let weights = unscaled(theta);
-    let dim = features.dim();
-    let mut settings = settings.clone();
-    if D::KIND != Kind::Chain {
-        settings.inference.get_or_insert_with(|| domain.engine());
-    }
-    let model = WeightedModel { domain, features, weights: weights.into(), settings };
-    Ok(Trained { model, stop, passes, objective, features: dim })
+    let prior = objective.prior.clone();
+    let Fitted { theta, stop, passes, objective: value } =
+        fit(objective.losses.as_ref(), prior, settings, begin, listener)?;
+    Ok(Trained { model: objective.into_model(theta), stop, passes, objective: value, features: dim })
 }
 
 /// The first weights that [`Settings::init`] asks for.
 fn first_weights<D: Domain>(
-    domain: &D,
-    data: &crate::data::dataset::Dataset<D::Graph>,
+    corpus: &Corpus<D>,
     features: &Features,
     settings: &Settings,
     threads: usize,
@@ -317,7 +299,7 @@ fn first_weights<D: Domain>(
             Ok((0..features.dim()).map(|_| RANDOM_WEIGHTS * (2.0 * random.uniform() - 1.0)).collect())
         }
         Init::Empirical | Init::Logistic | Init::Model => {
-            domain.first_weights(data, features, settings, &mut |corpus, settings| {
+            corpus.domain.first_weights(&corpus.data, features, settings, &mut |corpus, settings| {
                 let (features, start) = (corpus.features(settings), Start { threads, ..Start::default() });
                 let mut first = FirstWeights(&mut *listener);
                 Ok(train(corpus, features, settings, start, &mut first)?.model.weights.to_vec())

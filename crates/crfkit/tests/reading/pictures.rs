@@ -190,7 +190,7 @@ fn png_pictures_of_all_kinds_are_read() {
     assert!(
         mask(&png([1, 1], 8, 2, &[], &[0, 1, 2, 3])).starts_with("m: the mask has colours: store a mask")
     );
-    assert!(mask(&png([1, 1], 16, 0, &[], &[0, 1, 2])).contains("pixels of type L16"));
+    assert!(mask(&png([1, 1], 16, 4, &[], &[0, 1, 2, 3, 4])).contains("pixels of type La16"));
     for end in 8..grey.len() - 12 {
         assert!(refused(&grey[..end]).starts_with("a: not a picture that can be read ("), "{end}");
     }

@@ -77,7 +77,12 @@ fn masks_may_be_arrays_of_whole_numbers() {
     assert_eq!(mask, Mask { height: 1, width: 2, values: vec![7, 255] });
     let truths = Mask::read(&npy("|b1", false, "(2, 1)", &[1, 0])[..], "m.npy").unwrap();
     assert_eq!(truths, Mask { height: 2, width: 1, values: vec![1, 0] });
+    let many = Mask::read(&npy("<u2", false, "(1, 2)", &[44, 1, 255, 255])[..], "m.npy").unwrap();
+    assert_eq!(many.values, [300, 65535]);
+    let again = Mask::read(&many.to_png().unwrap()[..], "m.png").unwrap();
+    assert_eq!(again, many, "16 bits per pixel");
     let refused = |bytes: &[u8]| Mask::read(bytes, "m.npy").unwrap_err().to_string();
+    assert!(refused(&npy("<i4", false, "(1, 1)", &[0, 0, 1, 0])).contains("the value 65536"));
     assert!(refused(&doubles("(1, 1)", &[1.0])).starts_with("m.npy: the mask has numbers with fractions"));
     assert!(refused(&npy("|i1", false, "(1, 1)", &[0xff])).contains("the value -1"));
     assert!(refused(&npy("|u1", false, "(1, 1, 1)", &[0])).contains("(height, width)"));
@@ -230,7 +235,7 @@ fn numbers_of_pairs_are_learnt_from() {
     let (height, width) = (6, 7);
     let mut picture = || {
         let border = 1 + random.below(width - 1);
-        let labels: Vec<u8> = (0..height * width).map(|i| u8::from(i % width >= border)).collect();
+        let labels: Vec<u16> = (0..height * width).map(|i| u16::from(i % width >= border)).collect();
         // Only the first row shows its label.
         let noisy = |i: usize| if i < width { f64::from(labels[i]) - 0.5 } else { 0.0 };
         let nodes = Image { height, width, channels: 1, values: (0..labels.len()).map(noisy).collect() };

@@ -80,7 +80,7 @@ fn typed_model(corpus: TypedCorpus) -> TypedModel {
     TypedModel { domain: corpus.domain, weights, features: features.into(), settings }
 }
 
-fn layout(labels: &[u8], tables: Tables) -> GridDomain {
+fn layout(labels: &[u16], tables: Tables) -> GridDomain {
     let image = Image { height: 1, width: 1, channels: 3, values: vec![0.5; 3] };
     let layout = GridDomain::new(labels.to_vec(), SiteFeatures::default(), &image.into(), "image").unwrap();
     GridDomain { tables, neighbours: Neighbours::Four, ..layout }

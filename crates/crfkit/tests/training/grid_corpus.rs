@@ -18,10 +18,10 @@ use std::sync::Arc;
 const SIDE: usize = 64;
 const TRAIN: usize = 40;
 /// The mask value of `?`.
-const UNLABELLED: u8 = 255;
+const UNLABELLED: u16 = 255;
 
 fn mask(text: &str) -> Mask {
-    let value = |c: char| c.to_digit(10).map_or(UNLABELLED, |digit| digit as u8);
+    let value = |c: char| c.to_digit(10).map_or(UNLABELLED, |digit| digit as u16);
     Mask { height: SIDE, width: SIDE, values: text.lines().flat_map(str::chars).map(value).collect() }
 }
 
@@ -91,7 +91,7 @@ fn neighbours_find_buildings_in_photographs() {
     for block in labels.split('#').skip(1) {
         let (head, rows) = block.split_once('\n').unwrap();
         let (number, set) = head.trim().split_once(' ').unwrap();
-        let values = rows.bytes().filter(u8::is_ascii_digit).map(|digit| u8::from(digit != b'0')).collect();
+        let values = rows.bytes().filter(u8::is_ascii_digit).map(|digit| u16::from(digit != b'0')).collect();
         let file = std::fs::File::open(directory.join(format!("{number}.jpg"))).unwrap();
         let sites = Sites::read(file, number).unwrap();
         photographs[usize::from(set == "test")].push((sites, Mask { height: 16, width: 24, values }));

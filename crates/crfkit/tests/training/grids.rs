@@ -39,7 +39,7 @@ fn pictures(seed: u64, side: usize, holes: bool) -> Vec<(Sites, Mask)> {
     let mut picture = || {
         let (row, column) = (random.below(side), random.below(side));
         let inside = |k: usize| (k / side).abs_diff(row) < 5 && (k % side).abs_diff(column) < 5;
-        let mut values: Vec<u8> = (0..side * side).map(|k| if inside(k) { 255 } else { 0 }).collect();
+        let mut values: Vec<u16> = (0..side * side).map(|k| if inside(k) { 255 } else { 0 }).collect();
         let noise =
             |random: &mut Random| 0.9 * (random.uniform() + random.uniform() + random.uniform() - 1.5);
         let noisy = values.iter().map(|&v| f64::from(v) / 255.0 + noise(&mut random)).collect();

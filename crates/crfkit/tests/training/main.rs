@@ -20,6 +20,7 @@ mod grids;
 mod linked;
 mod linked_corpora;
 mod model_file;
+mod objective;
 mod piecewise_estimates;
 mod robust;
 mod settings;

@@ -95,7 +95,7 @@ fn features_without_values_are_not_scaled() {
 }
 
 /// Squares of cells with one number each, and their labels: the same task for images and for graphs.
-struct Squares(Vec<(Vec<f64>, Vec<u8>)>);
+struct Squares(Vec<(Vec<f64>, Vec<u16>)>);
 
 const SIDE: usize = 6;
 
@@ -104,7 +104,7 @@ impl Squares {
         let mut random = Random::new(9);
         let mut square = || {
             let edge = random.below(SIDE);
-            let labels: Vec<u8> = (0..SIDE * SIDE).map(|k| u8::from(k % SIDE > edge)).collect();
+            let labels: Vec<u16> = (0..SIDE * SIDE).map(|k| u16::from(k % SIDE > edge)).collect();
             let noisy = labels.iter().map(|&y| unit * (f64::from(y) + 1.5 * random.uniform())).collect();
             (noisy, labels)
         };

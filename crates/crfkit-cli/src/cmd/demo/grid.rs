@@ -1,7 +1,7 @@
 //! `crfkit demo grid`: removes noise from images (smd-crf-2006 section 5.1), and shows what neighbours contribute.
 
 use super::{Show, say};
-use crate::demo::shapes::{SIDE, picture};
+use crate::demo::shapes::{SIDE, WHITE, picture};
 use crate::progress::Progress;
 use anyhow::Result;
 use crfkit::data::images::{Image, Mask};
@@ -96,7 +96,7 @@ pub fn run(output: Option<&Path>) -> Result<ExitCode> {
 fn clean(way: &Way, train: &[(Image, Mask)], test: &[(Image, Mask)]) -> Result<(Vec<Mask>, Share)> {
     let progress = Progress::new(false);
     let domain = GridDomain {
-        labels: vec![0, u8::MAX],
+        labels: vec![0, WHITE],
         unlabelled: None,
         sites: SiteFeatures::default(),
         channels: 1,
@@ -132,7 +132,7 @@ fn clean(way: &Way, train: &[(Image, Mask)], test: &[(Image, Mask)]) -> Result<(
 
 /// A noisy image in shades of grey, with 0 at a quarter and 1 at three quarters.
 fn shades(image: &Image) -> Mask {
-    let shade = |value: &f64| (255.0 * (0.25 + 0.5 * value)).clamp(0.0, 255.0) as u8;
+    let shade = |value: &f64| (255.0 * (0.25 + 0.5 * value)).clamp(0.0, 255.0) as u16;
     Mask { height: image.height, width: image.width, values: image.values.iter().map(shade).collect() }
 }
 
@@ -140,7 +140,7 @@ fn shades(image: &Image) -> Mask {
 fn side_by_side(columns: &[Vec<Mask>]) -> Mask {
     const ENLARGED: usize = 2;
     const GAP: usize = 4;
-    const GREY: u8 = 128;
+    const GREY: u16 = 128;
     let pitch = ENLARGED * SIDE + GAP;
     let (height, width) = (SHOWN * pitch + GAP, columns.len() * pitch + GAP);
     let mut values = vec![GREY; height * width];

@@ -24,9 +24,9 @@ const MAX_CHANNELS: usize = 1 << 16;
 #[serde(deny_unknown_fields)]
 pub struct GridDomain {
     /// The mask values that are labels, in ascending order.
-    pub labels: Vec<u8>,
+    pub labels: Vec<u16>,
     /// The mask value of pixels without a label. They are summed out in training, and not scored in evaluation.
-    pub unlabelled: Option<u8>,
+    pub unlabelled: Option<u16>,
     /// The features of sites.
     pub sites: SiteFeatures,
     /// How many numbers a site has, not counting the constant.
@@ -42,7 +42,7 @@ pub struct GridDomain {
 
 impl GridDomain {
     /// A domain with Potts tables over four neighbours, for images like `example`, which comes from `name`.
-    pub fn new(labels: Vec<u8>, sites: SiteFeatures, example: &Sites, name: &str) -> Result<Self> {
+    pub fn new(labels: Vec<u16>, sites: SiteFeatures, example: &Sites, name: &str) -> Result<Self> {
         let described = sites.describe(example).map_err(|why| Error::input(Place::new(name, 0), why))?;
         let (channels, pair_channels) = (described.nodes.channels, described.pair_channels());
         let (neighbours, tables) = (Neighbours::Four, Tables::Potts);
@@ -79,7 +79,7 @@ impl GridDomain {
     }
 
     /// The label number of a mask value.
-    pub fn label(&self, value: u8) -> Option<Label> {
+    pub fn label(&self, value: u16) -> Option<Label> {
         self.labels.binary_search(&value).ok().map(|label| label as Label)
     }
 

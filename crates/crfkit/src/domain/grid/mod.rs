@@ -119,12 +119,12 @@ impl Domain for GridDomain {
     /// The gold labels. Unlabelled pixels do not count; values that the model does not know always count as errors.
     fn truth<'a>(&'a self, picture: &'a Picture) -> Result<Truth<'a>> {
         let mask = picture.labelled(self)?;
-        let name = |&value: &u8| (Some(value) != self.unlabelled).then(|| Cow::Owned(value.to_string()));
+        let name = |&value: &u16| (Some(value) != self.unlabelled).then(|| Cow::Owned(value.to_string()));
         Ok(Truth { labels: mask.values.iter().map(name).collect(), known: Vec::new() })
     }
 
     fn label_sets(&self) -> Vec<LabelSet<'_>> {
-        let labels = self.labels.iter().map(u8::to_string).collect();
+        let labels = self.labels.iter().map(u16::to_string).collect();
         vec![LabelSet { name: Some("label".into()), labels }]
     }
 

@@ -25,14 +25,19 @@ impl Default for TypedBuilder {
 }
 
 impl TypedBuilder {
+    /// A builder of a corpus of graphs with these types.
+    pub fn new(types: Types) -> Self {
+        let names = vec![Strings::default(); types.all().len()];
+        TypedBuilder { types: Some(types), names, ..TypedBuilder::default() }
+    }
+
     /// Adds a line that was read at `place`. The first line declares the types. The same declaration may come again,
     /// for example when files are joined.
     pub fn add(&mut self, text: &str, place: &Place) -> Result<()> {
         match (Line::read(text, place, self.types.as_ref())?, &self.types) {
             (Line::Blank, _) => {}
             (Line::Types(types), None) => {
-                self.names = vec![Strings::default(); types.all().len()];
-                self.types = Some(types);
+                *self = TypedBuilder::new(types);
             }
             (Line::Types(types), Some(known)) => check_same(&types, known, place)?,
             (Line::Graph(_), None) => unreachable!("a graph is refused until types are known"),
@@ -41,9 +46,11 @@ impl TypedBuilder {
         Ok(())
     }
 
-    /// Adds a graph whose types are known.
-    fn add_graph(&mut self, graph: TypedGraph) -> Result<()> {
-        let Some(types) = &self.types else { return Ok(()) };
+    /// Adds a graph, which must be made with the builder's types.
+    pub fn add_graph(&mut self, graph: TypedGraph) -> Result<()> {
+        let Some(types) = &self.types else {
+            return Err(Error::input(graph.place, "a graph, but no types yet: declare them first"));
+        };
         let structure = self.structures.of(&graph, types)?;
         let number = |kind: usize, name: &str| Some(self.names[kind].intern(name.as_bytes()));
         observe(&graph, types, number, &mut self.data);

@@ -1,17 +1,17 @@
 //! One line of a graph file: the types, or a graph.
 
-use super::Types;
+use super::{Observed, Types};
 use crate::data::text::excerpt;
-use crate::graph::{FactorGraph, FactorGraphBuilder, Label, Parts, UNLABELLED};
+use crate::graph::{FactorGraph, FactorGraphBuilder, Label, Parts};
 use crate::{Error, Place, Result};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use std::collections::HashMap;
 use std::fmt;
 
 /// The largest number of table entries in one graph: half a gigabyte of them.
-const MAX_NUMBERS: usize = 1 << 26;
+pub(super) const MAX_NUMBERS: usize = 1 << 26;
 /// The largest feature value. With larger values, scores might not be finite.
-const MAX_VALUE: f64 = 1e9;
+pub(super) const MAX_VALUE: f64 = 1e9;
 
 /// The contents of a line.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ pub struct TypedGraph {
     pub(crate) place: Place,
     /// The type of each node.
     pub nodes: Vec<usize>,
-    /// The gold label of each node, or [`UNLABELLED`].
+    /// The gold label of each node, or [`UNLABELLED`](crate::graph::UNLABELLED).
     pub gold: Vec<Label>,
     /// Type and nodes of each factor.
     pub(crate) factors: Vec<(usize, Vec<usize>)>,
@@ -39,13 +39,6 @@ pub struct TypedGraph {
     pub(crate) pieces: Vec<Option<usize>>,
     /// The features of each node, then of each factor.
     pub(super) features: Vec<Observed>,
-}
-
-/// The features of a node or factor.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Observed {
-    pub(crate) named: Vec<(String, f64)>,
-    pub(crate) dense: Vec<f64>,
 }
 
 impl Line {
@@ -85,14 +78,7 @@ impl TypedGraph {
         place: &Place,
         types: &Types,
     ) -> std::result::Result<Self, String> {
-        let mut graph = TypedGraph {
-            place: place.clone(),
-            nodes: Vec::with_capacity(nodes.len()),
-            gold: Vec::with_capacity(nodes.len()),
-            factors: Vec::with_capacity(factors.len()),
-            pieces: Vec::with_capacity(factors.len()),
-            features: Vec::with_capacity(nodes.len() + factors.len()),
-        };
+        let mut graph = TypedGraph::empty(place.clone());
         for (number, node) in nodes.into_iter().enumerate() {
             graph.add_node(node, types).map_err(|why| format!("node {number}: {why}"))?;
         }
@@ -104,75 +90,26 @@ impl TypedGraph {
             }));
             graph.add_factor(factor, types).map_err(|why| format!("factor {number}: {why}"))?;
         }
-        let kinds = graph.nodes.iter().copied().chain(graph.factors.iter().map(|(kind, _)| *kind));
-        let numbers = kinds.fold(0usize, |sum, kind| sum.saturating_add(types.shape(kind).size()));
-        match numbers > MAX_NUMBERS {
-            true => Err(format!(
-                "the tables of this graph have {numbers} numbers, more than {MAX_NUMBERS}: split it, or use smaller factors"
-            )),
-            false => Ok(graph),
-        }
+        graph.check_size(types).map(|()| graph)
     }
 
     fn add_node(&mut self, node: WrittenNode, types: &Types) -> std::result::Result<(), String> {
         let WrittenNode { of, label, features, dense } = node;
         let kind = find(types, &of, 0..types.nodes().len())?;
-        let label = match label {
-            None => UNLABELLED,
-            Some(Name(name)) => types.label(kind, &name).ok_or_else(|| {
+        let find = |Name(name): Name| {
+            types.label(kind, &name).ok_or_else(|| {
                 let labels = names(types.nodes()[kind].labels.iter());
                 format!("`{}` is no label of `{}`: {labels}", excerpt(&name), excerpt(&of))
-            })?,
+            })
         };
-        self.nodes.push(kind);
-        self.gold.push(label);
-        self.observe(kind, features, dense, types)
+        let label = label.map(find).transpose()?;
+        self.push_node(kind, label, Observed { named: features.0, dense }, types)
     }
 
     fn add_factor(&mut self, factor: WrittenFactor, types: &Types) -> std::result::Result<(), String> {
         let WrittenFactor { of, nodes, features, dense, .. } = factor;
         let kind = find(types, &of, types.nodes().len()..types.all().len())?;
-        let over = &types.all()[kind].over;
-        if nodes.len() != over.len() {
-            return Err(format!("{} nodes, but a `{}` is over {}", nodes.len(), excerpt(&of), over.len()));
-        }
-        for (k, (&node, &expected)) in nodes.iter().zip(over).enumerate() {
-            let Some(&found) = self.nodes.get(node) else {
-                return Err(format!(
-                    "there is no node {node}: there are {}, counted from 0",
-                    self.nodes.len()
-                ));
-            };
-            if found != expected {
-                let [found, expected] = [found, expected].map(|kind| excerpt(&types.all()[kind].name));
-                return Err(format!("node {node} is a `{found}`, but a `{expected}` is expected"));
-            }
-            if nodes[..k].contains(&node) {
-                return Err(format!("node {node} is there twice: name each node once"));
-            }
-        }
-        self.factors.push((kind, nodes));
-        self.observe(kind, features, dense, types)
-    }
-
-    fn observe(
-        &mut self,
-        kind: usize,
-        Named(named): Named,
-        dense: Vec<f64>,
-        types: &Types,
-    ) -> std::result::Result<(), String> {
-        let of = &types.all()[kind];
-        if dense.len() != of.dense {
-            let (found, expected, name) = (dense.len(), of.dense, excerpt(&of.name));
-            return Err(format!("{found} dense features, but the type `{name}` declares {expected}"));
-        }
-        let values = named.iter().map(|(_, value)| value).chain(&dense);
-        if let Some(value) = values.into_iter().find(|value| value.abs() > MAX_VALUE) {
-            return Err(format!("a feature of {value}: scale it to at most {MAX_VALUE}"));
-        }
-        self.features.push(Observed { named, dense });
-        Ok(())
+        self.push_factor(kind, nodes, Observed { named: features.0, dense }, types)
     }
 
     /// The structure of the graph: an own table for each node, then one for each factor. The kind of a table is its

@@ -4,13 +4,15 @@
 
 mod builder;
 mod line;
+mod memory;
 mod types;
 
 pub use crate::decode::Decode;
 pub use crate::infer::Engine;
 pub use builder::{Structures, TypedBuilder};
 pub use line::{Line, TypedGraph};
-pub use types::{Type, Types};
+pub use memory::{GraphMaker, Observed};
+pub use types::{Declaration, Type, Types};
 
 use super::alone::logistic;
 use super::stored::parse_head;

@@ -89,10 +89,10 @@ impl<'de> Deserialize<'de> for Declared {
     }
 }
 
-/// One type as it is written in the file: `labels` for nodes, `over` for factors.
+/// The declaration of a type, in memory or in a file: `labels` for nodes, `over` for factors.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Declaration {
+pub struct Declaration {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     labels: Option<Labels>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,6 +101,32 @@ pub(super) struct Declaration {
     table: Tables,
     #[serde(default)]
     dense: usize,
+}
+
+impl Declaration {
+    /// A type of nodes with these labels.
+    pub fn nodes<L: Into<String>>(labels: impl IntoIterator<Item = L>) -> Self {
+        let labels = Labels::Names(labels.into_iter().map(Into::into).collect());
+        Declaration { labels: Some(labels), over: None, table: full(), dense: 0 }
+    }
+
+    /// A type of factors over nodes of these types.
+    pub fn factors<N: Into<String>>(over: impl IntoIterator<Item = N>) -> Self {
+        let over = over.into_iter().map(Into::into).collect();
+        Declaration { labels: None, over: Some(over), table: full(), dense: 0 }
+    }
+
+    /// The same type with tables of this form instead of full ones.
+    pub fn tables(mut self, tables: Tables) -> Self {
+        self.table = tables;
+        self
+    }
+
+    /// The same type with this many dense features.
+    pub fn dense(mut self, dense: usize) -> Self {
+        self.dense = dense;
+        self
+    }
 }
 
 fn full() -> Tables {
@@ -217,6 +243,18 @@ impl From<Types> for Declared {
 }
 
 impl Types {
+    /// Declares types by their names. It is an error if a name is there twice or a declaration is impossible.
+    pub fn declare(types: impl IntoIterator<Item = (String, Declaration)>) -> Result<Self> {
+        let mut declared = BTreeMap::new();
+        for (name, declaration) in types {
+            if let Some(name) = declared.contains_key(&name).then(|| excerpt(&name)) {
+                return Err(Error::Setting(format!("type `{name}` is declared twice: rename one")));
+            }
+            declared.insert(name, declaration);
+        }
+        Types::try_from(Declared(declared)).map_err(Error::Setting)
+    }
+
     /// Rejects declarations whose tables are impossible.
     fn check(&self) -> std::result::Result<(), String> {
         if self.nodes == 0 {

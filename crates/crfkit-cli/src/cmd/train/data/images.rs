@@ -32,13 +32,13 @@ impl TrainingData for GridDomain {
     /// Reads all images and masks; the masks' values are the labels.
     fn read_training(args: &TrainArgs) -> Result<GridCorpus> {
         let files = files(&args.grid.images, &args.grid.masks)?;
-        let mut seen = [false; 256];
+        let mut seen = vec![false; 1 << u16::BITS];
         for file in &files {
             let mask = read_mask(file)?;
             mask.iter().flat_map(|mask| &mask.values).for_each(|&value| seen[value as usize] = true);
         }
-        let labels: Vec<u8> =
-            (0..=u8::MAX).filter(|&v| seen[v as usize] && Some(v) != args.grid.unlabelled).collect();
+        let labels: Vec<u16> =
+            (0..=u16::MAX).filter(|&v| seen[v as usize] && Some(v) != args.grid.unlabelled).collect();
         if labels.len() > MAX_LABELS {
             anyhow::bail!(
                 "the masks have {} different values, but each is a label, and at most {MAX_LABELS} are allowed: store masks \

@@ -1,0 +1,172 @@
+//! Graphs that are built in memory, and what both these and lines of a file must obey.
+
+use super::line::{MAX_NUMBERS, MAX_VALUE};
+use super::{TypedGraph, Types};
+use crate::data::text::excerpt;
+use crate::graph::{Label, UNLABELLED};
+use crate::{Error, Place, Result};
+
+/// The features of a node or factor.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// Names of features with their values.
+    pub named: Vec<(String, f64)>,
+    /// As many numbers as its type has dense features.
+    pub dense: Vec<f64>,
+}
+
+/// A graph in the making.
+///
+/// ```
+/// use crfkit::typed::{Declaration, GraphMaker, Observed, TypedBuilder, Types};
+///
+/// let types = Types::declare([
+///     ("person".to_owned(), Declaration::nodes(["shy", "loud"]).dense(1)),
+///     ("friends".to_owned(), Declaration::factors(["person", "person"])),
+/// ])?;
+/// let mut graph = GraphMaker::new(&types, "the first graph");
+/// let (person, friends) = (types.kind("person").unwrap(), types.kind("friends").unwrap());
+/// let numbers = |x: f64| Observed { dense: vec![x], ..Observed::default() };
+/// let ada = graph.node(person, Some(0), numbers(0.3))?;
+/// let bob = graph.node(person, Some(1), numbers(2.0))?;
+/// graph.factor(friends, vec![ada, bob], Observed::default())?;
+/// let graph = graph.finish()?;
+/// let mut builder = TypedBuilder::new(types);
+/// builder.add_graph(graph)?;
+/// assert_eq!(builder.finish(1)?.labelled(), 2);
+/// # Ok::<(), crfkit::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct GraphMaker<'a> {
+    types: &'a Types,
+    graph: TypedGraph,
+}
+
+impl<'a> GraphMaker<'a> {
+    /// A graph without nodes. Messages call it `name`.
+    pub fn new(types: &'a Types, name: &str) -> Self {
+        GraphMaker { types, graph: TypedGraph::empty(Place::new(name, 0)) }
+    }
+
+    /// Adds a node of a type, with a label of that type if it is known, and returns its number.
+    pub fn node(&mut self, kind: usize, label: Option<Label>, features: Observed) -> Result<usize> {
+        let number = self.graph.nodes.len();
+        let added = self.graph.push_node(kind, label, features, self.types);
+        added.map(|()| number).map_err(|why| self.refuse(format!("node {number}: {why}")))
+    }
+
+    /// Adds a factor of a type over nodes of the types that it is declared over.
+    pub fn factor(&mut self, kind: usize, nodes: Vec<usize>, features: Observed) -> Result<()> {
+        let number = self.graph.factors.len();
+        self.graph.pieces.push(None);
+        let added = self.graph.push_factor(kind, nodes, features, self.types);
+        added.map_err(|why| self.refuse(format!("factor {number}: {why}")))
+    }
+
+    /// Returns the graph. It is an error if its tables are too large.
+    pub fn finish(self) -> Result<TypedGraph> {
+        self.graph.check_size(self.types).map_err(|why| self.refuse(why))?;
+        Ok(self.graph)
+    }
+
+    fn refuse(&self, why: String) -> Error {
+        Error::input(self.graph.place.clone(), why)
+    }
+}
+
+impl TypedGraph {
+    /// A graph without nodes, which was read at `place`.
+    pub(super) fn empty(place: Place) -> Self {
+        TypedGraph {
+            place,
+            nodes: Vec::new(),
+            gold: Vec::new(),
+            factors: Vec::new(),
+            pieces: Vec::new(),
+            features: Vec::new(),
+        }
+    }
+
+    /// Adds a node, if its label and features are such as its type has.
+    pub(super) fn push_node(
+        &mut self,
+        kind: usize,
+        label: Option<Label>,
+        features: Observed,
+        types: &Types,
+    ) -> std::result::Result<(), String> {
+        let Some(of) = types.nodes().get(kind) else { return Err(format!("there is no type {kind} of nodes")) };
+        if let Some(label) = label.filter(|&label| label as usize >= of.labels.len()) {
+            return Err(format!("label {label}, but `{}` has {}", excerpt(&of.name), of.labels.len()));
+        }
+        self.nodes.push(kind);
+        self.gold.push(label.unwrap_or(UNLABELLED));
+        self.observe(kind, features, types)
+    }
+
+    /// Adds a factor, if its nodes and features are such as its type has. Its piece is added by the caller.
+    pub(super) fn push_factor(
+        &mut self,
+        kind: usize,
+        nodes: Vec<usize>,
+        features: Observed,
+        types: &Types,
+    ) -> std::result::Result<(), String> {
+        let Some(of) = types.all().get(kind).filter(|_| kind >= types.nodes().len()) else {
+            return Err(format!("there is no type {kind} of factors"));
+        };
+        if nodes.len() != of.over.len() {
+            let (found, name, over) = (nodes.len(), excerpt(&of.name), of.over.len());
+            return Err(format!("{found} nodes, but a `{name}` is over {over}"));
+        }
+        for (k, (&node, &expected)) in nodes.iter().zip(&of.over).enumerate() {
+            let Some(&found) = self.nodes.get(node) else {
+                return Err(format!(
+                    "there is no node {node}: there are {}, counted from 0",
+                    self.nodes.len()
+                ));
+            };
+            if found != expected {
+                let [found, expected] = [found, expected].map(|kind| excerpt(&types.all()[kind].name));
+                return Err(format!("node {node} is a `{found}`, but a `{expected}` is expected"));
+            }
+            if nodes[..k].contains(&node) {
+                return Err(format!("node {node} is there twice: name each node once"));
+            }
+        }
+        self.factors.push((kind, nodes));
+        self.observe(kind, features, types)
+    }
+
+    fn observe(
+        &mut self,
+        kind: usize,
+        features: Observed,
+        types: &Types,
+    ) -> std::result::Result<(), String> {
+        let of = &types.all()[kind];
+        if features.dense.len() != of.dense {
+            let (found, expected, name) = (features.dense.len(), of.dense, excerpt(&of.name));
+            return Err(format!("{found} dense features, but the type `{name}` declares {expected}"));
+        }
+        let mut values = features.named.iter().map(|(_, value)| value).chain(&features.dense);
+        // Not a number is not small either.
+        if let Some(value) = values.find(|value| value.is_nan() || value.abs() > MAX_VALUE) {
+            return Err(format!("a feature of {value}: scale it to at most {MAX_VALUE}"));
+        }
+        self.features.push(features);
+        Ok(())
+    }
+
+    /// Rejects a graph whose tables would not fit into memory.
+    pub(super) fn check_size(&self, types: &Types) -> std::result::Result<(), String> {
+        let kinds = self.nodes.iter().copied().chain(self.factors.iter().map(|(kind, _)| *kind));
+        let numbers = kinds.fold(0usize, |sum, kind| sum.saturating_add(types.shape(kind).size()));
+        match numbers > MAX_NUMBERS {
+            true => Err(format!(
+                "the tables of this graph have {numbers} numbers, more than {MAX_NUMBERS}: split it, or use smaller factors"
+            )),
+            false => Ok(()),
+        }
+    }
+}
