@@ -12,6 +12,7 @@
 from crfkit._crfkit import Model, Tagged, Tagger
 from crfkit._crfkit import __VERSION__ as __version__
 from crfkit.chain import ChainCRF
+from crfkit.empirical import EmpiricalTagger
 from crfkit.errors import (
     CrfkitError,
     DataError,
@@ -20,16 +21,27 @@ from crfkit.errors import (
     NotFittedError,
     SettingError,
 )
+from crfkit.factorial import FactorialCRF
+from crfkit.graph import GraphCRF
+from crfkit.grid import GridCRF
+from crfkit.objective import Objective
+from crfkit.spans import Span
 
 __all__ = [
     "ChainCRF",
     "CrfkitError",
     "DataError",
     "DivergedError",
+    "EmpiricalTagger",
+    "FactorialCRF",
+    "GraphCRF",
+    "GridCRF",
     "Model",
     "ModelFileError",
     "NotFittedError",
+    "Objective",
     "SettingError",
+    "Span",
     "Tagged",
     "Tagger",
     "__version__",

@@ -5,9 +5,41 @@ from typing import Any, Callable, SupportsIndex, final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["__VERSION__", "Model", "Tagged", "Tagger", "empty_crfsuite", "model_from_bytes", "train", "write_file"]
+from crfkit.spans import Span
+
+__all__ = [
+    "__VERSION__",
+    "FactorialTagger",
+    "GraphTagger",
+    "GridTagger",
+    "Model",
+    "Tagged",
+    "Tagger",
+    "TrainingObjective",
+    "chain_objective",
+    "empty_crfsuite",
+    "graph_objective",
+    "grid_objective",
+    "model_from_bytes",
+    "train",
+    "train_empirical",
+    "train_factorial",
+    "train_graph",
+    "train_grid",
+    "write_file",
+]
 
 __VERSION__: str
+
+_Array = NDArray[np.float64]
+_GridInput = tuple[_Array, _Array | None, _Array | None, _Array | None]
+_GridLayout = tuple[list[int], int | None, int, str]
+_GraphInput = tuple[
+    list[tuple[str, _Array, NDArray[np.int64] | None]],
+    list[tuple[str, NDArray[np.int64], _Array]],
+]
+_Types = tuple[list[tuple[str, list[str], int]], list[tuple[str, list[str], str, int]]]
+_Callback = Callable[[dict[str, Any]], Any]
 
 @final
 class Model:
@@ -25,9 +57,11 @@ class Model:
     @property
     def takes(self) -> str: ...
     def settings_json(self) -> str: ...
+    def heaviest(self, n: int) -> tuple[int, list[tuple[str, str | None, list[str], float]]]: ...
     def tagger(self) -> Tagger: ...
     def coefficients(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
     def transitions(self) -> NDArray[np.float64]: ...
+    def _repr_html_(self) -> str: ...
     def __copy__(self) -> Model: ...
     def __deepcopy__(self, _memo: Any) -> Model: ...
 
@@ -47,9 +81,16 @@ class Tagged:
     @property
     def marginals(self) -> NDArray[np.float64]: ...
     @property
+    def pair_marginals(self) -> NDArray[np.float64]: ...
+    @property
+    def spans(self) -> list[Span]: ...
+    @property
+    def words(self) -> list[str]: ...
+    @property
     def log_z(self) -> float: ...
     def log_probability(self, y: Sequence[str] | None = None) -> float: ...
     def nbest(self, n: int) -> list[tuple[list[str], float]]: ...
+    def _repr_html_(self) -> str: ...
     def __len__(self) -> int: ...
     @overload
     def __getitem__(self, index: SupportsIndex, /) -> str: ...
@@ -57,6 +98,44 @@ class Tagged:
     def __getitem__(self, index: slice, /) -> list[str]: ...
     def __iter__(self) -> Iterator[str]: ...
     def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class GridTagger:
+    def __new__(cls, model: Model) -> GridTagger: ...
+    def labels(
+        self, x: Sequence[_GridInput], *, decode: str | None = None, threads: int | None = None
+    ) -> list[NDArray[np.uint16]]: ...
+    def marginals(self, x: Sequence[_GridInput], *, threads: int | None = None) -> list[_Array]: ...
+    @property
+    def values(self) -> list[int]: ...
+
+@final
+class GraphTagger:
+    def __new__(cls, model: Model) -> GraphTagger: ...
+    def labels(
+        self, x: Sequence[_GraphInput], *, decode: str | None = None, threads: int | None = None
+    ) -> list[NDArray[np.int64]]: ...
+    def marginals(self, x: Sequence[_GraphInput], *, threads: int | None = None) -> list[_Array]: ...
+    @property
+    def types(self) -> tuple[list[tuple[str, list[str]]], list[tuple[str, list[str]]]]: ...
+
+@final
+class FactorialTagger:
+    def __new__(cls, model: Model) -> FactorialTagger: ...
+    def labels(self, x: Iterable[Any], *, threads: int | None = None) -> list[list[list[str]]]: ...
+    def marginals(self, x: Iterable[Any], *, threads: int | None = None) -> list[list[_Array]]: ...
+    @property
+    def names(self) -> list[list[str]]: ...
+
+@final
+class TrainingObjective:
+    @property
+    def dim(self) -> int: ...
+    @property
+    def examples(self) -> int: ...
+    def value_and_grad(self, theta: _Array, batch: NDArray[np.int64] | None = None) -> tuple[float, _Array]: ...
+    def hess_vec(self, theta: _Array, v: _Array, batch: NDArray[np.int64] | None = None) -> _Array: ...
+    def model(self, theta: _Array) -> Model: ...
 
 def empty_crfsuite() -> bytes: ...
 def write_file(path: str | PathLike[str], data: bytes) -> None: ...
@@ -72,5 +151,68 @@ def train(
     weights: list[float] | None = None,
     start: Model | None = None,
     threads: int | None = None,
-    callback: Callable[[dict[str, Any]], Any] | None = None,
+    callback: _Callback | None = None,
 ) -> dict[str, Any]: ...
+def train_grid(
+    x: Sequence[_GridInput],
+    y: Sequence[NDArray[np.uint16]],
+    layout: _GridLayout,
+    settings: str,
+    *,
+    dev: tuple[Sequence[_GridInput], Sequence[NDArray[np.uint16]]] | None = None,
+    start: Model | None = None,
+    threads: int | None = None,
+    callback: _Callback | None = None,
+) -> dict[str, Any]: ...
+def train_graph(
+    x: Sequence[_GraphInput],
+    types: _Types,
+    settings: str,
+    *,
+    dev: Sequence[_GraphInput] | None = None,
+    start: Model | None = None,
+    threads: int | None = None,
+    callback: _Callback | None = None,
+) -> dict[str, Any]: ...
+def train_factorial(
+    x: Iterable[Any],
+    y: Sequence[Sequence[Sequence[str]]],
+    settings: str,
+    *,
+    template: str | None = None,
+    dialect: str = "crfpp",
+    dev: tuple[Any, Sequence[Sequence[Sequence[str]]]] | None = None,
+    weights: list[float] | None = None,
+    start: Model | None = None,
+    threads: int | None = None,
+    callback: _Callback | None = None,
+) -> dict[str, Any]: ...
+def train_empirical(
+    x: Iterable[Any],
+    y: Iterable[Any],
+    settings: str,
+    *,
+    held_out: tuple[Any, Any] | None = None,
+    start: Model | None = None,
+) -> Model: ...
+def chain_objective(
+    x: Iterable[Any],
+    y: Iterable[Any],
+    settings: str,
+    *,
+    template: str | None = None,
+    dialect: str = "crfpp",
+    weights: list[float] | None = None,
+    threads: int | None = None,
+) -> TrainingObjective: ...
+def grid_objective(
+    x: Sequence[_GridInput],
+    y: Sequence[NDArray[np.uint16]],
+    layout: _GridLayout,
+    settings: str,
+    *,
+    threads: int | None = None,
+) -> TrainingObjective: ...
+def graph_objective(
+    x: Sequence[_GraphInput], types: _Types, settings: str, *, threads: int | None = None
+) -> TrainingObjective: ...

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import math
 from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
 from crfkit import _crfkit
-from crfkit._base import Estimator, check_lengths, object_array
+from crfkit._base import check_lengths, object_array
+from crfkit._fit import Trained, development, weights_of
 from crfkit._progress import reporter
 from crfkit.errors import DataError, SettingError
 
 _CHOICES = ("observed", "all")
 
 
-class ChainCRF(Estimator):
+class ChainCRF(Trained):
     """A conditional random field for sequences.
 
     ``X`` is a list of sequences, a sequence is a list of tokens, and ``y`` is a list of lists of labels. A token is a dict
@@ -119,28 +118,12 @@ class ChainCRF(Estimator):
         self.callback = callback
         self.params = params
 
-    model_: _crfkit.Model
-
-    def _settings(self) -> str:
+    def _settings(self, **more: Any) -> str:
         for name in ("states", "transitions"):
             if getattr(self, name) not in _CHOICES:
                 raise SettingError(f"{name} is {getattr(self, name)!r}: choose observed or all")
-        settings = {
-            "objective": self.objective,
-            "optimizer": self.optimizer,
-            "sigma": 1.0 if self.sigma == "auto" else _number("sigma", self.sigma),
-            "l1": 0.0 if self.l1 == "auto" else _number("l1", self.l1),
-            "choose": {"sigma": self.sigma == "auto", "l1": self.l1 == "auto"},
-            "min_count": self.min_count,
-            "features": self.states,
-            "transitions": self.transitions,
-            "passes": self.passes,
-            "seed": self.seed,
-            "patience": self.patience,
-        }
-        if self.transitions == self.states:
-            del settings["transitions"]
-        return json.dumps({**settings, **(self.params or {})}, default=_plain)
+        transitions = None if self.transitions == self.states else self.transitions
+        return super()._settings(min_count=self.min_count, features=self.states, transitions=transitions, **more)
 
     def fit(
         self,
@@ -158,18 +141,8 @@ class ChainCRF(Estimator):
         model so far in ``model_``, and raises ``KeyboardInterrupt``.
         """
         check_lengths(X, y)
-        if (X_dev is None) != (y_dev is None):
-            raise DataError("give both X_dev and y_dev, or neither")
-        dev = None
-        if X_dev is not None:
-            check_lengths(X_dev, y_dev, ("X_dev", "y_dev"))
-            dev = (X_dev, y_dev)
-        weights = None
-        if sample_weight is not None:
-            weights = [float(weight) for weight in sample_weight]
-            if len(weights) != len(X):
-                raise DataError(f"X has {len(X)} sequences, but sample_weight has {len(weights)} numbers")
-        start = self.model_ if self.warm_start and self.__sklearn_is_fitted__() else None
+        dev = development(X_dev, y_dev)
+        weights = weights_of(sample_weight, X)
         settings = self._settings()
         with reporter(self.progress, self.callback) as callback:
             run = _crfkit.train(
@@ -179,24 +152,12 @@ class ChainCRF(Estimator):
                 template=self.template,
                 dev=dev,
                 weights=weights,
-                start=start,
+                start=self._start(),
                 threads=self.threads,
                 callback=callback,
             )
         self._take(run)
-        if run["raised"] is not None:
-            raise run["raised"]
         return self
-
-    def _take(self, run: dict[str, Any]) -> None:
-        self.model_ = run["model"]
-        self.stop_reason_ = run["stop"]
-        self.passes_ = run["passes"]
-        self.objective_ = run["objective"]
-        columns = list(zip(*run["history"])) or [(), (), ()]
-        names = ("passes", "objective", "dev_score")
-        self.history_ = {name: list(column) for name, column in zip(names, columns)}
-        self.__dict__.pop("_tagger", None)
 
     @property
     def tagger_(self) -> _crfkit.Tagger:
@@ -217,14 +178,7 @@ class ChainCRF(Estimator):
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
         """The share of tokens whose label is right. ``sample_weight`` has a number for each sequence."""
         check_lengths(X, y)
-        weights = np.ones(len(X)) if sample_weight is None else np.asarray(list(sample_weight), dtype=float)
-        right = total = 0.0
-        for number, (found, gold) in enumerate(zip(self.predict(X), y)):
-            if len(found) != len(gold):
-                raise DataError(f"X[{number}] has {len(found)} tokens, but y[{number}] has {len(gold)} labels")
-            right += weights[number] * sum(a == b for a, b in zip(found, gold))
-            total += weights[number] * len(gold)
-        return float(right / total) if total else 1.0
+        return token_accuracy(self.predict(X), y, sample_weight)
 
     @property
     def classes_(self) -> np.ndarray:
@@ -258,24 +212,14 @@ class ChainCRF(Estimator):
         self._check_is_fitted()
         return self.model_.transitions()
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_tagger"}
 
-
-def _number(name: str, value: Any) -> float | None:
-    """A number for the settings, where no number is infinity."""
-    if value is None:
-        return None
-    if isinstance(value, (bool, str)):
-        raise TypeError(f"{name} is {value!r}: give a number")
-    number = float(value)
-    if math.isnan(number):
-        raise SettingError(f"{name} is not a number")
-    return None if math.isinf(number) else number
-
-
-def _plain(value: Any) -> Any:
-    """NumPy's numbers, which the parameters of a search often are, as Python's."""
-    if hasattr(value, "item"):
-        return value.item()
-    raise TypeError(f"{value!r} ({type(value).__name__}) is no setting")
+def token_accuracy(predicted: Iterable[Any], y: Sequence[Any], sample_weight: Iterable[float] | None) -> float:
+    """The share of tokens whose label is right."""
+    weights = np.ones(len(y)) if sample_weight is None else np.asarray(list(sample_weight), dtype=float)
+    right = total = 0.0
+    for number, (found, gold) in enumerate(zip(predicted, y)):
+        if len(found) != len(gold):
+            raise DataError(f"X[{number}] has {len(found)} tokens, but y[{number}] has {len(gold)} labels")
+        right += weights[number] * sum(a == b for a, b in zip(found, gold))
+        total += weights[number] * len(gold)
+    return float(right / total) if total else 1.0

@@ -13,6 +13,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODULES = [
     "crfkit",
     "crfkit.chain",
+    "crfkit.empirical",
+    "crfkit.factorial",
+    "crfkit.graph",
+    "crfkit.grid",
+    "crfkit.objective",
+    "crfkit.spans",
     "crfkit._crfkit",
     "crfkit.compat.pycrfsuite",
     "crfkit.compat.pycrfsuite._items",

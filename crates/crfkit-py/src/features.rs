@@ -179,6 +179,33 @@ impl Converter {
         Ok(())
     }
 
+    /// The rows of a sequence with several labels at each token, which become the last fields.
+    pub(crate) fn labelled_rows(
+        &mut self,
+        tokens: &Bound<'_, PyAny>,
+        labels: &[Vec<String>],
+        weight: f64,
+        number: usize,
+    ) -> PyResult<Columns> {
+        let (py, name) = (tokens.py(), format!("X[{number}]"));
+        let mut rows: Vec<Vec<String>> = Vec::new();
+        for (token, item) in each_token(tokens, &name)?.enumerate() {
+            let mut row = fields(&item?, At { sequence: Some(number), token })?;
+            row.extend(labels.get(token).into_iter().flatten().cloned());
+            rows.push(row);
+        }
+        if rows.len() != labels.len() {
+            let (tokens, labels) = (rows.len(), labels.len());
+            return Err(data_error(
+                py,
+                format!("{name} has {tokens} tokens, but y[{number}] has {labels} labels"),
+            ));
+        }
+        let mut rows = Columns::from_rows(rows, &name).map_err(|error| raise(py, error))?;
+        rows.set_weight(weight).map_err(|error| raise(py, error))?;
+        Ok(rows)
+    }
+
     fn rows(
         &mut self,
         tokens: &Bound<'_, PyAny>,

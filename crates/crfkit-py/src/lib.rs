@@ -1,11 +1,15 @@
 //! The extension module of the Python package: crfkit's front door, in Python's types.
 //!
-//! It holds no algorithm. `features` turns Python's objects into sequences, `train` runs the trainer, `model` and `tagger` wrap
-//! their namesakes, and `errors` maps errors to exceptions. The package in `python/crfkit` has the rest.
+//! It holds no algorithm. `features` turns Python's objects into sequences, `graphs` arrays into images and graphs, `train` runs the
+//! trainer, `model`, `tagger` and `objective` wrap their namesakes, `linked` has factorial chains and models of counts, `workers` are
+//! shared by threads, and `errors` maps errors to exceptions. The package in `python/crfkit` has the rest.
 
 mod errors;
 mod features;
+mod graphs;
+mod linked;
 mod model;
+mod objective;
 mod tagger;
 mod train;
 mod workers;
@@ -15,7 +19,13 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _crfkit {
     #[pymodule_export]
+    use super::graphs::{PyGraphTagger, PyGridTagger, train_graph, train_grid};
+    #[pymodule_export]
+    use super::linked::{PyFactorialTagger, train_empirical, train_factorial};
+    #[pymodule_export]
     use super::model::{PyModel, empty_crfsuite, model_from_bytes, write_file};
+    #[pymodule_export]
+    use super::objective::{PyObjective, chain_objective, graph_objective, grid_objective};
     #[pymodule_export]
     use super::tagger::{PyTagged, PyTagger};
     #[pymodule_export]

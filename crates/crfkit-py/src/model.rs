@@ -1,7 +1,7 @@
 //! A trained model.
 
 use crate::Form;
-use crate::errors::{raise, setting_error};
+use crate::errors::raise;
 use crate::tagger::PyTagger;
 use crfkit::Model;
 use crfkit::any::AnyModel;
@@ -31,6 +31,9 @@ pub(crate) struct PyModel(pub(crate) Model);
 /// Weights of observations: names, label numbers, positions of names, and values.
 type Coefficients<'py> =
     (Vec<String>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>);
+
+/// A weight: the kind of table, the observation, the labels, and the weight.
+type NamedWeight = (String, Option<String>, Vec<String>, f64);
 
 #[pymethods]
 impl PyModel {
@@ -98,16 +101,22 @@ impl PyModel {
 
     /// The settings that the model was trained with, as JSON.
     fn settings_json(&self, py: Python<'_>) -> PyResult<String> {
-        let text = match self.0.any() {
-            AnyModel::Chain(model) => serde_json::to_string(&model.settings),
-            _ => {
-                return Err(setting_error(
-                    py,
-                    format!("a model of kind {} has no settings here", self.kind()),
-                ));
-            }
+        Ok(self.0.any().settings().map_err(|error| raise(py, error))?.to_string())
+    }
+
+    /// Number of weights, and the heaviest ``n`` of them: kind, observation, labels and weight of each. A model made of counts has none.
+    fn heaviest(&self, n: usize) -> (usize, Vec<NamedWeight>) {
+        let Some(names) = self.0.any().names() else { return (0, Vec::new()) };
+        let top = names.top(n, |_| true, &[], None);
+        let named = |weight: crfkit::model::NamedWeight| {
+            (weight.part.to_string(), weight.observation, weight.labels, weight.weight)
         };
-        text.map_err(|error| setting_error(py, error.to_string()))
+        (names.weights.len(), top.into_iter().map(named).collect())
+    }
+
+    /// A summary for a notebook: labels, sizes, settings and the heaviest weights.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("crfkit._html")?.getattr("model")?.call1((slf,))
     }
 
     /// A worker that labels sequences. Threads may share it.

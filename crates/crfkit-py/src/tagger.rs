@@ -2,21 +2,47 @@
 
 use crate::errors::{data_error, raise};
 use crate::features::{Converter, labels};
-use crate::workers::{Worker, Workers};
+use crate::workers::Workers;
 use crate::{Form, threads};
-use crfkit::Model;
+use crfkit::any::{AnyModel, Ensemble};
 use crfkit::chain::Sequence;
-use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
+use crfkit::eval::{ChunkLabels, chunks, is_chunked};
+use crfkit::tag::Tagger;
+use crfkit::{Error, Model};
+use numpy::{IntoPyArray, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList, PyString};
+use std::ops::Range;
 use std::sync::Arc;
+
+/// A worker of the library.
+type Worker = Tagger<Ensemble>;
 
 /// What a tagger and its answers share.
 struct Shared {
-    workers: Workers,
+    workers: Workers<Ensemble>,
+    /// The form of the sequences that the model labels.
+    form: Form,
+    /// Fields that a row may have at most, without the label if that is the last one.
+    columns: Option<usize>,
     /// Names of the labels, as Python's strings.
     names: Vec<Py<PyString>>,
+}
+
+impl Shared {
+    /// The best labelling of a sequence.
+    fn label(&self, worker: &mut Worker, sequence: &Sequence) -> crfkit::Result<Vec<u32>> {
+        if sequence.is_empty() {
+            return Ok(Vec::new());
+        }
+        if let Some(most) = self.columns.filter(|most| sequence.columns() > *most) {
+            let message = format!("{} fields, but the model was trained on {most}", sequence.columns());
+            return Err(Error::input(sequence.place(0), message));
+        }
+        worker.take_in(sequence)?;
+        Ok(worker.viterbi().to_vec())
+    }
 }
 
 /// A worker that labels sequences with a model. Threads may share it; the interpreter's lock is released while it works.
@@ -35,14 +61,24 @@ pub(crate) struct PyTagger(Arc<Shared>);
 
 impl PyTagger {
     pub(crate) fn of(py: Python<'_>, model: &Model, form: Form) -> PyResult<Self> {
-        let workers = py.detach(|| Workers::of(model, form)).map_err(|error| raise(py, error))?;
+        let member = model.any().member().ok_or_else(|| {
+            let kind = model.kind().name();
+            raise(py, Error::Setting(format!("a model of a {kind} does not label plain sequences")))
+        })?;
+        let columns = match model.any() {
+            AnyModel::Chain(model) => {
+                model.domain.columns.map(|layout| layout.columns - usize::from(layout.label_is_last()))
+            }
+            _ => None,
+        };
+        let workers = py.detach(|| Workers::new(Arc::new(Ensemble::from(member))));
         let names = model.labels().iter().map(|name| PyString::intern(py, name).unbind()).collect();
-        Ok(PyTagger(Arc::new(Shared { workers, names })))
+        Ok(PyTagger(Arc::new(Shared { workers, form, columns, names })))
     }
 
     fn convert(&self, xs: &Bound<'_, PyAny>) -> PyResult<Vec<Sequence>> {
         let mut converter = Converter::default();
-        let form = self.0.workers.form;
+        let form = self.0.form;
         xs.try_iter()?
             .enumerate()
             .map(|(number, x)| converter.sequence(&x?, None, 1.0, form, Some(number)))
@@ -55,7 +91,9 @@ impl PyTagger {
         sequences: &[Sequence],
         given: Option<usize>,
     ) -> PyResult<Vec<Vec<u32>>> {
-        let work = || self.0.workers.label_many(sequences, threads(given));
+        let shared = &self.0;
+        let label = |worker: &mut Worker, sequence: &Sequence| shared.label(worker, sequence);
+        let work = || shared.workers.each(sequences, threads(given), label);
         py.detach(work).map_err(|error| raise(py, error))
     }
 }
@@ -70,9 +108,9 @@ impl PyTagger {
 
     /// Label a sequence: a list with an entry per token.
     fn tag(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<PyTagged> {
-        let sequence = Converter::default().sequence(x, None, 1.0, self.0.workers.form, None)?;
-        let workers = &self.0.workers;
-        let labels = py.detach(|| workers.with(|worker| workers.label(worker, &sequence)));
+        let sequence = Converter::default().sequence(x, None, 1.0, self.0.form, None)?;
+        let shared = &self.0;
+        let labels = py.detach(|| shared.workers.with(|worker| shared.label(worker, &sequence)));
         let labels = labels.map_err(|error| raise(py, error))?;
         Ok(PyTagged { shared: self.0.clone(), sequence, labels })
     }
@@ -173,6 +211,67 @@ impl PyTagged {
             })?,
         };
         values.into_pyarray(py).reshape([tokens, labels])
+    }
+
+    /// The probability of every pair of labels at every two neighbouring tokens: an array (tokens − 1, labels, labels), whose entry
+    /// ``[t, i, j]`` is for label ``i`` at token ``t`` and label ``j`` at the next one.
+    #[getter]
+    fn pair_marginals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f64>>> {
+        let (pairs, labels) = (self.labels.len().saturating_sub(1), self.shared.names.len() as u32);
+        let values: Vec<f64> = match pairs {
+            0 => Vec::new(),
+            _ => self.ask(py, |worker| {
+                let all = (1..=pairs).flat_map(|t| (0..labels).map(move |i| (t, i)));
+                let all = all.flat_map(|(t, i)| (0..labels).map(move |j| (t, i, j)));
+                let answers = worker.answers();
+                Ok(all.map(|(t, i, j)| answers.pair_marginal(t, i, j)).collect())
+            })?,
+        };
+        values.into_pyarray(py).reshape([pairs, labels as usize, labels as usize])
+    }
+
+    /// The chunks that the labels mark (``B-NAME I-NAME`` is one of type ``NAME``), each with the probability that exactly these tokens are
+    /// such a chunk. Where labels mark no chunks, every token is a span of its label.
+    #[getter]
+    fn spans<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let names: Vec<&str> =
+            self.shared.names.iter().map(|name| name.bind(py).to_str()).collect::<PyResult<_>>()?;
+        let labels: Vec<&str> = self.labels.iter().map(|&label| names[label as usize]).collect();
+        let chunked = is_chunked(names.iter().copied());
+        let found: Vec<(Range<usize>, &str)> = match chunked {
+            true => chunks(&labels),
+            false => labels.iter().enumerate().map(|(token, label)| (token..token + 1, *label)).collect(),
+        };
+        if found.is_empty() {
+            return Ok(Vec::new());
+        }
+        let sure: Vec<f64> = self.ask(py, |worker| {
+            let marks = ChunkLabels::new(worker.model().labels());
+            let sure = |(part, kind): &(Range<usize>, &str)| match chunked {
+                true => worker.chunk_probability(&marks, part.clone(), kind),
+                false => worker.marginal(part.start, self.labels[part.start]),
+            };
+            Ok(found.iter().map(sure).collect())
+        })?;
+        let class = py.import("crfkit.spans")?.getattr("Span")?;
+        let span =
+            |((part, kind), p): ((Range<usize>, &str), f64)| class.call1((part.start, part.end, kind, p));
+        found.into_iter().zip(sure).map(span).collect()
+    }
+
+    /// The words that were labelled: the first field of every token, or its number where there are only features.
+    #[getter]
+    fn words(&self) -> Vec<String> {
+        let word = |t: usize| match &self.sequence {
+            Sequence::Columns { rows, .. } => rows.field(t, 0).to_owned(),
+            Sequence::Attributes(_) => (t + 1).to_string(),
+        };
+        (0..self.labels.len()).map(word).collect()
+    }
+
+    /// The labelled words for a notebook: coloured spans, with probabilities where the pointer is.
+    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("crfkit._html")?.getattr("tagged")?.call1((slf,))
     }
 
     /// The logarithm of the partition function.

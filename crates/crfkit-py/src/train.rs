@@ -1,13 +1,15 @@
-//! Training: sequences go to a thread of their own, and its progress comes back.
+//! Training: it runs on a thread of its own, and its progress comes back.
 
 use crate::Form;
 use crate::errors::{raise, setting_error};
 use crate::features::{Converter, labelled};
 use crate::model::PyModel;
+use crfkit::any::AnyModel;
 use crfkit::chain::Sequence;
 use crfkit::data::template::Dialect;
-use crfkit::front::{Progress, Run};
-use crfkit::settings::{Method, Settings};
+use crfkit::domain::{Corpus, Dev, Domain, WeightedModel};
+use crfkit::front::Progress;
+use crfkit::settings::{Kind, Method, Settings};
 use crfkit::{Error, Model, Trainer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -22,15 +24,18 @@ const WAITING: usize = 256;
 /// How often the interpreter is asked for signals, such as Ctrl-C.
 const POLL: Duration = Duration::from_millis(50);
 /// Settings that `params` may have besides the parameters of methods.
-const OTHERS: [&str; 11] = [
+const OTHERS: [&str; 14] = [
     "choose",
     "constraint",
     "transitions",
     "sigma_pairs",
+    "sigma_of",
     "prior_mean",
     "scaling",
     "boundaries",
     "pieces",
+    "batch_of",
+    "inference",
     "precision",
     "shrink",
     "init",
@@ -42,18 +47,126 @@ type Report = (f64, Option<f64>, Option<f64>, usize);
 /// What the training thread tells.
 enum Message {
     Report(Report),
-    Done(Box<crfkit::Result<Run>>),
+    Done(Box<crfkit::Result<Outcome>>),
 }
 
-/// Everything that a run needs besides the training data.
-struct Plan {
-    settings: Settings,
-    template: Option<String>,
-    dialect: Dialect,
-    dev: Option<Vec<Sequence>>,
-    start: Option<Model>,
-    threads: usize,
+/// A trained model, and how its training went.
+pub(crate) struct Outcome {
+    model: Model,
+    stop: String,
+    passes: f64,
+    objective: f64,
+}
+
+/// The training thread's line to the interpreter.
+pub(crate) struct Line {
+    tell: Sender<Message>,
+    /// With it, every report waits for an answer, which is false to stop.
+    answered: Option<Receiver<bool>>,
     stop: Arc<AtomicBool>,
+}
+
+impl Line {
+    /// A trainer with these settings that reports to the interpreter and obeys it.
+    fn trainer(&self, settings: Settings, threads: usize) -> Trainer<'_> {
+        let mut last_score = None;
+        let report = move |state: &Progress| {
+            let news = state.objective.is_some() || state.dev_score != last_score;
+            last_score = state.dev_score;
+            let report = (state.passes, state.objective, state.dev_score, state.weights);
+            if !news || self.tell.send(Message::Report(report)).is_err() {
+                return true;
+            }
+            self.answered.as_ref().is_none_or(|answered| answered.recv().unwrap_or(false))
+        };
+        Trainer::new()
+            .settings(|mine| *mine = settings)
+            .threads(threads)
+            .stop_when(self.stop.clone())
+            .on_progress(report)
+    }
+}
+
+/// What a run on a corpus needs besides the corpus.
+pub(crate) struct Begin {
+    pub(crate) settings: Settings,
+    pub(crate) start: Option<Model>,
+    pub(crate) threads: usize,
+}
+
+/// Trains on a corpus that is read already.
+pub(crate) fn train_corpus<'py, D: Domain>(
+    py: Python<'py>,
+    corpus: Corpus<D>,
+    dev: Option<Dev<D>>,
+    begin: Begin,
+    callback: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>>
+where
+    AnyModel: From<WeightedModel<D>>,
+{
+    let work = move |line: Line| {
+        let mut trainer = line.trainer(begin.settings, begin.threads);
+        if let Some(start) = &begin.start {
+            trainer = trainer.start_from(start);
+        }
+        let trained = trainer.train_corpus(corpus, dev)?;
+        Ok(Outcome {
+            model: AnyModel::from(trained.model).into(),
+            stop: trained.stop.to_string(),
+            passes: trained.passes,
+            objective: trained.objective,
+        })
+    };
+    supervise(py, callback, work, |_| Ok(()))
+}
+
+/// Runs `work` on a thread of its own and calls `meanwhile` in the interpreter's. Returns a dict with the model, the history, and the
+/// exception that ended the run early, if any.
+fn supervise<'py>(
+    py: Python<'py>,
+    callback: Option<Bound<'py, PyAny>>,
+    work: impl FnOnce(Line) -> crfkit::Result<Outcome> + Send,
+    meanwhile: impl FnOnce(&AtomicBool) -> PyResult<()>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let stop: Arc<AtomicBool> = Arc::default();
+    let (tell, told) = channel();
+    let (answer, answered) = channel();
+    let told = Mutex::new(told);
+    let line =
+        Line { tell: tell.clone(), answered: callback.is_some().then_some(answered), stop: stop.clone() };
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let outcome = work(line);
+            // It fails only if nobody listens any more, and then nobody misses it.
+            let _ = tell.send(Message::Done(Box::new(outcome)));
+        });
+        let fed = meanwhile(&stop);
+        if fed.is_err() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        let (outcome, history, raised) = listen(py, &told, &answer, callback.as_ref(), &stop)?;
+        fed?;
+        let outcome = outcome.map_err(|error| raise(py, error))?;
+        let out = PyDict::new(py);
+        out.set_item("model", Py::new(py, PyModel(outcome.model))?)?;
+        out.set_item("stop", outcome.stop)?;
+        out.set_item("passes", outcome.passes)?;
+        out.set_item("objective", outcome.objective)?;
+        out.set_item("history", history)?;
+        out.set_item("raised", raised.map(|error| error.into_value(py)))?;
+        Ok(out)
+    })
+}
+
+/// Everything that a run on sequences needs besides the training data.
+pub(crate) struct Plan {
+    pub(crate) settings: Settings,
+    pub(crate) template: Option<String>,
+    pub(crate) dialect: Dialect,
+    pub(crate) dev: Option<Vec<Sequence>>,
+    pub(crate) start: Option<Model>,
+    pub(crate) threads: usize,
 }
 
 /// Train a model on sequences. The package's estimators call this function.
@@ -76,95 +189,80 @@ pub(crate) fn train<'py>(
     threads: Option<usize>,
     callback: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let form = if template.is_some() { Form::Rows } else { Form::Features };
+    let form = form_of(template.as_deref());
     let mut converter = Converter::default();
     let dev = match dev {
         None => None,
-        Some((x, y)) => Some(
-            pairs(&x, &y)?
-                .map(|(k, pair)| {
-                    let (x, y) = pair?;
-                    labelled(&mut converter, &x, &y, 1.0, form, k)
-                })
-                .filter(|read| !read.as_ref().is_ok_and(Sequence::is_empty))
-                .collect::<PyResult<Vec<Sequence>>>()?,
-        ),
+        Some((x, y)) => Some(sequences(&x, &y, None, form, &mut converter)?),
     };
     let plan = Plan {
-        settings: read_settings(py, settings)?,
+        settings: read_settings(py, settings, Kind::Chain)?,
         template,
         dialect: dialect_of(py, dialect)?,
         dev,
         start: start.map(|model| model.get().0.clone()),
         threads: crate::threads(threads),
-        stop: Arc::default(),
     };
-    let stop = plan.stop.clone();
     let (feed, food) = sync_channel(WAITING);
-    let (tell, told) = channel();
-    let (answer, answered) = channel();
-    let told = Mutex::new(told);
-    let watched = callback.is_some();
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            let run = plan.run(food, &tell, watched.then_some(&answered));
-            // It fails only if nobody listens any more, and then nobody misses it.
-            let _ = tell.send(Message::Done(Box::new(run)));
-        });
-        let fed = feed_all(py, feed, x, y, weights.as_deref(), form, &mut converter);
-        if fed.is_err() {
-            stop.store(true, Ordering::Relaxed);
-        }
-        let (run, history, raised) = listen(py, &told, &answer, callback.as_ref(), &stop)?;
-        fed?;
-        let run = run.map_err(|error| raise(py, error))?;
-        let out = PyDict::new(py);
-        out.set_item("model", Py::new(py, PyModel(run.model))?)?;
-        out.set_item("stop", run.stop.to_string())?;
-        out.set_item("passes", run.passes)?;
-        out.set_item("objective", run.objective)?;
-        out.set_item("history", history)?;
-        out.set_item("raised", raised.map(|error| error.into_value(py)))?;
-        Ok(out)
-    })
+    let work = |line: Line| plan.run(food, &line);
+    let meanwhile = |_: &AtomicBool| feed_all(py, feed, x, y, weights.as_deref(), form, &mut converter);
+    supervise(py, callback, work, meanwhile)
+}
+
+/// The form of sequences that a template reads, or of those without one.
+pub(crate) fn form_of(template: Option<&str>) -> Form {
+    if template.is_some() { Form::Rows } else { Form::Features }
+}
+
+/// Labelled sequences, without empty ones.
+pub(crate) fn sequences(
+    x: &Bound<'_, PyAny>,
+    y: &Bound<'_, PyAny>,
+    weights: Option<&[f64]>,
+    form: Form,
+    converter: &mut Converter,
+) -> PyResult<Vec<Sequence>> {
+    let weight = |k: usize| weights.and_then(|weights| weights.get(k)).copied().unwrap_or(1.0);
+    pairs(x, y)?
+        .map(|(k, pair)| {
+            let (x, y) = pair?;
+            labelled(converter, &x, &y, weight(k), form, k)
+        })
+        .filter(|read| !read.as_ref().is_ok_and(Sequence::is_empty))
+        .collect()
+}
+
+/// The trainer, with the template that Python names or gives.
+pub(crate) fn with_template<'a>(
+    trainer: Trainer<'a>,
+    template: Option<&str>,
+    dialect: Dialect,
+) -> Trainer<'a> {
+    match template {
+        None => trainer,
+        Some(text) if text.contains(['\n', '%']) => trainer.template(text, dialect),
+        Some(preset) => trainer.preset(preset),
+    }
 }
 
 impl Plan {
-    /// Reads the sequences and trains. With `answered`, every report waits for an answer, which is false to stop.
-    fn run(
-        self,
-        food: Receiver<crfkit::Result<Sequence>>,
-        tell: &Sender<Message>,
-        answered: Option<&Receiver<bool>>,
-    ) -> crfkit::Result<Run> {
-        let mut last_score = None;
-        let report = |state: &Progress| {
-            let news = state.objective.is_some() || state.dev_score != last_score;
-            last_score = state.dev_score;
-            let report = (state.passes, state.objective, state.dev_score, state.weights);
-            if !news || tell.send(Message::Report(report)).is_err() {
-                return true;
-            }
-            answered.is_none_or(|answered| answered.recv().unwrap_or(false))
-        };
-        let settings = self.settings;
-        let mut trainer = Trainer::new()
-            .settings(|mine| *mine = settings)
-            .threads(self.threads)
-            .stop_when(self.stop)
-            .on_progress(report);
-        trainer = match &self.template {
-            None => trainer,
-            Some(text) if text.contains(['\n', '%']) => trainer.template(text, self.dialect),
-            Some(preset) => trainer.preset(preset),
-        };
+    /// Reads the sequences and trains.
+    fn run(self, food: Receiver<crfkit::Result<Sequence>>, line: &Line) -> crfkit::Result<Outcome> {
+        let trainer = line.trainer(self.settings, self.threads);
+        let mut trainer = with_template(trainer, self.template.as_deref(), self.dialect);
         if let Some(dev) = self.dev {
             trainer = trainer.dev(dev.into_iter().map(Ok))?;
         }
         if let Some(start) = &self.start {
             trainer = trainer.start_from(start);
         }
-        trainer.run(food)
+        let run = trainer.run(food)?;
+        Ok(Outcome {
+            model: run.model,
+            stop: run.stop.to_string(),
+            passes: run.passes,
+            objective: run.objective,
+        })
     }
 }
 
@@ -206,7 +304,7 @@ fn feed_all(
 }
 
 /// The result of a run, its history, and what the callback or a signal raised.
-type Heard = (crfkit::Result<Run>, Vec<Report>, Option<PyErr>);
+type Heard = (crfkit::Result<Outcome>, Vec<Report>, Option<PyErr>);
 
 /// Hears the training thread to its end. Signals and exceptions of the callback stop it.
 fn listen(
@@ -260,10 +358,10 @@ fn ask(callback: &Bound<'_, PyAny>, (passes, objective, score, weights): Report)
 }
 
 /// A sequence's tokens and its labels.
-type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+pub(crate) type Pair<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 /// Sequences with their labels and their numbers.
-fn pairs<'py>(
+pub(crate) fn pairs<'py>(
     x: &Bound<'py, PyAny>,
     y: &Bound<'py, PyAny>,
 ) -> PyResult<impl Iterator<Item = (usize, PyResult<Pair<'py>>)>> {
@@ -271,8 +369,9 @@ fn pairs<'py>(
     Ok(both.map(|(x, y)| Ok((x?, y?))).enumerate())
 }
 
-/// Reads the settings, which come as a JSON object. An unknown key is an error, so that no typing error goes unseen.
-fn read_settings(py: Python<'_>, text: &str) -> PyResult<Settings> {
+/// Reads the settings, which come as a JSON object; those of this kind of model are the default. An unknown key is an error, so that no
+/// typing error goes unseen.
+pub(crate) fn read_settings(py: Python<'_>, text: &str, kind: Kind) -> PyResult<Settings> {
     let wrong = |error: serde_json::Error| setting_error(py, error.to_string());
     let given: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).map_err(wrong)?;
     let usual = serde_json::to_value(Settings::default()).map_err(wrong)?;
@@ -289,10 +388,13 @@ fn read_settings(py: Python<'_>, text: &str) -> PyResult<Settings> {
         names.dedup();
         return Err(setting_error(py, format!("params has no {key:?}; it may have {}", names.join(", "))));
     }
-    serde_json::from_value(given.into()).map_err(wrong)
+    let first = given.contains_key("init");
+    let settings: Settings = serde_json::from_value(given.into()).map_err(wrong)?;
+    let init = if first { settings.init } else { Settings::of(kind).init };
+    Ok(Settings { init, ..settings })
 }
 
-fn dialect_of(py: Python<'_>, name: &str) -> PyResult<Dialect> {
+pub(crate) fn dialect_of(py: Python<'_>, name: &str) -> PyResult<Dialect> {
     match name {
         "crfpp" => Ok(Dialect::Crfpp),
         "wapiti" => Ok(Dialect::Wapiti),

@@ -41,8 +41,8 @@ fn draw(directory: &Path) {
         let (row, column) = (2 + random.below(8), 2 + random.below(8));
         let inside =
             |k: usize| (row..row + 6).contains(&(k / 16)) && (column..column + 6).contains(&(k % 16));
-        let mut values: Vec<u8> = (0..256).map(|k| if inside(k) { 2 } else { 1 }).collect();
-        let noisy = |v: &u8| (60 * u64::from(*v) + random.next_u64() % 110) as u8;
+        let mut values: Vec<u16> = (0..256).map(|k| if inside(k) { 2 } else { 1 }).collect();
+        let noisy = |v: &u16| (60 * u64::from(*v) + random.next_u64() % 110) as u16;
         let image = Mask { height: 16, width: 16, values: values.iter().map(noisy).collect() };
         if number == 0 {
             values[5] = 7;
@@ -101,7 +101,7 @@ fn a_model_of_pictures_is_trained_applied_and_judged() {
     let (labels, probability, other) = (read("out/3.png"), read("out/3.p2.png"), read("out/3.p1.png"));
     let chosen = read("out/3.p.png");
     for k in 0..256 {
-        assert!(u16::from(probability.values[k]) + u16::from(other.values[k]) >= 254);
+        assert!(probability.values[k] + other.values[k] >= 254);
         assert_eq!(labels.values[k] == 2, probability.values[k] > 127, "{k}");
         assert_eq!(chosen.values[k], probability.values[k].max(other.values[k]), "{k}");
     }
@@ -216,7 +216,7 @@ fn arrays_and_patches_are_trained_on_and_labelled() {
         let numbers: Vec<u8> = numbers.flat_map(f64::to_le_bytes).collect();
         let stripes = |k: usize| match labels[k / 40 / 8 * 5 + k % 40 / 8] {
             1 if k % 4 < 2 => 250,
-            _ => 100 + (random.next_u64() % 16) as u8,
+            _ => 100 + (random.next_u64() % 16) as u16,
         };
         let picture = Mask { height: 32, width: 40, values: (0..32 * 40).map(stripes).collect() };
         let write = |name: String, bytes: Vec<u8>| fs::write(directory.path().join(name), bytes).unwrap();

@@ -79,6 +79,12 @@ impl ChainAnswers {
         })
     }
 
+    /// P(label `before` at `position` − 1 and label `after` at `position` | sequence). There is no pair at position 0.
+    pub fn pair_marginal(&mut self, position: usize, before: Label, after: Label) -> f64 {
+        let (pairs, chain) = self.pair_marginals();
+        pairs.pair(&chain, position, before as usize, after as usize)
+    }
+
     /// −Σ P ln P over all labellings of the sequence, in nats: 0 if one labelling is certain.
     pub fn entropy(&mut self) -> f64 {
         let (pairs, chain) = self.pair_marginals();

@@ -47,7 +47,13 @@ macro_rules! from_model {
         }
     )*};
 }
-from_model!(Chain(ChainModel), Linked(LinkedModel), Graph(TypedModel), Grid(GridModel), Empirical(EmpiricalModel));
+from_model!(
+    Chain(ChainModel),
+    Linked(LinkedModel),
+    Graph(TypedModel),
+    Grid(GridModel),
+    Empirical(EmpiricalModel)
+);
 
 impl AnyModel {
     /// Reads a model file, after verifying its checksum and that its parts fit each other.

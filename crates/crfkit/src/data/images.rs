@@ -90,8 +90,7 @@ impl Mask {
     pub fn read(reader: impl Read, name: &str) -> Result<Self> {
         let bytes = read(reader, name)?;
         let refuse = |what: &str| {
-            let remedy =
-                "store a mask as a grey picture, or a .npy array, whose values are the labels";
+            let remedy = "store a mask as a grey picture, or a .npy array, whose values are the labels";
             Error::input(Place::new(name, 0), format!("{what}: {remedy}"))
         };
         if bytes.starts_with(numpy::ARCHIVE) {

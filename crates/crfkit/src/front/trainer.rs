@@ -5,13 +5,15 @@ use crate::any::AnyModel;
 use crate::data::observer::Source;
 use crate::data::presets::{number_lines, preset};
 use crate::data::template::{Dialect, Templates};
-use crate::domain::chain::{ChainCorpus, ChainDev, ColumnLayout, CorpusBuilder, CorpusCrew, Sequence};
+use crate::domain::chain::{
+    ChainCorpus, ChainDev, ChainDomain, ColumnLayout, CorpusBuilder, CorpusCrew, Sequence,
+};
 use crate::domain::{Corpus, Dev, Domain};
 use crate::loss::Pieces;
 use crate::model::{Keep, Precision};
 use crate::optim::Control;
 use crate::settings::{Criterion, Init, Kind, Method, Settings};
-use crate::train::{Ended, Event, Listener, Start, Trained, train};
+use crate::train::{Ended, Event, Listener, Start, Trained, TrainingObjective, train};
 use crate::{Error, Result};
 use std::path::Path;
 use std::sync::Arc;
@@ -226,6 +228,27 @@ impl<'a> Trainer<'a> {
         self
     }
 
+    /// The templates of this trainer, for rows of so many fields, not counting labels. Builders of other kinds than chains take them.
+    pub fn templates(&self, fields: usize) -> Result<Templates> {
+        match &self.templates {
+            None => preset("default")?.compile_with(fields, &self.dense),
+            Some(TemplateText::Preset(name)) => preset(name)?.compile_with(fields, &self.dense),
+            Some(TemplateText::Text { text, dialect }) => {
+                let text = format!("{text}\n{}", number_lines(&self.dense));
+                Templates::compile_in(text.trim_end_matches('\n'), *dialect, "template", Path::new(""))
+            }
+        }
+    }
+
+    /// The objective that [`Trainer::train`] would minimise on these sequences, for an optimiser of your own.
+    pub fn training_objective(
+        self,
+        sequences: impl IntoIterator<Item = Result<Sequence>>,
+    ) -> Result<TrainingObjective<ChainDomain>> {
+        self.settings.check(Kind::Chain)?;
+        TrainingObjective::new(self.read(sequences)?, &self.settings, self.threads)
+    }
+
     /// Trains a model on sequences.
     pub fn train(self, sequences: impl IntoIterator<Item = Result<Sequence>>) -> Result<Model> {
         self.run(sequences).map(|run| run.model)
@@ -306,16 +329,7 @@ impl<'a> Trainer<'a> {
     fn source(&self, first: &Sequence) -> Result<Source> {
         let Sequence::Columns { rows, label_column } = first else { return Ok(Source::Attributes) };
         let layout = ColumnLayout::of(label_column.unwrap_or(-1), rows.columns(), || first.place(0))?;
-        let templates = match &self.templates {
-            None => preset("default")?.compile_with(layout.columns - 1, &self.dense)?,
-            Some(TemplateText::Preset(name)) => {
-                preset(name)?.compile_with(layout.columns - 1, &self.dense)?
-            }
-            Some(TemplateText::Text { text, dialect }) => {
-                let text = format!("{text}\n{}", number_lines(&self.dense));
-                Templates::compile_in(text.trim_end_matches('\n'), *dialect, "template", Path::new(""))?
-            }
-        };
+        let templates = self.templates(layout.columns - 1)?;
         layout.check_templates(&templates)?;
         Ok(Source::Templates(templates))
     }

@@ -191,7 +191,11 @@ impl<D: Domain> TrainingObjective<D> {
 
     /// Adds `share` × the curvature of the penalty times v.
     fn add_curvature(&self, share: f64, v: &[f64], product: &mut [f64]) {
-        product.iter_mut().zip(v).enumerate().for_each(|(i, (out, v))| *out += share * self.prior.precision(i) * v);
+        product
+            .iter_mut()
+            .zip(v)
+            .enumerate()
+            .for_each(|(i, (out, v))| *out += share * self.prior.precision(i) * v);
     }
 }
 

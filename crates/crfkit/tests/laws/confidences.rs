@@ -42,6 +42,13 @@ fn spans_and_entropies_equal_enumeration() {
                 let p: f64 = those.map(|(p, _)| p).sum();
                 let found = answers.span_probability(start, &labels);
                 assert!((found - p).abs() < 1e-10, "{found} is not {p} for {start}..{end} of {chain:?}");
+                if let [before, after] = labels[..] {
+                    let pair = answers.pair_marginal(start + 1, before, after);
+                    assert!(
+                        (pair - p).abs() < 1e-10,
+                        "{pair} is not {p} for the pair at {start} of {chain:?}"
+                    );
+                }
             }
         }
     }

@@ -14,7 +14,10 @@ fn chains() -> ChainCorpus {
     for k in 0..12usize {
         let token = |t: usize| {
             let label = ["A", "B", "C"][(k * t + t) % 3];
-            (label, vec![(format!("w{}", (k + t) % 4), 1.0), ("size".to_owned(), 40.0 + ((k * t) % 5) as f64)])
+            (
+                label,
+                vec![(format!("w{}", (k + t) % 4), 1.0), ("size".to_owned(), 40.0 + ((k * t) % 5) as f64)],
+            )
         };
         builder.add(&Sequence::features((0..3 + k % 3).map(token)).unwrap()).unwrap();
     }

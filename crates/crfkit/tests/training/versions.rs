@@ -105,7 +105,8 @@ pub(crate) fn pictures() -> Vec<Picture> {
         let bright = |i: usize| i % 4 > k;
         let value = |i: usize| f64::from(u8::from(bright(i))) + 0.3 * (((7 * i + 3 * k) % 5) as f64 - 2.0);
         let values = (0..12).map(value).collect();
-        let mask = Mask { height: 3, width: 4, values: (0..12).map(|i| u16::from(bright(i)) * 255).collect() };
+        let mask =
+            Mask { height: 3, width: 4, values: (0..12).map(|i| u16::from(bright(i)) * 255).collect() };
         let sites = Image { height: 3, width: 4, channels: 1, values }.into();
         Picture { sites, mask: Some(mask), name: format!("image {k}") }
     };

@@ -95,7 +95,9 @@ impl TypedGraph {
         features: Observed,
         types: &Types,
     ) -> std::result::Result<(), String> {
-        let Some(of) = types.nodes().get(kind) else { return Err(format!("there is no type {kind} of nodes")) };
+        let Some(of) = types.nodes().get(kind) else {
+            return Err(format!("there is no type {kind} of nodes"));
+        };
         if let Some(label) = label.filter(|&label| label as usize >= of.labels.len()) {
             return Err(format!("label {label}, but `{}` has {}", excerpt(&of.name), of.labels.len()));
         }
@@ -138,12 +140,7 @@ impl TypedGraph {
         self.observe(kind, features, types)
     }
 
-    fn observe(
-        &mut self,
-        kind: usize,
-        features: Observed,
-        types: &Types,
-    ) -> std::result::Result<(), String> {
+    fn observe(&mut self, kind: usize, features: Observed, types: &Types) -> std::result::Result<(), String> {
         let of = &types.all()[kind];
         if features.dense.len() != of.dense {
             let (found, expected, name) = (features.dense.len(), of.dense, excerpt(&of.name));

@@ -1,0 +1,226 @@
+//! Factorial chains, and models made of counts: sequences of words, with or without further fields.
+
+use crate::Form;
+use crate::errors::{data_error, raise, setting_error};
+use crate::features::{Converter, labelled};
+use crate::model::PyModel;
+use crate::train::{Begin, dialect_of, pairs, read_settings, train_corpus, with_template};
+use crate::workers::Workers;
+use crfkit::Trainer;
+use crfkit::any::AnyModel;
+use crfkit::chain::Sequence;
+use crfkit::data::columns::Columns;
+use crfkit::domain::Dev;
+use crfkit::empirical::{Counts, EmpiricalSettings, HeldOut, train};
+use crfkit::linked::{LinkedBuilder, LinkedModel, Links};
+use crfkit::settings::Kind;
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// Sequences of rows, with the labels of each token behind its fields.
+fn rows(x: &Bound<'_, PyAny>, y: &[Vec<Vec<String>>], weights: Option<&[f64]>) -> PyResult<Vec<Columns>> {
+    let (mut converter, mut all) = (Converter::default(), Vec::with_capacity(y.len()));
+    for (k, (x, labels)) in x.try_iter()?.zip(y).enumerate() {
+        let weight = weights.and_then(|weights| weights.get(k)).copied().unwrap_or(1.0);
+        let rows = converter.labelled_rows(&x?, labels, weight, k)?;
+        if !rows.is_empty() {
+            all.push(rows);
+        }
+    }
+    Ok(all)
+}
+
+/// Train a model of factorial chains, which have several labels at each token. The package's estimators call this function.
+#[pyfunction]
+#[pyo3(signature = (x, y, settings, *, template=None, dialect="crfpp", dev=None, weights=None, start=None, threads=None,
+    callback=None))]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+pub(crate) fn train_factorial<'py>(
+    py: Python<'py>,
+    x: &Bound<'py, PyAny>,
+    y: Vec<Vec<Vec<String>>>,
+    settings: &str,
+    template: Option<String>,
+    dialect: &str,
+    dev: Option<(Bound<'py, PyAny>, Vec<Vec<Vec<String>>>)>,
+    weights: Option<Vec<f64>>,
+    start: Option<&Bound<'py, PyModel>>,
+    threads: Option<usize>,
+    callback: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let settings = read_settings(py, settings, Kind::Linked)?;
+    let sequences = rows(x, &y, weights.as_deref())?;
+    let dev = dev.map(|(x, y)| rows(&x, &y, None)).transpose()?;
+    let Some(labels) = y.iter().flatten().map(Vec::len).next().filter(|_| !sequences.is_empty()) else {
+        return Err(data_error(py, "X is empty: there is nothing to learn from".into()));
+    };
+    let columns = sequences[0].columns();
+    let trainer = with_template(Trainer::new(), template.as_deref(), dialect_of(py, dialect)?);
+    let build = || {
+        let templates = trainer.templates(columns - labels)?;
+        let mut builder =
+            LinkedBuilder::new(Links::Factorial, templates, columns, (columns - labels..columns).collect())?;
+        sequences.iter().try_for_each(|sequence| builder.add(sequence))?;
+        let corpus = builder.finish(settings.min_count)?;
+        let dev = dev.as_ref().map(|dev| Dev::of(&corpus.domain, dev)).transpose()?;
+        Ok((corpus, dev))
+    };
+    let (corpus, dev) = build().map_err(|error| raise(py, error))?;
+    let start = start.map(|model| model.get().0.clone());
+    train_corpus(py, corpus, dev, Begin { settings, start, threads: crate::threads(threads) }, callback)
+}
+
+/// A worker that labels factorial chains. Threads may share it.
+#[pyclass(name = "FactorialTagger", module = "crfkit._crfkit", frozen)]
+pub(crate) struct PyFactorialTagger(Workers<LinkedModel>);
+
+#[pymethods]
+impl PyFactorialTagger {
+    #[new]
+    fn new(py: Python<'_>, model: &Bound<'_, PyModel>) -> PyResult<Self> {
+        match model.get().0.any() {
+            AnyModel::Linked(model) => Ok(PyFactorialTagger(py.detach(|| Workers::new(model.clone())))),
+            other => Err(setting_error(
+                py,
+                format!("a model of kind {} is none of factorial chains", other.kind().name()),
+            )),
+        }
+    }
+
+    /// The labels of sequences: a list of tuples for each.
+    #[pyo3(signature = (x, *, threads=None))]
+    fn labels(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        threads: Option<usize>,
+    ) -> PyResult<Vec<Vec<Vec<String>>>> {
+        let inputs = self.inputs(x)?;
+        let full: Vec<&Columns> = inputs.iter().filter(|rows| !rows.is_empty()).collect();
+        let found = py.detach(|| {
+            self.0.each(&full, crate::threads(threads), |worker, input| {
+                worker.take_in(input)?;
+                Ok(worker.labels(crfkit::decode::Decode::Best)?.to_vec())
+            })
+        });
+        let mut found = found.map_err(|error| raise(py, error))?.into_iter();
+        let model = self.0.model();
+        let names = &model.domain.labels;
+        let name = |(column, &label): (usize, &u32)| names[column][label as usize].clone();
+        let named = |labels: Vec<u32>| -> Vec<Vec<String>> {
+            labels.chunks(names.len()).map(|token| token.iter().enumerate().map(name).collect()).collect()
+        };
+        let labels = |rows: &Columns| {
+            if rows.is_empty() { Vec::new() } else { found.next().map(named).unwrap_or_default() }
+        };
+        Ok(inputs.iter().map(labels).collect())
+    }
+
+    /// The probabilities of labels: for each sequence an array (tokens, labels) for each column of labels.
+    #[pyo3(signature = (x, *, threads=None))]
+    fn marginals<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        threads: Option<usize>,
+    ) -> PyResult<Vec<Vec<Bound<'py, PyArray2<f64>>>>> {
+        let inputs = self.inputs(x)?;
+        let model = self.0.model();
+        let columns = model.domain.labels.len();
+        let found = py.detach(|| {
+            self.0.each(&inputs, crate::threads(threads), |worker, input| {
+                let mut tables = vec![Vec::new(); columns];
+                if !input.is_empty() {
+                    let rows = worker.take_in(input)?.marginals()?;
+                    rows.enumerate().for_each(|(v, row)| tables[v % columns].extend_from_slice(row));
+                }
+                Ok(tables)
+            })
+        });
+        let array = |tokens: usize, column: usize, values: Vec<f64>| {
+            values.into_pyarray(py).reshape([tokens, model.domain.labels[column].len()])
+        };
+        let arrays = |(tables, input): (Vec<Vec<f64>>, &Columns)| {
+            tables
+                .into_iter()
+                .enumerate()
+                .map(|(column, values)| array(input.len(), column, values))
+                .collect()
+        };
+        found.map_err(|error| raise(py, error))?.into_iter().zip(&inputs).map(arrays).collect()
+    }
+
+    /// Names of the labels of each column of labels.
+    #[getter]
+    fn names(&self) -> Vec<Vec<String>> {
+        self.0.model().domain.labels.clone()
+    }
+}
+
+impl PyFactorialTagger {
+    fn inputs(&self, x: &Bound<'_, PyAny>) -> PyResult<Vec<Columns>> {
+        let mut converter = Converter::default();
+        x.try_iter()?
+            .enumerate()
+            .map(|(k, x)| match converter.sequence(&x?, None, 1.0, Form::Rows, Some(k))? {
+                Sequence::Columns { rows, .. } => Ok(rows),
+                Sequence::Attributes(_) => unreachable!("rows become columns"),
+            })
+            .collect()
+    }
+}
+
+/// Make a model of the counts of words and labels, and those of an earlier model. The package's estimators call this function.
+#[pyfunction]
+#[pyo3(signature = (x, y, settings, *, held_out=None, start=None))]
+pub(crate) fn train_empirical(
+    py: Python<'_>,
+    x: &Bound<'_, PyAny>,
+    y: &Bound<'_, PyAny>,
+    settings: &str,
+    held_out: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
+    start: Option<&Bound<'_, PyModel>>,
+) -> PyResult<PyModel> {
+    let settings: EmpiricalSettings =
+        serde_json::from_str(settings).map_err(|error| setting_error(py, error.to_string()))?;
+    settings.check().map_err(|error| raise(py, error))?;
+    let mut counts = Counts::new(settings.pairs);
+    each_row(x, y, |rows, label| counts.add_columns(rows, label))?;
+    let held_out = match held_out {
+        None => None,
+        Some((x, y)) => {
+            let mut held_out = HeldOut::default();
+            each_row(&x, &y, |rows, label| held_out.add_columns(rows, label))?;
+            Some(held_out)
+        }
+    };
+    if let Some(start) = start {
+        match start.get().0.any() {
+            AnyModel::Empirical(model) => counts.merge(model.counts()).map_err(|error| raise(py, error))?,
+            _ => return Err(setting_error(py, "counts can only be added to a model made of counts".into())),
+        }
+    }
+    let made = py.detach(|| train(&counts, &settings, held_out.as_ref()));
+    let model = made.map_err(|error| raise(py, error))?.model;
+    Ok(PyModel(AnyModel::from(model).into()))
+}
+
+/// Calls `each` with the rows of each sequence and the column of the labels.
+fn each_row(
+    x: &Bound<'_, PyAny>,
+    y: &Bound<'_, PyAny>,
+    mut each: impl FnMut(&Columns, usize) -> crfkit::Result<()>,
+) -> PyResult<()> {
+    let mut converter = Converter::default();
+    for (k, pair) in pairs(x, y)? {
+        let (tokens, labels) = pair?;
+        let sequence = labelled(&mut converter, &tokens, &labels, 1.0, Form::Rows, k)?;
+        if let Sequence::Columns { rows, .. } = &sequence
+            && !rows.is_empty()
+        {
+            each(rows, rows.columns() - 1).map_err(|error| raise(x.py(), error))?;
+        }
+    }
+    Ok(())
+}

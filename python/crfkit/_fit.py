@@ -1,0 +1,100 @@
+"""What all estimators that minimise an objective share."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from crfkit import _crfkit
+from crfkit._base import Estimator, check_lengths
+from crfkit.errors import DataError, SettingError
+
+
+class Trained(Estimator):
+    """Settings, the result of a run, and the development data."""
+
+    model_: _crfkit.Model
+    # Set by __init__ of every estimator.
+    objective: str
+    optimizer: str
+    sigma: float | str | None
+    l1: float | str
+    passes: int | None
+    seed: int
+    patience: int
+    warm_start: bool
+    params: dict[str, Any] | None
+
+    def _settings(self, **more: Any) -> str:
+        """The settings as JSON; ``None`` is left to the library."""
+        settings = {
+            "objective": self.objective,
+            "optimizer": self.optimizer,
+            "sigma": 1.0 if self.sigma == "auto" else number("sigma", self.sigma),
+            "l1": 0.0 if self.l1 == "auto" else number("l1", self.l1),
+            "choose": {"sigma": self.sigma == "auto", "l1": self.l1 == "auto"},
+            "passes": self.passes,
+            "seed": self.seed,
+            "patience": self.patience,
+            **{name: value for name, value in more.items() if value is not None},
+        }
+        return json.dumps({**settings, **(self.params or {})}, default=_plain)
+
+    def _start(self) -> _crfkit.Model | None:
+        return self.model_ if self.warm_start and self.__sklearn_is_fitted__() else None
+
+    def _take(self, run: dict[str, Any]) -> None:
+        """Keep the result of a run, and raise what ended it early."""
+        self.model_ = run["model"]
+        self.stop_reason_ = run["stop"]
+        self.passes_ = run["passes"]
+        self.objective_ = run["objective"]
+        columns = list(zip(*run["history"])) or [(), (), ()]
+        names = ("passes", "objective", "dev_score")
+        self.history_ = {name: list(column) for name, column in zip(names, columns)}
+        self.__dict__.pop("_tagger", None)
+        if run["raised"] is not None:
+            raise run["raised"]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_tagger"}
+
+
+def development(X_dev: Any, y_dev: Any) -> tuple[Any, Any] | None:
+    """Both parts of the development data, or none."""
+    if (X_dev is None) != (y_dev is None):
+        raise DataError("give both X_dev and y_dev, or neither")
+    if X_dev is None:
+        return None
+    check_lengths(X_dev, y_dev, ("X_dev", "y_dev"))
+    return X_dev, y_dev
+
+
+def weights_of(sample_weight: Any, X: Any) -> list[float] | None:
+    """The weights of sequences, one for each."""
+    if sample_weight is None:
+        return None
+    weights = [float(weight) for weight in sample_weight]
+    if len(weights) != len(X):
+        raise DataError(f"X has {len(X)} sequences, but sample_weight has {len(weights)} numbers")
+    return weights
+
+
+def number(name: str, value: Any) -> float | None:
+    """A number for the settings, where no number is infinity."""
+    if value is None:
+        return None
+    if isinstance(value, (bool, str)):
+        raise TypeError(f"{name} is {value!r}: give a number")
+    found = float(value)
+    if math.isnan(found):
+        raise SettingError(f"{name} is not a number")
+    return None if math.isinf(found) else found
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers, which the parameters of a search often are, as Python's."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"{value!r} ({type(value).__name__}) is no setting")

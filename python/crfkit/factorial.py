@@ -1,0 +1,162 @@
+"""The estimator for sequences with several labels at each token."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Iterable, Sequence
+
+import numpy as np
+
+from crfkit import _crfkit
+from crfkit._base import check_lengths, object_array
+from crfkit._fit import Trained, development, weights_of
+from crfkit._progress import reporter
+from crfkit.errors import DataError
+
+
+class FactorialCRF(Trained):
+    """A conditional random field whose tokens have several labels, such as a part of speech and a chunk.
+
+    Each label is a chain along the sequence, and the labels of one token form pairs. ``X`` is a list of sequences of words, or of lists of
+    fields, from which the template makes features. ``y`` is a list of sequences of tuples: the labels of each token, always the same number
+    of them, from 2 to 16.
+
+    Parameters
+    ----------
+    objective, optimizer, sigma, l1, min_count, template, passes, seed, threads, patience, warm_start, progress, callback, params
+        As for ``ChainCRF``; without a template it is the preset ``default``.
+    inference : str or None
+        The engine for marginals; ``None`` is exact.
+
+    Examples
+    --------
+    >>> from crfkit import FactorialCRF
+    >>> X = [["Ada", "sings"], ["dogs", "bark"]]
+    >>> y = [[("NOUN", "NAME"), ("VERB", "O")], [("NOUN", "O"), ("VERB", "O")]]
+    >>> crf = FactorialCRF().fit(X, y)
+    >>> crf.predict([["Ada", "sings"]])[0]
+    [('NOUN', 'NAME'), ('VERB', 'O')]
+    >>> [part.shape for part in crf.predict_marginals(X)[0]]
+    [(2, 2), (2, 2)]
+    """
+
+    def __init__(
+        self,
+        *,
+        objective: str = "likelihood",
+        optimizer: str = "auto",
+        sigma: float | str | None = 1.0,
+        l1: float | str = 0.0,
+        min_count: int = 1,
+        template: str | None = None,
+        inference: str | None = None,
+        passes: int | None = None,
+        seed: int = 1,
+        threads: int | None = None,
+        patience: int = 5,
+        warm_start: bool = False,
+        progress: bool | str = "auto",
+        callback: Callable[[dict[str, Any]], Any] | None = None,
+        params: dict[str, Any] | None = None,
+    ) -> None:
+        self.objective = objective
+        self.optimizer = optimizer
+        self.sigma = sigma
+        self.l1 = l1
+        self.min_count = min_count
+        self.template = template
+        self.inference = inference
+        self.passes = passes
+        self.seed = seed
+        self.threads = threads
+        self.patience = patience
+        self.warm_start = warm_start
+        self.progress = progress
+        self.callback = callback
+        self.params = params
+
+    @classmethod
+    def from_model(cls, model: _crfkit.Model, **params: Any) -> FactorialCRF:
+        """A fitted estimator of a model that was loaded."""
+        estimator = cls(**params)
+        estimator._tagger = _crfkit.FactorialTagger(model)
+        estimator.model_ = model
+        return estimator
+
+    def fit(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        *,
+        X_dev: Sequence[Any] | None = None,
+        y_dev: Sequence[Any] | None = None,
+        sample_weight: Iterable[float] | None = None,
+    ) -> FactorialCRF:
+        """Train on sequences and their labels. The keywords are as for ``ChainCRF.fit``."""
+        check_lengths(X, y)
+        dev = development(X_dev, y_dev)
+        settings = self._settings(min_count=self.min_count, inference=self.inference)
+        with reporter(self.progress, self.callback) as callback:
+            run = _crfkit.train_factorial(
+                X,
+                _tuples(y, "y"),
+                settings,
+                template=self.template,
+                dev=None if dev is None else (dev[0], _tuples(dev[1], "y_dev")),
+                weights=weights_of(sample_weight, X),
+                start=self._start(),
+                threads=self.threads,
+                callback=callback,
+            )
+        self._take(run)
+        return self
+
+    @property
+    def tagger_(self) -> _crfkit.FactorialTagger:
+        """The worker that labels with this model."""
+        self._check_is_fitted()
+        if "_tagger" not in self.__dict__:
+            self._tagger = _crfkit.FactorialTagger(self.model_)
+        return self._tagger
+
+    def predict(self, X: Sequence[Any]) -> np.ndarray:
+        """The labels of sequences: a 1-D array of lists of tuples."""
+        found = self.tagger_.labels(X, threads=self.threads)
+        return object_array([[tuple(labels) for labels in sequence] for sequence in found])
+
+    def predict_marginals(self, X: Sequence[Any]) -> list[list[np.ndarray]]:
+        """The probability of each label at each token: for each sequence a list with an array (tokens, labels) for each label."""
+        return [list(parts) for parts in self.tagger_.marginals(X, threads=self.threads)]
+
+    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
+        """The share of tokens whose labels are all right."""
+        check_lengths(X, y)
+        right = total = 0
+        for number, (found, gold) in enumerate(zip(self.predict(X), y)):
+            if len(found) != len(gold):
+                raise DataError(f"X[{number}] has {len(found)} tokens, but y[{number}] has {len(gold)} labels")
+            right += sum(a == tuple(b) for a, b in zip(found, gold))
+            total += len(gold)
+        return right / total if total else 1.0
+
+    @property
+    def classes_(self) -> list[np.ndarray]:
+        """The labels: an array for each label of a token."""
+        return [np.array(names) for names in self.tagger_.names]
+
+
+def _tuples(y: Any, name: str) -> list[list[list[str]]]:
+    """The labels of each token. All tokens must have the same number of them."""
+    count = None
+    found = []
+    for k, sequence in enumerate(y):
+        tokens = []
+        for t, labels in enumerate(sequence):
+            at = f"{name}[{k}][{t}]"
+            if isinstance(labels, (str, bytes)) or not all(isinstance(label, str) and label for label in labels):
+                raise TypeError(f"{at} is {labels!r}: give a tuple of labels, which are strings")
+            count = len(labels) if count is None else count
+            if len(labels) != count:
+                raise DataError(f"{at} has {len(labels)} labels, but the first token has {count}: give all the same number")
+            tokens.append(list(labels))
+        found.append(tokens)
+    return found

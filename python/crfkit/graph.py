@@ -1,0 +1,305 @@
+"""The estimator for graphs."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, Sequence
+
+import numpy as np
+
+from crfkit import _crfkit
+from crfkit._base import check_lengths, object_array
+from crfkit._fit import Trained, development
+from crfkit._progress import reporter
+from crfkit.errors import DataError, SettingError
+
+_NODE, _EDGE = "node", "edge"
+
+
+class GraphCRF(Trained):
+    """A conditional random field for graphs, with any types of nodes and of factors.
+
+    ``X`` is a list of graphs. A graph is a tuple of arrays: the numbers of nodes (nodes, numbers), edges (edges, 2) that
+    name the nodes they join, and, if edges have numbers too, these (edges, numbers). ``y`` is a list of arrays with the label of each node.
+
+    A graph with several types is a dict: ``nodes`` has an array for each type of nodes, and ``factors`` has for each type of factors its
+    members (factors, nodes), counted within their types, or a tuple of them and an array of numbers. ``y`` is then a list of
+    dicts with the labels of each type. The keyword ``factors`` names the types of the nodes that each type of factors is over.
+
+    Parameters
+    ----------
+    objective, optimizer, sigma, l1, passes, seed, threads, patience, warm_start, progress, callback, params
+        As for ``ChainCRF``.
+    factors : dict or None
+        For each type of factors the types of its nodes, such as ``{"likes": ["person", "film"]}``. Where there is only one type
+        of nodes, it is not needed.
+    table : str or dict
+        The form of the tables, ``full``, ``potts`` or ``ising``; a dict has one for each type of factors.
+    unlabelled : object
+        The value in ``y`` of nodes whose label is not known; ``None`` by default.
+    inference : str or None
+        The engine for marginals: ``loopy-bp`` (the default), ``exact``, ``trw``, ``mean-field``, ...
+    decode : str or None
+        How labels are chosen; see ``GridCRF``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crfkit import GraphCRF
+    >>> triangle = (np.array([[0.1], [0.9], [0.8]]), np.array([[0, 1], [1, 2], [0, 2]]))
+    >>> crf = GraphCRF(inference="exact").fit([triangle], [["low", "high", "high"]])
+    >>> list(crf.predict([triangle])[0])
+    ['low', 'high', 'high']
+    >>> crf.predict_marginals([triangle])[0].shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        *,
+        objective: str = "likelihood",
+        optimizer: str = "auto",
+        sigma: float | str | None = 1.0,
+        l1: float | str = 0.0,
+        factors: Mapping[str, Sequence[str]] | None = None,
+        table: str | Mapping[str, str] = "full",
+        unlabelled: Any = None,
+        inference: str | None = None,
+        decode: str | None = None,
+        passes: int | None = None,
+        seed: int = 1,
+        threads: int | None = None,
+        patience: int = 5,
+        warm_start: bool = False,
+        progress: bool | str = "auto",
+        callback: Callable[[dict[str, Any]], Any] | None = None,
+        params: dict[str, Any] | None = None,
+    ) -> None:
+        self.objective = objective
+        self.optimizer = optimizer
+        self.sigma = sigma
+        self.l1 = l1
+        self.factors = factors
+        self.table = table
+        self.unlabelled = unlabelled
+        self.inference = inference
+        self.decode = decode
+        self.passes = passes
+        self.seed = seed
+        self.threads = threads
+        self.patience = patience
+        self.warm_start = warm_start
+        self.progress = progress
+        self.callback = callback
+        self.params = params
+
+    @classmethod
+    def from_model(cls, model: _crfkit.Model, **params: Any) -> GraphCRF:
+        """A fitted estimator of a model that was loaded. Its labels are strings."""
+        estimator = cls(**params)
+        estimator._tagger = _crfkit.GraphTagger(model)
+        estimator.model_ = model
+        estimator._labels = {name: np.array(labels) for name, labels in estimator._tagger.types[0]}
+        return estimator
+
+    def fit(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        *,
+        X_dev: Sequence[Any] | None = None,
+        y_dev: Sequence[Any] | None = None,
+    ) -> GraphCRF:
+        """Train on graphs and the labels of their nodes. ``X_dev`` and ``y_dev`` are as for ``ChainCRF.fit``."""
+        labels, graphs, types = self._data(X, y)
+        dev = development(X_dev, y_dev)
+        developed = None
+        if dev is not None:
+            developed = [
+                _numbered(_graph(x, f"X_dev[{k}]"), of, labels, self.unlabelled, f"y_dev[{k}]")
+                for k, (x, of) in enumerate(zip(*dev))
+            ]
+        settings = self._settings(inference=self.inference)
+        with reporter(self.progress, self.callback) as callback:
+            run = _crfkit.train_graph(
+                graphs,
+                types,
+                settings,
+                dev=developed,
+                start=self._start(),
+                threads=self.threads,
+                callback=callback,
+            )
+        self._labels = labels
+        self._take(run)
+        return self
+
+    def _data(self, X: Any, y: Any) -> tuple[dict[str, np.ndarray], list[Any], Any]:
+        """The labels of each type, the graphs with numbers of labels, and the declarations of the types."""
+        check_lengths(X, y)
+        given = [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
+        seen: dict[str, list[Any]] = {}
+        for k, (graph, of) in enumerate(zip(given, y)):
+            for name, values in _labels_of(graph, of, f"y[{k}]").items():
+                seen.setdefault(name, []).extend(value for value in values if not _is_unknown(value, self.unlabelled))
+        labels = {}
+        for name, values in seen.items():
+            if not values:
+                raise DataError(f"no node of type {name!r} has a label")
+            labels[name] = np.unique(np.asarray(values))
+        graphs = [_numbered(graph, of, labels, self.unlabelled, f"y[{k}]") for k, (graph, of) in enumerate(zip(given, y))]
+        return labels, graphs, self._types(given, labels)
+
+    def _types(self, graphs: list[Any], labels: dict[str, np.ndarray]) -> Any:
+        widths: dict[str, int] = {}
+        arity: dict[str, int] = {}
+        for nodes, factors in graphs:
+            for name, numbers in nodes:
+                _same(widths, name, numbers.shape[1], "numbers")
+            for name, members, numbers in factors:
+                _same(widths, name, numbers.shape[1], "numbers")
+                _same(arity, name, members.shape[1], "nodes")
+        node_types = [(name, [str(value) for value in values], widths[name]) for name, values in labels.items()]
+        factor_types = []
+        for name, count in arity.items():
+            over = list((self.factors or {}).get(name, list(labels) * count if len(labels) == 1 else []))
+            if len(over) != count:
+                raise SettingError(f"factors has {over} for {name!r}, whose members have {count} nodes: name the type of each")
+            table = self.table if isinstance(self.table, str) else self.table.get(name, "full")
+            factor_types.append((name, over, table, widths[name]))
+        return node_types, factor_types
+
+    @property
+    def tagger_(self) -> _crfkit.GraphTagger:
+        """The worker that labels with this model."""
+        self._check_is_fitted()
+        if "_tagger" not in self.__dict__:
+            self._tagger = _crfkit.GraphTagger(self.model_)
+        return self._tagger
+
+    def predict(self, X: Sequence[Any]) -> np.ndarray:
+        """The labels of the nodes of graphs: a 1-D array with an array for each graph, or a dict of arrays where there are types."""
+        tagger, graphs = self.tagger_, [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
+        found = tagger.labels([_unlabelled(graph) for graph in graphs], decode=self.decode, threads=self.threads)
+        answers = []
+        for x, (nodes, _), numbers in zip(X, graphs, found):
+            parts, start = {}, 0
+            for name, features in nodes:
+                parts[name] = self._labels[name][numbers[start : start + len(features)]]
+                start += len(features)
+            answers.append(parts if isinstance(x, Mapping) else parts[_NODE])
+        return object_array(answers)
+
+    def predict_marginals(self, X: Sequence[Any]) -> list[Any]:
+        """The probability of each label of each node: for each graph an array (nodes, labels), or a dict of them."""
+        tagger, graphs = self.tagger_, [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
+        answers = []
+        for x, (nodes, _), values in zip(X, graphs, tagger.marginals([_unlabelled(g) for g in graphs], threads=self.threads)):
+            parts, start = {}, 0
+            for name, features in nodes:
+                shape = (len(features), len(self._labels[name]))
+                parts[name] = values[start : start + shape[0] * shape[1]].reshape(shape)
+                start += shape[0] * shape[1]
+            answers.append(parts if isinstance(x, Mapping) else parts[_NODE])
+        return answers
+
+    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
+        """The share of nodes whose label is right. Nodes without a label do not count."""
+        check_lengths(X, y)
+        right = total = 0
+        for k, (x, found, gold) in enumerate(zip(X, self.predict(X), y)):
+            answers = found if isinstance(found, Mapping) else {_NODE: found}
+            for name, values in _labels_of(_graph(x, f"X[{k}]"), gold, f"y[{k}]").items():
+                known = [(a, b) for a, b in zip(answers[name], values) if not _is_unknown(b, self.unlabelled)]
+                right += sum(a == b for a, b in known)
+                total += len(known)
+        return right / total if total else 1.0
+
+    @property
+    def classes_(self) -> Any:
+        """The labels in the order of ``predict_marginals``: an array, or a dict of arrays where there are types."""
+        self._check_is_fitted()
+        return self._labels[_NODE] if list(self._labels) == [_NODE] else dict(self._labels)
+
+
+def _is_unknown(value: Any, unlabelled: Any) -> bool:
+    return value is None or (unlabelled is not None and value == unlabelled)
+
+
+def _same(known: dict[str, int], name: str, found: int, what: str) -> None:
+    if known.setdefault(name, found) != found:
+        raise DataError(f"{name!r} has {known[name]} {what} in one graph and {found} in another: give all the same")
+
+
+def _array(values: Any, name: str, kind: type, count: int | None = None) -> np.ndarray:
+    """A matrix; ``count`` rows without columns where there is none."""
+    if values is None and count is not None:
+        return np.zeros((count, 0))
+    try:
+        given = np.asarray(values)
+        if kind is np.int64 and given.size and given.dtype.kind not in "iu":
+            raise TypeError("node numbers are whole numbers")
+        array: np.ndarray = np.ascontiguousarray(given, dtype=kind)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} is no array of numbers: {error}") from None
+    if array.size == 0 and array.ndim == 1:
+        array = array.reshape(0, 2)
+    if array.ndim != 2:
+        raise DataError(f"{name} has the shape {array.shape}: give an array with two axes")
+    if count is not None and len(array) != count:
+        raise DataError(f"{name} has {len(array)} rows, but there are {count} factors")
+    if kind is np.float64 and not np.isfinite(array).all():
+        raise DataError(f"{name} has numbers that are not finite")
+    return array
+
+
+def _graph(x: Any, name: str) -> Any:
+    """The nodes of each type with their numbers, and the factors of each type with their members and numbers."""
+    if isinstance(x, Mapping):
+        unknown = [key for key in x if key not in ("nodes", "factors")]
+        if unknown or "nodes" not in x:
+            raise DataError(f"{name} has {list(x)}: give nodes and factors")
+        nodes = [(of, _array(numbers, f"{name}['nodes'][{of!r}]", np.float64)) for of, numbers in x["nodes"].items()]
+        given = {of: (v if isinstance(v, tuple) else (v, None)) for of, v in x.get("factors", {}).items()}
+    elif isinstance(x, tuple) and len(x) in (2, 3):
+        nodes = [(_NODE, _array(x[0], f"{name}[0]", np.float64))]
+        given = {_EDGE: (x[1], x[2] if len(x) == 3 else None)}
+    else:
+        raise TypeError(f"{name} is {type(x).__name__}: give a tuple of nodes, edges and their numbers, or a dict of nodes and factors")
+    factors = []
+    for of, (members, numbers) in given.items():
+        found = _array(members, f"{name}: the members of {of!r}", np.int64)
+        factors.append((of, found, _array(numbers, f"{name}: the numbers of {of!r}", np.float64, len(found))))
+    return nodes, factors
+
+
+def _labels_of(graph: Any, y: Any, name: str) -> dict[str, Any]:
+    """The labels of each type of nodes."""
+    nodes, _ = graph
+    labels = dict(y) if isinstance(y, Mapping) else {_NODE: y}
+    for of, numbers in nodes:
+        if of not in labels:
+            raise DataError(f"{name} has no labels of type {of!r}: give None for those that are not known")
+        if len(labels[of]) != len(numbers):
+            raise DataError(f"{name} has {len(labels[of])} labels of type {of!r}, but there are {len(numbers)} nodes")
+    return labels
+
+
+def _numbered(graph: Any, y: Any, labels: dict[str, np.ndarray], unlabelled: Any, name: str) -> Any:
+    """The graph with the numbers of its labels."""
+    nodes, factors = graph
+    given = _labels_of(graph, y, name)
+    numbered = []
+    for of, features in nodes:
+        known = {value: number for number, value in enumerate(labels[of].tolist())}
+        values = [getattr(value, "item", lambda value=value: value)() for value in given[of]]
+        unknown = [value for value in values if not _is_unknown(value, unlabelled) and value not in known]
+        if unknown:
+            raise DataError(f"{name} has the label {unknown[0]!r}, which no node of the training data has")
+        numbers = [-1 if _is_unknown(value, unlabelled) else known[value] for value in values]
+        numbered.append((of, features, np.array(numbers, dtype=np.int64)))
+    return numbered, factors
+
+
+def _unlabelled(graph: Any) -> Any:
+    nodes, factors = graph
+    return [(of, features, None) for of, features in nodes], factors

@@ -1,0 +1,222 @@
+"""The estimator for images."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Sequence
+
+import numpy as np
+
+from crfkit import _crfkit
+from crfkit._base import check_lengths, object_array
+from crfkit._fit import Trained, development
+from crfkit._progress import reporter
+from crfkit.errors import DataError, SettingError
+
+_LARGEST = np.iinfo(np.uint16).max
+_ARRAYS = ("nodes", "compare", "horizontal", "vertical")
+
+
+class GridCRF(Trained):
+    """A conditional random field for images and other grids.
+
+    ``X`` is a list of arrays (height, width, numbers), or (height, width) where a pixel has one number. ``y`` is a list of arrays
+    (height, width) of whole numbers from 0 to 65535, the labels. Images may have different sizes. Neighbours compare
+    their numbers; if they are to compare others, or if pairs have numbers of their own, an image is a dict of arrays: ``nodes``, and
+    ``compare`` (height, width, numbers), or ``horizontal`` (height, width − 1, numbers) and ``vertical`` (height − 1, width, numbers).
+
+    Parameters
+    ----------
+    objective : str
+        What is minimised: ``likelihood``, ``pseudolikelihood``, ``piecewise``, ``piecewise-pseudo``, ``perceptron`` or ``marginal``.
+    optimizer, sigma, l1, passes, seed, threads, patience, warm_start, progress, callback, params
+        As for ``ChainCRF``.
+    neighbours : {4, 8, 0}
+        Which pixels are joined. 0 joins none, which is logistic regression.
+    table : {"potts", "full", "ising"}
+        ``potts`` has one weight for equal labels and each number of a pair, ``full`` one for each pair of labels too.
+    unlabelled : int or None
+        The value in ``y`` of pixels whose label is not known.
+    inference : str or None
+        The engine for marginals: ``loopy-bp`` (the default), ``trw``, ``mean-field``, ``exact``, ...
+    decode : str or None
+        How labels are chosen: ``max-marginal`` (the default), ``best``, ``exact``, ``max-product``, ``icm``, ``graph-cut``,
+        ``alpha-expansion``.
+
+    Attributes
+    ----------
+    model_, history_, stop_reason_ :
+        As for ``ChainCRF``.
+    classes_ : array
+        The labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from crfkit import GridCRF
+    >>> truth = np.zeros((8, 8), dtype=int)
+    >>> truth[2:6, 2:6] = 7
+    >>> noisy = truth / 7 + 0.3 * np.sin(np.arange(64)).reshape(8, 8)
+    >>> grid = GridCRF().fit([noisy], [truth])
+    >>> grid.predict([noisy])[0].shape
+    (8, 8)
+    >>> grid.classes_
+    array([0, 7], dtype=uint16)
+    """
+
+    def __init__(
+        self,
+        *,
+        objective: str = "likelihood",
+        optimizer: str = "auto",
+        sigma: float | str | None = 1.0,
+        l1: float | str = 0.0,
+        neighbours: int = 4,
+        table: str = "potts",
+        unlabelled: int | None = None,
+        inference: str | None = None,
+        decode: str | None = None,
+        passes: int | None = None,
+        seed: int = 1,
+        threads: int | None = None,
+        patience: int = 5,
+        warm_start: bool = False,
+        progress: bool | str = "auto",
+        callback: Callable[[dict[str, Any]], Any] | None = None,
+        params: dict[str, Any] | None = None,
+    ) -> None:
+        self.objective = objective
+        self.optimizer = optimizer
+        self.sigma = sigma
+        self.l1 = l1
+        self.neighbours = neighbours
+        self.table = table
+        self.unlabelled = unlabelled
+        self.inference = inference
+        self.decode = decode
+        self.passes = passes
+        self.seed = seed
+        self.threads = threads
+        self.patience = patience
+        self.warm_start = warm_start
+        self.progress = progress
+        self.callback = callback
+        self.params = params
+
+    @classmethod
+    def from_model(cls, model: _crfkit.Model, **params: Any) -> GridCRF:
+        """A fitted estimator of a model that was loaded."""
+        estimator = cls(**params)
+        estimator._tagger = _crfkit.GridTagger(model)
+        estimator.model_ = model
+        return estimator
+
+    def fit(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        *,
+        X_dev: Sequence[Any] | None = None,
+        y_dev: Sequence[Any] | None = None,
+    ) -> GridCRF:
+        """Train on images and their labels. ``X_dev`` and ``y_dev`` are as for ``ChainCRF.fit``."""
+        images, masks, layout = self._data(X, y)
+        dev = development(X_dev, y_dev)
+        developed = None if dev is None else (_images(dev[0], "X_dev"), _masks(dev[1], dev[0], "y_dev"))
+        settings = self._settings(inference=self.inference)
+        with reporter(self.progress, self.callback) as callback:
+            run = _crfkit.train_grid(
+                images,
+                masks,
+                layout,
+                settings,
+                dev=developed,
+                start=self._start(),
+                threads=self.threads,
+                callback=callback,
+            )
+        self._take(run)
+        return self
+
+    def _data(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
+        check_lengths(X, y)
+        images, masks = _images(X, "X"), _masks(y, X, "y")
+        values = np.unique(np.concatenate([mask.ravel() for mask in masks]))
+        labels = [int(value) for value in values if value != self.unlabelled]
+        if self.unlabelled is not None and not 0 <= int(self.unlabelled) <= _LARGEST:
+            raise SettingError(f"unlabelled is {self.unlabelled}: give a number from 0 to {_LARGEST}")
+        return images, masks, (labels, self.unlabelled, self.neighbours, self.table)
+
+    @property
+    def tagger_(self) -> _crfkit.GridTagger:
+        """The worker that labels with this model."""
+        self._check_is_fitted()
+        if "_tagger" not in self.__dict__:
+            self._tagger = _crfkit.GridTagger(self.model_)
+        return self._tagger
+
+    def predict(self, X: Sequence[Any]) -> np.ndarray:
+        """The labels of images: a 1-D array of arrays (height, width)."""
+        tagger = self.tagger_
+        return object_array(list(tagger.labels(_images(X, "X"), decode=self.decode, threads=self.threads)))
+
+    def predict_marginals(self, X: Sequence[Any]) -> list[np.ndarray]:
+        """The probability of each label at each pixel: an array (height, width, labels) for each image."""
+        return list(self.tagger_.marginals(_images(X, "X"), threads=self.threads))
+
+    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
+        """The share of pixels whose label is right. Pixels without a label do not count."""
+        check_lengths(X, y)
+        right = total = 0
+        for found, gold in zip(self.predict(X), _masks(y, X, "y")):
+            counted = np.ones(gold.shape, dtype=bool) if self.unlabelled is None else gold != self.unlabelled
+            right += int(np.sum((found == gold) & counted))
+            total += int(np.sum(counted))
+        return right / total if total else 1.0
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels, in the order of the last axis of ``predict_marginals``."""
+        return np.array(self.tagger_.values, dtype=np.uint16)
+
+
+def _numbers(array: Any, name: str) -> np.ndarray:
+    try:
+        numbers = np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} is no array of numbers: {error}") from None
+    if numbers.ndim == 2:
+        numbers = numbers[:, :, np.newaxis]
+    if numbers.ndim != 3:
+        raise DataError(f"{name} has the shape {numbers.shape}: give an array (height, width, numbers)")
+    if not np.isfinite(numbers).all():
+        raise DataError(f"{name} has numbers that are not finite")
+    return numbers
+
+
+def _images(X: Any, name: str) -> list[Any]:
+    images: list[Any] = []
+    for k, image in enumerate(X):
+        at = f"{name}[{k}]"
+        if not isinstance(image, dict):
+            images.append((_numbers(image, at), None, None, None))
+            continue
+        unknown = [key for key in image if key not in _ARRAYS]
+        if unknown or "nodes" not in image:
+            raise DataError(f"{at} has the arrays {list(image)}: give nodes, and compare, or horizontal and vertical")
+        images.append(tuple(_numbers(image[key], f"{at}[{key!r}]") if key in image else None for key in _ARRAYS))
+    return images
+
+
+def _masks(y: Any, X: Any, name: str) -> list[np.ndarray]:
+    masks = []
+    for k, (mask, image) in enumerate(zip(y, X)):
+        labels = np.asarray(mask)
+        height, width = np.shape(image["nodes"] if isinstance(image, dict) else image)[:2]
+        if labels.shape != (height, width):
+            raise DataError(f"{name}[{k}] has the shape {labels.shape}, but its image has {(height, width)}")
+        if labels.dtype.kind not in "iub":
+            raise TypeError(f"{name}[{k}] has labels of type {labels.dtype}: give whole numbers")
+        if labels.size and not (0 <= int(labels.min()) and int(labels.max()) <= _LARGEST):
+            raise DataError(f"{name}[{k}] has labels below 0 or above {_LARGEST}")
+        masks.append(np.ascontiguousarray(labels, dtype=np.uint16))
+    return masks

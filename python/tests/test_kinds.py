@@ -1,0 +1,228 @@
+"""Estimators of grids, graphs, factorial chains, and of counts."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
+
+import crfkit
+from crfkit import EmpiricalTagger, FactorialCRF, GraphCRF, GridCRF
+
+
+def squares(count=6, side=8, labels=(0, 1), noise=0.7):
+    rng = np.random.default_rng(7)
+    X, y = [], []
+    for _ in range(count):
+        truth = np.zeros((side, side), dtype=int)
+        row, column = rng.integers(0, side - 4, size=2)
+        truth[row : row + 4, column : column + 4] = 1
+        X.append((truth + noise * rng.normal(size=truth.shape))[:, :, np.newaxis])
+        y.append(np.asarray(labels)[truth])
+    return X, y
+
+
+def sentences():
+    X = [["Ada", "sings"], ["dogs", "bark"], ["Bob", "and", "Ada"], ["cats", "sleep"]] * 3
+    tags = {"Ada": ("N", "NAME"), "Bob": ("N", "NAME"), "dogs": ("N", "O"), "cats": ("N", "O"), "and": ("C", "O")}
+    return X, [[tags.get(word, ("V", "O")) for word in x] for x in X]
+
+
+def chains_of_nodes(count=8):
+    rng = np.random.default_rng(5)
+    X, y = [], []
+    for k in range(count):
+        n = 3 + k % 3
+        labels = rng.integers(0, 2, size=n)
+        X.append((labels[:, None] + 0.3 * rng.normal(size=(n, 1)), np.array([[i, i + 1] for i in range(n - 1)])))
+        y.append(np.array(["no", "yes"])[labels])
+    return X, y
+
+
+ESTIMATORS = [
+    (GridCRF(passes=10), squares()),
+    (GraphCRF(inference="exact"), chains_of_nodes()),
+    (FactorialCRF(), sentences()),
+    (EmpiricalTagger(), (sentences()[0], [[a for a, _ in y] for y in sentences()[1]])),
+]
+
+
+@pytest.mark.parametrize("estimator,data", ESTIMATORS, ids=lambda value: type(value).__name__)
+def test_every_estimator_is_one_of_scikit_learn(estimator, data):
+    X, y = data
+    fresh = clone(estimator)
+    assert fresh.get_params() == estimator.get_params()
+    with pytest.raises(crfkit.NotFittedError):
+        fresh.predict(X)
+    assert fresh.fit(X, y) is fresh
+    assert fresh.score(X, y) > 0.7
+    found = fresh.predict(X)
+    assert found.ndim == 1 and len(found) == len(X)
+    again = pickle.loads(pickle.dumps(fresh))
+    for a, b, c in zip(found, again.predict(X), copy.deepcopy(fresh).predict(X)):
+        assert np.array_equal(a, b) and np.array_equal(a, c)
+    assert fresh.model_.to_bytes() == clone(estimator).fit(X, y).model_.to_bytes()
+    with pytest.raises(crfkit.SettingError, match="has no parameter"):
+        fresh.set_params(nothing=1)
+    with pytest.raises(crfkit.DataError, match="X has"):
+        fresh.fit(X, y[:-1])
+    with pytest.raises(crfkit.DataError, match="nothing to learn from"):
+        fresh.fit([], [])
+    assert len(cross_val_predict(clone(estimator), X, y, cv=KFold(2))) == len(X)
+
+
+def test_grid_search():
+    X, y = squares()
+    search = GridSearchCV(GridCRF(passes=5), {"sigma": [0.1, 1.0]}, cv=KFold(2)).fit(X, y)
+    assert search.best_params_["sigma"] in (0.1, 1.0)
+    X, y = chains_of_nodes()
+    search = GridSearchCV(GraphCRF(inference="exact"), {"sigma": [0.01, 1.0]}, cv=KFold(2)).fit(X, y)
+    assert search.best_score_ > 0.7
+
+
+def test_grids_smooth():
+    X, y = squares(noise=1.0)
+    alone = GridCRF(neighbours=0).fit(X[:4], y[:4]).score(X[4:], y[4:])
+    joined = GridCRF().fit(X[:4], y[:4]).score(X[4:], y[4:])
+    assert joined > alone
+    crf = GridCRF(neighbours=8, table="full", unlabelled=9).fit(X, [np.where(np.eye(8) > 0, 9, mask) for mask in y])
+    assert list(crf.classes_) == [0, 1]
+    marginals = crf.predict_marginals(X)[0]
+    assert marginals.shape == (8, 8, 2)
+    np.testing.assert_allclose(marginals.sum(axis=2), 1.0)
+    np.testing.assert_array_equal(marginals.argmax(axis=2), crf.predict(X)[0])
+
+
+def test_grids_have_many_labels():
+    side = 20
+    truth = (np.arange(side * side) % 300).reshape(side, side)
+    X = [np.stack([truth / 150 - 1, (truth / 150 - 1) ** 2], axis=2)]
+    crf = GridCRF(neighbours=0, passes=3, params={"init": "zero"}).fit(X, [truth])
+    assert len(crf.classes_) == 300 and crf.classes_[-1] == 299
+    again = crfkit.Model.from_bytes(crf.model_.to_bytes())
+    np.testing.assert_array_equal(GridCRF.from_model(again).predict(X)[0], crf.predict(X)[0])
+
+
+def test_grids_compare_other_numbers_and_pairs_have_their_own():
+    X, y = squares()
+    compared = [{"nodes": x, "compare": x**2} for x in X]
+    given = [{"nodes": x, "horizontal": x[:, 1:] - x[:, :-1], "vertical": x[1:] - x[:-1]} for x in X]
+    for images in (compared, given):
+        assert GridCRF(passes=10).fit(images, y).score(images, y) > 0.7
+    with pytest.raises(crfkit.DataError, match="horizontal"):
+        GridCRF().fit([{"nodes": X[0], "vertical": X[0]}], y[:1])
+    with pytest.raises(crfkit.DataError, match="give nodes"):
+        GridCRF().fit([{"pixels": X[0]}], y[:1])
+
+
+@pytest.mark.parametrize(
+    "x,y,error,message",
+    [
+        (np.zeros((2, 2)), np.zeros((2, 3), int), crfkit.DataError, "has the shape"),
+        (np.zeros((2, 2)), np.zeros((2, 2)), TypeError, "whole numbers"),
+        (np.zeros((2, 2)), np.full((2, 2), 70000), crfkit.DataError, "above 65535"),
+        (np.full((2, 2), np.nan), np.zeros((2, 2), int), crfkit.DataError, "not finite"),
+        ([["a", "b"]], np.zeros((1, 2), int), TypeError, "no array of numbers"),
+        (np.zeros((2, 2, 1, 1)), np.zeros((2, 2), int), crfkit.DataError, "has the shape"),
+    ],
+)
+def test_bad_images(x, y, error, message):
+    with pytest.raises(error, match=message):
+        GridCRF().fit([x], [y])
+
+
+def test_graphs_agree_with_chains():
+    """A graph that is a chain has the marginals of a chain."""
+    X, y = chains_of_nodes()
+    graph = GraphCRF(inference="exact", optimizer="lbfgs", params={"scaling": "none"}, sigma=1.0).fit(X, y)
+    tokens = [[{"x": float(v), "bias": 1.0} for v in x[0][:, 0]] for x in X]
+    # The same weights: a constant and the number of each node, and one weight for each pair of labels.
+    chain = crfkit.ChainCRF(optimizer="lbfgs", states="all", transitions="all", params={"scaling": "none"}).fit(tokens, y)
+    for a, b in zip(graph.predict_marginals(X), chain.predict_marginals(tokens)):
+        np.testing.assert_allclose(a, b, atol=2e-3)
+    assert list(graph.classes_) == ["no", "yes"]
+
+
+def test_typed_graphs():
+    rng = np.random.default_rng(2)
+    X, y = [], []
+    for _ in range(12):
+        people, films = rng.normal(size=(3, 1)), rng.normal(size=(2, 2))
+        likes = np.array([[p, f] for p in range(3) for f in range(2)])
+        X.append({"nodes": {"person": people, "film": films}, "factors": {"likes": (likes, rng.normal(size=(6, 1)))}})
+        y.append({"person": np.where(people[:, 0] > 0, "old", "young"), "film": np.where(films[:, 0] > 0, 3, 1)})
+    crf = GraphCRF(factors={"likes": ["person", "film"]}, inference="exact").fit(X, y)
+    assert crf.score(X, y) > 0.9
+    found = crf.predict(X)[0]
+    assert set(found) == {"person", "film"} and found["film"].dtype.kind == "i"
+    assert crf.predict_marginals(X)[0]["film"].shape == (2, 2)
+    assert list(crf.classes_["film"]) == [1, 3]
+    with pytest.raises(crfkit.SettingError, match="name the type of each"):
+        GraphCRF().fit(X, y)
+    y[0] = {**y[0], "person": ["old", None, None]}
+    assert GraphCRF(factors={"likes": ["person", "film"]}, inference="exact").fit(X, y).score(X, y) > 0.9
+
+
+@pytest.mark.parametrize(
+    "x,y,error,message",
+    [
+        ((np.zeros((2, 1)), [[0, 2]]), ["a", "b"], crfkit.DataError, "none of the 2"),
+        ((np.zeros((2, 1)), [[0, 0]]), ["a", "b"], crfkit.DataError, "twice"),
+        ((np.zeros((2, 1)), [[0.5, 1]]), ["a", "b"], TypeError, "whole numbers"),
+        ((np.zeros((2, 1)), [[0, 1]]), ["a"], crfkit.DataError, "1 labels"),
+        ((np.zeros((2, 1)), [[0, 1]], np.zeros((2, 1))), ["a", "b"], crfkit.DataError, "2 rows"),
+        ((np.full((2, 1), np.inf), [[0, 1]]), ["a", "b"], crfkit.DataError, "not finite"),
+        ("graph", ["a"], TypeError, "give a tuple"),
+        ((np.zeros((2, 1)), [[0, 1]]), [None, None], crfkit.DataError, "has a label"),
+    ],
+)
+def test_bad_graphs(x, y, error, message):
+    with pytest.raises(error, match=message):
+        GraphCRF().fit([x], [y])
+
+
+def test_factorial_chains():
+    X, y = sentences()
+    crf = FactorialCRF().fit(X, y, X_dev=X[:4], y_dev=y[:4], sample_weight=[1.0] * len(X))
+    assert crf.predict([["Ada", "sings"], []])[1] == []
+    assert [list(names) for names in crf.classes_] == [["C", "N", "V"], ["NAME", "O"]]
+    for part in crf.predict_marginals(X)[0]:
+        np.testing.assert_allclose(part.sum(axis=1), 1.0)
+    again = FactorialCRF.from_model(crfkit.Model.from_bytes(crf.model_.to_bytes()))
+    assert again.predict(X)[0] == crf.predict(X)[0]
+    with pytest.raises(TypeError, match="tuple of labels"):
+        FactorialCRF().fit([["a"]], [["N"]])
+    with pytest.raises(crfkit.DataError, match="same number"):
+        FactorialCRF().fit([["a", "b"]], [[("N", "O"), ("N",)]])
+    with pytest.raises(crfkit.DataError, match="2 tokens"):
+        FactorialCRF().fit([["a", "b"]], [[("N", "O")]])
+
+
+def test_counts_add_up():
+    X, y = ESTIMATORS[3][1]
+    whole = EmpiricalTagger(smoothing=0.1).fit(X, y)
+    parts = EmpiricalTagger(smoothing=0.1).partial_fit(X[:5], y[:5]).partial_fit(X[5:], y[5:])
+    for a, b in zip(whole.predict_marginals(X), parts.predict_marginals(X)):
+        np.testing.assert_allclose(a, b)
+    chosen = EmpiricalTagger().fit(X[:8], y[:8], X_dev=X, y_dev=y)
+    assert chosen.score(X, y) > 0.9
+    with pytest.raises(crfkit.SettingError):
+        EmpiricalTagger(method="ep9").fit(X, y)
+    with pytest.raises(crfkit.SettingError, match="smoothing"):
+        EmpiricalTagger(smoothing=-1.0).fit(X, y)
+
+
+def test_warm_start_of_other_kinds():
+    X, y = squares()
+    crf = GridCRF(warm_start=True, optimizer="lbfgs").fit(X, y)
+    first = crf.passes_
+    assert crf.fit(X, y).passes_ <= first
+
+
+def test_callbacks_of_other_kinds():
+    X, y = squares()
+    seen = []
+    crf = GridCRF(callback=lambda state: seen.append(state["passes"]) or len(seen) < 2).fit(X, y)
+    assert crf.stop_reason_ == "interrupted" and seen
