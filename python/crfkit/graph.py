@@ -47,7 +47,7 @@ class GraphCRF(Trained):
     >>> from crfkit import GraphCRF
     >>> triangle = (np.array([[0.1], [0.9], [0.8]]), np.array([[0, 1], [1, 2], [0, 2]]))
     >>> crf = GraphCRF(inference="exact").fit([triangle], [["low", "high", "high"]])
-    >>> list(crf.predict([triangle])[0])
+    >>> crf.predict([triangle])[0].tolist()
     ['low', 'high', 'high']
     >>> crf.predict_marginals([triangle])[0].shape
     (3, 2)
