@@ -17,9 +17,9 @@ fn picture(random: &mut Random, number: usize) -> Picture {
     let (x, y) = (3.0 + 6.0 * random.uniform(), 3.0 + 6.0 * random.uniform());
     let inside = |pixel: usize| {
         let (row, column) = ((pixel / SIDE) as f64, (pixel % SIDE) as f64);
-        u8::from((column - x).powi(2) + (row - y).powi(2) < 12.0)
+        u16::from((column - x).powi(2) + (row - y).powi(2) < 12.0)
     };
-    let truth: Vec<u8> = (0..SIDE * SIDE).map(inside).collect();
+    let truth: Vec<u16> = (0..SIDE * SIDE).map(inside).collect();
     let noisy = truth.iter().map(|&t| f64::from(t) + 1.2 * (random.uniform() - 0.5) * 2.0).collect();
     Picture {
         sites: Image { height: SIDE, width: SIDE, channels: 1, values: noisy }.into(),
