@@ -18,6 +18,7 @@ MODULES = [
     "crfkit.graph",
     "crfkit.grid",
     "crfkit.objective",
+    "crfkit.plot",
     "crfkit.spans",
     "crfkit._crfkit",
     "crfkit.compat.pycrfsuite",

@@ -341,6 +341,9 @@ pub(crate) fn train_graph<'py>(
     train_corpus(py, corpus, dev, Begin { settings, start, threads: crate::threads(threads) }, callback)
 }
 
+/// The name of a type, with its labels or the types of its nodes.
+type Named = (String, Vec<String>);
+
 /// A worker that labels graphs. Threads may share it.
 #[pyclass(name = "GraphTagger", module = "crfkit._crfkit", frozen)]
 pub(crate) struct PyGraphTagger(Workers<TypedModel>);
@@ -391,7 +394,7 @@ impl PyGraphTagger {
 
     /// The types of nodes with their labels, and the types of factors with the types of their nodes.
     #[getter]
-    fn types(&self) -> (Vec<(String, Vec<String>)>, Vec<(String, Vec<String>)>) {
+    fn types(&self) -> (Vec<Named>, Vec<Named>) {
         let types = &self.0.model().domain.types;
         let nodes = types.nodes().iter().map(|of| (of.name.clone(), of.labels.clone())).collect();
         let name = |&kind: &usize| types.all()[kind].name.clone();

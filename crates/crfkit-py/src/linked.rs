@@ -18,6 +18,9 @@ use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+/// The labels of each token of each sequence.
+type Labels = Vec<Vec<Vec<String>>>;
+
 /// Sequences of rows, with the labels of each token behind its fields.
 fn rows(x: &Bound<'_, PyAny>, y: &[Vec<Vec<String>>], weights: Option<&[f64]>) -> PyResult<Vec<Columns>> {
     let (mut converter, mut all) = (Converter::default(), Vec::with_capacity(y.len()));
@@ -39,11 +42,11 @@ fn rows(x: &Bound<'_, PyAny>, y: &[Vec<Vec<String>>], weights: Option<&[f64]>) -
 pub(crate) fn train_factorial<'py>(
     py: Python<'py>,
     x: &Bound<'py, PyAny>,
-    y: Vec<Vec<Vec<String>>>,
+    y: Labels,
     settings: &str,
     template: Option<String>,
     dialect: &str,
-    dev: Option<(Bound<'py, PyAny>, Vec<Vec<Vec<String>>>)>,
+    dev: Option<(Bound<'py, PyAny>, Labels)>,
     weights: Option<Vec<f64>>,
     start: Option<&Bound<'py, PyModel>>,
     threads: Option<usize>,
@@ -90,12 +93,7 @@ impl PyFactorialTagger {
 
     /// The labels of sequences: a list of tuples for each.
     #[pyo3(signature = (x, *, threads=None))]
-    fn labels(
-        &self,
-        py: Python<'_>,
-        x: &Bound<'_, PyAny>,
-        threads: Option<usize>,
-    ) -> PyResult<Vec<Vec<Vec<String>>>> {
+    fn labels(&self, py: Python<'_>, x: &Bound<'_, PyAny>, threads: Option<usize>) -> PyResult<Labels> {
         let inputs = self.inputs(x)?;
         let full: Vec<&Columns> = inputs.iter().filter(|rows| !rows.is_empty()).collect();
         let found = py.detach(|| {

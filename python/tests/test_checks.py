@@ -1,0 +1,184 @@
+"""scikit-learn's ``check_estimator``, put on sequences.
+
+Its checks fit 2-D arrays with flat labels, so they are mirrored here, each under its own name. Not mirrored, because they ask for what
+sequences do not have: ``check_n_features_in*`` and ``check_dataframe_column_names_consistency`` (there is no number of columns),
+``check_estimators_dtypes``, ``check_f_contiguous_array_estimator``, ``check_readonly_memmap_input``, ``check_sample_weights_pandas_series`` and
+``check_estimator_sparse_*`` (X is no array), ``check_fit2d_1sample``, ``check_fit2d_1feature`` and ``check_fit1d`` (X has no second axis),
+``check_classifiers_regression_target`` and ``check_supervised_y_2d`` (y is a list of lists), ``check_classifiers_train`` and
+``check_decision_proba_consistency`` (there is no ``decision_function`` and no ``predict_proba``), ``check_class_weight_classifiers`` (no
+``class_weight``), ``check_transformer*`` and ``check_regressors*`` (it is neither).
+"""
+
+import copy
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import (
+    check_do_not_raise_errors_in_init_or_set_params,
+    check_estimator_cloneable,
+    check_estimator_repr,
+    check_estimator_tags_renamed,
+    check_get_params_invariance,
+    check_mixin_order,
+    check_no_attributes_set_in_init,
+    check_parameters_default_constructible,
+    check_set_params,
+    check_valid_tag_types,
+)
+
+import crfkit
+from crfkit import ChainCRF, EmpiricalTagger, FactorialCRF, GraphCRF, GridCRF
+
+X = [[{"w": word} for word in text.split()] for text in ("Ada sings", "dogs bark loud", "Bob sings", "cats sleep")] * 3
+Y = [["NAME", "V"], ["N", "V", "A"], ["NAME", "V"], ["N", "V"]] * 3
+KINDS = [ChainCRF, GridCRF, GraphCRF, FactorialCRF, EmpiricalTagger]
+
+
+# These checks do not fit, so they are taken as they are.
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "check",
+    [
+        check_do_not_raise_errors_in_init_or_set_params,
+        check_estimator_cloneable,
+        check_estimator_repr,
+        check_estimator_tags_renamed,
+        check_get_params_invariance,
+        check_mixin_order,
+        check_no_attributes_set_in_init,
+        check_parameters_default_constructible,
+        check_set_params,
+        check_valid_tag_types,
+    ],
+    ids=lambda check: check.__name__,
+)
+def test_checks_that_do_not_fit(check, kind):
+    check(kind.__name__, kind())
+
+
+def fitted(**params):
+    return ChainCRF(**params).fit(X, Y)
+
+
+def test_check_fit_returns_self():
+    crf = ChainCRF()
+    assert crf.fit(X, Y) is crf
+
+
+def test_check_estimators_overwrite_params_and_dont_overwrite_attributes():
+    crf = ChainCRF(sigma=2.0, passes=5)
+    before, attributes = copy.deepcopy(crf.get_params()), set(vars(crf))
+    crf.fit(X, Y)
+    assert crf.get_params() == before
+    assert all(name.endswith("_") or name.startswith("_") for name in set(vars(crf)) - attributes)
+
+
+def test_check_dict_unchanged_and_methods_subset_invariance():
+    crf = fitted()
+    before = copy.deepcopy({name: value for name, value in vars(crf).items() if name != "_tagger"})
+    whole = crf.predict(X)
+    assert [list(crf.predict([x])[0]) for x in X] == [list(y) for y in whole]
+    for a, b in zip(crf.predict_marginals(X[:3]), crf.predict_marginals(X)):
+        np.testing.assert_array_equal(a, b)
+    after = {name: value for name, value in vars(crf).items() if name != "_tagger"}
+    assert before.keys() == after.keys() and all(before[name] == after[name] for name in before if name != "model_")
+
+
+def test_check_methods_sample_order_invariance():
+    crf, order = fitted(), np.random.default_rng(1).permutation(len(X))
+    assert [list(crf.predict([X[k] for k in order])[i]) for i in range(len(X))] == [list(crf.predict(X)[k]) for k in order]
+
+
+def test_check_fit_idempotent_and_check_estimators_fit_again():
+    crf = fitted()
+    first = crf.model_.to_bytes()
+    assert crf.fit(X, Y).model_.to_bytes() == first
+
+
+def test_check_estimators_pickle():
+    crf = fitted()
+    again = pickle.loads(pickle.dumps(crf))
+    assert [list(y) for y in again.predict(X)] == [list(y) for y in crf.predict(X)]
+    assert pickle.loads(pickle.dumps(ChainCRF(sigma=3.0))).sigma == 3.0
+
+
+def test_check_estimators_unfitted():
+    for call in (lambda crf: crf.predict(X), lambda crf: crf.score(X, Y), lambda crf: crf.classes_, lambda crf: crf.coef_):
+        with pytest.raises(crfkit.NotFittedError):
+            call(ChainCRF())
+
+
+def test_check_classifiers_one_label():
+    crf = ChainCRF().fit(X, [["A"] * len(x) for x in X])
+    assert all(set(y) == {"A"} for y in crf.predict(X))
+
+
+def test_check_classifiers_classes():
+    crf = fitted()
+    assert list(crf.classes_) == sorted({label for y in Y for label in y})
+    assert {label for y in crf.predict(X) for label in y} <= set(crf.classes_)
+
+
+def test_check_estimators_empty_data_messages():
+    for data in (([], []), (np.empty(0, dtype=object), np.empty(0, dtype=object))):
+        with pytest.raises(ValueError, match="nothing to learn"):
+            ChainCRF().fit(*data)
+
+
+def test_check_estimators_nan_inf():
+    for bad in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="finite"):
+            ChainCRF().fit([[{"a": bad}]], [["A"]])
+
+
+def test_check_complex_data():
+    with pytest.raises(TypeError):
+        ChainCRF().fit([[{"a": 1 + 2j}]], [["A"]])
+
+
+def test_check_dtype_object():
+    with pytest.raises(TypeError):
+        ChainCRF().fit([[{"a": object()}]], [["A"]])
+
+
+def test_check_requires_y_none():
+    with pytest.raises(TypeError):
+        ChainCRF().fit(X, None)
+
+
+def test_check_sample_weights():
+    ones = ChainCRF().fit(X, Y, sample_weight=np.ones(len(X))).model_.to_bytes()
+    assert ones == fitted().model_.to_bytes() == ChainCRF().fit(X, Y, sample_weight=[1] * len(X)).model_.to_bytes()
+    with pytest.raises(ValueError, match="sample_weight"):
+        ChainCRF().fit(X, Y, sample_weight=[1.0])
+    # A weight of 2 is the sequence twice, and one of 0 leaves it out.
+    twice = ChainCRF(optimizer="lbfgs").fit(X + X[:2], Y + Y[:2])
+    heavy = ChainCRF(optimizer="lbfgs").fit(X, Y, sample_weight=[2.0, 2.0] + [1.0] * (len(X) - 2))
+    assert heavy.objective_ == pytest.approx(twice.objective_, rel=1e-6)
+    less = ChainCRF().fit(X, Y, sample_weight=[0.0] + [1.0] * (len(X) - 1))
+    assert less.model_.to_bytes() == ChainCRF().fit(X[1:], Y[1:]).model_.to_bytes()
+
+
+def test_check_pipeline_consistency():
+    pipeline = make_pipeline(FunctionTransformer(), ChainCRF()).fit(X, Y)
+    assert [list(y) for y in pipeline.predict(X)] == [list(y) for y in fitted().predict(X)]
+
+
+def test_check_tags():
+    assert is_classifier(ChainCRF())
+    assert get_tags(ChainCRF()).target_tags.required
+
+
+def test_check_fit_score_takes_y():
+    assert "y" in inspect.signature(ChainCRF.fit).parameters and "y" in inspect.signature(ChainCRF.score).parameters
+
+
+def test_check_clone_of_fitted():
+    crf = clone(fitted(sigma=5.0))
+    assert crf.sigma == 5.0 and not hasattr(crf, "model_")
