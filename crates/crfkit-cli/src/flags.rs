@@ -93,6 +93,8 @@ const SEQUENCES: &[ModelKind] = &[Chain, Factorial, SkipChain, Counts];
 const TEXT: &[ModelKind] = &[Chain, Factorial, SkipChain, Stream];
 const WEIGHTED: &[ModelKind] = &[Chain, Factorial, SkipChain, File, Grid, Stream];
 const PASSES: &[ModelKind] = &[Chain, Factorial, SkipChain, File, Grid];
+const LOOPY: &[ModelKind] = &[Factorial, SkipChain, File, Grid];
+const EXACT_CHAINS: &str = "chains are solved exactly";
 const IMAGES: &str = "it is for images (--graph grid)";
 const TEMPLATES: &str = "templates make features from columns of text";
 const WORDS: &[(ModelKind, &str)] = &[(Counts, "words and labels are counted, without features")];
@@ -112,7 +114,12 @@ const TRAIN: &[Flag] = &[
     flag("quadratic", &[Grid], IMAGES),
     flag("neighbours", &[Grid], IMAGES),
     flag("tables", &[Grid], IMAGES),
-    flag("inference", &[Factorial, SkipChain, File, Grid], "chains are solved exactly"),
+    flag("inference", LOOPY, EXACT_CHAINS),
+    flag("bp-iterations", LOOPY, EXACT_CHAINS),
+    flag("damping", LOOPY, EXACT_CHAINS),
+    flag("schedule", LOOPY, EXACT_CHAINS),
+    flag("bp-tolerance", LOOPY, EXACT_CHAINS),
+    flag("restarts", LOOPY, EXACT_CHAINS),
     flag("skip", &[SkipChain], "it says which tokens --graph skip-chain links"),
     flag("skip-observations", &[SkipChain], "it gives features to the links of --graph skip-chain"),
     flag("template", TEXT, TEMPLATES).but(WORDS),
@@ -179,7 +186,7 @@ const TRAIN: &[Flag] = &[
 const TAG: &[Flag] = &[
     flag("images", &[Grid], IMAGES),
     flag("output-dir", &[Grid], IMAGES),
-    flag("inference", &[Factorial, SkipChain, File, Grid], "chains are solved exactly"),
+    flag("inference", LOOPY, EXACT_CHAINS),
     flag("nbest", &[Chain, Counts], "only plain chains have a list of their best labellings"),
     flag("probability", &[Chain, Counts], "only plain chains have the probability of a whole labelling"),
     flag("confidence", &[Chain, Counts], "only plain chains have exact probabilities of chunks"),
@@ -197,7 +204,7 @@ const TAG: &[Flag] = &[
 const EVAL: &[Flag] = &[
     flag("images", &[Grid], IMAGES),
     flag("masks", &[Grid], IMAGES),
-    flag("inference", &[Factorial, SkipChain, File, Grid], "chains are solved exactly"),
+    flag("inference", LOOPY, EXACT_CHAINS),
     flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
     flag("constraint", &[Chain, Counts], "only plain chains have rules on neighbouring labels"),
     flag("extra-columns", SEQUENCES, "only sequences have columns"),

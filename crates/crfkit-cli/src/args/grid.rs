@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use crfkit::graph::Neighbours;
 use crfkit::grid::{SiteFeatures, SiteNumbers, Tables};
-use crfkit::infer::Engine;
+use crfkit::infer::{Engine, Propagation, Schedule};
 use std::path::PathBuf;
 
 /// The flags of `crfkit train` about graphs and images.
@@ -64,6 +64,46 @@ pub struct GridArgs {
     /// How marginals are computed on graphs with loops [default: loopy-bp; factorial chains: exact]
     #[arg(long, value_name = "ENGINE", value_parser = engines())]
     pub inference: Option<Engine>,
+
+    #[command(flatten)]
+    pub propagation: PropagationArgs,
+}
+
+/// The flags of `train` about messages.
+#[derive(Debug, clap::Args)]
+pub struct PropagationArgs {
+    /// The largest number of iterations of approximate inference on one graph [default: 200; double-loop: 1000]
+    #[arg(long, value_name = "N")]
+    pub bp_iterations: Option<usize>,
+
+    /// Share of the old message in the new one, from 0 to 1: more damping converges more slowly, but more often [default: 0.1; trw: 0.5]
+    #[arg(long, value_name = "X")]
+    pub damping: Option<f64>,
+
+    /// Order of the messages: all at once, or always the one that changes most [default: parallel]
+    #[arg(long, value_name = "WHICH", value_parser = stored::<Schedule>(&["parallel", "residual"]))]
+    pub schedule: Option<Schedule>,
+
+    /// Largest change of a message that counts as converged [default: 1e-8; images: 1e-4]
+    #[arg(long, value_name = "X")]
+    pub bp_tolerance: Option<f64>,
+
+    /// Additional random starts of approximate inference; the largest log Z wins [default: 0]
+    #[arg(long, value_name = "N")]
+    pub restarts: Option<usize>,
+}
+
+impl PropagationArgs {
+    /// The setting that these flags make.
+    pub fn setting(&self) -> Propagation {
+        Propagation {
+            iterations: self.bp_iterations,
+            damping: self.damping,
+            schedule: self.schedule,
+            tolerance: self.bp_tolerance,
+            restarts: self.restarts,
+        }
+    }
 }
 
 impl GridArgs {

@@ -295,6 +295,7 @@ impl TrainArgs {
             pieces: self.pieces,
             batch_of: self.batch_of,
             inference: self.grid.inference,
+            propagation: self.grid.propagation.setting(),
             init: self.init.as_ref().map_or(usual.init, Init::setting),
             passes: self.passes.map(NonZeroUsize::get),
             seed: self.seed,

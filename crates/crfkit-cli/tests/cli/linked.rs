@@ -142,9 +142,14 @@ fn a_skip_chain_from_file_to_scores() {
     let directory = scratch();
     let (model, file) = (directory.path().join("m"), directory.path().join("data"));
     let options = ["--graph", "skip-chain", "--skip", "same(0) and capitalised(0)", "--quiet"];
-    for more in
-        [&[][..], &["--skip-observations", "--inference", "exact"], &["--objective", "pseudolikelihood"]]
-    {
+    for more in [
+        &[][..],
+        &["--bp-iterations", "50", "--damping", "0.3", "--bp-tolerance", "1e-6", "--restarts", "1"],
+        &["--schedule", "residual"],
+        &["--inference", "double-loop"],
+        &["--skip-observations", "--inference", "exact"],
+        &["--objective", "pseudolikelihood"],
+    ] {
         train(directory.path(), &[&options, more].concat()).assert().success();
         let text = output(crfkit().arg("eval").arg("-m").arg(&model).arg(&file));
         assert!(text.contains("LOC: token precision 100.00%") && !text.contains("joint"), "{text}");
@@ -190,6 +195,21 @@ fn options_that_do_not_fit_are_refused_with_a_remedy() {
         (&["--graph", "skip-chain"], "--skip 'same(0)"),
         (&["--graph", "factorial", "--skip", "same(0)"], "--graph skip-chain"),
         (&["--inference", "trw"], "solved exactly"),
+        (&["--restarts", "2"], "solved exactly"),
+        (&["--graph", "skip-chain", "--skip", "same(0)", "--damping", "1"], "--damping must be at least 0"),
+        (
+            &[
+                "--graph",
+                "skip-chain",
+                "--skip",
+                "same(0)",
+                "--inference",
+                "mean-field",
+                "--schedule",
+                "residual",
+            ],
+            "--schedule is not for --inference mean-field, only for loopy-bp",
+        ),
         (&["--graph", "skip-chain", "--skip", "some(0)"], "write same(COLUMN)"),
         (
             &["--graph", "factorial", "--label-column", "1,2", "--shrink", "-1"],

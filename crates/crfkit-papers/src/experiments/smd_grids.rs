@@ -70,8 +70,13 @@ pub const METHODS: [&str; 4] = ["SMD", "SGD", "BFGS", "ASG"];
 /// The tolerance of inference in training.
 const TOLERANCE: f64 = 1e-5;
 /// The engine for LBP.
-pub(super) const LBP: LoopyBp =
-    LoopyBp { schedule: Schedule::Parallel, damping: 0.1, max_iterations: 200, tolerance: TOLERANCE };
+pub(super) const LBP: LoopyBp = LoopyBp {
+    schedule: Schedule::Parallel,
+    damping: 0.1,
+    max_iterations: 200,
+    tolerance: TOLERANCE,
+    restarts: 0,
+};
 /// The engine for MF.
 pub(super) const MF: MeanField =
     MeanField { max_iterations: 200, tolerance: TOLERANCE, restarts: 0, seed: 1 };

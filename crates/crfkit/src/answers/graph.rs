@@ -5,7 +5,7 @@ use crate::decode::{Decode, Decoder, ExactArgmax, MaxProduct, max_node_marginal}
 use crate::graph::{
     EXACT_MEMORY, FORBIDDEN, FactorGraph, Gradient, Graph, Label, Psi, Shared, SharedSum, TableRef,
 };
-use crate::infer::{Engine, NodeMarginals, WithEngine};
+use crate::infer::{Engine, NodeMarginals, Propagation, WithEngine};
 use crate::math::Array;
 use crate::{Error, Place, Result};
 use std::any::Any;
@@ -19,7 +19,7 @@ const TAKEN_IN: &str = "a graph was taken in";
 pub struct GraphAnswers {
     engine: Engine,
     /// The tolerance at which iterative engines stop.
-    tolerance: f64,
+    propagation: Propagation,
     /// Bytes that the tables of exact inference may take.
     exact_memory: usize,
     shared: Arc<Shared<f64>>,
@@ -36,10 +36,10 @@ pub struct GraphAnswers {
 impl GraphAnswers {
     /// Answers without a graph yet. All graphs will share these tables and get their marginals from `engine`, which
     /// stops at `tolerance`.
-    pub fn new(shared: Arc<Shared<f64>>, engine: Engine, tolerance: f64) -> Self {
+    pub fn new(shared: Arc<Shared<f64>>, engine: Engine, propagation: Propagation) -> Self {
         GraphAnswers {
             engine,
-            tolerance,
+            propagation,
             exact_memory: EXACT_MEMORY,
             shared,
             graph: None,
@@ -83,10 +83,10 @@ impl GraphAnswers {
     fn infer(&mut self) -> Result<()> {
         if self.marginals.is_none() {
             self.check_engine()?;
-            let Self { engine, tolerance, scratch, graph, shared, own, marginals, .. } = self;
+            let Self { engine, propagation, scratch, graph, shared, own, marginals, .. } = self;
             let graph = graph.as_ref().expect(TAKEN_IN);
             let run = Marginals { graph, psi: Psi { shared, own }, scratch };
-            *marginals = Some(engine.with(*tolerance, run));
+            *marginals = Some(engine.with(*propagation, run));
         }
         Ok(())
     }

@@ -101,6 +101,8 @@ impl ModelGraph for FactorGraph {
         tolerance: f64,
     ) -> Result<Box<dyn Objective>> {
         let (criterion, pieces) = (settings.objective, settings.pieces.unwrap_or_default());
+        settings.propagation.check_for(engine)?;
+        let how = settings.propagation.or_to(tolerance);
         let complete = (0..sum.data.len()).all(|example| !sum.data.gold(example).contains(&UNLABELLED));
         if !complete && !criterion.takes_unlabelled() {
             return Err(Error::Setting(format!(
@@ -110,10 +112,11 @@ impl ModelGraph for FactorGraph {
         }
         match criterion {
             Criterion::Likelihood => {
-                engine.with(tolerance, ByLikelihood { sum: sum.for_engine(engine, settings)?, complete })
+                engine.with(how, ByLikelihood { sum: sum.for_engine(engine, settings)?, complete })
             }
             Criterion::Marginal => {
-                engine.with(tolerance.min(MARGINAL_TOLERANCE), ByMarginals(sum.for_engine(engine, settings)?))
+                let how = settings.propagation.or_to(tolerance.min(MARGINAL_TOLERANCE));
+                engine.with(how, ByMarginals(sum.for_engine(engine, settings)?))
             }
             Criterion::Perceptron if engine.is_exact() => {
                 sum.for_engine(engine, settings)?.of(Perceptron(ExactArgmax::default()))
@@ -134,7 +137,8 @@ impl ModelGraph for FactorGraph {
         engine: Engine,
         tolerance: f64,
     ) -> GraphAnswers {
-        GraphAnswers::new(shared, engine, tolerance).with_exact_memory(settings.exact_memory())
+        GraphAnswers::new(shared, engine, settings.propagation.or_to(tolerance))
+            .with_exact_memory(settings.exact_memory())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The inference engines for factor graphs, selected by name.
 
-use super::{Exact, JunctionTree, LoopyBp, MeanField, NodeMarginals, TreeReweighted};
+use super::{DoubleLoop, Exact, JunctionTree, LoopyBp, MeanField, NodeMarginals, Schedule, TreeReweighted};
 use crate::graph::{EXACT_MEMORY, FactorGraph};
 use crate::{Error, GraphError, Result};
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,84 @@ pub enum Engine {
     Trw,
     /// Naive mean field.
     MeanField,
+    /// Belief propagation by a double loop, which always converges.
+    DoubleLoop,
+}
+
+/// How iterative engines pass messages. What is not given takes the engine's own default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Propagation {
+    /// The largest number of iterations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub iterations: Option<usize>,
+    /// The share of the old message in the new one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub damping: Option<f64>,
+    /// The order of the messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<Schedule>,
+    /// The largest change that counts as converged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<f64>,
+    /// The number of additional random starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restarts: Option<usize>,
+}
+
+impl Propagation {
+    /// The defaults, with this tolerance.
+    pub fn to(tolerance: f64) -> Self {
+        Propagation { tolerance: Some(tolerance), ..Propagation::default() }
+    }
+
+    /// The same, with this tolerance if none is given.
+    pub fn or_to(self, tolerance: f64) -> Self {
+        Propagation { tolerance: self.tolerance.or(Some(tolerance)), ..self }
+    }
+
+    /// Whether nothing is given.
+    pub fn is_default(&self) -> bool {
+        *self == Propagation::default()
+    }
+
+    /// Rejects numbers out of range.
+    pub fn check(&self) -> Result<()> {
+        let refuse = |what: &str| Err(Error::Setting(what.to_owned()));
+        if self.iterations == Some(0) {
+            return refuse("`bp_iterations` is 0, but it must be at least 1");
+        }
+        if self.damping.is_some_and(|x| !(0.0..1.0).contains(&x)) {
+            return refuse("`damping` must be at least 0 and below 1");
+        }
+        if self.tolerance.is_some_and(|x| !(x > 0.0 && x < 1.0)) {
+            return refuse("`bp_tolerance` must be above 0 and below 1");
+        }
+        Ok(())
+    }
+
+    /// Rejects what the engine does not have.
+    pub fn check_for(&self, engine: Engine) -> Result<()> {
+        use Engine::{DoubleLoop, LoopyBp, MeanField, Trw};
+        let given: [(&str, bool, &[Engine]); 5] = [
+            ("bp_iterations", self.iterations.is_some(), &[LoopyBp, Trw, MeanField, DoubleLoop]),
+            ("damping", self.damping.is_some(), &[LoopyBp, Trw]),
+            ("schedule", self.schedule.is_some(), &[LoopyBp]),
+            ("bp_tolerance", self.tolerance.is_some(), &[LoopyBp, Trw, MeanField, DoubleLoop]),
+            ("restarts", self.restarts.is_some(), &[LoopyBp, MeanField]),
+        ];
+        match given.iter().find(|(_, given, engines)| *given && !engines.contains(&engine)) {
+            None => Ok(()),
+            Some((name, _, engines)) => {
+                let engines: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
+                Err(Error::Setting(format!(
+                    "`{name}` is not for `inference` {}, only for {}: leave it out",
+                    engine.name(),
+                    engines.join(", ")
+                )))
+            }
+        }
+    }
 }
 
 /// A computation that is generic over the engine.
@@ -32,7 +110,8 @@ pub trait WithEngine {
 
 impl Engine {
     /// All engines.
-    pub const ALL: [Engine; 4] = [Engine::Exact, Engine::LoopyBp, Engine::Trw, Engine::MeanField];
+    pub const ALL: [Engine; 5] =
+        [Engine::Exact, Engine::LoopyBp, Engine::Trw, Engine::MeanField, Engine::DoubleLoop];
 
     /// Where iterative engines stop unless told otherwise: gradients are then as exact as line searches want them.
     pub const TOLERANCE: f64 = 1e-8;
@@ -44,6 +123,7 @@ impl Engine {
             Engine::LoopyBp => "loopy-bp",
             Engine::Trw => "trw",
             Engine::MeanField => "mean-field",
+            Engine::DoubleLoop => "double-loop",
         }
     }
 
@@ -74,16 +154,48 @@ impl Engine {
                 I::EXACT
             }
         }
-        self.with(Engine::TOLERANCE, IsExact)
+        self.with(Propagation::default(), IsExact)
     }
 
-    /// Runs a computation with the engine. Iterative engines stop at `tolerance`.
-    pub fn with<W: WithEngine>(self, tolerance: f64, then: W) -> W::Out {
+    /// Runs a computation with the engine. What `how` gives and the engine does not have is ignored.
+    pub fn with<W: WithEngine>(self, how: Propagation, then: W) -> W::Out {
+        let tolerance = how.tolerance.unwrap_or(Engine::TOLERANCE);
         match self {
             Engine::Exact => then.with(Exact::default()),
-            Engine::LoopyBp => then.with(LoopyBp { tolerance, ..LoopyBp::default() }),
-            Engine::Trw => then.with(TreeReweighted { tolerance, ..TreeReweighted::default() }),
-            Engine::MeanField => then.with(MeanField { tolerance, ..MeanField::default() }),
+            Engine::LoopyBp => {
+                let usual = LoopyBp::default();
+                then.with(LoopyBp {
+                    schedule: how.schedule.unwrap_or(usual.schedule),
+                    damping: how.damping.unwrap_or(usual.damping),
+                    max_iterations: how.iterations.unwrap_or(usual.max_iterations),
+                    restarts: how.restarts.unwrap_or(usual.restarts),
+                    tolerance,
+                })
+            }
+            Engine::Trw => {
+                let usual = TreeReweighted::default();
+                then.with(TreeReweighted {
+                    damping: how.damping.unwrap_or(usual.damping),
+                    max_iterations: how.iterations.unwrap_or(usual.max_iterations),
+                    tolerance,
+                })
+            }
+            Engine::MeanField => {
+                let usual = MeanField::default();
+                then.with(MeanField {
+                    max_iterations: how.iterations.unwrap_or(usual.max_iterations),
+                    restarts: how.restarts.unwrap_or(usual.restarts),
+                    tolerance,
+                    ..usual
+                })
+            }
+            Engine::DoubleLoop => {
+                let usual = DoubleLoop::default();
+                then.with(DoubleLoop {
+                    max_iterations: how.iterations.unwrap_or(usual.max_iterations),
+                    tolerance,
+                })
+            }
         }
     }
 }

@@ -5,10 +5,11 @@
 //!
 //! B_v = u_v + Σ_c ρ_c λ_{c→v},  λ_{c→v}(y_v) = log Σ_{y_c∖v} exp(ψ_c(y_c)/ρ_c + Σ_{w≠v} (B_w − λ_{c→w})(y_w)).
 
+use super::begin::{Begin, Share};
 use super::chain::log_sum_exp;
 use super::local::Local;
 use super::settle::Settling;
-use crate::graph::{FactorGraph, Fields, Gradient, Psi};
+use crate::graph::{FactorGraph, Fields, Psi};
 use crate::math::{Array, Scalar};
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -53,16 +54,25 @@ impl<S> Default for Messages<S> {
 impl<S: Scalar> Messages<S> {
     /// Starts with uniform messages.
     pub(super) fn start(&mut self, model: Model<S>) {
+        self.start_at(model, Begin::Uniform);
+    }
+
+    /// Starts with the messages of `begin`.
+    pub(super) fn start_at(&mut self, model: Model<S>, begin: Begin) {
         let cliques = model.graph.cliques();
         self.lambda.reset(cliques.message_len(), 0.0);
         self.fresh.reset(cliques.message_len(), 0.0);
-        for (slot, &v) in cliques.scopes().slot_vars().iter().enumerate() {
-            let card = model.graph.cards()[v];
-            for j in 0..card {
-                self.lambda.set(cliques.message(slot).start + j, S::lift(-(card as f64).ln()));
+        begin.for_each_message(model.graph, model.psi, model.fields, |slot, message| {
+            for (at, x) in cliques.message(slot).zip(message) {
+                self.lambda.set(at, S::lift(*x));
             }
-        }
+        });
         self.beliefs.reset(cliques.node_len(), 0.0);
+        self.believe_all(model);
+    }
+
+    /// Recomputes all beliefs from the messages.
+    pub(super) fn believe_all(&mut self, model: Model<S>) {
         (0..model.graph.cards().len()).for_each(|v| self.believe(model, v));
     }
 
@@ -124,7 +134,7 @@ impl<S: Scalar> Messages<S> {
             }
             self.commit(model, slot);
         }
-        (0..model.graph.cards().len()).for_each(|v| self.believe(model, v));
+        self.believe_all(model);
     }
 
     /// Always passes the message that would change most (Elidan et al. 2006), until all have converged or `limit`
@@ -185,18 +195,14 @@ impl<S: Scalar> Messages<S> {
         }
     }
 
-    /// Adds weight × the beliefs to `out` and overwrites `nodes` with the beliefs of the variables. Returns Σ_c log
-    /// Z_c + Σ_v (1 − d_v) log Z_v, which is the Bethe approximation of log Z if all ρ are 1.
-    pub(super) fn finish(
-        &mut self,
-        model: Model<S>,
-        weight: f64,
-        out: &mut Gradient<S>,
-        nodes: &mut Array<S>,
-    ) -> S {
+    /// Hands the beliefs out, and overwrites `nodes` with the beliefs of the variables. Returns Σ_c log Z_c + Σ_v (1 −
+    /// d_v) log Z_v, which is the Bethe approximation of log Z if all ρ are 1.
+    pub(super) fn finish(&mut self, model: Model<S>, mut to: Option<Share<S>>, nodes: &mut Array<S>) -> S {
         let (graph, cliques) = (model.graph, model.graph.cliques());
         let mut log_z = S::lift(0.0);
-        out.own.fill(0.0);
+        if let Some(to) = &mut to {
+            to.out.own.fill(0.0);
+        }
         nodes.reset(cliques.node_len(), 0.0);
         for (v, &card) in graph.cards().iter().enumerate() {
             let at = cliques.node(v).start;
@@ -205,13 +211,18 @@ impl<S: Scalar> Messages<S> {
             for j in 0..card {
                 nodes.set(at + j, (self.beliefs.get(at + j) - z).exp());
             }
-            out.deliver_node(graph, v, weight, nodes.slice(cliques.node(v)));
+            if let Some(to) = &mut to {
+                to.out.deliver_node(graph, v, to.weight, nodes.slice(cliques.node(v)));
+            }
         }
         for c in 0..cliques.len() {
             self.load(model, c);
             let z = self.local.log_z(graph, c);
             log_z += z;
-            out.deliver_clique(graph, c, weight, self.local.marginals(graph, c, z), &mut self.strides);
+            if let Some(to) = &mut to {
+                let marginals = self.local.marginals(graph, c, z);
+                to.out.deliver_clique(graph, c, to.weight, marginals, &mut self.strides);
+            }
         }
         log_z
     }

@@ -1,6 +1,8 @@
 //! Marginal inference: ψ → (log Z, ∂ log Z/∂ψ). The gradient of log Z is the marginals.
 
+mod begin;
 mod chain;
+mod double_loop;
 mod engine;
 pub mod enumerate;
 mod exact;
@@ -17,7 +19,8 @@ mod tree;
 mod trw;
 
 pub use chain::ForwardBackward;
-pub use engine::{Engine, WithEngine};
+pub use double_loop::DoubleLoop;
+pub use engine::{Engine, Propagation, WithEngine};
 pub use exact::Exact;
 pub use junction_tree::JunctionTree;
 pub use loopy_bp::{LoopyBp, Schedule};
@@ -25,7 +28,7 @@ pub use mean_field::MeanField;
 pub use tree::Tree;
 pub use trw::TreeReweighted;
 
-use crate::graph::{FactorGraph, Gradient, Graph, Psi};
+use crate::graph::{FactorGraph, Gradient, Graph, Label, Psi};
 use crate::math::{Array, Scalar};
 
 /// The result of an inference engine.
@@ -59,6 +62,29 @@ pub trait Inference: Send + Sync {
         out: &mut Gradient<S>,
         work: &mut Self::Work<S>,
     ) -> Outcome<S>;
+
+    /// Like [`Inference::log_z`], for an example whose labels are known. The answer of an engine with several fixed
+    /// points depends on where it starts, and these labels are one more place to start from. All other engines ignore
+    /// them.
+    fn log_z_near<S: Scalar>(
+        &self,
+        graph: &Self::Graph,
+        psi: Psi<S>,
+        near: Near,
+        out: &mut Gradient<S>,
+        work: &mut Self::Work<S>,
+    ) -> Outcome<S> {
+        self.log_z(graph, psi, near.weight, out, work)
+    }
+}
+
+/// The known labels of an example, and its weight.
+#[derive(Clone, Copy, Debug)]
+pub struct Near<'a> {
+    /// The label of every variable.
+    pub labels: &'a [Label],
+    /// The weight of the example.
+    pub weight: f64,
 }
 
 /// An engine on factor graphs that also provides the marginals of single variables.

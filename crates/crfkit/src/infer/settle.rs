@@ -52,6 +52,11 @@ impl Settling {
         if re > eps { re } else { eps }
     }
 
+    /// The largest excess of a change over the tolerance.
+    pub(super) fn largest(&self) -> f64 {
+        self.largest
+    }
+
     /// Whether every number has converged.
     pub(super) fn settled(&self) -> bool {
         self.largest <= 0.0

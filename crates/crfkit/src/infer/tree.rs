@@ -1,5 +1,6 @@
 //! Belief propagation on forests: exact, in two passes.
 
+use super::begin::Share;
 use super::chain::log_sum_exp;
 use super::local::Local;
 use super::pairwise::Pairwise;
@@ -61,7 +62,7 @@ impl Inference for Tree {
         let fields = &work.fields;
         if graph.cliques().pairwise() && work.pairwise.start(graph, psi, fields) {
             work.pairwise.pass(psi, forest);
-            let log_z = work.pairwise.finish(graph, psi, weight, out, &mut work.nodes);
+            let log_z = work.pairwise.finish(graph, psi, Some(Share { weight, out }), &mut work.nodes);
             return Outcome { log_z, converged: log_z.re().is_finite(), iterations: 1 };
         }
         out.own.fill(0.0);

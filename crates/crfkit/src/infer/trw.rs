@@ -1,5 +1,6 @@
 //! Tree-reweighted belief propagation (Wainwright, Jaakkola and Willsky 2005): an upper bound on log Z.
 
+use super::begin::Share;
 use super::messages::{Messages, Model};
 use super::settle::Settling;
 use super::tree::Passes;
@@ -73,7 +74,7 @@ impl Inference for TreeReweighted {
         messages.start(model);
         let settling = Settling::new(self.tolerance, psi);
         let (settled, iterations) = settling.repeat(self.max_iterations, |now| messages.sweep(model, now));
-        messages.finish(model, weight, out, &mut work.nodes);
+        messages.finish(model, Some(Share { weight, out }), &mut work.nodes);
         let table = |c: usize| (fields.table(graph, psi, c), 1.0 / rho[c]);
         let mut total = S::lift(0.0);
         for forest in &spanning.forests {

@@ -3,7 +3,7 @@
 use super::{Gold, Loss};
 use crate::ability::Ability;
 use crate::graph::{Gradient, Graph, Psi};
-use crate::infer::Inference;
+use crate::infer::{Inference, Near};
 use crate::math::Scalar;
 
 /// ℓ = log Z − score(y), dψ = `μ − 1[y]` (smd-crf-2006 eq. 7 and 8).
@@ -32,7 +32,8 @@ impl<I: Inference> Loss for Likelihood<I> {
         out: &mut Gradient<S>,
         work: &mut Self::Work<S>,
     ) -> S {
-        let log_z = self.0.log_z(graph, psi, gold.weight, out, work).log_z;
+        let near = Near { labels: gold.labels, weight: gold.weight };
+        let log_z = self.0.log_z_near(graph, psi, near, out, work).log_z;
         out.add_labelling(graph, gold.labels, -gold.weight);
         (log_z - psi.score(graph, gold.labels)) * S::lift(gold.weight)
     }

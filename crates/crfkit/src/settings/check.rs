@@ -97,7 +97,17 @@ impl Settings {
     /// Rejects settings that only some kinds of model can use.
     fn check_kind(&self, kind: Kind) -> Result<()> {
         let refuse = |why: &str| Err(Error::Setting(why.into()));
+        self.propagation.check()?;
+        if let Some(engine) = self.inference {
+            self.propagation.check_for(engine)?;
+        }
         if kind == Kind::Chain {
+            if !self.propagation.is_default() {
+                return refuse(
+                    "`bp_iterations`, `damping`, `schedule`, `bp_tolerance` and `restarts` are for graphs with loops: chains are \
+                     solved exactly",
+                );
+            }
             if self.inference.is_some() {
                 return refuse(
                     "`inference` is for factorial and skip chains, graphs and images: chains are solved exactly",

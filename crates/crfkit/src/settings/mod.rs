@@ -29,7 +29,7 @@ pub use scaling::Scaling;
 pub use tables::tables;
 
 use crate::graph::EXACT_MEMORY;
-use crate::infer::Engine;
+use crate::infer::{Engine, Propagation};
 use crate::loss::Pieces;
 use crate::model::{Features, Keep, Kept, Precision};
 use crate::optim::{Mean, Prior};
@@ -84,6 +84,9 @@ pub struct Settings {
     /// Chains are always solved exactly.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub inference: Option<Engine>,
+    /// How iterative engines pass messages, in training and when the model is applied.
+    #[serde(skip_serializing_if = "Propagation::is_default")]
+    pub propagation: Propagation,
     /// The notation of chunks that labellings of chains obey. `None` leaves it to training, which chooses IOB2 if the labels are in that
     /// notation in every training sequence. A model without this setting has no constraint.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,6 +143,7 @@ impl Default for Settings {
             pieces: None,
             batch_of: BatchOf::Graphs,
             inference: None,
+            propagation: Propagation::default(),
             constraint: None,
             temperature: None,
             init: Init::default(),

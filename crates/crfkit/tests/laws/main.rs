@@ -14,6 +14,7 @@ mod curvature;
 mod decoders;
 mod derivatives;
 mod engines;
+mod fixed_points;
 mod graph_derivatives;
 mod graph_losses;
 mod local_losses;

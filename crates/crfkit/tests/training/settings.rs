@@ -4,6 +4,7 @@ use crate::corpora;
 
 use corpora::{Record, gain, made_up, models, parameters, train};
 use crfkit::chain::{ChainDomain, ChainModel, Sequence};
+use crfkit::infer::{Engine, Propagation, Schedule};
 use crfkit::model::Precision;
 use crfkit::optim::{AdaGrad, Stop};
 use crfkit::train::{Constraint, Criterion, Ended, Kind, Method, Parameters, Settings, Start, features};
@@ -114,6 +115,48 @@ fn the_gain_of_auto_can_be_set() {
     // A gain is for online steps: with one, auto begins with them.
     assert_ne!(weights(None), weights(Some(AdaGrad::ETA0)));
     assert_ne!(weights(Some(AdaGrad::ETA0)), weights(Some(0.01)));
+}
+
+/// How messages are passed is checked for range, kind and engine, and only what is given is stored.
+#[test]
+fn the_settings_of_messages_fit_kind_and_engine() {
+    let with = |inference, propagation| Settings { inference, propagation, ..Settings::default() };
+    let refused = |settings: Settings, kind, words: &str| {
+        let message = settings.check(kind).unwrap_err().to_string();
+        assert!(message.contains(words), "{message}");
+    };
+    let none = Propagation::default();
+    let damping = Propagation { damping: Some(0.3), ..none };
+    refused(with(None, damping), Kind::Chain, "chains are solved exactly");
+    refused(
+        with(Some(Engine::MeanField), damping),
+        Kind::Linked,
+        "`damping` is not for `inference` mean-field",
+    );
+    refused(with(Some(Engine::Trw), Propagation { restarts: Some(1), ..none }), Kind::Grid, "`restarts`");
+    refused(
+        with(Some(Engine::Exact), Propagation { iterations: Some(9), ..none }),
+        Kind::Graph,
+        "`bp_iterations`",
+    );
+    for damping in [-0.1, 1.0, f64::NAN] {
+        let propagation = Propagation { damping: Some(damping), ..none };
+        refused(with(None, propagation), Kind::Linked, "at least 0 and below 1");
+    }
+    refused(with(None, Propagation { iterations: Some(0), ..none }), Kind::Linked, "at least 1");
+    refused(with(None, Propagation { tolerance: Some(0.0), ..none }), Kind::Linked, "above 0");
+    let all = Propagation {
+        iterations: Some(50),
+        damping: Some(0.5),
+        schedule: Some(Schedule::Residual),
+        tolerance: Some(1e-6),
+        restarts: Some(2),
+    };
+    let settings = with(Some(Engine::LoopyBp), all);
+    settings.check(Kind::Linked).unwrap();
+    let text = serde_json::to_string(&settings).unwrap();
+    assert_eq!(serde_json::from_str::<Settings>(&text).unwrap(), settings);
+    assert!(!serde_json::to_string(&Settings::default()).unwrap().contains("propagation"));
 }
 
 #[test]

@@ -10,9 +10,10 @@
 
 mod lanes;
 
+use super::begin::{Begin, Share};
 use super::exponentials::{Edge, Exponentials, Matrix, Place};
 use super::settle::Settling;
-use crate::graph::{FactorGraph, Fields, Forest, Gradient, Psi, Shape};
+use crate::graph::{FactorGraph, Fields, Forest, Psi, Shape};
 use crate::math::dispatch::dispatch;
 use crate::math::simd::{self, LANES};
 use crate::math::{Array, Scalar, Slice};
@@ -68,6 +69,25 @@ impl<S: Scalar> Pairwise<S> {
         self.message.reset(graph.cliques().message_len(), 1.0);
         copy(&self.exp.nodes, &mut self.belief);
         true
+    }
+
+    /// Starts again, with the messages of `begin`.
+    pub(super) fn restart(&mut self, graph: &FactorGraph, psi: Psi<S>, fields: &Fields<S>, begin: Begin) {
+        let cliques = graph.cliques();
+        let slot_vars = cliques.scopes().slot_vars();
+        self.message.reset(cliques.message_len(), 1.0);
+        copy(&self.exp.nodes, &mut self.belief);
+        if matches!(begin, Begin::Uniform) {
+            return;
+        }
+        begin.for_each_message(graph, psi, fields, |slot, message| {
+            let (at, node) = (cliques.message(slot).start, cliques.node(slot_vars[slot]).start);
+            for (j, x) in message.iter().enumerate() {
+                let x = S::lift(x.exp() * message.len() as f64);
+                self.message.set(at + j, x);
+                self.belief.set(node + j, self.belief.get(node + j) * x);
+            }
+        });
     }
 
     /// Computes the cavities of a clique and its messages to its two variables. Returns the sum of each message.
@@ -207,19 +227,20 @@ impl<S: Scalar> Pairwise<S> {
     }
 
     /// Returns the Bethe approximation of log Z, Σ_c log Z_c + Σ_v (1 − d_v) log Z_v with Z_v = Σ B_v and Z_c = Σ q_i
-    /// M q_jᵀ, which is stationary in the messages. Adds weight × the beliefs to `out` and overwrites `nodes` with
-    /// the beliefs of the variables.
+    /// M q_jᵀ, which is stationary in the messages. Hands the beliefs out, and overwrites `nodes` with the beliefs of
+    /// the variables.
     pub(super) fn finish(
         &mut self,
         graph: &FactorGraph,
         psi: Psi<S>,
-        weight: f64,
-        out: &mut Gradient<S>,
+        mut to: Option<Share<S>>,
         nodes: &mut Array<S>,
     ) -> S {
         let (cliques, scopes) = (graph.cliques(), graph.cliques().scopes());
         let mut log_z = S::lift(self.exp.shift);
-        out.own.fill(0.0);
+        if let Some(to) = &mut to {
+            to.out.own.fill(0.0);
+        }
         nodes.reset(cliques.node_len(), 0.0);
         for (v, &card) in graph.cards().iter().enumerate() {
             let at = cliques.node(v).start;
@@ -231,7 +252,9 @@ impl<S: Scalar> Pairwise<S> {
             for j in 0..card {
                 nodes.set(at + j, self.belief.get(at + j) / z);
             }
-            out.deliver_node(graph, v, weight, nodes.slice(cliques.node(v)));
+            if let Some(to) = &mut to {
+                to.out.deliver_node(graph, v, to.weight, nodes.slice(cliques.node(v)));
+            }
         }
         for c in 0..cliques.len() {
             let edge = self.exp.edges[c];
@@ -245,15 +268,16 @@ impl<S: Scalar> Pairwise<S> {
                 z += self.fresh[1].get(j) * self.cavity[1].get(j);
             }
             log_z += z.ln();
+            let Some(Share { weight, out }) = &mut to else { continue };
             match edge.matrix {
                 Matrix::Dense(Place::Shared(id)) if psi.shared[id].sparse.is_none() => {
                     let outer = &mut out.shared.0[id].outer;
-                    self.add_outer(scopes.shape(c), S::lift(weight) / z, outer);
+                    self.add_outer(scopes.shape(c), S::lift(*weight) / z, outer);
                 }
                 _ => {
                     self.fill_marginal(psi, &edge, scopes.shape(c), z);
                     let marginal = self.marginal.slice(0..scopes.shape(c).size());
-                    out.deliver_clique(graph, c, weight, marginal, &mut self.strides);
+                    out.deliver_clique(graph, c, *weight, marginal, &mut self.strides);
                 }
             }
         }
