@@ -20,7 +20,7 @@ use crate::math::{Array, Scalar};
 ///
 /// T_v = u_v + (d_v − 1) log q_v + Σ_c m_{c→v},  n_{v→c} = T_v/d_v − m_{c→v},  next q_v ∝ exp(T_v/d_v).
 ///
-/// log Z is minus F, as for [`super::LoopyBp`]. It is exact on forests. It takes some ten times as long as messages that
+/// log Z is minus F, as for [`super::LoopyBp`]. It is exact on forests. It takes many more sweeps than messages that
 /// converge by themselves.
 #[derive(Clone, Copy, Debug)]
 pub struct DoubleLoop {

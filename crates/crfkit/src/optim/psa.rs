@@ -25,8 +25,12 @@ use std::ops::Range;
 /// iteration equals the dense one.
 ///
 /// Needs: gradients of batches; no L1. Parameters: η₀ = 0.1, κ = 0.9, α = 0.9999, β = 0.99, N = 10, b = 1, the mean
-/// of the batch's gradients. With their sum, every step has b/m of the penalty. Reference: ctjpgis-psa-2007 section
-/// 3; the bounds are those of Huang, Chang and Hsu 2007.
+/// of the batch's gradients. With their sum, every step has b/m of the penalty.
+///
+/// Reference: ctjpgis-psa-2007 section 3, for periods, rates and steps. The factor is not the printed one: eq. 5 has 1/(1
+/// − γ), within bounds that the paper does not give, so that gains may also grow. The factor here only lowers them. It is
+/// the form that other programs have under the name of Huang, Chang and Hsu 2007, with these constants; that text was
+/// not at hand.
 #[derive(Clone, Debug)]
 pub struct Psa {
     /// η₀, the first gain of all weights.

@@ -147,7 +147,7 @@ impl Run<'_> {
         theta
     }
 
-    /// ctjpgis-psa-2007 section 3, with the bounds of Huang, Chang and Hsu 2007 as they write them.
+    /// ctjpgis-psa-2007 section 3, with the factor of a gain that is ascribed to Huang, Chang and Hsu 2007 in place of eq. 5.
     pub fn psa(&self, eta0: f64, [kappa, alpha, beta]: [f64; 3], half: usize) -> Vec<f64> {
         let mut theta = self.start.clone();
         let (mut eta, mut snapshots) = (vec![eta0; theta.len()], vec![theta.clone()]);

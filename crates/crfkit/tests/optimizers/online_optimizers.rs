@@ -155,7 +155,7 @@ fn smd_is_the_papers_iteration_and_its_lazy_recursion() {
 }
 
 #[test]
-fn psa_is_the_papers_iteration() {
+fn psa_is_its_dense_iteration_written_out() {
     for updates in BOTH {
         for (period, bounds) in
             [(10, [0.9, 0.9999, 0.99]), (2, [0.9, 0.9999, 0.99]), (1, [0.5, 0.99, 0.8]), (3, [0.9, 1.0, 0.9])]
