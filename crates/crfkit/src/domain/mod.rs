@@ -113,7 +113,7 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
         threads: usize,
     ) -> Result<Box<dyn Objective>> {
         let engine = settings.inference.unwrap_or_else(|| self.engine());
-        let sum = Sum { features, data, threads };
+        let sum = Sum::new(features, data, threads, settings);
         Self::Graph::objective(sum, settings, engine, Self::TOLERANCE)
     }
     /// The factor by which the features of each kind of table are multiplied, if some of them have their own prior.

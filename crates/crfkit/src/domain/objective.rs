@@ -31,6 +31,24 @@ pub struct Sum<G> {
     pub data: Dataset<G>,
     /// Number of threads; 0 means all cores.
     pub threads: usize,
+    /// How products H·v are computed.
+    pub derivative: Derivative,
+}
+
+impl<G> Sum<G> {
+    /// A sum whose products H·v are computed as the settings say.
+    pub(super) fn new(
+        features: Arc<Features>,
+        data: Dataset<G>,
+        threads: usize,
+        settings: &Settings,
+    ) -> Self {
+        let derivative = match settings.parameters.hess_vec.unwrap_or_default() {
+            HessVec::Complex => Derivative::Complex,
+            _ => Derivative::Dual,
+        };
+        Sum { features, data, threads, derivative }
+    }
 }
 
 /// A type of graph that models have: its losses, and the answers about one graph. There are two, chains and factor
@@ -63,11 +81,7 @@ impl ModelGraph for Chain {
 
     /// Chains are solved exactly, so they need no engine.
     fn objective(sum: Sum<Chain>, settings: &Settings, _: Engine, _: f64) -> Result<Box<dyn Objective>> {
-        let Sum { features, data, threads } = sum;
-        let derivative = match settings.parameters.hess_vec.unwrap_or_default() {
-            HessVec::Complex => Derivative::Complex,
-            _ => Derivative::Dual,
-        };
+        let Sum { features, data, threads, derivative } = sum;
         if !data.is_complete() {
             if settings.objective != Criterion::Likelihood {
                 return Err(Error::Setting(format!(
@@ -189,7 +203,8 @@ impl Sum<FactorGraph> {
     }
 
     fn of<L: Loss<Graph = FactorGraph> + 'static>(self, loss: L) -> Result<Box<dyn Objective>> {
-        Ok(Box::new(Risk::new(loss, self.features, self.data, self.threads)?))
+        let Sum { features, data, threads, derivative } = self;
+        Ok(Box::new(Risk::with_derivative(loss, derivative, features, data, threads)?))
     }
 }
 

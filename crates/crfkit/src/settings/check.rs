@@ -1,6 +1,6 @@
 //! The one check of settings.
 
-use super::{BatchOf, Criterion, HessVec, Init, Kind, Method, Settings};
+use super::{BatchOf, Criterion, Init, Kind, Method, Settings};
 use crate::optim::Prior;
 use crate::{Error, Result};
 
@@ -114,9 +114,6 @@ impl Settings {
                 );
             }
         } else {
-            if self.parameters.hess_vec == Some(HessVec::Complex) {
-                return refuse("`hess_vec` complex is for chains: leave it out, dual numbers are exact too");
-            }
             if self.objective.direction().is_some() {
                 return refuse("`objective` memm goes from token to token: only chains have it");
             }

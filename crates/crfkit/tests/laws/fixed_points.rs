@@ -6,7 +6,7 @@ use crfkit::infer::enumerate::enumerate;
 use crfkit::infer::{DoubleLoop, Inference, LoopyBp, Near, Outcome, Schedule};
 use crfkit::loss::Likelihood;
 use crfkit::math::random::Random;
-use crfkit::math::{Array, Dual};
+use crfkit::math::{Array, Complex64, Dual};
 
 /// A complete graph with two labels.
 fn complete(vars: usize) -> FactorGraph {
@@ -95,6 +95,8 @@ fn the_loss_of_a_trapped_example_is_possible_and_smooth() {
     let (dual, _, _) = problem.evaluate::<Dual, _>(&loss, Some(&direction), 1.0);
     let slope = (value(1e-5) - value(-1e-5)) / 2e-5;
     assert!((dual.eps - slope).abs() < 1e-6, "{} against {slope}", dual.eps);
+    let (complex, _, _) = problem.evaluate::<Complex64, _>(&loss, Some(&direction), 1e-100);
+    assert!((complex.eps / 1e-100 - dual.eps).abs() < 1e-9, "{complex:?} against {dual:?}");
 }
 
 #[test]

@@ -182,7 +182,7 @@ impl Domain for GridDomain {
             }
             _ => {
                 let engine = settings.inference.unwrap_or_else(|| self.engine());
-                let sum = Sum { features, data, threads };
+                let sum = Sum::new(features, data, threads, settings);
                 FactorGraph::objective(sum, settings, engine, Self::TOLERANCE)
             }
         }
