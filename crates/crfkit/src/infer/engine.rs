@@ -46,11 +46,6 @@ pub struct Propagation {
 }
 
 impl Propagation {
-    /// The defaults, with this tolerance.
-    pub fn to(tolerance: f64) -> Self {
-        Propagation { tolerance: Some(tolerance), ..Propagation::default() }
-    }
-
     /// The same, with this tolerance if none is given.
     pub fn or_to(self, tolerance: f64) -> Self {
         Propagation { tolerance: self.tolerance.or(Some(tolerance)), ..self }
