@@ -70,7 +70,7 @@ pub struct GridArgs {
 }
 
 /// The flags of `train` about messages.
-#[derive(Debug, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub struct PropagationArgs {
     /// The largest number of iterations of approximate inference on one graph [default: 200; double-loop: 1000]
     #[arg(long, value_name = "N")]
