@@ -9,8 +9,8 @@ use crfkit::graph::{
     BEGIN, Chain, END, FactorGraph, FactorGraphBuilder, Graph, Label, LabelBits, LabelRules, PAIR, Psi,
     Shared, Table,
 };
-use crfkit::infer::Engine;
 use crfkit::infer::enumerate::{Enumeration, enumerate};
+use crfkit::infer::{Engine, Propagation};
 use crfkit::math::{Array, simd};
 use std::sync::Arc;
 
@@ -183,7 +183,7 @@ pub const GRAPH: Target = Target {
             *score = source.score();
         }
         let truth = enumerate(&graph, &shared, &own);
-        let mut answers = GraphAnswers::new(Arc::new(shared), Engine::Exact, 1e-8);
+        let mut answers = GraphAnswers::new(Arc::new(shared), Engine::Exact, Propagation::default());
         answers
             .load(&graph, Place::new("fuzz", 1), &mut |array| *array = own.clone())
             .expect("a small graph");
