@@ -83,7 +83,7 @@ pub const ATTRIBUTES: Target = Target {
                     "row {row}"
                 );
             }
-            builder.add_attributes(&instance);
+            builder.add_attributes(&instance).expect("attributes without vectors");
         }
         let _ = builder.finish(1);
     },

@@ -74,7 +74,7 @@ fn iteration(words: usize) -> Result<f64> {
     let mut reader = AttributeReader::new(Lines::new(text.as_bytes(), "costs", Encoding::Utf8));
     let mut sequence = Attributes::default();
     while reader.read(&mut sequence)? {
-        builder.add_attributes(&sequence);
+        builder.add_attributes(&sequence)?;
     }
     let parameters = Parameters { updates: Some(Updates::Dense), ..Parameters::default() };
     let settings = Settings {

@@ -67,7 +67,7 @@ fn days(context: &Context) -> Result<Outcome> {
     for (name, tag) in tag_sets {
         let mut builder = CorpusBuilder::new(Source::Attributes);
         for sentence in train {
-            builder.add_attributes(&attributes(sentence, tag)?);
+            builder.add_attributes(&attributes(sentence, tag)?)?;
         }
         let corpus = builder.finish(1)?;
         let held_out = dev(&corpus, tune, tag)?;

@@ -249,7 +249,7 @@ fn fit(
 ) -> Result<(Scores, f64)> {
     let mut builder = CorpusBuilder::new(Source::Attributes);
     for sentence in train {
-        builder.add_attributes(&attributes(sentence, |tag| tag)?);
+        builder.add_attributes(&attributes(sentence, |tag| tag)?)?;
     }
     let memory_limit = (optimizer == Method::Auto).then_some(MEMORY_LIMIT);
     let parameters = Parameters { memory_limit, ..Parameters::default() };

@@ -102,8 +102,8 @@ fn dataset(images: &[Image], edges: bool) -> Result<Dataset<FactorGraph>> {
 fn task(train: &[Image], test: &[Image], edges: bool) -> Result<GraphTask> {
     let (data, test_data) = (dataset(train, edges)?, dataset(test, edges)?);
     let widths = train.first().map_or([0; 2], |image| [image.nodes[0].len(), image.edges[0].len() + 1]);
-    let node = TableKind { observations: widths[0], lines: 1, columns: 2, basis: node_basis() };
-    let edge = TableKind { observations: widths[1], lines: 2, columns: 2, basis: edge_basis() };
+    let node = TableKind { observations: widths[0], dense: 0, lines: 1, columns: 2, basis: node_basis() };
+    let edge = TableKind { observations: widths[1], dense: 0, lines: 2, columns: 2, basis: edge_basis() };
     let kinds = if edges { vec![node, edge] } else { vec![node] };
     let features = Features::new(&data, TableShapes { kinds, node_kinds: 1, shared: Vec::new() }, Keep::All);
     Ok(GraphTask { data, test: test_data, features: Arc::new(features) })

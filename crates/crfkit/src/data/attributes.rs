@@ -19,14 +19,13 @@
 
 mod memory;
 
-use std::io::Read;
-use std::ops::Range;
-
-use memchr::{memchr, memchr2};
-
 use super::columns::{MAX_TOKENS, too_long};
 use super::text::{Lines, excerpt, holds_sequence};
+use super::vectors::Vectors;
 use crate::error::{Error, Place, Result};
+use memchr::{memchr, memchr2};
+use std::io::Read;
+use std::ops::Range;
 
 /// A result whose error is a message without its place.
 type Fallible<T> = std::result::Result<T, String>;
@@ -44,6 +43,7 @@ pub struct Attributes {
     text: String,
     rows: Vec<Row>,
     attributes: Vec<Attribute>,
+    pub(crate) vectors: Vectors, // one for each row, or none at all
 }
 
 #[derive(Clone, Debug)]
@@ -104,6 +104,7 @@ impl Attributes {
     /// Removes the rows and the weight, but keeps the memory.
     pub fn clear(&mut self) {
         self.weight = None;
+        self.vectors.reset(0);
         self.text.clear();
         self.rows.clear();
         self.attributes.clear();

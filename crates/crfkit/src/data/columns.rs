@@ -17,6 +17,7 @@ use std::io::Read;
 use std::ops::Range;
 
 use super::text::{Lines, holds_sequence};
+use super::vectors::Vectors;
 use crate::error::{Error, Place, Result};
 
 /// The largest number of columns, as in CRF++. A row with more is probably not in columns at all.
@@ -46,6 +47,8 @@ pub struct Columns {
     offset: usize,
     /// As it was given.
     weight: Option<f64>,
+    /// A vector for each row, or none at all.
+    pub(crate) vectors: Vectors,
 }
 
 #[derive(Clone, Debug)]
@@ -126,6 +129,7 @@ impl Columns {
 
     /// Removes the rows, but keeps the memory.
     pub fn clear(&mut self) {
+        self.vectors.reset(0);
         self.text.clear();
         self.rows.clear();
         self.fields.clear();

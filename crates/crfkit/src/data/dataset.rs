@@ -1,5 +1,6 @@
 //! Examples in flat arrays.
 
+pub use super::dense::DenseNumbers;
 use crate::graph::{FIRST_SET, Graph, Label, LabelBits, UNLABELLED};
 use std::sync::Arc;
 
@@ -22,6 +23,8 @@ pub struct Dataset<G> {
     values: Vec<f64>,
     /// Weights of the examples; empty while all are 1.
     weights: Vec<f64>,
+    /// The values of dense observations, for each kind of table that has them.
+    dense: Vec<DenseNumbers>,
 }
 
 impl<G: Graph> Dataset<G> {
@@ -37,6 +40,7 @@ impl<G: Graph> Dataset<G> {
             observations: Vec::new(),
             values: Vec::new(),
             weights: Vec::new(),
+            dense: Vec::new(),
         }
     }
 
@@ -50,6 +54,7 @@ impl<G: Graph> Dataset<G> {
         self.observations.clear();
         self.values.clear();
         self.weights.clear();
+        self.dense.iter_mut().for_each(DenseNumbers::clear);
     }
 
     /// Replaces the graphs by others of the same shape.
@@ -69,6 +74,59 @@ impl<G: Graph> Dataset<G> {
         }
     }
 
+    /// Makes the first `width` observations of a kind of table dense: every such table has all of them, and their values are in one matrix.
+    /// The other observations of the kind have numbers from `width` on. To be called before there are examples with such tables.
+    pub fn set_dense(&mut self, kind: usize, width: usize) {
+        if width > 0 {
+            self.dense.push(DenseNumbers::new(kind, width, self.graphs.len()));
+        }
+    }
+
+    /// Adds the values of dense observations of the next tables of a kind, which must have been [made dense](Self::set_dense).
+    pub fn push_dense(&mut self, kind: usize, values: impl IntoIterator<Item = f32>) {
+        if let Some(dense) = self.dense.iter_mut().find(|dense| dense.kind() == kind) {
+            dense.push(values.into_iter());
+        }
+    }
+
+    /// The values of dense observations, kind by kind.
+    pub fn dense(&self) -> &[DenseNumbers] {
+        &self.dense
+    }
+
+    /// Makes the same kinds of table dense as in `other`.
+    pub(crate) fn set_dense_like(&mut self, other: &Self) {
+        self.dense = other.dense.iter().map(DenseNumbers::empty).collect();
+    }
+
+    /// For each own table of an example, its place among those of its kind; nothing if no kind is dense.
+    pub(crate) fn dense_places(&self, example: usize) -> Vec<usize> {
+        let graph = &self.graphs[example];
+        let mut next = Vec::new();
+        let place = |f: usize| {
+            let kind = graph.own_kind(f);
+            next.resize(next.len().max(kind + 1), 0);
+            next[kind] += 1;
+            next[kind] - 1
+        };
+        if self.dense.is_empty() { Vec::new() } else { (0..graph.own_tables()).map(place).collect() }
+    }
+
+    /// Adds the dense numbers of own table `f` of an example of `other`, which has the same dense kinds. `places` is
+    /// [`Dataset::dense_places`] of the example.
+    pub(crate) fn push_dense_of(&mut self, other: &Self, example: usize, f: usize, places: &[usize]) {
+        let kind = other.graphs[example].own_kind(f);
+        for (mine, dense) in self.dense.iter_mut().zip(&other.dense).filter(|(_, dense)| dense.kind() == kind)
+        {
+            mine.push(dense.of(example)[places[f] * dense.width()..][..dense.width()].iter().copied());
+        }
+    }
+
+    /// Changes the values of dense observations.
+    pub(crate) fn dense_mut(&mut self) -> &mut [DenseNumbers] {
+        &mut self.dense
+    }
+
     /// Ends the own table that is being built.
     #[inline]
     pub fn finish_table(&mut self) {
@@ -86,6 +144,7 @@ impl<G: Graph> Dataset<G> {
         }
         self.first_label.push(self.gold.len());
         self.first_table.push(self.first_observation.len() - 1);
+        self.dense.iter_mut().for_each(DenseNumbers::finish_example);
         debug_assert_eq!(self.tables(self.graphs.len()).len(), graph.own_tables());
         self.graphs.push(graph);
     }
@@ -171,6 +230,7 @@ impl<G: Graph> Dataset<G> {
         G: Clone,
     {
         let mut part = Dataset { sets: self.sets.clone(), ..Dataset::new() };
+        part.dense.extend(self.dense.iter().map(DenseNumbers::empty));
         for example in (0..self.len()).filter(|&example| keep(example)) {
             part.push_example_of(self, example, |label| label, |_, id| id);
         }
@@ -195,6 +255,9 @@ impl<G: Graph> Dataset<G> {
                 self.push_observation(observation(kind, id), values.get(k).copied().unwrap_or(1.0));
             }
             self.finish_table();
+        }
+        for (mine, dense) in self.dense.iter_mut().zip(&other.dense) {
+            mine.push(dense.of(example).iter().copied());
         }
         let gold = other.gold(example).iter().map(|&gold| label(gold));
         self.finish_example(graph.clone(), gold, other.weight(example));
@@ -241,15 +304,23 @@ impl<G: Graph> Dataset<G> {
 
     /// Multiplies the values of the observations by a factor for each kind of table and observation.
     pub(crate) fn scale_values(&mut self, factor: impl Fn(usize, u32) -> f64) {
-        if self.values.is_empty() {
-            self.values = vec![1.0; self.observations.len()];
+        for dense in &mut self.dense {
+            let kind = dense.kind();
+            dense.change(|d, x| x * factor(kind, d as u32));
         }
         for example in 0..self.graphs.len() {
             for (f, table) in self.tables(example).enumerate() {
                 let kind = self.graphs[example].own_kind(f);
                 let range = self.first_observation[table]..self.first_observation[table + 1];
-                let observations = self.values[range.clone()].iter_mut().zip(&self.observations[range]);
-                observations.for_each(|(value, &id)| *value *= factor(kind, id));
+                if self.values.is_empty()
+                    && self.observations[range.clone()].iter().any(|&id| factor(kind, id) != 1.0)
+                {
+                    self.values = vec![1.0; self.observations.len()];
+                }
+                if !self.values.is_empty() {
+                    let observations = self.values[range.clone()].iter_mut().zip(&self.observations[range]);
+                    observations.for_each(|(value, &id)| *value *= factor(kind, id));
+                }
             }
         }
     }

@@ -24,6 +24,7 @@ pub mod bytes;
 pub mod columns;
 pub mod conllu;
 pub mod dataset;
+mod dense; // public as dataset::DenseNumbers
 mod dialect; // public as template::Dialect
 mod extractor; // public as template::Extractor and Function
 mod frame; // keys of observations
@@ -56,3 +57,4 @@ pub mod strings;
 pub mod template;
 pub mod text;
 pub mod tokens;
+pub mod vectors;

@@ -15,11 +15,13 @@ impl Dataset<FactorGraph> {
     /// there. The sum of a loss over them equals that of [`crate::graph::NodeSplit`] over the graphs.
     pub fn split(&self, pieces: Pieces) -> Result<Self, GraphError> {
         let mut split = Dataset::new();
+        split.set_dense_like(self);
         // Most pieces of a large graph have the same shape.
         let mut graphs: HashMap<Shape, FactorGraph> = HashMap::new();
         for example in 0..self.len() {
             let graph = self.graph(example);
             let mut place = vec![None; graph.vars()];
+            let dense = self.dense_places(example);
             for piece in pieces.of(graph)?.iter().filter(|piece| !piece.is_empty()) {
                 let (mut vars, mut shape) = (Vec::new(), (Vec::new(), Vec::new()));
                 for factor in piece.iter().map(|&f| graph.factor(f)) {
@@ -40,6 +42,7 @@ impl Dataset<FactorGraph> {
                                 split.push_observation(id, values.get(k).copied().unwrap_or(1.0));
                             }
                             split.finish_table();
+                            split.push_dense_of(self, example, f, &dense);
                             TableRef::Own(graph.own_kind(f))
                         }
                     };

@@ -108,13 +108,18 @@ impl Preset {
 
     /// The same for data in which some columns hold numbers.
     pub fn text_with(&self, columns: usize, numbers: &[usize]) -> String {
+        self.words(columns, numbers) + &number_lines(numbers)
+    }
+
+    /// The text without the columns of numbers.
+    fn words(&self, columns: usize, numbers: &[usize]) -> String {
         let mut text = self.base.to_owned();
         if self.further_columns == FurtherColumns::Used {
             for column in (1..columns).filter(|column| !numbers.contains(column)) {
                 write_column(&mut text, column).expect("writing to a string succeeds");
             }
         }
-        text + &number_lines(numbers)
+        text
     }
 
     /// [`text`](Preset::text) compiled. It is an error if the preset needs more columns.
@@ -122,9 +127,17 @@ impl Preset {
         self.compile_with(columns, &[])
     }
 
+    /// The preset for data in which some columns hold numbers that it is not to read, compiled.
+    pub fn compile_beside(&self, columns: usize, numbers: &[usize]) -> Result<Templates> {
+        self.compile_text(self.words(columns, numbers), columns)
+    }
+
     /// [`text_with`](Preset::text_with) compiled.
     pub fn compile_with(&self, columns: usize, numbers: &[usize]) -> Result<Templates> {
-        let text = self.text_with(columns, numbers);
+        self.compile_text(self.text_with(columns, numbers), columns)
+    }
+
+    fn compile_text(&self, text: String, columns: usize) -> Result<Templates> {
         let templates = Templates::compile(&text, self.dialect, &format!("preset {}", self.name))?;
         templates.check_columns(columns)?;
         Ok(templates)

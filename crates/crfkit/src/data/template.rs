@@ -344,7 +344,7 @@ fn index_of<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
 }
 
 /// The number that a field holds.
-pub(super) fn read_finite(field: &str) -> Option<f64> {
+pub(crate) fn read_finite(field: &str) -> Option<f64> {
     field.parse::<f64>().ok().filter(|number| number.is_finite())
 }
 

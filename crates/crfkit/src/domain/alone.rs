@@ -44,11 +44,13 @@ struct Nodes {
 /// The same examples with the tables of single nodes only.
 fn nodes_alone(data: &Dataset<FactorGraph>) -> Result<Dataset<FactorGraph>> {
     let mut alone = Dataset::new();
+    alone.set_dense_like(data);
     // The nodes of the last graph, and the graph without pairs that was made of it.
     let mut last: Option<(Nodes, FactorGraph)> = None;
     for example in 0..data.len() {
         let graph = data.graph(example);
         let mut tables = data.tables(example).enumerate();
+        let dense = data.dense_places(example);
         let mut kept = Vec::new();
         for factor in (0..graph.factors()).map(|f| graph.factor(f)) {
             let own = if matches!(factor.table, TableRef::Own(_)) { tables.next() } else { None };
@@ -59,6 +61,7 @@ fn nodes_alone(data: &Dataset<FactorGraph>) -> Result<Dataset<FactorGraph>> {
                 alone.push_observation(id, values.get(k).copied().unwrap_or(1.0));
             }
             alone.finish_table();
+            alone.push_dense_of(data, example, f, &dense);
         }
         let nodes = Nodes { cards: graph.cards().to_vec(), kept };
         let structure = match &last {

@@ -100,6 +100,10 @@ impl Digest {
         if !data.sets().is_empty() {
             self.debug(data.sets());
         }
+        for dense in data.dense() {
+            self.debug(&(dense.kind(), dense.width()));
+            self.numbers(dense.values().iter().map(|x| x.to_le_bytes()));
+        }
         for example in 0..data.len() {
             let graph = data.graph(example);
             let mut shape = vec![graph.vars() as u64, data.weight(example).to_bits()];

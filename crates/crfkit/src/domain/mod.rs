@@ -41,9 +41,9 @@ use crate::eval::Scores;
 use crate::graph::{LabelRules, Shared};
 use crate::infer::Engine;
 use crate::model::sections::{Reader, Writer};
-use crate::model::{Dense, Features, LabelSet, Names, TableShapes};
+use crate::model::{Dense, DenseWeights, Features, LabelSet, Names, TableShapes};
 use crate::optim::Objective;
-use crate::risk::potentials;
+use crate::risk::potentials_with;
 use crate::settings::{Constraint, Init, Kind, Settings};
 use crate::tag::{Judgement, Truth};
 use crate::{Error, Place, Result};
@@ -148,19 +148,24 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
     fn tables(features: &Features, weights: &[f64]) -> ReadyTables {
         let mut shared = features.empty_tables();
         features.fill_tables(&[weights], &mut shared);
-        ReadyTables { shared: Arc::new(shared), dense: Dense::default() }
+        ReadyTables {
+            shared: Arc::new(shared),
+            dense: Dense::default(),
+            weights: DenseWeights::of(features, weights),
+        }
     }
     /// Loads an input.
     fn take_in(
         model: &WeightedModel<Self>,
-        _tables: &ReadyTables,
+        tables: &ReadyTables,
         input: &Self::Input,
         scratch: &mut Self::Scratch,
         answers: &mut AnswersOf<Self>,
     ) -> Result<()> {
         let mut data = Dataset::new();
         model.domain.observe(input, scratch, &mut data)?;
-        let fill = &mut |own: &mut _| potentials(&model.features, &data, 0, &model.weights, own);
+        let at = (&model.weights[..], &tables.weights);
+        let fill = &mut |own: &mut _| potentials_with(&model.features, &data, 0, at, own);
         answers.load(data.graph(0), Self::place(input), fill)
     }
 
@@ -191,6 +196,8 @@ pub struct ReadyTables {
     pub(crate) shared: Arc<Shared<f64>>,
     /// The rows of frequent observations, spread out to whole tables.
     pub(crate) dense: Dense,
+    /// The weights of dense observations, as matrices.
+    pub(crate) weights: DenseWeights,
 }
 
 /// The error for first weights that a kind of model does not have.

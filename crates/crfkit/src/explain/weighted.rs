@@ -27,8 +27,14 @@ impl<D: Domain> Explain for WeightedModel<D> {
         let mut data = Dataset::new();
         self.domain.observe(input, scratch, &mut data)?;
         check_variables::<Self>(input, question.variables, data.graph(0).vars())?;
-        let mut case =
-            Case { model: self, tables, names: self.names(), data: &data, offsets: HashMap::new() };
+        let mut case = Case {
+            model: self,
+            tables,
+            names: self.names(),
+            data: &data,
+            offsets: HashMap::new(),
+            places: data.dense_places(0),
+        };
         let graph = data.graph(0);
         case.offsets = (0..graph.own_tables()).map(|f| (graph.own_offset(f), f)).collect();
         let place = || D::place(input);
@@ -66,6 +72,8 @@ struct Case<'a, D: Domain> {
     data: &'a Dataset<D::Graph>,
     /// The number of each own table by its offset.
     offsets: HashMap<usize, usize>,
+    /// The place of each own table among those of its kind, where there are dense observations.
+    places: Vec<usize>,
 }
 
 impl<D: Domain> Case<'_, D> {
@@ -81,8 +89,25 @@ impl<D: Domain> Case<'_, D> {
     }
 
     fn observation(&self, f: usize, k: usize) -> (u32, f64) {
+        let numbers = self.numbers(f);
+        if let Some(&x) = numbers.get(k) {
+            return (k as u32, x.into());
+        }
         let (ids, values) = self.data.observations(self.data.tables(0).start + f);
+        let k = k - numbers.len();
         (ids[k], values.get(k).copied().unwrap_or(1.0))
+    }
+
+    /// The values of the dense observations of an own table, which come first.
+    fn numbers(&self, f: usize) -> &[f32] {
+        let graph = self.data.graph(0);
+        let of_kind = self.data.dense().iter().find(|dense| dense.kind() == graph.own_kind(f));
+        of_kind.map_or(&[], |dense| &dense.of(0)[self.places[f] * dense.width()..][..dense.width()])
+    }
+
+    /// Number of observations of an own table.
+    fn observations(&self, f: usize) -> usize {
+        self.numbers(f).len() + self.data.observations(self.data.tables(0).start + f).0.len()
     }
 
     /// What each observation and each table of labels adds to the difference of two labellings, with the place of observations.
@@ -116,7 +141,7 @@ impl<D: Domain> Case<'_, D> {
                 TableRef::Own(offset) => {
                     let f = self.offsets[&offset];
                     let rows = &features.rows[graph.own_kind(f)];
-                    for k in 0..self.data.observations(self.data.tables(0).start + f).0.len() {
+                    for k in 0..self.observations(f) {
                         let (id, value) = self.observation(f, k);
                         table.clear();
                         table.resize(graph.own_size(f), 0.0);

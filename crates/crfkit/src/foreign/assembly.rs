@@ -226,7 +226,7 @@ impl Assembly {
             }
         };
         let Assembly { labels, source, alphabet, .. } = self;
-        let domain = ChainDomain { labels, source, alphabet, words: Vec::new(), columns };
+        let domain = ChainDomain { labels, source, alphabet, words: Vec::new(), columns, vectors: None };
         let features = Features { rows, node_kinds: PAIRS, tables };
         Ok(WeightedModel { domain, features: features.into(), weights: weights.into(), settings })
     }

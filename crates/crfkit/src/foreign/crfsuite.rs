@@ -296,6 +296,9 @@ fn check_fits(model: &ChainModel) -> Result<()> {
     if matches!(domain.source, Source::Templates(_)) {
         return Err(cannot("makes its features from columns by templates", "train on attributes"));
     }
+    if domain.vectors.is_some() {
+        return Err(cannot("has vectors of numbers", "train with named features alone"));
+    }
     if features.rows[PAIRS].len > 0 {
         return Err(cannot("has features of label pairs", "train without them"));
     }

@@ -39,6 +39,7 @@ pub struct Trainer<'a> {
     templates: Option<TemplateText>,
     /// The columns of numbers, ascending.
     dense: Vec<usize>,
+    standardise: bool,
     partial: bool,
     dev: Option<Vec<Sequence>>,
     start: Option<Model>,
@@ -109,6 +110,13 @@ impl<'a> Trainer<'a> {
         self.dense = columns.into_iter().collect();
         self.dense.sort_unstable();
         self.dense.dedup();
+        self
+    }
+
+    /// Standardises the numbers of columns and vectors: each has mean 0 and standard deviation 1 in the training data. The model treats new
+    /// data in the same way.
+    pub fn standardise(mut self) -> Self {
+        self.standardise = true;
         self
     }
 
@@ -310,7 +318,9 @@ impl<'a> Trainer<'a> {
             let crew = match &mut crew {
                 Some(crew) => crew,
                 none => {
-                    let builder = CorpusBuilder::new(self.source(&sequence)?);
+                    let builder =
+                        CorpusBuilder::new(self.source(&sequence)?).with_numbers(self.dense.iter().copied());
+                    let builder = if self.standardise { builder.standardised() } else { builder };
                     let builder = if self.partial { builder.with_partial_labels() } else { builder };
                     none.insert(CorpusCrew::new(builder, self.threads))
                 }
@@ -329,8 +339,16 @@ impl<'a> Trainer<'a> {
     fn source(&self, first: &Sequence) -> Result<Source> {
         let Sequence::Columns { rows, label_column } = first else { return Ok(Source::Attributes) };
         let layout = ColumnLayout::of(label_column.unwrap_or(-1), rows.columns(), || first.place(0))?;
-        let templates = self.templates(layout.columns - 1)?;
+        let (fields, dense) = (layout.columns - 1, &self.dense);
+        let templates = match &self.templates {
+            None => preset("default")?.compile_beside(fields, dense)?,
+            Some(TemplateText::Preset(name)) => preset(name)?.compile_beside(fields, dense)?,
+            Some(TemplateText::Text { text, dialect }) => {
+                Templates::compile_in(text, *dialect, "template", Path::new(""))?
+            }
+        };
         layout.check_templates(&templates)?;
+        layout.check_numbers(&self.dense)?;
         Ok(Source::Templates(templates))
     }
 }

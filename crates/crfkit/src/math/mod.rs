@@ -6,6 +6,8 @@ pub(crate) mod dispatch;
 pub mod entropy;
 mod pair;
 mod planes;
+#[doc(hidden)]
+pub mod product;
 pub mod random;
 mod scalar;
 #[doc(hidden)]

@@ -47,7 +47,8 @@ impl Features {
 /// The rows that are `kept`, without their zero weights. Their other weights are appended to `left`.
 fn compact_rows(old: &Rows, kept: &[bool], weights: &[f64], left: &mut Vec<f64>) -> Rows {
     let ids = || (0..old.len as u32).zip(kept).filter(|(_, kept)| **kept).map(|(id, _)| id);
-    let mut rows = Rows { len: ids().count(), ..Rows::all(left.len(), 0, old.lines, old.columns) };
+    let (len, dense) = (ids().count(), kept[..old.dense].iter().filter(|kept| **kept).count());
+    let mut rows = Rows { len, dense, ..Rows::all(left.len(), 0, old.lines, old.columns) };
     if !old.basis.is_empty() {
         ids().for_each(|id| left.extend_from_slice(&weights[old.range(id)]));
         rows.basis.clone_from(&old.basis);

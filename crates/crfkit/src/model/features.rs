@@ -53,8 +53,10 @@ pub struct TableWeights {
 /// Shape and features of one kind of own table.
 #[derive(Clone, Debug, Default)]
 pub struct TableKind {
-    /// Number of observations.
+    /// Number of observations, dense ones included.
     pub observations: usize,
+    /// Number of dense observations; they come first. Their rows have all entries.
+    pub dense: usize,
     /// Lines of the table.
     pub lines: usize,
     /// Columns of the table.
@@ -113,6 +115,7 @@ impl TableShapes {
         let columns = labels;
         let kind = |kind: usize, lines: usize| TableKind {
             observations: observations[kind],
+            dense: 0,
             lines,
             columns,
             basis: Vec::new(),
@@ -125,7 +128,7 @@ impl TableShapes {
 }
 
 impl Features {
-    /// The features of chains. `observations` holds the numbers of node and pair observations. `label_bigram` says
+    /// The features of chains. `observations` holds the numbers of node and pair observations, dense ones included. `label_bigram` says
     /// whether label pairs have weights, `boundaries` whether first and last labels have.
     pub fn chain(
         data: &Dataset<Chain>,
@@ -135,7 +138,9 @@ impl Features {
         label_bigram: bool,
         boundaries: bool,
     ) -> Self {
-        Features::new(data, TableShapes::chain(labels, observations, label_bigram, boundaries), keep)
+        let mut shapes = TableShapes::chain(labels, observations, label_bigram, boundaries);
+        data.dense().iter().for_each(|dense| shapes.kinds[dense.kind()].dense = dense.width());
+        Features::new(data, shapes, keep)
     }
 
     /// The features of graphs whose tables have these shapes.
@@ -146,6 +151,7 @@ impl Features {
         let mut rows = Vec::with_capacity(kinds.len());
         for (number, kind) in kinds.into_iter().enumerate() {
             let mut new = Rows::all(base, kind.observations, kind.lines, kind.columns);
+            new.dense = kind.dense;
             if keep.observations == Keep::Observed && kind.basis.is_empty() {
                 keep_seen(&mut new, data, number);
             }
@@ -211,6 +217,12 @@ impl Features {
     #[inline]
     pub(crate) fn first_row(&self, kind: usize) -> usize {
         self.rows[..kind].iter().map(|rows| rows.len).sum()
+    }
+
+    /// Number of rows of all kinds whose values are a matrix.
+    #[inline]
+    pub(crate) fn dense_rows(&self) -> usize {
+        self.rows.iter().map(|rows| rows.dense).sum()
     }
 
     /// The weights of a row, if every row has one weight for each column of a single line.

@@ -3,6 +3,7 @@
 mod compact;
 mod compare;
 mod dense;
+mod dense_weights;
 #[doc(hidden)]
 pub mod dump;
 pub mod edit;
@@ -20,6 +21,7 @@ pub(crate) use compact::{above, compact_is_smaller, kept_names};
 #[doc(hidden)]
 pub use compare::{Comparison, WeightDifference};
 pub use dense::Dense;
+pub use dense_weights::DenseWeights;
 pub use features::{Features, Keep, Kept};
 #[doc(hidden)]
 pub use features::{SharedShape, TableKind, TableShapes, TableWeights};

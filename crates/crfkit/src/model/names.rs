@@ -3,7 +3,6 @@
 //! A model of any kind provides its [`Names`]. Code that shows, writes or transfers weights needs nothing else from it.
 
 use super::{Features, Rows, TableWeights, Tables};
-use crate::data::observer::{Alphabet, Source};
 use crate::graph::{BEGIN, END, NODES, PAIR, PAIRS};
 use crate::math::simd;
 use crate::{Error, Result};
@@ -97,18 +96,16 @@ pub struct NamedWeight {
 pub type SetLabel = (usize, usize);
 
 impl<'a> Names<'a> {
-    /// The names of plain chains.
+    /// The names of plain chains. `observation` gives the kind and the name of a row of a kind of table.
     pub(crate) fn chain(
         labels: &'a [String],
-        source: &'a Source,
-        alphabet: &'a Alphabet,
         features: &'a Features,
         weights: &'a [f64],
+        observation: impl Fn(usize, u32) -> (WeightKind, String) + Clone + 'a,
     ) -> Self {
         let rows = |name: &str, kind: usize, over: Vec<usize>| {
-            WeightPart::observed(name, over, &features.rows[kind], move |row| {
-                alphabet.name(source, kind == PAIRS, row)
-            })
+            let observation = observation.clone();
+            WeightPart::kinds_of(name, over, &features.rows[kind], move |row| observation(kind, row))
         };
         let table =
             |name: &str, id: usize, over: Vec<usize>| WeightPart::table(name, over, &features.tables[id]);
@@ -257,7 +254,20 @@ impl<'a> WeightPart<'a> {
         rows: &'a Rows,
         observation: impl Fn(u32) -> String + 'a,
     ) -> Self {
-        let observation = move |row| (WeightKind::Feature, Some(observation(row)));
+        WeightPart::kinds_of(name, over, rows, move |row| (WeightKind::Feature, observation(row)))
+    }
+
+    /// The same for observations of any kind.
+    fn kinds_of(
+        name: impl Into<String>,
+        over: Vec<usize>,
+        rows: &'a Rows,
+        observation: impl Fn(u32) -> (WeightKind, String) + 'a,
+    ) -> Self {
+        let observation = move |row| {
+            let (kind, name) = observation(row);
+            (kind, Some(name))
+        };
         let entries = Entries::Rows(Cow::Borrowed(rows));
         WeightPart {
             name: name.into(),

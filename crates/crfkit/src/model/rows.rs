@@ -12,6 +12,8 @@ pub struct Rows {
     pub base: usize,
     /// Number of rows.
     pub len: usize,
+    /// Number of rows at the beginning whose values are a matrix.
+    pub(crate) dense: usize,
     /// Lines of the table. A line takes `stride` entries.
     pub(crate) lines: usize,
     /// Columns of the table that are in use.
@@ -28,7 +30,7 @@ pub struct Rows {
 impl Rows {
     /// Rows of which each has all entries.
     pub(crate) fn all(base: usize, len: usize, lines: usize, columns: usize) -> Self {
-        Rows { base, len, lines, columns, start: Vec::new(), entry: Vec::new(), basis: Vec::new() }
+        Rows { base, len, dense: 0, lines, columns, start: Vec::new(), entry: Vec::new(), basis: Vec::new() }
     }
 
     /// Whether every row has all entries.
@@ -184,12 +186,17 @@ impl Rows {
     }
 
     /// table ← table + value · Σ_k θ_k·c_k.
-    fn combine(&self, weights: &[f64], value: f64, table: &mut [f64]) {
+    pub(super) fn combine(&self, weights: &[f64], value: f64, table: &mut [f64]) {
         for (c, w) in self.basis.iter().zip(weights) {
             for (x, c) in table.iter_mut().zip(c) {
                 *x += value * w * c;
             }
         }
+    }
+
+    /// out_k ← ⟨c_k, table⟩ for every basis function.
+    pub(super) fn project_to(&self, table: &[f64], out: &mut [f64]) {
+        out.iter_mut().zip(&self.basis).for_each(|(out, c)| *out = project(c, table));
     }
 
     /// Appends the table entries of the row whose weights are at `range`, in the order of the weights.
@@ -276,11 +283,15 @@ fn keep_sorted<G: Graph>(rows: &mut Rows, data: &Dataset<G>, kind: usize) {
         next[id as usize] += 1;
     });
     // After filling, next[id] is the end of id's occurrences.
+    let all: Vec<u32> = rows.entries_of(0).map(|entry| entry as u32).collect();
     rows.start = vec![0];
     let mut last_seen = vec![u32::MAX; rows.size()];
     let mut begin = 0;
     for id in 0..rows.len {
         let from = rows.entry.len();
+        if id < rows.dense {
+            rows.entry.extend(all.iter());
+        }
         for &entry in &entries[begin..next[id]] {
             if last_seen[entry as usize] != id as u32 {
                 last_seen[entry as usize] = id as u32;

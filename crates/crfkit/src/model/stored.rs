@@ -29,11 +29,12 @@ pub(crate) fn read_features(
 ) -> Result<Features> {
     let mut base = 0;
     let mut rows = Vec::new();
-    for TableKind { observations, lines, columns, basis } in kinds {
+    for TableKind { observations, dense, lines, columns, basis } in kinds {
         let new = Rows {
             start: file.numbers("rows.start", u32::from_le_bytes)?,
             entry: file.numbers("rows.entry", u32::from_le_bytes)?,
             basis,
+            dense,
             ..Rows::all(base, observations, lines, columns)
         };
         check_rows(&new, weights).map_err(|why| format.damaged(why))?;

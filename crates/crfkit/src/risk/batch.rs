@@ -2,9 +2,10 @@
 
 use super::Risk;
 use super::any_loss::{Maker, Worker};
-use crate::data::dataset::Dataset;
+use crate::data::dataset::{Dataset, DenseNumbers};
 use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum};
 use crate::loss::Gold;
+use crate::math::product::RowsOf;
 use crate::math::{Array, Scalar, simd};
 use crate::model::{Features, Rows};
 use crate::optim::Touched;
@@ -50,7 +51,7 @@ impl<G: Graph> Risk<G> {
         local.start(&self.features, touched, theta);
         let place = (&*self.features, &self.data, touched);
         let mut value = S::lift(0.0);
-        let mut occurrences = touched.occurrences();
+        let mut occurrences = &touched.occurrences()[self.features.dense_rows()..];
         for &example in batch {
             let example = example as usize;
             let graph = self.data.graph(example);
@@ -102,7 +103,8 @@ enum Layout {
     /// the gaps, the vectors of neighbouring rows would overlap, and a processor stalls when it reads a vector that
     /// has just been written in parts. Weights are read from θ.
     Apart(usize),
-    /// As padded tables of weights and gradients, so that adding a row takes a few vector additions.
+    /// As padded tables of weights and gradients, so that adding a row takes a few vector additions. Those of dense rows, which come first,
+    /// are matrices.
     Spread,
 }
 
@@ -118,8 +120,12 @@ impl Local {
             if let Layout::Spread = self.layout {
                 clear(&mut self.weights[plane], self.end);
                 for (row, &offset) in touched.rows().iter().zip(&self.offsets) {
-                    if let Some((kind, _)) = features.row(row.row) {
-                        features.rows[kind].spread(theta, row.weights(), &mut self.weights[plane][offset..]);
+                    if let Some((kind, id)) = features.row(row.row) {
+                        let (rows, table) = (&features.rows[kind], &mut self.weights[plane][offset..]);
+                        match (id as usize) < rows.dense {
+                            true => rows.spread_dense(theta, id, &mut table[..rows.dense_size()]),
+                            false => rows.spread(theta, row.weights(), table),
+                        }
                     }
                 }
             }
@@ -129,11 +135,12 @@ impl Local {
     /// Decides where the touched rows go. The last one is the row of the shared tables and gets no place.
     fn place(&mut self, features: &Features, touched: &Touched) {
         let rows = touched.rows();
-        if let Some(width) = features.line_width() {
+        let dense = features.dense_rows() > 0;
+        if let Some(width) = features.line_width().filter(|_| !dense) {
             let width = if width <= simd::NARROW { simd::NARROW } else { simd::padded(width) };
             self.layout = Layout::Apart(width);
             self.end = width * rows.len().saturating_sub(1);
-        } else if touched.occurrences().len() < REPEATED * rows.len() {
+        } else if !dense && touched.occurrences().len() < REPEATED * rows.len() {
             self.layout = Layout::Packed;
             self.end = rows.last().map_or(0, |row| row.place().start);
         } else {
@@ -142,8 +149,9 @@ impl Local {
             self.end = 0;
             for row in rows {
                 self.offsets.push(self.end);
-                if let Some((kind, _)) = features.row(row.row) {
-                    self.end += features.rows[kind].size();
+                if let Some((kind, id)) = features.row(row.row) {
+                    let rows = &features.rows[kind];
+                    self.end += if (id as usize) < rows.dense { rows.dense_size() } else { rows.size() };
                 }
             }
         }
@@ -182,6 +190,14 @@ impl Local {
                 used += observations.len();
                 let rows = &features.rows[graph.own_kind(f)];
                 self.add_table(&Occurrences { rows, touched, list: mine, values }, plane, theta, psi);
+            }
+            let mut first = 0;
+            for dense in data.dense() {
+                let (rows, tables) = (&features.rows[dense.kind()], tables_of(dense, graph));
+                let x = RowsOf { values: dense.of(example), width: dense.width(), tables: &tables };
+                let w = &self.weights[plane][self.offsets[first]..][..rows.dense * rows.dense_size()];
+                rows.add_products(x, w, psi);
+                first += rows.dense;
             }
         }
         used
@@ -231,6 +247,14 @@ impl Local {
                 used += observations.len();
                 let rows = &features.rows[graph.own_kind(f)];
                 self.take_table(&Occurrences { rows, touched, list: mine, values }, plane, dpsi);
+            }
+            let mut first = 0;
+            for dense in data.dense() {
+                let (rows, tables) = (&features.rows[dense.kind()], tables_of(dense, graph));
+                let x = RowsOf { values: dense.of(example), width: dense.width(), tables: &tables };
+                let sums = self.offsets[first]..self.offsets[first] + rows.dense * rows.dense_size();
+                rows.add_outer(x, dpsi, &mut self.gradient[plane][sums]);
+                first += rows.dense;
             }
         }
     }
@@ -285,13 +309,24 @@ impl Local {
             Layout::Spread => {
                 out.clear();
                 for (row, &offset) in touched.rows().iter().zip(&self.offsets) {
-                    if let Some((kind, _)) = features.row(row.row) {
-                        features.rows[kind].pick(&self.gradient[plane][offset..], row.weights(), out);
+                    if let Some((kind, id)) = features.row(row.row) {
+                        let (rows, table) = (&features.rows[kind], &self.gradient[plane][offset..]);
+                        match (id as usize) < rows.dense && !rows.basis.is_empty() {
+                            true => out.extend_from_slice(&table[..row.weights().len()]),
+                            false => rows.pick(table, row.weights(), out),
+                        }
                     }
                 }
             }
         }
     }
+}
+
+/// Where the tables of dense observations begin.
+fn tables_of(dense: &DenseNumbers, graph: &impl Graph) -> Vec<u32> {
+    let mut tables = Vec::new();
+    dense.add_tables(graph, 0, &mut tables);
+    tables
 }
 
 /// The observations of one table of an example.

@@ -11,8 +11,11 @@ use crate::ability::Ability;
 use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum, TableRef};
 use crate::loss::Gold;
 use crate::math::Array;
+use crate::math::product::RowsOf;
 use crate::math::random::Random;
+use crate::model::DenseWeights;
 use crate::optim::{BlockWorker, Blocks, ExampleVisit, Row, Single};
+use std::ops::Range;
 
 /// The examples of a risk in blocks.
 pub(super) struct ExampleBlocks<'a, G: Graph> {
@@ -60,6 +63,18 @@ impl<'a, G: Graph> ExampleBlocks<'a, G> {
         Some(ExampleBlocks { risk, blocks })
     }
 
+    /// Σ |value| of each dense row of a kind over some examples.
+    fn dense_uses(&self, kind: usize, examples: &[u32]) -> Vec<f64> {
+        let Some(dense) = self.risk.data.dense().iter().find(|dense| dense.kind() == kind) else {
+            return Vec::new();
+        };
+        let mut uses = vec![0.0; dense.width()];
+        for x in examples.iter().flat_map(|&e| dense.of(e as usize).chunks_exact(dense.width())) {
+            uses.iter_mut().zip(x).for_each(|(uses, x)| *uses += f64::from(x.abs()));
+        }
+        uses
+    }
+
     /// The weights of the shared tables as a row of a block whose other rows have `place` weights.
     fn shared_row(&self, place: usize) -> Row {
         let features = &self.risk.features;
@@ -91,15 +106,27 @@ impl<G: Graph> Blocks for ExampleBlocks<'_, G> {
         let mut occurrences = Occurrences::default();
         packed.unpack(&mut occurrences);
         let mut place = 0;
-        occurrences.for_each_row(features, |row, weights, tables, values| {
-            let uses = match values {
-                [] => tables.len() as f64,
-                _ => values.iter().map(|value| value.abs()).sum(),
-            };
+        let mut visit_next = |row: u32, weights: Range<usize>, uses: f64| {
             let len = weights.len();
             visit(Row::new(row, weights, place), uses);
             place += len;
-        });
+        };
+        let mut position = 0;
+        for (kind, rows) in features.rows.iter().enumerate() {
+            let first = features.first_row(kind) as u32;
+            for (row, uses) in self.dense_uses(kind, examples).into_iter().enumerate() {
+                visit_next(first + row as u32, rows.range(row as u32), uses);
+            }
+            let end = occurrences.end_of(features, kind);
+            occurrences.for_each_row(features, position..end, |row, weights, tables, values| {
+                let uses = match values {
+                    [] => tables.len() as f64,
+                    _ => values.iter().map(|value| value.abs()).sum(),
+                };
+                visit_next(row, weights, uses);
+            });
+            position = end;
+        }
         let variables: usize = examples.iter().map(|&example| data.graph(example as usize).vars()).sum();
         visit(self.shared_row(place), variables as f64);
     }
@@ -130,6 +157,18 @@ impl<G: Graph> Blocks for ExampleBlocks<'_, G> {
                     singles[place].1 += value * value * steps(first + id as usize);
                 }
             }
+            for dense in data.dense() {
+                let first = features.first_row(dense.kind());
+                let (step, mut tables): (Vec<f64>, _) =
+                    ((0..dense.width()).map(|d| steps(first + d)).collect(), Vec::new());
+                dense.add_tables(graph, start, &mut tables);
+                for (at, x) in tables.iter().zip(dense.of(example).chunks_exact(dense.width())) {
+                    if let Ok(place) = singles.binary_search_by_key(at, |(single, _)| single.start) {
+                        singles[place].1 +=
+                            x.iter().zip(&step).map(|(x, step)| f64::from(*x).powi(2) * step).sum::<f64>();
+                    }
+                }
+            }
             start += graph.own_len();
             visit(data.weight(example), start, &singles);
         }
@@ -147,6 +186,9 @@ impl<G: Graph> Blocks for ExampleBlocks<'_, G> {
             own: Array::default(),
             dpsi: Array::default(),
             table: vec![0.0; widest(&self.risk.features)],
+            weights: DenseWeights::default(),
+            sums: Vec::new(),
+            tables: Vec::new(),
         })
     }
 }
@@ -164,9 +206,28 @@ struct Evaluator<'a, G: Graph> {
     own: Array<f64>,
     dpsi: Array<f64>,
     table: Vec<f64>,
+    /// The weights of dense rows, the sums of one kind of them, and the starts of their tables.
+    weights: DenseWeights,
+    sums: Vec<f64>,
+    tables: Vec<u32>,
 }
 
 impl<G: Graph> Evaluator<'_, G> {
+    /// Calls `visit` with the dense numbers of every example of a block, and the starts of their tables.
+    fn each_dense(&mut self, block: usize, kind: usize, mut visit: impl FnMut(&mut Self, RowsOf)) {
+        let data = &self.blocks.risk.data;
+        let Some(dense) = data.dense().iter().find(|dense| dense.kind() == kind) else { return };
+        let (mut start, mut tables) = (0, std::mem::take(&mut self.tables));
+        for example in self.blocks.blocks[block].examples.iter().map(|&example| example as usize) {
+            let graph = data.graph(example);
+            tables.clear();
+            dense.add_tables(graph, start, &mut tables);
+            visit(self, RowsOf { values: dense.of(example), width: dense.width(), tables: &tables });
+            start += graph.own_len();
+        }
+        self.tables = tables;
+    }
+
     /// Unpacks the occurrences of a block, unless they are at hand.
     fn unpack(&mut self, block: usize) {
         let (unpacked, occurrences) = &mut self.occurrences;
@@ -192,6 +253,14 @@ impl<G: Graph> BlockWorker for Evaluator<'_, G> {
             rest = behind;
         }
         self.occurrences.1.spread(features, theta, &mut self.table, &mut self.psi);
+        if !data.dense().is_empty() {
+            self.weights.set(features, &[theta]);
+            for (kind, rows) in features.rows.iter().enumerate() {
+                self.each_dense(block, kind, |this, x| {
+                    rows.add_products(x, this.weights.matrix(kind, 0), &mut this.psi);
+                });
+            }
+        }
         let (mut own_residuals, shared_residuals) = residuals.split_at_mut(*own_len);
         let (mut psi, mut value) = (&self.psi[..], 0.0);
         for example in examples.iter().map(|&example| example as usize) {
@@ -222,7 +291,25 @@ impl<G: Graph> BlockWorker for Evaluator<'_, G> {
         let Block { own_len, .. } = &self.blocks.blocks[block];
         self.unpack(block);
         rows.clear();
-        self.occurrences.1.pack(features, x, &mut self.table, rows, out);
+        out.clear();
+        let mut position = 0;
+        for (kind, of_kind) in features.rows.iter().enumerate() {
+            if of_kind.dense > 0 {
+                let size = of_kind.dense_size();
+                self.sums.clear();
+                self.sums.resize(of_kind.dense * size, 0.0);
+                self.each_dense(block, kind, |this, numbers| of_kind.add_outer(numbers, x, &mut this.sums));
+                for (row, sum) in self.sums.chunks_exact(size).enumerate() {
+                    let (place, weights) = (out.len(), of_kind.range(row as u32));
+                    out.resize(place + weights.len(), 0.0);
+                    of_kind.take_dense(sum, row as u32, &mut out[place..]);
+                    rows.push(Row::new((features.first_row(kind) + row) as u32, weights, place));
+                }
+            }
+            let end = self.occurrences.1.end_of(features, kind);
+            self.occurrences.1.pack(features, position..end, x, &mut self.table, (rows, out));
+            position = end;
+        }
         rows.push(self.blocks.shared_row(out.len()));
         out.extend_from_slice(&x[*own_len..]);
     }

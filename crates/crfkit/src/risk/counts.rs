@@ -44,6 +44,24 @@ impl<G: Graph> Risk<G> {
                     }
                 }
             }
+            for dense in self.data.dense() {
+                let rows = &self.features.rows[dense.kind()];
+                let tables = (0..graph.own_tables()).filter(|&f| graph.own_kind(f) == dense.kind());
+                for (f, x) in tables.zip(dense.of(example).chunks_exact(dense.width())) {
+                    if x.iter().any(|x| *x < 0.0) {
+                        return None;
+                    }
+                    let gold = &gold.plane(0)[graph.own_offset(f)..];
+                    for (id, &x) in x.iter().enumerate() {
+                        rows.scatter_at(
+                            gold,
+                            rows.range(id as u32),
+                            x.into(),
+                            &mut observed[rows.range(id as u32)],
+                        );
+                    }
+                }
+            }
             potentials(&self.features, &self.data, example, &ones, &mut own);
             let mut most = 0.0;
             graph.for_each_factor(|factor| {

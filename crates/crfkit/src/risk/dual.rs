@@ -118,7 +118,8 @@ impl<G: Graph> Dual for Marginals<'_, G> {
         features.fill_tables(&[theta], &mut self.shared);
         self.local.start(features, touched, &[theta]);
         self.psi.reserve(graph.own_len());
-        self.local.add_rows((features, data, touched), &[theta], e, touched.occurrences(), &mut self.psi);
+        let sparse = &touched.occurrences()[features.dense_rows()..];
+        self.local.add_rows((features, data, touched), &[theta], e, sparse, &mut self.psi);
         graph.clear_own(&mut self.psi.plane_mut(0)[data.graph(e).own_len()..graph.own_len()]);
         self.dpsi.reserve(graph.own_len());
         let value = self.worker.loss(
@@ -146,7 +147,8 @@ impl<G: Graph> Dual for Marginals<'_, G> {
                 copy(x, &mut dpsi[row]);
             }
         });
-        self.local.take_rows((features, data, touched), e, touched.occurrences(), &mut self.dpsi);
+        let sparse = &touched.occurrences()[features.dense_rows()..];
+        self.local.take_rows((features, data, touched), e, sparse, &mut self.dpsi);
         self.local.pack(features, touched, 0, rows);
         rows.extend_from_slice(rest);
         let weight = data.weight(e);

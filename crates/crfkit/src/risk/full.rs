@@ -3,7 +3,8 @@
 use super::Risk;
 use super::any_loss::{Maker, Worker};
 use super::index::{Block, Index, Part, SLOTS};
-use super::potentials::{Rare, fill};
+use super::matrices::Matrices;
+use super::potentials::{Rare, add, start};
 use crate::graph::{Gradient, Graph, NODES, Psi, Shared, SharedSum};
 use crate::loss::Gold;
 use crate::math::{Array, Scalar, SliceMut};
@@ -20,6 +21,7 @@ pub(super) struct FullMemory<G: Graph, S: Scalar> {
     /// dψ of a block.
     buffer: Array<S>,
     slots: Vec<Slot<G, S>>,
+    matrices: Matrices,
 }
 
 /// What one slot of every block accumulates, and its scratch.
@@ -42,6 +44,7 @@ impl<G: Graph, S: Scalar> Default for FullMemory<G, S> {
             dense: Dense::default(),
             buffer: Array::default(),
             slots: Vec::new(),
+            matrices: Matrices::default(),
         }
     }
 }
@@ -70,7 +73,7 @@ impl<G: Graph> Risk<G> {
         worker: &Maker<G, S>,
     ) -> S {
         let index = self.index.get_or_init(|| Index::new(self));
-        let FullMemory { shared, dense, buffer, slots } = memory;
+        let FullMemory { shared, dense, buffer, slots, matrices } = memory;
         if slots.is_empty() {
             *shared = self.features.empty_tables();
             buffer.reset(index.buffer, 0.0);
@@ -89,6 +92,7 @@ impl<G: Graph> Risk<G> {
             self.in_stretches(tables, size, task)
         });
         slots.iter_mut().for_each(|slot| slot.impossible = 0);
+        matrices.start(self, theta);
         let at = At { theta, shared, dense };
         let mut value = S::lift(0.0);
         for block in &index.blocks {
@@ -96,12 +100,14 @@ impl<G: Graph> Risk<G> {
                 slots.iter_mut().for_each(|slot| slot.sum.clear(shared));
                 return S::lift(f64::NAN);
             }
+            matrices.multiply(self, block, buffer);
             for part in self.examples_of(block, &at, buffer, slots) {
                 value += part;
             }
             for (plane, gradient) in gradient.iter_mut().enumerate() {
                 self.rows_of(block, buffer.plane(plane), gradient);
             }
+            matrices.take(self, block, buffer);
         }
         let mut total = SharedSum::new(shared);
         for slot in slots {
@@ -111,6 +117,7 @@ impl<G: Graph> Risk<G> {
         }
         for (plane, gradient) in gradient.iter_mut().enumerate() {
             self.features.scatter_tables(&total, plane, 0, gradient);
+            matrices.finish(&self.features, plane, gradient);
         }
         value
     }
@@ -150,8 +157,13 @@ impl<G: Graph> Risk<G> {
         let mut offset = 0;
         for example in examples {
             let graph = self.data.graph(example);
-            fill(&self.features, &self.data, example, at.theta, at.dense, &mut slot.rare, &mut slot.psi);
             let own = dpsi.part(offset..offset + graph.own_len());
+            match self.data.dense() {
+                [] => start(&self.data, example, &mut slot.psi),
+                // The products are where dψ will be.
+                _ => take_over(&own, graph.own_len(), &mut slot.psi),
+            }
+            add(&self.features, &self.data, example, at.theta, at.dense, &mut slot.rare, &mut slot.psi);
             let loss = slot.worker.loss(
                 graph,
                 Psi { shared: at.shared, own: &slot.psi },
@@ -181,5 +193,14 @@ impl<G: Graph> Risk<G> {
             Some(pool) => pool.install(|| tasks.into_par_iter().for_each(run)),
             None => tasks.into_iter().for_each(run),
         }
+    }
+}
+
+/// Copies the first `len` numbers of `from` to `own`.
+fn take_over<S: Scalar>(from: &SliceMut<S>, len: usize, own: &mut Array<S>) {
+    own.reserve(len);
+    own.plane_mut(0)[..len].copy_from_slice(&from.re[..len]);
+    if S::PLANES > 1 {
+        own.plane_mut(1)[..len].copy_from_slice(&from.eps[..len]);
     }
 }

@@ -35,6 +35,9 @@ pub(super) struct Block {
     pub parts: Vec<Part>,
     /// The occurrences of all examples.
     pub occurrences: Occurrences,
+    /// The examples, and where the tables of their dense observations begin, for each kind that has them.
+    pub examples: Range<usize>,
+    pub dense: Vec<Vec<u32>>,
 }
 
 /// Some of the rows of a block.
@@ -83,8 +86,16 @@ impl Block {
             .filter(|rows| !rows.is_empty())
             .map(|rows| Part { end: occurrences.weights(features, rows.end - 1).end, rows })
             .collect();
-        let slots = cut(examples, SLOTS, own_len, |e| data.graph(e).own_len());
-        Block { own_len, slots, parts, occurrences }
+        let mut dense = vec![Vec::new(); data.dense().len()];
+        for (of, tables) in data.dense().iter().zip(&mut dense) {
+            let mut start = 0;
+            for graph in examples.clone().map(|example| data.graph(example)) {
+                of.add_tables(graph, start, tables);
+                start += graph.own_len();
+            }
+        }
+        let slots = cut(examples.clone(), SLOTS, own_len, |e| data.graph(e).own_len());
+        Block { own_len, slots, parts, occurrences, examples, dense }
     }
 }
 

@@ -15,6 +15,7 @@ mod derivative;
 mod dual;
 mod full;
 mod index;
+mod matrices;
 mod occurrences;
 mod packed;
 mod potentials;
@@ -22,6 +23,7 @@ mod threads;
 
 pub use derivative::Derivative;
 pub use potentials::potentials;
+pub(crate) use potentials::potentials_with;
 #[doc(hidden)]
 pub use threads::{in_parts, thread_count};
 
@@ -199,6 +201,11 @@ impl<G: Graph> Objective for Risk<G> {
     fn touched(&self, batch: &[u32], touched: &mut Touched) {
         let (features, kinds) = (&self.features, self.features.rows.len());
         touched.start(features.first_row(kinds) + 1);
+        // Every batch has all dense rows; they come first.
+        for (kind, rows) in features.rows.iter().enumerate().filter(|(_, rows)| rows.dense > 0) {
+            let ids: Vec<u32> = (0..rows.dense as u32).collect();
+            touched.add_all(features.first_row(kind), &ids, |id| rows.range(id));
+        }
         for &example in batch {
             let graph = self.data.graph(example as usize);
             for (f, table) in self.data.tables(example as usize).enumerate() {

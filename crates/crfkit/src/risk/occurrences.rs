@@ -174,14 +174,21 @@ impl Occurrences {
         }
     }
 
-    /// Calls `visit` with every row: its number, its weights, and the tables in which it occurs with its values there (none if all
+    /// The position behind the last row of a kind.
+    pub fn end_of(&self, features: &Features, kind: usize) -> usize {
+        let end = features.first_row(kind + 1) as u32;
+        self.rows.partition_point(|row| *row < end)
+    }
+
+    /// Calls `visit` with every row at these positions: its number, its weights, and the tables in which it occurs with its values there (none if all
     /// are 1).
     pub fn for_each_row(
         &self,
         features: &Features,
+        positions: Range<usize>,
         mut visit: impl FnMut(u32, Range<usize>, &[u32], &[f64]),
     ) {
-        for position in 0..self.rows.len() {
+        for position in positions {
             let (tables, values) = self.of(position);
             visit(self.rows[position], self.weights(features, position), tables, values);
         }
@@ -209,17 +216,17 @@ impl Occurrences {
         }
     }
 
-    /// Overwrites `out` with the rows of the gradient, one after another; see [`Occurrences::add_rows`]. Adds them to `rows`.
+    /// Adds the rows at these positions to `rows`, and those of the gradient, one after another, to `out`; see [`Occurrences::add_rows`].
     pub fn pack(
         &self,
         features: &Features,
+        positions: Range<usize>,
         dpsi: &[f64],
         table: &mut [f64],
-        rows: &mut Vec<Row>,
-        out: &mut Vec<f64>,
+        (rows, out): (&mut Vec<Row>, &mut Vec<f64>),
     ) {
-        out.clear();
-        for (position, &row) in self.rows.iter().enumerate() {
+        for position in positions {
+            let row = self.rows[position];
             let (place, weights) = (out.len(), self.weights(features, position));
             out.resize(place + weights.len(), 0.0);
             rows.push(Row::new(row, weights, place));

@@ -2,8 +2,9 @@
 
 use crate::data::dataset::Dataset;
 use crate::graph::{Graph, NODES};
+use crate::math::product::RowsOf;
 use crate::math::{Array, Scalar};
-use crate::model::{Dense, Features, Rows};
+use crate::model::{Dense, DenseWeights, Features, Rows};
 
 /// Computes the log-potentials of one example. Overwrites `own`.
 pub fn potentials(
@@ -13,7 +14,49 @@ pub fn potentials(
     theta: &[f64],
     own: &mut Array<f64>,
 ) {
-    fill(features, data, example, &[theta], &Dense::default(), &mut Vec::new(), own);
+    let weights = match data.dense() {
+        [] => DenseWeights::default(),
+        _ => DenseWeights::of(features, theta),
+    };
+    potentials_with(features, data, example, (theta, &weights), own);
+}
+
+/// Like [`potentials`], with the weights of dense rows as matrices.
+pub(crate) fn potentials_with(
+    features: &Features,
+    data: &Dataset<impl Graph>,
+    example: usize,
+    (theta, weights): (&[f64], &DenseWeights),
+    own: &mut Array<f64>,
+) {
+    let mut tables = Vec::new();
+    start(data, example, own);
+    for dense in data.dense() {
+        tables.clear();
+        dense.add_tables(data.graph(example), 0, &mut tables);
+        let (rows, w) = (&features.rows[dense.kind()], weights.matrix(dense.kind(), 0));
+        let x = RowsOf { values: dense.of(example), width: dense.width(), tables: &tables };
+        rows.add_products(x, w, own.plane_mut(0));
+    }
+    add(features, data, example, &[theta], &Dense::default(), &mut Vec::new(), own);
+}
+
+/// Sets the log-potentials of an example to 0.
+pub(super) fn start<S: Scalar>(data: &Dataset<impl Graph>, example: usize, own: &mut Array<S>) {
+    let graph = data.graph(example);
+    let len = graph.own_len();
+    own.reserve(len);
+    for plane in 0..S::PLANES {
+        clear(graph, plane, &mut own.plane_mut(plane)[..len]);
+    }
+}
+
+/// Sets one plane of a graph's log-potentials to 0.
+pub(super) fn clear(graph: &impl Graph, plane: usize, psi: &mut [f64]) {
+    match plane {
+        0 => graph.clear_own(psi),
+        _ => psi.fill(0.0),
+    }
 }
 
 /// An occurrence of a rare observation, located ahead of its use.
@@ -28,8 +71,8 @@ pub(super) struct Rare {
     weight: f64,
 }
 
-/// Like [`potentials`] for any scalar type, using rows that are spread out.
-pub(super) fn fill<S: Scalar>(
+/// Adds the weights of the observations of an example, except dense ones, to its log-potentials, using rows that are spread out.
+pub(super) fn add<S: Scalar>(
     features: &Features,
     data: &Dataset<impl Graph>,
     example: usize,
@@ -40,13 +83,8 @@ pub(super) fn fill<S: Scalar>(
 ) {
     let graph = data.graph(example);
     let len = graph.own_len();
-    own.reserve(len);
     for (plane, theta) in theta.iter().enumerate() {
         let psi = &mut own.plane_mut(plane)[..len];
-        match plane {
-            0 => graph.clear_own(psi),
-            _ => psi.fill(0.0),
-        }
         for (f, table) in data.tables(example).enumerate() {
             let kind = graph.own_kind(f);
             let rows = &features.rows[kind];
@@ -115,5 +153,11 @@ pub(super) fn dense_rows(features: &Features, data: &Dataset<impl Graph>) -> usi
             }
         }
     }
-    counts.iter().position(|&count| count < DENSE_COUNT).unwrap_or(counts.len())
+    // The rows of a matrix are not among the observations that are counted.
+    let matrix = features.rows[NODES].dense.min(counts.len());
+    match counts[matrix..].iter().position(|&count| count < DENSE_COUNT) {
+        Some(0) => 0,
+        Some(rows) => matrix + rows,
+        None => counts.len(),
+    }
 }

@@ -108,4 +108,10 @@ fn each_value<G: Graph>(data: &Dataset<G>, mut visit: impl FnMut(usize, usize, f
             known.for_each(|(&id, &x)| visit(graph.own_kind(f), id as usize, x));
         }
     }
+    for dense in data.dense() {
+        for row in dense.values().chunks_exact(dense.width()) {
+            let known = row.iter().enumerate().filter(|(_, x)| **x != 0.0);
+            known.for_each(|(id, &x)| visit(dense.kind(), id, x.into()));
+        }
+    }
 }

@@ -110,20 +110,32 @@ impl StreamTrainer {
     pub fn add(&mut self, sequence: &Sequence) -> Result<()> {
         let before = self.builder.len();
         self.builder.add(sequence)?;
+        self.check_numbers()?;
         self.added(sequence.len(), before)
+    }
+
+    fn check_numbers(&self) -> Result<()> {
+        match self.builder.has_numbers() {
+            true => Err(Error::Setting(
+                "in a stream tokens have no vectors: train on all data, or give named features".into(),
+            )),
+            false => Ok(()),
+        }
     }
 
     /// Learns from a column sequence; see [`CorpusBuilder::add_columns`].
     pub fn add_columns(&mut self, sequence: &Columns, label_column: usize) -> Result<()> {
         let before = self.builder.len();
         self.builder.add_columns(sequence, label_column)?;
+        self.check_numbers()?;
         self.added(sequence.len(), before)
     }
 
     /// Learns from an attribute instance.
     pub fn add_attributes(&mut self, instance: &Attributes) -> Result<()> {
         let before = self.builder.len();
-        self.builder.add_attributes(instance);
+        self.builder.add_attributes(instance)?;
+        self.check_numbers()?;
         self.added(instance.len(), before)
     }
 

@@ -81,7 +81,7 @@ pub fn column_corpus(text: &str, source: Source, min_count: u32) -> ChainCorpus 
 
 pub fn attribute_corpus(text: &str, min_count: u32) -> ChainCorpus {
     let mut builder = CorpusBuilder::new(Source::Attributes);
-    attributes(text).iter().for_each(|instance| builder.add_attributes(instance));
+    attributes(text).iter().for_each(|instance| builder.add_attributes(instance).unwrap());
     builder.finish(min_count).unwrap()
 }
 

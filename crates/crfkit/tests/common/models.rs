@@ -70,7 +70,7 @@ pub fn attributes(text: &str) -> Vec<Attributes> {
 pub fn corpus(source: Source) -> ChainCorpus {
     let mut builder = CorpusBuilder::new(source.clone());
     match source {
-        Source::Attributes => attributes(ATTRIBUTES).iter().for_each(|i| builder.add_attributes(i)),
+        Source::Attributes => attributes(ATTRIBUTES).iter().for_each(|i| builder.add_attributes(i).unwrap()),
         Source::Templates(_) => columns(COLUMNS).iter().for_each(|s| builder.add_columns(s, 2).unwrap()),
     }
     builder.finish(1).unwrap()

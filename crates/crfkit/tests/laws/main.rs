@@ -12,6 +12,7 @@ mod confidences;
 mod constraints;
 mod curvature;
 mod decoders;
+mod dense;
 mod derivatives;
 mod engines;
 mod fixed_points;

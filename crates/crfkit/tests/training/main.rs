@@ -28,6 +28,7 @@ mod stream;
 mod temperature;
 mod transfer;
 mod typed;
+mod vectors;
 mod versions;
 mod weights;
 

@@ -79,7 +79,7 @@ impl Family {
         }
         let kind = |f: usize| {
             let (lines, columns) = self.shape(f);
-            TableKind { observations: 1, lines, columns, basis: self.basis[f].clone() }
+            TableKind { observations: 1, dense: 0, lines, columns, basis: self.basis[f].clone() }
         };
         let kinds = (0..self.factors.len()).map(kind).collect();
         let shapes = TableShapes { kinds, node_kinds: 0, shared: Vec::new() };

@@ -3,7 +3,8 @@
 mod merge;
 
 use super::label_weights::LabelWeights;
-use super::{ChainCorpus, ChainDomain, ColumnLayout, Sequence};
+use super::vectors::{NumbersOf, Standard, numbers_of_attributes, numbers_of_rows};
+use super::{ChainCorpus, ChainDomain, ColumnLayout, Sequence, VectorLayout};
 use crate::data::attributes::Attributes;
 use crate::data::columns::Columns;
 use crate::data::dataset::Dataset;
@@ -29,6 +30,11 @@ pub struct CorpusBuilder {
     /// The sets of labels by their text, if labels may be sets.
     sets: Option<Sets>,
     label_weights: LabelWeights,
+    /// The numbers of every token; known from the first sequence on.
+    vectors: VectorLayout,
+    numbers_known: bool,
+    standardised: bool,
+    numbers: Vec<f32>,
 }
 
 /// Sets of labels, as they are written and as numbers.
@@ -108,6 +114,10 @@ impl CorpusBuilder {
             columns: None,
             sets: None,
             label_weights: LabelWeights::default(),
+            vectors: VectorLayout::default(),
+            numbers_known: false,
+            standardised: false,
+            numbers: Vec::new(),
         }
     }
 
@@ -116,6 +126,8 @@ impl CorpusBuilder {
         CorpusBuilder {
             sets: self.sets.as_ref().map(|_| Sets::default()),
             label_weights: self.label_weights.clone(),
+            vectors: VectorLayout { columns: self.vectors.columns.clone(), ..VectorLayout::default() },
+            standardised: self.standardised,
             ..CorpusBuilder::new(self.source.clone())
         }
     }
@@ -123,6 +135,31 @@ impl CorpusBuilder {
     /// The same builder, for data in which labels may be missing: `?` is any label, and `A|B` is A or B.
     pub fn with_partial_labels(self) -> Self {
         CorpusBuilder { sets: Some(Sets::default()), ..self }
+    }
+
+    /// The same builder, for data with numbers in these columns, counted from 0, which are features.
+    pub fn with_numbers(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
+        self.vectors.columns = columns.into_iter().collect();
+        self.vectors.columns.sort_unstable();
+        self.vectors.columns.dedup();
+        self
+    }
+
+    /// The same builder, which standardises the numbers of columns and vectors: each has mean 0 and standard deviation 1 in the training
+    /// data, and the model treats new data in the same way.
+    pub fn standardised(self) -> Self {
+        CorpusBuilder { standardised: true, ..self }
+    }
+
+    /// Adds the numbers of a sequence.
+    fn add_numbers(&mut self, of: &NumbersOf) -> Result<()> {
+        if of.len > 0 && !std::mem::replace(&mut self.numbers_known, true) {
+            self.vectors.width = of.vectors.width();
+            self.data.set_dense(NODES, self.vectors.dims());
+        }
+        self.vectors.read(of, &mut self.numbers)?;
+        self.data.push_dense(NODES, self.numbers.iter().copied());
+        Ok(())
     }
 
     /// The same builder, with weights of labels: the weight of a sequence is multiplied by the largest weight of its labels, those that
@@ -152,6 +189,14 @@ impl CorpusBuilder {
         if weight == 0.0 {
             return Ok(());
         }
+        if let Some(column) = self.vectors.columns.iter().find(|column| **column == label_column) {
+            let message = format!("column {column} is the label: it cannot be one of the columns of numbers");
+            return Err(Error::Setting(message));
+        }
+        numbers_of_rows(sequence, |numbers| self.add_numbers(numbers))?;
+        let Source::Templates(templates) = &self.source else {
+            return Err(Error::Setting("columns need templates".into()));
+        };
         let word_column = usize::from(label_column == 0);
         if !sequence.is_empty() {
             let layout = ColumnLayout { columns: sequence.columns(), label: label_column };
@@ -180,19 +225,20 @@ impl CorpusBuilder {
                 self.add_columns(rows, layout.label)
             }
             Sequence::Attributes(attributes) => {
-                self.add_attributes(attributes);
+                self.add_attributes(attributes)?;
                 self.alphabet.check_room()
             }
         }
     }
 
     /// Adds an attribute instance.
-    pub fn add_attributes(&mut self, instance: &Attributes) {
+    pub fn add_attributes(&mut self, instance: &Attributes) -> Result<()> {
         let labels = (0..instance.len()).map(|row| instance.label(row));
         let weight = self.label_weights.of(instance.weight(), labels);
         if weight == 0.0 {
-            return;
+            return Ok(());
         }
+        numbers_of_attributes(instance, |numbers| self.add_numbers(numbers))?;
         self.gold.clear();
         for row in 0..instance.len() {
             let label = gold_of(instance.label(row), &mut self.labels, &mut self.sets);
@@ -201,6 +247,12 @@ impl CorpusBuilder {
         self.observer.attributes(instance, &mut self.alphabet, &mut self.data);
         let chain = Chain { len: instance.len(), labels: 0, own_pairs: false };
         self.data.finish_example(chain, self.gold.iter().copied(), weight);
+        Ok(())
+    }
+
+    /// Whether tokens have numbers.
+    pub(crate) fn has_numbers(&self) -> bool {
+        !self.data.dense().is_empty()
     }
 
     /// Number of sequences so far.
@@ -240,7 +292,7 @@ impl CorpusBuilder {
     /// The domain at the end of a stream. `labels` must be sorted.
     pub(crate) fn into_domain(self, labels: Vec<String>) -> ChainDomain {
         let Self { source, alphabet, words, columns, .. } = self;
-        ChainDomain { labels, source, alphabet, words, columns }
+        ChainDomain { labels, source, alphabet, words, columns, vectors: None }
     }
 
     pub(super) fn sizes(&self) -> Sizes {
@@ -282,9 +334,13 @@ impl CorpusBuilder {
         self.alphabet.node = node;
         self.alphabet.pair = pair;
         let (labels, label_ids) = sorted_labels(&self.labels);
+        let dims = self.vectors.dims() as u32; // the numbers of named observations come after those of dense ones
         self.data.renumber(
             |label| if label < FIRST_SET { label_ids[label as usize] } else { label },
-            |kind, id| if kind == NODES { node_ids[id as usize] } else { pair_ids[id as usize] },
+            |kind, id| match kind {
+                NODES => node_ids[id as usize].map(|id| id + dims),
+                _ => pair_ids[id as usize],
+            },
             |chain| Chain { labels: labels.len(), ..*chain },
         );
         if labels.is_empty() {
@@ -297,8 +353,12 @@ impl CorpusBuilder {
             if bits.is_empty() { LabelBits::all(labels.len()) } else { bits }
         };
         self.data.set_sets(self.sets.iter().flat_map(|sets| &sets.labels).map(bits).collect());
-        let Self { source, alphabet, data, words, columns, .. } = self;
-        let domain = ChainDomain { labels, source, alphabet, words, columns };
+        if self.standardised {
+            self.vectors.standard = Standard::fit(&mut self.data);
+        }
+        let Self { source, alphabet, data, words, columns, vectors, .. } = self;
+        let vectors = (vectors.dims() > 0).then_some(vectors);
+        let domain = ChainDomain { labels, source, alphabet, words, columns, vectors };
         Ok(ChainCorpus { domain, data })
     }
 }

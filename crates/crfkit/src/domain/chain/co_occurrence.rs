@@ -48,7 +48,7 @@ pub fn first_weights(data: &Dataset<Chain>, labels: usize, features: &Features) 
     }
     let [tokens, neighbours] = [&single, &pairs].map(|counts| counts.iter().sum::<f64>());
     let share = tokens / occurrences;
-    for id in 0..observed.len as u32 {
+    for id in observed.dense as u32..observed.len as u32 {
         for (y, w) in observed.entries_of(id).zip(&mut theta[observed.range(id)]) {
             *w = share * (*w / (SMOOTHING * single[y] / tokens)).ln_1p();
         }

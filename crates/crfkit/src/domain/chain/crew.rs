@@ -5,6 +5,7 @@
 //! get the numbers that one builder would have given them: the corpus is the same for any number of threads.
 
 use super::builder::{CorpusBuilder, Sizes};
+use super::vectors::{VectorLayout, numbers_of};
 use super::{ChainCorpus, Sequence};
 use crate::risk::thread_count;
 use crate::{Error, Result};
@@ -34,6 +35,8 @@ pub struct CorpusCrew {
     used: Option<Receiver<Vec<Sequence>>>,
     /// Set by a worker that has failed.
     failed: Arc<AtomicBool>,
+    /// Numbers in the vectors of tokens, known from the first token on.
+    width: Option<usize>,
 }
 
 /// Sequences to hand over. The memory behind them is that of sequences handed over before.
@@ -70,6 +73,7 @@ impl CorpusCrew {
             batches: 0,
             used: None,
             failed: Arc::default(),
+            width: None,
         };
         let threads = thread_count(threads);
         if threads == 1 {
@@ -92,6 +96,11 @@ impl CorpusCrew {
     pub fn add(&mut self, sequence: &mut Sequence) -> Result<()> {
         if let Some(builder) = &mut self.alone {
             return builder.add(sequence);
+        }
+        if !sequence.is_empty() {
+            let width = *self.width.get_or_insert_with(|| width_of(sequence));
+            VectorLayout { width, ..VectorLayout::default() }
+                .check_width(width_of(sequence), || sequence.place(0))?;
         }
         let Batch { sequences, len, tokens } = &mut self.batch;
         if *len == sequences.len() || discriminant(&sequences[*len]) != discriminant(sequence) {
@@ -178,4 +187,9 @@ fn build(
         let _ = give_back.try_send(sequences); // no room: enough memory is on its way
     }
     Part { builder, sizes, failure }
+}
+
+/// Numbers in the vectors of a sequence.
+fn width_of(sequence: &Sequence) -> usize {
+    numbers_of(sequence, |numbers| numbers.vectors.width())
 }

@@ -2,18 +2,22 @@
 
 mod builder;
 mod co_occurrence;
+mod constraint;
 mod crew;
 mod label_weights;
 mod potentials;
 mod sequence;
 mod temperature;
+mod vectors;
 
 pub use builder::CorpusBuilder;
 pub use co_occurrence::first_weights;
 pub(crate) use co_occurrence::log_rate;
+pub(crate) use constraint::scheme_rules;
 pub use crew::CorpusCrew;
 pub use sequence::{ColumnLayout, Sequence};
 pub use temperature::Fitted;
+pub use vectors::{Standard, VectorLayout};
 
 use super::stored::{Origin, check_label_names, parse_head, read_alphabet, write_alphabet};
 use super::{Digest, Domain, FORMAT, Fit, ReadyTables, WeightedModel, unknown_start};
@@ -22,12 +26,14 @@ use crate::data::columns::Columns;
 use crate::data::dataset::Dataset;
 use crate::data::observer::{Alphabet, Observer, Sink, Source};
 use crate::decode::Decode;
-use crate::eval::{Scheme, Scores, is_chunked};
-use crate::graph::{Chain, FIRST_SET, Label, LabelBits, LabelRules, NODES, PAIRS};
+use crate::eval::{Scores, is_chunked};
+use crate::graph::{Chain, LabelRules, NODES, PAIRS};
 use crate::infer::Engine;
 use crate::loss::{Loss, Pieces};
 use crate::model::sections::{Reader, Writer};
-use crate::model::{Dense, Features, Keep, LabelSet, Names, TableShapes, kept_names};
+use crate::model::{
+    Dense, DenseWeights, Features, Keep, LabelSet, Names, TableShapes, WeightKind, kept_names,
+};
 use crate::optim::Objective;
 use crate::risk::{Derivative, Risk};
 use crate::settings::{Constraint, Criterion, Init, Kind, Settings, WithLoss};
@@ -37,6 +43,7 @@ use potentials::Potentials;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
+use vectors::{Behind, NumbersOf, StoredVectors, numbers_of};
 
 /// A training corpus of chains.
 pub type ChainCorpus = super::Corpus<ChainDomain>;
@@ -59,9 +66,24 @@ pub struct ChainDomain {
     pub words: Vec<u64>,
     /// The column layout of the training data; `None` with attributes.
     pub columns: Option<ColumnLayout>,
+    /// The numbers that every token has, in columns or as a vector. They are the first node observations.
+    pub vectors: Option<VectorLayout>,
 }
 
 impl ChainDomain {
+    /// Numbers that every token has.
+    pub fn dims(&self) -> usize {
+        self.vectors.as_ref().map_or(0, VectorLayout::dims)
+    }
+
+    /// Checks the numbers of a sequence, and overwrites `out` with them.
+    fn read_numbers(&self, from: &NumbersOf, out: &mut Vec<f32>) -> Result<()> {
+        match &self.vectors {
+            Some(layout) => layout.read(from, out),
+            None => VectorLayout::default().read(from, out),
+        }
+    }
+
     /// Whether the word was seen in training; `None` if the model knows no words.
     pub fn knows(&self, word: &str) -> Option<bool> {
         if self.words.is_empty() {
@@ -143,12 +165,6 @@ impl ChainDomain {
     }
 }
 
-/// The rules of a notation of chunks.
-pub(crate) fn scheme_rules(labels: &[String], scheme: Scheme) -> LabelRules {
-    let name = |label: Option<usize>| label.map(|label| labels[label].as_str());
-    LabelRules::of(labels.len(), |before, after| scheme.permits(name(before), name(after)))
-}
-
 /// The part of the file's head that only chains have.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -156,6 +172,9 @@ struct Head {
     labels: Vec<String>,
     source: Origin,
     columns: Option<ColumnLayout>,
+    /// Models without vectors have no such field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    vectors: Option<StoredVectors>,
 }
 
 impl Domain for ChainDomain {
@@ -167,7 +186,13 @@ impl Domain for ChainDomain {
 
     fn observe(&self, sequence: &Sequence, observer: &mut Observer, data: &mut Dataset<Chain>) -> Result<()> {
         self.check_input(sequence)?;
-        self.send(sequence, observer, data);
+        let (dims, mut numbers) = (self.dims(), Vec::new());
+        numbers_of(sequence, |from| self.read_numbers(from, &mut numbers))?;
+        if data.is_empty() && data.dense().is_empty() {
+            data.set_dense(NODES, dims);
+        }
+        data.push_dense(NODES, numbers);
+        self.send(sequence, observer, &mut Behind::new(data, dims, sequence.len()));
         let own_pairs = matches!(&self.source, Source::Templates(t) if !t.bigram.is_empty());
         data.finish_example(Chain { len: sequence.len(), labels: self.labels.len(), own_pairs }, [], 1.0);
         Ok(())
@@ -199,7 +224,7 @@ impl Domain for ChainDomain {
     }
 
     fn features(&self, data: &Dataset<Chain>, settings: &Settings) -> Features {
-        let observations = [self.alphabet.node.len(), self.alphabet.pair.len()];
+        let observations = [self.dims() + self.alphabet.node.len(), self.alphabet.pair.len()];
         let (bigram, boundaries) = (self.source.label_bigram(), settings.boundaries);
         // A token whose label is not known may have any.
         let kept = if data.is_complete() { settings.kept() } else { Keep::All.into() };
@@ -207,7 +232,14 @@ impl Domain for ChainDomain {
     }
 
     fn names<'a>(&'a self, features: &'a Features, weights: &'a [f64]) -> Names<'a> {
-        Names::chain(&self.labels, &self.source, &self.alphabet, features, weights)
+        let dims = self.dims() as u32;
+        Names::chain(&self.labels, features, weights, move |kind, row| match &self.vectors {
+            Some(vectors) if kind == NODES && row < dims => (WeightKind::Dense, vectors.name(row as usize)),
+            _ => {
+                let row = if kind == NODES { row - dims } else { row };
+                (WeightKind::Feature, self.alphabet.name(&self.source, kind == PAIRS, row))
+            }
+        })
     }
 
     fn engine(&self) -> Engine {
@@ -236,35 +268,7 @@ impl Domain for ChainDomain {
     }
 
     fn observed_constraint(&self, data: &Dataset<Chain>) -> Option<Constraint> {
-        let prefix = |label: &String| label.split_once('-').map(|(prefix, _)| prefix.to_owned());
-        let prefixes: Vec<Option<String>> = self.labels.iter().map(prefix).collect();
-        let has = |wanted: &str| prefixes.iter().any(|prefix| prefix.as_deref() == Some(wanted));
-        let iob = prefixes.iter().all(|prefix| matches!(prefix.as_deref(), None | Some("B" | "I")));
-        if !(iob && has("B") && has("I") && is_chunked(self.labels.iter().map(String::as_str))) {
-            return None;
-        }
-        let rules = scheme_rules(&self.labels, Scheme::Iob2);
-        // What is known must allow a labelling that obeys the rules.
-        let sets = data.sets();
-        let singles: Vec<LabelBits> = (0..self.labels.len())
-            .map(|label| {
-                let mut set = LabelBits::none(self.labels.len());
-                set.insert(label);
-                set
-            })
-            .collect();
-        let allowed = |label: Label| match label.checked_sub(FIRST_SET) {
-            None => Some(&singles[label as usize]),
-            Some(set) => sets.get(set as usize),
-        };
-        let obeyed = |example: usize| {
-            let gold = data.gold(example);
-            match data.sets().is_empty() && gold.iter().all(|label| *label < FIRST_SET) {
-                true => rules.obeyed_by(gold),
-                false => rules.possible(gold.len(), |t| allowed(gold[t])),
-            }
-        };
-        (0..data.len()).all(obeyed).then_some(Constraint::Iob2)
+        constraint::observed(&self.labels, data)
     }
 
     fn scores(&self, judgement: &Judgement) -> Scores {
@@ -282,7 +286,7 @@ impl Domain for ChainDomain {
         dense.spread(rows, Dense::fitting(rows, DENSE_BYTES), &[weights], |tables, size, task| {
             tables.chunks_mut(size).enumerate().for_each(|(k, tables)| task(k, tables));
         });
-        ReadyTables { shared: Arc::new(shared), dense }
+        ReadyTables { shared: Arc::new(shared), dense, weights: DenseWeights::of(features, weights) }
     }
 
     /// Adds the weights of each observation directly to the log-potentials.
@@ -295,24 +299,29 @@ impl Domain for ChainDomain {
     ) -> Result<()> {
         model.domain.check_input(sequence)?;
         let mut sink = Potentials::new(model, tables, sequence.len(), answers);
+        numbers_of(sequence, |numbers| sink.multiply(&model.domain, numbers))?;
         model.domain.send(sequence, observer, &mut sink);
         answers.finish(|| sequence.place(0))
     }
 
     fn head(&self) -> Result<serde_json::Value> {
         check_label_names(&self.labels).map_err(Error::Setting)?;
-        let head =
-            Head { labels: self.labels.clone(), source: Origin::of(&self.source), columns: self.columns };
+        let vectors = self.vectors.as_ref().map(StoredVectors::of);
+        let (labels, source) = (self.labels.clone(), Origin::of(&self.source));
+        let head = Head { labels, source, columns: self.columns, vectors };
         serde_json::to_value(head).map_err(|error| Error::Setting(error.to_string()))
     }
 
     fn write<'a>(&'a self, file: &mut Writer<'a>, slots: bool) {
         write_alphabet(&self.alphabet, file, slots);
         file.array("words", &self.words, u64::to_le_bytes);
+        if let Some(vectors) = &self.vectors {
+            vectors.write(file);
+        }
     }
 
     fn read(head: serde_json::Value, file: &mut Reader) -> Result<Self> {
-        let Head { labels, source, columns } = parse_head(head)?;
+        let Head { labels, source, columns, vectors } = parse_head(head)?;
         check_label_names(&labels).map_err(|why| FORMAT.damaged(why))?;
         if columns.is_some_and(|layout| layout.label >= layout.columns) {
             return Err(FORMAT.damaged("its label is in a column that does not exist"));
@@ -323,31 +332,39 @@ impl Domain for ChainDomain {
         if words.len() > alphabet.values.len().div_ceil(64) {
             return Err(FORMAT.damaged("it knows more words than it has values"));
         }
-        Ok(ChainDomain { labels, source, alphabet, words, columns })
+        let vectors = vectors.map(|stored| stored.read(file)).transpose()?;
+        Ok(ChainDomain { labels, source, alphabet, words, columns, vectors })
     }
 
     fn shapes(&self) -> Result<TableShapes> {
-        let observations = [self.alphabet.node.len(), self.alphabet.pair.len()];
-        Ok(TableShapes::chain(self.labels.len(), observations, true, true))
+        let observations = [self.dims() + self.alphabet.node.len(), self.alphabet.pair.len()];
+        let mut shapes = TableShapes::chain(self.labels.len(), observations, true, true);
+        shapes.kinds[NODES].dense = self.dims();
+        Ok(shapes)
     }
 
-    fn without_unused(&self, used: Vec<Vec<bool>>) -> Option<(Self, Vec<Vec<bool>>)> {
+    fn without_unused(&self, mut used: Vec<Vec<bool>>) -> Option<(Self, Vec<Vec<bool>>)> {
+        // A vector keeps its length.
+        used[NODES][..self.dims()].fill(true);
         let Alphabet { values, node, pair } = &self.alphabet;
         let alphabet = Alphabet {
             values: values.clone(),
-            node: kept_names(node, &used[NODES]),
+            node: kept_names(node, &used[NODES][self.dims()..]),
             pair: kept_names(pair, &used[PAIRS]),
         };
         Some((ChainDomain { alphabet, ..self.clone() }, used))
     }
 
     fn digest(&self, digest: &mut Digest) {
-        let ChainDomain { labels, source, alphabet, words, columns } = self;
+        let ChainDomain { labels, source, alphabet, words, columns, vectors } = self;
         digest.source(source);
         digest.texts(labels);
         digest.alphabet(alphabet);
         digest.numbers(words.iter().map(|bits| bits.to_le_bytes()));
         digest.debug(columns);
+        if vectors.is_some() {
+            digest.debug(vectors);
+        }
     }
 }
 

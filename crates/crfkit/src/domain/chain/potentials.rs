@@ -1,13 +1,15 @@
 //! The log-potentials of new sequences.
 
-use super::ChainModel;
+use super::vectors::{NumbersOf, numbers_of_attributes, numbers_of_rows};
+use super::{ChainDomain, ChainModel};
 use crate::answers::ChainAnswers;
 use crate::data::attributes::Attributes;
 use crate::data::columns::Columns;
 use crate::data::observer::{Sink, Source};
 use crate::domain::ReadyTables;
 use crate::graph::{Chain, Graph, NODES, PAIRS};
-use crate::model::{Dense, Features};
+use crate::math::product::RowsOf;
+use crate::model::{Dense, DenseWeights, Features};
 use crate::tag::Tagger;
 use crate::{Place, Result};
 
@@ -16,6 +18,9 @@ pub(super) struct Potentials<'a> {
     features: &'a Features,
     weights: &'a [f64],
     dense: &'a Dense,
+    matrices: &'a DenseWeights,
+    /// The number of dense observations.
+    dims: u32,
     chain: Chain,
     own: &'a mut [f64],
     table: usize,
@@ -31,7 +36,20 @@ impl<'a> Potentials<'a> {
     ) -> Self {
         let chain = model.chain(len);
         let (features, weights) = (&*model.features, &model.weights[..]);
-        Potentials { features, weights, dense: &tables.dense, chain, own: answers.start(chain), table: 0 }
+        let (dense, matrices, dims) = (&tables.dense, &tables.weights, features.rows[NODES].dense as u32);
+        Potentials { features, weights, dense, matrices, dims, chain, own: answers.start(chain), table: 0 }
+    }
+
+    /// Adds the products of the numbers of a sequence.
+    pub(super) fn multiply(&mut self, domain: &ChainDomain, of: &NumbersOf) -> Result<()> {
+        let mut numbers = Vec::new();
+        domain.read_numbers(of, &mut numbers)?;
+        if !numbers.is_empty() {
+            let tables: Vec<u32> = (0..of.len).map(|t| self.chain.own_offset(t) as u32).collect();
+            let x = RowsOf { values: &numbers, width: domain.dims(), tables: &tables };
+            self.features.rows[NODES].add_products(x, self.matrices.matrix(NODES, 0), self.own);
+        }
+        Ok(())
     }
 }
 
@@ -41,15 +59,16 @@ impl Sink for Potentials<'_> {
         if self.table >= self.chain.own_tables() {
             return;
         }
-        let rows = &self.features.rows[self.chain.own_kind(self.table)];
+        let kind = self.chain.own_kind(self.table);
+        let (rows, dims) = (&self.features.rows[kind], if kind == NODES { self.dims } else { 0 });
         let own = &mut self.own[self.chain.own_offset(self.table)..];
         let mut first = 0; // rows below this are done
-        if values.is_empty() && self.chain.own_kind(self.table) == NODES {
+        if values.is_empty() && kind == NODES && dims == 0 {
             self.dense.add(0, ids, &mut own[..self.chain.stride()]);
             first = self.dense.rows();
         }
         for (k, &id) in ids.iter().enumerate().filter(|&(_, &id)| id >= first) {
-            rows.gather(self.weights, id, values.get(k).copied().unwrap_or(1.0), own);
+            rows.gather(self.weights, id + dims, values.get(k).copied().unwrap_or(1.0), own);
         }
         self.table += 1;
     }
@@ -74,6 +93,7 @@ impl Tagger<ChainModel> {
             model.domain.check_columns(sequence)?;
             if let Source::Templates(templates) = &model.domain.source {
                 let mut sink = Potentials::new(model, tables, sequence.len(), answers);
+                numbers_of_rows(sequence, |numbers| sink.multiply(&model.domain, numbers))?;
                 observer.columns(templates, sequence, &model.domain.alphabet, &mut sink);
                 answers.finish(|| place_of(sequence.is_empty(), || sequence.place(0)))?;
             }
@@ -87,6 +107,7 @@ impl Tagger<ChainModel> {
             let place = || place_of(instance.is_empty(), || instance.place(0));
             model.domain.check_attributes(place)?;
             let mut sink = Potentials::new(model, tables, instance.len(), answers);
+            numbers_of_attributes(instance, |numbers| sink.multiply(&model.domain, numbers))?;
             observer.attributes(instance, &model.domain.alphabet, &mut sink);
             answers.finish(place)
         })

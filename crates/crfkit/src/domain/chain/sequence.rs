@@ -168,6 +168,21 @@ impl ColumnLayout {
         Err(Error::input(Place::new(&templates.name, template.line), message))
     }
 
+    /// Rejects columns of numbers that do not exist, or that are the label.
+    pub fn check_numbers(&self, columns: &[usize]) -> Result<()> {
+        let ColumnLayout { columns: all, label } = *self;
+        match columns.iter().find(|&&column| column >= all || column == label) {
+            None => Ok(()),
+            Some(column) if *column == label => Err(Error::Setting(format!(
+                "column {column} is the label: it cannot be one of the columns of numbers"
+            ))),
+            Some(column) => Err(Error::Setting(format!(
+                "column {column} is used for numbers (columns count from 0), but the data has {} besides the label",
+                all - 1
+            ))),
+        }
+    }
+
     /// The layout of data that may have more or fewer columns. A label that was in the last column is still in the last
     /// one.
     pub(crate) fn in_data(&self, columns: usize) -> Self {

@@ -100,12 +100,19 @@ impl GridDomain {
         let nodes = if self.tables == Tables::Ising { Tables::Ising } else { Tables::Full };
         let node = TableKind {
             observations: 1 + self.channels,
+            dense: 0,
             lines: 1,
             columns: labels,
             basis: nodes.basis(&[labels]),
         };
         let basis = self.tables.basis(&[labels; 2]);
-        let pair = TableKind { observations: 1 + self.pair_channels, lines: labels, columns: labels, basis };
+        let pair = TableKind {
+            observations: 1 + self.pair_channels,
+            dense: 0,
+            lines: labels,
+            columns: labels,
+            basis,
+        };
         let kinds = match self.neighbours {
             Neighbours::None => vec![node],
             Neighbours::Four | Neighbours::Eight => vec![node, pair],

@@ -104,6 +104,7 @@ impl Links {
     pub(super) fn shapes(&self, cards: &[usize], templates: &Templates, alphabet: &Alphabet) -> TableShapes {
         let kind = |observations: usize, lines: usize, columns: usize| TableKind {
             observations,
+            dense: 0,
             lines,
             columns,
             basis: Vec::new(),

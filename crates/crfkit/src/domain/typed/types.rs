@@ -338,7 +338,7 @@ impl Types {
         let kind = |(kind, of): (usize, &Type)| {
             let Shape { rows: lines, columns } = self.shape(kind);
             let observations = self.first_named(kind) + names[kind];
-            TableKind { observations, lines, columns, basis: of.tables.basis(&self.cards(kind)) }
+            TableKind { observations, dense: 0, lines, columns, basis: of.tables.basis(&self.cards(kind)) }
         };
         let kinds: Vec<TableKind> = self.types.iter().enumerate().map(kind).collect();
         let width = |kind: &TableKind| match kind.basis.len() {

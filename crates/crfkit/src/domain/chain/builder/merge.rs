@@ -24,6 +24,11 @@ impl CorpusBuilder {
     pub(in super::super) fn merge(parts: Vec<Part>, batches: usize, workers: usize) -> Self {
         let mut all = parts[0].builder.like_this();
         all.data.reserve(parts.iter().map(|part| &part.builder.data));
+        // The crew takes only sequences whose vectors have the same width.
+        if let Some(part) = parts.iter().find(|part| part.builder.numbers_known) {
+            (all.vectors, all.numbers_known) = (part.builder.vectors.clone(), true);
+            all.data.set_dense(NODES, all.vectors.dims());
+        }
         all.columns = parts.iter().find_map(|part| part.builder.columns);
         let mut numbers: Vec<New> = parts.iter().map(|_| New::default()).collect();
         for batch in 0..batches {

@@ -1,0 +1,78 @@
+//! The values of dense observations: a matrix of single-precision numbers.
+
+use crate::graph::Graph;
+use std::ops::Range;
+
+/// The values of the dense observations of one kind of table: a row for each own table of that kind, in order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DenseNumbers {
+    kind: usize,
+    width: usize,
+    values: Vec<f32>,
+    /// The first row of each example, and the end of the last.
+    first: Vec<usize>,
+}
+
+impl DenseNumbers {
+    /// No rows, for the tables of `examples` examples.
+    pub(super) fn new(kind: usize, width: usize, examples: usize) -> Self {
+        DenseNumbers { kind, width, values: Vec::new(), first: vec![0; examples + 1] }
+    }
+
+    /// The same without examples.
+    pub(super) fn empty(&self) -> Self {
+        DenseNumbers::new(self.kind, self.width, 0)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.values.clear();
+        self.first.truncate(1);
+    }
+
+    pub(super) fn push(&mut self, values: impl Iterator<Item = f32>) {
+        self.values.extend(values);
+    }
+
+    pub(super) fn finish_example(&mut self) {
+        debug_assert_eq!(self.values.len() % self.width, 0);
+        self.first.push(self.values.len() / self.width);
+    }
+
+    /// The kind of table.
+    pub fn kind(&self) -> usize {
+        self.kind
+    }
+
+    /// Numbers in a row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The numbers of an example, row after row.
+    pub fn of(&self, example: usize) -> &[f32] {
+        self.of_all(example..example + 1)
+    }
+
+    /// The numbers of some examples, row after row.
+    pub(crate) fn of_all(&self, examples: Range<usize>) -> &[f32] {
+        &self.values[self.first[examples.start] * self.width..self.first[examples.end] * self.width]
+    }
+
+    /// Appends the starts of the tables that the rows of a graph belong to, counted from `start`.
+    pub(crate) fn add_tables(&self, graph: &impl Graph, start: usize, tables: &mut Vec<u32>) {
+        let own = (0..graph.own_tables()).filter(|&f| graph.own_kind(f) == self.kind);
+        tables.extend(own.map(|f| (start + graph.own_offset(f)) as u32));
+    }
+
+    /// All numbers, row after row.
+    pub(crate) fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// Replaces every number x of column d by `new`(d, x).
+    pub(crate) fn change(&mut self, new: impl Fn(usize, f64) -> f64) {
+        for row in self.values.chunks_exact_mut(self.width) {
+            row.iter_mut().enumerate().for_each(|(d, x)| *x = new(d, f64::from(*x)) as f32);
+        }
+    }
+}

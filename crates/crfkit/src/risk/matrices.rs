@@ -1,0 +1,134 @@
+//! Dense observations in a pass over all examples: matrix products over whole blocks.
+//!
+//! The products of a block are written where dψ of its examples will be, and each example takes its own from there. So a block
+//! needs no further memory, and its rows are multiplied many at a time, however short the examples are. The sums for the gradient are kept
+//! apart for a few tasks, whose number depends on the model alone, and added up in their order.
+
+use super::Risk;
+use super::index::Block;
+use super::potentials::clear;
+use crate::graph::Graph;
+use crate::math::product::RowsOf;
+use crate::math::{Array, Scalar};
+use crate::model::{DenseWeights, Features};
+use rayon::prelude::*;
+
+/// The number of tasks into which the rows of a block are divided.
+const TASKS: usize = 8;
+/// The most numbers that the sums of all tasks may have: 64 MB.
+const SUMS: usize = 1 << 23;
+
+/// What dense observations need in a pass.
+#[derive(Default)]
+pub(super) struct Matrices {
+    weights: DenseWeights,
+    kinds: Vec<KindSums>,
+    planes: usize,
+}
+
+/// The sums of one kind of table.
+struct KindSums {
+    kind: usize,
+    /// Length of a matrix.
+    len: usize,
+    /// The sums of each plane, task after task.
+    planes: [Vec<f64>; 2],
+}
+
+impl KindSums {
+    /// The number of tasks.
+    fn tasks(&self) -> usize {
+        (SUMS / self.len.max(1)).clamp(1, TASKS)
+    }
+}
+
+impl Matrices {
+    /// Prepares a pass at θ.
+    pub(super) fn start<G: Graph>(&mut self, risk: &Risk<G>, theta: &[&[f64]]) {
+        let Risk { features, data, .. } = risk;
+        if data.dense().is_empty() {
+            return;
+        }
+        self.weights.set(features, theta);
+        self.planes = theta.len();
+        self.kinds.clear();
+        for dense in data.dense() {
+            let len = dense.width() * features.rows[dense.kind()].dense_size();
+            let mut sums = KindSums { kind: dense.kind(), len, planes: Default::default() };
+            let tasks = sums.tasks();
+            sums.planes.iter_mut().take(self.planes).for_each(|plane| plane.resize(tasks * len, 0.0));
+            self.kinds.push(sums);
+        }
+    }
+
+    /// buffer ← the products of a block, each at its table.
+    pub(super) fn multiply<G: Graph, S: Scalar>(&self, risk: &Risk<G>, block: &Block, buffer: &mut Array<S>) {
+        let Risk { features, data, .. } = risk;
+        for plane in 0..if self.kinds.is_empty() { 0 } else { self.planes } {
+            let psi = &mut buffer.plane_mut(plane)[..block.own_len];
+            let mut start = 0;
+            for graph in block.examples.clone().map(|example| data.graph(example)) {
+                clear(graph, plane, &mut psi[start..start + graph.own_len()]);
+                start += graph.own_len();
+            }
+            for ((sums, dense), tables) in self.kinds.iter().zip(data.dense()).zip(&block.dense) {
+                let (rows, w) = (&features.rows[sums.kind], self.weights.matrix(sums.kind, plane));
+                let values = dense.of_all(block.examples.clone());
+                let x = RowsOf { values, width: dense.width(), tables };
+                // Each task has the part of ψ from its first table to that of the next task.
+                let (mut tasks, mut rest, mut done) = (Vec::new(), &mut *psi, 0);
+                let bounds = |task: usize| task * tables.len() / TASKS..(task + 1) * tables.len() / TASKS;
+                for range in (0..TASKS).map(bounds).filter(|range| !range.is_empty()) {
+                    let end = tables.get(range.end).map_or(block.own_len, |&table| table as usize);
+                    let (mine, behind) = rest.split_at_mut(end - done);
+                    tasks.push((x.part(range), mine, done));
+                    (rest, done) = (behind, end);
+                }
+                run(risk, tasks, |(x, psi, start)| {
+                    let tables: Vec<u32> = x.tables.iter().map(|table| table - start as u32).collect();
+                    rows.add_products(RowsOf { tables: &tables, ..x }, w, psi);
+                });
+            }
+        }
+    }
+
+    /// Adds dψ of a block to the sums.
+    pub(super) fn take<G: Graph, S: Scalar>(&mut self, risk: &Risk<G>, block: &Block, buffer: &Array<S>) {
+        let Risk { features, data, .. } = risk;
+        for plane in 0..if self.kinds.is_empty() { 0 } else { self.planes } {
+            let dpsi = buffer.plane(plane);
+            for ((sums, dense), tables) in self.kinds.iter_mut().zip(data.dense()).zip(&block.dense) {
+                let (rows, tasks) = (&features.rows[sums.kind], sums.tasks());
+                let values = dense.of_all(block.examples.clone());
+                let x = RowsOf { values, width: dense.width(), tables };
+                let part =
+                    |task: usize| x.part(task * tables.len() / tasks..(task + 1) * tables.len() / tasks);
+                let tasks = sums.planes[plane].chunks_exact_mut(sums.len).enumerate();
+                let tasks = tasks.map(|(task, sums)| (part(task), sums)).collect();
+                run(risk, tasks, |(x, sums)| rows.add_outer(x, dpsi, sums));
+            }
+        }
+    }
+
+    /// gradient ← gradient + the sums of a plane.
+    pub(super) fn finish(&mut self, features: &Features, plane: usize, gradient: &mut [f64]) {
+        for sums in &mut self.kinds {
+            let rows = &features.rows[sums.kind];
+            let (size, (first, others)) = (rows.dense_size(), sums.planes[plane].split_at_mut(sums.len));
+            for other in others.chunks_exact(sums.len) {
+                first.iter_mut().zip(other).for_each(|(sum, x)| *sum += x);
+            }
+            for (row, sum) in first.chunks_exact(size).enumerate() {
+                rows.take_dense(sum, row as u32, &mut gradient[rows.range(row as u32)]);
+            }
+        }
+    }
+}
+
+/// Runs tasks on all threads.
+fn run<G: Graph, T: Send>(risk: &Risk<G>, tasks: Vec<T>, task: impl Fn(T) + Send + Sync) {
+    match &risk.pool {
+        Some(pool) => pool.install(|| tasks.into_par_iter().with_max_len(1).for_each(task)),
+        None => tasks.into_iter().for_each(task),
+    }
+}
