@@ -205,6 +205,13 @@ fn list(text: &str, book: &Book) -> Vec<String> {
 /// Every figure of a result is there.
 fn figures(store: &Store, book: &Book) -> Vec<String> {
     let mut wrong = Vec::new();
+    for file in
+        ["pwpl-fig1-diagram", "pwpl-fig2-diagram", "ep-fig1-diagram"].map(|name| format!("images/{name}.svg"))
+    {
+        if !store.directory.join(&file).is_file() {
+            wrong.push(format!("the diagram {file} is missing"));
+        }
+    }
     for Entry { record, .. } in &book.entries {
         for chart in &record.outcome.charts {
             let file = format!("images/{}-{}.svg", record.id, chart.name);

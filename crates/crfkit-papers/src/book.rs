@@ -61,15 +61,17 @@ impl Book {
 }
 
 /// Why an experiment differs: the reasons given for it, or, if there are none, those of the experiments whose results it uses. These
-/// explain all that it says of them. An experiment that explains another one does not itself differ for the reason that it gives.
+/// explain what it claims of them, and the numbers that they name. An experiment that explains another one does not itself differ for the reason that it gives.
 fn reasons_of(experiment: &Experiment, record: &Record, all: &[(String, Reason)]) -> Vec<(String, Reason)> {
     let own: Vec<_> = all.iter().filter(|(_, reason)| reason.of == experiment.id).cloned().collect();
     if !own.is_empty() || !record.outcome.why.is_empty() {
         return own;
     }
     let used = all.iter().filter(|(_, reason)| experiment.needs.contains(&reason.of.as_str()));
+    let claims = record.outcome.claims.iter().map(|claim| claim.text.clone());
     let whole = |(id, reason): &(String, Reason)| {
-        (id.clone(), Reason { explains: vec![String::new()], ..reason.clone() })
+        let explains = reason.explains.iter().cloned().chain(claims.clone()).collect();
+        (id.clone(), Reason { explains, ..reason.clone() })
     };
     used.map(whole).collect()
 }

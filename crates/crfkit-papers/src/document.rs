@@ -57,11 +57,33 @@ fn page(book: &Book, form: Form) -> String {
             book.entries.iter().filter(|entry| entry.experiment.part == part).collect();
         text += &format!("## {heading}\n\n{introduction}\n\n{}\n", summary(book, part, &entries));
     }
+    text += DIAGRAMS;
     for entry in &book.entries {
         section(entry, &mut text);
     }
     text
 }
+
+/// The papers' diagrams, drawn by us.
+const DIAGRAMS: &str = "\
+## Diagrams
+
+The papers' figures that show no data, drawn again.
+
+pwpl figure 1: a graph, and the graph split into the pieces of its factors, on which the likelihood is piecewise training \
+(`NodeSplit`, tested in `crates/crfkit/tests/laws/node_split.rs`).
+
+![Node splitting](images/pwpl-fig1-diagram.svg)
+
+pwpl figure 2: pseudolikelihood conditions a label on all its neighbours, piecewise pseudolikelihood on those within one factor.
+
+![Local terms of pseudolikelihood and piecewise pseudolikelihood](images/pwpl-fig2-diagram.svg)
+
+ep figure 1: a linear chain.
+
+![A linear-chain CRF](images/ep-fig1-diagram.svg)
+
+";
 
 /// The parts of the page.
 const PARTS: [(Part, &str, &str); 2] = [

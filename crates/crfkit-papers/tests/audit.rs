@@ -118,8 +118,8 @@ fn a_difference_needs_a_stored_reason() {
 #[test]
 fn page_and_list_are_those_of_the_results() {
     let store = copy("page");
-    edit(&store, "REPRODUCTION.md", "| not testable | 0 |", "| not testable | 1 |");
-    complains(&store, "REPRODUCTION.md has no line `| not testable | 0 |`");
+    edit(&store, "REPRODUCTION.md", "| not testable | 1 |", "| not testable | 2 |");
+    complains(&store, "REPRODUCTION.md has no line `| not testable | 1 |`");
     edit(&store, "reproduction.json", "\"reproduced\"", "\"differs\"");
     complains(&store, "reproduction.json has another");
     fs::remove_file(store.directory.join("images/pwpl-slopes-pass.svg")).unwrap();

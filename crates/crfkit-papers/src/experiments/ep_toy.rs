@@ -58,6 +58,48 @@ pub const EQUATION_10: Experiment = Experiment {
     ..MAXIMA
 };
 
+/// empirical-training-2013 section 3.4.3: the test-time problem with a prior.
+pub const REGULARISED: Experiment = Experiment {
+    id: "ep-ttp-prior",
+    row: 24,
+    title: "ep section 3.4.3: regularised training may still suffer from the test-time problem",
+    tolerance: "with some σ, and from some start, regularised training predicts [1,1] for b c, as without a prior",
+    settings: |_| json!({"sigma": SIGMAS, "starts": ["0", "the estimate with the test-time problem"]}),
+    run: regularised,
+    ..MAXIMA
+};
+
+const SIGMAS: [f64; 6] = [0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0];
+
+fn regularised(_: &Context) -> Result<Outcome> {
+    let sample = Sample::five();
+    let likelihood = sample.likelihood();
+    let mut outcome = Outcome::default();
+    let mut suffers = false;
+    for sigma in SIGMAS {
+        for (name, start) in
+            [("0", vec![0.0; likelihood.dim()]), ("the problem", Sample::test_time_problem())]
+        {
+            let theta = likelihood.fit(start, Prior::gaussian(sigma), &exact(5000.0))?;
+            let wrong = sample.decode(&theta, &QUESTION) == [1, 1];
+            outcome.show(
+                format!("σ = {sigma}, from {name}: whether [1,1] is predicted"),
+                "",
+                f64::from(u8::from(wrong)),
+            );
+            suffers |= wrong;
+        }
+    }
+    outcome.claim("regularised training suffers from it with some σ", suffers);
+    outcome.because(
+        REGULARISED.id,
+        &["suffers"],
+        "the paper says `may` and gives no example. With a prior the maximum is unique, whatever the start, and on its five sequences it \
+         predicts [0,0] with every σ that was tried.",
+    );
+    Ok(outcome)
+}
+
 fn settings(_: Form) -> Value {
     json!({"prior": null, "gradient tolerance": 1e-10})
 }

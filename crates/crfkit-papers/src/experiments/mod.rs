@@ -1,6 +1,7 @@
 //! The experiments, one per file, or one file for those that share their data.
 
 mod costs;
+mod ep_claims;
 mod ep_days;
 mod ep_label_bias;
 mod ep_start;
@@ -30,6 +31,7 @@ mod smd_text;
 mod smd_theory;
 mod speedups;
 mod text_tasks;
+mod unavailable;
 mod why_grids;
 mod why_psa;
 mod why_text;
@@ -76,6 +78,7 @@ pub const ALL: &[Experiment] = &[
     smd_text::LITERAL,
     smd_text::CLAIMS_2,
     smd_text::SCALE,
+    unavailable::BIOCREATIVE_1A,
     smd_grid_claims::CLAIMS_SHAPES,
     smd_denoise::DENOISE_64,
     smd_collapse::COLLAPSE,
@@ -100,8 +103,9 @@ pub const ALL: &[Experiment] = &[
     ep_toy::MAXIMA,
     ep_toy::SCORES,
     ep_toy::EIGHT,
+    ep_toy::REGULARISED,
     ep_toy::EQUATION_10,
-    ep_text::CLAIMS,
+    ep_claims::CLAIMS,
     why_text::FEATURES,
     why_text::STEPS,
     why_text::GAINS,

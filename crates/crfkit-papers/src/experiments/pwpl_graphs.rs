@@ -4,7 +4,7 @@ use super::pwpl_pairs::of_pairs;
 use super::pwpl_text::{NAMES, Run, name, part, settings};
 use super::reviews;
 use crate::corpora::{CONLL2000, SEMINARS, sentences};
-use crate::experiment::{Context, Experiment, Form, Outcome, Part};
+use crate::experiment::{Context, Experiment, Form, Outcome, Part, none};
 use crfkit::Result;
 use crfkit::data::columns::Columns;
 use crfkit::data::presets::preset;
@@ -23,7 +23,7 @@ use std::time::Instant;
 /// pwpl-2007 table 1: noun phrases and parts of speech.
 pub const CHUNK: Experiment = Experiment {
     id: "pwpl-table1-chunk",
-    review: reviews::narrowed,
+    review: reviews::pwpl_chunk,
     row: 103,
     title: "pwpl table 1: noun phrases and parts of speech at once (factorial chain) by ML, PL, PW and PWPL",
     version: 3,
@@ -53,6 +53,7 @@ pub const CHUNK_PAIRS: Experiment = Experiment {
 /// pwpl-2007 table 2: seminar announcements.
 pub const SKIP: Experiment = Experiment {
     id: "pwpl-table2",
+    review: none,
     row: 104,
     title: "pwpl table 2: seminar announcements (skip chain) by ML with BP, PL, PW and PWPL",
     version: 2,

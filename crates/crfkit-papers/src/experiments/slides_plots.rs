@@ -1,11 +1,12 @@
 //! The slides of smd-crf-2006, "Learning vs. Optimization": the score on new data and the objective, for the same
 //! runs.
 
+use super::reviews;
 use super::smd_text::methods;
 use super::text_tasks::TextTask;
 use crate::chart::{Chart, Line};
 use crate::corpora::{BIONLP2004, CONLL2000};
-use crate::experiment::{Context, Experiment, Form, Outcome, Part, none};
+use crate::experiment::{Context, Experiment, Form, Outcome, Part};
 use crate::learning::Task;
 use crfkit::Result;
 use crfkit::model::Features;
@@ -24,7 +25,7 @@ pub const LEARNING: Experiment = Experiment {
     tolerance: "BFGS ends with the lowest objective; on base NP SMD has the F of BFGS less 0.3 in at most a third of its passes, when its objective is \
                 still 1 % or more above",
     part: Part::Paper,
-    review: none,
+    review: reviews::learning,
     inconsistent: None,
     settings: |form| json!({"methods": TASKS.map(|(name, task)| (name, runs(task, form)))}),
     run,
@@ -97,7 +98,7 @@ fn show(task: &str, curves: &[(&str, Vec<[f64; 3]>)], outcome: &mut Outcome) {
     let end = |points: &[[f64; 3]]| points.last().copied().unwrap_or([f64::NAN; 3]);
     let lowest =
         curves.iter().flat_map(|(_, points)| points).map(|point| point[1]).fold(f64::INFINITY, f64::min);
-    let [_, bfgs_objective, bfgs_f] = curves.last().map_or([f64::NAN; 3], |(_, points)| end(points));
+    let [.., bfgs_f] = curves.last().map_or([f64::NAN; 3], |(_, points)| end(points));
     let moment = |points: &[[f64; 3]]| points.iter().find(|point| point[2] >= bfgs_f - 0.3).copied();
     for (method, points) in curves {
         let [passes, objective, f] = end(points);
@@ -113,13 +114,6 @@ fn show(task: &str, curves: &[(&str, Vec<[f64; 3]>)], outcome: &mut Outcome) {
         outcome.show(format!("{at}: passes to the F of BFGS less 0.3"), "", passes);
         let above = 100.0 * (objective / lowest - 1.0);
         outcome.show(format!("{at}: objective above the lowest by then, % of it"), "", above);
-    }
-    outcome.claim(format!("{task}: BFGS ends with the lowest objective"), bfgs_objective <= lowest);
-    if let ("base NP", [(_, smd), .., (_, bfgs)]) = (task, curves) {
-        let early = moment(smd).zip(moment(bfgs)).is_some_and(|(smd, bfgs)| 3.0 * smd[0] <= bfgs[0]);
-        outcome.claim(format!("{task}: SMD has learned in at most a third of the passes of BFGS"), early);
-        let high = moment(smd).is_some_and(|smd| smd[1] >= 1.01 * lowest);
-        outcome.claim(format!("{task}: when its objective is still 1 % or more above the lowest"), high);
     }
     let line = |k: usize, scale: &dyn Fn(f64) -> f64| -> Vec<Line> {
         let points = |points: &[[f64; 3]]| points.iter().map(|point| [point[0], scale(point[k])]).collect();

@@ -1,10 +1,11 @@
 //! smd-crf-2006 section 5.1 on the authors' noisy images that are available: fifty copies of one of the four.
 
 use super::grids::{GridTask, denoise};
+use super::reviews;
 use super::smd_grid_claims::CLAIMS_SHAPES;
 use super::smd_grids::{LBP, MF, at_once, method, near_bfgs};
 use crate::corpora::DENOISE;
-use crate::experiment::{Context, Experiment, Form, Outcome, none};
+use crate::experiment::{Context, Experiment, Form, Outcome};
 use crfkit::Result;
 use crfkit::loss::PartialLikelihood;
 use serde_json::{Value, json};
@@ -12,12 +13,12 @@ use serde_json::{Value, json};
 /// smd-crf-2006 section 5.1, on the authors' images.
 pub const DENOISE_64: Experiment = Experiment {
     id: "smd-denoise64",
-    review: none,
-    title: "smd section 5.1 on Kumar and Hebert's noisy images: BFGS, SGD and SMD by LBP, BFGS by MF",
+    review: reviews::lbp_beats_mean_field,
+    title: "smd section 5.1 on Kumar and Hebert's noisy images: BFGS, SGD, SMD and ASG by LBP, BFGS by MF",
     version: 1,
     data: &[DENOISE],
     needs: &[],
-    tolerance: "LBP is at most 0.1 points worse than MF, both are better than logistic regression; SGD and SMD end within 1 % of \
+    tolerance: "LBP is better than MF, both are better than logistic regression; SGD and SMD end within 1 % of \
                 the objective of BFGS",
     settings,
     run,
@@ -26,7 +27,8 @@ pub const DENOISE_64: Experiment = Experiment {
 
 /// The number of training images; the others are labelled.
 const TRAIN: usize = 40;
-const RUNS: [(&str, usize); 4] = [("LBP SMD", 0), ("LBP SGD", 0), ("LBP BFGS", 0), ("MF BFGS", 1)];
+const RUNS: [(&str, usize); 5] =
+    [("LBP SMD", 0), ("LBP SGD", 0), ("LBP BFGS", 0), ("MF BFGS", 1), ("LBP ASG", 0)];
 
 fn settings(form: Form) -> Value {
     let methods =
@@ -67,8 +69,7 @@ fn run(context: &Context) -> Result<Outcome> {
     }
     near_bfgs(&mut outcome);
     let (bfgs, mean_field) = (errors[2], errors[3]);
-    outcome.claim("BFGS by LBP is at least as good as by MF, within 0.1 points", bfgs <= mean_field + 0.1);
     outcome.claim("both are better than logistic regression", bfgs < logistic && mean_field < logistic);
-    outcome.note("All copies share one truth, and two of its pixels have no label: they are summed out and not scored.");
+    outcome.note("All copies share one truth, and two of its pixels have no label: they are summed out and not scored. PL, whose conditionals need every neighbour's label, is not run here for that reason, and there is no second label image to test on.");
     Ok(outcome)
 }

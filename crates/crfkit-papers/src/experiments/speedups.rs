@@ -2,12 +2,13 @@
 //! labels.
 
 use super::pwpl_text::{NAMES, RUNS, name, settings};
+use super::reviews;
 use super::slopes::{objective, pass_seconds};
 use super::text_tasks::base_np;
 use crate::chart::{Chart, Line};
 use crate::clock::seconds;
 use crate::corpora::{BROWN, CONLL2000, CONLL2003, WSJ, sentences};
-use crate::experiment::{Context, Experiment, Outcome, Part, none};
+use crate::experiment::{Context, Experiment, Outcome, Part};
 use crfkit::ability::Ability;
 use crfkit::chain::{ChainCorpus, CorpusBuilder};
 use crfkit::data::columns::Columns;
@@ -35,7 +36,7 @@ pub const PWPL: Experiment = Experiment {
     needs: &[],
     tolerance: "per pass against the dense likelihood PWPL gains with labels, and at least 4 at 472 of them",
     part: Part::Paper,
-    review: none,
+    review: reviews::pwpl_speedup,
     inconsistent: None,
     settings: |form| {
         json!({"sentences": form.pick(SENTENCES, 30), "template": "pos", "sigma^2": 10, "optimizer": "lbfgs", "pieces": "edge; then shared-unary and factor",

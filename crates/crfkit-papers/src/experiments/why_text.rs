@@ -206,6 +206,11 @@ fn review_steps(outcome: &mut Outcome) {
         at("optimum, by SAGA: F"),
         at("BFGS: final F, from smd-fig2"),
     );
+    let slides = format!(
+        "the step, as in smd-fig2: with η₀ = 0.01 SMD comes to the F of BFGS less 0.3 in {} passes.",
+        at("SMD, η₀ = 0.01: passes to the F of BFGS less 0.3")
+    );
+    outcome.because("slides-learning", &["NLPBA"], slides);
     outcome.show("SMD, η₀ = 0.01: objective, per cent above the optimum", "", above);
     outcome.because("smd-fig2-steps", &["SMD and BFGS end"], text);
 }
