@@ -160,7 +160,9 @@ impl LoopyBp {
         work: &mut Work<S>,
     ) -> Outcome<S> {
         let (mut converged, mut iterations) = self.run(at, Begin::Uniform, work);
-        if (labels.is_some() || self.restarts > 0) && at.graph.forest().is_err() {
+        // Without iterations the messages stay what they are: uniform.
+        let elsewhere = (labels.is_some() || self.restarts > 0) && self.max_iterations > 0;
+        if elsewhere && !at.graph.is_forest() {
             let mut largest = self.finish(at, None, work).re();
             let wrong = |labels: &&[Label]| !converged || contradicts(at, labels, largest, &work.nodes);
             let mut starts = vec![Begin::Uniform];

@@ -114,7 +114,13 @@ fn product_states() {
 
 #[test]
 fn loopy_bp() {
-    let engine = |schedule, damping| LoopyBp { schedule, damping, tolerance: TIGHT, max_iterations: 1000 };
+    let engine = |schedule, damping| LoopyBp {
+        schedule,
+        damping,
+        tolerance: TIGHT,
+        max_iterations: 1000,
+        restarts: 0,
+    };
     assert!(laws(&engine(Schedule::Parallel, 0.0), 4, 0.7, false) > 30);
     assert!(laws(&engine(Schedule::Parallel, 0.3), 5, 0.7, false) > 30);
     assert!(laws(&engine(Schedule::Residual, 0.0), 6, 0.7, false) > 30);
