@@ -11,10 +11,10 @@ use std::ops::Range;
 use std::sync::Mutex;
 
 /// Loss of an example at θ; adds its gradient.
-type Loss = dyn Fn(usize, &[f64], &mut [f64]) -> f64 + Sync;
+type Loss = dyn Fn(usize, &[f64], &mut [f64]) -> f64 + Send + Sync;
 
 /// Adds the product of an example's Hessian at θ with a vector.
-type Curvature = dyn Fn(usize, &[f64], &[f64], &mut [f64]) + Sync;
+type Curvature = dyn Fn(usize, &[f64], &[f64], &mut [f64]) + Send + Sync;
 
 /// Weights come in rows of this many, which are touched together.
 pub const WIDTH: usize = 2;
@@ -33,7 +33,7 @@ impl Losses {
     pub fn new(
         dim: usize,
         uses: Vec<Vec<usize>>,
-        loss: impl Fn(usize, &[f64], &mut [f64]) -> f64 + Sync + 'static,
+        loss: impl Fn(usize, &[f64], &mut [f64]) -> f64 + Send + Sync + 'static,
     ) -> Self {
         let unknown = |_: usize, _: &[f64], _: &[f64], _: &mut [f64]| unreachable!("no curvature here");
         Losses { dim, uses, loss: Box::new(loss), curvature: Box::new(unknown), batches: Mutex::default() }
