@@ -123,7 +123,9 @@ class ChainCRF(Trained):
             if getattr(self, name) not in _CHOICES:
                 raise SettingError(f"{name} is {getattr(self, name)!r}: choose observed or all")
         transitions = None if self.transitions == self.states else self.transitions
-        return super()._settings(min_count=self.min_count, features=self.states, transitions=transitions, **more)
+        return super()._settings(
+            min_count=self.min_count, features=self.states, transitions=transitions, compute="auto", **more
+        )
 
     def fit(
         self,

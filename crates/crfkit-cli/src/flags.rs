@@ -171,6 +171,7 @@ const TRAIN: &[Flag] = &[
     flag("dev", &[Chain, Factorial, SkipChain, File], "there are no passes to compare")
         .but(&[(Grid, "use --dev-images and --dev-masks"), (Counts, "use --heldout")]),
     flag("patience", PASSES, "there are no passes to stop between"),
+    flag("compute", &[Chain], "only passes over plain chains have single precision"),
     flag("precision", WEIGHTED, "counts are stored exactly"),
     flag("shrink", WEIGHTED, "use --min-count for a smaller model"),
     flag("log", &[Chain, Factorial, SkipChain, File, Grid, Counts], "there are no passes to record"),

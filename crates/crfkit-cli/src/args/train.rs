@@ -12,6 +12,7 @@ use crfkit::data::rule::Rule;
 use crfkit::data::template::Dialect;
 use crfkit::loss::Pieces;
 use crfkit::model::{Keep, Precision};
+use crfkit::optim::Compute;
 use crfkit::train::{self, BatchOf, Choose, Criterion, Kind, Method, Parameters, Scaling, Settings};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
@@ -202,6 +203,11 @@ pub struct TrainArgs {
     #[arg(long, value_name = "N", default_value_t = Settings::default().patience, help_heading = "Development data")]
     pub patience: usize,
 
+    /// Numbers in which passes over chains compute: single precision far from the optimum and double precision near it (auto), or one of
+    /// the two
+    #[arg(long, value_name = "NUMBERS", value_parser = stored::<Compute>(&["auto", "f32", "f64"]), help_heading = "Optimisation")]
+    pub compute: Option<Compute>,
+
     /// Number format of the weights in the model file
     #[arg(long, value_name = "FORMAT", default_value = "f64", value_parser = named::<Precision>(&["f64", "f32", "f16"]), help_heading = "Model file")]
     pub precision: Precision,
@@ -300,6 +306,7 @@ impl TrainArgs {
             passes: self.passes.map(NonZeroUsize::get),
             seed: self.seed,
             patience: self.patience,
+            compute: self.compute.unwrap_or(preset.compute),
             precision: self.precision,
             shrink: self.shrink,
             ..preset

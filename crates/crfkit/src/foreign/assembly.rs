@@ -9,7 +9,7 @@ use crate::domain::{MAX_WEIGHT, WeightedModel, check_label_names};
 use crate::graph::PAIRS;
 use crate::math::simd;
 use crate::model::{Features, Rows, TableWeights};
-use crate::settings::{Constraint, Settings};
+use crate::settings::{Compute, Constraint, Settings};
 
 /// The parts of a model, as they are found in a file.
 #[derive(Debug)]
@@ -215,6 +215,7 @@ impl Assembly {
         let settings = Settings {
             constraint: Some(Constraint::None),
             origin: Some(self.toolkit.name().into()),
+            compute: Compute::F64,
             ..Settings::default()
         };
         let columns = match &self.source {

@@ -91,6 +91,11 @@ impl<S: Scalar> Sparse<S> {
         self.exp.slice(0..self.entries.len())
     }
 
+    /// The log-potentials of the pairs, in the order of `entries`.
+    pub(crate) fn logarithms(&self) -> Slice<'_, S> {
+        self.log.slice(0..self.entries.len())
+    }
+
     /// c = exp(0 − shift).
     pub(crate) fn constant(&self) -> S {
         self.exp.get(self.entries.len())
@@ -115,6 +120,11 @@ impl<S: Scalar> Sparse<S> {
     /// sums ← sums + `weight · Σ_t a[t][i] · g[t][j]` over the pairs (i, j), tile by tile.
     pub(crate) fn outer_add(&self, weight: f64, a: Slice<S>, g: Slice<S>, stride: usize, sums: SliceMut<S>) {
         S::outer_add_tiles(weight, a, g, stride, (&self.columns.start, &self.columns.across), sums);
+    }
+
+    /// The place of each pair in the array of [`Sparse::outer_add`], in the order of `entries`.
+    pub(crate) fn places(&self) -> &Vec<u32> {
+        &self.columns.place
     }
 
     /// `direct[i][j] += sums · M[i][j]` over the pairs, then sums ← 0.

@@ -8,7 +8,8 @@
 //! This is exact as long as no product underflows. If the scores of an example spread so far that one could underflow
 //! ([`SAFE_SPREAD`]), the same quantities are computed in log space instead.
 
-use super::{Inference, Outcome};
+use super::chain_lanes::ChainLanes;
+use super::{Inference, Many, Outcome};
 use crate::graph::{BEGIN, Chain, END, FORBIDDEN, Gradient, PAIR, Psi};
 use crate::math::{Array, Retreat, Scalar};
 
@@ -88,6 +89,10 @@ impl Inference for ForwardBackward {
             }
         };
         Outcome { log_z, converged: true, iterations: 1 }
+    }
+
+    fn many(&self) -> Option<Box<dyn Many<Chain>>> {
+        Some(Box::new(ChainLanes::default()))
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod begin;
 mod chain;
+mod chain_lanes;
 mod double_loop;
 mod engine;
 pub mod enumerate;
@@ -10,6 +11,7 @@ mod exponentials;
 mod junction_tree;
 mod local;
 mod loopy_bp;
+mod many;
 mod mean_field;
 mod messages;
 mod pairwise;
@@ -24,6 +26,7 @@ pub use engine::{Engine, Propagation, WithEngine};
 pub use exact::Exact;
 pub use junction_tree::JunctionTree;
 pub use loopy_bp::{LoopyBp, Schedule};
+pub use many::{Many, Member};
 pub use mean_field::MeanField;
 pub use tree::Tree;
 pub use trw::TreeReweighted;
@@ -45,7 +48,7 @@ pub struct Outcome<S> {
 /// An inference engine for marginals, written once over [`Scalar`].
 pub trait Inference: Send + Sync {
     /// The graphs that it works on.
-    type Graph: Graph;
+    type Graph: Graph + 'static;
     /// Scratch memory, kept between calls.
     type Work<S: Scalar>: Default + Send;
 
@@ -75,6 +78,11 @@ pub trait Inference: Send + Sync {
         work: &mut Self::Work<S>,
     ) -> Outcome<S> {
         self.log_z(graph, psi, near.weight, out, work)
+    }
+
+    /// The same engine in single precision, on many examples at once; `None` if there is none.
+    fn many(&self) -> Option<Box<dyn Many<Self::Graph>>> {
+        None
     }
 }
 

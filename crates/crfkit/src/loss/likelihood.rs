@@ -1,6 +1,7 @@
 //! The negative conditional log-likelihood, with any inference engine.
 
-use super::{Gold, Loss};
+use super::many::Likelihoods;
+use super::{Gold, Loss, ManyLosses};
 use crate::ability::Ability;
 use crate::graph::{Gradient, Graph, Psi};
 use crate::infer::{Inference, Near};
@@ -36,5 +37,9 @@ impl<I: Inference> Loss for Likelihood<I> {
         let log_z = self.0.log_z_near(graph, psi, near, out, work).log_z;
         out.add_labelling(graph, gold.labels, -gold.weight);
         (log_z - psi.score(graph, gold.labels)) * S::lift(gold.weight)
+    }
+
+    fn many(&self) -> Option<Box<dyn ManyLosses<Self::Graph>>> {
+        self.0.many().map(|engine| Box::new(Likelihoods(engine)) as _)
     }
 }

@@ -5,6 +5,7 @@ mod chain_piecewise;
 mod chain_windows;
 mod conditionals;
 mod likelihood;
+mod many;
 mod marginal;
 mod memm;
 mod on_pieces;
@@ -16,9 +17,11 @@ mod pseudolikelihood;
 mod rows;
 
 pub use crate::graph::Pieces;
+pub use crate::infer::Member;
 pub use chain_piecewise::ChainPiecewise;
 pub use conditionals::Conditionals;
 pub use likelihood::Likelihood;
+pub use many::ManyLosses;
 pub use marginal::Marginal;
 pub use memm::Memm;
 pub use on_pieces::OnPieces;
@@ -61,4 +64,9 @@ pub trait Loss: Send + Sync {
         out: &mut Gradient<S>,
         work: &mut Self::Work<S>,
     ) -> S;
+
+    /// The same loss in single precision, on many examples at once; `None` if there is none.
+    fn many(&self) -> Option<Box<dyn ManyLosses<Self::Graph>>> {
+        None
+    }
 }

@@ -4,11 +4,13 @@ mod array;
 pub(crate) mod dispatch;
 #[doc(hidden)]
 pub mod entropy;
+pub(crate) mod lanes;
 mod pair;
 mod planes;
 #[doc(hidden)]
 pub mod product;
 pub mod random;
+mod real;
 mod scalar;
 #[doc(hidden)]
 pub mod series;
@@ -19,4 +21,5 @@ pub mod vector;
 
 pub use array::{Array, Slice, SliceMut};
 pub use pair::{Complex64, Dual};
+pub use real::Real;
 pub use scalar::{Retreat, Scalar, TilePattern};

@@ -1,27 +1,24 @@
 //! The rows of frequent observations, stored as complete tables for speed.
 
 use super::Rows;
-use crate::math::simd;
+use crate::math::Real;
 
 /// The weights of the most frequent observations, spread out to whole padded tables. Adding such a row takes a few
 /// vector additions instead of a walk over its labels. Rows are numbered by frequency, so these are the first ones.
 #[derive(Clone, Debug, Default)]
-pub struct Dense {
+pub struct Dense<R = f64> {
     rows: usize,
     /// One plane for each component of a scalar.
-    planes: [Vec<f64>; 2],
+    planes: [Vec<R>; 2],
 }
 
-/// Rows wider than this mostly hold labels that were never seen with the observation.
-const WIDEST: usize = 64;
-
-impl Dense {
+impl<R: Real> Dense<R> {
     /// How many rows fit into `bytes` bytes; 0 if spreading them out does not pay.
     pub(crate) fn fitting(rows: &Rows, bytes: usize) -> usize {
-        if rows.stride() > WIDEST || rows.lines > 1 || !rows.basis.is_empty() {
+        if rows.stride() > R::WIDEST || rows.lines > 1 || !rows.basis.is_empty() {
             0
         } else {
-            (bytes / (8 * rows.stride())).min(rows.len)
+            (bytes / (size_of::<R>() * rows.stride())).min(rows.len)
         }
     }
 
@@ -38,7 +35,7 @@ impl Dense {
         rows: &Rows,
         count: usize,
         theta: &[&[f64]],
-        run: impl Fn(&mut [f64], usize, &(dyn Fn(usize, &mut [f64]) + Sync)),
+        run: impl Fn(&mut [R], usize, &(dyn Fn(usize, &mut [R]) + Sync)),
     ) {
         /// How many rows one task spreads out.
         const TASK: usize = 512;
@@ -46,9 +43,9 @@ impl Dense {
         let stride = rows.stride();
         for (plane, theta) in theta.iter().enumerate() {
             let tables = &mut self.planes[plane];
-            tables.resize(count * stride, 0.0);
+            tables.resize(count * stride, R::default());
             run(tables, TASK * stride, &|task, tables| {
-                tables.fill(0.0);
+                tables.fill(R::default());
                 for (k, table) in tables.chunks_exact_mut(stride).enumerate() {
                     rows.gather(theta, (task * TASK + k) as u32, 1.0, table);
                 }
@@ -58,7 +55,7 @@ impl Dense {
 
     /// table ← table + Σ of the rows that are spread out. The other rows are left to the caller.
     #[inline]
-    pub(crate) fn add(&self, plane: usize, observations: &[u32], table: &mut [f64]) {
-        simd::add_rows(&self.planes[plane], observations, self.rows(), table);
+    pub(crate) fn add(&self, plane: usize, observations: &[u32], table: &mut [R]) {
+        R::add_rows(&self.planes[plane], observations, self.rows(), table);
     }
 }

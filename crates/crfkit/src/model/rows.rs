@@ -2,7 +2,7 @@
 
 use crate::data::dataset::Dataset;
 use crate::graph::{Graph, TableRef};
-use crate::math::simd;
+use crate::math::{Real, simd};
 use std::ops::Range;
 
 /// The rows of the observations of one kind of table.
@@ -122,13 +122,13 @@ impl Rows {
 
     /// table ← table + value · row.
     #[inline]
-    pub(crate) fn gather(&self, theta: &[f64], row: u32, value: f64, table: &mut [f64]) {
+    pub(crate) fn gather<R: Real>(&self, theta: &[f64], row: u32, value: f64, table: &mut [R]) {
         self.gather_at(theta, self.range(row), value, table);
     }
 
     /// table ← table + value · the row whose weights are at `range` of θ.
     #[inline]
-    pub(crate) fn gather_at(&self, theta: &[f64], range: Range<usize>, value: f64, table: &mut [f64]) {
+    pub(crate) fn gather_at<R: Real>(&self, theta: &[f64], range: Range<usize>, value: f64, table: &mut [R]) {
         let weights = &theta[range.clone()];
         if !self.basis.is_empty() {
             self.combine(weights, value, table);
@@ -136,12 +136,12 @@ impl Rows {
             for line in 0..self.lines {
                 let weights = &weights[line * self.columns..][..self.columns];
                 for (x, w) in table[line * self.stride()..].iter_mut().zip(weights) {
-                    *x += value * w;
+                    *x += R::of(value * w);
                 }
             }
         } else {
             for (&entry, w) in self.entries_at(range).iter().zip(weights) {
-                table[entry as usize] += value * w;
+                table[entry as usize] += R::of(value * w);
             }
         }
     }
@@ -186,10 +186,10 @@ impl Rows {
     }
 
     /// table ← table + value · Σ_k θ_k·c_k.
-    pub(super) fn combine(&self, weights: &[f64], value: f64, table: &mut [f64]) {
+    pub(super) fn combine<R: Real>(&self, weights: &[f64], value: f64, table: &mut [R]) {
         for (c, w) in self.basis.iter().zip(weights) {
             for (x, c) in table.iter_mut().zip(c) {
-                *x += value * w * c;
+                *x += R::of(value * w * c);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::line_search::wolfe;
 use super::restored::{Restored, finite};
-use super::{Control, Minimum, Problem, Progress, State, Stop, Watch};
+use super::{Control, Distance, Minimum, Problem, Progress, State, Stop, Watch};
 use crate::{Error, Result};
 use std::collections::VecDeque;
 
@@ -36,6 +36,9 @@ const CRAWLING: usize = 3;
 
 /// The number of evaluations that marks an iteration as lost in noise; see [`Until::tolerance`].
 const MANY_EVALUATIONS: f64 = 10.0;
+
+/// An iteration that gains less than this share of the objective is near the optimum: rounding in single precision takes about a hundredth of that.
+const NEAR: f64 = 1e-5;
 
 /// One batch method: how it moves from a point to a better one.
 pub(super) trait Iterate {
@@ -91,6 +94,8 @@ pub(super) struct Descent<'a> {
     pub passes: f64,
     /// Whether a point was rejected in this iteration because inference fails there.
     refused: bool,
+    /// Whether the optimum is far ([`super::Objective::approach`]).
+    far: bool,
 }
 
 impl<'a> Descent<'a> {
@@ -99,7 +104,7 @@ impl<'a> Descent<'a> {
         let n = theta.len();
         let point =
             |theta| Point { theta, value: f64::INFINITY, gradient: vec![0.0; n], impossible: usize::MAX };
-        Descent { problem, now: point(vec![0.0; n]), other: point(theta), passes, refused: false }
+        Descent { problem, now: point(vec![0.0; n]), other: point(theta), passes, refused: false, far: true }
     }
 
     /// Computes value and gradient of the other point.
@@ -131,6 +136,24 @@ impl<'a> Descent<'a> {
             (trial.value, problem.dot(&trial.gradient, direction))
         });
         step.filter(|_| self.other.value < self.now.value).inspect(|_| self.accept())
+    }
+
+    /// Comes near the optimum. If passes then compute in other numbers, evaluates this point anew and returns true. A pass that is cut
+    /// short changes nothing.
+    fn come_near(&mut self) -> bool {
+        self.far = false;
+        if !self.problem.objective.approach(Distance::Near) {
+            return false;
+        }
+        let mut gradient = vec![0.0; self.now.theta.len()];
+        let (value, _) = self.problem.smooth_checked(&self.now.theta, &mut gradient);
+        if self.problem.objective.stopped() && !value.is_finite() {
+            return false;
+        }
+        self.now.value = value + self.problem.l1_penalty(&self.now.theta);
+        self.now.gradient = gradient;
+        self.passes += 1.0;
+        true
     }
 
     /// Writes the last step: s = Δθ and y = Δg.
@@ -173,6 +196,8 @@ pub(super) fn run(
     // Was the last iteration lost in noise?
     let mut lost = state.flag("lost")?;
     at.refused = state.flag("refused")?;
+    at.far = !state.flag("near")?;
+    problem.objective.approach(if at.far { Distance::Far } else { Distance::Near });
     // Has the watch seen this point? A state is taken when it has, so a run that goes on from one does not report twice.
     let mut reported = state.resumed();
     if reported {
@@ -234,11 +259,18 @@ pub(super) fn run(
             watch.step(&here, &|| build_state(&at, &values, lost, method))?;
             break Stop::Watch;
         }
+        let gained = value - at.now.value;
+        if at.far && (!moved || gained < NEAR * at.now.value.abs()) && at.come_near() {
+            // Values in other numbers tell nothing about progress.
+            values.clear();
+            values.push_back(at.now.value);
+            reported = false;
+            continue;
+        }
         if moved {
             reported = false;
             let share = until.tolerance / until.period as f64;
-            lost =
-                at.passes - passes >= MANY_EVALUATIONS && value - at.now.value < share * at.now.value.abs();
+            lost = at.passes - passes >= MANY_EVALUATIONS && gained < share * at.now.value.abs();
             values.push_back(at.now.value);
             if values.len() > until.values() {
                 values.pop_front();
@@ -289,6 +321,7 @@ fn build_state(at: &Descent, values: &VecDeque<f64>, lost: bool, method: &dyn It
         ("values", values.len() as f64),
         ("lost", f64::from(u8::from(lost))),
         ("refused", f64::from(u8::from(at.refused))),
+        ("near", f64::from(u8::from(!at.far))),
     ];
     state.numbers.extend(numbers.map(|(name, number)| (name.to_owned(), number)));
     state

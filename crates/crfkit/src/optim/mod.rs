@@ -23,6 +23,7 @@ mod lbfgs;
 mod line_search;
 mod newton;
 mod newton_cg;
+mod numbers;
 mod online;
 mod passive_aggressive;
 mod prior;
@@ -57,6 +58,7 @@ pub use dual::Dual;
 pub use lbfgs::Lbfgs;
 pub use newton::{Newton, hessian};
 pub use newton_cg::NewtonCg;
+pub use numbers::{Compute, Distance};
 pub use online::{BatchGradient, Schedule, Updates};
 pub use passive_aggressive::{PassiveAggressive, Slack};
 pub use prior::{Mean, Prior};
@@ -157,6 +159,15 @@ pub trait Objective: Send + Sync {
 
     /// Whether the flag of [`Objective::stop_when`] is set.
     fn stopped(&self) -> bool {
+        false
+    }
+
+    /// Chooses the numbers in which passes compute from now on. An objective may ignore it.
+    fn compute(&self, _with: Compute) {}
+
+    /// Says how far the optimum is; an objective that has [`Compute::Auto`] chooses its numbers by that. Returns whether they have
+    /// changed, so that values and gradients differ by rounding from those before.
+    fn approach(&self, _distance: Distance) -> bool {
         false
     }
 

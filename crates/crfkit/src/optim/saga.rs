@@ -213,8 +213,7 @@ impl<'a> Run<'a> {
         });
         remembered::restore(blocks, &mut memory, &mut state)?;
         let lane = || {
-            let (old, change, kept) = Default::default();
-            Mutex::new(Lane { worker: blocks.worker(), old, change, kept })
+            Mutex::new(Lane { worker: blocks.worker(), old: vec![], change: vec![], kept: Kept::default() })
         };
         let mut run = Run {
             problem,

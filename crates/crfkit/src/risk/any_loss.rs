@@ -2,7 +2,7 @@
 
 use crate::ability::Ability;
 use crate::graph::{Gradient, Graph, Psi};
-use crate::loss::{Gold, Loss};
+use crate::loss::{Gold, Loss, ManyLosses};
 use crate::math::{Complex64, Dual, Scalar};
 use std::sync::Arc;
 
@@ -15,6 +15,9 @@ pub(super) trait Worker<G: Graph, S: Scalar>: Send {
 /// Makes a worker; each thread needs one of its own.
 pub(super) type Maker<G, S> = Box<dyn Fn() -> Box<dyn Worker<G, S>> + Send + Sync>;
 
+/// Makes a worker in single precision.
+pub(super) type ManyMaker<G> = Box<dyn Fn() -> Option<Box<dyn ManyLosses<G>>> + Send + Sync>;
+
 /// Any loss on graphs of one kind.
 pub(super) struct AnyLoss<G: Graph> {
     /// [`Loss::gives`].
@@ -26,6 +29,8 @@ pub(super) struct AnyLoss<G: Graph> {
     /// For Hessian-vector products by the complex step, where that is asked for: inference over complex numbers is then compiled
     /// for this loss as well.
     pub complex: Option<Maker<G, Complex64>>,
+    /// For values and gradients in single precision, where the loss has that.
+    pub many: ManyMaker<G>,
 }
 
 impl<G: Graph> AnyLoss<G> {
@@ -41,7 +46,14 @@ impl<G: Graph> AnyLoss<G> {
     }
 
     fn real_and_dual(loss: &Arc<impl Loss<Graph = G> + 'static>) -> Self {
-        AnyLoss { gives: loss.gives(), real: maker(loss), dual: maker(loss), complex: None }
+        let many = loss.clone();
+        AnyLoss {
+            gives: loss.gives(),
+            real: maker(loss),
+            dual: maker(loss),
+            complex: None,
+            many: Box::new(move || many.many()),
+        }
     }
 }
 

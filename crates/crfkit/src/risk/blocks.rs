@@ -7,6 +7,7 @@ use super::Risk;
 use super::any_loss::Worker;
 use super::occurrences::{Occurrences, widest};
 use super::packed::Packed;
+use super::single::Singles;
 use crate::ability::Ability;
 use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum, TableRef};
 use crate::loss::Gold;
@@ -180,6 +181,9 @@ impl<G: Graph> Blocks for ExampleBlocks<'_, G> {
             blocks: self,
             occurrences: (usize::MAX, Occurrences::default()),
             worker: (self.risk.loss.real)(),
+            // A block has few examples. Its lanes are worth filling only where products are sparse.
+            singles: self.risk.singles().filter(|_| shared.iter().any(|table| table.sparse.is_some())),
+            psi_single: Vec::new(),
             sum: SharedSum::new(&shared),
             shared,
             psi: Vec::new(),
@@ -198,6 +202,9 @@ struct Evaluator<'a, G: Graph> {
     /// A block and its occurrences.
     occurrences: (usize, Occurrences),
     worker: Box<dyn Worker<G, f64>>,
+    /// If the blocks are evaluated in single precision.
+    singles: Option<Singles<G>>,
+    psi_single: Vec<f32>,
     shared: Shared<f64>,
     sum: SharedSum<f64>,
     /// ψ of the block.
@@ -238,12 +245,43 @@ impl<G: Graph> Evaluator<'_, G> {
     }
 }
 
+impl<G: Graph> Evaluator<'_, G> {
+    /// [`BlockWorker::residuals`] in single precision. The occurrences and the shared tables are ready.
+    fn single_residuals(&mut self, block: usize, theta: &[f64], residuals: &mut [f64]) -> f64 {
+        let Block { examples, own_len, .. } = &self.blocks.blocks[block];
+        let Some(singles) = &mut self.singles else { return f64::NAN };
+        self.psi_single.clear();
+        self.psi_single.resize(*own_len, 0.0);
+        self.occurrences.1.spread(&self.blocks.risk.features, theta, &mut self.table, &mut self.psi_single);
+        singles.many.prepare(&self.shared);
+        let examples = examples.iter().map(|&example| example as usize);
+        let (own, at) = (&mut self.psi_single[..], (theta, &self.shared));
+        let value = singles.losses(self.blocks.risk, examples, at, own, &mut self.sum);
+        let (own_residuals, shared_residuals) = residuals.split_at_mut(*own_len);
+        own_residuals.iter_mut().zip(&self.psi_single).for_each(|(out, x)| *out = f64::from(*x));
+        self.finish(shared_residuals);
+        value
+    }
+
+    /// Writes the sums of the shared tables, and sets them to 0.
+    fn finish(&mut self, shared_residuals: &mut [f64]) {
+        let features = &self.blocks.risk.features;
+        self.sum.finish(&self.shared);
+        shared_residuals.fill(0.0);
+        features.scatter_tables(&self.sum, 0, features.first_shared_weight(), shared_residuals);
+        self.sum.clear(&self.shared);
+    }
+}
+
 impl<G: Graph> BlockWorker for Evaluator<'_, G> {
     fn residuals(&mut self, block: usize, theta: &[f64], residuals: &mut [f64]) -> f64 {
         let Risk { features, data, .. } = self.blocks.risk;
         let Block { examples, own_len, .. } = &self.blocks.blocks[block];
         self.unpack(block);
         features.fill_tables(&[theta], &mut self.shared);
+        if self.singles.is_some() {
+            return self.single_residuals(block, theta, residuals);
+        }
         self.psi.resize(*own_len, 0.0);
         let mut rest = &mut self.psi[..];
         for &example in examples {
@@ -279,10 +317,7 @@ impl<G: Graph> BlockWorker for Evaluator<'_, G> {
             mine.copy_from_slice(&self.dpsi.plane(0)[..len]);
             (own_residuals, psi) = (behind, &psi[len..]);
         }
-        self.sum.finish(&self.shared);
-        shared_residuals.fill(0.0);
-        features.scatter_tables(&self.sum, 0, features.first_shared_weight(), shared_residuals);
-        self.sum.clear(&self.shared);
+        self.finish(shared_residuals);
         value
     }
 

@@ -2,12 +2,12 @@
 
 use super::Risk;
 use super::any_loss::{Maker, Worker};
-use super::index::{Block, Index, Part, SLOTS};
+use super::index::{BLOCK, Block, Index, Part, SLOTS};
 use super::matrices::Matrices;
 use super::potentials::{Rare, add, start};
 use crate::graph::{Gradient, Graph, NODES, Psi, Shared, SharedSum};
 use crate::loss::Gold;
-use crate::math::{Array, Scalar, SliceMut};
+use crate::math::{Array, Real, Scalar, SliceMut};
 use crate::model::Dense;
 use crate::optim::Objective;
 use rayon::prelude::*;
@@ -72,7 +72,7 @@ impl<G: Graph> Risk<G> {
         memory: &mut FullMemory<G, S>,
         worker: &Maker<G, S>,
     ) -> S {
-        let index = self.index.get_or_init(|| Index::new(self));
+        let index = self.index.get_or_init(|| Index::new::<G, f64>(self, BLOCK));
         let FullMemory { shared, dense, buffer, slots, matrices } = memory;
         if slots.is_empty() {
             *shared = self.features.empty_tables();
@@ -88,9 +88,7 @@ impl<G: Graph> Risk<G> {
         }
         self.features.fill_tables(theta, shared);
         let rows = &self.features.rows[NODES];
-        dense.spread(rows, index.dense_rows, theta, |tables, size, task| {
-            self.in_stretches(tables, size, task)
-        });
+        dense.spread(rows, index.dense_rows, theta, |tables, size, task| self.stretches(tables, size, task));
         slots.iter_mut().for_each(|slot| slot.impossible = 0);
         matrices.start(self, theta);
         let at = At { theta, shared, dense };
@@ -178,7 +176,7 @@ impl<G: Graph> Risk<G> {
     }
 
     /// The second half of a block: its rows, part by part.
-    fn rows_of(&self, block: &Block, dpsi: &[f64], gradient: &mut [f64]) {
+    pub(super) fn rows_of<R: Real>(&self, block: &Block, dpsi: &[R], gradient: &mut [f64]) {
         let mut tasks = Vec::with_capacity(block.parts.len());
         let (mut rest, mut done) = (gradient, 0);
         for part in &block.parts {

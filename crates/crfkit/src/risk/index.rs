@@ -5,6 +5,7 @@ use super::occurrences::Occurrences;
 use super::potentials::dense_rows;
 use crate::data::dataset::Dataset;
 use crate::graph::Graph;
+use crate::math::Real;
 use crate::model::Features;
 use std::ops::Range;
 
@@ -12,8 +13,8 @@ use std::ops::Range;
 pub(super) const SLOTS: usize = 8;
 /// The number of tasks into which the rows of a block are divided.
 const PARTS: usize = 16;
-/// The length of dψ in a block: 4 MB, which stay in the cache between the two halves of a block.
-const BLOCK: usize = 1 << 19;
+/// The length of dψ in a block of a pass in double precision: 4 MB, which stay in the cache between the two halves of a block.
+pub(super) const BLOCK: usize = 1 << 19;
 
 /// All blocks of a data set.
 pub(super) struct Index {
@@ -49,13 +50,14 @@ pub(super) struct Part {
 }
 
 impl Index {
-    pub(super) fn new<G: Graph>(risk: &Risk<G>) -> Self {
+    /// Blocks of at most `longest` numbers of type `R`, or one example.
+    pub(super) fn new<G: Graph, R: Real>(risk: &Risk<G>, longest: usize) -> Self {
         let Risk { features, data, .. } = risk;
         let mut ranges = Vec::new();
         let mut begin = 0;
         while begin < data.len() {
             let (mut end, mut own_len) = (begin, 0);
-            while end < data.len() && (end == begin || own_len + data.graph(end).own_len() <= BLOCK) {
+            while end < data.len() && (end == begin || own_len + data.graph(end).own_len() <= longest) {
                 own_len += data.graph(end).own_len();
                 end += 1;
             }
@@ -66,7 +68,7 @@ impl Index {
         let blocks = risk.count_in(&ranges, |(examples, own_len), counter| {
             Block::new(features, data, examples.clone(), *own_len, counter)
         });
-        Index { blocks, buffer, dense_rows: dense_rows(features, data) }
+        Index { blocks, buffer, dense_rows: dense_rows::<R>(features, data) }
     }
 }
 

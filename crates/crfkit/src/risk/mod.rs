@@ -19,6 +19,7 @@ mod matrices;
 mod occurrences;
 mod packed;
 mod potentials;
+mod single;
 mod threads;
 
 pub use derivative::Derivative;
@@ -33,7 +34,7 @@ use crate::graph::Graph;
 use crate::loss::Loss;
 use crate::math;
 use crate::model::Features;
-use crate::optim::{Blocks, Dual, FeatureCounts, Objective, Touched};
+use crate::optim::{Blocks, Compute, Distance, Dual, FeatureCounts, Objective, Touched};
 use crate::{Error, Result};
 use any_loss::AnyLoss;
 use batch::BatchMemory;
@@ -42,6 +43,7 @@ use derivative::ComplexMemory;
 use full::FullMemory;
 use index::Index;
 use rayon::prelude::*;
+use single::SingleMemory;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -59,6 +61,10 @@ pub struct Risk<G: Graph> {
     batch: Mutex<BatchMemory<G, f64>>,
     batch_dual: Mutex<BatchMemory<G, math::Dual>>,
     complex: Mutex<ComplexMemory<G>>,
+    single: Mutex<SingleMemory<G>>,
+    compute: Mutex<Compute>,
+    /// Whether the optimum is far, for [`Compute::Auto`].
+    far: AtomicBool,
     /// Set when passes over all examples are to end early.
     stop: Mutex<Option<Arc<AtomicBool>>>,
 }
@@ -110,6 +116,9 @@ impl<G: Graph> Risk<G> {
             batch: Mutex::default(),
             batch_dual: Mutex::default(),
             complex: Mutex::default(),
+            single: Mutex::default(),
+            compute: Mutex::new(Compute::F64),
+            far: AtomicBool::new(false),
             stop: Mutex::default(),
         })
     }
@@ -130,11 +139,21 @@ impl<G: Graph> Risk<G> {
         }
     }
 
+    /// [`Objective::in_stretches`] for anything.
+    fn stretches<T: Send>(&self, out: &mut [T], size: usize, task: &(dyn Fn(usize, &mut [T]) + Sync)) {
+        match &self.pool {
+            Some(pool) => pool.install(|| {
+                out.par_chunks_mut(size).enumerate().for_each(|(k, out)| task(k, out));
+            }),
+            None => out.chunks_mut(size).enumerate().for_each(|(k, out)| task(k, out)),
+        }
+    }
+
     /// Exchanges the examples for others by the same features; returns the old ones.
     pub fn replace_data(&mut self, data: Dataset<G>) -> Dataset<G> {
         // What a full pass keeps is cut to the examples.
         self.index = OnceLock::new();
-        (self.full, self.full_dual, self.complex) = Default::default();
+        (self.full, self.full_dual, self.complex, self.single) = Default::default();
         std::mem::replace(&mut self.data, data)
     }
 
@@ -168,10 +187,16 @@ impl<G: Graph> Objective for Risk<G> {
     }
 
     fn value_grad(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
+        if let Some(value) = self.single_pass(theta, gradient) {
+            return value;
+        }
         self.full_pass(&[theta], &mut [gradient], &mut lock(&self.full), &self.loss.real)
     }
 
     fn value_grad_checked(&self, theta: &[f64], gradient: &mut [f64]) -> (f64, usize) {
+        if let Some(value) = self.single_pass(theta, gradient) {
+            return (value, 0);
+        }
         let mut memory = lock(&self.full);
         (self.full_pass(&[theta], &mut [gradient], &mut memory, &self.loss.real), memory.impossible())
     }
@@ -254,12 +279,7 @@ impl<G: Graph> Objective for Risk<G> {
     }
 
     fn in_stretches(&self, out: &mut [f64], size: usize, task: &(dyn Fn(usize, &mut [f64]) + Sync)) {
-        match &self.pool {
-            Some(pool) => pool.install(|| {
-                out.par_chunks_mut(size).enumerate().for_each(|(k, out)| task(k, out));
-            }),
-            None => out.chunks_mut(size).enumerate().for_each(|(k, out)| task(k, out)),
-        }
+        self.stretches(out, size, task);
     }
 
     fn in_parallel(&self, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
@@ -279,6 +299,20 @@ impl<G: Graph> Objective for Risk<G> {
     fn blocks(&self, variables: usize, least: usize, seed: u64) -> Option<Box<dyn Blocks + '_>> {
         let variables = variables.min(self.data.variables() / least.max(1));
         ExampleBlocks::new(self, variables, seed).map(|blocks| Box::new(blocks) as _)
+    }
+
+    fn compute(&self, with: Compute) {
+        *lock(&self.compute) = with;
+    }
+
+    fn approach(&self, distance: Distance) -> bool {
+        let before = self.singles().is_some();
+        self.far.store(distance == Distance::Far, Ordering::Relaxed);
+        let after = self.singles().is_some();
+        if before && !after {
+            *lock(&self.single) = SingleMemory::default();
+        }
+        before != after
     }
 
     fn dual(&self) -> Option<Box<dyn Dual + '_>> {

@@ -2,7 +2,7 @@
 
 use crate::data::dataset::Dataset;
 use crate::graph::Graph;
-use crate::math::simd;
+use crate::math::{Real, simd};
 use crate::model::Features;
 use crate::optim::Row;
 use std::ops::Range;
@@ -112,11 +112,11 @@ impl Occurrences {
 
     /// gradient ← gradient + Σ over the occurrences of each row of value × its entries of dψ. `gradient` starts at
     /// weight `first`.
-    pub fn add_rows(
+    pub fn add_rows<R: Real>(
         &self,
         positions: Range<usize>,
         features: &Features,
-        dpsi: &[f64],
+        dpsi: &[R],
         gradient: &mut [f64],
         first: usize,
     ) {
@@ -135,11 +135,11 @@ impl Occurrences {
 
     /// The same for the row at `position` alone; `sum` is scratch memory for a table.
     #[inline]
-    fn add_row(
+    fn add_row<R: Real>(
         &self,
         position: usize,
         features: &Features,
-        dpsi: &[f64],
+        dpsi: &[R],
         gradient: &mut [f64],
         sum: &mut [f64],
     ) {
@@ -153,21 +153,21 @@ impl Occurrences {
             let sum = &mut sum[..rows.size()];
             sum.fill(0.0);
             for (k, &table) in tables.iter().enumerate() {
-                for (sum, x) in sum.iter_mut().zip(&dpsi[table as usize..]) {
-                    *sum += value(k) * x;
+                for (sum, &x) in sum.iter_mut().zip(&dpsi[table as usize..]) {
+                    *sum += value(k) * x.into();
                 }
             }
             rows.scatter_at(sum, range, 1.0, gradient);
         } else if wide && values.is_empty() {
             // Adds whole tables by vectors, then picks the labels that have a weight.
             let sum = &mut sum[..rows.size()];
-            simd::sum_tables(dpsi, tables, sum);
+            R::sum_tables(dpsi, tables, sum);
             rows.scatter_at(sum, range, 1.0, gradient);
         } else {
             for (g, entry) in gradient.iter_mut().zip(rows.entries_of(id)) {
                 let mut sum = 0.0;
                 for (k, &table) in tables.iter().enumerate() {
-                    sum += value(k) * dpsi[table as usize + entry];
+                    sum += value(k) * dpsi[table as usize + entry].into();
                 }
                 *g += sum;
             }
@@ -195,7 +195,7 @@ impl Occurrences {
     }
 
     /// ψ ← ψ + the weights of every row at its occurrences: the transpose of [`Occurrences::pack`].
-    pub fn spread(&self, features: &Features, theta: &[f64], table: &mut [f64], psi: &mut [f64]) {
+    pub fn spread<R: Real>(&self, features: &Features, theta: &[f64], table: &mut [f64], psi: &mut [R]) {
         for position in 0..self.rows.len() {
             let (kind, id) = self.row(features, position);
             let rows = &features.rows[kind];
@@ -206,7 +206,7 @@ impl Occurrences {
                 let table = &mut table[..rows.size()];
                 table.fill(0.0);
                 rows.spread(theta, range, table);
-                simd::add_to_tables(table, |table| table as usize, tables, values, psi);
+                R::add_to_tables(table, tables, values, psi);
             } else {
                 for (k, &at) in tables.iter().enumerate() {
                     let value = values.get(k).copied().unwrap_or(1.0);

@@ -3,7 +3,7 @@
 use crate::data::dataset::Dataset;
 use crate::graph::{Graph, NODES};
 use crate::math::product::RowsOf;
-use crate::math::{Array, Scalar};
+use crate::math::{Array, Real, Scalar};
 use crate::model::{Dense, DenseWeights, Features, Rows};
 
 /// Computes the log-potentials of one example. Overwrites `own`.
@@ -81,34 +81,47 @@ pub(super) fn add<S: Scalar>(
     rare: &mut Vec<Rare>,
     own: &mut Array<S>,
 ) {
-    let graph = data.graph(example);
-    let len = graph.own_len();
+    let len = data.graph(example).own_len();
     for (plane, theta) in theta.iter().enumerate() {
         let psi = &mut own.plane_mut(plane)[..len];
-        for (f, table) in data.tables(example).enumerate() {
-            let kind = graph.own_kind(f);
-            let rows = &features.rows[kind];
-            let psi = &mut psi[graph.own_offset(f)..][..graph.own_size(f)];
-            let (observations, values) = data.observations(table);
-            if kind == NODES && values.is_empty() && dense.rows() > 0 {
-                let limit = dense.rows();
-                dense.add(plane, observations, psi);
-                let offset = graph.own_offset(f);
-                for &id in observations.iter().filter(|&&id| id >= limit) {
-                    match rows.complete() {
-                        true => rows.gather(theta, id, 1.0, psi),
-                        false => rare.extend(Rare::find(rows, theta, id, offset)),
-                    }
-                }
-            } else {
-                for (k, &id) in observations.iter().enumerate() {
-                    rows.gather(theta, id, values.get(k).copied().unwrap_or(1.0), psi);
+        add_plane(features, data, example, (plane, theta), dense, rare, psi);
+    }
+}
+
+/// The same for one plane, in numbers of any kind.
+pub(super) fn add_plane<R: Real>(
+    features: &Features,
+    data: &Dataset<impl Graph>,
+    example: usize,
+    (plane, theta): (usize, &[f64]),
+    dense: &Dense<R>,
+    rare: &mut Vec<Rare>,
+    psi: &mut [R],
+) {
+    let graph = data.graph(example);
+    for (f, table) in data.tables(example).enumerate() {
+        let kind = graph.own_kind(f);
+        let rows = &features.rows[kind];
+        let psi = &mut psi[graph.own_offset(f)..][..graph.own_size(f)];
+        let (observations, values) = data.observations(table);
+        if kind == NODES && values.is_empty() && dense.rows() > 0 {
+            let limit = dense.rows();
+            dense.add(plane, observations, psi);
+            let offset = graph.own_offset(f);
+            for &id in observations.iter().filter(|&&id| id >= limit) {
+                match rows.complete() {
+                    true => rows.gather(theta, id, 1.0, psi),
+                    false => rare.extend(Rare::find(rows, theta, id, offset)),
                 }
             }
+        } else {
+            for (k, &id) in observations.iter().enumerate() {
+                rows.gather(theta, id, values.get(k).copied().unwrap_or(1.0), psi);
+            }
         }
-        for occurrence in rare.drain(..) {
-            occurrence.add(&features.rows[NODES], theta, psi);
-        }
+    }
+    for occurrence in rare.drain(..) {
+        occurrence.add(&features.rows[NODES], theta, psi);
     }
 }
 
@@ -123,14 +136,14 @@ impl Rare {
     }
 
     #[inline]
-    fn add(&self, rows: &Rows, theta: &[f64], psi: &mut [f64]) {
+    fn add<R: Real>(&self, rows: &Rows, theta: &[f64], psi: &mut [R]) {
         if self.start == self.end {
             return;
         }
         let table = &mut psi[self.offset as usize..];
-        table[self.entry as usize] += self.weight;
+        table[self.entry as usize] += R::of(self.weight);
         for k in self.start as usize + 1..self.end as usize {
-            table[rows.entry[k] as usize] += theta[rows.base + k];
+            table[rows.entry[k] as usize] += R::of(theta[rows.base + k]);
         }
     }
 }
@@ -141,8 +154,8 @@ const DENSE_COUNT: u32 = 8;
 const DENSE_BYTES: usize = 1 << 22;
 
 /// How many of the first node rows are worth spreading out.
-pub(super) fn dense_rows(features: &Features, data: &Dataset<impl Graph>) -> usize {
-    let mut counts = vec![0u32; Dense::fitting(&features.rows[NODES], DENSE_BYTES)];
+pub(super) fn dense_rows<R: Real>(features: &Features, data: &Dataset<impl Graph>) -> usize {
+    let mut counts = vec![0u32; Dense::<R>::fitting(&features.rows[NODES], DENSE_BYTES)];
     for example in 0..data.len() {
         let graph = data.graph(example);
         for (_, table) in data.tables(example).enumerate().filter(|(f, _)| graph.own_kind(*f) == NODES) {

@@ -1,6 +1,6 @@
 //! The one check of settings.
 
-use super::{BatchOf, Criterion, Init, Kind, Method, Settings};
+use super::{BatchOf, Compute, Criterion, Init, Kind, Method, Settings};
 use crate::optim::Prior;
 use crate::{Error, Result};
 
@@ -13,6 +13,7 @@ impl Settings {
         self.check_init(kind)?;
         self.check_margin(kind)?;
         self.check_choose()?;
+        self.check_compute(kind)?;
         self.optimizer.check(self.objective)?;
         self.parameters.check(self.optimizer)?;
         let [sigma, sigma_pairs] = self.sigmas();
@@ -34,6 +35,29 @@ impl Settings {
             );
         }
         Ok(())
+    }
+
+    /// The numbers in which passes compute: single precision is for methods that see all examples, or the marginals of each, and for the
+    /// likelihood of chains. Everything else computes in double precision.
+    pub(crate) fn numbers(&self, kind: Kind) -> Compute {
+        use Method::{Auto, Bfgs, Cg, Ctjpgis, Gis, Lbfgs, Pgis, Saga, Tjpgis};
+        let sees_all = [Auto, Lbfgs, Bfgs, Cg, Saga, Gis, Pgis, Tjpgis, Ctjpgis].contains(&self.optimizer);
+        match kind == Kind::Chain && self.objective == Criterion::Likelihood && sees_all {
+            true => self.compute,
+            false => Compute::F64,
+        }
+    }
+
+    fn check_compute(&self, kind: Kind) -> Result<()> {
+        match self.compute == Compute::F32 && self.numbers(kind) != Compute::F32 {
+            true => Err(Error::Setting(format!(
+                "`compute` f32 is for `objective` likelihood of chains by auto, saga, lbfgs, bfgs, cg and iterative scaling, not for \
+                 `objective` {} by {}: leave it out",
+                self.objective.name(),
+                self.optimizer.name()
+            ))),
+            false => Ok(()),
+        }
     }
 
     fn check_numbers(&self) -> Result<()> {

@@ -16,6 +16,7 @@ mod prior_mean;
 mod scaling;
 mod tables;
 
+pub use crate::optim::Compute;
 pub use choose::{Choose, Tried};
 pub use constraint::Constraint;
 pub use criterion::Criterion;
@@ -108,6 +109,9 @@ pub struct Settings {
     pub seed: u64,
     /// Training stops after this many evaluations on the development set without a better score; 0 means never.
     pub patience: usize,
+    /// The numbers in which passes over chains compute. Models without this setting were trained in double precision.
+    #[serde(default = "double", skip_serializing_if = "is_double")]
+    pub compute: Compute,
     /// Number format of the weights in the model file.
     pub precision: Precision,
     /// Weights of at most this absolute value were set to zero after training; ∞ (all of them) is stored as null.
@@ -152,6 +156,7 @@ impl Default for Settings {
             passes: None,
             seed: 1,
             patience: 5,
+            compute: Compute::default(),
             precision: Precision::default(),
             shrink: None,
             stream: None,
@@ -177,6 +182,14 @@ impl BatchOf {
     fn is_graphs(&self) -> bool {
         *self == BatchOf::Graphs
     }
+}
+
+fn double() -> Compute {
+    Compute::F64
+}
+
+fn is_double(compute: &Compute) -> bool {
+    *compute == Compute::F64
 }
 
 /// Stores σ = ∞ as null, because JSON has no infinity.
@@ -231,8 +244,11 @@ impl Settings {
     /// everything.
     pub fn of(kind: Kind) -> Self {
         match kind {
-            Kind::Grid | Kind::Graph => Settings { init: Init::Logistic, ..Settings::default() },
-            Kind::Chain | Kind::Linked => Settings::default(),
+            Kind::Grid | Kind::Graph => {
+                Settings { init: Init::Logistic, compute: Compute::F64, ..Settings::default() }
+            }
+            Kind::Linked => Settings { compute: Compute::F64, ..Settings::default() },
+            Kind::Chain => Settings::default(),
         }
     }
 

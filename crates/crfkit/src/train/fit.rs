@@ -58,6 +58,7 @@ pub(crate) fn fit(
             names.join(", ")
         )));
     }
+    risk.compute(settings.compute);
     let differences = Differences::new(risk);
     let problem = Problem {
         objective: match settings.parameters.hess_vec.unwrap_or_default() {

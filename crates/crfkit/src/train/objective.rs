@@ -62,7 +62,7 @@ impl<D: Domain> TrainingObjective<D> {
             return Err(Error::Setting("the training data holds no example".into()));
         }
         let constraint = settings.constraint.or_else(|| domain.observed_constraint(&data));
-        let settings = Settings { constraint, ..settings.clone() };
+        let settings = Settings { constraint, compute: settings.numbers(D::KIND), ..settings.clone() };
         let scales = Scales::new(&domain, &data, &features, &settings)?;
         if let Some(scales) = &scales {
             scales.scale(&mut data);

@@ -67,7 +67,7 @@ impl StreamTrainer {
         Ok(StreamTrainer {
             batch: method.schedule.batch,
             psa: PsaStream::new(&method, prior, examples)?,
-            settings: settings.clone(),
+            settings: Settings { compute: settings.numbers(Kind::Chain), ..settings.clone() },
             examples,
             builder: CorpusBuilder::new(source),
             risk,

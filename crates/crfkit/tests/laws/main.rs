@@ -25,6 +25,7 @@ mod oracle;
 mod overflow;
 mod partial;
 mod risk;
+mod single;
 mod sparse;
 mod stars;
 mod structures;

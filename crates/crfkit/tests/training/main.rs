@@ -8,6 +8,7 @@ mod corpora;
 mod chains;
 mod checkpoint;
 mod choose;
+mod compute;
 mod conll2000;
 mod corruption;
 mod crew;

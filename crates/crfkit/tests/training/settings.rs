@@ -6,7 +6,7 @@ use corpora::{Record, gain, made_up, models, parameters, train};
 use crfkit::chain::{ChainDomain, ChainModel, Sequence};
 use crfkit::infer::{Engine, Propagation, Schedule};
 use crfkit::model::Precision;
-use crfkit::optim::{AdaGrad, Stop};
+use crfkit::optim::{AdaGrad, Compute, Stop};
 use crfkit::train::{Constraint, Criterion, Ended, Kind, Method, Parameters, Settings, Start, features};
 
 const METHODS: [Method; 4] = [Method::Auto, Method::Lbfgs, Method::Sgd, Method::Adagrad];
@@ -32,6 +32,14 @@ fn unusable_settings_are_refused() {
     refused(|s| s.parameters.memory = Some(0), none(), "`memory` is 0");
     refused(|s| s.parameters.eta0 = Some(0.0), none(), "`eta0` is 0");
     refused(|s| s.passes = Some(0), none(), "`passes` is 0");
+    refused(
+        |s| {
+            s.compute = Compute::F32;
+            s.optimizer = Method::Sgd;
+        },
+        none(),
+        "`compute` f32 is for `objective` likelihood of chains by auto, saga, lbfgs",
+    );
     refused(
         |s| {
             s.optimizer = Method::Lbfgs;

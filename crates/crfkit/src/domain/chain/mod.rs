@@ -283,7 +283,7 @@ impl Domain for ChainDomain {
         features.fill_tables(&[weights], &mut shared);
         let mut dense = Dense::default();
         let rows = &features.rows[NODES];
-        dense.spread(rows, Dense::fitting(rows, DENSE_BYTES), &[weights], |tables, size, task| {
+        dense.spread(rows, Dense::<f64>::fitting(rows, DENSE_BYTES), &[weights], |tables, size, task| {
             tables.chunks_mut(size).enumerate().for_each(|(k, tables)| task(k, tables));
         });
         ReadyTables { shared: Arc::new(shared), dense, weights: DenseWeights::of(features, weights) }
