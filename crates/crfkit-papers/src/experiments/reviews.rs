@@ -4,8 +4,7 @@ use crate::clock::power;
 use crate::experiment::Outcome;
 use crate::verdict::ranges;
 
-/// Halves what would let anything pass: a tolerance as wide as the range of the paper's column becomes half of that range, and one as
-/// wide as the paper's value half of that value.
+/// Narrows what would let nearly anything pass: a tolerance is at most half the range of the paper's column, and half the paper's value.
 pub(super) fn narrowed(outcome: &mut Outcome) {
     let ranges = ranges(outcome);
     let compared = outcome.numbers.iter().zip(ranges);
@@ -14,7 +13,7 @@ pub(super) fn narrowed(outcome: &mut Outcome) {
             let (paper, tolerance) = (number.paper.clone()?, number.tolerance?);
             let limits = [number.value()?.abs(), range?];
             let limit = limits.into_iter().filter(|&limit| limit > 0.0).fold(f64::INFINITY, f64::min);
-            (tolerance >= limit).then(|| (number.what.clone(), paper, round(limit / 2.0)))
+            (tolerance > limit / 2.0).then(|| (number.what.clone(), paper, round(limit / 2.0)))
         })
         .collect();
     for (what, paper, tolerance) in narrow {
