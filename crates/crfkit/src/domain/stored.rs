@@ -158,13 +158,17 @@ fn check_alphabet(alphabet: &Alphabet, source: &Source) -> std::result::Result<(
     let are_keys = |strings: &Strings, templates: &Templates| {
         // A skeleton has one more literal text than it has values, and its own number comes first.
         let lengths: Vec<usize> = templates.skeletons.iter().map(|literals| 4 * literals.len()).collect();
-        let (mut right, mut largest) = (true, 0);
-        for key in strings.iter() {
-            let [first, others @ ..] = key.as_chunks().0 else { return false };
-            right &= lengths.get(u32::from_le_bytes(*first) as usize) == Some(&key.len());
-            largest = others.iter().fold(largest, |largest, value| largest.max(u32::from_le_bytes(*value)));
-        }
-        right && (largest as usize) < values.max(1)
+        let number = |bytes: &[u8; 4]| u32::from_le_bytes(*bytes);
+        let right = strings.iter().fold(true, |right, key| {
+            let skeleton = key.first_chunk().map_or(u32::MAX, number) as usize;
+            right & (lengths.get(skeleton) == Some(&key.len()))
+        });
+        // If even the numbers of skeletons are below that of values, nobody has to tell them apart, which takes most of the time.
+        let below =
+            |numbers: &[[u8; 4]]| (numbers.iter().map(number).fold(0, u32::max) as usize) < values.max(1);
+        right
+            && (below(strings.parts().0.as_chunks().0)
+                || strings.iter().all(|key| below(&key.as_chunks().0[1..])))
     };
     let names_fit = match source {
         Source::Attributes => is_text(&alphabet.node) && is_text(&alphabet.pair),
