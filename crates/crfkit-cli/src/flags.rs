@@ -98,6 +98,7 @@ const EXACT_CHAINS: &str = "chains are solved exactly";
 const IMAGES: &str = "it is for images (--graph grid)";
 const TEMPLATES: &str = "templates make features from columns of text";
 const WORDS: &[(ModelKind, &str)] = &[(Counts, "words and labels are counted, without features")];
+const VECTORS: &str = "only plain chains have vectors of tokens";
 const PENALTY: &str = "a model made of counts has no weights to fit or to penalise";
 const COUNTED: &str = "every sequence is counted once";
 const ONE_PASS: &str = "counting takes one pass over the data";
@@ -126,6 +127,9 @@ const TRAIN: &[Flag] = &[
     flag("preset", TEXT, TEMPLATES).but(WORDS),
     flag("template-dialect", TEXT, TEMPLATES).but(WORDS),
     flag("dense", &[Chain, Stream], "numbers in columns are features of plain chains").but(WORDS),
+    flag("standardise", &[Chain], VECTORS).but(WORDS),
+    flag("vectors", &[Chain], VECTORS).but(WORDS),
+    flag("dev-vectors", &[Chain], VECTORS).but(WORDS),
     flag(
         "label-column",
         &[Chain, Factorial, SkipChain, Counts, Stream],
@@ -222,6 +226,7 @@ const REPORT: &[Flag] = &[
 /// Flags of every command that reads inputs for a model, of which only some kinds of model take them.
 const INPUT: &[Flag] = &[
     flag("weight-column", SEQUENCES, "it is a column of sequences"),
+    flag("vectors", &[Chain], VECTORS).but(WORDS),
     flag("format", SEQUENCES, "it is the format of sequences"),
     flag("fields", SEQUENCES, "it names columns of sequences"),
     flag("scheme", SEQUENCES, "only sequences have chunks"),

@@ -195,6 +195,11 @@ pub struct InputArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = label_column)]
     pub weight_column: Option<i32>,
 
+    /// Vectors of the tokens, as NumPy saves a matrix (.npy): one row per token, in order. With several files of training data, one for
+    /// each
+    #[arg(long, value_name = "FILE.npy")]
+    pub vectors: Vec<PathBuf>,
+
     /// Number of threads; the results do not depend on it [default: all cores]
     #[arg(long, value_name = "N")]
     pub threads: Option<NonZeroUsize>,
@@ -205,8 +210,17 @@ impl InputArgs {
     pub fn reading(&self, label_column: Option<i32>) -> Reading {
         let (format, fields, encoding, scheme) =
             (self.format, self.fields.clone(), self.encoding, self.scheme);
-        let weight_column = self.weight_column;
-        Reading { format, fields, encoding, scheme, label_column, weight_column, ..Reading::default() }
+        let (weight_column, vectors) = (self.weight_column, self.vectors.first().cloned());
+        Reading {
+            format,
+            fields,
+            encoding,
+            scheme,
+            label_column,
+            weight_column,
+            vectors,
+            ..Reading::default()
+        }
     }
 
     /// The number of threads to use.

@@ -67,6 +67,11 @@ pub struct TrainArgs {
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', value_parser = column_range, help_heading = "Features")]
     pub dense: Vec<ColumnRange>,
 
+    /// Standardise the numbers of --dense and --vectors: mean 0 and standard deviation 1 in the training data. The model treats new data in the
+    /// same way
+    #[arg(long, help_heading = "Features")]
+    pub standardise: bool,
+
     /// Column of the label, from 0; -1 is the last. Several columns, as in 1,2, with --graph factorial
     #[arg(long, value_name = "N", default_value = "-1", value_delimiter = ',', allow_hyphen_values = true, value_parser = label_column, help_heading = "Features")]
     pub label_column: Vec<i32>,
@@ -198,6 +203,10 @@ pub struct TrainArgs {
     /// Labelled sequences to evaluate on after each pass; the best model is kept
     #[arg(long, value_name = "FILE", help_heading = "Development data")]
     pub dev: Option<PathBuf>,
+
+    /// Vectors of the tokens of --dev, as those of --vectors
+    #[arg(long, value_name = "FILE.npy", requires = "dev", help_heading = "Development data")]
+    pub dev_vectors: Option<PathBuf>,
 
     /// Stop after N evaluations without a better one; 0 for never
     #[arg(long, value_name = "N", default_value_t = Settings::default().patience, help_heading = "Development data")]

@@ -10,7 +10,7 @@ use crfkit::data::text::Encoding;
 use crfkit::eval::Scheme;
 use crfkit::{Error, Result};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How a text is read.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +27,8 @@ pub struct Reading {
     pub label_column: Option<i32>,
     /// Column of the weight, which is taken out.
     pub weight_column: Option<i32>,
+    /// File of the vectors of the tokens.
+    pub vectors: Option<PathBuf>,
     /// What makes a sequence of running text; `None` for other formats.
     pub text: Option<TextCut>,
     /// What to do with columns that the training data did not have.

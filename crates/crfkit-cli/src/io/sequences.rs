@@ -12,16 +12,19 @@ use crfkit::any::{Ensemble, Member};
 use crfkit::chain::Sequence;
 use crfkit::data::attributes::{AttributeReader, Attributes};
 use crfkit::data::columns::Columns;
+use crfkit::data::numpy::MatrixReader;
 use crfkit::data::observer;
 use crfkit::data::presets::{number_lines, preset};
 use crfkit::data::rows::RowFormat;
 use crfkit::data::template::Templates;
+use crfkit::data::text::decompress;
 use crfkit::eval::{Calibration, ChunkLabels, Scheme, chunks, is_chunked};
 use crfkit::graph::Label;
 use crfkit::tag::{Judgement, Labeller, Tagger};
 use crfkit_report::Samples;
 use std::borrow::Cow;
-use std::io::Read;
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::Path;
 
 /// Reads the sequences of one file in any format.
@@ -29,6 +32,8 @@ pub struct SequenceReader {
     file: FormatReader,
     label_column: Option<i32>,
     scheme: Option<Scheme>,
+    /// The vectors of the tokens, and the name of the text.
+    vectors: Option<(MatrixReader<Box<dyn Read + Send>>, String)>,
 }
 
 enum FormatReader {
@@ -53,7 +58,9 @@ impl SequenceReader {
                 FormatReader::Attributes(AttributeReader::new(lines), feed)
             }
         };
-        Ok(SequenceReader { file, label_column: reading.label_column, scheme: reading.scheme })
+        let vectors = reading.vectors.as_deref().map(|vectors| open_matrix(vectors)).transpose()?;
+        let vectors = vectors.map(|vectors| (vectors, name(path)));
+        Ok(SequenceReader { file, label_column: reading.label_column, scheme: reading.scheme, vectors })
     }
 }
 
@@ -70,19 +77,17 @@ impl Source for SequenceReader {
     }
 
     fn read(&mut self, sequence: &mut Sequence) -> crfkit::Result<bool> {
-        match (&mut self.file, sequence) {
-            (FormatReader::Rows(file), Sequence::Columns { rows, .. }) => file.read(rows),
-            (FormatReader::Attributes(reader, _), Sequence::Attributes(attributes)) => {
-                let read = reader.read(attributes)?;
-                if let Some(scheme) = self.scheme {
-                    let labels: Vec<&str> = (0..attributes.len()).map(|row| attributes.label(row)).collect();
-                    let converted = scheme.labels(&labels);
-                    attributes.set_labels(&converted);
-                }
-                Ok(read)
+        let mut memory = sequence.take_vectors();
+        let read = self.read_tokens(sequence)?;
+        let Some((vectors, text)) = &mut self.vectors else { return Ok(read) };
+        match read {
+            true => {
+                vectors.read(sequence.len(), &mut memory, || sequence.place(0))?;
+                sequence.set_vectors(memory)?;
             }
-            _ => unreachable!("a sequence of the other format"),
+            false => vectors.finish(text)?,
         }
+        Ok(read)
     }
 
     fn tokens(sequence: &Sequence) -> usize {
@@ -104,15 +109,45 @@ impl Source for SequenceReader {
     }
 }
 
+/// Opens a file of vectors.
+fn open_matrix(path: &Path) -> crfkit::Result<MatrixReader<Box<dyn Read + Send>>> {
+    let failed = |error| Error::io(name(path), error);
+    let file = BufReader::with_capacity(1 << 18, File::open(path).map_err(failed)?);
+    MatrixReader::new(decompress(Box::new(file)).map_err(failed)?, &name(path))
+}
+
+impl SequenceReader {
+    /// Reads the next sequence without its vectors.
+    fn read_tokens(&mut self, sequence: &mut Sequence) -> crfkit::Result<bool> {
+        match (&mut self.file, sequence) {
+            (FormatReader::Rows(file), Sequence::Columns { rows, .. }) => file.read(rows),
+            (FormatReader::Attributes(reader, _), Sequence::Attributes(attributes)) => {
+                let read = reader.read(attributes)?;
+                if let Some(scheme) = self.scheme {
+                    let labels: Vec<&str> = (0..attributes.len()).map(|row| attributes.label(row)).collect();
+                    let converted = scheme.labels(&labels);
+                    attributes.set_labels(&converted);
+                }
+                Ok(read)
+            }
+            _ => unreachable!("a sequence of the other format"),
+        }
+    }
+}
+
 /// The templates that the user asks for; `columns` is the number of columns that are not labels.
 pub fn templates(args: &TrainArgs, columns: usize) -> Result<Templates> {
     let numbers = args.dense_columns();
     let Some(path) = &args.template else {
-        return Ok(preset(&args.preset)?.compile_with(columns, &numbers)?);
+        return Ok(match args.stream {
+            true => preset(&args.preset)?.compile_with(columns, &numbers)?,
+            false => preset(&args.preset)?.compile_beside(columns, &numbers)?,
+        });
     };
     let file = name(path);
     let mut text = std::fs::read_to_string(path).map_err(|error| Error::io(&*file, error))?;
-    if !numbers.is_empty() {
+    // In a stream the numbers are features like others; elsewhere they are a matrix.
+    if args.stream && !numbers.is_empty() {
         text = format!("{}\n{}", text.trim_end_matches('\n'), number_lines(&numbers));
     }
     let folder = path.parent().unwrap_or(std::path::Path::new(""));

@@ -20,4 +20,5 @@ mod search;
 mod tag_eval;
 mod train;
 mod typed;
+mod vectors;
 mod weights;

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! A token is a string, or a list of the values of its columns, which are strings or numbers. Labels are a list with one label per
-//! token; for several label columns, a list of such lists. A member `"weight"` is the weight of the sequence in training.
+//! token; for several label columns, a list of such lists. A member `"weight"` is the weight of the sequence in training,
+//! and `"vectors"` is a list with a vector of numbers for each token.
 //! A row then consists of the token's values and, behind them, its labels. All objects of a file have the
 //! same columns, and either all have labels or none has. Other members of an object are ignored, so the output of `crfkit tag --output
 //! json` for such input can be read again. Lines of white space and objects without tokens are skipped.
@@ -20,6 +21,7 @@ use serde::de::{self, DeserializeSeed, Deserializer as _, IgnoredAny, MapAccess,
 
 use super::columns::{Columns, MAX_TOKENS, Rows, too_long};
 use super::text::{Lines, holds_line};
+use super::vectors::Vectors;
 use crate::error::{Error, Place, Result};
 
 /// Reads the sequences of one file.
@@ -42,6 +44,7 @@ struct Line {
     /// The number of labels in each list.
     lists: Vec<usize>,
     weight: Option<f64>,
+    vectors: Option<Vec<Vec<f32>>>,
 }
 
 impl<R: Read> JsonReader<R> {
@@ -87,6 +90,11 @@ impl<R: Read> JsonReader<R> {
             if let Some(weight) = self.line.weight {
                 sequence.set_weight(weight)?;
             }
+            if let Some(vectors) = &self.line.vectors {
+                sequence.vectors =
+                    flat(vectors, tokens).map_err(|message| Error::input(place_of(sequence), message))?;
+                sequence.vectors.check(|_| place_of(sequence))?;
+            }
             return Ok(true);
         }
         Ok(false)
@@ -101,6 +109,7 @@ impl Line {
         self.lists.clear();
         self.columns = 0;
         self.weight = None;
+        self.vectors = None;
         let mut parser = serde_json::Deserializer::from_str(text);
         let read = parser.deserialize_map(Object(self)).and_then(|()| parser.end());
         read.map_err(|error| {
@@ -114,6 +123,30 @@ impl Line {
     }
 }
 
+/// The place of a sequence.
+fn place_of(sequence: &Columns) -> Place {
+    sequence.place(0)
+}
+
+/// The vectors of a line. The error says why they do not fit its tokens.
+fn flat(rows: &[Vec<f32>], tokens: usize) -> std::result::Result<Vectors, String> {
+    let width = rows.first().map_or(0, Vec::len);
+    if rows.len() != tokens {
+        return Err(format!("{tokens} tokens, but {} vectors: every token needs one", rows.len()));
+    }
+    if let Some(other) = rows.iter().position(|row| row.len() != width || row.is_empty()) {
+        let found = rows[other].len();
+        return Err(format!(
+            "vector {} has {found} numbers, but the first one has {width}: give all the same",
+            other + 1
+        ));
+    }
+    let mut vectors = Vectors::default();
+    vectors.reset(width);
+    vectors.extend(rows.iter().flatten().copied());
+    Ok(vectors)
+}
+
 /// Reads the object of a line.
 struct Object<'a>(&'a mut Line);
 
@@ -125,13 +158,15 @@ impl<'de> Visitor<'de> for Object<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<(), A::Error> {
-        let Line { text, tokens, columns, labels, lists, weight } = self.0;
+        let Line { text, tokens, columns, labels, lists, weight, vectors } = self.0;
         let (mut found, mut labelled) = (false, false);
         while let Some(key) = map.next_key::<std::borrow::Cow<str>>()? {
             match &*key {
                 "tokens" if found => return Err(de::Error::duplicate_field("tokens")),
                 "weight" if weight.is_some() => return Err(de::Error::duplicate_field("weight")),
                 "weight" => *weight = Some(map.next_value()?),
+                "vectors" if vectors.is_some() => return Err(de::Error::duplicate_field("vectors")),
+                "vectors" => *vectors = map.next_value()?,
                 "labels" if labelled => return Err(de::Error::duplicate_field("labels")),
                 "tokens" => {
                     found = true;

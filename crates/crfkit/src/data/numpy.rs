@@ -6,6 +6,9 @@
 
 use super::archive::Archive;
 use super::half::F16;
+use super::vectors::{MAX_WIDTH, Vectors};
+use crate::{Error, Place};
+use std::io::Read;
 
 /// The first bytes of an array file.
 pub(crate) const ARRAY: &[u8] = b"\x93NUMPY";
@@ -15,6 +18,9 @@ pub(crate) const ARCHIVE: &[u8] = b"PK\x03\x04";
 const MAX_NUMBERS: usize = 1 << 28;
 /// The largest size in bytes of an array in an archive, its header included.
 const MAX_BYTES: u64 = 8 * MAX_NUMBERS as u64 + (1 << 16);
+
+/// The largest size in bytes of a header.
+const MAX_HEADER: usize = 1 << 20;
 
 /// An array of numbers in memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,6 +107,87 @@ fn split(bytes: &[u8]) -> Result<(&str, &[u8]), String> {
     Ok((std::str::from_utf8(header).map_err(|_| "its header is no text: the file is damaged")?, data))
 }
 
+/// A matrix that is read from an array file row by row, so that a file may be larger than memory.
+pub struct MatrixReader<R> {
+    reader: R,
+    name: String,
+    header: Header,
+    /// Rows that were read.
+    done: usize,
+    bytes: Vec<u8>,
+}
+
+impl<R: Read> MatrixReader<R> {
+    /// Reads the header. `name` is the name of the file in messages. It is an error if the file holds no matrix of numbers, row after row.
+    pub fn new(mut reader: R, name: &str) -> crate::Result<Self> {
+        let header = Header::read(&mut reader).map_err(|why| Error::input(Place::new(name, 0), why))?;
+        let refuse = |why: String| Err(Error::input(Place::new(name, 0), why));
+        match header.shape[..] {
+            [_, width] if !(1..=MAX_WIDTH).contains(&width) => {
+                refuse(format!("rows of {width} numbers: a vector has 1 to {MAX_WIDTH}"))
+            }
+            [_, _] if header.fortran => refuse(
+                "its numbers are stored column after column: save numpy.ascontiguousarray(x) instead".into(),
+            ),
+            [_, _] => Ok(MatrixReader { reader, name: name.to_owned(), header, done: 0, bytes: Vec::new() }),
+            _ => {
+                let shape = &header.shape;
+                refuse(format!(
+                    "its shape is {shape:?}: a matrix of one row per token is needed, shape (tokens, numbers)"
+                ))
+            }
+        }
+    }
+
+    /// Overwrites `vectors` with the next `rows` rows. `place` is that of the text that they are for.
+    pub fn read(
+        &mut self,
+        rows: usize,
+        vectors: &mut Vectors,
+        place: impl Fn() -> Place,
+    ) -> crate::Result<()> {
+        let Header { kind, size, big_endian, .. } = self.header;
+        let (all, width) = (self.header.shape[0], self.header.shape[1]);
+        vectors.reset(width);
+        if self.done + rows > all {
+            let message = format!(
+                "{} has {all} vectors, but there are more tokens: it must have a row for each token, in order",
+                self.name
+            );
+            return Err(Error::input(place(), message));
+        }
+        self.bytes.resize(rows * width * size, 0);
+        self.reader.read_exact(&mut self.bytes).map_err(|error| Error::io(&*self.name, error))?;
+        let mut number = [0; 8];
+        vectors.extend(self.bytes.chunks_exact(size).map(|bytes| {
+            number[..size].copy_from_slice(bytes);
+            if big_endian {
+                number[..size].reverse();
+            }
+            kind.number(number, size) as f32
+        }));
+        let (name, done) = (&self.name, self.done);
+        vectors.check(|row| Place::new(name, (done + row + 1) as u64))?;
+        self.done += rows;
+        Ok(())
+    }
+
+    /// Checks that all rows were read. `tokens` says what they are for.
+    pub fn finish(&self, tokens: &str) -> crate::Result<()> {
+        let all = self.header.shape[0];
+        match self.done == all {
+            true => Ok(()),
+            false => {
+                let message = format!(
+                    "{all} vectors, but {tokens} has {} tokens: there must be a row for each token, in order",
+                    self.done
+                );
+                Err(Error::input(Place::new(&self.name, 0), message))
+            }
+        }
+    }
+}
+
 /// The type of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
@@ -139,6 +226,30 @@ struct Header {
 }
 
 impl Header {
+    /// Reads the header at the beginning of an array file.
+    fn read(reader: &mut impl Read) -> Result<Self, String> {
+        let mut start = [0; 8];
+        let early =
+            |_| "the file ends in its header: it is damaged, or no array that NumPy has saved".to_owned();
+        reader.read_exact(&mut start).map_err(early)?;
+        if !start.starts_with(ARRAY) {
+            return Err("not an array that NumPy has saved (numpy.save)".into());
+        }
+        let mut length = [0; 4];
+        let digits = if start[6] == 1 { 2 } else { 4 };
+        reader.read_exact(&mut length[..digits]).map_err(early)?;
+        let length = u32::from_le_bytes(length) as usize;
+        if length > MAX_HEADER {
+            return Err("its header is too long: the file is damaged".into());
+        }
+        let mut bytes = start.to_vec();
+        bytes.extend_from_slice(&(length as u32).to_le_bytes()[..digits]);
+        let from = bytes.len();
+        bytes.resize(from + length, 0);
+        reader.read_exact(&mut bytes[from..]).map_err(early)?;
+        Header::parse(split(&bytes)?.0)
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         let value = |key: &str| {
             let (_, rest) = text.split_once(&format!("'{key}'"))?;

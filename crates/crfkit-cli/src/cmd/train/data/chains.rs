@@ -3,7 +3,7 @@
 use super::{EachInput, TrainingData, no_sequence};
 use crate::args::{Format, TrainArgs};
 use crate::error::usage;
-use crate::io::{SequenceReader, templates};
+use crate::io::{Reading, SequenceReader, templates};
 use crate::log::DataSize;
 use crate::pipeline::Source as _;
 use anyhow::Result;
@@ -16,7 +16,7 @@ use crfkit::data::observer::Source;
 use crfkit::data::template::Templates;
 use crfkit::train::Settings;
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The format of the data; columns by default.
@@ -26,7 +26,13 @@ pub fn format(args: &TrainArgs) -> Format {
 
 /// Opens a file of labelled data.
 pub fn open(args: &TrainArgs, path: &Path) -> crfkit::Result<SequenceReader> {
-    SequenceReader::open(path, &args.input.reading(Some(args.label_column[0])), Format::Columns)
+    open_with(args, path, None)
+}
+
+/// The same with the vectors of its tokens.
+fn open_with(args: &TrainArgs, path: &Path, vectors: Option<PathBuf>) -> crfkit::Result<SequenceReader> {
+    let reading = Reading { vectors, ..args.input.reading(Some(args.label_column[0])) };
+    SequenceReader::open(path, &reading, Format::Columns)
 }
 
 /// Calls `each` with all sequences of the training files, which must not be empty, and with their common layout; attributes have none.
@@ -36,8 +42,8 @@ pub fn for_each_sequence(
 ) -> Result<()> {
     let mut first: Option<Option<ColumnLayout>> = None;
     let mut examples = 0..;
-    for path in &args.train {
-        let mut reader = open(args, path)?;
+    for (number, path) in args.train.iter().enumerate() {
+        let mut reader = open_with(args, path, args.input.vectors.get(number).cloned())?;
         let mut sequence = reader.item();
         let mut empty = true;
         while reader.read(&mut sequence)? {
@@ -87,6 +93,7 @@ pub fn source(args: &TrainArgs, layout: Option<ColumnLayout>) -> Result<Source> 
     let Some(layout) = layout else { return Ok(Source::Attributes) };
     let mut templates = templates(args, layout.columns - 1)?;
     layout.check_templates(&templates)?;
+    layout.check_numbers(&args.dense_columns())?;
     if args.template.is_some() {
         templates.name = "template file".into(); // the model keeps the text, not the path
     }
@@ -99,6 +106,15 @@ pub fn check_format(args: &TrainArgs) -> Result<()> {
         return Err(usage(
             "--dense goes with --format columns: attributes have values of their own, as in name:0.5",
         ));
+    }
+    let (files, vectors) = (args.train.len(), args.input.vectors.len());
+    if vectors > 0 && vectors != files {
+        return Err(usage(format!(
+            "{files} files of training data, but --vectors {vectors} times: give one for each file"
+        )));
+    }
+    if vectors > 0 && args.dev.is_some() && args.dev_vectors.is_none() {
+        return Err(usage("the tokens of --dev need vectors too: give --dev-vectors"));
     }
     match format(args) == Format::Attributes && args.template.is_some() {
         true => Err(usage("--template goes with --format columns: attribute lines are observations already")),
@@ -124,7 +140,9 @@ impl TrainingData for ChainDomain {
             let crew = match &mut crew {
                 Some(crew) => crew,
                 none => {
-                    let builder = CorpusBuilder::new(source(args, layout)?);
+                    let builder =
+                        CorpusBuilder::new(source(args, layout)?).with_numbers(args.dense_columns());
+                    let builder = if args.standardise { builder.standardised() } else { builder };
                     let builder = builder.with_label_weights(args.label_weight.iter().cloned())?;
                     let builder = if args.partial_labels { builder.with_partial_labels() } else { builder };
                     none.insert(CorpusCrew::new(builder, args.input.threads()))
@@ -132,14 +150,20 @@ impl TrainingData for ChainDomain {
             };
             Ok(crew.add(sequence)?)
         });
-        match crew {
-            Some(crew) => crew.finish(read, args.min_count),
-            None => Err(read.err().unwrap_or_else(|| no_sequence(&args.train[0]))),
+        let corpus = match crew {
+            Some(crew) => crew.finish(read, args.min_count)?,
+            None => return Err(read.err().unwrap_or_else(|| no_sequence(&args.train[0]))),
+        };
+        match args.standardise && corpus.domain.vectors.is_none() {
+            true => Err(usage(
+                "--standardise is for numbers, but tokens have none: give --vectors or --dense, or leave it out",
+            )),
+            false => Ok(corpus),
         }
     }
 
     fn for_each_dev(args: &TrainArgs, path: &Path, domain: &Self, each: EachInput<Self>) -> Result<()> {
-        let mut reader = open(args, path)?;
+        let mut reader = open_with(args, path, args.dev_vectors.clone())?;
         let (mut sequence, mut first) = (reader.item(), true);
         while reader.read(&mut sequence)? {
             if std::mem::take(&mut first) {

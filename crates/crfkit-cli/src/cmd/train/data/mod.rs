@@ -18,7 +18,7 @@ use crfkit::train::Settings;
 use crfkit::{Error, Place};
 use crfkit_report::GridSample;
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// How the data of a kind of model is read for training.
@@ -58,11 +58,11 @@ pub trait TrainingData: Domain {
     }
     /// The training data as inputs that a model can be applied to.
     fn training_inputs(args: &TrainArgs) -> Inputs {
-        text_inputs(args, &args.train[0])
+        text_inputs(args, &args.train[0], args.input.vectors.first().cloned())
     }
     /// The development data as inputs that a model can be applied to, if there is any.
     fn dev_inputs(args: &TrainArgs) -> Option<Inputs> {
-        args.dev.as_deref().map(|path| text_inputs(args, path))
+        args.dev.as_deref().map(|path| text_inputs(args, path, args.dev_vectors.clone()))
     }
     /// The images with the most mistakes, for a page.
     fn pictures(_model: &Arc<WeightedModel<Self>>, _inputs: &Inputs) -> Result<Vec<GridSample>> {
@@ -120,11 +120,11 @@ pub fn recorded<D: TrainingData>(args: &TrainArgs, corpus: &Corpus<D>, settings:
     Ok(recorded)
 }
 
-/// A file of labelled text as inputs.
-fn text_inputs(args: &TrainArgs, path: &Path) -> Inputs {
+/// A file of labelled text as inputs, with the vectors of its tokens.
+fn text_inputs(args: &TrainArgs, path: &Path, vectors: Option<PathBuf>) -> Inputs {
     let place = io::InputPlace::File(path.to_owned());
     let label_column = args.label_column.first().copied();
-    Inputs { place, reading: args.input.reading(label_column) }
+    Inputs { place, reading: io::Reading { vectors, ..args.input.reading(label_column) } }
 }
 
 /// The error about a file without data.
