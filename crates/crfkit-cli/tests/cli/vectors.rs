@@ -65,7 +65,7 @@ fn vectors_come_from_arrays_and_json_lines() {
     output(&mut train("again", "2"));
     assert!(fs::read(path("model")).unwrap() == fs::read(path("again")).unwrap());
     let dump = output(crfkit().arg("inspect").arg(path("model")).arg("--dump"));
-    assert!(dump.contains("dense\tvector[2]\t"), "{dump}");
+    assert!(dump.contains("node\tvector[2]\t"), "{dump}");
     let on = |verb: &str, text: &str, vectors: Option<&str>| {
         let mut command = crfkit();
         command.arg(verb).arg(path(text)).arg("-m").arg(path("model"));

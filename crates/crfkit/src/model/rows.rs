@@ -251,6 +251,10 @@ fn for_each_seen<G: Graph>(data: &Dataset<G>, kind: usize, mut each: impl FnMut(
 /// Has a bit for each entry of each row, which takes less memory than sorting where observations are frequent.
 fn keep_bits<G: Graph>(rows: &mut Rows, words: usize, data: &Dataset<G>, kind: usize) {
     let mut seen = vec![0u64; rows.len * words];
+    // The rows of a matrix have all entries.
+    for row in seen.chunks_exact_mut(words).take(rows.dense) {
+        rows.entries_of(0).for_each(|entry| row[entry / 64] |= 1 << (entry % 64));
+    }
     for_each_seen(data, kind, |id, entry| {
         seen[id as usize * words + entry as usize / 64] |= 1 << (entry % 64);
     });
