@@ -20,7 +20,7 @@ pub enum ModelKind {
     SkipChain,
     /// Images: each pixel is paired with its neighbours
     Grid,
-    /// Graphs of any shape from a file of JSON lines, the first of which declares types (docs/GRAPHS.md)
+    /// Graphs of any shape from a file of JSON lines, the first of which declares types, or from arrays in .npz (docs/GRAPHS.md)
     File,
     /// `--method`: chains made from counts.
     #[value(skip)]
@@ -114,7 +114,8 @@ const TRAIN: &[Flag] = &[
     flag("patch", &[Grid], IMAGES),
     flag("quadratic", &[Grid], IMAGES),
     flag("neighbours", &[Grid], IMAGES),
-    flag("tables", &[Grid], IMAGES),
+    flag("tables", &[File, Grid], "it is about graphs in arrays and images"),
+    flag("directions", &[Grid], IMAGES),
     flag("inference", LOOPY, EXACT_CHAINS),
     flag("bp-iterations", LOOPY, EXACT_CHAINS),
     flag("damping", LOOPY, EXACT_CHAINS),
@@ -147,7 +148,8 @@ const TRAIN: &[Flag] = &[
     )
     .but(&[(Stream, "it is not known in advance how often an observation will occur")]),
     flag("weight-column", TEXT, "it is a column of sequences").but(&[(Counts, COUNTED)]),
-    flag("label-weight", &[Chain], "only plain chains have weights of labels").but(&[(Counts, COUNTED)]),
+    flag("label-weight", &[Chain, File, Grid], "only plain chains, graphs and images have weights of labels")
+        .but(&[(Counts, COUNTED)]),
     flag("features", TEXT, "every feature has weights for all labels").but(&[(Counts, PENALTY)]),
     flag(
         "partial-labels",
@@ -191,6 +193,8 @@ const TRAIN: &[Flag] = &[
 const TAG: &[Flag] = &[
     flag("images", &[Grid], IMAGES),
     flag("output-dir", &[Grid], IMAGES),
+    flag("arrays", &[Grid], IMAGES),
+    flag("output-file", &[File], "only graphs have their labels in one array"),
     flag("inference", LOOPY, EXACT_CHAINS),
     flag("nbest", &[Chain, Counts], "only plain chains have a list of their best labellings"),
     flag("probability", &[Chain, Counts], "only plain chains have the probability of a whole labelling"),

@@ -96,7 +96,12 @@ fn pictures(
             width: mask.shape()[1],
             values: mask.as_array().iter().copied().collect(),
         });
-        all.push(Picture { sites: Sites { nodes: image(nodes), pairs }, mask, name: format!("X[{k}]") });
+        all.push(Picture {
+            sites: Sites { nodes: image(nodes), pairs },
+            mask,
+            weights: None,
+            name: format!("X[{k}]"),
+        });
     }
     Ok(all)
 }

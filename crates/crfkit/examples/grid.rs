@@ -24,6 +24,7 @@ fn picture(random: &mut Random, number: usize) -> Picture {
     Picture {
         sites: Image { height: SIDE, width: SIDE, channels: 1, values: noisy }.into(),
         mask: Some(Mask { height: SIDE, width: SIDE, values: truth }),
+        weights: None,
         name: format!("image {number}"),
     }
 }

@@ -16,7 +16,8 @@ Examples:
   crfkit tag -m model --allowed 1 new.tsv       column 1 has the labels that a token may have
   crfkit tag -m one -m two new.tsv              two models together
   crfkit tag -m model --images DIR --output-dir OUT   label images for a directory of images
-  crfkit tag -m model graphs.jsonl              one JSON object per graph, for a model of graphs";
+  crfkit tag -m model graphs.jsonl              one JSON object per graph, for a model of graphs
+  crfkit tag -m model graphs.npz -o labels.npy  labels as an array, for graphs in arrays";
 
 /// `crfkit tag`.
 #[derive(Debug, ClapArgs)]
@@ -37,6 +38,14 @@ pub struct TagArgs {
     /// Directory for the label images, and with --marginals for the probability images
     #[arg(long, value_name = "DIR", requires = "images")]
     pub output_dir: Option<PathBuf>,
+
+    /// Write arrays for images, NAME.npz with `labels` and with --marginals `marginals`, instead of label images
+    #[arg(long, requires = "images")]
+    pub arrays: bool,
+
+    /// Write the labels of all graphs, and with --marginals their probabilities, as arrays to this file, .npy or .npz
+    #[arg(short, long, value_name = "FILE", conflicts_with = "images")]
+    pub output_file: Option<PathBuf>,
 
     /// Add the probability of each label that was chosen, or of all labels
     #[arg(long, value_name = "chosen|all", num_args = 0..=1, require_equals = true, default_missing_value = "chosen", hide_possible_values = true)]

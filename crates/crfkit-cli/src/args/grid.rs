@@ -8,7 +8,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use crfkit::graph::Neighbours;
-use crfkit::grid::{SiteFeatures, SiteNumbers, Tables};
+use crfkit::grid::{Directions, SiteFeatures, SiteNumbers, Tables};
 use crfkit::infer::{Engine, Propagation, Schedule};
 use std::path::PathBuf;
 
@@ -36,8 +36,8 @@ pub struct GridArgs {
     #[arg(long, value_name = "DIR", requires = "dev_images", help_heading = "Images")]
     pub dev_masks: Option<PathBuf>,
 
-    /// Mask value of pixels without a label, which are summed out in training
-    #[arg(long, value_name = "VALUE", requires = "images", help_heading = "Images")]
+    /// Mask value of pixels without a label (void), which are summed out or passed over in training and not scored
+    #[arg(long, alias = "void", value_name = "VALUE", requires = "images", help_heading = "Images")]
     pub unlabelled: Option<u16>,
 
     /// Features of a pixel or patch: the numbers in the file, the intensity, or the orientations of edges [default: values]
@@ -56,10 +56,14 @@ pub struct GridArgs {
     #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<Neighbours>(&["none", "four", "eight"]), help_heading = "Images")]
     pub neighbours: Option<Neighbours>,
 
-    /// Weights of pairs, for each feature: one for equal labels, the same with labels ±1, or one for each pair of labels
-    /// [default: potts]
-    #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<Tables>(&["potts", "ising", "full"]), help_heading = "Images")]
+    /// Weights of pairs in images and arrays, for each feature: one for equal labels, the same with labels ±1, or one for each pair of
+    /// labels [default: potts; arrays of graphs: full]
+    #[arg(long, value_name = "WHICH", value_parser = stored::<Tables>(&["potts", "ising", "full"]), help_heading = "Images")]
     pub tables: Option<Tables>,
+
+    /// Whether horizontal, vertical and diagonal pairs share their weights, or have their own [default: shared]
+    #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<Directions>(&["shared", "separate"]), help_heading = "Images")]
+    pub directions: Option<Directions>,
 
     /// How marginals are computed on graphs with loops [default: loopy-bp; factorial chains: exact]
     #[arg(long, value_name = "ENGINE", value_parser = engines())]

@@ -80,8 +80,8 @@ pub struct TrainArgs {
     #[arg(long, conflicts_with = "scheme", help_heading = "Features")]
     pub partial_labels: bool,
 
-    /// Weight of sequences that have a label, as in B-PER=2; may be repeated. A sequence has the largest weight of its labels, and 0 leaves
-    /// it out
+    /// Weight of a label, as in B-PER=2; may be repeated. A sequence has the largest weight of its labels, and 0 leaves it out; of graphs
+    /// and images, each node or pixel has the weight of its label, with an objective that weighs them
     #[arg(long, value_name = "LABEL=W", value_parser = label_weight, help_heading = "Features")]
     pub label_weight: Vec<(String, f64)>,
 

@@ -14,6 +14,7 @@ use crfkit::chain::ChainModel;
 use crfkit::data::label_rules;
 use crfkit::decode::Decode;
 use crfkit::empirical::EmpiricalModel;
+use crfkit::files::write_atomically;
 use crfkit::grid::GridModel;
 use crfkit::linked::LinkedModel;
 use crfkit::settings::Constraint;
@@ -78,7 +79,11 @@ impl WithModel for Tag<'_> {
             None if json() => Echo::Tokens,
             None => Echo::Nothing,
         };
-        let source = model.open(&Inputs { place, reading })?;
+        if let Some(file) = &args.output_file {
+            let models = args.model.iter().map(|path| ("a model", &**path));
+            let inputs: Vec<Named> = models.chain([("the input", &*args.file)]).collect();
+            check_inputs_kept(&[("--output-file", file)], &inputs)?;
+        }
         let wanted = Wanted {
             output: args.output,
             marginals: args.marginals,
@@ -88,13 +93,28 @@ impl WithModel for Tag<'_> {
             scheme: args.input.scheme,
             echo,
             directory: args.output_dir.clone(),
+            arrays: args.arrays || args.output_file.is_some(),
         };
         wanted.check()?;
+        if let Some(file) = &args.output_file {
+            model.pack(&wanted, &[], file)?; // a name or a model that does not go with it, before any work
+        }
+        let source = model.open(&Inputs { place, reading })?;
         let mut workers = Tagger::with_engine(model.clone(), args.grid.inference).crew(args.input.threads());
-        let mut stdout = std::io::stdout();
-        pipeline::run(&Tagging { model, wanted, decode }, source, &mut workers, |text: &Vec<u8>| {
-            Ok(stdout.write_all(text).map_err(stdout_failed)?)
+        let job = Tagging { model, wanted, decode };
+        let Some(file) = &args.output_file else {
+            let mut stdout = std::io::stdout();
+            pipeline::run(&job, source, &mut workers, |text: &Vec<u8>| {
+                Ok(stdout.write_all(text).map_err(stdout_failed)?)
+            })?;
+            return Ok(ExitCode::SUCCESS);
+        };
+        let mut answers = Vec::new();
+        pipeline::run(&job, source, &mut workers, |records: &Vec<u8>| {
+            answers.extend_from_slice(records);
+            Ok(())
         })?;
+        write_atomically(file, &job.model.pack(&job.wanted, &answers, file)?)?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,88 +1,135 @@
-//! Graphs from a file: one JSON object per line.
+//! Graphs from a file: one JSON object per line, or arrays.
 
-use super::{Door, Feed, InputPlace, Inputs, Reading, Wanted};
+use super::classes::{add_labels, add_summary, share_line, write_summary};
+use super::{Door, Feed, InputPlace, Inputs, Reading, Wanted, arrays, name};
 use crate::args::Marginals;
 use crate::flags::ModelKind;
 use crate::pipeline::{Pace, Source};
 use anyhow::Result;
-use crfkit::Place;
 use crfkit::data::text::{Lines, holds_line};
+use crfkit::domain::Domain;
 use crfkit::graph::Label;
-use crfkit::tag::{Judgement, Share};
-use crfkit::typed::{TypedGraph, TypedModel, TypedTagger};
+use crfkit::tag::Judgement;
+use crfkit::typed::{GraphArrays, TypedDomain, TypedGraph, TypedModel, TypedTagger, Types};
+use crfkit::{Error, Place};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 
-/// Reads a file line by line; workers parse the lines.
-pub struct GraphLines {
-    lines: Lines<Box<dyn Read + Send>>,
-    feed: Feed,
+/// Reads a file line by line, or an archive of arrays graph by graph; workers parse the lines.
+pub struct GraphFile {
+    name: String,
+    from: From,
 }
 
-/// A line, and where it was read.
+enum From {
+    Lines(Box<Lines<Box<dyn Read + Send>>>, Feed),
+    Arrays(std::vec::IntoIter<TypedGraph>),
+}
+
+/// A line and where it was read, or a graph of an archive.
 #[derive(Debug)]
-pub struct NumberedLine {
+pub struct GraphItem {
     /// The text, without the line ending.
     pub text: String,
     /// File and line.
     pub place: Place,
+    /// The graph, if it comes from an archive.
+    pub graph: Option<TypedGraph>,
 }
 
-impl GraphLines {
-    /// Opens a file, or standard input for `-`.
-    pub fn open(path: &Path, reading: &Reading) -> crfkit::Result<Self> {
+/// Whether a file is an archive of arrays, by its name.
+pub fn is_archive(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("npz"))
+}
+
+/// Reads an archive of arrays.
+pub fn read_arrays(path: &Path) -> crfkit::Result<GraphArrays> {
+    let bytes = std::fs::read(path).map_err(|error| Error::io(name(path), error))?;
+    GraphArrays::read(&bytes, &name(path))
+}
+
+impl GraphFile {
+    /// Opens a file of lines, or standard input for `-`.
+    pub fn lines(path: &Path, reading: &Reading) -> crfkit::Result<Self> {
         let (lines, feed) = Feed::open(path, reading)?;
-        Ok(GraphLines { lines, feed })
+        Ok(GraphFile { name: lines.name().to_owned(), from: From::Lines(Box::new(lines), feed) })
+    }
+
+    /// Opens a file of lines or an archive, whose graphs must fit the types.
+    pub fn open(path: &Path, reading: &Reading, types: &Types) -> crfkit::Result<Self> {
+        if !is_archive(path) {
+            return GraphFile::lines(path, reading);
+        }
+        let graphs = read_arrays(path)?.graphs(types, &name(path))?;
+        Ok(GraphFile { name: name(path), from: From::Arrays(graphs.into_iter()) })
     }
 }
 
-impl Source for GraphLines {
-    type Item = NumberedLine;
+impl Source for GraphFile {
+    type Item = GraphItem;
 
-    fn item(&self) -> NumberedLine {
-        NumberedLine { text: String::new(), place: Place::new(self.lines.name(), 0) }
+    fn item(&self) -> GraphItem {
+        GraphItem { text: String::new(), place: Place::new(&self.name, 0), graph: None }
     }
 
-    fn read(&mut self, line: &mut NumberedLine) -> crfkit::Result<bool> {
-        let Some((text, number)) = self.lines.next_line()? else { return Ok(false) };
-        line.text.clear();
-        line.text.push_str(text);
-        line.place.line = number;
+    fn read(&mut self, item: &mut GraphItem) -> crfkit::Result<bool> {
+        match &mut self.from {
+            From::Lines(lines, _) => {
+                let Some((text, number)) = lines.next_line()? else { return Ok(false) };
+                item.text.clear();
+                item.text.push_str(text);
+                item.place.line = number;
+            }
+            From::Arrays(graphs) => {
+                let Some(graph) = graphs.next() else { return Ok(false) };
+                item.place = TypedDomain::place(&graph);
+                item.graph = Some(graph);
+            }
+        }
         Ok(true)
     }
 
     /// A node of a graph takes about 64 bytes.
-    fn tokens(line: &NumberedLine) -> usize {
-        line.text.len() / 64 + 1
+    fn tokens(item: &GraphItem) -> usize {
+        item.graph.as_ref().map_or(item.text.len() / 64, |graph| graph.nodes.len()) + 1
     }
 
     fn pace(&self) -> Pace {
-        self.feed.pace()
+        match &self.from {
+            From::Lines(_, feed) => feed.pace(),
+            From::Arrays(_) => Pace::Bulk,
+        }
     }
 
     fn ready(&mut self) -> crfkit::Result<bool> {
-        self.lines.gather(holds_line, || self.feed.at_hand())
+        match &mut self.from {
+            From::Lines(lines, feed) => lines.gather(holds_line, || feed.at_hand()),
+            From::Arrays(_) => Ok(true),
+        }
     }
 }
 
 impl Door for TypedModel {
-    type Source = GraphLines;
+    type Source = GraphFile;
     const NOTHING: &'static str = "no graph in it has a label to compare with";
 
     fn kind(&self) -> ModelKind {
         ModelKind::File
     }
 
-    fn open(&self, inputs: &Inputs) -> Result<GraphLines> {
+    fn open(&self, inputs: &Inputs) -> Result<GraphFile> {
         let InputPlace::File(path) = &inputs.place else {
             anyhow::bail!("a model of graphs: apply it to a file of graphs, without --images")
         };
-        Ok(GraphLines::open(path, &inputs.reading)?)
+        Ok(GraphFile::open(path, &inputs.reading, &self.domain.types)?)
     }
 
-    fn input<'a>(&self, line: &'a NumberedLine) -> Result<Option<Cow<'a, TypedGraph>>> {
+    fn input<'a>(&self, line: &'a GraphItem) -> Result<Option<Cow<'a, TypedGraph>>> {
+        if let Some(graph) = &line.graph {
+            return Ok(Some(Cow::Borrowed(graph)));
+        }
         Ok(self.domain.read_line(&line.text, &line.place)?.map(Cow::Owned))
     }
 
@@ -96,6 +143,9 @@ impl Door for TypedModel {
         tagger: &mut TypedTagger,
         out: &mut Vec<u8>,
     ) -> Result<()> {
+        if wanted.arrays {
+            return arrays::append(wanted, labels, tagger, out);
+        }
         let names = |node: usize| &self.domain.types.nodes()[graph.nodes[node]].labels;
         let chosen = labels.iter().enumerate();
         let chosen: Vec<&str> = chosen.map(|(node, &label)| &*names(node)[label as usize]).collect();
@@ -118,8 +168,15 @@ impl Door for TypedModel {
         Ok(())
     }
 
-    fn repeat(&self, line: &NumberedLine, out: &mut Vec<u8>) -> Result<()> {
-        out.extend_from_slice(line.text.as_bytes());
+    fn pack(&self, wanted: &Wanted, answers: &[u8], file: &Path) -> Result<Vec<u8>> {
+        arrays::pack(&self.domain.types, wanted, answers, file)
+    }
+
+    fn repeat(&self, line: &GraphItem, out: &mut Vec<u8>) -> Result<()> {
+        match &line.graph {
+            None => out.extend_from_slice(line.text.as_bytes()),
+            Some(_) => write!(out, "{}", line.place)?,
+        }
         out.push(b'\n');
         Ok(())
     }
@@ -129,33 +186,40 @@ impl Door for TypedModel {
     }
 
     fn text(&self, judgement: &Judgement, _graphs: u64) -> Result<Vec<u8>> {
-        let line = |what: &str, share: &Share, of: &str| {
-            format!("{what:<24}{:6.2}%  ({} {of})\n", share.percent(), share.all)
-        };
-        let mut text = String::new();
-        for (of, share) in self.domain.types.nodes().iter().zip(&judgement.shares) {
-            text += &line(&format!("{}:", of.name), share, "nodes");
+        let mut text = Vec::new();
+        let types = self.domain.types.nodes();
+        for (of, share) in types.iter().zip(&judgement.shares) {
+            share_line(&format!("{}:", of.name), share, "nodes", &mut text)?;
         }
-        text += &line("node accuracy:", &judgement.all(), "nodes");
-        text += &line("joint accuracy:", &judgement.joint, "graphs");
-        Ok(text.into_bytes())
+        share_line("node accuracy:", &judgement.all(), "nodes", &mut text)?;
+        write_summary(judgement, "nodes", "graphs", &mut text)?;
+        for (of, evaluation) in types.iter().zip(&judgement.sets).filter(|(_, set)| !set.labels().is_empty())
+        {
+            writeln!(text, "\n{}", of.name)?;
+            evaluation.write_classes("nodes", &mut text)?;
+        }
+        Ok(text)
     }
 
     fn json(&self, judgement: &Judgement, _graphs: u64) -> Result<String> {
-        let types =
-            self.domain.types.nodes().iter().zip(&judgement.shares).map(|(of, share)| {
-                (of.name.clone(), json!({ "accuracy": share.percent(), "nodes": share.all }))
-            });
+        let scores = judgement.shares.iter().zip(&judgement.sets);
+        let types = self.domain.types.nodes().iter().zip(scores).map(|(of, (share, evaluation))| {
+            let mut scores = json!({ "accuracy": share.percent(), "nodes": share.all });
+            scores["mean_class_accuracy"] = evaluation.mean_class_accuracy().into();
+            add_labels(evaluation, &mut scores);
+            (of.name.clone(), scores)
+        });
         let types: Map<String, Value> = types.collect();
         let (nodes, graphs) = (judgement.all(), judgement.joint);
-        Ok(json!({
+        let mut object = json!({
             "accuracy": nodes.percent(),
             "nodes": nodes.all,
             "joint_accuracy": graphs.percent(),
             "graphs": graphs.all,
             "types": types,
-        })
-        .to_string())
+        });
+        add_summary(judgement, &mut object);
+        Ok(object.to_string())
     }
 
     fn set_name(&self, set: usize) -> Option<String> {

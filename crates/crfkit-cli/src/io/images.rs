@@ -1,6 +1,7 @@
 //! Images and masks in directories.
 
-use super::{Door, InputPlace, Inputs, Wanted, note_rough};
+use super::classes::{add_labels, add_summary, share_line, write_summary};
+use super::{Door, InputPlace, Inputs, Wanted, arrays, note_rough};
 use crate::args::Marginals;
 use crate::flags::ModelKind;
 use crate::pipeline::{Pace, Source};
@@ -83,15 +84,17 @@ fn open(path: &Path) -> crfkit::Result<BufReader<File>> {
     File::open(path).map(BufReader::new).map_err(|error| Error::io(path.display().to_string(), error))
 }
 
-/// Reads the mask of an image, where there is one.
-pub fn read_mask(file: &PictureFile) -> crfkit::Result<Option<Mask>> {
-    file.mask.as_ref().map(|path| Mask::read(open(path)?, &path.display().to_string())).transpose()
+/// Reads the mask of an image and the weights of its pixels, where there is one.
+pub fn read_mask(file: &PictureFile) -> crfkit::Result<Option<(Mask, Option<Vec<f64>>)>> {
+    let read = |path: &PathBuf| Mask::read_weighted(open(path)?, &path.display().to_string());
+    file.mask.as_ref().map(read).transpose()
 }
 
 /// Reads an image, and its mask where there is one.
 pub fn read_picture(file: &PictureFile) -> crfkit::Result<Picture> {
     let name = file.image.display().to_string();
-    Ok(Picture { sites: Sites::read(open(&file.image)?, &name)?, mask: read_mask(file)?, name })
+    let (mask, weights) = read_mask(file)?.unzip();
+    Ok(Picture { sites: Sites::read(open(&file.image)?, &name)?, mask, weights: weights.flatten(), name })
 }
 
 /// The images of a directory, one after the other; workers read them.
@@ -168,6 +171,15 @@ impl Door for GridModel {
         };
         let stem = Path::new(&picture.name).file_stem().unwrap_or_default().to_string_lossy();
         let mask = tagger.mask(labels);
+        if wanted.arrays {
+            let size = [mask.height, mask.width];
+            let bytes = arrays::image(wanted, size, &mask.values, labels, tagger.answers())?;
+            write_atomically(&directory.join(format!("{stem}.npz")), &bytes)?;
+            if tagger.converged() == Some(false) {
+                note_rough(&picture.name);
+            }
+            return Ok(());
+        }
         write_atomically(&directory.join(format!("{stem}.png")), &mask.to_png()?)?;
         if let Some(which) = wanted.marginals {
             let grey = |p: f64| (255.0 * p).round() as u16;
@@ -208,13 +220,23 @@ impl Door for GridModel {
     fn text(&self, judgement: &Judgement, images: u64) -> Result<Vec<u8>> {
         let (pixels, wrong) = (judgement.all().all, judgement.all().wrong());
         let error = percent(wrong, pixels);
-        Ok(format!("pixel error: {error:.2} %  ({wrong} of {pixels} pixels, {images} images)\n").into_bytes())
+        let mut text = format!("pixel error: {error:.2} %  ({wrong} of {pixels} pixels, {images} images)\n")
+            .into_bytes();
+        share_line("pixel accuracy:", &judgement.all(), "pixels", &mut text)?;
+        write_summary(judgement, "pixels", "images", &mut text)?;
+        text.push(b'\n');
+        judgement.sets[0].write_classes("pixels", &mut text)?;
+        Ok(text)
     }
 
     fn json(&self, judgement: &Judgement, images: u64) -> Result<String> {
         let (pixels, wrong) = (judgement.all().all, judgement.all().wrong());
         let error = percent(wrong, pixels);
-        Ok(json!({"pixel_error": error, "wrong": wrong, "pixels": pixels, "images": images}).to_string())
+        let mut object = json!({"pixel_error": error, "wrong": wrong, "pixels": pixels, "images": images});
+        object["accuracy"] = judgement.all().percent().into();
+        add_summary(judgement, &mut object);
+        add_labels(&judgement.sets[0], &mut object);
+        Ok(object.to_string())
     }
 }
 

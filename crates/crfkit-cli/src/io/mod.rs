@@ -2,6 +2,8 @@
 //!
 //! A [`Door`] is all that `tag`, `eval`, `report` and the end of `train` know of a kind of model.
 
+mod arrays;
+mod classes;
 mod graphs;
 mod images;
 mod layout;
@@ -11,7 +13,7 @@ mod repeat;
 mod rows;
 mod sequences;
 
-pub use graphs::GraphLines;
+pub use graphs::{GraphFile, is_archive, read_arrays};
 pub use images::{PictureFile, grid_samples, list_images, picture_pairs, read_mask, read_picture};
 pub use layout::Echo;
 pub use open::{Feed, is_stdin, name, open_model};
@@ -28,7 +30,7 @@ use crfkit::graph::Label;
 use crfkit::tag::{Judgement, Labeller, Tagger};
 use crfkit_report::{EvaluationPart, Samples};
 use std::borrow::Cow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Where inputs come from, and how they are read.
@@ -88,6 +90,8 @@ pub struct Wanted {
     pub echo: Echo,
     /// Directory for label images.
     pub directory: Option<PathBuf>,
+    /// Whether the answers become arrays.
+    pub arrays: bool,
 }
 
 /// How the program reads the inputs of a kind of model and writes its answers.
@@ -110,6 +114,10 @@ pub trait Door: Labeller<Input: Clone> + Explain + Sized {
         tagger: &mut Tagger<Self>,
         out: &mut Vec<u8>,
     ) -> Result<()>;
+    /// The file of arrays for everything that [`Door::write`] has written, if arrays are wanted.
+    fn pack(&self, _wanted: &Wanted, _answers: &[u8], _file: &Path) -> Result<Vec<u8>> {
+        anyhow::bail!("only graphs have their answers in one file of arrays: leave out --output-file")
+    }
     /// Adds an input to the worst mistakes, if it is one of them; there is one list for each set of labels.
     fn sample(
         &self,

@@ -4,6 +4,8 @@ use crate::common;
 
 use common::{crfkit, failure, output, scratch};
 use crfkit::data::images::{Image, Mask};
+use crfkit::data::npz::{npy as array_file, npz};
+use crfkit::data::numpy::ArrayArchive;
 use crfkit::math::random::Random;
 use std::fs::{self, File};
 use std::path::Path;
@@ -286,4 +288,130 @@ fn arrays_and_patches_are_trained_on_and_labelled() {
     let bytes = fs::read(&file).unwrap();
     fs::write(&file, &bytes[..bytes.len() - 1]).unwrap();
     assert!(refused(train("m", "arrays", &[]), 1).contains("4.npy: 319 bytes of numbers"));
+}
+
+/// Images of horizontal stripes under noise, with masks 1 and 2 as arrays, and some void pixels of value 255.
+fn draw_stripes(directory: &Path) {
+    let mut random = Random::new(8);
+    for name in ["images", "masks"] {
+        fs::create_dir(directory.join(name)).unwrap();
+    }
+    for number in 0..6 {
+        let mut values: Vec<u16> = (0..144).map(|k| 1 + (k / 12 % 2) as u16).collect();
+        let noisy = |v: &u16| (60 * u64::from(*v) + random.next_u64() % 130) as u16;
+        let image = Mask { height: 12, width: 12, values: values.iter().map(noisy).collect() };
+        (0..144).filter(|k| k % 7 == number).for_each(|k| values[k] = 255);
+        let mask = Mask { height: 12, width: 12, values };
+        fs::write(directory.join(format!("images/{number}.png")), image.to_png().unwrap()).unwrap();
+        fs::write(directory.join(format!("masks/{number}.png")), mask.to_png().unwrap()).unwrap();
+    }
+}
+
+/// Every objective takes void pixels, directions may have weights of their own, and the scores are those of the labels that
+/// `tag` writes.
+#[test]
+fn void_pixels_directions_and_costs() {
+    let directory = scratch();
+    draw_stripes(directory.path());
+    let run = |arguments: &[&str]| {
+        let mut command = crfkit();
+        command.current_dir(directory.path()).args(arguments);
+        command
+    };
+    let train =
+        ["train", "--graph", "grid", "--images", "images", "--masks", "masks", "--void", "255", "-m", "m"];
+    let error = |more: &[&str]| {
+        run(&[&train[..], &["--quiet"], more].concat()).assert().success();
+        let text = output(&mut run(&["eval", "-m", "m", "--images", "images", "--masks", "masks", "--json"]));
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()
+    };
+    for objective in [
+        "likelihood",
+        "pseudolikelihood",
+        "piecewise",
+        "piecewise-pseudo",
+        "marginal",
+        "perceptron",
+        "max-margin",
+    ] {
+        let scores = error(&["--objective", objective, "--passes", "10"]);
+        assert_eq!(scores["pixels"], 6 * 144 - 124, "{scores}");
+        assert!(scores["pixel_error"].as_f64().unwrap() < 45.0, "{objective}: {scores}");
+    }
+    let shared = error(&["--objective", "softmax-margin"]);
+    let separate = error(&["--objective", "softmax-margin", "--directions", "separate"]);
+    let wrong = |scores: &serde_json::Value| scores["pixel_error"].as_f64().unwrap();
+    assert!(wrong(&separate) < 0.5 * wrong(&shared), "{separate} {shared}");
+    let summary = output(&mut run(&["inspect", "m"]));
+    for words in ["directions", "weights of horizontal", "weights of vertical"] {
+        assert!(summary.contains(words), "{words} in {summary}");
+    }
+
+    // A label that weighs more is found more often.
+    let found = |weight: &str| {
+        let more = ["--objective", "pseudolikelihood", "--neighbours", "none", "--label-weight", weight];
+        error(&more)["labels"]["1"]["predicted"].as_u64().unwrap()
+    };
+    assert!(found("1=6") > found("1=1") && found("1=1") > found("1=0.1"));
+    let message = failure(&mut run(&[&train[..], &["--label-weight", "1=2"]].concat()), 2);
+    assert!(message.contains("use one of pseudolikelihood, piecewise-pseudo, marginal"), "{message}");
+    let more = ["--label-weight", "3=2", "--objective", "marginal"];
+    let message = failure(&mut run(&[&train[..], &more].concat()), 1);
+    assert!(message.contains("nothing has this label"), "{message}");
+
+    // Arrays in place of images.
+    let arrays =
+        ["tag", "-m", "m", "--images", "images", "--output-dir", "arrays", "--arrays", "--marginals=all"];
+    run(&arrays).assert().success();
+    run(&["tag", "-m", "m", "--images", "images", "--output-dir", "drawn"]).assert().success();
+    let bytes = fs::read(directory.path().join("arrays/2.npz")).unwrap();
+    let archive = ArrayArchive::open(&bytes).unwrap();
+    let values = |name: &str| archive.array(name).unwrap().unwrap().values;
+    let drawn = Mask::read(File::open(directory.path().join("drawn/2.png")).unwrap(), "drawn").unwrap();
+    assert!(values("labels").iter().zip(&drawn.values).all(|(a, b)| *a == f64::from(*b)));
+    assert!(values("marginals").chunks(2).zip(&drawn.values).all(|(p, v)| (p[1] > p[0]) == (*v == 2)));
+
+    // A mask with weights: pixels that count nothing are as void ones.
+    let mask = Mask::read(File::open(directory.path().join("masks/0.png")).unwrap(), "mask").unwrap();
+    let labels: Vec<u8> = mask.values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let labels = array_file("<u2", &[12, 12], &labels);
+    let weights: Vec<u8> = mask.values.iter().flat_map(|_| 0.0f64.to_le_bytes()).collect();
+    let weighted = npz(&[("labels", labels), ("weights", array_file("<f8", &[12, 12], &weights))]).unwrap();
+    fs::remove_file(directory.path().join("masks/0.png")).unwrap();
+    fs::write(directory.path().join("masks/0.npz"), weighted).unwrap();
+    error(&["--objective", "marginal"]);
+    let message = failure(&mut run(&train), 1);
+    assert!(message.contains("single nodes cannot have weights"), "{message}");
+    fs::remove_file(directory.path().join("masks/0.npz")).unwrap();
+    fs::write(directory.path().join("masks/0.png"), mask.to_png().unwrap()).unwrap();
+
+    // The scores, computed again from the label images.
+    let scores = error(&["--objective", "pseudolikelihood"]);
+    run(&["tag", "-m", "m", "--images", "images", "--output-dir", "out"]).assert().success();
+    let read = |path: String| Mask::read(File::open(directory.path().join(&path)).unwrap(), &path).unwrap();
+    let (mut table, mut exact) = ([[0u64; 3]; 3], 0);
+    for number in 0..6 {
+        let (gold, found) = (read(format!("masks/{number}.png")), read(format!("out/{number}.png")));
+        let pairs = || gold.values.iter().zip(&found.values).filter(|(gold, _)| **gold != 255);
+        pairs().for_each(|(gold, found)| table[*gold as usize][*found as usize] += 1);
+        exact += u64::from(pairs().all(|(gold, found)| gold == found));
+    }
+    let close = |value: &serde_json::Value, expected: f64| {
+        assert!((value.as_f64().unwrap() - expected).abs() < 1e-9, "{value} {expected} in {scores}");
+    };
+    let recall = |label: usize| table[label][label] as f64 / (table[label][1] + table[label][2]) as f64;
+    close(&scores["labels"]["2"]["accuracy"], 100.0 * recall(2));
+    close(&scores["mean_class_accuracy"], 50.0 * (recall(1) + recall(2)));
+    close(&scores["hamming_loss"], (table[1][2] + table[2][1]) as f64 / (6.0 * 144.0 - 124.0));
+    close(&scores["exact_match"], 100.0 * exact as f64 / 6.0);
+    let iou =
+        |label: usize| table[label][label] as f64 / (table[1][2] + table[2][1] + table[label][label]) as f64;
+    close(&scores["mean_iou"], 50.0 * (iou(1) + iou(2)));
+    if table[1][2] > 0 {
+        assert_eq!(scores["confusion"]["1"]["2"], table[1][2]);
+    }
+    let text = output(&mut run(&["eval", "-m", "m", "--images", "images", "--masks", "masks"]));
+    for words in ["pixel error: ", "mean-class accuracy: ", "Hamming loss: ", "exact match: ", "taken for"] {
+        assert!(text.contains(words), "{words} in {text}");
+    }
 }

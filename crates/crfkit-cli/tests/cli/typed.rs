@@ -3,6 +3,9 @@
 use crate::common;
 
 use common::{crfkit, failure, json_lines, output, page_data, scratch};
+use crfkit::data::npz::{npy, npz};
+use crfkit::data::numpy::ArrayArchive;
+use crfkit::math::random::Random;
 use std::fs;
 use std::path::Path;
 
@@ -160,7 +163,6 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
     }
     for (options, words) in [
         (&["--sigma-of", "cite=1"][..], "types are paper, venue, at, cites"),
-        (&["--objective", "piecewise"], "needs the label of every node"),
         (&["empty"], "empty: no graph in it"),
         (&["wrong"], "wrong:1: these types are not those"),
     ] {
@@ -204,4 +206,135 @@ fn pieces_are_named_in_the_file_and_are_examples() {
         |options: &[&str], status: i32| failure(&mut run(path, &[&train[..], options].concat()), status);
     assert!(refused(&["--pieces", "lines"], 2).contains("window:N"));
     assert!(refused(&["--pieces", "rows"], 1).contains("example 1: --pieces rows needs a grid"));
+}
+
+/// An array of numbers for an archive.
+fn numbers(shape: &[usize], values: &[f64]) -> Vec<u8> {
+    npy("<f8", shape, &values.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>())
+}
+
+/// The numbers of an array in an archive.
+fn array(path: &Path, name: &str) -> Vec<f64> {
+    let bytes = fs::read(path).unwrap();
+    ArrayArchive::open(&bytes).unwrap().array(name).unwrap().unwrap().values
+}
+
+#[test]
+fn graphs_in_arrays_are_trained_on_tagged_and_judged() {
+    let directory = scratch();
+    let path = directory.path();
+    // Rings of six nodes whose labels come in runs; the first number of a node is a noisy hint.
+    let mut random = Random::new(4);
+    let (mut nodes, mut edges, mut labels, mut offsets) = (Vec::new(), Vec::new(), Vec::new(), vec![0.0]);
+    for ring in 0..30 {
+        let first = (6 * ring) as f64;
+        for k in 0..6 {
+            let label = f64::from(u8::from((k + ring) % 6 < 3)) + f64::from(u8::from(ring % 5 == 0));
+            labels.push(label);
+            nodes.extend([label + 2.0 * random.uniform() - 1.0, 1.0]);
+            edges.extend([first + k as f64, first + ((k + 1) % 6) as f64]);
+        }
+        offsets.push(first + 6.0);
+    }
+    let hints: Vec<f64> = edges.as_chunks::<2>().0.iter().map(|[i, j]| i + j).collect();
+    let archive = |labels: Option<&[f64]>| {
+        let mut arrays = vec![
+            ("nodes", numbers(&[180, 2], &nodes)),
+            ("edges", numbers(&[180, 2], &edges)),
+            ("edge_features", numbers(&[180, 1], &hints)),
+            ("offsets", numbers(&[31], &offsets)),
+        ];
+        arrays.extend(labels.map(|labels| ("labels", numbers(&[180], labels))));
+        npz(&arrays).unwrap()
+    };
+    fs::write(path.join("g.npz"), archive(Some(&labels))).unwrap();
+    fs::write(path.join("new.npz"), archive(None)).unwrap();
+    let train = ["train", "--graph", "file", "--quiet", "-m", "m", "g.npz"];
+    run(path, &[&train[..], &["--tables", "potts", "--objective", "max-margin", "--dev", "g.npz"]].concat())
+        .assert()
+        .success();
+    run(path, &train).assert().success();
+    let scores: serde_json::Value =
+        serde_json::from_str(&output(&mut run(path, &["eval", "-m", "m", "--json", "g.npz"]))).unwrap();
+    assert_eq!((&scores["graphs"], &scores["nodes"]), (&30.into(), &180.into()), "{scores}");
+    assert!(scores["accuracy"].as_f64().unwrap() > 75.0, "{scores}");
+
+    // The array of labels has those of the JSON lines, for any number of threads, and without gold labels.
+    let lines = json_lines(&output(&mut run(path, &["tag", "-m", "m", "--marginals=all", "new.npz"])));
+    let expected: Vec<f64> = lines
+        .iter()
+        .flat_map(|line| line["labels"].as_array().unwrap())
+        .map(|label| label.as_str().unwrap().parse().unwrap())
+        .collect();
+    for threads in ["1", "3"] {
+        let tag = ["tag", "-m", "m", "new.npz", "-o", "out.npz", "--marginals=all", "--threads", threads];
+        assert_eq!(output(&mut run(path, &tag)), "");
+        assert_eq!(array(&path.join("out.npz"), "labels"), expected);
+        let marginals = array(&path.join("out.npz"), "marginals");
+        assert_eq!(marginals.len(), 180 * 3);
+        for (row, node) in
+            marginals.chunks(3).zip(lines.iter().flat_map(|l| l["marginals"].as_array().unwrap()))
+        {
+            assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+            assert_eq!(node["2"].as_f64().unwrap(), row[2]);
+        }
+    }
+    run(path, &["tag", "-m", "m", "g.npz", "-o", "labels.npy"]).assert().success();
+    assert!(fs::read(path.join("labels.npy")).unwrap().starts_with(b"\x93NUMPY"));
+    for (arguments, words) in [
+        (&["tag", "-m", "m", "g.npz", "-o", "x.txt"][..], "FILE.npy or FILE.npz"),
+        (&["tag", "-m", "m", "g.npz", "-o", "x.npy", "--marginals"], "name it FILE.npz"),
+        (&["tag", "-m", "m", "g.npz", "-o", "g.npz"], "g.npz"),
+    ] {
+        let message = failure(&mut run(path, arguments), 2);
+        assert!(message.contains(words), "{message}");
+    }
+    fs::write(path.join("lines"), blocks("json")[0]).unwrap();
+    for (arguments, status, words) in [
+        (&["lines"][..], 1, "lines: other files are archives"),
+        (&["new.npz", "--dev", "nothing.npz"], 1, "nothing.npz"),
+    ] {
+        let message = failure(&mut run(path, &[&train[..], arguments].concat()), status);
+        assert!(message.contains(words), "{message}");
+    }
+    let message = failure(&mut run(path, &["train", "--graph", "file", "-m", "n", "new.npz"]), 1);
+    assert!(message.contains("no label in the arrays"), "{message}");
+    let message =
+        failure(&mut run(path, &["train", "--graph", "file", "-m", "n", "lines", "--tables", "full"]), 2);
+    assert!(message.contains("declares the tables of its types"), "{message}");
+    run(path, &["train", "--graph", "file", "-m", "n", "lines", "--quiet"]).assert().success();
+    let message = failure(&mut run(path, &["tag", "-m", "n", "g.npz"]), 1);
+    assert!(message.contains("g.npz: the model has other types"), "{message}");
+    let message = failure(&mut run(path, &["tag", "-m", "n", "lines", "-o", "x.npz"]), 2);
+    assert!(message.contains("several types"), "{message}");
+}
+
+/// Two labels that exclude each other: the full graph over the labels learns it, from one matrix of numbers.
+#[test]
+fn rows_with_several_labels() {
+    let directory = scratch();
+    let path = directory.path();
+    let mut random = Random::new(9);
+    let (mut x, mut y) = (Vec::new(), Vec::new());
+    for _ in 0..200 {
+        let first = random.below(2) as f64;
+        x.extend([first + 1.6 * (random.uniform() - 0.5) * 2.0, random.uniform()]);
+        y.extend([first, 1.0 - first, first]);
+    }
+    let arrays = [("X", numbers(&[200, 2], &x)), ("Y", numbers(&[200, 3], &y))];
+    fs::write(path.join("d.npz"), npz(&arrays).unwrap()).unwrap();
+    let train = ["train", "--graph", "file", "--quiet", "-m", "m", "d.npz", "--inference", "exact"];
+    run(path, &train).assert().success();
+    let scores: serde_json::Value =
+        serde_json::from_str(&output(&mut run(path, &["eval", "-m", "m", "--json", "d.npz"]))).unwrap();
+    assert_eq!(scores["graphs"], 200);
+    // Labels that depend on each other are right together, or wrong together.
+    let (exact, wrong) = (scores["exact_match"].as_f64().unwrap(), scores["hamming_loss"].as_f64().unwrap());
+    assert!(exact > 70.0 && (100.0 * (1.0 - wrong) - exact).abs() < 1.0, "{scores}");
+    fs::write(path.join("x.npz"), npz(&arrays[..1]).unwrap()).unwrap();
+    run(path, &["tag", "-m", "m", "x.npz", "-o", "y.npz", "--marginals"]).assert().success();
+    let found = array(&path.join("y.npz"), "labels");
+    let right = found.iter().zip(&y).filter(|(found, y)| found == y).count();
+    assert!((right as f64 / 600.0 - (1.0 - wrong)).abs() < 1e-9);
+    assert_eq!(array(&path.join("y.npz"), "marginals").len(), 600);
 }

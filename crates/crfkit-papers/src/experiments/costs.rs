@@ -141,7 +141,7 @@ fn seconds<L: Loss<Graph = FactorGraph>>(loss: &L, k: usize, m: usize) -> Result
         for _ in 0..20 {
             let range = 0..own.len();
             let mut out = Gradient { own: gradient.slice_mut(range), shared: &mut sum };
-            let gold = Gold { labels: &gold, weight: 1.0 };
+            let gold = Gold::new(&gold, 1.0);
             std::hint::black_box(loss.loss(
                 &graph,
                 Psi { shared: &[], own: &own },

@@ -161,7 +161,7 @@ fn slides_pl(context: &Context) -> Result<Outcome> {
         let loss: f64 = Pseudolikelihood::<FactorGraph>::default().loss(
             &graph,
             Psi { shared: &[], own: &own },
-            Gold { labels: &labels, weight: 1.0 },
+            Gold::new(&labels, 1.0),
             &mut Gradient { own: gradient.slice_mut(range), shared: &mut sum },
             &mut Default::default(),
         );

@@ -25,6 +25,8 @@ pub struct Dataset<G> {
     weights: Vec<f64>,
     /// The values of dense observations, for each kind of table that has them.
     dense: Vec<DenseNumbers>,
+    /// Weights of the variables, in the order of `gold`; empty while all are 1.
+    variable_weights: Vec<f64>,
 }
 
 impl<G: Graph> Dataset<G> {
@@ -41,6 +43,7 @@ impl<G: Graph> Dataset<G> {
             values: Vec::new(),
             weights: Vec::new(),
             dense: Vec::new(),
+            variable_weights: Vec::new(),
         }
     }
 
@@ -55,6 +58,7 @@ impl<G: Graph> Dataset<G> {
         self.values.clear();
         self.weights.clear();
         self.dense.iter_mut().for_each(DenseNumbers::clear);
+        self.variable_weights.clear();
     }
 
     /// Replaces the graphs by others of the same shape.
@@ -142,6 +146,7 @@ impl<G: Graph> Dataset<G> {
         if !self.weights.is_empty() || weight != 1.0 {
             self.weights.push(weight);
         }
+        self.weigh_to_end();
         self.first_label.push(self.gold.len());
         self.first_table.push(self.first_observation.len() - 1);
         self.dense.iter_mut().for_each(DenseNumbers::finish_example);
@@ -152,9 +157,58 @@ impl<G: Graph> Dataset<G> {
     /// Sets the gold labels of the last example, which must have none yet.
     pub(crate) fn set_last_gold(&mut self, gold: &[Label]) {
         self.gold.extend_from_slice(gold);
+        self.weigh_to_end();
         if let Some(end) = self.first_label.last_mut() {
             *end = self.gold.len();
         }
+    }
+
+    /// Gives the variables of the last example these weights. Losses that are no sums over variables ignore them.
+    ///
+    /// # Panics
+    /// If there is not one weight for each gold label of the example.
+    pub fn weigh_variables(&mut self, weights: &[f64]) {
+        let last = self.gold(self.graphs.len() - 1).len();
+        assert_eq!(weights.len(), last, "one weight per gold label");
+        if self.variable_weights.is_empty() && weights.iter().all(|weight| *weight == 1.0) {
+            return;
+        }
+        self.variable_weights.resize(self.gold.len() - last, 1.0);
+        self.variable_weights.extend_from_slice(weights);
+    }
+
+    /// Multiplies the weight of every variable with a known label by a factor.
+    pub(crate) fn scale_variable_weights(&mut self, factor: impl Fn(&G, usize, usize) -> f64) {
+        self.variable_weights.resize(self.gold.len(), 1.0);
+        for (example, graph) in self.graphs.iter().enumerate() {
+            for (v, at) in (self.first_label[example]..self.first_label[example + 1]).enumerate() {
+                if self.gold[at] < FIRST_SET {
+                    self.variable_weights[at] *= factor(graph, v, self.gold[at] as usize);
+                }
+            }
+        }
+        if self.variable_weights.iter().all(|weight| *weight == 1.0) {
+            self.variable_weights.clear();
+        }
+    }
+
+    /// Gives variables without a weight the weight 1, if others have one.
+    fn weigh_to_end(&mut self) {
+        if !self.variable_weights.is_empty() {
+            self.variable_weights.resize(self.gold.len(), 1.0);
+        }
+    }
+
+    /// The weights of the variables of an example; empty if all weights of the set are 1.
+    #[inline]
+    pub fn variable_weights(&self, example: usize) -> &[f64] {
+        let range = self.first_label[example]..self.first_label[example + 1];
+        if self.variable_weights.is_empty() { &[] } else { &self.variable_weights[range] }
+    }
+
+    /// Whether some variable has a weight other than 1.
+    pub fn weighs_variables(&self) -> bool {
+        !self.variable_weights.is_empty()
     }
 
     /// Number of examples.
@@ -261,6 +315,9 @@ impl<G: Graph> Dataset<G> {
         }
         let gold = other.gold(example).iter().map(|&gold| label(gold));
         self.finish_example(graph.clone(), gold, other.weight(example));
+        if other.weighs_variables() {
+            self.weigh_variables(other.variable_weights(example));
+        }
     }
 
     /// Makes room for all examples of other sets.

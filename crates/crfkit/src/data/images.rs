@@ -1,6 +1,6 @@
 //! Images and masks: PNG, JPEG, the PGM family (PBM, PGM, PPM) and NumPy arrays, recognised by their first bytes.
 
-use super::numpy::{self, NumberArray};
+use super::numpy::{self, ArrayArchive, NumberArray};
 use super::pixels::{Pixels, Samples, encode_png};
 use crate::{Error, Place, Result};
 use std::io::Read;
@@ -88,18 +88,45 @@ impl Mask {
     /// Reads a mask: a grey image (black and white of one bit are 0 and 255), or an array of whole
     /// numbers `[height][width]`. `name` is the mask's name in messages.
     pub fn read(reader: impl Read, name: &str) -> Result<Self> {
+        Mask::read_weighted(reader, name).map(|(mask, _)| mask)
+    }
+
+    /// Reads a mask ([`Mask::read`]) with the weights of its pixels. An archive (`.npz`) has the array `labels` and may have
+    /// `weights` of the same shape; other files have no weights.
+    pub fn read_weighted(reader: impl Read, name: &str) -> Result<(Self, Option<Vec<f64>>)> {
         let bytes = read(reader, name)?;
+        match bytes.starts_with(numpy::ARCHIVE) {
+            true => ArrayArchive::open(&bytes)
+                .and_then(|archive| Mask::from_archive(&archive))
+                .map_err(|why| Error::input(Place::new(name, 0), why)),
+            false => Ok((Mask::from_bytes(&bytes, name)?, None)),
+        }
+    }
+
+    fn from_archive(archive: &ArrayArchive) -> std::result::Result<(Self, Option<Vec<f64>>), String> {
+        if let Some(name) = archive.names().find(|name| !["labels", "weights"].contains(name)) {
+            return Err(format!("nobody asks for its array `{name}`: names are labels and weights"));
+        }
+        let labels =
+            archive.array("labels")?.ok_or("it has no array `labels` of the shape (height, width)")?;
+        let shape = labels.shape.clone();
+        let mask = Mask::from_array(labels)?;
+        let Some(weights) = archive.array("weights")? else { return Ok((mask, None)) };
+        match weights.shape == shape {
+            true => Ok((mask, Some(weights.values))),
+            false => Err(format!("`weights` has the shape {:?}, but `labels` has {shape:?}", weights.shape)),
+        }
+    }
+
+    fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
         let refuse = |what: &str| {
             let remedy = "store a mask as a grey picture, or a .npy array, whose values are the labels";
             Error::input(Place::new(name, 0), format!("{what}: {remedy}"))
         };
-        if bytes.starts_with(numpy::ARCHIVE) {
-            return Err(refuse("a mask cannot be an archive"));
-        }
         if bytes.starts_with(numpy::ARRAY) {
-            return NumberArray::parse(&bytes).and_then(Mask::from_array).map_err(|why| refuse(&why));
+            return NumberArray::parse(bytes).and_then(Mask::from_array).map_err(|why| refuse(&why));
         }
-        let pixels = decode(&bytes, name)?;
+        let pixels = decode(bytes, name)?;
         let kind = pixels.kind();
         let values = match (pixels.channels, pixels.samples) {
             (1, Samples::Bytes(grey)) => grey.into_iter().map(u16::from).collect(),

@@ -38,6 +38,7 @@ pub mod label_rules;
 pub mod lexicon;
 mod macros; // of template lines
 #[doc(hidden)]
+pub mod npz;
 pub mod numpy;
 pub mod observer;
 #[doc(hidden)]

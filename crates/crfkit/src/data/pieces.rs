@@ -3,7 +3,7 @@
 
 use super::dataset::Dataset;
 use crate::error::GraphError;
-use crate::graph::{FactorGraph, FactorGraphBuilder, Graph, Pieces, TableRef};
+use crate::graph::{FIRST_SET, Factor, FactorGraph, FactorGraphBuilder, Graph, Pieces, TableRef};
 use std::collections::HashMap;
 
 /// The shape of a piece: the number of labels of each variable, and the table and variables of each factor. A table
@@ -12,7 +12,8 @@ type Shape = (Vec<usize>, Vec<(TableRef, Vec<usize>)>);
 
 impl Dataset<FactorGraph> {
     /// Makes a separate graph of every piece of every graph, with the observations, gold labels and weight that it has
-    /// there. The sum of a loss over them equals that of [`crate::graph::NodeSplit`] over the graphs.
+    /// there. The sum of a loss over them equals that of [`crate::graph::NodeSplit`] over the graphs. Variables without a
+    /// label, and factors over them, are left out.
     pub fn split(&self, pieces: Pieces) -> Result<Self, GraphError> {
         let mut split = Dataset::new();
         split.set_dense_like(self);
@@ -24,7 +25,9 @@ impl Dataset<FactorGraph> {
             let dense = self.dense_places(example);
             for piece in pieces.of(graph)?.iter().filter(|piece| !piece.is_empty()) {
                 let (mut vars, mut shape) = (Vec::new(), (Vec::new(), Vec::new()));
-                for factor in piece.iter().map(|&f| graph.factor(f)) {
+                let labelled =
+                    |factor: &Factor| factor.vars.iter().all(|&v| self.gold(example)[v] < FIRST_SET);
+                for factor in piece.iter().map(|&f| graph.factor(f)).filter(labelled) {
                     let mut local = |v: usize| {
                         *place[v].get_or_insert_with(|| {
                             vars.push(v);
@@ -48,6 +51,13 @@ impl Dataset<FactorGraph> {
                     };
                     shape.1.push((table, local));
                 }
+                if vars.is_empty() {
+                    continue;
+                }
+                let weights: Vec<f64> = match self.variable_weights(example) {
+                    [] => Vec::new(),
+                    of => vars.iter().map(|&v| of[v]).collect(),
+                };
                 let gold: Vec<_> = vars.iter().map(|&v| self.gold(example)[v]).collect();
                 vars.iter().for_each(|&v| place[v] = None);
                 let graph = match graphs.get(&shape) {
@@ -55,6 +65,9 @@ impl Dataset<FactorGraph> {
                     None => graphs.entry(shape.clone()).or_insert(build(shape)?).clone(),
                 };
                 split.finish_example(graph, gold, self.weight(example));
+                if self.weighs_variables() {
+                    split.weigh_variables(&weights);
+                }
             }
         }
         Ok(split)

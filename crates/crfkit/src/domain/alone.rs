@@ -5,7 +5,7 @@ use crate::Result;
 use crate::data::dataset::Dataset;
 use crate::graph::{FactorGraph, FactorGraphBuilder, Graph, TableRef};
 use crate::infer::Engine;
-use crate::settings::{Method, Parameters, Settings};
+use crate::settings::{Criterion, Method, Parameters, Settings};
 
 /// The tolerance of logistic regression. Its weights are only a start.
 const TOLERANCE: f64 = 1e-4;
@@ -27,6 +27,11 @@ pub(super) fn logistic<D: Domain<Graph = FactorGraph>>(
         sigma: settings.sigma,
         sigma_of: settings.sigma_of.clone(),
         scaling: settings.scaling,
+        // Without pairs they are the same, but only the pseudolikelihood takes weights of nodes.
+        objective: match data.weighs_variables() {
+            true => Criterion::Pseudolikelihood,
+            false => Criterion::Likelihood,
+        },
         optimizer: Method::Lbfgs,
         parameters: Parameters { tolerance: Some(TOLERANCE), ..Parameters::default() },
         ..Settings::default()
@@ -73,6 +78,9 @@ fn nodes_alone(data: &Dataset<FactorGraph>) -> Result<Dataset<FactorGraph>> {
             }
         };
         alone.finish_example(structure, data.gold(example).to_vec(), data.weight(example));
+        if data.weighs_variables() {
+            alone.weigh_variables(data.variable_weights(example));
+        }
     }
     Ok(alone)
 }

@@ -21,6 +21,7 @@ mod corpus;
 mod dev;
 mod digest;
 mod file;
+mod label_weights;
 mod model;
 mod objective;
 mod stored;

@@ -4,11 +4,11 @@ use super::Domain;
 use crate::answers::{Answers, ChainAnswers, GraphAnswers};
 use crate::data::dataset::Dataset;
 use crate::decode::{ExactArgmax, MaxProduct, Viterbi};
-use crate::graph::{Chain, FactorGraph, Graph, Shared, UNLABELLED};
+use crate::graph::{Chain, FactorGraph, Graph, Shared};
 use crate::infer::{Engine, Exact, ForwardBackward, NodeMarginals, Tree, WithEngine};
 use crate::loss::{
-    Likelihood, Loss, MarginPerceptron, Marginal, OnPieces, PartialLikelihood, Perceptron, Pieces, Piecewise,
-    PiecewisePseudolikelihood, Pseudolikelihood,
+    Likelihood, Loss, MarginPerceptron, Marginal, MaxMargin, OnPieces, PartialLikelihood, Perceptron, Pieces,
+    Piecewise, PiecewisePseudolikelihood, Pseudolikelihood, SoftmaxMargin,
 };
 use crate::model::Features;
 use crate::optim::Objective;
@@ -82,15 +82,23 @@ impl ModelGraph for Chain {
     /// Chains are solved exactly, so they need no engine.
     fn objective(sum: Sum<Chain>, settings: &Settings, _: Engine, _: f64) -> Result<Box<dyn Objective>> {
         let Sum { features, data, threads, derivative } = sum;
+        settings.objective.check_weights(data.weighs_variables())?;
         if !data.is_complete() {
-            if settings.objective != Criterion::Likelihood {
-                return Err(Error::Setting(format!(
-                    "`objective` {} needs the label of every token: where some are missing, use likelihood",
-                    settings.objective.name()
-                )));
-            }
-            let loss = PartialLikelihood::with_sets(ForwardBackward, data.sets().clone());
-            return Ok(Box::new(Risk::with_derivative(loss, derivative, features, data, threads)?));
+            let partial = PartialLikelihood::with_sets(ForwardBackward, data.sets().clone());
+            return match settings.objective {
+                Criterion::Likelihood => {
+                    Ok(Box::new(Risk::with_derivative(partial, derivative, features, data, threads)?))
+                }
+                Criterion::SoftmaxMargin => {
+                    let loss = SoftmaxMargin(partial);
+                    Ok(Box::new(Risk::with_derivative(loss, derivative, features, data, threads)?))
+                }
+                other => Err(Error::Setting(format!(
+                    "`objective` {} needs the label of every token: where some are missing, use likelihood or \
+                     softmax-margin",
+                    other.name()
+                ))),
+            };
         }
         if let Some(margin) = settings.margin() {
             let loss = MarginPerceptron { decoder: Viterbi, margin };
@@ -117,17 +125,10 @@ impl ModelGraph for FactorGraph {
         let (criterion, pieces) = (settings.objective, settings.pieces.unwrap_or_default());
         settings.propagation.check_for(engine)?;
         let how = settings.propagation.or_to(tolerance);
-        let complete = (0..sum.data.len()).all(|example| !sum.data.gold(example).contains(&UNLABELLED));
-        if !complete && !criterion.takes_unlabelled() {
-            return Err(Error::Setting(format!(
-                "`objective` {} needs the label of every node: where some are missing, use likelihood or marginal",
-                criterion.name()
-            )));
-        }
+        criterion.check_weights(sum.data.weighs_variables())?;
         match criterion {
-            Criterion::Likelihood => {
-                engine.with(how, ByLikelihood { sum: sum.for_engine(engine, settings)?, complete })
-            }
+            Criterion::Likelihood => engine.with(how, ByLikelihood(sum.for_engine(engine, settings)?)),
+            Criterion::SoftmaxMargin => engine.with(how, BySoftmaxMargin(sum.for_engine(engine, settings)?)),
             Criterion::Marginal => {
                 let how = settings.propagation.or_to(tolerance.min(MARGINAL_TOLERANCE));
                 engine.with(how, ByMarginals(sum.for_engine(engine, settings)?))
@@ -136,6 +137,10 @@ impl ModelGraph for FactorGraph {
                 sum.for_engine(engine, settings)?.of(Perceptron(ExactArgmax::default()))
             }
             Criterion::Perceptron => sum.for_engine(engine, settings)?.of(Perceptron(MaxProduct::default())),
+            Criterion::MaxMargin if engine.is_exact() => {
+                sum.for_engine(engine, settings)?.of(MaxMargin(ExactArgmax::default()))
+            }
+            Criterion::MaxMargin => sum.for_engine(engine, settings)?.of(MaxMargin(MaxProduct::default())),
             Criterion::Pseudolikelihood => sum.of(Pseudolikelihood::<FactorGraph>::default()),
             Criterion::Piecewise | Criterion::PiecewisePseudo => sum.by_pieces(settings, pieces),
             Criterion::Memm | Criterion::MemmBackward => Err(Error::Setting(format!(
@@ -170,7 +175,9 @@ impl Sum<FactorGraph> {
     fn by_pieces(mut self, settings: &Settings, pieces: Pieces) -> Result<Box<dyn Objective>> {
         let criterion = settings.objective;
         let pseudo = Pseudolikelihood::<FactorGraph>::default();
-        if settings.batch_of == BatchOf::Pieces {
+        // Pieces that are examples of their own can leave out what has no label.
+        let complete = self.data.is_complete();
+        if settings.batch_of == BatchOf::Pieces || !complete && pieces != Pieces::Factor {
             self.data = self.data.split(pieces)?;
             return match (criterion, pieces) {
                 (Criterion::PiecewisePseudo, _) => self.of(pseudo),
@@ -214,17 +221,27 @@ fn in_example(example: usize) -> impl Fn(Error) -> Error {
 }
 
 /// The likelihood. If all labels are known and the engine is exact, it provides more to optimisers.
-struct ByLikelihood {
-    sum: Sum<FactorGraph>,
-    complete: bool,
-}
+struct ByLikelihood(Sum<FactorGraph>);
 
 impl WithEngine for ByLikelihood {
     type Out = Result<Box<dyn Objective>>;
     fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> Self::Out {
-        match I::EXACT && self.complete {
-            true => self.sum.of(Likelihood(engine)),
-            false => self.sum.of(PartialLikelihood::new(engine)),
+        match I::EXACT && self.0.data.is_complete() {
+            true => self.0.of(Likelihood(engine)),
+            false => self.0.of(PartialLikelihood::new(engine)),
+        }
+    }
+}
+
+/// The likelihood with a cost for each wrong label.
+struct BySoftmaxMargin(Sum<FactorGraph>);
+
+impl WithEngine for BySoftmaxMargin {
+    type Out = Result<Box<dyn Objective>>;
+    fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> Self::Out {
+        match I::EXACT && self.0.data.is_complete() {
+            true => self.0.of(SoftmaxMargin(Likelihood(engine))),
+            false => self.0.of(SoftmaxMargin(PartialLikelihood::new(engine))),
         }
     }
 }

@@ -7,6 +7,7 @@
 mod bootstrap;
 mod calibration;
 mod chunks;
+mod classes;
 mod fields;
 mod report;
 mod scheme;

@@ -113,7 +113,7 @@ fn write_ratios(out: &mut impl Write, counts: &ChunkCounts) -> io::Result<()> {
     write!(out, "precision: {precision:6.2}%; recall: {recall:6.2}%; FB1: {f1:6.2}")
 }
 
-fn write_wrong_labels(out: &mut impl Write, cells: &[Confusion]) -> io::Result<()> {
+pub(super) fn write_wrong_labels(out: &mut impl Write, cells: &[Confusion]) -> io::Result<()> {
     let (named, others) = cells.split_at(cells.len().min(MAX_WRONG_LABELS));
     for (i, cell) in named.iter().enumerate() {
         let comma = if i == 0 { "" } else { ", " };

@@ -1,7 +1,7 @@
 //! How a graph is cut into pieces, and the graph in which the pieces are separate.
 
 use super::forest::Components;
-use super::{FactorGraph, Label, Scopes};
+use super::{FactorGraph, Scopes};
 use crate::error::GraphError;
 use std::collections::HashMap;
 use std::fmt;
@@ -297,9 +297,9 @@ impl NodeSplit {
         Ok(NodeSplit { graph: graph.with_factors(cards, scopes, tables)?, copy_of })
     }
 
-    /// Overwrites `copies` with the labels of the copies.
-    pub fn labels(&self, labels: &[Label], copies: &mut Vec<Label>) {
+    /// Overwrites `copies` with what the copies of variables have: their labels, or their weights.
+    pub fn copy<T: Copy>(&self, of: &[T], copies: &mut Vec<T>) {
         copies.clear();
-        copies.extend(self.copy_of.iter().map(|&v| labels[v]));
+        copies.extend(self.copy_of.iter().map(|&v| of[v]));
     }
 }

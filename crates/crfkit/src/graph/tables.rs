@@ -365,12 +365,16 @@ pub struct Gradient<'a, S> {
 impl<S: Scalar> Gradient<'_, S> {
     /// Adds `amount` to the entry of this labelling in every factor.
     pub fn add_labelling<G: Graph>(&mut self, graph: &G, labels: &[Label], amount: f64) {
-        graph.for_each_factor(|factor| {
-            let entry = factor.entry(labels);
-            match factor.table {
-                TableRef::Shared(id) => self.shared.0[id].direct.add(entry, S::lift(amount)),
-                TableRef::Own(offset) => self.own.add(offset + entry, S::lift(amount)),
-            }
-        });
+        graph.for_each_factor(|factor| self.add_entry(&factor, labels, amount));
+    }
+
+    /// Adds `amount` to the entry of a factor's table at a labelling.
+    #[inline]
+    pub fn add_entry(&mut self, factor: &Factor, labels: &[Label], amount: f64) {
+        let entry = factor.entry(labels);
+        match factor.table {
+            TableRef::Shared(id) => self.shared.0[id].direct.add(entry, S::lift(amount)),
+            TableRef::Own(offset) => self.own.add(offset + entry, S::lift(amount)),
+        }
     }
 }

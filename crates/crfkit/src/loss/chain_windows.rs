@@ -48,7 +48,11 @@ pub(super) fn piecewise<S: Scalar>(
         let Work { own, dpsi, engine } = work;
         fill(chain, [first, last], &window, psi, own);
         dpsi.reset(window.own_len(), 0.0);
-        let gold = Gold { labels: &gold.labels[first..=last], ..gold };
+        let gold = Gold {
+            labels: &gold.labels[first..=last],
+            variables: gold.variables.get(first..=last).unwrap_or_default(),
+            ..gold
+        };
         let mut inner = Gradient { own: dpsi.slice_mut(0..window.own_len()), shared: &mut *out.shared };
         value += Likelihood(ForwardBackward).loss(&window, Psi { own, ..psi }, gold, &mut inner, engine);
         // Entries that `fill` has cancelled are cancelled in the gradient as well.

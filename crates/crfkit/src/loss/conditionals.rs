@@ -14,6 +14,9 @@ use std::ops::Range;
 ///
 /// over some of the factors a of v. A type that lists these factors is a [`Loss`].
 ///
+/// Each conditional counts as much as its variable weighs. Variables whose label is not known have no conditional, and
+/// factors over them are left out: the loss is that of the graph without them.
+///
 /// The cost is O(labels) for each factor of each conditional, whatever the size of its table.
 pub trait Conditionals: Send + Sync {
     /// The graphs that it works on.
@@ -55,9 +58,13 @@ impl<C: Conditionals> Loss for C {
         work: &mut Self::Work<S>,
     ) -> S {
         let Work { rows, variables } = work;
+        let complete = gold.is_complete();
         let labels = (0..graph.vars()).map(|v| graph.card(v)).max().unwrap_or(0);
         variables.clear();
         self.for_each(graph, |row, factor, k| {
+            if !complete && !gold.knows(factor) {
+                return;
+            }
             let v = factor.vars[k];
             if row >= variables.len() {
                 variables.resize(row + 1, None);
@@ -78,10 +85,14 @@ impl<C: Conditionals> Loss for C {
         let mut value = S::lift(0.0);
         for (row, v) in variables.iter().enumerate() {
             if let Some(v) = *v {
-                value += rows.predict(row, gold.labels[v] as usize, gold.weight);
+                let weight = gold.of(v);
+                value += rows.predict(row, gold.labels[v] as usize, gold.weight * weight) * S::lift(weight);
             }
         }
         self.for_each(graph, |row, factor, k| {
+            if !complete && !gold.knows(factor) {
+                return;
+            }
             let fibre = Fibre::new(factor, k, gold.labels, graph.card(factor.vars[k]));
             fibre.scatter(rows, row, psi, out);
         });

@@ -2,13 +2,13 @@
 
 use super::{Gold, Loss};
 use crate::ability::Ability;
-use crate::graph::{Gradient, Graph, Psi, SharedSum, Table, TableRef, UNLABELLED};
+use crate::graph::{FIRST_SET, Gradient, Graph, Psi, SharedSum, Table, TableRef};
 use crate::infer::Inference;
 use crate::math::{Array, Dual, Scalar};
 
 /// ℓ = −Σ_v log μ_v(y_v), where μ are the marginals *of the engine*, exact or not (Domke 2013: the univariate
 /// logistic loss). It trains the model for the engine that will be used, instead of a likelihood that the engine can
-/// only approximate. Variables without a gold label do not count.
+/// only approximate. Each variable counts as much as it weighs, and variables without a gold label do not count.
 ///
 /// Marginals are the gradient of (the engine's) log Z, so ∂μ/∂ψ is a matrix of second derivatives and symmetric.
 /// Therefore dℓ/dψ = ∂μ/∂ψ · dℓ/dμ is the derivative of all marginals in the direction dℓ/dμ, which takes one pass
@@ -79,14 +79,14 @@ impl<I: Inference> Loss for Marginal<I> {
         let mut value = S::lift(0.0);
         graph.for_each_factor(|factor| {
             if let (TableRef::Own(offset), &[v]) = (factor.table, factor.vars)
-                && gold.labels[v] != UNLABELLED
+                && gold.labels[v] < FIRST_SET
                 && !std::mem::replace(&mut seen[v], true)
             {
                 let at = offset + factor.entry(gold.labels);
                 let mu = marginals.get(at);
                 let mu = if mu.re() > SMALLEST { mu } else { S::lift(SMALLEST) };
-                value = value - mu.ln();
-                own.plane_mut(1)[at] = -1.0 / mu.re();
+                value = value - mu.ln() * S::lift(gold.of(v));
+                own.plane_mut(1)[at] = -gold.of(v) / mu.re();
             }
         });
         let mut second = Gradient { own: slope.slice_mut(range.clone()), shared: sums };

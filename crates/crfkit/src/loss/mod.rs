@@ -4,9 +4,11 @@
 mod chain_piecewise;
 mod chain_windows;
 mod conditionals;
+mod cost;
 mod likelihood;
 mod many;
 mod marginal;
+mod max_margin;
 mod memm;
 mod on_pieces;
 mod partial;
@@ -15,6 +17,7 @@ mod piecewise;
 mod piecewise_pseudo;
 mod pseudolikelihood;
 mod rows;
+mod softmax_margin;
 
 pub use crate::graph::Pieces;
 pub use crate::infer::Member;
@@ -23,6 +26,7 @@ pub use conditionals::Conditionals;
 pub use likelihood::Likelihood;
 pub use many::ManyLosses;
 pub use marginal::Marginal;
+pub use max_margin::MaxMargin;
 pub use memm::Memm;
 pub use on_pieces::OnPieces;
 pub use partial::PartialLikelihood;
@@ -30,9 +34,10 @@ pub use perceptron::{Margin, MarginPerceptron, Perceptron};
 pub use piecewise::Piecewise;
 pub use piecewise_pseudo::{ChainPiecewisePseudolikelihood, PiecewisePseudolikelihood};
 pub use pseudolikelihood::Pseudolikelihood;
+pub use softmax_margin::SoftmaxMargin;
 
 use crate::ability::Ability;
-use crate::graph::{Gradient, Graph, Label, Psi};
+use crate::graph::{FIRST_SET, Factor, Gradient, Graph, Label, Psi};
 use crate::math::Scalar;
 
 /// The gold labels of one example.
@@ -42,6 +47,32 @@ pub struct Gold<'a> {
     pub labels: &'a [Label],
     /// The weight of the example, usually 1.
     pub weight: f64,
+    /// The weight of each variable, in losses that are sums over variables or have a cost for each; empty if all are 1.
+    pub variables: &'a [f64],
+}
+
+impl<'a> Gold<'a> {
+    /// Gold labels of variables that all have weight 1.
+    pub fn new(labels: &'a [Label], weight: f64) -> Self {
+        Gold { labels, weight, variables: &[] }
+    }
+
+    /// The weight of a variable.
+    #[inline]
+    pub fn of(&self, variable: usize) -> f64 {
+        if self.variables.is_empty() { 1.0 } else { self.variables[variable] }
+    }
+
+    /// Whether the label of every variable is known.
+    pub fn is_complete(&self) -> bool {
+        self.labels.iter().all(|label| *label < FIRST_SET)
+    }
+
+    /// Whether the labels of all variables of a factor are known.
+    #[inline]
+    pub fn knows(&self, factor: &Factor) -> bool {
+        factor.vars.iter().all(|&v| self.labels[v] < FIRST_SET)
+    }
 }
 
 /// A training criterion on one example.

@@ -28,6 +28,7 @@ pub struct OnPieces<L> {
 #[derive(Debug, Default)]
 pub struct Work<W> {
     labels: Vec<Label>,
+    variables: Vec<f64>,
     loss: W,
 }
 
@@ -49,8 +50,12 @@ impl<L: Loss<Graph = FactorGraph>> Loss for OnPieces<L> {
         work: &mut Self::Work<S>,
     ) -> S {
         let split = graph.node_split(self.pieces).expect("pieces that the graph has");
-        split.labels(gold.labels, &mut work.labels);
-        let gold = Gold { labels: &work.labels, ..gold };
+        split.copy(gold.labels, &mut work.labels);
+        work.variables.clear();
+        if !gold.variables.is_empty() {
+            split.copy(gold.variables, &mut work.variables);
+        }
+        let gold = Gold { labels: &work.labels, variables: &work.variables, ..gold };
         self.loss.loss(&split.graph, psi, gold, out, &mut work.loss)
     }
 }

@@ -1,5 +1,6 @@
 //! The likelihood when some labels are not known.
 
+use super::cost::copy_planes;
 use super::{Gold, Likelihood, Loss};
 use crate::ability::Ability;
 use crate::graph::{FIRST_SET, Gradient, Graph, Label, LabelBits, Psi, TableRef, UNLABELLED};
@@ -86,18 +87,14 @@ impl<I: Inference + Copy> Loss for PartialLikelihood<I> {
 }
 
 /// Overwrites `known` with ψ's own tables, in which each variable can only have the labels that it is known to have.
-fn make_known<G: Graph, S: Scalar>(
+pub(super) fn make_known<G: Graph, S: Scalar>(
     graph: &G,
     psi: Psi<S>,
     labels: &[Label],
     sets: &[LabelBits],
     known: &mut Array<S>,
 ) {
-    let len = graph.own_len();
-    known.reserve(len);
-    for plane in 0..S::PLANES {
-        known.plane_mut(plane)[..len].copy_from_slice(&psi.own.plane(plane)[..len]);
-    }
+    copy_planes(psi.own, graph.own_len(), known);
     graph.for_each_factor(|factor| {
         if let (TableRef::Own(offset), &[v]) = (factor.table, factor.vars)
             && labels[v] != UNLABELLED

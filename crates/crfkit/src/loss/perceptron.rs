@@ -1,5 +1,6 @@
 //! Collins' perceptron (Collins 2002), with any decoder.
 
+use super::partial::make_known;
 use super::{Gold, Loss};
 use crate::ability::Ability;
 use crate::decode::Decoder;
@@ -45,18 +46,75 @@ impl Margin {
     }
 }
 
-/// Scratch for [`Perceptron`]: the real parts of ψ, which decoders take.
+/// Scratch for losses that compare the best labelling with the gold one.
 #[derive(Debug)]
 pub struct Work<W> {
     decoder: W,
-    labels: Vec<Label>,
+    /// The real parts of ψ, which decoders take.
     shared: Vec<Table<f64>>,
-    own: Array<f64>,
+    pub(super) own: Array<f64>,
+    /// The same with the known labels imposed.
+    known: Array<f64>,
+    /// The best labelling.
+    pub(super) labels: Vec<Label>,
+    /// The gold labels. Where they are not known, they are the best ones beside the known ones.
+    gold: Vec<Label>,
 }
 
 impl<W: Default> Default for Work<W> {
     fn default() -> Self {
-        Work { decoder: W::default(), labels: Vec::new(), shared: Vec::new(), own: Array::default() }
+        let (own, known) = (Array::default(), Array::default());
+        Work { decoder: W::default(), shared: Vec::new(), own, known, labels: Vec::new(), gold: Vec::new() }
+    }
+}
+
+impl<W> Work<W> {
+    /// Takes the real parts of ψ, and the gold labels. Labels that are not known are found by the decoder, as in a
+    /// perceptron with hidden variables.
+    pub(super) fn start<S: Scalar, D: Decoder<Work = W>>(
+        &mut self,
+        decode: &D,
+        graph: &D::Graph,
+        psi: Psi<S>,
+        gold: &Gold,
+    ) {
+        let Work { decoder, shared, own, known, gold: complete, .. } = self;
+        // Shared tables change once per θ, and comparing them is much cheaper than decoding.
+        let same = |(real, table): (&Table<f64>, &Table<S>)| real.log.plane(0) == table.log.plane(0);
+        if shared.len() != psi.shared.len() || !shared.iter().zip(psi.shared).all(same) {
+            *shared = psi.shared.iter().map(Table::real).collect();
+        }
+        let len = graph.own_len();
+        own.reserve(len);
+        own.plane_mut(0)[..len].copy_from_slice(&psi.own.plane(0)[..len]);
+        match gold.is_complete() {
+            true => {
+                complete.clear();
+                complete.extend_from_slice(gold.labels);
+            }
+            false => {
+                make_known(graph, Psi { shared, own }, gold.labels, &[], known);
+                decode.argmax(graph, Psi { shared, own: known }, complete, decoder);
+            }
+        }
+    }
+
+    /// Finds the best labelling of `own`.
+    pub(super) fn decode<D: Decoder<Work = W>>(&mut self, decode: &D, graph: &D::Graph) {
+        let Work { decoder, shared, own, labels, .. } = self;
+        decode.argmax(graph, Psi { shared, own }, labels, decoder);
+    }
+
+    /// score(best labelling) − score(gold labels).
+    pub(super) fn excess<G: Graph, S: Scalar>(&self, graph: &G, psi: Psi<S>) -> S {
+        psi.score(graph, &self.labels) - psi.score(graph, &self.gold)
+    }
+
+    /// Sets the gradient to weight × (`1[best] − 1[gold]`).
+    pub(super) fn write_gradient<G: Graph, S: Scalar>(&self, graph: &G, weight: f64, out: &mut Gradient<S>) {
+        out.own.fill(0.0);
+        out.add_labelling(graph, &self.labels, weight);
+        out.add_labelling(graph, &self.gold, -weight);
     }
 }
 
@@ -76,7 +134,10 @@ impl<D: Decoder> Loss for Perceptron<D> {
         out: &mut Gradient<S>,
         work: &mut Self::Work<S>,
     ) -> S {
-        excess(&self.0, graph, psi, &gold, out, work) * S::lift(gold.weight)
+        work.start(&self.0, graph, psi, &gold);
+        work.decode(&self.0, graph);
+        work.write_gradient(graph, gold.weight, out);
+        work.excess(graph, psi) * S::lift(gold.weight)
     }
 }
 
@@ -96,34 +157,11 @@ impl<D: Decoder> Loss for MarginPerceptron<D> {
         out: &mut Gradient<S>,
         work: &mut Self::Work<S>,
     ) -> S {
-        let excess = excess(&self.decoder, graph, psi, &gold, out, work);
+        work.start(&self.decoder, graph, psi, &gold);
+        work.decode(&self.decoder, graph);
+        work.write_gradient(graph, gold.weight, out);
+        let excess = work.excess(graph, psi);
         let wrong = work.labels.iter().zip(gold.labels).filter(|(found, gold)| found != gold).count();
         (excess + S::lift(self.margin.of(wrong))) * S::lift(gold.weight)
     }
-}
-
-/// score(best labelling) − score(gold labels), without the weight of the example, and its gradient, with it. The best labelling is left
-/// in `work`.
-fn excess<D: Decoder, S: Scalar>(
-    decode: &D,
-    graph: &D::Graph,
-    psi: Psi<S>,
-    gold: &Gold,
-    out: &mut Gradient<S>,
-    work: &mut Work<D::Work>,
-) -> S {
-    let Work { decoder, labels, shared, own } = work;
-    // Shared tables change once per θ, and comparing them is much cheaper than decoding.
-    let same = |(real, table): (&Table<f64>, &Table<S>)| real.log.plane(0) == table.log.plane(0);
-    if shared.len() != psi.shared.len() || !shared.iter().zip(psi.shared).all(same) {
-        *shared = psi.shared.iter().map(Table::real).collect();
-    }
-    let len = graph.own_len();
-    own.reserve(len);
-    own.plane_mut(0)[..len].copy_from_slice(&psi.own.plane(0)[..len]);
-    decode.argmax(graph, Psi { shared, own }, labels, decoder);
-    out.own.fill(0.0);
-    out.add_labelling(graph, labels, gold.weight);
-    out.add_labelling(graph, gold.labels, -gold.weight);
-    psi.score(graph, labels) - psi.score(graph, gold.labels)
 }

@@ -8,7 +8,7 @@ use crate::math::Scalar;
 use std::marker::PhantomData;
 
 /// ℓ = Σ_a (log Σ_y exp ψ_a(y) − ψ_a(gold labels)), each factor a by itself (pwpl-2007 eq. 4), on any graph. It is an
-/// upper bound on the negative log-likelihood.
+/// upper bound on the negative log-likelihood. Factors over a variable whose label is not known are left out.
 ///
 /// An own table costs its size; a shared table costs O(labels) per example, however many factors read it.
 #[derive(Clone, Copy, Debug)]
@@ -58,9 +58,19 @@ impl<G: Graph> Loss for Piecewise<G> {
         readers.clear();
         readers.resize(psi.shared.len(), 0);
         let mut log_z = S::lift(0.0);
-        graph.for_each_factor(|factor| match factor.table {
-            TableRef::Shared(id) => readers[id] += 1,
-            TableRef::Own(offset) => log_z += own_table(graph, &factor, offset, psi, gold, out, rows, labels),
+        let (complete, mut score) = (gold.is_complete(), S::lift(0.0));
+        graph.for_each_factor(|factor| {
+            if !complete && !gold.knows(&factor) {
+                return;
+            }
+            score += psi.value(&factor, gold.labels);
+            match factor.table {
+                TableRef::Shared(id) => readers[id] += 1,
+                TableRef::Own(offset) => {
+                    log_z += own_table(graph, &factor, offset, psi, gold, out, rows, labels);
+                }
+            }
+            out.add_entry(&factor, gold.labels, -gold.weight);
         });
         // Z is the same for all readers of a shared table: the sum of its column sums.
         for (id, &readers) in readers.iter().enumerate().filter(|(_, readers)| **readers > 0) {
@@ -72,8 +82,7 @@ impl<G: Graph> Loss for Piecewise<G> {
             log_z += rows.log_sum(0..1, gold.weight * readers as f64) * S::lift(readers as f64);
             rows.add_to(0, out.shared.0[id].columns(table).slice_mut(0..table.labels));
         }
-        out.add_labelling(graph, gold.labels, -gold.weight);
-        (log_z - psi.score(graph, gold.labels)) * S::lift(gold.weight)
+        (log_z - score) * S::lift(gold.weight)
     }
 }
 

@@ -14,13 +14,13 @@ use crate::ability::Ability;
 /// optimum by itself, with an L1 penalty too. L-BFGS takes over only if it has
 /// not converged after [`Auto::SAGA_PASSES`] passes, or for a tolerance below [`Auto::NEAR`]. Otherwise a few passes
 /// of [`AdaGrad`] come near the optimum, and L-BFGS reaches it. With at most [`Auto::FEW_WEIGHTS`] weights, L-BFGS is
-/// used alone.
+/// used alone. An objective that is not smooth has AdaGrad alone, with as many passes as AdaGrad has by itself.
 ///
 /// Neither phase ends above its start. If the first one would, it is repeated with a smaller gain or left out, and the
 /// watch is told ([`Watch::restarts`]).
 ///
 /// Parameters: `tolerance`, by default [`Auto::TOLERANCE`]; `memory_limit` of SAGA, by default none; and those of the
-/// methods. Needs: a smooth value.
+/// methods. Needs: nothing besides gradients.
 #[derive(Clone, Debug)]
 pub struct Auto {
     /// The online phase, at most [`Auto::PASSES`] passes; SAGA uses its seed.
@@ -45,6 +45,8 @@ pub enum Choice {
     AdaGrad,
     /// With [`Lbfgs`], which then runs alone.
     Lbfgs,
+    /// With [`AdaGrad`], which then runs alone.
+    AdaGradAlone,
 }
 
 impl std::fmt::Display for Choice {
@@ -53,6 +55,7 @@ impl std::fmt::Display for Choice {
             Choice::Saga => "saga, then lbfgs",
             Choice::AdaGrad => "adagrad, then lbfgs",
             Choice::Lbfgs => "lbfgs",
+            Choice::AdaGradAlone => "adagrad",
         })
     }
 }
@@ -75,6 +78,9 @@ impl Auto {
     pub fn choice(problem: &Problem) -> Choice {
         let gaussian = problem.prior.sigma.is_finite() && problem.prior.sigma_pairs.is_finite();
         let marginals = problem.objective.gives().contains(&Ability::Marginals);
+        if !is_smooth(problem) {
+            return Choice::AdaGradAlone;
+        }
         match gaussian && marginals {
             true => Choice::Saga,
             false if problem.objective.dim() <= Auto::FEW_WEIGHTS => Choice::Lbfgs,
@@ -85,7 +91,8 @@ impl Auto {
     /// The phase before L-BFGS, if there is one.
     fn beginning(&self, problem: &Problem) -> Option<Box<dyn Optimizer>> {
         let limit = self.finish.passes;
-        Some(match self.begin.unwrap_or_else(|| Auto::choice(problem)) {
+        let begin = self.begin.filter(|_| is_smooth(problem));
+        Some(match begin.unwrap_or_else(|| Auto::choice(problem)) {
             Choice::Saga => Box::new(Saga {
                 passes: if limit > 0.0 { limit.min(Auto::SAGA_PASSES) } else { Auto::SAGA_PASSES },
                 seed: self.online.schedule.seed,
@@ -97,9 +104,18 @@ impl Auto {
                 online.schedule.passes = online.schedule.passes.min(Auto::PASSES);
                 Box::new(online)
             }
+            Choice::AdaGradAlone => {
+                let mut online = self.online.clone();
+                online.schedule.passes = if limit > 0.0 { limit as usize } else { AdaGrad::PASSES };
+                Box::new(online)
+            }
             Choice::Lbfgs => return None,
         })
     }
+}
+
+fn is_smooth(problem: &Problem) -> bool {
+    problem.objective.gives().contains(&Ability::Smooth)
 }
 
 /// Records in the state which phase it belongs to.
@@ -132,7 +148,7 @@ impl Watch for Phase<'_> {
 
 impl Optimizer for Auto {
     fn needs(&self) -> &'static [Ability] {
-        &[Ability::Smooth]
+        &[]
     }
 
     fn check(&self, prior: &Prior, l1: f64) -> Result<()> {
@@ -150,7 +166,7 @@ impl Optimizer for Auto {
             let near = guard::minimize(beginning, problem, state, &mut Phase { number: 0.0, watch })?;
             let at_limit = self.finish.passes > 0.0 && near.passes >= self.finish.passes;
             let settled = near.stop == Stop::Gap && self.tolerance >= Auto::NEAR;
-            if near.stop == Stop::Watch || at_limit || settled {
+            if near.stop == Stop::Watch || at_limit || settled || !is_smooth(problem) {
                 return Ok(near);
             }
             state = State::start(near.theta);

@@ -1,10 +1,9 @@
 //! Passes over a few examples, for online steps. Their cost depends on the rows that they touch.
 
-use super::Risk;
 use super::any_loss::{Maker, Worker};
+use super::{Risk, gold};
 use crate::data::dataset::{Dataset, DenseNumbers};
 use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum};
-use crate::loss::Gold;
 use crate::math::product::RowsOf;
 use crate::math::{Array, Scalar, simd};
 use crate::model::{Features, Rows};
@@ -60,7 +59,7 @@ impl<G: Graph> Risk<G> {
             value += worker.loss(
                 graph,
                 Psi { shared, own: psi },
-                Gold { labels: self.data.gold(example), weight: self.data.weight(example) },
+                gold(&self.data, example),
                 &mut Gradient { own: dpsi.slice_mut(0..graph.own_len()), shared: sum },
             );
             local.take_rows(place, example, &occurrences[..mine], dpsi);

@@ -3,14 +3,13 @@
 //! A block is evaluated as a whole. Its occurrences are sorted by row, so each row of weights is read once for all its
 //! examples, and each row of the gradient is written once.
 
-use super::Risk;
 use super::any_loss::Worker;
 use super::occurrences::{Occurrences, widest};
 use super::packed::Packed;
 use super::single::Singles;
+use super::{Risk, gold};
 use crate::ability::Ability;
 use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum, TableRef};
-use crate::loss::Gold;
 use crate::math::Array;
 use crate::math::product::RowsOf;
 use crate::math::random::Random;
@@ -310,7 +309,7 @@ impl<G: Graph> BlockWorker for Evaluator<'_, G> {
             value += self.worker.loss(
                 graph,
                 Psi { shared: &self.shared, own: &self.own },
-                Gold { labels: data.gold(example), weight: data.weight(example) },
+                gold(data, example),
                 &mut Gradient { own: self.dpsi.slice_mut(0..len), shared: &mut self.sum },
             );
             let (mine, behind) = own_residuals.split_at_mut(len);

@@ -125,7 +125,7 @@ impl<G: Graph> Dual for Marginals<'_, G> {
         let value = self.worker.loss(
             &graph,
             Psi { shared: &self.shared, own: &self.psi },
-            Gold { labels: data.gold(e), weight: 1.0 },
+            Gold::new(data.gold(e), 1.0),
             &mut Gradient { own: self.dpsi.slice_mut(0..graph.own_len()), shared: &mut self.sum },
         );
         self.write(example, marginals);

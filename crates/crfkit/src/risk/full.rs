@@ -1,12 +1,11 @@
 //! A pass over all examples.
 
-use super::Risk;
 use super::any_loss::{Maker, Worker};
 use super::index::{BLOCK, Block, Index, Part, SLOTS};
 use super::matrices::Matrices;
 use super::potentials::{Rare, add, start};
+use super::{Risk, gold};
 use crate::graph::{Gradient, Graph, NODES, Psi, Shared, SharedSum};
-use crate::loss::Gold;
 use crate::math::{Array, Real, Scalar, SliceMut};
 use crate::model::Dense;
 use crate::optim::Objective;
@@ -165,7 +164,7 @@ impl<G: Graph> Risk<G> {
             let loss = slot.worker.loss(
                 graph,
                 Psi { shared: at.shared, own: &slot.psi },
-                Gold { labels: self.data.gold(example), weight: self.data.weight(example) },
+                gold(&self.data, example),
                 &mut Gradient { own, shared: &mut slot.sum },
             );
             slot.impossible += usize::from(loss.re() < IMPOSSIBLE);

@@ -31,7 +31,7 @@ pub use threads::{in_parts, thread_count};
 use crate::ability::Ability;
 use crate::data::dataset::Dataset;
 use crate::graph::Graph;
-use crate::loss::Loss;
+use crate::loss::{Gold, Loss};
 use crate::math;
 use crate::model::Features;
 use crate::optim::{Blocks, Compute, Distance, Dual, FeatureCounts, Objective, Touched};
@@ -318,4 +318,10 @@ impl<G: Graph> Objective for Risk<G> {
     fn dual(&self) -> Option<Box<dyn Dual + '_>> {
         dual::Marginals::new(self).map(|dual| Box::new(dual) as _)
     }
+}
+
+/// The gold labels and weights of an example.
+fn gold<G: Graph>(data: &Dataset<G>, example: usize) -> Gold<'_> {
+    let variables = data.variable_weights(example);
+    Gold { labels: data.gold(example), weight: data.weight(example), variables }
 }

@@ -181,7 +181,7 @@ impl<G: Graph> Singles<G> {
                 *value = self.worker.loss(
                     member.graph,
                     Psi { shared, own: &self.psi },
-                    Gold { labels: data.gold(example), weight: member.weight },
+                    Gold::new(data.gold(example), member.weight),
                     &mut Gradient { own: self.dpsi.slice_mut(0..len), shared: sum },
                 );
                 let dpsi = &self.dpsi.plane(0)[..len];

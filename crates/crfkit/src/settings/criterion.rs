@@ -5,8 +5,8 @@ use crate::decode::{Direction, Viterbi};
 use crate::graph::Chain;
 use crate::infer::ForwardBackward;
 use crate::loss::{
-    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Marginal, Memm, Perceptron, Pieces,
-    Pseudolikelihood,
+    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Marginal, MaxMargin, Memm, Perceptron,
+    Pieces, Pseudolikelihood, SoftmaxMargin,
 };
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,10 @@ pub enum Criterion {
     Perceptron,
     /// The marginal loss (Domke 2013): the marginal probability of each gold label, as the engine computes it.
     Marginal,
+    /// The softmax margin (Gimpel and Smith 2010): the likelihood, with a cost for each wrong label added to the scores.
+    SoftmaxMargin,
+    /// The structured hinge loss (Taskar, Guestrin and Koller 2004): best score plus cost − gold score.
+    MaxMargin,
 }
 
 /// A computation that is generic over the loss. See [`Criterion::loss`].
@@ -45,7 +49,7 @@ pub(crate) trait WithLoss {
 
 impl Criterion {
     /// All criteria.
-    pub const ALL: [Criterion; 8] = [
+    pub const ALL: [Criterion; 10] = [
         Criterion::Likelihood,
         Criterion::Pseudolikelihood,
         Criterion::Piecewise,
@@ -54,6 +58,8 @@ impl Criterion {
         Criterion::MemmBackward,
         Criterion::Perceptron,
         Criterion::Marginal,
+        Criterion::SoftmaxMargin,
+        Criterion::MaxMargin,
     ];
 
     /// The criterion's name on the command line.
@@ -67,6 +73,8 @@ impl Criterion {
             Criterion::MemmBackward => "memm-backward",
             Criterion::Perceptron => "perceptron",
             Criterion::Marginal => "marginal",
+            Criterion::SoftmaxMargin => "softmax-margin",
+            Criterion::MaxMargin => "max-margin",
         }
     }
 
@@ -87,6 +95,12 @@ impl Criterion {
                 "score of the best labelling minus score of the gold labels (Collins 2002)"
             }
             Criterion::Marginal => "-log of the marginal probability of each gold label (Domke 2013)",
+            Criterion::SoftmaxMargin => {
+                "the likelihood with a cost for each wrong label in the normaliser (Gimpel and Smith 2010)"
+            }
+            Criterion::MaxMargin => {
+                "the structured hinge: best score plus a cost for each wrong label, minus the score of the gold labels"
+            }
         }
     }
 
@@ -103,9 +117,30 @@ impl Criterion {
         self.loss(Pieces::default(), Gives)
     }
 
-    /// Whether the criterion works when some labels are unknown.
-    pub fn takes_unlabelled(self) -> bool {
-        matches!(self, Criterion::Likelihood | Criterion::Marginal)
+    /// Whether single variables may have weights: the criterion is a sum over variables, or has a cost for each.
+    pub fn weighs_variables(self) -> bool {
+        matches!(
+            self,
+            Criterion::Pseudolikelihood
+                | Criterion::PiecewisePseudo
+                | Criterion::Marginal
+                | Criterion::SoftmaxMargin
+                | Criterion::MaxMargin
+        )
+    }
+
+    /// Rejects weights of variables that the criterion has no place for.
+    pub fn check_weights(self, weighs: bool) -> Result<()> {
+        if !weighs || self.weighs_variables() {
+            return Ok(());
+        }
+        let able = Criterion::ALL.into_iter().filter(|c| c.weighs_variables() && c.direction().is_none());
+        let able: Vec<&str> = able.map(Criterion::name).collect();
+        Err(Error::Setting(format!(
+            "`objective` {} is about all labels together, so single nodes cannot have weights: use one of {}",
+            self.name(),
+            able.join(", ")
+        )))
     }
 
     /// Whether the criterion has pieces to choose.
@@ -144,6 +179,8 @@ impl Criterion {
             Criterion::MemmBackward => then.with(Memm(Direction::Backward)),
             Criterion::Perceptron => then.with(Perceptron(Viterbi)),
             Criterion::Marginal => then.with(Marginal(ForwardBackward)),
+            Criterion::SoftmaxMargin => then.with(SoftmaxMargin(Likelihood(ForwardBackward))),
+            Criterion::MaxMargin => then.with(MaxMargin(Viterbi)),
         }
     }
 }

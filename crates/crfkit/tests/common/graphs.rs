@@ -16,6 +16,8 @@ pub struct Problem {
     pub own: Vec<f64>,
     pub gold: Vec<Label>,
     pub weight: f64,
+    /// The weights of variables; empty if all are 1.
+    pub variables: Vec<f64>,
 }
 
 /// What an engine says.
@@ -33,7 +35,7 @@ impl Problem {
         let shared = graph.shared_shapes().iter().map(|shape| draw(shape.size())).collect();
         let own = draw(graph.own_len());
         let gold = graph.cards().iter().map(|&card| rng.below(card) as Label).collect();
-        Problem { graph: graph.clone(), shared, own, gold, weight: 1.0 }
+        Problem { graph: graph.clone(), shared, own, gold, weight: 1.0, variables: Vec::new() }
     }
 
     /// The shared tables at x + ε·d.
@@ -107,7 +109,7 @@ impl Problem {
         let value = loss.loss(
             &self.graph,
             Psi { shared: &tables, own: &array },
-            Gold { labels: &self.gold, weight: self.weight },
+            Gold { labels: &self.gold, weight: self.weight, variables: &self.variables },
             &mut Gradient { own: own.slice_mut(range), shared: &mut shared },
             &mut Default::default(),
         );

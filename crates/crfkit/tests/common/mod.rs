@@ -13,6 +13,8 @@ pub struct Problem {
     pub own: Vec<f64>,
     pub gold: Vec<Label>,
     pub weight: f64,
+    /// The weights of variables; empty if all are 1.
+    pub variables: Vec<f64>,
 }
 
 impl Problem {
@@ -23,7 +25,7 @@ impl Problem {
         let shared = vec![draw(labels * labels), draw(labels), draw(labels)];
         let own = draw(chain.own_len());
         let gold = (0..chain.len).map(|_| rng.below(labels) as Label).collect();
-        Problem { chain, shared, own, gold, weight: 1.0 }
+        Problem { chain, shared, own, gold, weight: 1.0, variables: Vec::new() }
     }
 
     /// The shared tables at x + ε·d.
@@ -69,7 +71,7 @@ impl Problem {
         let value = loss.loss(
             &self.chain,
             Psi { shared: &shared, own: &own },
-            Gold { labels: &self.gold, weight: self.weight },
+            Gold { labels: &self.gold, weight: self.weight, variables: &self.variables },
             &mut Gradient { own: own_gradient.slice_mut(range), shared: &mut sum },
             &mut Default::default(),
         );
@@ -102,6 +104,7 @@ impl Problem {
             own: add(&self.own, &d.own),
             gold: self.gold.clone(),
             weight: self.weight,
+            variables: self.variables.clone(),
         }
     }
 }

@@ -267,7 +267,7 @@ fn on_the_split_graph_silence_is_exact_where_a_piece_is_one_clique() {
             let lists = pieces.of(&problem.graph).unwrap();
             let split = NodeSplit::new(&problem.graph, &lists).unwrap();
             let mut gold = Vec::new();
-            split.labels(&problem.gold, &mut gold);
+            split.copy(&problem.gold, &mut gold);
             let on_split = Problem { graph: split.graph, gold, ..problem.clone() };
             let piecewise = value(&OnPieces { pieces, loss: Likelihood(Tree) }, problem);
             for engine in engines() {

@@ -32,7 +32,7 @@ fn laws<I: NodeMarginals + Clone>(engine: &I, seed: u64, range: f64, forest: boo
     looked
 }
 
-fn gradient_is_slope<L: Loss<Graph = FactorGraph>>(loss: &L, x: &Problem, d: &Problem) {
+pub(crate) fn gradient_is_slope<L: Loss<Graph = FactorGraph>>(loss: &L, x: &Problem, d: &Problem) {
     let (_, own, shared) = x.evaluate::<f64, L>(loss, None, 0.0);
     let slope = x.slope(&own, &shared, d);
     let h = 1e-5;
@@ -43,7 +43,11 @@ fn gradient_is_slope<L: Loss<Graph = FactorGraph>>(loss: &L, x: &Problem, d: &Pr
     assert!(difference(slope, dual.eps()) < 1e-7, "{slope} {}", dual.eps());
 }
 
-fn hessian_vector_is_slope_of_gradient<L: Loss<Graph = FactorGraph>>(loss: &L, x: &Problem, d: &Problem) {
+pub(crate) fn hessian_vector_is_slope_of_gradient<L: Loss<Graph = FactorGraph>>(
+    loss: &L,
+    x: &Problem,
+    d: &Problem,
+) {
     let (value, own, shared) = x.evaluate::<Dual, L>(loss, Some(d), 1.0);
     let h = 1e-5;
     let (_, plus, plus_shared) = x.moved(d, h).evaluate::<f64, L>(loss, None, 0.0);

@@ -157,7 +157,7 @@ impl Numbers {
         let value = loss.loss(
             graph,
             Psi { shared: &shared, own: &own },
-            Gold { labels: gold, weight: 1.5 },
+            Gold::new(gold, 1.5),
             &mut Gradient { own: dpsi.slice_mut(0..own.len()), shared: &mut sum },
             &mut Default::default(),
         );
@@ -546,7 +546,7 @@ fn evaluate_chain<L: Loss<Graph = Chain>>(loss: &L, chain: &Chain, problem: &Pro
     let (shared, own) = (problem.tables::<f64>(None, 0.0), problem.own_array::<f64>(None, 0.0));
     let (mut dpsi, mut sum) = (Array::zeros(own.len()), SharedSum::new(&shared));
     let mut out = Gradient { own: dpsi.slice_mut(0..own.len()), shared: &mut sum };
-    let gold = Gold { labels: &problem.gold, weight: problem.weight };
+    let gold = Gold::new(&problem.gold, problem.weight);
     let value = loss.loss(chain, Psi { shared: &shared, own: &own }, gold, &mut out, &mut Default::default());
     sum.finish(&shared);
     (value, dpsi, sum)
@@ -567,7 +567,7 @@ fn pieces_may_be_any_lists_of_factors() {
     let problem = Problem::random(&mut rng, &graph, 2.0);
     let whole = NodeSplit::new(&graph, &[(0..graph.factors()).collect()]).unwrap();
     let mut gold = Vec::new();
-    whole.labels(&problem.gold, &mut gold);
+    whole.copy(&problem.gold, &mut gold);
     let split = Problem { graph: whole.graph, gold, ..problem.clone() };
     let engine = Likelihood(JunctionTree::default());
     assert!(difference(graph_value(&engine, &split), graph_value(&engine, &problem)) < 1e-12);

@@ -10,6 +10,7 @@ mod graphs;
 mod bethe_pieces;
 mod confidences;
 mod constraints;
+mod costs;
 mod curvature;
 mod decoders;
 mod dense;

@@ -43,7 +43,7 @@ fn same(a: &Evaluated, b: &Evaluated, tolerance: f64, what: &str) {
 fn split(x: &Problem, pieces: Pieces) -> Problem {
     let split = x.graph.node_split(pieces).unwrap();
     let mut gold = Vec::new();
-    split.labels(&x.gold, &mut gold);
+    split.copy(&x.gold, &mut gold);
     Problem { graph: split.graph.clone(), gold, ..x.clone() }
 }
 
@@ -175,7 +175,7 @@ fn on_chain<L: Loss<Graph = Chain>>(loss: &L, chain: &Chain, x: &Problem, d: &Pr
     let (shared, own) = (x.tables::<Dual>(Some(d), 1.0), x.own_array::<Dual>(Some(d), 1.0));
     let (mut dpsi, mut sum) = (Array::zeros(own.len()), SharedSum::new(&shared));
     let mut out = Gradient { own: dpsi.slice_mut(0..own.len()), shared: &mut sum };
-    let gold = Gold { labels: &x.gold, weight: x.weight };
+    let gold = Gold::new(&x.gold, x.weight);
     let value = loss.loss(chain, Psi { shared: &shared, own: &own }, gold, &mut out, &mut Default::default());
     sum.finish(&shared);
     (value, dpsi, sum)

@@ -9,8 +9,8 @@ use crfkit::decode::{Direction, Viterbi};
 use crfkit::graph::{Chain, Graph, Label};
 use crfkit::infer::ForwardBackward;
 use crfkit::loss::{
-    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Memm, Perceptron, Pieces,
-    Pseudolikelihood,
+    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, MaxMargin, Memm, Perceptron, Pieces,
+    Pseudolikelihood, SoftmaxMargin,
 };
 use crfkit::math::random::Random;
 use crfkit::math::vector::dot;
@@ -63,6 +63,8 @@ fn each_loss(law: impl Law) {
     law.check(Likelihood(ForwardBackward));
     law.check(Pseudolikelihood::default());
     law.check(Perceptron(Viterbi));
+    law.check(SoftmaxMargin(Likelihood(ForwardBackward)));
+    law.check(MaxMargin(Viterbi));
     law.check(Memm(Direction::Forward));
     law.check(Memm(Direction::Backward));
     for pieces in [Pieces::Factor, Pieces::Edge, Pieces::SharedUnary] {

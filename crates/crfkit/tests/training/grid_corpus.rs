@@ -58,7 +58,8 @@ fn error(
     let mut tagger = GridTagger::new(Arc::new(trained.model));
     let mut judgement = Judgement::new(1);
     for (image, mask) in test_set {
-        let picture = Picture { sites: image.clone(), mask: Some((*mask).clone()), name: "test".into() };
+        let picture =
+            Picture { sites: image.clone(), mask: Some((*mask).clone()), weights: None, name: "test".into() };
         tagger.judge(&picture, Decode::MaxMarginal, &mut judgement).unwrap();
     }
     100.0 - judgement.all().percent()

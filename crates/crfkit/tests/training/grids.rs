@@ -10,7 +10,8 @@ use crfkit::data::sites::Sites;
 use crfkit::graph::build::PairTables;
 use crfkit::graph::{FactorGraph, Gradient, Graph, Grid, Label, Neighbours, Psi, SharedSum, UNLABELLED};
 use crfkit::grid::{
-    Decode, Engine, GridBuilder, GridCorpus, GridDomain, GridModel, GridTagger, Picture, SiteFeatures, Tables,
+    Decode, Directions, Engine, GridBuilder, GridCorpus, GridDomain, GridModel, GridTagger, Picture,
+    SiteFeatures, Tables,
 };
 use crfkit::infer::JunctionTree;
 use crfkit::infer::enumerate::enumerate;
@@ -30,7 +31,8 @@ use std::sync::Arc;
 fn layout(tables: Tables, neighbours: Neighbours) -> GridDomain {
     let sites = SiteFeatures::default();
     let (labels, unlabelled) = (vec![0, 255], Some(7));
-    GridDomain { labels, unlabelled, sites, channels: 1, pair_channels: 1, neighbours, tables }
+    let directions = Directions::Shared;
+    GridDomain { labels, unlabelled, sites, channels: 1, pair_channels: 1, neighbours, tables, directions }
 }
 
 /// Blocks of 0 and 255 under noise. A few pixels have no label if `holes`.
@@ -93,7 +95,8 @@ fn errors(model: &Arc<GridModel>, test: &[(Sites, Mask)], decode: Decode) -> f64
     let mut judgement = Judgement::new(1);
     let (mut pixels, mut wrong) = (0, 0);
     for (image, mask) in test {
-        let picture = Picture { sites: image.clone(), mask: Some(mask.clone()), name: "test".into() };
+        let picture =
+            Picture { sites: image.clone(), mask: Some(mask.clone()), weights: None, name: "test".into() };
         let labels = tagger.judge(&picture, decode, &mut judgement).unwrap();
         let found = tagger.mask(&labels);
         let gold = mask.values.iter().zip(&found.values).filter(|(gold, _)| **gold != 7);
@@ -150,7 +153,7 @@ fn unlabelled_variables_are_summed_out() {
             let mut shared = SharedSum::new(&[]);
             let mut out = Gradient { own: gradient.slice_mut(0..graph.own_len()), shared: &mut shared };
             let psi = Psi { shared: &[], own };
-            let gold = Gold { labels: &gold, weight: 1.0 };
+            let gold = Gold::new(&gold, 1.0);
             (loss.loss(&graph, psi, gold, &mut out, &mut Default::default()), gradient)
         };
         let (value, gradient) = run(&own);
@@ -172,7 +175,7 @@ fn unlabelled_variables_are_summed_out() {
         dual.plane_mut(1).copy_from_slice(&direction);
         let (mut out, mut shared) = (Array::<Dual>::zeros(own.len()), SharedSum::new(&[]));
         let mut out_gradient = Gradient { own: out.slice_mut(0..graph.own_len()), shared: &mut shared };
-        let gold = Gold { labels: &gold, weight: 1.0 };
+        let gold = Gold::new(&gold, 1.0);
         loss.loss(&graph, Psi { shared: &[], own: &dual }, gold, &mut out_gradient, &mut Default::default());
         let (up, down) = (run(&moved(h)).1, run(&moved(-h)).1);
         for i in 0..own.len() {
@@ -186,7 +189,7 @@ fn unlabelled_variables_are_summed_out() {
 fn with_all_labels_known_it_is_the_likelihood() {
     let mut random = Random::new(5);
     let (graph, own) = random_grid(&mut random, 2);
-    let gold = Gold { labels: &[0, 1, 1, 0, 0, 1], weight: 0.5 };
+    let gold = Gold::new(&[0, 1, 1, 0, 0, 1], 0.5);
     let run = |partial: bool| {
         let (mut gradient, mut shared) = (Array::zeros(own.len()), SharedSum::new(&[]));
         let mut out = Gradient { own: gradient.slice_mut(0..own.len()), shared: &mut shared };

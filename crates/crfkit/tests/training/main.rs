@@ -5,6 +5,7 @@ mod common;
 #[path = "../common/corpora.rs"]
 mod corpora;
 
+mod arrays;
 mod chains;
 mod checkpoint;
 mod choose;

@@ -7,7 +7,7 @@ use crfkit::Place;
 use crfkit::chain::{ChainModel, CorpusBuilder};
 use crfkit::data::observer::Source;
 use crfkit::data::template::{Dialect, Templates};
-use crfkit::graph::{Label, UNLABELLED};
+use crfkit::graph::{Label, Pieces, UNLABELLED};
 use crfkit::math::random::Random;
 use crfkit::model::{Keep, Precision};
 use crfkit::tag::{Judgement, Tagger};
@@ -162,12 +162,82 @@ fn missing_labels_are_summed_out() {
     let marginal = Settings { objective: Criterion::Marginal, ..settings.clone() };
     let trained = train(corpus(&text).unwrap(), &marginal, Engine::LoopyBp).unwrap();
     assert!(trained.objective < 0.8 * (2.0f64 * 2.0 * 3.0).ln(), "{}", trained.objective);
-    for objective in [Criterion::Pseudolikelihood, Criterion::Piecewise, Criterion::Perceptron] {
-        let optimizer = if objective == Criterion::Perceptron { Method::Sgd } else { Method::Lbfgs };
-        let settings = Settings { objective, optimizer, ..Settings::default() };
-        let message = train(corpus(&text).unwrap(), &settings, Engine::Exact).unwrap_err().to_string();
-        assert!(message.contains("needs the label of every node"), "{message}");
+    for objective in Criterion::ALL.into_iter().filter(|objective| objective.direction().is_none()) {
+        let settings = Settings { objective, passes: Some(5), ..Settings::default() };
+        train(corpus(&text).unwrap(), &settings, Engine::Exact).unwrap();
     }
+}
+
+/// Nodes without a label, and factors over them, are no part of the objectives without inference: training is the same as on the
+/// graph from which they are removed.
+#[test]
+fn objectives_without_inference_pass_over_nodes_without_a_label() {
+    let types = r#"{"types": {"n": {"labels": 3, "dense": 2}, "e": {"over": ["n", "n"], "dense": 1}}}"#;
+    let node = |label: &str, x: f64| {
+        format!(r#"{{"type": "n", "label": {label}, "dense": [{x}, {}]}}"#, 1.0 - 0.3 * x * x)
+    };
+    let edge = |i: usize, j: usize| {
+        format!(r#"{{"type": "e", "nodes": [{i}, {j}], "dense": [{}]}}"#, 0.5 + i as f64 - j as f64)
+    };
+    let graph = |nodes: [String; 4], edges: &[String]| {
+        format!(r#"{{"nodes": [{}], "factors": [{}]}}"#, nodes.join(", "), edges.join(", "))
+    };
+    let nodes = |third: &str| [node("0", 0.4), node("2", -1.0), node(third, 0.9), node("1", 0.1)];
+    let with = graph(nodes("null"), &[edge(0, 1), edge(0, 3), edge(1, 2), edge(2, 3)]);
+    let without = format!(
+        r#"{{"nodes": [{}], "factors": [{}, {}]}}"#,
+        [node("0", 0.4), node("2", -1.0), node("1", 0.1)].join(", "),
+        edge(0, 1),
+        r#"{"type": "e", "nodes": [0, 2], "dense": [-2.5]}"#
+    );
+    for (objective, pieces, batch_of) in [
+        (Criterion::Pseudolikelihood, None, BatchOf::Graphs),
+        (Criterion::Piecewise, None, BatchOf::Graphs),
+        (Criterion::PiecewisePseudo, None, BatchOf::Graphs),
+        (Criterion::Piecewise, Some(Pieces::Edge), BatchOf::Graphs),
+        (Criterion::Piecewise, Some(Pieces::Trees), BatchOf::Pieces),
+        (Criterion::PiecewisePseudo, Some(Pieces::Edge), BatchOf::Graphs),
+    ] {
+        let settings = Settings { objective, pieces, batch_of, scaling: Scaling::None, ..lbfgs(1e-9) };
+        let run = |graph: &str| {
+            train(corpus(&format!("{types}\n{graph}\n")).unwrap(), &settings, Engine::Exact).unwrap()
+        };
+        let (void, removed) = (run(&with), run(&without));
+        let difference = (void.objective - removed.objective).abs();
+        assert!(difference < 1e-6, "{objective:?} {pieces:?}: {} {}", void.objective, removed.objective);
+        let mut weights = void.model.weights.iter().zip(removed.model.weights.iter());
+        assert!(weights.all(|(a, b)| (a - b).abs() < 1e-3), "{objective:?} {pieces:?}");
+    }
+}
+
+/// The weight of a node is how often it counts, and so is the weight of its label.
+#[test]
+fn weights_of_nodes_and_labels_count_nodes() {
+    let types = r#"{"types": {"n": {"labels": ["a", "b"], "dense": 1}}}"#;
+    let node = |label: &str, x: f64, weight: &str| {
+        format!(r#"{{"type": "n", "label": "{label}", "dense": [{x}]{weight}}}"#)
+    };
+    let graph = |nodes: &[String]| format!(r#"{{"nodes": [{}]}}"#, nodes.join(", "));
+    let plain = [node("a", 1.0, ""), node("b", -0.5, ""), node("b", 0.2, "")];
+    let twice = [plain[0].clone(), plain[0].clone(), plain[1].clone(), plain[2].clone()];
+    let weighed = [node("a", 1.0, r#", "weight": 2"#), plain[1].clone(), plain[2].clone()];
+    let settings =
+        Settings { objective: Criterion::Pseudolikelihood, scaling: Scaling::None, ..lbfgs(1e-10) };
+    let read = |nodes: &[String]| corpus(&format!("{types}\n{}\n", graph(nodes))).unwrap();
+    let run = |corpus: TypedCorpus| train(corpus, &settings, Engine::Exact).unwrap().objective;
+    let expected = run(read(&twice));
+    assert!((run(read(&weighed)) - expected).abs() < 1e-8);
+    let mut labels = read(&plain);
+    labels.weigh_labels([("a".to_owned(), 2.0)]).unwrap();
+    assert!((run(labels) - expected).abs() < 1e-8);
+    assert!((run(read(&plain)) - expected).abs() > 1e-3);
+    for (weights, words) in [(("c", 1.0), "nothing has this label"), (("a", -1.0), "at least 0")] {
+        let message = read(&plain).weigh_labels([(weights.0.to_owned(), weights.1)]).unwrap_err();
+        assert!(message.to_string().contains(words), "{message}");
+    }
+    // The likelihood is about all labels together.
+    let message = train(read(&weighed), &lbfgs(1e-4), Engine::Exact).unwrap_err().to_string();
+    assert!(message.contains("single nodes cannot have weights: use one of pseudolikelihood"), "{message}");
 }
 
 /// −log p(known labels) plus the penalty with a σ for each type, by enumeration.

@@ -108,7 +108,7 @@ pub(crate) fn pictures() -> Vec<Picture> {
         let mask =
             Mask { height: 3, width: 4, values: (0..12).map(|i| u16::from(bright(i)) * 255).collect() };
         let sites = Image { height: 3, width: 4, channels: 1, values }.into();
-        Picture { sites, mask: Some(mask), name: format!("image {k}") }
+        Picture { sites, mask: Some(mask), weights: None, name: format!("image {k}") }
     };
     (0..3).map(picture).collect()
 }

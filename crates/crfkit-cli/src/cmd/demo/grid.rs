@@ -7,7 +7,9 @@ use anyhow::Result;
 use crfkit::data::images::{Image, Mask};
 use crfkit::files::write_atomically;
 use crfkit::graph::Neighbours;
-use crfkit::grid::{Decode, Engine, GridBuilder, GridDomain, GridTagger, Picture, SiteFeatures, Tables};
+use crfkit::grid::{
+    Decode, Directions, Engine, GridBuilder, GridDomain, GridTagger, Picture, SiteFeatures, Tables,
+};
 use crfkit::tag::{Judgement, Share};
 use crfkit::train::{Criterion, Kind, Method, Settings, Start};
 use std::ops::Range;
@@ -103,6 +105,7 @@ fn clean(way: &Way, train: &[(Image, Mask)], test: &[(Image, Mask)]) -> Result<(
         pair_channels: 1,
         neighbours: way.neighbours,
         tables: Tables::Ising,
+        directions: Directions::Shared,
     };
     let mut builder = GridBuilder::new(domain)?;
     for (image, mask) in train {
@@ -122,8 +125,12 @@ fn clean(way: &Way, train: &[(Image, Mask)], test: &[(Image, Mask)]) -> Result<(
     let mut tagger = GridTagger::new(Arc::new(trained.model));
     let (mut masks, mut judgement) = (Vec::with_capacity(test.len()), Judgement::new(1));
     for (image, truth) in test {
-        let picture =
-            Picture { sites: image.clone().into(), mask: Some(truth.clone()), name: "a test image".into() };
+        let picture = Picture {
+            sites: image.clone().into(),
+            mask: Some(truth.clone()),
+            weights: None,
+            name: "a test image".into(),
+        };
         let labels = tagger.judge(&picture, Decode::MaxMarginal, &mut judgement)?;
         masks.push(tagger.mask(&labels));
     }

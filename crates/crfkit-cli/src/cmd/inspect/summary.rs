@@ -5,7 +5,7 @@ use crfkit::chain::ChainDomain;
 use crfkit::data::observer::{Alphabet, Source};
 use crfkit::data::strings::Strings;
 use crfkit::data::template::Templates;
-use crfkit::grid::GridDomain;
+use crfkit::grid::{Directions, GridDomain};
 use crfkit::linked::{LinkedDomain, Links};
 use crfkit::typed::{Type, TypedDomain};
 
@@ -86,6 +86,9 @@ impl Summary for GridDomain {
         }
         let field = |name: &'static str| (name, layout[name].to_string());
         lines.extend(["sites", "channels", "neighbours", "tables"].map(field));
+        if self.directions != Directions::default() {
+            lines.push(field("directions"));
+        }
         lines
     }
 }

@@ -2,7 +2,6 @@
 
 mod merge;
 
-use super::label_weights::LabelWeights;
 use super::vectors::{NumbersOf, Standard, numbers_of_attributes, numbers_of_rows};
 use super::{ChainCorpus, ChainDomain, ColumnLayout, Sequence, VectorLayout};
 use crate::data::attributes::Attributes;
@@ -12,6 +11,7 @@ use crate::data::observer::{Alphabet, Observer, Sink, Source};
 use crate::data::sorting::{by_frequency, sorted_labels};
 use crate::data::strings::Strings;
 use crate::domain::check_trained_labels;
+use crate::domain::label_weights::LabelWeights;
 use crate::graph::{Chain, FIRST_SET, Graph, Label, LabelBits, NODES, UNLABELLED};
 use crate::{Error, Result};
 use std::collections::HashMap;

@@ -4,7 +4,6 @@ mod builder;
 mod co_occurrence;
 mod constraint;
 mod crew;
-mod label_weights;
 mod potentials;
 mod sequence;
 mod temperature;

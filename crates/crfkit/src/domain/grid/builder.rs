@@ -25,7 +25,8 @@ impl GridBuilder {
     /// Adds an image and its mask, which has one pixel for each site; both come from `name`. Every value of the mask
     /// must be a label of the domain, or its value for no label.
     pub fn add(&mut self, sites: &Sites, mask: &Mask, name: &str) -> Result<()> {
-        let picture = Picture { sites: sites.clone(), mask: Some(mask.clone()), name: name.into() };
+        let picture =
+            Picture { sites: sites.clone(), mask: Some(mask.clone()), weights: None, name: name.into() };
         self.add_picture(&picture)
     }
 
@@ -49,6 +50,9 @@ impl GridBuilder {
         let graph = self.scratch.graph(&self.domain, sites.nodes.height, sites.nodes.width)?;
         self.domain.push_observations(&sites, &graph, &mut self.data);
         self.data.finish_example(graph, gold, 1.0);
+        if let Some(weights) = picture.weighed(mask)? {
+            self.data.weigh_variables(weights);
+        }
         Ok(())
     }
 

@@ -38,7 +38,31 @@ pub struct GridDomain {
     /// The form of the tables of pairs. With [`Tables::Ising`] pixels have such tables too; otherwise pixels have one
     /// weight for each label and feature.
     pub tables: Tables,
+    /// Whether pairs of all directions share their weights.
+    #[serde(default, skip_serializing_if = "Directions::are_shared")]
+    pub directions: Directions,
 }
+
+/// Which pairs of neighbours share their weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Directions {
+    /// All pairs: an image and its transpose are the same to the model.
+    #[default]
+    Shared,
+    /// Those of one direction: horizontal pairs, vertical ones, and both kinds of diagonal ones have weights of their own.
+    Separate,
+}
+
+impl Directions {
+    fn are_shared(&self) -> bool {
+        *self == Directions::Shared
+    }
+}
+
+/// The names of the pairs of each direction, in the order of [`Grid`].
+const DIRECTIONS: [&str; 4] = ["horizontal", "vertical", "falling", "rising"];
 
 impl GridDomain {
     /// A domain with Potts tables over four neighbours, for images like `example`, which comes from `name`.
@@ -46,7 +70,17 @@ impl GridDomain {
         let described = sites.describe(example).map_err(|why| Error::input(Place::new(name, 0), why))?;
         let (channels, pair_channels) = (described.nodes.channels, described.pair_channels());
         let (neighbours, tables) = (Neighbours::Four, Tables::Potts);
-        Ok(GridDomain { labels, unlabelled: None, sites, channels, pair_channels, neighbours, tables })
+        let directions = Directions::default();
+        Ok(GridDomain {
+            labels,
+            unlabelled: None,
+            sites,
+            channels,
+            pair_channels,
+            neighbours,
+            tables,
+            directions,
+        })
     }
 
     /// Rejects values that no model can have.
@@ -87,12 +121,23 @@ impl GridDomain {
     pub fn graph(&self, height: usize, width: usize) -> Result<FactorGraph> {
         let (labels, neighbours) = (self.labels.len(), self.neighbours);
         let pairs = PairTables::Own;
-        Ok(Grid { height, width, labels, neighbours, pairs, directions_tied: true }.build()?)
+        let directions_tied = self.directions.are_shared();
+        Ok(Grid { height, width, labels, neighbours, pairs, directions_tied }.build()?)
     }
 
     /// The features of all images: every feature with all labellings.
     pub fn all_features(&self) -> Features {
         Features::new(&Dataset::<FactorGraph>::new(), self.table_shapes(), Keep::All)
+    }
+
+    /// The names of the kinds of pairs, which have weights of their own.
+    pub(super) fn pair_kinds(&self) -> &'static [&'static str] {
+        match (self.neighbours, self.directions) {
+            (Neighbours::None, _) => &[],
+            (Neighbours::Four | Neighbours::Eight, Directions::Shared) => &["pair"],
+            (Neighbours::Four, Directions::Separate) => &DIRECTIONS[..2],
+            (Neighbours::Eight, Directions::Separate) => &DIRECTIONS,
+        }
     }
 
     pub(super) fn table_shapes(&self) -> TableShapes {
@@ -113,10 +158,8 @@ impl GridDomain {
             columns: labels,
             basis,
         };
-        let kinds = match self.neighbours {
-            Neighbours::None => vec![node],
-            Neighbours::Four | Neighbours::Eight => vec![node, pair],
-        };
+        let mut kinds = vec![node];
+        kinds.extend(self.pair_kinds().iter().map(|_| pair.clone()));
         TableShapes { kinds, node_kinds: 1, shared: Vec::new() }
     }
 

@@ -14,7 +14,7 @@ pub use crate::infer::Engine;
 pub use crate::model::Tables;
 pub use builder::GridBuilder;
 pub use features::{SiteFeatures, SiteNumbers};
-pub use layout::GridDomain;
+pub use layout::{Directions, GridDomain};
 pub use picture::Picture;
 
 use super::alone::logistic;
@@ -27,7 +27,7 @@ use crate::data::sites::Sites;
 use crate::decode::{AlphaExpansion, GraphCut};
 use crate::eval::Scores;
 use crate::graph::{FactorGraph, Label};
-use crate::loss::Perceptron;
+use crate::loss::{MaxMargin, Perceptron};
 use crate::model::sections::{Reader, Writer};
 use crate::model::{Features, LabelSet, Names, TableShapes, WeightPart};
 use crate::optim::Objective;
@@ -142,10 +142,11 @@ impl Domain for GridDomain {
         let part = |(kind, (name, rows)): (usize, (&str, &'a _))| {
             let tables = if kind == 0 && self.tables != Tables::Ising { Tables::Full } else { self.tables };
             let numbers = if kind == 0 { self.channels } else { self.pair_channels };
-            let rows = Cow::Borrowed(rows);
-            WeightPart::described(name, vec![0; kind + 1], tables, rows, numbers, |id| id.to_string())
+            let (rows, sites) = (Cow::Borrowed(rows), if kind == 0 { 1 } else { 2 });
+            WeightPart::described(name, vec![0; sites], tables, rows, numbers, |id| id.to_string())
         };
-        let parts = ["site", "pair"].into_iter().zip(&features.rows).enumerate().map(part).collect();
+        let names = std::iter::once("site").chain(self.pair_kinds().iter().copied());
+        let parts = names.zip(&features.rows).enumerate().map(part).collect();
         Names { sets: self.label_sets(), parts, weights }
     }
 
@@ -172,12 +173,20 @@ impl Domain for GridDomain {
         data: Dataset<FactorGraph>,
         threads: usize,
     ) -> Result<Box<dyn Objective>> {
+        settings.objective.check_weights(data.weighs_variables())?;
         match settings.objective {
             Criterion::Perceptron if self.labels.len() <= 2 => {
                 Ok(Box::new(Risk::new(Perceptron(GraphCut), features, data, threads)?))
             }
             Criterion::Perceptron => {
                 let loss = Perceptron(AlphaExpansion::default());
+                Ok(Box::new(Risk::new(loss, features, data, threads)?))
+            }
+            Criterion::MaxMargin if self.labels.len() <= 2 => {
+                Ok(Box::new(Risk::new(MaxMargin(GraphCut), features, data, threads)?))
+            }
+            Criterion::MaxMargin => {
+                let loss = MaxMargin(AlphaExpansion::default());
                 Ok(Box::new(Risk::new(loss, features, data, threads)?))
             }
             _ => {

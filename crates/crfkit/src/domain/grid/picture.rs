@@ -12,11 +12,29 @@ pub struct Picture {
     pub sites: Sites,
     /// The mask: a label for each site.
     pub mask: Option<Mask>,
+    /// The weight of each site in training, row by row; `None` if all are 1.
+    pub weights: Option<Vec<f64>>,
     /// Name of the image in messages.
     pub name: String,
 }
 
 impl Picture {
+    /// The weights of the sites, if there are any. It is an error if their number is not that of the mask, or if one is
+    /// negative or not finite.
+    pub(super) fn weighed(&self, mask: &Mask) -> Result<Option<&[f64]>> {
+        let refuse = |why: String| Err(Error::input(Place::new(&self.name, 0), why));
+        let Some(weights) = &self.weights else { return Ok(None) };
+        if weights.len() != mask.values.len() {
+            return refuse(format!("{} weights, but {} sites", weights.len(), mask.values.len()));
+        }
+        match weights.iter().find(|weight| !(weight.is_finite() && **weight >= 0.0)) {
+            Some(weight) => {
+                refuse(format!("a weight is {weight}, but it must be a finite number of at least 0"))
+            }
+            None => Ok(Some(weights)),
+        }
+    }
+
     /// The mask. It is an error if it is missing or does not fit the sites.
     pub(super) fn labelled(&self, domain: &GridDomain) -> Result<&Mask> {
         let refuse = |why: String| Error::input(Place::new(&self.name, 0), why);

@@ -54,7 +54,8 @@ impl TypedBuilder {
         let structure = self.structures.of(&graph, types)?;
         let number = |kind: usize, name: &str| Some(self.names[kind].intern(name.as_bytes()));
         observe(&graph, types, number, &mut self.data);
-        self.data.finish_example(structure, graph.gold, 1.0);
+        self.data.finish_example(structure, graph.gold, graph.weight);
+        self.data.weigh_variables(&graph.weights);
         self.names.iter().try_for_each(|names| names.check_room("the names of features"))
     }
 

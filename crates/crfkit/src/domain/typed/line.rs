@@ -12,6 +12,8 @@ use std::fmt;
 pub(super) const MAX_NUMBERS: usize = 1 << 26;
 /// The largest feature value. With larger values, scores might not be finite.
 pub(super) const MAX_VALUE: f64 = 1e9;
+/// Labels in arrays are below this number.
+pub(super) const MAX_LABEL: u32 = 1 << 14;
 
 /// The contents of a line.
 #[derive(Clone, Debug)]
@@ -33,6 +35,10 @@ pub struct TypedGraph {
     pub nodes: Vec<usize>,
     /// The gold label of each node, or [`UNLABELLED`](crate::graph::UNLABELLED).
     pub gold: Vec<Label>,
+    /// The weight of each node.
+    pub weights: Vec<f64>,
+    /// The weight of the graph.
+    pub weight: f64,
     /// Type and nodes of each factor.
     pub(crate) factors: Vec<(usize, Vec<usize>)>,
     /// The piece of each factor, if it names one. Equal names have equal numbers.
@@ -55,11 +61,13 @@ impl Line {
             refuse(format!("column {}: {why}", error.column()))
         })?;
         match (written, types) {
-            (Written { types: Some(types), nodes: None, factors }, _) if factors.is_empty() => {
+            (Written { types: Some(types), nodes: None, factors, weight: None }, _) if factors.is_empty() => {
                 Ok(Line::Types(types))
             }
-            (Written { types: None, nodes: Some(nodes), factors }, Some(types)) => {
-                TypedGraph::new(nodes, factors, place, types).map(Line::Graph).map_err(refuse)
+            (Written { types: None, nodes: Some(nodes), factors, weight }, Some(types)) => {
+                let graph = TypedGraph::new(nodes, factors, place, types);
+                let weigh = |graph| TypedGraph::weighed(graph, weight.unwrap_or(1.0));
+                graph.and_then(weigh).map(Line::Graph).map_err(refuse)
             }
             (Written { types: None, nodes: Some(_), .. }, None) => Err(refuse(
                 "a graph, but no types yet: the first line must declare them, as in {\"types\": {\"word\": {\"labels\": \
@@ -93,8 +101,14 @@ impl TypedGraph {
         graph.check_size(types).map(|()| graph)
     }
 
+    fn weighed(self, weight: f64) -> std::result::Result<Self, String> {
+        check_weight(weight).map(|()| TypedGraph { weight, ..self })
+    }
+
     fn add_node(&mut self, node: WrittenNode, types: &Types) -> std::result::Result<(), String> {
-        let WrittenNode { of, label, features, dense } = node;
+        let WrittenNode { of, label, weight, features, dense } = node;
+        let weight = weight.unwrap_or(1.0);
+        check_weight(weight)?;
         let kind = find(types, &of, 0..types.nodes().len())?;
         let find = |Name(name): Name| {
             types.label(kind, &name).ok_or_else(|| {
@@ -103,7 +117,9 @@ impl TypedGraph {
             })
         };
         let label = label.map(find).transpose()?;
-        self.push_node(kind, label, Observed { named: features.0, dense }, types)
+        self.push_node(kind, label, Observed { named: features.0, dense }, types)?;
+        self.weights[self.nodes.len() - 1] = weight;
+        Ok(())
     }
 
     fn add_factor(&mut self, factor: WrittenFactor, types: &Types) -> std::result::Result<(), String> {
@@ -138,6 +154,14 @@ impl TypedGraph {
     }
 }
 
+/// Rejects weights that are negative or not finite.
+pub(super) fn check_weight(weight: f64) -> std::result::Result<(), String> {
+    match weight.is_finite() && weight >= 0.0 {
+        true => Ok(()),
+        false => Err(format!("its weight is {weight}, but it must be a finite number of at least 0")),
+    }
+}
+
 /// The number of the type called `name`, which must be among `those`.
 fn find(types: &Types, name: &str, those: std::ops::Range<usize>) -> std::result::Result<usize, String> {
     types.kind(name).filter(|kind| those.contains(kind)).ok_or_else(|| {
@@ -165,6 +189,7 @@ fn names<'a>(names: impl Iterator<Item = &'a String>) -> String {
 struct Written {
     types: Option<Types>,
     nodes: Option<Vec<WrittenNode>>,
+    weight: Option<f64>,
     #[serde(default)]
     factors: Vec<WrittenFactor>,
 }
@@ -175,6 +200,7 @@ struct WrittenNode {
     #[serde(rename = "type")]
     of: String,
     label: Option<Name>,
+    weight: Option<f64>,
     #[serde(default)]
     features: Named,
     #[serde(default)]

@@ -81,6 +81,8 @@ impl TypedGraph {
             place,
             nodes: Vec::new(),
             gold: Vec::new(),
+            weights: Vec::new(),
+            weight: 1.0,
             factors: Vec::new(),
             pieces: Vec::new(),
             features: Vec::new(),
@@ -103,6 +105,7 @@ impl TypedGraph {
         }
         self.nodes.push(kind);
         self.gold.push(label.unwrap_or(UNLABELLED));
+        self.weights.push(1.0);
         self.observe(kind, features, types)
     }
 

@@ -2,6 +2,7 @@
 //!
 //! `docs/GRAPHS.md` describes the format. Losses, optimisers and risk are the same as for other graphs.
 
+mod arrays;
 mod builder;
 mod line;
 mod memory;
@@ -9,6 +10,7 @@ mod types;
 
 pub use crate::decode::Decode;
 pub use crate::infer::Engine;
+pub use arrays::{EdgeArrays, GraphArrays, LabelTable, Matrix};
 pub use builder::{Structures, TypedBuilder};
 pub use line::{Line, TypedGraph};
 pub use memory::{GraphMaker, Observed};

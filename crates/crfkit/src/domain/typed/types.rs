@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// The largest number of types.
-const MAX_TYPES: usize = 1000;
+const MAX_TYPES: usize = 5000;
 /// The largest number of labels of one node type, and of all node types together.
 const MAX_LABELS: usize = 1 << 14;
 const MAX_ALL_LABELS: usize = 1 << 20;
@@ -242,7 +242,45 @@ impl From<Types> for Declared {
     }
 }
 
+/// The name of a label's node in a table of rows and labels. Names have one length, so that their order is that of the labels.
+fn of_label(label: usize) -> String {
+    format!("label {label:04}")
+}
+
 impl Types {
+    /// One type of nodes with `labels` labels, called `node`, and one of pairs of them, called `edge`, with so many numbers
+    /// each.
+    pub(super) fn of_edges(labels: usize, [nodes, edges]: [usize; 2], tables: Tables) -> Result<Self> {
+        let node = Declaration::nodes((0..labels).map(|label| label.to_string())).dense(nodes);
+        let edge = Declaration::factors(["node", "node"]).tables(tables).dense(edges);
+        Types::declare([("node".to_owned(), node), ("edge".to_owned(), edge)])
+    }
+
+    /// A type of nodes of two labels for each of `labels` labels, with so many numbers, and a type for each pair of them.
+    pub(super) fn of_labels(labels: usize, dense: usize, tables: Tables) -> Result<Self> {
+        let most = (1..).take_while(|n| n + n * (n - 1) / 2 <= MAX_TYPES).last().unwrap_or(0);
+        if !(1..=most).contains(&labels) {
+            return Err(Error::Setting(format!("{labels} labels, but a row can have between 1 and {most}")));
+        }
+        let mut declared = Vec::new();
+        for i in 0..labels {
+            declared.push((of_label(i), Declaration::nodes(["0", "1"]).dense(dense)));
+            for j in i + 1..labels {
+                let pair = Declaration::factors([of_label(i), of_label(j)]).tables(tables);
+                declared.push((format!("pair {i:04} {j:04}"), pair));
+            }
+        }
+        Types::declare(declared)
+    }
+
+    /// Number of labels, if these are the types of a table of rows and labels.
+    pub fn label_table(&self) -> Option<usize> {
+        let labels = self.nodes;
+        let named =
+            self.nodes().iter().enumerate().all(|(k, of)| of.name == of_label(k) && of.labels.len() == 2);
+        (named && self.factors().len() == labels * (labels - 1) / 2).then_some(labels)
+    }
+
     /// Declares types by their names. It is an error if a name is there twice or a declaration is impossible.
     pub fn declare(types: impl IntoIterator<Item = (String, Declaration)>) -> Result<Self> {
         let mut declared = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! Images and masks.
 
-use super::{EachInput, TrainingData};
+use super::{EachInput, TrainingData, check_label_weights};
 use crate::args::TrainArgs;
 use crate::error::usage;
 use crate::io::{InputPlace, Inputs, PictureFile, grid_samples, picture_pairs, read_mask, read_picture};
@@ -26,6 +26,7 @@ impl TrainingData for GridDomain {
     }
 
     fn check(args: &TrainArgs) -> Result<()> {
+        check_label_weights(args)?;
         args.grid.sites().check().map_err(usage)
     }
 
@@ -35,7 +36,7 @@ impl TrainingData for GridDomain {
         let mut seen = vec![false; 1 << u16::BITS];
         for file in &files {
             let mask = read_mask(file)?;
-            mask.iter().flat_map(|mask| &mask.values).for_each(|&value| seen[value as usize] = true);
+            mask.iter().flat_map(|(mask, _)| &mask.values).for_each(|&value| seen[value as usize] = true);
         }
         let labels: Vec<u16> =
             (0..=u16::MAX).filter(|&v| seen[v as usize] && Some(v) != args.grid.unlabelled).collect();
@@ -56,13 +57,18 @@ impl TrainingData for GridDomain {
                     unlabelled: args.grid.unlabelled,
                     neighbours: args.grid.neighbours.unwrap_or(Neighbours::Four),
                     tables: args.grid.tables.unwrap_or_default(),
+                    directions: args.grid.directions.unwrap_or_default(),
                     ..GridDomain::new(labels.clone(), args.grid.sites(), &picture.sites, &picture.name)?
                 })?),
             };
             builder.add_picture(&picture)?;
         }
         match builder {
-            Some(builder) => Ok(builder.finish()?),
+            Some(builder) => {
+                let mut corpus = builder.finish()?;
+                corpus.weigh_labels(args.label_weight.iter().cloned())?;
+                Ok(corpus)
+            }
             None => anyhow::bail!("there is no training image"),
         }
     }

@@ -8,6 +8,7 @@ mod linked;
 pub use chains::{check_format, check_layout, for_each_sequence, format, layout_of, open, source};
 
 use crate::args::TrainArgs;
+use crate::error::usage;
 use crate::io::{self, Door, Inputs};
 use crate::log::DataSize;
 use anyhow::Result;
@@ -132,4 +133,10 @@ pub fn no_sequence(path: &Path) -> anyhow::Error {
     let message =
         "no sequence in it: labelled tokens are needed, one per line, with an empty line between sequences";
     Error::input(Place::new(io::name(path), 0), message).into()
+}
+
+/// Rejects weights of the labels of nodes and pixels with an objective that has no place for them.
+fn check_label_weights(args: &TrainArgs) -> Result<()> {
+    let objective = args.objective.unwrap_or_default();
+    objective.check_weights(!args.label_weight.is_empty()).map_err(usage)
 }

@@ -1,4 +1,4 @@
-//! Weights of labels: sequences that have a label count more, or less, in training.
+//! Weights of labels: sequences that have a label, or nodes and pixels with it, count more, or less, in training.
 
 use crate::{Error, Result};
 
@@ -31,13 +31,7 @@ impl LabelWeights {
         }
         let mut largest: Option<f64> = None;
         for label in labels {
-            let of = match self.0.iter_mut().find(|(known, ..)| known == label) {
-                Some((_, of, seen)) => {
-                    *seen = true;
-                    *of
-                }
-                None => 1.0,
-            };
+            let of = self.of_label(label);
             largest = Some(largest.map_or(of, |before| before.max(of)));
         }
         weight * largest.unwrap_or(1.0)
@@ -50,11 +44,22 @@ impl LabelWeights {
         }
     }
 
+    /// The weight of a label.
+    pub(super) fn of_label(&mut self, label: &str) -> f64 {
+        match self.0.iter_mut().find(|(known, ..)| known == label) {
+            Some((_, of, seen)) => {
+                *seen = true;
+                *of
+            }
+            None => 1.0,
+        }
+    }
+
     /// Rejects weights of labels that did not occur.
     pub(super) fn check(&self) -> Result<()> {
         match self.0.iter().find(|(.., seen)| !seen) {
             Some((label, ..)) => Err(Error::Setting(format!(
-                "there is a weight of label {label}, but no sequence has this label: correct its name, or leave it out"
+                "there is a weight of label {label}, but nothing has this label: correct its name, or leave it out"
             ))),
             None => Ok(()),
         }

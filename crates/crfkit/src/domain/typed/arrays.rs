@@ -1,0 +1,386 @@
+//! Graphs as arrays: nodes and edges of one type each with their numbers, or a table of rows and their labels.
+
+use super::line::check_weight;
+use super::{Observed, TypedGraph, Types, line};
+use crate::data::numpy::{self, ArrayArchive, NumberArray};
+use crate::graph::{Label, UNLABELLED};
+use crate::model::Tables;
+use crate::{Error, Place, Result};
+
+/// A matrix of numbers, row by row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Matrix {
+    /// Number of rows.
+    pub rows: usize,
+    /// Number of columns.
+    pub columns: usize,
+    /// The numbers, `[rows][columns]`.
+    pub values: Vec<f64>,
+}
+
+impl Matrix {
+    /// A row.
+    pub fn row(&self, row: usize) -> &[f64] {
+        &self.values[row * self.columns..][..self.columns]
+    }
+}
+
+/// Graphs whose nodes have one type and whose edges have one type.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EdgeArrays {
+    /// The features of nodes: a row for each node of each graph.
+    pub nodes: Matrix,
+    /// The two nodes of each edge, as rows of `nodes`. Both must be in one graph.
+    pub edges: Vec<[usize; 2]>,
+    /// The features of edges: a row for each edge. It has no columns if edges have no features.
+    pub edge_features: Matrix,
+    /// The gold label of each node, or [`UNLABELLED`]; empty if none is known.
+    pub labels: Vec<Label>,
+    /// The weight of each node in training; empty if all are 1.
+    pub weights: Vec<f64>,
+    /// The first node of each graph, in ascending order, and the number of nodes; empty if there is one graph.
+    pub offsets: Vec<usize>,
+}
+
+/// Rows of numbers, each of which has or has not each of some labels: a multi-label problem. A row is a full graph over its
+/// labels, with a node of two labels, 0 and 1, for each.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LabelTable {
+    /// The features of each row, which all its nodes share.
+    pub x: Matrix,
+    /// Number of labels of a row.
+    pub labels: usize,
+    /// Whether each row has each label, `[rows][labels]`: 0, 1 or [`UNLABELLED`]; empty if none is known.
+    pub y: Vec<Label>,
+}
+
+/// Graphs in arrays, as an archive (`.npz`) has them.
+#[derive(Clone, Debug, PartialEq)]
+pub enum GraphArrays {
+    /// `nodes`, `edges` and their like.
+    Edges(EdgeArrays),
+    /// `X` and `Y`.
+    Labels(LabelTable),
+}
+
+/// Names of the arrays of an archive.
+const EDGES: [&str; 6] = ["nodes", "edges", "edge_features", "labels", "weights", "offsets"];
+const LABELS: [&str; 2] = ["X", "Y"];
+
+type Checked<T> = std::result::Result<T, String>;
+
+impl GraphArrays {
+    /// Reads an archive. It has `nodes` (N, D), `edges` (E, 2), and perhaps `edge_features` (E, K), `labels` (N), where
+    /// negative numbers are unknown labels, `weights` (N) and `offsets` (G + 1); or `X` (N, D) and perhaps `Y` (N, L).
+    pub fn read(bytes: &[u8], name: &str) -> Result<Self> {
+        let parse = || {
+            if !bytes.starts_with(numpy::ARCHIVE) {
+                return Err("not an archive of arrays, as numpy.savez writes it".to_owned());
+            }
+            let archive = ArrayArchive::open(bytes)?;
+            let table = archive.names().any(|name| LABELS.contains(&name));
+            let names: &[&str] = if table { &LABELS } else { &EDGES };
+            if let Some(other) = archive.names().find(|name| !names.contains(name)) {
+                return Err(format!("nobody asks for its array `{other}`: names are {}", names.join(", ")));
+            }
+            let arrays = match table {
+                true => GraphArrays::Labels(LabelTable::parse(&archive)?),
+                false => GraphArrays::Edges(EdgeArrays::parse(&archive)?),
+            };
+            arrays.check().map(|()| arrays)
+        };
+        parse().map_err(|why| Error::input(Place::new(name, 0), why))
+    }
+
+    /// Number of graphs.
+    pub fn len(&self) -> usize {
+        match self {
+            GraphArrays::Edges(arrays) => arrays.offsets.len().saturating_sub(1).max(1),
+            GraphArrays::Labels(table) => table.x.rows,
+        }
+    }
+
+    /// Whether there are no graphs.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of labels: of each node, or of each row.
+    pub fn labels(&self) -> usize {
+        match self {
+            GraphArrays::Edges(arrays) => {
+                let known = arrays.labels.iter().filter(|label| **label != UNLABELLED);
+                known.max().map_or(0, |label| *label as usize + 1)
+            }
+            GraphArrays::Labels(table) => table.labels,
+        }
+    }
+
+    /// The types of such graphs, with this number of labels.
+    pub fn types(&self, labels: usize, tables: Tables) -> Result<Types> {
+        match self {
+            GraphArrays::Edges(arrays) => {
+                Types::of_edges(labels, [arrays.nodes.columns, arrays.edge_features.columns], tables)
+            }
+            GraphArrays::Labels(table) => Types::of_labels(labels, table.x.columns, tables),
+        }
+    }
+
+    /// Rejects arrays that do not fit each other, and numbers that are not finite or too large.
+    pub fn check(&self) -> Checked<()> {
+        match self {
+            GraphArrays::Edges(arrays) => arrays.check(),
+            GraphArrays::Labels(table) => table.check(),
+        }
+    }
+
+    /// All graphs, which come from `name`. They must fit the types. The arrays must have been checked.
+    pub fn graphs(&self, types: &Types, name: &str) -> Result<Vec<TypedGraph>> {
+        let refuse = |why: String| Error::input(Place::new(name, 0), why);
+        match self {
+            GraphArrays::Edges(arrays) => arrays.graphs(types, name).map_err(refuse),
+            GraphArrays::Labels(table) => table.graphs(types, name).map_err(refuse),
+        }
+    }
+}
+
+impl EdgeArrays {
+    fn parse(archive: &ArrayArchive) -> Checked<Self> {
+        let nodes =
+            matrix(archive, "nodes")?.ok_or("it has no array `nodes` of the shape (nodes, numbers)")?;
+        let edges = archive.array("edges")?.ok_or("it has no array `edges` of the shape (edges, 2)")?;
+        let edges = match edges.shape[..] {
+            [_, 2] => whole(&edges, "edges")?,
+            [0] => Vec::new(),
+            _ => return Err(format!("`edges` has the shape {:?}, but must have (edges, 2)", edges.shape)),
+        };
+        let position =
+            |at: i64| usize::try_from(at).map_err(|_| format!("`edges` has {at}: nodes count from 0"));
+        let edges = edges.as_chunks::<2>().0.iter();
+        let edges = edges.map(|&[i, j]| Ok([position(i)?, position(j)?])).collect::<Checked<Vec<_>>>()?;
+        let none = Matrix { rows: edges.len(), ..Matrix::default() };
+        let list =
+            |name: &str| archive.array(name).map(|array| array.filter(|array| !array.values.is_empty()));
+        let labels = match list("labels")? {
+            Some(array) => known(&array, "labels")?,
+            None => Vec::new(),
+        };
+        let offsets = match list("offsets")? {
+            Some(array) => whole(&array, "offsets")?,
+            None => Vec::new(),
+        };
+        let offset =
+            |at: i64| usize::try_from(at).map_err(|_| format!("`offsets` has {at}: nodes count from 0"));
+        Ok(EdgeArrays {
+            nodes,
+            edges,
+            edge_features: matrix(archive, "edge_features")?.unwrap_or(none),
+            labels,
+            weights: list("weights")?.map(|array| array.values).unwrap_or_default(),
+            offsets: offsets.into_iter().map(offset).collect::<Checked<_>>()?,
+        })
+    }
+
+    fn check(&self) -> Checked<()> {
+        let count = self.nodes.rows;
+        check_matrix("nodes", &self.nodes)?;
+        check_matrix("edge_features", &self.edge_features)?;
+        if self.edge_features.rows != self.edges.len() {
+            let (rows, edges) = (self.edge_features.rows, self.edges.len());
+            return Err(format!("`edge_features` has {rows} rows, but there are {edges} edges"));
+        }
+        for (name, length) in [("labels", self.labels.len()), ("weights", self.weights.len())] {
+            if length != 0 && length != count {
+                return Err(format!("`{name}` has {length} numbers, but there are {count} nodes"));
+            }
+        }
+        if let Some([i, j]) = self.edges.iter().find(|[i, j]| i.max(j) >= &count) {
+            return Err(format!("`edges` joins {i} and {j}, but there are {count} nodes, counted from 0"));
+        }
+        self.weights.iter().try_for_each(|&weight| check_weight(weight))?;
+        let offsets = &self.offsets;
+        let ends = offsets.first() == Some(&0) && offsets.last() == Some(&count);
+        match offsets.is_empty() || ends && offsets.is_sorted() {
+            true => Ok(()),
+            false => Err(format!(
+                "`offsets` must begin with 0 and end with the number of nodes, {count}, and never fall"
+            )),
+        }
+    }
+
+    /// The first node and the end of each graph.
+    fn ranges(&self) -> Vec<(usize, usize)> {
+        match self.offsets.is_empty() {
+            true => vec![(0, self.nodes.rows)],
+            false => self.offsets.windows(2).map(|pair| (pair[0], pair[1])).collect(),
+        }
+    }
+
+    fn graphs(&self, types: &Types, name: &str) -> Checked<Vec<TypedGraph>> {
+        let [node] = types.nodes() else { return Err(other_types()) };
+        let [edge] = types.factors() else { return Err(other_types()) };
+        for (what, found, expected) in [
+            ("nodes", self.nodes.columns, node.dense),
+            ("edge_features", self.edge_features.columns, edge.dense),
+        ] {
+            if found != expected {
+                return Err(format!(
+                    "`{what}` has {found} columns, but those of other files have {expected}"
+                ));
+            }
+        }
+        if let Some(label) =
+            self.labels.iter().find(|l| **l != UNLABELLED && **l as usize >= node.labels.len())
+        {
+            return Err(format!("a node has the label {label}, but there are {} labels", node.labels.len()));
+        }
+        let ranges = self.ranges();
+        let of = |v: usize| ranges.partition_point(|(_, end)| *end <= v);
+        let mut edges = vec![Vec::new(); ranges.len()];
+        for (number, &[i, j]) in self.edges.iter().enumerate() {
+            if of(i) != of(j) || i == j {
+                let why = if i == j { "it must join two nodes" } else { "they are in different graphs" };
+                return Err(format!("edge {number} joins the nodes {i} and {j}: {why}"));
+            }
+            edges[of(i)].push(number);
+        }
+        let graph = |(number, (&(first, end), edges)): (usize, (&(usize, usize), &Vec<usize>))| {
+            let row = |dense: &[f64]| Observed { named: Vec::new(), dense: dense.into() };
+            let features = (first..end).map(|v| row(self.nodes.row(v)));
+            let joins = edges.iter().map(|&e| row(self.edge_features.row(e)));
+            let pair = |&e: &usize| (1, self.edges[e].iter().map(|v| v - first).collect());
+            let gold = match self.labels.is_empty() {
+                true => vec![UNLABELLED; end - first],
+                false => self.labels[first..end].to_vec(),
+            };
+            let graph = TypedGraph {
+                place: Place::new(name, number as u64 + 1),
+                nodes: vec![0; end - first],
+                gold,
+                weights: match self.weights.is_empty() {
+                    true => vec![1.0; end - first],
+                    false => self.weights[first..end].to_vec(),
+                },
+                weight: 1.0,
+                factors: edges.iter().map(pair).collect(),
+                pieces: vec![None; edges.len()],
+                features: features.chain(joins).collect(),
+            };
+            graph.check_size(types).map(|()| graph)
+        };
+        ranges.iter().zip(&edges).enumerate().map(graph).collect()
+    }
+}
+
+impl LabelTable {
+    fn parse(archive: &ArrayArchive) -> Checked<Self> {
+        let x = matrix(archive, "X")?.ok_or("it has no array `X` of the shape (rows, numbers)")?;
+        let Some(y) = archive.array("Y")? else { return Ok(LabelTable { x, labels: 0, y: Vec::new() }) };
+        let [_, labels] = y.shape[..] else {
+            return Err(format!("`Y` has the shape {:?}, but must have (rows, labels)", y.shape));
+        };
+        Ok(LabelTable { x, labels, y: known(&y, "Y")? })
+    }
+
+    fn check(&self) -> Checked<()> {
+        check_matrix("X", &self.x)?;
+        let (rows, labels, known) = (self.x.rows, self.labels, self.y.len());
+        if known != 0 && known != rows * labels {
+            return Err(format!(
+                "`X` has {rows} rows, but `Y` has {}: they must be the same",
+                known / labels.max(1)
+            ));
+        }
+        match self.y.iter().find(|label| **label > 1 && **label != UNLABELLED) {
+            Some(label) => {
+                Err(format!("`Y` has the value {label}: 1 for a label, 0 for none, -1 for unknown"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn graphs(&self, types: &Types, name: &str) -> Checked<Vec<TypedGraph>> {
+        let Some(labels) = types.label_table() else { return Err(other_types()) };
+        let dense = types.nodes()[0].dense;
+        if self.x.columns != dense {
+            return Err(format!("`X` has {} columns, but those of other files have {dense}", self.x.columns));
+        }
+        if !self.y.is_empty() && self.labels != labels {
+            return Err(format!("`Y` has {} columns, but those of other files have {labels}", self.labels));
+        }
+        let pairs = (0..labels).flat_map(|i| (i + 1..labels).map(move |j| vec![i, j]));
+        let factors: Vec<(usize, Vec<usize>)> = (labels..).zip(pairs).collect();
+        let graph = |row: usize| {
+            let node = |_| Observed { named: Vec::new(), dense: self.x.row(row).into() };
+            let nodes = (0..labels).map(node);
+            let graph = TypedGraph {
+                place: Place::new(name, row as u64 + 1),
+                nodes: (0..labels).collect(),
+                gold: match self.y.is_empty() {
+                    true => vec![UNLABELLED; labels],
+                    false => self.y[row * labels..][..labels].to_vec(),
+                },
+                weights: vec![1.0; labels],
+                weight: 1.0,
+                pieces: vec![None; factors.len()],
+                features: nodes.chain(factors.iter().map(|_| Observed::default())).collect(),
+                factors: factors.clone(),
+            };
+            graph.check_size(types).map(|()| graph)
+        };
+        (0..self.x.rows).map(graph).collect()
+    }
+}
+
+fn other_types() -> String {
+    "the model has other types of nodes and factors than these arrays: apply it to a file like those it was trained on"
+        .into()
+}
+
+/// The matrix of this name; a list of numbers has one column.
+fn matrix(archive: &ArrayArchive, name: &str) -> Checked<Option<Matrix>> {
+    let Some(NumberArray { shape, values, .. }) = archive.array(name)? else { return Ok(None) };
+    match shape[..] {
+        [rows, columns] => Ok(Some(Matrix { rows, columns, values })),
+        [rows] => Ok(Some(Matrix { rows, columns: 1, values })),
+        _ => Err(format!("`{name}` has the shape {shape:?}, but must have (rows, columns)")),
+    }
+}
+
+/// The whole numbers of an array.
+fn whole(array: &NumberArray, name: &str) -> Checked<Vec<i64>> {
+    match array.values.iter().find(|value| value.fract() != 0.0 || !value.is_finite()) {
+        Some(value) => Err(format!("`{name}` has {value}, but its numbers must be whole")),
+        None => Ok(array.values.iter().map(|&value| value as i64).collect()),
+    }
+}
+
+/// Labels; negative numbers are unknown ones.
+fn known(array: &NumberArray, name: &str) -> Checked<Vec<Label>> {
+    let label = |value: i64| match u32::try_from(value) {
+        Ok(label) if label < line::MAX_LABEL => Ok(label),
+        Ok(label) => Err(format!("`{name}` has {label}, which is too large for a label")),
+        Err(_) if value < 0 => Ok(UNLABELLED),
+        Err(_) => Err(format!("`{name}` has {value}, which is too large for a label")),
+    };
+    whole(array, name)?.into_iter().map(label).collect()
+}
+
+/// Rejects numbers that are not finite or too large.
+fn check_matrix(name: &str, matrix: &Matrix) -> Checked<()> {
+    if matrix.values.len() != matrix.rows * matrix.columns {
+        let (found, expected) = (matrix.values.len(), matrix.rows * matrix.columns);
+        return Err(format!("`{name}` has {found} numbers, but its shape needs {expected}"));
+    }
+    let wrong = |value: &f64| value.is_nan() || value.abs() > line::MAX_VALUE;
+    match matrix.values.iter().position(wrong) {
+        None => Ok(()),
+        Some(at) => {
+            let (row, column, value) = (at / matrix.columns, at % matrix.columns, matrix.values[at]);
+            let most = line::MAX_VALUE;
+            Err(format!(
+                "`{name}` has {value} in row {row}, column {column}: numbers are finite and at most {most}"
+            ))
+        }
+    }
+}
