@@ -26,6 +26,7 @@ ROWS = {
     "memory": RowPlan("peak memory of training, CoNLL-2000, 452,755 features", training_rows.memory),
     "all-22": RowPlan("CoNLL-2000 with all labels of every observation: 7,448,606 weights", training_rows.all_22),
     "base-np": RowPlan("base NP, 3 labels, to the optimum", training_rows.base_np),
+    "second-order": RowPlan("base NP by second-order chains", training_rows.second_order),
     "sweep": RowPlan("one parallel sweep of loopy belief propagation, 100 × 100 grid, 5 labels", grid_rows.sweep),
 }
 

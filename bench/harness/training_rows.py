@@ -181,6 +181,35 @@ def base_np(bench: Bench, row: Row) -> None:
         row.ratio("wapiti / crfkit, all features", ("wapiti, all features", WALL), ("crfkit, all features", WALL))
 
 
+def second_order(bench: Bench, row: Row) -> None:
+    """Base NP by chains of first and of second order: F1, and the seconds of an L-BFGS pass."""
+    model = bench.work / "second-order.model"
+    columns, test_columns = (bench.data.columns(part, base_np=True) for part in ("train", "test"))
+    passes = ("--optimizer", "lbfgs", "--passes", "20")
+
+    def crfkit(*options: str) -> Sample:
+        run = bench.crfkit.train(columns, model, "--preset", "chunking", *options)
+        return crfkit_result(run, bench.crfkit.evaluate(model, test_columns)["f1"])
+
+    def pass_of(order: str) -> Sample:
+        run = bench.crfkit.train(columns, model, "--preset", "chunking", "--order", order, *passes)
+        return {SECONDS_PER_PASS: run.pass_seconds()}
+
+    row.take_turns(
+        {
+            "order 1": lambda: crfkit("--order", "1"),
+            "order 2": lambda: crfkit("--order", "2"),
+            "order 2, all pairs": lambda: crfkit("--order", "2", "--transitions", "all"),
+            "order 1, a pass": lambda: pass_of("1"),
+            "order 2, a pass": lambda: pass_of("2"),
+        },
+        bench.rounds,
+    )
+    row.ratio("order 2 / order 1", ("order 2", WALL), ("order 1", WALL))
+    row.ratio("a pass of order 2 / order 1", ("order 2, a pass", SECONDS_PER_PASS), ("order 1, a pass", SECONDS_PER_PASS))
+    row.claim("F1 of order 2 minus order 1", lambda two, one: two - one, [("order 2", "f1"), ("order 1", "f1")])
+
+
 def memory(bench: Bench, row: Row) -> None:
     attributes = bench.data.attributes("train")
     model = bench.work / "memory.model"

@@ -157,6 +157,12 @@ const TRAIN: &[Flag] = &[
         "only plain chains learn from sets of labels; graphs have nodes without a label",
     )
     .but(&[(Counts, "missing labels cannot be counted"), (Stream, "its labels must be complete")]),
+    flag("order", &[Chain], "only plain chains have weights of three labels")
+        .but(&[(Counts, PENALTY), (Stream, "which label pairs occur is not known in advance")]),
+    flag("transitions", &[Chain, Factorial, SkipChain], "only sequences have neighbouring labels")
+        .but(&[(Counts, PENALTY), (Stream, "which label pairs occur is not known in advance")]),
+    flag("constraint", &[Chain], "only plain chains have rules on neighbouring labels")
+        .but(&[(Counts, "use it with `crfkit tag`"), (Stream, "use it with `crfkit tag`")]),
     flag("boundaries", &[Chain, Stream], "only plain chains have weights for the first and the last label")
         .but(&[(Counts, PENALTY)]),
     flag("sigma-of", &[File], "it names a type of --graph file; for other graphs there is --sigma-pairs")

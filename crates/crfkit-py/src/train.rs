@@ -24,10 +24,11 @@ const WAITING: usize = 256;
 /// How often the interpreter is asked for signals, such as Ctrl-C.
 const POLL: Duration = Duration::from_millis(50);
 /// Settings that `params` may have besides the parameters of methods.
-const OTHERS: [&str; 14] = [
+const OTHERS: [&str; 15] = [
     "choose",
     "constraint",
     "transitions",
+    "order",
     "sigma_pairs",
     "sigma_of",
     "prior_mean",

@@ -19,8 +19,12 @@ pub const CHAIN: Target = Target {
     promise: "log Z, marginals, n-best lists and probabilities under rules equal enumeration, with ties",
     run: |data| {
         let mut source = Source(data);
-        let chain =
-            Chain { len: 1 + source.below(5), labels: 1 + source.below(4), own_pairs: source.below(2) == 1 };
+        let chain = Chain {
+            len: 1 + source.below(5),
+            labels: 1 + source.below(4),
+            own_pairs: source.below(2) == 1,
+            triples: false,
+        };
         let problem = Problem::new(chain, &mut source);
         problem.check(None, None);
         let rules = rules(chain.labels, &mut source);

@@ -72,8 +72,8 @@ pub struct TagArgs {
     pub constraint: Option<PathBuf>,
 
     /// Labels or types of chunks that a sequence has at most once, separated by commas; exact, with probabilities, as long as
-    /// labels × 2^N is at most 4096
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "confidence")]
+    /// labels × 2^N is at most 4096 (label pairs × 2^N with --order 2)
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub at_most_once: Vec<String>,
 
     /// Column of the labels that each token may have: `?` for all, a label, or several joined by `|`

@@ -42,6 +42,10 @@ pub struct ExplainArgs {
     #[arg(long)]
     pub only_wrong: bool,
 
+    /// Rules on labels: none, a notation of chunks, or a file of rules [default: as training found it]
+    #[arg(long, value_name = "none|iob2|iobes|FILE")]
+    pub constraint: Option<PathBuf>,
+
     /// Show the K contributions of the largest size, and what would happen without them
     #[arg(long, value_name = "K", default_value_t = 10)]
     pub top: usize,

@@ -2,6 +2,7 @@
 
 mod apply;
 mod choices;
+mod constraint;
 mod convert;
 mod empirical;
 mod explore;
@@ -13,6 +14,7 @@ mod train;
 
 pub use apply::{EvalArgs, ExtraColumns, Marginals, Output, TagArgs};
 pub use choices::{Init, Penalty, PriorMean};
+pub use constraint::Rules;
 pub use convert::{ConvertArgs, ModelFormat, NoConstraint};
 pub use empirical::EmpiricalArgs;
 pub use explore::{CalibrateArgs, DiffArgs, EditArgs, ExplainArgs, RankArgs, RankBy, RankOutput, Shown};

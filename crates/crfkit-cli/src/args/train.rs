@@ -1,6 +1,7 @@
 //! The arguments of `crfkit train`.
 
 use super::choices::{Chosen, Init, Penalty, PriorMean, methods, objectives, presets, sigma_of};
+use super::constraint::Rules;
 use super::{
     ColumnRange, EmpiricalArgs, GridArgs, InputArgs, ParameterArgs, Part, column_range, label_column, named,
     stored,
@@ -92,6 +93,19 @@ pub struct TrainArgs {
     /// Which (observation, label) pairs get a weight: those seen in training, or all
     #[arg(long, value_name = "WHICH", default_value = "observed", value_parser = stored::<Keep>(&["observed", "all"]), help_heading = "Features")]
     pub features: Keep,
+
+    /// Order of chains: 2 adds weights for three neighbouring labels, and allows only label pairs seen in training (--transitions)
+    #[arg(long, value_name = "1|2", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=2), help_heading = "Features")]
+    pub order: u8,
+
+    /// Which pairs of neighbouring labels get a weight, and with --order 2 are possible [default: --features]
+    #[arg(long, value_name = "WHICH", value_parser = stored::<Keep>(&["observed", "all"]), help_heading = "Features")]
+    pub transitions: Option<Keep>,
+
+    /// Rules on labels in training and afterwards: none, a notation of chunks, or a file of rules. Labellings that break them have
+    /// probability 0, and sequences that do are an error [default: as for none, but tagging keeps to IOB2 if every sequence does]
+    #[arg(long, value_name = "none|iob2|iobes|FILE", help_heading = "Features")]
+    pub constraint: Option<PathBuf>,
 
     /// Add weights for the first and the last label of a sequence
     #[arg(long, help_heading = "Features")]
@@ -305,6 +319,9 @@ impl TrainArgs {
             scaling: self.scaling,
             min_count: self.min_count,
             features: self.features,
+            transitions: self.transitions,
+            order: self.order,
+            constraint: self.constraint.as_deref().map(|path| Rules::of(path).constraint()),
             boundaries: self.boundaries,
             objective: self.objective.unwrap_or(preset.objective),
             pieces: self.pieces,

@@ -20,7 +20,8 @@ use std::sync::Arc;
 
 /// Explains labels on standard output.
 pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
-    with_models(slice::from_ref(&args.model), Limits::default(), Run(args))?
+    let limits = Limits { constraint: args.constraint.as_deref(), ..Limits::default() };
+    with_models(slice::from_ref(&args.model), limits, Run(args))?
 }
 
 struct Run<'a>(&'a ExplainArgs);

@@ -1,6 +1,6 @@
 //! `crfkit tag`: labels inputs as they are read.
 
-use crate::args::{Format, Output, TagArgs};
+use crate::args::{Format, Output, Rules, TagArgs};
 use crate::error::{stdout_failed, usage};
 use crate::io::{
     Door, Echo, InputPlace, Inputs, Reading, TextCut, Wanted, WithModel, list_images, name, open_model,
@@ -8,7 +8,6 @@ use crate::io::{
 use crate::paths::{Named, check_inputs_kept};
 use crate::pipeline::{self, Block, Job, Source};
 use anyhow::{Context, Result};
-use crfkit::Error;
 use crfkit::any::{AnyModel, Ensemble, Member, ModelVisitor};
 use crfkit::chain::ChainModel;
 use crfkit::data::label_rules;
@@ -17,7 +16,6 @@ use crfkit::empirical::EmpiricalModel;
 use crfkit::files::write_atomically;
 use crfkit::grid::GridModel;
 use crfkit::linked::LinkedModel;
-use crfkit::settings::Constraint;
 use crfkit::tag::Tagger;
 use crfkit::typed::TypedModel;
 use std::io::Write;
@@ -31,7 +29,10 @@ pub fn run(args: &TagArgs) -> Result<ExitCode> {
         constraint: args.constraint.as_deref(),
         allowed: args.allowed,
         at_most_once: &args.at_most_once,
-        probabilities: args.marginals.is_some() || args.probability || args.nbest.is_some(),
+        probabilities: args.marginals.is_some()
+            || args.probability
+            || args.confidence
+            || args.nbest.is_some(),
     };
     with_models(&args.model, limits, Tag(args))?
 }
@@ -218,13 +219,10 @@ impl Limits<'_> {
     fn on(self, models: Ensemble) -> Result<Ensemble> {
         let models = match self.constraint {
             None => models,
-            Some(path) => match path.to_str() {
-                Some("none") => models.with_constraint(Constraint::None),
-                Some("iob2") => models.with_constraint(Constraint::Iob2),
-                Some("iobes") => models.with_constraint(Constraint::Iobes),
-                _ => {
-                    let file = name(path);
-                    let text = std::fs::read_to_string(path).map_err(|error| Error::io(&*file, error))?;
+            Some(path) => match Rules::of(path) {
+                Rules::Notation(constraint) => models.with_constraint(constraint),
+                Rules::File(path) => {
+                    let (text, file) = Rules::read(path)?;
                     let rules = label_rules::parse(&text, &file, models.labels())?;
                     models.with_rules(Some(rules))
                 }

@@ -8,6 +8,7 @@ pub(super) const EXPLAIN: &[Flag] = &[
     flag("images", &[Grid], IMAGES),
     flag("masks", &[Grid], IMAGES),
     flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
+    flag("constraint", &[Chain, Counts], "only plain chains have rules on neighbouring labels"),
 ];
 
 /// Flags of `crfkit diff` that only some kinds of model take.

@@ -17,6 +17,7 @@ mod reliability;
 mod report;
 mod robust;
 mod search;
+mod second_order;
 mod tag_eval;
 mod train;
 mod typed;

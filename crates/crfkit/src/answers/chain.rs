@@ -3,12 +3,12 @@
 use super::Answers;
 use super::spans::PairMarginals;
 use crate::decode::{
-    AtMostOnce, Decode, Decoder, Direction, MemmViterbi, NBEST_MEMORY, Ranked, Viterbi, max_marginal,
-    nbest_within,
+    AtMostOnce, Decode, Decoder, Direction, MemmViterbi, NBEST_MEMORY, PairChain, Ranked, Viterbi,
+    max_marginal, nbest_within,
 };
 use crate::graph::{
-    Chain, FORBIDDEN, Gradient, Graph, Label, LabelBits, LabelRules, PAIR, Psi, Shared, SharedSum, Table,
-    allow_only,
+    Chain, FORBIDDEN, Gradient, Graph, Label, LabelBits, LabelRules, PAIR, Psi, Shared, SharedSum, TRIPLE,
+    Table, allow_only,
 };
 use crate::infer::{ForwardBackward, Inference};
 use crate::math::Array;
@@ -32,15 +32,17 @@ pub struct ChainAnswers {
     /// Every chain of at least this length has a labelling that obeys the rules.
     always: usize,
     /// What may occur at most once, and the best labelling of the current chain in which it does.
-    once: Option<Arc<AtMostOnce>>,
-    best_once: Vec<Label>,
+    pub(super) once: Option<Arc<AtMostOnce>>,
+    pub(super) best_once: Vec<Label>,
+    /// The chain over label pairs, once n-best lists of a second-order chain have asked for it.
+    pub(super) by_pairs: Option<Arc<PairChain>>,
     /// Whether some positions of the current chain may have only some labels.
     masked: bool,
     pub(super) chain: Chain,
     pub(super) own: Array<f64>,
-    marginals: Array<f64>,
-    log_z: Option<f64>,
-    sums: SharedSum<f64>,
+    pub(super) marginals: Array<f64>,
+    pub(super) log_z: Option<f64>,
+    pub(super) sums: SharedSum<f64>,
     viterbi: <Viterbi as Decoder>::Work,
     memm: <MemmViterbi as Decoder>::Work,
     pub(super) inference: <ForwardBackward as Inference>::Work<f64>,
@@ -52,18 +54,20 @@ impl ChainAnswers {
     /// Answers without a chain yet. All chains will share these tables. A `direction` is for models that are normalised
     /// label by label.
     pub fn new(shared: Arc<Shared<f64>>, direction: Option<Direction>) -> Self {
+        let (rules, triples) = (shared[PAIR].rules.clone(), shared.len() > TRIPLE);
         ChainAnswers {
             local: direction.map(MemmViterbi),
             sums: SharedSum::new(&shared),
-            chain: Chain { len: 0, labels: shared[PAIR].labels, own_pairs: false },
+            chain: Chain { len: 0, labels: shared[PAIR].labels, own_pairs: false, triples },
             raw: shared.clone(),
             free: shared.clone(),
             shared,
             temperature: 1.0,
-            rules: None,
-            always: 0,
+            always: rules.as_deref().map_or(0, |rules| rules.always().unwrap_or(usize::MAX)),
+            rules,
             once: None,
             best_once: Vec::new(),
+            by_pairs: None,
             masked: false,
             own: Array::default(),
             marginals: Array::default(),
@@ -82,7 +86,8 @@ impl ChainAnswers {
         if temperature != 1.0 {
             let cooled = |table: &Table<f64>| {
                 let mut table = table.clone();
-                table.log.plane_mut(0).iter_mut().for_each(|w| *w /= temperature);
+                let allowed = table.log.plane_mut(0).iter_mut().filter(|w| **w > -FORBIDDEN / 2.0);
+                allowed.for_each(|w| *w /= temperature);
                 table.update();
                 table
             };
@@ -101,44 +106,10 @@ impl ChainAnswers {
             None => self.free.clone(),
         };
         self.sums = SharedSum::new(&self.shared);
-        (self.log_z, self.pairs.ready) = (None, false);
-        self.always = rules.as_deref().map_or(0, |rules| match rules.steps() {
-            Some(steps) if rules.possible(steps + 1, |_| None) => steps + 1,
-            _ => usize::MAX,
-        });
-        self.rules = rules;
-    }
-
-    /// Allows things at most once on all chains from now on, for labels, n-best lists, marginals and probabilities of whole labellings.
-    /// Entropies and probabilities of spans do not know of it. If it has too many states
-    /// ([`AtMostOnce::is_exact`]), probabilities do not know of it either.
-    pub fn at_most_once(&mut self, once: Option<Arc<AtMostOnce>>) {
-        (self.log_z, self.once) = (None, once);
-    }
-
-    /// Finds the best labelling in which things occur at most once, where that is asked for. It is an error if there is none.
-    fn find_once(&mut self, place: impl FnOnce() -> Place) -> Result<()> {
-        let Some(once) = self.once.clone() else { return Ok(()) };
-        let psi = Psi { shared: &self.shared, own: &self.own };
-        if once.is_exact() {
-            let score = once.argmax(&self.chain, psi, &mut self.best_once);
-            return if score < -FORBIDDEN / 2.0 { Err(impossible(place())) } else { Ok(()) };
-        }
-        match self.nbest(1) {
-            Ok(ranked) => match ranked.into_iter().next() {
-                Some(best) => {
-                    self.best_once = best.labels;
-                    Ok(())
-                }
-                None => Err(impossible(place())),
-            },
-            Err(error) => Err(Error::input(
-                place(),
-                format!(
-                    "too many of the best labellings have something twice: allow fewer things at most once ({error})"
-                ),
-            )),
-        }
+        (self.log_z, self.pairs.ready, self.by_pairs) = (None, false, None);
+        // The model's own rules hold besides.
+        self.rules = self.shared[PAIR].rules.clone();
+        self.always = self.rules.as_deref().map_or(0, |rules| rules.always().unwrap_or(usize::MAX));
     }
 
     /// The rules on chains, if there are any.
@@ -257,7 +228,16 @@ impl ChainAnswers {
     pub fn nbest(&mut self, n: usize) -> Result<Vec<Ranked>> {
         let mut asked = n;
         loop {
-            let mut ranked = nbest_within(&self.chain, self.psi(), asked, NBEST_MEMORY)?;
+            let mut ranked = match self.by_pairs()? {
+                None => nbest_within(&self.chain, self.psi(), asked, NBEST_MEMORY)?,
+                Some(pairs) => {
+                    let (chain, own) = pairs.of(&self.chain, self.psi());
+                    let psi = Psi { shared: &pairs.shared, own: &own };
+                    let mut ranked = nbest_within(&chain, psi, asked, NBEST_MEMORY)?;
+                    ranked.iter_mut().for_each(|ranked| pairs.labels(&mut ranked.labels));
+                    ranked
+                }
+            };
             let complete = ranked.len() < asked;
             let once = |labels: &[Label]| self.once.as_ref().is_none_or(|once| once.obeyed_by(labels));
             ranked.retain(|ranked| !self.forbids(ranked.score) && once(&ranked.labels));
@@ -293,7 +273,7 @@ impl ChainAnswers {
 
     /// Whether a labelling with this score is forbidden.
     fn forbids(&self, score: f64) -> bool {
-        (self.rules.is_some() || self.masked) && score < -FORBIDDEN / 2.0
+        (self.rules.is_some() || self.masked || self.chain.triples) && score < -FORBIDDEN / 2.0
     }
 
     /// log Z. Forward-backward runs only once per chain.
@@ -304,12 +284,16 @@ impl ChainAnswers {
         let len = self.chain.own_len();
         self.marginals.reserve(len);
         self.sums.clear(&self.shared);
-        let psi = Psi { shared: &self.shared, own: &self.own };
-        if let Some(once) = self.once.as_ref().filter(|once| once.is_exact()) {
-            let log_z = once.marginals(&self.chain, psi, self.marginals.plane_mut(0));
-            self.log_z = Some(log_z);
-            return log_z;
+        if self.once.is_some() {
+            let (own, mut marginals) = (std::mem::take(&mut self.own), std::mem::take(&mut self.marginals));
+            let log_z = self.once_log_z(&self.chain.clone(), &own, marginals.plane_mut(0));
+            (self.own, self.marginals) = (own, marginals);
+            if let Some(log_z) = log_z {
+                self.log_z = Some(log_z);
+                return log_z;
+            }
         }
+        let psi = Psi { shared: &self.shared, own: &self.own };
         let mut out = Gradient { own: self.marginals.slice_mut(0..len), shared: &mut self.sums };
         let outcome = ForwardBackward.log_z(&self.chain, psi, 1.0, &mut out, &mut self.inference);
         self.log_z = Some(outcome.log_z);
@@ -317,7 +301,7 @@ impl ChainAnswers {
     }
 }
 
-fn impossible(place: Place) -> Error {
+pub(super) fn impossible(place: Place) -> Error {
     Error::input(
         place,
         "no labelling of this sequence obeys the constraint: allow more labels at its tokens, or label it without the constraint",

@@ -2,6 +2,7 @@
 
 mod chain;
 mod graph;
+mod once;
 mod spans;
 
 pub use chain::ChainAnswers;

@@ -4,7 +4,7 @@
 //! marginals of labels and of neighbouring pairs.
 
 use super::ChainAnswers;
-use crate::graph::{Chain, Gradient, Graph, Label, Psi, SharedSum};
+use crate::graph::{Chain, FORBIDDEN, Gradient, Graph, Label, Psi, SharedSum};
 use crate::infer::{ForwardBackward, Inference};
 use crate::math::Array;
 use std::ops::Range;
@@ -39,6 +39,9 @@ impl ChainAnswers {
         tokens: Range<usize>,
         allowed: impl Fn(usize, Option<Label>, Option<Label>) -> bool,
     ) -> f64 {
+        if self.chain.triples || self.once.as_ref().is_some_and(|once| once.is_exact()) {
+            return self.share_where(tokens, allowed);
+        }
         let (pairs, chain) = self.pair_marginals();
         let (chain, labels) = (&chain, chain.labels);
         let number = |label: usize| Some(label as Label);
@@ -71,6 +74,61 @@ impl ChainAnswers {
         sums.iter().sum()
     }
 
+    /// The same as a quotient of two sums over labellings, for chains whose marginals of pairs do not tell it.
+    fn share_where(
+        &mut self,
+        tokens: Range<usize>,
+        allowed: impl Fn(usize, Option<Label>, Option<Label>) -> bool,
+    ) -> f64 {
+        let log_z = self.log_z();
+        let (chain, given) = (Chain { own_pairs: true, ..self.chain }, self.chain.own_len());
+        let (len, stride, labels) = (chain.own_len(), chain.stride(), 0..chain.labels);
+        let mut own = Array::zeros(len);
+        chain.clear_own(own.plane_mut(0));
+        own.plane_mut(0)[..given].copy_from_slice(&self.own.plane(0)[..given]);
+        let number = |label: usize| Some(label as Label);
+        for t in tokens.start..=tokens.end {
+            for j in labels.clone() {
+                if t == 0 && !allowed(0, None, number(j)) {
+                    own.set(j, -FORBIDDEN);
+                } else if t == chain.len && !allowed(t, number(j), None) {
+                    own.set((t - 1) * stride + j, -FORBIDDEN);
+                } else if t > 0 && t < chain.len {
+                    for i in labels.clone().filter(|&i| !allowed(t, number(i), number(j))) {
+                        own.set(chain.pair_offset(t) + i * stride + j, -FORBIDDEN);
+                    }
+                }
+            }
+        }
+        let mut marginals = Array::zeros(len);
+        let masked = match self.once_log_z(&chain, &own, marginals.plane_mut(0)) {
+            Some(log_z) => log_z,
+            None => {
+                let mut sums = SharedSum::new(&self.shared);
+                let mut out = Gradient { own: marginals.slice_mut(0..len), shared: &mut sums };
+                let psi = Psi { shared: &self.shared, own: &own };
+                ForwardBackward.log_z(&chain, psi, 1.0, &mut out, &mut self.inference).log_z
+            }
+        };
+        (masked - log_z).exp().min(1.0)
+    }
+
+    /// log Z − E(score).
+    fn entropy_by_score(&mut self) -> f64 {
+        let log_z = self.log_z();
+        self.sums.finish(&self.shared);
+        let product = |marginals: &[f64], psi: &[f64]| -> f64 {
+            let both = marginals.iter().zip(psi).filter(|(mu, _)| **mu > 0.0);
+            both.map(|(mu, psi)| mu * psi).sum()
+        };
+        let len = self.chain.own_len();
+        let mut score = product(&self.marginals.plane(0)[..len], &self.own.plane(0)[..len]);
+        for (sum, table) in self.sums.0.iter().zip(&*self.shared) {
+            score += product(sum.direct.plane(0), table.log.plane(0));
+        }
+        (log_z - score).max(0.0)
+    }
+
     /// P(the tokens from `start` on have these labels | sequence).
     pub fn span_probability(&mut self, start: usize, labels: &[Label]) -> f64 {
         let tokens = start..start + labels.len();
@@ -87,6 +145,12 @@ impl ChainAnswers {
 
     /// −Σ P ln P over all labellings of the sequence, in nats: 0 if one labelling is certain.
     pub fn entropy(&mut self) -> f64 {
+        if let Some(entropy) = self.once_entropy() {
+            return entropy;
+        }
+        if self.chain.triples {
+            return self.entropy_by_score();
+        }
         let (pairs, chain) = self.pair_marginals();
         let (chain, len, labels) = (&chain, chain.len, chain.labels);
         let term = |p: f64| if p > 0.0 { -p * p.ln() } else { 0.0 };

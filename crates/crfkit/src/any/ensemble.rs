@@ -1,12 +1,12 @@
 //! Ensembles: models of chains that label together.
 
 use crate::answers::ChainAnswers;
-use crate::decode::{AtMostOnce, Decode};
+use crate::decode::{AtMostOnce, Decode, PairChain};
 use crate::domain::ReadyTables;
 use crate::domain::chain::{ChainModel, Sequence, scheme_rules};
 use crate::empirical::{EmpiricalModel, EmpiricalScratch};
 use crate::eval::{ChunkLabels, Scores};
-use crate::graph::{Chain, Label, LabelBits, LabelRules, Shared};
+use crate::graph::{Chain, Label, LabelBits, LabelRules, Shared, States};
 use crate::infer::Engine;
 use crate::model::LabelSet;
 use crate::settings::Constraint;
@@ -55,6 +55,17 @@ impl Member {
         match self {
             Member::Weighted(model) => model.domain.columns.map(|layout| layout.columns),
             Member::Empirical(_) => None,
+        }
+    }
+
+    /// The number of label pairs that labellings with things at most once are searched over, if it is a second-order chain.
+    fn label_pairs(&self) -> Option<usize> {
+        match self {
+            Member::Weighted(model) if model.domain.lattice.triples => {
+                let (labels, rules) = (model.domain.labels.len(), &model.domain.lattice.rules);
+                Some(PairChain::size(&States::new(labels, rules.as_deref())))
+            }
+            _ => None,
         }
     }
 
@@ -148,6 +159,11 @@ impl Ensemble {
                 None => chunks.begins(name, before, after),
             }
         });
+        let pairs = self.members.iter().filter_map(Member::label_pairs).max();
+        let once = match pairs {
+            Some(pairs) => once.on_pairs(pairs),
+            None => once,
+        };
         Ok(Ensemble { once: (!names.is_empty()).then(|| Arc::new(once)), ..self })
     }
 

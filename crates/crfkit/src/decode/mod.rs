@@ -12,6 +12,7 @@ mod memm;
 mod nbest;
 mod once;
 mod product_states;
+mod second_order;
 mod viterbi;
 
 pub use alpha_expansion::AlphaExpansion;
@@ -24,6 +25,8 @@ pub use max_product::MaxProduct;
 pub use memm::{Direction, MemmViterbi};
 pub use nbest::{NBEST_MEMORY, Ranked, nbest, nbest_within};
 pub use once::AtMostOnce;
+#[doc(hidden)]
+pub use second_order::PairChain;
 pub use viterbi::Viterbi;
 
 use crate::graph::{FactorGraph, Graph, Label, Psi};

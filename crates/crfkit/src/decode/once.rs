@@ -3,6 +3,7 @@
 //! A state is a label together with the set of things that have occurred so far, so that the rule is one on neighbouring states. A step
 //! from label i to label j adds what begins there. The tables of the chain stay as they are: a position costs O(labels²·2^things).
 
+use super::PairChain;
 use crate::graph::{BEGIN, Chain, END, Label, PAIR, Psi};
 
 /// States (labels times sets of things) that are searched exactly, at most.
@@ -15,6 +16,8 @@ pub struct AtMostOnce {
     things: usize,
     /// For each label before (the last is the beginning) and each label after, the bits of the things that begin there.
     begins: Vec<u32>,
+    /// The states of a chain without these things: labels, or label pairs on second-order chains.
+    width: usize,
     most_states: usize,
 }
 
@@ -32,7 +35,7 @@ impl AtMostOnce {
                 all.push(bits.sum());
             }
         }
-        AtMostOnce { labels, things, begins: all, most_states: MOST_STATES }
+        AtMostOnce { labels, things, begins: all, width: labels, most_states: MOST_STATES }
     }
 
     /// The same with another limit on the number of states that are searched exactly.
@@ -40,9 +43,27 @@ impl AtMostOnce {
         AtMostOnce { most_states, ..self }
     }
 
-    /// The number of states: labels times sets of things.
+    /// The same on second-order chains with these label pairs.
+    pub fn on_pairs(self, pairs: usize) -> Self {
+        AtMostOnce { width: pairs, ..self }
+    }
+
+    /// The same things on the chain over the label pairs of second-order chains.
+    pub(crate) fn by_pairs(&self, pairs: &PairChain) -> Self {
+        let label = |pair: usize| pairs.label(pair) as usize;
+        let mut by_pairs = AtMostOnce::new(pairs.len(), 0, |_, _, _| false);
+        (by_pairs.things, by_pairs.most_states) = (self.things, self.most_states);
+        by_pairs.begins.clear();
+        for before in (0..pairs.len()).map(Some).chain([None]) {
+            let begins = (0..pairs.len()).map(|after| self.begins(before.map(label), label(after)) as u32);
+            by_pairs.begins.extend(begins);
+        }
+        by_pairs
+    }
+
+    /// The number of states: labels, or label pairs, times sets of things.
     pub fn states(&self) -> u64 {
-        (self.labels as u64) << self.things
+        (self.width as u64) << self.things
     }
 
     /// Whether there are few enough states for exact probabilities. Otherwise only the best labelling is found, among the n best.
@@ -163,6 +184,44 @@ impl AtMostOnce {
             beta.extend(next.iter().zip(&most).map(|(x, most)| x.ln() + most));
         }
         log_z
+    }
+
+    /// −Σ P ln P over the labellings in which every thing occurs at most once, in nats: log Z minus the mean score, which is carried along
+    /// from state to state.
+    pub fn entropy(&self, chain: &Chain, psi: Psi<f64>) -> f64 {
+        if chain.len == 0 {
+            return 0.0;
+        }
+        let (n, states) = (self.labels, self.labels << self.things);
+        let mut alpha = vec![f64::NEG_INFINITY; states];
+        self.start(chain, psi, &mut alpha);
+        // The mean score of what leads to each state; anything where nothing does.
+        let mut mean: Vec<f64> = alpha.iter().map(|a| a.max(-f64::MAX)).collect();
+        let (mut most, mut sum, mut next) = (vec![0.0; states], vec![0.0; states], vec![0.0; states]);
+        for t in 1..chain.len {
+            most.fill(f64::NEG_INFINITY);
+            sum.fill(0.0);
+            next.fill(0.0);
+            self.each_step(|from, to, i, j| most[to] = most[to].max(alpha[from] + step(chain, psi, t, i, j)));
+            self.each_step(|from, to, i, j| {
+                let w = step(chain, psi, t, i, j);
+                let share = (alpha[from] + w - most[to]).exp();
+                if share > 0.0 {
+                    sum[to] += share;
+                    next[to] += share * (mean[from] + w);
+                }
+            });
+            for s in 0..states {
+                let u = node(chain, psi, t, s % n);
+                alpha[s] = sum[s].ln() + most[s] + u;
+                mean[s] = if sum[s] > 0.0 { next[s] / sum[s] + u } else { 0.0 };
+            }
+        }
+        let end = |s: usize| psi.shared[END].log.get(s % n);
+        let log_z = log_sum((0..states).map(|s| alpha[s] + end(s)));
+        let share = |s: usize| (alpha[s] + end(s) - log_z).exp();
+        let score: f64 = (0..states).filter(|&s| share(s) > 0.0).map(|s| share(s) * (mean[s] + end(s))).sum();
+        (log_z - score).max(0.0)
     }
 
     /// The scores of the states of the first position.

@@ -1,10 +1,10 @@
 //! The Viterbi algorithm on a chain.
 
-use super::Decoder;
+use super::{Decoder, second_order};
 use crate::graph::{BEGIN, Chain, END, Label, PAIR, Psi};
 use crate::math::simd;
 
-/// The best labelling of a chain, in O(T·labels²).
+/// The best labelling of a chain, in O(T·labels²); on second-order chains in O(T·triples) for the triples of labels that are allowed.
 ///
 /// δ_t(j) = max_i (δ_{t−1}(i) + w(i, j)) + u_t(j). No back-pointers are stored: the way back searches for the maximum
 /// again, in only one column per position. Among equal predecessors the one with the smallest index wins.
@@ -16,6 +16,8 @@ pub struct Viterbi;
 pub struct Work {
     delta: Vec<f64>,
     pair: Vec<f64>,
+    /// For second-order chains.
+    second: second_order::Work,
 }
 
 impl Decoder for Viterbi {
@@ -27,6 +29,9 @@ impl Decoder for Viterbi {
         labels.resize(chain.len, 0);
         if chain.len == 0 {
             return 0.0;
+        }
+        if chain.triples {
+            return second_order::argmax(chain, psi, labels, &mut work.second);
         }
         forward(chain, psi, work);
         let stride = chain.stride();

@@ -175,6 +175,7 @@ impl<D: Domain> WeightedModel<D> {
         let domain = D::read(head.domain, &mut file)?;
         let shapes = domain.shapes().map_err(|why| FORMAT.damaged(why))?;
         let features = read_features(&mut file, &FORMAT, shapes, weights.len())?;
+        let features = features.restored(domain.lattice()).map_err(|why| FORMAT.damaged(why))?;
         file.finish()?;
         Ok(WeightedModel { domain, features: features.into(), weights, settings })
     }

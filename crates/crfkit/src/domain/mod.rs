@@ -39,7 +39,7 @@ use crate::answers::Answers;
 use crate::data::dataset::Dataset;
 use crate::decode::Decode;
 use crate::eval::Scores;
-use crate::graph::{LabelRules, Shared};
+use crate::graph::{LabelRules, Lattice, Shared};
 use crate::infer::Engine;
 use crate::model::sections::{Reader, Writer};
 use crate::model::{Dense, DenseWeights, Features, LabelSet, Names, TableShapes};
@@ -103,6 +103,10 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
 
     // Training.
 
+    /// Rejects settings that ask for another kind of chain than the corpus was made for.
+    fn check_settings(&self, _settings: &Settings) -> Result<()> {
+        Ok(())
+    }
     /// The engine that is used unless another one is asked for.
     fn engine(&self) -> Engine;
     /// The sum of the losses over `data`.
@@ -139,6 +143,10 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
     /// The constraint that all training examples obey, if there is one that labellings should obey too.
     fn observed_constraint(&self, _data: &Dataset<Self::Graph>) -> Option<Constraint> {
         None
+    }
+    /// The labellings of chains that the model knows.
+    fn lattice(&self) -> Lattice {
+        Lattice::default()
     }
     /// The scores by which models are compared on a development set.
     fn scores(&self, judgement: &Judgement) -> Scores;

@@ -6,7 +6,7 @@ use crate::data::observer::{Alphabet, Source};
 use crate::data::template::{Dialect, Templates};
 use crate::domain::chain::{ChainDomain, ChainModel, ColumnLayout};
 use crate::domain::{MAX_WEIGHT, WeightedModel, check_label_names};
-use crate::graph::PAIRS;
+use crate::graph::{Lattice, PAIRS};
 use crate::math::simd;
 use crate::model::{Features, Rows, TableWeights};
 use crate::settings::{Compute, Constraint, Settings};
@@ -227,8 +227,16 @@ impl Assembly {
             }
         };
         let Assembly { labels, source, alphabet, .. } = self;
-        let domain = ChainDomain { labels, source, alphabet, words: Vec::new(), columns, vectors: None };
-        let features = Features { rows, node_kinds: PAIRS, tables };
+        let domain = ChainDomain {
+            labels,
+            source,
+            alphabet,
+            words: Vec::new(),
+            columns,
+            vectors: None,
+            lattice: Lattice::default(),
+        };
+        let features = Features { rows, node_kinds: PAIRS, tables, lattice: Lattice::default() };
         Ok(WeightedModel { domain, features: features.into(), weights: weights.into(), settings })
     }
 }

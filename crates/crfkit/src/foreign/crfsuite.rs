@@ -308,6 +308,12 @@ fn check_fits(model: &ChainModel) -> Result<()> {
     if settings.constraint.is_some_and(|constraint| constraint != Constraint::None) {
         return Err(cannot("has a constraint on its labels", "give it up with `constraint` none"));
     }
+    if domain.lattice.triples {
+        return Err(cannot("is a second-order chain", "train with `order` 1"));
+    }
+    if domain.lattice.rules.is_some() {
+        return Err(cannot("was trained under a constraint on its labels", "train without it"));
+    }
     if settings.objective.direction().is_some() {
         return Err(cannot("is a MEMM", "train with another `objective`"));
     }

@@ -163,6 +163,13 @@ impl<'a> Trainer<'a> {
         self
     }
 
+    /// Chooses the order of the chains: 2 for weights of three neighbouring labels. Only label pairs that occur in the training data are
+    /// then possible, unless [`Settings::transitions`] is [`Keep::All`].
+    pub fn order(mut self, order: u8) -> Self {
+        self.settings.order = order;
+        self
+    }
+
     /// Chooses the objective to minimise.
     pub fn objective(mut self, objective: Criterion) -> Self {
         self.settings.objective = objective;
@@ -322,6 +329,7 @@ impl<'a> Trainer<'a> {
                         CorpusBuilder::new(self.source(&sequence)?).with_numbers(self.dense.iter().copied());
                     let builder = if self.standardise { builder.standardised() } else { builder };
                     let builder = if self.partial { builder.with_partial_labels() } else { builder };
+                    let builder = builder.of_order(&self.settings);
                     none.insert(CorpusCrew::new(builder, self.threads))
                 }
             };

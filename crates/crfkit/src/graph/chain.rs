@@ -9,6 +9,8 @@ pub const PAIR: usize = 0;
 pub const BEGIN: usize = 1;
 /// Shared table of a chain: the last label, one row.
 pub const END: usize = 2;
+/// Shared table of a second-order chain: three neighbouring labels, a row for each pair of the first two.
+pub const TRIPLE: usize = 3;
 
 /// Kind of the own tables over single labels.
 pub const NODES: usize = 0;
@@ -18,7 +20,7 @@ pub const PAIRS: usize = 1;
 /// A chain y₀ … y_{T−1} over one set of labels.
 ///
 /// Own tables: T node tables (row t of `[T][stride]`). If `own_pairs` is set, the pair tables of (y_{t−1}, y_t)
-/// follow, for t = 1 … T−1, each `[labels][stride]`. Shared tables: [`PAIR`], [`BEGIN`], [`END`].
+/// follow, for t = 1 … T−1, each `[labels][stride]`. Shared tables: [`PAIR`], [`BEGIN`], [`END`], and [`TRIPLE`] on second-order chains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// T, the number of positions.
@@ -27,6 +29,8 @@ pub struct Chain {
     pub labels: usize,
     /// Whether each pair has an own table besides the shared one (bigram observations).
     pub own_pairs: bool,
+    /// Whether three neighbouring labels have a shared table too: a second-order chain.
+    pub triples: bool,
 }
 
 impl Chain {
@@ -64,6 +68,10 @@ impl Graph for Chain {
                     visit(Factor { table: TableRef::Own(self.pair_offset(t)), vars, strides });
                 }
             }
+            if t > 1 && self.triples {
+                let (vars, strides) = (&[t - 2, t - 1, t], &[self.labels * stride, stride, 1]);
+                visit(Factor { table: TableRef::Shared(TRIPLE), vars, strides });
+            }
         }
         if self.len > 0 {
             visit(Factor { table: TableRef::Shared(BEGIN), vars: &[0], strides: &[1] });
@@ -74,7 +82,8 @@ impl Graph for Chain {
     const OWN_PAIRS: bool = true;
 
     fn with_own_pairs(&self) -> Option<Self> {
-        Some(Chain { own_pairs: true, ..*self })
+        // The marginals of pairs do not tell the entropy of a second-order chain.
+        (!self.triples).then_some(Chain { own_pairs: true, ..*self })
     }
 
     fn own_tables(&self) -> usize {

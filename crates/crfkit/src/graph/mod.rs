@@ -15,8 +15,9 @@ mod scopes;
 mod slices;
 mod sparse;
 mod tables;
+mod triples;
 
-pub use chain::{BEGIN, Chain, END, NODES, PAIR, PAIRS};
+pub use chain::{BEGIN, Chain, END, NODES, PAIR, PAIRS, TRIPLE};
 #[doc(hidden)]
 pub use clique_tree::{Bag, CliqueTree, EXACT_MEMORY, Home};
 pub use cliques::{Cliques, Source};
@@ -27,7 +28,7 @@ pub use fields::{Fields, Potts};
 pub use forest::{Forest, SpanningForests};
 pub use grid::{Grid, Neighbours};
 pub use pieces::{NodeSplit, Parts, Pieces};
-pub use rules::{FORBIDDEN, LabelBits, LabelRules, allow_only};
+pub use rules::{FORBIDDEN, LabelBits, LabelRules, Lattice, allow_only};
 #[doc(hidden)]
 pub use scopes::{Scopes, Shape, for_each_row_label};
 #[doc(hidden)]
@@ -35,6 +36,8 @@ pub use slices::Slices;
 #[doc(hidden)]
 pub use sparse::Sparse;
 pub use tables::{Gradient, Psi, Shared, SharedSum, Table, TableSum};
+#[doc(hidden)]
+pub use triples::{States, Triples};
 
 /// Index of a label in the alphabet of labels.
 pub type Label = u32;

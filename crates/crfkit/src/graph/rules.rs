@@ -1,11 +1,15 @@
 //! Rules on the labels of a chain: which pairs of neighbours are possible, and how a labelling may begin and end.
 
-use super::{BEGIN, Chain, END, Label, PAIR, Shared, Table};
-use crate::math::Array;
+use super::{BEGIN, Chain, END, Label, PAIR, Shared, TRIPLE, Table};
+use crate::math::{Array, Scalar};
+use std::sync::Arc;
 
 /// Minus the log-potential of a label or pair that is forbidden. It exceeds what any labelling could regain, and its exponential is
 /// exactly 0. Unlike ∞, it leaves sums and differences numbers.
 pub const FORBIDDEN: f64 = 1e12;
+
+/// The most lengths that are tried to find out from which on chains have a labelling.
+const MOST_LENGTHS: usize = 64;
 
 /// The most steps that are tried to find out whether every label can be reached from every other.
 const MOST_STEPS: usize = 8;
@@ -21,6 +25,15 @@ pub struct LabelRules {
     after: Vec<LabelBits>,
     first: LabelBits,
     last: LabelBits,
+}
+
+/// The labellings of chains that a model knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lattice {
+    /// The rules that all labellings obey, in training and afterwards.
+    pub rules: Option<Arc<LabelRules>>,
+    /// Whether three neighbouring labels have weights: second-order chains.
+    pub triples: bool,
 }
 
 /// A set of labels, one bit for each.
@@ -109,6 +122,20 @@ impl LabelRules {
         }
     }
 
+    /// The rules that hold if both these and the others do.
+    pub fn and(&self, other: &LabelRules) -> LabelRules {
+        let mut both = self.clone();
+        both.after.iter_mut().zip(&other.after).for_each(|(mine, theirs)| mine.meet(theirs));
+        both.first.meet(&other.first);
+        both.last.meet(&other.last);
+        both
+    }
+
+    /// Number of labels.
+    pub fn labels(&self) -> usize {
+        self.labels
+    }
+
     /// Whether a labelling obeys the rules.
     pub fn obeyed_by(&self, labels: &[Label]) -> bool {
         let places = || labels.iter().map(|&label| Some(label as usize));
@@ -134,6 +161,25 @@ impl LabelRules {
         len == 0 || !reached.is_empty()
     }
 
+    /// The length from which on every chain has a labelling that obeys the rules; `None` if there is no such length, or a large one.
+    pub fn always(&self) -> Option<usize> {
+        let mut reached = self.first.clone();
+        // The labels at the end of a chain follow from those of a shorter one. Once they repeat, they stay.
+        let mut from = None;
+        for len in 1..=MOST_LENGTHS {
+            let mut ends = reached.clone();
+            ends.meet(&self.last);
+            from = if ends.is_empty() { None } else { from.or(Some(len)) };
+            let mut next = LabelBits::none(self.labels);
+            (0..self.labels).filter(|&i| reached.contains(i)).for_each(|i| next.join(&self.after[i]));
+            if next == reached {
+                return from;
+            }
+            reached = next;
+        }
+        None
+    }
+
     /// The number of steps in which every label leads to every other, if it is small.
     pub fn steps(&self) -> Option<usize> {
         let mut reached = self.after.clone();
@@ -153,13 +199,43 @@ impl LabelRules {
     }
 
     /// The shared tables of a chain, with these rules imposed.
-    pub fn imposed_on(&self, shared: &Shared<f64>) -> Shared<f64> {
+    pub fn imposed_on(self: &Arc<Self>, shared: &Shared<f64>) -> Shared<f64> {
         let mut tables: Shared<f64> = shared.iter().map(Table::real).collect();
-        let steps = self.steps().map_or(f64::INFINITY, |steps| steps as f64);
-        tables[PAIR].impose(steps, |i, j| self.after[i].contains(j));
-        tables[BEGIN].impose(1.0, |_, j| self.first.contains(j));
-        tables[END].impose(1.0, |_, j| self.last.contains(j));
+        self.impose(&mut tables);
         tables
+    }
+
+    /// Imposes these rules on the shared tables of a chain, besides those that they have.
+    pub(crate) fn impose<S: Scalar>(self: &Arc<Self>, tables: &mut Shared<S>) {
+        let rules = match &tables[PAIR].rules {
+            Some(rules) => Arc::new(rules.and(self)),
+            None => self.clone(),
+        };
+        let second = tables.len() > TRIPLE;
+        // Second-order chains do not ask for the number of steps.
+        let steps = if second { None } else { rules.steps() };
+        tables[PAIR].impose(steps.map_or(f64::INFINITY, |steps| steps as f64), &rules, |i, j| {
+            rules.after[i].contains(j)
+        });
+        tables[BEGIN].impose(1.0, &rules, |_, j| rules.first.contains(j));
+        tables[END].impose(1.0, &rules, |_, j| rules.last.contains(j));
+        if second {
+            tables[TRIPLE].restrict(&rules);
+        }
+    }
+}
+
+impl<S: Scalar> Table<S> {
+    /// Forbids the entries (row, label) that `allowed` does not allow, by these rules. The others lead from every label to every other
+    /// in `steps`.
+    fn impose(&mut self, steps: f64, rules: &Arc<LabelRules>, allowed: impl Fn(usize, usize) -> bool) {
+        for (i, j) in (0..self.rows).flat_map(|i| (0..self.labels).map(move |j| (i, j))) {
+            if !allowed(i, j) {
+                self.log.set(i * self.stride + j, S::lift(-FORBIDDEN));
+            }
+        }
+        (self.sparse, self.rules, self.steps) = (None, Some(rules.clone()), steps);
+        self.update_all();
     }
 }
 
@@ -199,5 +275,18 @@ mod tests {
         // A beginning that leads nowhere.
         let none = LabelRules::of(2, |i, j| i.is_some() || j.is_none());
         assert!(!none.possible(1, |_| None) && none.possible(0, |_| None));
+        assert_eq!(
+            (free.always(), iob.always(), turns.always(), none.always()),
+            (Some(1), Some(1), Some(1), None)
+        );
+        // 0 begins, 2 ends, and each leads to the next: chains of three, and longer ones by staying in 1.
+        let line = LabelRules::of(3, |i, j| match (i, j) {
+            (Some(i), Some(j)) => j == i + 1 || i == 1 && j == 1,
+            (None, j) => j == Some(0),
+            (i, None) => i == Some(2),
+        });
+        assert_eq!(line.always(), Some(3));
+        assert!((1..9).all(|len| line.possible(len, |_| None) == (len > 2)));
+        assert!(line.and(&free) == line && !free.and(&line).allows(Some(0), Some(0)));
     }
 }

@@ -1,7 +1,8 @@
 //! The log-potentials ψ of one example, and the storage for their gradient.
 
-use super::{FORBIDDEN, Factor, Graph, Label, Sparse, TableRef};
+use super::{FORBIDDEN, Factor, Graph, Label, LabelRules, Sparse, TableRef, Triples};
 use crate::math::{Array, Scalar, Slice, SliceMut, simd};
+use std::sync::Arc;
 
 /// A table that all examples share, `[rows][stride]`, of which `labels` columns are in use. It holds the logarithms
 /// and, in both orientations, the exponentials. They are computed once per θ.
@@ -33,6 +34,10 @@ pub struct Table<S> {
     rest: Option<f64>,
     /// The same table in sparse form (ones plus a few pairs), if it has that form.
     pub sparse: Option<Sparse<S>>,
+    /// The rules that are imposed on the table.
+    pub rules: Option<Arc<LabelRules>>,
+    /// The same table block by block, if it is that of three labels. Of the other forms it then has `log` alone.
+    pub triples: Option<Triples<S>>,
 }
 
 /// Up to this spread, exp(log − shift) is a normal number everywhere.
@@ -58,6 +63,8 @@ impl<S: Scalar> Table<S> {
             steps: 1.0,
             rest: None,
             sparse: None,
+            rules: None,
+            triples: None,
         };
         let pad = |lines: &mut [f64], width: usize, used: usize| {
             lines.chunks_exact_mut(width).for_each(|line| line[used..].fill(simd::PAD));
@@ -71,6 +78,10 @@ impl<S: Scalar> Table<S> {
 
     /// Updates everything else from `log`.
     pub fn update(&mut self) {
+        if let Some(triples) = &mut self.triples {
+            (self.shift, self.spread) = triples.update(&self.log, self.stride);
+            return;
+        }
         match self.sparse.take() {
             Some(mut sparse) => {
                 self.update_pairs(&mut sparse);
@@ -80,12 +91,16 @@ impl<S: Scalar> Table<S> {
         }
     }
 
-    fn update_all(&mut self) {
+    pub(super) fn update_all(&mut self) {
         let (mut max, mut min) = (f64::NEG_INFINITY, f64::INFINITY);
         for row in self.log.plane(0).chunks_exact(self.stride) {
             for &x in &row[..self.labels] {
                 (max, min) = (max.max(x), min.min(x));
             }
+        }
+        if self.rules.is_some() {
+            let used = self.log.plane(0).chunks_exact(self.stride).flat_map(|row| &row[..self.labels]);
+            min = used.copied().filter(|w| *w > -FORBIDDEN / 2.0).fold(f64::INFINITY, f64::min);
         }
         (self.shift, self.spread) = (max, max - min);
         let across = simd::padded(self.rows);
@@ -107,20 +122,6 @@ impl<S: Scalar> Table<S> {
             };
             self.columns.set(j, sum);
         }
-    }
-
-    /// Forbids the entries (row, label) that `allowed` does not allow. The others lead from every label to every other in `steps`.
-    pub(super) fn impose(&mut self, steps: f64, allowed: impl Fn(usize, usize) -> bool) {
-        let mut low = f64::INFINITY;
-        for (i, j) in (0..self.rows).flat_map(|i| (0..self.labels).map(move |j| (i, j))) {
-            match allowed(i, j) {
-                true => low = low.min(self.log.get(i * self.stride + j).re()),
-                false => self.log.set(i * self.stride + j, S::lift(-FORBIDDEN)),
-            }
-        }
-        self.sparse = None;
-        self.update_all();
-        (self.steps, self.spread) = (steps, self.shift - low);
     }
 
     /// The same for a table in which few pairs have a weight. An online step changes only these: with hundreds of
@@ -191,6 +192,8 @@ impl<S: Scalar> Table<S> {
             steps: self.steps,
             rest: None,
             sparse: None,
+            rules: self.rules.clone(),
+            triples: self.triples.as_ref().map(Triples::real),
         }
     }
 }
@@ -241,7 +244,7 @@ pub struct TableSum<S> {
     /// A sum of outer products that still lack the factor exp(log − shift). Engines add α γᵀ here, and
     /// [`SharedSum::finish`] multiplies once per chunk instead of once per position.
     pub outer: Array<S>,
-    /// The same sum for the pairs of a sparse table.
+    /// The same sum for the pairs of a sparse table, or for the blocks of a table of three labels.
     pub pairs: Array<S>,
     /// All other contributions, complete as they are.
     pub direct: Array<S>,
@@ -268,6 +271,9 @@ impl<S: Scalar> TableSum<S> {
 
     /// Adds all other parts to `direct` and resets them to zero.
     fn finish(&mut self, table: &Table<S>) {
+        if let Some(triples) = &table.triples {
+            return triples.finish(&mut self.pairs, &mut self.direct, table.stride);
+        }
         match &table.sparse {
             Some(sparse) => sparse.finish(&mut self.pairs, &mut self.direct),
             None => {
@@ -313,8 +319,16 @@ impl<S: Scalar> SharedSum<S> {
     /// Zeros in the shape of `shared`.
     pub fn new(shared: &[Table<S>]) -> Self {
         let sum = |table: &Table<S>| TableSum {
-            outer: Array::zeros(if table.sparse.is_some() { 0 } else { table.log.len() }),
-            pairs: Array::zeros(table.sparse.as_ref().map_or(0, |sparse| sparse.sums())),
+            outer: Array::zeros(if table.sparse.is_some() || table.triples.is_some() {
+                0
+            } else {
+                table.log.len()
+            }),
+            pairs: Array::zeros(match (&table.sparse, &table.triples) {
+                (Some(sparse), _) => sparse.sums(),
+                (None, Some(triples)) => triples.states.blocks(),
+                (None, None) => 0,
+            }),
             direct: Array::zeros(table.log.len()),
             direct_t: Array::default(),
             columns: Array::default(),
@@ -329,11 +343,12 @@ impl<S: Scalar> SharedSum<S> {
             for array in [outer, pairs, direct_t, columns] {
                 array.reset(array.len(), 0.0);
             }
-            match &table.sparse {
-                Some(sparse) => {
+            match (&table.sparse, &table.triples) {
+                (Some(sparse), _) => {
                     sparse.entries.iter().for_each(|&entry| direct.set(entry as usize, S::lift(0.0)));
                 }
-                None => direct.reset(direct.len(), 0.0),
+                (None, Some(triples)) => triples.clear(direct, table.stride),
+                (None, None) => direct.reset(direct.len(), 0.0),
             }
         }
     }

@@ -6,46 +6,51 @@
 //! later, by [`crate::graph::SharedSum::finish`].
 //!
 //! This is exact as long as no product underflows. If the scores of an example spread so far that one could underflow
-//! ([`SAFE_SPREAD`]), the same quantities are computed in log space instead.
+//! ([`SAFE_SPREAD`]), the same quantities are computed in log space instead. Where label pairs are forbidden, it is enough that no product of
+//! one step underflows, and that what was lost over many steps does not matter ([`is_fine`]).
 
 use super::chain_lanes::ChainLanes;
-use super::{Inference, Many, Outcome};
+use super::{Inference, Many, Outcome, second_order};
 use crate::graph::{BEGIN, Chain, END, FORBIDDEN, Gradient, PAIR, Psi};
 use crate::math::{Array, Retreat, Scalar};
 
 /// Every α and γ is at least exp(−spread)/labels², and products of them are used too. e^−500 leaves ample room above
 /// the smallest f64 (e^−708). If label pairs are forbidden, every label leads to every other in some number of steps
 /// ([`crate::graph::Table::steps`]), and α and γ are at least exp(−steps·spread)/labels², or 0 as they should be.
-const SAFE_SPREAD: f64 = 500.0;
+pub(super) const SAFE_SPREAD: f64 = 500.0;
 
 /// A label this far below the best of its position is forbidden there: with finite scores of pairs, no labelling needs it.
-const FAR_BELOW: f64 = 1e5;
+pub(super) const FAR_BELOW: f64 = 1e5;
 
 /// A product of scales is turned into a logarithm when it leaves `SMALL … 1/SMALL`. Multiplying by one more scale (at
 /// least e^−500) then cannot underflow.
-const SMALL: f64 = 1e-50;
+pub(super) const SMALL: f64 = 1e-50;
 
-/// The exact engine for chains; it takes O(T·labels²).
+/// The exact engine for chains; it takes O(T·labels²), and on second-order chains O(T·triples) for the triples of labels that are allowed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ForwardBackward;
 
 /// Scratch for [`ForwardBackward`], in rows of `stride` numbers.
 #[derive(Debug)]
 pub struct Work<S> {
-    e: Array<S>,
+    pub(super) e: Array<S>,
     alpha: Array<S>,
     gamma: Array<S>,
     /// β of one position.
     beta: Array<S>,
     /// c_t.
-    scale: Vec<S>,
+    pub(super) scale: Vec<S>,
     /// max u_t.
-    shift: Vec<f64>,
+    pub(super) shift: Vec<f64>,
     /// Pair tables with an own part: exp of shared + own, and its transpose, each `[T][labels][stride]`.
     pairs: Array<S>,
-    pairs_t: Array<S>,
+    pub(super) pairs_t: Array<S>,
     /// One pair table before exp.
     log: Array<S>,
+    /// Whether it must be checked at the end that nothing that matters has underflowed.
+    unsure: bool,
+    /// For second-order chains.
+    pub(super) second: second_order::Work<S>,
 }
 
 impl<S> Default for Work<S> {
@@ -60,6 +65,8 @@ impl<S> Default for Work<S> {
             pairs: Array::default(),
             pairs_t: Array::default(),
             log: Array::default(),
+            unsure: false,
+            second: second_order::Work::default(),
         }
     }
 }
@@ -79,13 +86,12 @@ impl Inference for ForwardBackward {
     ) -> Outcome<S> {
         let log_z = if chain.len == 0 {
             S::lift(0.0)
+        } else if chain.triples {
+            second_order::log_z(chain, psi, weight, out, work)
         } else {
             match forward(chain, psi, work) {
-                Some(log_z) => {
-                    backward(chain, psi, weight, out, work);
-                    log_z
-                }
-                None => log_space(chain, psi, weight, out),
+                Some(log_z) if backward(chain, psi, weight, out, work) => log_z,
+                _ => log_space(chain, psi, weight, out),
             }
         };
         Outcome { log_z, converged: true, iterations: 1 }
@@ -118,6 +124,7 @@ fn forward<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> Option<
     shift += pair_shift;
     // The log-space code passes NaN on to the caller.
     let safe = spread * pair.steps < SAFE_SPREAD;
+    work.unsure = !safe && pair.steps != 1.0;
     if !safe && !safe_where_allowed(chain, psi, &work.shift, pair_spread) {
         return None;
     }
@@ -157,8 +164,8 @@ fn forward<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> Option<
     Some(log_z + (product * c).ln())
 }
 
-/// Whether no product underflows that is not to be 0. Labels far below the best of their position are forbidden there, and not counted.
-/// This needs label pairs without rules: only then can every allowed label follow every other.
+/// Whether no product of one step underflows that is not to be 0. Labels far below the best of their position are forbidden there, and not
+/// counted. Without rules on label pairs, every allowed label can follow every other, and no product of many steps underflows either.
 #[cold]
 fn safe_where_allowed<S: Scalar>(chain: &Chain, psi: Psi<S>, shift: &[f64], pair_spread: f64) -> bool {
     let mut nodes: f64 = 0.0;
@@ -173,11 +180,27 @@ fn safe_where_allowed<S: Scalar>(chain: &Chain, psi: Psi<S>, shift: &[f64], pair
         }
     }
     let ends = psi.shared[BEGIN].spread.max(psi.shared[END].spread);
-    psi.shared[PAIR].steps == 1.0 && nodes + ends + pair_spread < SAFE_SPREAD
+    nodes + ends + pair_spread < SAFE_SPREAD
 }
 
-/// Runs from the last position to the first. Writes the node marginals to `out.own` and the pair marginals to `out`.
-fn backward<S: Scalar>(chain: &Chain, psi: Psi<S>, weight: f64, out: &mut Gradient<S>, work: &mut Work<S>) {
+/// Whether nothing that matters has underflowed. A label is lost where α falls below the smallest number, and it matters only if its γ is
+/// huge: what is lost has α < 1e-308·e^500, which times a γ of at most [`LARGEST`] is below 1e-40.
+pub(super) fn is_fine(gamma: &[f64]) -> bool {
+    gamma.iter().all(|gamma| *gamma <= LARGEST)
+}
+
+/// See [`is_fine`].
+const LARGEST: f64 = 1e50;
+
+/// Runs from the last position to the first. Writes the node marginals to `out.own` and the pair marginals to `out`. Returns false, and adds
+/// nothing to the shared tables, if something that matters has underflowed.
+fn backward<S: Scalar>(
+    chain: &Chain,
+    psi: Psi<S>,
+    weight: f64,
+    out: &mut Gradient<S>,
+    work: &mut Work<S>,
+) -> bool {
     let (len, labels, stride) = (chain.len, chain.labels, chain.stride());
     let (pair, end) = (&psi.shared[PAIR], &psi.shared[END]);
     for t in (0..len).rev() {
@@ -205,6 +228,11 @@ fn backward<S: Scalar>(chain: &Chain, psi: Psi<S>, weight: f64, out: &mut Gradie
             }
         }
     }
+    if work.unsure
+        && !(is_fine(&work.gamma.plane(0)[..len * stride]) && work.scale.iter().all(|c| c.re() > 0.0))
+    {
+        return false;
+    }
     if len > 1 && !chain.own_pairs {
         let (before, after) = (0..(len - 1) * stride, stride..len * stride);
         let (alpha, gamma) = (work.alpha.slice(before), work.gamma.slice(after));
@@ -230,10 +258,11 @@ fn backward<S: Scalar>(chain: &Chain, psi: Psi<S>, weight: f64, out: &mut Gradie
         }
     }
     add_boundaries(chain, out);
+    true
 }
 
 /// The tables of the first and the last label are each read by one node, so their marginals are that node's.
-fn add_boundaries<S: Scalar>(chain: &Chain, out: &mut Gradient<S>) {
+pub(super) fn add_boundaries<S: Scalar>(chain: &Chain, out: &mut Gradient<S>) {
     for (table, t) in [(BEGIN, 0), (END, chain.len - 1)] {
         for j in 0..chain.labels {
             out.shared.0[table].direct.add(j, out.own.at(t * chain.stride() + j));
@@ -243,7 +272,7 @@ fn add_boundaries<S: Scalar>(chain: &Chain, out: &mut Gradient<S>) {
 
 /// exp(shared + own − maximum) for every pair table, and the transposes. Returns the largest spread and the sum of
 /// the maxima.
-fn exp_pairs<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> (f64, f64) {
+pub(super) fn exp_pairs<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> (f64, f64) {
     let (labels, stride) = (chain.labels, chain.stride());
     let size = labels * stride;
     let Work { pairs, pairs_t, log, .. } = work;
@@ -271,7 +300,7 @@ fn exp_pairs<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> (f64,
         // Treats the table as one row: the padding between its rows becomes 0.
         S::exp_rows(log.slice(0..size), size, &mut max, pairs.slice_mut(to..to + size));
         let rows = log.plane(0).chunks_exact(stride).flat_map(|row| row[..labels].iter().copied());
-        let low = match psi.shared[PAIR].steps == 1.0 {
+        let low = match psi.shared[PAIR].steps == 1.0 && !chain.triples {
             true => rows.fold(f64::INFINITY, f64::min),
             false => rows.filter(|w| *w > -FORBIDDEN / 2.0).fold(f64::INFINITY, f64::min),
         };

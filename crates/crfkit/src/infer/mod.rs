@@ -16,6 +16,7 @@ mod mean_field;
 mod messages;
 mod pairwise;
 mod product;
+mod second_order;
 mod settle;
 mod tree;
 mod trw;

@@ -129,7 +129,7 @@ impl Fibre {
     #[inline]
     fn as_column<S: Scalar>(&self, table: &Table<S>) -> Option<Range<usize>> {
         let first = if self.start < table.stride { 0 } else { self.start / table.stride };
-        if self.step != table.stride || first + self.labels > table.rows {
+        if self.step != table.stride || first + self.labels > table.rows || table.triples.is_some() {
             return None;
         }
         let across = simd::padded(table.rows);

@@ -40,7 +40,7 @@ impl Features {
             new
         });
         let tables = tables.collect();
-        (Features { rows, tables, ..*self }, left)
+        (Features { rows, tables, node_kinds: self.node_kinds, lattice: self.lattice.clone() }, left)
     }
 }
 

@@ -8,6 +8,7 @@
 //! node        OBSERVATION  LABEL  WEIGHT
 //! pair        OBSERVATION  PREVIOUS  LABEL  WEIGHT
 //! transition  PREVIOUS  LABEL  WEIGHT
+//! triple  LAST BUT ONE  PREVIOUS  LABEL  WEIGHT
 //! begin       LABEL  WEIGHT
 //! end         LABEL  WEIGHT
 //! ```
@@ -35,8 +36,14 @@ use crate::{Error, Place, Result};
 use std::io::{self, BufRead, Write};
 
 /// The parts of plain chains: the name of each, whether it has observations, and its number of labels.
-const CHAIN: [(&str, bool, usize); 5] =
-    [("node", true, 1), ("pair", true, 2), ("transition", false, 2), ("begin", false, 1), ("end", false, 1)];
+const CHAIN: [(&str, bool, usize); 6] = [
+    ("node", true, 1),
+    ("pair", true, 2),
+    ("transition", false, 2),
+    ("begin", false, 1),
+    ("end", false, 1),
+    ("triple", false, 3),
+];
 
 /// The contents of a dump.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -102,7 +109,7 @@ pub fn read_dump(input: impl BufRead, name: &str) -> Result<Dump> {
     for (number, line) in (1..).zip(input.lines()) {
         let line = line.map_err(|error| Error::io(name, error))?;
         dump.read_line(&line).ok_or_else(|| {
-            let message = "this is no line of a dump: it must be label, node, pair, transition, begin or end (on graphs label, \
+            let message = "this is no line of a dump: it must be label, node, pair, transition, begin, end or triple (on graphs label, \
                            part, feature, dense or table) with its names and a weight, separated by tabs, with only \\t \\n \\r \
                            \\\\ \\0 behind a backslash";
             Error::input(Place::new(name, number), message)

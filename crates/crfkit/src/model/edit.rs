@@ -113,6 +113,13 @@ impl Features {
                 (None, Entries::Table(of)) => {
                     let table = self.tables.iter().position(|table| std::ptr::eq(table, *of));
                     let table = table.ok_or_else(|| refuse(unknown(names, weight)))?;
+                    if !self.permits(table, entry) {
+                        return Err(refuse(format!(
+                            "the model does not allow {} here, so that nothing can have a weight: it knows only label pairs that its \
+                             training allowed",
+                            weight.labels.join(" ")
+                        )));
+                    }
                     added.tables[table].insert(entry as u32, weight.weight);
                 }
             }
@@ -157,7 +164,7 @@ impl Features {
             new
         });
         let tables = tables.collect();
-        (Features { rows, tables, ..*self }, all)
+        (Features { rows, tables, node_kinds: self.node_kinds, lattice: self.lattice.clone() }, all)
     }
 }
 

@@ -7,9 +7,13 @@
 
 use super::rows::{Rows, keep_seen};
 use crate::data::dataset::Dataset;
-use crate::graph::{Chain, Graph, NODES, PAIRS, Shared, SharedSum, Sparse, Table, TableRef};
+use crate::graph::{
+    BEGIN, Chain, END, Graph, LabelRules, Lattice, NODES, PAIR, PAIRS, Shared, SharedSum, Sparse, States,
+    TRIPLE, Table, TableRef,
+};
 use crate::math::{Scalar, simd};
 use crate::{Error, Result};
+use std::sync::Arc;
 
 /// Which (observation, label) pairs get a weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -102,6 +106,8 @@ pub struct Features {
     /// Weights of the shared tables; on a chain [`crate::graph::PAIR`], [`crate::graph::BEGIN`],
     /// [`crate::graph::END`].
     pub tables: Vec<TableWeights>,
+    /// The labellings of chains. What its rules forbid has no weight.
+    pub(crate) lattice: Lattice,
 }
 
 impl TableShapes {
@@ -111,6 +117,7 @@ impl TableShapes {
         observations: [usize; 2],
         label_bigram: bool,
         boundaries: bool,
+        triples: bool,
     ) -> Self {
         let columns = labels;
         let kind = |kind: usize, lines: usize| TableKind {
@@ -123,7 +130,10 @@ impl TableShapes {
         let boundary = SharedShape { lines: 1, columns, weighted: boundaries };
         let pair = SharedShape { lines: labels, columns, weighted: label_bigram };
         let kinds = vec![kind(NODES, 1), kind(PAIRS, labels)];
-        TableShapes { kinds, node_kinds: PAIRS, shared: vec![pair, boundary, boundary] }
+        let triple =
+            triples.then_some(SharedShape { lines: labels * labels, columns, weighted: label_bigram });
+        let shared = [pair, boundary, boundary].into_iter().chain(triple).collect();
+        TableShapes { kinds, node_kinds: PAIRS, shared }
     }
 }
 
@@ -138,9 +148,25 @@ impl Features {
         label_bigram: bool,
         boundaries: bool,
     ) -> Self {
-        let mut shapes = TableShapes::chain(labels, observations, label_bigram, boundaries);
+        let mut shapes = TableShapes::chain(labels, observations, label_bigram, boundaries, false);
         data.dense().iter().for_each(|dense| shapes.kinds[dense.kind()].dense = dense.width());
         Features::new(data, shapes, keep)
+    }
+
+    /// The same features of chains with these labellings. What their rules forbid loses its weight.
+    pub(crate) fn within(mut self, lattice: Lattice) -> Self {
+        if let Some(rules) = &lattice.rules {
+            let mut base = self.first_shared_weight();
+            for (id, table) in self.tables.iter_mut().enumerate() {
+                let stride = simd::padded(table.columns);
+                table
+                    .entry
+                    .retain(|&entry| allows(rules, id, entry as usize / stride, entry as usize % stride));
+                table.base = base;
+                base += table.entry.len();
+            }
+        }
+        Features { lattice, ..self }
     }
 
     /// The features of graphs whose tables have these shapes.
@@ -177,7 +203,25 @@ impl Features {
             tables.push(TableWeights { base, lines, columns, entry });
             base += tables[id].entry.len();
         }
-        Features { rows, node_kinds, tables }
+        Features { rows, node_kinds, tables, lattice: Lattice::default() }
+    }
+
+    /// The features of a model file, with the labellings that the file names. It is an error if something that is forbidden has a weight.
+    pub(crate) fn restored(self, lattice: Lattice) -> std::result::Result<Self, &'static str> {
+        let count =
+            |features: &Features| features.tables.iter().map(|table| table.entry.len()).sum::<usize>();
+        let weights = count(&self);
+        let restored = self.within(lattice);
+        match count(&restored) == weights {
+            true => Ok(restored),
+            false => Err("a weight belongs to labels that may not follow each other"),
+        }
+    }
+
+    /// Whether the rules allow an entry of a shared table.
+    pub(crate) fn permits(&self, table: usize, entry: usize) -> bool {
+        let stride = simd::padded(self.tables[table].columns);
+        self.lattice.rules.as_ref().is_none_or(|rules| allows(rules, table, entry / stride, entry % stride))
     }
 
     /// Returns an error if there are more examples, rows or listed weights than the numbers of 32 bits that stand for them can count.
@@ -256,7 +300,16 @@ impl Features {
             }
             table
         };
-        self.tables.iter().map(empty).collect()
+        let Lattice { rules, triples } = &self.lattice;
+        let plain = if *triples { TRIPLE } else { self.tables.len() };
+        let mut tables: Shared<S> = self.tables[..plain].iter().map(empty).collect();
+        for triple in &self.tables[plain..] {
+            tables.push(Table::triples(&Arc::new(States::new(triple.columns, rules.as_deref()))));
+        }
+        if let Some(rules) = rules {
+            rules.impose(&mut tables);
+        }
+        tables
     }
 
     /// Sets the shared tables to θ. `theta` has one vector per plane.
@@ -289,6 +342,20 @@ impl Features {
     }
 }
 
+/// Whether the rules allow an entry (line, label) of a shared table of chains.
+fn allows(rules: &LabelRules, table: usize, line: usize, label: usize) -> bool {
+    let labels = rules.labels();
+    match table {
+        PAIR => rules.allows(Some(line), Some(label)),
+        BEGIN => rules.allows(None, Some(label)),
+        END => rules.allows(Some(label), None),
+        _ => {
+            rules.allows(Some(line / labels), Some(line % labels))
+                && rules.allows(Some(line % labels), Some(label))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -299,6 +366,7 @@ mod tests {
             rows: rows.map(|len| Rows::all(0, len, 1, 2)).into(),
             node_kinds: 1,
             tables: Vec::new(),
+            lattice: Lattice::default(),
         };
         let half = 1 << 31;
         assert!(of([half, half - 1]).check_size(half).is_ok());

@@ -3,7 +3,7 @@
 //! A model of any kind provides its [`Names`]. Code that shows, writes or transfers weights needs nothing else from it.
 
 use super::{Features, Rows, TableWeights, Tables};
-use crate::graph::{BEGIN, END, NODES, PAIR, PAIRS};
+use crate::graph::{BEGIN, END, NODES, PAIR, PAIRS, TRIPLE};
 use crate::math::simd;
 use crate::{Error, Result};
 use std::borrow::Cow;
@@ -109,17 +109,17 @@ impl<'a> Names<'a> {
         };
         let table =
             |name: &str, id: usize, over: Vec<usize>| WeightPart::table(name, over, &features.tables[id]);
-        Names {
-            sets: vec![LabelSet { name: None, labels: labels.into() }],
-            parts: vec![
-                rows("node", NODES, vec![0]),
-                rows("pair", PAIRS, vec![0, 0]),
-                table("transition", PAIR, vec![0, 0]),
-                table("begin", BEGIN, vec![0]),
-                table("end", END, vec![0]),
-            ],
-            weights,
+        let mut parts = vec![
+            rows("node", NODES, vec![0]),
+            rows("pair", PAIRS, vec![0, 0]),
+            table("transition", PAIR, vec![0, 0]),
+            table("begin", BEGIN, vec![0]),
+            table("end", END, vec![0]),
+        ];
+        if features.lattice.triples {
+            parts.push(table("triple", TRIPLE, vec![0, 0, 0]));
         }
+        Names { sets: vec![LabelSet { name: None, labels: labels.into() }], parts, weights }
     }
 
     /// Whether these are the names of a plain chain.

@@ -7,6 +7,7 @@ use super::sections::{Format, Reader, Writer};
 use super::{Features, Rows, SharedShape, TableKind, TableShapes, TableWeights};
 use crate::Result;
 use crate::data::strings::Strings;
+use crate::graph::Lattice;
 use crate::math::simd;
 
 /// Adds the sections of `features`.
@@ -51,7 +52,7 @@ pub(crate) fn read_features(
         base += tables[tables.len() - 1].entry.len();
     }
     match base == weights {
-        true => Ok(Features { rows, node_kinds, tables }),
+        true => Ok(Features { rows, node_kinds, tables, lattice: Lattice::default() }),
         false => Err(format.damaged(format!("it has {weights} weights, but its features need {base}"))),
     }
 }

@@ -1,6 +1,7 @@
 //! The one check of settings.
 
 use super::{BatchOf, Compute, Criterion, Init, Kind, Method, Settings};
+use crate::ability::Ability;
 use crate::optim::Prior;
 use crate::{Error, Result};
 
@@ -11,6 +12,7 @@ impl Settings {
         self.check_pieces(kind)?;
         self.check_kind(kind)?;
         self.check_init(kind)?;
+        self.check_order(kind)?;
         self.check_margin(kind)?;
         self.check_choose()?;
         self.check_compute(kind)?;
@@ -169,6 +171,31 @@ impl Settings {
                 "`sigma_of` is for a Gaussian prior around 0 on all weights: give a finite `sigma`, and leave `l1` and \
                  `prior_mean` out",
             ),
+        }
+    }
+
+    /// Rejects what second-order chains do not have.
+    fn check_order(&self, kind: Kind) -> Result<()> {
+        let refuse = |why: String| Err(Error::Setting(why));
+        match (self.order, kind) {
+            (1, _) => return Ok(()),
+            (2, Kind::Chain) => {}
+            (2, _) => return refuse("`order` 2 is for chains only: leave it out".into()),
+            (order, _) => return refuse(format!("`order` is {order}, but chains are of order 1 or 2")),
+        }
+        let criterion = self.objective;
+        if criterion.direction().is_some() || criterion.has_pieces() {
+            return refuse(format!(
+                "`objective` {} is for chains of order 1: with `order` 2 use likelihood, marginal, pseudolikelihood or perceptron",
+                criterion.name()
+            ));
+        }
+        match self.optimizer.needs().contains(&Ability::Dual) {
+            true => refuse(format!(
+                "`optimizer` {} is for chains of order 1: with `order` 2 use saga or lbfgs",
+                self.optimizer.name()
+            )),
+            false => Ok(()),
         }
     }
 

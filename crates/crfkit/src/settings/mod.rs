@@ -71,6 +71,10 @@ pub struct Settings {
     /// Which pairs of neighbouring labels get a weight; `None` for the same choice as `features`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transitions: Option<Keep>,
+    /// The order of chains: 1, or 2 if three neighbouring labels have weights too. With order 2, only the label pairs that get a weight by
+    /// `transitions` are possible.
+    #[serde(skip_serializing_if = "is_one")]
+    pub order: u8,
     /// Whether the first and the last label of a sequence have weights.
     pub boundaries: bool,
     /// The objective to minimise.
@@ -142,6 +146,7 @@ impl Default for Settings {
             min_count: 1,
             features: Keep::Observed,
             transitions: None,
+            order: 1,
             boundaries: false,
             objective: Criterion::default(),
             pieces: None,
@@ -190,6 +195,10 @@ fn double() -> Compute {
 
 fn is_double(compute: &Compute) -> bool {
     *compute == Compute::F64
+}
+
+fn is_one(order: &u8) -> bool {
+    *order == 1
 }
 
 /// Stores σ = ∞ as null, because JSON has no infinity.

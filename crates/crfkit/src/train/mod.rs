@@ -235,6 +235,7 @@ pub fn train<D: Domain>(
     listener: &mut dyn Listener,
 ) -> Result<Trained<D>> {
     settings.check(D::KIND)?;
+    corpus.domain.check_settings(settings)?;
     features.check_size(corpus.data.len())?;
     check_lengths(&start.theta, &start.prior_mean, features.dim())?;
     if corpus.data.is_empty() {

@@ -94,6 +94,7 @@ impl StreamTrainer {
                 "new weights begin at the prior's mean, which must be 0",
             ),
             (settings.choose.any(), "there is one pass: give numbers for `sigma` and `l1`"),
+            (settings.order != 1, "which label pairs occur is not known: use `order` 1"),
             (settings.init != Init::Zero, "new weights begin at 0: leave `init` out"),
             (
                 settings.parameters.updates == Some(Updates::Dense),

@@ -1,10 +1,13 @@
 //! Random small chains for the law tests.
 #![allow(dead_code)] // each test file uses a part of it
 
-use crfkit::graph::{BEGIN, Chain, END, Gradient, Graph, Label, PAIR, Psi, Shared, SharedSum, Table};
+use crfkit::graph::{
+    BEGIN, Chain, END, Gradient, Graph, Label, PAIR, Psi, Shared, SharedSum, States, TRIPLE, Table,
+};
 use crfkit::loss::{Gold, Loss};
 use crfkit::math::random::Random;
 use crfkit::math::{Array, Scalar};
+use std::sync::Arc;
 
 /// A chain with its log-potentials as plain numbers, ε parts zero.
 pub struct Problem {
@@ -22,7 +25,10 @@ impl Problem {
     pub fn random(rng: &mut Random, chain: Chain, range: f64) -> Self {
         let mut draw = |n: usize| (0..n).map(|_| (rng.uniform() * 2.0 - 1.0) * range).collect::<Vec<f64>>();
         let labels = chain.labels;
-        let shared = vec![draw(labels * labels), draw(labels), draw(labels)];
+        let mut shared = vec![draw(labels * labels), draw(labels), draw(labels)];
+        if chain.triples {
+            shared.push(draw(labels * labels * labels));
+        }
         let own = draw(chain.own_len());
         let gold = (0..chain.len).map(|_| rng.below(labels) as Label).collect();
         Problem { chain, shared, own, gold, weight: 1.0, variables: Vec::new() }
@@ -30,10 +36,16 @@ impl Problem {
 
     /// The shared tables at x + ε·d.
     pub fn tables<S: Scalar>(&self, direction: Option<&Problem>, step: f64) -> Shared<S> {
-        [PAIR, BEGIN, END]
+        [PAIR, BEGIN, END, TRIPLE]
+            .into_iter()
+            .take(self.shared.len())
             .map(|id| {
                 let labels = self.chain.labels;
-                let mut table = Table::new(if id == PAIR { labels } else { 1 }, labels);
+                let mut table = match id {
+                    PAIR => Table::new(labels, labels),
+                    TRIPLE => Table::triples(&Arc::new(States::new(labels, None))),
+                    _ => Table::new(1, labels),
+                };
                 for i in 0..table.rows {
                     for j in 0..labels {
                         let eps = direction.map_or(0.0, |d| d.shared[id][i * labels + j] * step);
@@ -43,7 +55,7 @@ impl Problem {
                 table.update();
                 table
             })
-            .into()
+            .collect()
     }
 
     /// The own tables at x + ε·d.
@@ -116,7 +128,20 @@ pub fn chains() -> Vec<Chain> {
         for (len, labels) in
             [(0, 2), (1, 1), (1, 3), (2, 1), (2, 2), (3, 4), (4, 3), (6, 2), (5, 3), (3, 8), (3, 9)]
         {
-            chains.push(Chain { len, labels, own_pairs });
+            chains.push(Chain { len, labels, own_pairs, triples: false });
+        }
+    }
+    chains
+}
+
+/// Small second-order chains.
+pub fn second_order_chains() -> Vec<Chain> {
+    let mut chains = Vec::new();
+    for own_pairs in [false, true] {
+        for (len, labels) in
+            [(0, 2), (1, 1), (1, 3), (2, 1), (2, 3), (3, 2), (3, 4), (4, 3), (6, 2), (5, 3), (3, 9)]
+        {
+            chains.push(Chain { len, labels, own_pairs, triples: true });
         }
     }
     chains

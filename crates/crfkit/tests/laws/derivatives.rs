@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{Problem, chains, difference};
+use common::{Problem, chains, difference, second_order_chains};
 use crfkit::decode::{Direction, Viterbi};
 use crfkit::graph::Chain;
 use crfkit::infer::ForwardBackward;
@@ -14,8 +14,12 @@ use crfkit::math::random::Random;
 use crfkit::math::{Complex64, Dual, Scalar};
 
 fn laws<L: Loss<Graph = Chain>>(loss: &L, seed: u64) {
+    laws_on(&chains(), loss, seed);
+}
+
+fn laws_on<L: Loss<Graph = Chain>>(chains: &[Chain], loss: &L, seed: u64) {
     let mut rng = Random::new(seed);
-    for chain in chains() {
+    for &chain in chains {
         for range in [1.0, 5.0] {
             let problem = Problem::random(&mut rng, chain, range);
             let direction = Problem::random(&mut rng, chain, 1.0);
@@ -122,6 +126,23 @@ fn marginal_loss() {
         for range in [1.0, 5.0] {
             let (x, d) = (Problem::random(&mut rng, chain, range), Problem::random(&mut rng, chain, 1.0));
             gradient_is_slope(&Marginal(ForwardBackward), &x, &d, 1e-10);
+        }
+    }
+}
+
+#[test]
+fn losses_of_second_order_chains() {
+    laws_on(&second_order_chains(), &Likelihood(ForwardBackward), 41);
+    laws_on(&second_order_chains(), &Pseudolikelihood::<Chain>::default(), 42);
+    let mut rng = Random::new(43);
+    for chain in second_order_chains() {
+        for loss in 0..2 {
+            let problem = Problem::random(&mut rng, chain, 2.0);
+            let direction = Problem::random(&mut rng, chain, 1.0);
+            match loss {
+                0 => gradient_is_slope(&Marginal(ForwardBackward), &problem, &direction, 1e-9),
+                _ => gradient_is_slope(&Perceptron(Viterbi), &problem, &direction, 1e-9),
+            }
         }
     }
 }

@@ -26,6 +26,7 @@ mod oracle;
 mod overflow;
 mod partial;
 mod risk;
+mod second_order;
 mod single;
 mod sparse;
 mod stars;

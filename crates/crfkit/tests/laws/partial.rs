@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{Problem, chains, difference};
+use common::{Problem, chains, difference, second_order_chains};
 use crfkit::graph::{FIRST_SET, Graph, Label, LabelBits, TableRef, UNLABELLED};
 use crfkit::infer::ForwardBackward;
 use crfkit::infer::enumerate::enumerate;
@@ -33,7 +33,7 @@ fn partial(rng: &mut Random, problem: &mut Problem) -> Arc<[LabelBits]> {
 #[test]
 fn partly_known_labels_equal_enumeration() {
     let mut rng = Random::new(21);
-    for chain in chains() {
+    for chain in chains().into_iter().chain(second_order_chains()) {
         for range in [0.0, 2.0, 30.0, 700.0] {
             let mut problem = Problem::random(&mut rng, chain, range);
             let sets = partial(&mut rng, &mut problem);

@@ -25,6 +25,7 @@ mod model_file;
 mod objective;
 mod piecewise_estimates;
 mod robust;
+mod second_order;
 mod settings;
 mod stream;
 mod temperature;

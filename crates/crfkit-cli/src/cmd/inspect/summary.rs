@@ -5,6 +5,7 @@ use crfkit::chain::ChainDomain;
 use crfkit::data::observer::{Alphabet, Source};
 use crfkit::data::strings::Strings;
 use crfkit::data::template::Templates;
+use crfkit::graph::Lattice;
 use crfkit::grid::{Directions, GridDomain};
 use crfkit::linked::{LinkedDomain, Links};
 use crfkit::typed::{Type, TypedDomain};
@@ -26,6 +27,12 @@ impl Summary for ChainDomain {
         match &self.source {
             Source::Attributes => lines.push(("input", "attributes".into())),
             Source::Templates(source) => lines.extend([("input", "columns".into()), templates(source)]),
+        }
+        if let Lattice { rules: Some(rules), .. } = &self.lattice {
+            let labels = 0..rules.labels();
+            let allowed =
+                labels.clone().flat_map(|i| labels.clone().filter(move |&j| rules.allows(Some(i), Some(j))));
+            lines.push(("label pairs", format!("{} of {}", allowed.count(), labels.len() * labels.len())));
         }
         if let Some(layout) = self.columns {
             lines.push(("columns", format!("{}, the label in column {}", layout.columns, layout.label)));

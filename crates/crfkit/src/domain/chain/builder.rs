@@ -2,6 +2,7 @@
 
 mod merge;
 
+use super::lattice::{LatticePlan, TrainingRules};
 use super::vectors::{NumbersOf, Standard, numbers_of_attributes, numbers_of_rows};
 use super::{ChainCorpus, ChainDomain, ColumnLayout, Sequence, VectorLayout};
 use crate::data::attributes::Attributes;
@@ -12,8 +13,10 @@ use crate::data::sorting::{by_frequency, sorted_labels};
 use crate::data::strings::Strings;
 use crate::domain::check_trained_labels;
 use crate::domain::label_weights::LabelWeights;
-use crate::graph::{Chain, FIRST_SET, Graph, Label, LabelBits, NODES, UNLABELLED};
-use crate::{Error, Result};
+use crate::graph::{Chain, FIRST_SET, Graph, Label, LabelBits, Lattice, NODES, UNLABELLED};
+use crate::model::Keep;
+use crate::settings::{Constraint, Settings};
+use crate::{Error, Place, Result};
 use std::collections::HashMap;
 
 /// Builds a corpus, one sequence after the other.
@@ -35,6 +38,7 @@ pub struct CorpusBuilder {
     numbers_known: bool,
     standardised: bool,
     numbers: Vec<f32>,
+    plan: LatticePlan,
 }
 
 /// Sets of labels, as they are written and as numbers.
@@ -118,6 +122,7 @@ impl CorpusBuilder {
             numbers_known: false,
             standardised: false,
             numbers: Vec::new(),
+            plan: LatticePlan::default(),
         }
     }
 
@@ -128,6 +133,7 @@ impl CorpusBuilder {
             label_weights: self.label_weights.clone(),
             vectors: VectorLayout { columns: self.vectors.columns.clone(), ..VectorLayout::default() },
             standardised: self.standardised,
+            plan: self.plan.like_this(),
             ..CorpusBuilder::new(self.source.clone())
         }
     }
@@ -166,6 +172,32 @@ impl CorpusBuilder {
     /// are not named having 1.
     pub fn with_label_weights(self, weights: impl IntoIterator<Item = (String, f64)>) -> Result<Self> {
         Ok(CorpusBuilder { label_weights: LabelWeights::new(weights)?, ..self })
+    }
+
+    /// The same builder, for second-order chains (Sha and Pereira 2003). With [`Keep::Observed`], only label pairs that occur in the training
+    /// data are possible (a label without a successor there may have any).
+    pub fn second_order(mut self, pairs: Keep) -> Self {
+        self.plan.second_order = Some(pairs);
+        self
+    }
+
+    /// The same builder, for chains of the order that the settings ask for.
+    pub(crate) fn of_order(self, settings: &Settings) -> Self {
+        let second = settings.order == 2;
+        if second { self.second_order(settings.transitions.unwrap_or(settings.features)) } else { self }
+    }
+
+    /// The same builder, for training in which only labellings that obey a notation of chunks are possible, and for the model afterwards. A
+    /// sequence that breaks the notation is an error of [`CorpusBuilder::finish`].
+    pub fn with_constraint(mut self, constraint: Constraint) -> Self {
+        self.plan.constraint = constraint.scheme().map(TrainingRules::Scheme);
+        self
+    }
+
+    /// The same with rules from a text called `name` ([`crate::data::label_rules`]).
+    pub fn with_rules(mut self, text: impl Into<String>, name: impl Into<String>) -> Self {
+        self.plan.constraint = Some(TrainingRules::Text(text.into(), name.into()));
+        self
     }
 
     /// Adds a column sequence whose labels are in column `label_column`. It is an error if the templates read more columns than there
@@ -211,8 +243,9 @@ impl CorpusBuilder {
         }
         let own_pairs = !templates.bigram.is_empty();
         self.observer.columns(templates, sequence, &mut self.alphabet, &mut self.data);
-        let chain = Chain { len: sequence.len(), labels: 0, own_pairs };
+        let chain = Chain { len: sequence.len(), labels: 0, own_pairs, triples: false };
         self.data.finish_example(chain, self.gold.iter().copied(), weight);
+        self.plan.add(|| if sequence.is_empty() { Place::new("input", 0) } else { sequence.place(0) });
         self.alphabet.check_room()
     }
 
@@ -245,8 +278,9 @@ impl CorpusBuilder {
             self.gold.push(label);
         }
         self.observer.attributes(instance, &mut self.alphabet, &mut self.data);
-        let chain = Chain { len: instance.len(), labels: 0, own_pairs: false };
+        let chain = Chain { len: instance.len(), labels: 0, own_pairs: false, triples: false };
         self.data.finish_example(chain, self.gold.iter().copied(), weight);
+        self.plan.add(|| if instance.is_empty() { Place::new("input", 0) } else { instance.place(0) });
         Ok(())
     }
 
@@ -292,7 +326,7 @@ impl CorpusBuilder {
     /// The domain at the end of a stream. `labels` must be sorted.
     pub(crate) fn into_domain(self, labels: Vec<String>) -> ChainDomain {
         let Self { source, alphabet, words, columns, .. } = self;
-        ChainDomain { labels, source, alphabet, words, columns, vectors: None }
+        ChainDomain { labels, source, alphabet, words, columns, vectors: None, lattice: Lattice::default() }
     }
 
     pub(super) fn sizes(&self) -> Sizes {
@@ -353,12 +387,13 @@ impl CorpusBuilder {
             if bits.is_empty() { LabelBits::all(labels.len()) } else { bits }
         };
         self.data.set_sets(self.sets.iter().flat_map(|sets| &sets.labels).map(bits).collect());
+        let lattice = self.plan.lattice(&labels, &mut self.data)?;
         if self.standardised {
             self.vectors.standard = Standard::fit(&mut self.data);
         }
         let Self { source, alphabet, data, words, columns, vectors, .. } = self;
         let vectors = (vectors.dims() > 0).then_some(vectors);
-        let domain = ChainDomain { labels, source, alphabet, words, columns, vectors };
+        let domain = ChainDomain { labels, source, alphabet, words, columns, vectors, lattice };
         Ok(ChainCorpus { domain, data })
     }
 }

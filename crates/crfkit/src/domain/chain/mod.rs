@@ -4,6 +4,8 @@ mod builder;
 mod co_occurrence;
 mod constraint;
 mod crew;
+mod lattice;
+mod objective;
 mod potentials;
 mod sequence;
 mod temperature;
@@ -26,18 +28,16 @@ use crate::data::dataset::Dataset;
 use crate::data::observer::{Alphabet, Observer, Sink, Source};
 use crate::decode::Decode;
 use crate::eval::{Scores, is_chunked};
-use crate::graph::{Chain, LabelRules, NODES, PAIRS};
+use crate::graph::{Chain, LabelRules, Lattice, NODES, PAIRS};
 use crate::infer::Engine;
-use crate::loss::{Loss, Pieces};
 use crate::model::sections::{Reader, Writer};
 use crate::model::{
     Dense, DenseWeights, Features, Keep, LabelSet, Names, TableShapes, WeightKind, kept_names,
 };
-use crate::optim::Objective;
-use crate::risk::{Derivative, Risk};
-use crate::settings::{Constraint, Criterion, Init, Kind, Settings, WithLoss};
+use crate::settings::{Constraint, Init, Kind, Settings};
 use crate::tag::{Judgement, Truth};
 use crate::{Error, Place, Result};
+use lattice::StoredLattice;
 use potentials::Potentials;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -67,6 +67,8 @@ pub struct ChainDomain {
     pub columns: Option<ColumnLayout>,
     /// The numbers that every token has, in columns or as a vector. They are the first node observations.
     pub vectors: Option<VectorLayout>,
+    /// The labellings that the model knows: their rules, and whether it is a second-order chain.
+    pub lattice: Lattice,
 }
 
 impl ChainDomain {
@@ -174,6 +176,9 @@ struct Head {
     /// Models without vectors have no such field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     vectors: Option<StoredVectors>,
+    /// The lattice, unless it is the plain one of all labellings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lattice: Option<StoredLattice>,
 }
 
 impl Domain for ChainDomain {
@@ -193,7 +198,8 @@ impl Domain for ChainDomain {
         data.push_dense(NODES, numbers);
         self.send(sequence, observer, &mut Behind::new(data, dims, sequence.len()));
         let own_pairs = matches!(&self.source, Source::Templates(t) if !t.bigram.is_empty());
-        data.finish_example(Chain { len: sequence.len(), labels: self.labels.len(), own_pairs }, [], 1.0);
+        let (len, labels, triples) = (sequence.len(), self.labels.len(), self.lattice.triples);
+        data.finish_example(Chain { len, labels, own_pairs, triples }, [], 1.0);
         Ok(())
     }
 
@@ -227,7 +233,10 @@ impl Domain for ChainDomain {
         let (bigram, boundaries) = (self.source.label_bigram(), settings.boundaries);
         // A token whose label is not known may have any.
         let kept = if data.is_complete() { settings.kept() } else { Keep::All.into() };
-        Features::chain(data, self.labels.len(), observations, kept, bigram, boundaries)
+        let triples = self.lattice.triples;
+        let mut shapes = TableShapes::chain(self.labels.len(), observations, bigram, boundaries, triples);
+        data.dense().iter().for_each(|dense| shapes.kinds[dense.kind()].dense = dense.width());
+        Features::new(data, shapes, kept).within(self.lattice.clone())
     }
 
     fn names<'a>(&'a self, features: &'a Features, weights: &'a [f64]) -> Names<'a> {
@@ -239,6 +248,10 @@ impl Domain for ChainDomain {
                 (WeightKind::Feature, self.alphabet.name(&self.source, kind == PAIRS, row))
             }
         })
+    }
+
+    fn check_settings(&self, settings: &Settings) -> Result<()> {
+        lattice::check_order(&self.lattice, settings)
     }
 
     fn engine(&self) -> Engine {
@@ -307,7 +320,8 @@ impl Domain for ChainDomain {
         check_label_names(&self.labels).map_err(Error::Setting)?;
         let vectors = self.vectors.as_ref().map(StoredVectors::of);
         let (labels, source) = (self.labels.clone(), Origin::of(&self.source));
-        let head = Head { labels, source, columns: self.columns, vectors };
+        let lattice = StoredLattice::of(&self.lattice);
+        let head = Head { labels, source, columns: self.columns, vectors, lattice };
         serde_json::to_value(head).map_err(|error| Error::Setting(error.to_string()))
     }
 
@@ -320,7 +334,7 @@ impl Domain for ChainDomain {
     }
 
     fn read(head: serde_json::Value, file: &mut Reader) -> Result<Self> {
-        let Head { labels, source, columns, vectors } = parse_head(head)?;
+        let Head { labels, source, columns, vectors, lattice } = parse_head(head)?;
         check_label_names(&labels).map_err(|why| FORMAT.damaged(why))?;
         if columns.is_some_and(|layout| layout.label >= layout.columns) {
             return Err(FORMAT.damaged("its label is in a column that does not exist"));
@@ -331,15 +345,24 @@ impl Domain for ChainDomain {
         if words.len() > alphabet.values.len().div_ceil(64) {
             return Err(FORMAT.damaged("it knows more words than it has values"));
         }
+        let lattice = match lattice {
+            Some(stored) => stored.lattice(labels.len()).map_err(|why| FORMAT.damaged(why))?,
+            None => Lattice::default(),
+        };
         let vectors = vectors.map(|stored| stored.read(file)).transpose()?;
-        Ok(ChainDomain { labels, source, alphabet, words, columns, vectors })
+        Ok(ChainDomain { labels, source, alphabet, words, columns, vectors, lattice })
     }
 
     fn shapes(&self) -> Result<TableShapes> {
         let observations = [self.dims() + self.alphabet.node.len(), self.alphabet.pair.len()];
-        let mut shapes = TableShapes::chain(self.labels.len(), observations, true, true);
+        let mut shapes =
+            TableShapes::chain(self.labels.len(), observations, true, true, self.lattice.triples);
         shapes.kinds[NODES].dense = self.dims();
         Ok(shapes)
+    }
+
+    fn lattice(&self) -> Lattice {
+        self.lattice.clone()
     }
 
     fn without_unused(&self, mut used: Vec<Vec<bool>>) -> Option<(Self, Vec<Vec<bool>>)> {
@@ -355,7 +378,7 @@ impl Domain for ChainDomain {
     }
 
     fn digest(&self, digest: &mut Digest) {
-        let ChainDomain { labels, source, alphabet, words, columns, vectors } = self;
+        let ChainDomain { labels, source, alphabet, words, columns, vectors, lattice } = self;
         digest.source(source);
         digest.texts(labels);
         digest.alphabet(alphabet);
@@ -364,28 +387,8 @@ impl Domain for ChainDomain {
         if vectors.is_some() {
             digest.debug(vectors);
         }
-    }
-}
-
-impl Criterion {
-    /// The sum of this criterion's losses over a data set. `derivative` is for Hessian-vector products.
-    pub fn objective(
-        self,
-        pieces: Pieces,
-        derivative: Derivative,
-        features: Arc<Features>,
-        data: Dataset<Chain>,
-        threads: usize,
-    ) -> Result<Box<dyn Objective>> {
-        struct Sum(Derivative, Arc<Features>, Dataset<Chain>, usize);
-        impl WithLoss for Sum {
-            type Out = Result<Box<dyn Objective>>;
-            fn with<L: Loss<Graph = Chain> + 'static>(self, loss: L) -> Self::Out {
-                let Sum(derivative, features, data, threads) = self;
-                Ok(Box::new(Risk::with_derivative(loss, derivative, features, data, threads)?))
-            }
+        if *lattice != Lattice::default() {
+            digest.debug(lattice);
         }
-        Criterion::check_pieces(pieces)?;
-        self.loss(pieces, Sum(derivative, features, data, threads))
     }
 }

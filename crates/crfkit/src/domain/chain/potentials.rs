@@ -77,7 +77,9 @@ impl Sink for Potentials<'_> {
 impl ChainModel {
     /// The chain of a sequence of `len` tokens.
     pub(crate) fn chain(&self, len: usize) -> Chain {
-        Chain { len, labels: self.domain.labels.len(), own_pairs: self.features.rows[PAIRS].len > 0 }
+        let ChainDomain { labels, lattice, .. } = &self.domain;
+        let own_pairs = self.features.rows[PAIRS].len > 0;
+        Chain { len, labels: labels.len(), own_pairs, triples: lattice.triples }
     }
 }
 

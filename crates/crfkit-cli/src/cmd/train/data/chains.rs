@@ -1,7 +1,7 @@
 //! Chains: sequences in columns or attributes.
 
 use super::{EachInput, TrainingData, no_sequence};
-use crate::args::{Format, TrainArgs};
+use crate::args::{Format, Rules, TrainArgs};
 use crate::error::usage;
 use crate::io::{Reading, SequenceReader, templates};
 use crate::log::DataSize;
@@ -145,6 +145,18 @@ impl TrainingData for ChainDomain {
                     let builder = if args.standardise { builder.standardised() } else { builder };
                     let builder = builder.with_label_weights(args.label_weight.iter().cloned())?;
                     let builder = if args.partial_labels { builder.with_partial_labels() } else { builder };
+                    let builder = match args.order {
+                        2 => builder.second_order(args.transitions.unwrap_or(args.features)),
+                        _ => builder,
+                    };
+                    let builder = match args.constraint.as_deref().map(Rules::of) {
+                        None => builder,
+                        Some(Rules::Notation(constraint)) => builder.with_constraint(constraint),
+                        Some(Rules::File(path)) => {
+                            let (text, name) = Rules::read(path)?;
+                            builder.with_rules(text, name)
+                        }
+                    };
                     none.insert(CorpusCrew::new(builder, args.input.threads()))
                 }
             };

@@ -92,6 +92,7 @@ impl CorpusBuilder {
             }
         }
         for example in from.examples..to.examples {
+            self.plan.take(&other.plan, example);
             self.data.push_example_of(
                 &other.data,
                 example,

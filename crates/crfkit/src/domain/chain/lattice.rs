@@ -1,0 +1,243 @@
+//! The labellings that a model of chains knows: how training data decides them, and how a file stores them.
+
+use super::constraint::scheme_rules;
+use crate::data::dataset::Dataset;
+use crate::data::label_rules;
+use crate::eval::Scheme;
+use crate::graph::{Chain, FIRST_SET, Label, LabelBits, LabelRules, Lattice};
+use crate::model::Keep;
+use crate::settings::Settings;
+use crate::{Error, Place, Result};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The most labels of a second-order chain: the table of three of them then takes 512 MB, and training needs several.
+pub(super) const MAX_SECOND_ORDER: usize = 400;
+
+/// The lattice that was asked for, before the labels are known.
+#[derive(Debug, Default)]
+pub(super) struct LatticePlan {
+    /// Second-order chains, with these label pairs.
+    pub(super) second_order: Option<Keep>,
+    /// The constraint that training obeys.
+    pub(super) constraint: Option<TrainingRules>,
+    /// Where each sequence was read, if there is a constraint.
+    pub(super) places: Vec<Place>,
+}
+
+/// A constraint before the labels are known.
+#[derive(Clone, Debug)]
+pub(super) enum TrainingRules {
+    /// A notation of chunks.
+    Scheme(Scheme),
+    /// The text of a file of rules, and its name.
+    Text(String, String),
+}
+
+impl LatticePlan {
+    /// Remembers where a sequence was read, if that may be needed.
+    pub(super) fn add(&mut self, place: impl FnOnce() -> Place) {
+        if self.constraint.is_some() {
+            self.places.push(place());
+        }
+    }
+
+    /// The same plan, for other sequences.
+    pub(super) fn like_this(&self) -> Self {
+        LatticePlan { constraint: self.constraint.clone(), places: Vec::new(), ..*self }
+    }
+
+    /// Remembers where a sequence of another plan was read.
+    pub(super) fn take(&mut self, other: &LatticePlan, sequence: usize) {
+        self.places.extend(other.places.get(sequence).cloned());
+    }
+
+    /// The lattice of these labels. The chains of `data` become those of the lattice. It is an error if a sequence breaks the constraint.
+    pub(super) fn lattice(&self, labels: &[String], data: &mut Dataset<Chain>) -> Result<Lattice> {
+        let constraint = match &self.constraint {
+            None => None,
+            Some(TrainingRules::Scheme(scheme)) => Some(scheme_rules(labels, *scheme)),
+            Some(TrainingRules::Text(text, name)) => Some(label_rules::parse(text, name, labels)?),
+        };
+        if let Some(rules) = &constraint {
+            (0..data.len()).try_for_each(|example| self.check(rules, labels, data, example))?;
+        }
+        let lattice = self.by_pairs(labels, data)?;
+        let rules = match (lattice.rules, constraint) {
+            (Some(pairs), Some(rules)) => Some(Arc::new(pairs.and(&rules))),
+            (pairs, rules) => pairs.or(rules.map(Arc::new)),
+        };
+        Ok(Lattice { rules, ..lattice })
+    }
+
+    /// Rejects a sequence that breaks the constraint.
+    fn check(
+        &self,
+        rules: &LabelRules,
+        labels: &[String],
+        data: &Dataset<Chain>,
+        example: usize,
+    ) -> Result<()> {
+        let gold = data.gold(example);
+        let refuse = |why: String| {
+            let remedy = "correct the label, or train without the constraint";
+            Err(Error::input(self.places[example].clone(), format!("{why}: {remedy}")))
+        };
+        if gold.iter().any(|label| *label >= FIRST_SET) {
+            let sets = data.sets();
+            let known = |label: Label| match label.checked_sub(FIRST_SET) {
+                None => {
+                    let mut set = LabelBits::none(labels.len());
+                    set.insert(label as usize);
+                    Some(set)
+                }
+                Some(set) => sets.get(set as usize).cloned(),
+            };
+            let known: Vec<Option<LabelBits>> = gold.iter().map(|&label| known(label)).collect();
+            return match rules.possible(gold.len(), |t| known[t].as_ref()) {
+                true => Ok(()),
+                false => refuse(
+                    "no labelling of this sequence that agrees with its labels obeys the constraint".into(),
+                ),
+            };
+        }
+        let at = |t: usize| gold.get(t).map(|&label| label as usize);
+        let before = |t: usize| t.checked_sub(1).and_then(at);
+        let broken = (0..=gold.len()).find(|&t| !gold.is_empty() && !rules.allows(before(t), at(t)));
+        let name = |label: Option<usize>| label.map_or("", |label| labels[label].as_str());
+        match broken {
+            None => Ok(()),
+            Some(0) => refuse(format!(
+                "the first label of this sequence is `{}`, which the constraint forbids",
+                name(at(0))
+            )),
+            Some(t) if t == gold.len() => refuse(format!(
+                "the last label of this sequence is `{}`, which the constraint forbids",
+                name(before(t))
+            )),
+            Some(t) => refuse(format!(
+                "`{}` follows `{}` at token {} of this sequence, which the constraint forbids",
+                name(at(t)),
+                name(before(t)),
+                t + 1
+            )),
+        }
+    }
+
+    /// The lattice without the constraint.
+    fn by_pairs(&self, labels: &[String], data: &mut Dataset<Chain>) -> Result<Lattice> {
+        let Some(pairs) = self.second_order else { return Ok(Lattice::default()) };
+        if labels.len() > MAX_SECOND_ORDER {
+            return Err(Error::Setting(format!(
+                "the training data has {} labels, but second-order chains take at most {MAX_SECOND_ORDER}: use `order` 1",
+                labels.len()
+            )));
+        }
+        data.set_graphs(|chain| Chain { triples: true, ..*chain });
+        // A token whose label is not known may stand between any two others.
+        let rules = (pairs == Keep::Observed && data.is_complete()).then(|| seen(labels.len(), data));
+        Ok(Lattice { rules: rules.map(Arc::new), triples: true })
+    }
+}
+
+/// Rejects settings of another order than that of a lattice.
+pub(super) fn check_order(lattice: &Lattice, settings: &Settings) -> Result<()> {
+    let made = if lattice.triples { 2 } else { 1 };
+    match settings.order == made {
+        true => Ok(()),
+        false => Err(Error::Setting(format!(
+            "`order` is {}, but the corpus was made for order {made}: CorpusBuilder::second_order makes one for order 2",
+            settings.order
+        ))),
+    }
+}
+
+/// The rules that allow the label pairs of the training data. A label that never has a successor may have any, so that sequences of
+/// every length have a labelling.
+fn seen(labels: usize, data: &Dataset<Chain>) -> LabelRules {
+    let mut seen = vec![vec![false; labels]; labels];
+    for example in 0..data.len() {
+        for pair in data.gold(example).windows(2).filter(|pair| pair.iter().all(|label| *label < FIRST_SET)) {
+            seen[pair[0] as usize][pair[1] as usize] = true;
+        }
+    }
+    for row in seen.iter_mut().filter(|row| !row.contains(&true)) {
+        row.fill(true);
+    }
+    LabelRules::of(labels, |before, after| match (before, after) {
+        (Some(i), Some(j)) => seen[i][j],
+        _ => true,
+    })
+}
+
+/// A [`Lattice`] as it is stored.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredLattice {
+    /// 1 or 2.
+    order: u8,
+    /// The rules, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rules: Option<StoredRules>,
+}
+
+/// Rules as they are stored: lists of label numbers, ascending.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StoredRules {
+    /// The labels that may begin a sequence.
+    first: Vec<u32>,
+    /// The labels that may end a sequence.
+    last: Vec<u32>,
+    /// The labels that may follow each label.
+    after: Vec<Vec<u32>>,
+}
+
+impl StoredLattice {
+    /// `None` for the lattice of all labellings of a plain chain.
+    pub(super) fn of(lattice: &Lattice) -> Option<Self> {
+        let Lattice { rules, triples } = lattice;
+        let rules = rules.as_ref().map(|rules| {
+            let labels = || 0..rules.labels() as u32;
+            let some = |label: u32| Some(label as usize);
+            StoredRules {
+                first: labels().filter(|&j| rules.allows(None, some(j))).collect(),
+                last: labels().filter(|&i| rules.allows(some(i), None)).collect(),
+                after: labels()
+                    .map(|i| labels().filter(|&j| rules.allows(some(i), some(j))).collect())
+                    .collect(),
+            }
+        });
+        (rules.is_some() || *triples).then_some(StoredLattice { order: 1 + u8::from(*triples), rules })
+    }
+
+    /// The lattice over so many labels; an error if it does not fit them.
+    pub(super) fn lattice(self, labels: usize) -> std::result::Result<Lattice, &'static str> {
+        let StoredLattice { order, rules } = self;
+        if !matches!(order, 1 | 2) {
+            return Err("its chains are neither of first nor of second order");
+        }
+        if order == 2 && labels > MAX_SECOND_ORDER {
+            return Err("it has too many labels for a second-order chain");
+        }
+        let fits = |list: &Vec<u32>| {
+            list.is_sorted_by(|a, b| a < b) && list.last().is_none_or(|last| (*last as usize) < labels)
+        };
+        let rules = match rules {
+            None => None,
+            Some(StoredRules { first, last, after }) => {
+                if after.len() != labels || ![&first, &last].into_iter().chain(&after).all(fits) {
+                    return Err("its rules do not fit its labels");
+                }
+                let has = |list: &[u32], label: usize| list.binary_search(&(label as u32)).is_ok();
+                Some(Arc::new(LabelRules::of(labels, |before, next| match (before, next) {
+                    (Some(i), Some(j)) => has(&after[i], j),
+                    (None, Some(j)) => has(&first, j),
+                    (Some(i), None) => has(&last, i),
+                    (None, None) => true,
+                })))
+            }
+        };
+        Ok(Lattice { rules, triples: order == 2 })
+    }
+}
