@@ -37,7 +37,7 @@ pub struct SequenceReader {
 }
 
 enum FormatReader {
-    Rows(RowFile),
+    Rows(Box<RowFile>),
     Attributes(AttributeReader<Box<dyn Read + Send>>, Feed),
 }
 
@@ -46,7 +46,7 @@ impl SequenceReader {
     /// user nor the file's name tells.
     pub fn open(path: &Path, reading: &Reading, usual: Format) -> crfkit::Result<Self> {
         let file = match reading.rows_of(path, usual) {
-            Some(format) => FormatReader::Rows(RowFile::open(path, reading, &format)?),
+            Some(format) => FormatReader::Rows(Box::new(RowFile::open(path, reading, &format)?)),
             None if reading.weight_column.is_some() => {
                 return Err(Error::Setting(
                     "attribute lists have @weight:NUMBER in front of an instance: leave out --weight-column"
@@ -233,7 +233,7 @@ impl Door for Ensemble {
             // The column of allowed labels may be one more.
             let more = usize::from(self.allowed_column().is_some());
             let most = self.columns().map(|columns| columns + more);
-            reader.file = FormatReader::Rows(file.at_most(most, reading).labelled(label));
+            reader.file = FormatReader::Rows(Box::new(file.at_most(most, reading).labelled(label)));
         }
         Ok(reader)
     }

@@ -69,7 +69,9 @@ fn vectors_come_from_arrays_and_json_lines() {
     let on = |verb: &str, text: &str, vectors: Option<&str>| {
         let mut command = crfkit();
         command.arg(verb).arg(path(text)).arg("-m").arg(path("model"));
-        vectors.into_iter().for_each(|vectors| drop(command.arg("--vectors").arg(path(vectors))));
+        if let Some(vectors) = vectors {
+            command.arg("--vectors").arg(path(vectors));
+        }
         command
     };
     let scores = output(&mut on("eval", "test.tsv", Some("test.npy")));

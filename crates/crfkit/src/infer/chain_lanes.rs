@@ -281,7 +281,7 @@ impl ChainLanes {
             let alpha = &mut alpha[..labels];
             match before.len().checked_sub(labels) {
                 None => alpha.fill([0.0; WIDE]),
-                Some(from) => self.matrix.from_left(&before[from..], alpha),
+                Some(from) => self.matrix.row_product(&before[from..], alpha),
             }
             self.scale[t] = lanes::advance(alpha, e, [&self.begin, &self.end], &step.borders);
         }
@@ -305,7 +305,7 @@ impl ChainLanes {
         for (t, step) in self.steps.iter().enumerate().rev() {
             let (e, after) = self.e.split_at_mut((t + 1) * labels);
             if t + 1 < self.steps.len() {
-                self.matrix.from_right(&after[..labels], &mut self.beta);
+                self.matrix.column_product(&after[..labels], &mut self.beta);
             }
             let factors = [&step.borders.last, &self.scale[t], &step.weight];
             let alpha = &self.alpha[t * labels..(t + 1) * labels];
@@ -355,7 +355,7 @@ impl ChainLanes {
 
 impl Matrix {
     /// out ← x M.
-    fn from_left(&self, x: &[Lanes], out: &mut [Lanes]) {
+    fn row_product(&self, x: &[Lanes], out: &mut [Lanes]) {
         match self {
             Matrix::Dense { m, stride, .. } => lanes::product(x, m, *stride, out),
             Matrix::Sparse { columns, .. } => lanes::product_of_lines(x, columns, out),
@@ -363,7 +363,7 @@ impl Matrix {
     }
 
     /// out ← M x.
-    fn from_right(&self, x: &[Lanes], out: &mut [Lanes]) {
+    fn column_product(&self, x: &[Lanes], out: &mut [Lanes]) {
         match self {
             Matrix::Dense { mt, stride, .. } => lanes::product(x, mt, *stride, out),
             Matrix::Sparse { rows, .. } => lanes::product_of_lines(x, rows, out),

@@ -229,7 +229,7 @@ fn the_marginal_loss_weighs_variables() {
         let labelled = (0..graph.vars()).filter(|&v| x.gold[v] != UNLABELLED);
         let mu = |v: usize| answer.nodes.get(graph.cliques().node(v).start + x.gold[v] as usize).re;
         let expected: f64 = labelled.map(|v| -1.5 * x.variables[v] * mu(v).ln()).sum();
-        let loss = Marginal(engine.clone());
+        let loss = Marginal(engine);
         assert!(difference(x.evaluate::<f64, _>(&loss, None, 0.0).0, expected) < 1e-9);
         gradient_is_slope(&loss, &x, &d);
     }
