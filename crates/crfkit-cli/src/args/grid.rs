@@ -37,7 +37,7 @@ pub struct GridArgs {
     pub dev_masks: Option<PathBuf>,
 
     /// Mask value of pixels without a label (void), which are summed out or passed over in training and not scored
-    #[arg(long, alias = "void", value_name = "VALUE", requires = "images", help_heading = "Images")]
+    #[arg(long, visible_alias = "void", value_name = "VALUE", requires = "images", help_heading = "Images")]
     pub unlabelled: Option<u16>,
 
     /// Features of a pixel or patch: the numbers in the file, the intensity, or the orientations of edges [default: values]

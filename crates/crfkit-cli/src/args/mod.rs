@@ -371,7 +371,8 @@ mod tests {
         let all = std::iter::once(&command).chain(command.get_subcommands());
         let real: BTreeSet<String> = all
             .flat_map(|command| command.get_arguments())
-            .filter_map(|argument| argument.get_long().map(str::to_owned))
+            .flat_map(|argument| argument.get_long_and_visible_aliases().unwrap_or_default())
+            .map(str::to_owned)
             .collect();
         assert_eq!(documented, real);
         for command in command.get_subcommands() {

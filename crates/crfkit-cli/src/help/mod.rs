@@ -32,7 +32,23 @@ const HEADINGS: [(&str, &str); 11] = [
 ];
 
 /// The flags that `-h` shows of the commands that have many.
-const SHORT: [(&str, &[&str]); 6] = [
+const SHORT: [(&str, &[&str]); 8] = [
+    ("rank", &["model", "file", "images", "by", "top", "output", "inference", "format", "threads"]),
+    (
+        "explain",
+        &[
+            "model",
+            "file",
+            "images",
+            "token",
+            "only_wrong",
+            "constraint",
+            "top",
+            "output",
+            "format",
+            "threads",
+        ],
+    ),
     (
         "train",
         &[

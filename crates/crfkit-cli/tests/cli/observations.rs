@@ -66,7 +66,7 @@ fn columns_of_numbers_are_features() {
     for (columns, why) in [
         ("0", "data:1: `w0` in column 0 is not a number"),
         ("3", "column 3 is the label"),
-        ("1-9", "is used"),
+        ("1-9", "column 3 is the label"),
     ] {
         let message = failure(&mut train(columns), 1);
         assert!(message.contains(why), "{columns}: {message}");

@@ -28,8 +28,8 @@ fn every_verb_takes_a_second_order_chain() {
     let scores = &json_lines(&run("eval", &model, &["--json"], "test.tsv"))[0];
     assert!(scores["accuracy"].as_f64().unwrap() > 80.0, "{scores}");
     // The answers agree with each other.
-    let layout = ["--output", "json", "--marginals=all", "--probability", "--nbest", "3", "--confidence"];
-    for object in json_lines(&run("tag", &model, &layout, "new.tsv")) {
+    let layout = ["--output", "json", "--marginals=all", "--probability", "--nbest", "3"];
+    for object in json_lines(&run("tag", &model, &layout, "test.tsv")) {
         assert_eq!(object["labels"], object["nbest"][0]["labels"], "{object}");
         assert_eq!(object["probability"], object["nbest"][0]["probability"]);
         for row in object["marginals"].as_array().unwrap() {
@@ -47,8 +47,8 @@ fn every_verb_takes_a_second_order_chain() {
     command.arg("edit").arg(&model).arg(path("edits")).arg("-o").arg(path("edited"));
     output(&mut command);
     assert_eq!(output(crfkit().args(["inspect", "--dump"]).arg(path("edited"))), dump);
-    assert!(run("explain", &model, &[], "new.tsv").contains("triple"));
-    assert!(!run("rank", &model, &[], "new.tsv").is_empty());
+    assert!(run("explain", &model, &[], "test.tsv").contains("triple"));
+    assert!(!run("rank", &model, &[], "test.tsv").is_empty());
     let page = path("page.html");
     output(crfkit().arg("report").arg(&log).arg("--model").arg(&model).arg("-o").arg(&page));
     assert!(page_data(&page).to_string().contains("transitions"));
@@ -56,7 +56,7 @@ fn every_verb_takes_a_second_order_chain() {
     let first = path("first");
     train(&first, &["--order", "1"]);
     let mut both = crfkit();
-    both.arg("tag").arg("-m").arg(&model).arg("-m").arg(&first).arg(demo().join("new.tsv"));
+    both.arg("tag").arg("-m").arg(&model).arg("-m").arg(&first).arg(demo().join("test.tsv"));
     assert!(!output(&mut both).is_empty());
 }
 
@@ -90,7 +90,7 @@ fn training_keeps_to_a_constraint() {
         "tag",
         &path("held"),
         &["--constraint", "none", "--marginals=all", "--output", "json"],
-        "new.tsv",
+        "test.tsv",
     );
     assert!(json_lines(&held).iter().all(|object| object["marginals"][0]["I-NAME"] == 0.0));
     fs::write(path("rules"), "forbid begin I-*\nforbid B-QTY end\n").unwrap();

@@ -318,7 +318,7 @@ fn rows_with_several_labels() {
     let (mut x, mut y) = (Vec::new(), Vec::new());
     for _ in 0..200 {
         let first = random.below(2) as f64;
-        x.extend([first + 1.6 * (random.uniform() - 0.5) * 2.0, random.uniform()]);
+        x.extend([first + 0.8 * (random.uniform() - 0.5) * 2.0, random.uniform()]);
         y.extend([first, 1.0 - first, first]);
     }
     let arrays = [("X", numbers(&[200, 2], &x)), ("Y", numbers(&[200, 3], &y))];

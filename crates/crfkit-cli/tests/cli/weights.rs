@@ -50,7 +50,7 @@ fn weights_come_by_every_door() {
     assert_ne!(objective("labels.tsv", &["--label-weight", "Y=2"]), objective("labels.tsv", &[]));
     for (data, arguments, status, message) in [
         ("column.tsv", &["--weight-column", "0"][..], 1, "column.tsv:2: the weight is"),
-        ("labels.tsv", &["--label-weight", "Q=2"], 1, "no sequence has this label"),
+        ("labels.tsv", &["--label-weight", "Q=2"], 1, "nothing has this label"),
         ("labels.tsv", &["--label-weight", "X=-1"], 2, "at least 0"),
         ("labels.tsv", &["--label-weight", "X"], 2, "as in B-PER=2"),
         ("labels.tsv", &["--weight-column", "1", "--format", "attributes"], 1, "@weight:NUMBER"),

@@ -369,10 +369,12 @@ fn log_space<S: Scalar>(chain: &Chain, psi: Psi<S>, weight: f64, out: &mut Gradi
         }
     }
     let log_z = log_sum_exp(labels, |j| alpha[(len - 1) * labels + j]);
-    let probability = |score: S| (score - log_z).exp() * S::lift(weight);
+    let probability = |score: S, total: S| (score - total).exp() * S::lift(weight);
     for t in 0..len {
+        // This sum is log Z too. Scores of 10¹⁵ have lost their fractions by now, but what is divided by its own sum adds up to 1.
+        let total = log_sum_exp(labels, |j| alpha[t * labels + j] + beta[t * labels + j]);
         for j in 0..labels {
-            out.own.set(t * stride + j, probability(alpha[t * labels + j] + beta[t * labels + j]));
+            out.own.set(t * stride + j, probability(alpha[t * labels + j] + beta[t * labels + j], total));
         }
         for j in labels..stride {
             out.own.set(t * stride + j, S::lift(0.0));
@@ -382,7 +384,7 @@ fn log_space<S: Scalar>(chain: &Chain, psi: Psi<S>, weight: f64, out: &mut Gradi
         for i in 0..labels {
             for j in 0..labels {
                 let score = alpha[(t - 1) * labels + i] + pair(t, i, j) + node(t, j) + beta[t * labels + j];
-                let p = probability(score);
+                let p = probability(score, log_z);
                 out.shared.0[PAIR].direct.add(i * stride + j, p);
                 if chain.own_pairs {
                     out.own.set(chain.pair_offset(t) + i * stride + j, p);

@@ -15,6 +15,7 @@ use crfkit::decode::Decode;
 use crfkit::graph::build::{self, PairTables};
 use crfkit::graph::{BEGIN, Chain, END, FactorGraph, FactorGraphBuilder, Graph, PAIR, Shared, Table};
 use crfkit::infer::{Engine, Propagation};
+use crfkit::math::Array;
 use std::sync::Arc;
 
 /// Runs `work` at n, 2n and 4n. Neither the bytes allocated in all nor the most at one time grow by more than a factor 2^`order`, with a
@@ -78,7 +79,9 @@ fn ties_cost_nbest_nothing() {
 /// Marginals and the best labelling of a graph whose scores are all 0.
 fn answer(graph: &FactorGraph) {
     let mut answers = GraphAnswers::new(Arc::new(Shared::default()), Engine::Exact, Propagation::default());
-    answers.load(graph, Place::new("graph", 1), &mut |own| graph.clear_own(own.plane_mut(0))).unwrap();
+    let mut zero = Array::zeros(graph.own_len());
+    graph.clear_own(zero.plane_mut(0));
+    answers.load(graph, Place::new("graph", 1), &mut |own| *own = zero.clone()).unwrap();
     assert!((answers.probability_of(0, 0).unwrap() - 0.5).abs() < 1e-9);
     assert_eq!(answers.labels(Decode::Exact).unwrap()[0], 0);
 }

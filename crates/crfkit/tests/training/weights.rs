@@ -89,7 +89,7 @@ fn labels_have_weights_too() {
     let corpus = build(&[("Y", 0.5)]).unwrap();
     assert_eq!((0..3).map(|k| corpus.data.weight(k)).collect::<Vec<_>>(), [1.0, 1.0, 1.0]);
     for (weights, message) in [
-        (&[("W", 2.0)][..], "no sequence has this label"),
+        (&[("W", 2.0)][..], "nothing has this label"),
         (&[("X", -1.0)], "must be a finite number of at least 0"),
         (&[("X", f64::NAN)], "must be a finite number of at least 0"),
         (&[("X", 1.0), ("X", 2.0)], "two weights"),
