@@ -44,7 +44,7 @@ fn every_verb_takes_a_second_order_chain() {
     // A dump is a file of edits.
     fs::write(path("edits"), &dump).unwrap();
     let mut command = crfkit();
-    command.arg("edit").arg(&model).arg(path("edits")).arg("-o").arg(path("edited"));
+    command.arg("edit").arg("-m").arg(&model).arg(path("edits")).arg("-o").arg(path("edited"));
     output(&mut command);
     assert_eq!(output(crfkit().args(["inspect", "--dump"]).arg(path("edited"))), dump);
     assert!(run("explain", &model, &[], "test.tsv").contains("triple"));
