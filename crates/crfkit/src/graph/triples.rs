@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The pairs of neighbouring labels that a second-order chain allows, and where they stand in arrays over all of them.
 ///
-/// Such an array has a row for each label, [`States::width`] long: either the pairs that end in the label ("before"), or those that begin
+/// Such an array has a row for each label, all rows of one length: either the pairs that end in the label ("before"), or those that begin
 /// with it ("after"). Both have the same layout, so that one label's rows of many positions multiply as matrices do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct States {

@@ -29,7 +29,7 @@ impl<'a> RowsOf<'a> {
 /// Rows of the matrix that are kept in `f64` at a time for [`add_outer`]: four columns of them fit into the first-level cache.
 const STRIP: usize = 256;
 
-/// out[table] ← out[table] + x·W for every row x. W is `[width][size]`, and `size` is a multiple of [`LANES`].
+/// `out[table] ← out[table] + x·W` for every row x. W is `[width][size]`, and `size` is a multiple of [`LANES`].
 pub fn add_products(x: RowsOf, w: &[f64], size: usize, out: &mut [f64]) {
     dispatch!(level(), simd => products_on(simd, x, w, size, out))
 }
@@ -98,7 +98,7 @@ fn tile<S: Simd, const R: usize, const N: usize>(
     }
 }
 
-/// W ← W + Σ xᵀ·from[table] over the rows x: the transpose of [`add_products`].
+/// `W ← W + Σ xᵀ·from[table]` over the rows x: the transpose of [`add_products`].
 pub fn add_outer(x: RowsOf, from: &[f64], size: usize, w: &mut [f64]) {
     dispatch!(level(), simd => outer_on(simd, x, from, size, w))
 }
