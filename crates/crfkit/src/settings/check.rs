@@ -190,6 +190,9 @@ impl Settings {
                 criterion.name()
             ));
         }
+        if self.compute == Compute::F32 {
+            return refuse("`compute` f32 is for chains of order 1: with `order` 2 use auto or f64".into());
+        }
         match self.optimizer.needs().contains(&Ability::Dual) {
             true => refuse(format!(
                 "`optimizer` {} is for chains of order 1: with `order` 2 use saga or lbfgs",
