@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, Generic, Iterable, Sequence, TypeVar
 
 import numpy as np
 
+from crfkit import _crfkit
 from crfkit.errors import DataError, NotFittedError, SettingError
+
+# The class of workers that label with a model, and an estimator.
+Worker = TypeVar("Worker")
+Own = TypeVar("Own", bound="Labeller[Any]")
 
 
 class Estimator:
     """Parameters are the keywords of ``__init__``, stored under their names and checked by ``fit``."""
 
     _estimator_type = "classifier"
+
+    def _store(self, given: dict[str, Any]) -> None:
+        """Store the parameters: ``__init__`` calls it with its ``locals()``."""
+        for name in self._parameter_names():
+            setattr(self, name, given[name])
 
     @classmethod
     def _parameter_names(cls) -> list[str]:
@@ -59,6 +69,75 @@ class Estimator:
     def _check_is_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"this {type(self).__name__} has no model yet: call fit first")
+
+
+class Labeller(Estimator, Generic[Worker]):
+    """An estimator whose model labels by a worker."""
+
+    model_: _crfkit.Model
+
+    def _worker(self, model: _crfkit.Model) -> Worker:
+        """A worker that labels with the model."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_model(cls: type[Own], model: _crfkit.Model, **params: Any) -> Own:
+        """A fitted estimator of a model that was loaded."""
+        estimator = cls(**params)
+        estimator._tagger = estimator._worker(model)
+        estimator.model_ = model
+        return estimator
+
+    @property
+    def tagger_(self) -> Worker:
+        """The worker that labels with this model."""
+        self._check_is_fitted()
+        if "_tagger" not in self.__dict__:
+            self._tagger = self._worker(self.model_)
+        return self._tagger
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_tagger"}
+
+
+class Labels(Labeller[_crfkit.Tagger]):
+    """An estimator that gives each token of a sequence one label."""
+
+    threads: int | None
+
+    def _worker(self, model: _crfkit.Model) -> _crfkit.Tagger:
+        return model.tagger()
+
+    def predict(self, X: Sequence[Any]) -> np.ndarray:
+        """The labels of sequences: a 1-D array of lists."""
+        return object_array(self.tagger_.label_lists(X, threads=self.threads))
+
+    def predict_marginals(self, X: Sequence[Any]) -> list[np.ndarray]:
+        """The probability of each label at each token: an array (tokens, labels) for each sequence."""
+        return [tagged.marginals for tagged in self.tagger_.tag_many(X, threads=self.threads)]
+
+    def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
+        """The share of tokens whose label is right. ``sample_weight`` has a number for each sequence."""
+        check_lengths(X, y)
+        return share_of_right(self.predict(X), y, sample_weight)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels, in the order of the columns of ``predict_marginals``."""
+        self._check_is_fitted()
+        return np.array(self.model_.labels)
+
+
+def share_of_right(found: Iterable[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
+    """The share of tokens whose labels are right."""
+    weights = np.ones(len(y)) if sample_weight is None else np.asarray(list(sample_weight), dtype=float)
+    right = total = 0.0
+    for number, (labels, gold) in enumerate(zip(found, y)):
+        if len(labels) != len(gold):
+            raise DataError(f"X[{number}] has {len(labels)} tokens, but y[{number}] has {len(gold)} labels")
+        right += weights[number] * sum(a == b for a, b in zip(labels, gold))
+        total += weights[number] * len(gold)
+    return float(right / total) if total else 1.0
 
 
 def check_lengths(X: Any, y: Any, what: tuple[str, str] = ("X", "y")) -> None:

@@ -150,6 +150,9 @@ def train(
     dev: tuple[Any, Any] | None = None,
     weights: list[float] | None = None,
     start: Model | None = None,
+    go_on: bool = False,
+    labels: list[str] | None = None,
+    standardise: bool = False,
     threads: int | None = None,
     callback: _Callback | None = None,
 ) -> dict[str, Any]: ...
@@ -203,6 +206,7 @@ def chain_objective(
     template: str | None = None,
     dialect: str = "crfpp",
     weights: list[float] | None = None,
+    standardise: bool = False,
     threads: int | None = None,
 ) -> TrainingObjective: ...
 def grid_objective(

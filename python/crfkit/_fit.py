@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import Any, Callable, TypeVar
 
 from crfkit import _crfkit
-from crfkit._base import Estimator, check_lengths
+from crfkit._base import Labeller, Worker, check_lengths
+from crfkit._progress import reporter
 from crfkit.errors import DataError, SettingError
 
 
-class Trained(Estimator):
-    """Settings, the result of a run, and the development data."""
+Fit = TypeVar("Fit", bound="Trained[Any]")
 
-    model_: _crfkit.Model
-    # Set by __init__ of every estimator.
+
+class Trained(Labeller[Worker]):
+    """Settings, a run, and its result."""
+
+    # Parameters of every estimator.
     objective: str
     optimizer: str
     sigma: float | str | None
     l1: float | str
     passes: int | None
     seed: int
+    threads: int | None
     patience: int
     warm_start: bool
+    progress: bool | str
+    callback: Callable[[dict[str, Any]], Any] | None
     params: dict[str, Any] | None
 
     def _settings(self, **more: Any) -> str:
@@ -44,6 +50,16 @@ class Trained(Estimator):
     def _start(self) -> _crfkit.Model | None:
         return self.model_ if self.warm_start and self.__sklearn_is_fitted__() else None
 
+    def _run(
+        self: Fit, train: Callable[..., dict[str, Any]], *data: Any, keep: dict[str, Any] | None = None, **more: Any
+    ) -> Fit:
+        """Train by a function of the extension module, and keep the result, with further attributes that belong to it."""
+        with reporter(self.progress, self.callback) as callback:
+            run = train(*data, threads=self.threads, callback=callback, **more)
+        self.__dict__.update(keep or {})
+        self._take(run)
+        return self
+
     def _take(self, run: dict[str, Any]) -> None:
         """Keep the result of a run, and raise what ended it early."""
         self.model_ = run["model"]
@@ -56,9 +72,6 @@ class Trained(Estimator):
         self.__dict__.pop("_tagger", None)
         if run["raised"] is not None:
             raise run["raised"]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_tagger"}
 
 
 def development(X_dev: Any, y_dev: Any) -> tuple[Any, Any] | None:

@@ -7,21 +7,23 @@ from typing import Any, Callable, Iterable, Sequence
 import numpy as np
 
 from crfkit import _crfkit
-from crfkit._base import check_lengths, object_array
+from crfkit._base import Labels, check_lengths
 from crfkit._fit import Trained, development, weights_of
-from crfkit._progress import reporter
-from crfkit.errors import DataError, SettingError
+from crfkit.errors import SettingError
 
 _CHOICES = ("observed", "all")
 
 
-class ChainCRF(Trained):
+class ChainCRF(Labels, Trained[_crfkit.Tagger]):
     """A conditional random field for sequences.
 
     ``X`` is a list of sequences, a sequence is a list of tokens, and ``y`` is a list of lists of labels. A token is a dict
     of features, a list of names of features or, with a ``template``, a word or a list of fields. In a dict, a string
     stands for the feature ``key:value``, a number is the feature's value, a boolean is 1 or 0, and names of nested
     features are joined by colons.
+
+    A sequence may also be an array of numbers (tokens, numbers), such as embeddings or measurements, or a tuple ``(tokens, array)`` of both.
+    All tokens of a model have the same number of numbers. They are stored in single precision.
 
     Parameters
     ----------
@@ -42,6 +44,8 @@ class ChainCRF(Trained):
     template : str or None
         The name of a preset (``default``, ``ner``, ``chunking``, ``pos``, ...) or the text of a template in CRF++'s syntax. It makes features
         of words.
+    standardise : bool
+        Whether the numbers of arrays get mean 0 and standard deviation 1 in the training data. The model treats new data in the same way.
     passes : int or None
         The largest number of passes over the data; ``None`` leaves it to the method.
     seed : int
@@ -51,7 +55,8 @@ class ChainCRF(Trained):
     patience : int
         With development data, training stops after so many evaluations without a better score.
     warm_start : bool
-        Whether ``fit`` starts from the weights of the last fit.
+        Whether ``fit`` starts from the weights of the last fit. The model still has the labels and features of the new data alone; to keep
+        the old ones too, use ``partial_fit``.
     progress : bool or "auto"
         Whether to show a progress bar. ``auto`` shows one on terminals if tqdm is installed.
     callback : callable or None
@@ -81,6 +86,12 @@ class ChainCRF(Trained):
     (2, 3)
     """
 
+    min_count: int
+    states: str
+    transitions: str
+    template: str | None
+    standardise: bool
+
     def __init__(
         self,
         *,
@@ -92,6 +103,7 @@ class ChainCRF(Trained):
         states: str = "observed",
         transitions: str = "observed",
         template: str | None = None,
+        standardise: bool = False,
         passes: int | None = None,
         seed: int = 1,
         threads: int | None = None,
@@ -101,22 +113,7 @@ class ChainCRF(Trained):
         callback: Callable[[dict[str, Any]], Any] | None = None,
         params: dict[str, Any] | None = None,
     ) -> None:
-        self.objective = objective
-        self.optimizer = optimizer
-        self.sigma = sigma
-        self.l1 = l1
-        self.min_count = min_count
-        self.states = states
-        self.transitions = transitions
-        self.template = template
-        self.passes = passes
-        self.seed = seed
-        self.threads = threads
-        self.patience = patience
-        self.warm_start = warm_start
-        self.progress = progress
-        self.callback = callback
-        self.params = params
+        self._store(locals())
 
     def _settings(self, **more: Any) -> str:
         for name in ("states", "transitions"):
@@ -144,49 +141,50 @@ class ChainCRF(Trained):
         """
         check_lengths(X, y)
         dev = development(X_dev, y_dev)
-        weights = weights_of(sample_weight, X)
-        settings = self._settings()
-        with reporter(self.progress, self.callback) as callback:
-            run = _crfkit.train(
-                X,
-                y,
-                settings,
-                template=self.template,
-                dev=dev,
-                weights=weights,
-                start=self._start(),
-                threads=self.threads,
-                callback=callback,
-            )
-        self._take(run)
-        return self
+        return self._train(X, y, self._settings(), sample_weight, dev=dev, start=self._start())
 
-    @property
-    def tagger_(self) -> _crfkit.Tagger:
-        """The worker that labels with this model."""
-        self._check_is_fitted()
-        if "_tagger" not in self.__dict__:
-            self._tagger = self.model_.tagger()
-        return self._tagger
+    def partial_fit(
+        self,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        *,
+        classes: Iterable[str] | None = None,
+        sample_weight: Iterable[float] | None = None,
+    ) -> ChainCRF:
+        """Go on from the model with more sequences; the first call begins one.
 
-    def predict(self, X: Sequence[Any]) -> np.ndarray:
-        """The labels of sequences: a 1-D array of lists."""
-        return object_array(self.tagger_.label_lists(X, threads=self.threads))
-
-    def predict_marginals(self, X: Sequence[Any]) -> list[np.ndarray]:
-        """The probability of each label at each token: an array (tokens, labels) for each sequence."""
-        return [tagged.marginals for tagged in self.tagger_.tag_many(X, threads=self.threads)]
-
-    def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
-        """The share of tokens whose label is right. ``sample_weight`` has a number for each sequence."""
+        The model keeps its labels and features, and new ones join them. Its weights are where training starts and the mean of the prior, so
+        weights of which the new sequences say nothing keep their values, and a smaller ``sigma`` keeps the others closer to what was
+        learned before. ``classes`` may name labels that are still to come. A call makes at most ``passes`` passes over the new sequences; by
+        default the method stops by itself, after about ten. The numbers of arrays are standardised as in the first call.
+        """
         check_lengths(X, y)
-        return token_accuracy(self.predict(X), y, sample_weight)
+        for name in ("sigma", "l1"):
+            if getattr(self, name) == "auto":
+                raise SettingError(f"{name} is 'auto', which needs all data at once: give a number, or call fit")
+        if self.l1 != 0:
+            raise SettingError(f"l1 is {self.l1!r}, which would weaken the model with every call of partial_fit: give 0, or call fit")
+        start = self.model_ if self.__sklearn_is_fitted__() else None
+        if start is not None and self.passes == 1 and self.optimizer in ("auto", "saga"):
+            raise SettingError("passes is 1, in which this method does not move from its start: give 2 or more, or optimizer='adagrad'")
+        if isinstance(classes, str):
+            raise TypeError(f"classes is {classes!r}: give a list of labels")
+        labels = None if classes is None else [str(label) for label in classes]
+        return self._train(X, y, self._settings(), sample_weight, start=start, go_on=start is not None, labels=labels)
 
-    @property
-    def classes_(self) -> np.ndarray:
-        """The labels, in the order of the columns of ``predict_marginals``."""
-        self._check_is_fitted()
-        return np.array(self.model_.labels)
+    def _train(
+        self, X: Sequence[Any], y: Sequence[Any], settings: str, sample_weight: Iterable[float] | None, **more: Any
+    ) -> ChainCRF:
+        return self._run(
+            _crfkit.train,
+            X,
+            y,
+            settings,
+            template=self.template,
+            weights=weights_of(sample_weight, X),
+            standardise=bool(self.standardise),
+            **more,
+        )
 
     @property
     def feature_names_(self) -> list[str]:
@@ -213,15 +211,3 @@ class ChainCRF(Trained):
         """The weights of transitions (labels, labels): from the row's label to the column's."""
         self._check_is_fitted()
         return self.model_.transitions()
-
-
-def token_accuracy(predicted: Iterable[Any], y: Sequence[Any], sample_weight: Iterable[float] | None) -> float:
-    """The share of tokens whose label is right."""
-    weights = np.ones(len(y)) if sample_weight is None else np.asarray(list(sample_weight), dtype=float)
-    right = total = 0.0
-    for number, (found, gold) in enumerate(zip(predicted, y)):
-        if len(found) != len(gold):
-            raise DataError(f"X[{number}] has {len(found)} tokens, but y[{number}] has {len(gold)} labels")
-        right += weights[number] * sum(a == b for a, b in zip(found, gold))
-        total += weights[number] * len(gold)
-    return float(right / total) if total else 1.0

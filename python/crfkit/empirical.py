@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any, Sequence
 
-import numpy as np
-
 from crfkit import _crfkit
-from crfkit._base import Estimator, check_lengths, object_array
+from crfkit._base import Labels, check_lengths
 from crfkit._fit import development, number
-from crfkit.chain import token_accuracy
 from crfkit.errors import DataError
 
 
-class EmpiricalTagger(Estimator):
+class EmpiricalTagger(Labels):
     """A conditional random field in closed form: probabilities are counted, and nothing is minimised.
 
     Training takes a single pass, and more data is added by ``partial_fit``. ``X`` is a list of sequences of words, or of lists
@@ -46,7 +43,12 @@ class EmpiricalTagger(Estimator):
     ['DET', 'NOUN', 'VERB']
     """
 
-    model_: _crfkit.Model
+    method: str
+    pairs: str
+    smoothing: float
+    min_count: int
+    floor: float
+    sigma: float
 
     def __init__(
         self,
@@ -59,13 +61,7 @@ class EmpiricalTagger(Estimator):
         sigma: float = 1.0,
         threads: int | None = None,
     ) -> None:
-        self.method = method
-        self.pairs = pairs
-        self.smoothing = smoothing
-        self.min_count = min_count
-        self.floor = floor
-        self.sigma = sigma
-        self.threads = threads
+        self._store(locals())
 
     def fit(
         self,
@@ -99,33 +95,3 @@ class EmpiricalTagger(Estimator):
         self.model_ = _crfkit.train_empirical(X, y, json.dumps(settings), held_out=dev, start=start)
         self.__dict__.pop("_tagger", None)
         return self
-
-    @property
-    def tagger_(self) -> _crfkit.Tagger:
-        """The worker that labels with this model."""
-        self._check_is_fitted()
-        if "_tagger" not in self.__dict__:
-            self._tagger = self.model_.tagger()
-        return self._tagger
-
-    def predict(self, X: Sequence[Any]) -> np.ndarray:
-        """The labels of sequences: a 1-D array of lists."""
-        return object_array(self.tagger_.label_lists(X, threads=self.threads))
-
-    def predict_marginals(self, X: Sequence[Any]) -> list[np.ndarray]:
-        """The probability of each label at each token: an array (tokens, labels) for each sequence."""
-        return [tagged.marginals for tagged in self.tagger_.tag_many(X, threads=self.threads)]
-
-    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """The share of tokens whose label is right."""
-        check_lengths(X, y)
-        return token_accuracy(self.predict(X), y, None)
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """The labels, in the order of the columns of ``predict_marginals``."""
-        self._check_is_fitted()
-        return np.array(self.model_.labels)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_tagger"}

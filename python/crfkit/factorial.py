@@ -7,13 +7,12 @@ from typing import Any, Callable, Iterable, Sequence
 import numpy as np
 
 from crfkit import _crfkit
-from crfkit._base import check_lengths, object_array
+from crfkit._base import check_lengths, object_array, share_of_right
 from crfkit._fit import Trained, development, weights_of
-from crfkit._progress import reporter
 from crfkit.errors import DataError
 
 
-class FactorialCRF(Trained):
+class FactorialCRF(Trained[_crfkit.FactorialTagger]):
     """A conditional random field whose tokens have several labels, such as a part of speech and a chunk.
 
     Each label is a chain along the sequence, and the labels of one token form pairs. ``X`` is a list of sequences of words, or of lists of
@@ -39,6 +38,10 @@ class FactorialCRF(Trained):
     [(2, 2), (2, 2)]
     """
 
+    min_count: int
+    template: str | None
+    inference: str | None
+
     def __init__(
         self,
         *,
@@ -58,29 +61,10 @@ class FactorialCRF(Trained):
         callback: Callable[[dict[str, Any]], Any] | None = None,
         params: dict[str, Any] | None = None,
     ) -> None:
-        self.objective = objective
-        self.optimizer = optimizer
-        self.sigma = sigma
-        self.l1 = l1
-        self.min_count = min_count
-        self.template = template
-        self.inference = inference
-        self.passes = passes
-        self.seed = seed
-        self.threads = threads
-        self.patience = patience
-        self.warm_start = warm_start
-        self.progress = progress
-        self.callback = callback
-        self.params = params
+        self._store(locals())
 
-    @classmethod
-    def from_model(cls, model: _crfkit.Model, **params: Any) -> FactorialCRF:
-        """A fitted estimator of a model that was loaded."""
-        estimator = cls(**params)
-        estimator._tagger = _crfkit.FactorialTagger(model)
-        estimator.model_ = model
-        return estimator
+    def _worker(self, model: _crfkit.Model) -> _crfkit.FactorialTagger:
+        return _crfkit.FactorialTagger(model)
 
     def fit(
         self,
@@ -95,28 +79,16 @@ class FactorialCRF(Trained):
         check_lengths(X, y)
         dev = development(X_dev, y_dev)
         settings = self._settings(min_count=self.min_count, inference=self.inference)
-        with reporter(self.progress, self.callback) as callback:
-            run = _crfkit.train_factorial(
-                X,
-                _tuples(y, "y"),
-                settings,
-                template=self.template,
-                dev=None if dev is None else (dev[0], _tuples(dev[1], "y_dev")),
-                weights=weights_of(sample_weight, X),
-                start=self._start(),
-                threads=self.threads,
-                callback=callback,
-            )
-        self._take(run)
-        return self
-
-    @property
-    def tagger_(self) -> _crfkit.FactorialTagger:
-        """The worker that labels with this model."""
-        self._check_is_fitted()
-        if "_tagger" not in self.__dict__:
-            self._tagger = _crfkit.FactorialTagger(self.model_)
-        return self._tagger
+        return self._run(
+            _crfkit.train_factorial,
+            X,
+            _tuples(y, "y"),
+            settings,
+            template=self.template,
+            dev=None if dev is None else (dev[0], _tuples(dev[1], "y_dev")),
+            weights=weights_of(sample_weight, X),
+            start=self._start(),
+        )
 
     def predict(self, X: Sequence[Any]) -> np.ndarray:
         """The labels of sequences: a 1-D array of lists of tuples."""
@@ -130,13 +102,7 @@ class FactorialCRF(Trained):
     def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
         """The share of tokens whose labels are all right."""
         check_lengths(X, y)
-        right = total = 0
-        for number, (found, gold) in enumerate(zip(self.predict(X), y)):
-            if len(found) != len(gold):
-                raise DataError(f"X[{number}] has {len(found)} tokens, but y[{number}] has {len(gold)} labels")
-            right += sum(a == tuple(b) for a, b in zip(found, gold))
-            total += len(gold)
-        return right / total if total else 1.0
+        return share_of_right(self.predict(X), [[tuple(labels) for labels in gold] for gold in y])
 
     @property
     def classes_(self) -> list[np.ndarray]:

@@ -9,13 +9,12 @@ import numpy as np
 from crfkit import _crfkit
 from crfkit._base import check_lengths, object_array
 from crfkit._fit import Trained, development
-from crfkit._progress import reporter
 from crfkit.errors import DataError, SettingError
 
 _NODE, _EDGE = "node", "edge"
 
 
-class GraphCRF(Trained):
+class GraphCRF(Trained[_crfkit.GraphTagger]):
     """A conditional random field for graphs, with any types of nodes and of factors.
 
     ``X`` is a list of graphs. A graph is a tuple of arrays: the numbers of nodes (nodes, numbers), edges (edges, 2) that
@@ -53,6 +52,14 @@ class GraphCRF(Trained):
     (3, 2)
     """
 
+    factors: Mapping[str, Sequence[str]] | None
+    table: str | Mapping[str, str]
+    unlabelled: Any
+    inference: str | None
+    decode: str | None
+    # The labels of each type of nodes.
+    _labels: dict[str, np.ndarray]
+
     def __init__(
         self,
         *,
@@ -74,32 +81,17 @@ class GraphCRF(Trained):
         callback: Callable[[dict[str, Any]], Any] | None = None,
         params: dict[str, Any] | None = None,
     ) -> None:
-        self.objective = objective
-        self.optimizer = optimizer
-        self.sigma = sigma
-        self.l1 = l1
-        self.factors = factors
-        self.table = table
-        self.unlabelled = unlabelled
-        self.inference = inference
-        self.decode = decode
-        self.passes = passes
-        self.seed = seed
-        self.threads = threads
-        self.patience = patience
-        self.warm_start = warm_start
-        self.progress = progress
-        self.callback = callback
-        self.params = params
+        self._store(locals())
 
     @classmethod
     def from_model(cls, model: _crfkit.Model, **params: Any) -> GraphCRF:
         """A fitted estimator of a model that was loaded. Its labels are strings."""
-        estimator = cls(**params)
-        estimator._tagger = _crfkit.GraphTagger(model)
-        estimator.model_ = model
-        estimator._labels = {name: np.array(labels) for name, labels in estimator._tagger.types[0]}
+        estimator = super().from_model(model, **params)
+        estimator._labels = {name: np.array(labels) for name, labels in estimator.tagger_.types[0]}
         return estimator
+
+    def _worker(self, model: _crfkit.Model) -> _crfkit.GraphTagger:
+        return _crfkit.GraphTagger(model)
 
     def fit(
         self,
@@ -119,19 +111,8 @@ class GraphCRF(Trained):
                 for k, (x, of) in enumerate(zip(*dev))
             ]
         settings = self._settings(inference=self.inference)
-        with reporter(self.progress, self.callback) as callback:
-            run = _crfkit.train_graph(
-                graphs,
-                types,
-                settings,
-                dev=developed,
-                start=self._start(),
-                threads=self.threads,
-                callback=callback,
-            )
-        self._labels = labels
-        self._take(run)
-        return self
+        more = {"dev": developed, "start": self._start()}
+        return self._run(_crfkit.train_graph, graphs, types, settings, keep={"_labels": labels}, **more)
 
     def _data(self, X: Any, y: Any) -> tuple[dict[str, np.ndarray], list[Any], Any]:
         """The labels of each type, the graphs with numbers of labels, and the declarations of the types."""
@@ -167,14 +148,6 @@ class GraphCRF(Trained):
             table = self.table if isinstance(self.table, str) else self.table.get(name, "full")
             factor_types.append((name, over, table, widths[name]))
         return node_types, factor_types
-
-    @property
-    def tagger_(self) -> _crfkit.GraphTagger:
-        """The worker that labels with this model."""
-        self._check_is_fitted()
-        if "_tagger" not in self.__dict__:
-            self._tagger = _crfkit.GraphTagger(self.model_)
-        return self._tagger
 
     def predict(self, X: Sequence[Any]) -> np.ndarray:
         """The labels of the nodes of graphs: a 1-D array with an array for each graph, or a dict of arrays where there are types."""

@@ -9,14 +9,13 @@ import numpy as np
 from crfkit import _crfkit
 from crfkit._base import check_lengths, object_array
 from crfkit._fit import Trained, development
-from crfkit._progress import reporter
 from crfkit.errors import DataError, SettingError
 
 _LARGEST = np.iinfo(np.uint16).max
 _ARRAYS = ("nodes", "compare", "horizontal", "vertical")
 
 
-class GridCRF(Trained):
+class GridCRF(Trained[_crfkit.GridTagger]):
     """A conditional random field for images and other grids.
 
     ``X`` is a list of arrays (height, width, numbers), or (height, width) where a pixel has one number. ``y`` is a list of arrays
@@ -63,6 +62,12 @@ class GridCRF(Trained):
     array([0, 7], dtype=uint16)
     """
 
+    neighbours: int
+    table: str
+    unlabelled: int | None
+    inference: str | None
+    decode: str | None
+
     def __init__(
         self,
         *,
@@ -84,31 +89,10 @@ class GridCRF(Trained):
         callback: Callable[[dict[str, Any]], Any] | None = None,
         params: dict[str, Any] | None = None,
     ) -> None:
-        self.objective = objective
-        self.optimizer = optimizer
-        self.sigma = sigma
-        self.l1 = l1
-        self.neighbours = neighbours
-        self.table = table
-        self.unlabelled = unlabelled
-        self.inference = inference
-        self.decode = decode
-        self.passes = passes
-        self.seed = seed
-        self.threads = threads
-        self.patience = patience
-        self.warm_start = warm_start
-        self.progress = progress
-        self.callback = callback
-        self.params = params
+        self._store(locals())
 
-    @classmethod
-    def from_model(cls, model: _crfkit.Model, **params: Any) -> GridCRF:
-        """A fitted estimator of a model that was loaded."""
-        estimator = cls(**params)
-        estimator._tagger = _crfkit.GridTagger(model)
-        estimator.model_ = model
-        return estimator
+    def _worker(self, model: _crfkit.Model) -> _crfkit.GridTagger:
+        return _crfkit.GridTagger(model)
 
     def fit(
         self,
@@ -123,19 +107,7 @@ class GridCRF(Trained):
         dev = development(X_dev, y_dev)
         developed = None if dev is None else (_images(dev[0], "X_dev"), _masks(dev[1], dev[0], "y_dev"))
         settings = self._settings(inference=self.inference)
-        with reporter(self.progress, self.callback) as callback:
-            run = _crfkit.train_grid(
-                images,
-                masks,
-                layout,
-                settings,
-                dev=developed,
-                start=self._start(),
-                threads=self.threads,
-                callback=callback,
-            )
-        self._take(run)
-        return self
+        return self._run(_crfkit.train_grid, images, masks, layout, settings, dev=developed, start=self._start())
 
     def _data(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         check_lengths(X, y)
@@ -145,14 +117,6 @@ class GridCRF(Trained):
         if self.unlabelled is not None and not 0 <= int(self.unlabelled) <= _LARGEST:
             raise SettingError(f"unlabelled is {self.unlabelled}: give a number from 0 to {_LARGEST}")
         return images, masks, (labels, self.unlabelled, self.neighbours, self.table)
-
-    @property
-    def tagger_(self) -> _crfkit.GridTagger:
-        """The worker that labels with this model."""
-        self._check_is_fitted()
-        if "_tagger" not in self.__dict__:
-            self._tagger = _crfkit.GridTagger(self.model_)
-        return self._tagger
 
     def predict(self, X: Sequence[Any]) -> np.ndarray:
         """The labels of images: a 1-D array of arrays (height, width)."""

@@ -56,6 +56,7 @@ class Objective:
             estimator._settings(),
             template=estimator.template,
             weights=weights_of(sample_weight, X),
+            standardise=bool(estimator.standardise),
             threads=estimator.threads,
         )
         return cls(inner)
@@ -111,7 +112,7 @@ def _estimator(kind: Any, params: dict[str, Any]) -> Any:
     for name in params:
         if name in _HOW:
             raise SettingError(f"{name} is no part of the objective: leave it out")
-    estimator: Trained = kind(**params)
+    estimator: Trained[Any] = kind(**params)
     if estimator.sigma == "auto":
         raise SettingError("sigma is 'auto', which needs training: give a number")
     return estimator

@@ -98,7 +98,7 @@ const EXACT_CHAINS: &str = "chains are solved exactly";
 const IMAGES: &str = "it is for images (--graph grid)";
 const TEMPLATES: &str = "templates make features from columns of text";
 const WORDS: &[(ModelKind, &str)] = &[(Counts, "words and labels are counted, without features")];
-const VECTORS: &str = "only plain chains have vectors of tokens";
+const VECTORS: &str = "only sequences have vectors of tokens";
 const PENALTY: &str = "a model made of counts has no weights to fit or to penalise";
 const COUNTED: &str = "every sequence is counted once";
 const ONE_PASS: &str = "counting takes one pass over the data";
@@ -127,10 +127,10 @@ const TRAIN: &[Flag] = &[
     flag("template", TEXT, TEMPLATES).but(WORDS),
     flag("preset", TEXT, TEMPLATES).but(WORDS),
     flag("template-dialect", TEXT, TEMPLATES).but(WORDS),
-    flag("dense", &[Chain, Stream], "numbers in columns are features of plain chains").but(WORDS),
-    flag("standardise", &[Chain], VECTORS).but(WORDS),
-    flag("vectors", &[Chain], VECTORS).but(WORDS),
-    flag("dev-vectors", &[Chain], VECTORS).but(WORDS),
+    flag("dense", TEXT, "numbers in columns are features of sequences").but(WORDS),
+    flag("standardise", &[Chain, Factorial, SkipChain], VECTORS).but(WORDS),
+    flag("vectors", &[Chain, Factorial, SkipChain], VECTORS).but(WORDS),
+    flag("dev-vectors", &[Chain, Factorial, SkipChain], VECTORS).but(WORDS),
     flag(
         "label-column",
         &[Chain, Factorial, SkipChain, Counts, Stream],
@@ -148,6 +148,8 @@ const TRAIN: &[Flag] = &[
     )
     .but(&[(Stream, "it is not known in advance how often an observation will occur")]),
     flag("weight-column", TEXT, "it is a column of sequences").but(&[(Counts, COUNTED)]),
+    flag("token-weight-column", &[Chain, Factorial, SkipChain], "it is a column of sequences")
+        .but(&[(Counts, COUNTED), (Stream, "its likelihood is about all labels together")]),
     flag("label-weight", &[Chain, File, Grid], "only plain chains, graphs and images have weights of labels")
         .but(&[(Counts, COUNTED)]),
     flag("features", TEXT, "every feature has weights for all labels").but(&[(Counts, PENALTY)]),
@@ -182,6 +184,8 @@ const TRAIN: &[Flag] = &[
     flag("seed", PASSES, "nothing is random"),
     flag("dev", &[Chain, Factorial, SkipChain, File], "there are no passes to compare")
         .but(&[(Grid, "use --dev-images and --dev-masks"), (Counts, "use --heldout")]),
+    flag("calibrate", &[Chain], "only plain chains have exact probabilities and a temperature")
+        .but(&[(Counts, "counts are probabilities already"), (Stream, "use `crfkit calibrate`")]),
     flag("patience", PASSES, "there are no passes to stop between"),
     flag("compute", &[Chain], "only passes over plain chains have single precision"),
     flag("precision", WEIGHTED, "counts are stored exactly"),
@@ -236,7 +240,8 @@ const REPORT: &[Flag] = &[
 /// Flags of every command that reads inputs for a model, of which only some kinds of model take them.
 const INPUT: &[Flag] = &[
     flag("weight-column", SEQUENCES, "it is a column of sequences"),
-    flag("vectors", &[Chain], VECTORS).but(WORDS),
+    flag("token-weight-column", SEQUENCES, "it is a column of sequences"),
+    flag("vectors", &[Chain, Factorial, SkipChain], VECTORS).but(WORDS),
     flag("format", SEQUENCES, "it is the format of sequences"),
     flag("fields", SEQUENCES, "it names columns of sequences"),
     flag("scheme", SEQUENCES, "only sequences have chunks"),

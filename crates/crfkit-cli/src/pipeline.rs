@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The largest number of items in a block.
 const ITEMS: usize = 512;
@@ -160,59 +161,91 @@ fn alone<J: Job>(
 /// A block and its outcome travel together: reader → worker → finish → reader.
 type Parcel<J> = (Block<<J as Job>::Item>, <J as Job>::Outcome);
 
-/// Block k goes to worker k mod n, and outcomes are taken from the workers in the same turn, which keeps the order. A thread that fails
-/// closes its channels; the others notice and end. It stops when input that comes bit by bit has to be waited for. The channels hold a limited number of parcels, so memory is bounded.
+/// Spreads the blocks over all workers. It stops when input that comes bit by bit has to be waited for.
 fn together<J: Job>(
     job: &J,
     source: &mut impl Source<Item = J::Item>,
     workers: &mut [J::Worker],
     finish: &mut (impl FnMut(&J::Outcome) -> Result<()> + Send),
 ) -> Result<Rest> {
+    let threads = workers.len();
+    let workers: Vec<_> = workers.iter_mut().map(Mutex::new).collect();
+    let parcels: Vec<_> =
+        (0..threads * (WAITING + 1) * 2).map(|_| Mutex::new(Parcel::<J>::default())).collect();
+    let live = source.pace() == Pace::Live;
+    let mut read = |parcel: usize| {
+        let block = &mut lock(&parcels[parcel]).0;
+        let filled = block.read(source)?;
+        Ok(match filled {
+            _ if block.items().is_empty() => Rest::Nothing,
+            Filled::Short if live => Rest::Little,
+            _ => Rest::Much,
+        })
+    };
+    let work = |worker: usize, parcel: usize| {
+        let (block, outcome) = &mut *lock(&parcels[parcel]);
+        job.work(&mut lock(&workers[worker]), block, outcome)
+    };
+    let mut finish = |parcel: usize| finish(&lock(&parcels[parcel]).1);
+    in_turn(threads, parcels.len(), Steps { read: &mut read, work: &work, finish: &mut finish })
+}
+
+/// Takes a lock that nobody else waits for: a parcel, or a worker, is in the hands of one thread at a time.
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is done with a parcel, which the steps know by its number. No type of an item occurs here, so the threads and their channels are
+/// compiled once for all kinds of data.
+struct Steps<'a> {
+    /// Fills a parcel; says what is left after it, and `Nothing` if it stayed empty.
+    read: &'a mut dyn FnMut(usize) -> Result<Rest>,
+    /// Lets a worker, the first argument, do its work on a parcel, the second.
+    work: &'a (dyn Fn(usize, usize) -> Result<()> + Sync),
+    /// Hands out the outcome of a parcel.
+    finish: &'a mut (dyn FnMut(usize) -> Result<()> + Send),
+}
+
+/// Parcel k goes to worker k mod n, and outcomes are taken from the workers in the same turn, which keeps the order. A thread that fails
+/// closes its channels; the others notice and end. There is a limited number of parcels, so memory is bounded.
+fn in_turn(threads: usize, parcels: usize, Steps { read, work, finish }: Steps<'_>) -> Result<Rest> {
     std::thread::scope(|scope| {
-        let (recycle, recycled) = sync_channel::<Parcel<J>>(workers.len() * (WAITING + 1) * 2);
-        let mut to_workers: Vec<SyncSender<Result<Parcel<J>>>> = Vec::new();
-        let mut from_workers: Vec<Receiver<Result<Parcel<J>>>> = Vec::new();
-        for worker in workers {
-            let (send_work, take_work) = sync_channel::<Result<Parcel<J>>>(WAITING);
+        let (give_back, free) = sync_channel::<usize>(parcels);
+        let mut to_workers: Vec<SyncSender<Result<usize>>> = Vec::new();
+        let mut from_workers: Vec<Receiver<Result<usize>>> = Vec::new();
+        for worker in 0..threads {
+            let (send_work, take_work) = sync_channel::<Result<usize>>(WAITING);
             let (send_done, take_done) = sync_channel(WAITING);
             to_workers.push(send_work);
             from_workers.push(take_done);
             scope.spawn(move || {
                 for parcel in take_work {
-                    let done = parcel.and_then(|(block, mut outcome)| {
-                        job.work(worker, &block, &mut outcome)?;
-                        Ok((block, outcome))
-                    });
+                    let done = parcel.and_then(|parcel| work(worker, parcel).map(|()| parcel));
                     if send_done.send(done).is_err() {
                         return;
                     }
                 }
             });
         }
+        for parcel in 0..parcels {
+            give_back.send(parcel)?;
+        }
         let finisher = scope.spawn(move || -> Result<()> {
-            for turn in (0..from_workers.len()).cycle() {
+            for turn in (0..threads).cycle() {
                 let Ok(parcel) = from_workers[turn].recv() else { return Ok(()) };
                 let parcel = parcel?;
-                finish(&parcel.1)?;
-                // Fails once the reader has finished and needs no more memory.
-                let _ = recycle.try_send(parcel);
+                finish(parcel)?;
+                // Fails once the reader has finished and needs no more parcels.
+                let _ = give_back.send(parcel);
             }
             Ok(())
         });
         let mut rest = Rest::Nothing;
-        for turn in (0..to_workers.len()).cycle() {
-            let (mut block, outcome) = recycled.try_recv().unwrap_or_default();
-            let filled = block.read(source);
-            if filled.is_ok() && block.items().is_empty() {
-                break;
-            }
-            let last = match filled {
-                Ok(Filled::Full) => false,
-                Ok(Filled::Short) => source.pace() == Pace::Live,
-                Err(_) => true,
-            };
-            let parcel = filled.map(|_| (block, outcome)).map_err(Into::into);
-            if to_workers[turn].send(parcel).is_err() {
+        for turn in (0..threads).cycle() {
+            let Ok(parcel) = free.recv() else { break };
+            let left = read(parcel);
+            let last = !matches!(left, Ok(Rest::Much));
+            if matches!(left, Ok(Rest::Nothing)) || to_workers[turn].send(left.map(|_| parcel)).is_err() {
                 break;
             }
             if last {

@@ -2,7 +2,8 @@
 
 use crate::errors::{data_error, raise, setting_error};
 use crate::model::PyModel;
-use crate::train::{Begin, read_settings, train_corpus};
+use crate::settings::read_settings;
+use crate::train::{Begin, train_corpus};
 use crate::workers::Workers;
 use crfkit::any::AnyModel;
 use crfkit::data::images::{Image, Mask};

@@ -1,6 +1,6 @@
 //! The extension module of the Python package: crfkit's front door, in Python's types.
 //!
-//! It holds no algorithm. `features` turns Python's objects into sequences, `graphs` arrays into images and graphs, `train` runs the
+//! It holds no algorithm. `features`, `walk` and `vectors` turn Python's objects into sequences, `graphs` arrays into images and graphs, `train` runs the
 //! trainer, `model`, `tagger` and `objective` wrap their namesakes, `linked` has factorial chains and models of counts, `workers` are
 //! shared by threads, and `errors` maps errors to exceptions. The package in `python/crfkit` has the rest.
 
@@ -10,8 +10,11 @@ mod graphs;
 mod linked;
 mod model;
 mod objective;
+mod settings;
 mod tagger;
 mod train;
+mod vectors;
+mod walk;
 mod workers;
 
 use pyo3::prelude::*;

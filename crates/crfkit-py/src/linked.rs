@@ -4,7 +4,9 @@ use crate::Form;
 use crate::errors::{data_error, raise, setting_error};
 use crate::features::{Converter, labelled};
 use crate::model::PyModel;
-use crate::train::{Begin, dialect_of, pairs, read_settings, train_corpus, with_template};
+use crate::settings::{dialect_of, read_settings};
+use crate::train::{Begin, pairs, train_corpus, with_template};
+use crate::vectors::without;
 use crate::workers::Workers;
 use crfkit::Trainer;
 use crfkit::any::AnyModel;
@@ -158,10 +160,10 @@ impl PyFactorialTagger {
 
 impl PyFactorialTagger {
     fn inputs(&self, x: &Bound<'_, PyAny>) -> PyResult<Vec<Columns>> {
-        let mut converter = Converter::default();
+        let (py, mut converter) = (x.py(), Converter::default());
         x.try_iter()?
             .enumerate()
-            .map(|(k, x)| match converter.sequence(&x?, None, 1.0, Form::Rows, Some(k))? {
+            .map(|(k, x)| match without(converter.sequence(&x?, None, 1.0, Form::Rows, Some(k))?, py, k)? {
                 Sequence::Columns { rows, .. } => Ok(rows),
                 Sequence::Attributes(_) => unreachable!("rows become columns"),
             })
@@ -214,6 +216,7 @@ fn each_row(
     for (k, pair) in pairs(x, y)? {
         let (tokens, labels) = pair?;
         let sequence = labelled(&mut converter, &tokens, &labels, 1.0, Form::Rows, k)?;
+        let sequence = without(sequence, x.py(), k)?;
         if let Sequence::Columns { rows, .. } = &sequence
             && !rows.is_empty()
         {

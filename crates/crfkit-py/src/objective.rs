@@ -4,7 +4,8 @@ use crate::errors::{data_error, raise};
 use crate::features::Converter;
 use crate::graphs::{GraphInput, GridInput, GridLayout, TypesGiven, graph_corpus, grid_corpus};
 use crate::model::PyModel;
-use crate::train::{dialect_of, form_of, read_settings, sequences, with_template};
+use crate::settings::{dialect_of, read_settings};
+use crate::train::{form_of, sequences, with_template};
 use crfkit::any::AnyModel;
 use crfkit::domain::{Domain, WeightedModel};
 use crfkit::settings::Kind;
@@ -118,7 +119,7 @@ impl PyObjective {
 
 /// The objective of chains.
 #[pyfunction]
-#[pyo3(signature = (x, y, settings, *, template=None, dialect="crfpp", weights=None, threads=None))]
+#[pyo3(signature = (x, y, settings, *, template=None, dialect="crfpp", weights=None, standardise=false, threads=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn chain_objective(
     py: Python<'_>,
@@ -128,6 +129,7 @@ pub(crate) fn chain_objective(
     template: Option<String>,
     dialect: &str,
     weights: Option<Vec<f64>>,
+    standardise: bool,
     threads: Option<usize>,
 ) -> PyResult<PyObjective> {
     let form = form_of(template.as_deref());
@@ -135,6 +137,7 @@ pub(crate) fn chain_objective(
     let (settings, dialect) = (read_settings(py, settings, Kind::Chain)?, dialect_of(py, dialect)?);
     let objective = py.detach(|| {
         let trainer = Trainer::new().settings(|mine| *mine = settings).threads(crate::threads(threads));
+        let trainer = if standardise { trainer.standardise() } else { trainer };
         with_template(trainer, template.as_deref(), dialect).training_objective(sequences.into_iter().map(Ok))
     });
     Ok(PyObjective(Box::new(objective.map_err(|error| raise(py, error))?)))

@@ -1,8 +1,8 @@
 //! Labelling sequences.
 
 use crate::errors::{data_error, raise};
-use crate::features::{Converter, labels};
-use crate::workers::Workers;
+use crate::features::{Converter, Input, labels};
+use crate::workers::{PART, Workers};
 use crate::{Form, threads};
 use crfkit::any::{AnyModel, Ensemble};
 use crfkit::chain::Sequence;
@@ -32,15 +32,17 @@ struct Shared {
 
 impl Shared {
     /// The best labelling of a sequence.
-    fn label(&self, worker: &mut Worker, sequence: &Sequence) -> crfkit::Result<Vec<u32>> {
-        if sequence.is_empty() {
+    fn label(&self, worker: &mut Worker, input: &Input) -> crfkit::Result<Vec<u32>> {
+        if input.len() == 0 {
             return Ok(Vec::new());
         }
-        if let Some(most) = self.columns.filter(|most| sequence.columns() > *most) {
+        if let Input::Rows(sequence) = input
+            && let Some(most) = self.columns.filter(|most| sequence.columns() > *most)
+        {
             let message = format!("{} fields, but the model was trained on {most}", sequence.columns());
             return Err(Error::input(sequence.place(0), message));
         }
-        worker.take_in(sequence)?;
+        input.load(worker)?;
         Ok(worker.viterbi().to_vec())
     }
 }
@@ -76,25 +78,15 @@ impl PyTagger {
         Ok(PyTagger(Arc::new(Shared { workers, form, columns, names })))
     }
 
-    fn convert(&self, xs: &Bound<'_, PyAny>) -> PyResult<Vec<Sequence>> {
-        let mut converter = Converter::default();
-        let form = self.0.form;
-        xs.try_iter()?
-            .enumerate()
-            .map(|(number, x)| converter.sequence(&x?, None, 1.0, form, Some(number)))
-            .collect()
-    }
-
-    fn label_many(
-        &self,
-        py: Python<'_>,
-        sequences: &[Sequence],
-        given: Option<usize>,
-    ) -> PyResult<Vec<Vec<u32>>> {
-        let shared = &self.0;
-        let label = |worker: &mut Worker, sequence: &Sequence| shared.label(worker, sequence);
-        let work = || shared.workers.each(sequences, threads(given), label);
-        py.detach(work).map_err(|error| raise(py, error))
+    /// Converts and labels many sequences.
+    fn label_many(&self, xs: &Bound<'_, PyAny>, given: Option<usize>) -> PyResult<Vec<(Input, Vec<u32>)>> {
+        let (shared, mut converter) = (&self.0, Converter::default());
+        let inputs =
+            xs.try_iter()?.enumerate().map(|(number, x)| converter.input(&x?, shared.form, Some(number)));
+        let label = |worker: &mut Worker, input: &Input| shared.label(worker, input);
+        // A thread must be worth its start.
+        let parts = xs.len().map_or(usize::MAX, |count| count.div_ceil(PART).max(1));
+        shared.workers.as_they_come(xs.py(), inputs, threads(given).min(parts), label)
     }
 }
 
@@ -108,25 +100,18 @@ impl PyTagger {
 
     /// Label a sequence: a list with an entry per token.
     fn tag(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<PyTagged> {
-        let sequence = Converter::default().sequence(x, None, 1.0, self.0.form, None)?;
+        let input = Converter::default().input(x, self.0.form, None)?;
         let shared = &self.0;
-        let labels = py.detach(|| shared.workers.with(|worker| shared.label(worker, &sequence)));
+        let labels = py.detach(|| shared.workers.with(|worker| shared.label(worker, &input)));
         let labels = labels.map_err(|error| raise(py, error))?;
-        Ok(PyTagged { shared: self.0.clone(), sequence, labels })
+        Ok(PyTagged { shared: self.0.clone(), input, labels })
     }
 
     /// Label many sequences, on all cores or on ``threads`` of them. The answers do not depend on their number.
     #[pyo3(signature = (xs, *, threads=None))]
-    fn tag_many(
-        &self,
-        py: Python<'_>,
-        xs: &Bound<'_, PyAny>,
-        threads: Option<usize>,
-    ) -> PyResult<Vec<PyTagged>> {
-        let sequences = self.convert(xs)?;
-        let labels = self.label_many(py, &sequences, threads)?;
-        let tagged = |(sequence, labels)| PyTagged { shared: self.0.clone(), sequence, labels };
-        Ok(sequences.into_iter().zip(labels).map(tagged).collect())
+    fn tag_many(&self, xs: &Bound<'_, PyAny>, threads: Option<usize>) -> PyResult<Vec<PyTagged>> {
+        let tagged = |(input, labels)| PyTagged { shared: self.0.clone(), input, labels };
+        Ok(self.label_many(xs, threads)?.into_iter().map(tagged).collect())
     }
 
     /// The labels of many sequences as plain lists.
@@ -137,9 +122,7 @@ impl PyTagger {
         xs: &Bound<'py, PyAny>,
         threads: Option<usize>,
     ) -> PyResult<Vec<Bound<'py, PyList>>> {
-        let sequences = self.convert(xs)?;
-        let labels = self.label_many(py, &sequences, threads)?;
-        labels.iter().map(|labels| named(py, &self.0, labels)).collect()
+        self.label_many(xs, threads)?.iter().map(|(_, labels)| named(py, &self.0, labels)).collect()
     }
 
     /// Names of the labels, in the order of the columns of ``Tagged.marginals``.
@@ -169,7 +152,7 @@ fn named<'py>(py: Python<'py>, shared: &Shared, labels: &[u32]) -> PyResult<Boun
 #[pyclass(name = "Tagged", module = "crfkit", frozen, sequence)]
 pub(crate) struct PyTagged {
     shared: Arc<Shared>,
-    sequence: Sequence,
+    input: Input,
     labels: Vec<u32>,
 }
 
@@ -183,7 +166,7 @@ impl PyTagged {
         let workers = &self.shared.workers;
         let answer = py.detach(|| {
             workers.with(|worker| {
-                worker.take_in(&self.sequence)?;
+                self.input.load(worker)?;
                 question(worker)
             })
         });
@@ -262,9 +245,9 @@ impl PyTagged {
     /// The words that were labelled: the first field of every token, or its number where there are only features.
     #[getter]
     fn words(&self) -> Vec<String> {
-        let word = |t: usize| match &self.sequence {
-            Sequence::Columns { rows, .. } => rows.field(t, 0).to_owned(),
-            Sequence::Attributes(_) => (t + 1).to_string(),
+        let word = |t: usize| match &self.input {
+            Input::Rows(Sequence::Columns { rows, .. }) => rows.field(t, 0).to_owned(),
+            _ => (t + 1).to_string(),
         };
         (0..self.labels.len()).map(word).collect()
     }

@@ -4,12 +4,13 @@ use crate::Form;
 use crate::errors::{raise, setting_error};
 use crate::features::{Converter, labelled};
 use crate::model::PyModel;
+use crate::settings::{dialect_of, read_settings};
 use crfkit::any::AnyModel;
 use crfkit::chain::Sequence;
 use crfkit::data::template::Dialect;
 use crfkit::domain::{Corpus, Dev, Domain, WeightedModel};
 use crfkit::front::Progress;
-use crfkit::settings::{Kind, Method, Settings};
+use crfkit::settings::{Kind, Settings};
 use crfkit::{Error, Model, Trainer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -23,25 +24,6 @@ use std::time::Duration;
 const WAITING: usize = 256;
 /// How often the interpreter is asked for signals, such as Ctrl-C.
 const POLL: Duration = Duration::from_millis(50);
-/// Settings that `params` may have besides the parameters of methods.
-const OTHERS: [&str; 15] = [
-    "choose",
-    "constraint",
-    "transitions",
-    "order",
-    "sigma_pairs",
-    "sigma_of",
-    "prior_mean",
-    "scaling",
-    "boundaries",
-    "pieces",
-    "batch_of",
-    "inference",
-    "precision",
-    "shrink",
-    "init",
-];
-
 /// A report: passes, objective, score on the development set, number of weights.
 type Report = (f64, Option<f64>, Option<f64>, usize);
 
@@ -167,6 +149,11 @@ pub(crate) struct Plan {
     pub(crate) dialect: Dialect,
     pub(crate) dev: Option<Vec<Sequence>>,
     pub(crate) start: Option<Model>,
+    /// Whether the labels and observations of `start` stay.
+    pub(crate) go_on: bool,
+    /// Labels that the model has in any case.
+    pub(crate) labels: Vec<String>,
+    pub(crate) standardise: bool,
     pub(crate) threads: usize,
 }
 
@@ -174,8 +161,8 @@ pub(crate) struct Plan {
 ///
 /// Returns a dict with the model, the history, and the exception that ended the run early, if any.
 #[pyfunction]
-#[pyo3(signature = (x, y, settings, *, template=None, dialect="crfpp", dev=None, weights=None, start=None, threads=None,
-    callback=None))]
+#[pyo3(signature = (x, y, settings, *, template=None, dialect="crfpp", dev=None, weights=None, start=None, go_on=false,
+    labels=None, standardise=false, threads=None, callback=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn train<'py>(
     py: Python<'py>,
@@ -187,10 +174,17 @@ pub(crate) fn train<'py>(
     dev: Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
     weights: Option<Vec<f64>>,
     start: Option<&Bound<'py, PyModel>>,
+    go_on: bool,
+    labels: Option<Vec<String>>,
+    standardise: bool,
     threads: Option<usize>,
     callback: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let form = form_of(template.as_deref());
+    let form = match start {
+        // Its template is the model's.
+        Some(start) if go_on && template.is_none() => start.get().form(),
+        _ => form_of(template.as_deref()),
+    };
     let mut converter = Converter::default();
     let dev = match dev {
         None => None,
@@ -202,6 +196,9 @@ pub(crate) fn train<'py>(
         dialect: dialect_of(py, dialect)?,
         dev,
         start: start.map(|model| model.get().0.clone()),
+        go_on,
+        labels: labels.unwrap_or_default(),
+        standardise,
         threads: crate::threads(threads),
     };
     let (feed, food) = sync_channel(WAITING);
@@ -255,8 +252,12 @@ impl Plan {
             trainer = trainer.dev(dev.into_iter().map(Ok))?;
         }
         if let Some(start) = &self.start {
-            trainer = trainer.start_from(start);
+            trainer = if self.go_on { trainer.go_on_from(start) } else { trainer.start_from(start) };
         }
+        if self.standardise {
+            trainer = trainer.standardise();
+        }
+        trainer = trainer.labels(self.labels);
         let run = trainer.run(food)?;
         Ok(Outcome {
             model: run.model,
@@ -368,37 +369,4 @@ pub(crate) fn pairs<'py>(
 ) -> PyResult<impl Iterator<Item = (usize, PyResult<Pair<'py>>)>> {
     let both = x.try_iter()?.zip(y.try_iter()?);
     Ok(both.map(|(x, y)| Ok((x?, y?))).enumerate())
-}
-
-/// Reads the settings, which come as a JSON object; those of this kind of model are the default. An unknown key is an error, so that no
-/// typing error goes unseen.
-pub(crate) fn read_settings(py: Python<'_>, text: &str, kind: Kind) -> PyResult<Settings> {
-    let wrong = |error: serde_json::Error| setting_error(py, error.to_string());
-    let given: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).map_err(wrong)?;
-    let usual = serde_json::to_value(Settings::default()).map_err(wrong)?;
-    let parameters = || Method::ALL.iter().flat_map(|method| method.declaration().parameters);
-    let known = |key: &str| {
-        usual.get(key).is_some()
-            || OTHERS.contains(&key)
-            || parameters().any(|name| name.replace('-', "_") == key)
-    };
-    if let Some(key) = given.keys().find(|key| !known(key)) {
-        let mut names: Vec<String> = parameters().map(|name| name.replace('-', "_")).collect();
-        names.extend(OTHERS.map(String::from));
-        names.sort();
-        names.dedup();
-        return Err(setting_error(py, format!("params has no {key:?}; it may have {}", names.join(", "))));
-    }
-    let first = given.contains_key("init");
-    let settings: Settings = serde_json::from_value(given.into()).map_err(wrong)?;
-    let init = if first { settings.init } else { Settings::of(kind).init };
-    Ok(Settings { init, ..settings })
-}
-
-pub(crate) fn dialect_of(py: Python<'_>, name: &str) -> PyResult<Dialect> {
-    match name {
-        "crfpp" => Ok(Dialect::Crfpp),
-        "wapiti" => Ok(Dialect::Wapiti),
-        _ => Err(setting_error(py, format!("dialect {name:?} is not known: choose crfpp or wapiti"))),
-    }
 }

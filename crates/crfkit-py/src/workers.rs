@@ -1,10 +1,16 @@
 //! A model's workers, which threads share.
 
+use crate::errors::raise;
 use crfkit::Result;
 use crfkit::decode::Decode;
 use crfkit::graph::Label;
 use crfkit::tag::{Labeller, Tagger};
+use pyo3::prelude::*;
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Inputs that a worker takes at a time.
+pub(crate) const PART: usize = 32;
 
 /// The workers of a model. A thread takes one, and makes another if all are taken.
 pub(crate) struct Workers<M: Labeller> {
@@ -61,6 +67,58 @@ impl<M: Labeller> Workers<M> {
             }
             Ok(all)
         })
+    }
+
+    /// Calls `task` with every input while others are still being made: this thread makes them, since only it may touch Python's objects,
+    /// and helps when it has made all. The results are in the order of the inputs.
+    pub(crate) fn as_they_come<I: Send, T: Send>(
+        &self,
+        py: Python<'_>,
+        inputs: impl Iterator<Item = PyResult<I>>,
+        threads: usize,
+        task: impl Fn(&mut Tagger<M>, &I) -> Result<T> + Sync,
+    ) -> PyResult<Vec<(I, T)>> {
+        let (give, taken) = channel::<(usize, Vec<I>)>();
+        let taken = Mutex::new(taken);
+        let done = Mutex::new(Vec::new());
+        let work = || {
+            self.with(|worker| {
+                // The guard is gone before the work begins.
+                while let Ok((number, part)) = { locked(&taken).recv() } {
+                    let labelled = |input: I| task(worker, &input).map(|answer| (input, answer));
+                    let answers: Result<Vec<(I, T)>> = part.into_iter().map(labelled).collect();
+                    locked(&done).push((number, answers));
+                }
+            });
+        };
+        let made = std::thread::scope(|scope| {
+            (1..threads).for_each(|_| drop(scope.spawn(work)));
+            let (mut part, mut number) = (Vec::with_capacity(PART), 0);
+            let mut made = Ok(());
+            for input in inputs {
+                match input {
+                    Ok(input) => part.push(input),
+                    Err(error) => {
+                        made = Err(error);
+                        break;
+                    }
+                }
+                if part.len() == PART {
+                    // It fails only if nobody takes it, and then nobody misses it.
+                    let _ = give.send((number, std::mem::replace(&mut part, Vec::with_capacity(PART))));
+                    number += 1;
+                }
+            }
+            let _ = give.send((number, part));
+            drop(give); // that is how workers hear that there is no more
+            py.detach(work);
+            made
+        });
+        made?;
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_by_key(|(number, _)| *number);
+        let parts: Result<Vec<Vec<(I, T)>>> = done.into_iter().map(|(_, answers)| answers).collect();
+        Ok(parts.map_err(|error| raise(py, error))?.into_iter().flatten().collect())
     }
 
     /// The labels of many inputs.

@@ -197,6 +197,11 @@ pub struct InputArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = label_column)]
     pub weight_column: Option<i32>,
 
+    /// Column with the weight of each token in training, for objectives that are sums over tokens or have a cost for each (pseudolikelihood,
+    /// piecewise-pseudo, memm, marginal, softmax-margin, max-margin)
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = label_column)]
+    pub token_weight_column: Option<i32>,
+
     /// Vectors of the tokens, as NumPy saves a matrix (.npy): one row per token, in order. With several files of training data, one for
     /// each
     #[arg(long, value_name = "FILE.npy")]
@@ -220,6 +225,7 @@ impl InputArgs {
             scheme,
             label_column,
             weight_column,
+            token_weight_column: self.token_weight_column,
             vectors,
             ..Reading::default()
         }

@@ -2,7 +2,7 @@
 
 use super::stored;
 use crfkit::loss::Margin;
-use crfkit::optim::{BatchGradient, Inner, Slack, Updates};
+use crfkit::optim::{Adaptation, BatchGradient, Inner, Slack, Updates};
 use crfkit::train::{HessVec, Parameters};
 
 /// The parameters of methods. Each has a default that depends on the method; one that the method does not use is rejected.
@@ -37,13 +37,21 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub lambda: Option<f64>,
 
-    /// Bounds on the factor by which a step of smd changes a gain; the paper has 0.5,inf [default: 0.5,1.1]
+    /// Bounds on the factor by which a step of smd or a period of printed psa changes a gain; smd's paper has 0.5,inf [default: 0.5,1.1; psa: 0.9,1.1]
     #[arg(long, value_name = "LOW,HIGH", value_parser = bounds)]
     pub gain_factor: Option<[f64; 2]>,
 
-    /// Smallest gain of smd, in units of η₀; the paper has 0 [default: 1e-8]
+    /// Smallest gain of smd or printed psa, in units of η₀; smd's paper has 0 [default: 1e-8; psa: 1e-4]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gain_floor: Option<f64>,
+
+    /// Largest gain of printed psa, in units of η₀ [default: 1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    pub gain_ceiling: Option<f64>,
+
+    /// How psa adapts gains to rates γ: they only fall, by κ, α, β, or have the paper's factor 1/(1 − γ) [default: shrinking]
+    #[arg(long, value_name = "RULE", value_parser = stored::<Adaptation>(&["shrinking", "printed"]))]
+    pub psa_rule: Option<Adaptation>,
 
     /// κ of psa: the largest rate that counts [default: 0.9]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
@@ -170,6 +178,8 @@ impl ParameterArgs {
             lambda: self.lambda,
             gain_factor: self.gain_factor,
             gain_floor: self.gain_floor,
+            gain_ceiling: self.gain_ceiling,
+            psa_rule: self.psa_rule,
             kappa: self.kappa,
             alpha: self.alpha,
             beta: self.beta,

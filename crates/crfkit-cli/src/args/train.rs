@@ -173,9 +173,9 @@ pub struct TrainArgs {
     #[arg(long, value_name = "OBJECTIVE", value_parser = objectives(), hide_possible_values = true, help_heading = "Objective")]
     pub objective: Option<Criterion>,
 
-    /// The pieces of the piecewise objectives (factor|edge|shared-unary|trees|window:N|rows|columns|file): each factor alone,
-    /// each label pair with the observations of its right node or of both nodes, trees as large as possible, N consecutive
-    /// pairs, the lines of a grid, or the pieces that the file of graphs names [default: edge]
+    /// The pieces of the piecewise objectives (factor|edge|shared-unary|bethe|trees|window:N|rows|columns|file): each factor alone,
+    /// each label pair with the observations of its right node or of both nodes, the same with nodes counted once (piecewise only), trees as
+    /// large as possible, N consecutive pairs, the lines of a grid, or the pieces that the file of graphs names [default: edge]
     #[arg(long, value_name = "WHICH", help_heading = "Objective")]
     pub pieces: Option<Pieces>,
 
@@ -221,6 +221,11 @@ pub struct TrainArgs {
     /// Vectors of the tokens of --dev, as those of --vectors
     #[arg(long, value_name = "FILE.npy", requires = "dev", help_heading = "Development data")]
     pub dev_vectors: Option<PathBuf>,
+
+    /// Fit a temperature at the end, so that probabilities agree with labelled data: --dev, or without it every tenth sequence, for which a
+    /// second model is trained without them
+    #[arg(long, help_heading = "Development data")]
+    pub calibrate: bool,
 
     /// Stop after N evaluations without a better one; 0 for never
     #[arg(long, value_name = "N", default_value_t = Settings::default().patience, help_heading = "Development data")]

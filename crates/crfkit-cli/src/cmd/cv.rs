@@ -44,7 +44,7 @@ pub fn run(args: &CvArgs) -> Result<ExitCode> {
 /// Rejects what does not go with training many models on parts of the data.
 pub fn check_several(args: &TrainArgs, given: &Given, verb: &str, more: &[&str]) -> Result<()> {
     given.check_training(kind(args))?;
-    let single = ["log", "report", "checkpoint", "seconds", "partial-labels"];
+    let single = ["log", "report", "checkpoint", "seconds", "partial-labels", "calibrate"];
     if let Some(flag) = single.iter().chain(more).find(|flag| given.has(flag)) {
         return Err(usage(format!(
             "--{flag} is for a single run: {verb} trains several models; leave it out"

@@ -1,5 +1,6 @@
 //! `crfkit train`: from data to a model file, in the same way for every kind of model.
 
+mod calibrate;
 mod checkpoint;
 pub mod data;
 mod empirical;
@@ -65,15 +66,19 @@ fn learn<D: TrainingData>(args: &TrainArgs) -> Result<ExitCode> {
     let dev = read_dev(args, &corpus.domain)?;
     let counts = counts(&corpus, &features);
     session.progress.note(&D::describe(&corpus, &counts, &settings));
+    calibrate::check_size(args, counts.sequences)?;
 
     let mut start = Start { dev, ..weights(args, &corpus, &features)? };
     start.resume = session.resume(|| fingerprint(&corpus, &settings, &start))?;
 
     let recorded = recorded(args, &corpus, &settings)?;
     session.begin(counts, &recorded, start.resume.is_some())?;
-    let trained =
+    let (mut trained, clock) =
         session.train(counts.tokens, |listener| train(corpus, features, &settings, start, listener))?;
-    finish::finish(session, trained)
+    let calibrated = if args.calibrate { D::calibrate(&session, &mut trained) } else { Ok(()) };
+    let status = finish::finish(session, (trained, clock))?;
+    calibrated.context("the model is written, but has no temperature")?;
+    Ok(status)
 }
 
 /// The first weights and the mean of the prior that the arguments ask for.

@@ -1,15 +1,18 @@
 //! Files whose tokens are rows of fields: how they are read, and the source of their sequences.
 
-use super::Feed;
+use super::{Feed, name};
 use crate::args::{ExtraColumns, Format};
 use crate::pipeline::Pace;
 use crfkit::data::columns::Columns;
 use crfkit::data::conllu::Fields;
+use crfkit::data::numpy::MatrixReader;
 use crfkit::data::rows::{RowFormat, RowReader};
-use crfkit::data::text::Encoding;
+use crfkit::data::text::{Encoding, decompress};
+use crfkit::data::vectors::Vectors;
 use crfkit::eval::Scheme;
-use crfkit::{Error, Result};
-use std::io::Read;
+use crfkit::{Error, Place, Result};
+use std::fs::File;
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// How a text is read.
@@ -27,6 +30,8 @@ pub struct Reading {
     pub label_column: Option<i32>,
     /// Column of the weight, which is taken out.
     pub weight_column: Option<i32>,
+    /// Column of the weights of tokens, which is taken out.
+    pub token_weight_column: Option<i32>,
     /// File of the vectors of the tokens.
     pub vectors: Option<PathBuf>,
     /// What makes a sequence of running text; `None` for other formats.
@@ -83,8 +88,42 @@ pub struct RowFile {
     scheme: Option<Scheme>,
     /// The columns of labels, negative if counted from the end.
     labels: Vec<i32>,
-    /// The column of the weight.
-    weight: Option<i32>,
+    /// The vectors of the tokens.
+    vectors: Option<VectorFile>,
+    /// The columns of the weights of sequences and of tokens.
+    weights: [Option<i32>; 2],
+}
+
+/// The vectors of a file of tokens, in the same order.
+pub struct VectorFile {
+    matrix: MatrixReader<Box<dyn Read + Send>>,
+    /// The name of the text.
+    text: String,
+}
+
+impl VectorFile {
+    /// Opens the vectors of a text.
+    pub fn open(path: &Path, text: &Path) -> Result<Self> {
+        let failed = |error| Error::io(name(path), error);
+        let file = BufReader::with_capacity(1 << 18, File::open(path).map_err(failed)?);
+        let matrix = MatrixReader::new(decompress(Box::new(file)).map_err(failed)?, &name(path))?;
+        Ok(VectorFile { matrix, text: name(text) })
+    }
+
+    /// Overwrites `vectors` with those of the next sequence. After the last one there must be none left; returns whether there are any.
+    pub fn read(
+        &mut self,
+        more: bool,
+        tokens: usize,
+        vectors: &mut Vectors,
+        place: impl Fn() -> Place,
+    ) -> Result<bool> {
+        match more {
+            true => self.matrix.read(tokens, vectors, place)?,
+            false => self.matrix.finish(&self.text)?,
+        }
+        Ok(more)
+    }
 }
 
 impl RowFile {
@@ -98,7 +137,8 @@ impl RowFile {
             most: usize::MAX,
             scheme: reading.scheme,
             labels,
-            weight: reading.weight_column,
+            vectors: reading.vectors.as_deref().map(|vectors| VectorFile::open(vectors, path)).transpose()?,
+            weights: [reading.weight_column, reading.token_weight_column],
         })
     }
 
@@ -118,10 +158,15 @@ impl RowFile {
 
     /// Overwrites a sequence with the next one; false at the end.
     pub fn read(&mut self, rows: &mut Columns) -> Result<bool> {
+        let mut memory = if self.vectors.is_some() { rows.take_vectors() } else { Vectors::default() };
         let read = self.rows.read(rows)?;
-        if let Some(column) = self.weight {
-            rows.take_weight(column)?;
+        if let Some(vectors) = &mut self.vectors
+            && vectors.read(read, rows.len(), &mut memory, || rows.place(0))?
+        {
+            rows.set_vectors(memory)?;
         }
+        let [weight, token_weights] = self.weights;
+        rows.take_weights(weight, token_weights)?;
         if rows.columns() > self.most {
             return Err(self.too_many(rows));
         }

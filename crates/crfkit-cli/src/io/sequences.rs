@@ -2,7 +2,7 @@
 
 use super::layout::RowLayout;
 use super::repeat::{repeat_attributes, repeat_rows};
-use super::{Door, Feed, InputPlace, Inputs, Reading, RowFile, Wanted, name};
+use super::{Door, Feed, InputPlace, Inputs, Reading, RowFile, VectorFile, Wanted, name};
 use crate::args::{Format, RankBy, TrainArgs};
 use crate::flags::ModelKind;
 use crate::pipeline::{Pace, Source};
@@ -12,19 +12,16 @@ use crfkit::any::{Ensemble, Member};
 use crfkit::chain::Sequence;
 use crfkit::data::attributes::{AttributeReader, Attributes};
 use crfkit::data::columns::Columns;
-use crfkit::data::numpy::MatrixReader;
 use crfkit::data::observer;
 use crfkit::data::presets::{number_lines, preset};
 use crfkit::data::rows::RowFormat;
 use crfkit::data::template::Templates;
-use crfkit::data::text::decompress;
 use crfkit::eval::{Calibration, ChunkLabels, Scheme, chunks, is_chunked};
 use crfkit::graph::Label;
 use crfkit::tag::{Judgement, Labeller, Tagger};
 use crfkit_report::Samples;
 use std::borrow::Cow;
-use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::path::Path;
 
 /// Reads the sequences of one file in any format.
@@ -32,8 +29,8 @@ pub struct SequenceReader {
     file: FormatReader,
     label_column: Option<i32>,
     scheme: Option<Scheme>,
-    /// The vectors of the tokens, and the name of the text.
-    vectors: Option<(MatrixReader<Box<dyn Read + Send>>, String)>,
+    /// The vectors of the tokens of attribute lists; rows have theirs already.
+    vectors: Option<VectorFile>,
 }
 
 enum FormatReader {
@@ -53,13 +50,21 @@ impl SequenceReader {
                         .into(),
                 ));
             }
+            None if reading.token_weight_column.is_some() => {
+                return Err(Error::Setting(
+                    "attribute lists have no weights of tokens: use columns or JSON lines, or leave out --token-weight-column".into(),
+                ));
+            }
             None => {
                 let (lines, feed) = Feed::open(path, reading)?;
                 FormatReader::Attributes(AttributeReader::new(lines), feed)
             }
         };
-        let vectors = reading.vectors.as_deref().map(|vectors| open_matrix(vectors)).transpose()?;
-        let vectors = vectors.map(|vectors| (vectors, name(path)));
+        let vectors = match &file {
+            FormatReader::Rows(_) => None,
+            FormatReader::Attributes(..) => reading.vectors.as_deref(),
+        };
+        let vectors = vectors.map(|vectors| VectorFile::open(vectors, path)).transpose()?;
         Ok(SequenceReader { file, label_column: reading.label_column, scheme: reading.scheme, vectors })
     }
 }
@@ -77,15 +82,15 @@ impl Source for SequenceReader {
     }
 
     fn read(&mut self, sequence: &mut Sequence) -> crfkit::Result<bool> {
+        if self.vectors.is_none() {
+            return self.read_tokens(sequence);
+        }
         let mut memory = sequence.take_vectors();
         let read = self.read_tokens(sequence)?;
-        let Some((vectors, text)) = &mut self.vectors else { return Ok(read) };
-        match read {
-            true => {
-                vectors.read(sequence.len(), &mut memory, || sequence.place(0))?;
-                sequence.set_vectors(memory)?;
-            }
-            false => vectors.finish(text)?,
+        if let Some(vectors) = &mut self.vectors
+            && vectors.read(read, sequence.len(), &mut memory, || sequence.place(0))?
+        {
+            sequence.set_vectors(memory)?;
         }
         Ok(read)
     }
@@ -109,15 +114,8 @@ impl Source for SequenceReader {
     }
 }
 
-/// Opens a file of vectors.
-fn open_matrix(path: &Path) -> crfkit::Result<MatrixReader<Box<dyn Read + Send>>> {
-    let failed = |error| Error::io(name(path), error);
-    let file = BufReader::with_capacity(1 << 18, File::open(path).map_err(failed)?);
-    MatrixReader::new(decompress(Box::new(file)).map_err(failed)?, &name(path))
-}
-
 impl SequenceReader {
-    /// Reads the next sequence without its vectors.
+    /// Reads the next sequence; attribute lists without their vectors.
     fn read_tokens(&mut self, sequence: &mut Sequence) -> crfkit::Result<bool> {
         match (&mut self.file, sequence) {
             (FormatReader::Rows(file), Sequence::Columns { rows, .. }) => file.read(rows),

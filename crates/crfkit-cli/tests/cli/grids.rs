@@ -381,7 +381,7 @@ fn void_pixels_directions_and_costs() {
     fs::write(directory.path().join("masks/0.npz"), weighted).unwrap();
     error(&["--objective", "marginal"]);
     let message = failure(&mut run(&train), 1);
-    assert!(message.contains("single nodes cannot have weights"), "{message}");
+    assert!(message.contains("single tokens and nodes cannot have weights"), "{message}");
     fs::remove_file(directory.path().join("masks/0.npz")).unwrap();
     fs::write(directory.path().join("masks/0.png"), mask.to_png().unwrap()).unwrap();
 

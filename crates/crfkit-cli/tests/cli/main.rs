@@ -1,5 +1,6 @@
 //! The program as users run it.
 
+mod calibrate;
 mod common;
 mod constraints;
 mod convert;

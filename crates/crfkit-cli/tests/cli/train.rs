@@ -244,7 +244,7 @@ fn what_a_stream_has_no_use_for_is_refused() {
 fn what_no_data_could_make_right_is_refused_before_any_is_read() {
     let directory = scratch();
     let model = directory.path().join("m");
-    let refused: [(&[&str], &str); 14] = [
+    let refused: [(&[&str], &str); 19] = [
         (&["--optimizer", "smd", "--l1", "1"], "smd has no step for an L1 penalty; with --l1 use one of"),
         (&["--optimizer", "newton", "--l1", "1"], "adagrad"),
         (&["--optimizer", "sdca", "--l1", "1"], "--l1"),
@@ -257,10 +257,30 @@ fn what_no_data_could_make_right_is_refused_before_any_is_read() {
             &["--optimizer", "psa", "--alpha", "0.9"],
             "--beta is 0.99, but it must be above 0 and at most --alpha",
         ),
+        (
+            &["--optimizer", "psa", "--psa-rule", "printed", "--kappa", "0.5"],
+            "--kappa has no effect with --psa-rule printed: drop it, or use --psa-rule shrinking",
+        ),
+        (
+            &["--optimizer", "psa", "--gain-factor", "0.5,2"],
+            "--gain-factor has no effect with --psa-rule shrinking",
+        ),
+        (
+            &["--optimizer", "psa", "--psa-rule", "printed", "--gain-ceiling", "0.5"],
+            "--gain-ceiling is 0.5, but it must be at least 1",
+        ),
         (&["--optimizer", "svrg", "--eta0", "0"], "--eta0 is 0"),
         (&["--optimizer", "ctjpgis", "--gamma-max", "-1"], "--gamma-max is -1"),
         (&["--objective", "piecewise", "--pieces", "rows"], "not for chains"),
         (&["--objective", "piecewise", "--pieces", "file"], "not for chains"),
+        (
+            &["--objective", "piecewise-pseudo", "--pieces", "bethe"],
+            "for --objective piecewise only: with piecewise-pseudo use shared-unary",
+        ),
+        (
+            &["--objective", "piecewise", "--pieces", "bethe", "--batch-of", "pieces"],
+            "leave out --batch-of pieces",
+        ),
         (&["--objective", "piecewise", "--batch-of", "pieces"], "other graphs than chains"),
     ];
     for (arguments, words) in refused {
@@ -287,6 +307,38 @@ fn the_bound_on_jumps_can_be_lifted() {
     assert!(settings["gamma_max"].is_null(), "infinity is null: {settings:?}");
     let stored = serde_json::from_value::<crfkit::train::Settings>(events[0]["settings"].clone()).unwrap();
     assert_eq!(stored.parameters.gamma_max, Some(f64::INFINITY));
+}
+
+/// The weights of a model trained on the small data set.
+fn weights(arguments: &[&str]) -> String {
+    let directory = scratch();
+    let model = directory.path().join("m");
+    train(&model).args(arguments).assert().success();
+    output(crfkit().args(["inspect", "--dump"]).arg(&model))
+}
+
+/// Nodes that count once train another model than nodes that count in every piece, on chains and on graphs.
+#[test]
+fn pieces_of_bethe_train_on_chains_and_on_skip_chains() {
+    for graph in [&[][..], &["--graph", "skip-chain", "--skip", "same(0)"]] {
+        let trained = |pieces: &str| {
+            weights(
+                &[graph, &["--objective", "piecewise", "--pieces", pieces, "--optimizer", "lbfgs"]].concat(),
+            )
+        };
+        let [shared, bethe] = ["shared-unary", "bethe"].map(trained);
+        assert!(shared != bethe && bethe.lines().count() > 3, "{graph:?}: the correction changes nothing");
+    }
+}
+
+/// Both rules of PSA train, to different weights; without a rule gains only fall.
+#[test]
+fn psa_adapts_its_gains_by_the_rule_that_is_asked_for() {
+    let psa = |more: &[&str]| weights(&[&["--optimizer", "psa", "--period", "1"], more].concat());
+    let printed = psa(&["--psa-rule", "printed", "--gain-factor", "0.5,2", "--gain-ceiling", "4"]);
+    assert_eq!(psa(&[]), psa(&["--psa-rule", "shrinking"]));
+    assert!(printed != psa(&[]), "the rule changes nothing");
+    assert!(printed != psa(&["--psa-rule", "printed"]), "the bounds change nothing");
 }
 
 #[cfg(unix)]

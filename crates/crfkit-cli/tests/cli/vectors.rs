@@ -153,3 +153,56 @@ fn vectors_that_do_not_fit_are_rejected() {
     let message = failure(crfkit().arg("train").arg(path("bad.jsonl")).args(["-m"]).arg(path("x")), 1);
     assert!(message.contains("2 tokens, but 1 vectors"), "{message}");
 }
+
+/// Skip chains and factorial chains take vectors through every verb; `inspect` tells of them.
+#[test]
+fn linked_chains_take_vectors() {
+    let directory = scratch();
+    let path = |name: &str| directory.path().join(name);
+    write(directory.path(), "train", 30);
+    write(directory.path(), "test", 9);
+    // A second label column, for factorial chains.
+    for name in ["train", "test"] {
+        let text = fs::read_to_string(path(&format!("{name}.tsv"))).unwrap();
+        let two = text.lines().map(|line| match line.rsplit_once('\t') {
+            Some((_, label)) => format!("{line}\t{}\n", label.to_lowercase()),
+            None => "\n".into(),
+        });
+        fs::write(path(&format!("{name}.two")), two.collect::<String>()).unwrap();
+    }
+    let kinds = [
+        ("tsv", &["--graph", "skip-chain", "--skip", "equals(0, \"none\")"][..]),
+        ("two", &["--graph", "factorial", "--label-column", "1,2"]),
+    ];
+    for (ending, kind) in kinds {
+        let (train, test) = (path(&format!("train.{ending}")), path(&format!("test.{ending}")));
+        let mut command = crfkit();
+        command.arg("train").arg(&train).args(kind).arg("--vectors").arg(path("train.npy"));
+        command.arg("--dev").arg(&test).arg("--dev-vectors").arg(path("test.npy"));
+        output(command.args(["--standardise", "--quiet", "-m"]).arg(path("model")));
+        let about = output(crfkit().arg("inspect").arg(path("model")));
+        assert!(about.contains("3 in vectors, standardised"), "{about}");
+        let on = |verb: &str| {
+            let mut command = crfkit();
+            command.arg(verb).arg(&test).arg("-m").arg(path("model"));
+            command
+        };
+        let scores = output(on("eval").arg("--vectors").arg(path("test.npy")));
+        assert!(scores.contains("100.00"), "{scores}");
+        let tags = output(on("tag").arg("--vectors").arg(path("test.npy")));
+        assert_eq!(tags.lines().next().unwrap().split('\t').nth(1), Some("A"), "{tags}");
+        assert!(failure(&mut on("tag"), 1).contains("tokens without vectors"));
+        let why = output(on("explain").arg("--vectors").arg(path("test.npy")).args(["--token", "1"]));
+        assert!(why.contains("vector["), "{why}");
+    }
+    let mut command = crfkit();
+    command.arg("train").arg(path("train.tsv")).args([
+        "--graph",
+        "skip-chain",
+        "--skip",
+        "same(0)",
+        "--standardise",
+        "-m",
+    ]);
+    assert!(failure(command.arg(path("x")), 2).contains("--standardise is for numbers"));
+}

@@ -63,3 +63,46 @@ fn weights_come_by_every_door() {
     command.arg("train").arg(path("lines.jsonl")).args(["--method", "ep1", "-m"]).arg(path("model"));
     assert!(failure(&mut command, 1).contains("counts every sequence once"));
 }
+
+/// Weights of tokens by column and by JSON lines are the same model; the column is no feature, and `eval` takes it out.
+#[test]
+fn weights_of_tokens_come_by_every_door() {
+    let directory = scratch();
+    let path = |name: &str| directory.path().join(name);
+    fs::write(path("tokens.tsv"), "a\t2\tX\nb\t0\tY\n\nb\t1\tX\nc\t1\tY\n\n").unwrap();
+    let lines = "{\"tokens\": [\"a\", \"b\"], \"labels\": [\"X\", \"Y\"], \"weights\": [2, 0]}\n\
+                 {\"tokens\": [\"b\", \"c\"], \"labels\": [\"X\", \"Y\"]}\n";
+    fs::write(path("tokens.jsonl"), lines).unwrap();
+    let train = |data: &str, arguments: &[&str]| {
+        let mut command = crfkit();
+        command.arg("train").arg(path(data)).args(["--objective", "marginal", "-m"]).arg(path("model"));
+        command.args(["--quiet"]).args(arguments);
+        command
+    };
+    let column = ["--token-weight-column", "1"];
+    train("tokens.tsv", &column).assert().success();
+    let by_column = output(crfkit().args(["inspect", "--dump"]).arg(path("model")));
+    train("tokens.jsonl", &[]).assert().success();
+    assert_eq!(output(crfkit().args(["inspect", "--dump"]).arg(path("model"))), by_column);
+    let scores =
+        output(crfkit().args(["eval", "-m"]).arg(path("model")).arg(path("tokens.tsv")).args(column));
+    assert!(scores.contains("accuracy"), "{scores}");
+    let tagged = output(crfkit().args(["tag", "-m"]).arg(path("model")).arg(path("tokens.tsv")).args(column));
+    assert_eq!(tagged.lines().next(), Some("a\tX\tX"), "without the weights");
+    for (data, arguments, status, message) in [
+        (
+            "tokens.tsv",
+            &["--token-weight-column", "1", "--objective", "likelihood"][..],
+            1,
+            "cannot have weights",
+        ),
+        ("tokens.tsv", &["--token-weight-column", "0"], 1, "tokens.tsv:1: the weight `a`"),
+        ("tokens.tsv", &["--token-weight-column", "1", "--format", "attributes"], 1, "no weights of tokens"),
+        ("tokens.tsv", &["--token-weight-column", "1", "--stream"], 2, "--token-weight-column"),
+    ] {
+        let mut command = crfkit();
+        command.arg("train").arg(path(data)).arg("-m").arg(path("model")).args(arguments);
+        let found = failure(&mut command, status);
+        assert!(found.contains(message), "{found}");
+    }
+}

@@ -2,6 +2,7 @@
 
 mod ensemble;
 mod explain;
+mod hashed;
 
 pub use ensemble::{Ensemble, Member};
 

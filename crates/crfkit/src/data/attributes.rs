@@ -17,13 +17,18 @@
 //!   finite number, a colon without backslash in a label, an empty label or name, and a `@weight` after or without
 //!   items.
 
+mod hashed;
 mod memory;
+mod split;
+
+pub use hashed::HashedAttributes;
 
 use super::columns::{MAX_TOKENS, too_long};
 use super::text::{Lines, excerpt, holds_sequence};
 use super::vectors::Vectors;
 use crate::error::{Error, Place, Result};
-use memchr::{memchr, memchr2};
+use memchr::memchr;
+use split::Split;
 use std::io::Read;
 use std::ops::Range;
 
@@ -32,18 +37,17 @@ type Fallible<T> = std::result::Result<T, String>;
 
 /// One instance: labelled items with their attributes, in flat buffers that are reused for the next instance.
 ///
-/// Items are called rows, as in [`Columns`](super::columns::Columns), and numbered from 0. A number out of range
-/// panics.
+/// Items are called rows, as in [`Columns`](super::columns::Columns), and numbered from 0. A number out of range panics.
 #[derive(Clone, Debug, Default)]
 pub struct Attributes {
     name: String,
     weight: Option<f64>, // as declared
-    /// The lines as they were read. Each is followed by those of its labels and names that had escapes, with the
-    /// escapes resolved.
+    /// The lines as they were read. Each is followed by those of its labels and names that had escapes, with the escapes resolved.
     text: String,
     rows: Vec<Row>,
     attributes: Vec<Attribute>,
     pub(crate) vectors: Vectors, // one for each row, or none at all
+    token_weights: Vec<f64>,     // the same
 }
 
 #[derive(Clone, Debug)]
@@ -104,6 +108,7 @@ impl Attributes {
     /// Removes the rows and the weight, but keeps the memory.
     pub fn clear(&mut self) {
         self.weight = None;
+        self.token_weights.clear();
         self.vectors.reset(0);
         self.text.clear();
         self.rows.clear();
@@ -196,32 +201,6 @@ impl Attributes {
             self.text.push(escaped.unwrap_or(character));
         }
         start..self.text.len()
-    }
-}
-
-/// A field split at its first unescaped colon.
-struct Split<'a> {
-    name: &'a str,
-    /// Whether the name has escapes.
-    escaped: bool,
-    value: Option<&'a str>,
-}
-
-impl<'a> Split<'a> {
-    fn of(field: &'a str) -> Self {
-        let bytes = field.as_bytes();
-        let mut escaped = false;
-        let mut at = 0;
-        while let Some(found) = memchr2(b':', b'\\', &bytes[at..]) {
-            at += found;
-            if bytes[at] == b':' {
-                return Split { name: &field[..at], escaped, value: Some(&field[at + 1..]) };
-            }
-            let escapes = matches!(bytes.get(at + 1), Some(b':' | b'\\'));
-            escaped |= escapes;
-            at += if escapes { 2 } else { 1 };
-        }
-        Split { name: field, escaped, value: None }
     }
 }
 

@@ -13,6 +13,8 @@
 
 mod memory;
 
+pub(super) use memory::check_token_weights;
+
 use std::io::Read;
 use std::ops::Range;
 
@@ -47,6 +49,8 @@ pub struct Columns {
     offset: usize,
     /// As it was given.
     weight: Option<f64>,
+    /// A weight for each row, or none at all.
+    token_weights: Vec<f64>,
     /// A vector for each row, or none at all.
     pub(crate) vectors: Vectors,
 }
@@ -136,6 +140,7 @@ impl Columns {
         self.columns = 0;
         self.offset = 0;
         self.weight = None;
+        self.token_weights.clear();
     }
 
     /// Removes the rows and sets the name of the input.

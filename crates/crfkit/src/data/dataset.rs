@@ -1,6 +1,8 @@
 //! Examples in flat arrays.
 
+mod matrix;
 mod weights;
+mod zeros;
 
 pub use super::dense::DenseNumbers;
 use crate::graph::{FIRST_SET, Graph, Label, LabelBits, UNLABELLED};

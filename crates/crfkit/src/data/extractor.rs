@@ -3,6 +3,8 @@
 use super::lexicon::{WordList, WordMap};
 use super::pattern::Pattern;
 use super::spelling;
+use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -50,6 +52,8 @@ pub enum Function {
     Part(u32),
     /// `%edge`: `first`, `last`, `only` or `inner`.
     Edge,
+    /// `%seen`: `true` if an earlier token of the sequence has the same text in the column, else `false`.
+    Seen,
     /// `%number`: the number in the column is the value of the feature. The text, that of the column's number, is for its name.
     Number(String),
 }
@@ -72,8 +76,8 @@ impl Extractor {
 
     /// Whether its values depend on more than a field, are several or are numbers.
     pub(crate) fn is_wider(&self) -> bool {
-        use Function::{Edge, Index, List, Ngrams, Number, Part};
-        matches!(self.function, List(_) | Index(_) | Part(_) | Edge | Ngrams(_) | Number(_))
+        use Function::{Edge, Index, List, Ngrams, Number, Part, Seen};
+        matches!(self.function, List(_) | Index(_) | Part(_) | Edge | Seen | Ngrams(_) | Number(_))
     }
 
     /// The value for `field`, the text in the extractor's column. `scratch` is written only if a value is not a part of the field. Functions
@@ -150,6 +154,23 @@ impl Extractor {
                 (false, false) => "inner",
             }),
             _ => None,
+        }
+    }
+
+    /// Calls `visit` with the row of every token and whether an earlier one has the same text.
+    pub(crate) fn for_each_seen<'a>(
+        &self,
+        fields: impl Iterator<Item = &'a str>,
+        scratch: &mut String,
+        mut visit: impl FnMut(usize, &'static str),
+    ) {
+        let mut seen = HashSet::new();
+        for (row, field) in fields.enumerate() {
+            let new = match self.lower_case {
+                true => seen.insert(Cow::Owned(self.cased(field, scratch).to_owned())),
+                false => seen.insert(Cow::Borrowed(field)),
+            };
+            visit(row, if new { "false" } else { "true" });
         }
     }
 

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A token is a string, or a list of the values of its columns, which are strings or numbers. Labels are a list with one label per
-//! token; for several label columns, a list of such lists. A member `"weight"` is the weight of the sequence in training,
-//! and `"vectors"` is a list with a vector of numbers for each token.
+//! token; for several label columns, a list of such lists. A member `"weight"` is the weight of the sequence in training, `"weights"` is a list
+//! with a weight for each token, and `"vectors"` is a list with a vector of numbers for each token.
 //! A row then consists of the token's values and, behind them, its labels. All objects of a file have the
 //! same columns, and either all have labels or none has. Other members of an object are ignored, so the output of `crfkit tag --output
 //! json` for such input can be read again. Lines of white space and objects without tokens are skipped.
@@ -44,6 +44,7 @@ struct Line {
     /// The number of labels in each list.
     lists: Vec<usize>,
     weight: Option<f64>,
+    weights: Option<Vec<f64>>,
     vectors: Option<Vec<Vec<f32>>>,
 }
 
@@ -90,6 +91,9 @@ impl<R: Read> JsonReader<R> {
             if let Some(weight) = self.line.weight {
                 sequence.set_weight(weight)?;
             }
+            if let Some(weights) = &self.line.weights {
+                sequence.set_token_weights(weights)?;
+            }
             if let Some(vectors) = &self.line.vectors {
                 sequence.vectors =
                     flat(vectors, tokens).map_err(|message| Error::input(place_of(sequence), message))?;
@@ -109,6 +113,7 @@ impl Line {
         self.lists.clear();
         self.columns = 0;
         self.weight = None;
+        self.weights = None;
         self.vectors = None;
         let mut parser = serde_json::Deserializer::from_str(text);
         let read = parser.deserialize_map(Object(self)).and_then(|()| parser.end());
@@ -158,13 +163,15 @@ impl<'de> Visitor<'de> for Object<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<(), A::Error> {
-        let Line { text, tokens, columns, labels, lists, weight, vectors } = self.0;
+        let Line { text, tokens, columns, labels, lists, weight, weights, vectors } = self.0;
         let (mut found, mut labelled) = (false, false);
         while let Some(key) = map.next_key::<std::borrow::Cow<str>>()? {
             match &*key {
                 "tokens" if found => return Err(de::Error::duplicate_field("tokens")),
                 "weight" if weight.is_some() => return Err(de::Error::duplicate_field("weight")),
                 "weight" => *weight = Some(map.next_value()?),
+                "weights" if weights.is_some() => return Err(de::Error::duplicate_field("weights")),
+                "weights" => *weights = map.next_value()?,
                 "vectors" if vectors.is_some() => return Err(de::Error::duplicate_field("vectors")),
                 "vectors" => *vectors = map.next_value()?,
                 "labels" if labelled => return Err(de::Error::duplicate_field("labels")),

@@ -48,7 +48,7 @@ pub(super) struct Written<'a> {
 const SHAPES: &str = "write %x[row,column], %t[row,column,\"pattern\"], %m[row,column,\"pattern\"], %prefix[row,column,length], \
                       %suffix[row,column,length], %ngrams[row,column,length], %shape[row,column], %strip[row,column], \
                       %head[row,column], %tail[row,column], %list[row,column,\"file\"], %map[row,column,\"file\"], %index[row], \
-                      %part[row,parts], %edge[row], %number[row,column] or %number[row,first-last]";
+                      %part[row,parts], %edge[row], %seen[row,column], %number[row,column] or %number[row,first-last]";
 
 fn malformed(what: &str) -> Fault {
     Fault::Macro(format!("{what}; {SHAPES}"))
@@ -64,9 +64,9 @@ pub(super) fn read_macro<'a>(text: &'a str, dialect: Dialect, lexicons: &mut Ope
         true => name[..1].to_ascii_lowercase() + &name[1..],
         false => name.to_owned(),
     };
-    const NAMES: [&str; 16] = [
+    const NAMES: [&str; 17] = [
         "x", "t", "m", "prefix", "suffix", "ngrams", "shape", "strip", "head", "tail", "list", "map",
-        "index", "part", "edge", "number",
+        "index", "part", "edge", "seen", "number",
     ];
     let positional = ["index", "part", "edge"].contains(&&*plain);
     if !NAMES.contains(&&*plain) {
@@ -127,6 +127,7 @@ pub(super) fn read_macro<'a>(text: &'a str, dialect: Dialect, lexicons: &mut Ope
                 .ok_or_else(|| malformed("the number of parts is not from 1 to 1000"))?;
             (vec![Function::Part(parts)], rest)
         }
+        "seen" => (vec![Function::Seen], rest),
         _ => (vec![Function::Edge], rest),
     };
     let rest = rest.strip_prefix(']').ok_or_else(|| malformed("`]` is missing"))?;

@@ -1,6 +1,6 @@
 //! Turns the rows of a sequence into the numbers of its observations.
 
-use super::attributes::Attributes;
+use super::attributes::{Attributes, HashedAttributes};
 use super::columns::Columns;
 use super::frame::Frame;
 use super::strings::Strings;
@@ -247,6 +247,12 @@ impl Observer {
                     self.values[at(row)] = number(value, numbers);
                 }
             }
+            Function::Seen => {
+                let fields = (0..sequence.len()).map(|row| sequence.field(row, extractor.column));
+                extractor.for_each_seen(fields, &mut self.text, |row, value| {
+                    self.values[at(row)] = numbers.value(value);
+                });
+            }
             Function::Ngrams(_) => {
                 for row in 0..sequence.len() {
                     let start = self.several.len();
@@ -294,6 +300,23 @@ impl Observer {
                 }
             }
             sink.table(&self.ids, if plain { &[] } else { &self.amounts });
+        }
+    }
+}
+
+impl Observer {
+    /// Sends the observations of attributes that are known by their hashes to `sink`.
+    pub(crate) fn hashed(&mut self, sequence: &HashedAttributes, alphabet: &Alphabet, sink: &mut impl Sink) {
+        let Observer { ids, amounts, .. } = self;
+        for (hashes, values) in sequence.tokens() {
+            ids.clear();
+            amounts.clear();
+            alphabet.node.find_hashed(hashes, |k, id| {
+                ids.push(id);
+                amounts.extend(values.get(k));
+            });
+            let plain = amounts.iter().all(|value| *value == 1.0);
+            sink.table(ids, if plain { &[] } else { amounts });
         }
     }
 }

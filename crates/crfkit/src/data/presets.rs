@@ -1,6 +1,6 @@
 //! Ready-made templates, so that a column file alone is enough to start.
 //!
-//! All are in the dialect crfpp. `chunking` and `seminars` are fixed. The others need only the word in column 0, and
+//! All are in the dialect crfpp. `chunking`, `chunking-pairs` and `seminars` are fixed. The others need only the word in column 0, and
 //! add observations for every further column of the data.
 
 use std::fmt::Write;
@@ -69,7 +69,7 @@ pub const PRESETS: &[Preset] = &[
     Preset {
         name: "bio",
         description: "genes, proteins and the like: words and orthography of column 0, values of further columns",
-        source: "orthographic features of Settles (2004), those that patterns can express",
+        source: "orthographic features of Settles (2004) without ROMAN and GREEK; affixes and bigrams of words of our own",
         dialect: Dialect::Crfpp,
         base: include_str!("presets/bio.tpl"),
         further_columns: FurtherColumns::Used,
@@ -89,6 +89,22 @@ pub const PRESETS: &[Preset] = &[
         dialect: Dialect::Crfpp,
         base: include_str!("presets/seminars.tpl"),
         further_columns: FurtherColumns::Ignored,
+    },
+    Preset {
+        name: "chunking-pairs",
+        description: "as chunking, with every observation for label pairs too; best with --order 2",
+        source: "Sha & Pereira (2003), table 1, whose predicates are those of chunking",
+        dialect: Dialect::Crfpp,
+        base: include_str!("presets/chunking-pairs.tpl"),
+        further_columns: FurtherColumns::Ignored,
+    },
+    Preset {
+        name: "settles",
+        description: "genes, proteins and the like, by the features of one paper: orthography, affixes and shapes of column 0 and its neighbours",
+        source: "Settles (2004), as the trainer of ABNER has them, without lists of words",
+        dialect: Dialect::Crfpp,
+        base: include_str!("presets/settles.tpl"),
+        further_columns: FurtherColumns::Used,
     },
 ];
 
@@ -181,6 +197,16 @@ mod tests {
         assert!(message.starts_with("preset chunking:10: column 1 is used"), "{message}");
     }
 
+    /// The same lines, each for labels and for label pairs.
+    #[test]
+    fn chunking_pairs_is_chunking_twice() {
+        let (single, both) = (preset("chunking").unwrap(), preset("chunking-pairs").unwrap());
+        assert_eq!(both.base.replace("\n*", "\nU"), single.base);
+        let templates = both.compile(2).unwrap();
+        assert_eq!((templates.unigram.len(), templates.bigram.len()), (19, 19));
+        assert!(templates.label_bigram);
+    }
+
     #[test]
     fn seminars_read_the_word_alone() {
         let templates = preset("seminars").unwrap().compile(3).unwrap();
@@ -204,6 +230,27 @@ mod tests {
         }
     }
 
+    /// The orthographic tests of Settles that name something: Roman numerals and Greek letters.
+    #[test]
+    fn settles_knows_roman_numerals_and_greek_letters() {
+        let text = preset("settles").unwrap().text(1);
+        for (name, yes, no) in [
+            ("ROMAN", &["II", "XIV", "C"][..], &["Il", "ii", "II-a", "A"][..]),
+            ("HASROMAN", &["II", "type-II", "II-like", "a/IV/b"], &["VIP", "SIV", "ii"]),
+            ("GREEK", &["alpha", "omega"], &["alphas", "NF-kappa"]),
+            ("HASGREEK", &["alpha", "NF-kappaB", "beta2"], &["NF", "gam"]),
+            ("REALNUMBER", &["1.5", "-0,25", "1,000.0"], &["15", "1.", "a.5"]),
+            ("ALPHANUMERIC", &["p53", "5a"], &["p", "53"]),
+            ("PUNCTUATION", &[",", "-", "+"], &["..", "a", "("]),
+        ] {
+            let line = text.lines().find(|line| line.starts_with(&format!("U:{name}="))).unwrap();
+            let pattern = line.split('"').nth(1).unwrap();
+            let pattern: crate::data::pattern::Pattern = pattern.parse().unwrap();
+            yes.iter().for_each(|word| assert!(pattern.find(word).is_some(), "{name}: {word}"));
+            no.iter().for_each(|word| assert!(pattern.find(word).is_none(), "{name}: {word}"));
+        }
+    }
+
     #[test]
     fn columns_of_numbers_are_no_text() {
         assert_eq!(number_lines(&[2, 3, 4, 7]), "U:number=%number[0,2-4]\nU:number=%number[0,7-7]\n");
@@ -221,7 +268,9 @@ mod tests {
         let message = preset("chunk").unwrap_err().to_string();
         assert!(
             message.contains("`chunk`")
-                && message.contains("default, chunking, ner, pos, bio, factorial, seminars"),
+                && message.contains(
+                    "default, chunking, ner, pos, bio, factorial, seminars, chunking-pairs, settles"
+                ),
             "{message}"
         );
     }

@@ -112,19 +112,23 @@ impl Sites {
     }
 }
 
-/// Checks that the array has this shape, and only finite numbers.
+/// The largest number of a site or a pair: it is stored in single precision, and so is the difference of two.
+const MOST: f64 = 1e38;
+
+/// Checks that the array has this shape, and only numbers that are finite and not too large.
 fn check_array(name: &str, array: &Image, shape: [usize; 3]) -> std::result::Result<(), String> {
     let found = [array.height, array.width, array.channels];
     if found != shape || array.values.len() != shape.iter().product::<usize>() {
         return Err(format!("the array `{name}` has the shape {found:?}, but must have {shape:?}"));
     }
-    match array.values.iter().position(|value| !value.is_finite()) {
+    match array.values.iter().position(|value| !value.is_finite() || value.abs() > MOST) {
         None => Ok(()),
         Some(at) => {
             let (pixel, channel) = (at / array.channels, at % array.channels);
             let (row, column) = (pixel / array.width, pixel % array.width);
             let value = array.values[at];
-            Err(format!("row {row}, column {column}, number {channel} is {value}: numbers must be finite"))
+            let place = format!("row {row}, column {column}, number {channel}");
+            Err(format!("{place} is {value}: numbers must be finite and at most {MOST:e}"))
         }
     }
 }

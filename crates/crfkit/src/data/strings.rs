@@ -43,6 +43,12 @@ fn halves(hash: u64) -> [u32; 2] {
     [hash as u32, (hash >> 32) as u32]
 }
 
+/// The hash by which a string is looked up.
+#[inline]
+pub(crate) fn hash_of(string: &[u8]) -> u64 {
+    xxh3_64(string)
+}
+
 impl Strings {
     /// Number of strings.
     pub fn len(&self) -> usize {
@@ -108,6 +114,24 @@ impl Strings {
         let strings = self.len() as u32;
         let known = |&hash: &u64| search(slots, hash, |_| true).ok().filter(|&id| id < strings);
         hashes.iter().filter_map(known).for_each(found);
+    }
+
+    /// Finds the numbers of several strings by their hashes, and calls `found` with the position and the number of each that is in the table.
+    pub(crate) fn find_hashed(&self, hashes: &[u64], mut found: impl FnMut(usize, u32)) {
+        let slots = self.slots();
+        if slots.is_empty() {
+            return;
+        }
+        let mut ahead = 0u32;
+        for &hash in hashes {
+            ahead = ahead.wrapping_add(slots[hash as usize & (slots.len() - 1)][2]);
+        }
+        std::hint::black_box(ahead);
+        for (k, &hash) in hashes.iter().enumerate() {
+            if let Some(id) = search(slots, hash, |_| true).ok().filter(|&id| self.has(id)) {
+                found(k, id);
+            }
+        }
     }
 
     /// The number of a string. A new string is added. A string that does not fit into the table any more gets the number of another one;

@@ -56,6 +56,17 @@ impl Vectors {
         }
     }
 
+    /// Rejects vectors of another number of tokens.
+    pub(crate) fn check_rows(&self, tokens: usize, place: impl FnOnce() -> Place) -> Result<()> {
+        if self.rows() == tokens {
+            return Ok(());
+        }
+        let rows = self.rows();
+        let message =
+            format!("{rows} vectors for {tokens} tokens: there must be one for each token, in order");
+        Err(Error::input(place(), message))
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.values.len().checked_div(self.width).unwrap_or(0)

@@ -7,8 +7,8 @@ use crate::decode::{ExactArgmax, MaxProduct, Viterbi};
 use crate::graph::{Chain, FactorGraph, Graph, Shared};
 use crate::infer::{Engine, Exact, ForwardBackward, NodeMarginals, Tree, WithEngine};
 use crate::loss::{
-    Likelihood, Loss, MarginPerceptron, Marginal, MaxMargin, OnPieces, PartialLikelihood, Perceptron, Pieces,
-    Piecewise, PiecewisePseudolikelihood, Pseudolikelihood, SoftmaxMargin,
+    BethePieces, Likelihood, Loss, MarginPerceptron, Marginal, MaxMargin, OnPieces, PartialLikelihood,
+    Perceptron, Pieces, Piecewise, PiecewisePseudolikelihood, Pseudolikelihood, SoftmaxMargin,
 };
 use crate::model::Features;
 use crate::optim::Objective;
@@ -177,6 +177,16 @@ impl Sum<FactorGraph> {
         let pseudo = Pseudolikelihood::<FactorGraph>::default();
         // Pieces that are examples of their own can leave out what has no label.
         let complete = self.data.is_complete();
+        if pieces == Pieces::Bethe {
+            let loss = OnPieces { pieces, loss: Likelihood(Tree) };
+            return match complete {
+                true => self.of(BethePieces(loss)),
+                false => Err(Error::Setting(
+                    "`pieces` bethe needs the label of every node: where some are missing, use shared-unary"
+                        .into(),
+                )),
+            };
+        }
         if settings.batch_of == BatchOf::Pieces || !complete && pieces != Pieces::Factor {
             self.data = self.data.split(pieces)?;
             return match (criterion, pieces) {

@@ -66,6 +66,13 @@ impl Counts {
             );
             return Err(Error::input(sequence.place(0), message));
         }
+        if let Some(row) = sequence.token_weights().iter().position(|weight| *weight != 1.0) {
+            let message = format!(
+                "a token of weight {}: a model made from counts counts every token once; leave the weights out",
+                sequence.token_weights()[row]
+            );
+            return Err(Error::input(sequence.place(row), message));
+        }
         let [word, label] = token_columns(sequence, label_column)?;
         self.add((0..sequence.len()).map(|row| (sequence.field(row, word), sequence.field(row, label))));
         self.words.check_room("the words")

@@ -268,7 +268,9 @@ impl EmpiricalModel {
     /// Overwrites `phi`, `[labels][stride]`, with ln φ̂(·, ·, before, word). The padding of its rows is left alone.
     ///
     /// With lexical pairs, this is eq. 13 if the two words were seen side by side. Otherwise EP2 takes v/(u·u), with u
-    /// and v of both spellings. EP1 takes the mean of P̃(y, y'|f, f') over the features of both spellings, and its
+    /// and v of both spellings, for known words too. There section 3.7.2 has P̃(y|x) in the denominator. It is 0 for every label that
+    /// the word never had, so v/P̃ is infinite just where the word says no; and elsewhere it cancels ψ̂ = P̃(y|x), so that a known
+    /// word between two others would count by 1/P̃: against its own labels. v knows spellings only, and what spellings say is u. EP1 takes the mean of P̃(y, y'|f, f') over the features of both spellings, and its
     /// co-occurrence rate: the mean is divided by its own marginals, because those of a known word are sharper than
     /// what spellings say and would be divided out. If no features were seen side by side, or both words are unknown,
     /// CR(y; y') is used.

@@ -4,12 +4,15 @@
 //! [`Trainer`] calls [`crate::train::train`], and [`SequenceTagger`] wraps a [`crate::tag::Tagger`]. Go one level down
 //! when you need more.
 
+mod go_on;
 mod model;
 mod sequences;
 mod tagger;
+mod told;
 mod trainer;
 
 pub use model::{Model, Score};
 pub use sequences::{Sequences, attributes, columns, conllu, json};
 pub use tagger::{Confidence, LabelledChunk, LabelledSpan, LabelledToken, SequenceTagger};
-pub use trainer::{Progress, Run, Trainer};
+pub use told::{Progress, Run};
+pub use trainer::Trainer;

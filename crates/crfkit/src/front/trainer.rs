@@ -1,6 +1,7 @@
 //! The builder that trains models.
 
 use super::Model;
+use super::told::{OnProgress, Progress, Run, Told};
 use crate::any::AnyModel;
 use crate::data::observer::Source;
 use crate::data::presets::{number_lines, preset};
@@ -10,14 +11,13 @@ use crate::domain::chain::{
 };
 use crate::domain::{Corpus, Dev, Domain};
 use crate::loss::Pieces;
-use crate::model::{Keep, Precision};
-use crate::optim::Control;
+use crate::model::{Features, Keep, Precision};
 use crate::settings::{Criterion, Init, Kind, Method, Settings};
-use crate::train::{Ended, Event, Listener, Start, Trained, TrainingObjective, train};
+use crate::train::{Start, Trained, TrainingObjective, train};
 use crate::{Error, Result};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// Trains models of chains. Every method has a default that works; see [`Settings`] for the full list.
 ///
@@ -35,54 +35,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// ```
 #[derive(Default)]
 pub struct Trainer<'a> {
-    settings: Settings,
+    pub(super) settings: Settings,
     templates: Option<TemplateText>,
     /// The columns of numbers, ascending.
     dense: Vec<usize>,
     standardise: bool,
     partial: bool,
     dev: Option<Vec<Sequence>>,
-    start: Option<Model>,
-    threads: usize,
+    pub(super) start: Option<Model>,
+    /// Whether the labels and observations of `start` stay.
+    pub(super) going_on: bool,
+    labels: Vec<String>,
+    pub(super) threads: usize,
     progress: Option<OnProgress<'a>>,
     stop: Option<Arc<AtomicBool>>,
 }
-
-/// Called at every step; training stops when it returns false.
-type OnProgress<'a> = Box<dyn FnMut(&Progress) -> bool + 'a>;
 
 /// How observations are made of columns.
 enum TemplateText {
     Preset(String),
     Text { text: String, dialect: Dialect },
-}
-
-/// How far training has got.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Progress {
-    /// Passes over the training set so far.
-    pub passes: f64,
-    /// The objective: losses plus penalties. Online methods compute it only now and then.
-    pub objective: Option<f64>,
-    /// The last score on the development set, in per cent: F1 where labels are chunks, accuracy elsewhere.
-    pub dev_score: Option<f64>,
-    /// Number of weights to find.
-    pub weights: usize,
-}
-
-/// A trained model of sequences, and how its training went.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Run {
-    /// The trained model.
-    pub model: Model,
-    /// Why training ended.
-    pub stop: Ended,
-    /// Passes over the training set.
-    pub passes: f64,
-    /// The objective at the model's weights: losses plus penalties.
-    pub objective: f64,
 }
 
 impl<'a> Trainer<'a> {
@@ -230,6 +202,30 @@ impl<'a> Trainer<'a> {
         self
     }
 
+    /// Goes on from a model of chains with more data. Its labels and observations stay and new ones join them; its weights are where training
+    /// starts, and the mean of the prior, so that weights of which the new data says nothing keep their values. Templates are the model's
+    /// unless others are given, which is an error.
+    ///
+    /// ```
+    /// use crfkit::Trainer;
+    /// use crfkit::chain::Sequence;
+    /// let of = |word: &str, label: &str| Sequence::features([(label, [(word, 1.0)])]);
+    /// let first = Trainer::new().train([of("Ada", "NAME"), of("sings", "VERB")])?;
+    /// let both = Trainer::new().go_on_from(&first).train([of("the", "DET")])?;
+    /// assert_eq!(both.labels(), ["DET", "NAME", "VERB"]);
+    /// # Ok::<(), crfkit::Error>(())
+    /// ```
+    pub fn go_on_from(mut self, model: &Model) -> Self {
+        (self.start, self.going_on) = (Some(model.clone()), true);
+        self
+    }
+
+    /// Names labels that the model is to have, whether or not a sequence has them.
+    pub fn labels<L: Into<String>>(mut self, names: impl IntoIterator<Item = L>) -> Self {
+        self.labels.extend(names.into_iter().map(Into::into));
+        self
+    }
+
     /// Calls `progress` at every step. If it returns false, training stops early with the weights found so far.
     pub fn on_progress(mut self, progress: impl FnMut(&Progress) -> bool + 'a) -> Self {
         self.progress = Some(Box::new(progress));
@@ -274,7 +270,10 @@ impl<'a> Trainer<'a> {
         self.settings.check(Kind::Chain)?; // before anything is read
         let corpus = self.read(sequences)?;
         let dev = self.dev.as_ref().map(|dev| ChainDev::of(&corpus.domain, dev)).transpose()?;
-        let Trained { model, stop, passes, objective, .. } = self.fit(corpus, dev)?;
+        let Trained { model, stop, passes, objective, .. } = match self.known()? {
+            None => self.fit(corpus, dev)?,
+            Some(known) => self.go_on(corpus, dev, &known)?,
+        };
         Ok(Run { model: AnyModel::from(model).into(), stop, passes, objective })
     }
 
@@ -283,6 +282,11 @@ impl<'a> Trainer<'a> {
     /// Other kinds than chains have other defaults: begin with [`Trainer::of`]. A preset, a template or [`Trainer::dev`] is rejected
     /// with an error, because the corpus is already read.
     pub fn train_corpus<D: Domain>(self, corpus: Corpus<D>, dev: Option<Dev<D>>) -> Result<Trained<D>> {
+        if self.going_on || !self.labels.is_empty() {
+            return Err(Error::Setting(
+                "going on from a model, and labels by name, are for `train`: the builder of a corpus has to know them".into(),
+            ));
+        }
         if self.templates.is_some() || self.dev.is_some() {
             return Err(Error::Setting(
                 "templates and sequences of a development set are for `train`: a corpus has its features, and its development set \
@@ -309,8 +313,17 @@ impl<'a> Trainer<'a> {
             }
         };
         let start = Start { theta, dev, threads: self.threads, ..Start::default() };
-        let weights = features.dim();
-        let mut listener = Told { progress: self.progress, stop: self.stop, dev_score: None, weights };
+        self.fit_from(corpus, features, start)
+    }
+
+    /// Trains from a start.
+    pub(super) fn fit_from<D: Domain>(
+        self,
+        corpus: Corpus<D>,
+        features: Features,
+        start: Start<D>,
+    ) -> Result<Trained<D>> {
+        let mut listener = Told::new(self.progress, self.stop, features.dim());
         let mut trained = train(corpus, features, &self.settings, start, &mut listener)?;
         if let Some(threshold) = self.settings.shrink {
             trained.model = trained.model.shrink(threshold);
@@ -329,7 +342,11 @@ impl<'a> Trainer<'a> {
                         CorpusBuilder::new(self.source(&sequence)?).with_numbers(self.dense.iter().copied());
                     let builder = if self.standardise { builder.standardised() } else { builder };
                     let builder = if self.partial { builder.with_partial_labels() } else { builder };
-                    let builder = builder.of_order(&self.settings);
+                    let builder = builder.of_order(&self.settings).with_labels(self.labels.iter().cloned());
+                    let builder = match self.known()? {
+                        Some(known) => builder.knowing(&known)?,
+                        None => builder,
+                    };
                     none.insert(CorpusCrew::new(builder, self.threads))
                 }
             };
@@ -349,7 +366,10 @@ impl<'a> Trainer<'a> {
         let layout = ColumnLayout::of(label_column.unwrap_or(-1), rows.columns(), || first.place(0))?;
         let (fields, dense) = (layout.columns - 1, &self.dense);
         let templates = match &self.templates {
-            None => preset("default")?.compile_beside(fields, dense)?,
+            None => match self.known()? {
+                Some(known) => return Ok(known.domain.source.clone()),
+                None => preset("default")?.compile_beside(fields, dense)?,
+            },
             Some(TemplateText::Preset(name)) => preset(name)?.compile_beside(fields, dense)?,
             Some(TemplateText::Text { text, dialect }) => {
                 Templates::compile_in(text, *dialect, "template", Path::new(""))?
@@ -364,36 +384,5 @@ impl<'a> Trainer<'a> {
 impl std::fmt::Debug for Trainer<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Trainer").field("settings", &self.settings).finish_non_exhaustive()
-    }
-}
-
-/// A listener that passes events on to a closure.
-struct Told<'a> {
-    progress: Option<OnProgress<'a>>,
-    stop: Option<Arc<AtomicBool>>,
-    dev_score: Option<f64>,
-    weights: usize,
-}
-
-impl Listener for Told<'_> {
-    fn event(&mut self, event: &Event) -> Result<Control> {
-        let (passes, objective) = match *event {
-            Event::Progress { passes, objective, .. } | Event::Trial { passes, objective, .. } => {
-                (passes, objective)
-            }
-            Event::Evaluation { passes, scores, .. } => {
-                self.dev_score = Some(if scores.chunked { scores.f1 } else { scores.accuracy });
-                (passes, None)
-            }
-            _ => return Ok(Control::Continue),
-        };
-        let state = Progress { passes, objective, dev_score: self.dev_score, weights: self.weights };
-        let more = self.progress.as_mut().is_none_or(|progress| progress(&state));
-        let more = more && !self.stop.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
-        Ok(if more { Control::Continue } else { Control::Stop })
-    }
-
-    fn stop_flag(&mut self) -> Option<Arc<AtomicBool>> {
-        self.stop.clone()
     }
 }

@@ -79,6 +79,13 @@ impl Graph for Chain {
         }
     }
 
+    fn degree(&self, v: usize) -> usize {
+        // Cliques of `size` consecutive labels: the first label of those around v.
+        let around =
+            |size: usize| (v.saturating_sub(size - 1)..=v).filter(|first| first + size <= self.len).count();
+        around(2) + if self.triples { around(3) } else { 0 }
+    }
+
     const OWN_PAIRS: bool = true;
 
     fn with_own_pairs(&self) -> Option<Self> {

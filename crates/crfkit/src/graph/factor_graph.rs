@@ -294,6 +294,10 @@ impl Graph for FactorGraph {
         }
     }
 
+    fn degree(&self, v: usize) -> usize {
+        self.cliques().incident(v).len()
+    }
+
     fn own_tables(&self) -> usize {
         self.0.own.len()
     }

@@ -85,6 +85,8 @@ pub trait Graph: Clone + Send + Sync {
     fn card(&self, v: usize) -> usize;
     /// Calls `visit` with every factor.
     fn for_each_factor(&self, visit: impl FnMut(Factor));
+    /// The number of cliques around variable `v`: different sets of two or more variables with a factor, v among them.
+    fn degree(&self, v: usize) -> usize;
 
     /// Whether every graph of this type supports [`Graph::with_own_pairs`].
     const OWN_PAIRS: bool = false;

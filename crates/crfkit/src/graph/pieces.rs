@@ -30,6 +30,9 @@ pub enum Pieces {
     /// The factors of a label pair and the node tables of both nodes. A node table is then in as many pieces as its
     /// node has pairs (Sutton and Minka's shared-unary pieces).
     SharedUnary,
+    /// The pieces of [`Pieces::SharedUnary`], and the loss of a node by itself subtracted as often as its table is in too many of
+    /// them ([`crate::loss::BethePieces`]): log Z of Bethe before any message. For piecewise training only.
+    Bethe,
     /// The largest possible trees. Each pair, in order, goes to the first forest in which it closes no loop, and a
     /// piece is a tree of such a forest. A node table goes with the first tree of its node. A graph without loops has
     /// one piece per connected component, and piecewise training is then the likelihood. On a skip chain the pieces
@@ -64,11 +67,11 @@ pub enum Parts {
 }
 
 impl Pieces {
-    /// The pieces that every graph has. Windows exist on every graph too, but take a length.
+    /// The ways to cut that every graph has. Windows exist on every graph too, but take a length.
     pub const ALL: [Pieces; 4] = [Pieces::Factor, Pieces::Edge, Pieces::SharedUnary, Pieces::Trees];
 
     /// All names on the command line.
-    pub const NAMES: &str = "factor|edge|shared-unary|trees|window:N|rows|columns|file";
+    pub const NAMES: &str = "factor|edge|shared-unary|bethe|trees|window:N|rows|columns|file";
 
     /// The factors of every piece of a graph. Returns an error for rows and columns of a graph that is not a grid,
     /// and for named pieces without names.
@@ -77,7 +80,7 @@ impl Pieces {
         let unknown = |needs| GraphError::NoSuchPieces { pieces: self.to_string(), needs };
         let home: Vec<usize> = match (self, graph.parts()) {
             (Pieces::Factor, _) => return Ok((0..graph.factors()).map(|f| vec![f]).collect()),
-            (Pieces::Edge | Pieces::SharedUnary, _) => (0..cliques.len()).collect(),
+            (Pieces::Edge | Pieces::SharedUnary | Pieces::Bethe, _) => (0..cliques.len()).collect(),
             (Pieces::Trees, _) => trees(graph),
             (Pieces::Window(pairs), _) => windows(graph, pairs.get()),
             (Pieces::Rows | Pieces::Columns, Parts::Grid(width)) => lines(graph, width.get()),
@@ -106,7 +109,7 @@ impl Pieces {
             };
             match first.or(around().next()) {
                 None => pieces.push(unary.collect()),
-                Some(_) if self == Pieces::SharedUnary => {
+                Some(_) if matches!(self, Pieces::SharedUnary | Pieces::Bethe) => {
                     around().for_each(|c| pieces[c].extend(unary.clone()));
                 }
                 Some(c) => pieces[home[c]].extend(unary),
@@ -122,6 +125,7 @@ impl fmt::Display for Pieces {
             Pieces::Factor => f.write_str("factor"),
             Pieces::Edge => f.write_str("edge"),
             Pieces::SharedUnary => f.write_str("shared-unary"),
+            Pieces::Bethe => f.write_str("bethe"),
             Pieces::Trees => f.write_str("trees"),
             Pieces::Window(pairs) => write!(f, "window:{pairs}"),
             Pieces::Rows => f.write_str("rows"),
@@ -135,7 +139,8 @@ impl FromStr for Pieces {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, String> {
-        let fixed = Pieces::ALL.into_iter().chain([Pieces::Rows, Pieces::Columns, Pieces::File]);
+        let fixed =
+            Pieces::ALL.into_iter().chain([Pieces::Bethe, Pieces::Rows, Pieces::Columns, Pieces::File]);
         let window = || name.strip_prefix("window:")?.parse().ok().map(Pieces::Window);
         let mut named = fixed.filter(|pieces| pieces.to_string() == name);
         named.next().or_else(window).ok_or_else(|| {

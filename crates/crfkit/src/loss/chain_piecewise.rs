@@ -14,7 +14,8 @@ use crate::infer::{ForwardBackward, Inference};
 use crate::math::{Array, Scalar};
 use std::ops::Range;
 
-/// ℓ = Σ over pieces of the piece's negative log-likelihood (pwpl-2007 eq. 4), on a chain, with a choice of pieces.
+/// ℓ = Σ over pieces of the piece's negative log-likelihood (pwpl-2007 eq. 4), on a chain, with a choice of pieces. For
+/// [`Pieces::Bethe`] it is the loss of the pieces, without the correction of [`super::BethePieces`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ChainPiecewise {
     /// How the chain is cut into pieces.
@@ -80,7 +81,7 @@ impl Loss for ChainPiecewise {
             Pieces::Trees | Pieces::Rows | Pieces::Columns | Pieces::File => {
                 return Likelihood(ForwardBackward).loss(chain, psi, gold, out, &mut work.whole);
             }
-            Pieces::Edge | Pieces::SharedUnary => {}
+            Pieces::Edge | Pieces::SharedUnary | Pieces::Bethe => {}
         }
         out.own.fill(0.0);
         if chain.len == 0 {
@@ -88,7 +89,7 @@ impl Loss for ChainPiecewise {
         }
         // The pairs (t−1, t) whose pieces contain both nodes; all later pieces contain only the right node.
         let both = match self.pieces {
-            Pieces::SharedUnary => 1..chain.len,
+            Pieces::SharedUnary | Pieces::Bethe => 1..chain.len,
             _ => 1..chain.len.min(2),
         };
         let log_z = log_z(chain, psi, both, gold.weight, out, work);
@@ -271,7 +272,8 @@ fn take_gold<S: Scalar>(pieces: Pieces, chain: &Chain, psi: Psi<S>, gold: Gold, 
             node += psi.shared[END].log.get(j);
         }
         // With shared-unary pieces, an inner node is in two pieces. In all other cases a node is in one.
-        let times = if pieces == Pieces::SharedUnary && 0 < t && t < last { 2.0 } else { 1.0 };
+        let twice = matches!(pieces, Pieces::SharedUnary | Pieces::Bethe) && 0 < t && t < last;
+        let times = if twice { 2.0 } else { 1.0 };
         score += node * S::lift(times);
         out.own.add(t * stride + j, -weight * S::lift(times));
         if t > 0 {

@@ -1,6 +1,7 @@
 //! Losses: functions of one example's log-potentials, to be minimised. A loss never sees weights, features, threads
 //! or optimisers.
 
+mod bethe_pieces;
 mod chain_piecewise;
 mod chain_windows;
 mod conditionals;
@@ -21,6 +22,7 @@ mod softmax_margin;
 
 pub use crate::graph::Pieces;
 pub use crate::infer::Member;
+pub use bethe_pieces::BethePieces;
 pub use chain_piecewise::ChainPiecewise;
 pub use conditionals::Conditionals;
 pub use likelihood::Likelihood;

@@ -66,7 +66,10 @@ impl Loss for ChainPiecewisePseudolikelihood {
             Pieces::Trees | Pieces::Rows | Pieces::Columns | Pieces::File => {
                 Pseudolikelihood::default().loss(chain, psi, gold, out, work)
             }
-            Pieces::SharedUnary => Ends { shared_unary: true }.loss(chain, psi, gold, out, work),
+            // `train` rejects the correction of Bethe here: it is one of log Z.
+            Pieces::SharedUnary | Pieces::Bethe => {
+                Ends { shared_unary: true }.loss(chain, psi, gold, out, work)
+            }
             Pieces::Edge => {
                 let value = Ends { shared_unary: false }.loss(chain, psi, gold, out, work);
                 value + lone_columns(chain, psi, gold, out)
@@ -83,16 +86,17 @@ fn lone_column(chain: &Chain, t: usize) -> bool {
 
 /// Σ −log p(y_{t−1} | y_t) over the pieces that use the shared table alone, in O(1) each.
 fn lone_columns<S: Scalar>(chain: &Chain, psi: Psi<S>, gold: Gold, out: &mut Gradient<S>) -> S {
-    let (table, sum, weight) = (&psi.shared[PAIR], &mut out.shared.0[PAIR], S::lift(gold.weight));
+    let (table, sum) = (&psi.shared[PAIR], &mut out.shared.0[PAIR]);
     let mut value = S::lift(0.0);
     for t in (1..chain.len).filter(|&t| lone_column(chain, t)) {
         let (i, j) = (gold.labels[t - 1] as usize, gold.labels[t] as usize);
         let entry = i * table.stride + j;
-        value += table.columns.get(j) - table.log.get(entry);
+        let weight = S::lift(gold.weight * gold.of(t - 1));
+        value += (table.columns.get(j) - table.log.get(entry)) * weight;
         sum.columns(table).add(j, weight);
         sum.direct.add(entry, -weight);
     }
-    value * weight
+    value
 }
 
 /// The conditionals of both ends of every pair, except those that [`lone_columns`] handles. The right nodes of the

@@ -8,6 +8,7 @@ mod dense_weights;
 pub mod dump;
 pub mod edit;
 mod features;
+mod join;
 mod map;
 mod names;
 mod precision;

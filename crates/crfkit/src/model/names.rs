@@ -247,18 +247,8 @@ struct Candidate {
 }
 
 impl<'a> WeightPart<'a> {
-    /// A part of full tables with a row for each observation. All observations have names.
-    pub(crate) fn observed(
-        name: impl Into<String>,
-        over: Vec<usize>,
-        rows: &'a Rows,
-        observation: impl Fn(u32) -> String + 'a,
-    ) -> Self {
-        WeightPart::kinds_of(name, over, rows, move |row| (WeightKind::Feature, observation(row)))
-    }
-
-    /// The same for observations of any kind.
-    fn kinds_of(
+    /// A part of full tables with a row for each observation, of which `observation` gives kind and name.
+    pub(crate) fn kinds_of(
         name: impl Into<String>,
         over: Vec<usize>,
         rows: &'a Rows,

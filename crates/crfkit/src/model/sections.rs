@@ -26,7 +26,7 @@ use bytemuck::Pod;
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread::Builder;
-use xxhash_rust::xxh3::xxh3_64;
+use twox_hash::XxHash3_64;
 
 const ALIGNMENT: usize = 64;
 const HEADER: usize = 64;
@@ -133,7 +133,7 @@ impl Format {
     /// Verifies the checksum of a file whose head was checked.
     fn verify(&self, file: &[u8]) -> Result<()> {
         let (content, checksum) = file.split_at(file.len() - CHECKSUM);
-        if xxh3_64(content) == number(checksum) {
+        if XxHash3_64::oneshot(content) == number(checksum) {
             return Ok(());
         }
         let length = number(&file[16..24]);

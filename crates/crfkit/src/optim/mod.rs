@@ -62,7 +62,7 @@ pub use numbers::{Compute, Distance};
 pub use online::{BatchGradient, Schedule, Updates};
 pub use passive_aggressive::{PassiveAggressive, Slack};
 pub use prior::{Mean, Prior};
-pub use psa::Psa;
+pub use psa::{Adaptation, Psa};
 pub use sag::Sag;
 pub use saga::Saga;
 pub use scaling::{Gis, Inner, Pgis, wright_omega};

@@ -9,38 +9,38 @@ use crate::Result;
 use crate::ability::Ability;
 use std::ops::Range;
 
-/// Gradient steps with a separate gain for each weight. At the end of each period the gain is lowered, depending on
-/// how the weight moved.
+/// Gradient steps with a separate gain for each weight. At the end of each period the gain is adapted to how the weight
+/// moved.
 ///
 /// Idea: near the optimum SGD is a linear map. The values θ⁰, θ¹, θ² at the start, middle and end of a period of 2N
-/// steps show its rate γ = (θ² − θ¹)/(θ¹ − θ⁰). If γ is near 1, the weight creeps and keeps its gain; if γ is below
-/// 0, the weight oscillates and its gain is reduced. A step is θ ← θ − η∘(g/b + (θ − mean)/(mσ²)); after each period
-///
-/// u = sgn γ · min(|γ|, κ), η ← η·((α + β)/2 + (α − β)·u/2κ),
-///
-/// a factor between β and α. A weight that did not move (0/0) keeps its gain.
+/// steps show its rate γ = (θ² − θ¹)/(θ¹ − θ⁰). If γ is near 1, the weight creeps; if γ is below 0, the weight oscillates
+/// and its gain is reduced. A step is θ ← θ − η∘(g/b + (θ − mean)/(mσ²)); after each period `adaptation` changes η. A
+/// weight that did not move (0/0) keeps its gain.
 ///
 /// Lazy updates: in a period without a touch a weight only decays, by the factor 1 − η/(mσ²) per step. So γ = (1 −
-/// η/(mσ²))^N, which is usually above κ, and the factor is α. Missed periods are applied in closed form; the
+/// η/(mσ²))^N, which is usually near 1, and the factor is the largest one. Missed periods are applied in closed form; the
 /// iteration equals the dense one.
 ///
-/// Needs: gradients of batches; no L1. Parameters: η₀ = 0.1, κ = 0.9, α = 0.9999, β = 0.99, N = 10, b = 1, the mean
-/// of the batch's gradients. With their sum, every step has b/m of the penalty.
+/// Needs: gradients of batches; no L1. Parameters: η₀ = 0.1, N = 10, b = 1, the mean of the batch's gradients; the others
+/// belong to one [`Adaptation`]. With the sum of the gradients, every step has b/m of the penalty.
 ///
-/// Reference: ctjpgis-psa-2007 section 3, for periods, rates and steps. The factor is not the printed one: eq. 5 has 1/(1
-/// − γ), within bounds that the paper does not give, so that gains may also grow. The factor here only lowers them. It is
-/// the form that other programs have under the name of Huang, Chang and Hsu 2007, with these constants; that text was
-/// not at hand.
+/// Reference: ctjpgis-psa-2007 section 3.
 #[derive(Clone, Debug)]
 pub struct Psa {
     /// η₀, the first gain of all weights.
     pub eta0: f64,
-    /// κ, the largest rate that counts.
+    /// How gains follow the rates.
+    pub adaptation: Adaptation,
+    /// κ of [`Adaptation::Shrinking`], the largest rate that counts.
     pub kappa: f64,
-    /// α, the factor for the gain of a weight that creeps.
+    /// α of [`Adaptation::Shrinking`], the factor for the gain of a weight that creeps.
     pub alpha: f64,
-    /// β, the factor for the gain of a weight that oscillates.
+    /// β of [`Adaptation::Shrinking`], the factor for the gain of a weight that oscillates.
     pub beta: f64,
+    /// Bounds on the factor of [`Adaptation::Printed`].
+    pub gain_factor: [f64; 2],
+    /// The smallest and the largest gain of [`Adaptation::Printed`], as multiples of η₀.
+    pub gain_range: [f64; 2],
     /// N, half the length of a period in steps.
     pub period: usize,
     /// Batches and passes.
@@ -50,7 +50,17 @@ pub struct Psa {
 impl Default for Psa {
     fn default() -> Self {
         let schedule = Schedule { batch: 1, gradient: BatchGradient::Mean, ..Schedule::default() };
-        Psa { eta0: 0.1, kappa: 0.9, alpha: 0.9999, beta: 0.99, period: 10, schedule }
+        Psa {
+            eta0: 0.1,
+            adaptation: Adaptation::Shrinking,
+            kappa: 0.9,
+            alpha: 0.9999,
+            beta: 0.99,
+            gain_factor: [0.9, 1.1],
+            gain_range: [1e-4, 1.0],
+            period: 10,
+            schedule,
+        }
     }
 }
 
@@ -62,6 +72,65 @@ impl Psa {
     pub(super) fn factor(&self) -> [f64; 2] {
         [0.5 * (self.alpha + self.beta), (self.alpha - self.beta) / (2.0 * self.kappa)]
     }
+
+    /// The smallest and the largest gain that a weight can have.
+    fn limits(&self) -> [f64; 2] {
+        match self.adaptation {
+            Adaptation::Shrinking => [0.0, self.eta0],
+            Adaptation::Printed => self.gain_range.map(|multiple| multiple * self.eta0),
+        }
+    }
+
+    /// The gain that follows η after a period whose rate was γ.
+    fn adapted(&self, eta: f64, gamma: f64) -> f64 {
+        match self.adaptation {
+            Adaptation::Shrinking => {
+                let [centre, slope] = self.factor();
+                eta * (centre + slope * gamma.clamp(-self.kappa, self.kappa))
+            }
+            Adaptation::Printed => {
+                let ([low, high], [floor, ceiling]) = (self.gain_factor, self.limits());
+                let factor = if gamma < 1.0 { 1.0 / (1.0 - gamma) } else { f64::INFINITY };
+                (eta * factor.clamp(low, high)).clamp(floor, ceiling)
+            }
+        }
+    }
+
+    fn check_printed(&self) -> Result<()> {
+        let &Psa { gain_factor: [low, high], gain_range: [floor, ceiling], .. } = self;
+        let bounds = "two numbers, the first above 0 and at most 1, the second at least 1";
+        require(low > 0.0 && low <= 1.0, "`gain_factor`", low, bounds)?;
+        require(high >= 1.0, "`gain_factor`", high, bounds)?;
+        require(floor > 0.0 && floor <= 1.0, "`gain_floor`", floor, "above 0 and at most 1")?;
+        let most = 1e6;
+        require(
+            (1.0..=most).contains(&ceiling),
+            "`gain_ceiling`",
+            ceiling,
+            "at least 1 and at most a million",
+        )
+    }
+}
+
+/// How a gain of [`Psa`] follows the rate γ of its weight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Adaptation {
+    /// η ← η·((α + β)/2 + (α − β)·u/2κ) with u = sgn γ · min(|γ|, κ): a factor between β and α ≤ 1, so gains only
+    /// fall. Like the printed factor it rises with γ, and it is never far from 1.
+    ///
+    /// This form and its constants, κ = 0.9, α = 0.9999, β = 0.99, are what other programs have under the name of Huang, Chang
+    /// and Hsu 2007, to which ctjpgis-psa-2007 refers for the bounds of its factor. That text was not at hand.
+    #[default]
+    Shrinking,
+    /// η ← η/(1 − γ), as ctjpgis-psa-2007 eq. 5 prints it, with the factor within `gain_factor` and the gain within
+    /// `gain_range`. The paper constrains the factor too, and does not say to what: the bounds are ours. γ ≥ 1 means that the
+    /// weight moves away ever faster, where 1/(1 − γ) has no meaning: the factor is then the largest one.
+    ///
+    /// Gains may grow. That of a weight that is not touched does, because the weight creeps back to the mean: `gain_range` is what
+    /// bounds its next step. By default `gain_factor` is [0.9, 1.1] and `gain_range` [1e-4, 1]: a gain grows back to η₀ at most.
+    Printed,
 }
 
 impl Optimizer for Psa {
@@ -72,6 +141,7 @@ impl Optimizer for Psa {
     fn check(&self, _prior: &Prior, l1: f64) -> Result<()> {
         let &Psa { eta0, kappa, alpha, beta, period, .. } = self;
         require_gain(eta0)?;
+        self.check_printed()?;
         require(kappa > 0.0 && kappa < 1.0, "`kappa`", kappa, "above 0 and below 1")?;
         require(alpha > 0.0 && alpha <= 1.0, "`alpha`", alpha, "above 0 and at most 1")?;
         require(beta > 0.0 && beta <= alpha, "`beta`", beta, "above 0 and at most `alpha`")?;
@@ -107,7 +177,7 @@ pub(super) struct PsaRule {
     half: u32,
     /// The share of the penalty in a step, times 1/σ², for weights of single labels and of label pairs.
     pulls: [f64; 2],
-    /// How several steps are applied at once; `None` if gains are too large for series.
+    /// How several steps are applied at once; `None` if gains grow or are too large for series.
     series: Option<Series>,
     weights: Vec<Weight>,
     /// The number of steps for which all weights are up to date.
@@ -141,8 +211,13 @@ impl PsaRule {
         };
         let share = batch * (1.0 / examples);
         self.pulls = [0, prior.first_pair].map(|i| share * prior.precision(i));
-        // Gains only fall, so no later ηp is larger than the first one.
-        self.series = Series::new(&self.method, self.method.eta0 * self.pulls[0].max(self.pulls[1]));
+        self.series = match self.method.adaptation {
+            // Gains only fall, so no later ηp is larger than the first one.
+            Adaptation::Shrinking => {
+                Series::new(&self.method, self.method.eta0 * self.pulls[0].max(self.pulls[1]))
+            }
+            Adaptation::Printed => None,
+        };
         self.prior = prior;
     }
 
@@ -189,17 +264,25 @@ impl PsaRule {
         }
     }
 
-    /// Like [`Self::catch_up`] for one row, half a period at a time.
+    /// Like [`Self::catch_up`] for one row, half a period at a time. Where gains may grow, a weight that is not touched soon has
+    /// the largest gain, or does not move at all: a whole period that leaves its gain as it was stands for all that follow.
     fn step_by_step(&mut self, theta: &mut [f64], range: Range<usize>, age: u32, done: u32) {
-        let p = self.pulls[self.prior.kind(range.start)];
+        let (p, period) = (self.pulls[self.prior.kind(range.start)], 2 * self.half);
         for (i, weight) in range.clone().zip(&mut self.weights[range]) {
             let mean = self.prior.mean(i);
-            let (mut off, mut age) = (theta[i] - mean, age);
+            let (mut off, first, mut age) = (theta[i] - mean, age, age);
             while age < done {
-                let steps = (self.half - age % self.half).min(done - age);
-                off *= (1.0 - weight.eta * p).powi(steps as i32);
+                let (steps, eta) = ((self.half - age % self.half).min(done - age), weight.eta);
+                off *= (1.0 - eta * p).powi(steps as i32);
                 age += steps;
                 note(&self.method, weight, age, off);
+                let settled = age.is_multiple_of(period) && age - first >= 2 * period && weight.eta == eta;
+                if settled && self.method.adaptation == Adaptation::Printed {
+                    let rest = (done - age) / period * period;
+                    off *= (1.0 - eta * p).powf(rest.into());
+                    weight.start = off;
+                    age += rest;
+                }
             }
             theta[i] = mean + off;
         }
@@ -214,8 +297,7 @@ fn note(method: &Psa, weight: &mut Weight, age: u32, off: f64) {
         0 => {
             let gamma = (off - weight.middle) / (weight.middle - weight.start);
             if !gamma.is_nan() {
-                let [centre, slope] = method.factor();
-                weight.eta *= centre + slope * gamma.clamp(-method.kappa, method.kappa);
+                weight.eta = method.adapted(weight.eta, gamma);
             }
             weight.start = off;
         }
@@ -275,8 +357,9 @@ impl Rule for PsaRule {
             return Ok(());
         }
         let gains = state.vector("gains", dim, eta, not_negative)?;
-        // Gains only fall, but for rounding, and the series rely on it.
-        if gains.iter().any(|&gain| gain > eta * (1.0 + 1e-6)) {
+        // The series rely on gains that only fall, but for rounding.
+        let [floor, ceiling] = self.method.limits();
+        if gains.iter().any(|&gain| !(floor * (1.0 - 1e-6)..=ceiling * (1.0 + 1e-6)).contains(&gain)) {
             return Err(Restored::disagrees("gains"));
         }
         let [starts, middles] = ["start", "middle"].map(|name| state.vector(name, dim, 0.0, finite));

@@ -9,7 +9,6 @@ use crate::graph::{Gradient, Graph, NODES, Psi, Shared, SharedSum};
 use crate::math::{Array, Real, Scalar, SliceMut};
 use crate::model::Dense;
 use crate::optim::Objective;
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// What a full pass needs, kept from one to the next.
@@ -136,10 +135,7 @@ impl<G: Graph> Risk<G> {
             tasks.push((slot, examples.clone(), dpsi));
         }
         let run = |(slot, examples, dpsi)| self.slot(slot, examples, at, dpsi);
-        match &self.pool {
-            Some(pool) => pool.install(|| tasks.into_par_iter().map(run).collect()),
-            None => tasks.into_iter().map(run).collect(),
-        }
+        self.threads.map(tasks, run)
     }
 
     /// Processes consecutive examples.
@@ -186,10 +182,7 @@ impl<G: Graph> Risk<G> {
         let run = |(part, mine, first): (&Part, &mut [f64], usize)| {
             block.occurrences.add_rows(part.rows.clone(), &self.features, dpsi, mine, first)
         };
-        match &self.pool {
-            Some(pool) => pool.install(|| tasks.into_par_iter().for_each(run)),
-            None => tasks.into_iter().for_each(run),
-        }
+        self.threads.map(tasks, run);
     }
 }
 

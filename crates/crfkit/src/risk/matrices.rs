@@ -11,7 +11,6 @@ use crate::graph::Graph;
 use crate::math::product::RowsOf;
 use crate::math::{Array, Scalar};
 use crate::model::{DenseWeights, Features};
-use rayon::prelude::*;
 
 /// The number of tasks into which the rows of a block are divided.
 const TASKS: usize = 8;
@@ -84,7 +83,7 @@ impl Matrices {
                     tasks.push((x.part(range), mine, done));
                     (rest, done) = (behind, end);
                 }
-                run(risk, tasks, |(x, psi, start)| {
+                risk.threads.map(tasks, |(x, psi, start)| {
                     let tables: Vec<u32> = x.tables.iter().map(|table| table - start as u32).collect();
                     rows.add_products(RowsOf { tables: &tables, ..x }, w, psi);
                 });
@@ -105,7 +104,7 @@ impl Matrices {
                     |task: usize| x.part(task * tables.len() / tasks..(task + 1) * tables.len() / tasks);
                 let tasks = sums.planes[plane].chunks_exact_mut(sums.len).enumerate();
                 let tasks = tasks.map(|(task, sums)| (part(task), sums)).collect();
-                run(risk, tasks, |(x, sums)| rows.add_outer(x, dpsi, sums));
+                risk.threads.map(tasks, |(x, sums)| rows.add_outer(x, dpsi, sums));
             }
         }
     }
@@ -122,13 +121,5 @@ impl Matrices {
                 rows.take_dense(sum, row as u32, &mut gradient[rows.range(row as u32)]);
             }
         }
-    }
-}
-
-/// Runs tasks on all threads.
-fn run<G: Graph, T: Send>(risk: &Risk<G>, tasks: Vec<T>, task: impl Fn(T) + Send + Sync) {
-    match &risk.pool {
-        Some(pool) => pool.install(|| tasks.into_par_iter().with_max_len(1).for_each(task)),
-        None => tasks.into_iter().for_each(task),
     }
 }

@@ -28,6 +28,7 @@ pub(crate) use potentials::potentials_with;
 #[doc(hidden)]
 pub use threads::{in_parts, thread_count};
 
+use crate::Result;
 use crate::ability::Ability;
 use crate::data::dataset::Dataset;
 use crate::graph::Graph;
@@ -35,17 +36,16 @@ use crate::loss::{Gold, Loss};
 use crate::math;
 use crate::model::Features;
 use crate::optim::{Blocks, Compute, Distance, Dual, FeatureCounts, Objective, Touched};
-use crate::{Error, Result};
 use any_loss::AnyLoss;
 use batch::BatchMemory;
 use blocks::ExampleBlocks;
 use derivative::ComplexMemory;
 use full::FullMemory;
 use index::Index;
-use rayon::prelude::*;
 use single::SingleMemory;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use threads::Threads;
 
 /// Σ loss over the examples of a data set of graphs of one kind. The loss may be any on such graphs.
 pub struct Risk<G: Graph> {
@@ -53,7 +53,7 @@ pub struct Risk<G: Graph> {
     features: Arc<Features>,
     data: Dataset<G>,
     /// `None` for one thread.
-    pool: Option<rayon::ThreadPool>,
+    threads: Threads,
     /// Created by the first full pass.
     index: OnceLock<Index>,
     full: Mutex<FullMemory<G, f64>>,
@@ -96,20 +96,11 @@ impl<G: Graph> Risk<G> {
     }
 
     fn of(loss: AnyLoss<G>, features: Arc<Features>, data: Dataset<G>, threads: usize) -> Result<Self> {
-        let pool = match threads {
-            1 => None,
-            _ => Some(
-                rayon::ThreadPoolBuilder::new()
-                    .num_threads(threads)
-                    .build()
-                    .map_err(|e| Error::Setting(format!("cannot start {threads} threads: {e}")))?,
-            ),
-        };
         Ok(Risk {
             loss,
             features,
             data,
-            pool,
+            threads: Threads::new(threads)?,
             index: OnceLock::new(),
             full: Mutex::default(),
             full_dual: Mutex::default(),
@@ -125,27 +116,20 @@ impl<G: Graph> Risk<G> {
 
     /// Makes something of every item, on all threads. Each thread has a counter for every row of features, which is 0 before and after.
     fn count_in<I: Sync, T: Send>(&self, items: &[I], make: impl Fn(&I, &mut [u32]) -> T + Sync) -> Vec<T> {
-        let counter = || vec![0u32; self.features.first_row(self.features.rows.len())];
-        match &self.pool {
-            None => {
-                let mut counter = counter();
-                items.iter().map(|item| make(item, &mut counter)).collect()
-            }
-            Some(pool) => {
-                let least = items.len().div_ceil(2 * pool.current_num_threads()).max(1);
-                let each = items.par_iter().with_min_len(least);
-                pool.install(|| each.map_init(counter, |counter, item| make(item, counter)).collect())
-            }
-        }
+        let size = items.len().div_ceil(2 * self.threads.count()).max(1);
+        let made = self.threads.map(items.chunks(size).collect(), |items| {
+            let mut counter = vec![0u32; self.features.first_row(self.features.rows.len())];
+            items.iter().map(|item| make(item, &mut counter)).collect::<Vec<_>>()
+        });
+        made.into_iter().flatten().collect()
     }
 
     /// [`Objective::in_stretches`] for anything.
     fn stretches<T: Send>(&self, out: &mut [T], size: usize, task: &(dyn Fn(usize, &mut [T]) + Sync)) {
-        match &self.pool {
-            Some(pool) => pool.install(|| {
-                out.par_chunks_mut(size).enumerate().for_each(|(k, out)| task(k, out));
-            }),
-            None => out.chunks_mut(size).enumerate().for_each(|(k, out)| task(k, out)),
+        let stretches = out.chunks_mut(size).enumerate();
+        match self.threads.count() {
+            1 => stretches.for_each(|(k, out)| task(k, out)),
+            _ => drop(self.threads.map(stretches.collect(), |(k, out)| task(k, out))),
         }
     }
 
@@ -283,17 +267,11 @@ impl<G: Graph> Objective for Risk<G> {
     }
 
     fn in_parallel(&self, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
-        match &self.pool {
-            Some(pool) => pool.install(|| (0..tasks).into_par_iter().with_max_len(1).for_each(task)),
-            None => (0..tasks).for_each(task),
-        }
+        self.threads.each(tasks, task);
     }
 
     fn on_threads(&self, work: &mut (dyn FnMut() + Send)) {
-        match &self.pool {
-            Some(pool) => pool.install(work),
-            None => work(),
-        }
+        self.threads.within(work);
     }
 
     fn blocks(&self, variables: usize, least: usize, seed: u64) -> Option<Box<dyn Blocks + '_>> {

@@ -9,7 +9,6 @@ use crate::loss::{Gold, ManyLosses, Member};
 use crate::math::Array;
 use crate::model::{Dense, Features};
 use crate::optim::{Compute, Objective};
-use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
@@ -133,10 +132,7 @@ impl<G: Graph> Risk<G> {
             }
             slot.many.losses(self, examples, (theta, shared), own, &mut slot.sum)
         };
-        match &self.pool {
-            Some(pool) => pool.install(|| tasks.into_par_iter().map(run).collect()),
-            None => tasks.into_iter().map(run).collect(),
-        }
+        self.threads.map(tasks, run)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{BatchOf, Compute, Criterion, Init, Kind, Method, Settings};
 use crate::ability::Ability;
+use crate::loss::Pieces;
 use crate::optim::Prior;
 use crate::{Error, Result};
 
@@ -107,6 +108,19 @@ impl Settings {
                 "`batch_of` pieces is not for `objective` {}, only for piecewise and piecewise-pseudo",
                 self.objective.name()
             )));
+        }
+        if self.pieces == Some(Pieces::Bethe) {
+            if self.objective != Criterion::Piecewise {
+                return Err(Error::Setting(format!(
+                    "`pieces` bethe corrects log Z of the pieces, so it is for `objective` piecewise only: with {} use shared-unary",
+                    self.objective.name()
+                )));
+            }
+            if self.batch_of == BatchOf::Pieces {
+                return Err(Error::Setting(
+                    "`pieces` bethe corrects whole graphs: leave out `batch_of` pieces, or use `pieces` shared-unary".into(),
+                ));
+            }
         }
         if kind != Kind::Chain {
             return Ok(());

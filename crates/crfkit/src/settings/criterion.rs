@@ -5,8 +5,8 @@ use crate::decode::{Direction, Viterbi};
 use crate::graph::Chain;
 use crate::infer::ForwardBackward;
 use crate::loss::{
-    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Marginal, MaxMargin, Memm, Perceptron,
-    Pieces, Pseudolikelihood, SoftmaxMargin,
+    BethePieces, ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Marginal, MaxMargin, Memm,
+    Perceptron, Pieces, Pseudolikelihood, SoftmaxMargin,
 };
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -123,6 +123,8 @@ impl Criterion {
             self,
             Criterion::Pseudolikelihood
                 | Criterion::PiecewisePseudo
+                | Criterion::Memm
+                | Criterion::MemmBackward
                 | Criterion::Marginal
                 | Criterion::SoftmaxMargin
                 | Criterion::MaxMargin
@@ -137,7 +139,7 @@ impl Criterion {
         let able = Criterion::ALL.into_iter().filter(|c| c.weighs_variables() && c.direction().is_none());
         let able: Vec<&str> = able.map(Criterion::name).collect();
         Err(Error::Setting(format!(
-            "`objective` {} is about all labels together, so single nodes cannot have weights: use one of {}",
+            "`objective` {} is about all labels together, so single tokens and nodes cannot have weights: use one of {}",
             self.name(),
             able.join(", ")
         )))
@@ -162,7 +164,7 @@ impl Criterion {
     pub(crate) fn check_pieces(pieces: Pieces) -> Result<()> {
         match pieces {
             Pieces::Rows | Pieces::Columns | Pieces::File => Err(Error::Setting(format!(
-                "`pieces` {pieces} is not for chains: choose factor|edge|shared-unary|trees|window:N"
+                "`pieces` {pieces} is not for chains: choose factor|edge|shared-unary|bethe|trees|window:N"
             ))),
             _ => Ok(()),
         }
@@ -173,6 +175,9 @@ impl Criterion {
         match self {
             Criterion::Likelihood => then.with(Likelihood(ForwardBackward)),
             Criterion::Pseudolikelihood => then.with(Pseudolikelihood::<Chain>::default()),
+            Criterion::Piecewise if pieces == Pieces::Bethe => {
+                then.with(BethePieces(ChainPiecewise { pieces }))
+            }
             Criterion::Piecewise => then.with(ChainPiecewise { pieces }),
             Criterion::PiecewisePseudo => then.with(ChainPiecewisePseudolikelihood { pieces }),
             Criterion::Memm => then.with(Memm(Direction::Forward)),

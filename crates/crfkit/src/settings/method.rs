@@ -3,8 +3,8 @@
 use super::{Criterion, Settings};
 use crate::ability::Ability;
 use crate::optim::{
-    AdaGrad, Adam, Auto, Bfgs, Cg, Choice, Gis, Jump, Lbfgs, Newton, NewtonCg, Optimizer, Pgis, Psa, Sag,
-    Saga, Schedule, Sdca, Sgd, Smd, Svrg, TripleJump, Until,
+    AdaGrad, Adam, Auto, Bfgs, Cg, Choice, Gis, Jump, Lbfgs, Newton, NewtonCg, Optimizer, Pgis, Sag, Saga,
+    Schedule, Sdca, Sgd, Smd, Svrg, TripleJump, Until,
 };
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -164,7 +164,16 @@ impl Method {
             Method::Psa => (
                 "psa",
                 "periodic step-size adaptation: a gain for each weight, adapted to how the weight moves",
-                online!("kappa", "alpha", "beta", "period"),
+                online!(
+                    "psa-rule",
+                    "kappa",
+                    "alpha",
+                    "beta",
+                    "gain-factor",
+                    "gain-floor",
+                    "gain-ceiling",
+                    "period"
+                ),
             ),
             Method::Adagrad => ("adagrad", "a gain for each weight, from its past gradients", online!()),
             Method::Adam => (
@@ -362,33 +371,6 @@ impl Method {
                     Criterion::ALL.into_iter().filter(|c| self.fits(*c)).map(Criterion::name).collect(),
                 ),
             }),
-        }
-    }
-}
-
-impl Settings {
-    /// The steps of the online methods; `default` is the method's own schedule.
-    fn schedule(&self, default: Schedule) -> Schedule {
-        let given = &self.parameters;
-        Schedule {
-            batch: given.batch.unwrap_or(default.batch),
-            passes: self.passes.unwrap_or(default.passes),
-            seed: self.seed,
-            gradient: given.gradient.unwrap_or(default.gradient),
-            updates: given.updates.unwrap_or(default.updates),
-        }
-    }
-
-    /// Makes PSA with its parameters, for ordinary data and for streams.
-    pub(crate) fn psa(&self) -> Psa {
-        let (given, default) = (&self.parameters, Psa::default());
-        Psa {
-            eta0: given.eta0.unwrap_or(default.eta0),
-            kappa: given.kappa.unwrap_or(default.kappa),
-            alpha: given.alpha.unwrap_or(default.alpha),
-            beta: given.beta.unwrap_or(default.beta),
-            period: given.period.unwrap_or(default.period),
-            schedule: self.schedule(default.schedule),
         }
     }
 }

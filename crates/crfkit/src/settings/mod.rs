@@ -7,6 +7,7 @@ mod check;
 mod choose;
 mod constraint;
 mod criterion;
+mod gains;
 mod init;
 mod kind;
 mod margins;

@@ -2,7 +2,7 @@
 
 use super::Method;
 use crate::loss::Margin;
-use crate::optim::{BatchGradient, Inner, Slack, Updates};
+use crate::optim::{Adaptation, BatchGradient, Inner, Slack, Updates};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -46,12 +46,19 @@ pub struct Parameters {
     /// λ of SMD: how long it remembers past steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lambda: Option<f64>,
-    /// Bounds on the factor by which a step of SMD may change a gain; ∞ is stored as null.
+    /// Bounds on the factor by which a step of SMD, or a period of PSA with the printed rule, may change a gain; ∞ is stored as
+    /// null.
     #[serde(skip_serializing_if = "Option::is_none", with = "bounds")]
     pub gain_factor: Option<[f64; 2]>,
-    /// The smallest gain of SMD, as a multiple of η₀.
+    /// The smallest gain of SMD, and of PSA with the printed rule, as a multiple of η₀.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gain_floor: Option<f64>,
+    /// The largest gain of PSA with the printed rule, as a multiple of η₀.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gain_ceiling: Option<f64>,
+    /// How the gains of PSA follow the rates of their weights.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub psa_rule: Option<Adaptation>,
     /// κ of PSA: rates above this bound are cut to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kappa: Option<f64>,
@@ -153,6 +160,9 @@ impl Parameters {
                 )));
             }
         }
+        if method == Method::Psa {
+            self.check_psa_rule()?;
+        }
         let whole = |x: Option<usize>| x.map(|x| x as f64);
         let rules: [(&str, Option<f64>, Need); 8] = [
             ("batch", whole(self.batch), AT_LEAST_ONE),
@@ -170,6 +180,21 @@ impl Parameters {
             }
         }
         Ok(())
+    }
+
+    /// Rejects parameters of PSA that the chosen rule does not use.
+    fn check_psa_rule(&self) -> Result<()> {
+        let (rule, foreign, own): (_, &[&str], _) = match self.psa_rule.unwrap_or_default() {
+            Adaptation::Shrinking => ("shrinking", &["gain-factor", "gain-floor", "gain-ceiling"], "printed"),
+            Adaptation::Printed => ("printed", &["kappa", "alpha", "beta"], "shrinking"),
+        };
+        match self.given().iter().find(|name| foreign.contains(&name.as_str())) {
+            None => Ok(()),
+            Some(name) => Err(Error::Setting(format!(
+                "`{}` has no effect with `psa_rule` {rule}: drop it, or use `psa_rule` {own}",
+                field(name)
+            ))),
+        }
     }
 }
 

@@ -63,6 +63,7 @@ impl<D: Domain> TrainingObjective<D> {
         }
         let constraint = settings.constraint.or_else(|| domain.observed_constraint(&data));
         let settings = Settings { constraint, compute: settings.numbers(D::KIND), ..settings.clone() };
+        data.drop_zeros();
         let scales = Scales::new(&domain, &data, &features, &settings)?;
         if let Some(scales) = &scales {
             scales.scale(&mut data);

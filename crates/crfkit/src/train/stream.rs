@@ -116,6 +116,7 @@ impl StreamTrainer {
     }
 
     fn check_numbers(&self) -> Result<()> {
+        self.settings.objective.check_weights(self.builder.weighs_tokens())?;
         match self.builder.has_numbers() {
             true => Err(Error::Setting(
                 "in a stream tokens have no vectors: train on all data, or give named features".into(),

@@ -1,4 +1,4 @@
-//! The online methods as their papers write them: all weights in every step, nothing saved. Slow and obvious.
+//! The online methods written out: all weights in every step, nothing saved. Slow and obvious.
 #![allow(dead_code)] // each test file uses a part of it
 
 use crate::objectives::{Losses, batches};
@@ -147,12 +147,10 @@ impl Run<'_> {
         theta
     }
 
-    /// ctjpgis-psa-2007 section 3, with the factor of a gain that is ascribed to Huang, Chang and Hsu 2007 in place of eq. 5.
-    pub fn psa(&self, eta0: f64, [kappa, alpha, beta]: [f64; 3], half: usize) -> Vec<f64> {
+    /// ctjpgis-psa-2007 section 3: the paper's steps and periods; `adapt` makes the next gain of a gain and a rate γ.
+    pub fn psa(&self, eta0: f64, half: usize, adapt: impl Fn(f64, f64) -> f64) -> Vec<f64> {
         let mut theta = self.start.clone();
         let (mut eta, mut snapshots) = (vec![eta0; theta.len()], vec![theta.clone()]);
-        let m = kappa * (alpha + beta) / (alpha - beta);
-        let n = 2.0 * kappa * (1.0 - alpha) / (alpha - beta);
         for (t, (batch, scale)) in self.steps().into_iter().enumerate() {
             let g = self.gradient(&batch, scale, &theta);
             (0..theta.len()).for_each(|i| theta[i] -= eta[i] * g[i]);
@@ -164,8 +162,7 @@ impl Run<'_> {
                     let [zero, one, two] = [0, 1, 2].map(|k| snapshots[k][i]);
                     let gamma = (two - one) / (one - zero);
                     if !gamma.is_nan() {
-                        let u = gamma.signum() * gamma.abs().min(kappa);
-                        eta[i] *= (m + u) / (m + kappa + n);
+                        eta[i] = adapt(eta[i], gamma);
                     }
                 }
                 snapshots = vec![theta.clone()];
@@ -260,6 +257,23 @@ impl Moments {
         (self.m, self.s, self.age, self.shrinking) = (self.m * b1.powi(k), self.s * b2.powi(k), t, 0.0);
         x
     }
+}
+
+/// The gain after ctjpgis-psa-2007 eq. 5: η/(1 − γ), with the factor and the gain kept within bounds. A rate of 1 or more has no
+/// finite factor.
+pub fn printed(eta: f64, gamma: f64, [low, high]: [f64; 2], [floor, ceiling]: [f64; 2]) -> f64 {
+    let factor = match gamma >= 1.0 {
+        true => high,
+        false => f64::max(low, f64::min(high, 1.0 / (1.0 - gamma))),
+    };
+    f64::max(floor, f64::min(ceiling, eta * factor))
+}
+
+/// The gain after the factor that is ascribed to Huang, Chang and Hsu 2007, with m and n as it has them.
+pub fn shrinking(eta: f64, gamma: f64, [kappa, alpha, beta]: [f64; 3]) -> f64 {
+    let m = kappa * (alpha + beta) / (alpha - beta);
+    let n = 2.0 * kappa * (1.0 - alpha) / (alpha - beta);
+    eta * (m + gamma.signum() * gamma.abs().min(kappa)) / (m + kappa + n)
 }
 
 fn soft(x: f64, threshold: f64) -> f64 {

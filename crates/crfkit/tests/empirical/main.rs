@@ -5,6 +5,7 @@ mod corpora;
 
 mod counting;
 mod equations;
+mod exponential;
 mod model;
 mod real_corpora;
 mod start;

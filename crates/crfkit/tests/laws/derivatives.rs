@@ -7,8 +7,8 @@ use crfkit::decode::{Direction, Viterbi};
 use crfkit::graph::Chain;
 use crfkit::infer::ForwardBackward;
 use crfkit::loss::{
-    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Marginal, Memm, Perceptron, Piecewise,
-    PiecewisePseudolikelihood, Pseudolikelihood,
+    BethePieces, ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Marginal, Memm,
+    Perceptron, Pieces, Piecewise, PiecewisePseudolikelihood, Pseudolikelihood,
 };
 use crfkit::math::random::Random;
 use crfkit::math::{Complex64, Dual, Scalar};
@@ -96,6 +96,7 @@ fn piecewise() {
     for pieces in ["factor", "edge", "shared-unary", "window:2"].map(|name| name.parse().unwrap()) {
         laws(&ChainPiecewise { pieces }, 14);
     }
+    laws(&BethePieces(ChainPiecewise { pieces: Pieces::Bethe }), 14);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crfkit::graph::build::{self, PairTables};
 use crfkit::graph::{FactorGraph, Graph, Pieces, TableRef, UNLABELLED};
 use crfkit::infer::NodeMarginals;
 use crfkit::infer::{Exact, JunctionTree, LoopyBp, MeanField, Schedule, Tree, TreeReweighted};
-use crfkit::loss::{Likelihood, Loss, Marginal, OnPieces, Pseudolikelihood};
+use crfkit::loss::{BethePieces, Likelihood, Loss, Marginal, OnPieces, Pseudolikelihood};
 use crfkit::math::random::Random;
 use crfkit::math::{Complex64, Dual, Scalar};
 use graphs::{Problem, difference, random_graph};
@@ -102,6 +102,9 @@ fn pieces() {
             gradient_is_slope(&pseudo, &x, &d);
             hessian_vector_is_slope_of_gradient(&pseudo, &x, &d);
         }
+        let corrected = BethePieces(OnPieces { pieces: Pieces::Bethe, loss: Likelihood(Tree) });
+        gradient_is_slope(&corrected, &x, &d);
+        hessian_vector_is_slope_of_gradient(&corrected, &x, &d);
     }
 }
 

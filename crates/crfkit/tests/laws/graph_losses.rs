@@ -13,7 +13,7 @@ use crfkit::graph::{
 use crfkit::infer::enumerate::enumerate;
 use crfkit::infer::{Inference, JunctionTree, Tree};
 use crfkit::loss::{
-    ChainPiecewise, ChainPiecewisePseudolikelihood, Gold, Likelihood, Loss, OnPieces, Piecewise,
+    BethePieces, ChainPiecewise, ChainPiecewisePseudolikelihood, Gold, Likelihood, Loss, OnPieces, Piecewise,
     PiecewisePseudolikelihood, Pseudolikelihood,
 };
 use crfkit::math::random::Random;
@@ -41,6 +41,13 @@ impl Graph for Plain {
         for (table, vars, strides) in &self.factors {
             visit(Factor { table: *table, vars, strides });
         }
+    }
+    fn degree(&self, v: usize) -> usize {
+        let mut around: Vec<&[usize]> = self.factors.iter().map(|(_, vars, _)| &vars[..]).collect();
+        around.retain(|vars| vars.len() > 1 && vars.contains(&v));
+        around.sort_unstable();
+        around.dedup();
+        around.len()
     }
     fn own_tables(&self) -> usize {
         self.factors.iter().filter(|(table, ..)| matches!(table, TableRef::Own(_))).count()
@@ -536,6 +543,10 @@ fn pieces_agree_with_the_special_losses() {
             let pseudo = OnPieces { pieces, loss: Pseudolikelihood::default() };
             same_gradient(&a, &problem.evaluate(&pseudo, None, 0.0));
         }
+        let pieces = Pieces::Bethe;
+        let a = evaluate_chain(&BethePieces(ChainPiecewise { pieces }), &chain, &problem);
+        let on_graph = BethePieces(OnPieces { pieces, loss: Likelihood(Tree) });
+        same_gradient(&a, &problem.evaluate(&on_graph, None, 0.0));
     }
 }
 

@@ -10,8 +10,8 @@ use crfkit::graph::{Chain, Graph, Label, PAIR, Psi, TableRef};
 use crfkit::infer::ForwardBackward;
 use crfkit::infer::enumerate::enumerate;
 use crfkit::loss::{
-    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Memm, Perceptron, Pieces, Piecewise,
-    PiecewisePseudolikelihood, Pseudolikelihood,
+    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, Marginal, Memm, Perceptron, Pieces,
+    Piecewise, PiecewisePseudolikelihood, Pseudolikelihood,
 };
 use crfkit::math::random::Random;
 
@@ -60,9 +60,10 @@ impl Scores<'_> {
         0..self.0.chain.labels
     }
 
-    /// −log p(y_t) from the scores of its labels.
+    /// −log p(y_t) from the scores of its labels, times the weight of the token.
     fn minus_log_p(&self, t: usize, score: impl Fn(usize) -> f64) -> f64 {
-        log_sum_exp(self.labels().map(&score)) - score(self.gold(t))
+        let weight = self.0.variables.get(t).copied().unwrap_or(1.0);
+        weight * (log_sum_exp(self.labels().map(&score)) - score(self.gold(t)))
     }
 
     fn pseudolikelihood(&self) -> f64 {
@@ -167,6 +168,46 @@ fn losses_equal_their_definitions() {
             "piecewise pseudolikelihood by factors",
         );
     });
+}
+
+/// With weights of tokens, each prediction of a token counts as much as the token weighs, and the gradient is the slope.
+#[test]
+fn tokens_weigh_what_they_weigh() {
+    let mut rng = Random::new(11);
+    for chain in chains().into_iter().filter(|chain| chain.len > 0) {
+        for range in [0.5, 3.0, 700.0] {
+            let mut x = Problem::random(&mut rng, chain, range);
+            x.weight = 0.5;
+            // Some tokens do not count at all.
+            x.variables = (0..chain.len).map(|_| (3.0 * rng.uniform() - 0.5).max(0.0)).collect();
+            let d = Problem::random(&mut rng, chain, 1.0);
+            let scores = Scores(&x);
+            weighted(&Pseudolikelihood::default(), &x, &d, scores.pseudolikelihood());
+            for direction in [Direction::Forward, Direction::Backward] {
+                let truth = (0..chain.len).map(|t| scores.memm(direction, t)).sum();
+                weighted(&Memm(direction), &x, &d, truth);
+            }
+            for pieces in [Pieces::Edge, Pieces::SharedUnary] {
+                let loss = ChainPiecewisePseudolikelihood { pieces };
+                weighted(&loss, &x, &d, scores.piecewise_pseudolikelihood(pieces));
+            }
+            if range < 700.0 {
+                let all = enumerate(&chain, &x.tables(None, 0.0), &x.own_array(None, 0.0));
+                let mu = |t: usize| all.own[t * chain.stride() + x.gold[t] as usize];
+                let truth = (0..chain.len).map(|t| -x.variables[t] * mu(t).ln()).sum();
+                weighted(&Marginal(ForwardBackward), &x, &d, truth);
+            }
+        }
+    }
+}
+
+fn weighted<L: Loss<Graph = Chain>>(loss: &L, x: &Problem, d: &Problem, truth: f64) {
+    let (value, own, shared) = x.evaluate::<f64, _>(loss, None, 0.0);
+    assert!(difference(value, x.weight * truth) < 1e-9, "{value} and {truth} on {:?}", x.chain);
+    let h = 1e-6;
+    let at = |h: f64| x.moved(d, h).evaluate::<f64, _>(loss, None, 0.0).0;
+    let (slope, numeric) = (x.slope(&own, &shared, d), (at(h) - at(-h)) / (2.0 * h));
+    assert!(difference(slope, numeric) < 1e-5, "{slope} against {numeric} on {:?}", x.chain);
 }
 
 #[test]

@@ -9,8 +9,8 @@ use crfkit::decode::{Direction, Viterbi};
 use crfkit::graph::{Chain, Graph, Label};
 use crfkit::infer::ForwardBackward;
 use crfkit::loss::{
-    ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, MaxMargin, Memm, Perceptron, Pieces,
-    Pseudolikelihood, SoftmaxMargin,
+    BethePieces, ChainPiecewise, ChainPiecewisePseudolikelihood, Likelihood, Loss, MaxMargin, Memm,
+    Perceptron, Pieces, Pseudolikelihood, SoftmaxMargin,
 };
 use crfkit::math::random::Random;
 use crfkit::math::vector::dot;
@@ -72,6 +72,7 @@ fn each_loss(law: impl Law) {
         law.check(ChainPiecewise { pieces });
         law.check(ChainPiecewisePseudolikelihood { pieces });
     }
+    law.check(BethePieces(ChainPiecewise { pieces: Pieces::Bethe }));
 }
 
 fn vector(rng: &mut Random, n: usize) -> Vec<f64> {

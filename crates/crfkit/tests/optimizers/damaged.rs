@@ -10,9 +10,9 @@ use crfkit::infer::ForwardBackward;
 use crfkit::loss::{Likelihood, Margin, MarginPerceptron};
 use crfkit::math::random::Random;
 use crfkit::optim::{
-    AdaGrad, Adam, Arow, Auto, BatchGradient, Bfgs, Cg, Choice, Control, Gis, Jump, Lbfgs, Newton, NewtonCg,
-    Optimizer, PassiveAggressive, Pgis, Prior, Problem, Progress, Psa, Sag, Saga, Schedule, Sdca, Sgd, Smd,
-    State, Svrg, TripleJump, Until, Updates,
+    AdaGrad, Adam, Adaptation, Arow, Auto, BatchGradient, Bfgs, Cg, Choice, Control, Gis, Jump, Lbfgs,
+    Newton, NewtonCg, Optimizer, PassiveAggressive, Pgis, Prior, Problem, Progress, Psa, Sag, Saga, Schedule,
+    Sdca, Sgd, Smd, State, Svrg, TripleJump, Until, Updates,
 };
 use crfkit::risk::Risk;
 use crfkit::train::{self, Settings};
@@ -168,7 +168,7 @@ fn online_methods_survive_any_state() {
     let schedule = Schedule { batch: 4, passes: 3, seed: 5, ..Schedule::default() };
     let mean = Schedule { batch: 1, gradient: BatchGradient::Mean, ..schedule };
     let dense = Schedule { updates: Updates::Dense, ..schedule };
-    let methods: [(&str, Box<dyn Optimizer>); 12] = [
+    let methods: [(&str, Box<dyn Optimizer>); 13] = [
         ("SGD", Box::new(Sgd::bottou(Some(0.1), schedule))),
         ("calibrated SGD", Box::new(Sgd::fixed(None, mean))),
         ("ASG", Box::new(Sgd::annealed(Some(0.5), schedule))),
@@ -176,6 +176,10 @@ fn online_methods_survive_any_state() {
         ("dense averaged SGD", Box::new(Sgd::averaged(None, dense))),
         ("SMD", Box::new(Smd { lambda: 0.9, schedule, ..Smd::default() })),
         ("PSA", Box::new(Psa { period: 2, schedule: mean, ..Psa::default() })),
+        (
+            "printed PSA",
+            Box::new(Psa { adaptation: Adaptation::Printed, period: 2, schedule: mean, ..Psa::default() }),
+        ),
         ("PSA, large gains", Box::new(Psa { eta0: 5.0, period: 2, schedule: mean, ..Psa::default() })),
         ("Adam", Box::new(Adam { eta0: 0.1, schedule, ..Adam::default() })),
         ("dense AdaGrad", Box::new(AdaGrad { eta0: 0.3, schedule: dense })),

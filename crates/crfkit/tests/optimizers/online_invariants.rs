@@ -7,8 +7,8 @@ use crate::objectives;
 use crfkit::Error;
 use crfkit::ability::Ability;
 use crfkit::optim::{
-    AdaGrad, Adam, BatchGradient, Control, Minimum, Objective, Optimizer, Prior, Problem, Progress, Psa,
-    Schedule, Sgd, Smd, State, Touched, Updates, Watch,
+    AdaGrad, Adam, Adaptation, BatchGradient, Control, Minimum, Objective, Optimizer, Prior, Problem,
+    Progress, Psa, Schedule, Sgd, Smd, State, Touched, Updates, Watch,
 };
 use literal::Run;
 use objectives::{Look, Losses, batches, distance, minimize, minimize_from, problem, uneven};
@@ -240,6 +240,56 @@ fn psa_reads_the_rate_of_a_quadratic() {
     }
 }
 
+/// ½hθ² with the printed rule and N = 1: γ = 1 − ηh, the eigenvalue of the map, so η/(1 − γ) = 1/h, and the next step is Newton's.
+#[test]
+fn the_printed_gain_of_psa_is_newtons_step_on_a_quadratic() {
+    for h in [0.3, 2.0, 15.0] {
+        let bowl = Losses::new(1, vec![vec![0]; 4], move |_, theta, gradient| {
+            gradient[0] += h * theta[0];
+            0.5 * h * theta[0] * theta[0]
+        });
+        let schedule = Schedule { gradient: BatchGradient::Mean, passes: 1, ..schedule(1, Updates::Lazy) };
+        let (gain_factor, gain_range) = ([1e-3, f64::INFINITY], [1e-3, 1e3]);
+        let adaptation = Adaptation::Printed;
+        let method = Psa { adaptation, gain_factor, gain_range, period: 1, schedule, ..Psa::default() };
+        let states = states(&method, &problem(&bowl, f64::INFINITY), &[1.0]);
+        let gain = states[1].vectors["gains"][0];
+        assert!((gain * h - 1.0).abs() < 1e-9, "h {h}: {gain}");
+        assert!(states[2].theta[0].abs() < 1e-9, "h {h}: {}", states[2].theta[0]);
+    }
+}
+
+/// A weight that moves by equal steps has γ = 1 and one that accelerates has more: the largest factor. Gains stay within their range.
+#[test]
+fn printed_gains_grow_and_fall_within_their_limits() {
+    // From 1 down a slope: γ = 1. On a hill −½hθ²: γ = 1 + ηh.
+    for hill in [0.0, 0.5] {
+        let slope = Losses::new(1, vec![vec![0]; 30], move |_, theta, gradient| {
+            gradient[0] += 1.0 - hill * theta[0];
+            theta[0] - 0.5 * hill * theta[0] * theta[0] + 1e9
+        });
+        let schedule = Schedule { gradient: BatchGradient::Mean, passes: 2, ..schedule(1, Updates::Lazy) };
+        let (gain_factor, gain_range) = ([0.5, 1.5], [0.1, 3.0]);
+        let adaptation = Adaptation::Printed;
+        let method = Psa { adaptation, gain_factor, gain_range, period: 2, schedule, ..Psa::default() };
+        let states = states(&method, &problem(&slope, f64::INFINITY), &[1.0]);
+        let gain = |step: usize| states[step - 1].vectors["gains"][0];
+        let found = [gain(3), gain(4), gain(8), gain(12), gain(40)];
+        let expected = [0.1, 0.15, 0.225, 0.3, 0.3];
+        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "hill {hill}: {found:?}");
+    }
+    // Steps that overshoot ever further: γ < −1, and the factor is the smallest one.
+    let bowl = Losses::new(1, vec![vec![0]; 30], |_, theta, gradient| {
+        gradient[0] += 30.0 * theta[0];
+        15.0 * theta[0] * theta[0]
+    });
+    let schedule = Schedule { gradient: BatchGradient::Mean, passes: 1, ..schedule(1, Updates::Lazy) };
+    let adaptation = Adaptation::Printed;
+    let method = Psa { adaptation, gain_factor: [0.5, 1.5], period: 1, schedule, ..Psa::default() };
+    let states = states(&method, &problem(&bowl, f64::INFINITY), &[1.0]);
+    assert_eq!(states[1].vectors["gains"][0], 0.05);
+}
+
 #[test]
 fn psa_with_factors_of_one_is_sgd() {
     let losses = Losses::logistic(1, 26, DIM);
@@ -248,11 +298,15 @@ fn psa_with_factors_of_one_is_sgd() {
     for batch in [1, 13] {
         let dense = Schedule { gradient: BatchGradient::Mean, passes: 20, ..schedule(batch, Updates::Dense) };
         let run = |method: &dyn Optimizer| minimize_from(method, &problem, &start()).unwrap();
-        let psa = |schedule| Psa { alpha: 1.0, beta: 1.0, schedule, ..Psa::default() };
         let sgd = run(&Sgd::fixed(Some(0.1), dense));
-        let lazy = run(&psa(Schedule { updates: Updates::Lazy, ..dense }));
-        assert!(distance(&lazy.theta, &sgd.theta) < 1e-12);
-        assert_eq!(bits(run(&psa(dense))), bits(sgd));
+        for adaptation in [Adaptation::Shrinking, Adaptation::Printed] {
+            let gain_factor = [1.0; 2];
+            let psa =
+                |schedule| Psa { adaptation, alpha: 1.0, beta: 1.0, gain_factor, schedule, ..Psa::default() };
+            let lazy = run(&psa(Schedule { updates: Updates::Lazy, ..dense }));
+            assert!(distance(&lazy.theta, &sgd.theta) < 1e-12);
+            assert_eq!(bits(run(&psa(dense))), bits(run(&Sgd::fixed(Some(0.1), dense))));
+        }
     }
 }
 
@@ -332,6 +386,9 @@ fn what_makes_no_sense_is_refused() {
         (&plain, Box::new(Psa { alpha: 1.1, ..Psa::default() }), "`alpha` is 1.1"),
         (&plain, Box::new(Psa { beta: 0.99999, ..Psa::default() }), "`beta` is"),
         (&plain, Box::new(Psa { period: 0, ..Psa::default() }), "`period` is 0"),
+        (&plain, Box::new(Psa { gain_factor: [0.5, f64::NAN], ..Psa::default() }), "`gain_factor` is NaN"),
+        (&plain, Box::new(Psa { gain_range: [0.0, 2.0], ..Psa::default() }), "`gain_floor` is 0"),
+        (&plain, Box::new(Psa { gain_range: [0.5, 0.9], ..Psa::default() }), "`gain_ceiling` is 0.9"),
         (&plain, Box::new(Adam { beta1: 1.0, ..Adam::default() }), "`beta1` is 1"),
         (&plain, Box::new(Adam { beta1: 0.9, beta2: 0.5, ..Adam::default() }), "`beta2` is 0.5"),
         (&plain, Box::new(Adam { epsilon: 0.0, ..Adam::default() }), "`epsilon` is 0"),

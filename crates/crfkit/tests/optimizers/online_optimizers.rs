@@ -4,8 +4,8 @@ use crate::literal;
 use crate::objectives;
 
 use crfkit::optim::{
-    AdaGrad, Adam, BatchGradient, Gain, Lbfgs, Mean, Optimizer, Prior, Problem, Psa, Schedule, Sgd, Smd,
-    Updates,
+    AdaGrad, Adam, Adaptation, BatchGradient, Gain, Lbfgs, Mean, Optimizer, Prior, Problem, Psa, Schedule,
+    Sgd, Smd, Updates,
 };
 use literal::Run;
 use objectives::{Losses, distance, minimize, minimize_from, problem, total, uneven};
@@ -154,25 +154,46 @@ fn smd_is_the_papers_iteration_and_its_lazy_recursion() {
     }
 }
 
-#[test]
-fn psa_is_its_dense_iteration_written_out() {
+/// Compares PSA in both forms with the paper's periods and steps, in which `adapt` makes the next gain of a gain and a rate.
+fn compare_psa(psa: &Psa, adapt: impl Fn(f64, f64) -> f64) {
+    // A last batch that is smaller has the same share of the penalty.
+    let even = |schedule: Schedule| {
+        let batch = if schedule.batch == 4 { 3 } else { schedule.batch };
+        Schedule { batch, passes: 20, ..schedule }
+    };
     for updates in BOTH {
-        for (period, bounds) in
-            [(10, [0.9, 0.9999, 0.99]), (2, [0.9, 0.9999, 0.99]), (1, [0.5, 0.99, 0.8]), (3, [0.9, 1.0, 0.9])]
-        {
-            let [kappa, alpha, beta] = bounds;
-            let method = |schedule: Schedule| -> Box<dyn Optimizer> {
-                // A last batch that is smaller has the same share of the penalty.
-                let batch = if schedule.batch == 4 { 3 } else { schedule.batch };
-                let schedule = Schedule { batch, passes: 20, ..schedule };
-                Box::new(Psa { eta0: 0.03, kappa, alpha, beta, period, schedule })
-            };
-            compare("PSA", updates, 0.0, method, |run| {
-                let batch = if run.schedule.batch == 4 { 3 } else { run.schedule.batch };
-                let schedule = Schedule { batch, passes: 20, ..run.schedule };
-                Run { schedule, start: start(), ..*run }.psa(0.03, bounds, period)
-            });
-        }
+        let method = |schedule| -> Box<dyn Optimizer> {
+            Box::new(Psa { eta0: 0.03, schedule: even(schedule), ..psa.clone() })
+        };
+        compare("PSA", updates, 0.0, method, |run| {
+            Run { schedule: even(run.schedule), start: start(), ..*run }.psa(0.03, psa.period, &adapt)
+        });
+    }
+}
+
+#[test]
+fn psa_is_the_papers_iteration() {
+    for (period, gain_factor, gain_range) in [
+        (10, [0.9, 1.1], [1e-4, 10.0]),
+        (2, [0.5, 2.0], [0.1, 4.0]),
+        (1, [0.25, f64::INFINITY], [0.01, 3.0]),
+        (3, [0.99, 1.0], [0.5, 1.0]),
+    ] {
+        let adaptation = Adaptation::Printed;
+        let psa = Psa { adaptation, gain_factor, gain_range, period, ..Psa::default() };
+        let limits = gain_range.map(|multiple| 0.03 * multiple);
+        compare_psa(&psa, |eta, gamma| literal::printed(eta, gamma, gain_factor, limits));
+    }
+}
+
+#[test]
+fn psa_with_gains_that_shrink_is_its_dense_iteration() {
+    for (period, bounds) in
+        [(10, [0.9, 0.9999, 0.99]), (2, [0.9, 0.9999, 0.99]), (1, [0.5, 0.99, 0.8]), (3, [0.9, 1.0, 0.9])]
+    {
+        let [kappa, alpha, beta] = bounds;
+        let psa = Psa { kappa, alpha, beta, period, ..Psa::default() };
+        compare_psa(&psa, |eta, gamma| literal::shrinking(eta, gamma, bounds));
     }
 }
 

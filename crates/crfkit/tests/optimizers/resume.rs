@@ -9,9 +9,9 @@ use crfkit::decode::Viterbi;
 use crfkit::infer::ForwardBackward;
 use crfkit::loss::{Likelihood, Margin, MarginPerceptron};
 use crfkit::optim::{
-    AdaGrad, Adam, Arow, Auto, BatchGradient, Bfgs, Cg, Choice, Control, Jump, Lbfgs, Minimum, Newton,
-    NewtonCg, Optimizer, PassiveAggressive, Pgis, Prior, Problem, Progress, Psa, Sag, Saga, Schedule, Sdca,
-    Sgd, Smd, State, Svrg, TripleJump, Until, Updates,
+    AdaGrad, Adam, Adaptation, Arow, Auto, BatchGradient, Bfgs, Cg, Choice, Control, Jump, Lbfgs, Minimum,
+    Newton, NewtonCg, Optimizer, PassiveAggressive, Pgis, Prior, Problem, Progress, Psa, Sag, Saga, Schedule,
+    Sdca, Sgd, Smd, State, Svrg, TripleJump, Until, Updates,
 };
 use crfkit::risk::Risk;
 use crfkit::train::{self, Checkpoint, Event, Listener, Method, Parameters, Settings, Start};
@@ -77,7 +77,7 @@ fn every_method_goes_on_from_every_state() {
     let dense = Schedule { updates: Updates::Dense, ..schedule };
     // So long that the run returns to its start, twice.
     let long = AdaGrad { eta0: 1e4, schedule };
-    let methods: [(&str, Box<dyn Optimizer>); 17] = [
+    let methods: [(&str, Box<dyn Optimizer>); 18] = [
         ("L-BFGS", Box::new(lbfgs.clone())),
         ("endless L-BFGS", Box::new(endless)),
         ("SGD", Box::new(Sgd::bottou(Some(0.1), schedule))),
@@ -89,6 +89,10 @@ fn every_method_goes_on_from_every_state() {
         ("SMD", Box::new(Smd { lambda: 0.9, schedule, ..Smd::default() })),
         ("dense SMD", Box::new(Smd { schedule: dense, ..Smd::default() })),
         ("PSA", Box::new(Psa { period: 2, schedule: mean, ..Psa::default() })),
+        (
+            "printed PSA",
+            Box::new(Psa { adaptation: Adaptation::Printed, period: 2, schedule: mean, ..Psa::default() }),
+        ),
         ("Adam", Box::new(Adam { eta0: 0.1, schedule, ..Adam::default() })),
         ("dense AdaGrad", Box::new(AdaGrad { schedule: dense, ..online.clone() })),
         ("AdaGrad", Box::new(online.clone())),
@@ -99,7 +103,10 @@ fn every_method_goes_on_from_every_state() {
     for (name, method) in &methods {
         for l1 in [0.0, 0.5] {
             let problem = Problem { l1, ..problem(&losses, 1.0) };
-            if l1 > 0.0 && ["averaged SGD", "dense averaged SGD", "SMD", "dense SMD", "PSA"].contains(name) {
+            if l1 > 0.0
+                && ["averaged SGD", "dense averaged SGD", "SMD", "dense SMD", "PSA", "printed PSA"]
+                    .contains(name)
+            {
                 let refused = minimize_from(&**method, &problem, &[0.125; 14]);
                 assert!(matches!(refused, Err(Error::Setting(_))), "{name}: {refused:?}");
                 continue;

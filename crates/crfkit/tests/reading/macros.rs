@@ -81,6 +81,10 @@ fn positions() {
     assert_eq!(line("U%part[0,2]", "a b c"), "U1/2|U1/2|U2/2");
     assert_eq!(line("U%part[0,4]", "a b"), "U1/4|U3/4");
     assert_eq!(line("U%index[@-1]", "a b c"), "U2|U2|U2");
+    // Earlier tokens of the sequence, not the token itself; nothing before the first token.
+    assert_eq!(line("U%seen[0,0]", "a b A a b a"), "Ufalse|Ufalse|Ufalse|Utrue|Utrue|Utrue");
+    assert_eq!(line("U%Seen[0,0]", "a b A a"), "Ufalse|Ufalse|Utrue|Utrue");
+    assert_eq!(line("U%seen[-1,0]/%x[0,0]", "a a b"), "|Ufalse/a|Utrue/b");
     let long = vec!["a"; 120];
     let all = observations("U%index[0]\n", &long);
     assert_eq!(

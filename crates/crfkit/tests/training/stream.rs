@@ -12,7 +12,7 @@ use crfkit::domain::Domain;
 use crfkit::loss::Pieces;
 use crfkit::math::random::Random;
 use crfkit::model::{Keep, Precision};
-use crfkit::optim::{BatchGradient, Updates};
+use crfkit::optim::{Adaptation, BatchGradient, Updates};
 use crfkit::train::{
     Criterion, Init, Method, Parameters, Scaling, Settings, Start, StreamModel, StreamTrainer, features,
 };
@@ -77,13 +77,18 @@ fn a_stream_whose_features_are_announced_is_ordinary_psa() {
     let text = announced(&made_up_columns(1, 30));
     let instances = announced(&made_up_attributes(1, 30));
     for keep in [Keep::All, Keep::Observed] {
-        for (batch, gradient) in [(1, BatchGradient::Mean), (4, BatchGradient::Sum)] {
+        for (batch, gradient, rule) in [
+            (1, BatchGradient::Mean, Adaptation::Shrinking),
+            (4, BatchGradient::Sum, Adaptation::Shrinking),
+            (1, BatchGradient::Mean, Adaptation::Printed),
+        ] {
             let boundaries = keep == Keep::All;
             let scaling = Scaling::None;
             let mut settings =
                 Settings { features: keep, boundaries, sigma_pairs: Some(0.5), scaling, ..psa() };
             settings.parameters.batch = Some(batch);
             settings.parameters.gradient = Some(gradient);
+            settings.parameters.psa_rule = Some(rule);
             // Observations of neighbours are not the same in one long sequence: their labels cannot be announced.
             let columns = if keep == Keep::All { templates() } else { word_templates("B\n") };
             for source in [Some(columns), None] {

@@ -237,7 +237,10 @@ fn weights_of_nodes_and_labels_count_nodes() {
     }
     // The likelihood is about all labels together.
     let message = train(read(&weighed), &lbfgs(1e-4), Engine::Exact).unwrap_err().to_string();
-    assert!(message.contains("single nodes cannot have weights: use one of pseudolikelihood"), "{message}");
+    assert!(
+        message.contains("single tokens and nodes cannot have weights: use one of pseudolikelihood"),
+        "{message}"
+    );
 }
 
 /// −log p(known labels) plus the penalty with a σ for each type, by enumeration.
@@ -406,6 +409,55 @@ fn damaged_models_are_refused() {
     let message =
         TypedModel::from_bytes(&one_more.to_bytes(Precision::F64).unwrap()).unwrap_err().to_string();
     assert!(message.contains("its features need"), "{message}");
+}
+
+/// Thirty graphs of three nodes and two edges with five numbers each, which `written` puts into words. One number in `every` is not 0.
+fn numbered(every: usize, dense: usize, written: impl Fn(&[f64]) -> String) -> String {
+    let mut random = Random::new(7);
+    let pair = r#""over": ["n", "n"], "table": "potts""#;
+    let mut text = format!(
+        r#"{{"types": {{"n": {{"labels": 3, "dense": {dense}}}, "e": {{{pair}, "dense": {dense}}}}}}}"#
+    );
+    for graph in 0..30 {
+        let mut row = || {
+            let mut number = |k: usize| if k.is_multiple_of(every) { random.uniform() - 0.5 } else { 0.0 };
+            written(&std::array::from_fn::<f64, 5, _>(|k| number(k + 1)))
+        };
+        let mut node = |k: usize| format!(r#"{{"type": "n", "label": {}, {}}}"#, (k * k + graph) % 3, row());
+        let nodes = [node(0), node(1), node(2)].join(", ");
+        let mut edge = |k: usize| format!(r#"{{"type": "e", "nodes": [{k}, {}], {}}}"#, k + 1, row());
+        let edges = [edge(0), edge(1)].join(", ");
+        write!(text, "\n{{\"nodes\": [{nodes}], \"factors\": [{edges}]}}").unwrap();
+    }
+    text
+}
+
+#[test]
+fn numbers_in_a_matrix_are_features_with_values() {
+    let list = |x: &[f64]| format!(r#""dense": {x:?}"#);
+    let object = |x: &[f64]| {
+        let features: Vec<String> = x.iter().enumerate().map(|(k, x)| format!(r#""x{k}": {x:?}"#)).collect();
+        format!(r#""features": {{{}}}"#, features.join(", "))
+    };
+    let (lists, objects) = (numbered(1, 5, list), numbered(1, 0, object));
+    let (matrix, named) = (corpus(&lists).unwrap(), corpus(&objects).unwrap());
+    let kinds: Vec<_> = matrix.data.dense().iter().map(|dense| (dense.kind(), dense.width())).collect();
+    assert_eq!(kinds, [(0, 6), (1, 6)], "a constant and five numbers of nodes and of edges");
+    assert!(named.data.dense().is_empty());
+    assert!(corpus(&numbered(9, 5, list)).unwrap().data.dense().is_empty(), "zeros are not worth their room");
+    for optimizer in [Method::Lbfgs, Method::Auto, Method::NewtonCg] {
+        let settings = Settings { optimizer, ..lbfgs(1e-9) };
+        let models = [(&matrix, &lists), (&named, &objects)].map(|(corpus, text)| {
+            let trained = train(corpus.clone(), &settings, Engine::Exact).unwrap();
+            let mut tagger = TypedTagger::new(Arc::new(trained.model));
+            tagger.take_in(&read(&tagger, text.lines().nth(3).unwrap())).unwrap();
+            let marginals: Vec<f64> = tagger.answers().marginals().unwrap().flatten().copied().collect();
+            (trained.objective, marginals)
+        });
+        let [(a, p), (b, q)] = &models;
+        assert!((a - b).abs() < 1e-3 * b, "{optimizer:?}: {a} {b}");
+        assert!(p.iter().zip(q).all(|(p, q)| (p - q).abs() < 5e-3), "{optimizer:?}: {p:?} {q:?}");
+    }
 }
 
 #[test]

@@ -266,3 +266,30 @@ fn vectors_that_do_not_fit_are_rejected_with_their_place() {
     let empty = Sequence::vectors::<&str>([], Vectors::default()).unwrap();
     Trainer::new().train(Sequences::new([empty, of(2)])).unwrap();
 }
+
+/// With features seen in training, numbers have weights for all labels, whether features are frequent (seen pairs are collected as bits) or
+/// rare (they are sorted).
+#[test]
+fn numbers_have_weights_for_all_labels_however_pairs_are_collected() {
+    for rare in [false, true] {
+        let mut train = data(8, 12, 0.0);
+        if rare {
+            let words = train.iter_mut().flat_map(|both| &mut both.words);
+            words.enumerate().for_each(|(n, word)| *word = format!("only{n}"));
+        }
+        let tokens: usize = train.iter().map(|both| both.labels.len()).sum();
+        let sequences = Sequences::new(train.iter().map(Both::vectors).collect::<Vec<_>>());
+        let model = Trainer::new().features(Keep::Observed).passes(2).train(sequences).unwrap();
+        let chain = model.any().weighted::<crfkit::chain::ChainDomain>().unwrap();
+        let rows = &chain.features.rows[crfkit::graph::NODES];
+        // Rows are collected as bits if twice their number is at most that of the occurrences.
+        assert_eq!(2 * rows.len <= tokens, !rare, "the test looks at both ways");
+        for d in 0..WIDTH {
+            let name = format!("vector[{d}]");
+            let weights = chain.names().each().filter(|w| w.observation.as_deref() == Some(&*name)).count();
+            assert_eq!(weights, LABELS.len(), "{name}");
+        }
+        let named = chain.names().each().filter(|w| w.part == "node").count() - WIDTH * LABELS.len();
+        assert!(if rare { named == tokens } else { named <= 5 * LABELS.len() }, "{named} weights of words");
+    }
+}

@@ -130,3 +130,130 @@ fn weights_are_read() {
     }
     assert!(Trainer::new().train(read(json("0")).unwrap().into_iter().map(Ok)).is_err(), "nothing is left");
 }
+
+/// Weights of the tokens of the first sequence; the others have none.
+fn with_token_weights(weights: &[f64]) -> Vec<Columns> {
+    let mut all = columns(TEXT);
+    all[0].set_token_weights(weights).unwrap();
+    all
+}
+
+/// Tokens that all weigh 2 are the sequence of weight 2, in every objective that is a sum over tokens; on linked chains too.
+#[test]
+fn tokens_of_weight_two_are_the_sequence_twice() {
+    use Criterion::{Marginal, Memm, MemmBackward, PiecewisePseudo, Pseudolikelihood};
+    fn check<D: Domain>(build: fn(&[Columns]) -> Corpus<D>, objective: Criterion, kind: Kind) {
+        let tokens = trained(build(&with_token_weights(&[2.0, 2.0])), objective, kind);
+        let sequence = trained(build(&weighted(&[2.0, 1.0, 1.0])), objective, kind);
+        let other = trained(build(&with_token_weights(&[2.0, 0.5])), objective, kind);
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-6 * (1.0 + a.abs());
+        let values = (tokens.objective, sequence.objective, other.objective);
+        assert!(close(values.0, values.1) && !close(values.0, values.2), "{objective:?}: {values:?}");
+        for (a, b) in tokens.model.weights.iter().zip(sequence.model.weights.iter()) {
+            assert!((a - b).abs() < 1e-2, "{objective:?}: {a} is not {b}");
+        }
+    }
+    for objective in [Marginal, Pseudolikelihood, PiecewisePseudo, Memm, MemmBackward] {
+        check(chain, objective, Kind::Chain);
+    }
+    check(linked, Marginal, Kind::Linked);
+    check(linked, Pseudolikelihood, Kind::Linked);
+}
+
+/// Objectives that are about all labels together have no place for weights of tokens; neither have counts, nor streams.
+#[test]
+fn weights_of_tokens_that_nothing_can_use_are_refused() {
+    use crfkit::empirical::{Counts, Pairs};
+    use crfkit::train::StreamTrainer;
+    for objective in [Criterion::Likelihood, Criterion::Piecewise, Criterion::Perceptron] {
+        let corpus = chain(&with_token_weights(&[2.0, 0.0]));
+        let optimizer = if objective == Criterion::Perceptron { Method::Sgd } else { Method::Lbfgs };
+        let settings = Settings { objective, optimizer, ..Settings::of(Kind::Chain) };
+        let features = corpus.features(&settings);
+        let run = train(corpus, features, &settings, Start::default(), &mut ());
+        let message = run.err().unwrap().to_string();
+        assert!(message.contains("single tokens and nodes cannot have weights: use one of"), "{message}");
+    }
+    let sequences = with_token_weights(&[2.0, 1.0]);
+    let counted = Counts::new(Pairs::default()).add_columns(&sequences[0], 1);
+    assert!(counted.unwrap_err().to_string().contains("a token of weight 2"));
+    let settings = Settings { optimizer: Method::Psa, ..Settings::of(Kind::Chain) };
+    let mut stream = StreamTrainer::new(Source::Templates(templates()), &settings, None).unwrap();
+    stream.add_columns(&sequences[1], 1).unwrap();
+    let message = stream.add_columns(&sequences[0], 1).unwrap_err().to_string();
+    assert!(message.contains("cannot have weights"), "{message}");
+}
+
+/// In JSON lines the weights of tokens are a list; in columns, a column that is taken out. Both columns of weights are counted with all
+/// columns there.
+#[test]
+fn weights_of_tokens_are_read() {
+    let json = |weights: &str| {
+        format!("{{\"tokens\": [\"a\", \"b\"], \"labels\": [\"X\", \"Y\"], \"weights\": {weights}}}\n")
+    };
+    let read = |text: String| {
+        let mut sequences = Sequences::rows(std::io::Cursor::new(text), "j", &RowFormat::Json).unwrap();
+        sequences.next().unwrap().map(|sequence| match sequence {
+            Sequence::Columns { rows, .. } => rows.token_weights().to_vec(),
+            Sequence::Attributes(_) => unreachable!("they are rows"),
+        })
+    };
+    assert_eq!(read(json("[2.5, 0]")).unwrap(), [2.5, 0.0]);
+    assert!(read(json("null")).unwrap().is_empty());
+    for (weights, message) in [
+        ("[1]", "j:1: 2 tokens, but 1 weights"),
+        ("[1, -2]", "the weight `-2` is not a finite number"),
+        ("2", "expected a sequence"),
+        ("[1, 2], \"weights\": [1, 2]", "duplicate field"),
+    ] {
+        let found = read(json(weights)).unwrap_err().to_string();
+        assert!(found.contains(message), "{found}");
+    }
+    let rows = || Columns::from_rows([["a", "3", "0.5", "X"], ["b", "3", "2", "Y"]], "c").unwrap();
+    for (sequence, tokens) in [(1, 2), (-3, -2), (1, -2), (-3, 2)] {
+        let mut rows = rows();
+        rows.take_weights(Some(sequence), Some(tokens)).unwrap();
+        assert_eq!((rows.weight(), rows.token_weights(), rows.columns()), (3.0, &[0.5, 2.0][..], 2));
+        assert_eq!((rows.field(1, 0), rows.field(1, 1)), ("b", "Y"));
+    }
+    let refused = |sequence, tokens| rows().take_weights(sequence, tokens).unwrap_err().to_string();
+    assert!(refused(Some(1), Some(1)).contains("cannot be the weight of a sequence and of its tokens"));
+    assert!(refused(None, Some(4)).contains("the weight of a token is to be in column 4"));
+    assert!(refused(None, Some(3)).contains("c:1: the weight `X` is not a finite number"));
+    let mut again = rows();
+    again.take_token_weights(2).unwrap();
+    again.clear();
+    assert!(again.token_weights().is_empty(), "the next sequence has weights of its own");
+}
+
+/// The same weights beside rows and beside features of one's own are the same model; the front door takes both.
+#[test]
+fn weights_of_tokens_from_memory() {
+    let objective = |sequences: Vec<Sequence>| {
+        let trainer = Trainer::new().objective(Criterion::Marginal).optimizer(Method::Lbfgs);
+        trainer.template("U:%x[0,0]\nB\n", Dialect::Crfpp).run(Sequences::new(sequences)).unwrap().objective
+    };
+    let all = columns(TEXT);
+    let rows = |weights: &[f64]| {
+        let mut sequences: Vec<Sequence> = all.iter().cloned().map(Sequence::from).collect();
+        sequences[1] = sequences[1].clone().with_token_weights(weights).unwrap();
+        sequences
+    };
+    let features = |weights: &[f64]| {
+        let of = |one: &Columns| {
+            let tokens = (0..one.len()).map(|t| (one.field(t, 1), [(one.field(t, 0), 1.0)]));
+            Sequence::features(tokens).unwrap()
+        };
+        let mut sequences: Vec<Sequence> = all.iter().map(of).collect();
+        sequences[1] = sequences[1].clone().with_token_weights(weights).unwrap();
+        sequences
+    };
+    let (a, b) = (objective(rows(&[0.5, 0.0, 3.0])), objective(features(&[0.5, 0.0, 3.0])));
+    assert!((a - b).abs() < 1e-6 * a, "{a} {b}");
+    assert!((a - objective(rows(&[1.0, 1.0, 1.0]))).abs() > 1e-3, "the weights have done something");
+    for wrong in [&[1.0, 2.0][..], &[1.0, -1.0, 0.0], &[1.0, f64::NAN, 0.0]] {
+        for sequence in [&rows(&[1.0; 3])[1], &features(&[1.0; 3])[1]] {
+            assert!(sequence.clone().with_token_weights(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! The summaries of each kind of model.
 
 use super::Summary;
-use crfkit::chain::ChainDomain;
+use crfkit::chain::{ChainDomain, VectorLayout};
 use crfkit::data::observer::{Alphabet, Source};
 use crfkit::data::strings::Strings;
 use crfkit::data::template::Templates;
@@ -21,6 +21,16 @@ fn templates(templates: &Templates) -> (&'static str, String) {
     ("templates", format!("{lines}, from {}{with}", templates.name))
 }
 
+/// The numbers of every token: how many, from where, and whether they are standardised.
+fn numbers(layout: &VectorLayout) -> (&'static str, String) {
+    let VectorLayout { columns, width, standard } = layout;
+    let columns = (!columns.is_empty()).then(|| format!("{} in columns", columns.len()));
+    let vectors = (*width > 0).then(|| format!("{width} in vectors"));
+    let parts: Vec<String> = columns.into_iter().chain(vectors).collect();
+    let how = if standard.is_some() { "standardised" } else { "as they are" };
+    ("numbers of a token", format!("{}, {how}", parts.join(" and ")))
+}
+
 impl Summary for ChainDomain {
     fn lines(&self) -> Vec<(&'static str, String)> {
         let mut lines = vec![observations(&self.alphabet)];
@@ -28,6 +38,7 @@ impl Summary for ChainDomain {
             Source::Attributes => lines.push(("input", "attributes".into())),
             Source::Templates(source) => lines.extend([("input", "columns".into()), templates(source)]),
         }
+        lines.extend(self.vectors.as_ref().map(numbers));
         if let Lattice { rules: Some(rules), .. } = &self.lattice {
             let labels = 0..rules.labels();
             let allowed =
@@ -57,7 +68,9 @@ impl Summary for LinkedDomain {
                 format!("skip chain; skips{seen}: {}", rule.text())
             }
         };
-        vec![("graph", graph), observations(&self.alphabet), templates(&self.templates)]
+        let mut lines = vec![("graph", graph), observations(&self.alphabet), templates(&self.templates)];
+        lines.extend(self.vectors.as_ref().map(numbers));
+        lines
     }
 
     fn templates(&self) -> Option<&Templates> {

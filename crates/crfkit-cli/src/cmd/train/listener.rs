@@ -52,6 +52,11 @@ impl Interrupt {
         });
     }
 
+    /// The flag that is set when training is to stop.
+    pub fn stop_flag(&self) -> Arc<AtomicBool> {
+        self.stop.clone()
+    }
+
     /// Whether Ctrl-C was pressed.
     pub fn happened(&self) -> bool {
         self.count.load(Ordering::SeqCst) > 0

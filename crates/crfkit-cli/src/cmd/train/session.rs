@@ -9,6 +9,8 @@ use crate::progress::Progress;
 use anyhow::Result;
 use crfkit::train::{Checkpoint, Ended};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 /// A run from its first line to its last.
 pub struct Session<'a> {
@@ -65,6 +67,11 @@ impl<'a> Session<'a> {
         };
         self.log.write(&first, &self.progress);
         Ok(())
+    }
+
+    /// The flag that Ctrl-C sets.
+    pub fn stop_flag(&self) -> Arc<AtomicBool> {
+        self.interrupt.stop_flag()
     }
 
     /// Trains on a number of tokens. Returns what training returns, and how long it took.

@@ -1,6 +1,7 @@
 //! Attributes that are built in memory instead of being read from a file.
 
 use super::{Attribute, Attributes, Row};
+use crate::data::columns::check_token_weights;
 use crate::data::text::excerpt;
 use crate::{Error, Place, Result};
 
@@ -14,6 +15,21 @@ impl Attributes {
                 Err(Error::input(Place::new(name, 0), message))
             }
         }
+    }
+
+    /// The weights of the tokens in training; empty if all are 1.
+    pub fn token_weights(&self) -> &[f64] {
+        &self.token_weights
+    }
+
+    /// Sets the weights of the tokens. It is an error if there is not one for each, or if one is negative or not finite.
+    pub fn set_token_weights(&mut self, weights: &[f64]) -> Result<()> {
+        check_token_weights(weights, self.len(), |row| match self.is_empty() {
+            true => Place::new(&self.name, 0),
+            false => self.place(row),
+        })?;
+        self.token_weights = weights.to_vec();
+        Ok(())
     }
 
     /// Replaces the labels, one for each row.

@@ -22,7 +22,7 @@ U:prefix3[-1]=%m[-1,0,"^..."]
 U:suffix3[-1]=%m[-1,0,"...$"]
 U:prefix3[1]=%m[1,0,"^..."]
 U:suffix3[1]=%m[1,0,"...$"]
-# Orthographic tests. ROMAN and GREEK need sets of characters or words, which patterns do not have.
+# Orthographic tests. The preset settles has ROMAN and GREEK too, and no bigrams of words.
 U:INITCAPS=%t[0,0,"^\u"]
 U:INITCAPSALPHA=%t[0,0,"^\u\l"]
 U:ALLCAPS=%t[0,0,"^\u\u*$"]

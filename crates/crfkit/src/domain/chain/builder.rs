@@ -1,6 +1,8 @@
 //! The builder of a training corpus of chains.
 
+mod known;
 mod merge;
+mod sets;
 
 use super::lattice::{LatticePlan, TrainingRules};
 use super::vectors::{NumbersOf, Standard, numbers_of_attributes, numbers_of_rows};
@@ -13,11 +15,13 @@ use crate::data::sorting::{by_frequency, sorted_labels};
 use crate::data::strings::Strings;
 use crate::domain::check_trained_labels;
 use crate::domain::label_weights::LabelWeights;
-use crate::graph::{Chain, FIRST_SET, Graph, Label, LabelBits, Lattice, NODES, UNLABELLED};
+use crate::graph::{Chain, FIRST_SET, Graph, Label, LabelBits, Lattice, NODES};
 use crate::model::Keep;
 use crate::settings::{Constraint, Settings};
 use crate::{Error, Place, Result};
-use std::collections::HashMap;
+use known::Known;
+pub(super) use known::renumbered;
+use sets::{Sets, gold_of};
 
 /// Builds a corpus, one sequence after the other.
 #[derive(Debug)]
@@ -39,13 +43,7 @@ pub struct CorpusBuilder {
     standardised: bool,
     numbers: Vec<f32>,
     plan: LatticePlan,
-}
-
-/// Sets of labels, as they are written and as numbers.
-#[derive(Debug, Default)]
-struct Sets {
-    numbers: HashMap<String, Label>,
-    labels: Vec<Vec<Label>>,
+    known: Known,
 }
 
 /// How much a builder holds.
@@ -59,40 +57,15 @@ pub(super) struct Sizes {
     examples: usize,
 }
 
-/// The label of a token of which nothing is known.
-const UNKNOWN: &str = "?";
-
-impl Sets {
-    /// Adds a set, which must be new, and returns its number.
-    fn insert(&mut self, text: String, labels: Vec<Label>) -> Label {
-        let number = FIRST_SET + self.labels.len() as Label;
-        self.labels.push(labels);
-        self.numbers.insert(text, number);
-        number
-    }
-}
-
-/// The number of a label, or of what is known of it.
-fn gold_of(text: &str, labels: &mut Strings, sets: &mut Option<Sets>) -> Label {
-    match sets {
-        Some(_) if text == UNKNOWN => UNLABELLED,
-        Some(sets) if text.contains('|') => match sets.numbers.get(text) {
-            Some(&number) => number,
-            None => {
-                let names = text.split('|').filter(|name| !name.is_empty());
-                let names = names.map(|name| labels.intern(name.as_bytes())).collect();
-                sets.insert(text.to_owned(), names)
-            }
-        },
-        _ => labels.intern(text.as_bytes()),
-    }
-}
-
 fn set_bit(bits: &mut Vec<u64>, k: usize) {
     if bits.len() <= k / 64 {
         bits.resize(k / 64 + 1, 0);
     }
     bits[k / 64] |= 1 << (k % 64);
+}
+
+fn bit(bits: &[u64], k: usize) -> bool {
+    bits.get(k / 64).is_some_and(|word| word >> (k % 64) & 1 == 1)
 }
 
 impl Sink for Dataset<Chain> {
@@ -123,6 +96,7 @@ impl CorpusBuilder {
             standardised: false,
             numbers: Vec::new(),
             plan: LatticePlan::default(),
+            known: Known::default(),
         }
     }
 
@@ -131,9 +105,10 @@ impl CorpusBuilder {
         CorpusBuilder {
             sets: self.sets.as_ref().map(|_| Sets::default()),
             label_weights: self.label_weights.clone(),
-            vectors: VectorLayout { columns: self.vectors.columns.clone(), ..VectorLayout::default() },
+            vectors: self.vectors.clone(),
             standardised: self.standardised,
             plan: self.plan.like_this(),
+            known: self.known.clone(),
             ..CorpusBuilder::new(self.source.clone())
         }
     }
@@ -160,6 +135,7 @@ impl CorpusBuilder {
     /// Adds the numbers of a sequence.
     fn add_numbers(&mut self, of: &NumbersOf) -> Result<()> {
         if of.len > 0 && !std::mem::replace(&mut self.numbers_known, true) {
+            self.known.check_width(of)?;
             self.vectors.width = of.vectors.width();
             self.data.set_dense(NODES, self.vectors.dims());
         }
@@ -245,6 +221,9 @@ impl CorpusBuilder {
         self.observer.columns(templates, sequence, &mut self.alphabet, &mut self.data);
         let chain = Chain { len: sequence.len(), labels: 0, own_pairs, triples: false };
         self.data.finish_example(chain, self.gold.iter().copied(), weight);
+        if !sequence.token_weights().is_empty() {
+            self.data.weigh_variables(sequence.token_weights());
+        }
         self.plan.add(|| if sequence.is_empty() { Place::new("input", 0) } else { sequence.place(0) });
         self.alphabet.check_room()
     }
@@ -280,8 +259,16 @@ impl CorpusBuilder {
         self.observer.attributes(instance, &mut self.alphabet, &mut self.data);
         let chain = Chain { len: instance.len(), labels: 0, own_pairs: false, triples: false };
         self.data.finish_example(chain, self.gold.iter().copied(), weight);
+        if !instance.token_weights().is_empty() {
+            self.data.weigh_variables(instance.token_weights());
+        }
         self.plan.add(|| if instance.is_empty() { Place::new("input", 0) } else { instance.place(0) });
         Ok(())
+    }
+
+    /// Whether tokens have weights other than 1.
+    pub(crate) fn weighs_tokens(&self) -> bool {
+        self.data.weighs_variables()
     }
 
     /// Whether tokens have numbers.
@@ -351,6 +338,7 @@ impl CorpusBuilder {
         if self.data.is_empty() {
             return Err(Error::Setting("the training data holds no sequence whose weight is above 0".into()));
         }
+        let known = self.recall()?;
         self.check_labels()?;
         self.alphabet.check_room()?;
         let mut counts = [vec![0u32; self.alphabet.node.len()], vec![0u32; self.alphabet.pair.len()]];
@@ -361,6 +349,9 @@ impl CorpusBuilder {
                     counts[id as usize] = counts[id as usize].saturating_add(1);
                 }
             }
+        }
+        for (counts, known) in counts.iter_mut().zip(known) {
+            known.iter().for_each(|&id| counts[id as usize] = counts[id as usize].max(min_count));
         }
         let (node, node_ids) = by_frequency(&self.alphabet.node, &counts[0], min_count);
         let (pair, pair_ids) = by_frequency(&self.alphabet.pair, &counts[1], min_count);

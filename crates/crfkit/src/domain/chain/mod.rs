@@ -4,6 +4,7 @@ mod builder;
 mod co_occurrence;
 mod constraint;
 mod crew;
+mod joined;
 mod lattice;
 mod objective;
 mod potentials;
@@ -19,6 +20,7 @@ pub use crew::CorpusCrew;
 pub use sequence::{ColumnLayout, Sequence};
 pub use temperature::Fitted;
 pub use vectors::{Standard, VectorLayout};
+pub(super) use vectors::{StoredVectors, numbers_of_rows};
 
 use super::stored::{Origin, check_label_names, parse_head, read_alphabet, write_alphabet};
 use super::{Digest, Domain, FORMAT, Fit, ReadyTables, WeightedModel, unknown_start};
@@ -42,7 +44,7 @@ use potentials::Potentials;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::sync::Arc;
-use vectors::{Behind, NumbersOf, StoredVectors, numbers_of};
+use vectors::{Behind, NumbersOf, numbers_of};
 
 /// A training corpus of chains.
 pub type ChainCorpus = super::Corpus<ChainDomain>;

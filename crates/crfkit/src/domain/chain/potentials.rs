@@ -3,9 +3,9 @@
 use super::vectors::{NumbersOf, numbers_of_attributes, numbers_of_rows};
 use super::{ChainDomain, ChainModel};
 use crate::answers::ChainAnswers;
-use crate::data::attributes::Attributes;
+use crate::data::attributes::{Attributes, HashedAttributes};
 use crate::data::columns::Columns;
-use crate::data::observer::{Sink, Source};
+use crate::data::observer::{Observer, Sink, Source};
 use crate::domain::ReadyTables;
 use crate::graph::{Chain, Graph, NODES, PAIRS};
 use crate::math::product::RowsOf;
@@ -75,6 +75,23 @@ impl Sink for Potentials<'_> {
 }
 
 impl ChainModel {
+    /// Loads attributes that are known by their hashes.
+    pub(crate) fn take_in_hashed(
+        &self,
+        tables: &ReadyTables,
+        sequence: &HashedAttributes,
+        observer: &mut Observer,
+        answers: &mut ChainAnswers,
+    ) -> Result<()> {
+        let place = || sequence.place();
+        self.domain.check_attributes(place)?;
+        let mut sink = Potentials::new(self, tables, sequence.len(), answers);
+        let (vectors, len) = (sequence.vectors(), sequence.len());
+        sink.multiply(&self.domain, &NumbersOf { rows: None, vectors, len, place: &|_| place() })?;
+        observer.hashed(sequence, &self.domain.alphabet, &mut sink);
+        answers.finish(place)
+    }
+
     /// The chain of a sequence of `len` tokens.
     pub(crate) fn chain(&self, len: usize) -> Chain {
         let ChainDomain { labels, lattice, .. } = &self.domain;

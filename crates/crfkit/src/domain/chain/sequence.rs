@@ -71,6 +71,22 @@ impl Sequence {
         Ok(attributes.into())
     }
 
+    /// The same sequence with a weight for each token, for objectives that are sums over tokens
+    /// ([`Criterion::weighs_variables`](crate::settings::Criterion::weighs_variables)).
+    ///
+    /// ```
+    /// # use crfkit::chain::Sequence;
+    /// let sequence = Sequence::rows([["2", "B-QTY"], ["cups", "B-UNIT"]])?.with_token_weights(&[1.0, 0.5])?;
+    /// # Ok::<(), crfkit::Error>(())
+    /// ```
+    pub fn with_token_weights(mut self, weights: &[f64]) -> Result<Self> {
+        match &mut self {
+            Sequence::Columns { rows, .. } => rows.set_token_weights(weights)?,
+            Sequence::Attributes(attributes) => attributes.set_token_weights(weights)?,
+        }
+        Ok(self)
+    }
+
     /// A sequence of the same format without tokens.
     pub(super) fn empty(&self) -> Self {
         match self {

@@ -9,7 +9,7 @@ use crate::data::template::read_finite;
 use crate::data::text::excerpt;
 use crate::data::vectors::{MAX_WIDTH, Vectors};
 use crate::domain::FORMAT;
-use crate::graph::Chain;
+use crate::graph::{Chain, Graph};
 use crate::model::sections::{Reader, Writer};
 use crate::{Error, Place, Result};
 use serde::{Deserialize, Serialize};
@@ -39,9 +39,9 @@ impl Standard {
         (x - self.mean[d]) * self.factor[d]
     }
 
-    /// The standardisation of the numbers of `data`, which is applied to them.
-    pub(super) fn fit(data: &mut Dataset<Chain>) -> Option<Self> {
-        let dense = data.dense_mut().first_mut()?;
+    /// The standardisation of the numbers of `data`, which is applied to them. All kinds of table have the same numbers.
+    pub(in crate::domain) fn fit<G: Graph>(data: &mut Dataset<G>) -> Option<Self> {
+        let dense = data.dense_mut().first()?;
         let width = dense.width();
         let rows = || dense.values().chunks_exact(width);
         let count = rows().len().max(1) as f64;
@@ -59,14 +59,14 @@ impl Standard {
             *factor = if deviation > 1e-7 * mean.abs() && deviation > 1e-30 { 1.0 / deviation } else { 1.0 };
         }
         let standard = Standard { mean, factor };
-        dense.change(|d, x| standard.apply(d, x));
+        data.dense_mut().iter_mut().for_each(|dense| dense.change(|d, x| standard.apply(d, x)));
         Some(standard)
     }
 }
 
 impl VectorLayout {
     /// Adds the sections of the model file.
-    pub(super) fn write(&self, file: &mut Writer) {
+    pub(in crate::domain) fn write(&self, file: &mut Writer) {
         if let Some(Standard { mean, factor }) = &self.standard {
             for (name, numbers) in STANDARD.into_iter().zip([mean, factor]) {
                 file.numbers(name, numbers.iter().map(|x| x.to_le_bytes()));
@@ -88,7 +88,7 @@ impl VectorLayout {
     }
 
     /// Rejects numbers that a stored model cannot have.
-    pub(super) fn check(&self) -> std::result::Result<(), &'static str> {
+    pub(in crate::domain) fn check(&self) -> std::result::Result<(), &'static str> {
         let fits = |numbers: &[f64]| numbers.len() == self.dims() && numbers.iter().all(|x| x.is_finite());
         if self.width > MAX_WIDTH
             || self.columns.len() > MAX_WIDTH
@@ -120,7 +120,7 @@ impl VectorLayout {
     }
 
     /// Checks the numbers of a sequence, and overwrites `out` with them, token by token, standardised.
-    pub(super) fn read(&self, from: &NumbersOf, out: &mut Vec<f32>) -> Result<()> {
+    pub(in crate::domain) fn read(&self, from: &NumbersOf, out: &mut Vec<f32>) -> Result<()> {
         let NumbersOf { rows, vectors, len, place } = from;
         out.clear();
         if *len == 0 {
@@ -143,7 +143,7 @@ impl VectorLayout {
 }
 
 /// The numbers of a sequence, as they were read.
-pub(super) struct NumbersOf<'a> {
+pub(in crate::domain) struct NumbersOf<'a> {
     pub rows: Option<&'a Columns>,
     pub vectors: &'a Vectors,
     pub len: usize,
@@ -197,14 +197,7 @@ impl Sequence {
 
     /// Gives every token a vector, beside its other features. It is an error if there is not one for each token.
     pub fn set_vectors(&mut self, vectors: Vectors) -> Result<()> {
-        if vectors.rows() != self.len() {
-            let message = format!(
-                "{} vectors for {} tokens: there must be one for each token, in order",
-                vectors.rows(),
-                self.len()
-            );
-            return Err(Error::input(self.place(0), message));
-        }
+        vectors.check_rows(self.len(), || self.place(0))?;
         match self {
             Sequence::Columns { rows, .. } => rows.vectors = vectors,
             Sequence::Attributes(attributes) => attributes.vectors = vectors,
@@ -222,7 +215,7 @@ impl Sequence {
 }
 
 /// The numbers of columns.
-pub(super) fn numbers_of_rows<T>(rows: &Columns, then: impl FnOnce(&NumbersOf) -> T) -> T {
+pub(in crate::domain) fn numbers_of_rows<T>(rows: &Columns, then: impl FnOnce(&NumbersOf) -> T) -> T {
     let place = |token| rows.place(token);
     then(&NumbersOf { rows: Some(rows), vectors: &rows.vectors, len: rows.len(), place: &place })
 }
@@ -244,20 +237,20 @@ pub(super) fn numbers_of<T>(sequence: &Sequence, then: impl FnOnce(&NumbersOf) -
 /// A [`VectorLayout`] as it is stored. Means and factors have sections of their own.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct StoredVectors {
+pub(in crate::domain) struct StoredVectors {
     columns: Vec<usize>,
     width: usize,
     standardised: bool,
 }
 
 impl StoredVectors {
-    pub(super) fn of(layout: &VectorLayout) -> Self {
+    pub(in crate::domain) fn of(layout: &VectorLayout) -> Self {
         let VectorLayout { columns, width, standard } = layout;
         StoredVectors { columns: columns.clone(), width: *width, standardised: standard.is_some() }
     }
 
     /// Reads the sections.
-    pub(super) fn read(self, file: &mut Reader) -> Result<VectorLayout> {
+    pub(in crate::domain) fn read(self, file: &mut Reader) -> Result<VectorLayout> {
         let StoredVectors { columns, width, standardised } = self;
         let mut read = |name| file.numbers(name, f64::from_le_bytes);
         let standard = match standardised {

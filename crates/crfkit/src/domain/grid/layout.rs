@@ -4,7 +4,7 @@ use super::{SiteFeatures, Tables};
 use crate::data::dataset::Dataset;
 use crate::data::sites::{Pairs, Sites};
 use crate::graph::build::PairTables;
-use crate::graph::{FactorGraph, Grid, Label, Neighbours};
+use crate::graph::{FactorGraph, Graph, Grid, Label, Neighbours};
 use crate::model::{Features, Keep, TableKind, TableShapes};
 use crate::{Error, Place, Result};
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,9 @@ use std::borrow::Cow;
 /// while a few take hundreds. Marginals need no more digits than this, and log Z, which is stationary at a fixed point,
 /// has twice as many.
 pub(super) const TOLERANCE: f64 = 1e-4;
+/// The kind of table of sites, and the first kind of pairs.
+const SITES: usize = 0;
+const PAIRS: usize = 1;
 /// The largest number of numbers that a site or a pair may have.
 const MAX_CHANNELS: usize = 1 << 16;
 
@@ -145,7 +148,7 @@ impl GridDomain {
         let nodes = if self.tables == Tables::Ising { Tables::Ising } else { Tables::Full };
         let node = TableKind {
             observations: 1 + self.channels,
-            dense: 0,
+            dense: 1 + self.channels,
             lines: 1,
             columns: labels,
             basis: nodes.basis(&[labels]),
@@ -153,7 +156,7 @@ impl GridDomain {
         let basis = self.tables.basis(&[labels; 2]);
         let pair = TableKind {
             observations: 1 + self.pair_channels,
-            dense: 0,
+            dense: 1 + self.pair_channels,
             lines: labels,
             columns: labels,
             basis,
@@ -176,6 +179,9 @@ impl GridDomain {
             let (found, expected) = (kind(sites.nodes.channels), kind(self.channels));
             return Err(refuse(format!("the image is {found}, but others are {expected}: convert one kind")));
         }
+        if sites.nodes.values.iter().any(|&x| !(x as f32).is_finite()) {
+            return Err(refuse("products of its numbers are too large: scale them down".into()));
+        }
         if self.neighbours == Neighbours::None {
             return Ok(sites);
         }
@@ -192,18 +198,26 @@ impl GridDomain {
     }
 
     /// Adds the observations of an image: a constant and the numbers of every site, and a constant and the numbers of
-    /// every pair. `graph` must be the graph of an image of this size.
+    /// every pair. All of them are dense. `graph` must be the graph of an image of this size.
     pub(super) fn push_observations(
         &self,
         sites: &Sites,
         graph: &FactorGraph,
         data: &mut Dataset<FactorGraph>,
     ) {
+        if data.is_empty() && data.dense().is_empty() {
+            data.set_dense(SITES, 1 + self.channels);
+            (PAIRS..)
+                .zip(self.pair_kinds())
+                .for_each(|(kind, _)| data.set_dense(kind, 1 + self.pair_channels));
+        }
+        let single = |x: f64| x as f32;
         for f in 0..graph.factors() {
-            data.push_observation(0, 1.0);
+            let kind = graph.own_kind(f);
+            data.push_dense(kind, [1.0]);
             match *graph.factor(f).vars {
-                [i] => (1..).zip(sites.nodes.pixel(i)).for_each(|(id, &x)| data.push_observation(id, x)),
-                [i, j] => (1..).zip(sites.pair(i, j)).for_each(|(id, x)| data.push_observation(id, x)),
+                [i] => data.push_dense(kind, sites.nodes.pixel(i).iter().copied().map(single)),
+                [i, j] => data.push_dense(kind, sites.pair(i, j).map(single)),
                 _ => unreachable!("a grid has nodes and pairs"),
             }
             data.finish_table();

@@ -8,6 +8,7 @@ use crate::data::observer::{Alphabet, Observer};
 use crate::data::sorting::{by_frequency, sorted_labels};
 use crate::data::strings::Strings;
 use crate::data::template::Templates;
+use crate::domain::chain::{Standard, VectorLayout, numbers_of_rows};
 use crate::domain::check_trained_labels;
 use crate::graph::Label;
 use crate::{Error, Result};
@@ -26,6 +27,9 @@ pub struct LinkedBuilder {
     alphabet: Alphabet,
     labels: Vec<Strings>,
     sequences: Vec<Sequence>,
+    /// The numbers of every token; their width is known from the first sequence on.
+    vectors: VectorLayout,
+    standardised: bool,
 }
 
 /// What is stored of a sequence until all labels are known.
@@ -35,6 +39,8 @@ struct Sequence {
     skips: Vec<(usize, usize)>,
     gold: Vec<Label>,
     weight: f64,
+    /// The weights of the tokens; empty if all are 1.
+    token_weights: Vec<f64>,
 }
 
 impl LinkedBuilder {
@@ -56,7 +62,34 @@ impl LinkedBuilder {
             labels: vec![Strings::default(); label_columns.len()],
             label_columns,
             sequences: Vec::new(),
+            vectors: VectorLayout::default(),
+            standardised: false,
         })
+    }
+
+    /// The same builder, for data with numbers in these columns, counted from 0, which are features. A column that the data does not have,
+    /// or that holds labels, is an error.
+    pub fn with_numbers(mut self, columns: impl IntoIterator<Item = usize>) -> Result<Self> {
+        let mut numbers: Vec<usize> = columns.into_iter().collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let wrong =
+            numbers.iter().find(|column| **column >= self.columns || self.label_columns.contains(column));
+        if let Some(column) = wrong {
+            return Err(Error::Setting(format!(
+                "column {column} (from 0) is to hold numbers, but it is a label or beyond the {} columns of the data",
+                self.columns
+            )));
+        }
+        self.vectors.columns = numbers;
+        Ok(self)
+    }
+
+    /// The same builder, which standardises the numbers of columns and vectors, as [`CorpusBuilder::standardised`] does.
+    ///
+    /// [`CorpusBuilder::standardised`]: crate::chain::CorpusBuilder::standardised
+    pub fn standardised(self) -> Self {
+        LinkedBuilder { standardised: true, ..self }
     }
 
     /// Adds a sequence, which must have the same columns as the others.
@@ -79,10 +112,16 @@ impl LinkedBuilder {
                 gold.push(labels.intern(sequence.field(row, column).as_bytes()));
             }
         }
+        if self.sequences.is_empty() {
+            self.vectors.width = sequence.vectors().width();
+        }
         let mut observed = Observed::new(sequence.len(), &self.templates);
+        numbers_of_rows(sequence, |from| self.vectors.read(from, &mut observed.numbers))?;
+        observed.dims = self.vectors.dims();
         self.observer.columns(&self.templates, sequence, &mut self.alphabet, &mut observed);
         let (skips, weight) = (self.links.skips(sequence), sequence.weight());
-        self.sequences.push(Sequence { observed, skips, gold, weight });
+        let token_weights = sequence.token_weights().to_vec();
+        self.sequences.push(Sequence { observed, skips, gold, weight, token_weights });
         self.alphabet.check_room()
     }
 
@@ -113,16 +152,26 @@ impl LinkedBuilder {
         let cards: Vec<usize> = labels.iter().map(Vec::len).collect();
         let mut graphs = Graphs::new(&self.links, cards, &self.templates);
         let mut data = Dataset::new();
-        for Sequence { mut observed, skips, mut gold, weight } in self.sequences {
+        (0..columns).for_each(|kind| data.set_dense(kind, self.vectors.dims()));
+        for Sequence { mut observed, skips, mut gold, weight, token_weights } in self.sequences {
             observed.renumber(&node_ids, &pair_ids);
             for (v, label) in gold.iter_mut().enumerate() {
                 *label = label_ids[v % columns][*label as usize];
             }
             let graph = graphs.graph(gold.len() / columns, &skips)?;
             self.links.add(graph, &observed, &skips, (&gold, weight), &mut data);
+            // Every label of a token has its weight.
+            let weights = token_weights.iter().flat_map(|&weight| std::iter::repeat_n(weight, columns));
+            if !token_weights.is_empty() {
+                data.weigh_variables(&weights.collect::<Vec<f64>>());
+            }
         }
-        let LinkedBuilder { links, templates, columns, label_columns, alphabet, .. } = self;
-        let domain = LinkedDomain { links, templates, columns, label_columns, labels, alphabet };
+        if self.standardised {
+            self.vectors.standard = Standard::fit(&mut data);
+        }
+        let LinkedBuilder { links, templates, columns, label_columns, alphabet, vectors, .. } = self;
+        let vectors = (vectors.dims() > 0).then_some(vectors);
+        let domain = LinkedDomain { links, templates, columns, label_columns, labels, alphabet, vectors };
         Ok(LinkedCorpus { domain, data })
     }
 }

@@ -36,6 +36,9 @@ pub(super) struct Observed {
     len: usize,
     /// Whether there are bigram templates.
     pairs: bool,
+    /// The numbers of the tokens, `[len][dims]`.
+    pub(super) numbers: Vec<f32>,
+    pub(super) dims: usize,
 }
 
 impl Sink for Observed {
@@ -146,8 +149,10 @@ impl Links {
             ids.for_each(|id| data.push_observation(id, 1.0));
             data.finish_table();
         };
+        // The numbers of named observations come after those of dense ones.
+        let named = |id: &u32| id + observed.dims as u32;
         for t in 0..observed.len {
-            (0..columns).for_each(|_| table(&mut observed.node(t).iter().copied()));
+            (0..columns).for_each(|_| table(&mut observed.node(t).iter().map(named)));
         }
         let cotemporal = columns * columns.saturating_sub(1) / 2;
         for t in (0..observed.len).filter(|_| observed.pairs) {
@@ -163,6 +168,7 @@ impl Links {
                 table(&mut both.into_iter());
             }
         }
+        (0..columns).for_each(|kind| data.push_dense(kind, observed.numbers.iter().copied()));
         data.finish_example(graph, gold.iter().copied(), weight);
     }
 }

@@ -9,6 +9,7 @@ pub use crate::infer::Engine;
 pub use builder::LinkedBuilder;
 pub use links::Links;
 
+use super::chain::{StoredVectors, VectorLayout, numbers_of_rows};
 use super::stored::{Origin, check_labels, parse_head, read_alphabet, write_alphabet};
 use super::{Digest, Domain, FORMAT, WeightedModel};
 use crate::data::columns::Columns;
@@ -50,6 +51,8 @@ pub struct LinkedDomain {
     pub labels: Vec<Vec<String>>,
     /// Names of the observations, most frequent first.
     pub alphabet: Alphabet,
+    /// The numbers that every token has, in columns or as a vector. They are the first observations of every label of the token.
+    pub vectors: Option<VectorLayout>,
 }
 
 /// Working memory for observing sequences.
@@ -65,6 +68,19 @@ impl LinkedDomain {
         self.labels.iter().map(Vec::len).collect()
     }
 
+    /// Numbers that every token has.
+    pub fn dims(&self) -> usize {
+        self.vectors.as_ref().map_or(0, VectorLayout::dims)
+    }
+
+    /// The numbers of a sequence, token by token.
+    fn numbers(&self, sequence: &Columns) -> Result<Vec<f32>> {
+        let (none, mut numbers) = (VectorLayout::default(), Vec::new());
+        let layout = self.vectors.as_ref().unwrap_or(&none);
+        numbers_of_rows(sequence, |from| layout.read(from, &mut numbers))?;
+        Ok(numbers)
+    }
+
     /// The column of the words: the first one that is not a label column.
     pub fn word_column(&self) -> usize {
         (0..self.columns).find(|column| !self.label_columns.contains(column)).unwrap_or(0)
@@ -77,9 +93,20 @@ impl LinkedDomain {
             Links::Factorial => None,
             Links::SkipChain { rule, .. } => rule.columns().last().copied(),
         };
-        let read = self.templates.columns_needed.max(rule.map_or(0, |column| column + 1));
+        let numbers = self.vectors.as_ref().and_then(|vectors| vectors.columns.last().copied());
+        let read = [rule, numbers].into_iter().flatten().map(|column| column + 1);
+        let read = read.fold(self.templates.columns_needed, usize::max);
         let labels_are_last = self.label_columns.iter().all(|&column| column >= read);
         if labels_are_last { read } else { self.columns }
+    }
+
+    /// The shapes of all tables.
+    fn table_shapes(&self) -> TableShapes {
+        let mut shapes = self.links.shapes(&self.cards(), &self.templates, &self.alphabet);
+        for kind in &mut shapes.kinds[..self.labels.len()] {
+            (kind.dense, kind.observations) = (self.dims(), kind.observations + self.dims());
+        }
+        shapes
     }
 
     fn sets(&self) -> Vec<LabelSet<'_>> {
@@ -100,6 +127,9 @@ struct Head {
     columns: usize,
     label_columns: Vec<usize>,
     labels: Vec<Vec<String>>,
+    /// Models without vectors have no such field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    vectors: Option<StoredVectors>,
 }
 
 impl Domain for LinkedDomain {
@@ -129,6 +159,10 @@ impl Domain for LinkedDomain {
         let skips = self.links.skips(sequence);
         let graph = graphs.graph(sequence.len(), &skips)?;
         let mut observed = Observed::new(sequence.len(), &self.templates);
+        (observed.numbers, observed.dims) = (self.numbers(sequence)?, self.dims());
+        if data.is_empty() && data.dense().is_empty() {
+            (0..self.labels.len()).for_each(|kind| data.set_dense(kind, self.dims()));
+        }
         observer.columns(&self.templates, sequence, &self.alphabet, &mut observed);
         self.links.add(graph, &observed, &skips, (&[], 1.0), data);
         Ok(())
@@ -166,8 +200,7 @@ impl Domain for LinkedDomain {
     }
 
     fn features(&self, data: &Dataset<FactorGraph>, settings: &Settings) -> Features {
-        let shapes = self.links.shapes(&self.cards(), &self.templates, &self.alphabet);
-        Features::new(data, shapes, settings.kept())
+        Features::new(data, self.table_shapes(), settings.kept())
     }
 
     fn names<'a>(&'a self, features: &'a Features, weights: &'a [f64]) -> Names<'a> {
@@ -203,16 +236,20 @@ impl Domain for LinkedDomain {
             columns: self.columns,
             label_columns: self.label_columns.clone(),
             labels: self.labels.clone(),
+            vectors: self.vectors.as_ref().map(StoredVectors::of),
         };
         serde_json::to_value(head).map_err(|error| Error::Setting(error.to_string()))
     }
 
     fn write<'a>(&'a self, file: &mut Writer<'a>, slots: bool) {
         write_alphabet(&self.alphabet, file, slots);
+        if let Some(vectors) = &self.vectors {
+            vectors.write(file);
+        }
     }
 
     fn read(head: serde_json::Value, file: &mut Reader) -> Result<Self> {
-        let Head { links, source, columns, label_columns, labels } = parse_head(head)?;
+        let Head { links, source, columns, label_columns, labels, vectors } = parse_head(head)?;
         let source = source.compile().map_err(|error| FORMAT.damaged(error))?;
         let alphabet = read_alphabet(file, &source)?;
         let Source::Templates(templates) = source else {
@@ -223,25 +260,28 @@ impl Domain for LinkedDomain {
             return Err(FORMAT.damaged("its labels are not those of its columns"));
         }
         labels.iter().try_for_each(|labels| check_labels(labels)).map_err(|why| FORMAT.damaged(why))?;
-        Ok(LinkedDomain { links, templates, columns, label_columns, labels, alphabet })
+        let vectors = vectors.map(|stored| stored.read(file)).transpose()?;
+        Ok(LinkedDomain { links, templates, columns, label_columns, labels, alphabet, vectors })
     }
 
     fn shapes(&self) -> Result<TableShapes> {
-        Ok(self.links.shapes(&self.cards(), &self.templates, &self.alphabet))
+        Ok(self.table_shapes())
     }
 
     /// An observation is kept if any kind of table needs it.
     fn without_unused(&self, used: Vec<Vec<bool>>) -> Option<(Self, Vec<Vec<bool>>)> {
         let Alphabet { values, node, pair } = &self.alphabet;
         let of_node = |kind: usize| self.links.sees_nodes(kind, self.labels.len());
+        let dense = |kind: usize| if kind < self.labels.len() { self.dims() } else { 0 };
         let (mut nodes, mut pairs) = (vec![false; node.len()], vec![false; pair.len()]);
         for (kind, used) in used.iter().enumerate() {
             let all = if of_node(kind) { &mut nodes } else { &mut pairs };
-            all.iter_mut().zip(used).for_each(|(all, used)| *all |= used);
+            all.iter_mut().zip(&used[dense(kind)..]).for_each(|(all, used)| *all |= used);
         }
         let kept = used.iter().enumerate().map(|(kind, rows)| {
             let all = if of_node(kind) { &nodes } else { &pairs };
-            all[..rows.len()].to_vec() // a kind may have no observations at all
+            // A vector keeps its length, and a kind may have no named observations at all.
+            [&vec![true; dense(kind)][..], &all[..rows.len() - dense(kind)]].concat()
         });
         let kept = kept.collect();
         let (values, node, pair) = (values.clone(), kept_names(node, &nodes), kept_names(pair, &pairs));
@@ -249,10 +289,13 @@ impl Domain for LinkedDomain {
     }
 
     fn digest(&self, digest: &mut Digest) {
-        let LinkedDomain { links, templates, columns, label_columns, labels, alphabet } = self;
+        let LinkedDomain { links, templates, columns, label_columns, labels, alphabet, vectors } = self;
         digest.debug(&(links, columns, label_columns));
         digest.templates(templates);
         labels.iter().for_each(|labels| digest.texts(labels));
         digest.alphabet(alphabet);
+        if vectors.is_some() {
+            digest.debug(vectors);
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! The names of the weights of linked chains.
 
 use super::{LinkedDomain, Links};
-use crate::model::{Features, Names, WeightPart};
+use crate::model::{Features, Names, WeightKind, WeightPart};
 
 /// The names of the weights of `features`.
 pub(super) fn names<'a>(domain: &'a LinkedDomain, features: &'a Features, weights: &'a [f64]) -> Names<'a> {
-    let LinkedDomain { links, label_columns, labels, alphabet, templates, .. } = domain;
+    let LinkedDomain { links, label_columns, labels, alphabet, templates, vectors, .. } = domain;
     let columns = 0..labels.len();
     // The parts in the order of kinds (crate::graph::build): name and variables of each.
     let nodes = columns.clone().map(|c| (format!("column {}", label_columns[c]), vec![c]));
@@ -25,7 +25,11 @@ pub(super) fn names<'a>(domain: &'a LinkedDomain, features: &'a Features, weight
     let observed = all.into_iter().zip(&features.rows).enumerate();
     let observed = observed.map(|(kind, ((name, over), rows))| {
         let bigram = !links.sees_nodes(kind, labels.len());
-        WeightPart::observed(name, over, rows, move |row| alphabet.expand(templates, bigram, row))
+        let dims = if kind < labels.len() { domain.dims() as u32 } else { 0 };
+        WeightPart::kinds_of(name, over, rows, move |row| match vectors {
+            Some(vectors) if row < dims => (WeightKind::Dense, vectors.name(row as usize)),
+            _ => (WeightKind::Feature, alphabet.expand(templates, bigram, row - dims)),
+        })
     });
     Names { sets: domain.sets(), parts: observed.chain(tables).collect(), weights }
 }

@@ -83,6 +83,9 @@ impl TypedBuilder {
             Some(name) => numbers[kind][name].map(|new: u32| first[kind] as u32 + new),
         };
         data.renumber(|label| label, renumber, FactorGraph::clone);
+        for (kind, of) in types.all().iter().enumerate().filter(|(_, of)| of.dense > 0) {
+            data.make_matrix(kind, 1 + of.dense);
+        }
         let domain = TypedDomain { types, names };
         domain.types.kinds(&domain.name_counts())?; // not too many weights
         Ok(TypedCorpus { domain, data })

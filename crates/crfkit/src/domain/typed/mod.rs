@@ -121,8 +121,9 @@ impl Domain for TypedDomain {
     }
 
     /// All observations, each with all labellings.
-    fn features(&self, _data: &Dataset<FactorGraph>, _settings: &Settings) -> Features {
-        let shapes = self.shapes().expect("too many weights are rejected when the corpus is read");
+    fn features(&self, data: &Dataset<FactorGraph>, _settings: &Settings) -> Features {
+        let mut shapes = self.shapes().expect("too many weights are rejected when the corpus is read");
+        data.dense().iter().for_each(|dense| shapes.kinds[dense.kind()].dense = dense.width());
         Features::new(&Dataset::<FactorGraph>::new(), shapes, Keep::All)
     }
 

@@ -1,5 +1,7 @@
 //! Chains: sequences in columns or attributes.
 
+use super::super::calibrate;
+use super::super::session::Session;
 use super::{EachInput, TrainingData, no_sequence};
 use crate::args::{Format, Rules, TrainArgs};
 use crate::error::usage;
@@ -14,7 +16,7 @@ use crfkit::chain::{
 };
 use crfkit::data::observer::Source;
 use crfkit::data::template::Templates;
-use crfkit::train::Settings;
+use crfkit::train::{Settings, Trained};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -107,6 +109,15 @@ pub fn check_format(args: &TrainArgs) -> Result<()> {
             "--dense goes with --format columns: attributes have values of their own, as in name:0.5",
         ));
     }
+    check_vectors(args)?;
+    match format(args) == Format::Attributes && args.template.is_some() {
+        true => Err(usage("--template goes with --format columns: attribute lines are observations already")),
+        false => Ok(()),
+    }
+}
+
+/// Rejects files without vectors beside others that have them.
+pub fn check_vectors(args: &TrainArgs) -> Result<()> {
     let (files, vectors) = (args.train.len(), args.input.vectors.len());
     if vectors > 0 && vectors != files {
         return Err(usage(format!(
@@ -116,8 +127,15 @@ pub fn check_format(args: &TrainArgs) -> Result<()> {
     if vectors > 0 && args.dev.is_some() && args.dev_vectors.is_none() {
         return Err(usage("the tokens of --dev need vectors too: give --dev-vectors"));
     }
-    match format(args) == Format::Attributes && args.template.is_some() {
-        true => Err(usage("--template goes with --format columns: attribute lines are observations already")),
+    Ok(())
+}
+
+/// Rejects a wish to standardise numbers that there are not.
+pub fn check_standardised(args: &TrainArgs, dims: usize) -> Result<()> {
+    match args.standardise && dims == 0 {
+        true => Err(usage(
+            "--standardise is for numbers, but tokens have none: give --vectors or --dense, or leave it out",
+        )),
         false => Ok(()),
     }
 }
@@ -131,7 +149,12 @@ impl TrainingData for ChainDomain {
     }
 
     fn check(args: &TrainArgs) -> Result<()> {
+        calibrate::check(args)?;
         check_format(args)
+    }
+
+    fn calibrate(session: &Session, trained: &mut Trained<Self>) -> Result<()> {
+        calibrate::calibrate(session, trained)
     }
 
     fn read_training(args: &TrainArgs) -> Result<ChainCorpus> {
@@ -166,12 +189,8 @@ impl TrainingData for ChainDomain {
             Some(crew) => crew.finish(read, args.min_count)?,
             None => return Err(read.err().unwrap_or_else(|| no_sequence(&args.train[0]))),
         };
-        match args.standardise && corpus.domain.vectors.is_none() {
-            true => Err(usage(
-                "--standardise is for numbers, but tokens have none: give --vectors or --dense, or leave it out",
-            )),
-            false => Ok(corpus),
-        }
+        check_standardised(args, corpus.domain.dims())?;
+        Ok(corpus)
     }
 
     fn for_each_dev(args: &TrainArgs, path: &Path, domain: &Self, each: EachInput<Self>) -> Result<()> {

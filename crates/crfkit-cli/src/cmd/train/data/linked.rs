@@ -1,10 +1,11 @@
 //! Factorial and skip chains: columns.
 
+use super::chains::{check_standardised, check_vectors};
 use super::{EachInput, TrainingData, no_sequence};
 use crate::args::{Format, TrainArgs};
 use crate::error::usage;
 use crate::flags::ModelKind;
-use crate::io::{RowFile, templates};
+use crate::io::{Reading, RowFile, templates};
 use crate::log::DataSize;
 use anyhow::Result;
 use crfkit::chain::ColumnLayout;
@@ -14,7 +15,7 @@ use crfkit::domain::Domain;
 use crfkit::linked::{LinkedBuilder, LinkedCorpus, LinkedDomain, LinkedModel, Links};
 use crfkit::model::Features;
 use crfkit::train::Settings;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 impl TrainingData for LinkedDomain {
@@ -34,14 +35,16 @@ impl TrainingData for LinkedDomain {
                 "--graph factorial has several label columns: give --label-column 1,2 or the like",
             ));
         }
+        check_vectors(args)?;
         links(args).map(|_| ())
     }
 
     fn read_training(args: &TrainArgs) -> Result<LinkedCorpus> {
         let mut builder: Option<LinkedBuilder> = None;
         let mut examples = 0..;
-        for path in &args.train {
-            let read = for_each(args, path, |sequence| {
+        for (number, path) in args.train.iter().enumerate() {
+            let vectors = args.input.vectors.get(number).cloned();
+            let read = for_each(args, path, vectors, |sequence| {
                 if examples.next().is_some_and(|example| !args.part.takes(example)) {
                     return Ok(());
                 }
@@ -56,11 +59,13 @@ impl TrainingData for LinkedDomain {
             }
         }
         let builder = builder.ok_or_else(|| no_sequence(&args.train[0]))?;
-        Ok(builder.finish(args.min_count)?)
+        let corpus = builder.finish(args.min_count)?;
+        check_standardised(args, corpus.domain.dims())?;
+        Ok(corpus)
     }
 
     fn for_each_dev(args: &TrainArgs, path: &Path, _domain: &Self, each: EachInput<Self>) -> Result<()> {
-        for_each(args, path, each).map(|_| ())
+        for_each(args, path, args.dev_vectors.clone(), each).map(|_| ())
     }
 
     fn templates(&self) -> Option<&Templates> {
@@ -100,8 +105,13 @@ fn links(args: &TrainArgs) -> Result<Links> {
 }
 
 /// Calls `each` with all sequences of a file; returns their number.
-fn for_each(args: &TrainArgs, path: &Path, mut each: impl FnMut(&Columns) -> Result<()>) -> Result<usize> {
-    let reading = args.input.reading(None);
+fn for_each(
+    args: &TrainArgs,
+    path: &Path,
+    vectors: Option<PathBuf>,
+    mut each: impl FnMut(&Columns) -> Result<()>,
+) -> Result<usize> {
+    let reading = Reading { vectors, ..args.input.reading(None) };
     let Some(format) = reading.rows_of(path, Format::Columns) else {
         return Err(usage("--format attributes is for --graph chain only: use --format columns"));
     };
@@ -124,5 +134,7 @@ fn new_builder(args: &TrainArgs, first: &Columns) -> Result<LinkedBuilder> {
     if args.template.is_some() {
         templates.name = "template file".into(); // the model keeps the text, not the path
     }
-    Ok(LinkedBuilder::new(links(args)?, templates, columns, labels)?)
+    let builder = LinkedBuilder::new(links(args)?, templates, columns, labels)?;
+    let builder = builder.with_numbers(args.dense_columns())?;
+    Ok(if args.standardise { builder.standardised() } else { builder })
 }

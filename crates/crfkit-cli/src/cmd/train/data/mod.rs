@@ -7,6 +7,7 @@ mod linked;
 
 pub use chains::{check_format, check_layout, for_each_sequence, format, layout_of, open, source};
 
+use super::session::Session;
 use crate::args::TrainArgs;
 use crate::error::usage;
 use crate::io::{self, Door, Inputs};
@@ -15,7 +16,7 @@ use anyhow::Result;
 use crfkit::data::template::Templates;
 use crfkit::domain::{Corpus, Dev, Domain, WeightedModel};
 use crfkit::model::Features;
-use crfkit::train::Settings;
+use crfkit::train::{Settings, Trained};
 use crfkit::{Error, Place};
 use crfkit_report::GridSample;
 use serde_json::Value;
@@ -68,6 +69,10 @@ pub trait TrainingData: Domain {
     /// The images with the most mistakes, for a page.
     fn pictures(_model: &Arc<WeightedModel<Self>>, _inputs: &Inputs) -> Result<Vec<GridSample>> {
         Ok(Vec::new())
+    }
+    /// Fits the temperature of a model that is trained, if such models have one.
+    fn calibrate(_session: &Session, _trained: &mut Trained<Self>) -> Result<()> {
+        Ok(())
     }
     /// The commands to try next.
     fn next(args: &TrainArgs) -> String {

@@ -1,8 +1,8 @@
 //! Several builders, put together as if there had been one.
 
 use super::super::crew::Part;
-use super::{CorpusBuilder, Sizes, set_bit};
-use crate::data::observer::Source;
+use super::known::renumbered;
+use super::{CorpusBuilder, Sizes, bit, set_bit};
 use crate::graph::{FIRST_SET, Label, NODES, UNLABELLED};
 
 /// The new numbers of what a builder has.
@@ -13,10 +13,6 @@ struct New {
     pair: Vec<u32>,
     labels: Vec<Label>,
     sets: Vec<Label>,
-}
-
-fn bit(bits: &[u64], k: usize) -> bool {
-    bits.get(k / 64).is_some_and(|word| word >> (k % 64) & 1 == 1)
 }
 
 impl CorpusBuilder {
@@ -52,26 +48,14 @@ impl CorpusBuilder {
                 set_bit(&mut self.words, value as usize);
             }
         }
-        let plain = self.source == Source::Attributes;
         let mut key = Vec::new();
         for (ids, names, mine, numbers) in [
             (from.node..to.node, &other.alphabet.node, &mut self.alphabet.node, &mut new.node),
             (from.pair..to.pair, &other.alphabet.pair, &mut self.alphabet.pair, &mut new.pair),
         ] {
             for id in ids {
-                let name = names.get(id as u32);
-                if plain {
-                    numbers.push(mine.intern(name));
-                    continue;
-                }
-                // The skeleton's number, and those of the values.
-                key.clear();
-                for (k, number) in name.as_chunks().0.iter().enumerate() {
-                    let number = u32::from_le_bytes(*number);
-                    let number = if k == 0 { number } else { new.values[number as usize] };
-                    key.extend_from_slice(&number.to_le_bytes());
-                }
-                numbers.push(mine.intern(&key));
+                let name = renumbered(names.get(id as u32), &self.source, &new.values, &mut key);
+                numbers.push(mine.intern(name));
             }
         }
         new.labels.extend(

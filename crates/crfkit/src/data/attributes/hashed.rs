@@ -1,0 +1,95 @@
+//! Attributes of a sequence to be labelled, by the hashes of their names.
+
+use crate::data::strings::hash_of;
+use crate::data::vectors::Vectors;
+use crate::{Error, Place, Result};
+use std::ops::Range;
+
+/// A sequence to be labelled, whose attributes are known by the hashes of their names: nothing else is needed to look them up, so names are not
+/// copied. Add the attributes of a token, then [finish](HashedAttributes::finish_token) it.
+///
+/// ```
+/// # use crfkit::data::attributes::HashedAttributes;
+/// let mut sequence = HashedAttributes::new("a sentence");
+/// sequence.add("word=the", 1.0);
+/// sequence.add("length", 0.3);
+/// sequence.finish_token();
+/// assert_eq!(sequence.len(), 1);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct HashedAttributes {
+    name: String,
+    hashes: Vec<u64>,
+    /// Empty while all values are 1.
+    values: Vec<f64>,
+    /// The end of each token's attributes.
+    ends: Vec<usize>,
+    vectors: Vectors,
+}
+
+impl HashedAttributes {
+    /// A sequence without tokens. `name` is its name in messages.
+    pub fn new(name: impl Into<String>) -> Self {
+        HashedAttributes { name: name.into(), ..HashedAttributes::default() }
+    }
+
+    /// Adds an attribute of the next token. A value of 0 adds nothing.
+    #[inline]
+    pub fn add(&mut self, name: &str, value: f64) {
+        if value == 0.0 {
+            return;
+        }
+        if value != 1.0 && self.values.is_empty() {
+            self.values = vec![1.0; self.hashes.len()];
+        }
+        self.hashes.push(hash_of(name.as_bytes()));
+        if value != 1.0 || !self.values.is_empty() {
+            self.values.push(value);
+        }
+    }
+
+    /// Ends a token: the attributes added since the last one are its own.
+    pub fn finish_token(&mut self) {
+        self.ends.push(self.hashes.len());
+    }
+
+    /// Gives every token a vector. It is an error if there is not one for each.
+    pub fn set_vectors(&mut self, vectors: Vectors) -> Result<()> {
+        let (rows, tokens) = (vectors.rows(), self.len());
+        if rows != tokens {
+            let message =
+                format!("{rows} vectors for {tokens} tokens: there must be one for each token, in order");
+            return Err(Error::input(self.place(), message));
+        }
+        self.vectors = vectors;
+        Ok(())
+    }
+
+    /// Number of tokens.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there are no tokens.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        Place::new(&self.name, 1)
+    }
+
+    pub(crate) fn vectors(&self) -> &Vectors {
+        &self.vectors
+    }
+
+    /// Hashes and values of each token; there are no values if all are 1.
+    pub(crate) fn tokens(&self) -> impl Iterator<Item = (&[u64], &[f64])> {
+        let start = |token: usize| token.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let values = |of: Range<usize>| if self.values.is_empty() { &[][..] } else { &self.values[of] };
+        (0..self.len()).map(move |token| {
+            let range = start(token)..self.ends[token];
+            (&self.hashes[range.clone()], values(range))
+        })
+    }
+}

@@ -1,0 +1,41 @@
+//! Labels that are not known, or of which several are possible.
+
+use crate::data::strings::Strings;
+use crate::graph::{FIRST_SET, Label, UNLABELLED};
+use std::collections::HashMap;
+
+/// Sets of labels, as they are written and as numbers.
+#[derive(Debug, Default)]
+pub(super) struct Sets {
+    pub(super) numbers: HashMap<String, Label>,
+    pub(super) labels: Vec<Vec<Label>>,
+}
+
+/// The label of a token of which nothing is known.
+const UNKNOWN: &str = "?";
+
+impl Sets {
+    /// Adds a set, which must be new, and returns its number.
+    pub(super) fn insert(&mut self, text: String, labels: Vec<Label>) -> Label {
+        let number = FIRST_SET + self.labels.len() as Label;
+        self.labels.push(labels);
+        self.numbers.insert(text, number);
+        number
+    }
+}
+
+/// The number of a label, or of what is known of it.
+pub(super) fn gold_of(text: &str, labels: &mut Strings, sets: &mut Option<Sets>) -> Label {
+    match sets {
+        Some(_) if text == UNKNOWN => UNLABELLED,
+        Some(sets) if text.contains('|') => match sets.numbers.get(text) {
+            Some(&number) => number,
+            None => {
+                let names = text.split('|').filter(|name| !name.is_empty());
+                let names = names.map(|name| labels.intern(name.as_bytes())).collect();
+                sets.insert(text.to_owned(), names)
+            }
+        },
+        _ => labels.intern(text.as_bytes()),
+    }
+}
