@@ -54,8 +54,8 @@ class Crfkit:
             raise CommandFailed("crfkit train: no log was written")
         return Training(read_log(log.read_text(encoding="utf-8")), finished)
 
-    def evaluate(self, model: Path, data: Path) -> dict:
-        finished = run([self.binary, "eval", "-m", model, data, "--json"], timeout=TIMEOUT)
+    def evaluate(self, model: Path, data: Path, *options: str | Path) -> dict:
+        finished = run([self.binary, "eval", "-m", model, data, "--json", *options], timeout=TIMEOUT)
         try:
             return json.loads(finished.stdout)
         except json.JSONDecodeError as error:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import chunking_attributes
+import letters
 from harness.tools import BENCH, SetupFailed
 
 WORK = BENCH / "work"
@@ -66,6 +67,23 @@ class Data:
         if self.sentences is None:
             return source
         return self._make(self.work / "brown-train.attributes", source, self._lines(source))
+
+    def letters(self, part: str, form: str) -> Path:
+        """Made-up letters: as attributes, as text with labels alone (`txt`), or the pixels as a matrix (`npy`)."""
+        count, seed = {"train": (5000, 3), "test": (1000, 4)}[part]
+        count = count if self.sentences is None else min(count, self.sentences)
+        target, maker = self.work / f"letters-{part}.{form}", Path(letters.__file__)
+        if form == "npy":
+            if not target.exists() or target.stat().st_mtime <= maker.stat().st_mtime:
+                self.work.mkdir(parents=True, exist_ok=True)
+                letters.write_matrix(target, count, seed)
+            return target
+        lines = letters.attribute_lines if form == "attributes" else letters.column_lines
+        return self._make(target, maker, lines(count, seed))
+
+    def letters_template(self) -> Path:
+        """Label pairs, and nothing of the text."""
+        return self._make(self.work / "letters.tpl", Path(letters.__file__), ["B\n"])
 
     def repeated_test(self, times: int) -> Path:
         return self._repeated(self.columns("test"), times, f"conll2000-test-{times}x.txt")

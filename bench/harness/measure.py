@@ -26,6 +26,7 @@ METRICS = {
     "passes": Metric("", "lower", 1),
     "features": Metric("", "lower", 0),
     "f1": Metric("%", "higher", 2),
+    "accuracy": Metric("%", "higher", 2),
     "tokens_per_second": Metric("1/s", "higher", 0),
     "peak_mb": Metric("MB", "lower", 1),
 }

@@ -27,6 +27,7 @@ ROWS = {
     "all-22": RowPlan("CoNLL-2000 with all labels of every observation: 7,448,606 weights", training_rows.all_22),
     "base-np": RowPlan("base NP, 3 labels, to the optimum", training_rows.base_np),
     "second-order": RowPlan("base NP by second-order chains", training_rows.second_order),
+    "letters": RowPlan("letters of 16 × 8 pixels, 26 labels: as a matrix and as attributes", training_rows.letters_row),
     "sweep": RowPlan("one parallel sweep of loopy belief propagation, 100 × 100 grid, 5 labels", grid_rows.sweep),
 }
 

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import os
+import struct
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 import chunking_attributes
+import letters
 from harness import report
 from harness.bench import sigma
 from harness.crfkit import Training, read_log
@@ -62,6 +64,28 @@ class Attributes(unittest.TestCase):
             path = Path(folder, "attributes")
             path.write_text("A\tx\ty\nB\n\n\nA\tz", encoding="utf-8")
             self.assertEqual(list(read_attributes(path)), [([["x", "y"], []], ["A", "B"]), ([["z"]], ["A"])])
+
+
+class Letters(unittest.TestCase):
+    def test_all_forms_are_the_same_letters(self) -> None:
+        attributes = [line.rstrip("\n").split("\t") for line in letters.attribute_lines(20, 5)]
+        columns = [line.rstrip("\n").split("\t") for line in letters.column_lines(20, 5)]
+        self.assertEqual([line[0] for line in attributes], [line[-1] for line in columns])
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "letters.npy")
+            letters.write_matrix(path, 20, 5)
+            data = path.read_bytes()
+        tokens = [line for line in attributes if line[0]]
+        start = 10 + int.from_bytes(data[8:10], "little")
+        self.assertEqual(start % 64, 0)
+        self.assertEqual(len(data) - start, 4 * 128 * len(tokens))
+        for token, (_, *black) in enumerate(tokens):
+            row = struct.unpack("<128f", data[start + 512 * token :][:512])
+            self.assertEqual([f"p{place}" for place, x in enumerate(row) if x == 1.0], black)
+            self.assertTrue(set(row) <= {0.0, 1.0})
+
+    def test_the_parts_differ(self) -> None:
+        self.assertNotEqual(list(letters.column_lines(5, 3)), list(letters.column_lines(5, 4)))
 
 
 class Scores(unittest.TestCase):
