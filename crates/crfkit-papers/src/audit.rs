@@ -5,7 +5,7 @@ use crate::checklist;
 use crate::document::listed;
 use crate::experiment::{Form, Part, Record};
 use crate::store::Store;
-use crate::verdict::{Verdict, late, ranges, unexplained};
+use crate::verdict::{Verdict, late, late_claims, ranges, unexplained};
 use crfkit::Result;
 use serde_json::Value;
 use std::fs;
@@ -30,7 +30,8 @@ pub fn audit(store: &Store, root: &Path) -> Result<Findings> {
         findings.warnings.push(format!("{}: no stored result", experiment.id));
     }
     for entry in &book.entries {
-        let errors = numbers(entry).into_iter().chain(tolerances(entry)).chain(reasons(entry, &book));
+        let errors = numbers(entry).into_iter().chain(claims(entry));
+        let errors = errors.chain(tolerances(entry)).chain(reasons(entry, &book));
         findings.errors.extend(errors.map(|text| format!("{}: {text}", entry.record.id)));
         if let Some(why) = entry.stale {
             findings.warnings.push(format!("{}: stale, {why}", entry.record.id));
@@ -47,11 +48,12 @@ pub fn audit(store: &Store, root: &Path) -> Result<Findings> {
     let compared =
         |entry: &Entry| entry.record.outcome.numbers.iter().filter(|n| n.tolerance.is_some()).count();
     findings.checked = format!(
-        "{} results, {} compared numbers, {} of them with a late tolerance, {} claims, {} rows of the checklist",
+        "{} results, {} compared numbers, {} of them with a late tolerance, {} claims, {} of them late, {} rows of the checklist",
         book.entries.len(),
         book.entries.iter().map(compared).sum::<usize>(),
         book.entries.iter().map(|entry| late(&entry.record).len()).sum::<usize>(),
         book.entries.iter().map(|entry| entry.record.outcome.claims.len()).sum::<usize>(),
+        book.entries.iter().map(|entry| late_claims(&entry.record).len()).sum::<usize>(),
         checklist::rows().len()
     );
     Ok(findings)
@@ -87,6 +89,22 @@ fn numbers(Entry { record, verdict, .. }: &Entry) -> Vec<String> {
                 Some(_) => {}
             },
             _ => {}
+        }
+    }
+    wrong
+}
+
+/// It is recorded when each claim was made, and no late claim counts as reproduced.
+fn claims(Entry { record, verdict, .. }: &Entry) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for claim in &record.outcome.claims {
+        match record.stated.get(&claim.text) {
+            None => wrong
+                .push(format!("`{}`: it is not recorded when this was claimed; run `document`", claim.text)),
+            Some(stated) if stated.late() && *verdict == Verdict::Reproduced => {
+                wrong.push(format!("`{}`: the claim is younger than the result", claim.text));
+            }
+            Some(_) => {}
         }
     }
     wrong

@@ -8,7 +8,7 @@ use crate::code;
 use crate::experiment::{Form, Number, Part, Record};
 use crate::picture::gallery;
 use crate::store::{Store, json, write};
-use crate::verdict::{Verdict, late, unexplained};
+use crate::verdict::{Verdict, late, late_claims, unexplained};
 use crfkit::Result;
 use headlines::headlines;
 use serde_json::{Map, Value, json};
@@ -278,8 +278,8 @@ fn dates(entry: &Entry) -> String {
         let _ =
             write!(text, " Tolerances were fixed by {}, the first result is of {}.", day(fixed), day(first)); // to a string
     }
-    if !late(record).is_empty() {
-        text += " A tolerance marked *late* was fixed when a result was there already; it does not count as reproduced.";
+    if !late(record).is_empty() || !late_claims(record).is_empty() {
+        text += " A tolerance or claim marked *late* was made when a result was there already; it does not count as reproduced.";
     }
     text
 }
@@ -304,8 +304,10 @@ fn section(entry: &Entry, out: &mut String) {
     if !outcome.numbers.is_empty() {
         add(numbers(record));
     }
+    let late = late_claims(record);
     for claim in &outcome.claims {
-        add(format!("- {} {}", if claim.holds { "✓" } else { "✗" }, claim.text));
+        let when = if late.contains(&claim.text.as_str()) { " (late)" } else { "" };
+        add(format!("- {} {}{when}", if claim.holds { "✓" } else { "✗" }, claim.text));
     }
     if !outcome.claims.is_empty() {
         add(String::new());

@@ -274,6 +274,22 @@ impl Fixed {
     }
 }
 
+/// When a claim was first made, and when the first result was there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stated {
+    /// When the claim was first made in these words, in UTC.
+    pub stated: String,
+    /// When the first full result of the experiment was stored, in UTC.
+    pub first: String,
+}
+
+impl Stated {
+    /// Whether the claim was made when a result was there already.
+    pub fn late(&self) -> bool {
+        self.stated >= self.first
+    }
+}
+
 /// A stored result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -296,6 +312,9 @@ pub struct Record {
     /// When the tolerance of each compared number was fixed.
     #[serde(default)]
     pub fixed: BTreeMap<String, Fixed>,
+    /// When each claim was first made.
+    #[serde(default)]
+    pub stated: BTreeMap<String, Stated>,
     /// The settings.
     pub settings: Value,
     /// What counts as reproduced.

@@ -1,7 +1,7 @@
 //! Results as files, one per experiment, so that an interrupted run can resume.
 
 use crate::book::stale;
-use crate::experiment::{Context, Experiment, Fixed, Form, Part, Record};
+use crate::experiment::{Context, Experiment, Fixed, Form, Part, Record, Stated};
 use crate::{Corpora, code, date};
 use crfkit::{Error, Result};
 use serde::Serialize;
@@ -79,14 +79,16 @@ impl Store {
         Some(record)
     }
 
-    /// Writes down when tolerances were fixed that the stored result does not know yet: now, so after this result.
+    /// Writes down when tolerances were fixed and claims made that the stored result does not know yet: now, so after this result.
     pub fn date(&self, id: &str) -> Result<()> {
         let Some(stored) = self.stored(id) else { return Ok(()) };
         let mut reviewed = stored.clone();
         review(&mut reviewed);
-        let fixed = dates(&reviewed, Some(&stored), &date::now());
-        if fixed != stored.fixed {
-            write(&self.path(id), &json(&Record { fixed, ..stored })?)?;
+        let now = date::now();
+        let (fixed, stated) =
+            (dates(&reviewed, Some(&stored), &now), claim_dates(&reviewed, Some(&stored), &now));
+        if fixed != stored.fixed || stated != stored.stated {
+            write(&self.path(id), &json(&Record { fixed, stated, ..stored })?)?;
         }
         Ok(())
     }
@@ -130,6 +132,7 @@ impl Store {
             code: Some(code::of(experiment.id)),
             made: date::now(),
             fixed: BTreeMap::new(),
+            stated: BTreeMap::new(),
             settings: (experiment.settings)(self.form),
             tolerance: experiment.tolerance.into(),
             seconds: start.elapsed().as_secs_f64(),
@@ -138,8 +141,9 @@ impl Store {
         let mut reviewed = record.clone();
         review(&mut reviewed);
         record.fixed = dates(&reviewed, before.as_ref(), &began);
+        record.stated = claim_dates(&reviewed, before.as_ref(), &began);
         write(&self.path(experiment.id), &json(&record)?)?;
-        Ok(Done::Ran(Box::new(Record { fixed: record.fixed, ..reviewed })))
+        Ok(Done::Ran(Box::new(Record { fixed: record.fixed, stated: record.stated, ..reviewed })))
     }
 }
 
@@ -179,6 +183,21 @@ fn dates(record: &Record, before: Option<&Record>, now: &str) -> BTreeMap<String
         dates.insert(number.what.clone(), Fixed { tolerance, fixed: fixed.into(), first: first.clone() });
     }
     dates
+}
+
+/// When the claims of a result were made. One that is new is of the time `now`; its first result is the first of the experiment.
+fn claim_dates(record: &Record, before: Option<&Record>, now: &str) -> BTreeMap<String, Stated> {
+    let first = |before: &Record| {
+        let dated = before.fixed.values().map(|fixed| &fixed.first);
+        let dated = dated.chain(before.stated.values().map(|stated| &stated.first));
+        dated.chain([&before.made]).min().cloned()
+    };
+    let first = before.and_then(first).unwrap_or_else(|| record.made.clone());
+    let dated = |text: &String| {
+        let known = before.and_then(|before| before.stated.get(text)).cloned();
+        known.unwrap_or_else(|| Stated { stated: now.into(), first: first.clone() })
+    };
+    record.outcome.claims.iter().map(|claim| (claim.text.clone(), dated(&claim.text))).collect()
 }
 
 /// Everything besides the code that a result depends on: version and settings, also of the experiments that it uses.

@@ -7,7 +7,7 @@ use std::fmt;
 /// How an experiment ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// All numbers are within tolerances that were fixed before the first result, and all claims hold.
+    /// All numbers are within tolerances that were fixed before the first result, and all claims hold and were made before it.
     Reproduced,
     /// All claims hold, and every number that is out of tolerance has a cause that a stored experiment shows.
     ReproducedInShape,
@@ -30,12 +30,12 @@ impl Verdict {
     pub const PAPERS: [(&str, &str); 6] = [
         (
             "reproduced",
-            "all compared numbers are within tolerances that were fixed before the first result, and all claims hold",
+            "all compared numbers are within tolerances that were fixed before the first result, and all claims hold and are older than it",
         ),
         (
             "reproduced in shape",
             "all claims hold, the order or the trend that the text states; every number out of tolerance has a *why* that leads to a \
-             stored experiment, or none is compared, or a tolerance was fixed after the first result",
+             stored experiment, or none is compared, or a tolerance was fixed or a claim made after the first result",
         ),
         (
             "paper inconsistent",
@@ -91,6 +91,12 @@ pub fn late(record: &Record) -> Vec<&str> {
     compared.map(|number| number.what.as_str()).filter(late).collect()
 }
 
+/// The claims that were not made before the first result.
+pub fn late_claims(record: &Record) -> Vec<&str> {
+    let claims = record.outcome.claims.iter().map(|claim| claim.text.as_str());
+    claims.filter(|text| record.stated.get(*text).is_none_or(|stated| stated.late())).collect()
+}
+
 /// The differences of a result without a known cause.
 pub fn unexplained<'a>(record: &'a Record, why: &[(String, Reason)]) -> Vec<&'a str> {
     let (mut all, claims) = off(record);
@@ -110,7 +116,9 @@ pub fn judge(experiment: &Experiment, record: &Record, why: &[(String, Reason)])
         _ if experiment.part == Part::Study && agrees => Verdict::Holds,
         _ if experiment.part == Part::Study => Verdict::DoesNotHold,
         Some(letter) if agrees => Verdict::PaperInconsistent(letter),
-        None if agrees && compared && late(record).is_empty() => Verdict::Reproduced,
+        None if agrees && compared && late(record).is_empty() && late_claims(record).is_empty() => {
+            Verdict::Reproduced
+        }
         None if claims.is_empty() && explained && (compared || !record.outcome.claims.is_empty()) => {
             Verdict::ReproducedInShape
         }

@@ -1,7 +1,8 @@
 //! The audit of the stored results passes, and each of its rules can fail.
 
 use crfkit_papers::audit::{Findings, audit};
-use crfkit_papers::{Form, Needed, Store};
+use crfkit_papers::book::Book;
+use crfkit_papers::{Form, Needed, Store, Verdict};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -68,6 +69,29 @@ fn a_tolerance_younger_than_its_result_is_no_reproduction() {
     complains(&store, "`ep-ttp-scores`, row 122: **reproduced in shape**");
     change(&store, "ep-ttp-scores", |record| record["fixed"] = json!({}));
     complains(&store, "ep-ttp-scores: `score of [1,1]`: it is not recorded when its tolerance was fixed");
+}
+
+#[test]
+fn a_claim_younger_than_the_first_result_is_no_reproduction() {
+    let store = copy("claims");
+    let mut claim = String::new();
+    change(&store, "slides-bethe", |record| {
+        claim = record["outcome"]["claims"][0]["text"].as_str().unwrap().to_owned();
+        record["stated"].as_object_mut().unwrap().remove(&claim);
+    });
+    complains(&store, &format!("slides-bethe: `{claim}`: it is not recorded when this was claimed"));
+    let mut reproduced = None;
+    for entry in Book::read(&copy("reproduced")).unwrap().entries {
+        if entry.verdict == Verdict::Reproduced && !entry.record.stated.is_empty() {
+            reproduced = Some((entry.record.id.clone(), entry.record.row));
+        }
+    }
+    let (id, row) = reproduced.expect("a reproduced result with claims");
+    change(&store, &id, |record| {
+        let stated = record["stated"].as_object_mut().unwrap().values_mut();
+        stated.for_each(|stated| stated["stated"] = "2999-01-01".into());
+    });
+    complains(&store, &format!("`{id}`, row {row}: **reproduced in shape**"));
 }
 
 #[test]

@@ -134,6 +134,7 @@ fn save(store: &Store, id: &str, settings: serde_json::Value, outcome: Outcome) 
         code: None,
         made: "2026-01-01".into(),
         fixed: BTreeMap::new(),
+        stated: BTreeMap::new(),
         settings,
         tolerance: "none".into(),
         seconds: 0.0,

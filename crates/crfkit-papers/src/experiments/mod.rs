@@ -14,6 +14,7 @@ mod psa_claims;
 mod psa_table;
 mod psa_text;
 mod pwpl_graphs;
+mod pwpl_operations;
 mod pwpl_pairs;
 mod pwpl_stochastic;
 mod pwpl_synthetic;
@@ -32,6 +33,7 @@ mod smd_theory;
 mod speedups;
 mod text_tasks;
 mod unavailable;
+mod why_features;
 mod why_grids;
 mod why_psa;
 mod why_text;
@@ -115,6 +117,8 @@ pub const ALL: &[Experiment] = &[
     slopes_small::SMALL,
     pwpl_graphs::SKIP_ONLINE,
     why_psa::FIRST_PASS,
+    why_features::FEATURES,
+    pwpl_operations::OPERATIONS,
     method_costs::HESS_VEC,
     method_costs::RACE,
     ep_start::START,

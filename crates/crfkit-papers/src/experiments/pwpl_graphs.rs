@@ -34,7 +34,7 @@ pub const CHUNK: Experiment = Experiment {
     inconsistent: None,
     settings: |form| {
         json!({"subsets": subsets(form), "sentences": form.pick(223, 20), "test": form.pick(2012, 20),
-        "template": "pos, of the words alone", "sigma^2": 10, "inference": "exact", "pieces": "shared-unary", "seed": "number of the subset"})
+        "template": "pos, of the words alone", "sigma^2": 10, "inference": "exact", "pieces": "edge; then others", "seed": "number of the subset"})
     },
     run: chunk,
 };
@@ -61,7 +61,7 @@ pub const SKIP: Experiment = Experiment {
     tolerance: "token F1 10 points: no word lists, our own split; PL is the worst of the four on the mean of the fields",
     settings: |form| {
         json!({"split": "random half", "seed": 1, "e-mails": form.pick(485, 16), "template": "seminars",
-        "skips": "equal capitalised words, with the observations of both", "sigma^2": 10, "inference": "LBP", "pieces": "shared-unary"})
+        "skips": "equal capitalised words, with the observations of both", "sigma^2": 10, "inference": "LBP", "pieces": "edge; then others"})
     },
     run: skip,
     ..CHUNK
@@ -87,14 +87,14 @@ fn subsets(form: Form) -> u64 {
     form.pick(5, 1)
 }
 
-/// The runs of the tables come first, then those with other pieces.
+/// The runs of the tables come first, with the pieces of all tables of the paper, then those with other pieces.
 const RUNS: [Run; 10] = [
     (Criterion::Likelihood, None),
     (Criterion::Pseudolikelihood, None),
-    (Criterion::Piecewise, Some(Pieces::SharedUnary)),
-    (Criterion::PiecewisePseudo, Some(Pieces::SharedUnary)),
     (Criterion::Piecewise, Some(Pieces::Edge)),
     (Criterion::PiecewisePseudo, Some(Pieces::Edge)),
+    (Criterion::Piecewise, Some(Pieces::SharedUnary)),
+    (Criterion::PiecewisePseudo, Some(Pieces::SharedUnary)),
     (Criterion::Piecewise, Some(Pieces::Factor)),
     (Criterion::PiecewisePseudo, Some(Pieces::Factor)),
     (Criterion::Piecewise, Some(Pieces::Trees)),
@@ -209,8 +209,9 @@ fn chunk_pairs(context: &Context) -> Result<Outcome> {
 }
 
 /// Which pieces the paper uses.
-const PIECES: &str = "The paper's pair factors all see the words. Here the words are seen by the tables of single labels, and pairs \
-    with the tables of both labels (shared-unary) are the nearest to them; the figures of other pieces are given above.";
+const PIECES: &str = "All tables have edge pieces, in which every factor is once, as in the paper. Its pair factors all see the words; here the \
+    words are seen by the tables of single labels, and a pair has those of its right label. Pieces with the tables of both labels (shared-unary) \
+    and others are given above.";
 
 /// The fields of an announcement, and the paper's token F1 for ML, PL, PW and PWPL.
 const FIELDS: [(&str, [f64; 4]); 4] = [
@@ -220,14 +221,23 @@ const FIELDS: [(&str, [f64; 4]); 4] = [
     ("speaker", [74.5, 27.9, 72.7, 65.0]),
 ];
 
-/// Training and test data: a random half each.
-fn seminars(context: &Context) -> Result<(LinkedCorpus, Vec<Columns>)> {
+/// Training and test data, a random half each, with the preset's templates and `more`.
+fn seminars(context: &Context, more: &str) -> Result<(LinkedCorpus, Vec<Columns>)> {
     let mut all = context.corpora.sentences(SEMINARS.files[0])?;
     Random::new(1).shuffle(&mut all);
     all.truncate(context.form.pick(usize::MAX, 16));
     let (train, test) = all.split_at(all.len() / 2);
     let links = Links::SkipChain { rule: "same(0) and capitalised(0)".parse()?, observed: true };
-    Ok((corpus(links, preset("seminars")?.compile(1)?, train, &[2])?, test.to_vec()))
+    let preset = preset("seminars")?;
+    let templates = Templates::compile(&(preset.text(1) + more), preset.dialect, preset.name)?;
+    Ok((corpus(links, templates, train, &[2])?, test.to_vec()))
+}
+
+/// The mean of the fields by PWPL, with more templates than those of the preset.
+pub(super) fn seminars_score(context: &Context, more: &str) -> Result<f64> {
+    let (corpus, test) = seminars(context, more)?;
+    let (trained, _) = learn(&corpus, Engine::LoopyBp, &settings_of(3))?;
+    Ok(mean(field_scores(trained.model, &test)?))
 }
 
 /// Token F1 of each field.
@@ -254,7 +264,7 @@ fn ordering(outcome: &mut Outcome, [ml, pl, pw, pwpl]: [f64; 4]) {
 }
 
 fn skip(context: &Context) -> Result<Outcome> {
-    let (corpus, test) = seminars(context)?;
+    let (corpus, test) = seminars(context, "")?;
     let mut outcome = Outcome::default();
     let mut means = [0.0; RUNS.len()];
     for (run, mean_of_run) in means.iter_mut().enumerate() {
@@ -279,7 +289,7 @@ fn skip(context: &Context) -> Result<Outcome> {
 
 fn skip_online(context: &Context) -> Result<Outcome> {
     let before = context.result(SKIP.id)?.outcome;
-    let (corpus, test) = seminars(context)?;
+    let (corpus, test) = seminars(context, "")?;
     let mut outcome = Outcome::default();
     (context.say)("ML by L-BFGS");
     let (batch, _) = learn(&corpus, Engine::LoopyBp, &settings_of(0))?;
@@ -307,11 +317,19 @@ fn skip_online(context: &Context) -> Result<Outcome> {
         }
         _ => "it has stopped",
     };
+    if stopped < 1.1 * reached {
+        outcome.looked(SKIP.id, format!(
+            "not the optimiser: L-BFGS with BP ends at the objective {stopped:.0}, and AdaGrad, which looks at no value, at {reached:.0} in \
+             {seconds:.0} seconds, with a mean F1 of {:.1} for ML.",
+            mean(scores)
+        ));
+        return Ok(outcome);
+    }
     outcome.because(SKIP.id, &["ML: ", "PL is the worst"], format!(
         "BP fails on the way. Mails repeat words, each pair of them is a skip, and at weights that L-BFGS passes through BP does not \
          find the marginals of all: at the objective {stopped:.0} {ended}. AdaGrad, which looks at no value, comes to {reached:.0} in {seconds:.0} seconds, \
-         with a mean F1 of {:.1} for ML, and then PL is the worst of the four, as in the paper.",
-        mean(scores)
+         with a mean F1 of {:.1} for ML. PL has {:.1}.",
+        mean(scores), means[1]
     ));
     Ok(outcome)
 }

@@ -43,11 +43,16 @@ impl TextTask {
 
     /// Reads the task.
     pub fn load(self, context: &Context) -> Result<Task> {
-        self.load_without(context, &[])
+        self.load_with(context, self.preset(), |_| true)
     }
 
-    /// Reads the task without the templates that begin with one of `left_out`.
-    pub fn load_without(self, context: &Context, left_out: &[&str]) -> Result<Task> {
+    /// Reads the task with the templates of a preset that `keep` wants.
+    pub fn load_with(
+        self,
+        context: &Context,
+        preset_name: &str,
+        keep: impl Fn(&str) -> bool,
+    ) -> Result<Task> {
         let corpora = &context.corpora;
         let (train, test) = match self {
             TextTask::BaseNp => {
@@ -65,11 +70,11 @@ impl TextTask {
         };
         let few = |n: usize| context.form.pick(n, n.min(TextTask::QUICK));
         let test_size = context.form.pick(test.len(), test.len().min(TextTask::QUICK / 2));
-        let preset = preset(self.preset())?;
+        let preset = preset(preset_name)?;
         let text = preset.text(train[0].columns() - 1);
-        let used = text.lines().filter(|line| !left_out.iter().any(|start| line.starts_with(start)));
+        let used = text.lines().filter(|line| keep(line));
         let text = used.fold(String::new(), |text, line| text + line + "\n");
-        let templates = Templates::compile(&text, preset.dialect, self.preset())?;
+        let templates = Templates::compile(&text, preset.dialect, preset_name)?;
         Task::new(&train[..few(train.len())], &test[..test_size], templates, 1)
     }
 }

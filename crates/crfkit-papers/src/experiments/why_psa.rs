@@ -1,11 +1,12 @@
-//! Why PSA's first pass ends further below L-BFGS here than in ctjpgis-psa-2007: one setting after another is
-//! changed. This experiment was designed after psa-claims had been run, and keeps its bound.
+//! Why PSA's first pass ends further below L-BFGS here than in ctjpgis-psa-2007: the rule of its gains and one setting after
+//! another are changed. This experiment was designed after psa-claims had been run, and keeps its bound.
 
 use super::psa_claims::CLAIMS;
 use super::psa_text::{psa, with};
 use super::text_tasks::TextTask;
 use crate::experiment::{Context, Experiment, Form, Outcome, Part};
 use crfkit::Result;
+use crfkit::optim::Adaptation;
 use crfkit::train::{Method, Parameters, Settings};
 use serde_json::json;
 
@@ -21,11 +22,18 @@ pub const FIRST_PASS: Experiment = Experiment {
     ..CLAIMS
 };
 
-/// One pass of each: PSA with other constants, and other methods.
+/// One pass of each: PSA with other constants, PSA with the printed rule within several bounds, and other methods.
 fn runs(form: Form) -> Vec<(&'static str, Settings)> {
     let psa = |change: fn(&mut Parameters)| {
         let mut settings = Settings { passes: Some(1), ..psa(form) };
         change(&mut settings.parameters);
+        settings
+    };
+    // The paper does not give the bounds of the printed factor.
+    let printed = |gain_factor: [f64; 2], gain_ceiling: f64| {
+        let mut settings = psa(|p| p.psa_rule = Some(Adaptation::Printed));
+        settings.parameters.gain_factor = Some(gain_factor);
+        settings.parameters.gain_ceiling = Some(gain_ceiling);
         settings
     };
     vec![
@@ -37,6 +45,12 @@ fn runs(form: Form) -> Vec<(&'static str, Settings)> {
         ("PSA, α = 0.999", psa(|p| p.alpha = Some(0.999))),
         ("PSA, β = 0.999", psa(|p| p.beta = Some(0.999))),
         ("PSA, κ = 0.5", psa(|p| p.kappa = Some(0.5))),
+        ("printed PSA, factor 0.9 to 1.1, gains to 10 η₀", printed([0.9, 1.1], 10.0)),
+        ("printed PSA, factor 0.99 to 1.01, gains to 10 η₀", printed([0.99, 1.01], 10.0)),
+        ("printed PSA, factor 0.5 to 2, gains to 10 η₀", printed([0.5, 2.0], 10.0)),
+        ("printed PSA, factor 0.9 to 1.1, gains to 3 η₀", printed([0.9, 1.1], 3.0)),
+        ("printed PSA, factor 0.9 to 1.1, gains to η₀", printed([0.9, 1.1], 1.0)),
+        ("printed PSA, factor 0.9 to 1.1, gains to 100 η₀", printed([0.9, 1.1], 100.0)),
         ("AdaGrad", with(Method::Adagrad, Parameters::default(), Some(1))),
         (
             "SAGA",
@@ -60,13 +74,22 @@ fn first_pass(context: &Context) -> Result<Outcome> {
             (context.say)(&format!("{name}, {method}"));
             let f = data.learn(&settings, &[], None)?.final_f1();
             outcome.show(format!("{name}: {method}, one pass"), "", f);
-            scores.push(f);
+            scores.push((method, f));
         }
-        let [psa, others] = [&scores[..8], &scores[8..]].map(|f| f.iter().copied().fold(0.0, f64::max));
+        let best = |of: &[&str]| {
+            let of = scores.iter().filter(|(method, _)| of.iter().any(|name| method.starts_with(name)));
+            of.map(|(_, f)| *f).fold(0.0, f64::max)
+        };
+        let [first, psa, printed, others] =
+            [scores[0].1, best(&["PSA"]), best(&["printed"]), best(&["AdaGrad", "SAGA"])];
         outcome.claim(format!("{name}: no constant brings PSA to within 1 point of L-BFGS"), psa < end - 1.0);
+        outcome.claim(
+            format!("{name}: the printed rule does not bring PSA to within 1 point of L-BFGS"),
+            printed < end - 1.0,
+        );
         let chart = figure.charts.first();
         let smd = chart.and_then(|chart| chart.lines.iter().find(|line| line.name == "SMD"));
-        let there = smd.and_then(|line| line.points.iter().find(|[_, f]| *f >= scores[0]));
+        let there = smd.and_then(|line| line.points.iter().find(|[_, f]| *f >= first));
         let passes = there.map_or(f64::INFINITY, |[passes, _]| *passes);
         outcome.show(format!("{name}: passes of SMD to the F of PSA's first"), "never in figure 1", passes);
         outcome.claim(
@@ -75,13 +98,12 @@ fn first_pass(context: &Context) -> Result<Outcome> {
         );
         let smd = if passes.is_finite() { format!("after {passes:.1} passes") } else { "never".into() };
         parts.push(format!(
-            "On {name} L-BFGS ends at {end:.1}; with eight choices of constants PSA's first pass ends at {psa:.1} at best, the better of AdaGrad and SAGA at \
-             {others:.1}, and SMD gets to what PSA has ({:.1}) {smd}.",
-            scores[0]
+            "On {name} L-BFGS ends at {end:.1}; with eight choices of constants PSA's first pass ends at {psa:.1} at best, with the printed rule and six \
+             choices of its bounds at {printed:.1}, the better of AdaGrad and SAGA at {others:.1}, and SMD gets to what PSA has ({first:.1}) {smd}.",
         ));
     }
     outcome.looked(CLAIMS.id, format!(
-        "not PSA's constants, which change little, and not PSA alone: no method here is where the paper's PSA was after one pass. What makes \
+        "not PSA's constants, none of which helps, not the rule of its gains, and not PSA alone: no method here is where the paper's PSA was after one pass. What makes \
          the difference is not found; the paper's features are not told, and parts of speech and stems are not in our data. {} That SMD never gets to PSA's first pass is \
          the paper's finding on both tasks; the bound of psa-claims asks for 0.3 points below L-BFGS, where neither of them comes.",
         parts.join(" ")

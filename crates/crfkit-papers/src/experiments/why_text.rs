@@ -52,7 +52,9 @@ pub const GAINS: Experiment = Experiment {
 const TRIPLES: [&str; 3] = ["U20", "U21", "U22"];
 
 fn features(context: &Context) -> Result<Outcome> {
-    let data = TextTask::BaseNp.load_without(context, &TRIPLES)?;
+    let task = TextTask::BaseNp;
+    let triple = |line: &str| TRIPLES.iter().any(|start| line.starts_with(start));
+    let data = task.load_with(context, task.preset(), |line| !triple(line))?;
     let methods = methods(TextTask::BaseNp, context.form);
     let (mut outcome, curves) = figure(context, &data, methods, ("Sha & Pereira", 94.2))?;
     let count = |data: &Task| data.features(&Settings::default()).dim() as f64;
