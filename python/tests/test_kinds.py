@@ -217,8 +217,11 @@ def test_counts_add_up():
 def test_warm_start_of_other_kinds():
     X, y = squares()
     crf = GridCRF(warm_start=True, optimizer="lbfgs").fit(X, y)
-    first = crf.passes_
-    assert crf.fit(X, y).passes_ <= first
+    first = crf.objective_
+    assert first < crf.history_["objective"][0]
+    crf.fit(X, y)
+    assert crf.history_["objective"][0] == pytest.approx(first)
+    assert crf.objective_ <= first
 
 
 def test_callbacks_of_other_kinds():
