@@ -31,10 +31,10 @@ class Bench:
     say: Callable[[str], None]
 
     def crfsuite_train(
-        self, attributes: Path, model: Path, *, c2: float, iterations: int | None = None
+        self, attributes: Path, model: Path, *, c1: float = 0.0, c2: float, iterations: int | None = None
     ) -> tuple[dict, Finished]:
         limit = [] if iterations is None else ["--iterations", str(iterations)]
-        return self.peer("crfsuite", "train", attributes, model, "--c2", str(c2), *limit)
+        return self.peer("crfsuite", "train", attributes, model, "--c1", str(c1), "--c2", str(c2), *limit)
 
     def crfsuite_f1(self, model: Path, attributes: Path) -> float:
         return self.peer("crfsuite", "evaluate", model, attributes)[0]["f1"]

@@ -61,8 +61,9 @@ class Crfkit:
         except json.JSONDecodeError as error:
             raise CommandFailed(f"crfkit eval --json: no JSON: {error}") from error
 
-    def tag(self, model: Path, data: Path) -> Finished:
-        return run([self.binary, "tag", "-m", model, data, "--threads", "1"], timeout=TIMEOUT, keep_output=False)
+    def tag(self, model: Path, data: Path, *, threads: int = 1) -> Finished:
+        command = [self.binary, "tag", "-m", model, data, "--threads", str(threads)]
+        return run(command, timeout=TIMEOUT, keep_output=False)
 
     def version(self) -> Finished:
         return run([self.binary, "--version"], timeout=TIMEOUT)

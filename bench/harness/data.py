@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import os
+import random
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +16,13 @@ import letters
 from harness.tools import BENCH, SetupFailed
 
 WORK = BENCH / "work"
+BROWN_TRAIN, BROWN_TEST = 32_623, 2_000  # sentences; the first number is that of the paper with the 53 days
+SUFFIXES = re.compile(r"(-(HL|TL|NC))+$")
 
 NEEDED = {
     "conll2000/train.txt": "CoNLL-2000 chunking, 8936 sentences: word, part of speech, chunk label",
     "conll2000/test.txt": "its test set, 2012 sentences",
+    "brown/brown.tsv.gz": "the Brown corpus with parts of speech: word, tag",
     "brown/peers_c_train.attributes": "1000 sentences of the Brown corpus with the full tag set, as attribute lines",
 }
 
@@ -67,6 +73,22 @@ class Data:
         if self.sentences is None:
             return source
         return self._make(self.work / "brown-train.attributes", source, self._lines(source))
+
+    def brown(self, part: str, *, stripped: bool) -> Path:
+        """Random sentences of the Brown corpus, `stripped` of the suffixes -HL, -TL and -NC of tags; training and test sets are apart."""
+        source = self.root / "brown" / "brown.tsv.gz"
+        first, number = {"train": (0, BROWN_TRAIN), "test": (BROWN_TRAIN, BROWN_TEST)}[part]
+        number = number if self.sentences is None else min(number, self.sentences)
+
+        def lines() -> Iterator[str]:
+            with gzip.open(source, "rt", encoding="utf-8") as text:
+                sentences = [sentence.split("\n") for sentence in text.read().strip("\n").split("\n\n")]
+            for sentence in random.Random(1).sample(sentences, BROWN_TRAIN + BROWN_TEST)[first : first + number]:
+                for word, tag in (line.split("\t") for line in sentence):
+                    yield f"{word}\t{SUFFIXES.sub('', tag) if stripped else tag}\n"
+                yield "\n"
+
+        return self._make(self.work / f"brown-{'stripped' if stripped else 'all'}-{part}.tsv", source, lines())
 
     def letters(self, part: str, form: str) -> Path:
         """Made-up letters: as attributes, as text with labels alone (`txt`), or the pixels as a matrix (`npy`)."""

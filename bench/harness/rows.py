@@ -26,6 +26,8 @@ ROWS = {
     "memory": RowPlan("peak memory of training, CoNLL-2000, 452,755 features", training_rows.memory),
     "all-22": RowPlan("CoNLL-2000 with all labels of every observation: 7,448,606 weights", training_rows.all_22),
     "base-np": RowPlan("base NP, 3 labels, to the optimum", training_rows.base_np),
+    "elastic-net": RowPlan("CoNLL-2000 with L1 and L2, c1 = c2 = 0.1, to 0.5 % above the optimum", training_rows.elastic_net),
+    "brown": RowPlan("Brown corpus, 32,623 sentences, parts of speech, the default command", training_rows.brown),
     "second-order": RowPlan("base NP by second-order chains", training_rows.second_order),
     "letters": RowPlan("letters of 16 × 8 pixels, 26 labels: as a matrix and as attributes", training_rows.letters_row),
     "sweep": RowPlan("one parallel sweep of loopy belief propagation, 100 × 100 grid, 5 labels", grid_rows.sweep),

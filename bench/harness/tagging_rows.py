@@ -27,8 +27,8 @@ def tag(bench: Bench, row: Row) -> None:
         bench.crfkit.train(columns, model, "--preset", "chunking")
         return {}
 
-    def crfkit() -> Sample:
-        short, long = (bench.crfkit.tag(model, file).wall_seconds for file in (once, often))
+    def crfkit(threads: int = 1) -> Sample:
+        short, long = (bench.crfkit.tag(model, file, threads=threads).wall_seconds for file in (once, often))
         return {SPEED: speed("crfkit tag", further_tokens, short, long)}
 
     def compliant() -> Sample:
@@ -40,7 +40,7 @@ def tag(bench: Bench, row: Row) -> None:
     def crfsuite(source: str) -> Sample:
         return bench.peer("crfsuite", "tag", peer_model, once, "--source", source)[0]
 
-    ours = "crfkit, column text"
+    ours, both = "crfkit, column text", "crfkit, column text, 2 threads"
     peers: dict[str, Contestant] = {
         "crfsuite, column text": lambda: crfsuite("columns"),
         "crfsuite, lists of attributes": lambda: crfsuite("lists"),
@@ -54,9 +54,10 @@ def tag(bench: Bench, row: Row) -> None:
         peers["crfs, prepared attributes"] = lambda: bench.crfs_tag(peer_model, bench.data.attributes("test", padded=True))
     bench.crfsuite_train(attributes, peer_model, c2=0.5, iterations=FEW_ITERATIONS)
     row.take_turns({ours: prepare}, 1)
-    row.take_turns({ours: crfkit, **peers}, bench.rounds)
+    row.take_turns({ours: crfkit, both: lambda: crfkit(threads=2), **peers}, bench.rounds)
     for peer in peers:
-        row.ratio(f"crfkit / {peer}", (ours, SPEED), (peer, SPEED), at_least=5 if "lists" in peer else None)
+        row.ratio(f"crfkit / {peer}", (ours, SPEED), (peer, SPEED), at_least=8 if "lists" in peer else None)
+    row.ratio("crfkit, 2 threads / 1 thread", (both, SPEED), (ours, SPEED), at_least=1.8)
 
 
 def speed(what: str, further_tokens: int, short: float, long: float) -> float:

@@ -19,7 +19,7 @@ UNLIMITED = 2**31 - 1  # CRFsuite's own default for max_iterations
 
 def train(options: argparse.Namespace) -> dict:
     started = perf_counter()
-    params = {"c2": options.c2, "max_iterations": options.iterations}
+    params = {"c1": options.c1, "c2": options.c2, "max_iterations": options.iterations}
     trainer = pycrfsuite.Trainer(algorithm="lbfgs", params=params, verbose=False)
     for items, labels in read_attributes(options.attributes):
         trainer.append(items, labels)
@@ -97,6 +97,7 @@ def main() -> None:
     command = commands.add_parser("train")
     command.add_argument("attributes", type=Path)
     command.add_argument("model", type=Path)
+    command.add_argument("--c1", type=float, default=0.0)
     command.add_argument("--c2", type=float, required=True)
     command.add_argument("--iterations", type=int, default=UNLIMITED)
     command.set_defaults(do=train)

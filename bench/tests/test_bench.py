@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import struct
 import sys
@@ -17,11 +18,11 @@ import letters
 from harness import report
 from harness.bench import sigma
 from harness.crfkit import Training, read_log
-from harness.data import Data
+from harness.data import BROWN_TEST, BROWN_TRAIN, Data
 from harness.measure import Row
 from harness.process import CommandFailed, Finished, run
 from harness.tagging_rows import speed
-from harness.training_rows import TRIALS
+from harness.training_rows import TRIALS, until
 from peers.text import chunks, read_attributes, score, unescape
 
 TEXT = "Figs NNS B-NP\nripen: VBP B-VP\n\nEat\\ VB B-VP\n"
@@ -88,6 +89,21 @@ class Letters(unittest.TestCase):
         self.assertNotEqual(list(letters.column_lines(5, 3)), list(letters.column_lines(5, 4)))
 
 
+class Brown(unittest.TestCase):
+    def test_tags_lose_their_suffixes_and_parts_are_apart(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            (root / "brown").mkdir()
+            with gzip.open(root / "brown" / "brown.tsv.gz", "wt", encoding="utf-8") as out:
+                out.writelines(f"w{n}\tNN-TL-HL\n\tFW-NC\n\n" for n in range(BROWN_TRAIN + BROWN_TEST))
+            data = Data(root, root / "work", sentences=50)
+            train, test = (data.brown(part, stripped=True).read_text().split("\n\n") for part in ("train", "test"))
+            self.assertEqual((len(train), len(test)), (51, 51))
+            self.assertTrue(train[0].endswith("\tNN\n\tFW"))
+            self.assertFalse(set(train[:-1]) & set(test[:-1]))
+            self.assertTrue(data.brown("test", stripped=False).read_text().split("\n")[0].endswith("\tNN-TL-HL"))
+
+
 class Scores(unittest.TestCase):
     def test_chunks(self) -> None:
         self.assertEqual(chunks("B-NP I-NP B-NP O I-VP I-PP".split()),
@@ -111,6 +127,12 @@ class Logs(unittest.TestCase):
         training = Training(read_log(self.LOG), Finished("", 0.0, 0.0))
         self.assertEqual(training.pass_seconds(), [0.5, 0.25])
         self.assertEqual(training.stop()["features"], 3)
+
+    def test_seconds_until_an_objective(self) -> None:
+        iterations = [{"seconds": 2.0, "evaluations": 1 + n, "objective": 9.0 - n} for n in range(3)]
+        answer = {"reading_seconds": 0.5, "iterations": iterations}
+        self.assertEqual(until(answer, 8.0), {"wall_seconds": 4.5, "passes": 3, "objective": 8.0})
+        self.assertEqual(until(answer, 1.0), {"wall_seconds": 6.5, "passes": 6, "objective": 7.0})
 
     def test_a_log_without_passes_is_an_error(self) -> None:
         training = Training(read_log('{"event":"settings"}\n'), Finished("", 0.0, 0.0))
