@@ -77,6 +77,11 @@ impl<'a> Session<'a> {
         self.interrupt.stop_flag()
     }
 
+    /// Whether a signal has asked for the end.
+    pub fn interrupted(&self) -> bool {
+        self.interrupt.happened()
+    }
+
     /// Trains on a number of tokens. Returns what training returns, and how long it took.
     pub fn train<T>(
         &mut self,
