@@ -34,7 +34,7 @@ pub fn bytes(input: &mut Vec<u8>, random: &mut Random) {
 const EXTREME: [u8; 8] = [0, 1, 0x7F, 0x80, 0xFF, b'\n', b' ', b'0'];
 
 /// Pieces of the texts that crfkit reads.
-const TOKENS: [&str; 40] = [
+const TOKENS: [&str; 50] = [
     "\n",
     "\n\n",
     "\t",
@@ -75,7 +75,28 @@ const TOKENS: [&str; 40] = [
     "not ",
     "same(0)",
     "matches(0,\"^\\u\")",
+    "%seen[0,0]",
+    "\"weights\":",
+    "@weight:",
+    "\tdelete\n",
+    "\tforbid\n",
+    "-0",
+    "1e-320",
+    "HTTP/1.1\r\n",
+    "Host: localhost:8080\r\n",
+    "\r\n\r\n",
 ];
+
+/// Overwrites four bytes by an extreme number in single precision, counted from the end, where arrays have their numbers.
+pub fn single(input: &mut Vec<u8>, random: &mut Random) {
+    const REALS: [f32; 10] =
+        [f32::MAX, f32::MIN, f32::MIN_POSITIVE, 1e-45, 1e-30, 1e30, 1e18, -0.0, f32::INFINITY, f32::NAN];
+    let numbers = input.len() / 4;
+    if numbers > 0 {
+        let at = input.len() - 4 * (1 + random.below(numbers.min(64)));
+        input[at..at + 4].copy_from_slice(&REALS[random.below(REALS.len())].to_le_bytes());
+    }
+}
 
 /// Changes one section of a model file or a checkpoint, or its head, and makes length and checksum right again.
 pub fn sections(input: &mut Vec<u8>, random: &mut Random) {

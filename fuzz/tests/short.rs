@@ -39,4 +39,9 @@ targets! {
     chain: 6_000;
     graph: 6_000;
     doors: 600;
+    growth: 1_500;
+    request: 60_000;
+    edit: 3_000;
+    vectors: 3_000;
+    weights: 3_000;
 }

@@ -100,6 +100,13 @@ pub enum Event<'a> {
         /// Number of examples whose loss is below 0.
         examples: usize,
     },
+    /// The run was stopped above its start.
+    Above {
+        /// Losses plus penalties at the weights of the model.
+        objective: f64,
+        /// Losses plus penalties at weights of zero.
+        zero: f64,
+    },
     /// SMD restarts some weights.
     Reset {
         /// Evaluations of the training set.

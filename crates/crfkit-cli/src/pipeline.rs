@@ -8,6 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const ITEMS: usize = 512;
 /// A block also ends after this many tokens: large enough that handing it over costs nothing, small enough for caches.
 const TOKENS: usize = 16 * 1024;
+/// Tokens that the memory of a block has room for at most, besides those of its last item. An item keeps the room of the longest one that was ever
+/// read into it, so without a limit all items of all blocks would in time have room for the longest.
+const ROOM: usize = 4 * TOKENS;
 /// Blocks that wait for a worker, besides the one it works on.
 const WAITING: usize = 2;
 
@@ -54,11 +57,13 @@ enum Filled {
 pub struct Block<T> {
     items: Vec<T>,
     used: usize,
+    /// The most tokens that each item has ever had.
+    most: Vec<usize>,
 }
 
 impl<T> Default for Block<T> {
     fn default() -> Self {
-        Block { items: Vec::new(), used: 0 }
+        Block { items: Vec::new(), used: 0, most: Vec::new() }
     }
 }
 
@@ -73,17 +78,23 @@ impl<T> Block<T> {
         let pace = source.pace();
         let limit = if pace == Pace::Each { 1 } else { ITEMS };
         self.used = 0;
+        if self.most.iter().sum::<usize>() > ROOM {
+            *self = Block::default();
+        }
         let mut tokens = 0;
         while self.used < limit && tokens < TOKENS {
             if self.used == self.items.len() {
                 self.items.push(source.item());
+                self.most.push(0);
             }
             let wait = self.used == 0 || pace != Pace::Live || source.ready()?;
             let item = &mut self.items[self.used];
             if !wait || !source.read(item)? {
                 return Ok(Filled::Short);
             }
-            tokens += S::tokens(item);
+            let now = S::tokens(item);
+            self.most[self.used] = self.most[self.used].max(now);
+            tokens += now;
             self.used += 1;
         }
         Ok(Filled::Full)
@@ -257,4 +268,48 @@ fn in_turn(threads: usize, parcels: usize, Steps { read, work, finish }: Steps<'
         let finished = finisher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         finished.map(|()| rest)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Items of one token, and now and then one of many.
+    struct Uneven(usize);
+
+    const LONG: usize = 5000;
+
+    impl Source for Uneven {
+        type Item = Vec<u8>;
+
+        fn item(&self) -> Vec<u8> {
+            Vec::new()
+        }
+
+        fn read(&mut self, item: &mut Vec<u8>) -> crfkit::Result<bool> {
+            self.0 += 1;
+            item.clear();
+            item.resize(if self.0.is_multiple_of(301) { LONG } else { 1 }, 0);
+            Ok(true)
+        }
+
+        fn tokens(item: &Vec<u8>) -> usize {
+            item.len()
+        }
+
+        fn pace(&self) -> Pace {
+            Pace::Bulk
+        }
+    }
+
+    #[test]
+    fn memory_does_not_grow_with_the_input() {
+        let (mut block, mut source) = (Block::default(), Uneven(0));
+        for _ in 0..2000 {
+            block.read(&mut source).unwrap();
+            let room: usize = block.items.iter().map(Vec::capacity).sum();
+            assert!(room <= 2 * (ROOM + LONG), "room for {room} tokens after {} items", source.0);
+        }
+        assert_eq!(block.items().len(), ITEMS);
+    }
 }

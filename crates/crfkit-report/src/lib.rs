@@ -28,6 +28,7 @@
 
 mod evaluation;
 mod html;
+pub mod http;
 mod images;
 mod model;
 mod run;

@@ -31,6 +31,21 @@ pub fn write_atomically_with<T>(
     written.map_err(|error| Error::io(path.display().to_string(), error))
 }
 
+/// Checks that [`write_atomically`] could write there, so that hours of work before it are not in vain, and removes what a killed
+/// write has left beside it. The file itself is not touched.
+pub fn check_writable(path: &Path) -> Result<()> {
+    let checked = match fs::metadata(path) {
+        Ok(found) if found.is_dir() => Err(io::Error::new(ErrorKind::IsADirectory, "this is a directory")),
+        Ok(found) if !found.is_file() => Ok(()),
+        Ok(_) => fs::canonicalize(path).and_then(|target| Temporary::create(&target)).map(drop),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            link_target(path).and_then(|target| Temporary::create(&target)).map(drop)
+        }
+        Err(error) => Err(error),
+    };
+    checked.map_err(|error| Error::io(path.display().to_string(), error))
+}
+
 fn write_directly<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
     let mut device = OpenOptions::new().write(true).open(path)?;
     let outcome = write(&mut device)?;
@@ -65,11 +80,6 @@ fn replace<T>(
     write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
     permissions: Option<fs::Permissions>,
 ) -> io::Result<T> {
-    let directory = directory_of(target);
-    if !directory.is_dir() {
-        let message = format!("there is no directory {}; make it first", directory.display());
-        return Err(io::Error::new(ErrorKind::NotFound, message));
-    }
     let mut temporary = Temporary::create(target)?;
     let outcome = write(&mut temporary.file)?;
     if let Some(permissions) = permissions {
@@ -81,7 +91,7 @@ fn replace<T>(
     // The file is now complete under its name. To survive a power cut, the directory must be on disk too. Not every
     // file system can do that, so a failure here is ignored.
     if cfg!(unix) {
-        let _ = File::open(directory).and_then(|directory| directory.sync_all());
+        let _ = File::open(directory_of(target)).and_then(|directory| directory.sync_all());
     }
     Ok(outcome)
 }
@@ -98,11 +108,17 @@ struct Temporary {
 impl Temporary {
     fn create(target: &Path) -> io::Result<Self> {
         const MAX_WRITERS: usize = 1000;
+        let directory = directory_of(target);
+        if !directory.is_dir() {
+            let message = format!("there is no directory {}; make it first", directory.display());
+            return Err(io::Error::new(ErrorKind::NotFound, message));
+        }
+        let Some(file_name) = target.file_name() else { return Err(ErrorKind::InvalidInput.into()) };
         let path = |number: usize| {
             let mut name = std::ffi::OsString::from(".");
-            name.push(target.file_name().unwrap_or_default());
+            name.push(file_name);
             name.push(format!(".{number}.tmp"));
-            directory_of(target).join(name)
+            directory.join(name)
         };
         for number in 0..MAX_WRITERS {
             let own = path(number);
@@ -212,6 +228,26 @@ mod tests {
         assert!(living.path.exists(), "its writer is not done");
         drop(living);
         assert_eq!(fs::read(at("model")).unwrap(), b"two");
+    }
+
+    #[test]
+    fn a_check_removes_remains_and_leaves_the_file_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        for name in [".model.0.tmp", ".model.1.tmp", "model"] {
+            fs::write(at(name), "whole").unwrap();
+        }
+        check_writable(&at("model")).unwrap();
+        check_writable(&at("new")).unwrap();
+        if cfg!(unix) {
+            assert_eq!(names(directory.path()), ["model"]);
+        }
+        assert_eq!(fs::read(at("model")).unwrap(), b"whole");
+        for (path, said) in [(at("absent/model"), "there is no directory"), (at("."), "this is a directory")]
+        {
+            let message = check_writable(&path).unwrap_err().to_string();
+            assert!(message.contains(said), "{message}");
+        }
     }
 
     #[test]

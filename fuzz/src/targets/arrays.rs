@@ -57,7 +57,7 @@ pub const IMAGE: Target = Target {
 };
 
 /// A file of NumPy's, version 1.
-fn npy(dtype: &str, shape: &str, numbers: &[u8]) -> Vec<u8> {
+pub(super) fn npy(dtype: &str, shape: &str, numbers: &[u8]) -> Vec<u8> {
     let mut head = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}");
     while (10 + head.len() + 1) % 64 != 0 {
         head.push(' ');

@@ -6,27 +6,28 @@ use crfkit::chain::{ChainCorpus, ChainDomain, CorpusBuilder, Sequence};
 use crfkit::checkpoint::fingerprint;
 use crfkit::data::observer::Source as Observations;
 use crfkit::domain::Corpus;
-use crfkit::optim::Control;
-use crfkit::train::{self, Checkpoint, Event, Listener, Method, Settings, Start};
+use crfkit::optim::{Adaptation, Control};
+use crfkit::train::{self, Checkpoint, Criterion, Event, Listener, Method, Settings, Start};
+use std::sync::OnceLock;
 
 pub const CHECKPOINT: Target = Target {
     name: "checkpoint",
     promise: "a checkpoint of any method is rejected, or the run that resumes from it ends",
     run: |data| {
         let Some((&first, file)) = data.split_first() else { return };
-        let method = METHODS[first as usize % METHODS.len()];
+        let settings = &cases()[first as usize % cases().len()];
         let mut file = file.to_vec();
         sections::repair(&mut file);
-        let (corpus, settings) = (corpus(), settings(method));
+        let corpus = corpus();
         let start = Start::default();
-        let run = fingerprint(&corpus, &settings, &start);
+        let run = fingerprint(&corpus, settings, &start);
         // The fingerprint is a number of the head, which no change would guess: it is put in its place.
         let Some(file) = with_fingerprint(&file, run) else { return };
         if let Ok(checkpoint) = Checkpoint::from_bytes(&file, run) {
-            resume(corpus, &settings, Start { resume: Some(checkpoint), ..start });
+            resume(corpus, settings, Start { resume: Some(checkpoint), ..start });
         }
     },
-    seeds: || (0..METHODS.len()).flat_map(|method| seeds(method as u8)).collect(),
+    seeds: || (0..cases().len()).flat_map(|case| seeds(case as u8)).collect(),
     mutate: |input, random| {
         if input.is_empty() || random.below(16) == 0 {
             return mutate::bytes(input, random);
@@ -37,29 +38,28 @@ pub const CHECKPOINT: Target = Target {
     },
 };
 
-/// Every method that trains chains by the likelihood and resumes.
-const METHODS: [Method; 17] = [
-    Method::Auto,
-    Method::Lbfgs,
-    Method::Bfgs,
-    Method::Cg,
-    Method::NewtonCg,
-    Method::Sgd,
-    Method::Asg,
-    Method::Smd,
-    Method::Psa,
-    Method::Adagrad,
-    Method::Adam,
-    Method::Sag,
-    Method::Saga,
-    Method::Svrg,
-    Method::Sdca,
-    Method::Gis,
-    Method::Pgis,
-];
+/// Settings of every method that resumes, each with an objective that it takes.
+fn cases() -> &'static [Settings] {
+    static CASES: OnceLock<Vec<Settings>> = OnceLock::new();
+    CASES.get_or_init(|| {
+        let mut all: Vec<Settings> = Method::ALL.into_iter().map(settings).collect();
+        let mut printed = settings(Method::Psa);
+        printed.parameters.psa_rule = Some(Adaptation::Printed);
+        printed.parameters.period = Some(1);
+        let l1 = |method| Settings { l1: 0.1, ..settings(method) };
+        all.extend([printed, l1(Method::Lbfgs), l1(Method::Saga), l1(Method::Adagrad)]);
+        all
+    })
+}
 
 fn settings(optimizer: Method) -> Settings {
-    Settings { optimizer, passes: Some(4), ..Settings::default() }
+    let default = Settings::default();
+    let (objective, sigma) = match optimizer {
+        Method::Pa | Method::Arow => (Criterion::Perceptron, f64::INFINITY),
+        Method::Gis => (Criterion::Likelihood, f64::INFINITY),
+        _ => (default.objective, default.sigma),
+    };
+    Settings { optimizer, objective, sigma, passes: Some(4), ..default }
 }
 
 fn corpus() -> ChainCorpus {
@@ -102,10 +102,11 @@ fn resume(corpus: Corpus<ChainDomain>, settings: &Settings, start: Start<ChainDo
     steps.taken
 }
 
-fn seeds(method: u8) -> Vec<Vec<u8>> {
-    let (corpus, settings) = (corpus(), settings(METHODS[method as usize]));
-    let taken = resume(corpus, &settings, Start::default());
-    taken.iter().map(|checkpoint| [&[method][..], &checkpoint.to_bytes(0)].concat()).collect()
+fn seeds(case: u8) -> Vec<Vec<u8>> {
+    let settings = &cases()[case as usize];
+    let taken = resume(corpus(), settings, Start::default());
+    assert!(!taken.is_empty(), "{:?} takes no checkpoint", settings.optimizer);
+    taken.iter().map(|checkpoint| [&[case][..], &checkpoint.to_bytes(0)].concat()).collect()
 }
 
 fn with_fingerprint(file: &[u8], fingerprint: u64) -> Option<Vec<u8>> {

@@ -4,6 +4,7 @@ use crate::source::Source;
 use crate::{Target, mutate};
 use crfkit::chain::Sequence;
 use crfkit::data::rows::RowFormat;
+use crfkit::model::Keep;
 use crfkit::settings::Method;
 use crfkit::{Model, Sequences, Trainer};
 use std::io::Cursor;
@@ -42,6 +43,46 @@ pub const DOORS: Target = Target {
     seeds: || vec![vec![1, 2, 0, 3, 1, 1, 2, 2, 0, 9, 8, 7], (0..60).map(|k| (k * 29 % 251) as u8).collect()],
     mutate: mutate::bytes,
 };
+
+pub const GROWTH: Target = Target {
+    name: "growth",
+    promise: "training that goes on from a model is rejected, or its model knows the labels of both, labels, and is stored",
+    run: |data| {
+        let mut source = Source(data);
+        let mut trainer = || {
+            let named = (0..source.below(3)).map(|_| NAMES[source.below(NAMES.len())]).collect::<Vec<_>>();
+            let keep = [Keep::All, Keep::Observed][source.below(2)];
+            let sigma = [1.0, 1e-3, 1e9, f64::INFINITY][source.below(4)];
+            let method = [Method::Lbfgs, Method::Sgd, Method::Auto][source.below(3)];
+            let trainer = Trainer::new().optimizer(method).passes(2).sigma(sigma).features(keep);
+            (trainer.labels(named), sentences(&mut source), source.below(2) == 0)
+        };
+        let learn = |trainer: Trainer, sentences: &[Sentence], columns: bool| {
+            let all: Vec<Sequence> = sentences.iter().map(if columns { rows } else { features }).collect();
+            trainer.train(all.into_iter().map(Ok)).ok()
+        };
+        let (first, before, columns) = trainer();
+        let Some(model) = learn(first, &before, columns) else { return };
+        let (second, after, columns) = trainer();
+        let Some(grown) = learn(second.go_on_from(&model), &after, columns) else { return };
+        let again = Model::from_bytes(&grown.to_bytes().expect("it can be stored")).expect("and read");
+        let known = again.labels();
+        for label in
+            model.labels().iter().map(String::as_str).chain(after.iter().flatten().map(|token| token.1))
+        {
+            assert!(known.iter().any(|known| known == label), "{label} is forgotten");
+        }
+        for sentence in before.iter().chain(&after) {
+            let sequence = if columns { rows(sentence) } else { features(sentence) };
+            assert_eq!(labels(&grown, &sequence), labels(&again, &sequence), "stored, it answers otherwise");
+        }
+    },
+    seeds: || (1..9).map(|k: usize| (0..90).map(|i| (i * k * 29 % 251) as u8).collect()).collect(),
+    mutate: mutate::bytes,
+};
+
+/// Names of labels that no sequence needs to have.
+const NAMES: [&str; 8] = ["O", "I-X", "new", "", "a b", "\n", "B-", "é\0"];
 
 type Sentence = Vec<(String, &'static str)>;
 

@@ -3,8 +3,11 @@
 mod arrays;
 mod checkpoints;
 mod doors;
+mod edits;
 mod inference;
 mod models;
+mod numbers;
+mod requests;
 mod texts;
 
 use crate::Target;
@@ -32,6 +35,11 @@ pub const TARGETS: &[Target] = &[
     inference::CHAIN,
     inference::GRAPH,
     doors::DOORS,
+    doors::GROWTH,
+    requests::REQUEST,
+    edits::EDIT,
+    numbers::VECTORS,
+    numbers::WEIGHTS,
 ];
 
 /// The target of this name.

@@ -58,7 +58,7 @@ pub const WAPITI: Target = Target {
 const FOREIGN: &str = "a model of that toolkit is rejected, or it labels and can be stored";
 
 /// A kept model of the library's tests.
-fn stored(name: &str) -> Vec<u8> {
+pub(super) fn stored(name: &str) -> Vec<u8> {
     let path = format!("{}/../crates/crfkit/tests/models/{name}", env!("CARGO_MANIFEST_DIR"));
     std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
@@ -70,7 +70,7 @@ fn read_foreign(read: fn(&[u8]) -> Result<ChainModel>, data: &[u8]) {
 }
 
 /// Labels inputs, dumps the model, writes it and reads it again.
-fn use_it(model: AnyModel) {
+pub(super) fn use_it(model: AnyModel) {
     if let Some(names) = model.names() {
         dump(&names, &mut std::io::sink()).expect("nothing fails to be written nowhere");
     }
@@ -136,7 +136,7 @@ fn sequences() -> Vec<Sequence> {
 }
 
 /// A model may reject an input, but what it answers makes sense.
-fn ask<M: Labeller>(model: &Arc<M>, inputs: &[M::Input]) {
+pub(super) fn ask<M: Labeller>(model: &Arc<M>, inputs: &[M::Input]) {
     let (sets, mut tagger) = (model.label_sets(), Tagger::new(model.clone()));
     for input in inputs {
         if tagger.take_in(input).is_err() {

@@ -14,8 +14,9 @@ use crfkit::data::template::{Dialect, Templates};
 use crfkit::data::text::{Encoding, Lines};
 use crfkit::data::tokens::{sentences, tokens};
 use crfkit::domain::Domain;
-use crfkit::train::Settings;
-use crfkit::typed::TypedBuilder;
+use crfkit::loss::Pieces;
+use crfkit::train::{self, Criterion, Kind, Method, Settings, Start};
+use crfkit::typed::{TypedBuilder, TypedCorpus};
 
 const WORDS: &str = "two NUM B-AMOUNT\ncups NOUN I-AMOUNT\nsugar NOUN B-FOOD\n\nred ADJ B-FOOD\n, , O\n";
 
@@ -110,6 +111,7 @@ pub const JSON: Target = Target {
         vec![
             br#"{"tokens": ["a", "b\u00e9"], "labels": ["X", "Y"], "weight": 2}"#.to_vec(),
             br#"{"tokens": [["a", "N"], ["b", "V"]], "labels": ["X", "X|Y"]}"#.to_vec(),
+            br#"{"tokens": ["a", "b"], "labels": ["X", "Y"], "weights": [0.5, 1e300], "weight": 0}"#.to_vec(),
         ]
     },
     mutate: mutate::bytes,
@@ -167,6 +169,7 @@ pub const TEMPLATE: Target = Target {
         let mut all: Vec<_> =
             crfkit::data::presets::PRESETS.iter().map(|preset| with(&preset.text(3))).collect();
         all.push(with("U:%x[0,0]/%x[1,1]\nU:%t[0,0,\"^\\u\\l+$\"]\nU:%m[-1,0,\"(a|b)+c*\"]\nU:%M[0,0,\"\\d\"]\nB:%x[0,1]\nB\n"));
+        all.push(with("U:%seen[0,0]\nU:%seen[-1,1]/%x[0,0]\nB:%seen[1,0]\n"));
         all.push(with("*:%X[0,0]\nu:%x[0,0]\nb:%x[-1,1]\n"));
         all
     },
@@ -259,6 +262,7 @@ pub const GRAPHS: Target = Target {
             corpus.domain.label_sets().iter().all(|set| !set.labels.is_empty()),
             "a type of nodes without labels"
         );
+        learn_pieces(corpus);
     },
     seeds: || {
         const TYPES: &str = r#"{"types": {"word": {"labels": ["N", "V"], "dense": 1}, "next": {"over": ["word", "word"]}, "same": {"over": ["word", "word"], "table": "potts"}}}"#;
@@ -267,6 +271,24 @@ pub const GRAPHS: Target = Target {
     },
     mutate: mutate::bytes,
 };
+
+/// Trains on small graphs by Bethe's pieces, whose loss may be below 0: it ends, or says what is wrong.
+fn learn_pieces(corpus: TypedCorpus) {
+    if corpus.data.variables() > 50 {
+        return;
+    }
+    let settings = Settings {
+        objective: Criterion::Piecewise,
+        pieces: Some(Pieces::Bethe),
+        optimizer: Method::Lbfgs,
+        passes: Some(2),
+        ..Settings::of(Kind::Graph)
+    };
+    let features = train::features(&corpus, &settings);
+    if features.dim() < 10_000 {
+        let _ = train::train(corpus, features, &settings, Start { threads: 1, ..Start::default() }, &mut ());
+    }
+}
 
 pub const LOG: Target = Target {
     name: "log",
@@ -283,6 +305,9 @@ pub const LOG: Target = Target {
             empty.matches("</script").count(),
             "a log ends a script"
         );
+        let mut answer = Vec::new();
+        crfkit_report::Page { live: true, ..report }.write_data(&mut answer).expect("data can be written");
+        serde_json::from_slice::<serde_json::Value>(&answer).expect("the data of a page is JSON");
     },
     seeds: || {
         vec![

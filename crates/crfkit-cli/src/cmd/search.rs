@@ -4,7 +4,7 @@ mod points;
 
 use super::cv::{check_several, held_out, main_score, scores_on};
 use super::train::data::{TrainingData, read_dev};
-use super::train::{check_target, kind, weights};
+use super::train::{kind, weights};
 use crate::args::{Folds, Part, SearchArgs, Shown, TrainArgs};
 use crate::error::{stdout_failed, usage};
 use crate::flags::ModelKind;
@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use crfkit::chain::ChainDomain;
 use crfkit::checkpoint::fingerprint;
 use crfkit::domain::{Corpus, Dev};
-use crfkit::files::write_atomically;
+use crfkit::files::{check_writable, write_atomically};
 use crfkit::grid::GridDomain;
 use crfkit::linked::LinkedDomain;
 use crfkit::train::{Settings, Start, train};
@@ -29,7 +29,7 @@ const HELD_OUT: usize = 10;
 pub fn run(args: &SearchArgs) -> Result<ExitCode> {
     let first = &args.grid.first;
     check_several(first, &args.given, "search", &[])?;
-    args.points.iter().try_for_each(|path| check_target(path))?;
+    args.points.iter().try_for_each(|path| check_writable(path))?;
     let points = match kind(first) {
         ModelKind::Chain => search::<ChainDomain>(args),
         ModelKind::Factorial | ModelKind::SkipChain => search::<LinkedDomain>(args),
@@ -109,11 +109,7 @@ fn search<D: TrainingData>(args: &SearchArgs) -> Result<Vec<Point>> {
                 let mut model = None;
                 match known {
                     Some(known) => point = known,
-                    None => {
-                        let bytes = task.train(&mut point, &mut previous)?;
-                        log.add(&point)?;
-                        model = Some(bytes);
-                    }
+                    None => model = Some(task.train(&mut point, &mut previous)?),
                 }
                 if !flags.quiet {
                     let again = if is_known { " (from the file of points)" } else { "" };
@@ -129,6 +125,10 @@ fn search<D: TrainingData>(args: &SearchArgs) -> Result<Vec<Point>> {
                     if let Some(bytes) = model {
                         write_atomically(&flags.model, &bytes)?;
                     }
+                }
+                // A point that is recorded is not trained again, so its model must be there before.
+                if !is_known {
+                    log.add(&all[all.len() - 1])?;
                 }
             }
         }

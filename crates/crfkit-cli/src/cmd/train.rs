@@ -15,10 +15,10 @@ use crate::flags::ModelKind;
 use crate::io::{is_stdin, name, open_model};
 use crate::paths::{Named, check_apart, check_inputs_kept};
 use anyhow::{Context, Result};
-use crfkit::Error;
 use crfkit::chain::ChainDomain;
 use crfkit::checkpoint::fingerprint;
 use crfkit::domain::Corpus;
+use crfkit::files::check_writable;
 use crfkit::grid::GridDomain;
 use crfkit::linked::LinkedDomain;
 use crfkit::model::Features;
@@ -26,7 +26,6 @@ use crfkit::train::{Start, train};
 use crfkit::typed::TypedDomain;
 use data::{TrainingData, counts, read_dev, recorded};
 use session::Session;
-use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -141,7 +140,7 @@ pub fn check(args: &TrainArgs, kind: ModelKind) -> Result<()> {
     }
     check_inputs(args.train.iter().chain(&args.dev).chain(&args.empirical.heldout))?;
     check_aliases(args)?;
-    outputs(args).iter().try_for_each(|(_, path)| check_target(path))
+    Ok(outputs(args).iter().try_for_each(|(_, path)| check_writable(path))?)
 }
 
 /// The files that a run writes.
@@ -184,28 +183,4 @@ fn check_inputs<'a>(inputs: impl Iterator<Item = &'a PathBuf>) -> Result<()> {
         true => Err(usage("standard input is given twice, but can be read only once")),
         false => Ok(()),
     }
-}
-
-/// Checks that a file can be written there, so that training for an hour is not in vain.
-pub fn check_target(path: &Path) -> Result<()> {
-    let failed = |error| Error::io(path.display().to_string(), error);
-    match std::fs::metadata(path) {
-        Ok(found) if found.is_dir() => {
-            return Err(failed(std::io::ErrorKind::IsADirectory.into()).into());
-        }
-        Ok(found) if !found.is_file() => return Ok(()), // a device or a pipe
-        _ => {}
-    }
-    let directory = match path.parent() {
-        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
-        Some(parent) => parent,
-        None => return Err(failed(std::io::ErrorKind::InvalidInput.into()).into()),
-    };
-    if !directory.is_dir() {
-        anyhow::bail!("{}: there is no directory {}: create it first", path.display(), directory.display());
-    }
-    let probe = directory.join(format!(".crfkit-{}", std::process::id()));
-    OpenOptions::new().write(true).create_new(true).open(&probe).map_err(failed)?;
-    std::fs::remove_file(&probe).map_err(failed)?;
-    Ok(())
 }

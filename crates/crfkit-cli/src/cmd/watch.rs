@@ -1,13 +1,11 @@
 //! `crfkit watch`: the page of `crfkit report`, served while training runs.
 
-mod http;
-
 use super::report::{named_runs, read_log};
 use crate::args::WatchArgs;
 use crate::error::{INTERRUPTED, stdout_failed};
 use anyhow::{Context, Result};
+use crfkit_report::http::{self, Response};
 use crfkit_report::{Page, Run};
-use http::Response;
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
@@ -23,7 +21,7 @@ pub fn run(args: &WatchArgs) -> Result<ExitCode> {
     let mut stdout = std::io::stdout();
     writeln!(stdout, "http://{address}/").and_then(|()| stdout.flush()).map_err(stdout_failed)?;
     let runs = args.runs.clone();
-    http::serve(&listener, address, move |path| answer(path, &runs));
+    http::serve(&listener, address.port(), move |path| answer(path, &runs));
     Ok(ExitCode::SUCCESS)
 }
 

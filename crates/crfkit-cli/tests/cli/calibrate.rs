@@ -67,8 +67,13 @@ fn train_fits_the_temperature_that_calibrate_would() {
     fs::write(path("train.tsv"), text(1, 5)).unwrap();
     refused(&["--calibrate"], "there are only 5: give development data");
     assert!(!path("refused").exists());
-    // What cannot be fitted costs the temperature, not the model.
+    // Time that is up ends the training, and the model gets its temperature.
     fs::write(path("train.tsv"), text(1, 60)).unwrap();
+    let run =
+        train("timed", &[&with_dev[..], &["--calibrate", "--seconds", "1e-6"]].concat()).assert().success();
+    let said = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    assert!(said.contains("number of seconds reached") && said.contains("temperature "), "{said}");
+    // What cannot be fitted costs the temperature, not the model.
     fs::write(&dev, "w1\tZ\n\n").unwrap();
     let found = failure(&mut train("whole", &[&with_dev[..], &["--calibrate"]].concat()), 1);
     assert!(found.contains("the model is written, but has no temperature"), "{found}");

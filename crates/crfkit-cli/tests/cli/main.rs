@@ -4,6 +4,8 @@ mod calibrate;
 mod common;
 mod constraints;
 mod convert;
+#[cfg(target_os = "linux")]
+mod disturbed;
 mod empirical;
 mod explore;
 #[cfg(unix)]

@@ -8,7 +8,7 @@ use super::archive::Archive;
 use super::half::F16;
 use super::vectors::{MAX_WIDTH, Vectors};
 use crate::{Error, Place};
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 
 /// The first bytes of an array file.
 pub(crate) const ARRAY: &[u8] = b"\x93NUMPY";
@@ -19,6 +19,8 @@ const MAX_NUMBERS: usize = 1 << 28;
 /// The largest size in bytes of an array in an archive, its header included.
 const MAX_BYTES: u64 = 8 * MAX_NUMBERS as u64 + (1 << 16);
 
+/// Numbers of a matrix that are read at a time.
+const PIECE: usize = 1 << 16;
 /// The largest size in bytes of a header.
 const MAX_HEADER: usize = 1 << 20;
 
@@ -156,16 +158,29 @@ impl<R: Read> MatrixReader<R> {
             );
             return Err(Error::input(place(), message));
         }
-        self.bytes.resize(rows * width * size, 0);
-        self.reader.read_exact(&mut self.bytes).map_err(|error| Error::io(&*self.name, error))?;
-        let mut number = [0; 8];
-        vectors.extend(self.bytes.chunks_exact(size).map(|bytes| {
-            number[..size].copy_from_slice(bytes);
-            if big_endian {
-                number[..size].reverse();
-            }
-            kind.number(number, size) as f32
-        }));
+        // Piece by piece: a header may promise more than the file has, and memory is taken for what is there.
+        let mut left = rows * width;
+        while left > 0 {
+            let now = left.min(PIECE);
+            left -= now;
+            self.bytes.resize(now * size, 0);
+            self.reader.read_exact(&mut self.bytes).map_err(|error| match error.kind() {
+                ErrorKind::UnexpectedEof => {
+                    let message =
+                        format!("the file ends before its {all} vectors are complete: it is damaged");
+                    Error::input(Place::new(&self.name, 0), message)
+                }
+                _ => Error::io(&*self.name, error),
+            })?;
+            let mut number = [0; 8];
+            vectors.extend(self.bytes.chunks_exact(size).map(|bytes| {
+                number[..size].copy_from_slice(bytes);
+                if big_endian {
+                    number[..size].reverse();
+                }
+                kind.number(number, size) as f32
+            }));
+        }
         let (name, done) = (&self.name, self.done);
         vectors.check(|row| Place::new(name, (done + row + 1) as u64))?;
         self.done += rows;

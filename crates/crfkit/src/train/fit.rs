@@ -109,10 +109,17 @@ pub(crate) fn fit(
         reported.map_or_else(|| End::of(&problem, &theta), |value| End::reported(&problem, &theta, value));
     // A duality gap is a proof, and auto compares its phases itself.
     let proven = why == Stop::Gap || reported.is_some() && settings.optimizer == Method::Auto;
-    if !proven {
-        end.check(&problem, first, &start, passes)?;
+    // Whoever stops a run gets its weights as they are, and hears what is wrong with them: the run may just have begun.
+    let stopped = stop == Ended::Listener && end.value.is_finite();
+    let above = if proven { None } else { end.above(&problem, first, &start, passes)? };
+    match above {
+        Some(zero) if stopped => {
+            listener.event(&Event::AboveStart { objective: end.value, zero })?;
+        }
+        Some(zero) => return Err(end.diverged(&problem, zero, passes)),
+        None => {}
     }
-    end.check_losses(passes)?;
+    let end = if stopped { end.counted(&problem, &theta) } else { end.check_losses(passes)? };
     if end.impossible > 0 {
         listener.event(&Event::Impossible { examples: end.impossible })?;
     }
@@ -152,38 +159,46 @@ impl End {
         End { value, losses: value - problem.penalty(theta), impossible: 0 }
     }
 
-    /// Rejects the weights of a run that has ended above its start: no model is better than such a one. `first` is the
-    /// objective at the start, if the method has reported it, and `start` the weights there, which are empty if they
-    /// are zeros or not known. A run that started from good weights may end somewhat above them; then it must be below
-    /// zero weights.
-    fn check(&self, problem: &Problem, first: Option<f64>, start: &[f64], passes: f64) -> Result<()> {
-        let diverged = |what: String| {
-            let message = format!("{what}; {}", problem.prior.advice(SHORTER_STEPS));
-            Err(Error::Diverged { passes, message })
-        };
+    /// The objective at zero weights, if the run has ended above its start: then no model is better than this one. `first`
+    /// is the objective at the start, if the method has reported it, and `start` the weights there, which are empty if
+    /// they are zeros or not known. A run that started from good weights may end somewhat above them; then it must be
+    /// below zero weights. An objective that is not finite is an error.
+    fn above(
+        &self,
+        problem: &Problem,
+        first: Option<f64>,
+        start: &[f64],
+        passes: f64,
+    ) -> Result<Option<f64>> {
         if !self.value.is_finite() {
-            return diverged("the objective is not a finite number".into());
+            let message = problem.prior.advice(SHORTER_STEPS);
+            let message = format!("the objective is not a finite number; {message}");
+            return Err(Error::Diverged { passes, message });
         }
         // The losses of a perceptron are 0 at the start, and no measure of progress.
         if !problem.is_smooth() || first.is_some_and(|first| self.value <= first) {
-            return Ok(());
+            return Ok(None);
         }
         if !start.is_empty() && self.value <= End::of(problem, start).value {
-            return Ok(());
+            return Ok(None);
         }
         let zero = End::of(problem, &vec![0.0; problem.objective.dim()]).value;
-        match self.value > zero + ROUNDING * zero.abs() {
-            true => diverged(format!(
-                "the objective is {:.6e} at the end, but {zero:.6e} at weights of zero",
-                self.value
-            )),
-            false => Ok(()),
-        }
+        Ok((self.value > zero + ROUNDING * zero.abs()).then_some(zero))
+    }
+
+    /// The error of a run that has ended above zero weights.
+    fn diverged(&self, problem: &Problem, zero: f64, passes: f64) -> Error {
+        let message = format!(
+            "the objective is {:.6e} at the end, but {zero:.6e} at weights of zero; {}",
+            self.value,
+            problem.prior.advice(SHORTER_STEPS)
+        );
+        Error::Diverged { passes, message }
     }
 
     /// Rejects losses that are below 0 in sum: approximate inference has failed, and the weights are those of its
     /// failure.
-    fn check_losses(&self, passes: f64) -> Result<()> {
+    fn check_losses(self, passes: f64) -> Result<Self> {
         match self.losses < -IMPOSSIBLE {
             true => Err(Error::Diverged {
                 passes,
@@ -193,7 +208,15 @@ impl End {
                     self.losses
                 ),
             }),
-            false => Ok(()),
+            false => Ok(self),
+        }
+    }
+
+    /// The same with impossible losses counted, if there are any: a method reports only their sum.
+    fn counted(self, problem: &Problem, theta: &[f64]) -> Self {
+        match self.losses < -IMPOSSIBLE && self.impossible == 0 {
+            true => End::of(problem, theta),
+            false => self,
         }
     }
 }

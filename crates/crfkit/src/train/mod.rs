@@ -89,6 +89,14 @@ pub enum Event<'a> {
         /// How many examples.
         examples: usize,
     },
+    /// The listener has stopped the run while its objective was above that of zero weights, as that of an online method may be
+    /// in its first steps. The model gets the weights as they are.
+    AboveStart {
+        /// Losses plus penalties at the weights of the model.
+        objective: f64,
+        /// Losses plus penalties at zero weights.
+        zero: f64,
+    },
     /// The weights were evaluated on the development set.
     Evaluation {
         /// Evaluations of the training set so far.

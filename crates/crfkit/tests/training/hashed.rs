@@ -66,6 +66,25 @@ fn hashes_are_as_good_as_names() {
 }
 
 #[test]
+fn values_that_are_not_finite_are_rejected() {
+    let all = tokens();
+    let model =
+        Trainer::new().train(all.iter().map(|tokens| Sequence::features(tokens.iter().cloned()))).unwrap();
+    let mut worker = worker(&model);
+    for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let mut sequence = hashed(&all[0]);
+        sequence.add("length", value);
+        sequence.finish_token();
+        let message = worker.take_in_hashed(&sequence).unwrap_err().to_string();
+        assert!(
+            message.starts_with("X[0]:1: a feature of token 3") && message.contains("finite"),
+            "{message}"
+        );
+        worker.take_in_hashed(&hashed(&all[0])).unwrap();
+    }
+}
+
+#[test]
 fn models_of_columns_have_no_attributes() {
     let model = Trainer::new().train([Sequence::rows([["a", "X"], ["b", "Y"]])]).unwrap();
     assert!(worker(&model).take_in_hashed(&hashed(&tokens()[0])).is_err());

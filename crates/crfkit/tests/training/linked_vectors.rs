@@ -219,3 +219,27 @@ fn columns_of_numbers_are_vectors_here_too() {
     let mut words = by_columns().with_numbers([0]).unwrap();
     assert!(words.add(&rows[0]).unwrap_err().to_string().contains("in column 0 is not a number"));
 }
+
+/// Units that are 10⁶⁰ times as large would make numbers that are not finite, and probabilities that are not numbers.
+#[test]
+fn numbers_too_far_from_those_of_training_are_rejected() {
+    let scaled = |one: &Columns, unit: f32| {
+        let numbers: Vec<f32> = (0..one.len()).flat_map(|t| one.vectors().row(t).to_vec()).collect();
+        let mut one = one.clone();
+        one.set_vectors(Vectors::new(WIDTH, numbers.iter().map(|x| x * unit).collect()).unwrap()).unwrap();
+        one
+    };
+    let data: Vec<Columns> = sequences(11, 40).iter().map(|one| scaled(one, 1e-28)).collect();
+    let (model, _) = model(corpus(builder(Links::Factorial, &[1, 2]).standardised(), &data));
+    let mut tagger = LinkedTagger::new(Arc::new(model));
+    tagger.take_in(&data[0]).unwrap();
+    let far = scaled(&scaled(&data[0], 1e28), 1e37);
+    let message = tagger.take_in(&far).err().unwrap().to_string();
+    assert!(message.contains("made up:1: vector[0] is so far from its mean in training"), "{message}");
+    let plain = |one: &Columns| Sequence::Columns { rows: one.clone(), label_column: Some(1) };
+    let mut chains = CorpusBuilder::new(Source::Templates(templates())).standardised();
+    data.iter().for_each(|one| chains.add(&plain(one)).unwrap());
+    let corpus = chains.finish(1).unwrap();
+    let message = crfkit::chain::ChainDev::of(&corpus.domain, &[plain(&far)]).unwrap_err().to_string();
+    assert!(message.contains("vector[0] is so far from its mean in training"), "{message}");
+}

@@ -15,6 +15,7 @@ mod corruption;
 mod crew;
 mod explain;
 mod foreign;
+mod forged;
 mod front;
 mod go_on;
 mod graph_models;

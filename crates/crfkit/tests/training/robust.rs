@@ -203,6 +203,35 @@ fn a_run_that_ends_above_its_start_is_an_error() {
     }
 }
 
+/// Whoever stops a run gets its weights, wherever it is: an online method may be above its start in its first steps.
+#[test]
+fn a_run_that_is_stopped_above_its_start_gives_its_weights() {
+    struct Stopper {
+        above: Option<[f64; 2]>,
+    }
+    impl Listener for Stopper {
+        fn event(&mut self, event: &Event) -> Result<Control> {
+            if let Event::AboveStart { objective, zero } = *event {
+                self.above = Some([objective, zero]);
+            }
+            Ok(Control::Stop)
+        }
+    }
+    for optimizer in [Method::Sgd, Method::Adagrad, Method::Adam] {
+        let parameters = Parameters { eta0: Some(1e3), ..Parameters::default() };
+        let settings = Settings { optimizer, parameters, sigma: 100.0, ..Settings::default() };
+        let corpus = attribute_corpus(&measured(1.0), 1);
+        let uniform = corpus.data.variables() as f64 * 3.0f64.ln();
+        let mut stopper = Stopper { above: None };
+        let trained = fit(corpus, &settings, &mut stopper).unwrap();
+        assert_eq!(trained.stop, Ended::Listener);
+        assert!(trained.model.weights.iter().any(|w| *w != 0.0), "{optimizer:?}: weights as they are");
+        let [objective, zero] = stopper.above.expect("it hears that they are of no use yet");
+        assert_eq!(objective, trained.objective);
+        assert!(objective > zero && (zero - uniform).abs() < 1e-6 * uniform, "{objective} {zero} {uniform}");
+    }
+}
+
 #[test]
 fn auto_comes_back_from_steps_that_are_too_long() {
     struct Restarts(usize);

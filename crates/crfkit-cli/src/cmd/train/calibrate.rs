@@ -48,7 +48,8 @@ pub fn check_size(args: &TrainArgs, sequences: usize) -> Result<()> {
 /// Fits the temperature of a model that is trained: to the development data, or else to every tenth sequence, by the probabilities of a
 /// second model that is trained without them. That model serves for nothing else: the weights stay those of all data.
 pub fn calibrate(session: &Session, trained: &mut Trained<ChainDomain>) -> Result<()> {
-    if trained.stop == Ended::Listener {
+    // Time that is up ends the training, not what is asked for after it.
+    if trained.stop == Ended::Listener && session.interrupted() {
         session.progress.note("interrupted: the model has no temperature");
         return Ok(());
     }

@@ -6,7 +6,7 @@ use crate::args::TrainArgs;
 use crate::cmd::eval::{parts, scores};
 use crate::cmd::report;
 use crate::progress::Progress;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use crfkit::domain::WeightedModel;
 use crfkit::files::{write_atomically, write_atomically_with};
 use crfkit::model::Precision;
@@ -43,7 +43,8 @@ pub fn write_model<D: TrainingData>(
     let bytes = shrunk.as_ref().unwrap_or(&full).to_bytes(args.precision)?;
     write_atomically(&args.model, &bytes)?;
     let (full, kept) = (Arc::new(full), Arc::new(WeightedModel::from_bytes(&bytes)?));
-    report_loss(args, &full, &kept, progress)?;
+    report_loss(args, &full, &kept, progress)
+        .context("the model is written, but what shrinking costs cannot be measured")?;
     Ok(Written { weights: active(&kept), bytes: bytes.len(), model: kept })
 }
 

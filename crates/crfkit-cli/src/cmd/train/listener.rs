@@ -113,6 +113,8 @@ pub struct Listener<'a> {
     pub seconds_at_most: Option<f64>,
     /// Whether it stopped for that reason.
     pub time_is_up: bool,
+    /// Whether it was stopped above its start.
+    pub above_start: bool,
 }
 
 /// The state of a run, for the live line.
@@ -248,6 +250,14 @@ impl crfkit::train::Listener for Listener<'_> {
                      wrong, use another --inference or --objective pseudolikelihood"
                 ));
                 self.log.write(&LogEvent::Impossible { examples }, progress);
+            }
+            Event::AboveStart { objective, zero } => {
+                progress.warn(&format!(
+                    "the run was stopped too early to be of use: the objective is {objective:.6e}, but {zero:.6e} at weights of zero. \
+                     The model has the weights as they are; train for longer, or with a smaller --eta0"
+                ));
+                self.log.write(&LogEvent::Above { objective, zero }, progress);
+                self.above_start = true;
             }
             Event::Progress { passes, objective: None, .. } => {
                 pace.first_passes.get_or_insert(passes.floor());

@@ -22,6 +22,8 @@ pub struct Session<'a> {
     pub log: Log,
     interrupt: Interrupt,
     checkpoint: CheckpointFile,
+    /// Whether the run was stopped above its start.
+    above_start: bool,
 }
 
 impl<'a> Session<'a> {
@@ -34,6 +36,7 @@ impl<'a> Session<'a> {
             log: Log::default(),
             interrupt,
             checkpoint: CheckpointFile::default(),
+            above_start: false,
         })
     }
 
@@ -74,6 +77,11 @@ impl<'a> Session<'a> {
         self.interrupt.stop_flag()
     }
 
+    /// Whether a signal has asked for the end.
+    pub fn interrupted(&self) -> bool {
+        self.interrupt.happened()
+    }
+
     /// Trains on a number of tokens. Returns what training returns, and how long it took.
     pub fn train<T>(
         &mut self,
@@ -90,15 +98,17 @@ impl<'a> Session<'a> {
             pace: Pace::new(tokens, self.args.passes.map(usize::from)),
             seconds_at_most: self.args.seconds,
             time_is_up: false,
+            above_start: false,
         };
         let trained = train(&mut listener)?;
+        self.above_start = listener.above_start;
         // A run may also be stopped in the middle of a pass, where the listener is not asked.
         let seconds = listener.pace.seconds();
         let late = self.args.seconds.is_some_and(|limit| seconds >= limit) && !self.interrupt.happened();
         Ok((trained, Clock { seconds, is_up: listener.time_is_up || late }))
     }
 
-    /// Logs the end once the model is written, and removes the checkpoint of a finished run.
+    /// Logs the end once the model is written, and removes the checkpoint of a finished run. One that has come to nothing may resume.
     pub fn end(&mut self, end: &End) {
         let last = Event::Stop {
             reason: &end.reason(),
@@ -110,7 +120,7 @@ impl<'a> Session<'a> {
             model_bytes: end.bytes,
         };
         self.log.write(&last, &self.progress);
-        if !end.interrupted() {
+        if !end.interrupted() && !self.above_start {
             self.checkpoint.remove();
         }
     }
@@ -122,7 +132,9 @@ impl<'a> Session<'a> {
         let stopped = format!("{reason}; objective {objective:.4} after {passes:.2} passes, {seconds:.1} s");
         let ended = Ending { interrupted: end.interrupted(), resumes: self.checkpoint.resumes() };
         let status = farewell(self.args, &self.progress, &stopped, [*weights, *bytes], ended, next);
-        match report_failures(&self.progress, [self.log.failure(), self.checkpoint.failure()]) {
+        // What ended without being asked to is a success only if its model is of use.
+        let failed = self.above_start && !end.interrupted();
+        match report_failures(&self.progress, [self.log.failure(), self.checkpoint.failure()]) || failed {
             true => ExitCode::FAILURE,
             false => status,
         }

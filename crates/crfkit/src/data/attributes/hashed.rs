@@ -25,6 +25,8 @@ pub struct HashedAttributes {
     /// The end of each token's attributes.
     ends: Vec<usize>,
     vectors: Vectors,
+    /// The first value that is not finite, with its token, counted from 1.
+    not_finite: Option<(usize, f64)>,
 }
 
 impl HashedAttributes {
@@ -33,11 +35,14 @@ impl HashedAttributes {
         HashedAttributes { name: name.into(), ..HashedAttributes::default() }
     }
 
-    /// Adds an attribute of the next token. A value of 0 adds nothing.
+    /// Adds an attribute of the next token. A value of 0 adds nothing. A sequence with a value that is not finite cannot be labelled.
     #[inline]
     pub fn add(&mut self, name: &str, value: f64) {
         if value == 0.0 {
             return;
+        }
+        if !value.is_finite() {
+            self.not_finite.get_or_insert((self.ends.len() + 1, value));
         }
         if value != 1.0 && self.values.is_empty() {
             self.values = vec![1.0; self.hashes.len()];
@@ -77,6 +82,18 @@ impl HashedAttributes {
 
     pub(crate) fn place(&self) -> Place {
         Place::new(&self.name, 1)
+    }
+
+    /// Rejects values that are not finite.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self.not_finite {
+            None => Ok(()),
+            Some((token, value)) => {
+                let message =
+                    format!("a feature of token {token} has the value {value}: give finite numbers");
+                Err(Error::input(self.place(), message))
+            }
+        }
     }
 
     pub(crate) fn vectors(&self) -> &Vectors {

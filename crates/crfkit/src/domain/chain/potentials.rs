@@ -85,6 +85,7 @@ impl ChainModel {
     ) -> Result<()> {
         let place = || sequence.place();
         self.domain.check_attributes(place)?;
+        sequence.check()?;
         let mut sink = Potentials::new(self, tables, sequence.len(), answers);
         let (vectors, len) = (sequence.vectors(), sequence.len());
         sink.multiply(&self.domain, &NumbersOf { rows: None, vectors, len, place: &|_| place() })?;

@@ -134,8 +134,15 @@ impl VectorLayout {
             out.extend_from_slice(if self.width > 0 { vectors.row(token) } else { &[] });
         }
         if let Some(standard) = &self.standard {
-            for row in out.chunks_exact_mut(self.dims()) {
+            for (token, row) in out.chunks_exact_mut(self.dims()).enumerate() {
                 row.iter_mut().enumerate().for_each(|(d, x)| *x = standard.apply(d, (*x).into()) as f32);
+                if let Some(d) = row.iter().position(|x| !x.is_finite()) {
+                    let message = format!(
+                        "{} is so far from its mean in training that it cannot be standardised: give numbers in the same units",
+                        self.name(d)
+                    );
+                    return Err(Error::input(place(token), message));
+                }
             }
         }
         Ok(())

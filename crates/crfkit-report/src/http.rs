@@ -1,7 +1,7 @@
 //! A minimal web server for one page on one computer: GET only, one answer per connection.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,8 @@ const REQUEST_BYTES: u64 = 16 * 1024;
 /// Time for a whole request, and again for a whole answer. Browsers open connections in reserve and leave them idle; whoever sends
 /// or takes a byte now and then must not hold one for ever either.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Time to wait after a connection that could not be taken.
+const PAUSE: Duration = Duration::from_millis(20);
 /// The largest number of connections at a time.
 const CONNECTIONS: usize = 32;
 
@@ -30,21 +32,22 @@ impl Response {
     }
 }
 
-/// Answers requests for ever; `answer` maps a path to a response.
-pub fn serve(
-    listener: &TcpListener,
-    address: SocketAddr,
-    answer: impl Fn(&str) -> Response + Send + Sync + 'static,
-) {
+/// Answers requests to this port for ever; `answer` maps a path to a response.
+pub fn serve(listener: &TcpListener, port: u16, answer: impl Fn(&str) -> Response + Send + Sync + 'static) {
     let answer = Arc::new(answer);
     for connection in listener.incoming() {
-        let Ok(connection) = connection else { continue }; // gone before it was taken
+        let Ok(connection) = connection else {
+            // It is gone already, or this process has too many open files, which does not change by itself at once.
+            std::thread::sleep(PAUSE);
+            continue;
+        };
         if Arc::strong_count(&answer) > CONNECTIONS {
             continue; // dropped, that is closed
         }
         let answer = answer.clone();
-        // A browser that closes the connection is not an error of the server.
-        std::thread::spawn(move || drop(converse(&connection, address, PATIENCE, &*answer)));
+        // A browser that closes the connection is not an error of the server. Where no thread can be had, the connection is closed.
+        let thread = std::thread::Builder::new();
+        drop(thread.spawn(move || drop(converse(&connection, port, PATIENCE, &*answer))));
     }
 }
 
@@ -89,14 +92,20 @@ impl Write for Until<'_> {
 
 fn converse(
     connection: &TcpStream,
-    address: SocketAddr,
+    port: u16,
     patience: Duration,
     answer: impl Fn(&str) -> Response,
 ) -> std::io::Result<()> {
-    let request = Request::read(Until::new(connection, patience))?;
-    let response = match request {
+    let reply = reply(Until::new(connection, patience), port, answer)?;
+    Until::new(connection, patience).write_all(&reply)
+}
+
+/// Reads a request to a server at this port, and makes the whole reply, head and body. It is an error if the request is not text, or if it
+/// cannot be read.
+pub fn reply(request: impl Read, port: u16, answer: impl Fn(&str) -> Response) -> std::io::Result<Vec<u8>> {
+    let response = match Request::read(request)? {
         None => Response::text(400, "not a valid HTTP request"),
-        Some(request) => match request.refusal(address) {
+        Some(request) => match request.refusal(port) {
             Some(refusal) => refusal,
             None => answer(&request.path),
         },
@@ -109,9 +118,7 @@ fn converse(
         reason(status),
         body.len()
     );
-    let mut connection = Until::new(connection, patience);
-    connection.write_all(head.as_bytes())?;
-    connection.write_all(&body)
+    Ok([head.into_bytes(), body].concat())
 }
 
 fn reason(status: u16) -> &'static str {
@@ -166,8 +173,7 @@ impl Request {
 
     /// The answer to a request that is rejected. A page on the Internet can make a browser call this computer by a name of the page's own
     /// (DNS rebinding) and could then read the answer. So only this computer's own names are accepted.
-    fn refusal(&self, address: SocketAddr) -> Option<Response> {
-        let port = address.port();
+    fn refusal(&self, port: u16) -> Option<Response> {
         let names = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
         let without_port = port == 80 && ["127.0.0.1", "localhost"].contains(&&*self.host);
         if !without_port && !names.iter().any(|name| name.eq_ignore_ascii_case(&self.host)) {
@@ -182,11 +188,9 @@ mod tests {
     use super::*;
 
     fn status(request: &str, port: u16) -> u16 {
-        let address = SocketAddr::from(([127, 0, 0, 1], port));
-        match Request::read(request.as_bytes()).unwrap() {
-            None => 400,
-            Some(request) => request.refusal(address).map_or(200, |refusal| refusal.status),
-        }
+        let answer = |_: &str| Response::text(200, "");
+        let reply = String::from_utf8(reply(request.as_bytes(), port, answer).unwrap()).unwrap();
+        reply.split(' ').nth(1).unwrap().parse().unwrap()
     }
 
     #[test]
@@ -229,7 +233,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let server = std::thread::spawn(move || {
             let answer = |_: &str| Response { status: 200, kind: "text/plain", body: vec![b'x'; body] };
-            converse(&listener.accept().unwrap().0, address, Duration::from_millis(200), answer)
+            converse(&listener.accept().unwrap().0, address.port(), Duration::from_millis(200), answer)
         });
         client(TcpStream::connect(address).unwrap());
         server.join().unwrap()
@@ -237,7 +241,6 @@ mod tests {
 
     /// Bytes that a slow client would send or take: a limit for each of them alone would let it go on for 20 seconds.
     const DRIPS: usize = 1000;
-    const PAUSE: Duration = Duration::from_millis(20);
 
     #[test]
     fn a_request_that_drips_ends() {
