@@ -208,3 +208,10 @@ def test_factorial_chains(standardise):
         FactorialCRF().fit(ARRAYS[:1], [PAIRS[0][:4]])
     with pytest.raises(crfkit.DataError, match=r"X\[0\] has NaN"):
         FactorialCRF().fit([broken(ARRAYS[0], (1, 1), np.nan)], PAIRS[:1])
+    with pytest.raises(crfkit.DataError, match=r"X\[0\] is an array: with a template"):
+        FactorialCRF(template="default").fit(ARRAYS, PAIRS)
+    mixed = [(WORDS[0], ARRAYS[0]), *ARRAYS[1:]]
+    with pytest.raises(crfkit.DataError, match=r"X\[1\] is an array"):
+        FactorialCRF().fit(mixed, PAIRS)
+    with pytest.raises(crfkit.DataError, match=r"X\[7\] has words, but the first sequence is an array"):
+        FactorialCRF().fit(ARRAYS[:7] + [(WORDS[7], ARRAYS[7])], PAIRS)

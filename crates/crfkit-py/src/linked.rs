@@ -37,15 +37,27 @@ pub(crate) struct LinkedReading {
     standardise: bool,
 }
 
-/// Sequences of rows, with the labels of each token behind its fields.
+/// Sequences of rows, with the labels of each token behind its fields. Either all have words or none has.
 fn rows(
     x: &Bound<'_, PyAny>,
     y: &[Vec<Vec<String>>],
+    words: bool,
     reading: Option<&LinkedReading>,
 ) -> PyResult<Vec<Columns>> {
     let (mut converter, mut all) = (Converter::default(), Vec::with_capacity(y.len()));
     for (k, (x, labels)) in x.try_iter()?.zip(y).enumerate() {
         let x = x?;
+        if has_words(&x, k)? != words {
+            let why = match words {
+                true => {
+                    "is an array: with a template, or where other sequences have words, give a tuple of words and an array"
+                }
+                false => {
+                    "has words, but the first sequence is an array: give arrays alone, or words everywhere"
+                }
+            };
+            return Err(data_error(x.py(), format!("X[{k}] {why}")));
+        }
         let mut rows = converter.columns(&x, Some(labels), k)?;
         if let Some(reading) = reading {
             let weigh = |rows: &mut Columns| -> crfkit::Result<()> {
@@ -82,15 +94,18 @@ pub(crate) fn train_factorial<'py>(
     callback: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let settings = read_settings(py, settings, Kind::Linked)?;
-    let sequences = rows(x, &y, Some(&reading))?;
-    let dev = dev.map(|(x, y)| rows(&x, &y, None)).transpose()?;
+    // Arrays alone have nothing that a template could read.
+    let words = match x.try_iter()?.next() {
+        Some(first) if reading.template.is_none() => has_words(&first?, 0)?,
+        _ => true,
+    };
+    let sequences = rows(x, &y, words, Some(&reading))?;
+    let dev = dev.map(|(x, y)| rows(&x, &y, words, None)).transpose()?;
     let Some(labels) = y.iter().flatten().map(Vec::len).next().filter(|_| !sequences.is_empty()) else {
         return Err(data_error(py, "X is empty: there is nothing to learn from".into()));
     };
     let columns = sequences[0].columns();
-    // Arrays alone have nothing that a template could read.
-    let alone = reading.template.is_none() && all_arrays(x)?;
-    let template = if alone { Some(PAIRS_OF_LABELS) } else { reading.template.as_deref() };
+    let template = if words { reading.template.as_deref() } else { Some(PAIRS_OF_LABELS) };
     let trainer = with_template(Trainer::new(), template);
     let build = || {
         let templates = trainer.templates(columns - labels)?;
@@ -112,14 +127,9 @@ pub(crate) fn train_factorial<'py>(
 /// The template that makes no observations of fields.
 const PAIRS_OF_LABELS: &str = "B\n";
 
-/// Whether every sequence is an array, without words.
-fn all_arrays(x: &Bound<'_, PyAny>) -> PyResult<bool> {
-    for (k, x) in x.try_iter()?.enumerate() {
-        if split(&x?, &format!("X[{k}]"))?.0.is_some() {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+/// Whether a sequence has words, beside an array or alone.
+fn has_words(x: &Bound<'_, PyAny>, number: usize) -> PyResult<bool> {
+    Ok(split(x, &format!("X[{number}]"))?.0.is_some())
 }
 
 /// A worker that labels factorial chains. Threads may share it.
@@ -212,7 +222,7 @@ impl PyFactorialTagger {
             .enumerate()
             .map(|(k, x)| {
                 let x = x?;
-                if words && split(&x, &format!("X[{k}]"))?.0.is_none() {
+                if words && !has_words(&x, k)? {
                     let why =
                         "is an array, but the model was trained on words: give a tuple of words and an array";
                     return Err(data_error(x.py(), format!("X[{k}] {why}")));
