@@ -21,18 +21,22 @@ from crfkit.errors import (
     NotFittedError,
     SettingError,
 )
+from crfkit.explain import Contribution, Explanation
 from crfkit.factorial import FactorialCRF
 from crfkit.graph import GraphCRF
 from crfkit.grid import GridCRF
 from crfkit.objective import Objective
+from crfkit.scores import Scores
 from crfkit.spans import Span
 
 __all__ = [
     "ChainCRF",
+    "Contribution",
     "CrfkitError",
     "DataError",
     "DivergedError",
     "EmpiricalTagger",
+    "Explanation",
     "FactorialCRF",
     "GraphCRF",
     "GridCRF",
@@ -40,6 +44,7 @@ __all__ = [
     "ModelFileError",
     "NotFittedError",
     "Objective",
+    "Scores",
     "SettingError",
     "Span",
     "Tagged",

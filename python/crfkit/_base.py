@@ -117,7 +117,7 @@ class Labels(Labeller[_crfkit.Tagger]):
         return [tagged.marginals for tagged in self.tagger_.tag_many(X, threads=self.threads)]
 
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
-        """The share of tokens whose label is right. ``sample_weight`` has a number for each sequence."""
+        """The share of tokens whose label is right. ``sample_weight`` has a number for each sequence. Tokens without a label do not count."""
         check_lengths(X, y)
         return share_of_right(self.predict(X), y, sample_weight)
 
@@ -135,8 +135,10 @@ def share_of_right(found: Iterable[Any], y: Sequence[Any], sample_weight: Iterab
     for number, (labels, gold) in enumerate(zip(found, y)):
         if len(labels) != len(gold):
             raise DataError(f"X[{number}] has {len(labels)} tokens, but y[{number}] has {len(gold)} labels")
-        right += weights[number] * sum(a == b for a, b in zip(labels, gold))
-        total += weights[number] * len(gold)
+        # A label that is not known is None, and one of several is a collection.
+        known = [(a, b) for a, b in zip(labels, gold) if b is not None]
+        right += weights[number] * sum(a == b or (not isinstance(b, str) and a in b) for a, b in known)
+        total += weights[number] * len(known)
     return float(right / total) if total else 1.0
 
 

@@ -1,10 +1,12 @@
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, Callable, SupportsIndex, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from crfkit.explain import Explanation
+from crfkit.scores import Scores
 from crfkit.spans import Span
 
 __all__ = [
@@ -33,10 +35,11 @@ __VERSION__: str
 
 _Array = NDArray[np.float64]
 _GridInput = tuple[_Array, _Array | None, _Array | None, _Array | None]
-_GridLayout = tuple[list[int], int | None, int, str]
+_GridLayout = tuple[list[int], int | None, int, str, str]
+_Features = tuple[_Array, Any]
 _GraphInput = tuple[
-    list[tuple[str, _Array, NDArray[np.int64] | None]],
-    list[tuple[str, NDArray[np.int64], _Array]],
+    list[tuple[str, _Features, NDArray[np.int64] | None, _Array | None]],
+    list[tuple[str, NDArray[np.int64], _Features]],
 ]
 _Types = tuple[list[tuple[str, list[str], int]], list[tuple[str, list[str], str, int]]]
 _Callback = Callable[[dict[str, Any]], Any]
@@ -58,7 +61,11 @@ class Model:
     def takes(self) -> str: ...
     def settings_json(self) -> str: ...
     def heaviest(self, n: int) -> tuple[int, list[tuple[str, str | None, list[str], float]]]: ...
-    def tagger(self) -> Tagger: ...
+    def tagger(self, *, constraint: str | None = None, at_most_once: Sequence[str] | None = None) -> Tagger: ...
+    def calibrate(self, x: Sequence[Any], y: Sequence[Any]) -> Model: ...
+    @property
+    def temperature(self) -> float: ...
+    def evaluate(self, x: Sequence[Any], y: Sequence[Any]) -> Scores: ...
     def coefficients(self) -> tuple[list[str], NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]: ...
     def transitions(self) -> NDArray[np.float64]: ...
     def _repr_html_(self) -> str: ...
@@ -67,8 +74,15 @@ class Model:
 
 @final
 class Tagger:
-    def __new__(cls, model: Model) -> Tagger: ...
-    def tag(self, x: Iterable[Any]) -> Tagged: ...
+    def __new__(
+        cls, model: Model, *, constraint: str | None = None, at_most_once: Sequence[str] | None = None
+    ) -> Tagger: ...
+    def tag(self, x: Iterable[Any], *, allowed: Mapping[int, Any] | Iterable[Any] | None = None) -> Tagged: ...
+    def explain(
+        self, x: Iterable[Any], tokens: int | Sequence[int] | None = None, *, removals: int = 0
+    ) -> list[Explanation]: ...
+    @property
+    def model(self) -> Model: ...
     def tag_many(self, xs: Iterable[Iterable[Any]], *, threads: int | None = None) -> list[Tagged]: ...
     def label_lists(self, xs: Iterable[Iterable[Any]], *, threads: int | None = None) -> list[list[str]]: ...
     @property
@@ -88,6 +102,10 @@ class Tagged:
     def words(self) -> list[str]: ...
     @property
     def log_z(self) -> float: ...
+    @property
+    def entropy(self) -> float: ...
+    @property
+    def margin(self) -> float: ...
     def log_probability(self, y: Sequence[str] | None = None) -> float: ...
     def nbest(self, n: int) -> list[tuple[list[str], float]]: ...
     def _repr_html_(self) -> str: ...
@@ -144,15 +162,12 @@ def train(
     x: Iterable[Any],
     y: Iterable[Any],
     settings: str,
+    reading: dict[str, Any] | None = None,
     *,
-    template: str | None = None,
-    dialect: str = "crfpp",
     dev: tuple[Any, Any] | None = None,
-    weights: list[float] | None = None,
     start: Model | None = None,
     go_on: bool = False,
     labels: list[str] | None = None,
-    standardise: bool = False,
     threads: int | None = None,
     callback: _Callback | None = None,
 ) -> dict[str, Any]: ...
@@ -162,6 +177,7 @@ def train_grid(
     layout: _GridLayout,
     settings: str,
     *,
+    weights: dict[str, Any] | None = None,
     dev: tuple[Sequence[_GridInput], Sequence[NDArray[np.uint16]]] | None = None,
     start: Model | None = None,
     threads: int | None = None,
@@ -172,6 +188,7 @@ def train_graph(
     types: _Types,
     settings: str,
     *,
+    weights: dict[str, Any] | None = None,
     dev: Sequence[_GraphInput] | None = None,
     start: Model | None = None,
     threads: int | None = None,
@@ -181,11 +198,9 @@ def train_factorial(
     x: Iterable[Any],
     y: Sequence[Sequence[Sequence[str]]],
     settings: str,
+    reading: dict[str, Any],
     *,
-    template: str | None = None,
-    dialect: str = "crfpp",
     dev: tuple[Any, Sequence[Sequence[Sequence[str]]]] | None = None,
-    weights: list[float] | None = None,
     start: Model | None = None,
     threads: int | None = None,
     callback: _Callback | None = None,
@@ -199,15 +214,7 @@ def train_empirical(
     start: Model | None = None,
 ) -> Model: ...
 def chain_objective(
-    x: Iterable[Any],
-    y: Iterable[Any],
-    settings: str,
-    *,
-    template: str | None = None,
-    dialect: str = "crfpp",
-    weights: list[float] | None = None,
-    standardise: bool = False,
-    threads: int | None = None,
+    x: Iterable[Any], y: Iterable[Any], settings: str, reading: dict[str, Any], *, threads: int | None = None
 ) -> TrainingObjective: ...
 def grid_objective(
     x: Sequence[_GridInput],
@@ -215,8 +222,14 @@ def grid_objective(
     layout: _GridLayout,
     settings: str,
     *,
+    weights: dict[str, Any] | None = None,
     threads: int | None = None,
 ) -> TrainingObjective: ...
 def graph_objective(
-    x: Sequence[_GraphInput], types: _Types, settings: str, *, threads: int | None = None
+    x: Sequence[_GraphInput],
+    types: _Types,
+    settings: str,
+    *,
+    weights: dict[str, Any] | None = None,
+    threads: int | None = None,
 ) -> TrainingObjective: ...

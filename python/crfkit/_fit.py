@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable, Mapping, TypeVar
 
 from crfkit import _crfkit
 from crfkit._base import Labeller, Worker, check_lengths
@@ -84,14 +84,33 @@ def development(X_dev: Any, y_dev: Any) -> tuple[Any, Any] | None:
     return X_dev, y_dev
 
 
-def weights_of(sample_weight: Any, X: Any) -> list[float] | None:
-    """The weights of sequences, one for each."""
+def weights_of(sample_weight: Any, X: Any, what: str = "sequences") -> list[float] | None:
+    """The weights of sequences, images or graphs, one for each."""
     if sample_weight is None:
         return None
     weights = [float(weight) for weight in sample_weight]
     if len(weights) != len(X):
-        raise DataError(f"X has {len(X)} sequences, but sample_weight has {len(weights)} numbers")
+        raise DataError(f"X has {len(X)} {what}, but sample_weight has {len(weights)} numbers")
     return weights
+
+
+def token_weights_of(token_weight: Any, X: Any, what: str = "token_weight") -> list[list[float]] | None:
+    """The weights of tokens: a list for each sequence."""
+    if token_weight is None:
+        return None
+    weights = [[float(weight) for weight in of_sequence] for of_sequence in token_weight]
+    if len(weights) != len(X):
+        raise DataError(f"X has {len(X)} sequences, but {what} has {len(weights)}: give weights for each of them")
+    return weights
+
+
+def label_weights_of(class_weight: Any) -> list[tuple[str, float]] | None:
+    """The weights of labels, by name."""
+    if class_weight is None:
+        return None
+    if not isinstance(class_weight, Mapping):
+        raise TypeError(f"class_weight is {class_weight!r}: give a dict from labels to numbers")
+    return [(str(label), float(weight)) for label, weight in class_weight.items()]
 
 
 def number(name: str, value: Any) -> float | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Iterable, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from crfkit import _crfkit
 from crfkit._base import Labels, check_lengths
-from crfkit._fit import Trained, development, weights_of
+from crfkit._fit import Trained, development, label_weights_of, token_weights_of, weights_of
 from crfkit.errors import SettingError
 
 _CHOICES = ("observed", "all")
@@ -29,7 +29,7 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
     ----------
     objective : str
         What is minimised: ``likelihood``, ``pseudolikelihood``, ``piecewise``, ``piecewise-pseudo``, ``memm``,
-        ``memm-backward``, ``perceptron`` or ``marginal``.
+        ``memm-backward``, ``perceptron``, ``marginal``, ``softmax-margin`` or ``max-margin``.
     optimizer : str
         How it is minimised. ``auto`` suits the data; others are ``lbfgs``, ``saga``, ``sgd``, ``adagrad``, ...
     sigma : float, None or "auto"
@@ -44,6 +44,15 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
     template : str or None
         The name of a preset (``default``, ``ner``, ``chunking``, ``pos``, ...) or the text of a template in CRF++'s syntax. It makes features
         of words.
+    constraint : str or None
+        Rules on labels that hold in training and afterwards: ``"iob2"``, ``"iobes"``, or rules of your own, one on a line, such as
+        ``"forbid O I-*"``, ``"forbid begin I-*"`` or ``"only B-QTY -> I-QTY B-UNIT"``. ``"none"`` makes every labelling possible. By default,
+        labels that are in IOB2 in all training sequences stay so when the model is applied.
+    partial_labels : bool
+        Whether labels may be missing in ``y``: ``None`` (or ``"?"``) is a label that is not known, and a set or tuple (or ``"A|B"``) is one of
+        several. Training sums over what is not known.
+    class_weight : dict or None
+        Weights of labels: the weight of a sequence is multiplied by the largest weight of its labels. Others have 1.
     standardise : bool
         Whether the numbers of arrays get mean 0 and standard deviation 1 in the training data. The model treats new data in the same way.
     passes : int or None
@@ -62,7 +71,7 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
     callback : callable or None
         Called with a dict of ``passes``, ``objective``, ``dev_score`` and ``weights``, their number. Training stops if it returns ``False``.
     params : dict or None
-        Further settings, such as ``{"eta0": 0.1}``.
+        Further settings, such as ``{"eta0": 0.1}``, or ``{"order": 2}`` for weights of three neighbouring labels.
 
     Attributes
     ----------
@@ -90,6 +99,9 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
     states: str
     transitions: str
     template: str | None
+    constraint: str | None
+    partial_labels: bool
+    class_weight: Mapping[str, float] | None
     standardise: bool
 
     def __init__(
@@ -103,6 +115,9 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
         states: str = "observed",
         transitions: str = "observed",
         template: str | None = None,
+        constraint: str | None = None,
+        partial_labels: bool = False,
+        class_weight: Mapping[str, float] | None = None,
         standardise: bool = False,
         passes: int | None = None,
         seed: int = 1,
@@ -132,16 +147,20 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
         X_dev: Sequence[Any] | None = None,
         y_dev: Sequence[Any] | None = None,
         sample_weight: Iterable[float] | None = None,
+        token_weight: Iterable[Iterable[float]] | None = None,
     ) -> ChainCRF:
         """Train on sequences and their labels.
 
-        ``sample_weight`` has a number for each sequence: 2 counts as if the sequence were there twice, 0 leaves it out.
+        ``sample_weight`` has a number for each sequence: 2 counts as if the sequence were there twice, 0 leaves it out. ``token_weight`` has
+        a list of numbers for each sequence, one for each token; it is for objectives that are sums over tokens or have a cost for each, such as
+        ``marginal`` and ``softmax-margin``, and an error for the others, such as the likelihood.
         With ``X_dev`` and ``y_dev``, the weights with the best score on them are kept. Ctrl-C stops training within a pass, keeps the
         model so far in ``model_``, and raises ``KeyboardInterrupt``.
         """
         check_lengths(X, y)
         dev = development(X_dev, y_dev)
-        return self._train(X, y, self._settings(), sample_weight, dev=dev, start=self._start())
+        reading = self._reading(X, sample_weight, token_weight)
+        return self._run(_crfkit.train, X, y, self._settings(), reading, dev=dev, start=self._start())
 
     def partial_fit(
         self,
@@ -150,6 +169,7 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
         *,
         classes: Iterable[str] | None = None,
         sample_weight: Iterable[float] | None = None,
+        token_weight: Iterable[Iterable[float]] | None = None,
     ) -> ChainCRF:
         """Go on from the model with more sequences; the first call begins one.
 
@@ -170,21 +190,20 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
         if isinstance(classes, str):
             raise TypeError(f"classes is {classes!r}: give a list of labels")
         labels = None if classes is None else [str(label) for label in classes]
-        return self._train(X, y, self._settings(), sample_weight, start=start, go_on=start is not None, labels=labels)
+        more: dict[str, Any] = {"start": start, "go_on": start is not None, "labels": labels}
+        return self._run(_crfkit.train, X, y, self._settings(), self._reading(X, sample_weight, token_weight), **more)
 
-    def _train(
-        self, X: Sequence[Any], y: Sequence[Any], settings: str, sample_weight: Iterable[float] | None, **more: Any
-    ) -> ChainCRF:
-        return self._run(
-            _crfkit.train,
-            X,
-            y,
-            settings,
-            template=self.template,
-            weights=weights_of(sample_weight, X),
-            standardise=bool(self.standardise),
-            **more,
-        )
+    def _reading(self, X: Sequence[Any], sample_weight: Any, token_weight: Any) -> dict[str, Any]:
+        """How the extension module reads the sequences."""
+        return {
+            "template": self.template,
+            "weights": weights_of(sample_weight, X),
+            "token_weights": token_weights_of(token_weight, X),
+            "label_weights": label_weights_of(self.class_weight),
+            "partial_labels": bool(self.partial_labels),
+            "constraint": self.constraint,
+            "standardise": bool(self.standardise),
+        }
 
     @property
     def feature_names_(self) -> list[str]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from crfkit import _crfkit
 from crfkit._base import check_lengths, object_array, share_of_right
-from crfkit._fit import Trained, development, weights_of
+from crfkit._fit import Trained, development, token_weights_of, weights_of
 from crfkit.errors import DataError
 
 
@@ -16,12 +16,13 @@ class FactorialCRF(Trained[_crfkit.FactorialTagger]):
     """A conditional random field whose tokens have several labels, such as a part of speech and a chunk.
 
     Each label is a chain along the sequence, and the labels of one token form pairs. ``X`` is a list of sequences of words, or of lists of
-    fields, from which the template makes features. ``y`` is a list of sequences of tuples: the labels of each token, always the same number
+    fields, from which the template makes features. A sequence may also be an array of numbers (tokens, numbers), or a tuple ``(tokens, array)``
+    of both. ``y`` is a list of sequences of tuples: the labels of each token, always the same number
     of them, from 2 to 16.
 
     Parameters
     ----------
-    objective, optimizer, sigma, l1, min_count, template, passes, seed, threads, patience, warm_start, progress, callback, params
+    objective, optimizer, sigma, l1, min_count, template, standardise, passes, seed, threads, patience, warm_start, progress, callback, params
         As for ``ChainCRF``; without a template it is the preset ``default``.
     inference : str or None
         The engine for marginals; ``None`` is exact.
@@ -40,6 +41,7 @@ class FactorialCRF(Trained[_crfkit.FactorialTagger]):
 
     min_count: int
     template: str | None
+    standardise: bool
     inference: str | None
 
     def __init__(
@@ -51,6 +53,7 @@ class FactorialCRF(Trained[_crfkit.FactorialTagger]):
         l1: float | str = 0.0,
         min_count: int = 1,
         template: str | None = None,
+        standardise: bool = False,
         inference: str | None = None,
         passes: int | None = None,
         seed: int = 1,
@@ -74,19 +77,25 @@ class FactorialCRF(Trained[_crfkit.FactorialTagger]):
         X_dev: Sequence[Any] | None = None,
         y_dev: Sequence[Any] | None = None,
         sample_weight: Iterable[float] | None = None,
+        token_weight: Iterable[Iterable[float]] | None = None,
     ) -> FactorialCRF:
-        """Train on sequences and their labels. The keywords are as for ``ChainCRF.fit``."""
+        """Train on sequences and their labels. The keywords are as for ``ChainCRF.fit``; all labels of a token have its weight."""
         check_lengths(X, y)
         dev = development(X_dev, y_dev)
         settings = self._settings(min_count=self.min_count, inference=self.inference)
+        reading = {
+            "template": self.template,
+            "weights": weights_of(sample_weight, X),
+            "token_weights": token_weights_of(token_weight, X),
+            "standardise": bool(self.standardise),
+        }
         return self._run(
             _crfkit.train_factorial,
             X,
             _tuples(y, "y"),
             settings,
-            template=self.template,
+            reading,
             dev=None if dev is None else (dev[0], _tuples(dev[1], "y_dev")),
-            weights=weights_of(sample_weight, X),
             start=self._start(),
         )
 
@@ -99,10 +108,10 @@ class FactorialCRF(Trained[_crfkit.FactorialTagger]):
         """The probability of each label at each token: for each sequence a list with an array (tokens, labels) for each label."""
         return [list(parts) for parts in self.tagger_.marginals(X, threads=self.threads)]
 
-    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """The share of tokens whose labels are all right."""
+    def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
+        """The share of tokens whose labels are all right. ``sample_weight`` has a number for each sequence."""
         check_lengths(X, y)
-        return share_of_right(self.predict(X), [[tuple(labels) for labels in gold] for gold in y])
+        return share_of_right(self.predict(X), [[tuple(labels) for labels in gold] for gold in y], sample_weight)
 
     @property
     def classes_(self) -> list[np.ndarray]:

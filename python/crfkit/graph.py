@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from crfkit import _crfkit
 from crfkit._base import check_lengths, object_array
-from crfkit._fit import Trained, development
+from crfkit._fit import Trained, development, label_weights_of, weights_of
 from crfkit.errors import DataError, SettingError
 
 _NODE, _EDGE = "node", "edge"
@@ -19,6 +19,9 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
 
     ``X`` is a list of graphs. A graph is a tuple of arrays: the numbers of nodes (nodes, numbers), edges (edges, 2) that
     name the nodes they join, and, if edges have numbers too, these (edges, numbers). ``y`` is a list of arrays with the label of each node.
+
+    Instead of an array of numbers, nodes and edges may have named features: a list with a dict, or a list of names, for each, as tokens of
+    ``ChainCRF`` have them. A tuple ``(features, array)`` has both.
 
     A graph with several types is a dict: ``nodes`` has an array for each type of nodes, and ``factors`` has for each type of factors its
     members (factors, nodes), counted within their types, or a tuple of them and an array of numbers. ``y`` is then a list of
@@ -35,6 +38,10 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
         The form of the tables, ``full``, ``potts`` or ``ising``; a dict has one for each type of factors.
     unlabelled : object
         The value in ``y`` of nodes whose label is not known; ``None`` by default.
+    min_count : int
+        Named features that occur fewer times are ignored.
+    class_weight : dict or None
+        Weights of labels, which the weights of their nodes are multiplied by, for the same objectives as ``node_weight`` of ``fit``.
     inference : str or None
         The engine for marginals: ``loopy-bp`` (the default), ``exact``, ``trw``, ``mean-field``, ...
     decode : str or None
@@ -50,11 +57,16 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
     ['low', 'high', 'high']
     >>> crf.predict_marginals([triangle])[0].shape
     (3, 2)
+    >>> pages = ([{"word": "flour", "links": 2}, {"word": "oven"}], [[0, 1]])
+    >>> GraphCRF(table="potts").fit([pages], [["cooking", "travel"]]).predict([pages])[0].tolist()
+    ['cooking', 'travel']
     """
 
     factors: Mapping[str, Sequence[str]] | None
     table: str | Mapping[str, str]
     unlabelled: Any
+    min_count: int
+    class_weight: Mapping[Any, float] | None
     inference: str | None
     decode: str | None
     # The labels of each type of nodes.
@@ -70,6 +82,8 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
         factors: Mapping[str, Sequence[str]] | None = None,
         table: str | Mapping[str, str] = "full",
         unlabelled: Any = None,
+        min_count: int = 1,
+        class_weight: Mapping[Any, float] | None = None,
         inference: str | None = None,
         decode: str | None = None,
         passes: int | None = None,
@@ -100,9 +114,15 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
         *,
         X_dev: Sequence[Any] | None = None,
         y_dev: Sequence[Any] | None = None,
+        sample_weight: Iterable[float] | None = None,
+        node_weight: Sequence[Any] | None = None,
     ) -> GraphCRF:
-        """Train on graphs and the labels of their nodes. ``X_dev`` and ``y_dev`` are as for ``ChainCRF.fit``."""
-        labels, graphs, types = self._data(X, y)
+        """Train on graphs and the labels of their nodes. ``X_dev``, ``y_dev`` and ``sample_weight`` are as for ``ChainCRF.fit``.
+
+        ``node_weight`` has the weights of the nodes of each graph, in the form of ``y``. It is for ``pseudolikelihood``, ``piecewise-pseudo`` and
+        ``marginal``, which multiply a node's term by it, and for ``softmax-margin`` and ``max-margin``, for which it is the cost of a wrong label.
+        """
+        labels, graphs, types = self._data(X, y, node_weight)
         dev = development(X_dev, y_dev)
         developed = None
         if dev is not None:
@@ -110,13 +130,21 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
                 _numbered(_graph(x, f"X_dev[{k}]"), of, labels, self.unlabelled, f"y_dev[{k}]")
                 for k, (x, of) in enumerate(zip(*dev))
             ]
-        settings = self._settings(inference=self.inference)
-        more = {"dev": developed, "start": self._start()}
-        return self._run(_crfkit.train_graph, graphs, types, settings, keep={"_labels": labels}, **more)
+        more = {"weights": self._weights(X, sample_weight), "dev": developed, "start": self._start()}
+        return self._run(_crfkit.train_graph, graphs, types, self._settings(), keep={"_labels": labels}, **more)
 
-    def _data(self, X: Any, y: Any) -> tuple[dict[str, np.ndarray], list[Any], Any]:
+    def _settings(self, **more: Any) -> str:
+        return super()._settings(inference=self.inference, min_count=self.min_count, **more)
+
+    def _weights(self, X: Any, sample_weight: Any) -> dict[str, Any]:
+        """The weights of graphs and labels."""
+        return {"examples": weights_of(sample_weight, X, "graphs"), "labels": label_weights_of(self.class_weight)}
+
+    def _data(self, X: Any, y: Any, node_weight: Any = None) -> tuple[dict[str, np.ndarray], list[Any], Any]:
         """The labels of each type, the graphs with numbers of labels, and the declarations of the types."""
         check_lengths(X, y)
+        if node_weight is not None and len(node_weight) != len(X):
+            raise DataError(f"X has {len(X)} graphs, but node_weight has {len(node_weight)}: give weights for each of them")
         given = [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
         seen: dict[str, list[Any]] = {}
         for k, (graph, of) in enumerate(zip(given, y)):
@@ -127,16 +155,19 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
             if not values:
                 raise DataError(f"no node of type {name!r} has a label")
             labels[name] = np.unique(np.asarray(values))
-        graphs = [_numbered(graph, of, labels, self.unlabelled, f"y[{k}]") for k, (graph, of) in enumerate(zip(given, y))]
+        graphs = []
+        for k, (graph, of) in enumerate(zip(given, y)):
+            weights = None if node_weight is None else _of_nodes(graph, node_weight[k], f"node_weight[{k}]", "weights")
+            graphs.append(_numbered(graph, of, labels, self.unlabelled, f"y[{k}]", weights))
         return labels, graphs, self._types(given, labels)
 
     def _types(self, graphs: list[Any], labels: dict[str, np.ndarray]) -> Any:
         widths: dict[str, int] = {}
         arity: dict[str, int] = {}
         for nodes, factors in graphs:
-            for name, numbers in nodes:
+            for name, (numbers, _) in nodes:
                 _same(widths, name, numbers.shape[1], "numbers")
-            for name, members, numbers in factors:
+            for name, members, (numbers, _) in factors:
                 _same(widths, name, numbers.shape[1], "numbers")
                 _same(arity, name, members.shape[1], "nodes")
         node_types = [(name, [str(value) for value in values], widths[name]) for name, values in labels.items()]
@@ -156,7 +187,7 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
         answers = []
         for x, (nodes, _), numbers in zip(X, graphs, found):
             parts, start = {}, 0
-            for name, features in nodes:
+            for name, (features, _) in nodes:
                 parts[name] = self._labels[name][numbers[start : start + len(features)]]
                 start += len(features)
             answers.append(parts if isinstance(x, Mapping) else parts[_NODE])
@@ -168,7 +199,7 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
         answers = []
         for x, (nodes, _), values in zip(X, graphs, tagger.marginals([_unlabelled(g) for g in graphs], threads=self.threads)):
             parts, start = {}, 0
-            for name, features in nodes:
+            for name, (features, _) in nodes:
                 shape = (len(features), len(self._labels[name]))
                 parts[name] = values[start : start + shape[0] * shape[1]].reshape(shape)
                 start += shape[0] * shape[1]
@@ -203,10 +234,8 @@ def _same(known: dict[str, int], name: str, found: int, what: str) -> None:
         raise DataError(f"{name!r} has {known[name]} {what} in one graph and {found} in another: give all the same")
 
 
-def _array(values: Any, name: str, kind: type, count: int | None = None) -> np.ndarray:
-    """A matrix; ``count`` rows without columns where there is none."""
-    if values is None and count is not None:
-        return np.zeros((count, 0))
+def _array(values: Any, name: str, kind: type) -> np.ndarray:
+    """A matrix."""
     try:
         given = np.asarray(values)
         if kind is np.int64 and given.size and given.dtype.kind not in "iu":
@@ -218,47 +247,75 @@ def _array(values: Any, name: str, kind: type, count: int | None = None) -> np.n
         array = array.reshape(0, 2)
     if array.ndim != 2:
         raise DataError(f"{name} has the shape {array.shape}: give an array with two axes")
-    if count is not None and len(array) != count:
-        raise DataError(f"{name} has {len(array)} rows, but there are {count} factors")
     if kind is np.float64 and not np.isfinite(array).all():
         raise DataError(f"{name} has numbers that are not finite")
     return array
 
 
+def _is_named(values: Any) -> bool:
+    """Whether it is a list of dicts, or of lists of names."""
+    if not isinstance(values, (list, tuple)):
+        return False
+    names = (list, tuple, set, frozenset)
+    return any(isinstance(v, Mapping) or (isinstance(v, names) and any(isinstance(n, (str, bytes)) for n in v)) for v in values)
+
+
+def _features(values: Any, name: str, count: int | None = None) -> tuple[np.ndarray, Any]:
+    """The numbers of nodes or factors, and their named features if they have such; ``count`` rows without columns where there is nothing."""
+    named = None
+    if isinstance(values, tuple) and len(values) == 2 and _is_named(values[0]) and not _is_named(values):
+        named, values = values
+    elif _is_named(values):
+        named, values = values, np.zeros((len(values), 0))
+    numbers = np.zeros((count, 0)) if values is None and count is not None else _array(values, name, np.float64)
+    if count is not None and len(numbers) != count:
+        raise DataError(f"{name} has {len(numbers)} rows, but there are {count} factors")
+    if named is not None and len(named) != len(numbers):
+        raise DataError(f"{name} has {len(named)} sets of named features, but {len(numbers)} rows of numbers")
+    return numbers, named
+
+
 def _graph(x: Any, name: str) -> Any:
-    """The nodes of each type with their numbers, and the factors of each type with their members and numbers."""
+    """The nodes of each type with their features, and the factors of each type with their members and features."""
     if isinstance(x, Mapping):
         unknown = [key for key in x if key not in ("nodes", "factors")]
         if unknown or "nodes" not in x:
             raise DataError(f"{name} has {list(x)}: give nodes and factors")
-        nodes = [(of, _array(numbers, f"{name}['nodes'][{of!r}]", np.float64)) for of, numbers in x["nodes"].items()]
+        nodes = [(of, _features(numbers, f"{name}['nodes'][{of!r}]")) for of, numbers in x["nodes"].items()]
         given = {of: (v if isinstance(v, tuple) else (v, None)) for of, v in x.get("factors", {}).items()}
     elif isinstance(x, tuple) and len(x) in (2, 3):
-        nodes = [(_NODE, _array(x[0], f"{name}[0]", np.float64))]
+        nodes = [(_NODE, _features(x[0], f"{name}[0]"))]
         given = {_EDGE: (x[1], x[2] if len(x) == 3 else None)}
     else:
         raise TypeError(f"{name} is {type(x).__name__}: give a tuple of nodes, edges and their numbers, or a dict of nodes and factors")
     factors = []
-    for of, (members, numbers) in given.items():
+    for of, (members, features) in given.items():
         found = _array(members, f"{name}: the members of {of!r}", np.int64)
-        factors.append((of, found, _array(numbers, f"{name}: the numbers of {of!r}", np.float64, len(found))))
+        factors.append((of, found, _features(features, f"{name}: {of!r}", len(found))))
     return nodes, factors
+
+
+def _of_nodes(graph: Any, given: Any, name: str, what: str) -> dict[str, Any]:
+    """What is given for each node of each type."""
+    nodes, _ = graph
+    found = dict(given) if isinstance(given, Mapping) else {_NODE: given}
+    for of, (numbers, _) in nodes:
+        if of not in found:
+            raise DataError(f"{name} has no {what} of type {of!r}")
+        if len(found[of]) != len(numbers):
+            raise DataError(f"{name} has {len(found[of])} {what} of type {of!r}, but there are {len(numbers)} nodes")
+    return found
 
 
 def _labels_of(graph: Any, y: Any, name: str) -> dict[str, Any]:
     """The labels of each type of nodes."""
-    nodes, _ = graph
-    labels = dict(y) if isinstance(y, Mapping) else {_NODE: y}
-    for of, numbers in nodes:
-        if of not in labels:
-            raise DataError(f"{name} has no labels of type {of!r}: give None for those that are not known")
-        if len(labels[of]) != len(numbers):
-            raise DataError(f"{name} has {len(labels[of])} labels of type {of!r}, but there are {len(numbers)} nodes")
-    return labels
+    return _of_nodes(graph, y, name, "labels")
 
 
-def _numbered(graph: Any, y: Any, labels: dict[str, np.ndarray], unlabelled: Any, name: str) -> Any:
-    """The graph with the numbers of its labels."""
+def _numbered(
+    graph: Any, y: Any, labels: dict[str, np.ndarray], unlabelled: Any, name: str, weights: dict[str, Any] | None = None
+) -> Any:
+    """The graph with the numbers of its labels, and the weights of its nodes."""
     nodes, factors = graph
     given = _labels_of(graph, y, name)
     numbered = []
@@ -269,10 +326,11 @@ def _numbered(graph: Any, y: Any, labels: dict[str, np.ndarray], unlabelled: Any
         if unknown:
             raise DataError(f"{name} has the label {unknown[0]!r}, which no node of the training data has")
         numbers = [-1 if _is_unknown(value, unlabelled) else known[value] for value in values]
-        numbered.append((of, features, np.array(numbers, dtype=np.int64)))
+        of_nodes = None if weights is None else np.array([float(weight) for weight in weights[of]], dtype=np.float64)
+        numbered.append((of, features, np.array(numbers, dtype=np.int64), of_nodes))
     return numbered, factors
 
 
 def _unlabelled(graph: Any) -> Any:
     nodes, factors = graph
-    return [(of, features, None) for of, features in nodes], factors
+    return [(of, features, None, None) for of, features in nodes], factors

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from crfkit import _crfkit
 from crfkit._base import check_lengths, object_array
-from crfkit._fit import Trained, development
+from crfkit._fit import Trained, development, label_weights_of, weights_of
 from crfkit.errors import DataError, SettingError
 
 _LARGEST = np.iinfo(np.uint16).max
@@ -26,15 +26,20 @@ class GridCRF(Trained[_crfkit.GridTagger]):
     Parameters
     ----------
     objective : str
-        What is minimised: ``likelihood``, ``pseudolikelihood``, ``piecewise``, ``piecewise-pseudo``, ``perceptron`` or ``marginal``.
+        What is minimised: ``likelihood``, ``pseudolikelihood``, ``piecewise``, ``piecewise-pseudo``, ``perceptron``, ``marginal``,
+        ``softmax-margin`` or ``max-margin``.
     optimizer, sigma, l1, passes, seed, threads, patience, warm_start, progress, callback, params
         As for ``ChainCRF``.
     neighbours : {4, 8, 0}
         Which pixels are joined. 0 joins none, which is logistic regression.
     table : {"potts", "full", "ising"}
         ``potts`` has one weight for equal labels and each number of a pair, ``full`` one for each pair of labels too.
+    directions : {"shared", "separate"}
+        Whether horizontal, vertical and diagonal pairs share their weights.
     unlabelled : int or None
         The value in ``y`` of pixels whose label is not known.
+    class_weight : dict or None
+        Weights of labels, which the weights of their pixels are multiplied by, for the same objectives as ``pixel_weight`` of ``fit``.
     inference : str or None
         The engine for marginals: ``loopy-bp`` (the default), ``trw``, ``mean-field``, ``exact``, ...
     decode : str or None
@@ -64,7 +69,9 @@ class GridCRF(Trained[_crfkit.GridTagger]):
 
     neighbours: int
     table: str
+    directions: str
     unlabelled: int | None
+    class_weight: Mapping[int, float] | None
     inference: str | None
     decode: str | None
 
@@ -77,7 +84,9 @@ class GridCRF(Trained[_crfkit.GridTagger]):
         l1: float | str = 0.0,
         neighbours: int = 4,
         table: str = "potts",
+        directions: str = "shared",
         unlabelled: int | None = None,
+        class_weight: Mapping[int, float] | None = None,
         inference: str | None = None,
         decode: str | None = None,
         passes: int | None = None,
@@ -101,13 +110,33 @@ class GridCRF(Trained[_crfkit.GridTagger]):
         *,
         X_dev: Sequence[Any] | None = None,
         y_dev: Sequence[Any] | None = None,
+        sample_weight: Iterable[float] | None = None,
+        pixel_weight: Sequence[Any] | None = None,
     ) -> GridCRF:
-        """Train on images and their labels. ``X_dev`` and ``y_dev`` are as for ``ChainCRF.fit``."""
+        """Train on images and their labels. ``X_dev``, ``y_dev`` and ``sample_weight`` are as for ``ChainCRF.fit``.
+
+        ``pixel_weight`` has an array (height, width) for each image. It is for ``pseudolikelihood``, ``piecewise-pseudo`` and ``marginal``, which
+        multiply a pixel's term by it, and for ``softmax-margin`` and ``max-margin``, for which it is the cost of a wrong label there.
+        """
         images, masks, layout = self._data(X, y)
         dev = development(X_dev, y_dev)
         developed = None if dev is None else (_images(dev[0], "X_dev"), _masks(dev[1], dev[0], "y_dev"))
         settings = self._settings(inference=self.inference)
-        return self._run(_crfkit.train_grid, images, masks, layout, settings, dev=developed, start=self._start())
+        weights = self._weights(X, masks, sample_weight, pixel_weight)
+        return self._run(_crfkit.train_grid, images, masks, layout, settings, weights=weights, dev=developed, start=self._start())
+
+    def _weights(self, X: Any, masks: list[np.ndarray], sample_weight: Any, pixel_weight: Any) -> dict[str, Any]:
+        """The weights of images, pixels and labels."""
+        pixels = None
+        if pixel_weight is not None:
+            if len(pixel_weight) != len(X):
+                raise DataError(f"X has {len(X)} images, but pixel_weight has {len(pixel_weight)} arrays")
+            pixels = [np.ascontiguousarray(weights, dtype=np.float64) for weights in pixel_weight]
+            for k, (weights, mask) in enumerate(zip(pixels, masks)):
+                if weights.shape != mask.shape:
+                    raise DataError(f"pixel_weight[{k}] has the shape {weights.shape}, but its image has {mask.shape}")
+        labels = label_weights_of(self.class_weight)
+        return {"examples": weights_of(sample_weight, X, "images"), "pixels": pixels, "labels": labels}
 
     def _data(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         check_lengths(X, y)
@@ -116,7 +145,7 @@ class GridCRF(Trained[_crfkit.GridTagger]):
         labels = [int(value) for value in values if value != self.unlabelled]
         if self.unlabelled is not None and not 0 <= int(self.unlabelled) <= _LARGEST:
             raise SettingError(f"unlabelled is {self.unlabelled}: give a number from 0 to {_LARGEST}")
-        return images, masks, (labels, self.unlabelled, self.neighbours, self.table)
+        return images, masks, (labels, self.unlabelled, self.neighbours, self.table, self.directions)
 
     def predict(self, X: Sequence[Any]) -> np.ndarray:
         """The labels of images: a 1-D array of arrays (height, width)."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from crfkit import _crfkit
 from crfkit._base import check_lengths
-from crfkit._fit import Trained, weights_of
+from crfkit._fit import Trained
 from crfkit.chain import ChainCRF
 from crfkit.errors import SettingError
 from crfkit.graph import GraphCRF
@@ -45,37 +45,52 @@ class Objective:
 
     @classmethod
     def chain(
-        cls, X: Sequence[Any], y: Sequence[Any], *, sample_weight: Iterable[float] | None = None, **params: Any
+        cls,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        *,
+        sample_weight: Iterable[float] | None = None,
+        token_weight: Iterable[Iterable[float]] | None = None,
+        **params: Any,
     ) -> Objective:
         """The objective of sequences and their labels; see ``ChainCRF``."""
         estimator = _estimator(ChainCRF, params)
         check_lengths(X, y)
-        inner = _crfkit.chain_objective(
-            X,
-            y,
-            estimator._settings(),
-            template=estimator.template,
-            weights=weights_of(sample_weight, X),
-            standardise=bool(estimator.standardise),
-            threads=estimator.threads,
-        )
-        return cls(inner)
+        reading = estimator._reading(X, sample_weight, token_weight)
+        return cls(_crfkit.chain_objective(X, y, estimator._settings(), reading, threads=estimator.threads))
 
     @classmethod
-    def grid(cls, X: Sequence[Any], y: Sequence[Any], **params: Any) -> Objective:
+    def grid(
+        cls,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        *,
+        sample_weight: Iterable[float] | None = None,
+        pixel_weight: Sequence[Any] | None = None,
+        **params: Any,
+    ) -> Objective:
         """The objective of images and their labels; see ``GridCRF``."""
         estimator = _estimator(GridCRF, params)
         images, masks, layout = estimator._data(X, y)
         settings = estimator._settings(inference=estimator.inference)
-        return cls(_crfkit.grid_objective(images, masks, layout, settings, threads=estimator.threads))
+        weights = estimator._weights(X, masks, sample_weight, pixel_weight)
+        return cls(_crfkit.grid_objective(images, masks, layout, settings, weights=weights, threads=estimator.threads))
 
     @classmethod
-    def graph(cls, X: Sequence[Any], y: Sequence[Any], **params: Any) -> Objective:
+    def graph(
+        cls,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        *,
+        sample_weight: Iterable[float] | None = None,
+        node_weight: Sequence[Any] | None = None,
+        **params: Any,
+    ) -> Objective:
         """The objective of graphs and the labels of their nodes; see ``GraphCRF``."""
         estimator = _estimator(GraphCRF, params)
-        _, graphs, types = estimator._data(X, y)
-        settings = estimator._settings(inference=estimator.inference)
-        return cls(_crfkit.graph_objective(graphs, types, settings, threads=estimator.threads))
+        _, graphs, types = estimator._data(X, y, node_weight)
+        weights = estimator._weights(X, sample_weight)
+        return cls(_crfkit.graph_objective(graphs, types, estimator._settings(), weights=weights, threads=estimator.threads))
 
     @property
     def dim(self) -> int:

@@ -70,7 +70,24 @@ def test_html_is_escaped():
 def test_html_shows_what_it_should(tagger):
     html = tagger.tag(X[0])._repr_html_()
     assert "Ada Lovelace" in html and "PER: probability 0." in html and ">sings<" in html
-    assert tagger.tag([])._repr_html_()
+    assert "an empty sequence" in tagger.tag([])._repr_html_()
     crf = ChainCRF(sigma=0.5).fit([[{"word": "a"}, {"word": "b"}]], [["K", "L"]])
     html = crf.model_._repr_html_()
     assert "word:a" in html and "sigma" in html and "0.5" in html and "2 labels" in html
+
+
+def test_html_of_words_from_right_to_left():
+    words = ["שלום", "ירושלים"]
+    crf = ChainCRF(template="default").fit([words, ["1", "Ada"]], [["O", "B-LOC"], ["O", "B-PER"]])
+    assert crf.tagger_.tag(words)._repr_html_().startswith('<div dir="rtl"')
+    assert crf.tagger_.tag(["1", *words])._repr_html_().startswith('<div dir="rtl"')
+    assert crf.tagger_.tag(["1", "Ada", *words])._repr_html_().startswith('<div dir="ltr"')
+    assert crf.tagger_.tag(["1"])._repr_html_().startswith('<div dir="ltr"')
+    # A label has a direction of its own.
+    assert "<bdi>LOC</bdi>" in crf.tagger_.tag(words)._repr_html_()
+
+
+def test_html_of_many_labels():
+    labels = [f"L{k:03d}" for k in range(60)]
+    html = ChainCRF(passes=2).fit([[{"w": label} for label in labels]], [labels]).model_._repr_html_()
+    assert "60 labels" in html and "L039, … and 20 more" in html and "L040," not in html

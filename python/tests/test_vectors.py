@@ -163,5 +163,55 @@ def test_models_without_arrays_take_none():
     pairs = [[(label, label) for label in labels] for labels in LABELS]
     with pytest.raises(crfkit.DataError, match=r"X\[0\] has an array"):
         EmpiricalTagger().fit(list(zip(words, ARRAYS)), LABELS)
-    with pytest.raises(crfkit.DataError, match=r"X\[0\] has an array"):
-        FactorialCRF().fit(words, pairs).predict(list(zip(words, ARRAYS)))
+    factorial = FactorialCRF().fit(words, pairs)
+    with pytest.raises(crfkit.DataError, match="there were none in training"):
+        factorial.predict(list(zip(words, ARRAYS)))
+    with pytest.raises(crfkit.DataError, match=r"X\[0\] is an array, but the model was trained on words"):
+        factorial.predict(ARRAYS)
+
+
+WORDS = [["w%d" % (t % 4) for t in range(len(labels))] for labels in LABELS]
+PAIRS = [[(label, "even" if t % 2 == 0 else "odd") for t, label in enumerate(labels)] for labels in LABELS]
+
+
+def test_factorial_chains_with_one_label_in_a_column_are_chains():
+    settings = {"optimizer": "lbfgs", "passes": 500}
+    params = {"scaling": "none", "tolerance": 1e-9}
+    same = [[(label, "same") for label in labels] for labels in LABELS]
+    factorial = FactorialCRF(params={**params, "features": "all"}, **settings).fit(ARRAYS, same)
+    # The pairs of both labels of a token are a constant.
+    beside = [([{"bias": 1.0}] * len(array), array) for array in ARRAYS]
+    chain = ChainCRF(params=params, states="all", **settings).fit(beside, LABELS)
+    for (p, _), q in zip(factorial.predict_marginals(ARRAYS), chain.predict_marginals(beside)):
+        np.testing.assert_allclose(p, q, atol=1e-3)
+
+
+@pytest.mark.parametrize("standardise", [False, True])
+def test_factorial_chains(standardise):
+    for x in (ARRAYS, list(zip(WORDS, ARRAYS))):
+        crf = FactorialCRF(sigma=10.0, standardise=standardise).fit(x, PAIRS, X_dev=x, y_dev=PAIRS)
+        assert crf.score(x, PAIRS) > 0.9
+        again = FactorialCRF.from_model(pickle.loads(pickle.dumps(crf.model_)))
+        assert again.predict(x).tolist() == crf.predict(x).tolist()
+        assert [part.shape for part in crf.predict_marginals(x)[0]] == [(5, 3), (5, 2)]
+        with pytest.raises(crfkit.DataError, match="tokens without vectors"):
+            crf.predict(WORDS)
+        with pytest.raises(crfkit.DataError, match=r"X\[0\].*vectors of 2 numbers, but of 3 in training"):
+            crf.predict([array[:, :2] for array in ARRAYS] if x is ARRAYS else [(w, a[:, :2]) for w, a in x])
+    moved = [1000.0 * array + 5.0 for array in ARRAYS]
+    if standardise:
+        a, b = (FactorialCRF(standardise=True).fit(x, PAIRS).predict_marginals(x) for x in (ARRAYS, moved))
+        np.testing.assert_allclose(a[0][0], b[0][0], atol=1e-3)
+    empty = FactorialCRF().fit(ARRAYS + [np.zeros((0, 3))], PAIRS + [[]])
+    assert empty.predict([np.zeros((0, 3)), ARRAYS[0]])[0] == []
+    with pytest.raises(crfkit.DataError, match=r"X\[0\] has 5 tokens, but y\[0\] has 4 labels"):
+        FactorialCRF().fit(ARRAYS[:1], [PAIRS[0][:4]])
+    with pytest.raises(crfkit.DataError, match=r"X\[0\] has NaN"):
+        FactorialCRF().fit([broken(ARRAYS[0], (1, 1), np.nan)], PAIRS[:1])
+    with pytest.raises(crfkit.DataError, match=r"X\[0\] is an array: with a template"):
+        FactorialCRF(template="default").fit(ARRAYS, PAIRS)
+    mixed = [(WORDS[0], ARRAYS[0]), *ARRAYS[1:]]
+    with pytest.raises(crfkit.DataError, match=r"X\[1\] is an array"):
+        FactorialCRF().fit(mixed, PAIRS)
+    with pytest.raises(crfkit.DataError, match=r"X\[7\] has words, but the first sequence is an array"):
+        FactorialCRF().fit(ARRAYS[:7] + [(WORDS[7], ARRAYS[7])], PAIRS)

@@ -4,19 +4,21 @@ use crate::Form;
 use crate::errors::{data_error, raise};
 use crate::vectors::{beside, split, vectors_for};
 use crate::walk::{At, Receiver, each_token, shown, text_of, walk};
+use crfkit::Place;
 use crfkit::any::Ensemble;
 use crfkit::chain::Sequence;
 use crfkit::data::attributes::{Attributes, HashedAttributes};
 use crfkit::data::columns::Columns;
+use crfkit::graph::LabelBits;
 use crfkit::tag::Tagger;
 use numpy::PyUntypedArrayMethods;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::PyDict;
 use std::ops::Range;
 
 /// The label of tokens whose label is not known.
-const UNKNOWN: &str = "?";
+pub(crate) const UNKNOWN: &str = "?";
 
 /// Turns Python's sequences into the library's, and keeps its memory between them.
 #[derive(Default)]
@@ -25,7 +27,14 @@ pub(crate) struct Converter {
 }
 
 /// A sequence to be labelled.
-pub(crate) enum Input {
+pub(crate) struct Input {
+    pub(crate) tokens: Tokens,
+    /// The labels that some of its tokens may have.
+    pub(crate) allowed: Vec<(usize, LabelBits)>,
+}
+
+/// The tokens of a sequence to be labelled.
+pub(crate) enum Tokens {
     /// Rows of fields.
     Rows(Sequence),
     /// Features, whose names are needed only to be looked up.
@@ -35,27 +44,48 @@ pub(crate) enum Input {
 impl Input {
     /// Number of tokens.
     pub(crate) fn len(&self) -> usize {
-        match self {
-            Input::Rows(sequence) => sequence.len(),
-            Input::Features(sequence) => sequence.len(),
+        match &self.tokens {
+            Tokens::Rows(sequence) => sequence.len(),
+            Tokens::Features(sequence) => sequence.len(),
         }
     }
 
     /// Loads it into a worker.
     pub(crate) fn load(&self, worker: &mut Tagger<Ensemble>) -> crfkit::Result<()> {
-        match self {
-            Input::Rows(sequence) => worker.take_in(sequence)?,
-            Input::Features(sequence) => worker.take_in_hashed(sequence)?,
+        let answers = match &self.tokens {
+            Tokens::Rows(sequence) => worker.take_in(sequence)?,
+            Tokens::Features(sequence) => worker.take_in_hashed(sequence)?,
         };
-        Ok(())
+        match self.allowed.is_empty() {
+            true => Ok(()),
+            false => answers.allow(&self.allowed, || Place::new("the sequence", 0)),
+        }
     }
 }
 
-/// The features of one token, on their way to a training sequence.
+impl From<Tokens> for Input {
+    fn from(tokens: Tokens) -> Self {
+        Input { tokens, allowed: Vec::new() }
+    }
+}
+
+/// The features of one token, node or factor, on their way to the library.
 #[derive(Default)]
-struct Collected {
+pub(crate) struct Collected {
     text: String,
     features: Vec<(Range<usize>, f64)>,
+}
+
+impl Collected {
+    pub(crate) fn clear(&mut self) {
+        self.text.clear();
+        self.features.clear();
+    }
+
+    /// The names of the features with their values.
+    pub(crate) fn features(&self) -> impl Iterator<Item = (&str, f64)> {
+        self.features.iter().map(|(name, value)| (&self.text[name.clone()], *value))
+    }
 }
 
 impl Receiver for Collected {
@@ -131,7 +161,7 @@ impl Converter {
         number: Option<usize>,
     ) -> PyResult<Input> {
         if form == Form::Rows {
-            return self.sequence(given, None, 1.0, form, number).map(Input::Rows);
+            return self.sequence(given, None, 1.0, form, number).map(|rows| Tokens::Rows(rows).into());
         }
         let (py, name) = (given.py(), name_of(number));
         let (tokens, array) = split(given, &name)?;
@@ -140,7 +170,7 @@ impl Converter {
         match &tokens {
             Some(tokens) => {
                 for (token, item) in each_token(tokens, &name)?.enumerate() {
-                    walk(&item?, "", At { sequence: number, token }, &mut hashing)?;
+                    walk(&item?, "", At::token(number, token), &mut hashing)?;
                     hashing.sequence.finish_token();
                 }
             }
@@ -155,7 +185,7 @@ impl Converter {
             let vectors = vectors_for(sequence.len(), &array, &name)?;
             sequence.set_vectors(vectors).map_err(|error| raise(py, error))?;
         }
-        Ok(Input::Features(sequence))
+        Ok(Tokens::Features(sequence).into())
     }
 
     fn attributes(
@@ -169,43 +199,47 @@ impl Converter {
         let name = name_of(number);
         let mut attributes = Attributes::new(&name, weight).map_err(|error| raise(py, error))?;
         for (token, item) in each_token(tokens, &name)?.enumerate() {
-            let at = At { sequence: number, token };
-            let Collected { text, features } = &mut self.token;
-            text.clear();
-            features.clear();
+            let at = At::token(number, token);
+            self.token.clear();
             walk(&item?, "", at, &mut self.token)?;
-            let Collected { text, features } = &self.token;
             let label = labels.and_then(|labels| labels.get(token)).map_or(UNKNOWN, String::as_str);
-            let named = features.iter().map(|(name, value)| (&text[name.clone()], *value));
-            attributes.add(label, named).map_err(|error| raise(py, error))?;
+            attributes.add(label, self.token.features()).map_err(|error| raise(py, error))?;
         }
         Ok(attributes.into())
     }
 
-    /// The rows of a sequence with several labels at each token, which become the last fields.
-    pub(crate) fn labelled_rows(
+    /// The rows of a sequence with the labels of each token, which become the last fields, and the array beside them. Where there is only
+    /// an array, each token has one empty field.
+    pub(crate) fn columns(
         &mut self,
-        tokens: &Bound<'_, PyAny>,
-        labels: &[Vec<String>],
-        weight: f64,
+        given: &Bound<'_, PyAny>,
+        labels: Option<&[Vec<String>]>,
         number: usize,
     ) -> PyResult<Columns> {
-        let (py, name) = (tokens.py(), format!("X[{number}]"));
-        let mut rows: Vec<Vec<String>> = Vec::new();
-        for (token, item) in each_token(tokens, &name)?.enumerate() {
-            let mut row = fields(&item?, At { sequence: Some(number), token })?;
-            row.extend(labels.get(token).into_iter().flatten().cloned());
-            rows.push(row);
-        }
-        if rows.len() != labels.len() {
-            let (tokens, labels) = (rows.len(), labels.len());
-            return Err(data_error(
-                py,
-                format!("{name} has {tokens} tokens, but y[{number}] has {labels} labels"),
-            ));
+        let (py, name) = (given.py(), format!("X[{number}]"));
+        let (tokens, array) = split(given, &name)?;
+        let mut rows: Vec<Vec<String>> = match &tokens {
+            Some(tokens) => each_token(tokens, &name)?
+                .enumerate()
+                .map(|(token, item)| fields(&item?, At::token(Some(number), token)))
+                .collect::<PyResult<_>>()?,
+            None => vec![vec![String::new()]; array.as_ref().map_or(0, |array| array.shape()[0])],
+        };
+        if let Some(labels) = labels {
+            if rows.len() != labels.len() {
+                let (tokens, labels) = (rows.len(), labels.len());
+                return Err(data_error(
+                    py,
+                    format!("{name} has {tokens} tokens, but y[{number}] has {labels} labels"),
+                ));
+            }
+            rows.iter_mut().zip(labels).for_each(|(row, labels)| row.extend(labels.iter().cloned()));
         }
         let mut rows = Columns::from_rows(rows, &name).map_err(|error| raise(py, error))?;
-        rows.set_weight(weight).map_err(|error| raise(py, error))?;
+        if let Some(array) = array.filter(|array| !rows.is_empty() || array.shape()[0] > 0) {
+            let vectors = vectors_for(rows.len(), &array, &name)?;
+            rows.set_vectors(vectors).map_err(|error| raise(py, error))?;
+        }
         Ok(rows)
     }
 
@@ -220,7 +254,7 @@ impl Converter {
         let name = name_of(number);
         let mut rows: Vec<Vec<String>> = Vec::new();
         for (token, item) in each_token(tokens, &name)?.enumerate() {
-            let (item, at) = (item?, At { sequence: number, token });
+            let (item, at) = (item?, At::token(number, token));
             let mut row = fields(&item, at)?;
             row.extend(labels.and_then(|labels| labels.get(token)).cloned());
             rows.push(row);
@@ -253,7 +287,7 @@ fn numbers_alone(
 }
 
 /// The fields of a token: a word alone, or a list of strings.
-fn fields(item: &Bound<'_, PyAny>, at: At) -> PyResult<Vec<String>> {
+fn fields(item: &Bound<'_, PyAny>, at: At<'_>) -> PyResult<Vec<String>> {
     if let Some(word) = text_of(item) {
         return Ok(vec![word?.to_owned()]);
     }
@@ -272,48 +306,4 @@ fn fields(item: &Bound<'_, PyAny>, at: At) -> PyResult<Vec<String>> {
         row.push(text_of(&field).ok_or_else(|| wrong(&field))??.to_owned());
     }
     Ok(row)
-}
-
-/// The labels of a sequence, as strings.
-pub(crate) fn labels(labels: &Bound<'_, PyAny>, number: usize) -> PyResult<Vec<String>> {
-    let mut found = Vec::new();
-    let wrong = |label: &Bound<'_, PyAny>| {
-        PyTypeError::new_err(format!("y[{number}] has {}: labels are strings", shown(label)))
-    };
-    if labels.is_instance_of::<PyString>() {
-        return Err(wrong(labels));
-    }
-    for label in labels.try_iter().map_err(|_| wrong(labels))? {
-        let label = label?;
-        let text = text_of(&label).ok_or_else(|| wrong(&label))??;
-        if text.is_empty() {
-            let token = found.len();
-            return Err(data_error(
-                label.py(),
-                format!("y[{number}][{token}] is empty: give every token a label"),
-            ));
-        }
-        found.push(text.to_owned());
-    }
-    Ok(found)
-}
-
-/// A training sequence: tokens with their labels, one for each.
-pub(crate) fn labelled(
-    converter: &mut Converter,
-    tokens: &Bound<'_, PyAny>,
-    given: &Bound<'_, PyAny>,
-    weight: f64,
-    form: Form,
-    number: usize,
-) -> PyResult<Sequence> {
-    let labels = labels(given, number)?;
-    let sequence = converter.sequence(tokens, Some(&labels), weight, form, Some(number))?;
-    match sequence.len() == labels.len() {
-        true => Ok(sequence),
-        false => Err(data_error(
-            tokens.py(),
-            format!("X[{number}] has {} tokens, but y[{number}] has {} labels", sequence.len(), labels.len()),
-        )),
-    }
 }

@@ -1,16 +1,20 @@
 //! The extension module of the Python package: crfkit's front door, in Python's types.
 //!
-//! It holds no algorithm. `features`, `walk` and `vectors` turn Python's objects into sequences, `graphs` arrays into images and graphs, `train` runs the
-//! trainer, `model`, `tagger` and `objective` wrap their namesakes, `linked` has factorial chains and models of counts, `workers` are
+//! It holds no algorithm. `features`, `labels`, `reading`, `walk` and `vectors` turn Python's objects into sequences, `grids` and `graphs` arrays into images and graphs,
+//! `train` runs the trainer, `model`, `tagger`, `tagged` and `objective` wrap their namesakes, `linked` has factorial chains and models of counts, `workers` are
 //! shared by threads, and `errors` maps errors to exceptions. The package in `python/crfkit` has the rest.
 
 mod errors;
 mod features;
 mod graphs;
+mod grids;
+mod labels;
 mod linked;
 mod model;
 mod objective;
+mod reading;
 mod settings;
+mod tagged;
 mod tagger;
 mod train;
 mod vectors;
@@ -22,7 +26,9 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 mod _crfkit {
     #[pymodule_export]
-    use super::graphs::{PyGraphTagger, PyGridTagger, train_graph, train_grid};
+    use super::graphs::{PyGraphTagger, train_graph};
+    #[pymodule_export]
+    use super::grids::{PyGridTagger, train_grid};
     #[pymodule_export]
     use super::linked::{PyFactorialTagger, train_empirical, train_factorial};
     #[pymodule_export]
@@ -30,7 +36,9 @@ mod _crfkit {
     #[pymodule_export]
     use super::objective::{PyObjective, chain_objective, graph_objective, grid_objective};
     #[pymodule_export]
-    use super::tagger::{PyTagged, PyTagger};
+    use super::tagged::PyTagged;
+    #[pymodule_export]
+    use super::tagger::PyTagger;
     #[pymodule_export]
     use super::train::train;
 

@@ -2,11 +2,13 @@
 
 use crate::Form;
 use crate::errors::{data_error, raise, setting_error};
-use crate::features::{Converter, labelled};
+use crate::features::Converter;
+use crate::labels::Given;
 use crate::model::PyModel;
-use crate::settings::{dialect_of, read_settings};
-use crate::train::{Begin, pairs, train_corpus, with_template};
-use crate::vectors::without;
+use crate::reading::with_template;
+use crate::settings::read_settings;
+use crate::train::{Begin, pairs, train_corpus};
+use crate::vectors::{split, without};
 use crate::workers::Workers;
 use crfkit::Trainer;
 use crfkit::any::AnyModel;
@@ -23,12 +25,52 @@ use pyo3::types::PyDict;
 /// The labels of each token of each sequence.
 type Labels = Vec<Vec<Vec<String>>>;
 
-/// Sequences of rows, with the labels of each token behind its fields.
-fn rows(x: &Bound<'_, PyAny>, y: &[Vec<Vec<String>>], weights: Option<&[f64]>) -> PyResult<Vec<Columns>> {
+/// How factorial chains are read, as the package's estimator says it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct LinkedReading {
+    template: Option<String>,
+    /// The weight of each sequence.
+    weights: Option<Vec<f64>>,
+    /// The weights of the tokens of each sequence.
+    token_weights: Option<Vec<Vec<f64>>>,
+    standardise: bool,
+}
+
+/// Sequences of rows, with the labels of each token behind its fields. Either all have words or none has.
+fn rows(
+    x: &Bound<'_, PyAny>,
+    y: &[Vec<Vec<String>>],
+    words: bool,
+    reading: Option<&LinkedReading>,
+) -> PyResult<Vec<Columns>> {
     let (mut converter, mut all) = (Converter::default(), Vec::with_capacity(y.len()));
     for (k, (x, labels)) in x.try_iter()?.zip(y).enumerate() {
-        let weight = weights.and_then(|weights| weights.get(k)).copied().unwrap_or(1.0);
-        let rows = converter.labelled_rows(&x?, labels, weight, k)?;
+        let x = x?;
+        if has_words(&x, k)? != words {
+            let why = match words {
+                true => {
+                    "is an array: with a template, or where other sequences have words, give a tuple of words and an array"
+                }
+                false => {
+                    "has words, but the first sequence is an array: give arrays alone, or words everywhere"
+                }
+            };
+            return Err(data_error(x.py(), format!("X[{k}] {why}")));
+        }
+        let mut rows = converter.columns(&x, Some(labels), k)?;
+        if let Some(reading) = reading {
+            let weigh = |rows: &mut Columns| -> crfkit::Result<()> {
+                if let Some(weights) = &reading.weights {
+                    rows.set_weight(weights[k])?;
+                }
+                if let Some(weights) = &reading.token_weights {
+                    rows.set_token_weights(&weights[k])?;
+                }
+                Ok(())
+            };
+            weigh(&mut rows).map_err(|error| raise(x.py(), error))?;
+        }
         if !rows.is_empty() {
             all.push(rows);
         }
@@ -38,34 +80,40 @@ fn rows(x: &Bound<'_, PyAny>, y: &[Vec<Vec<String>>], weights: Option<&[f64]>) -
 
 /// Train a model of factorial chains, which have several labels at each token. The package's estimators call this function.
 #[pyfunction]
-#[pyo3(signature = (x, y, settings, *, template=None, dialect="crfpp", dev=None, weights=None, start=None, threads=None,
-    callback=None))]
+#[pyo3(signature = (x, y, settings, reading, *, dev=None, start=None, threads=None, callback=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn train_factorial<'py>(
     py: Python<'py>,
     x: &Bound<'py, PyAny>,
     y: Labels,
     settings: &str,
-    template: Option<String>,
-    dialect: &str,
+    reading: LinkedReading,
     dev: Option<(Bound<'py, PyAny>, Labels)>,
-    weights: Option<Vec<f64>>,
     start: Option<&Bound<'py, PyModel>>,
     threads: Option<usize>,
     callback: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let settings = read_settings(py, settings, Kind::Linked)?;
-    let sequences = rows(x, &y, weights.as_deref())?;
-    let dev = dev.map(|(x, y)| rows(&x, &y, None)).transpose()?;
+    // Arrays alone have nothing that a template could read.
+    let words = match x.try_iter()?.next() {
+        Some(first) if reading.template.is_none() => has_words(&first?, 0)?,
+        _ => true,
+    };
+    let sequences = rows(x, &y, words, Some(&reading))?;
+    let dev = dev.map(|(x, y)| rows(&x, &y, words, None)).transpose()?;
     let Some(labels) = y.iter().flatten().map(Vec::len).next().filter(|_| !sequences.is_empty()) else {
         return Err(data_error(py, "X is empty: there is nothing to learn from".into()));
     };
     let columns = sequences[0].columns();
-    let trainer = with_template(Trainer::new(), template.as_deref(), dialect_of(py, dialect)?);
+    let template = if words { reading.template.as_deref() } else { Some(PAIRS_OF_LABELS) };
+    let trainer = with_template(Trainer::new(), template);
     let build = || {
         let templates = trainer.templates(columns - labels)?;
         let mut builder =
             LinkedBuilder::new(Links::Factorial, templates, columns, (columns - labels..columns).collect())?;
+        if reading.standardise {
+            builder = builder.standardised();
+        }
         sequences.iter().try_for_each(|sequence| builder.add(sequence))?;
         let corpus = builder.finish(settings.min_count)?;
         let dev = dev.as_ref().map(|dev| Dev::of(&corpus.domain, dev)).transpose()?;
@@ -74,6 +122,14 @@ pub(crate) fn train_factorial<'py>(
     let (corpus, dev) = build().map_err(|error| raise(py, error))?;
     let start = start.map(|model| model.get().0.clone());
     train_corpus(py, corpus, dev, Begin { settings, start, threads: crate::threads(threads) }, callback)
+}
+
+/// The template that makes no observations of fields.
+const PAIRS_OF_LABELS: &str = "B\n";
+
+/// Whether a sequence has words, beside an array or alone.
+fn has_words(x: &Bound<'_, PyAny>, number: usize) -> PyResult<bool> {
+    Ok(split(x, &format!("X[{number}]"))?.0.is_some())
 }
 
 /// A worker that labels factorial chains. Threads may share it.
@@ -160,12 +216,18 @@ impl PyFactorialTagger {
 
 impl PyFactorialTagger {
     fn inputs(&self, x: &Bound<'_, PyAny>) -> PyResult<Vec<Columns>> {
-        let (py, mut converter) = (x.py(), Converter::default());
+        let mut converter = Converter::default();
+        let words = !self.0.model().domain.templates.extractors.is_empty();
         x.try_iter()?
             .enumerate()
-            .map(|(k, x)| match without(converter.sequence(&x?, None, 1.0, Form::Rows, Some(k))?, py, k)? {
-                Sequence::Columns { rows, .. } => Ok(rows),
-                Sequence::Attributes(_) => unreachable!("rows become columns"),
+            .map(|(k, x)| {
+                let x = x?;
+                if words && !has_words(&x, k)? {
+                    let why =
+                        "is an array, but the model was trained on words: give a tuple of words and an array";
+                    return Err(data_error(x.py(), format!("X[{k}] {why}")));
+                }
+                converter.columns(&x, None, k)
             })
             .collect()
     }
@@ -215,7 +277,7 @@ fn each_row(
     let mut converter = Converter::default();
     for (k, pair) in pairs(x, y)? {
         let (tokens, labels) = pair?;
-        let sequence = labelled(&mut converter, &tokens, &labels, 1.0, Form::Rows, k)?;
+        let sequence = Given::plain(Form::Rows).labelled(&mut converter, &tokens, &labels, k)?;
         let sequence = without(sequence, x.py(), k)?;
         if let Sequence::Columns { rows, .. } = &sequence
             && !rows.is_empty()

@@ -1,13 +1,17 @@
 //! A trained model.
 
 use crate::Form;
-use crate::errors::raise;
+use crate::errors::{data_error, raise, setting_error};
+use crate::features::Converter;
+use crate::labels::Given;
 use crate::tagger::PyTagger;
-use crfkit::Model;
+use crate::train::sequences;
 use crfkit::any::AnyModel;
+use crfkit::chain::Sequence;
 use crfkit::data::observer::Source;
 use crfkit::files::write_atomically;
 use crfkit::foreign::crfsuite;
+use crfkit::{Model, Sequences};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
@@ -25,6 +29,10 @@ use std::path::PathBuf;
 /// ['NAME', 'O']
 /// >>> crfkit.Model.from_bytes(model.to_bytes()).tagger().tag(X[0]).labels
 /// ['NAME', 'O']
+/// >>> model.evaluate(X, [["NAME", "O"]]).accuracy
+/// 100.0
+/// >>> model.calibrate(X, [["NAME", "O"]]).temperature < 1  # as sure as these few data are
+/// True
 #[pyclass(name = "Model", module = "crfkit", frozen)]
 pub(crate) struct PyModel(pub(crate) Model);
 
@@ -120,8 +128,67 @@ impl PyModel {
     }
 
     /// A worker that labels sequences. Threads may share it.
-    fn tagger(&self, py: Python<'_>) -> PyResult<PyTagger> {
-        PyTagger::of(py, &self.0, self.form())
+    ///
+    /// ``constraint`` replaces the model's rules on labels: ``"none"``, ``"iob2"``, ``"iobes"``, or rules of your own, one on a line, such as
+    /// ``"forbid O I-*"``, ``"forbid begin I-*"`` or ``"only B-QTY -> I-QTY B-UNIT"``. Labels or types of chunks that ``at_most_once`` names
+    /// occur at most once in a sequence. Labels, probabilities and n-best lists are exact under these rules.
+    #[pyo3(signature = (*, constraint=None, at_most_once=None))]
+    fn tagger(
+        slf: &Bound<'_, Self>,
+        constraint: Option<&str>,
+        at_most_once: Option<Vec<String>>,
+    ) -> PyResult<PyTagger> {
+        PyTagger::of(slf, constraint, &at_most_once.unwrap_or_default())
+    }
+
+    /// The same model with a temperature at which its probabilities agree with labelled sequences, which should not be those of training.
+    /// The best labels stay the same.
+    fn calibrate(&self, py: Python<'_>, x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let AnyModel::Chain(model) = self.0.any() else {
+            return Err(setting_error(
+                py,
+                "only models of plain chains with weights have a temperature: other graphs have approximate probabilities, and \
+                 counts are probabilities already"
+                    .into(),
+            ));
+        };
+        let sequences = self.labelled(x, y)?;
+        let fitted = py.detach(|| model.calibrated(&sequences)).map_err(|error| raise(py, error))?;
+        Ok(PyModel(AnyModel::from(fitted.model).into()))
+    }
+
+    /// The temperature that the log-potentials of a chain are divided by; 1 unless the model was calibrated.
+    #[getter]
+    fn temperature(&self) -> f64 {
+        match self.0.any() {
+            AnyModel::Chain(model) => model.settings.temperature.unwrap_or(1.0),
+            _ => 1.0,
+        }
+    }
+
+    /// Label sequences and compare with their labels: chunk scores as conlleval counts them, and accuracies. Chunk scores are ``None``
+    /// where labels mark no chunks.
+    fn evaluate<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        y: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let sequences = self.labelled(x, y)?;
+        let score = py.detach(|| self.0.evaluate(Sequences::new(sequences)));
+        let score = score.map_err(|error| raise(py, error))?;
+        let scores = score.scores();
+        let of_chunks = |score: f64| scores.chunked.then_some(score);
+        py.import("crfkit.scores")?.getattr("Scores")?.call1((
+            of_chunks(scores.f1),
+            of_chunks(scores.precision),
+            of_chunks(scores.recall),
+            scores.accuracy,
+            scores.sequence_accuracy,
+            scores.tokens,
+            scores.sequences,
+            score.to_string(),
+        ))
     }
 
     /// The weights of observations in coordinate form: names, label numbers, positions of the names, values.
@@ -181,6 +248,18 @@ impl PyModel {
             AnyModel::Chain(model) if matches!(model.domain.source, Source::Attributes) => Form::Features,
             _ => Form::Rows,
         }
+    }
+
+    /// Labelled sequences of the form that the model takes.
+    fn labelled(&self, x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Vec<Sequence>> {
+        let (tokens, labels) = (x.len()?, y.len()?);
+        if tokens != labels {
+            return Err(data_error(
+                x.py(),
+                format!("X has {tokens} sequences, but y has {labels}: give labels for each of them"),
+            ));
+        }
+        sequences(x, y, Given::plain(self.form()), &mut Converter::default())
     }
 
     fn label_numbers(&self) -> HashMap<String, i64> {

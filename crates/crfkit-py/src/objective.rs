@@ -2,10 +2,12 @@
 
 use crate::errors::{data_error, raise};
 use crate::features::Converter;
-use crate::graphs::{GraphInput, GridInput, GridLayout, TypesGiven, graph_corpus, grid_corpus};
+use crate::graphs::{GraphInput, GraphWeights, TypesGiven, graph_corpus};
+use crate::grids::{GridInput, GridLayout, GridWeights, grid_corpus};
 use crate::model::PyModel;
-use crate::settings::{dialect_of, read_settings};
-use crate::train::{form_of, sequences, with_template};
+use crate::reading::Reading;
+use crate::settings::read_settings;
+use crate::train::sequences;
 use crfkit::any::AnyModel;
 use crfkit::domain::{Domain, WeightedModel};
 use crfkit::settings::Kind;
@@ -119,59 +121,55 @@ impl PyObjective {
 
 /// The objective of chains.
 #[pyfunction]
-#[pyo3(signature = (x, y, settings, *, template=None, dialect="crfpp", weights=None, standardise=false, threads=None))]
-#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+#[pyo3(signature = (x, y, settings, reading, *, threads=None))]
 pub(crate) fn chain_objective(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     y: &Bound<'_, PyAny>,
     settings: &str,
-    template: Option<String>,
-    dialect: &str,
-    weights: Option<Vec<f64>>,
-    standardise: bool,
+    reading: Reading,
     threads: Option<usize>,
 ) -> PyResult<PyObjective> {
-    let form = form_of(template.as_deref());
-    let sequences = sequences(x, y, weights.as_deref(), form, &mut Converter::default())?;
-    let (settings, dialect) = (read_settings(py, settings, Kind::Chain)?, dialect_of(py, dialect)?);
+    let sequences = sequences(x, y, reading.given(reading.form()), &mut Converter::default())?;
+    let (settings, choices) = (read_settings(py, settings, Kind::Chain)?, reading.choices(py)?);
     let objective = py.detach(|| {
         let trainer = Trainer::new().settings(|mine| *mine = settings).threads(crate::threads(threads));
-        let trainer = if standardise { trainer.standardise() } else { trainer };
-        with_template(trainer, template.as_deref(), dialect).training_objective(sequences.into_iter().map(Ok))
+        choices.of(trainer).training_objective(sequences.into_iter().map(Ok))
     });
     Ok(PyObjective(Box::new(objective.map_err(|error| raise(py, error))?)))
 }
 
 /// The objective of grids.
 #[pyfunction]
-#[pyo3(signature = (x, y, layout, settings, *, threads=None))]
-pub(crate) fn grid_objective(
-    py: Python<'_>,
-    x: Vec<GridInput<'_>>,
-    y: Vec<PyReadonlyArray2<'_, u16>>,
+#[pyo3(signature = (x, y, layout, settings, *, weights=None, threads=None))]
+pub(crate) fn grid_objective<'py>(
+    py: Python<'py>,
+    x: Vec<GridInput<'py>>,
+    y: Vec<PyReadonlyArray2<'py, u16>>,
     layout: GridLayout,
     settings: &str,
+    weights: Option<GridWeights<'py>>,
     threads: Option<usize>,
 ) -> PyResult<PyObjective> {
     let settings = read_settings(py, settings, Kind::Grid)?;
-    let corpus = grid_corpus(py, &x, &y, layout)?;
+    let corpus = grid_corpus(py, &x, &y, layout, &weights.unwrap_or_default())?;
     let made = py.detach(|| TrainingObjective::new(corpus, &settings, crate::threads(threads)));
     Ok(PyObjective(Box::new(made.map_err(|error| raise(py, error))?)))
 }
 
 /// The objective of typed graphs.
 #[pyfunction]
-#[pyo3(signature = (x, types, settings, *, threads=None))]
+#[pyo3(signature = (x, types, settings, *, weights=None, threads=None))]
 pub(crate) fn graph_objective(
     py: Python<'_>,
     x: Vec<GraphInput<'_>>,
     types: TypesGiven,
     settings: &str,
+    weights: Option<GraphWeights>,
     threads: Option<usize>,
 ) -> PyResult<PyObjective> {
     let settings = read_settings(py, settings, Kind::Graph)?;
-    let corpus = graph_corpus(py, &x, types)?;
+    let corpus = graph_corpus(py, &x, types, &settings, weights.unwrap_or_default())?;
     let made = py.detach(|| TrainingObjective::new(corpus, &settings, crate::threads(threads)));
     Ok(PyObjective(Box::new(made.map_err(|error| raise(py, error))?)))
 }

@@ -1,8 +1,7 @@
 //! Settings, from Python's JSON to the library's struct.
 
 use crate::errors::setting_error;
-use crfkit::data::template::Dialect;
-use crfkit::settings::{Kind, Method, Settings};
+use crfkit::settings::{Constraint, Kind, Method, Settings};
 use pyo3::prelude::*;
 
 /// Settings that `params` may have besides the parameters of methods.
@@ -49,10 +48,30 @@ pub(crate) fn read_settings(py: Python<'_>, text: &str, kind: Kind) -> PyResult<
     Ok(Settings { init, ..settings })
 }
 
-pub(crate) fn dialect_of(py: Python<'_>, name: &str) -> PyResult<Dialect> {
-    match name {
-        "crfpp" => Ok(Dialect::Crfpp),
-        "wapiti" => Ok(Dialect::Wapiti),
-        _ => Err(setting_error(py, format!("dialect {name:?} is not known: choose crfpp or wapiti"))),
+/// The rules that labellings obey.
+pub(crate) enum Rules {
+    /// A notation of chunks, or no rules.
+    Notation(Constraint),
+    /// The text of rules of one's own.
+    Text(String),
+}
+
+impl Rules {
+    /// The rules that Python names or gives.
+    pub(crate) fn of(py: Python<'_>, given: &str) -> PyResult<Self> {
+        Ok(match given {
+            "none" => Rules::Notation(Constraint::None),
+            "iob2" => Rules::Notation(Constraint::Iob2),
+            "iobes" => Rules::Notation(Constraint::Iobes),
+            text if text.trim().contains([' ', '\t', '\n']) => Rules::Text(text.to_owned()),
+            other => {
+                return Err(setting_error(
+                    py,
+                    format!(
+                        "constraint is {other:?}: choose none, iob2 or iobes, or give rules such as \"forbid A B\""
+                    ),
+                ));
+            }
+        })
     }
 }

@@ -1,33 +1,36 @@
 //! Labelling sequences.
 
-use crate::errors::{data_error, raise};
-use crate::features::{Converter, Input, labels};
+use crate::errors::{data_error, raise, setting_error};
+use crate::features::{Converter, Input, Tokens};
+use crate::model::PyModel;
+use crate::settings::Rules;
+use crate::tagged::PyTagged;
+use crate::walk::{shown, text_of};
 use crate::workers::{PART, Workers};
 use crate::{Form, threads};
 use crfkit::any::{AnyModel, Ensemble};
-use crfkit::chain::Sequence;
-use crfkit::eval::{ChunkLabels, chunks, is_chunked};
+use crfkit::data::label_rules;
+use crfkit::explain::{Contribution, Explanation, Question};
+use crfkit::graph::{Label, LabelBits};
 use crfkit::tag::Tagger;
-use crfkit::{Error, Model};
-use numpy::{IntoPyArray, PyArray2, PyArray3, PyArrayMethods};
-use pyo3::exceptions::PyValueError;
+use crfkit::{Error, Model, Place};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PyList, PyString};
-use std::ops::Range;
+use pyo3::types::{PyDict, PyList, PyString, PyTuple};
 use std::sync::Arc;
 
 /// A worker of the library.
-type Worker = Tagger<Ensemble>;
+pub(crate) type Worker = Tagger<Ensemble>;
 
 /// What a tagger and its answers share.
-struct Shared {
-    workers: Workers<Ensemble>,
+pub(crate) struct Shared {
+    pub(crate) workers: Workers<Ensemble>,
     /// The form of the sequences that the model labels.
     form: Form,
     /// Fields that a row may have at most, without the label if that is the last one.
     columns: Option<usize>,
     /// Names of the labels, as Python's strings.
-    names: Vec<Py<PyString>>,
+    pub(crate) names: Vec<Py<PyString>>,
 }
 
 impl Shared {
@@ -36,7 +39,7 @@ impl Shared {
         if input.len() == 0 {
             return Ok(Vec::new());
         }
-        if let Input::Rows(sequence) = input
+        if let Tokens::Rows(sequence) = &input.tokens
             && let Some(most) = self.columns.filter(|most| sequence.columns() > *most)
         {
             let message = format!("{} fields, but the model was trained on {most}", sequence.columns());
@@ -58,11 +61,28 @@ impl Shared {
 /// ['NAME', 'O']
 /// >>> [tagged.labels for tagged in tagger.tag_many(X)]
 /// [['NAME', 'O']]
+/// >>> tagger.tag(X[0], allowed={1: "NAME"}).labels
+/// ['NAME', 'NAME']
+/// >>> [why] = tagger.explain(X[0], 0)
+/// >>> why.label, why.rival, "word:Ada" in [part.feature for part in why.contributions]
+/// ('NAME', 'O', True)
+/// >>> crfkit.Tagger(tagger.model, constraint="forbid O end").tag(X[0]).labels
+/// ['NAME', 'NAME']
 #[pyclass(name = "Tagger", module = "crfkit", frozen)]
-pub(crate) struct PyTagger(Arc<Shared>);
+pub(crate) struct PyTagger {
+    shared: Arc<Shared>,
+    model: Model,
+}
 
 impl PyTagger {
-    pub(crate) fn of(py: Python<'_>, model: &Model, form: Form) -> PyResult<Self> {
+    /// A tagger whose labellings obey these rules instead of the model's, and have some labels or types of chunks at most once.
+    pub(crate) fn of(
+        model: &Bound<'_, PyModel>,
+        constraint: Option<&str>,
+        at_most_once: &[String],
+    ) -> PyResult<Self> {
+        let (py, form) = (model.py(), model.get().form());
+        let model = &model.get().0;
         let member = model.any().member().ok_or_else(|| {
             let kind = model.kind().name();
             raise(py, Error::Setting(format!("a model of a {kind} does not label plain sequences")))
@@ -73,14 +93,27 @@ impl PyTagger {
             }
             _ => None,
         };
-        let workers = py.detach(|| Workers::new(Arc::new(Ensemble::from(member))));
+        let ensemble = Ensemble::from(member);
+        let ensemble = match constraint.map(|given| Rules::of(py, given)).transpose()? {
+            None => ensemble,
+            Some(Rules::Notation(notation)) => ensemble.with_constraint(notation),
+            Some(Rules::Text(text)) => {
+                let rules = label_rules::parse(&text, "constraint", ensemble.labels());
+                ensemble.with_rules(Some(rules.map_err(|error| raise(py, error))?))
+            }
+        };
+        let ensemble = match at_most_once.is_empty() {
+            true => ensemble,
+            false => ensemble.with_at_most_once(at_most_once).map_err(|error| raise(py, error))?,
+        };
+        let workers = py.detach(|| Workers::new(Arc::new(ensemble)));
         let names = model.labels().iter().map(|name| PyString::intern(py, name).unbind()).collect();
-        Ok(PyTagger(Arc::new(Shared { workers, form, columns, names })))
+        Ok(PyTagger { shared: Arc::new(Shared { workers, form, columns, names }), model: model.clone() })
     }
 
     /// Converts and labels many sequences.
     fn label_many(&self, xs: &Bound<'_, PyAny>, given: Option<usize>) -> PyResult<Vec<(Input, Vec<u32>)>> {
-        let (shared, mut converter) = (&self.0, Converter::default());
+        let (shared, mut converter) = (&self.shared, Converter::default());
         let inputs =
             xs.try_iter()?.enumerate().map(|(number, x)| converter.input(&x?, shared.form, Some(number)));
         let label = |worker: &mut Worker, input: &Input| shared.label(worker, input);
@@ -93,24 +126,82 @@ impl PyTagger {
 #[pymethods]
 impl PyTagger {
     #[new]
-    fn new(py: Python<'_>, model: &Bound<'_, crate::model::PyModel>) -> PyResult<Self> {
-        let model = model.get();
-        PyTagger::of(py, &model.0, model.form())
+    #[pyo3(signature = (model, *, constraint=None, at_most_once=None))]
+    fn new(
+        model: &Bound<'_, PyModel>,
+        constraint: Option<&str>,
+        at_most_once: Option<Vec<String>>,
+    ) -> PyResult<Self> {
+        PyTagger::of(model, constraint, &at_most_once.unwrap_or_default())
     }
 
     /// Label a sequence: a list with an entry per token.
-    fn tag(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<PyTagged> {
-        let input = Converter::default().input(x, self.0.form, None)?;
-        let shared = &self.0;
+    ///
+    /// ``allowed`` names the labels that tokens may have: a dict from the numbers of tokens to a label or a list of labels, or a list
+    /// with an entry per token, ``None`` for all labels. Everything that is asked of the answer is then given that the other labels are
+    /// impossible.
+    #[pyo3(signature = (x, *, allowed=None))]
+    fn tag(
+        &self,
+        py: Python<'_>,
+        x: &Bound<'_, PyAny>,
+        allowed: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyTagged> {
+        let mut input = Converter::default().input(x, self.shared.form, None)?;
+        if let Some(allowed) = allowed {
+            input.allowed = self.allowed(allowed, input.len())?;
+        }
+        let shared = &self.shared;
         let labels = py.detach(|| shared.workers.with(|worker| shared.label(worker, &input)));
         let labels = labels.map_err(|error| raise(py, error))?;
-        Ok(PyTagged { shared: self.0.clone(), input, labels })
+        Ok(PyTagged { shared: shared.clone(), input, labels })
+    }
+
+    /// Say why tokens have their labels: what each feature and each pair of labels adds to the lead of the best labelling over the
+    /// best one in which the token has another label.
+    ///
+    /// ``tokens`` is the number of a token or a list of numbers; by default all tokens are explained. With ``removals``, the contributions of so
+    /// many features of each token, the largest, say which label the token would have without them. A tagger with ``at_most_once`` explains
+    /// nothing.
+    #[pyo3(signature = (x, tokens=None, *, removals=0))]
+    fn explain<'py>(
+        &self,
+        py: Python<'py>,
+        x: &Bound<'py, PyAny>,
+        tokens: Option<&Bound<'py, PyAny>>,
+        removals: usize,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        if self.shared.workers.model().at_most_once().is_some() {
+            let why = "labels that occur at most once have no runner-up to explain: make a tagger without at_most_once";
+            return Err(setting_error(py, why.into()));
+        }
+        let sequence = Converter::default().sequence(x, None, 1.0, self.shared.form, None)?;
+        let variables = match tokens {
+            None => (0..sequence.len()).collect(),
+            Some(tokens) => match tokens.extract::<usize>() {
+                Ok(token) => vec![token],
+                Err(_) => tokens.extract::<Vec<usize>>()?,
+            },
+        };
+        if sequence.is_empty() && variables.is_empty() {
+            return Ok(Vec::new());
+        }
+        let question = Question { variables: &variables, removals };
+        let found = py.detach(|| self.shared.workers.with(|worker| worker.explain(&sequence, question)));
+        let found = found.map_err(|error| raise(py, error))?;
+        found.iter().map(|explanation| self.explained(py, explanation)).collect()
+    }
+
+    /// The model.
+    #[getter]
+    fn model(&self) -> PyModel {
+        PyModel(self.model.clone())
     }
 
     /// Label many sequences, on all cores or on ``threads`` of them. The answers do not depend on their number.
     #[pyo3(signature = (xs, *, threads=None))]
     fn tag_many(&self, xs: &Bound<'_, PyAny>, threads: Option<usize>) -> PyResult<Vec<PyTagged>> {
-        let tagged = |(input, labels)| PyTagged { shared: self.0.clone(), input, labels };
+        let tagged = |(input, labels)| PyTagged { shared: self.shared.clone(), input, labels };
         Ok(self.label_many(xs, threads)?.into_iter().map(tagged).collect())
     }
 
@@ -122,220 +213,103 @@ impl PyTagger {
         xs: &Bound<'py, PyAny>,
         threads: Option<usize>,
     ) -> PyResult<Vec<Bound<'py, PyList>>> {
-        self.label_many(xs, threads)?.iter().map(|(_, labels)| named(py, &self.0, labels)).collect()
+        self.label_many(xs, threads)?.iter().map(|(_, labels)| named(py, &self.shared, labels)).collect()
     }
 
     /// Names of the labels, in the order of the columns of ``Tagged.marginals``.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(py, &self.0.names)
+        PyList::new(py, &self.shared.names)
     }
 }
 
-fn named<'py>(py: Python<'py>, shared: &Shared, labels: &[u32]) -> PyResult<Bound<'py, PyList>> {
+pub(crate) fn named<'py>(py: Python<'py>, shared: &Shared, labels: &[u32]) -> PyResult<Bound<'py, PyList>> {
     PyList::new(py, labels.iter().map(|&label| &shared.names[label as usize]))
 }
 
-/// A labelled sequence. It behaves as a sequence of labels, and computes everything else when it is asked for.
-///
-/// Examples
-/// --------
-/// >>> import crfkit
-/// >>> X = [[{"word": "Ada", "upper": True}, {"word": "sings"}]]
-/// >>> tagged = crfkit.ChainCRF().fit(X, [["NAME", "O"]]).model_.tagger().tag(X[0])
-/// >>> list(tagged)
-/// ['NAME', 'O']
-/// >>> tagged.marginals.shape
-/// (2, 2)
-/// >>> [labels for labels, probability in tagged.nbest(2)][0]
-/// ['NAME', 'O']
-#[pyclass(name = "Tagged", module = "crfkit", frozen, sequence)]
-pub(crate) struct PyTagged {
-    shared: Arc<Shared>,
-    input: Input,
-    labels: Vec<u32>,
-}
-
-impl PyTagged {
-    /// Loads the sequence into a worker and asks it.
-    fn ask<T: Send>(
-        &self,
-        py: Python<'_>,
-        question: impl FnOnce(&mut Worker) -> crfkit::Result<T> + Send,
-    ) -> PyResult<T> {
-        let workers = &self.shared.workers;
-        let answer = py.detach(|| {
-            workers.with(|worker| {
-                self.input.load(worker)?;
-                question(worker)
-            })
-        });
-        answer.map_err(|error| raise(py, error))
-    }
-}
-
-#[pymethods]
-impl PyTagged {
-    /// The best labelling, as a list of names.
-    #[getter]
-    fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        named(py, &self.shared, &self.labels)
-    }
-
-    /// The probability of every label at every token, given the whole sequence: an array with a row per token.
-    #[getter]
-    fn marginals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (tokens, labels) = (self.labels.len(), self.shared.names.len());
-        let values = match tokens {
-            0 => Vec::new(),
-            _ => self.ask(py, |worker| {
-                let of_token = |t| (0..labels as u32).map(move |label| (t, label));
-                Ok((0..tokens).flat_map(of_token).map(|(t, label)| worker.marginal(t, label)).collect())
-            })?,
+impl PyTagger {
+    /// The labels that tokens may have, as Python gives them.
+    fn allowed(&self, given: &Bound<'_, PyAny>, tokens: usize) -> PyResult<Vec<(usize, LabelBits)>> {
+        let py = given.py();
+        let model = self.shared.workers.model();
+        let wrong = |label: &Bound<'_, PyAny>| {
+            PyTypeError::new_err(format!("allowed has {}: give a label or a list of labels", shown(label)))
         };
-        values.into_pyarray(py).reshape([tokens, labels])
-    }
-
-    /// The probability of every pair of labels at every two neighbouring tokens: an array (tokens − 1, labels, labels), whose entry
-    /// ``[t, i, j]`` is for label ``i`` at token ``t`` and label ``j`` at the next one.
-    #[getter]
-    fn pair_marginals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f64>>> {
-        let (pairs, labels) = (self.labels.len().saturating_sub(1), self.shared.names.len() as u32);
-        let values: Vec<f64> = match pairs {
-            0 => Vec::new(),
-            _ => self.ask(py, |worker| {
-                let all = (1..=pairs).flat_map(|t| (0..labels).map(move |i| (t, i)));
-                let all = all.flat_map(|(t, i)| (0..labels).map(move |j| (t, i, j)));
-                let answers = worker.answers();
-                Ok(all.map(|(t, i, j)| answers.pair_marginal(t, i, j)).collect())
-            })?,
-        };
-        values.into_pyarray(py).reshape([pairs, labels as usize, labels as usize])
-    }
-
-    /// The chunks that the labels mark (``B-NAME I-NAME`` is one of type ``NAME``), each with the probability that exactly these tokens are
-    /// such a chunk. Where labels mark no chunks, every token is a span of its label.
-    #[getter]
-    fn spans<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let names: Vec<&str> =
-            self.shared.names.iter().map(|name| name.bind(py).to_str()).collect::<PyResult<_>>()?;
-        let labels: Vec<&str> = self.labels.iter().map(|&label| names[label as usize]).collect();
-        let chunked = is_chunked(names.iter().copied());
-        let found: Vec<(Range<usize>, &str)> = match chunked {
-            true => chunks(&labels),
-            false => labels.iter().enumerate().map(|(token, label)| (token..token + 1, *label)).collect(),
-        };
-        if found.is_empty() {
-            return Ok(Vec::new());
-        }
-        let sure: Vec<f64> = self.ask(py, |worker| {
-            let marks = ChunkLabels::new(worker.model().labels());
-            let sure = |(part, kind): &(Range<usize>, &str)| match chunked {
-                true => worker.chunk_probability(&marks, part.clone(), kind),
-                false => worker.marginal(part.start, self.labels[part.start]),
+        let set = |token: usize, labels: &Bound<'_, PyAny>| -> PyResult<(usize, LabelBits)> {
+            let names: Vec<String> = match text_of(labels) {
+                Some(label) => vec![label?.to_owned()],
+                None => {
+                    let items = labels.try_iter().map_err(|_| wrong(labels))?;
+                    items
+                        .map(|item| item?.extract::<String>().map_err(|_| wrong(labels)))
+                        .collect::<PyResult<_>>()?
+                }
             };
-            Ok(found.iter().map(sure).collect())
-        })?;
-        let class = py.import("crfkit.spans")?.getattr("Span")?;
-        let span =
-            |((part, kind), p): ((Range<usize>, &str), f64)| class.call1((part.start, part.end, kind, p));
-        found.into_iter().zip(sure).map(span).collect()
-    }
-
-    /// The words that were labelled: the first field of every token, or its number where there are only features.
-    #[getter]
-    fn words(&self) -> Vec<String> {
-        let word = |t: usize| match &self.input {
-            Input::Rows(Sequence::Columns { rows, .. }) => rows.field(t, 0).to_owned(),
-            _ => (t + 1).to_string(),
+            let place = || Place::new("the sequence", token as u64 + 1);
+            let bits = model.label_bits(names.iter().map(String::as_str), place);
+            Ok((token, bits.map_err(|error| raise(py, error))?))
         };
-        (0..self.labels.len()).map(word).collect()
-    }
-
-    /// The labelled words for a notebook: coloured spans, with probabilities where the pointer is.
-    fn _repr_html_<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("crfkit._html")?.getattr("tagged")?.call1((slf,))
-    }
-
-    /// The logarithm of the partition function.
-    #[getter]
-    fn log_z(&self, py: Python<'_>) -> PyResult<f64> {
-        match self.labels.is_empty() {
-            true => Ok(0.0),
-            false => self.ask(py, |worker| Ok(worker.log_z())),
+        if let Ok(dict) = given.cast::<PyDict>() {
+            let entry = |(token, labels): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+                let found = token.extract::<usize>().ok().filter(|token| *token < tokens);
+                match found {
+                    Some(token) => set(token, &labels),
+                    None => Err(data_error(
+                        py,
+                        format!(
+                            "allowed has token {token}, but the sequence has {tokens}: tokens count from 0"
+                        ),
+                    )),
+                }
+            };
+            return dict.iter().map(entry).collect();
         }
-    }
-
-    /// The log-probability of a labelling, by default of the best one.
-    #[pyo3(signature = (y=None))]
-    fn log_probability(&self, py: Python<'_>, y: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
-        let numbers = match y {
-            None => self.labels.clone(),
-            Some(y) => self.numbers(py, &labels(y, 0)?)?,
-        };
-        match numbers.is_empty() {
-            true => Ok(0.0),
-            false => self.ask(py, |worker| Ok(worker.log_probability(&numbers))),
-        }
-    }
-
-    /// The ``n`` best labellings with their probabilities, best first; fewer where there are fewer.
-    fn nbest<'py>(&self, py: Python<'py>, n: usize) -> PyResult<Vec<(Bound<'py, PyList>, f64)>> {
-        if n == 0 {
-            return Err(PyValueError::new_err("n is 0: ask for at least 1 labelling"));
-        }
-        if self.labels.is_empty() {
-            return Ok(vec![(PyList::empty(py), 1.0)]);
-        }
-        let ranked = self.ask(py, |worker| {
-            let ranked = worker.nbest(n)?;
-            let sure = |labels: Vec<u32>, worker: &mut Worker| (worker.probability(&labels), labels);
-            Ok(ranked.into_iter().map(|found| sure(found.labels, worker)).collect::<Vec<_>>())
-        })?;
-        ranked.iter().map(|(sure, labels)| Ok((named(py, &self.shared, labels)?, *sure))).collect()
-    }
-
-    fn __len__(&self) -> usize {
-        self.labels.len()
-    }
-
-    fn __getitem__<'py>(&self, py: Python<'py>, index: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.labels(py)?.as_any().get_item(index)
-    }
-
-    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
-        self.labels(py)?.try_iter()
-    }
-
-    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let mine = self.labels(py)?;
-        match other.cast::<PyTagged>() {
-            Ok(other) => mine.eq(other.get().labels(py)?),
-            Err(_) => mine.eq(other),
-        }
-    }
-
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("<crfkit.Tagged: {}>", self.labels(py)?.repr()?))
-    }
-}
-
-impl PyTagged {
-    /// The numbers of labels that are given by name, one for each token.
-    fn numbers(&self, py: Python<'_>, given: &[String]) -> PyResult<Vec<u32>> {
-        if given.len() != self.labels.len() {
-            let (tokens, labels) = (self.labels.len(), given.len());
-            return Err(data_error(
-                py,
-                format!("the sequence has {tokens} tokens, but {labels} labels are given"),
+        if given.is_instance_of::<PyString>() {
+            return Err(PyTypeError::new_err(
+                "allowed is a string: give a dict, or a list with an entry per token",
             ));
         }
-        let names: Vec<&str> =
-            self.shared.names.iter().map(|name| name.bind(py).to_str()).collect::<PyResult<_>>()?;
-        let number = |label: &String| {
-            let found = names.iter().position(|name| name == label).map(|at| at as u32);
-            found.ok_or_else(|| data_error(py, format!("the model has no label {label:?}; it has {names:?}")))
+        let items = given.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        if items.len() != tokens {
+            let count = items.len();
+            return Err(data_error(
+                py,
+                format!(
+                    "allowed has {count} entries, but the sequence has {tokens} tokens: give None for those that may have any label"
+                ),
+            ));
+        }
+        items
+            .iter()
+            .enumerate()
+            .filter(|(_, labels)| !labels.is_none())
+            .map(|(t, labels)| set(t, labels))
+            .collect()
+    }
+
+    /// An explanation, in Python's types.
+    fn explained<'py>(&self, py: Python<'py>, found: &Explanation) -> PyResult<Bound<'py, PyAny>> {
+        let types = py.import("crfkit.explain")?;
+        let name = |label: Label| self.shared.names[label as usize].clone_ref(py);
+        let names = |labels: &[Label]| PyTuple::new(py, labels.iter().map(|&label| name(label)));
+        let contribution = types.getattr("Contribution")?;
+        let part = |part: &Contribution| {
+            let [best, rival] = &part.labels;
+            contribution.call1((
+                &part.part,
+                part.observation.as_deref(),
+                PyTuple::new(py, &part.variables)?,
+                names(best)?,
+                names(rival)?,
+                part.amount,
+                part.without.map(name),
+            ))
         };
-        given.iter().map(number).collect()
+        let parts = found.rival.iter().flat_map(|rival| &rival.contributions);
+        let parts = parts.map(part).collect::<PyResult<Vec<_>>>()?;
+        let rival = found.rival.as_ref();
+        let difference = rival.map_or(f64::INFINITY, |rival| rival.difference);
+        let (label, rival) = (name(found.label), rival.map(|rival| name(rival.label)));
+        types.getattr("Explanation")?.call1((found.variable, label, rival, difference, parts))
     }
 }

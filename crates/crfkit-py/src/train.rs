@@ -1,13 +1,13 @@
 //! Training: it runs on a thread of its own, and its progress comes back.
 
-use crate::Form;
 use crate::errors::{raise, setting_error};
-use crate::features::{Converter, labelled};
+use crate::features::Converter;
+use crate::labels::Given;
 use crate::model::PyModel;
-use crate::settings::{dialect_of, read_settings};
+use crate::reading::{Choices, Reading};
+use crate::settings::read_settings;
 use crfkit::any::AnyModel;
 use crfkit::chain::Sequence;
-use crfkit::data::template::Dialect;
 use crfkit::domain::{Corpus, Dev, Domain, WeightedModel};
 use crfkit::front::Progress;
 use crfkit::settings::{Kind, Settings};
@@ -144,118 +144,87 @@ fn supervise<'py>(
 
 /// Everything that a run on sequences needs besides the training data.
 pub(crate) struct Plan {
-    pub(crate) settings: Settings,
-    pub(crate) template: Option<String>,
-    pub(crate) dialect: Dialect,
-    pub(crate) dev: Option<Vec<Sequence>>,
-    pub(crate) start: Option<Model>,
+    settings: Settings,
+    choices: Choices,
+    dev: Option<Vec<Sequence>>,
+    start: Option<Model>,
     /// Whether the labels and observations of `start` stay.
-    pub(crate) go_on: bool,
+    go_on: bool,
     /// Labels that the model has in any case.
-    pub(crate) labels: Vec<String>,
-    pub(crate) standardise: bool,
-    pub(crate) threads: usize,
+    labels: Vec<String>,
+    threads: usize,
 }
 
 /// Train a model on sequences. The package's estimators call this function.
 ///
 /// Returns a dict with the model, the history, and the exception that ended the run early, if any.
 #[pyfunction]
-#[pyo3(signature = (x, y, settings, *, template=None, dialect="crfpp", dev=None, weights=None, start=None, go_on=false,
-    labels=None, standardise=false, threads=None, callback=None))]
+#[pyo3(signature = (x, y, settings, reading=None, *, dev=None, start=None, go_on=false, labels=None, threads=None, callback=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn train<'py>(
     py: Python<'py>,
     x: &Bound<'py, PyAny>,
     y: &Bound<'py, PyAny>,
     settings: &str,
-    template: Option<String>,
-    dialect: &str,
+    reading: Option<Reading>,
     dev: Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>,
-    weights: Option<Vec<f64>>,
     start: Option<&Bound<'py, PyModel>>,
     go_on: bool,
     labels: Option<Vec<String>>,
-    standardise: bool,
     threads: Option<usize>,
     callback: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let reading = reading.unwrap_or_default();
     let form = match start {
         // Its template is the model's.
-        Some(start) if go_on && template.is_none() => start.get().form(),
-        _ => form_of(template.as_deref()),
+        Some(start) if go_on && !reading.has_template() => start.get().form(),
+        _ => reading.form(),
     };
     let mut converter = Converter::default();
     let dev = match dev {
         None => None,
-        Some((x, y)) => Some(sequences(&x, &y, None, form, &mut converter)?),
+        Some((x, y)) => Some(sequences(&x, &y, Given::plain(form), &mut converter)?),
     };
     let plan = Plan {
         settings: read_settings(py, settings, Kind::Chain)?,
-        template,
-        dialect: dialect_of(py, dialect)?,
+        choices: reading.choices(py)?,
         dev,
         start: start.map(|model| model.get().0.clone()),
         go_on,
         labels: labels.unwrap_or_default(),
-        standardise,
         threads: crate::threads(threads),
     };
     let (feed, food) = sync_channel(WAITING);
     let work = |line: Line| plan.run(food, &line);
-    let meanwhile = |_: &AtomicBool| feed_all(py, feed, x, y, weights.as_deref(), form, &mut converter);
+    let meanwhile = |_: &AtomicBool| feed_all(py, feed, x, y, reading.given(form), &mut converter);
     supervise(py, callback, work, meanwhile)
-}
-
-/// The form of sequences that a template reads, or of those without one.
-pub(crate) fn form_of(template: Option<&str>) -> Form {
-    if template.is_some() { Form::Rows } else { Form::Features }
 }
 
 /// Labelled sequences, without empty ones.
 pub(crate) fn sequences(
     x: &Bound<'_, PyAny>,
     y: &Bound<'_, PyAny>,
-    weights: Option<&[f64]>,
-    form: Form,
+    given: Given<'_>,
     converter: &mut Converter,
 ) -> PyResult<Vec<Sequence>> {
-    let weight = |k: usize| weights.and_then(|weights| weights.get(k)).copied().unwrap_or(1.0);
     pairs(x, y)?
         .map(|(k, pair)| {
             let (x, y) = pair?;
-            labelled(converter, &x, &y, weight(k), form, k)
+            given.labelled(converter, &x, &y, k)
         })
         .filter(|read| !read.as_ref().is_ok_and(Sequence::is_empty))
         .collect()
 }
 
-/// The trainer, with the template that Python names or gives.
-pub(crate) fn with_template<'a>(
-    trainer: Trainer<'a>,
-    template: Option<&str>,
-    dialect: Dialect,
-) -> Trainer<'a> {
-    match template {
-        None => trainer,
-        Some(text) if text.contains(['\n', '%']) => trainer.template(text, dialect),
-        Some(preset) => trainer.preset(preset),
-    }
-}
-
 impl Plan {
     /// Reads the sequences and trains.
     fn run(self, food: Receiver<crfkit::Result<Sequence>>, line: &Line) -> crfkit::Result<Outcome> {
-        let trainer = line.trainer(self.settings, self.threads);
-        let mut trainer = with_template(trainer, self.template.as_deref(), self.dialect);
+        let mut trainer = self.choices.of(line.trainer(self.settings, self.threads));
         if let Some(dev) = self.dev {
             trainer = trainer.dev(dev.into_iter().map(Ok))?;
         }
         if let Some(start) = &self.start {
             trainer = if self.go_on { trainer.go_on_from(start) } else { trainer.start_from(start) };
-        }
-        if self.standardise {
-            trainer = trainer.standardise();
         }
         trainer = trainer.labels(self.labels);
         let run = trainer.run(food)?;
@@ -274,15 +243,13 @@ fn feed_all(
     feed: SyncSender<crfkit::Result<Sequence>>,
     x: &Bound<'_, PyAny>,
     y: &Bound<'_, PyAny>,
-    weights: Option<&[f64]>,
-    form: Form,
+    given: Given<'_>,
     converter: &mut Converter,
 ) -> PyResult<()> {
     let mut all = || -> PyResult<()> {
         for (k, pair) in pairs(x, y)? {
             let (x, y) = pair?;
-            let weight = weights.and_then(|weights| weights.get(k)).copied().unwrap_or(1.0);
-            let sequence = labelled(converter, &x, &y, weight, form, k)?;
+            let sequence = given.labelled(converter, &x, &y, k)?;
             if sequence.is_empty() {
                 continue;
             }

@@ -16,25 +16,53 @@ pub(crate) trait Receiver {
     fn feature(&mut self, parts: [&str; 4], value: f64);
 }
 
-/// A token's place in Python's terms, for messages: `X[3][5]`.
+/// A place in Python's terms, for messages.
 #[derive(Clone, Copy)]
-pub(crate) struct At {
-    /// The number of the sequence; `None` where there is only one.
-    pub(crate) sequence: Option<usize>,
-    pub(crate) token: usize,
+pub(crate) struct At<'a> {
+    of: Whole<'a>,
+    number: usize,
 }
 
-impl fmt::Display for At {
+/// What the place is a part of.
+#[derive(Clone, Copy)]
+enum Whole<'a> {
+    /// The only sequence.
+    Sequence,
+    /// The sequence of this number.
+    Numbered(usize),
+    /// The members of a type of a graph.
+    Members(&'a str),
+}
+
+impl<'a> At<'a> {
+    /// A token of a sequence, which has a number unless there is only one: `X[3][5]`.
+    pub(crate) fn token(sequence: Option<usize>, token: usize) -> Self {
+        At { of: sequence.map_or(Whole::Sequence, Whole::Numbered), number: token }
+    }
+
+    /// A node or factor of a type, as `what` calls them.
+    pub(crate) fn member(what: &'a str, number: usize) -> Self {
+        At { of: Whole::Members(what), number }
+    }
+}
+
+impl fmt::Display for At<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.sequence {
-            Some(sequence) => write!(f, "X[{sequence}][{}]", self.token),
-            None => write!(f, "token {}", self.token),
+        match self.of {
+            Whole::Numbered(sequence) => write!(f, "X[{sequence}][{}]", self.number),
+            Whole::Sequence => write!(f, "token {}", self.number),
+            Whole::Members(what) => write!(f, "{what}[{}]", self.number),
         }
     }
 }
 
 /// Sends the features of a token, or those of a nested value whose names begin with `prefix`.
-pub(crate) fn walk(item: &Bound<'_, PyAny>, prefix: &str, at: At, out: &mut impl Receiver) -> PyResult<()> {
+pub(crate) fn walk(
+    item: &Bound<'_, PyAny>,
+    prefix: &str,
+    at: At<'_>,
+    out: &mut impl Receiver,
+) -> PyResult<()> {
     if let Ok(dict) = item.cast::<PyDict>() {
         for (key, value) in dict {
             pair(&key, &value, prefix, at, out)?;
@@ -73,7 +101,7 @@ fn pair(
     key: &Bound<'_, PyAny>,
     value: &Bound<'_, PyAny>,
     prefix: &str,
-    at: At,
+    at: At<'_>,
     out: &mut impl Receiver,
 ) -> PyResult<()> {
     let py = key.py();
@@ -106,7 +134,7 @@ fn pair(
 
 /// Sends a feature, unless it has no name or no finite value.
 #[inline]
-fn send(parts: [&str; 4], value: f64, at: At, py: Python<'_>, out: &mut impl Receiver) -> PyResult<()> {
+fn send(parts: [&str; 4], value: f64, at: At<'_>, py: Python<'_>, out: &mut impl Receiver) -> PyResult<()> {
     let [prefix, name, ..] = parts;
     let refuse = |what: &str| Err(data_error(py, format!("{at}['{prefix}{name}'] {what}")));
     if name.is_empty() && parts.iter().all(|part| part.is_empty()) {

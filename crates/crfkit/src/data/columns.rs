@@ -14,6 +14,7 @@
 mod memory;
 
 pub(super) use memory::check_token_weights;
+pub(crate) use memory::wrong_weight;
 
 use std::io::Read;
 use std::ops::Range;

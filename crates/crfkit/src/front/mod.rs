@@ -6,6 +6,7 @@
 
 mod go_on;
 mod model;
+mod reading;
 mod sequences;
 mod tagger;
 mod told;

@@ -1,14 +1,12 @@
 //! The builder that trains models.
 
 use super::Model;
+use super::reading::Labelling;
 use super::told::{OnProgress, Progress, Run, Told};
 use crate::any::AnyModel;
-use crate::data::observer::Source;
 use crate::data::presets::{number_lines, preset};
 use crate::data::template::{Dialect, Templates};
-use crate::domain::chain::{
-    ChainCorpus, ChainDev, ChainDomain, ColumnLayout, CorpusBuilder, CorpusCrew, Sequence,
-};
+use crate::domain::chain::{ChainDev, ChainDomain, Sequence};
 use crate::domain::{Corpus, Dev, Domain};
 use crate::loss::Pieces;
 use crate::model::{Features, Keep, Precision};
@@ -36,23 +34,22 @@ use std::sync::atomic::AtomicBool;
 #[derive(Default)]
 pub struct Trainer<'a> {
     pub(super) settings: Settings,
-    templates: Option<TemplateText>,
+    pub(super) templates: Option<TemplateText>,
     /// The columns of numbers, ascending.
-    dense: Vec<usize>,
-    standardise: bool,
-    partial: bool,
+    pub(super) dense: Vec<usize>,
+    pub(super) standardise: bool,
+    pub(super) labelling: Labelling,
     dev: Option<Vec<Sequence>>,
     pub(super) start: Option<Model>,
     /// Whether the labels and observations of `start` stay.
     pub(super) going_on: bool,
-    labels: Vec<String>,
     pub(super) threads: usize,
     progress: Option<OnProgress<'a>>,
     stop: Option<Arc<AtomicBool>>,
 }
 
 /// How observations are made of columns.
-enum TemplateText {
+pub(super) enum TemplateText {
     Preset(String),
     Text { text: String, dialect: Dialect },
 }
@@ -114,12 +111,6 @@ impl<'a> Trainer<'a> {
     /// Lets training choose the weight of the L1 penalty, in the same way as [`Trainer::choose_sigma`].
     pub fn choose_l1(mut self) -> Self {
         self.settings.choose.l1 = true;
-        self
-    }
-
-    /// Labels of the training data may be missing: `?` is any label, and `A|B` is A or B. Training sums over what is not known.
-    pub fn partial_labels(mut self) -> Self {
-        self.partial = true;
         self
     }
 
@@ -220,12 +211,6 @@ impl<'a> Trainer<'a> {
         self
     }
 
-    /// Names labels that the model is to have, whether or not a sequence has them.
-    pub fn labels<L: Into<String>>(mut self, names: impl IntoIterator<Item = L>) -> Self {
-        self.labels.extend(names.into_iter().map(Into::into));
-        self
-    }
-
     /// Calls `progress` at every step. If it returns false, training stops early with the weights found so far.
     pub fn on_progress(mut self, progress: impl FnMut(&Progress) -> bool + 'a) -> Self {
         self.progress = Some(Box::new(progress));
@@ -282,9 +267,9 @@ impl<'a> Trainer<'a> {
     /// Other kinds than chains have other defaults: begin with [`Trainer::of`]. A preset, a template or [`Trainer::dev`] is rejected
     /// with an error, because the corpus is already read.
     pub fn train_corpus<D: Domain>(self, corpus: Corpus<D>, dev: Option<Dev<D>>) -> Result<Trained<D>> {
-        if self.going_on || !self.labels.is_empty() {
+        if self.going_on || !self.labelling.is_plain() {
             return Err(Error::Setting(
-                "going on from a model, and labels by name, are for `train`: the builder of a corpus has to know them".into(),
+                "going on from a model, and what is said of labels, are for `train`: the builder of a corpus has to know them".into(),
             ));
         }
         if self.templates.is_some() || self.dev.is_some() {
@@ -329,55 +314,6 @@ impl<'a> Trainer<'a> {
             trained.model = trained.model.shrink(threshold);
         }
         Ok(trained)
-    }
-
-    fn read(&self, sequences: impl IntoIterator<Item = Result<Sequence>>) -> Result<ChainCorpus> {
-        let mut crew: Option<CorpusCrew> = None;
-        let read = sequences.into_iter().try_for_each(|sequence| {
-            let mut sequence = sequence?;
-            let crew = match &mut crew {
-                Some(crew) => crew,
-                none => {
-                    let builder =
-                        CorpusBuilder::new(self.source(&sequence)?).with_numbers(self.dense.iter().copied());
-                    let builder = if self.standardise { builder.standardised() } else { builder };
-                    let builder = if self.partial { builder.with_partial_labels() } else { builder };
-                    let builder = builder.of_order(&self.settings).with_labels(self.labels.iter().cloned());
-                    let builder = match self.known()? {
-                        Some(known) => builder.knowing(&known)?,
-                        None => builder,
-                    };
-                    none.insert(CorpusCrew::new(builder, self.threads))
-                }
-            };
-            crew.add(&mut sequence)
-        });
-        match crew {
-            Some(crew) => crew.finish(read, self.settings.min_count),
-            None => Err(read
-                .err()
-                .unwrap_or_else(|| Error::Setting("the training data holds no sequence".into()))),
-        }
-    }
-
-    /// The source of observations for data whose first sequence is `first`.
-    fn source(&self, first: &Sequence) -> Result<Source> {
-        let Sequence::Columns { rows, label_column } = first else { return Ok(Source::Attributes) };
-        let layout = ColumnLayout::of(label_column.unwrap_or(-1), rows.columns(), || first.place(0))?;
-        let (fields, dense) = (layout.columns - 1, &self.dense);
-        let templates = match &self.templates {
-            None => match self.known()? {
-                Some(known) => return Ok(known.domain.source.clone()),
-                None => preset("default")?.compile_beside(fields, dense)?,
-            },
-            Some(TemplateText::Preset(name)) => preset(name)?.compile_beside(fields, dense)?,
-            Some(TemplateText::Text { text, dialect }) => {
-                Templates::compile_in(text, *dialect, "template", Path::new(""))?
-            }
-        };
-        layout.check_templates(&templates)?;
-        layout.check_numbers(&self.dense)?;
-        Ok(Source::Templates(templates))
     }
 }
 

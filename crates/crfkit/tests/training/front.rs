@@ -2,6 +2,7 @@
 
 use crfkit::chain::Sequence;
 use crfkit::model::{Keep, Precision};
+use crfkit::settings::Constraint;
 use crfkit::train::{Criterion, Ended, Method};
 use crfkit::{Model, Sequences, Trainer};
 use std::sync::Arc;
@@ -313,4 +314,32 @@ fn missing_labels_are_summed_out() {
     let error = pseudo.train(sequences(&data)).unwrap_err();
     assert!(error.to_string().contains("where some are missing, use likelihood"), "{error}");
     assert!(trainer().train(sequences(&["a/? b/?"])).is_err(), "no label at all");
+}
+
+/// The rules of a trainer hold in training and afterwards: the builder of a corpus that is told them makes the same model.
+#[test]
+fn what_a_trainer_is_told_of_labels() {
+    let onion = Sequence::rows([["onion"]]).unwrap();
+    let inside = |trainer: Trainer| {
+        trainer.train(text()).unwrap().tagger().unwrap().log_probability(&onion, &["I-NAME"]).unwrap()
+    };
+    assert!(inside(Trainer::new().constraint(Constraint::None)) > f64::NEG_INFINITY);
+    assert_eq!(inside(Trainer::new().constraint(Constraint::Iob2)), f64::NEG_INFINITY);
+    assert_eq!(inside(Trainer::new().rules("forbid begin I-*", "mine")), f64::NEG_INFINITY);
+    let broken = Trainer::new().rules("forbid B-UNIT B-NAME", "mine").train(text()).unwrap_err().to_string();
+    assert!(broken.contains("the constraint forbids"), "{broken}");
+    let unknown = Trainer::new().rules("forbid Z end", "mine").train(text()).unwrap_err().to_string();
+    assert!(unknown.starts_with("mine:1"), "{unknown}");
+    // The sequences with I-NAME twice are its weight of 2.
+    let run = |trainer: Trainer, sequences: Vec<Sequence>| {
+        let trainer = trainer.optimizer(Method::Lbfgs).constraint(Constraint::None);
+        trainer.run(Sequences::new(sequences)).unwrap().objective
+    };
+    let mut twice = in_memory();
+    twice.push(twice[1].clone());
+    let (a, b) =
+        (run(Trainer::new().label_weights([("I-NAME", 2.0)]), in_memory()), run(Trainer::new(), twice));
+    assert!((a - b).abs() < 1e-6 * a, "{a} {b}");
+    let nobody = Trainer::new().label_weights([("Z", 2.0)]).train(text()).unwrap_err().to_string();
+    assert!(nobody.contains("nothing has this label"), "{nobody}");
 }

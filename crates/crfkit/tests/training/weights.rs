@@ -5,12 +5,16 @@ use crate::corpora;
 use corpora::models::columns;
 use crfkit::chain::{CorpusBuilder, Sequence};
 use crfkit::data::columns::Columns;
+use crfkit::data::images::{Image, Mask};
 use crfkit::data::observer::Source;
 use crfkit::data::rows::RowFormat;
+use crfkit::data::sites::{Pairs, Sites};
 use crfkit::data::template::{Dialect, Templates};
 use crfkit::domain::{Corpus, Domain};
+use crfkit::grid::{GridBuilder, GridDomain, Picture, SiteFeatures};
 use crfkit::linked::{LinkedBuilder, Links};
 use crfkit::train::{Criterion, Kind, Method, Settings, Start, Trained, train};
+use crfkit::typed::{Declaration, GraphMaker, Observed, TypedBuilder, Types};
 use crfkit::{Sequences, Trainer};
 
 const TEXT: &str = "a\tX\nb\tY\n\nb\tX\na\tY\nc\tX\n\nc\tZ\n\n";
@@ -256,4 +260,66 @@ fn weights_of_tokens_from_memory() {
             assert!(sequence.clone().with_token_weights(wrong).is_err(), "{wrong:?}");
         }
     }
+}
+
+/// The weights of the examples of a corpus.
+fn weights_in<D: Domain>(corpus: &Corpus<D>) -> Vec<f64> {
+    (0..corpus.data.len()).map(|k| corpus.data.weight(k)).collect()
+}
+
+#[test]
+fn weights_of_graphs_from_memory() {
+    let types = Types::declare([("page".to_owned(), Declaration::nodes(["a", "b"]))]).unwrap();
+    let graph = |name: &str| {
+        let mut graph = GraphMaker::new(&types, "graph");
+        let named = |name: &str| Observed { named: vec![(name.to_owned(), 1.0)], ..Observed::default() };
+        graph.node(0, Some(0), named(name)).unwrap();
+        graph.node(0, Some(1), named("y")).unwrap();
+        graph.finish().unwrap()
+    };
+    let mut builder = TypedBuilder::new(types.clone());
+    let weighed = graph("x").with_node_weights(&[0.5, 2.0]).unwrap().with_weight(3.0).unwrap();
+    builder.add_graph(weighed).unwrap();
+    builder.add_graph(graph("left out").with_weight(0.0).unwrap()).unwrap();
+    let corpus = builder.finish(1).unwrap();
+    assert_eq!((weights_in(&corpus), corpus.data.variable_weights(0)), (vec![3.0], &[0.5, 2.0][..]));
+    assert_eq!(corpus.domain.names[0].len(), 2, "what is left out has no features");
+    for wrong in [-1.0, f64::NAN, f64::INFINITY] {
+        let found = graph("x").with_weight(wrong).unwrap_err().to_string();
+        assert!(found.starts_with("graph: the weight") && found.contains("at least 0"), "{found}");
+        let found = graph("x").with_node_weights(&[1.0, wrong]).unwrap_err().to_string();
+        assert!(found.contains("node 1: the weight"), "{found}");
+    }
+    assert!(graph("x").with_node_weights(&[1.0]).unwrap_err().to_string().contains("2 nodes, but 1 weights"));
+    let mut nothing = TypedBuilder::new(types.clone());
+    nothing.add_graph(graph("x").with_weight(0.0).unwrap()).unwrap();
+    assert!(nothing.finish(1).unwrap_err().to_string().contains("whose weight is above 0"));
+}
+
+#[test]
+fn weights_of_images() {
+    let image = Image { height: 1, width: 2, channels: 1, values: vec![0.0, 1.0] };
+    let sites = Sites { nodes: image, pairs: Pairs::Differences };
+    let mask = Some(Mask { height: 1, width: 2, values: vec![0, 1] });
+    let picture = |weights: Option<Vec<f64>>| Picture {
+        sites: sites.clone(),
+        mask: mask.clone(),
+        weights,
+        name: "image".into(),
+    };
+    let domain = GridDomain::new(vec![0, 1], SiteFeatures::default(), &sites, "image").unwrap();
+    let mut builder = GridBuilder::new(domain.clone()).unwrap();
+    builder.add_weighted(&picture(None), 2.0).unwrap();
+    builder.add_weighted(&picture(None), 0.0).unwrap();
+    builder.add_weighted(&picture(Some(vec![1.0, 3.0])), 0.5).unwrap();
+    for wrong in [-1.0, f64::NAN] {
+        let found = builder.add_weighted(&picture(None), wrong).unwrap_err().to_string();
+        assert!(found.starts_with("image: the weight"), "{found}");
+    }
+    assert!(builder.add_weighted(&picture(Some(vec![1.0])), 0.0).is_err(), "wrong weights of sites");
+    let corpus = builder.finish().unwrap();
+    assert_eq!((weights_in(&corpus), corpus.data.variable_weights(1)), (vec![2.0, 0.5], &[1.0, 3.0][..]));
+    let mut nothing = GridBuilder::new(domain).unwrap();
+    nothing.add_weighted(&picture(None), 0.0).unwrap();
+    assert!(nothing.finish().unwrap_err().to_string().contains("whose weight is above 0"));
 }

@@ -1,6 +1,7 @@
 //! The builder of a training corpus of images.
 
 use super::{GridCorpus, GridDomain, GridScratch, Picture};
+use crate::data::columns::wrong_weight;
 use crate::data::dataset::Dataset;
 use crate::data::images::Mask;
 use crate::data::sites::Sites;
@@ -32,6 +33,15 @@ impl GridBuilder {
 
     /// Adds an image that carries its mask.
     pub fn add_picture(&mut self, picture: &Picture) -> Result<()> {
+        self.add_weighted(picture, 1.0)
+    }
+
+    /// Adds an image that carries its mask, with a weight in training: 2 counts as two such images, and 0 leaves it out. It is an error if the
+    /// weight is negative or not finite.
+    pub fn add_weighted(&mut self, picture: &Picture, weight: f64) -> Result<()> {
+        if !(weight.is_finite() && weight >= 0.0) {
+            return Err(Error::input(Place::new(&picture.name, 0), wrong_weight(weight)));
+        }
         // Report errors in the image first: its sites may be why the mask does not fit.
         let sites = self.domain.describe(&picture.sites, &picture.name)?;
         let mask = picture.labelled(&self.domain)?;
@@ -47,10 +57,14 @@ impl GridBuilder {
                 }
             });
         }
+        let weights = picture.weighed(mask)?;
+        if weight == 0.0 {
+            return Ok(());
+        }
         let graph = self.scratch.graph(&self.domain, sites.nodes.height, sites.nodes.width)?;
         self.domain.push_observations(&sites, &graph, &mut self.data);
-        self.data.finish_example(graph, gold, 1.0);
-        if let Some(weights) = picture.weighed(mask)? {
+        self.data.finish_example(graph, gold, weight);
+        if let Some(weights) = weights {
             self.data.weigh_variables(weights);
         }
         Ok(())
@@ -59,7 +73,7 @@ impl GridBuilder {
     /// Returns the corpus.
     pub fn finish(self) -> Result<GridCorpus> {
         match self.data.is_empty() {
-            true => Err(Error::Setting("there is no image to learn from".into())),
+            true => Err(Error::Setting("there is no image to learn from whose weight is above 0".into())),
             false => Ok(GridCorpus { domain: self.domain, data: self.data }),
         }
     }

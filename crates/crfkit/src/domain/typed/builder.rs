@@ -51,6 +51,10 @@ impl TypedBuilder {
         let Some(types) = &self.types else {
             return Err(Error::input(graph.place, "a graph, but no types yet: declare them first"));
         };
+        // A weight of 0 means that the graph is left out.
+        if graph.weight == 0.0 {
+            return Ok(());
+        }
         let structure = self.structures.of(&graph, types)?;
         let number = |kind: usize, name: &str| Some(self.names[kind].intern(name.as_bytes()));
         observe(&graph, types, number, &mut self.data);
@@ -64,7 +68,7 @@ impl TypedBuilder {
     pub fn finish(self, min_count: u32) -> Result<TypedCorpus> {
         let TypedBuilder { types, names, mut data, .. } = self;
         let (Some(types), false) = (types, data.is_empty()) else {
-            return Err(Error::Setting("there is no graph to learn from".into()));
+            return Err(Error::Setting("there is no graph to learn from whose weight is above 0".into()));
         };
         let mut counts: Vec<Vec<u32>> = names.iter().map(|names| vec![0; names.len()]).collect();
         let first: Vec<usize> = (0..names.len()).map(|kind| types.first_named(kind)).collect();

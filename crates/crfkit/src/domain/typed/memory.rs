@@ -2,6 +2,7 @@
 
 use super::line::{MAX_NUMBERS, MAX_VALUE};
 use super::{TypedGraph, Types};
+use crate::data::columns::wrong_weight;
 use crate::data::text::excerpt;
 use crate::graph::{Label, UNLABELLED};
 use crate::{Error, Place, Result};
@@ -75,6 +76,34 @@ impl<'a> GraphMaker<'a> {
 }
 
 impl TypedGraph {
+    /// The same graph with a weight in training: 2 counts as two such graphs, and 0 leaves it out. It is an error if it is negative or not
+    /// finite.
+    pub fn with_weight(self, weight: f64) -> Result<Self> {
+        match weight.is_finite() && weight >= 0.0 {
+            true => Ok(TypedGraph { weight, ..self }),
+            false => Err(Error::input(self.place, wrong_weight(weight))),
+        }
+    }
+
+    /// The same graph with a weight for each node, for objectives that are sums over nodes
+    /// ([`Criterion::weighs_variables`](crate::settings::Criterion::weighs_variables)). It is an error if there is not one for each, or if
+    /// one is negative or not finite.
+    pub fn with_node_weights(mut self, weights: &[f64]) -> Result<Self> {
+        let refuse = |why: String| Err(Error::input(self.place.clone(), why));
+        if weights.len() != self.nodes.len() {
+            return refuse(format!(
+                "{} nodes, but {} weights: every node needs one",
+                self.nodes.len(),
+                weights.len()
+            ));
+        }
+        if let Some(node) = weights.iter().position(|weight| !(weight.is_finite() && *weight >= 0.0)) {
+            return refuse(format!("node {node}: {}", wrong_weight(weights[node])));
+        }
+        self.weights.copy_from_slice(weights);
+        Ok(self)
+    }
+
     /// A graph without nodes, which was read at `place`.
     pub(super) fn empty(place: Place) -> Self {
         TypedGraph {

@@ -1,0 +1,263 @@
+//! Grids: from arrays to images of the library, and from its answers to arrays.
+
+use crate::errors::{data_error, raise, setting_error};
+use crate::model::PyModel;
+use crate::settings::read_settings;
+use crate::train::{Begin, train_corpus};
+use crate::workers::Workers;
+use crfkit::any::AnyModel;
+use crfkit::data::images::{Image, Mask};
+use crfkit::data::sites::{Pairs, Sites};
+use crfkit::decode::Decode;
+use crfkit::domain::Dev;
+use crfkit::graph::Neighbours;
+use crfkit::grid::{
+    Directions, GridBuilder, GridCorpus, GridDomain, GridModel, Picture, SiteFeatures, Tables,
+};
+use crfkit::settings::Kind;
+use numpy::{
+    IntoPyArray, PyArray2, PyArray3, PyArrayMethods, PyReadonlyArray2, PyReadonlyArray3,
+    PyUntypedArrayMethods,
+};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// The numbers of an image, (height, width, numbers): those of sites, those that neighbours compare, and those given for horizontal and
+/// vertical pairs.
+pub(crate) type GridInput<'py> = (
+    PyReadonlyArray3<'py, f64>,
+    Option<PyReadonlyArray3<'py, f64>>,
+    Option<PyReadonlyArray3<'py, f64>>,
+    Option<PyReadonlyArray3<'py, f64>>,
+);
+
+/// What the images of a model share: labels, the value of pixels without one, the number of neighbours, the form of pair tables, and whether
+/// directions share weights.
+pub(crate) type GridLayout = (Vec<u16>, Option<u16>, usize, String, String);
+
+/// The weights of images, of their pixels, and of labels by name.
+#[derive(FromPyObject, Default)]
+#[pyo3(from_item_all)]
+pub(crate) struct GridWeights<'py> {
+    examples: Option<Vec<f64>>,
+    pixels: Option<Vec<PyReadonlyArray2<'py, f64>>>,
+    labels: Option<Vec<(String, f64)>>,
+}
+
+/// The decoder of this name.
+pub(crate) fn decode_of(py: Python<'_>, name: Option<&str>) -> PyResult<Option<Decode>> {
+    Ok(Some(match name {
+        None => return Ok(None),
+        Some("max-marginal") => Decode::MaxMarginal,
+        Some("best") => Decode::Best,
+        Some("exact") => Decode::Exact,
+        Some("max-product") => Decode::MaxProduct,
+        Some("icm") => Decode::Icm,
+        Some("graph-cut") => Decode::GraphCut,
+        Some("alpha-expansion") => Decode::AlphaExpansion,
+        Some(other) => {
+            return Err(setting_error(
+                py,
+                format!(
+                    "decode is {other:?}: choose max-marginal, best, exact, max-product, icm, graph-cut or alpha-expansion"
+                ),
+            ));
+        }
+    }))
+}
+
+pub(crate) fn tables_of(py: Python<'_>, name: &str) -> PyResult<Tables> {
+    match name {
+        "potts" => Ok(Tables::Potts),
+        "ising" => Ok(Tables::Ising),
+        "full" => Ok(Tables::Full),
+        _ => Err(setting_error(py, format!("the table is {name:?}: choose potts, ising or full"))),
+    }
+}
+
+fn image(array: &PyReadonlyArray3<'_, f64>) -> Image {
+    let [height, width, channels] = [0, 1, 2].map(|axis| array.shape()[axis]);
+    Image { height, width, channels, values: array.as_array().iter().copied().collect() }
+}
+
+/// The pictures, with their masks if there are any.
+fn pictures(
+    py: Python<'_>,
+    x: &[GridInput<'_>],
+    y: Option<&[PyReadonlyArray2<'_, u16>]>,
+    weights: Option<&[PyReadonlyArray2<'_, f64>]>,
+) -> PyResult<Vec<Picture>> {
+    let mut all = Vec::with_capacity(x.len());
+    for (k, (nodes, compare, horizontal, vertical)) in x.iter().enumerate() {
+        let pairs = match (compare, horizontal, vertical) {
+            (None, None, None) => Pairs::Differences,
+            (Some(compare), None, None) => Pairs::Compared(image(compare)),
+            (None, Some(horizontal), Some(vertical)) => {
+                Pairs::Given { horizontal: image(horizontal), vertical: image(vertical) }
+            }
+            _ => {
+                return Err(data_error(
+                    py,
+                    format!("X[{k}]: pairs have either \"compare\", or \"horizontal\" and \"vertical\""),
+                ));
+            }
+        };
+        let mask = y.and_then(|y| y.get(k)).map(|mask| Mask {
+            height: mask.shape()[0],
+            width: mask.shape()[1],
+            values: mask.as_array().iter().copied().collect(),
+        });
+        all.push(Picture {
+            sites: Sites { nodes: image(nodes), pairs },
+            mask,
+            weights: weights.and_then(|all| all.get(k)).map(|of| of.as_array().iter().copied().collect()),
+            name: format!("X[{k}]"),
+        });
+    }
+    Ok(all)
+}
+
+/// The corpus of images with their labels.
+pub(crate) fn grid_corpus(
+    py: Python<'_>,
+    x: &[GridInput<'_>],
+    y: &[PyReadonlyArray2<'_, u16>],
+    (labels, unlabelled, neighbours, table, directions): GridLayout,
+    weights: &GridWeights<'_>,
+) -> PyResult<GridCorpus> {
+    let neighbours = match neighbours {
+        0 => Neighbours::None,
+        4 => Neighbours::Four,
+        8 => Neighbours::Eight,
+        other => {
+            return Err(setting_error(py, format!("neighbours is {other}: choose 0, 4 or 8")));
+        }
+    };
+    let tables = tables_of(py, &table)?;
+    let directions = match &*directions {
+        "shared" => Directions::Shared,
+        "separate" => Directions::Separate,
+        other => {
+            return Err(setting_error(py, format!("directions is {other:?}: choose shared or separate")));
+        }
+    };
+    let pictures = pictures(py, x, Some(y), weights.pixels.as_deref())?;
+    let (examples, of_labels) = (weights.examples.as_deref(), weights.labels.as_deref().unwrap_or_default());
+    let build = || {
+        let mut builder: Option<GridBuilder> = None;
+        for (k, picture) in pictures.iter().enumerate() {
+            let builder = match &mut builder {
+                Some(builder) => builder,
+                none => none.insert(GridBuilder::new(GridDomain {
+                    unlabelled,
+                    neighbours,
+                    tables,
+                    directions,
+                    ..GridDomain::new(labels.clone(), SiteFeatures::default(), &picture.sites, &picture.name)?
+                })?),
+            };
+            builder.add_weighted(picture, examples.map_or(1.0, |weights| weights[k]))?;
+        }
+        let nothing = || crfkit::Error::Setting("there is no image to learn from".into());
+        let mut corpus = builder.ok_or_else(nothing)?.finish()?;
+        if !of_labels.is_empty() {
+            corpus.weigh_labels(of_labels.iter().cloned())?;
+        }
+        Ok(corpus)
+    };
+    py.detach(build).map_err(|error| raise(py, error))
+}
+
+/// Train a model of images. The package's estimators call this function.
+#[pyfunction]
+#[pyo3(signature = (x, y, layout, settings, *, weights=None, dev=None, start=None, threads=None, callback=None))]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
+pub(crate) fn train_grid<'py>(
+    py: Python<'py>,
+    x: Vec<GridInput<'py>>,
+    y: Vec<PyReadonlyArray2<'py, u16>>,
+    layout: GridLayout,
+    settings: &str,
+    weights: Option<GridWeights<'py>>,
+    dev: Option<(Vec<GridInput<'py>>, Vec<PyReadonlyArray2<'py, u16>>)>,
+    start: Option<&Bound<'py, PyModel>>,
+    threads: Option<usize>,
+    callback: Option<Bound<'py, PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let settings = read_settings(py, settings, Kind::Grid)?;
+    let corpus = grid_corpus(py, &x, &y, layout, &weights.unwrap_or_default())?;
+    let dev = match &dev {
+        None => None,
+        Some((x, y)) => {
+            let inputs = pictures(py, x, Some(y), None)?;
+            Some(Dev::of(&corpus.domain, &inputs).map_err(|error| raise(py, error))?)
+        }
+    };
+    let start = start.map(|model| model.get().0.clone());
+    train_corpus(py, corpus, dev, Begin { settings, start, threads: crate::threads(threads) }, callback)
+}
+
+/// A worker that labels images. Threads may share it.
+#[pyclass(name = "GridTagger", module = "crfkit._crfkit", frozen)]
+pub(crate) struct PyGridTagger(Workers<GridModel>);
+
+#[pymethods]
+impl PyGridTagger {
+    #[new]
+    fn new(py: Python<'_>, model: &Bound<'_, PyModel>) -> PyResult<Self> {
+        match model.get().0.any() {
+            AnyModel::Grid(model) => Ok(PyGridTagger(py.detach(|| Workers::new(model.clone())))),
+            other => Err(other_kind(py, other, "images")),
+        }
+    }
+
+    /// The labels of images: an array (height, width) for each.
+    #[pyo3(signature = (x, *, decode=None, threads=None))]
+    fn labels<'py>(
+        &self,
+        py: Python<'py>,
+        x: Vec<GridInput<'py>>,
+        decode: Option<&str>,
+        threads: Option<usize>,
+    ) -> PyResult<Vec<Bound<'py, PyArray2<u16>>>> {
+        let (inputs, decode) = (pictures(py, &x, None, None)?, decode_of(py, decode)?);
+        let found = py.detach(|| self.0.labels(&inputs, decode, crate::threads(threads)));
+        let names = &self.0.model().domain.labels;
+        let array = |(picture, labels): (&Picture, Vec<u32>)| {
+            let values: Vec<u16> = labels.iter().map(|&label| names[label as usize]).collect();
+            values.into_pyarray(py).reshape([picture.sites.nodes.height, picture.sites.nodes.width])
+        };
+        inputs.iter().zip(found.map_err(|error| raise(py, error))?).map(array).collect()
+    }
+
+    /// The probability of every label at every pixel: an array (height, width, labels) for each image.
+    #[pyo3(signature = (x, *, threads=None))]
+    fn marginals<'py>(
+        &self,
+        py: Python<'py>,
+        x: Vec<GridInput<'py>>,
+        threads: Option<usize>,
+    ) -> PyResult<Vec<Bound<'py, PyArray3<f64>>>> {
+        let inputs = pictures(py, &x, None, None)?;
+        let found = py.detach(|| {
+            self.0.each(&inputs, crate::threads(threads), |worker, input| {
+                Ok(worker.take_in(input)?.marginals()?.flatten().copied().collect::<Vec<f64>>())
+            })
+        });
+        let labels = self.0.model().domain.labels.len();
+        let array = |(picture, values): (&Picture, Vec<f64>)| {
+            values.into_pyarray(py).reshape([picture.sites.nodes.height, picture.sites.nodes.width, labels])
+        };
+        inputs.iter().zip(found.map_err(|error| raise(py, error))?).map(array).collect()
+    }
+
+    /// The mask values of the labels, in the order of the last axis of the marginals.
+    #[getter]
+    fn values(&self) -> Vec<u16> {
+        self.0.model().domain.labels.clone()
+    }
+}
+
+pub(crate) fn other_kind(py: Python<'_>, model: &AnyModel, what: &str) -> PyErr {
+    setting_error(py, format!("a model of kind {} does not label {what}", model.kind().name()))
+}

@@ -1,0 +1,111 @@
+//! The labels of training sequences, and the weights of sequences and tokens.
+
+use crate::Form;
+use crate::errors::{data_error, raise};
+use crate::features::{Converter, UNKNOWN};
+use crate::walk::{shown, text_of};
+use crfkit::chain::Sequence;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::PyString;
+
+/// Stands between labels of which a token has one.
+const OR: &str = "|";
+
+/// The labels of a sequence, as strings. If they may be `partial`, `None` is a label that is not known, and a tuple, list or set is one of
+/// several.
+pub(crate) fn labels(labels: &Bound<'_, PyAny>, number: usize, partial: bool) -> PyResult<Vec<String>> {
+    let mut found = Vec::new();
+    let wrong = |label: &Bound<'_, PyAny>| {
+        let what = match partial {
+            true => "labels are strings, None or sets of strings",
+            false if label.is_none() => {
+                "labels are strings; where some are not known, set partial_labels=True"
+            }
+            false => "labels are strings",
+        };
+        PyTypeError::new_err(format!("y[{number}] has {}: {what}", shown(label)))
+    };
+    if labels.is_instance_of::<PyString>() {
+        return Err(wrong(labels));
+    }
+    for label in labels.try_iter().map_err(|_| wrong(labels))? {
+        let label = label?;
+        let empty = |text: &str| match text.is_empty() {
+            false => Ok(()),
+            true => {
+                let token = found.len();
+                Err(data_error(
+                    label.py(),
+                    format!("y[{number}][{token}] is empty: give every token a label"),
+                ))
+            }
+        };
+        let text = match text_of(&label) {
+            Some(text) => text?.to_owned(),
+            None if partial && label.is_none() => UNKNOWN.to_owned(),
+            None if partial => one_of(&label).ok_or_else(|| wrong(&label))?,
+            None => return Err(wrong(&label)),
+        };
+        empty(&text)?;
+        found.push(text);
+    }
+    Ok(found)
+}
+
+/// Several labels as the library writes them. None of them may have the library's own signs in its name.
+fn one_of(labels: &Bound<'_, PyAny>) -> Option<String> {
+    let mut names = Vec::new();
+    for label in labels.try_iter().ok()? {
+        let name = text_of(&label.ok()?)?.ok()?.to_owned();
+        if name.is_empty() || name == UNKNOWN || name.contains(OR) {
+            return None;
+        }
+        names.push(name);
+    }
+    // A set has no order of its own.
+    names.sort_unstable();
+    Some(names.join(OR))
+}
+
+/// How the labels of training sequences are given, and the weights of tokens.
+#[derive(Clone, Copy)]
+pub(crate) struct Given<'a> {
+    pub(crate) form: Form,
+    pub(crate) partial: bool,
+    /// The weight of each sequence.
+    pub(crate) weights: Option<&'a [f64]>,
+    /// The weights of the tokens of each sequence.
+    pub(crate) token_weights: Option<&'a [Vec<f64>]>,
+}
+
+impl Given<'_> {
+    /// Complete labels, and weights of 1.
+    pub(crate) fn plain(form: Form) -> Self {
+        Given { form, partial: false, weights: None, token_weights: None }
+    }
+
+    /// A training sequence: tokens with their labels, one for each.
+    pub(crate) fn labelled(
+        &self,
+        converter: &mut Converter,
+        tokens: &Bound<'_, PyAny>,
+        given: &Bound<'_, PyAny>,
+        number: usize,
+    ) -> PyResult<Sequence> {
+        let labels = labels(given, number, self.partial)?;
+        let weight = self.weights.and_then(|weights| weights.get(number)).copied().unwrap_or(1.0);
+        let sequence = converter.sequence(tokens, Some(&labels), weight, self.form, Some(number))?;
+        if sequence.len() != labels.len() {
+            let (tokens, labels) = (sequence.len(), labels.len());
+            return Err(data_error(
+                given.py(),
+                format!("X[{number}] has {tokens} tokens, but y[{number}] has {labels} labels"),
+            ));
+        }
+        match self.token_weights.and_then(|weights| weights.get(number)) {
+            None => Ok(sequence),
+            Some(weights) => sequence.with_token_weights(weights).map_err(|error| raise(given.py(), error)),
+        }
+    }
+}
