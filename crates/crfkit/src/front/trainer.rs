@@ -135,6 +135,13 @@ impl<'a> Trainer<'a> {
         self
     }
 
+    /// Gives weights to whole segments of up to `longest` tokens (semi-Markov chains). The labels are those of chunks, in IOB2 or IOBES; template
+    /// lines that begin with `S` observe segments.
+    pub fn segments(mut self, longest: usize) -> Self {
+        self.settings.segments = Some(longest);
+        self
+    }
+
     /// Chooses the order of the chains: 2 for weights of three neighbouring labels. Only label pairs that occur in the training data are
     /// then possible, unless [`Settings::transitions`] is [`Keep::All`].
     pub fn order(mut self, order: u8) -> Self {
@@ -342,7 +349,8 @@ impl<'a> Trainer<'a> {
                         CorpusBuilder::new(self.source(&sequence)?).with_numbers(self.dense.iter().copied());
                     let builder = if self.standardise { builder.standardised() } else { builder };
                     let builder = if self.partial { builder.with_partial_labels() } else { builder };
-                    let builder = builder.of_order(&self.settings).with_labels(self.labels.iter().cloned());
+                    let builder =
+                        builder.of_settings(&self.settings).with_labels(self.labels.iter().cloned());
                     let builder = match self.known()? {
                         Some(known) => builder.knowing(&known)?,
                         None => builder,
@@ -365,12 +373,13 @@ impl<'a> Trainer<'a> {
         let Sequence::Columns { rows, label_column } = first else { return Ok(Source::Attributes) };
         let layout = ColumnLayout::of(label_column.unwrap_or(-1), rows.columns(), || first.place(0))?;
         let (fields, dense) = (layout.columns - 1, &self.dense);
+        let segments = self.settings.segments.is_some();
         let templates = match &self.templates {
             None => match self.known()? {
                 Some(known) => return Ok(known.domain.source.clone()),
-                None => preset("default")?.compile_beside(fields, dense)?,
+                None => preset("default")?.compile_for(fields, dense, segments)?,
             },
-            Some(TemplateText::Preset(name)) => preset(name)?.compile_beside(fields, dense)?,
+            Some(TemplateText::Preset(name)) => preset(name)?.compile_for(fields, dense, segments)?,
             Some(TemplateText::Text { text, dialect }) => {
                 Templates::compile_in(text, *dialect, "template", Path::new(""))?
             }
