@@ -161,6 +161,8 @@ const TRAIN: &[Flag] = &[
     .but(&[(Counts, "missing labels cannot be counted"), (Stream, "its labels must be complete")]),
     flag("order", &[Chain], "only plain chains have weights of three labels")
         .but(&[(Counts, PENALTY), (Stream, "which label pairs occur is not known in advance")]),
+    flag("segments", &[Chain], "only plain chains have weights of segments")
+        .but(&[(Counts, PENALTY), (Stream, "the segments of the data are not known in advance")]),
     flag("transitions", &[Chain, Factorial, SkipChain], "only sequences have neighbouring labels")
         .but(&[(Counts, PENALTY), (Stream, "which label pairs occur is not known in advance")]),
     flag("constraint", &[Chain], "only plain chains have rules on neighbouring labels")

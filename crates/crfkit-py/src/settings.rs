@@ -5,11 +5,12 @@ use crfkit::settings::{Constraint, Kind, Method, Settings};
 use pyo3::prelude::*;
 
 /// Settings that `params` may have besides the parameters of methods.
-const OTHERS: [&str; 15] = [
+const OTHERS: [&str; 16] = [
     "choose",
     "constraint",
     "transitions",
     "order",
+    "segments",
     "sigma_pairs",
     "sigma_of",
     "prior_mean",

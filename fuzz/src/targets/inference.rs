@@ -24,6 +24,7 @@ pub const CHAIN: Target = Target {
             labels: 1 + source.below(4),
             own_pairs: source.below(2) == 1,
             triples: false,
+            segments: None,
         };
         let problem = Problem::new(chain, &mut source);
         problem.check(None, None);

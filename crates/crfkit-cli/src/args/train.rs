@@ -98,6 +98,11 @@ pub struct TrainArgs {
     #[arg(long, value_name = "1|2", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=2), help_heading = "Features")]
     pub order: u8,
 
+    /// Give weights to whole segments of up to N tokens: lengths, and what template lines that begin with S observe (crfkit help
+    /// templates). The labels must be those of chunks, in IOB2 or IOBES (--scheme)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Features")]
+    pub segments: Option<u16>,
+
     /// Which pairs of neighbouring labels get a weight, and with --order 2 are possible [default: --features]
     #[arg(long, value_name = "WHICH", value_parser = stored::<Keep>(&["observed", "all"]), help_heading = "Features")]
     pub transitions: Option<Keep>,
@@ -326,6 +331,7 @@ impl TrainArgs {
             features: self.features,
             transitions: self.transitions,
             order: self.order,
+            segments: self.segments.map(usize::from),
             constraint: self.constraint.as_deref().map(|path| Rules::of(path).constraint()),
             boundaries: self.boundaries,
             objective: self.objective.unwrap_or(preset.objective),

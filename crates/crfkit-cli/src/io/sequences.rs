@@ -139,7 +139,7 @@ pub fn templates(args: &TrainArgs, columns: usize) -> Result<Templates> {
     let Some(path) = &args.template else {
         return Ok(match args.stream {
             true => preset(&args.preset)?.compile_with(columns, &numbers)?,
-            false => preset(&args.preset)?.compile_beside(columns, &numbers)?,
+            false => preset(&args.preset)?.compile_for(columns, &numbers, args.segments.is_some())?,
         });
     };
     let file = name(path);

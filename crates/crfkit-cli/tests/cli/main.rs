@@ -21,6 +21,7 @@ mod report;
 mod robust;
 mod search;
 mod second_order;
+mod segments;
 mod tag_eval;
 mod train;
 mod typed;

@@ -3,12 +3,12 @@
 use super::Answers;
 use super::spans::PairMarginals;
 use crate::decode::{
-    AtMostOnce, Decode, Decoder, Direction, MemmViterbi, NBEST_MEMORY, PairChain, Ranked, Viterbi,
+    AtMostOnce, Decode, Decoder, Direction, MemmViterbi, NBEST_MEMORY, Ranked, StateChain, Viterbi,
     max_marginal, nbest_within,
 };
 use crate::graph::{
-    Chain, FORBIDDEN, Gradient, Graph, Label, LabelBits, LabelRules, PAIR, Psi, Shared, SharedSum, TRIPLE,
-    Table, allow_only,
+    Chain, FORBIDDEN, Gradient, Graph, LENGTH, Label, LabelBits, LabelRules, PAIR, Psi, Shared, SharedSum,
+    TRIPLE, Table, allow_only,
 };
 use crate::infer::{ForwardBackward, Inference};
 use crate::math::Array;
@@ -34,8 +34,8 @@ pub struct ChainAnswers {
     /// What may occur at most once, and the best labelling of the current chain in which it does.
     pub(super) once: Option<Arc<AtMostOnce>>,
     pub(super) best_once: Vec<Label>,
-    /// The chain over label pairs, once n-best lists of a second-order chain have asked for it.
-    pub(super) by_pairs: Option<Arc<PairChain>>,
+    /// The chain over states, once n-best lists of a second-order chain or of one with segments have asked for it.
+    pub(super) by_pairs: Option<Arc<StateChain>>,
     /// Whether some positions of the current chain may have only some labels.
     masked: bool,
     pub(super) chain: Chain,
@@ -54,16 +54,18 @@ impl ChainAnswers {
     /// Answers without a chain yet. All chains will share these tables. A `direction` is for models that are normalised
     /// label by label.
     pub fn new(shared: Arc<Shared<f64>>, direction: Option<Direction>) -> Self {
-        let (rules, triples) = (shared[PAIR].rules.clone(), shared.len() > TRIPLE);
+        let triples = shared.get(TRIPLE).is_some_and(|table| table.triples.is_some());
+        let segments = shared.get(LENGTH).and_then(|table| Some(table.segments.as_ref()?.of_chain(false)));
+        let rules = shared[PAIR].rules.clone();
         ChainAnswers {
             local: direction.map(MemmViterbi),
             sums: SharedSum::new(&shared),
-            chain: Chain { len: 0, labels: shared[PAIR].labels, own_pairs: false, triples },
+            chain: Chain { len: 0, labels: shared[PAIR].labels, own_pairs: false, triples, segments },
             raw: shared.clone(),
             free: shared.clone(),
-            shared,
             temperature: 1.0,
-            always: rules.as_deref().map_or(0, |rules| rules.always().unwrap_or(usize::MAX)),
+            always: always(&shared),
+            shared,
             rules,
             once: None,
             best_once: Vec::new(),
@@ -109,7 +111,7 @@ impl ChainAnswers {
         (self.log_z, self.pairs.ready, self.by_pairs) = (None, false, None);
         // The model's own rules hold besides.
         self.rules = self.shared[PAIR].rules.clone();
-        self.always = self.rules.as_deref().map_or(0, |rules| rules.always().unwrap_or(usize::MAX));
+        self.always = always(&self.shared);
     }
 
     /// The rules on chains, if there are any.
@@ -137,7 +139,8 @@ impl ChainAnswers {
                 &free
             }
         };
-        match rules.possible(self.chain.len, |t| sets[t].as_ref()) {
+        let possible = rules.possible(self.chain.len, |t| sets[t].as_ref());
+        match possible && !self.is_impossible_by_length() {
             true => self.find_once(place),
             false => Err(impossible(place())),
         }
@@ -163,12 +166,20 @@ impl ChainAnswers {
             let own = &mut self.own.plane_mut(0)[..self.chain.own_len()];
             own.iter_mut().for_each(|w| *w /= self.temperature);
         }
-        match &self.rules {
-            Some(rules) if self.chain.len < self.always && !rules.possible(self.chain.len, |_| None) => {
-                Err(impossible(place()))
+        let possible = match self.rules.clone() {
+            Some(rules) if self.chain.len < self.always => {
+                rules.possible(self.chain.len, |_| None) && !self.is_impossible_by_length()
             }
-            _ => self.find_once(place),
-        }
+            _ => true,
+        };
+        if possible { self.find_once(place) } else { Err(impossible(place())) }
+    }
+
+    /// Whether every labelling that obeys the rules has a segment that is too long.
+    fn is_impossible_by_length(&mut self) -> bool {
+        let psi = Psi { shared: &self.shared, own: &self.own };
+        self.chain.segments.is_some()
+            && Viterbi.argmax(&self.chain, psi, &mut self.labels, &mut self.viterbi) < -FORBIDDEN / 2.0
     }
 
     /// The shared tables.
@@ -238,7 +249,8 @@ impl ChainAnswers {
                     ranked
                 }
             };
-            let complete = ranked.len() < asked;
+            // What comes after a labelling that is forbidden is forbidden too.
+            let complete = ranked.len() < asked || ranked.last().is_some_and(|last| self.forbids(last.score));
             let once = |labels: &[Label]| self.once.as_ref().is_none_or(|once| once.obeyed_by(labels));
             ranked.retain(|ranked| !self.forbids(ranked.score) && once(&ranked.labels));
             if complete || ranked.len() >= n || self.once.is_none() {
@@ -299,6 +311,15 @@ impl ChainAnswers {
         self.log_z = Some(outcome.log_z);
         outcome.log_z
     }
+}
+
+/// The length from which on every chain has a labelling that the tables allow.
+fn always(shared: &Shared<f64>) -> usize {
+    let Some(rules) = &shared[PAIR].rules else { return 0 };
+    // Segments of one token are never too long.
+    let segments = shared.get(LENGTH).and_then(|table| table.segments.as_ref());
+    let always = segments.map_or_else(|| rules.always(), |segments| segments.singles_of(rules).always());
+    always.unwrap_or(usize::MAX)
 }
 
 pub(super) fn impossible(place: Place) -> Error {

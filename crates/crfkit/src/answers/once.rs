@@ -1,9 +1,10 @@
-//! Labellings of a chain in which things occur at most once, and the chain over label pairs that second-order chains are searched on.
+//! Labellings of a chain in which things occur at most once, and the chain over states that second-order chains and those with segments are
+//! searched on.
 
 use super::ChainAnswers;
 use super::chain::impossible;
-use crate::decode::{AtMostOnce, PairChain};
-use crate::graph::{Chain, FORBIDDEN, Graph, Psi, TRIPLE};
+use crate::decode::{AtMostOnce, StateChain};
+use crate::graph::{Chain, FORBIDDEN, Graph, Psi};
 use crate::math::Array;
 use crate::{Error, Place, Result};
 use std::sync::Arc;
@@ -51,20 +52,18 @@ impl ChainAnswers {
         }
     }
 
-    /// The chain over label pairs, if this is a second-order chain. An error if there are too many pairs.
-    pub(super) fn by_pairs(&mut self) -> Result<Option<Arc<PairChain>>> {
-        let Some(triples) = self.shared.get(TRIPLE).and_then(|table| table.triples.as_ref()) else {
-            return Ok(None);
-        };
-        let size = PairChain::size(triples.states());
-        if size > PairChain::MOST {
+    /// The chain over states, if this is a second-order chain or one with segments. An error if there are too many states.
+    pub(super) fn by_pairs(&mut self) -> Result<Option<Arc<StateChain>>> {
+        let Some(size) = StateChain::size(&self.shared) else { return Ok(None) };
+        if size > StateChain::MOST {
             return Err(Error::Setting(format!(
-                "n-best lists and labels at most once are for at most {} label pairs of a second-order chain, but the model has {size}: \
-                 ask for the best labelling, or train with `transitions` observed or `order` 1",
-                PairChain::MOST
+                "n-best lists and labels at most once are for at most {} label pairs of a second-order chain, or labels times lengths of \
+                 segments, but the model has {size}: ask for the best labelling, or train with `transitions` observed, `order` 1 or shorter \
+                 `segments`",
+                StateChain::MOST
             )));
         }
-        let new = || Arc::new(PairChain::new(&self.shared));
+        let new = || Arc::new(StateChain::new(&self.shared));
         Ok(Some(self.by_pairs.get_or_insert_with(new).clone()))
     }
 

@@ -39,7 +39,10 @@ impl ChainAnswers {
         tokens: Range<usize>,
         allowed: impl Fn(usize, Option<Label>, Option<Label>) -> bool,
     ) -> f64 {
-        if self.chain.triples || self.once.as_ref().is_some_and(|once| once.is_exact()) {
+        if self.chain.triples
+            || self.chain.segments.is_some()
+            || self.once.as_ref().is_some_and(|once| once.is_exact())
+        {
             return self.share_where(tokens, allowed);
         }
         let (pairs, chain) = self.pair_marginals();
@@ -148,7 +151,7 @@ impl ChainAnswers {
         if let Some(entropy) = self.once_entropy() {
             return entropy;
         }
-        if self.chain.triples {
+        if self.chain.triples || self.chain.segments.is_some() {
             return self.entropy_by_score();
         }
         let (pairs, chain) = self.pair_marginals();

@@ -1,12 +1,12 @@
 //! Ensembles: models of chains that label together.
 
 use crate::answers::ChainAnswers;
-use crate::decode::{AtMostOnce, Decode, PairChain};
+use crate::decode::{AtMostOnce, Decode, StateChain};
 use crate::domain::ReadyTables;
 use crate::domain::chain::{ChainModel, Sequence, scheme_rules};
 use crate::empirical::{EmpiricalModel, EmpiricalScratch};
 use crate::eval::{ChunkLabels, Scores};
-use crate::graph::{Chain, Label, LabelBits, LabelRules, Shared, States};
+use crate::graph::{Chain, Label, LabelBits, LabelRules, Shared};
 use crate::infer::Engine;
 use crate::model::LabelSet;
 use crate::settings::Constraint;
@@ -58,14 +58,11 @@ impl Member {
         }
     }
 
-    /// The number of label pairs that labellings with things at most once are searched over, if it is a second-order chain.
+    /// The number of states that labellings with things at most once are searched over, if it is a second-order chain or one with segments.
     fn label_pairs(&self) -> Option<usize> {
         match self {
-            Member::Weighted(model) if model.domain.lattice.triples => {
-                let (labels, rules) = (model.domain.labels.len(), &model.domain.lattice.rules);
-                Some(PairChain::size(&States::new(labels, rules.as_deref())))
-            }
-            _ => None,
+            Member::Weighted(model) => StateChain::size_in(model.domain.labels.len(), &model.domain.lattice),
+            Member::Empirical(_) => None,
         }
     }
 

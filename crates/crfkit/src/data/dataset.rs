@@ -1,6 +1,7 @@
 //! Examples in flat arrays.
 
 mod matrix;
+mod tables;
 mod weights;
 mod zeros;
 

@@ -54,6 +54,8 @@ pub enum Function {
     Edge,
     /// `%seen`: `true` if an earlier token of the sequence has the same text in the column, else `false`.
     Seen,
+    /// `%length`: the number of tokens of a segment. Only lines of segments have it.
+    Length,
     /// `%number`: the number in the column is the value of the feature. The text, that of the column's number, is for its name.
     Number(String),
 }
@@ -70,8 +72,16 @@ pub enum End {
 impl Extractor {
     /// The column that it reads. Positions read none.
     pub fn reads(&self) -> Option<usize> {
-        let reads = !matches!(self.function, Function::Index(_) | Function::Part(_) | Function::Edge);
+        let reads = !matches!(
+            self.function,
+            Function::Index(_) | Function::Part(_) | Function::Edge | Function::Length
+        );
         reads.then_some(self.column)
+    }
+
+    /// Whether lines of segments have it: its value depends on the text of a segment or of a token, or is its length.
+    pub(super) fn suits_segments(&self) -> bool {
+        matches!(self.function, Function::List(_)) || !self.is_wider()
     }
 
     /// Whether its values depend on more than a field, are several or are numbers.

@@ -161,6 +161,18 @@ impl WordList {
         self.entries == 0
     }
 
+    /// Whether these words, all of them in their order, are an entry.
+    pub(crate) fn has<'a>(&self, words: impl Iterator<Item = &'a str>, key: &mut String) -> bool {
+        key.clear();
+        for (n, word) in words.enumerate() {
+            if n > 0 {
+                key.push(' ');
+            }
+            self.case.push(word, key);
+        }
+        self.keys.find(key.as_bytes()).is_some_and(|id| self.kinds[id as usize] & ENTRY > 0)
+    }
+
     /// Finds the entries in a sequence of `len` words: from left to right, the longest that begins at a word, and the next behind it. Calls
     /// `visit` with each word of an entry and with `B` for the first, `I` for the others.
     pub(crate) fn find<'a>(

@@ -48,7 +48,8 @@ pub(super) struct Written<'a> {
 const SHAPES: &str = "write %x[row,column], %t[row,column,\"pattern\"], %m[row,column,\"pattern\"], %prefix[row,column,length], \
                       %suffix[row,column,length], %ngrams[row,column,length], %shape[row,column], %strip[row,column], \
                       %head[row,column], %tail[row,column], %list[row,column,\"file\"], %map[row,column,\"file\"], %index[row], \
-                      %part[row,parts], %edge[row], %seen[row,column], %number[row,column] or %number[row,first-last]";
+                      %part[row,parts], %edge[row], %seen[row,column], %number[row,column] or %number[row,first-last], and in lines \
+                      of segments %length[0]";
 
 fn malformed(what: &str) -> Fault {
     Fault::Macro(format!("{what}; {SHAPES}"))
@@ -64,11 +65,11 @@ pub(super) fn read_macro<'a>(text: &'a str, dialect: Dialect, lexicons: &mut Ope
         true => name[..1].to_ascii_lowercase() + &name[1..],
         false => name.to_owned(),
     };
-    const NAMES: [&str; 17] = [
+    const NAMES: [&str; 18] = [
         "x", "t", "m", "prefix", "suffix", "ngrams", "shape", "strip", "head", "tail", "list", "map",
-        "index", "part", "edge", "seen", "number",
+        "index", "part", "edge", "seen", "length", "number",
     ];
-    let positional = ["index", "part", "edge"].contains(&&*plain);
+    let positional = ["index", "part", "edge", "length"].contains(&&*plain);
     if !NAMES.contains(&&*plain) {
         return Err(malformed("`%` starts a macro and cannot be literal text"));
     }
@@ -128,6 +129,7 @@ pub(super) fn read_macro<'a>(text: &'a str, dialect: Dialect, lexicons: &mut Ope
             (vec![Function::Part(parts)], rest)
         }
         "seen" => (vec![Function::Seen], rest),
+        "length" => (vec![Function::Length], rest),
         _ => (vec![Function::Edge], rest),
     };
     let rest = rest.strip_prefix(']').ok_or_else(|| malformed("`]` is missing"))?;
@@ -258,7 +260,7 @@ impl Opened<'_> {
 
 impl Opened<'_> {
     fn list(&mut self, name: &str, case: Case) -> Read<Arc<WordList>> {
-        let known = self.templates.extractors.iter().find_map(|extractor| match &extractor.function {
+        let known = self.templates.all_extractors().find_map(|extractor| match &extractor.function {
             Function::List(list) if list.is(name, case) => Some(list.clone()),
             _ => None,
         });
@@ -269,7 +271,7 @@ impl Opened<'_> {
     }
 
     fn map(&mut self, name: &str, case: Case) -> Read<Arc<WordMap>> {
-        let known = self.templates.extractors.iter().find_map(|extractor| match &extractor.function {
+        let known = self.templates.all_extractors().find_map(|extractor| match &extractor.function {
             Function::Map(map, _) if map.is(name, case) => Some(map.clone()),
             _ => None,
         });

@@ -50,6 +50,7 @@ pub mod presets;
 mod readable; // Templates::in_words
 pub mod rows;
 pub mod rule;
+mod segments;
 pub mod sites;
 pub(crate) mod sorting;
 mod spelling; // functions of words for templates

@@ -3,12 +3,15 @@
 use super::attributes::{Attributes, HashedAttributes};
 use super::columns::Columns;
 use super::frame::Frame;
+use super::segments::SegmentObserver;
 use super::strings::Strings;
 use super::template::{Extractor, Function, Template, Templates, read_finite};
 use crate::Result;
+use std::ops::Range;
 
 /// The source of observations: what turns a row into observations.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a model has one")]
 pub enum Source {
     /// CRFsuite attribute lines. Each attribute is an observation by itself.
     Attributes,
@@ -127,8 +130,8 @@ impl Numbering for &mut Alphabet {
 
 /// A receiver of observations.
 pub trait Sink {
-    /// Receives all observations of the next table, with their values (empty if all are 1). All node tables come first;
-    /// then, if there are bigram templates, all pair tables.
+    /// Receives all observations of the next table, with their values (empty if all are 1). All node tables come first; then, if there are
+    /// segments and templates of them, the tables of all segments; then, if there are bigram templates, all pair tables.
     fn table(&mut self, ids: &[u32], values: &[f64]);
 }
 
@@ -145,16 +148,18 @@ pub struct Observer {
     several: Vec<u32>,
     /// The numbers of macros that read them; `values` has where they are.
     measured: Vec<f64>,
+    segments: SegmentObserver,
 }
 
 impl Observer {
-    /// Sends the observations of a column sequence to `sink`.
-    pub(crate) fn columns(
+    /// Sends the observations of a column sequence to `sink`, those of segments of up to `longest` tokens among them.
+    pub(crate) fn columns<N: Numbering, K: Sink>(
         &mut self,
         templates: &Templates,
         sequence: &Columns,
-        mut numbers: impl Numbering,
-        sink: &mut impl Sink,
+        longest: usize,
+        mut numbers: N,
+        sink: &mut K,
     ) {
         let len = sequence.len();
         let padding = self.extract(templates, sequence, &mut numbers);
@@ -163,7 +168,7 @@ impl Observer {
         let plain = !templates.extractors.iter().any(Extractor::is_wider);
         let frame = Frame { values, several, extractors, padding, len, rows, plain };
         let has_numbers = !plain && templates.has_numbers();
-        let mut table = |t: usize, lines: &[Template], pair: bool| {
+        let mut table = |t: usize, lines: &[Template], pair: bool, numbers: &mut N, sink: &mut K| {
             frame.keys(lines, t, &mut self.keys);
             self.ids.clear();
             numbers.observations(pair, &mut self.keys, &mut self.ids);
@@ -184,13 +189,39 @@ impl Observer {
             sink.table(&self.ids, &self.amounts);
         };
         for t in 0..len {
-            table(t, &templates.unigram, false);
+            table(t, &templates.unigram, false, &mut numbers, sink);
+        }
+        if longest > 0 && !templates.segment.is_empty() {
+            self.segments.all(templates, sequence, longest, &mut numbers, sink);
         }
         if !templates.bigram.is_empty() {
             for t in 1..len {
-                table(t, &templates.bigram, true);
+                table(t, &templates.bigram, true, &mut numbers, sink);
             }
         }
+    }
+
+    /// Makes the observations of one segment known.
+    pub(crate) fn learn_segment(
+        &mut self,
+        templates: &Templates,
+        sequence: &Columns,
+        tokens: Range<usize>,
+        alphabet: &mut Alphabet,
+    ) {
+        self.segments.one(templates, sequence, tokens, &mut &mut *alphabet);
+    }
+
+    /// Sends the observations of all possible segments of up to `longest` tokens to `sink`.
+    pub(crate) fn segments(
+        &mut self,
+        templates: &Templates,
+        sequence: &Columns,
+        longest: usize,
+        alphabet: &Alphabet,
+        sink: &mut impl Sink,
+    ) {
+        self.segments.all(templates, sequence, longest, &mut &*alphabet, sink);
     }
 
     /// Fills `values` and returns the number of padding rows on each side.

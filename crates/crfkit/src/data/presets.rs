@@ -108,6 +108,9 @@ pub const PRESETS: &[Preset] = &[
     },
 ];
 
+/// The lines of segments that every preset has where segments have weights.
+pub const SEGMENTS: &str = "# Segments.\nS:text=%x[0,0]\n";
+
 /// The preset called `name`. An unknown name is an error.
 pub fn preset(name: &str) -> Result<Preset> {
     PRESETS.iter().find(|preset| preset.name == name).copied().ok_or_else(|| {
@@ -143,14 +146,15 @@ impl Preset {
         self.compile_with(columns, &[])
     }
 
-    /// The preset for data in which some columns hold numbers that it is not to read, compiled.
-    pub fn compile_beside(&self, columns: usize, numbers: &[usize]) -> Result<Templates> {
-        self.compile_text(self.words(columns, numbers), columns)
-    }
-
     /// [`text_with`](Preset::text_with) compiled.
     pub fn compile_with(&self, columns: usize, numbers: &[usize]) -> Result<Templates> {
         self.compile_text(self.text_with(columns, numbers), columns)
+    }
+
+    /// The preset for data in which some columns hold numbers that it is not to read, compiled. With `segments`, it has lines that observe
+    /// segments.
+    pub fn compile_for(&self, columns: usize, numbers: &[usize], segments: bool) -> Result<Templates> {
+        self.compile_text(self.words(columns, numbers) + if segments { SEGMENTS } else { "" }, columns)
     }
 
     fn compile_text(&self, text: String, columns: usize) -> Result<Templates> {

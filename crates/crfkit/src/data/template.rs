@@ -10,7 +10,7 @@
 //! ```
 //!
 //! One line is one template. Its first character says what its observation is paired with: `U` the label, `B` the label
-//! pair (from the second token on), `*` both. `%x[row,column]` is the value of a column, with rows counted from the
+//! pair (from the second token on), `*` both, `S` the label of a whole segment ([`segments`](super::segments)). `%x[row,column]` is the value of a column, with rows counted from the
 //! token; the rest of the line is literal text. Rows outside the sequence have padding strings as values; functions
 //! (`%t`, `%m`, lower-casing) apply to them as to any other value. A `U` line without macros is a bias: it fires at
 //! every token. A `B` line without macros is the plain label bigram.
@@ -58,6 +58,10 @@ pub struct Templates {
     pub unigram: Vec<Template>,
     /// Observations paired with the previous and the current label, from the second token on.
     pub bigram: Vec<Template>,
+    /// Observations of whole segments, paired with their first label.
+    pub segment: Vec<Template>,
+    /// The extractors of these, which read the text of a segment.
+    pub segment_extractors: Vec<Extractor>,
     /// Whether label pairs have a weight without observations.
     pub label_bigram: bool,
     /// Largest column used, plus one.
@@ -172,6 +176,8 @@ impl Templates {
             extractors: Vec::new(),
             unigram: Vec::new(),
             bigram: Vec::new(),
+            segment: Vec::new(),
+            segment_extractors: Vec::new(),
             label_bigram: false,
             columns_needed: 0,
             reach: [0, 0],
@@ -189,7 +195,8 @@ impl Templates {
                 })?;
             }
         }
-        if templates.unigram.is_empty() && templates.bigram.is_empty() && !templates.label_bigram {
+        let lists = [&templates.unigram, &templates.bigram, &templates.segment];
+        if lists.iter().all(|list| list.is_empty()) && !templates.label_bigram {
             let message = "no template in it; a line such as `U00:%x[0,0]` is needed";
             return Err(Error::input(Place::new(name, 0), message));
         }
@@ -203,11 +210,16 @@ impl Templates {
 
     /// Compiles one line into the lists that its first character names.
     fn add(&mut self, text: &str, line: u64, open: &mut dyn FnMut(&str) -> Result<String>) -> Read<()> {
-        let (unigram, bigram) = match text.as_bytes()[0] {
-            b'U' | b'u' => (true, false),
-            b'B' | b'b' => (false, true),
-            b'*' => (true, true),
-            _ => return Err(format!("a template starts with U, B or *, not with `{}`", excerpt(text)).into()),
+        let (unigram, bigram, segment) = match text.as_bytes()[0] {
+            b'U' | b'u' => (true, false, false),
+            b'B' | b'b' => (false, true, false),
+            b'*' => (true, true, false),
+            b'S' | b's' => (false, false, true),
+            _ => {
+                return Err(
+                    format!("a template starts with U, B, S or *, not with `{}`", excerpt(text)).into()
+                );
+            }
         };
         let mut literals = Vec::new();
         let mut macros = Vec::new();
@@ -225,6 +237,19 @@ impl Templates {
                 },
             )?;
             literals.push(literal.to_owned());
+            let about_segments = written.extractors[0].function == Function::Length;
+            if segment
+                && (!written.extractors[0].suits_segments()
+                    || about_segments && written.row != Row::Relative(0))
+            {
+                return Err(here(
+                    "not in a line of segments: write %length[0], or a macro that makes one value of one text".into(),
+                )
+                .into());
+            }
+            if !segment && about_segments {
+                return Err(here("only a line of segments, which begins with S, has a length".into()).into());
+            }
             let grams = matches!(written.extractors[0].function, Function::Ngrams(_));
             let numbers = matches!(written.extractors[0].function, Function::Number(_));
             if grams || numbers || written.extractors.len() > 1 {
@@ -240,10 +265,11 @@ impl Templates {
             for extractor in written.extractors {
                 self.columns_needed =
                     self.columns_needed.max(extractor.reads().map_or(0, |column| column + 1));
-                indices.push(index_of(&mut self.extractors, extractor));
+                let list = if segment { &mut self.segment_extractors } else { &mut self.extractors };
+                indices.push(index_of(list, extractor));
             }
             macros.push(Macro { extractor: indices[0], row: written.row });
-            let [before, after] = written.row.reach();
+            let [before, after] = if segment { [0, 0] } else { written.row.reach() };
             self.reach[0] = self.reach[0].max(before.min(self.dialect.left_padding().len()));
             self.reach[1] = self.reach[1].max(after.min(self.dialect.right_padding().len()));
             if indices.len() > 1 {
@@ -271,8 +297,10 @@ impl Templates {
             if bigram && !plain_pair {
                 self.bigram.push(template.clone());
             }
-            if unigram {
-                self.unigram.push(template);
+            match segment {
+                true => self.segment.push(template),
+                false if unigram => self.unigram.push(template),
+                false => {}
             }
         }
         Ok(())
@@ -280,19 +308,32 @@ impl Templates {
 
     /// Rejects data with too few columns. `available` counts the columns that are not labels.
     pub fn check_columns(&self, available: usize) -> Result<()> {
-        let column = |part: &Macro| self.extractors[part.extractor].reads();
-        let too_large =
-            |template: &&Template| template.macros.iter().any(|part| column(part) >= Some(available));
-        let templates = self.unigram.iter().chain(&self.bigram);
-        let Some(first) = templates.filter(too_large).min_by_key(|template| template.line) else {
-            return Ok(());
+        let largest = |template: &Template, extractors: &[Extractor]| {
+            template.macros.iter().filter_map(|part| extractors[part.extractor].reads()).max()
         };
-        let largest = first.macros.iter().filter_map(column).max().unwrap_or(0);
+        let tokens =
+            self.unigram.iter().chain(&self.bigram).map(|one| (one.line, largest(one, &self.extractors)));
+        let segments = self.segment.iter().map(|one| (one.line, largest(one, &self.segment_extractors)));
+        let too_large = tokens.chain(segments).filter(|(_, column)| *column >= Some(available));
+        let Some((line, Some(largest))) = too_large.min_by_key(|(line, _)| *line) else { return Ok(()) };
         let message = format!(
             "column {largest} is used (columns count from 0), but the data has {available} besides the label; use \
              smaller numbers, another template, or data with the column"
         );
-        Err(Error::input(Place::new(&self.name, first.line), message))
+        Err(Error::input(Place::new(&self.name, line), message))
+    }
+
+    /// The extractors of all lines.
+    pub(super) fn all_extractors(&self) -> impl Iterator<Item = &Extractor> {
+        self.extractors.iter().chain(&self.segment_extractors)
+    }
+
+    /// Rejects lines of segments, for models without segments.
+    pub(crate) fn refuse_segments(&self) -> Result<()> {
+        let Some(line) = self.segment.first() else { return Ok(()) };
+        let message = "a line of segments, but segments have no weights here: train a plain chain with `segments`, the most tokens of one, \
+                       or leave the line out";
+        Err(Error::input(Place::new(&self.name, line.line), message))
     }
 
     /// Whether observations have numbers as values.

@@ -13,6 +13,7 @@ mod nbest;
 mod once;
 mod product_states;
 mod second_order;
+mod segments;
 mod viterbi;
 
 pub use alpha_expansion::AlphaExpansion;
@@ -26,7 +27,7 @@ pub use memm::{Direction, MemmViterbi};
 pub use nbest::{NBEST_MEMORY, Ranked, nbest, nbest_within};
 pub use once::AtMostOnce;
 #[doc(hidden)]
-pub use second_order::PairChain;
+pub use second_order::StateChain;
 pub use viterbi::Viterbi;
 
 use crate::graph::{FactorGraph, Graph, Label, Psi};

@@ -3,7 +3,7 @@
 //! A state is a label together with the set of things that have occurred so far, so that the rule is one on neighbouring states. A step
 //! from label i to label j adds what begins there. The tables of the chain stay as they are: a position costs O(labels²·2^things).
 
-use super::PairChain;
+use super::StateChain;
 use crate::graph::{BEGIN, Chain, END, Label, PAIR, Psi};
 
 /// States (labels times sets of things) that are searched exactly, at most.
@@ -49,7 +49,7 @@ impl AtMostOnce {
     }
 
     /// The same things on the chain over the label pairs of second-order chains.
-    pub(crate) fn by_pairs(&self, pairs: &PairChain) -> Self {
+    pub(crate) fn by_pairs(&self, pairs: &StateChain) -> Self {
         let label = |pair: usize| pairs.label(pair) as usize;
         let mut by_pairs = AtMostOnce::new(pairs.len(), 0, |_, _, _| false);
         (by_pairs.things, by_pairs.most_states) = (self.things, self.most_states);

@@ -1,8 +1,9 @@
-//! The best labelling of a second-order chain, and the chain of pairs that other decoders work on.
+//! The best labelling of a second-order chain, and the chain of states that other decoders work on.
 
+use super::segments;
 use super::viterbi::first_max;
 use crate::graph::{
-    BEGIN, Chain, END, FORBIDDEN, Graph, Label, PAIR, Psi, Shared, States, TRIPLE, Table, Triples,
+    BEGIN, Chain, END, FORBIDDEN, Graph, Label, Lattice, PAIR, Psi, Shared, States, TRIPLE, Table, Triples,
 };
 use crate::math::{Array, simd};
 
@@ -92,28 +93,52 @@ fn entry(chain: &Chain, i: usize, j: usize, k: usize) -> usize {
     (i * chain.labels + j) * chain.stride() + k
 }
 
-/// A second-order chain as a chain over its pairs of labels: the same labellings with the same scores, for algorithms that know chains
-/// alone. It has S² numbers for S pairs.
+/// A second-order chain as a chain over its pairs of labels, or a chain with segments as one over labels and places in segments: the same
+/// labellings with the same scores, for algorithms that know chains alone. It has S² numbers for S states.
 #[derive(Debug)]
-pub struct PairChain {
+pub struct StateChain {
     /// The shared tables.
     pub shared: Shared<f64>,
-    /// The pairs, by their last label and then by their first; those of the first position, which have no label before, come last.
-    pairs: Vec<(Option<Label>, Label)>,
+    kind: Kind,
 }
 
-impl PairChain {
-    /// Pairs that are taken at most: their table has 512 MiB.
+#[derive(Debug)]
+enum Kind {
+    /// Pairs, by their last label and then by their first; those of the first position, which have no label before, come last.
+    Pairs(Vec<(Option<Label>, Label)>),
+    Segments(Vec<segments::State>),
+}
+
+impl StateChain {
+    /// States that are taken at most: their table has 512 MiB.
     pub const MOST: usize = 8192;
 
-    /// The number of pairs that a chain over these would have.
-    pub fn size(states: &States) -> usize {
-        states.len() + states.labels()
+    /// The number of states that chains with these shared tables have; `None` if their states are their labels.
+    pub fn size(shared: &Shared<f64>) -> Option<usize> {
+        let table = shared.get(TRIPLE)?;
+        if let Some(names) = &table.segments {
+            return Some(segments::size(names));
+        }
+        let states = table.triples.as_ref()?.states();
+        Some(states.len() + states.labels())
     }
 
-    /// The chain over the pairs of chains that have these shared tables.
+    /// The same for the labellings of a model with so many labels.
+    pub fn size_in(labels: usize, lattice: &Lattice) -> Option<usize> {
+        match &lattice.segments {
+            Some(names) => Some(segments::size(names)),
+            None if lattice.triples => Some(States::new(labels, lattice.rules.as_deref()).len() + labels),
+            None => None,
+        }
+    }
+
+    /// The chain over the states of chains that have these shared tables.
     pub fn new(shared: &Shared<f64>) -> Self {
         let table = &shared[TRIPLE];
+        if table.segments.is_some() {
+            let (states, shared) = segments::states(shared);
+            return StateChain { shared, kind: Kind::Segments(states) };
+        }
         let states = table.triples.as_ref().expect("a table of three labels").states();
         let labels = states.labels();
         let mut pairs = Vec::new();
@@ -141,16 +166,20 @@ impl PairChain {
             tables[END].log.set(a, shared[END].log.get(j as usize));
         }
         tables.iter_mut().for_each(Table::update);
-        PairChain { shared: tables, pairs }
+        StateChain { shared: tables, kind: Kind::Pairs(pairs) }
     }
 
-    /// The chain over pairs of a chain with these log-potentials, and its own tables.
+    /// The chain over states of a chain with these log-potentials, and its own tables.
     pub fn of(&self, chain: &Chain, psi: Psi<f64>) -> (Chain, Array<f64>) {
-        let pairs = Chain { len: chain.len, labels: self.pairs.len(), own_pairs: false, triples: false };
+        let states = match &self.kind {
+            Kind::Pairs(pairs) => pairs,
+            Kind::Segments(states) => return segments::by_state(states, chain, psi),
+        };
+        let pairs = Chain { labels: states.len(), own_pairs: false, triples: false, ..*chain };
         let mut own = Array::zeros(pairs.own_len());
         pairs.clear_own(own.plane_mut(0));
         for t in 0..chain.len {
-            for (place, &(j, k)) in self.pairs.iter().enumerate() {
+            for (place, &(j, k)) in states.iter().enumerate() {
                 let score = match (t, j) {
                     (0, None) => psi.own.get(k as usize),
                     (1.., Some(j)) => state(chain, psi, t, j as usize, k as usize),
@@ -162,23 +191,29 @@ impl PairChain {
         (pairs, own)
     }
 
-    /// Replaces the numbers of pairs by those of their last labels.
-    pub fn labels(&self, pairs: &mut [Label]) {
-        pairs.iter_mut().for_each(|pair| *pair = self.label(*pair as usize));
+    /// Replaces the numbers of states by those of their labels.
+    pub fn labels(&self, states: &mut [Label]) {
+        states.iter_mut().for_each(|state| *state = self.label(*state as usize));
     }
 
-    /// The last label of a pair.
-    pub fn label(&self, pair: usize) -> Label {
-        self.pairs[pair].1
+    /// The label of a state: the last one of a pair.
+    pub fn label(&self, state: usize) -> Label {
+        match &self.kind {
+            Kind::Pairs(pairs) => pairs[state].1,
+            Kind::Segments(states) => states[state].label,
+        }
     }
 
-    /// Number of pairs.
+    /// Number of states.
     pub fn len(&self) -> usize {
-        self.pairs.len()
+        match &self.kind {
+            Kind::Pairs(pairs) => pairs.len(),
+            Kind::Segments(states) => states.len(),
+        }
     }
 
-    /// Whether there are no pairs.
+    /// Whether there are no states.
     pub fn is_empty(&self) -> bool {
-        self.pairs.is_empty()
+        self.len() == 0
     }
 }

@@ -1,10 +1,11 @@
 //! The Viterbi algorithm on a chain.
 
-use super::{Decoder, second_order};
+use super::{Decoder, second_order, segments};
 use crate::graph::{BEGIN, Chain, END, Label, PAIR, Psi};
 use crate::math::simd;
 
-/// The best labelling of a chain, in O(T·labels²); on second-order chains in O(T·triples) for the triples of labels that are allowed.
+/// The best labelling of a chain, in O(T·labels²); on second-order chains in O(T·triples) for the triples of labels that are allowed, and on
+/// chains with segments in O(T·(labels² + types·longest)).
 ///
 /// δ_t(j) = max_i (δ_{t−1}(i) + w(i, j)) + u_t(j). No back-pointers are stored: the way back searches for the maximum
 /// again, in only one column per position. Among equal predecessors the one with the smallest index wins.
@@ -18,6 +19,8 @@ pub struct Work {
     pair: Vec<f64>,
     /// For second-order chains.
     second: second_order::Work,
+    /// For chains with segments.
+    segments: segments::Work,
 }
 
 impl Decoder for Viterbi {
@@ -32,6 +35,9 @@ impl Decoder for Viterbi {
         }
         if chain.triples {
             return second_order::argmax(chain, psi, labels, &mut work.second);
+        }
+        if chain.segments.is_some() {
+            return segments::argmax(chain, psi, labels, &mut work.segments);
         }
         forward(chain, psi, work);
         let stride = chain.stride();

@@ -173,24 +173,24 @@ impl ChunkLabels {
 }
 
 /// What a label says about the chunk that its token is in.
-pub(super) struct Side {
-    pub(super) inside: bool,
-    pub(super) opens: bool,
-    pub(super) closes: bool,
+pub(crate) struct Side {
+    pub(crate) inside: bool,
+    pub(crate) opens: bool,
+    pub(crate) closes: bool,
 }
 
 impl Side {
     /// Outside every chunk.
     pub(super) const OUTSIDE: Side = Side { inside: false, opens: false, closes: false };
 
-    pub(super) fn of(label: &str) -> Side {
+    pub(crate) fn of(label: &str) -> Side {
         let Mark { inside, opens, closes, .. } = Mark::new(label, |_| 0);
         Side { inside, opens, closes }
     }
 }
 
 /// The type of a label, empty if it has none.
-pub(super) fn kind(label: &str) -> &str {
+pub(crate) fn kind(label: &str) -> &str {
     split(label).1.unwrap_or("")
 }
 

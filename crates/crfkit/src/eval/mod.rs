@@ -20,6 +20,7 @@ pub use bootstrap::{Difference, PairedBootstrap};
 pub use calibration::{Bin, Calibration};
 pub use chunks::{ChunkLabels, chunks, is_chunked};
 use chunks::{Mark, Matcher, can_have_chunks};
+pub(crate) use chunks::{Side, kind};
 pub use scheme::Scheme;
 
 /// Counts over the sequences added so far.

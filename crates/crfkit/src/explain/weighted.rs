@@ -151,6 +151,7 @@ impl<D: Domain> Case<'_, D> {
                 }
             }
         });
+        self.segments(best, rival, &mut found);
         let temperature = self.model.settings.temperature.unwrap_or(1.0);
         found.iter_mut().for_each(|(contribution, _)| contribution.amount /= temperature);
         // Models that are normalised label by label have the normalisers besides.
@@ -165,5 +166,45 @@ impl<D: Domain> Case<'_, D> {
         }
         found.sort_by(|(a, _), (b, _)| b.amount.abs().total_cmp(&a.amount.abs()));
         found
+    }
+
+    /// The same for the segments that only one of two labellings has.
+    fn segments(&self, best: &[Label], rival: &Rival, found: &mut Vec<(Contribution, Option<At>)>) {
+        let (features, graph) = (&*self.model.features, self.data.graph(0));
+        let [ours, theirs] = [best, &rival.labels].map(|labels| {
+            let mut list = Vec::new();
+            graph.for_each_segment(labels, |table, entry, tokens| list.push((table, entry, tokens)));
+            list
+        });
+        let only = ours.iter().filter(|one| !theirs.contains(one)).map(|one| (one, 1.0));
+        let signed = only.chain(theirs.iter().filter(|one| !ours.contains(one)).map(|one| (one, -1.0)));
+        for (&(table, entry, ref tokens), sign) in signed {
+            let mut add = |weight: usize, at: Option<At>, value: f64| {
+                let (amount, owner) = (sign * value * self.model.weights[weight], self.names.owner(weight));
+                let Some((part, observation)) = owner.filter(|_| amount != 0.0) else { return };
+                let labels = [best, &rival.labels].map(|labels| labels[tokens.clone()].to_vec());
+                let variables = tokens.clone().collect();
+                found
+                    .push((Contribution { part, observation, variables, labels, amount, without: None }, at));
+            };
+            match table {
+                TableRef::Shared(id) => {
+                    let table = &features.tables[id];
+                    if let Ok(k) = table.entry.binary_search(&(entry as u32)) {
+                        add(table.base + k, None, 1.0);
+                    }
+                }
+                TableRef::Own(offset) => {
+                    let f = self.offsets[&offset];
+                    let rows = &features.rows[graph.own_kind(f)];
+                    for k in 0..self.observations(f) {
+                        let (id, value) = self.observation(f, k);
+                        if let Some(place) = rows.entries_of(id).position(|one| one == entry) {
+                            add(rows.range(id).start + place, Some((f, k)), value);
+                        }
+                    }
+                }
+            }
+        }
     }
 }

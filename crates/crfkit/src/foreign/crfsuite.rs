@@ -311,6 +311,9 @@ fn check_fits(model: &ChainModel) -> Result<()> {
     if domain.lattice.triples {
         return Err(cannot("is a second-order chain", "train with `order` 1"));
     }
+    if domain.lattice.segments.is_some() {
+        return Err(cannot("has weights of segments", "train without `segments`"));
+    }
     if domain.lattice.rules.is_some() {
         return Err(cannot("was trained under a constraint on its labels", "train without it"));
     }

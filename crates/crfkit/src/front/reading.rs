@@ -104,7 +104,7 @@ impl Trainer<'_> {
                     let builder =
                         CorpusBuilder::new(self.source(&sequence)?).with_numbers(self.dense.iter().copied());
                     let builder = if self.standardise { builder.standardised() } else { builder };
-                    let builder = self.labelling.of(builder.of_order(&self.settings))?;
+                    let builder = self.labelling.of(builder.of_settings(&self.settings))?;
                     let builder = match self.known()? {
                         Some(known) => builder.knowing(&known)?,
                         None => builder,
@@ -127,12 +127,13 @@ impl Trainer<'_> {
         let Sequence::Columns { rows, label_column } = first else { return Ok(Source::Attributes) };
         let layout = ColumnLayout::of(label_column.unwrap_or(-1), rows.columns(), || first.place(0))?;
         let (fields, dense) = (layout.columns - 1, &self.dense);
+        let segments = self.settings.segments.is_some();
         let templates = match &self.templates {
             None => match self.known()? {
                 Some(known) => return Ok(known.domain.source.clone()),
-                None => preset("default")?.compile_beside(fields, dense)?,
+                None => preset("default")?.compile_for(fields, dense, segments)?,
             },
-            Some(TemplateText::Preset(name)) => preset(name)?.compile_beside(fields, dense)?,
+            Some(TemplateText::Preset(name)) => preset(name)?.compile_for(fields, dense, segments)?,
             Some(TemplateText::Text { text, dialect }) => {
                 Templates::compile_in(text, *dialect, "template", Path::new(""))?
             }

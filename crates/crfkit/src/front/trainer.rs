@@ -126,6 +126,13 @@ impl<'a> Trainer<'a> {
         self
     }
 
+    /// Gives weights to whole segments of up to `longest` tokens (semi-Markov chains). The labels are those of chunks, in IOB2 or IOBES; template
+    /// lines that begin with `S` observe segments.
+    pub fn segments(mut self, longest: usize) -> Self {
+        self.settings.segments = Some(longest);
+        self
+    }
+
     /// Chooses the order of the chains: 2 for weights of three neighbouring labels. Only label pairs that occur in the training data are
     /// then possible, unless [`Settings::transitions`] is [`Keep::All`].
     pub fn order(mut self, order: u8) -> Self {

@@ -1,7 +1,8 @@
 //! The linear chain.
 
-use super::{Factor, Graph, TableRef};
+use super::{Factor, Graph, Label, Segments, TableRef};
 use crate::math::simd;
+use std::ops::Range;
 
 /// Shared table of a chain: label pairs, `[previous][current]`.
 pub const PAIR: usize = 0;
@@ -11,6 +12,8 @@ pub const BEGIN: usize = 1;
 pub const END: usize = 2;
 /// Shared table of a second-order chain: three neighbouring labels, a row for each pair of the first two.
 pub const TRIPLE: usize = 3;
+/// Shared table of a chain with segments: their lengths, a row for each. A chain has this table or [`TRIPLE`], not both.
+pub const LENGTH: usize = 3;
 
 /// Kind of the own tables over single labels.
 pub const NODES: usize = 0;
@@ -19,8 +22,10 @@ pub const PAIRS: usize = 1;
 
 /// A chain y₀ … y_{T−1} over one set of labels.
 ///
-/// Own tables: T node tables (row t of `[T][stride]`). If `own_pairs` is set, the pair tables of (y_{t−1}, y_t)
-/// follow, for t = 1 … T−1, each `[labels][stride]`. Shared tables: [`PAIR`], [`BEGIN`], [`END`], and [`TRIPLE`] on second-order chains.
+/// Own tables: T node tables (row t of `[T][stride]`). If segments have own tables, they follow, a row for each: by their last position, and
+/// then by their length. The entry of a segment is that of its first label. If `own_pairs` is set, the pair tables of (y_{t−1}, y_t)
+/// follow, for t = 1 … T−1, each `[labels][stride]`. Shared tables: [`PAIR`], [`BEGIN`], [`END`], and [`TRIPLE`] on second-order chains,
+/// or [`LENGTH`] on chains with segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
     /// T, the number of positions.
@@ -31,6 +36,8 @@ pub struct Chain {
     pub own_pairs: bool,
     /// Whether three neighbouring labels have a shared table too: a second-order chain.
     pub triples: bool,
+    /// Whether whole segments have scores: a semi-Markov chain.
+    pub segments: Option<Segments>,
 }
 
 impl Chain {
@@ -43,7 +50,20 @@ impl Chain {
     /// Offset of the own table of the pair (t−1, t), t ≥ 1.
     #[inline]
     pub fn pair_offset(&self, t: usize) -> usize {
-        (self.len + (t - 1) * self.labels) * self.stride()
+        (self.rows() + (t - 1) * self.labels) * self.stride()
+    }
+
+    /// Number of own tables of one row: those of positions and of segments.
+    #[inline]
+    fn rows(&self) -> usize {
+        self.len + self.segments.map_or(0, |segments| segments.tables(self.len))
+    }
+
+    /// Offset of the own table of the segment of `length` tokens that ends at `t`, if segments have own tables.
+    #[inline]
+    pub fn segment_offset(&self, t: usize, length: usize) -> Option<usize> {
+        let segments = self.segments.filter(|segments| segments.own)?;
+        Some((self.len + segments.before(t) + length - 1) * self.stride())
     }
 }
 
@@ -79,6 +99,23 @@ impl Graph for Chain {
         }
     }
 
+    #[inline]
+    fn for_each_segment(&self, labels: &[Label], mut visit: impl FnMut(TableRef, usize, Range<usize>)) {
+        if let Some(segments) = &self.segments {
+            segments.each(labels, |t, length| {
+                let first = labels[t + 1 - length] as usize;
+                let row = length.min(segments.longest + 1) - 1;
+                let tokens = t + 1 - length..t + 1;
+                visit(TableRef::Shared(LENGTH), row * self.stride() + first, tokens.clone());
+                if length <= segments.longest
+                    && let Some(offset) = self.segment_offset(t, length)
+                {
+                    visit(TableRef::Own(offset), first, tokens);
+                }
+            });
+        }
+    }
+
     fn degree(&self, v: usize) -> usize {
         // Cliques of `size` consecutive labels: the first label of those around v.
         let around =
@@ -89,32 +126,32 @@ impl Graph for Chain {
     const OWN_PAIRS: bool = true;
 
     fn with_own_pairs(&self) -> Option<Self> {
-        // The marginals of pairs do not tell the entropy of a second-order chain.
-        (!self.triples).then_some(Chain { own_pairs: true, ..*self })
+        // The marginals of pairs do not tell the entropy of a second-order chain, or of one with segments.
+        (!self.triples && self.segments.is_none()).then_some(Chain { own_pairs: true, ..*self })
     }
 
     fn own_tables(&self) -> usize {
-        if self.own_pairs { (2 * self.len).saturating_sub(1) } else { self.len }
+        self.rows() + if self.own_pairs { self.len.saturating_sub(1) } else { 0 }
     }
 
     #[inline]
     fn own_offset(&self, f: usize) -> usize {
-        if f < self.len { f * self.stride() } else { self.pair_offset(f - self.len + 1) }
+        if f < self.rows() { f * self.stride() } else { self.pair_offset(f - self.rows() + 1) }
     }
 
     #[inline]
     fn own_size(&self, f: usize) -> usize {
-        if f < self.len { self.stride() } else { self.labels * self.stride() }
+        if f < self.rows() { self.stride() } else { self.labels * self.stride() }
     }
 
     #[inline]
     fn own_kind(&self, f: usize) -> usize {
-        if f < self.len { NODES } else { PAIRS }
+        if f < self.rows() { NODES } else { PAIRS }
     }
 
     fn own_len(&self) -> usize {
         let pairs = if self.own_pairs { self.len.saturating_sub(1) * self.labels } else { 0 };
-        (self.len + pairs) * self.stride()
+        (self.rows() + pairs) * self.stride()
     }
 
     fn clear_own(&self, own: &mut [f64]) {

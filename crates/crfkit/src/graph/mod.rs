@@ -12,12 +12,13 @@ mod grid;
 mod pieces;
 mod rules;
 mod scopes;
+mod segments;
 mod slices;
 mod sparse;
 mod tables;
 mod triples;
 
-pub use chain::{BEGIN, Chain, END, NODES, PAIR, PAIRS, TRIPLE};
+pub use chain::{BEGIN, Chain, END, LENGTH, NODES, PAIR, PAIRS, TRIPLE};
 #[doc(hidden)]
 pub use clique_tree::{Bag, CliqueTree, EXACT_MEMORY, Home};
 pub use cliques::{Cliques, Source};
@@ -31,6 +32,10 @@ pub use pieces::{NodeSplit, Parts, Pieces};
 pub use rules::{FORBIDDEN, LabelBits, LabelRules, Lattice, allow_only};
 #[doc(hidden)]
 pub use scopes::{Scopes, Shape, for_each_row_label};
+pub use segments::Segments;
+pub(crate) use segments::lengths_stride;
+#[doc(hidden)]
+pub use segments::{LongSegment, SegmentLabels, SegmentType};
 #[doc(hidden)]
 pub use slices::Slices;
 #[doc(hidden)]
@@ -38,6 +43,8 @@ pub use sparse::Sparse;
 pub use tables::{Gradient, Psi, Shared, SharedSum, Table, TableSum};
 #[doc(hidden)]
 pub use triples::{States, Triples};
+
+use std::ops::Range;
 
 /// Index of a label in the alphabet of labels.
 pub type Label = u32;
@@ -85,6 +92,17 @@ pub trait Graph: Clone + Send + Sync {
     fn card(&self, v: usize) -> usize;
     /// Calls `visit` with every factor.
     fn for_each_factor(&self, visit: impl FnMut(Factor));
+    /// Calls `visit` with every segment of a labelling that has an entry in a table: the table, the entry, and the variables. Unlike
+    /// factors, the segments depend on the labelling; most graphs have none.
+    #[inline]
+    fn for_each_segment(&self, _labels: &[Label], _visit: impl FnMut(TableRef, usize, Range<usize>)) {}
+    /// Calls `visit` with every table that a labelling has an entry in, by a factor or a segment, and with that entry, counted from the start
+    /// of the table.
+    #[inline]
+    fn for_each_entry(&self, labels: &[Label], mut visit: impl FnMut(TableRef, usize)) {
+        self.for_each_factor(|factor| visit(factor.table, factor.entry(labels)));
+        self.for_each_segment(labels, |table, entry, _| visit(table, entry));
+    }
     /// The number of cliques around variable `v`: different sets of two or more variables with a factor, v among them.
     fn degree(&self, v: usize) -> usize;
 

@@ -1,6 +1,6 @@
 //! Rules on the labels of a chain: which pairs of neighbours are possible, and how a labelling may begin and end.
 
-use super::{BEGIN, Chain, END, Label, PAIR, Shared, TRIPLE, Table};
+use super::{BEGIN, Chain, END, LENGTH, Label, PAIR, SegmentLabels, Shared, TRIPLE, Table};
 use crate::math::{Array, Scalar};
 use std::sync::Arc;
 
@@ -34,6 +34,8 @@ pub struct Lattice {
     pub rules: Option<Arc<LabelRules>>,
     /// Whether three neighbouring labels have weights: second-order chains.
     pub triples: bool,
+    /// The segments that have weights, if some have: semi-Markov chains.
+    pub segments: Option<Arc<SegmentLabels>>,
 }
 
 /// A set of labels, one bit for each.
@@ -206,14 +208,15 @@ impl LabelRules {
     }
 
     /// Imposes these rules on the shared tables of a chain, besides those that they have.
-    pub(crate) fn impose<S: Scalar>(self: &Arc<Self>, tables: &mut Shared<S>) {
+    pub fn impose<S: Scalar>(self: &Arc<Self>, tables: &mut Shared<S>) {
         let rules = match &tables[PAIR].rules {
             Some(rules) => Arc::new(rules.and(self)),
             None => self.clone(),
         };
-        let second = tables.len() > TRIPLE;
-        // Second-order chains do not ask for the number of steps.
-        let steps = if second { None } else { rules.steps() };
+        let second = tables.get(TRIPLE).is_some_and(|table| table.triples.is_some());
+        let segments = tables.get(LENGTH).is_some_and(|table| table.segments.is_some());
+        // Second-order chains and those with segments do not ask for the number of steps.
+        let steps = if second || segments { None } else { rules.steps() };
         tables[PAIR].impose(steps.map_or(f64::INFINITY, |steps| steps as f64), &rules, |i, j| {
             rules.after[i].contains(j)
         });
@@ -222,13 +225,21 @@ impl LabelRules {
         if second {
             tables[TRIPLE].restrict(&rules);
         }
+        if segments {
+            tables[LENGTH].limit(&rules);
+        }
     }
 }
 
 impl<S: Scalar> Table<S> {
     /// Forbids the entries (row, label) that `allowed` does not allow, by these rules. The others lead from every label to every other
     /// in `steps`.
-    fn impose(&mut self, steps: f64, rules: &Arc<LabelRules>, allowed: impl Fn(usize, usize) -> bool) {
+    pub(super) fn impose(
+        &mut self,
+        steps: f64,
+        rules: &Arc<LabelRules>,
+        allowed: impl Fn(usize, usize) -> bool,
+    ) {
         for (i, j) in (0..self.rows).flat_map(|i| (0..self.labels).map(move |j| (i, j))) {
             if !allowed(i, j) {
                 self.log.set(i * self.stride + j, S::lift(-FORBIDDEN));

@@ -1,7 +1,7 @@
 //! The log-potentials ψ of one example, and the storage for their gradient.
 
-use super::{FORBIDDEN, Factor, Graph, Label, LabelRules, Sparse, TableRef, Triples};
-use crate::math::{Array, Scalar, Slice, SliceMut, simd};
+use super::{FORBIDDEN, Factor, Graph, Label, LabelRules, SegmentLabels, Sparse, TableRef, Triples};
+use crate::math::{Array, Scalar, SliceMut, log_sum_exp, simd};
 use std::sync::Arc;
 
 /// A table that all examples share, `[rows][stride]`, of which `labels` columns are in use. It holds the logarithms
@@ -38,6 +38,8 @@ pub struct Table<S> {
     pub rules: Option<Arc<LabelRules>>,
     /// The same table block by block, if it is that of three labels. Of the other forms it then has `log` alone.
     pub triples: Option<Triples<S>>,
+    /// The labels of segments, if it is the table of their lengths.
+    pub segments: Option<Arc<SegmentLabels>>,
 }
 
 /// Up to this spread, exp(log − shift) is a normal number everywhere.
@@ -65,6 +67,7 @@ impl<S: Scalar> Table<S> {
             sparse: None,
             rules: None,
             triples: None,
+            segments: None,
         };
         let pad = |lines: &mut [f64], width: usize, used: usize| {
             lines.chunks_exact_mut(width).for_each(|line| line[used..].fill(simd::PAD));
@@ -118,7 +121,7 @@ impl<S: Scalar> Table<S> {
             let sum = if self.spread <= NORMAL_SPREAD {
                 S::lift(max) + self.exp_t.slice(column).sum().ln()
             } else {
-                log_sum_exp(self.log_t.slice(column))
+                log_sum_exp(self.rows, |i| self.log_t.get(column.start + i))
             };
             self.columns.set(j, sum);
         }
@@ -194,18 +197,9 @@ impl<S: Scalar> Table<S> {
             sparse: None,
             rules: self.rules.clone(),
             triples: self.triples.as_ref().map(Triples::real),
+            segments: self.segments.clone(),
         }
     }
-}
-
-/// log Σ exp, shifted by the largest real part.
-fn log_sum_exp<S: Scalar>(x: Slice<S>) -> S {
-    let max = S::lift(x.re.iter().copied().fold(f64::NEG_INFINITY, f64::max));
-    let mut sum = S::lift(0.0);
-    for i in 0..x.re.len() {
-        sum += (x.at(i) - max).exp();
-    }
-    max + sum.ln()
 }
 
 /// The tables that all examples share, computed once per θ.
@@ -233,7 +227,12 @@ impl<S: Scalar> Psi<'_, S> {
     /// The score of a labelling: the sum over all factors.
     pub fn score<G: Graph>(&self, graph: &G, labels: &[Label]) -> S {
         let mut score = S::lift(0.0);
-        graph.for_each_factor(|factor| score += self.value(&factor, labels));
+        graph.for_each_entry(labels, |table, entry| {
+            score += match table {
+                TableRef::Shared(id) => self.shared[id].log.get(entry),
+                TableRef::Own(offset) => self.own.get(offset + entry),
+            }
+        });
         score
     }
 }
@@ -378,16 +377,20 @@ pub struct Gradient<'a, S> {
 }
 
 impl<S: Scalar> Gradient<'_, S> {
-    /// Adds `amount` to the entry of this labelling in every factor.
+    /// Adds `amount` to the entries of this labelling in all tables.
     pub fn add_labelling<G: Graph>(&mut self, graph: &G, labels: &[Label], amount: f64) {
-        graph.for_each_factor(|factor| self.add_entry(&factor, labels, amount));
+        graph.for_each_entry(labels, |table, entry| self.add(table, entry, amount));
     }
 
     /// Adds `amount` to the entry of a factor's table at a labelling.
     #[inline]
     pub fn add_entry(&mut self, factor: &Factor, labels: &[Label], amount: f64) {
-        let entry = factor.entry(labels);
-        match factor.table {
+        self.add(factor.table, factor.entry(labels), amount);
+    }
+
+    #[inline]
+    fn add(&mut self, table: TableRef, entry: usize, amount: f64) {
+        match table {
             TableRef::Shared(id) => self.shared.0[id].direct.add(entry, S::lift(amount)),
             TableRef::Own(offset) => self.own.add(offset + entry, S::lift(amount)),
         }

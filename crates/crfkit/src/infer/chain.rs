@@ -10,8 +10,9 @@
 //! one step underflows, and that what was lost over many steps does not matter ([`is_fine`]).
 
 use super::chain_lanes::ChainLanes;
-use super::{Inference, Many, Outcome, second_order};
+use super::{Inference, Many, Outcome, second_order, segments};
 use crate::graph::{BEGIN, Chain, END, FORBIDDEN, Gradient, PAIR, Psi};
+pub(super) use crate::math::log_sum_exp;
 use crate::math::{Array, Retreat, Scalar};
 
 /// Every α and γ is at least exp(−spread)/labels², and products of them are used too. e^−500 leaves ample room above
@@ -26,7 +27,8 @@ pub(super) const FAR_BELOW: f64 = 1e5;
 /// least e^−500) then cannot underflow.
 pub(super) const SMALL: f64 = 1e-50;
 
-/// The exact engine for chains; it takes O(T·labels²), and on second-order chains O(T·triples) for the triples of labels that are allowed.
+/// The exact engine for chains; it takes O(T·labels²), on second-order chains O(T·triples) for the triples of labels that are allowed, and on
+/// chains with segments O(T·(labels² + types·longest)).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ForwardBackward;
 
@@ -43,14 +45,18 @@ pub struct Work<S> {
     /// max u_t.
     pub(super) shift: Vec<f64>,
     /// Pair tables with an own part: exp of shared + own, and its transpose, each `[T][labels][stride]`.
-    pairs: Array<S>,
+    pub(super) pairs: Array<S>,
     pub(super) pairs_t: Array<S>,
+    /// The largest entry of each of them, which is subtracted before exp.
+    pub(super) pair_shifts: Vec<f64>,
     /// One pair table before exp.
     log: Array<S>,
     /// Whether it must be checked at the end that nothing that matters has underflowed.
     unsure: bool,
     /// For second-order chains.
     pub(super) second: second_order::Work<S>,
+    /// For chains with segments.
+    pub(super) segments: segments::Work<S>,
 }
 
 impl<S> Default for Work<S> {
@@ -64,9 +70,11 @@ impl<S> Default for Work<S> {
             shift: Vec::new(),
             pairs: Array::default(),
             pairs_t: Array::default(),
+            pair_shifts: Vec::new(),
             log: Array::default(),
             unsure: false,
             second: second_order::Work::default(),
+            segments: segments::Work::default(),
         }
     }
 }
@@ -88,6 +96,8 @@ impl Inference for ForwardBackward {
             S::lift(0.0)
         } else if chain.triples {
             second_order::log_z(chain, psi, weight, out, work)
+        } else if chain.segments.is_some() {
+            segments::log_z(chain, psi, weight, out, work)
         } else {
             match forward(chain, psi, work) {
                 Some(log_z) if backward(chain, psi, weight, out, work) => log_z,
@@ -275,7 +285,8 @@ pub(super) fn add_boundaries<S: Scalar>(chain: &Chain, out: &mut Gradient<S>) {
 pub(super) fn exp_pairs<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> (f64, f64) {
     let (labels, stride) = (chain.labels, chain.stride());
     let size = labels * stride;
-    let Work { pairs, pairs_t, log, .. } = work;
+    let Work { pairs, pairs_t, pair_shifts, log, .. } = work;
+    pair_shifts.clear();
     let tables = chain.len.saturating_sub(1);
     pairs.reserve(tables * size);
     pairs_t.reset(tables * size, 0.0);
@@ -290,6 +301,7 @@ pub(super) fn exp_pairs<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S
                 pairs.plane_mut(plane).copy_within(to - size..to, to);
                 pairs_t.plane_mut(plane).copy_within(to - size..to, to);
             }
+            pair_shifts.push(max[0]);
             shift += max[0];
             continue;
         }
@@ -305,6 +317,7 @@ pub(super) fn exp_pairs<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S
             false => rows.filter(|w| *w > -FORBIDDEN / 2.0).fold(f64::INFINITY, f64::min),
         };
         spread = f64::max(spread, max[0] - low);
+        pair_shifts.push(max[0]);
         shift += max[0];
         for plane in 0..S::PLANES {
             let table_t = &mut pairs_t.plane_mut(plane)[to..to + size];
@@ -322,16 +335,6 @@ fn sum<S: Scalar>(x: &Array<S>, range: std::ops::Range<usize>) -> S {
         sum += x.get(i);
     }
     sum
-}
-
-/// log Σ exp, shifted by the largest real part.
-pub(super) fn log_sum_exp<S: Scalar>(n: usize, x: impl Fn(usize) -> S) -> S {
-    let max = (0..n).map(|i| x(i).re()).fold(f64::NEG_INFINITY, f64::max);
-    let mut sum = S::lift(0.0);
-    for i in 0..n {
-        sum += (x(i) - S::lift(max)).exp();
-    }
-    S::lift(max) + sum.ln()
 }
 
 /// The same results as [`forward`] and [`backward`], in log space: ten times slower, but valid for any finite scores.

@@ -210,11 +210,16 @@ impl ChainLanes {
 
     /// Whether single precision holds all numbers of an example. NaN does not suit.
     fn suits(&self, member: &Member<Chain>, own: &[f32]) -> bool {
-        let Chain { len, labels, own_pairs, triples } = *member.graph;
+        let Chain { len, labels, own_pairs, triples, segments } = *member.graph;
         let stride = member.graph.stride();
         let [low, high] = lanes::range(&own[member.start..member.start + len * stride], stride, labels);
         let spread = f64::from(high - low) + self.spread;
-        !own_pairs && !triples && spread < SAFE_SPREAD && high < LARGEST && low > -LARGEST
+        !own_pairs
+            && !triples
+            && segments.is_none()
+            && spread < SAFE_SPREAD
+            && high < LARGEST
+            && low > -LARGEST
     }
 
     /// How many of the first, longest examples of a group leave too many lanes without work.

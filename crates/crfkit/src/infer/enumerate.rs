@@ -41,9 +41,9 @@ pub fn enumerate<G: Graph>(graph: &G, shared: &[Table<f64>], own: &Array<f64>) -
     };
     for (score, labels) in &ranked {
         let p = (score - log_z).exp();
-        graph.for_each_factor(|factor| match factor.table {
-            TableRef::Shared(id) => result.shared[id][factor.entry(labels)] += p,
-            TableRef::Own(offset) => result.own[offset + factor.entry(labels)] += p,
+        graph.for_each_entry(labels, |table, entry| match table {
+            TableRef::Shared(id) => result.shared[id][entry] += p,
+            TableRef::Own(offset) => result.own[offset + entry] += p,
         });
     }
     ranked.sort_by(|(a, y), (b, z)| b.total_cmp(a).then_with(|| y.cmp(z)));

@@ -17,6 +17,7 @@ mod messages;
 mod pairwise;
 mod product;
 mod second_order;
+mod segments;
 mod settle;
 mod tree;
 mod trw;

@@ -22,4 +22,5 @@ pub mod vector;
 pub use array::{Array, Slice, SliceMut};
 pub use pair::{Complex64, Dual};
 pub use real::Real;
+pub(crate) use scalar::log_sum_exp;
 pub use scalar::{Retreat, Scalar, TilePattern};

@@ -85,6 +85,16 @@ pub trait Scalar:
     );
 }
 
+/// log Σ exp, shifted by the largest real part.
+pub(crate) fn log_sum_exp<S: Scalar>(n: usize, x: impl Fn(usize) -> S) -> S {
+    let max = (0..n).map(|i| x(i).re()).fold(f64::NEG_INFINITY, f64::max);
+    let mut sum = S::lift(0.0);
+    for i in 0..n {
+        sum += (x(i) - S::lift(max)).exp();
+    }
+    S::lift(max) + sum.ln()
+}
+
 /// Where the tiles are: the first tile of each vector of the result, and for each tile the element of the operand
 /// that it multiplies.
 pub type TilePattern<'a> = (&'a [u32], &'a [u32]);

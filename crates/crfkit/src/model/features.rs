@@ -117,7 +117,7 @@ impl TableShapes {
         observations: [usize; 2],
         label_bigram: bool,
         boundaries: bool,
-        triples: bool,
+        lattice: &Lattice,
     ) -> Self {
         let columns = labels;
         let kind = |kind: usize, lines: usize| TableKind {
@@ -130,9 +130,15 @@ impl TableShapes {
         let boundary = SharedShape { lines: 1, columns, weighted: boundaries };
         let pair = SharedShape { lines: labels, columns, weighted: label_bigram };
         let kinds = vec![kind(NODES, 1), kind(PAIRS, labels)];
-        let triple =
-            triples.then_some(SharedShape { lines: labels * labels, columns, weighted: label_bigram });
-        let shared = [pair, boundary, boundary].into_iter().chain(triple).collect();
+        let triple = lattice.triples.then_some(SharedShape {
+            lines: labels * labels,
+            columns,
+            weighted: label_bigram,
+        });
+        let lengths = lattice.segments.as_ref();
+        let lengths =
+            lengths.map(|segments| SharedShape { lines: segments.longest + 1, columns, weighted: true });
+        let shared = [pair, boundary, boundary].into_iter().chain(triple).chain(lengths).collect();
         TableShapes { kinds, node_kinds: PAIRS, shared }
     }
 }
@@ -148,7 +154,8 @@ impl Features {
         label_bigram: bool,
         boundaries: bool,
     ) -> Self {
-        let mut shapes = TableShapes::chain(labels, observations, label_bigram, boundaries, false);
+        let mut shapes =
+            TableShapes::chain(labels, observations, label_bigram, boundaries, &Lattice::default());
         data.dense().iter().for_each(|dense| shapes.kinds[dense.kind()].dense = dense.width());
         Features::new(data, shapes, keep)
     }
@@ -159,9 +166,9 @@ impl Features {
             let mut base = self.first_shared_weight();
             for (id, table) in self.tables.iter_mut().enumerate() {
                 let stride = simd::padded(table.columns);
-                table
-                    .entry
-                    .retain(|&entry| allows(rules, id, entry as usize / stride, entry as usize % stride));
+                table.entry.retain(|&entry| {
+                    allows(&lattice, rules, id, entry as usize / stride, entry as usize % stride)
+                });
                 table.base = base;
                 base += table.entry.len();
             }
@@ -191,9 +198,9 @@ impl Features {
             let mut used = vec![weighted && keep.tables == Keep::All; lines * stride];
             if weighted && keep.tables == Keep::Observed {
                 for example in 0..data.len() {
-                    data.graph(example).for_each_factor(|factor| {
-                        if factor.table == TableRef::Shared(id) {
-                            used[factor.entry(data.gold(example))] = true;
+                    data.graph(example).for_each_entry(data.gold(example), |table, entry| {
+                        if table == TableRef::Shared(id) {
+                            used[entry] = true;
                         }
                     });
                 }
@@ -221,7 +228,10 @@ impl Features {
     /// Whether the rules allow an entry of a shared table.
     pub(crate) fn permits(&self, table: usize, entry: usize) -> bool {
         let stride = simd::padded(self.tables[table].columns);
-        self.lattice.rules.as_ref().is_none_or(|rules| allows(rules, table, entry / stride, entry % stride))
+        self.lattice
+            .rules
+            .as_ref()
+            .is_none_or(|rules| allows(&self.lattice, rules, table, entry / stride, entry % stride))
     }
 
     /// Returns an error if there are more examples, rows or listed weights than the numbers of 32 bits that stand for them can count.
@@ -300,11 +310,14 @@ impl Features {
             }
             table
         };
-        let Lattice { rules, triples } = &self.lattice;
-        let plain = if *triples { TRIPLE } else { self.tables.len() };
+        let Lattice { rules, triples, segments } = &self.lattice;
+        let plain = if *triples || segments.is_some() { TRIPLE } else { self.tables.len() };
         let mut tables: Shared<S> = self.tables[..plain].iter().map(empty).collect();
-        for triple in &self.tables[plain..] {
-            tables.push(Table::triples(&Arc::new(States::new(triple.columns, rules.as_deref()))));
+        for other in &self.tables[plain..] {
+            tables.push(match segments {
+                Some(segments) => Table::lengths(segments, other.columns),
+                None => Table::triples(&Arc::new(States::new(other.columns, rules.as_deref()))),
+            });
         }
         if let Some(rules) = rules {
             rules.impose(&mut tables);
@@ -343,12 +356,13 @@ impl Features {
 }
 
 /// Whether the rules allow an entry (line, label) of a shared table of chains.
-fn allows(rules: &LabelRules, table: usize, line: usize, label: usize) -> bool {
+fn allows(lattice: &Lattice, rules: &LabelRules, table: usize, line: usize, label: usize) -> bool {
     let labels = rules.labels();
-    match table {
-        PAIR => rules.allows(Some(line), Some(label)),
-        BEGIN => rules.allows(None, Some(label)),
-        END => rules.allows(Some(label), None),
+    match (table, &lattice.segments) {
+        (PAIR, _) => rules.allows(Some(line), Some(label)),
+        (BEGIN, _) => rules.allows(None, Some(label)),
+        (END, _) => rules.allows(Some(label), None),
+        (_, Some(segments)) => line < segments.longest && !segments.inner.contains(&label),
         _ => {
             rules.allows(Some(line / labels), Some(line % labels))
                 && rules.allows(Some(line % labels), Some(label))

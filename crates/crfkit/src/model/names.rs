@@ -3,7 +3,7 @@
 //! A model of any kind provides its [`Names`]. Code that shows, writes or transfers weights needs nothing else from it.
 
 use super::{Features, Rows, TableWeights, Tables};
-use crate::graph::{BEGIN, END, NODES, PAIR, PAIRS, TRIPLE};
+use crate::graph::{BEGIN, END, LENGTH, NODES, PAIR, PAIRS, TRIPLE};
 use crate::math::simd;
 use crate::{Error, Result};
 use std::borrow::Cow;
@@ -118,6 +118,9 @@ impl<'a> Names<'a> {
         ];
         if features.lattice.triples {
             parts.push(table("triple", TRIPLE, vec![0, 0, 0]));
+        }
+        if features.lattice.segments.is_some() {
+            parts.push(WeightPart::lengths("length", &features.tables[LENGTH]));
         }
         Names { sets: vec![LabelSet { name: None, labels: labels.into() }], parts, weights }
     }
@@ -277,6 +280,22 @@ impl<'a> WeightPart<'a> {
             tables: Tables::Full,
             entries: Entries::Table(table),
             observation,
+        }
+    }
+
+    /// A part that is a table of lengths and labels: a row for each length, named by it.
+    pub(crate) fn lengths(name: impl Into<String>, table: &'a TableWeights) -> Self {
+        let stride = simd::padded(table.columns) as u32;
+        let mut rows = Rows::all(table.base, table.lines, 1, table.columns);
+        let end = |line: usize| table.entry.partition_point(|entry| (entry / stride) < line as u32) as u32;
+        rows.start = (0..=table.lines).map(end).collect();
+        rows.entry = table.entry.iter().map(|entry| entry % stride).collect();
+        WeightPart {
+            name: name.into(),
+            over: vec![0],
+            tables: Tables::Full,
+            entries: Entries::Rows(Cow::Owned(rows)),
+            observation: Box::new(|row| (WeightKind::Feature, Some((row + 1).to_string()))),
         }
     }
 

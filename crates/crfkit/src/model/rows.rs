@@ -235,15 +235,18 @@ fn for_each_seen<G: Graph>(data: &Dataset<G>, kind: usize, mut each: impl FnMut(
     for example in 0..data.len() {
         let (graph, gold) = (data.graph(example), data.gold(example));
         entry.clear();
-        entry.resize(graph.own_len(), 0);
-        graph.for_each_factor(|factor| {
-            if let TableRef::Own(offset) = factor.table {
-                entry[offset] = factor.entry(gold) as u32;
+        entry.resize(graph.own_len(), u32::MAX);
+        graph.for_each_entry(gold, |table, seen| {
+            if let TableRef::Own(offset) = table {
+                entry[offset] = seen as u32;
             }
         });
         for (f, table) in data.tables(example).enumerate().filter(|(f, _)| graph.own_kind(*f) == kind) {
+            // A table of a segment that is none has no entry.
             let entry = entry[graph.own_offset(f)];
-            data.observations(table).0.iter().for_each(|&id| each(id, entry));
+            if entry != u32::MAX {
+                data.observations(table).0.iter().for_each(|&id| each(id, entry));
+            }
         }
     }
 }

@@ -14,6 +14,7 @@ impl Settings {
         self.check_kind(kind)?;
         self.check_init(kind)?;
         self.check_order(kind)?;
+        self.check_segments(kind)?;
         self.check_margin(kind)?;
         self.check_choose()?;
         self.check_compute(kind)?;
@@ -210,6 +211,40 @@ impl Settings {
         match self.optimizer.needs().contains(&Ability::Dual) {
             true => refuse(format!(
                 "`optimizer` {} is for chains of order 1: with `order` 2 use saga or lbfgs",
+                self.optimizer.name()
+            )),
+            false => Ok(()),
+        }
+    }
+
+    /// Rejects what chains with segments do not have.
+    fn check_segments(&self, kind: Kind) -> Result<()> {
+        let Some(longest) = self.segments else { return Ok(()) };
+        let (refuse, criterion) = (|why: String| Err(Error::Setting(why)), self.objective);
+        if kind != Kind::Chain || self.order != 1 {
+            return refuse("`segments` is for chains of order 1 only: leave it out".into());
+        }
+        if !(1..=Settings::MOST_TOKENS).contains(&longest) {
+            return refuse(format!(
+                "`segments` is {longest}, but a segment has from 1 to {} tokens",
+                Settings::MOST_TOKENS
+            ));
+        }
+        if criterion.direction().is_some()
+            || criterion.has_pieces()
+            || criterion == Criterion::Pseudolikelihood
+        {
+            return refuse(format!(
+                "`objective` {} knows no segments: use likelihood, marginal, softmax-margin, max-margin or perceptron",
+                criterion.name()
+            ));
+        }
+        if self.compute == Compute::F32 {
+            return refuse("`compute` f32 knows no segments: use auto or f64".into());
+        }
+        match self.optimizer.needs().iter().any(|need| matches!(need, Ability::Dual | Ability::Counts)) {
+            true => refuse(format!(
+                "`optimizer` {} knows no segments: use auto, saga or lbfgs",
                 self.optimizer.name()
             )),
             false => Ok(()),

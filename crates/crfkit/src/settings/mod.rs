@@ -76,6 +76,9 @@ pub struct Settings {
     /// `transitions` are possible.
     #[serde(skip_serializing_if = "is_one")]
     pub order: u8,
+    /// The most tokens of a segment, if whole segments have weights (semi-Markov chains). The labels are those of chunks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub segments: Option<usize>,
     /// Whether the first and the last label of a sequence have weights.
     pub boundaries: bool,
     /// The objective to minimise.
@@ -148,6 +151,7 @@ impl Default for Settings {
             features: Keep::Observed,
             transitions: None,
             order: 1,
+            segments: None,
             boundaries: false,
             objective: Criterion::default(),
             pieces: None,
@@ -229,6 +233,9 @@ pub(super) mod infinite_option {
 }
 
 impl Settings {
+    /// The most tokens that `segments` may allow.
+    pub const MOST_TOKENS: usize = 1000;
+
     /// Collins' perceptron: his loss, gradient steps of length 1 on one example at a time, and no prior. With
     /// `average`, the result is the mean of the weights.
     pub fn perceptron(average: bool) -> Self {

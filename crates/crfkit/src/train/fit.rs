@@ -5,8 +5,8 @@ use super::{Checkpoint, Ended, Event, HessVec, Listener, Method, Settings, Tried
 use crate::eval::Scores;
 use crate::optim::restored::check_best;
 use crate::optim::{
-    Auto, Choice, Control, Differences, Minimum, Objective, Prior, Problem, Progress, Restart, State, Stop,
-    Watch,
+    Auto, Choice, Compute, Control, Differences, Minimum, Objective, Prior, Problem, Progress, Restart,
+    State, Stop, Watch,
 };
 use crate::{Error, Result};
 
@@ -58,7 +58,8 @@ pub(crate) fn fit(
             names.join(", ")
         )));
     }
-    risk.compute(settings.compute);
+    // There are no lanes of chains with segments: single precision would be tried in vain.
+    risk.compute(if settings.segments.is_some() { Compute::F64 } else { settings.compute });
     let differences = Differences::new(risk);
     let problem = Problem {
         objective: match settings.parameters.hess_vec.unwrap_or_default() {

@@ -95,6 +95,7 @@ impl StreamTrainer {
             ),
             (settings.choose.any(), "there is one pass: give numbers for `sigma` and `l1`"),
             (settings.order != 1, "which label pairs occur is not known: use `order` 1"),
+            (settings.segments.is_some(), "the segments of the data are not known: leave `segments` out"),
             (settings.init != Init::Zero, "new weights begin at 0: leave `init` out"),
             (
                 settings.parameters.updates == Some(Updates::Dense),

@@ -2,7 +2,8 @@
 #![allow(dead_code)] // each test file uses a part of it
 
 use crfkit::graph::{
-    BEGIN, Chain, END, Gradient, Graph, Label, PAIR, Psi, Shared, SharedSum, States, TRIPLE, Table,
+    BEGIN, Chain, END, Gradient, Graph, Label, LabelRules, LongSegment, PAIR, Psi, SegmentLabels,
+    SegmentType, Segments, Shared, SharedSum, States, TRIPLE, Table,
 };
 use crfkit::loss::{Gold, Loss};
 use crfkit::math::random::Random;
@@ -29,20 +30,28 @@ impl Problem {
         if chain.triples {
             shared.push(draw(labels * labels * labels));
         }
+        if let Some(segments) = chain.segments {
+            shared.push(draw((segments.longest + 1) * labels));
+        }
         let own = draw(chain.own_len());
-        let gold = (0..chain.len).map(|_| rng.below(labels) as Label).collect();
+        let gold = match segment_labels(&chain) {
+            Some(names) => random_segments(rng, &names, chain.len),
+            None => (0..chain.len).map(|_| rng.below(labels) as Label).collect(),
+        };
         Problem { chain, shared, own, gold, weight: 1.0, variables: Vec::new() }
     }
 
     /// The shared tables at x + ε·d.
     pub fn tables<S: Scalar>(&self, direction: Option<&Problem>, step: f64) -> Shared<S> {
-        [PAIR, BEGIN, END, TRIPLE]
+        let names = segment_labels(&self.chain).map(Arc::new);
+        let mut tables: Shared<S> = [PAIR, BEGIN, END, TRIPLE]
             .into_iter()
             .take(self.shared.len())
             .map(|id| {
                 let labels = self.chain.labels;
                 let mut table = match id {
                     PAIR => Table::new(labels, labels),
+                    TRIPLE if names.is_some() => Table::lengths(names.as_ref().unwrap(), labels),
                     TRIPLE => Table::triples(&Arc::new(States::new(labels, None))),
                     _ => Table::new(1, labels),
                 };
@@ -55,7 +64,11 @@ impl Problem {
                 table.update();
                 table
             })
-            .collect()
+            .collect();
+        if let Some(names) = names {
+            Arc::new(segment_rules(&names, self.chain.labels)).impose(&mut tables);
+        }
+        tables
     }
 
     /// The own tables at x + ε·d.
@@ -128,7 +141,7 @@ pub fn chains() -> Vec<Chain> {
         for (len, labels) in
             [(0, 2), (1, 1), (1, 3), (2, 1), (2, 2), (3, 4), (4, 3), (6, 2), (5, 3), (3, 8), (3, 9)]
         {
-            chains.push(Chain { len, labels, own_pairs, triples: false });
+            chains.push(Chain { len, labels, own_pairs, triples: false, segments: None });
         }
     }
     chains
@@ -141,10 +154,67 @@ pub fn second_order_chains() -> Vec<Chain> {
         for (len, labels) in
             [(0, 2), (1, 1), (1, 3), (2, 1), (2, 3), (3, 2), (3, 4), (4, 3), (6, 2), (5, 3), (3, 9)]
         {
-            chains.push(Chain { len, labels, own_pairs, triples: true });
+            chains.push(Chain { len, labels, own_pairs, triples: true, segments: None });
         }
     }
     chains
+}
+
+/// Small chains with segments.
+pub fn segment_chains() -> Vec<Chain> {
+    let mut chains = Vec::new();
+    for (own_pairs, own) in [(false, true), (true, true), (false, false)] {
+        for (len, starts, labels, longest) in [
+            (0, 1, 2, 2),
+            (1, 2, 3, 3),
+            (2, 1, 2, 1),
+            (3, 2, 4, 2),
+            (4, 2, 3, 3),
+            (5, 3, 5, 2),
+            (6, 1, 2, 4),
+            (6, 2, 3, 9),
+            (4, 5, 9, 3),
+        ] {
+            let segments = Some(Segments { longest, inner: (starts, labels), own });
+            chains.push(Chain { len, labels, own_pairs, triples: false, segments });
+        }
+    }
+    chains
+}
+
+/// The labels of segments in tests: label i begins a segment of type i, and label starts + i, if there is one, goes on with it.
+pub fn segment_labels(chain: &Chain) -> Option<SegmentLabels> {
+    let Segments { longest, inner: (starts, end), .. } = chain.segments?;
+    let types = (0..starts).map(|first| {
+        let inner = Some(starts + first).filter(|inner| *inner < chain.labels);
+        let long = inner.map(|last| LongSegment { first, inner, last });
+        SegmentType { single: Some(first), long }
+    });
+    Some(SegmentLabels { longest, inner: starts..end, types: types.collect() })
+}
+
+/// The rules of such labels.
+pub fn segment_rules(names: &SegmentLabels, labels: usize) -> LabelRules {
+    let starts = names.inner.start;
+    LabelRules::of(labels, |before, after| match (before, after) {
+        (_, None) => true,
+        (_, Some(j)) if j < starts => true,
+        (Some(i), Some(j)) => i == j || i + starts == j,
+        (None, Some(_)) => false,
+    })
+}
+
+/// A random labelling into segments.
+pub fn random_segments(rng: &mut Random, names: &SegmentLabels, len: usize) -> Vec<Label> {
+    let mut labels = Vec::new();
+    while labels.len() < len {
+        let one = names.types[rng.below(names.types.len())];
+        let room = names.longest.min(len - labels.len());
+        let length = if one.long.is_some() { 1 + rng.below(room) } else { 1 };
+        labels.push(one.single.unwrap() as Label);
+        labels.extend((1..length).map(|_| one.long.unwrap().last as Label));
+    }
+    labels
 }
 
 /// |a − b| relative to their size, or absolute below 1.

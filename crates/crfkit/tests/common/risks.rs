@@ -34,7 +34,7 @@ pub fn risk(seed: u64, shape: Shape) -> ChainRisk {
     let mut rng = Random::new(seed);
     let mut data = Dataset::new();
     for _ in 0..examples {
-        let chain = Chain { len: 1 + rng.below(4), labels, own_pairs, triples: false };
+        let chain = Chain { len: 1 + rng.below(4), labels, own_pairs, triples: false, segments: None };
         let gold: Vec<Label> = (0..chain.len).map(|_| rng.below(labels) as Label).collect();
         for f in 0..chain.own_tables() {
             let observations = if f < chain.len { NODES } else { PAIRS };

@@ -67,7 +67,7 @@ fn chunks_equal_enumeration() {
         let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
         let marks = ChunkLabels::new(&names);
         for (own_pairs, constrained) in [(false, false), (true, false), (false, true)] {
-            let chain = Chain { len: 4, labels: names.len(), own_pairs, triples: false };
+            let chain = Chain { len: 4, labels: names.len(), own_pairs, triples: false, segments: None };
             let problem = Problem::random(&mut rng, chain, 2.0);
             let rules = constrained.then(|| {
                 let name = |label: Option<usize>| label.map(|label| names[label].as_str());

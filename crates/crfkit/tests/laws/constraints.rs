@@ -107,7 +107,7 @@ fn answers_under_rules_and_masks_equal_enumeration() {
 #[test]
 fn a_long_detour_is_found() {
     let len = 400;
-    let chain = Chain { len, labels: 2, own_pairs: false, triples: false };
+    let chain = Chain { len, labels: 2, own_pairs: false, triples: false, segments: None };
     let mut problem = Problem::random(&mut Random::new(1), chain, 0.0);
     for t in 0..len {
         problem.own[t * chain.stride()] = 5.0;
@@ -128,7 +128,7 @@ fn iob2_equals_enumeration() {
     let labels = 13;
     let rules = LabelRules::of(labels, |i, j| j.is_none_or(|j| j < 7 || i == Some(j) || i == Some(j - 6)));
     assert_eq!(rules.steps(), Some(2));
-    let chain = Chain { len: 3, labels, own_pairs: false, triples: false };
+    let chain = Chain { len: 3, labels, own_pairs: false, triples: false, segments: None };
     let mut rng = Random::new(5);
     for own_pairs in [false, true] {
         let problem = Problem::random(&mut rng, Chain { own_pairs, ..chain }, 5.0);

@@ -59,7 +59,7 @@ fn risk<L: Loss<Graph = Chain> + 'static>(loss: L, labels: usize, keep: Keep, va
     let mut rng = Random::new(7);
     let mut data = Dataset::new();
     for _ in 0..6 {
-        let chain = Chain { len: 1 + rng.below(5), labels, own_pairs: true, triples: false };
+        let chain = Chain { len: 1 + rng.below(5), labels, own_pairs: true, triples: false, segments: None };
         for f in 0..chain.own_tables() {
             let observations = if f < chain.len { NODES } else { PAIRS };
             for _ in 0..1 + rng.below(2) {

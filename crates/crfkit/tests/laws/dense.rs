@@ -54,8 +54,13 @@ fn chains(labels: usize, widths: [usize; 2], own_pairs: bool) -> Twice<Chain> {
     let mut rng = Random::new(3);
     let mut twice = Twice::new(&widths);
     for example in 0..if labels > 20 { 9 } else { 30 } {
-        let chain =
-            Chain { len: rng.below(9) + usize::from(example % 7 != 0), labels, own_pairs, triples: false };
+        let chain = Chain {
+            len: rng.below(9) + usize::from(example % 7 != 0),
+            labels,
+            own_pairs,
+            triples: false,
+            segments: None,
+        };
         let gold = (0..chain.len).map(|_| rng.below(labels) as Label).collect();
         twice.add(chain, &widths, &mut rng, gold);
     }

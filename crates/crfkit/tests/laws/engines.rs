@@ -169,7 +169,7 @@ fn tree_reweighting_is_an_upper_bound_at_any_iterate() {
 fn a_chain_as_a_factor_graph() {
     let mut rng = Random::new(26);
     for own_pairs in [false, true] {
-        let chain = Chain { len: 6, labels: 3, own_pairs, triples: false };
+        let chain = Chain { len: 6, labels: 3, own_pairs, triples: false, segments: None };
         let problem = Problem::random(&mut rng, &build::chain(&chain).unwrap(), 3.0);
         let (tables, own) = (problem.tables::<f64>(None, 0.0), problem.own_array::<f64>(None, 0.0));
         let (mut mu, mut shared) = (Array::zeros(own.len()), SharedSum::new(&tables));
@@ -266,7 +266,7 @@ fn factorial_chains_by_junction_tree() {
     let (own, mut mu) = (problem.own_array::<f64>(None, 0.0), Array::zeros(graph.own_len()));
     let mut shared = SharedSum::new(&tables);
     let mut out = Gradient { own: mu.slice_mut(0..own.len()), shared: &mut shared };
-    let chain = Chain { len: 5, labels: 4, own_pairs: true, triples: false };
+    let chain = Chain { len: 5, labels: 4, own_pairs: true, triples: false, segments: None };
     let psi = Psi { shared: &tables, own: &own };
     let expected = ForwardBackward.log_z(&chain, psi, 1.0, &mut out, &mut Default::default());
     let found: f64 = problem.infer(&JunctionTree::default(), None, 0.0).outcome.log_z;

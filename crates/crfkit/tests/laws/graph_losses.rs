@@ -534,7 +534,7 @@ fn pieces_agree_with_the_special_losses() {
         close(pseudo(Pieces::Trees), graph_value(&Pseudolikelihood::default(), &problem));
     }
     for own_pairs in [false, true] {
-        let chain = Chain { len: 5, labels: 3, own_pairs, triples: false };
+        let chain = Chain { len: 5, labels: 3, own_pairs, triples: false, segments: None };
         let problem = Problem::random(&mut rng, &build::chain(&chain).unwrap(), 3.0);
         for pieces in [&Pieces::ALL[..], &[1, 2, 3, 4, 9].map(window)].concat() {
             let a = evaluate_chain(&ChainPiecewise { pieces }, &chain, &problem);

@@ -300,7 +300,7 @@ fn piecewise_pseudolikelihood_is_two_memms() {
         assert_equal(pwpl(Pieces::Edge), forward + blind_backward, "eq. 13, edge", problem);
     });
     // Where the first and the last label are certain, as in the paper, nothing has to be taken off.
-    let chain = Chain { len: 5, labels: 3, own_pairs: false, triples: false };
+    let chain = Chain { len: 5, labels: 3, own_pairs: false, triples: false, segments: None };
     let mut problem = Problem::random(&mut Random::new(7), chain, 2.0);
     for t in [0, 4] {
         problem.own[t * chain.stride() + problem.gold[t] as usize] += 1e4;
@@ -341,7 +341,7 @@ fn losses_are_convex() {
 
 fn weight_multiplies<L: Loss<Graph = Chain>>(loss: &L) {
     for own_pairs in [false, true] {
-        let chain = Chain { len: 4, labels: 3, own_pairs, triples: false };
+        let chain = Chain { len: 4, labels: 3, own_pairs, triples: false, segments: None };
         let mut problem = Problem::random(&mut Random::new(9), chain, 2.0);
         let (value, own, shared) = problem.evaluate::<f64, _>(loss, None, 0.0);
         problem.weight = 2.5;
@@ -373,7 +373,7 @@ fn an_example_weight_multiplies_value_and_gradient() {
 /// Uniform scores: every conditional is 1/labels, every pair 1/labels².
 #[test]
 fn uniform_scores_count_the_conditionals() {
-    let chain = Chain { len: 7, labels: 5, own_pairs: false, triples: false };
+    let chain = Chain { len: 7, labels: 5, own_pairs: false, triples: false, segments: None };
     let problem = Problem::random(&mut Random::new(10), chain, 0.0);
     let in_logs = |value: f64| value / 5f64.ln();
     assert!(difference(in_logs(value(&Pseudolikelihood::default(), &problem)), 7.0) < 1e-14);

@@ -27,6 +27,7 @@ mod overflow;
 mod partial;
 mod risk;
 mod second_order;
+mod segments;
 mod single;
 mod sparse;
 mod stars;

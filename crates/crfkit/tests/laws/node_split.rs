@@ -153,7 +153,7 @@ fn the_losses_of_chains_are_those_of_the_split_graph() {
     for own_pairs in [false, true] {
         // A chain of one has no pair, so its graph does not know the shape of the table of pairs.
         for (len, labels) in [(2, 2), (3, 1), (4, 3), (6, 2), (5, 9)] {
-            let chain = Chain { len, labels, own_pairs, triples: false };
+            let chain = Chain { len, labels, own_pairs, triples: false, segments: None };
             let graph = build::chain(&chain).unwrap();
             for range in [1.0, 5.0, 300.0] {
                 let (x, d) =

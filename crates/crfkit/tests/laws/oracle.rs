@@ -30,7 +30,7 @@ fn forward_backward_equals_enumeration() {
 #[test]
 fn pairs_with_the_same_scores_are_no_exception() {
     let mut rng = Random::new(4);
-    let chain = Chain { len: 6, labels: 3, own_pairs: true, triples: false };
+    let chain = Chain { len: 6, labels: 3, own_pairs: true, triples: false, segments: None };
     for range in RANGES {
         let mut problem = Problem::random(&mut rng, chain, range);
         for (from, to) in [(1, 2), (1, 3), (4, 5)] {
@@ -96,7 +96,7 @@ fn decoders_equal_enumeration() {
 
 #[test]
 fn ties_go_to_the_smallest_label() {
-    let chain = Chain { len: 4, labels: 3, own_pairs: false, triples: false };
+    let chain = Chain { len: 4, labels: 3, own_pairs: false, triples: false, segments: None };
     let problem = Problem::random(&mut Random::new(3), chain, 0.0);
     let (shared, own) = (problem.tables::<f64>(None, 0.0), problem.own_array::<f64>(None, 0.0));
     let psi = Psi { shared: &shared, own: &own };
@@ -110,7 +110,7 @@ fn ties_go_to_the_smallest_label() {
 
 #[test]
 fn uniform_scores_give_log_z_of_t_log_l() {
-    let chain = Chain { len: 7, labels: 5, own_pairs: false, triples: false };
+    let chain = Chain { len: 7, labels: 5, own_pairs: false, triples: false, segments: None };
     let problem = Problem::random(&mut Random::new(4), chain, 0.0);
     let (value, ..) = problem.evaluate::<f64, _>(&Likelihood(ForwardBackward), None, 0.0);
     assert!(difference(value, 7.0 * 5f64.ln()) < 1e-14);
@@ -118,7 +118,7 @@ fn uniform_scores_give_log_z_of_t_log_l() {
 
 #[test]
 fn a_constant_on_one_node_moves_log_z_and_nothing_else() {
-    let chain = Chain { len: 5, labels: 3, own_pairs: false, triples: false };
+    let chain = Chain { len: 5, labels: 3, own_pairs: false, triples: false, segments: None };
     let problem = Problem::random(&mut Random::new(5), chain, 3.0);
     let mut shifted = problem.moved(&problem, 0.0);
     for j in 0..3 {
@@ -134,7 +134,7 @@ fn a_constant_on_one_node_moves_log_z_and_nothing_else() {
 
 #[test]
 fn an_example_weight_multiplies_value_and_gradient() {
-    let chain = Chain { len: 4, labels: 3, own_pairs: true, triples: false };
+    let chain = Chain { len: 4, labels: 3, own_pairs: true, triples: false, segments: None };
     let mut problem = Problem::random(&mut Random::new(6), chain, 2.0);
     let (value, own, shared) = problem.evaluate::<f64, _>(&Likelihood(ForwardBackward), None, 0.0);
     problem.weight = 2.5;
@@ -153,7 +153,7 @@ fn an_example_weight_multiplies_value_and_gradient() {
 /// Best path 1-1, but label 0 is the likelier one at the first position: it has two good continuations.
 #[test]
 fn max_marginals_can_differ_from_viterbi() {
-    let chain = Chain { len: 2, labels: 3, own_pairs: false, triples: false };
+    let chain = Chain { len: 2, labels: 3, own_pairs: false, triples: false, segments: None };
     let mut problem = Problem::random(&mut Random::new(7), chain, 0.0);
     let p: [[f64; 3]; 3] = [[0.0, 0.3, 0.3], [0.0, 0.4, 0.0], [0.0, 0.0, 0.0]];
     for i in 0..3 {

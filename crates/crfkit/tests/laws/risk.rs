@@ -26,8 +26,13 @@ fn data(seed: u64, labels: usize, own_pairs: bool, valued: bool) -> Dataset<Chai
     let mut rng = Random::new(seed);
     let mut data = Dataset::new();
     for example in 0..25 {
-        let chain =
-            Chain { len: rng.below(7) + usize::from(example % 5 != 0), labels, own_pairs, triples: false };
+        let chain = Chain {
+            len: rng.below(7) + usize::from(example % 5 != 0),
+            labels,
+            own_pairs,
+            triples: false,
+            segments: None,
+        };
         for f in 0..chain.own_tables() {
             let observations = if f < chain.len { NODES } else { PAIRS };
             for _ in 0..rng.below(5) {

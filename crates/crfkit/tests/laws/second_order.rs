@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{Problem, difference, second_order_chains};
+use common::{Problem, difference, second_order_chains, segment_chains};
 use crfkit::Place;
 use crfkit::answers::ChainAnswers;
 use crfkit::decode::AtMostOnce;
@@ -73,8 +73,10 @@ fn check(problem: &Problem, limits: &Limits, own_rules: Option<&LabelRules>) -> 
             && limits.masks.iter().all(|(t, set)| set.contains(labels[*t] as usize))
             && limits.once.as_ref().is_none_or(|once| once.obeyed_by(labels))
     };
-    let (kept, others): (Vec<_>, Vec<_>) =
-        enumerate(&chain, &shared, &own).ranked.into_iter().partition(|(_, labels)| allowed(labels));
+    let (kept, others): (Vec<_>, Vec<_>) = enumerate(&chain, &shared, &own)
+        .ranked
+        .into_iter()
+        .partition(|(score, labels)| *score > -1e11 && allowed(labels));
     // The rules of the model itself are in its tables already.
     let shared = match own_rules {
         Some(rules) => Arc::new(rules.clone()).imposed_on(&shared),
@@ -157,7 +159,9 @@ fn answers_equal_enumeration() {
     let mut seen = [0, 0];
     // Chains of first order too: they answer about spans and entropies another way when things occur at most once.
     let first = second_order_chains().into_iter().map(|chain| Chain { triples: false, ..chain });
-    for chain in second_order_chains().into_iter().chain(first).filter(|chain| chain.len > 0) {
+    let segments = segment_chains().into_iter();
+    for chain in second_order_chains().into_iter().chain(first).chain(segments).filter(|chain| chain.len > 0)
+    {
         for range in [0.0, 2.0, 30.0, 700.0] {
             for case in 0..8 {
                 let problem = Problem::random(&mut rng, chain, range);
@@ -192,7 +196,7 @@ fn answers_equal_enumeration() {
 #[test]
 fn a_state_that_underflows_and_matters_is_found_in_log_space() {
     // Label 0 leads nowhere but to itself, and the last position needs it; every position before speaks against it.
-    let chain = Chain { len: 60, labels: 2, own_pairs: false, triples: true };
+    let chain = Chain { len: 60, labels: 2, own_pairs: false, triples: true, segments: None };
     let rules =
         LabelRules::of(2, |i, j| i != Some(0) && j != Some(0) || i == j || i.is_none() || j.is_none());
     let mut problem = Problem::random(&mut Random::new(3), chain, 1.0);
@@ -218,7 +222,7 @@ fn a_state_that_underflows_and_matters_is_found_in_log_space() {
 fn without_weights_of_triples_it_is_a_first_order_chain() {
     let mut rng = Random::new(4);
     for len in [1, 2, 3, 7] {
-        let chain = Chain { len, labels: 5, own_pairs: true, triples: true };
+        let chain = Chain { len, labels: 5, own_pairs: true, triples: true, segments: None };
         let mut problem = Problem::random(&mut rng, chain, 3.0);
         problem.shared[TRIPLE].fill(0.0);
         let (shared, own) = (problem.tables::<f64>(None, 0.0), problem.own_array::<f64>(None, 0.0));

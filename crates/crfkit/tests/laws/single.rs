@@ -16,7 +16,7 @@ fn data(seed: u64, labels: usize, lengths: &[usize], valued: bool) -> Dataset<Ch
     let mut rng = Random::new(seed);
     let mut data = Dataset::new();
     for &len in lengths {
-        let chain = Chain { len, labels, own_pairs: false, triples: false };
+        let chain = Chain { len, labels, own_pairs: false, triples: false, segments: None };
         for _ in 0..chain.own_tables() {
             for _ in 0..rng.below(5) {
                 let id = rng.below(OBSERVATIONS).min(rng.below(OBSERVATIONS)) as u32;
@@ -196,7 +196,7 @@ fn auto_changes_its_numbers_near_the_optimum() {
 fn bigram_observations_are_computed_in_double_precision() {
     let mut data = Dataset::new();
     for _ in 0..20 {
-        let chain = Chain { len: 4, labels: 3, own_pairs: true, triples: false };
+        let chain = Chain { len: 4, labels: 3, own_pairs: true, triples: false, segments: None };
         for f in 0..chain.own_tables() {
             data.push_observation((f % 3) as u32, 1.0);
             data.finish_table();

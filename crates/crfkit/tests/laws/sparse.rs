@@ -20,7 +20,7 @@ fn infer<S: Scalar>(chain: &Chain, shared: &Shared<S>, own: &Array<S>) -> (S, Ar
 /// Most pairs 0, the others as `draw` says.
 fn check(labels: usize, draw: impl Fn(&mut Random) -> f64, tolerance: f64) {
     let mut rng = Random::new(labels as u64);
-    let chain = Chain { len: 6, labels, own_pairs: false, triples: false };
+    let chain = Chain { len: 6, labels, own_pairs: false, triples: false, segments: None };
     let mut problem = Problem::random(&mut rng, chain, 2.0);
     let direction = Problem::random(&mut rng, chain, 1.0);
     for w in &mut problem.shared[PAIR] {

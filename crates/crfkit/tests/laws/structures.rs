@@ -128,7 +128,7 @@ fn familiar_shapes_have_their_edges_and_kinds() {
 #[test]
 fn a_chain_keeps_its_tables() {
     for own_pairs in [false, true] {
-        let chain = Chain { len: 4, labels: 3, own_pairs, triples: false };
+        let chain = Chain { len: 4, labels: 3, own_pairs, triples: false, segments: None };
         let graph = build::chain(&chain).unwrap();
         check_layout(&graph);
         assert_eq!(graph.own_len(), chain.own_len());

@@ -50,7 +50,7 @@ fn ties_are_listed_as_the_enumeration_has_them() {
 /// Words that a model does not know give every labelling the same score.
 #[test]
 fn a_long_chain_of_ties_is_no_burden() {
-    let chain = Chain { len: 5000, labels: 3, own_pairs: false, triples: false };
+    let chain = Chain { len: 5000, labels: 3, own_pairs: false, triples: false, segments: None };
     let problem = Problem::random(&mut Random::new(1), chain, 0.0);
     let (shared, own) = (problem.tables::<f64>(None, 0.0), problem.own_array::<f64>(None, 0.0));
     let best = nbest(&chain, Psi { shared: &shared, own: &own }, 100);
@@ -66,7 +66,7 @@ fn a_long_chain_of_ties_is_no_burden() {
 #[test]
 fn labellings_beyond_the_memory_are_refused() {
     let problem = |len, labels| {
-        let chain = Chain { len, labels, own_pairs: false, triples: false };
+        let chain = Chain { len, labels, own_pairs: false, triples: false, segments: None };
         Problem::random(&mut Random::new(2), chain, 1.0)
     };
     let ask = |problem: &Problem, n, limit| {

@@ -45,7 +45,7 @@ fn ties(len: usize, labels: usize) -> ChainAnswers {
     };
     let shared: Shared<f64> = [PAIR, BEGIN, END].map(table).into();
     let mut answers = ChainAnswers::new(Arc::new(shared), None);
-    let chain = Chain { len, labels, own_pairs: false, triples: false };
+    let chain = Chain { len, labels, own_pairs: false, triples: false, segments: None };
     let own = answers.start(chain);
     own.iter_mut().enumerate().filter(|(i, _)| i % chain.stride() < labels).for_each(|(_, x)| *x = 0.0);
     answers.finish(|| Place::new("chain", 1)).unwrap();

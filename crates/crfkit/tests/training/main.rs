@@ -30,6 +30,7 @@ mod objective;
 mod piecewise_estimates;
 mod robust;
 mod second_order;
+mod segments;
 mod settings;
 mod stream;
 mod temperature;

@@ -15,7 +15,10 @@ fn observations(alphabet: &Alphabet) -> (&'static str, String) {
 }
 
 fn templates(templates: &Templates) -> (&'static str, String) {
-    let lines = templates.unigram.len() + templates.bigram.len() + usize::from(templates.label_bigram);
+    let lines = templates.unigram.len()
+        + templates.bigram.len()
+        + templates.segment.len()
+        + usize::from(templates.label_bigram);
     let files: Vec<&str> = templates.files.iter().map(|file| &*file.name).collect();
     let with = if files.is_empty() { String::new() } else { format!(", with {}", files.join(", ")) };
     ("templates", format!("{lines}, from {}{with}", templates.name))
@@ -44,6 +47,9 @@ impl Summary for ChainDomain {
             let allowed =
                 labels.clone().flat_map(|i| labels.clone().filter(move |&j| rules.allows(Some(i), Some(j))));
             lines.push(("label pairs", format!("{} of {}", allowed.count(), labels.len() * labels.len())));
+        }
+        if let Some(segments) = &self.lattice.segments {
+            lines.push(("segments", format!("of up to {} tokens", segments.longest)));
         }
         if let Some(layout) = self.columns {
             lines.push(("columns", format!("{}, the label in column {}", layout.columns, layout.label)));

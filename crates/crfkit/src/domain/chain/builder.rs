@@ -2,9 +2,11 @@
 
 mod known;
 mod merge;
+mod plan;
 mod sets;
 
-use super::lattice::{LatticePlan, TrainingRules};
+use super::lattice::LatticePlan;
+use super::segments;
 use super::vectors::{NumbersOf, Standard, numbers_of_attributes, numbers_of_rows};
 use super::{ChainCorpus, ChainDomain, ColumnLayout, Sequence, VectorLayout};
 use crate::data::attributes::Attributes;
@@ -16,12 +18,11 @@ use crate::data::strings::Strings;
 use crate::domain::check_trained_labels;
 use crate::domain::label_weights::LabelWeights;
 use crate::graph::{Chain, FIRST_SET, Graph, Label, LabelBits, Lattice, NODES};
-use crate::model::Keep;
-use crate::settings::{Constraint, Settings};
 use crate::{Error, Place, Result};
 use known::Known;
 pub(super) use known::renumbered;
 use sets::{Sets, gold_of};
+use std::sync::Arc;
 
 /// Builds a corpus, one sequence after the other.
 #[derive(Debug)]
@@ -150,32 +151,6 @@ impl CorpusBuilder {
         Ok(CorpusBuilder { label_weights: LabelWeights::new(weights)?, ..self })
     }
 
-    /// The same builder, for second-order chains (Sha and Pereira 2003). With [`Keep::Observed`], only label pairs that occur in the training
-    /// data are possible (a label without a successor there may have any).
-    pub fn second_order(mut self, pairs: Keep) -> Self {
-        self.plan.second_order = Some(pairs);
-        self
-    }
-
-    /// The same builder, for chains of the order that the settings ask for.
-    pub(crate) fn of_order(self, settings: &Settings) -> Self {
-        let second = settings.order == 2;
-        if second { self.second_order(settings.transitions.unwrap_or(settings.features)) } else { self }
-    }
-
-    /// The same builder, for training in which only labellings that obey a notation of chunks are possible, and for the model afterwards. A
-    /// sequence that breaks the notation is an error of [`CorpusBuilder::finish`].
-    pub fn with_constraint(mut self, constraint: Constraint) -> Self {
-        self.plan.constraint = constraint.scheme().map(TrainingRules::Scheme);
-        self
-    }
-
-    /// The same with rules from a text called `name` ([`crate::data::label_rules`]).
-    pub fn with_rules(mut self, text: impl Into<String>, name: impl Into<String>) -> Self {
-        self.plan.constraint = Some(TrainingRules::Text(text.into(), name.into()));
-        self
-    }
-
     /// Adds a column sequence whose labels are in column `label_column`. It is an error if the templates read more columns than there
     /// are, or if there is no other column: the word is in the first that is not the label's.
     pub fn add_columns(&mut self, sequence: &Columns, label_column: usize) -> Result<()> {
@@ -191,6 +166,9 @@ impl CorpusBuilder {
             templates.check_columns(sequence.columns())?;
         }
         templates.check_numbers(sequence)?;
+        if self.plan.segments.is_none() {
+            templates.refuse_segments()?;
+        }
         let labels = (0..sequence.len()).map(|row| sequence.field(row, label_column));
         let weight = self.label_weights.of(sequence.weight(), labels);
         // A weight of 0 means that the sequence is left out.
@@ -218,8 +196,15 @@ impl CorpusBuilder {
             set_bit(&mut self.words, word);
         }
         let own_pairs = !templates.bigram.is_empty();
-        self.observer.columns(templates, sequence, &mut self.alphabet, &mut self.data);
-        let chain = Chain { len: sequence.len(), labels: 0, own_pairs, triples: false };
+        self.observer.columns(templates, sequence, 0, &mut self.alphabet, &mut self.data);
+        if !templates.segment.is_empty() {
+            let labels = (0..sequence.len()).map(|row| sequence.field(row, label_column));
+            for tokens in segments::spans(labels) {
+                self.observer.learn_segment(templates, sequence, tokens, &mut self.alphabet);
+            }
+            self.plan.columns.push(Arc::new(sequence.clone()));
+        }
+        let chain = Chain { len: sequence.len(), labels: 0, own_pairs, triples: false, segments: None };
         self.data.finish_example(chain, self.gold.iter().copied(), weight);
         if !sequence.token_weights().is_empty() {
             self.data.weigh_variables(sequence.token_weights());
@@ -257,7 +242,8 @@ impl CorpusBuilder {
             self.gold.push(label);
         }
         self.observer.attributes(instance, &mut self.alphabet, &mut self.data);
-        let chain = Chain { len: instance.len(), labels: 0, own_pairs: false, triples: false };
+        let chain =
+            Chain { len: instance.len(), labels: 0, own_pairs: false, triples: false, segments: None };
         self.data.finish_example(chain, self.gold.iter().copied(), weight);
         if !instance.token_weights().is_empty() {
             self.data.weigh_variables(instance.token_weights());
@@ -340,7 +326,14 @@ impl CorpusBuilder {
         }
         let known = self.recall()?;
         self.check_labels()?;
+        self.plan.prepare(&mut self.data)?;
         self.alphabet.check_room()?;
+        if let (Source::Templates(templates), Some(longest)) = (&self.source, self.plan.segments)
+            && !templates.segment.is_empty()
+        {
+            let columns = std::mem::take(&mut self.plan.columns);
+            self.data = segments::observed(templates, &columns, longest, &self.alphabet, &self.data);
+        }
         let mut counts = [vec![0u32; self.alphabet.node.len()], vec![0u32; self.alphabet.pair.len()]];
         for example in 0..self.data.len() {
             for (f, table) in self.data.tables(example).enumerate() {

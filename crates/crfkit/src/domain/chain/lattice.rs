@@ -1,10 +1,12 @@
 //! The labellings that a model of chains knows: how training data decides them, and how a file stores them.
 
 use super::constraint::scheme_rules;
+use super::segments;
+use crate::data::columns::Columns;
 use crate::data::dataset::Dataset;
 use crate::data::label_rules;
 use crate::eval::Scheme;
-use crate::graph::{Chain, FIRST_SET, Label, LabelBits, LabelRules, Lattice};
+use crate::graph::{Chain, FIRST_SET, Label, LabelBits, LabelRules, Lattice, Segments};
 use crate::model::Keep;
 use crate::settings::Settings;
 use crate::{Error, Place, Result};
@@ -21,8 +23,12 @@ pub(super) struct LatticePlan {
     pub(super) second_order: Option<Keep>,
     /// The constraint that training obeys.
     pub(super) constraint: Option<TrainingRules>,
+    /// The most tokens of a segment, if segments have scores.
+    pub(super) segments: Option<usize>,
     /// Where each sequence was read, if there is a constraint.
     pub(super) places: Vec<Place>,
+    /// The sequences, if their segments have observations: those of all possible segments are made at the end.
+    pub(super) columns: Vec<Arc<Columns>>,
 }
 
 /// A constraint before the labels are known.
@@ -37,19 +43,50 @@ pub(super) enum TrainingRules {
 impl LatticePlan {
     /// Remembers where a sequence was read, if that may be needed.
     pub(super) fn add(&mut self, place: impl FnOnce() -> Place) {
-        if self.constraint.is_some() {
+        if self.constraint.is_some() || self.segments.is_some() {
             self.places.push(place());
         }
     }
 
     /// The same plan, for other sequences.
     pub(super) fn like_this(&self) -> Self {
-        LatticePlan { constraint: self.constraint.clone(), places: Vec::new(), ..*self }
+        LatticePlan {
+            second_order: self.second_order,
+            constraint: self.constraint.clone(),
+            segments: self.segments,
+            places: Vec::new(),
+            columns: Vec::new(),
+        }
     }
 
     /// Remembers where a sequence of another plan was read.
     pub(super) fn take(&mut self, other: &LatticePlan, sequence: usize) {
         self.places.extend(other.places.get(sequence).cloned());
+        self.columns.extend(other.columns.get(sequence).cloned());
+    }
+
+    /// Rejects data that segments cannot have, and makes its chains such with segments. The labels that go on with one are not known yet.
+    pub(super) fn prepare(&self, data: &mut Dataset<Chain>) -> Result<()> {
+        let Some(longest) = self.segments else { return Ok(()) };
+        let refuse = |why: &str| Err(Error::Setting(why.into()));
+        if longest == 0 {
+            return refuse("`segments` is 0, but a segment has at least one token");
+        }
+        if !data.is_complete() {
+            return refuse(
+                "training on incomplete labels knows no segments: leave `segments` or the partial labels out",
+            );
+        }
+        if !data.dense().is_empty() {
+            return refuse(
+                "chains with segments take no vectors and no columns of numbers: leave `segments` or the numbers out",
+            );
+        }
+        data.set_graphs(|chain| Chain {
+            segments: Some(Segments { longest, inner: (0, 0), own: false }),
+            ..*chain
+        });
+        Ok(())
     }
 
     /// The lattice of these labels. The chains of `data` become those of the lattice. It is an error if a sequence breaks the constraint.
@@ -60,9 +97,11 @@ impl LatticePlan {
             Some(TrainingRules::Text(text, name)) => Some(label_rules::parse(text, name, labels)?),
         };
         if let Some(rules) = &constraint {
-            (0..data.len()).try_for_each(|example| self.check(rules, labels, data, example))?;
+            let remedy = "correct the label, or train without the constraint";
+            (0..data.len()).try_for_each(|example| self.check(rules, labels, data, example, remedy))?;
         }
         let lattice = self.by_pairs(labels, data)?;
+        let lattice = if self.segments.is_some() { self.with_segments(labels, data)? } else { lattice };
         let rules = match (lattice.rules, constraint) {
             (Some(pairs), Some(rules)) => Some(Arc::new(pairs.and(&rules))),
             (pairs, rules) => pairs.or(rules.map(Arc::new)),
@@ -77,12 +116,11 @@ impl LatticePlan {
         labels: &[String],
         data: &Dataset<Chain>,
         example: usize,
+        remedy: &str,
     ) -> Result<()> {
         let gold = data.gold(example);
-        let refuse = |why: String| {
-            let remedy = "correct the label, or train without the constraint";
-            Err(Error::input(self.places[example].clone(), format!("{why}: {remedy}")))
-        };
+        let refuse =
+            |why: String| Err(Error::input(self.places[example].clone(), format!("{why}: {remedy}")));
         if gold.iter().any(|label| *label >= FIRST_SET) {
             let sets = data.sets();
             let known = |label: Label| match label.checked_sub(FIRST_SET) {
@@ -124,6 +162,26 @@ impl LatticePlan {
         }
     }
 
+    /// The lattice of segments, without the constraint.
+    fn with_segments(&self, labels: &[String], data: &mut Dataset<Chain>) -> Result<Lattice> {
+        let longest = self.segments.unwrap_or(1);
+        if self.second_order.is_some() {
+            return Err(Error::Setting(
+                "`segments` is for chains of order 1: leave `order` or `segments` out".into(),
+            ));
+        }
+        let (names, scheme) = segments::of_labels(labels, longest).map_err(Error::Setting)?;
+        let rules = scheme_rules(labels, scheme);
+        let remedy = format!("segments need labels in {scheme}; correct the label, or convert all labels");
+        (0..data.len()).try_for_each(|example| self.check(&rules, labels, data, example, &remedy))?;
+        segments::check_lengths(&names, labels, data, |example| self.places[example].clone())?;
+        data.set_graphs(|chain| {
+            let own = chain.segments.is_some_and(|segments| segments.own);
+            Chain { segments: Some(names.of_chain(own)), ..*chain }
+        });
+        Ok(Lattice { rules: Some(Arc::new(rules)), triples: false, segments: Some(Arc::new(names)) })
+    }
+
     /// The lattice without the constraint.
     fn by_pairs(&self, labels: &[String], data: &mut Dataset<Chain>) -> Result<Lattice> {
         let Some(pairs) = self.second_order else { return Ok(Lattice::default()) };
@@ -136,12 +194,23 @@ impl LatticePlan {
         data.set_graphs(|chain| Chain { triples: true, ..*chain });
         // A token whose label is not known may stand between any two others.
         let rules = (pairs == Keep::Observed && data.is_complete()).then(|| seen(labels.len(), data));
-        Ok(Lattice { rules: rules.map(Arc::new), triples: true })
+        Ok(Lattice { rules: rules.map(Arc::new), triples: true, segments: None })
     }
 }
 
-/// Rejects settings of another order than that of a lattice.
-pub(super) fn check_order(lattice: &Lattice, settings: &Settings) -> Result<()> {
+/// Rejects settings of another order than that of a lattice, or of other segments.
+pub(super) fn check_settings(lattice: &Lattice, settings: &Settings) -> Result<()> {
+    let longest = lattice.segments.as_ref().map(|segments| segments.longest);
+    if settings.segments != longest {
+        let say = |longest: Option<usize>| {
+            longest.map_or("no segments".to_owned(), |n| format!("segments of up to {n} tokens"))
+        };
+        return Err(Error::Setting(format!(
+            "`segments` asks for {}, but the corpus was made for {}: CorpusBuilder::with_segments makes one for segments",
+            say(settings.segments),
+            say(longest)
+        )));
+    }
     let made = if lattice.triples { 2 } else { 1 };
     match settings.order == made {
         true => Ok(()),
@@ -179,6 +248,9 @@ pub(super) struct StoredLattice {
     /// The rules, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rules: Option<StoredRules>,
+    /// The most tokens of a segment, if segments have scores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    longest: Option<usize>,
 }
 
 /// Rules as they are stored: lists of label numbers, ascending.
@@ -196,7 +268,8 @@ struct StoredRules {
 impl StoredLattice {
     /// `None` for the lattice of all labellings of a plain chain.
     pub(super) fn of(lattice: &Lattice) -> Option<Self> {
-        let Lattice { rules, triples } = lattice;
+        let Lattice { rules, triples, segments } = lattice;
+        let longest = segments.as_ref().map(|segments| segments.longest);
         let rules = rules.as_ref().map(|rules| {
             let labels = || 0..rules.labels() as u32;
             let some = |label: u32| Some(label as usize);
@@ -208,12 +281,16 @@ impl StoredLattice {
                     .collect(),
             }
         });
-        (rules.is_some() || *triples).then_some(StoredLattice { order: 1 + u8::from(*triples), rules })
+        (rules.is_some() || *triples).then_some(StoredLattice {
+            order: 1 + u8::from(*triples),
+            rules,
+            longest,
+        })
     }
 
-    /// The lattice over so many labels; an error if it does not fit them.
-    pub(super) fn lattice(self, labels: usize) -> std::result::Result<Lattice, &'static str> {
-        let StoredLattice { order, rules } = self;
+    /// The lattice over these labels; an error if it does not fit them.
+    pub(super) fn lattice(self, names: &[String]) -> std::result::Result<Lattice, &'static str> {
+        let (StoredLattice { order, rules, longest }, labels) = (self, names.len());
         if !matches!(order, 1 | 2) {
             return Err("its chains are neither of first nor of second order");
         }
@@ -238,6 +315,20 @@ impl StoredLattice {
                 })))
             }
         };
-        Ok(Lattice { rules, triples: order == 2 })
+        let segments = match longest {
+            None => None,
+            Some(longest) => {
+                let (segments, scheme) = segments::of_labels(names, longest)
+                    .map_err(|_| "its labels are not those of segments")?;
+                let scheme = scheme_rules(names, scheme);
+                // Inference relies on the notation.
+                let obeys = rules.as_deref().is_some_and(|rules: &LabelRules| rules.and(&scheme) == *rules);
+                if order != 1 || !obeys || !(1..=Settings::MOST_TOKENS).contains(&longest) {
+                    return Err("its segments do not fit its rules");
+                }
+                Some(Arc::new(segments))
+            }
+        };
+        Ok(Lattice { rules, triples: order == 2, segments })
     }
 }

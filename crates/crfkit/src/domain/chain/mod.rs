@@ -8,6 +8,7 @@ mod joined;
 mod lattice;
 mod objective;
 mod potentials;
+mod segments;
 mod sequence;
 mod temperature;
 mod vectors;
@@ -69,7 +70,7 @@ pub struct ChainDomain {
     pub columns: Option<ColumnLayout>,
     /// The numbers that every token has, in columns or as a vector. They are the first node observations.
     pub vectors: Option<VectorLayout>,
-    /// The labellings that the model knows: their rules, and whether it is a second-order chain.
+    /// The labellings that the model knows: their rules, whether it is a second-order chain, and its segments.
     pub lattice: Lattice,
 }
 
@@ -153,7 +154,7 @@ impl ChainDomain {
     fn send(&self, sequence: &Sequence, observer: &mut Observer, sink: &mut impl Sink) {
         match (sequence, &self.source) {
             (Sequence::Columns { rows, .. }, Source::Templates(templates)) => {
-                observer.columns(templates, rows, &self.alphabet, sink);
+                observer.columns(templates, rows, self.longest(), &self.alphabet, sink);
             }
             (Sequence::Attributes(attributes), _) => observer.attributes(attributes, &self.alphabet, sink),
             (Sequence::Columns { .. }, Source::Attributes) => {}
@@ -200,8 +201,7 @@ impl Domain for ChainDomain {
         data.push_dense(NODES, numbers);
         self.send(sequence, observer, &mut Behind::new(data, dims, sequence.len()));
         let own_pairs = matches!(&self.source, Source::Templates(t) if !t.bigram.is_empty());
-        let (len, labels, triples) = (sequence.len(), self.labels.len(), self.lattice.triples);
-        data.finish_example(Chain { len, labels, own_pairs, triples }, [], 1.0);
+        data.finish_example(self.chain(sequence.len(), own_pairs), [], 1.0);
         Ok(())
     }
 
@@ -235,8 +235,8 @@ impl Domain for ChainDomain {
         let (bigram, boundaries) = (self.source.label_bigram(), settings.boundaries);
         // A token whose label is not known may have any.
         let kept = if data.is_complete() { settings.kept() } else { Keep::All.into() };
-        let triples = self.lattice.triples;
-        let mut shapes = TableShapes::chain(self.labels.len(), observations, bigram, boundaries, triples);
+        let mut shapes =
+            TableShapes::chain(self.labels.len(), observations, bigram, boundaries, &self.lattice);
         data.dense().iter().for_each(|dense| shapes.kinds[dense.kind()].dense = dense.width());
         Features::new(data, shapes, kept).within(self.lattice.clone())
     }
@@ -253,7 +253,7 @@ impl Domain for ChainDomain {
     }
 
     fn check_settings(&self, settings: &Settings) -> Result<()> {
-        lattice::check_order(&self.lattice, settings)
+        lattice::check_settings(&self.lattice, settings)
     }
 
     fn engine(&self) -> Engine {
@@ -348,7 +348,7 @@ impl Domain for ChainDomain {
             return Err(FORMAT.damaged("it knows more words than it has values"));
         }
         let lattice = match lattice {
-            Some(stored) => stored.lattice(labels.len()).map_err(|why| FORMAT.damaged(why))?,
+            Some(stored) => stored.lattice(&labels).map_err(|why| FORMAT.damaged(why))?,
             None => Lattice::default(),
         };
         let vectors = vectors.map(|stored| stored.read(file)).transpose()?;
@@ -357,8 +357,7 @@ impl Domain for ChainDomain {
 
     fn shapes(&self) -> Result<TableShapes> {
         let observations = [self.dims() + self.alphabet.node.len(), self.alphabet.pair.len()];
-        let mut shapes =
-            TableShapes::chain(self.labels.len(), observations, true, true, self.lattice.triples);
+        let mut shapes = TableShapes::chain(self.labels.len(), observations, true, true, &self.lattice);
         shapes.kinds[NODES].dense = self.dims();
         Ok(shapes)
     }

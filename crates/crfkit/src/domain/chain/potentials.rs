@@ -95,9 +95,7 @@ impl ChainModel {
 
     /// The chain of a sequence of `len` tokens.
     pub(crate) fn chain(&self, len: usize) -> Chain {
-        let ChainDomain { labels, lattice, .. } = &self.domain;
-        let own_pairs = self.features.rows[PAIRS].len > 0;
-        Chain { len, labels: labels.len(), own_pairs, triples: lattice.triples }
+        self.domain.chain(len, self.features.rows[PAIRS].len > 0)
     }
 }
 
@@ -114,7 +112,13 @@ impl Tagger<ChainModel> {
             if let Source::Templates(templates) = &model.domain.source {
                 let mut sink = Potentials::new(model, tables, sequence.len(), answers);
                 numbers_of_rows(sequence, |numbers| sink.multiply(&model.domain, numbers))?;
-                observer.columns(templates, sequence, &model.domain.alphabet, &mut sink);
+                observer.columns(
+                    templates,
+                    sequence,
+                    model.domain.longest(),
+                    &model.domain.alphabet,
+                    &mut sink,
+                );
                 answers.finish(|| place_of(sequence.is_empty(), || sequence.place(0)))?;
             }
             Ok(())

@@ -102,6 +102,7 @@ impl LinkedBuilder {
             );
             return Err(Error::input(sequence.place(0), message));
         }
+        self.templates.refuse_segments()?;
         // A weight of 0 means that the sequence is left out.
         if sequence.weight() == 0.0 {
             return Ok(());
@@ -118,7 +119,7 @@ impl LinkedBuilder {
         let mut observed = Observed::new(sequence.len(), &self.templates);
         numbers_of_rows(sequence, |from| self.vectors.read(from, &mut observed.numbers))?;
         observed.dims = self.vectors.dims();
-        self.observer.columns(&self.templates, sequence, &mut self.alphabet, &mut observed);
+        self.observer.columns(&self.templates, sequence, 0, &mut self.alphabet, &mut observed);
         let (skips, weight) = (self.links.skips(sequence), sequence.weight());
         let token_weights = sequence.token_weights().to_vec();
         self.sequences.push(Sequence { observed, skips, gold, weight, token_weights });

@@ -172,6 +172,10 @@ impl TrainingData for ChainDomain {
                         2 => builder.second_order(args.transitions.unwrap_or(args.features)),
                         _ => builder,
                     };
+                    let builder = match args.segments {
+                        Some(longest) => builder.with_segments(longest.into()),
+                        None => builder,
+                    };
                     let builder = match args.constraint.as_deref().map(Rules::of) {
                         None => builder,
                         Some(Rules::Notation(constraint)) => builder.with_constraint(constraint),

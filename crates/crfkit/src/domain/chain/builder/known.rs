@@ -32,7 +32,7 @@ impl CorpusBuilder {
 
     /// The same builder, whose corpus has the labels and observations of a model too, for training that goes on from it
     /// ([`ChainCorpus::joined`](crate::chain::ChainCorpus::joined)). Numbers are standardised as the model does. It is an error if the
-    /// model makes its observations in another way, or is one of second-order chains or of a constraint.
+    /// model makes its observations in another way, or is one of second-order chains, of segments or of a constraint.
     pub fn knowing(mut self, model: &Arc<ChainModel>) -> Result<Self> {
         let refuse = |why: &str| Err(Error::Setting(format!("training cannot go on from this model: {why}")));
         if model.domain.source != self.source {
@@ -42,7 +42,7 @@ impl CorpusBuilder {
         }
         if model.domain.lattice.triples || model.domain.lattice.rules.is_some() {
             return refuse(
-                "it is of second order, or was trained under a constraint; train a new one on all data",
+                "it is of second order, has segments, or was trained under a constraint; train a new one on all data",
             );
         }
         if let Some(layout) = &model.domain.vectors {
