@@ -203,6 +203,13 @@ impl<G: Graph> Dataset<G> {
         (&self.observations[range], values)
     }
 
+    /// The number of observations of an example.
+    #[inline]
+    pub(crate) fn observed(&self, example: usize) -> usize {
+        let tables = self.tables(example);
+        self.first_observation[tables.end] - self.first_observation[tables.start]
+    }
+
     /// The gold labels of an example.
     #[inline]
     pub fn gold(&self, example: usize) -> &[Label] {

@@ -1,34 +1,45 @@
 //! Passes over a few examples, for online steps. Their cost depends on the rows that they touch.
+//!
+//! The examples of a large batch are evaluated in parts, on all threads. The parts depend on the batch alone, and sums have
+//! a fixed order, so the result does not depend on the number of threads.
 
 use super::any_loss::{Maker, Worker};
 use super::{Risk, gold};
 use crate::data::dataset::{Dataset, DenseNumbers};
 use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum};
 use crate::math::product::RowsOf;
-use crate::math::{Array, Scalar, simd};
+use crate::math::{Array, Scalar, Slice, SliceMut, simd};
 use crate::model::{Features, Rows};
 use crate::optim::Touched;
 
 /// What a batch needs, kept from one to the next.
 pub(super) struct BatchMemory<G: Graph, S: Scalar> {
-    psi: Array<S>,
+    /// dψ of the batch, example after example.
     dpsi: Array<S>,
     local: Local,
-    /// The loss, the shared tables and their gradient, made by the first batch.
-    made: Option<Made<G, S>>,
+    /// Made by the first batch.
+    shared: Shared<S>,
+    parts: Vec<Part<G, S>>,
 }
 
-struct Made<G, S> {
+/// What one part of a batch needs.
+struct Part<G: Graph, S: Scalar> {
     worker: Box<dyn Worker<G, S>>,
-    shared: Shared<S>,
+    psi: Array<S>,
     sum: SharedSum<S>,
 }
 
 impl<G: Graph, S: Scalar> Default for BatchMemory<G, S> {
     fn default() -> Self {
-        BatchMemory { psi: Array::default(), dpsi: Array::default(), local: Local::default(), made: None }
+        let (dpsi, local, shared) = Default::default();
+        BatchMemory { dpsi, local, shared, parts: Vec::new() }
     }
 }
+
+/// A batch of at least this many examples is divided into parts.
+const LARGE: usize = 8;
+/// The largest number of parts. Each has a sum of the shared tables, so many parts of few examples would cost time.
+const PARTS: usize = 8;
 
 impl<G: Graph> Risk<G> {
     /// Returns Σ loss of the batch and overwrites `gradient`, one vector a plane, with the rows of `touched` side by side.
@@ -40,38 +51,78 @@ impl<G: Graph> Risk<G> {
         memory: &mut BatchMemory<G, S>,
         worker: &Maker<G, S>,
     ) -> S {
-        let BatchMemory { psi, dpsi, local, made } = memory;
-        let Made { worker, shared, sum } = made.get_or_insert_with(|| {
-            let shared = self.features.empty_tables();
-            Made { worker: worker(), sum: SharedSum::new(&shared), shared }
-        });
+        let BatchMemory { dpsi, local, shared, parts } = memory;
+        if parts.is_empty() {
+            *shared = self.features.empty_tables();
+        }
+        let count = if batch.len() < LARGE { 1 } else { (batch.len() / 2).min(PARTS) };
+        while parts.len() < count {
+            parts.push(Part { worker: worker(), psi: Array::default(), sum: SharedSum::new(shared) });
+        }
         self.features.fill_tables(theta, shared);
-        sum.clear(shared);
         local.start(&self.features, touched, theta);
         let place = (&*self.features, &self.data, touched);
-        let mut value = S::lift(0.0);
-        let mut occurrences = &touched.occurrences()[self.features.dense_rows()..];
-        for &example in batch {
-            let example = example as usize;
-            let graph = self.data.graph(example);
-            let mine = local.add_rows(place, theta, example, occurrences, psi);
-            dpsi.reserve(graph.own_len());
-            value += worker.loss(
-                graph,
-                Psi { shared, own: psi },
-                gold(&self.data, example),
-                &mut Gradient { own: dpsi.slice_mut(0..graph.own_len()), shared: sum },
-            );
-            local.take_rows(place, example, &occurrences[..mine], dpsi);
-            occurrences = &occurrences[mine..];
+        let occurrences = &touched.occurrences()[self.features.dense_rows()..];
+        let own_len =
+            |examples: &[u32]| examples.iter().map(|&e| self.data.graph(e as usize).own_len()).sum();
+        dpsi.reserve(own_len(batch));
+        let mut tasks = Vec::with_capacity(count);
+        let (mut rest, mut used) = (dpsi.slice_mut(0..own_len(batch)), 0);
+        for (part, examples) in parts.iter_mut().zip(batch.chunks(batch.len().div_ceil(count).max(1))) {
+            let (mine, tail) = rest.split(own_len(examples));
+            tasks.push((part, examples, &occurrences[used..], mine));
+            rest = tail;
+            used += examples.iter().map(|&example| self.data.observed(example as usize)).sum::<usize>();
         }
-        sum.finish(shared);
+        let parts = tasks.len();
+        let values = self.threads.map(tasks, |(part, examples, occurrences, dpsi)| {
+            part.sum.clear(shared);
+            let value = self.batch_part((part, shared, local), place, theta, (examples, occurrences), dpsi);
+            part.sum.finish(shared);
+            value
+        });
+        let (mut start, mut used) = (0, 0);
+        for example in batch.iter().map(|&example| example as usize) {
+            let mine = used..used + self.data.observed(example);
+            let own = start..start + self.data.graph(example).own_len();
+            (start, used) = (own.end, mine.end);
+            local.take_rows(place, example, &occurrences[mine], dpsi.slice(own));
+        }
         let first = self.features.first_shared_weight();
         for (plane, gradient) in gradient.iter_mut().enumerate() {
             local.pack(&self.features, touched, plane, gradient);
             let start = gradient.len();
             gradient.resize(start + self.features.dim() - first, 0.0);
-            self.features.scatter_tables(sum, plane, first, &mut gradient[start..]);
+            for part in &memory.parts[..parts] {
+                self.features.scatter_tables(&part.sum, plane, first, &mut gradient[start..]);
+            }
+        }
+        values.into_iter().fold(S::lift(0.0), |sum, value| sum + value)
+    }
+
+    /// Returns Σ loss of some examples of a batch and overwrites `dpsi`.
+    fn batch_part<S: Scalar>(
+        &self,
+        (part, shared, local): (&mut Part<G, S>, &Shared<S>, &Local),
+        place: Where<G>,
+        theta: &[&[f64]],
+        (examples, mut occurrences): (&[u32], &[u32]),
+        mut dpsi: SliceMut<S>,
+    ) -> S {
+        let Part { worker, psi, sum } = part;
+        let (mut value, mut start) = (S::lift(0.0), 0);
+        for example in examples.iter().map(|&example| example as usize) {
+            let graph = self.data.graph(example);
+            let own = start..start + graph.own_len();
+            start = own.end;
+            let mine = local.add_rows(place, theta, example, occurrences, psi);
+            occurrences = &occurrences[mine..];
+            value += worker.loss(
+                graph,
+                Psi { shared, own: psi },
+                gold(&self.data, example),
+                &mut Gradient { own: dpsi.part(own), shared: sum },
+            );
         }
         value
     }
@@ -233,11 +284,11 @@ impl Local {
         (features, data, touched): Where<impl Graph>,
         example: usize,
         occurrences: &[u32],
-        dpsi: &mut Array<S>,
+        dpsi: Slice<S>,
     ) {
         let graph = data.graph(example);
         for plane in 0..S::PLANES {
-            let dpsi = dpsi.plane_mut(plane);
+            let dpsi = if plane == 0 { dpsi.re } else { dpsi.eps };
             let mut used = 0;
             for (f, table) in data.tables(example).enumerate() {
                 let (observations, values) = data.observations(table);

@@ -148,7 +148,7 @@ impl<G: Graph> Dual for Marginals<'_, G> {
             }
         });
         let sparse = &touched.occurrences()[features.dense_rows()..];
-        self.local.take_rows((features, data, touched), e, sparse, &mut self.dpsi);
+        self.local.take_rows((features, data, touched), e, sparse, self.dpsi.slice(0..own));
         self.local.pack(features, touched, 0, rows);
         rows.extend_from_slice(rest);
         let weight = data.weight(e);

@@ -186,8 +186,20 @@ impl Law for Threads {
             .map(|threads| {
                 let risk = risk(loss, 7, 5, Keep::All, [true, true], threads);
                 let mut gradient = vec![0.0; risk.dim()];
-                let value = risk.value_grad(&theta, &mut gradient);
-                gradient.iter().chain([&value]).map(|x| x.to_bits()).collect()
+                let mut values = vec![risk.value_grad(&theta, &mut gradient)];
+                values.append(&mut gradient);
+                // Below and above the size from which batches are divided, in equal parts and others.
+                for size in [3, 8, 9, 17, 21] {
+                    let batch: Vec<u32> = (0..size).rev().collect();
+                    let mut touched = Touched::default();
+                    risk.touched(&batch, &mut touched);
+                    let (mut g, mut hv) = (Vec::new(), Vec::new());
+                    values.push(risk.batch_grad(&batch, &theta, &touched, &mut g));
+                    values.append(&mut g);
+                    values.push(risk.batch_hess_vec(&batch, [&theta, &theta], &touched, &mut g, &mut hv));
+                    values.extend(g.iter().chain(&hv));
+                }
+                values.iter().map(|x| x.to_bits()).collect()
             })
             .into();
         assert!(bits.iter().all(|b| *b == bits[0]));
