@@ -60,10 +60,7 @@ fn segments(labels: &[&str]) -> Option<Vec<std::ops::Range<usize>>> {
             false => found.push(t..t + 1),
         }
     }
-    let ends = |tokens: &std::ops::Range<usize>| match labels[tokens.end - 1].as_bytes()[0] {
-        b'B' | b'I' => false,
-        _ => true,
-    };
+    let ends = |tokens: &std::ops::Range<usize>| !labels[tokens.end - 1].starts_with(['B', 'I']);
     (!closing || found.iter().all(ends)).then_some(found)
 }
 
