@@ -88,7 +88,7 @@ const TOKENS: [&str; 50] = [
 ];
 
 /// Overwrites four bytes by an extreme number in single precision, counted from the end, where arrays have their numbers.
-pub fn single(input: &mut Vec<u8>, random: &mut Random) {
+pub fn single(input: &mut [u8], random: &mut Random) {
     const REALS: [f32; 10] =
         [f32::MAX, f32::MIN, f32::MIN_POSITIVE, 1e-45, 1e-30, 1e30, 1e18, -0.0, f32::INFINITY, f32::NAN];
     let numbers = input.len() / 4;

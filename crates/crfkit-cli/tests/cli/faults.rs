@@ -232,6 +232,29 @@ fn a_run_that_is_stopped_above_its_start_saves_its_model() {
     crfkit().arg("inspect").arg(at("model")).assert().success();
 }
 
+/// A run that is killed while it writes its log leaves half a line. The run that resumes takes it away, so that every line can be read.
+#[test]
+fn half_a_line_of_the_log_is_taken_away() {
+    let arguments = ["small.tsv", "--optimizer", "sgd", "--passes", "30"];
+    let directory = scratch();
+    data(directory.path());
+    let at = |name: &str| directory.path().join(name);
+    let child = start(directory.path(), &arguments, "");
+    let begun = Instant::now();
+    while !at("checkpoint").exists() && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    signal(&child, "-KILL");
+    end(child);
+    let log = fs::read_to_string(at("log")).unwrap();
+    fs::write(at("log"), format!("{log}{}", r#"{"event":"progress","passes":1.5,"sec"#)).unwrap();
+    let (status, message) = end(start(directory.path(), &arguments, ""));
+    assert!(status.success(), "{message}");
+    let whole = fs::read_to_string(at("log")).unwrap();
+    assert!(whole.starts_with(&log) && json_lines(&whole).last().unwrap()["event"] == "stop", "{whole}");
+    assert_whole(directory.path(), &message);
+}
+
 /// What a killed write of a checkpoint has left is removed by the next run, even if that one ends before its first checkpoint.
 #[test]
 fn remains_of_a_checkpoint_vanish_with_the_next_run() {
