@@ -184,6 +184,15 @@ fn check_unused(file: &File) -> Result<()> {
     }
 }
 
+/// The length of a log without an event at its end that was still being written when the program was killed: another one would be joined
+/// to it, and neither could be read.
+fn whole_lines(log: &[u8]) -> usize {
+    const BEGINNING: &[u8] = b"{\"event\":";
+    let end = log.iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1);
+    let rest = &log[end..];
+    if rest.starts_with(BEGINNING) || BEGINNING.starts_with(rest) { end } else { log.len() }
+}
+
 /// Writes events to a file, to memory, to both, or nowhere.
 #[derive(Debug, Default)]
 pub struct Log {
@@ -209,8 +218,9 @@ impl Log {
             if file.metadata()?.is_file() {
                 // Before anything of it is lost.
                 check_unused(&file)?;
-                if !resumed {
-                    file.set_len(0)?;
+                match resumed {
+                    true => file.set_len(whole_lines(&std::fs::read(path)?) as u64)?,
+                    false => file.set_len(0)?,
                 }
             }
             Ok(file)

@@ -191,21 +191,13 @@ fn killed_runs_leave_whole_files_and_resume_to_the_same_bytes() {
 /// In its first steps an online method may be above its start. Whoever stops it there gets its model and hears what it is worth.
 #[test]
 fn a_run_that_is_stopped_above_its_start_saves_its_model() {
-    let arguments = [
-        "small.tsv",
-        "--optimizer",
-        "sgd",
-        "--eta0",
-        "20",
-        "--batch",
-        "1",
-        "--passes",
-        "1000",
-        "--sigma",
-        "100",
-    ];
+    let arguments = ["noise.tsv", "--optimizer", "sgd", "--eta0", "20", "--batch", "1", "--passes", "60000"];
     let directory = scratch();
-    data(directory.path());
+    // Labels that nothing tells apart: with such steps it never gets below its start.
+    let label = |a: bool| if a { "A" } else { "B" };
+    let sequence =
+        |k: usize| format!("w {}\nw {}\n\n", label(!(k * k + k).is_multiple_of(3)), label(k % 2 == 1));
+    fs::write(directory.path().join("noise.tsv"), (0..400).map(sequence).collect::<String>()).unwrap();
     let at = |name: &str| directory.path().join(name);
     let child = start(directory.path(), &arguments, "");
     let begun = Instant::now();
@@ -230,6 +222,29 @@ fn a_run_that_is_stopped_above_its_start_saves_its_model() {
     assert_eq!(status.code(), Some(1), "{message}");
     assert!(message.contains("too early to be of use") && !message.contains("diverged"), "{message}");
     crfkit().arg("inspect").arg(at("model")).assert().success();
+}
+
+/// A run that is killed while it writes its log leaves half a line. The run that resumes takes it away, so that every line can be read.
+#[test]
+fn half_a_line_of_the_log_is_taken_away() {
+    let arguments = ["small.tsv", "--optimizer", "sgd", "--passes", "30"];
+    let directory = scratch();
+    data(directory.path());
+    let at = |name: &str| directory.path().join(name);
+    let child = start(directory.path(), &arguments, "");
+    let begun = Instant::now();
+    while !at("checkpoint").exists() && begun.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    signal(&child, "-KILL");
+    end(child);
+    let log = fs::read_to_string(at("log")).unwrap();
+    fs::write(at("log"), format!("{log}{}", r#"{"event":"progress","passes":1.5,"sec"#)).unwrap();
+    let (status, message) = end(start(directory.path(), &arguments, ""));
+    assert!(status.success(), "{message}");
+    let whole = fs::read_to_string(at("log")).unwrap();
+    assert!(whole.starts_with(&log) && json_lines(&whole).last().unwrap()["event"] == "stop", "{whole}");
+    assert_whole(directory.path(), &message);
 }
 
 /// What a killed write of a checkpoint has left is removed by the next run, even if that one ends before its first checkpoint.
