@@ -6,8 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The largest number of items in a block.
 const ITEMS: usize = 512;
-/// A block also ends after this many tokens: large enough that handing it over costs nothing, small enough for caches.
-const TOKENS: usize = 16 * 1024;
+/// A block also ends after this many tokens: large enough that handing it over costs nothing, small enough that it stays in the second-level
+/// cache between reading and labelling. A token takes about 100 bytes.
+const TOKENS: usize = 4 * 1024;
 /// Tokens that the memory of a block has room for at most, besides those of its last item. An item keeps the room of the longest one that was ever
 /// read into it, so without a limit all items of all blocks would in time have room for the longest.
 const ROOM: usize = 4 * TOKENS;

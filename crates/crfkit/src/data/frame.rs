@@ -1,6 +1,8 @@
 //! The keys of observations, made of the values of a sequence.
 
-use super::observer::{Keys, UNSEEN};
+use super::lookup::{Batch, Keys};
+use super::observer::UNSEEN;
+use super::strings::hash_of;
 use super::template::{Macro, Row, Template};
 
 /// The values of one sequence, padding included.
@@ -83,14 +85,13 @@ impl Frame<'_> {
         }
     }
 
-    /// Writes the keys of the templates at position t, except those with an unknown value.
+    /// Appends the keys of the templates at position t, except those with an unknown value.
     #[inline]
     pub(super) fn keys(&self, templates: &[Template], t: usize, keys: &mut Keys) {
-        keys.ends.clear();
         if self.plain {
             return self.plain_keys(templates, t, keys);
         }
-        keys.text.clear();
+        keys.text.truncate(keys.end());
         for template in templates {
             // Numbers come later, with their values.
             match template.many {
@@ -116,10 +117,10 @@ impl Frame<'_> {
         }
     }
 
-    /// The same if every template has one value: this is where labelling spends its time, so it writes into memory that is there already.
+    /// The same if every template has one value: this is where training reads, so it writes into memory that is there already.
     fn plain_keys(&self, templates: &[Template], t: usize, keys: &mut Keys) {
+        let mut at = keys.end();
         let Keys { text, ends, .. } = keys;
-        let mut at = 0;
         for template in templates {
             let length = 4 + 4 * template.macros.len();
             if text.len() < at + length {
@@ -139,4 +140,81 @@ impl Frame<'_> {
             }
         }
     }
+
+    /// Overwrites `steps` with the templates as labelling uses them.
+    pub(super) fn steps(&self, templates: &[Template], steps: &mut Vec<Step>) {
+        steps.clear();
+        steps.extend(templates.iter().map(|template| self.step(template).unwrap_or(Step::Other)));
+    }
+
+    /// The step of a template that has one to three macros with one value each, none of which reads a row beyond the padding.
+    fn step(&self, template: &Template) -> Option<Step> {
+        let place = |one: &Macro| {
+            let Row::Relative(offset) = one.row else { return None };
+            let first = self.padding.checked_add_signed(offset as isize)?;
+            (first + self.len <= self.rows).then_some(first * self.extractors + one.extractor)
+        };
+        let skeleton = template.skeleton.to_le();
+        match &template.macros[..] {
+            _ if template.many.is_some() || template.number.is_some() => None,
+            [a] => Some(Step::One(skeleton, place(a)?)),
+            [a, b] => Some(Step::Two(skeleton, [place(a)?, place(b)?])),
+            [a, b, c] => Some(Step::Three(skeleton, [place(a)?, place(b)?, place(c)?])),
+            _ => None,
+        }
+    }
+
+    /// Adds the observations of the templates at position t to a batch, except those with an unknown value. `steps` are those of the
+    /// templates. This is where labelling spends its time.
+    #[inline]
+    pub(super) fn look_up(
+        &self,
+        (steps, templates): (&[Step], &[Template]),
+        t: usize,
+        keys: &mut Keys,
+        batch: &mut Batch,
+    ) {
+        let values = &self.values[t * self.extractors..];
+        for (step, template) in steps.iter().zip(templates) {
+            // Unknown values have the largest number.
+            match *step {
+                Step::One(skeleton, a) => {
+                    if values[a] != UNSEEN {
+                        batch.push(hash_of(bytemuck::bytes_of(&[skeleton, values[a].to_le()])));
+                    }
+                }
+                Step::Two(skeleton, [a, b]) => {
+                    let (a, b) = (values[a], values[b]);
+                    if a.max(b) != UNSEEN {
+                        batch.push(hash_of(bytemuck::bytes_of(&[skeleton, a.to_le(), b.to_le()])));
+                    }
+                }
+                Step::Three(skeleton, [a, b, c]) => {
+                    let (a, b, c) = (values[a], values[b], values[c]);
+                    if a.max(b).max(c) != UNSEEN {
+                        batch.push(hash_of(bytemuck::bytes_of(&[skeleton, a.to_le(), b.to_le(), c.to_le()])));
+                    }
+                }
+                Step::Other => {
+                    self.keys(std::slice::from_ref(template), t, keys);
+                    keys.iter().for_each(|key| batch.push(hash_of(key)));
+                    keys.clear();
+                }
+            }
+        }
+    }
+}
+
+/// What labelling does for a template: it hashes the skeleton, whose bytes are in little-endian order, and the values at these places, counted
+/// from the first value that position t of a frame can reach.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    /// One value.
+    One(u32, usize),
+    /// Two values.
+    Two(u32, [usize; 2]),
+    /// Three values.
+    Three(u32, [usize; 3]),
+    /// Anything else, by way of the key.
+    Other,
 }

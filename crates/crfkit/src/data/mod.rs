@@ -36,6 +36,7 @@ pub mod images;
 pub mod json_lines;
 pub mod label_rules;
 pub mod lexicon;
+mod lookup; // numbers of observations, many at once
 mod macros; // of template lines
 #[doc(hidden)]
 pub mod npz;

@@ -2,10 +2,11 @@
 
 use super::attributes::{Attributes, HashedAttributes};
 use super::columns::Columns;
-use super::frame::Frame;
+use super::frame::{Frame, Step};
+use super::lookup::{BATCH, Batch, Keys};
 use super::segments::SegmentObserver;
-use super::strings::Strings;
-use super::template::{Extractor, Function, Template, Templates, read_finite};
+use super::strings::{Finder, Strings, hash_of};
+use super::template::{Extractor, Function, Templates, read_finite};
 use crate::Result;
 use std::ops::Range;
 
@@ -71,24 +72,37 @@ impl Alphabet {
     fn key(&self, pair: bool, id: u32) -> &[u8] {
         if pair { self.pair.get(id) } else { self.node.get(id) }
     }
+
+    /// The alphabet for labelling, which adds no names.
+    pub(crate) fn frozen(&self) -> Frozen<'_> {
+        Frozen { values: self.values.finder(), node: self.node.finder(), pair: self.pair.finder() }
+    }
+}
+
+/// An alphabet to which no names are added: unknown strings have no number.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frozen<'a> {
+    values: Finder<'a>,
+    node: Finder<'a>,
+    pair: Finder<'a>,
+}
+
+impl<'a> Frozen<'a> {
+    fn names(&self, pair: bool) -> Finder<'a> {
+        if pair { self.pair } else { self.node }
+    }
 }
 
 /// How strings get their numbers. In training, new strings are added; in labelling, unknown strings have no number.
-pub trait Numbering {
+pub(crate) trait Numbering {
     /// The number of a value.
     fn value(&mut self, value: &str) -> u32;
-    /// Appends the numbers of the observations of one table to `ids`.
+    /// Appends the numbers of observations to `ids`.
     fn observations(&mut self, pair: bool, keys: &mut Keys, ids: &mut Vec<u32>);
     /// The number of one observation.
     fn observation(&mut self, pair: bool, key: &[u8]) -> Option<u32>;
-}
-
-/// The keys of one table's observations, end to end.
-#[derive(Clone, Debug, Default)]
-pub struct Keys {
-    pub(super) text: Vec<u8>,
-    pub(super) ends: Vec<usize>,
-    hashes: Vec<u64>,
+    /// The names of the observations, if none are added: they can then be looked up by their hashes, for many tables at once.
+    fn finder(&self, pair: bool) -> Option<Finder<'_>>;
 }
 
 /// The number of all values never seen in training, and of no value at all. No observation has it.
@@ -100,18 +114,19 @@ pub(super) fn number(value: Option<&str>, numbers: &mut impl Numbering) -> u32 {
     value.map_or(UNSEEN, |value| numbers.value(value))
 }
 
-impl Numbering for &Alphabet {
+impl Numbering for Frozen<'_> {
     #[inline]
     fn value(&mut self, value: &str) -> u32 {
-        self.values.find(value.as_bytes()).unwrap_or(UNSEEN)
+        self.values.find(hash_of(value.as_bytes())).unwrap_or(UNSEEN)
     }
-    #[inline]
     fn observations(&mut self, pair: bool, keys: &mut Keys, ids: &mut Vec<u32>) {
-        let names = if pair { &self.pair } else { &self.node };
-        names.find_all(&keys.text, &keys.ends, &mut keys.hashes, |id| ids.push(id));
+        ids.extend(keys.iter().filter_map(|key| self.names(pair).find(hash_of(key))));
     }
     fn observation(&mut self, pair: bool, key: &[u8]) -> Option<u32> {
-        if pair { self.pair.find(key) } else { self.node.find(key) }
+        self.names(pair).find(hash_of(key))
+    }
+    fn finder(&self, pair: bool) -> Option<Finder<'_>> {
+        Some(self.names(pair))
     }
 }
 
@@ -126,6 +141,9 @@ impl Numbering for &mut Alphabet {
     fn observation(&mut self, pair: bool, key: &[u8]) -> Option<u32> {
         Some(if pair { self.pair.intern(key) } else { self.node.intern(key) })
     }
+    fn finder(&self, _pair: bool) -> Option<Finder<'_>> {
+        None
+    }
 }
 
 /// A receiver of observations.
@@ -133,6 +151,8 @@ pub trait Sink {
     /// Receives all observations of the next table, with their values (empty if all are 1). All node tables come first; then, if there are
     /// segments and templates of them, the tables of all segments; then, if there are bigram templates, all pair tables.
     fn table(&mut self, ids: &[u32], values: &[f64]);
+    /// Hears of the observations of the next tables, to read ahead what it needs for them.
+    fn expect(&self, _ids: &[u32]) {}
 }
 
 /// Applies a [`Source`] to sequences. It owns the working memory.
@@ -141,6 +161,8 @@ pub struct Observer {
     /// Value numbers [padding + T + padding][extractors].
     values: Vec<u32>,
     keys: Keys,
+    steps: Vec<Step>,
+    batch: Batch,
     ids: Vec<u32>,
     amounts: Vec<f64>,
     text: String,
@@ -163,40 +185,54 @@ impl Observer {
     ) {
         let len = sequence.len();
         let padding = self.extract(templates, sequence, &mut numbers);
-        let rows = self.values.len() / templates.extractors.len().max(1);
-        let (values, several, extractors) = (&self.values, &self.several, templates.extractors.len());
+        let Observer { values, keys, steps, batch, ids, amounts, several, measured, segments, .. } = self;
+        let extractors = templates.extractors.len();
+        let rows = values.len() / extractors.max(1);
         let plain = !templates.extractors.iter().any(Extractor::is_wider);
         let frame = Frame { values, several, extractors, padding, len, rows, plain };
         let has_numbers = !plain && templates.has_numbers();
-        let mut table = |t: usize, lines: &[Template], pair: bool, numbers: &mut N, sink: &mut K| {
-            frame.keys(lines, t, &mut self.keys);
-            self.ids.clear();
-            numbers.observations(pair, &mut self.keys, &mut self.ids);
-            self.amounts.clear();
+        // The first token has no pair, and without bigram templates there are no tables for pairs.
+        let pairs = if templates.bigram.is_empty() { 0..0 } else { 1..len.max(1) };
+        for (pair, lines, tokens) in [(false, &templates.unigram, 0..len), (true, &templates.bigram, pairs)] {
+            if pair && longest > 0 && !templates.segment.is_empty() {
+                segments.all(templates, sequence, longest, &mut numbers, sink);
+            }
             if has_numbers {
-                self.amounts.resize(self.ids.len(), 1.0);
-                for template in lines {
-                    let Some((name, amount)) = frame.number(template, t, &self.measured, &mut self.keys)
-                    else {
-                        continue;
-                    };
-                    if let Some(id) = numbers.observation(pair, name) {
-                        self.ids.push(id);
-                        self.amounts.push(amount);
+                for t in tokens {
+                    frame.keys(lines, t, keys);
+                    ids.clear();
+                    numbers.observations(pair, keys, ids);
+                    amounts.clear();
+                    amounts.resize(ids.len(), 1.0);
+                    for template in lines {
+                        let Some((name, amount)) = frame.number(template, t, measured, keys) else {
+                            continue;
+                        };
+                        if let Some(id) = numbers.observation(pair, name) {
+                            ids.push(id);
+                            amounts.push(amount);
+                        }
+                    }
+                    keys.clear();
+                    sink.table(ids, amounts);
+                }
+            } else if let Some(names) = numbers.finder(pair) {
+                frame.steps(lines, steps);
+                for t in tokens {
+                    frame.look_up((steps, lines), t, keys, batch);
+                    batch.finish_table(names, sink);
+                }
+                batch.send(names, sink);
+            } else {
+                amounts.clear();
+                for t in tokens {
+                    frame.keys(lines, t, keys);
+                    keys.finish_table();
+                    if keys.ends.len() >= BATCH {
+                        keys.send(pair, &mut numbers, (ids, amounts), sink);
                     }
                 }
-            }
-            sink.table(&self.ids, &self.amounts);
-        };
-        for t in 0..len {
-            table(t, &templates.unigram, false, &mut numbers, sink);
-        }
-        if longest > 0 && !templates.segment.is_empty() {
-            self.segments.all(templates, sequence, longest, &mut numbers, sink);
-        }
-        if !templates.bigram.is_empty() {
-            for t in 1..len {
-                table(t, &templates.bigram, true, &mut numbers, sink);
+                keys.send(pair, &mut numbers, (ids, amounts), sink);
             }
         }
     }
@@ -221,7 +257,7 @@ impl Observer {
         alphabet: &Alphabet,
         sink: &mut impl Sink,
     ) {
-        self.segments.all(templates, sequence, longest, &mut &*alphabet, sink);
+        self.segments.all(templates, sequence, longest, &mut alphabet.frozen(), sink);
     }
 
     /// Fills `values` and returns the number of padding rows on each side.
@@ -311,62 +347,47 @@ impl Observer {
         }
     }
 
-    /// Sends the attributes of an instance to `sink`.
-    pub(crate) fn attributes(
+    /// Sends the attributes of an instance to `sink`, for training.
+    pub(crate) fn new_attributes(
         &mut self,
         instance: &Attributes,
-        numbers: impl AttributeNumbering,
+        mut alphabet: &mut Alphabet,
         sink: &mut impl Sink,
     ) {
-        let mut numbers = numbers;
+        let Observer { keys, ids, amounts, .. } = self;
+        amounts.clear();
         for row in 0..instance.len() {
-            self.ids.clear();
-            self.amounts.clear();
-            let mut plain = true;
             for (name, value) in instance.items(row) {
-                if let Some(id) = numbers.attribute(name) {
-                    self.ids.push(id);
-                    self.amounts.push(value);
-                    plain &= value == 1.0;
-                }
+                keys.push(name.as_bytes());
+                amounts.push(value);
             }
-            sink.table(&self.ids, if plain { &[] } else { &self.amounts });
+            keys.finish_table();
+            if keys.ends.len() >= BATCH {
+                keys.send(false, &mut alphabet, (ids, amounts), sink);
+            }
         }
+        keys.send(false, &mut alphabet, (ids, amounts), sink);
     }
-}
 
-impl Observer {
+    /// Sends the attributes of an instance to `sink`, for labelling.
+    pub(crate) fn attributes(&mut self, instance: &Attributes, alphabet: &Alphabet, sink: &mut impl Sink) {
+        let names = alphabet.node.finder();
+        for row in 0..instance.len() {
+            for (name, value) in instance.items(row) {
+                self.batch.push_valued(hash_of(name.as_bytes()), value);
+            }
+            self.batch.finish_table(names, sink);
+        }
+        self.batch.send(names, sink);
+    }
+
     /// Sends the observations of attributes that are known by their hashes to `sink`.
     pub(crate) fn hashed(&mut self, sequence: &HashedAttributes, alphabet: &Alphabet, sink: &mut impl Sink) {
-        let Observer { ids, amounts, .. } = self;
+        let names = alphabet.node.finder();
         for (hashes, values) in sequence.tokens() {
-            ids.clear();
-            amounts.clear();
-            alphabet.node.find_hashed(hashes, |k, id| {
-                ids.push(id);
-                amounts.extend(values.get(k));
-            });
-            let plain = amounts.iter().all(|value| *value == 1.0);
-            sink.table(ids, if plain { &[] } else { amounts });
+            self.batch.extend(hashes, values);
+            self.batch.finish_table(names, sink);
         }
-    }
-}
-
-/// How attributes get their numbers.
-pub trait AttributeNumbering {
-    /// The number of an attribute, if it has one.
-    fn attribute(&mut self, name: &str) -> Option<u32>;
-}
-
-impl AttributeNumbering for &Alphabet {
-    #[inline]
-    fn attribute(&mut self, name: &str) -> Option<u32> {
-        self.node.find(name.as_bytes())
-    }
-}
-
-impl AttributeNumbering for &mut Alphabet {
-    fn attribute(&mut self, name: &str) -> Option<u32> {
-        Some(self.node.intern(name.as_bytes()))
+        self.batch.send(names, sink);
     }
 }

@@ -71,11 +71,7 @@ impl Strings {
     /// The number of a string, if it is in the table.
     #[inline]
     pub fn find(&self, string: &[u8]) -> Option<u32> {
-        let slots = self.slots();
-        if slots.is_empty() {
-            return None;
-        }
-        search(slots, xxh3_64(string), |_| true).ok().filter(|&id| self.has(id))
+        self.finder().find(xxh3_64(string))
     }
 
     #[inline]
@@ -89,49 +85,10 @@ impl Strings {
         (id as usize) < self.len()
     }
 
-    /// Finds the numbers of several strings in the table. The strings are end to end in `text`, with the end of each in
-    /// `ends`. The memory reads of one string do not wait for those of another.
-    pub(crate) fn find_all(
-        &self,
-        text: &[u8],
-        ends: &[usize],
-        hashes: &mut Vec<u64>,
-        found: impl FnMut(u32),
-    ) {
-        let slots = self.slots();
-        if slots.is_empty() {
-            return;
-        }
-        hashes.clear();
-        let (mut start, mut ahead) = (0, 0u32);
-        for &end in ends {
-            let hash = xxh3_64(&text[start..end]);
-            ahead = ahead.wrapping_add(slots[hash as usize & (slots.len() - 1)][2]);
-            hashes.push(hash);
-            start = end;
-        }
-        std::hint::black_box(ahead);
-        let strings = self.len() as u32;
-        let known = |&hash: &u64| search(slots, hash, |_| true).ok().filter(|&id| id < strings);
-        hashes.iter().filter_map(known).for_each(found);
-    }
-
-    /// Finds the numbers of several strings by their hashes, and calls `found` with the position and the number of each that is in the table.
-    pub(crate) fn find_hashed(&self, hashes: &[u64], mut found: impl FnMut(usize, u32)) {
-        let slots = self.slots();
-        if slots.is_empty() {
-            return;
-        }
-        let mut ahead = 0u32;
-        for &hash in hashes {
-            ahead = ahead.wrapping_add(slots[hash as usize & (slots.len() - 1)][2]);
-        }
-        std::hint::black_box(ahead);
-        for (k, &hash) in hashes.iter().enumerate() {
-            if let Some(id) = search(slots, hash, |_| true).ok().filter(|&id| self.has(id)) {
-                found(k, id);
-            }
-        }
+    /// The strings for look-ups by their hashes.
+    #[inline]
+    pub(crate) fn finder(&self) -> Finder<'_> {
+        Finder { slots: self.slots(), strings: self.len() as u32 }
     }
 
     /// The number of a string. A new string is added. A string that does not fit into the table any more gets the number of another one;
@@ -149,23 +106,29 @@ impl Strings {
         hashes: &mut Vec<u64>,
         mut found: impl FnMut(u32),
     ) {
+        let mut start = 0;
         hashes.clear();
-        let slots = self.slots();
-        let (mut start, mut ahead) = (0, 0u32);
-        for &end in ends {
-            let hash = xxh3_64(&text[start..end]);
-            if !slots.is_empty() {
-                ahead = ahead.wrapping_add(slots[hash as usize & (slots.len() - 1)][2]);
-            }
-            hashes.push(hash);
-            start = end;
-        }
-        std::hint::black_box(ahead);
+        hashes.extend(ends.iter().map(|&end| xxh3_64(&text[std::mem::replace(&mut start, end)..end])));
+        self.expect(hashes);
         let mut start = 0;
         for (&end, &hash) in ends.iter().zip(&*hashes) {
             found(self.intern_hashed(&text[start..end], hash));
             start = end;
         }
+    }
+
+    /// Reads what the look-ups of these hashes will need: the slots where they begin, and the end and the bytes of the strings there.
+    fn expect(&self, hashes: &[u64]) {
+        let names = self.finder();
+        names.expect(hashes);
+        let (arena, ends) = self.parts();
+        let end = |&hash: &u64| {
+            let number = names.first(hash)[2] as usize;
+            ends.get(number.wrapping_sub(1)).map_or(0, |&end| end as usize)
+        };
+        std::hint::black_box(hashes.iter().map(end).fold(0, usize::wrapping_add));
+        let byte = |hash| arena.get(end(hash).wrapping_sub(1)).map_or(0, |&byte| byte.into());
+        std::hint::black_box(hashes.iter().map(byte).fold(0, usize::wrapping_add));
     }
 
     fn intern_hashed(&mut self, string: &[u8], hash: u64) -> u32 {
@@ -293,6 +256,37 @@ impl Strings {
             (used + usize::from(slot[2] != 0), largest.max(slot[2] as usize))
         });
         slots.len() == slot_count(self.len()) && used == self.len() && largest <= self.len()
+    }
+}
+
+/// The strings of a table by their hashes. Finding the slots takes a few steps, which this does once for many look-ups.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Finder<'a> {
+    slots: &'a [Slot],
+    strings: u32,
+}
+
+impl Finder<'_> {
+    /// Reads the slots where the look-ups of these hashes begin. None of the reads waits for another one, as the look-ups would.
+    #[inline]
+    pub(crate) fn expect(&self, hashes: &[u64]) {
+        std::hint::black_box(hashes.iter().fold(0, |sum: u32, &hash| sum.wrapping_add(self.first(hash)[2])));
+    }
+
+    /// The slot where the look-up of a hash begins.
+    #[inline]
+    fn first(&self, hash: u64) -> Slot {
+        self.slots.get(hash as usize & self.slots.len().wrapping_sub(1)).copied().unwrap_or_default()
+    }
+
+    /// The number of the string with this hash, if it is in the table. Slots that lie in a mapped file can change after they were checked,
+    /// so the number is compared with that of the strings.
+    #[inline]
+    pub(crate) fn find(&self, hash: u64) -> Option<u32> {
+        if self.slots.is_empty() {
+            return None;
+        }
+        search(self.slots, hash, |_| true).ok().filter(|&id| id < self.strings)
     }
 }
 

@@ -10,7 +10,12 @@ pub struct Dense<R = f64> {
     rows: usize,
     /// One plane for each component of a scalar.
     planes: [Vec<R>; 2],
+    /// Where the rows begin in each plane: at the beginning of a line of the cache, so that no vector lies in two.
+    first: [usize; 2],
 }
+
+/// Bytes in a line of the cache.
+const LINE: usize = 64;
 
 impl<R: Real> Dense<R> {
     /// How many rows fit into `bytes` bytes; 0 if spreading them out does not pay.
@@ -43,8 +48,11 @@ impl<R: Real> Dense<R> {
         let stride = rows.stride();
         for (plane, theta) in theta.iter().enumerate() {
             let tables = &mut self.planes[plane];
-            tables.resize(count * stride, R::default());
-            run(tables, TASK * stride, &|task, tables| {
+            let most = LINE / size_of::<R>();
+            tables.resize(count * stride + most, R::default());
+            let first = tables.as_ptr().align_offset(LINE).min(most);
+            self.first[plane] = first;
+            run(&mut tables[first..first + count * stride], TASK * stride, &|task, tables| {
                 tables.fill(R::default());
                 for (k, table) in tables.chunks_exact_mut(stride).enumerate() {
                     rows.gather(theta, (task * TASK + k) as u32, 1.0, table);
@@ -56,6 +64,6 @@ impl<R: Real> Dense<R> {
     /// table ← table + Σ of the rows that are spread out. The other rows are left to the caller.
     #[inline]
     pub(crate) fn add(&self, plane: usize, observations: &[u32], table: &mut [R]) {
-        R::add_rows(&self.planes[plane], observations, self.rows(), table);
+        R::add_rows(&self.planes[plane][self.first[plane]..], observations, self.rows(), table);
     }
 }

@@ -146,6 +146,37 @@ impl Rows {
         }
     }
 
+    /// table ← table + the sum of these rows.
+    #[inline]
+    pub(crate) fn gather_all(&self, theta: &[f64], rows: &[u32], table: &mut [f64]) {
+        if self.complete() || !self.basis.is_empty() {
+            return rows.iter().for_each(|&row| self.gather(theta, row, 1.0, table));
+        }
+        let theta = &theta[self.base..];
+        for &row in rows {
+            let range = self.start[row as usize] as usize..self.start[row as usize + 1] as usize;
+            for (&entry, w) in self.entry[range.clone()].iter().zip(&theta[range]) {
+                table[entry as usize] += w;
+            }
+        }
+    }
+
+    /// Reads the beginning of rows that will be used. None of the reads waits for another one, as using them would.
+    pub(crate) fn expect(&self, theta: &[f64], rows: impl Iterator<Item = u32> + Clone) {
+        if self.complete() || !self.basis.is_empty() {
+            return;
+        }
+        let start = |row: u32| self.start[row as usize];
+        std::hint::black_box(rows.clone().fold(0, |sum: u32, row| sum.wrapping_add(start(row))));
+        let theta = &theta[self.base..];
+        let (mut sum, mut bits) = (0u32, 0u64);
+        for first in rows.map(|row| start(row) as usize) {
+            sum = sum.wrapping_add(self.entry.get(first).copied().unwrap_or(0));
+            bits ^= theta.get(first).map_or(0, |w| w.to_bits());
+        }
+        std::hint::black_box((sum, bits));
+    }
+
     /// table ← the row whose weights are at `range` of θ. Entries that the row lacks keep their values.
     #[inline]
     pub(crate) fn spread(&self, theta: &[f64], range: Range<usize>, table: &mut [f64]) {

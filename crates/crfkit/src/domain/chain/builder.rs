@@ -241,7 +241,7 @@ impl CorpusBuilder {
             let label = gold_of(instance.label(row), &mut self.labels, &mut self.sets);
             self.gold.push(label);
         }
-        self.observer.attributes(instance, &mut self.alphabet, &mut self.data);
+        self.observer.new_attributes(instance, &mut self.alphabet, &mut self.data);
         let chain =
             Chain { len: instance.len(), labels: 0, own_pairs: false, triples: false, segments: None };
         self.data.finish_example(chain, self.gold.iter().copied(), weight);

@@ -154,7 +154,7 @@ impl ChainDomain {
     fn send(&self, sequence: &Sequence, observer: &mut Observer, sink: &mut impl Sink) {
         match (sequence, &self.source) {
             (Sequence::Columns { rows, .. }, Source::Templates(templates)) => {
-                observer.columns(templates, rows, self.longest(), &self.alphabet, sink);
+                observer.columns(templates, rows, self.longest(), self.alphabet.frozen(), sink);
             }
             (Sequence::Attributes(attributes), _) => observer.attributes(attributes, &self.alphabet, sink),
             (Sequence::Columns { .. }, Source::Attributes) => {}

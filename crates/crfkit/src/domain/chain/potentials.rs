@@ -24,6 +24,9 @@ pub(super) struct Potentials<'a> {
     chain: Chain,
     own: &'a mut [f64],
     table: usize,
+    /// The observations of a table whose rows are spread out, and the others.
+    spread: Vec<u32>,
+    listed: Vec<u32>,
 }
 
 impl<'a> Potentials<'a> {
@@ -37,7 +40,9 @@ impl<'a> Potentials<'a> {
         let chain = model.chain(len);
         let (features, weights) = (&*model.features, &model.weights[..]);
         let (dense, matrices, dims) = (&tables.dense, &tables.weights, features.rows[NODES].dense as u32);
-        Potentials { features, weights, dense, matrices, dims, chain, own: answers.start(chain), table: 0 }
+        let (spread, listed) = (Vec::new(), Vec::new());
+        let own = answers.start(chain);
+        Potentials { features, weights, dense, matrices, dims, chain, own, table: 0, spread, listed }
     }
 
     /// Adds the products of the numbers of a sequence.
@@ -62,16 +67,41 @@ impl Sink for Potentials<'_> {
         let kind = self.chain.own_kind(self.table);
         let (rows, dims) = (&self.features.rows[kind], if kind == NODES { self.dims } else { 0 });
         let own = &mut self.own[self.chain.own_offset(self.table)..];
-        let mut first = 0; // rows below this are done
+        self.table += 1;
         if values.is_empty() && kind == NODES && dims == 0 {
-            self.dense.add(0, ids, &mut own[..self.chain.stride()]);
-            first = self.dense.rows();
+            divide(ids, self.dense.rows(), &mut self.spread, &mut self.listed);
+            self.dense.add(0, &self.spread, &mut own[..self.chain.stride()]);
+            rows.gather_all(self.weights, &self.listed, own);
+            return;
         }
-        for (k, &id) in ids.iter().enumerate().filter(|&(_, &id)| id >= first) {
+        for (k, &id) in ids.iter().enumerate() {
             rows.gather(self.weights, id + dims, values.get(k).copied().unwrap_or(1.0), own);
         }
-        self.table += 1;
     }
+
+    fn expect(&self, ids: &[u32]) {
+        if self.table < self.chain.own_tables() {
+            let kind = self.chain.own_kind(self.table);
+            let (dims, first) = if kind == NODES { (self.dims, self.dense.rows()) } else { (0, 0) };
+            let rows = ids.iter().filter(|&&id| id >= first).map(|&id| id + dims);
+            self.features.rows[kind].expect(self.weights, rows);
+        }
+    }
+}
+
+/// Overwrites `low` with the numbers below `limit`, and `high` with the others. Which one a number goes to cannot be foreseen, so there is no
+/// branch that depends on it.
+fn divide(numbers: &[u32], limit: u32, low: &mut Vec<u32>, high: &mut Vec<u32>) {
+    low.resize(numbers.len(), 0);
+    high.resize(numbers.len(), 0);
+    let mut below = 0;
+    for (k, &number) in numbers.iter().enumerate() {
+        low[below] = number;
+        high[k - below] = number;
+        below += usize::from(number < limit);
+    }
+    low.truncate(below);
+    high.truncate(numbers.len() - below);
 }
 
 impl ChainModel {
@@ -116,7 +146,7 @@ impl Tagger<ChainModel> {
                     templates,
                     sequence,
                     model.domain.longest(),
-                    &model.domain.alphabet,
+                    model.domain.alphabet.frozen(),
                     &mut sink,
                 );
                 answers.finish(|| place_of(sequence.is_empty(), || sequence.place(0)))?;

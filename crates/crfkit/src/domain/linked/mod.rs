@@ -163,7 +163,7 @@ impl Domain for LinkedDomain {
         if data.is_empty() && data.dense().is_empty() {
             (0..self.labels.len()).for_each(|kind| data.set_dense(kind, self.dims()));
         }
-        observer.columns(&self.templates, sequence, 0, &self.alphabet, &mut observed);
+        observer.columns(&self.templates, sequence, 0, self.alphabet.frozen(), &mut observed);
         self.links.add(graph, &observed, &skips, (&[], 1.0), data);
         Ok(())
     }

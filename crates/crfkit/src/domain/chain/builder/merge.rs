@@ -5,6 +5,9 @@ use super::known::renumbered;
 use super::{CorpusBuilder, Sizes, bit, set_bit};
 use crate::graph::{FIRST_SET, Label, NODES, UNLABELLED};
 
+/// Names that are looked up at once.
+const TOGETHER: usize = 128;
+
 /// The new numbers of what a builder has.
 #[derive(Debug, Default)]
 struct New {
@@ -48,14 +51,21 @@ impl CorpusBuilder {
                 set_bit(&mut self.words, value as usize);
             }
         }
-        let mut key = Vec::new();
+        let (mut key, mut text, mut ends, mut hashes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (ids, names, mine, numbers) in [
             (from.node..to.node, &other.alphabet.node, &mut self.alphabet.node, &mut new.node),
             (from.pair..to.pair, &other.alphabet.pair, &mut self.alphabet.pair, &mut new.pair),
         ] {
-            for id in ids {
-                let name = renumbered(names.get(id as u32), &self.source, &new.values, &mut key);
-                numbers.push(mine.intern(name));
+            // Many at once, so that their look-ups wait for memory together.
+            for ids in ids.collect::<Vec<_>>().chunks(TOGETHER) {
+                text.clear();
+                ends.clear();
+                for &id in ids {
+                    let name = names.get(id as u32);
+                    text.extend_from_slice(renumbered(name, &self.source, &new.values, &mut key));
+                    ends.push(text.len());
+                }
+                mine.intern_all(&text, &ends, &mut hashes, |id| numbers.push(id));
             }
         }
         new.labels.extend(
