@@ -179,6 +179,7 @@ impl<G: Graph> Blocks for ExampleBlocks<'_, G> {
         Box::new(Evaluator {
             blocks: self,
             occurrences: (usize::MAX, Occurrences::default()),
+            places: Vec::new(),
             worker: (self.risk.loss.real)(),
             // A block has few examples. Its lanes are worth filling only where products are sparse.
             singles: self.risk.singles().filter(|_| shared.iter().any(|table| table.sparse.is_some())),
@@ -200,6 +201,8 @@ struct Evaluator<'a, G: Graph> {
     blocks: &'a ExampleBlocks<'a, G>,
     /// A block and its occurrences.
     occurrences: (usize, Occurrences),
+    /// The weights of its rows.
+    places: Vec<Range<u32>>,
     worker: Box<dyn Worker<G, f64>>,
     /// If the blocks are evaluated in single precision.
     singles: Option<Singles<G>>,
@@ -239,6 +242,7 @@ impl<G: Graph> Evaluator<'_, G> {
         let (unpacked, occurrences) = &mut self.occurrences;
         if *unpacked != block {
             self.blocks.blocks[block].occurrences.unpack(occurrences);
+            occurrences.places(&self.blocks.risk.features, &mut self.places);
             *unpacked = block;
         }
     }
@@ -251,7 +255,8 @@ impl<G: Graph> Evaluator<'_, G> {
         let Some(singles) = &mut self.singles else { return f64::NAN };
         self.psi_single.clear();
         self.psi_single.resize(*own_len, 0.0);
-        self.occurrences.1.spread(&self.blocks.risk.features, theta, &mut self.table, &mut self.psi_single);
+        let at = (theta, &self.places[..]);
+        self.occurrences.1.spread(&self.blocks.risk.features, at, &mut self.table, &mut self.psi_single);
         singles.many.prepare(&self.shared);
         let examples = examples.iter().map(|&example| example as usize);
         let (own, at) = (&mut self.psi_single[..], (theta, &self.shared));
@@ -289,7 +294,7 @@ impl<G: Graph> BlockWorker for Evaluator<'_, G> {
             graph.clear_own(own);
             rest = behind;
         }
-        self.occurrences.1.spread(features, theta, &mut self.table, &mut self.psi);
+        self.occurrences.1.spread(features, (theta, &self.places), &mut self.table, &mut self.psi);
         if !data.dense().is_empty() {
             self.weights.set(features, &[theta]);
             for (kind, rows) in features.rows.iter().enumerate() {
@@ -341,7 +346,8 @@ impl<G: Graph> BlockWorker for Evaluator<'_, G> {
                 }
             }
             let end = self.occurrences.1.end_of(features, kind);
-            self.occurrences.1.pack(features, position..end, x, &mut self.table, (rows, out));
+            let positions = (position..end, &self.places[..]);
+            self.occurrences.1.pack(features, positions, x, &mut self.table, (rows, out));
             position = end;
         }
         rows.push(self.blocks.shared_row(out.len()));

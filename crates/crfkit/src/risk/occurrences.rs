@@ -194,25 +194,49 @@ impl Occurrences {
         }
     }
 
+    /// Overwrites `places` with the weights of every row. They are looked up one after another, so the reads overlap.
+    pub fn places(&self, features: &Features, places: &mut Vec<Range<u32>>) {
+        places.clear();
+        let mut start = 0;
+        for (kind, rows) in features.rows.iter().enumerate() {
+            let (first, end) = (features.first_row(kind) as u32, self.end_of(features, kind));
+            places.extend(self.rows[start..end].iter().map(|&row| {
+                let weights = rows.range(row - first);
+                weights.start as u32..weights.end as u32
+            }));
+            start = end;
+        }
+    }
+
     /// ψ ← ψ + the weights of every row at its occurrences: the transpose of [`Occurrences::pack`].
-    pub fn spread<R: Real>(&self, features: &Features, theta: &[f64], table: &mut [f64], psi: &mut [R]) {
-        for position in 0..self.rows.len() {
-            let (kind, id) = self.row(features, position);
-            let rows = &features.rows[kind];
-            let range = rows.range(id);
-            let (tables, values) = self.of(position);
-            let wide = rows.lines == 1 && range.len() * simd::LANES >= rows.stride();
-            if wide && tables.len() > 1 && rows.basis.is_empty() {
-                let table = &mut table[..rows.size()];
-                table.fill(0.0);
-                rows.spread(theta, range, table);
-                R::add_to_tables(table, tables, values, psi);
-            } else {
-                for (k, &at) in tables.iter().enumerate() {
-                    let value = values.get(k).copied().unwrap_or(1.0);
-                    rows.gather_at(theta, range.clone(), value, &mut psi[at as usize..]);
+    pub fn spread<R: Real>(
+        &self,
+        features: &Features,
+        (theta, places): (&[f64], &[Range<u32>]),
+        table: &mut [f64],
+        psi: &mut [R],
+    ) {
+        let mut start = 0;
+        for (kind, rows) in features.rows.iter().enumerate() {
+            let end = self.end_of(features, kind);
+            rows.expect_places(theta, &places[start..end]);
+            for position in start..end {
+                let range = places[position].start as usize..places[position].end as usize;
+                let (tables, values) = self.of(position);
+                let wide = rows.lines == 1 && range.len() * simd::LANES >= rows.stride();
+                if wide && tables.len() > 1 && rows.basis.is_empty() {
+                    let table = &mut table[..rows.size()];
+                    table.fill(0.0);
+                    rows.spread(theta, range, table);
+                    R::add_to_tables(table, tables, values, psi);
+                } else {
+                    for (k, &at) in tables.iter().enumerate() {
+                        let value = values.get(k).copied().unwrap_or(1.0);
+                        rows.gather_at(theta, range.clone(), value, &mut psi[at as usize..]);
+                    }
                 }
             }
+            start = end;
         }
     }
 
@@ -220,14 +244,15 @@ impl Occurrences {
     pub fn pack(
         &self,
         features: &Features,
-        positions: Range<usize>,
+        (positions, places): (Range<usize>, &[Range<u32>]),
         dpsi: &[f64],
         table: &mut [f64],
         (rows, out): (&mut Vec<Row>, &mut Vec<f64>),
     ) {
         for position in positions {
             let row = self.rows[position];
-            let (place, weights) = (out.len(), self.weights(features, position));
+            let weights = places[position].start as usize..places[position].end as usize;
+            let place = out.len();
             out.resize(place + weights.len(), 0.0);
             rows.push(Row::new(row, weights, place));
             self.add_row(position, features, dpsi, &mut out[place..], table);
