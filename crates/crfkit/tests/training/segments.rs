@@ -223,7 +223,9 @@ fn mistakes_are_errors() {
     };
     let long = error(trainer(2), TEXT);
     assert!(
-        long.starts_with("file:11") && long.contains("`X` from token 3") && long.contains("`segments` 3"),
+        long.starts_with("file:11")
+            && long.contains("`X` from token 3")
+            && long.contains("segments of up to 3"),
         "{long}"
     );
     let plain = error(trainer(2), "a\tNOUN\nb\tVERB\n\n");
@@ -249,6 +251,11 @@ fn mistakes_are_errors() {
         );
         assert!(refused.contains(part), "{refused}");
     }
+    let templates = Templates::compile(TEMPLATE, Dialect::Crfpp, "template").unwrap();
+    let mut partial = CorpusBuilder::new(Source::Templates(templates)).with_partial_labels().with_segments(3);
+    partial.add(&Sequence::rows([["a", "?"], ["b", "B-X"]]).unwrap()).unwrap();
+    let refused = partial.finish(1).unwrap_err().to_string();
+    assert!(refused.contains("incomplete labels"), "{refused}");
     let none = error(trainer(0), TEXT);
     assert!(none.contains("`segments` is 0"), "{none}");
     for (line, why) in [
