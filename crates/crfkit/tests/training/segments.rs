@@ -60,10 +60,7 @@ fn segments(labels: &[&str]) -> Option<Vec<std::ops::Range<usize>>> {
             false => found.push(t..t + 1),
         }
     }
-    let ends = |tokens: &std::ops::Range<usize>| match labels[tokens.end - 1].as_bytes()[0] {
-        b'B' | b'I' => false,
-        _ => true,
-    };
+    let ends = |tokens: &std::ops::Range<usize>| !labels[tokens.end - 1].starts_with(['B', 'I']);
     (!closing || found.iter().all(ends)).then_some(found)
 }
 
@@ -85,7 +82,7 @@ fn check(model: &Arc<ChainModel>, words: &[&str], longest: usize, iobes: bool) {
         if cut.iter().any(|tokens| tokens.len() > longest) {
             return None;
         }
-        if iobes && cut.iter().any(|tokens| matches!(labels[tokens.end - 1].as_bytes()[0], b'B' | b'I')) {
+        if iobes && cut.iter().any(|tokens| labels[tokens.end - 1].starts_with(['B', 'I'])) {
             return None;
         }
         let mut sum = weight("begin", None, &labels[..1]) + weight("end", None, &labels[labels.len() - 1..]);
