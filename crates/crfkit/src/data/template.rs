@@ -331,8 +331,7 @@ impl Templates {
     /// Rejects lines of segments, for models without segments.
     pub(crate) fn refuse_segments(&self) -> Result<()> {
         let Some(line) = self.segment.first() else { return Ok(()) };
-        let message = "a line of segments, but segments have no weights here: train a plain chain with `segments`, the most tokens of one, \
-                       or leave the line out";
+        let message = "a line of segments, but this model has none: train a plain chain with segments, or leave the line out";
         Err(Error::input(Place::new(&self.name, line.line), message))
     }
 

@@ -11,6 +11,7 @@
 //! triple  LAST BUT ONE  PREVIOUS  LABEL  WEIGHT
 //! begin       LABEL  WEIGHT
 //! end         LABEL  WEIGHT
+//! length      TOKENS  FIRST LABEL  WEIGHT
 //! ```
 //!
 //! On other graphs, labels come in sets. Tables that share weights form a part; a part lists the label set of each of
@@ -36,13 +37,14 @@ use crate::{Error, Place, Result};
 use std::io::{self, BufRead, Write};
 
 /// The parts of plain chains: the name of each, whether it has observations, and its number of labels.
-const CHAIN: [(&str, bool, usize); 6] = [
+const CHAIN: [(&str, bool, usize); 7] = [
     ("node", true, 1),
     ("pair", true, 2),
     ("transition", false, 2),
     ("begin", false, 1),
     ("end", false, 1),
     ("triple", false, 3),
+    ("length", true, 1),
 ];
 
 /// The contents of a dump.

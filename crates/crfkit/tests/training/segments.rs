@@ -82,7 +82,7 @@ fn check(model: &Arc<ChainModel>, words: &[&str], longest: usize, iobes: bool) {
         if cut.iter().any(|tokens| tokens.len() > longest) {
             return None;
         }
-        if iobes && cut.iter().any(|tokens| matches!(labels[tokens.end - 1].as_bytes()[0], b'B' | b'I')) {
+        if iobes && cut.iter().any(|tokens| labels[tokens.end - 1].starts_with(['B', 'I'])) {
             return None;
         }
         let mut sum = weight("begin", None, &labels[..1]) + weight("end", None, &labels[labels.len() - 1..]);
@@ -220,7 +220,9 @@ fn mistakes_are_errors() {
     };
     let long = error(trainer(2), TEXT);
     assert!(
-        long.starts_with("file:11") && long.contains("`X` from token 3") && long.contains("`segments` 3"),
+        long.starts_with("file:11")
+            && long.contains("`X` from token 3")
+            && long.contains("segments of up to 3"),
         "{long}"
     );
     let plain = error(trainer(2), "a\tNOUN\nb\tVERB\n\n");
@@ -246,6 +248,11 @@ fn mistakes_are_errors() {
         );
         assert!(refused.contains(part), "{refused}");
     }
+    let templates = Templates::compile(TEMPLATE, Dialect::Crfpp, "template").unwrap();
+    let mut partial = CorpusBuilder::new(Source::Templates(templates)).with_partial_labels().with_segments(3);
+    partial.add(&Sequence::rows([["a", "?"], ["b", "B-X"]]).unwrap()).unwrap();
+    let refused = partial.finish(1).unwrap_err().to_string();
+    assert!(refused.contains("incomplete labels"), "{refused}");
     let none = error(trainer(0), TEXT);
     assert!(none.contains("`segments` is 0"), "{none}");
     for (line, why) in [

@@ -113,8 +113,8 @@ pub(super) fn check_lengths(
     }
     let Some((example, first, length, kind)) = found else { return Ok(()) };
     let message = format!(
-        "the segment `{kind}` from token {} of this sequence on has {length} tokens, more than the {} of `segments`; the longest of the \
-         training data has {longest}: train with `segments` {longest}, or leave such sequences out",
+        "the segment `{kind}` from token {} of this sequence on has {length} tokens, but segments of up to {} are asked for: train with \
+         segments of up to {longest} tokens, as the longest of the data has, or leave such sequences out",
         first + 1,
         names.longest
     );
