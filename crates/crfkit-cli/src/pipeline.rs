@@ -278,7 +278,7 @@ mod tests {
     /// Items of one token, and now and then one of many.
     struct Uneven(usize);
 
-    const LONG: usize = 5000;
+    const LONG: usize = TOKENS / 4;
 
     impl Source for Uneven {
         type Item = Vec<u8>;

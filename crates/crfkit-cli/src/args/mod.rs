@@ -197,8 +197,7 @@ pub struct InputArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = label_column)]
     pub weight_column: Option<i32>,
 
-    /// Column with the weight of each token in training, for objectives that are sums over tokens or have a cost for each (pseudolikelihood,
-    /// piecewise-pseudo, memm, marginal, softmax-margin, max-margin)
+    /// Column with the weight of each token in training; not with likelihood, piecewise and perceptron
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = label_column)]
     pub token_weight_column: Option<i32>,
 

@@ -81,8 +81,7 @@ pub struct TrainArgs {
     #[arg(long, conflicts_with = "scheme", help_heading = "Features")]
     pub partial_labels: bool,
 
-    /// Weight of a label, as in B-PER=2; may be repeated. A sequence has the largest weight of its labels, and 0 leaves it out; of graphs
-    /// and images, each node or pixel has the weight of its label, with an objective that weighs them
+    /// Weight of a label, as in B-PER=2; may be repeated. A sequence has the largest weight of its labels, a node or pixel that of its own
     #[arg(long, value_name = "LABEL=W", value_parser = label_weight, help_heading = "Features")]
     pub label_weight: Vec<(String, f64)>,
 
@@ -98,8 +97,8 @@ pub struct TrainArgs {
     #[arg(long, value_name = "1|2", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=2), help_heading = "Features")]
     pub order: u8,
 
-    /// Give weights to whole segments of up to N tokens: lengths, and what template lines that begin with S observe (crfkit help
-    /// templates). The labels must be those of chunks, in IOB2 or IOBES (--scheme)
+    /// Give weights to whole chunks of up to N tokens: to their lengths, and to what S lines of templates observe. Labels must be
+    /// in IOB2 or IOBES (--scheme)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Features")]
     pub segments: Option<u16>,
 
@@ -116,8 +115,8 @@ pub struct TrainArgs {
     #[arg(long, help_heading = "Features")]
     pub boundaries: bool,
 
-    /// Standard deviation of the Gaussian prior; inf for none; auto for the one that is best on --dev, or else on a tenth of
-    /// the data that is held out for the search [default: 1]
+    /// Standard deviation of the Gaussian prior; inf for none; auto for the best on --dev, or else on a held-out tenth of the
+    /// data [default: 1]
     #[arg(long, value_name = "S|auto", allow_negative_numbers = true, help_heading = "Objective")]
     pub sigma: Option<Penalty>,
 
@@ -227,8 +226,8 @@ pub struct TrainArgs {
     #[arg(long, value_name = "FILE.npy", requires = "dev", help_heading = "Development data")]
     pub dev_vectors: Option<PathBuf>,
 
-    /// Fit a temperature at the end, so that probabilities agree with labelled data: --dev, or without it every tenth sequence, for which a
-    /// second model is trained without them
+    /// Fit a temperature at the end, so that probabilities agree with --dev, or else with every tenth sequence, which a second model
+    /// is trained without
     #[arg(long, help_heading = "Development data")]
     pub calibrate: bool,
 

@@ -18,7 +18,7 @@ const EXPLODED: f64 = 2.0;
 
 impl Sgd {
     /// The gain among 0.1·2^k with the lowest objective after one pass over a sample, and the cost of the trials in
-    /// passes. If 0.1 explodes, the search starts from the largest gain that does not.
+    /// passes. If 0.1 explodes, the search starts from the largest gain that does not. A run that is to stop tries no further gains.
     pub(super) fn calibrate(&self, problem: &Problem, theta: &[f64]) -> (f64, f64) {
         let examples = problem.objective.examples();
         let mut order: Vec<u32> = (0..examples as u32).collect();
@@ -35,7 +35,7 @@ impl Sgd {
             if value <= most { value } else { f64::INFINITY }
         };
         let mut best = (0.1, attempt(0.1));
-        while best.1 == f64::INFINITY && best.0 > SMALLEST {
+        while best.1 == f64::INFINITY && best.0 > SMALLEST && !problem.objective.stopped() {
             best = (0.5 * best.0, attempt(0.5 * best.0));
         }
         for factor in [2.0, 0.5] {
@@ -43,7 +43,7 @@ impl Sgd {
             for _ in 0..CANDIDATES / 2 {
                 let eta0 = best.0 * factor;
                 let value = attempt(eta0);
-                if value >= best.1 {
+                if value >= best.1 || problem.objective.stopped() {
                     break;
                 }
                 best = (eta0, value);
@@ -63,6 +63,9 @@ impl Sgd {
         let clock = Clock::new(&self.schedule, problem.objective.examples());
         let mut done = 0;
         for batch in order.chunks(self.schedule.batch.max(1)) {
+            if problem.objective.stopped() {
+                break;
+            }
             problem.objective.touched(batch, &mut touched);
             let step = Step { touched: &touched, done, clock };
             rule.refresh(&mut theta, &step);

@@ -168,9 +168,9 @@ fn values() {
 #[test]
 fn errors_name_place_and_remedy() {
     for (line, parts) in [
-        ("X00:%x[0,0]", "starts with U, B or *"),
-        (" U00:%x[0,0]", "starts with U, B or *"),
-        ("éU", "starts with U, B or *"),
+        ("X00:%x[0,0]", "starts with U, B, S or *"),
+        (" U00:%x[0,0]", "starts with U, B, S or *"),
+        ("éU", "starts with U, B, S or *"),
         ("U100%", "cannot be literal"),
         ("U%y[0,0]", "cannot be literal"),
         ("U%é[0,0]", "cannot be literal"),
