@@ -174,6 +174,7 @@ impl<M: Door> Case<'_, M> {
             let tokens: Vec<String> = part.variables.iter().map(|&v| self.token(v).to_string()).collect();
             let without = part.without.map_or_else(String::new, |label| self.label(tagger, v, label));
             let what = match &part.observation {
+                Some(length) if part.part == "length" => format!("length {length}"),
                 Some(observation) => model.in_words(&part.part, observation),
                 None => part.part.clone(),
             };

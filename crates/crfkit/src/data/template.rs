@@ -10,7 +10,7 @@
 //! ```
 //!
 //! One line is one template. Its first character says what its observation is paired with: `U` the label, `B` the label
-//! pair (from the second token on), `*` both, `S` the label of a whole segment ([`segments`](super::segments)). `%x[row,column]` is the value of a column, with rows counted from the
+//! pair (from the second token on), `*` both, `S` the label of a whole segment. `%x[row,column]` is the value of a column, with rows counted from the
 //! token; the rest of the line is literal text. Rows outside the sequence have padding strings as values; functions
 //! (`%t`, `%m`, lower-casing) apply to them as to any other value. A `U` line without macros is a bias: it fires at
 //! every token. A `B` line without macros is the plain label bigram.
