@@ -170,8 +170,11 @@ def test_explanations_add_up(crf):
     assert tagger.explain([]) == []
     with pytest.raises(crfkit.DataError, match="no token 3"):
         tagger.explain(x, 3)
-    with pytest.raises(crfkit.SettingError, match="without at_most_once"):
-        crf.model_.tagger(at_most_once=["O"]).explain(x)
+    once = crf.model_.tagger(constraint="none", at_most_once=["O"])
+    ranked = once.tag(x).nbest(200)
+    for why in once.explain(x):
+        rival, p = next((names, p) for names, p in ranked if names[why.token] != why.label)
+        assert why.rival == rival[why.token] and why.difference == pytest.approx(math.log(ranked[0][1] / p))
 
 
 def test_temperatures(crf):

@@ -1,8 +1,8 @@
 //! Several threads work on a stream of blocks, in order and with bounded memory.
 
 use anyhow::Result;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The largest number of items in a block.
 const ITEMS: usize = 512;
@@ -12,11 +12,11 @@ const TOKENS: usize = 4 * 1024;
 /// Tokens that the memory of a block has room for at most, besides those of its last item. An item keeps the room of the longest one that was ever
 /// read into it, so without a limit all items of all blocks would in time have room for the longest.
 const ROOM: usize = 4 * TOKENS;
-/// Blocks that wait for a worker, besides the one it works on.
-const WAITING: usize = 2;
+/// Blocks for each thread: the one that it works on, and others that wait until it is their turn to be handed out.
+const PARCELS: usize = 3;
 
 /// A reader of items: sequences, lines or images.
-pub trait Source {
+pub trait Source: Send {
     /// An item.
     type Item: Send;
     /// An empty item to read into.
@@ -170,10 +170,10 @@ fn alone<J: Job>(
     }
 }
 
-/// A block and its outcome travel together: reader → worker → finish → reader.
+/// A block and its outcome travel together.
 type Parcel<J> = (Block<<J as Job>::Item>, <J as Job>::Outcome);
 
-/// Spreads the blocks over all workers. It stops when input that comes bit by bit has to be waited for.
+/// Lets all workers take blocks. It stops when input that comes bit by bit has to be waited for.
 fn together<J: Job>(
     job: &J,
     source: &mut impl Source<Item = J::Item>,
@@ -182,8 +182,7 @@ fn together<J: Job>(
 ) -> Result<Rest> {
     let threads = workers.len();
     let workers: Vec<_> = workers.iter_mut().map(Mutex::new).collect();
-    let parcels: Vec<_> =
-        (0..threads * (WAITING + 1) * 2).map(|_| Mutex::new(Parcel::<J>::default())).collect();
+    let parcels: Vec<_> = (0..threads * PARCELS).map(|_| Mutex::new(Parcel::<J>::default())).collect();
     let live = source.pace() == Pace::Live;
     let mut read = |parcel: usize| {
         let block = &mut lock(&parcels[parcel]).0;
@@ -202,73 +201,154 @@ fn together<J: Job>(
     in_turn(threads, parcels.len(), Steps { read: &mut read, work: &work, finish: &mut finish })
 }
 
-/// Takes a lock that nobody else waits for: a parcel, or a worker, is in the hands of one thread at a time.
+/// Takes a lock, whatever happened to its last owner.
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is done with a parcel, which the steps know by its number. No type of an item occurs here, so the threads and their channels are
+/// What is done with a parcel, which the steps know by its number. No type of an item occurs here, so the threads and their locks are
 /// compiled once for all kinds of data.
 struct Steps<'a> {
     /// Fills a parcel; says what is left after it, and `Nothing` if it stayed empty.
-    read: &'a mut dyn FnMut(usize) -> Result<Rest>,
+    read: &'a mut (dyn FnMut(usize) -> Result<Rest> + Send),
     /// Lets a worker, the first argument, do its work on a parcel, the second.
     work: &'a (dyn Fn(usize, usize) -> Result<()> + Sync),
     /// Hands out the outcome of a parcel.
     finish: &'a mut (dyn FnMut(usize) -> Result<()> + Send),
 }
 
-/// Parcel k goes to worker k mod n, and outcomes are taken from the workers in the same turn, which keeps the order. A thread that fails
-/// closes its channels; the others notice and end. There is a limited number of parcels, so memory is bounded.
+/// The input, which one thread at a time reads.
+struct Input<'a> {
+    read: &'a mut (dyn FnMut(usize) -> Result<Rest> + Send),
+    /// The turn of the next parcel: outcomes are handed out in this order.
+    turn: usize,
+    rest: Rest,
+}
+
+/// Where the parcels are.
+#[derive(Default)]
+struct Order {
+    /// Those that nobody uses. The one that came back last is taken first: its memory is still in the cache.
+    free: Vec<usize>,
+    /// The outcomes that are not handed out yet, by their turns, of which this is the first; `None` while the work goes on.
+    first: usize,
+    outcomes: VecDeque<Option<Result<usize>>>,
+    /// Whether a thread is handing out outcomes.
+    handing_out: bool,
+    /// Whether a thread has failed, so that nothing more is to be done, and the error.
+    over: bool,
+    error: Option<anyhow::Error>,
+}
+
+/// Every thread reads a block, works on it while it is in its cache, and leaves the outcome. A thread that finds the next outcome in turn, and
+/// nobody handing it out, does so. There is a limited number of parcels, so memory is bounded.
 fn in_turn(threads: usize, parcels: usize, Steps { read, work, finish }: Steps<'_>) -> Result<Rest> {
+    let input = Mutex::new(Input { read, turn: 0, rest: Rest::Much });
+    let order = Mutex::new(Order { free: (0..parcels).collect(), ..Order::default() });
+    let (finish, freed) = (Mutex::new(finish), Condvar::new());
+    let line = Line { input, order, freed };
+    let run = |worker: usize| {
+        let _alarm = Alarm(&line);
+        while let Some((turn, parcel)) = line.next() {
+            let done = parcel.and_then(|parcel| work(worker, parcel).map(|()| parcel));
+            line.leave(turn, done, |parcel| lock(&finish)(parcel));
+        }
+    };
     std::thread::scope(|scope| {
-        let (give_back, free) = sync_channel::<usize>(parcels);
-        let mut to_workers: Vec<SyncSender<Result<usize>>> = Vec::new();
-        let mut from_workers: Vec<Receiver<Result<usize>>> = Vec::new();
-        for worker in 0..threads {
-            let (send_work, take_work) = sync_channel::<Result<usize>>(WAITING);
-            let (send_done, take_done) = sync_channel(WAITING);
-            to_workers.push(send_work);
-            from_workers.push(take_done);
-            scope.spawn(move || {
-                for parcel in take_work {
-                    let done = parcel.and_then(|parcel| work(worker, parcel).map(|()| parcel));
-                    if send_done.send(done).is_err() {
-                        return;
-                    }
+        for worker in 1..threads {
+            let run = &run;
+            scope.spawn(move || run(worker));
+        }
+        run(0);
+    });
+    let error = lock(&line.order).error.take();
+    let rest = line.input.into_inner().unwrap_or_else(PoisonError::into_inner).rest;
+    error.map_or(Ok(rest), Err)
+}
+
+/// What the threads share.
+struct Line<'a> {
+    input: Mutex<Input<'a>>,
+    order: Mutex<Order>,
+    /// Tells that a parcel is free, or that all is over.
+    freed: Condvar,
+}
+
+impl Line<'_> {
+    /// Reads the next parcel and gives it a turn; `None` at the end.
+    fn next(&self) -> Option<(usize, Result<usize>)> {
+        let mut order = lock(&self.order);
+        let parcel = loop {
+            match order.free.pop() {
+                _ if order.over => return None,
+                Some(parcel) => break parcel,
+                None => order = self.freed.wait(order).unwrap_or_else(PoisonError::into_inner),
+            }
+        };
+        drop(order);
+        let mut input = lock(&self.input);
+        if !matches!(input.rest, Rest::Much) {
+            return None;
+        }
+        let parcel = match (input.read)(parcel) {
+            Ok(rest) => {
+                let empty = matches!(rest, Rest::Nothing);
+                input.rest = rest;
+                if empty {
+                    return None;
                 }
-            });
-        }
-        for parcel in 0..parcels {
-            give_back.send(parcel)?;
-        }
-        let finisher = scope.spawn(move || -> Result<()> {
-            for turn in (0..threads).cycle() {
-                let Ok(parcel) = from_workers[turn].recv() else { return Ok(()) };
-                let parcel = parcel?;
-                finish(parcel)?;
-                // Fails once the reader has finished and needs no more parcels.
-                let _ = give_back.send(parcel);
+                Ok(parcel)
             }
-            Ok(())
-        });
-        let mut rest = Rest::Nothing;
-        for turn in (0..threads).cycle() {
-            let Ok(parcel) = free.recv() else { break };
-            let left = read(parcel);
-            let last = !matches!(left, Ok(Rest::Much));
-            if matches!(left, Ok(Rest::Nothing)) || to_workers[turn].send(left.map(|_| parcel)).is_err() {
-                break;
+            Err(error) => {
+                input.rest = Rest::Nothing;
+                Err(error)
             }
-            if last {
-                rest = Rest::Little;
-                break;
-            }
+        };
+        input.turn += 1;
+        Some((input.turn - 1, parcel))
+    }
+
+    /// Leaves the outcome of a turn, and hands out those that are next unless another thread does. No lock is held meanwhile: output that
+    /// has to wait stops the other threads only when there are no parcels left.
+    fn leave(&self, turn: usize, done: Result<usize>, mut finish: impl FnMut(usize) -> Result<()>) {
+        let mut order = lock(&self.order);
+        let at = turn - order.first;
+        if order.outcomes.len() <= at {
+            order.outcomes.resize_with(at + 1, || None);
         }
-        drop(to_workers);
-        let finished = finisher.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        finished.map(|()| rest)
-    })
+        order.outcomes[at] = Some(done);
+        if order.handing_out {
+            return;
+        }
+        order.handing_out = true;
+        while !order.over
+            && let Some(done) = order.outcomes.front_mut().and_then(Option::take)
+        {
+            order.outcomes.pop_front();
+            order.first += 1;
+            drop(order);
+            let finished = done.and_then(|parcel| finish(parcel).map(|()| parcel));
+            order = lock(&self.order);
+            match finished {
+                Ok(parcel) => order.free.push(parcel),
+                Err(error) => (order.over, order.error) = (true, Some(error)),
+            }
+            self.freed.notify_all();
+        }
+        order.handing_out = false;
+    }
+}
+
+/// Ends the work of all threads if one of them panics, since the others would wait for its outcome.
+struct Alarm<'a, 'b>(&'a Line<'b>);
+
+impl Drop for Alarm<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            lock(&self.0.order).over = true;
+            self.0.freed.notify_all();
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Labelling sequences.
 
-use crate::errors::{data_error, raise, setting_error};
+use crate::errors::{data_error, raise};
 use crate::features::{Converter, Input, Tokens};
 use crate::model::PyModel;
 use crate::settings::Rules;
@@ -161,8 +161,7 @@ impl PyTagger {
     /// best one in which the token has another label.
     ///
     /// ``tokens`` is the number of a token or a list of numbers; by default all tokens are explained. With ``removals``, the contributions of so
-    /// many features of each token, the largest, say which label the token would have without them. A tagger with ``at_most_once`` explains
-    /// nothing.
+    /// many features of each token, the largest, say which label the token would have without them.
     #[pyo3(signature = (x, tokens=None, *, removals=0))]
     fn explain<'py>(
         &self,
@@ -171,10 +170,6 @@ impl PyTagger {
         tokens: Option<&Bound<'py, PyAny>>,
         removals: usize,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        if self.shared.workers.model().at_most_once().is_some() {
-            let why = "labels that occur at most once have no runner-up to explain: make a tagger without at_most_once";
-            return Err(setting_error(py, why.into()));
-        }
         let sequence = Converter::default().sequence(x, None, 1.0, self.shared.form, None)?;
         let variables = match tokens {
             None => (0..sequence.len()).collect(),

@@ -34,6 +34,15 @@ impl Response {
 
 /// Answers requests to this port for ever; `answer` maps a path to a response.
 pub fn serve(listener: &TcpListener, port: u16, answer: impl Fn(&str) -> Response + Send + Sync + 'static) {
+    serve_within(listener, port, PATIENCE, answer);
+}
+
+fn serve_within(
+    listener: &TcpListener,
+    port: u16,
+    patience: Duration,
+    answer: impl Fn(&str) -> Response + Send + Sync + 'static,
+) {
     let answer = Arc::new(answer);
     for connection in listener.incoming() {
         let Ok(connection) = connection else {
@@ -41,13 +50,14 @@ pub fn serve(listener: &TcpListener, port: u16, answer: impl Fn(&str) -> Respons
             std::thread::sleep(PAUSE);
             continue;
         };
-        if Arc::strong_count(&answer) > CONNECTIONS {
-            continue; // dropped, that is closed
+        // Those beyond wait until another one ends, which it does for want of patience at the latest.
+        while Arc::strong_count(&answer) > CONNECTIONS {
+            std::thread::sleep(PAUSE);
         }
         let answer = answer.clone();
         // A browser that closes the connection is not an error of the server. Where no thread can be had, the connection is closed.
         let thread = std::thread::Builder::new();
-        drop(thread.spawn(move || drop(converse(&connection, port, PATIENCE, &*answer))));
+        drop(thread.spawn(move || drop(converse(&connection, port, patience, &*answer))));
     }
 }
 
@@ -270,6 +280,23 @@ mod tests {
         });
         assert!(outcome.is_err());
         assert!(taken < 100 << 20, "all was sent");
+    }
+
+    #[test]
+    fn a_request_behind_many_idle_connections_is_answered() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let answer = |_: &str| Response::text(200, "answered");
+        std::thread::spawn(move || {
+            serve_within(&listener, address.port(), Duration::from_millis(200), answer)
+        });
+        let idle: Vec<_> = (0..2 * CONNECTIONS).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let mut client = TcpStream::connect(address).unwrap();
+        client.write_all(format!("GET / HTTP/1.1\r\nHost: {address}\r\n\r\n").as_bytes()).unwrap();
+        let mut text = String::new();
+        client.read_to_string(&mut text).unwrap();
+        assert!(text.ends_with("answered"), "{text}");
+        drop(idle);
     }
 
     #[test]

@@ -2,11 +2,10 @@
 //!
 //! `cargo run -p crfkit --example own_optimizer`
 
-use crfkit::chain::{CorpusBuilder, Sequence};
-use crfkit::data::observer::Source;
+use crfkit::chain::{CorpusBuilder, Sequence, Source};
 use crfkit::data::presets::preset;
 use crfkit::domain::Domain;
-use crfkit::train::Settings;
+use crfkit::settings::Settings;
 use std::sync::Arc;
 
 fn main() -> crfkit::Result<()> {

@@ -15,7 +15,24 @@
 //! # Ok::<(), crfkit::Error>(())
 //! ```
 //!
-//! These types are the [`front`] door: [`Trainer`], [`Model`], [`Sequences`]. The modules behind them are public too.
+//! [`Trainer`] trains a model of sequences from [`Sequences`], [`Model`] stores and opens it, and [`SequenceTagger`] labels
+//! with it. Most programs need nothing else.
+//!
+//! # If you need more
+//!
+//! | to | use |
+//! |---|---|
+//! | label images, graphs from a file, or several label columns | [`grid`], [`typed`], [`linked`] |
+//! | choose what is minimised, how, and with which penalty | [`settings`] |
+//! | watch a training run, stop it, or resume it | [`train`] |
+//! | ask for marginals, n-best lists and other decoders | [`tag`], [`answers`] |
+//! | see why a label was chosen | [`explain`] |
+//! | score labels that you have already | [`eval`] |
+//! | make a model by counting, without optimisation | [`empirical`] |
+//! | read models of other toolkits | [`foreign`] |
+//! | drive an objective with an optimiser of your own, or minimise one of your own | [`train::TrainingObjective`], [`optim`] |
+//! | write a loss, an inference engine or a decoder | [`loss`], [`infer`], [`decode`] |
+//! | add a kind of model | [`domain`] |
 //!
 //! # How it is built
 //!
@@ -28,15 +45,14 @@
 //! Each arrow is a module. [`data`] reads files and makes observations. [`model`] maps weights θ to log-potentials ψ and
 //! back. [`graph`] says which tables an example has. [`infer`] computes log Z and marginals, and [`decode`] finds
 //! labellings. [`loss`] defines the objective and [`optim`] minimises it; [`risk`] sums the loss over many examples and
-//! threads.
+//! threads. [`math`] has the numbers that all of them use.
 //!
-//! A [`domain`] holds what differs between kinds of model: [`chain`]s, [`linked`] chains (several label columns, or links
-//! between distant tokens), graphs from a file ([`typed`]) and images ([`grid`]). For any domain, [`train`] trains a
-//! model, [`tag`] applies it and [`eval`] scores it. [`empirical`] makes models by counting. [`foreign`] reads the models of other
-//! toolkits. [`math`] has the numbers and
-//! the vector kernels that all of them use.
+//! # What is promised
+//!
+//! What these pages show changes only with a new minor version. Items that are public but hidden from them
+//! (`#[doc(hidden)]`) serve our own program and tests, and may change in any version.
 
-pub mod ability;
+mod ability;
 pub mod answers;
 pub mod any;
 #[doc(hidden)]
@@ -45,13 +61,13 @@ pub mod data;
 pub mod decode;
 pub mod domain;
 pub mod empirical;
-pub mod error;
+mod error;
 pub mod eval;
 pub mod explain;
 #[doc(hidden)] // of use to our own program
 pub mod files;
 pub mod foreign;
-pub mod front;
+mod front;
 pub mod graph;
 pub mod infer;
 pub mod loss;
@@ -65,7 +81,10 @@ pub mod train;
 
 pub use domain::{chain, grid, linked, typed};
 pub use error::{Error, GraphError, Place, Result};
-pub use front::{Model, Sequences, Trainer, attributes, columns, conllu, json};
+pub use front::{
+    Confidence, LabelledChunk, LabelledSpan, LabelledToken, Model, Progress, Score, SequenceTagger,
+    Sequences, Trainer, TrainingRun, attributes, columns, conllu, json,
+};
 
 /// Runs the examples in the README as tests.
 #[cfg(doctest)]

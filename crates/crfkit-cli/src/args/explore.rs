@@ -46,6 +46,10 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "none|iob2|iobes|FILE")]
     pub constraint: Option<PathBuf>,
 
+    /// Labels or types of chunks that a sequence has at most once, separated by commas
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub at_most_once: Vec<String>,
+
     /// Show the K contributions of the largest size, and what would happen without them
     #[arg(long, value_name = "K", default_value_t = 10)]
     pub top: usize,

@@ -20,7 +20,8 @@ use std::sync::Arc;
 
 /// Explains labels on standard output.
 pub fn run(args: &ExplainArgs) -> Result<ExitCode> {
-    let limits = Limits { constraint: args.constraint.as_deref(), ..Limits::default() };
+    let (constraint, at_most_once) = (args.constraint.as_deref(), &args.at_most_once[..]);
+    let limits = Limits { constraint, at_most_once, ..Limits::default() };
     with_models(slice::from_ref(&args.model), limits, Run(args))?
 }
 

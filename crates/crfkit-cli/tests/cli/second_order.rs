@@ -106,7 +106,7 @@ fn training_keeps_to_a_constraint() {
     output(&mut command);
     for (arguments, why) in [
         (&["--order", "3"][..], "3"),
-        (&["--order", "2", "--objective", "memm"], "--objective memm is for chains of order 1"),
+        (&["--order", "2", "--objective", "piecewise"], "--objective piecewise is for chains of order 1"),
         (&["--order", "2", "--optimizer", "sdca"], "--optimizer sdca is for chains of order 1"),
         (&["--order", "2", "--compute", "f32"], "--compute f32 is for chains of order 1"),
         (&["--order", "2", "--graph", "skip-chain", "--skip", "same(0)"], "--order"),

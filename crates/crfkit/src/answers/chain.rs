@@ -53,6 +53,7 @@ pub struct ChainAnswers {
 impl ChainAnswers {
     /// Answers without a chain yet. All chains will share these tables. A `direction` is for models that are normalised
     /// label by label.
+    #[doc(hidden)]
     pub fn new(shared: Arc<Shared<f64>>, direction: Option<Direction>) -> Self {
         let triples = shared.get(TRIPLE).is_some_and(|table| table.triples.is_some());
         let segments = shared.get(LENGTH).and_then(|table| Some(table.segments.as_ref()?.of_chain(false)));
@@ -84,6 +85,7 @@ impl ChainAnswers {
 
     /// The same answers at a temperature: all log-potentials are divided by it. The best labelling stays the same; at a high temperature,
     /// probabilities are closer to each other.
+    #[doc(hidden)]
     pub fn with_temperature(mut self, temperature: f64) -> Self {
         if temperature != 1.0 {
             let cooled = |table: &Table<f64>| {
@@ -102,6 +104,7 @@ impl ChainAnswers {
     }
 
     /// Imposes rules on all chains from now on, or none. All answers are then those given that the labelling obeys the rules.
+    #[doc(hidden)]
     pub fn obey(&mut self, rules: Option<Arc<LabelRules>>) {
         self.shared = match &rules {
             Some(rules) => Arc::new(rules.imposed_on(&self.free)),
@@ -115,6 +118,7 @@ impl ChainAnswers {
     }
 
     /// The rules on chains, if there are any.
+    #[doc(hidden)]
     pub fn rules(&self) -> Option<&Arc<LabelRules>> {
         self.rules.as_ref()
     }
@@ -147,6 +151,7 @@ impl ChainAnswers {
     }
 
     /// Begins the next chain and returns its own tables, empty, for the caller to fill.
+    #[doc(hidden)]
     pub fn start(&mut self, chain: Chain) -> &mut [f64] {
         self.chain = chain;
         (self.log_z, self.masked, self.pairs.ready) = (None, false, false);
@@ -158,8 +163,10 @@ impl ChainAnswers {
 
     /// Must be called once the tables are filled. If the model is normalised label by label, this normalises them. It is an error if no
     /// labelling obeys the rules; `place` is where the chain was read.
+    #[doc(hidden)]
     pub fn finish(&mut self, place: impl FnOnce() -> Place) -> Result<()> {
         if let Some(memm) = self.local {
+            self.make_pairs();
             memm.localise(&self.chain, &self.raw, &mut self.own, &mut self.memm);
         }
         if self.temperature != 1.0 {
@@ -175,6 +182,16 @@ impl ChainAnswers {
         if possible { self.find_once(place) } else { Err(impossible(place())) }
     }
 
+    /// Gives the pairs of a second-order chain own tables of zeros, if they have none: normalisers are subtracted there.
+    fn make_pairs(&mut self) {
+        if self.chain.triples && !self.chain.own_pairs {
+            let rows = self.chain.own_len();
+            self.chain.own_pairs = true;
+            self.own.reserve(self.chain.own_len());
+            self.chain.clear_own(&mut self.own.plane_mut(0)[rows..self.chain.own_len()]);
+        }
+    }
+
     /// Whether every labelling that obeys the rules has a segment that is too long.
     fn is_impossible_by_length(&mut self) -> bool {
         let psi = Psi { shared: &self.shared, own: &self.own };
@@ -183,6 +200,7 @@ impl ChainAnswers {
     }
 
     /// The shared tables.
+    #[doc(hidden)]
     pub fn shared(&self) -> &Arc<Shared<f64>> {
         &self.shared
     }
@@ -222,6 +240,7 @@ impl ChainAnswers {
 
     /// Replaces the node marginals by the mean of these and of others for the same sequence. [`ChainAnswers::marginal`]
     /// and [`ChainAnswers::max_marginal`] then use the mean (ctjpgis-psa-2007 section 5). The labels must be the same.
+    #[doc(hidden)]
     pub fn average<'a>(&mut self, others: impl IntoIterator<Item = &'a mut ChainAnswers>) {
         self.log_z();
         let len = self.chain.len * self.chain.stride();
@@ -363,6 +382,8 @@ impl Answers for ChainAnswers {
     fn forbid(&mut self, variable: usize, label: Label) -> bool {
         (self.log_z, self.masked, self.pairs.ready) = (None, true, false);
         self.own.set(variable * self.chain.stride() + label as usize, -FORBIDDEN);
+        // If nothing is possible any more, the score of the labels says so.
+        let _ = self.find_once(|| Place::new("input", 0));
         true
     }
 

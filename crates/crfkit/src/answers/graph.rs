@@ -36,6 +36,7 @@ pub struct GraphAnswers {
 impl GraphAnswers {
     /// Answers without a graph yet. All graphs will share these tables and get their marginals from `engine`, which
     /// stops at `tolerance`.
+    #[doc(hidden)]
     pub fn new(shared: Arc<Shared<f64>>, engine: Engine, propagation: Propagation) -> Self {
         GraphAnswers {
             engine,
@@ -52,7 +53,7 @@ impl GraphAnswers {
     }
 
     /// The same with another limit on the bytes that the tables of exact inference may take.
-    pub fn with_exact_memory(self, exact_memory: usize) -> Self {
+    pub(crate) fn with_exact_memory(self, exact_memory: usize) -> Self {
         GraphAnswers { exact_memory, ..self }
     }
 

@@ -21,6 +21,7 @@ pub trait Answers {
 
     /// Loads a graph that was read at `place`; `fill` writes its log-potentials. It is an error if the engine cannot
     /// work on the graph.
+    #[doc(hidden)]
     fn load(
         &mut self,
         graph: &Self::Graph,
@@ -37,8 +38,10 @@ pub trait Answers {
     fn score(&self, labels: &[Label]) -> f64;
     /// Forbids a label of a variable, until the next graph is loaded. False if that is not possible, because no table of the graph's own
     /// is over the variable alone.
+    #[doc(hidden)]
     fn forbid(&mut self, variable: usize, label: Label) -> bool;
     /// Imposes rules on the labels of all inputs from now on. Only chains have them.
+    #[doc(hidden)]
     fn obey(&mut self, _rules: Option<Arc<LabelRules>>) {}
     /// Whether iterative inference converged; `None` if no answer about this input has needed it.
     fn converged(&self) -> Option<bool>;

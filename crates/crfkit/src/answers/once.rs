@@ -12,6 +12,7 @@ use std::sync::Arc;
 impl ChainAnswers {
     /// Allows things at most once on all chains from now on. If that has too many states ([`AtMostOnce::is_exact`]), only labels and n-best
     /// lists know of it, and probabilities do not.
+    #[doc(hidden)]
     pub fn at_most_once(&mut self, once: Option<Arc<AtMostOnce>>) {
         (self.log_z, self.once) = (None, once);
     }

@@ -127,6 +127,7 @@ impl Ensemble {
 
     /// The same models, for sequences with a column of the labels that each token may have: `?` for all, a label, or several joined by
     /// `|`. Columns count from 0, or from the end if the number is negative.
+    #[doc(hidden)]
     pub fn with_allowed(self, column: i32) -> Self {
         Ensemble { allowed: Some(column), ..self }
     }
@@ -165,16 +166,19 @@ impl Ensemble {
     }
 
     /// What may occur at most once, if anything.
+    #[doc(hidden)]
     pub fn at_most_once(&self) -> Option<&AtMostOnce> {
         self.once.as_deref()
     }
 
     /// The column of allowed labels, if there is one.
+    #[doc(hidden)]
     pub fn allowed_column(&self) -> Option<i32> {
         self.allowed
     }
 
     /// The set of these labels. A label that the models do not know is an error, which `place` is a part of.
+    #[doc(hidden)]
     pub fn label_bits<'a>(
         &self,
         labels: impl IntoIterator<Item = &'a str>,
@@ -256,6 +260,7 @@ impl Ensemble {
     }
 
     /// The same models without their temperatures; `None` if they have none.
+    #[doc(hidden)]
     pub fn without_temperature(&self) -> Option<Self> {
         let warm = |member: &Member| matches!(member, Member::Weighted(model) if model.settings.temperature.is_some());
         let plain = |member: &Member| match member {

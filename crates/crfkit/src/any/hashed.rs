@@ -9,6 +9,7 @@ use crate::{Error, Result};
 
 impl Tagger<Ensemble> {
     /// Loads a sequence whose attributes are known by their hashes. It is an error if there are several models, or one made from counts.
+    #[doc(hidden)]
     pub fn take_in_hashed(&mut self, sequence: &HashedAttributes) -> Result<&mut ChainAnswers> {
         self.with_parts(|ensemble, tables, scratch, answers| match (ensemble.members(), &tables[..]) {
             ([Member::Weighted(model)], [MemberTables::Weighted(tables)]) => {

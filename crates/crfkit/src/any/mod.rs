@@ -65,6 +65,7 @@ impl AnyModel {
 
     /// Reads a model file without copying weights and names: the model keeps the bytes.
     /// A file of [another toolkit](foreign) is read too, into memory of its own.
+    #[doc(hidden)]
     pub fn from_memory(bytes: &Bytes) -> Result<Self> {
         if let Some(model) = foreign::read(bytes) {
             return Ok(AnyModel::Chain(model?.into()));
@@ -96,17 +97,20 @@ impl AnyModel {
     }
 
     /// The label sets.
+    #[doc(hidden)]
     pub fn label_sets(&self) -> Vec<LabelSet<'_>> {
         self.common().label_sets()
     }
 
     /// The settings that the model was trained with, by name.
+    #[doc(hidden)]
     pub fn settings(&self) -> Result<serde_json::Value> {
         self.common().settings()
     }
 
     /// The model after edits of its weights. It is an error if the model is made from counts, or if an edit names an observation or
     /// a label that the model does not know.
+    #[doc(hidden)]
     pub fn edited(&self, edits: &[Edit], others: Others) -> Result<AnyModel> {
         Ok(match self {
             AnyModel::Chain(model) => AnyModel::Chain(model.edited(edits, others)?.into()),
@@ -134,6 +138,7 @@ impl AnyModel {
     }
 
     /// Calls the method of `visitor` for this kind of model.
+    #[doc(hidden)]
     pub fn visit<V: ModelVisitor>(self, visitor: V) -> V::Out {
         match self {
             AnyModel::Chain(model) => visitor.chain(model),
@@ -157,6 +162,7 @@ impl AnyModel {
 
 /// Something to do with a model of any kind, where each kind needs code of its own. A new kind of model is a new
 /// required method, so that no kind can be forgotten.
+#[doc(hidden)]
 pub trait ModelVisitor: Sized {
     /// The result.
     type Out;

@@ -21,6 +21,7 @@ mod hashed;
 mod memory;
 mod split;
 
+#[doc(hidden)]
 pub use hashed::HashedAttributes;
 
 use super::columns::{MAX_TOKENS, too_long};
@@ -222,11 +223,12 @@ impl<R: Read> AttributeReader<R> {
     }
 
     /// Whether the next instance can be read without waiting for input; see [`Lines::gather`].
+    #[doc(hidden)]
     pub fn ready(&mut self, at_hand: impl Fn() -> bool) -> Result<bool> {
         self.lines.gather(holds_sequence, at_hand)
     }
 
-    /// Overwrites `instance` with the next one, of 1 to [`MAX_TOKENS`] rows; false, and no row, at the end.
+    /// Overwrites `instance` with the next one, of 1 to 16,777,216 rows; false, and no row, at the end.
     pub fn read(&mut self, instance: &mut Attributes) -> Result<bool> {
         instance.clear();
         self.lines.name().clone_into(&mut instance.name);

@@ -24,11 +24,12 @@ use super::vectors::Vectors;
 use crate::error::{Error, Place, Result};
 
 /// The largest number of columns, as in CRF++. A row with more is probably not in columns at all.
+#[doc(hidden)]
 pub const MAX_COLUMNS: usize = 1024;
 
 /// Tokens of one sequence at most, in any format. A longer one is rather a text without empty lines, and the tables of one that long
 /// would not fit into memory.
-pub const MAX_TOKENS: usize = 1 << 24;
+pub(crate) const MAX_TOKENS: usize = 1 << 24;
 
 /// The message about a sequence of more tokens than `most`.
 pub(super) fn too_long(most: usize) -> String {
@@ -89,6 +90,7 @@ impl Columns {
     }
 
     /// The line of a row as it was read, with its own spaces and tabs but without the line ending.
+    #[doc(hidden)]
     pub fn row_text(&self, row: usize) -> &str {
         &self.text[self.rows[row].text.clone()]
     }
@@ -99,11 +101,13 @@ impl Columns {
     }
 
     /// Where a field is in [`text`](Columns::text), in bytes.
+    #[doc(hidden)]
     pub fn span(&self, row: usize, column: usize) -> Range<usize> {
         self.fields_of(row)[column].clone()
     }
 
     /// Where a sentence begins in its line, in characters; 0 unless running text is cut into sentences.
+    #[doc(hidden)]
     pub fn offset(&self) -> usize {
         self.offset
     }
@@ -124,6 +128,7 @@ impl Columns {
     }
 
     /// Replaces the fields of a column, one for each row.
+    #[doc(hidden)]
     pub fn set_column(&mut self, column: usize, values: &[String]) {
         for (row, value) in values.iter().enumerate() {
             let start = self.text.len();
@@ -239,6 +244,7 @@ impl<R: Read> ColumnReader<R> {
     }
 
     /// Whether the next sequence can be read without waiting for input; see [`Lines::gather`].
+    #[doc(hidden)]
     pub fn ready(&mut self, at_hand: impl Fn() -> bool) -> Result<bool> {
         self.lines.gather(holds_sequence, at_hand)
     }
@@ -247,7 +253,7 @@ impl<R: Read> ColumnReader<R> {
     /// has no rows.
     ///
     /// Refused, with file and line: a row with another number of columns than the first row of the file,
-    /// rows of more than [`MAX_COLUMNS`], and sequences of more than [`MAX_TOKENS`].
+    /// rows of more than [`MAX_COLUMNS`], and sequences of more than 16,777,216 tokens.
     pub fn read(&mut self, sequence: &mut Columns) -> Result<bool> {
         sequence.begin(self.lines.name());
         while let Some((text, line)) = self.lines.next_line()? {

@@ -62,6 +62,7 @@ impl<R: Read> ConlluReader<R> {
     }
 
     /// Whether the next sequence can be read without waiting for input; see [`Lines::gather`].
+    #[doc(hidden)]
     pub fn ready(&mut self, at_hand: impl Fn() -> bool) -> Result<bool> {
         self.lines.gather(|text| holds_rows(text, |line| line[0] != b'#'), at_hand)
     }

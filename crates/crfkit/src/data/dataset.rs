@@ -5,6 +5,7 @@ mod tables;
 mod weights;
 mod zeros;
 
+#[doc(hidden)]
 pub use super::dense::DenseNumbers;
 use crate::graph::{FIRST_SET, Graph, Label, LabelBits, UNLABELLED};
 use std::sync::Arc;
@@ -99,6 +100,7 @@ impl<G: Graph> Dataset<G> {
     }
 
     /// The values of dense observations, kind by kind.
+    #[doc(hidden)]
     pub fn dense(&self) -> &[DenseNumbers] {
         &self.dense
     }
@@ -217,6 +219,7 @@ impl<G: Graph> Dataset<G> {
     }
 
     /// The sets of labels that gold labels stand for: [`FIRST_SET`] + n for set n.
+    #[doc(hidden)]
     pub fn sets(&self) -> &Arc<[LabelBits]> {
         &self.sets
     }
@@ -232,7 +235,7 @@ impl<G: Graph> Dataset<G> {
     }
 
     /// Whether all gold labels are known.
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.gold.iter().all(|label| *label < FIRST_SET)
     }
 
@@ -348,6 +351,7 @@ impl<G: Graph> Dataset<G> {
 
     /// Renumbers labels and observations, and replaces the graphs by ones of the same shape. Observations that
     /// `observation` (given the kind of table) maps to `None` are dropped.
+    #[doc(hidden)]
     pub fn renumber(
         &mut self,
         label: impl Fn(Label) -> Label,

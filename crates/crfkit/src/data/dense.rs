@@ -3,7 +3,8 @@
 use crate::graph::Graph;
 use std::ops::Range;
 
-/// The values of the dense observations of one kind of table: a row for each own table of that kind, in order.
+/// The values of the dense observations of one kind of table: a row for each own table of that kind
+/// ([`Graph::own_numbers`]), in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DenseNumbers {
     kind: usize,
@@ -60,8 +61,13 @@ impl DenseNumbers {
 
     /// Appends the starts of the tables that the rows of a graph belong to, counted from `start`.
     pub(crate) fn add_tables(&self, graph: &impl Graph, start: usize, tables: &mut Vec<u32>) {
-        let own = (0..graph.own_tables()).filter(|&f| graph.own_kind(f) == self.kind);
-        tables.extend(own.map(|f| (start + graph.own_offset(f)) as u32));
+        tables.extend(self.tables(graph).map(|f| (start + graph.own_offset(f)) as u32));
+    }
+
+    /// The own tables of a graph that have a row.
+    pub(crate) fn tables(&self, graph: &impl Graph) -> impl Iterator<Item = usize> {
+        let has = |f: &usize| graph.own_kind(*f) == self.kind && graph.own_numbers(*f);
+        (0..graph.own_tables()).filter(has)
     }
 
     /// All numbers, row after row.

@@ -18,16 +18,19 @@ pub enum Dialect {
 impl Dialect {
     /// The value of a cell `distance` rows before the first. All are equal from a certain distance on (8 in CRF++, 5 in
     /// Wapiti).
+    #[doc(hidden)]
     pub fn left(self, distance: usize) -> &'static str {
         farthest(self.left_padding(), distance)
     }
 
     /// The value of a cell `distance` rows after the last.
+    #[doc(hidden)]
     pub fn right(self, distance: usize) -> &'static str {
         farthest(self.right_padding(), distance)
     }
 
     /// All values of [`left`](Dialect::left), from distance 1 on.
+    #[doc(hidden)]
     pub fn left_padding(self) -> &'static [&'static str] {
         match self {
             Dialect::Crfpp => &["_B-1", "_B-2", "_B-3", "_B-4", "_B-5", "_B-6", "_B-7", "_B-8"],
@@ -36,6 +39,7 @@ impl Dialect {
     }
 
     /// All values of [`right`](Dialect::right), from distance 1 on.
+    #[doc(hidden)]
     pub fn right_padding(self) -> &'static [&'static str] {
         match self {
             Dialect::Crfpp => &["_B+1", "_B+2", "_B+3", "_B+4", "_B+5", "_B+6", "_B+7", "_B+8"],

@@ -16,7 +16,7 @@ pub struct Extractor {
     /// The function that it applies to the column's value.
     pub function: Function,
     /// Whether the result is lower-cased.
-    pub lower_case: bool,
+    pub(crate) lower_case: bool,
 }
 
 /// The function of a macro.

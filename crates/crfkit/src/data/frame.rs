@@ -1,8 +1,7 @@
 //! The keys of observations, made of the values of a sequence.
 
-use super::lookup::{Batch, Keys};
+use super::lookup::Keys;
 use super::observer::UNSEEN;
-use super::strings::hash_of;
 use super::template::{Macro, Row, Template};
 
 /// The values of one sequence, padding included.
@@ -154,67 +153,32 @@ impl Frame<'_> {
             let first = self.padding.checked_add_signed(offset as isize)?;
             (first + self.len <= self.rows).then_some(first * self.extractors + one.extractor)
         };
-        let skeleton = template.skeleton.to_le();
-        match &template.macros[..] {
-            _ if template.many.is_some() || template.number.is_some() => None,
-            [a] => Some(Step::One(skeleton, place(a)?)),
-            [a, b] => Some(Step::Two(skeleton, [place(a)?, place(b)?])),
-            [a, b, c] => Some(Step::Three(skeleton, [place(a)?, place(b)?, place(c)?])),
-            _ => None,
+        if template.many.is_some() || template.number.is_some() {
+            return None;
         }
-    }
-
-    /// Adds the observations of the templates at position t to a batch, except those with an unknown value. `steps` are those of the
-    /// templates. This is where labelling spends its time.
-    #[inline]
-    pub(super) fn look_up(
-        &self,
-        (steps, templates): (&[Step], &[Template]),
-        t: usize,
-        keys: &mut Keys,
-        batch: &mut Batch,
-    ) {
-        let values = &self.values[t * self.extractors..];
-        for (step, template) in steps.iter().zip(templates) {
-            // Unknown values have the largest number.
-            match *step {
-                Step::One(skeleton, a) => {
-                    if values[a] != UNSEEN {
-                        batch.push(hash_of(bytemuck::bytes_of(&[skeleton, values[a].to_le()])));
-                    }
-                }
-                Step::Two(skeleton, [a, b]) => {
-                    let (a, b) = (values[a], values[b]);
-                    if a.max(b) != UNSEEN {
-                        batch.push(hash_of(bytemuck::bytes_of(&[skeleton, a.to_le(), b.to_le()])));
-                    }
-                }
-                Step::Three(skeleton, [a, b, c]) => {
-                    let (a, b, c) = (values[a], values[b], values[c]);
-                    if a.max(b).max(c) != UNSEEN {
-                        batch.push(hash_of(bytemuck::bytes_of(&[skeleton, a.to_le(), b.to_le(), c.to_le()])));
-                    }
-                }
-                Step::Other => {
-                    self.keys(std::slice::from_ref(template), t, keys);
-                    keys.iter().for_each(|key| batch.push(hash_of(key)));
-                    keys.clear();
-                }
-            }
-        }
+        let (places, count) = match &template.macros[..] {
+            [a] => ([place(a)?; 3], 1),
+            [a, b] => ([place(a)?, place(b)?, place(a)?], 2),
+            [a, b, c] => ([place(a)?, place(b)?, place(c)?], 3),
+            _ => return None,
+        };
+        Some(Step::Values { skeleton: template.skeleton.to_le(), places, count })
     }
 }
 
-/// What labelling does for a template: it hashes the skeleton, whose bytes are in little-endian order, and the values at these places, counted
-/// from the first value that position t of a frame can reach.
-#[derive(Clone, Copy, Debug)]
+/// How labelling looks up the observations of a template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// One value.
-    One(u32, usize),
-    /// Two values.
-    Two(u32, [usize; 2]),
-    /// Three values.
-    Three(u32, [usize; 3]),
-    /// Anything else, by way of the key.
+    /// By the hash of its skeleton, whose bytes are in little-endian order, and of the values at these places, counted from the first value
+    /// that position t of a frame can reach. There are `count` of them; the others repeat the first.
+    Values {
+        /// The number of the skeleton.
+        skeleton: u32,
+        /// Where its values are.
+        places: [usize; 3],
+        /// How many values there are.
+        count: usize,
+    },
+    /// By the hash of its key.
     Other,
 }

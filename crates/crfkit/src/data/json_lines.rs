@@ -55,6 +55,7 @@ impl<R: Read> JsonReader<R> {
     }
 
     /// Whether the next sequence can be read without waiting for input; see [`Lines::gather`].
+    #[doc(hidden)]
     pub fn ready(&mut self, at_hand: impl Fn() -> bool) -> Result<bool> {
         self.lines.gather(holds_line, at_hand)
     }

@@ -13,9 +13,9 @@ use std::io::Read;
 use std::path::Path;
 
 /// The largest file that a template may name, in bytes of text. It becomes part of every model.
-pub const MAX_BYTES: usize = 64 << 20;
+pub(crate) const MAX_BYTES: usize = 64 << 20;
 /// The largest number of words in an entry. It bounds the time for each token.
-pub const MAX_WORDS: usize = 32;
+pub(crate) const MAX_WORDS: usize = 32;
 
 /// A file that a template names, and that its models hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Case {
 }
 
 /// Reads a file, also a compressed one, that must be UTF-8 text.
-pub fn read_text(path: &Path) -> Result<String> {
+pub(crate) fn read_text(path: &Path) -> Result<String> {
     let name = path.display().to_string();
     let io = |error| Error::io(&*name, error);
     let mut bytes = Vec::new();

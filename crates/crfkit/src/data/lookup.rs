@@ -29,12 +29,6 @@ impl Batch {
         self.ends.clear();
     }
 
-    /// Adds an observation of the next table, with value 1. The other observations of the batch must have no values either.
-    #[inline]
-    pub(super) fn push(&mut self, hash: u64) {
-        self.hashes.push(hash);
-    }
-
     /// Adds observations of the next table, with their values; empty if all are 1.
     pub(super) fn extend(&mut self, hashes: &[u64], values: &[f64]) {
         self.hashes.extend_from_slice(hashes);
@@ -60,7 +54,7 @@ impl Batch {
     /// Sends all tables to `sink`, with the observations that have a name among `names`. The batch is then empty.
     pub(super) fn send(&mut self, names: Finder<'_>, sink: &mut impl Sink) {
         let Batch { hashes, values, ends, ids, amounts } = self;
-        names.expect(hashes);
+        names.expect(hashes.iter().copied());
         ids.clear();
         amounts.clear();
         let mut start = 0;
@@ -139,7 +133,7 @@ impl Keys {
 }
 
 /// Sends tables to `sink`, whose observations end at `ends`. Without `amounts`, all values are 1.
-fn send_tables(ends: &[usize], ids: &[u32], amounts: &[f64], sink: &mut impl Sink) {
+pub(super) fn send_tables(ends: &[usize], ids: &[u32], amounts: &[f64], sink: &mut impl Sink) {
     let mut start = 0;
     for &end in ends {
         let of_table = amounts.get(start..end).unwrap_or_default();
@@ -200,12 +194,39 @@ mod tests {
             for (sequence, trained) in sequences.iter().zip(&trained) {
                 assert_eq!(label(sequence), *trained);
             }
+            for (sequence, trained) in sequences.iter().zip(&trained).rev() {
+                assert_eq!(label(sequence), *trained, "what was found before is remembered");
+            }
             let expected = label(&sequence((0..40).map(|k| k * 3)));
             let found: usize = expected.0.iter().map(Vec::len).sum();
             assert!(
                 found > 80 && found < trained[3].0.iter().map(Vec::len).sum(),
                 "{found}: some words are unknown"
             );
+        }
+    }
+
+    /// An observer remembers what it finds. New names may have the same numbers as before, and there may be more values than it can remember.
+    #[test]
+    fn what_is_remembered_belongs_to_its_names() {
+        let templates =
+            Templates::compile("U1:%x[0,0]\nU2:%x[-1,0]\nU3:%x[0,0]/%x[1,1]", Dialect::Crfpp, "test")
+                .unwrap();
+        let (mut alphabet, mut observer) = (Alphabet::default(), Observer::default());
+        let known = sequence((0..30).map(|k| k % 11));
+        let new = sequence((0..20_000).map(|k| k * 7 % 20_000));
+        let mut trained = [Tables::default(), Tables::default()];
+        observer.columns(&templates, &known, 0, &mut alphabet, &mut trained[0]);
+        let mut found = Tables::default();
+        observer.columns(&templates, &new, 0, alphabet.frozen(), &mut found);
+        observer.columns(&templates, &new, 0, &mut alphabet, &mut trained[1]);
+        assert_ne!(found, trained[1], "most of the words were new");
+        for _ in 0..2 {
+            for (sequence, trained) in [&known, &new].into_iter().zip(&trained) {
+                let mut found = Tables::default();
+                observer.columns(&templates, sequence, 0, alphabet.frozen(), &mut found);
+                assert_eq!(found, *trained);
+            }
         }
     }
 }

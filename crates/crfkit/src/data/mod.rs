@@ -35,12 +35,16 @@ pub mod half;
 pub mod images;
 pub mod json_lines;
 pub mod label_rules;
+#[doc(hidden)]
 pub mod lexicon;
 mod lookup; // numbers of observations, many at once
 mod macros; // of template lines
+mod memo; // numbers of observations that were looked up before
 #[doc(hidden)]
 pub mod npz;
+#[doc(hidden)]
 pub mod numpy;
+#[doc(hidden)]
 pub mod observer;
 #[doc(hidden)]
 pub mod pattern;
@@ -49,7 +53,9 @@ mod pixels; // public as images::Image and Mask
 mod pnm;
 pub mod presets;
 mod readable; // Templates::in_words
+#[doc(hidden)]
 pub mod rows;
+#[doc(hidden)]
 pub mod rule;
 mod segments;
 pub mod sites;

@@ -4,6 +4,7 @@ use super::attributes::{Attributes, HashedAttributes};
 use super::columns::Columns;
 use super::frame::{Frame, Step};
 use super::lookup::{BATCH, Batch, Keys};
+use super::memo::Memo;
 use super::segments::SegmentObserver;
 use super::strings::{Finder, Strings, hash_of};
 use super::template::{Extractor, Function, Templates, read_finite};
@@ -163,6 +164,8 @@ pub struct Observer {
     keys: Keys,
     steps: Vec<Step>,
     batch: Batch,
+    /// Of tokens and of pairs.
+    memos: [Memo; 2],
     ids: Vec<u32>,
     amounts: Vec<f64>,
     text: String,
@@ -185,7 +188,7 @@ impl Observer {
     ) {
         let len = sequence.len();
         let padding = self.extract(templates, sequence, &mut numbers);
-        let Observer { values, keys, steps, batch, ids, amounts, several, measured, segments, .. } = self;
+        let Observer { values, keys, steps, memos, ids, amounts, several, measured, segments, .. } = self;
         let extractors = templates.extractors.len();
         let rows = values.len() / extractors.max(1);
         let plain = !templates.extractors.iter().any(Extractor::is_wider);
@@ -218,11 +221,7 @@ impl Observer {
                 }
             } else if let Some(names) = numbers.finder(pair) {
                 frame.steps(lines, steps);
-                for t in tokens {
-                    frame.look_up((steps, lines), t, keys, batch);
-                    batch.finish_table(names, sink);
-                }
-                batch.send(names, sink);
+                memos[usize::from(pair)].send(&frame, (steps, lines), tokens, names, (keys, sink));
             } else {
                 amounts.clear();
                 for t in tokens {

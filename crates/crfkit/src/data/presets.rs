@@ -92,7 +92,7 @@ pub const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "chunking-pairs",
-        description: "as chunking, with every observation for label pairs too; best with --order 2",
+        description: "as chunking, with every observation for label pairs too; best on second-order chains",
         source: "Sha & Pereira (2003), table 1, whose predicates are those of chunking",
         dialect: Dialect::Crfpp,
         base: include_str!("presets/chunking-pairs.tpl"),
@@ -109,7 +109,7 @@ pub const PRESETS: &[Preset] = &[
 ];
 
 /// The lines of segments that every preset has where segments have weights.
-pub const SEGMENTS: &str = "# Segments.\nS:text=%x[0,0]\n";
+pub(crate) const SEGMENTS: &str = "# Segments.\nS:text=%x[0,0]\n";
 
 /// The preset called `name`. An unknown name is an error.
 pub fn preset(name: &str) -> Result<Preset> {
@@ -126,7 +126,7 @@ impl Preset {
     }
 
     /// The same for data in which some columns hold numbers.
-    pub fn text_with(&self, columns: usize, numbers: &[usize]) -> String {
+    pub(crate) fn text_with(&self, columns: usize, numbers: &[usize]) -> String {
         self.words(columns, numbers) + &number_lines(numbers)
     }
 
@@ -147,12 +147,14 @@ impl Preset {
     }
 
     /// [`text_with`](Preset::text_with) compiled.
+    #[doc(hidden)]
     pub fn compile_with(&self, columns: usize, numbers: &[usize]) -> Result<Templates> {
         self.compile_text(self.text_with(columns, numbers), columns)
     }
 
     /// The preset for data in which some columns hold numbers that it is not to read, compiled. With `segments`, it has lines that observe
     /// segments.
+    #[doc(hidden)]
     pub fn compile_for(&self, columns: usize, numbers: &[usize], segments: bool) -> Result<Templates> {
         self.compile_text(self.words(columns, numbers) + if segments { SEGMENTS } else { "" }, columns)
     }
@@ -165,6 +167,7 @@ impl Preset {
 }
 
 /// The lines of a template that make the numbers in these columns features: one line for each run of columns. The numbers must ascend.
+#[doc(hidden)]
 pub fn number_lines(columns: &[usize]) -> String {
     let mut lines = String::new();
     for run in columns.chunk_by(|a, b| a + 1 == *b) {

@@ -4,6 +4,7 @@ use super::bytes::Numbers;
 use crate::{Error, Result};
 use std::borrow::Cow;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// A table of distinct byte strings, numbered in the order in which they were added.
@@ -23,12 +24,14 @@ pub struct Strings {
     most: usize,
     /// Whether a string was left out because it would not fit.
     overfull: bool,
+    /// See [`Finder::stamp`]; made when it is first asked for.
+    stamp: OnceLock<u64>,
 }
 
 impl Default for Strings {
     fn default() -> Self {
-        let (arena, ends, slots) = Default::default();
-        Strings { arena, ends, slots, most: MOST, overfull: false }
+        let (arena, ends, slots, stamp) = Default::default();
+        Strings { arena, ends, slots, most: MOST, overfull: false, stamp }
     }
 }
 
@@ -88,7 +91,9 @@ impl Strings {
     /// The strings for look-ups by their hashes.
     #[inline]
     pub(crate) fn finder(&self) -> Finder<'_> {
-        Finder { slots: self.slots(), strings: self.len() as u32 }
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let stamp = *self.stamp.get_or_init(|| NEXT.fetch_add(1, Ordering::Relaxed));
+        Finder { slots: self.slots(), strings: self.len() as u32, stamp }
     }
 
     /// The number of a string. A new string is added. A string that does not fit into the table any more gets the number of another one;
@@ -120,7 +125,7 @@ impl Strings {
     /// Reads what the look-ups of these hashes will need: the slots where they begin, and the end and the bytes of the strings there.
     fn expect(&self, hashes: &[u64]) {
         let names = self.finder();
-        names.expect(hashes);
+        names.expect(hashes.iter().copied());
         let (arena, ends) = self.parts();
         let end = |&hash: &u64| {
             let number = names.first(hash)[2] as usize;
@@ -150,6 +155,7 @@ impl Strings {
                     self.overfull = true;
                     return 0;
                 }
+                self.stamp.take();
                 self.arena.to_mut().extend_from_slice(string);
                 self.ends.to_mut().push(self.arena.len() as u32);
                 let ([low, high], number) = (halves(hash), self.len() as u32);
@@ -264,13 +270,21 @@ impl Strings {
 pub(crate) struct Finder<'a> {
     slots: &'a [Slot],
     strings: u32,
+    stamp: u64,
 }
 
 impl Finder<'_> {
+    /// A number that no other table of this process has, except one that holds the same strings: what was found by one [`Finder`] may be used for
+    /// another one of the same stamp.
+    #[inline]
+    pub(super) fn stamp(&self) -> u64 {
+        self.stamp
+    }
+
     /// Reads the slots where the look-ups of these hashes begin. None of the reads waits for another one, as the look-ups would.
     #[inline]
-    pub(crate) fn expect(&self, hashes: &[u64]) {
-        std::hint::black_box(hashes.iter().fold(0, |sum: u32, &hash| sum.wrapping_add(self.first(hash)[2])));
+    pub(crate) fn expect(&self, hashes: impl Iterator<Item = u64>) {
+        std::hint::black_box(hashes.fold(0, |sum: u32, hash| sum.wrapping_add(self.first(hash)[2])));
     }
 
     /// The slot where the look-up of a hash begins.

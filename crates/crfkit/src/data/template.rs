@@ -41,10 +41,13 @@
 
 use super::columns::Columns;
 pub use super::dialect::Dialect;
-pub use super::extractor::{End, Extractor, Function};
-pub use super::lexicon::LexiconFile;
 use super::lexicon::read_text;
 use super::macros::{Fault, Opened, Read, read_macro};
+#[doc(hidden)]
+pub use super::{
+    extractor::{End, Extractor, Function},
+    lexicon::LexiconFile,
+};
 use crate::error::{Error, Place, Result};
 use std::path::Path;
 
@@ -61,7 +64,7 @@ pub struct Templates {
     /// Observations of whole segments, paired with their first label.
     pub segment: Vec<Template>,
     /// The extractors of these, which read the text of a segment.
-    pub segment_extractors: Vec<Extractor>,
+    pub(crate) segment_extractors: Vec<Extractor>,
     /// Whether label pairs have a weight without observations.
     pub label_bigram: bool,
     /// Largest column used, plus one.
@@ -82,6 +85,7 @@ pub struct Templates {
 
 /// A template: one kind of observation.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Template {
     /// Index into [`Templates::skeletons`]. Templates with equal literal texts share it.
     pub skeleton: u32,
@@ -97,6 +101,7 @@ pub struct Template {
 
 /// A macro: one value of an observation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Macro {
     /// Index into [`Templates::extractors`].
     pub extractor: usize,
@@ -106,6 +111,7 @@ pub struct Macro {
 
 /// A row of the sequence, as seen from a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
 pub enum Row {
     /// This many rows after the token's own.
     Relative(i32),
@@ -117,6 +123,7 @@ pub enum Row {
 
 /// The position of a [`Row`] for one token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(hidden)]
 pub enum Cell {
     /// This row of the sequence, counted from 0.
     Inside(usize),
@@ -336,7 +343,7 @@ impl Templates {
     }
 
     /// Whether observations have numbers as values.
-    pub fn has_numbers(&self) -> bool {
+    pub(crate) fn has_numbers(&self) -> bool {
         self.unigram.iter().chain(&self.bigram).any(|template| template.number.is_some())
     }
 

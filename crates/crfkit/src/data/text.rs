@@ -11,6 +11,7 @@ use memchr::{memchr_iter, memchr2};
 use crate::error::{Error, Place, Result};
 
 /// The longest line that is read, in bytes before its newline. Longer lines are not text, or not divided into lines.
+#[doc(hidden)]
 pub const MAX_LINE: usize = 16 * 1024 * 1024;
 
 /// Size of the read buffer: large enough that system calls cost nothing per line, small enough for the second-level
@@ -205,6 +206,7 @@ impl<R: Read> Lines<R> {
     /// and `at_hand` says that input is there, more is read; nothing is handed out.
     ///
     /// True also at the end of the input, and for an item of more than a megabyte, whose reader has to be patient.
+    #[doc(hidden)]
     pub fn gather(&mut self, complete: impl Fn(&[u8]) -> bool, at_hand: impl Fn() -> bool) -> Result<bool> {
         const LONG: usize = 1 << 20;
         loop {
@@ -288,12 +290,13 @@ impl<R: Read> Lines<R> {
 }
 
 /// Whether a text holds a whole line with something in it.
+#[doc(hidden)]
 pub fn holds_line(text: &[u8]) -> bool {
     lines_of(text).any(|line| !line.trim_ascii().is_empty())
 }
 
 /// Whether a text holds a whole sequence: lines, and an empty one behind them or one that begins with a space or a tab.
-pub fn holds_sequence(text: &[u8]) -> bool {
+pub(crate) fn holds_sequence(text: &[u8]) -> bool {
     holds_rows(text, |_| true)
 }
 

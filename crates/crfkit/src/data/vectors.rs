@@ -3,7 +3,7 @@
 use crate::{Error, Place, Result};
 
 /// Numbers in a vector at most.
-pub const MAX_WIDTH: usize = 1 << 16;
+pub(crate) const MAX_WIDTH: usize = 1 << 16;
 
 /// A matrix of numbers, one row for each token of a sequence.
 ///

@@ -2,7 +2,7 @@
 
 use super::Decoder;
 use super::viterbi::{self, Viterbi};
-use crate::graph::{BEGIN, Chain, END, Graph, Label, PAIR, Psi, Table};
+use crate::graph::{BEGIN, Chain, END, FORBIDDEN, Graph, Label, PAIR, Psi, TRIPLE, Table};
 use crate::math::{Array, simd};
 
 /// The direction in which a chain is normalised.
@@ -21,7 +21,8 @@ pub enum Direction {
 /// Forward, log p(j | i) = ū_t(j) + w(i, j) − log z_t(i) with z_t(i) = Σ_k exp(ū_t(k) + w(i, k)), where ū includes
 /// the tables of the first and the last label. Subtracting log z_t from the node table of t−1 leaves the problem of
 /// finding the best labelling of a chain. Backward, z_t(j) = Σ_k exp(ū_t(k) + w(k, j)) is subtracted from the node
-/// table of t+1.
+/// table of t+1. On a second-order chain, z_t depends on two labels, and is subtracted from the own table of their pair: such a chain must
+/// have own tables of pairs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MemmViterbi(pub Direction);
 
@@ -56,6 +57,7 @@ impl Decoder for MemmViterbi {
 impl MemmViterbi {
     /// Replaces ψ by that of the locally normalised chain. Every engine and decoder for chains then gives the results
     /// of the maximum-entropy Markov model.
+    #[doc(hidden)]
     pub fn localise(&self, chain: &Chain, shared: &[Table<f64>], own: &mut Array<f64>, work: &mut Work) {
         self.normalise(chain, Psi { shared, own }, work);
         std::mem::swap(own, &mut work.own);
@@ -80,16 +82,53 @@ impl MemmViterbi {
                 Direction::Forward => t.checked_sub(1),
                 Direction::Backward => (t + 1 < chain.len).then_some(t + 1),
             };
+            let further = match self.0 {
+                Direction::Forward => t >= 2,
+                Direction::Backward => t + 2 < chain.len,
+            };
             match given {
+                Some(_) if chain.triples && further => self.given_two(chain, psi, t, work),
                 Some(given) => {
                     self.log_z(chain, psi, t, work);
                     let own = &mut work.own.plane_mut(0)[given * stride..][..labels];
-                    own.iter_mut().zip(&work.log_z).for_each(|(x, log_z)| *x -= log_z);
+                    own.iter_mut().zip(&work.log_z).for_each(|(x, log_z)| *x -= possible(*log_z));
                 }
                 None => given_nothing = log_sum_exp(&work.node[..labels]),
             }
         }
         given_nothing
+    }
+
+    /// Subtracts log z_t, given two labels, from the own table of their pair: those of t−2 and t−1, or of t+1 and t+2. ū_t is in `work.node`.
+    fn given_two(&self, chain: &Chain, psi: Psi<f64>, t: usize, work: &mut Work) {
+        let Work { own, node, line, .. } = work;
+        let (stride, triple) = (chain.stride(), &psi.shared[TRIPLE]);
+        let states = triple.triples.as_ref().expect("a second-order chain has a table of triples").states();
+        for j in 0..chain.labels {
+            let (given, others, table) = match self.0 {
+                Direction::Forward => (states.before(j), states.after(j), chain.pair_offset(t - 1)),
+                Direction::Backward => (states.after(j), states.before(j), chain.pair_offset(t + 2)),
+            };
+            for &given in given {
+                line.clear();
+                line.extend(others.iter().map(|&label| {
+                    let [i, k] = match self.0 {
+                        Direction::Forward => [given as usize, label as usize],
+                        Direction::Backward => [label as usize, given as usize],
+                    };
+                    let pair = match self.0 {
+                        Direction::Forward => viterbi::pair(chain, psi, t, j, k),
+                        Direction::Backward => viterbi::pair(chain, psi, t + 1, i, j),
+                    };
+                    node[label as usize] + pair + triple.log.get((i * chain.labels + j) * stride + k)
+                }));
+                let entry = match self.0 {
+                    Direction::Forward => given as usize * stride + j,
+                    Direction::Backward => j * stride + given as usize,
+                };
+                own.add(table + entry, -possible(log_sum_exp(line)));
+            }
+        }
     }
 
     /// Writes log z_t to `work.log_z`, given ū_t in `work.node`.
@@ -127,6 +166,11 @@ impl MemmViterbi {
             *log_z = log_sum_exp(line);
         }
     }
+}
+
+/// log z, or 0 if no label is possible: then all stay forbidden.
+fn possible(log_z: f64) -> f64 {
+    if log_z > -FORBIDDEN / 2.0 { log_z } else { 0.0 }
 }
 
 fn log_sum_exp(x: &[f64]) -> f64 {

@@ -24,7 +24,10 @@ pub use icm::Icm;
 pub use max_marginal::{max_marginal, max_node_marginal};
 pub use max_product::MaxProduct;
 pub use memm::{Direction, MemmViterbi};
-pub use nbest::{NBEST_MEMORY, Ranked, nbest, nbest_within};
+#[doc(hidden)]
+pub use nbest::NBEST_MEMORY;
+pub use nbest::{Ranked, nbest, nbest_within};
+#[doc(hidden)]
 pub use once::AtMostOnce;
 #[doc(hidden)]
 pub use second_order::StateChain;

@@ -44,7 +44,7 @@ impl AtMostOnce {
     }
 
     /// The same on second-order chains with these label pairs.
-    pub fn on_pairs(self, pairs: usize) -> Self {
+    pub(crate) fn on_pairs(self, pairs: usize) -> Self {
         AtMostOnce { width: pairs, ..self }
     }
 

@@ -124,7 +124,7 @@ impl StateChain {
     }
 
     /// The same for the labellings of a model with so many labels.
-    pub fn size_in(labels: usize, lattice: &Lattice) -> Option<usize> {
+    pub(crate) fn size_in(labels: usize, lattice: &Lattice) -> Option<usize> {
         match &lattice.segments {
             Some(names) => Some(segments::size(names)),
             None if lattice.triples => Some(States::new(labels, lattice.rules.as_deref()).len() + labels),

@@ -110,6 +110,7 @@ impl<D: Domain> WeightedModel<D> {
     }
 
     /// Calls `write` with the file that [`WeightedModel::to_bytes`] returns, which is not copied to memory.
+    #[doc(hidden)]
     pub fn encode<T>(
         &self,
         precision: Precision,
@@ -157,6 +158,7 @@ impl<D: Domain> WeightedModel<D> {
     }
 
     /// Reads a model file without copying weights and names: the model keeps the bytes.
+    #[doc(hidden)]
     pub fn from_memory(bytes: &Bytes) -> Result<Self> {
         read_file(bytes, Self::read)
     }

@@ -29,10 +29,14 @@ mod stored;
 pub use corpus::Corpus;
 pub use dev::Dev;
 pub(crate) use digest::Digest;
-pub use file::{EncodedModel, StoredKind};
+#[doc(hidden)]
+pub use file::EncodedModel;
+pub use file::StoredKind;
 pub(crate) use file::{FORMAT, MAX_WEIGHT, StoredHead, read_file};
 pub use model::WeightedModel;
-pub use objective::{AnswersOf, ModelGraph, Sum};
+pub use objective::ModelGraph;
+#[doc(hidden)]
+pub use objective::{AnswersOf, Sum};
 pub(crate) use stored::{check_label_names, check_labels, check_trained_labels};
 
 use crate::answers::Answers;
@@ -196,10 +200,12 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
 }
 
 /// A function that trains on a corpus with some settings, and returns the weights.
+#[doc(hidden)]
 pub type Fit<'a, D> = &'a mut dyn FnMut(Corpus<D>, &Settings) -> Result<Vec<f64>>;
 
 /// The tables computed from a model's weights once, for all workers.
 #[derive(Debug)]
+#[doc(hidden)]
 pub struct ReadyTables {
     /// The tables that all inputs share.
     pub(crate) shared: Arc<Shared<f64>>,

@@ -117,7 +117,7 @@ impl Counts {
 
     /// Removes the words that occur fewer than `min_count` times. Their counts live on in those of their spellings and
     /// of the labels.
-    pub fn prune(&mut self, min_count: u64) {
+    pub(crate) fn prune(&mut self, min_count: u64) {
         let mut totals = vec![0; self.words.len()];
         self.word_labels.iter().for_each(|([word, _], n)| totals[*word as usize] += n);
         if totals.iter().all(|&n| n >= min_count) {

@@ -59,11 +59,16 @@ mod train;
 
 pub use counts::Counts;
 pub use dump::dump;
+#[doc(hidden)]
 pub use fit::CountedChains;
-pub use model::{EmpiricalModel, Word};
+pub use model::EmpiricalModel;
+#[doc(hidden)]
+pub use model::Word;
 #[doc(hidden)]
 pub use pairs::PairWork;
-pub use tagger::{EmpiricalScratch, EmpiricalTagger};
+#[doc(hidden)]
+pub use tagger::EmpiricalScratch;
+pub use tagger::EmpiricalTagger;
 pub use train::{HeldOut, Trained, Trial, train};
 
 use crate::{Error, Result};

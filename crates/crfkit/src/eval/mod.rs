@@ -18,9 +18,11 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 pub use bootstrap::{Difference, PairedBootstrap};
 pub use calibration::{Bin, Calibration};
-pub use chunks::{ChunkLabels, chunks, is_chunked};
+#[doc(hidden)]
+pub use chunks::ChunkLabels;
 use chunks::{Mark, Matcher, can_have_chunks};
 pub(crate) use chunks::{Side, kind};
+pub use chunks::{chunks, is_chunked};
 pub use scheme::Scheme;
 
 /// Counts over the sequences added so far.

@@ -234,6 +234,7 @@ pub fn write(model: &ChainModel, order: Option<&[String]>) -> Result<Vec<u8>> {
 }
 
 /// A file of CRFsuite without labels and features, which is what CRFsuite writes if it was given no data.
+#[doc(hidden)]
 pub fn nothing() -> Vec<u8> {
     let mut file = vec![0; HEADER];
     let mut positions = vec![HEADER as u32];

@@ -15,5 +15,5 @@ mod trainer;
 pub use model::{Model, Score};
 pub use sequences::{Sequences, attributes, columns, conllu, json};
 pub use tagger::{Confidence, LabelledChunk, LabelledSpan, LabelledToken, SequenceTagger};
-pub use told::{Progress, Run};
+pub use told::{Progress, TrainingRun};
 pub use trainer::Trainer;

@@ -27,7 +27,7 @@ pub struct Progress {
 /// A trained model of sequences, and how its training went.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Run {
+pub struct TrainingRun {
     /// The trained model.
     pub model: Model,
     /// Why training ended.

@@ -2,7 +2,7 @@
 
 use super::Model;
 use super::reading::Labelling;
-use super::told::{OnProgress, Progress, Run, Told};
+use super::told::{OnProgress, Progress, Told, TrainingRun};
 use crate::any::AnyModel;
 use crate::data::presets::{number_lines, preset};
 use crate::data::template::{Dialect, Templates};
@@ -258,7 +258,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// Trains a model on sequences, and tells how the training went.
-    pub fn run(self, sequences: impl IntoIterator<Item = Result<Sequence>>) -> Result<Run> {
+    pub fn run(self, sequences: impl IntoIterator<Item = Result<Sequence>>) -> Result<TrainingRun> {
         self.settings.check(Kind::Chain)?; // before anything is read
         let corpus = self.read(sequences)?;
         let dev = self.dev.as_ref().map(|dev| ChainDev::of(&corpus.domain, dev)).transpose()?;
@@ -266,7 +266,7 @@ impl<'a> Trainer<'a> {
             None => self.fit(corpus, dev)?,
             Some(known) => self.go_on(corpus, dev, &known)?,
         };
-        Ok(Run { model: AnyModel::from(model).into(), stop, passes, objective })
+        Ok(TrainingRun { model: AnyModel::from(model).into(), stop, passes, objective })
     }
 
     /// Trains on a corpus of any kind that a builder has made, with the settings of this trainer.

@@ -49,6 +49,7 @@ impl Chain {
 
     /// Offset of the own table of the pair (t−1, t), t ≥ 1.
     #[inline]
+    #[doc(hidden)]
     pub fn pair_offset(&self, t: usize) -> usize {
         (self.rows() + (t - 1) * self.labels) * self.stride()
     }
@@ -61,7 +62,7 @@ impl Chain {
 
     /// Offset of the own table of the segment of `length` tokens that ends at `t`, if segments have own tables.
     #[inline]
-    pub fn segment_offset(&self, t: usize, length: usize) -> Option<usize> {
+    pub(crate) fn segment_offset(&self, t: usize, length: usize) -> Option<usize> {
         let segments = self.segments.filter(|segments| segments.own)?;
         Some((self.len + segments.before(t) + length - 1) * self.stride())
     }
@@ -147,6 +148,11 @@ impl Graph for Chain {
     #[inline]
     fn own_kind(&self, f: usize) -> usize {
         if f < self.rows() { NODES } else { PAIRS }
+    }
+
+    fn own_numbers(&self, f: usize) -> bool {
+        // Tokens have numbers, segments have none.
+        f < self.len
     }
 
     fn own_len(&self) -> usize {

@@ -149,6 +149,7 @@ fn same_shape(known: &mut Vec<Shape>, id: usize, shape: Shape, name: &str) -> Re
 impl FactorGraph {
     /// The number of labels of each variable.
     #[inline]
+    #[doc(hidden)]
     pub fn cards(&self) -> &[usize] {
         &self.0.cards
     }
@@ -172,27 +173,31 @@ impl FactorGraph {
 
     /// Shape of the table of factor `f`.
     #[inline]
-    pub fn factor_shape(&self, f: usize) -> Shape {
+    pub(crate) fn factor_shape(&self, f: usize) -> Shape {
         self.0.factors.shape(f)
     }
 
     /// Shape of own table `f`.
+    #[doc(hidden)]
     pub fn own_shape(&self, f: usize) -> Shape {
         self.0.own[f].shape
     }
 
     /// The shapes of the shared tables; 0 rows if no factor reads the table.
+    #[doc(hidden)]
     pub fn shared_shapes(&self) -> &[Shape] {
         &self.0.shared
     }
 
     /// The factors, merged by their variables. Engines work on these.
     #[inline]
+    #[doc(hidden)]
     pub fn cliques(&self) -> &Cliques {
         &self.0.cliques
     }
 
     /// The graph as a forest, if it is one.
+    #[doc(hidden)]
     pub fn forest(&self) -> Result<&Forest, GraphError> {
         let forest = self.0.plans.forest.get_or_init(|| Forest::new(self, |_| true));
         forest.as_ref().map_err(GraphError::clone)
@@ -204,16 +209,18 @@ impl FactorGraph {
     }
 
     /// The graph as a chain of slices, if it is one.
+    #[doc(hidden)]
     pub fn slices(&self) -> Option<&Slices> {
         self.0.plans.slices.get_or_init(|| Slices::new(self)).as_ref()
     }
 
     /// Forests that together contain every clique.
-    pub fn spanning_forests(&self) -> &SpanningForests {
+    pub(crate) fn spanning_forests(&self) -> &SpanningForests {
         self.0.plans.spanning.get_or_init(|| SpanningForests::new(self))
     }
 
     /// The clique tree, unless it is too large for any machine.
+    #[doc(hidden)]
     pub fn clique_tree(&self) -> Result<&CliqueTree, GraphError> {
         let tree = self.0.plans.clique_tree.get_or_init(|| CliqueTree::new(self));
         tree.as_ref().map_err(GraphError::clone)

@@ -18,9 +18,12 @@ mod sparse;
 mod tables;
 mod triples;
 
-pub use chain::{BEGIN, Chain, END, LENGTH, NODES, PAIR, PAIRS, TRIPLE};
+pub use chain::{BEGIN, Chain, END, NODES, PAIR, PAIRS};
+#[doc(hidden)]
+pub use chain::{LENGTH, TRIPLE};
 #[doc(hidden)]
 pub use clique_tree::{Bag, CliqueTree, EXACT_MEMORY, Home};
+#[doc(hidden)]
 pub use cliques::{Cliques, Source};
 pub use factor_graph::{FactorGraph, FactorGraphBuilder};
 #[doc(hidden)]
@@ -29,9 +32,14 @@ pub use fields::{Fields, Potts};
 pub use forest::{Forest, SpanningForests};
 pub use grid::{Grid, Neighbours};
 pub use pieces::{NodeSplit, Parts, Pieces};
-pub use rules::{FORBIDDEN, LabelBits, LabelRules, Lattice, allow_only};
 #[doc(hidden)]
-pub use scopes::{Scopes, Shape, for_each_row_label};
+pub use rules::Lattice;
+pub(crate) use rules::{FORBIDDEN, allow_only};
+pub use rules::{LabelBits, LabelRules};
+pub(crate) use scopes::for_each_row_label;
+#[doc(hidden)]
+pub use scopes::{Scopes, Shape};
+#[doc(hidden)]
 pub use segments::Segments;
 pub(crate) use segments::lengths_stride;
 #[doc(hidden)]
@@ -40,7 +48,9 @@ pub use segments::{LongSegment, SegmentLabels, SegmentType};
 pub use slices::Slices;
 #[doc(hidden)]
 pub use sparse::Sparse;
-pub use tables::{Gradient, Psi, Shared, SharedSum, Table, TableSum};
+#[doc(hidden)]
+pub use tables::TableSum;
+pub use tables::{Gradient, Psi, Shared, SharedSum, Table};
 #[doc(hidden)]
 pub use triples::{States, Triples};
 
@@ -54,6 +64,7 @@ pub const UNLABELLED: Label = Label::MAX;
 
 /// Gold labels from here on are numbers of sets of labels, one of which is right; all below are known labels. Only
 /// [`crate::loss::PartialLikelihood`] accepts them.
+#[doc(hidden)]
 pub const FIRST_SET: Label = 1 << 31;
 
 /// Which table a factor reads.
@@ -95,6 +106,7 @@ pub trait Graph: Clone + Send + Sync {
     /// Calls `visit` with every segment of a labelling that has an entry in a table: the table, the entry, and the variables. Unlike
     /// factors, the segments depend on the labelling; most graphs have none.
     #[inline]
+    #[doc(hidden)]
     fn for_each_segment(&self, _labels: &[Label], _visit: impl FnMut(TableRef, usize, Range<usize>)) {}
     /// Calls `visit` with every table that a labelling has an entry in, by a factor or a segment, and with that entry, counted from the start
     /// of the table.
@@ -107,11 +119,13 @@ pub trait Graph: Clone + Send + Sync {
     fn degree(&self, v: usize) -> usize;
 
     /// Whether every graph of this type supports [`Graph::with_own_pairs`].
+    #[doc(hidden)]
     const OWN_PAIRS: bool = false;
 
     /// If the graph is a forest of pairs, the same graph with an own table for every pair of neighbours. The
     /// marginals of its own tables then determine the entropy of a distribution over labellings. `None` for other
     /// graphs.
+    #[doc(hidden)]
     fn with_own_pairs(&self) -> Option<Self> {
         None
     }
@@ -125,8 +139,13 @@ pub trait Graph: Clone + Send + Sync {
     /// Kind of own table `f`. Tables of one kind have the same shape, and their observations share one set of
     /// weights.
     fn own_kind(&self, f: usize) -> usize;
+    /// Whether own table `f` has a row of numbers, if tables of its kind are dense.
+    fn own_numbers(&self, _f: usize) -> bool {
+        true
+    }
     /// Length of the example's own array.
     fn own_len(&self) -> usize;
     /// Initialises an own array: zeros, and padding at the ends of padded rows.
+    #[doc(hidden)]
     fn clear_own(&self, own: &mut [f64]);
 }

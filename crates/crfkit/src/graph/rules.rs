@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// Minus the log-potential of a label or pair that is forbidden. It exceeds what any labelling could regain, and its exponential is
 /// exactly 0. Unlike ∞, it leaves sums and differences numbers.
-pub const FORBIDDEN: f64 = 1e12;
+pub(crate) const FORBIDDEN: f64 = 1e12;
 
 /// The most lengths that are tried to find out from which on chains have a labelling.
 const MOST_LENGTHS: usize = 64;
@@ -80,6 +80,7 @@ impl LabelBits {
     }
 
     /// Removes all labels that are not in `other` too.
+    #[doc(hidden)]
     pub fn meet(&mut self, other: &LabelBits) {
         self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| *mine &= theirs);
     }
@@ -147,6 +148,7 @@ impl LabelRules {
 
     /// Whether some labelling of `len` positions obeys the rules, with only the labels of `allowed` at each position that it has a set
     /// for.
+    #[doc(hidden)]
     pub fn possible<'a>(&self, len: usize, allowed: impl Fn(usize) -> Option<&'a LabelBits>) -> bool {
         let mut reached = self.first.clone();
         for t in 0..len {
@@ -164,6 +166,7 @@ impl LabelRules {
     }
 
     /// The length from which on every chain has a labelling that obeys the rules; `None` if there is no such length, or a large one.
+    #[doc(hidden)]
     pub fn always(&self) -> Option<usize> {
         let mut reached = self.first.clone();
         // The labels at the end of a chain follow from those of a shorter one. Once they repeat, they stay.
@@ -183,6 +186,7 @@ impl LabelRules {
     }
 
     /// The number of steps in which every label leads to every other, if it is small.
+    #[doc(hidden)]
     pub fn steps(&self) -> Option<usize> {
         let mut reached = self.after.clone();
         let all = LabelBits::all(self.labels);
@@ -201,6 +205,7 @@ impl LabelRules {
     }
 
     /// The shared tables of a chain, with these rules imposed.
+    #[doc(hidden)]
     pub fn imposed_on(self: &Arc<Self>, shared: &Shared<f64>) -> Shared<f64> {
         let mut tables: Shared<f64> = shared.iter().map(Table::real).collect();
         self.impose(&mut tables);
@@ -208,6 +213,7 @@ impl LabelRules {
     }
 
     /// Imposes these rules on the shared tables of a chain, besides those that they have.
+    #[doc(hidden)]
     pub fn impose<S: Scalar>(self: &Arc<Self>, tables: &mut Shared<S>) {
         let rules = match &tables[PAIR].rules {
             Some(rules) => Arc::new(rules.and(self)),
@@ -251,7 +257,7 @@ impl<S: Scalar> Table<S> {
 }
 
 /// Lowers the log-potentials of all labels of position `t` that are not in `allowed`.
-pub fn allow_only(chain: &Chain, own: &mut Array<f64>, t: usize, allowed: &LabelBits) {
+pub(crate) fn allow_only(chain: &Chain, own: &mut Array<f64>, t: usize, allowed: &LabelBits) {
     let row = t * chain.stride();
     for label in (0..chain.labels).filter(|&label| !allowed.contains(label)) {
         own.set(row + label, -FORBIDDEN);

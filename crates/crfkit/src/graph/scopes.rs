@@ -117,7 +117,12 @@ const MAX_ENTRIES: usize = 1 << 31;
 
 /// For row `row` of a table, calls `visit(k, label)` for each variable k except the last.
 #[inline]
-pub fn for_each_row_label(row: usize, vars: &[usize], cards: &[usize], mut visit: impl FnMut(usize, usize)) {
+pub(crate) fn for_each_row_label(
+    row: usize,
+    vars: &[usize],
+    cards: &[usize],
+    mut visit: impl FnMut(usize, usize),
+) {
     let mut rest = row;
     for k in (0..vars.len() - 1).rev() {
         let card = cards[vars[k]];

@@ -3,7 +3,7 @@
 //! In a semi-Markov chain (Sarawagi and Cohen 2004) whole segments have scores. The labels are those of a notation of chunks, so that the
 //! labels of the tokens tell the segments: `B-X I-X I-X` is one segment of three tokens, and `O` is one of a single token.
 
-use super::{LabelRules, Table};
+use super::{LabelBits, LabelRules, Table};
 use crate::math::{Scalar, simd};
 use std::ops::Range;
 use std::sync::Arc;
@@ -105,6 +105,43 @@ impl SegmentLabels {
     /// The labels of segments of one token.
     pub(crate) fn single(&self) -> impl Iterator<Item = usize> + Clone + '_ {
         self.types.iter().filter_map(|one| one.single)
+    }
+
+    /// Whether some labelling of `len` positions has no longer segments than these and obeys the rules, with only the labels of `allowed` at
+    /// each position that it has a set for.
+    pub(crate) fn possible<'a>(
+        &self,
+        rules: &LabelRules,
+        len: usize,
+        allowed: impl Fn(usize) -> Option<&'a LabelBits>,
+    ) -> bool {
+        let may = |t: usize, label: usize| allowed(t).is_none_or(|set| set.contains(label));
+        let allows = |before: usize, after: usize| rules.allows(Some(before), Some(after));
+        // The labels of the segments that end at the position before; for each type, which lengths the segments have that go on there.
+        let mut ended: Vec<usize> = Vec::new();
+        let mut going: Vec<(LongSegment, Vec<bool>)> =
+            self.long().map(|long| (long, vec![false; self.longest + 1])).collect();
+        for t in 0..len {
+            let follows = |y: usize| match t {
+                0 => rules.allows(None, Some(y)),
+                _ => ended.iter().any(|&l| allows(l, y)),
+            };
+            let begins = |y: usize| may(t, y) && follows(y);
+            let mut ends: Vec<usize> = self.single().filter(|&y| begins(y)).collect();
+            for (long, going) in &mut going {
+                for length in (2..=self.longest).rev() {
+                    let on = std::mem::take(&mut going[length - 1]);
+                    let goes = |label: usize| on && may(t, label) && allows(long.before(length), label);
+                    if long.may_have(length) && goes(long.last) {
+                        ends.push(long.last);
+                    }
+                    going[length] = length < self.longest && long.inner.is_some_and(goes);
+                }
+                going[1] = begins(long.first);
+            }
+            ended = ends;
+        }
+        len == 0 || ended.iter().any(|&l| rules.allows(Some(l), None))
     }
 
     /// The rules that allow only segments of one token, of those that `rules` allow.

@@ -33,10 +33,12 @@ pub struct Table<S> {
     /// The shift used in `exp` and `exp_t` for the entries of a sparse table that have no weight.
     rest: Option<f64>,
     /// The same table in sparse form (ones plus a few pairs), if it has that form.
+    #[doc(hidden)]
     pub sparse: Option<Sparse<S>>,
     /// The rules that are imposed on the table.
     pub rules: Option<Arc<LabelRules>>,
     /// The same table block by block, if it is that of three labels. Of the other forms it then has `log` alone.
+    #[doc(hidden)]
     pub triples: Option<Triples<S>>,
     /// The labels of segments, if it is the table of their lengths.
     pub segments: Option<Arc<SegmentLabels>>,
@@ -249,7 +251,7 @@ pub struct TableSum<S> {
     pub direct: Array<S>,
     /// The transpose of `direct`, for losses that walk along columns; empty until requested
     /// ([`TableSum::transposed`]).
-    pub direct_t: Array<S>,
+    pub(crate) direct_t: Array<S>,
     /// A sum of weights for whole columns: each entry receives the weight times exp(log − log Σ of its column). Empty
     /// until requested ([`TableSum::columns`]).
     pub columns: Array<S>,
@@ -378,13 +380,13 @@ pub struct Gradient<'a, S> {
 
 impl<S: Scalar> Gradient<'_, S> {
     /// Adds `amount` to the entries of this labelling in all tables.
-    pub fn add_labelling<G: Graph>(&mut self, graph: &G, labels: &[Label], amount: f64) {
+    pub(crate) fn add_labelling<G: Graph>(&mut self, graph: &G, labels: &[Label], amount: f64) {
         graph.for_each_entry(labels, |table, entry| self.add(table, entry, amount));
     }
 
     /// Adds `amount` to the entry of a factor's table at a labelling.
     #[inline]
-    pub fn add_entry(&mut self, factor: &Factor, labels: &[Label], amount: f64) {
+    pub(crate) fn add_entry(&mut self, factor: &Factor, labels: &[Label], amount: f64) {
         self.add(factor.table, factor.entry(labels), amount);
     }
 

@@ -47,12 +47,12 @@ pub struct Propagation {
 
 impl Propagation {
     /// The same, with this tolerance if none is given.
-    pub fn or_to(self, tolerance: f64) -> Self {
+    pub(crate) fn or_to(self, tolerance: f64) -> Self {
         Propagation { tolerance: self.tolerance.or(Some(tolerance)), ..self }
     }
 
     /// Whether nothing is given.
-    pub fn is_default(&self) -> bool {
+    pub(crate) fn is_default(&self) -> bool {
         *self == Propagation::default()
     }
 
@@ -72,7 +72,7 @@ impl Propagation {
     }
 
     /// Rejects what the engine does not have.
-    pub fn check_for(&self, engine: Engine) -> Result<()> {
+    pub(crate) fn check_for(&self, engine: Engine) -> Result<()> {
         use Engine::{DoubleLoop, LoopyBp, MeanField, Trw};
         let given: [(&str, bool, &[Engine]); 5] = [
             ("bp_iterations", self.iterations.is_some(), &[LoopyBp, Trw, MeanField, DoubleLoop]),
@@ -100,6 +100,7 @@ pub trait WithEngine {
     /// The result of the computation.
     type Out;
     /// Runs the computation with this engine.
+    #[doc(hidden)]
     fn with<I: NodeMarginals + Copy + 'static>(self, engine: I) -> Self::Out;
 }
 
@@ -128,7 +129,7 @@ impl Engine {
     }
 
     /// Like [`Engine::check`], where the tables of exact inference may take this many bytes.
-    pub fn check_within(self, graph: &FactorGraph, max_bytes: usize) -> Result<()> {
+    pub(crate) fn check_within(self, graph: &FactorGraph, max_bytes: usize) -> Result<()> {
         match self {
             Engine::Exact => Exact(JunctionTree { max_bytes }).check(graph).map_err(|error| match error {
                 Error::Graph(wide @ GraphError::TooWide { .. }) => {

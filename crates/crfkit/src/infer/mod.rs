@@ -11,6 +11,7 @@ mod exponentials;
 mod junction_tree;
 mod local;
 mod loopy_bp;
+#[doc(hidden)]
 mod many;
 mod mean_field;
 mod messages;
@@ -24,10 +25,13 @@ mod trw;
 
 pub use chain::ForwardBackward;
 pub use double_loop::DoubleLoop;
-pub use engine::{Engine, Propagation, WithEngine};
+#[doc(hidden)]
+pub use engine::WithEngine;
+pub use engine::{Engine, Propagation};
 pub use exact::Exact;
 pub use junction_tree::JunctionTree;
 pub use loopy_bp::{LoopyBp, Schedule};
+#[doc(hidden)]
 pub use many::{Many, Member};
 pub use mean_field::MeanField;
 pub use tree::Tree;
@@ -71,6 +75,7 @@ pub trait Inference: Send + Sync {
     /// Like [`Inference::log_z`], for an example whose labels are known. The answer of an engine with several fixed
     /// points depends on where it starts, and these labels are one more place to start from. All other engines ignore
     /// them.
+    #[doc(hidden)]
     fn log_z_near<S: Scalar>(
         &self,
         graph: &Self::Graph,
@@ -90,6 +95,7 @@ pub trait Inference: Send + Sync {
 
 /// The known labels of an example, and its weight.
 #[derive(Clone, Copy, Debug)]
+#[doc(hidden)]
 pub struct Near<'a> {
     /// The label of every variable.
     pub labels: &'a [Label],

@@ -7,6 +7,7 @@ mod chain_windows;
 mod conditionals;
 mod cost;
 mod likelihood;
+#[doc(hidden)]
 mod many;
 mod marginal;
 mod max_margin;
@@ -20,12 +21,17 @@ mod pseudolikelihood;
 mod rows;
 mod softmax_margin;
 
+pub use crate::ability::Ability;
+#[doc(hidden)]
 pub use crate::graph::Pieces;
+#[doc(hidden)]
 pub use crate::infer::Member;
 pub use bethe_pieces::BethePieces;
 pub use chain_piecewise::ChainPiecewise;
+#[doc(hidden)]
 pub use conditionals::Conditionals;
 pub use likelihood::Likelihood;
+#[doc(hidden)]
 pub use many::ManyLosses;
 pub use marginal::Marginal;
 pub use max_margin::MaxMargin;
@@ -38,7 +44,6 @@ pub use piecewise_pseudo::{ChainPiecewisePseudolikelihood, PiecewisePseudolikeli
 pub use pseudolikelihood::Pseudolikelihood;
 pub use softmax_margin::SoftmaxMargin;
 
-use crate::ability::Ability;
 use crate::graph::{FIRST_SET, Factor, Gradient, Graph, Label, Psi};
 use crate::math::Scalar;
 
@@ -66,7 +71,7 @@ impl<'a> Gold<'a> {
     }
 
     /// Whether the label of every variable is known.
-    pub fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.labels.iter().all(|label| *label < FIRST_SET)
     }
 

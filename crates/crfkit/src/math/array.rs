@@ -59,6 +59,7 @@ impl<'a, S: Scalar> SliceMut<'a, S> {
     }
 
     /// Splits the slice into the first `n` numbers and the rest.
+    #[doc(hidden)]
     pub fn split(self, n: usize) -> (SliceMut<'a, S>, SliceMut<'a, S>) {
         let (re, re_rest) = self.re.split_at_mut(n);
         let (eps, eps_rest) = self.eps.split_at_mut(if S::PLANES == 2 { n } else { 0 });
@@ -135,6 +136,7 @@ impl<S: Scalar> Array<S> {
     }
 
     /// Makes room for at least `n` numbers. Existing numbers stay; new ones are zero.
+    #[doc(hidden)]
     pub fn reserve(&mut self, n: usize) {
         for plane in &mut self.planes[..S::PLANES] {
             if plane.len() < n {
@@ -222,7 +224,7 @@ impl<S: Scalar> Array<S> {
 
     /// Two parts of the array, where `first` lies before `second`. The first is mutable.
     #[inline]
-    pub fn split_mut(
+    pub(crate) fn split_mut(
         &mut self,
         first: Range<usize>,
         second: Range<usize>,
@@ -243,7 +245,7 @@ impl<S: Scalar> Array<S> {
     }
 
     /// Adds another array of the same length, number by number.
-    pub fn add_all(&mut self, other: &Array<S>) {
+    pub(crate) fn add_all(&mut self, other: &Array<S>) {
         for (mine, theirs) in self.planes.iter_mut().zip(&other.planes) {
             debug_assert_eq!(mine.len(), theirs.len());
             for (x, y) in mine.iter_mut().zip(theirs) {

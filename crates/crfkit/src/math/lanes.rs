@@ -8,7 +8,7 @@ use crate::math::dispatch::dispatch;
 use fearless_simd::{f32x16, i32x16, prelude::*};
 
 /// The number of vectors.
-pub const WIDE: usize = 16;
+pub(crate) const WIDE: usize = 16;
 
 /// One number of every vector.
 pub type Lanes = [f32; WIDE];
@@ -138,7 +138,7 @@ fn columns<S: Simd, const N: usize>(
 }
 
 /// out ← the product of `x` with a table by lines.
-pub fn product_of_lines(x: &[Lanes], lines: &Lines, out: &mut [Lanes]) {
+pub(crate) fn product_of_lines(x: &[Lanes], lines: &Lines, out: &mut [Lanes]) {
     dispatch!(level(), simd => {
         let zero = f32x16::splat(simd, 0.0);
         let (mut even, mut odd) = (zero, zero);
@@ -203,7 +203,7 @@ pub fn advance(x: &mut [Lanes], e: &[Lanes], [begin, end]: [&[f32]; 2], borders:
 
 /// One step back. With β = `end` in lanes that end and n = Σ α ∘ β, which differs from 1 by rounding alone: e ← `scale`·e ∘ β/n
 /// and β ← `weight`·α ∘ β/n.
-pub fn retreat(
+pub(crate) fn retreat(
     beta: &mut [Lanes],
     e: &mut [Lanes],
     alpha: &[Lanes],
@@ -248,10 +248,10 @@ pub struct Pairs {
 }
 
 /// How many steps [`outer_add`] takes together: the sums then travel to registers and back only once.
-pub const TOGETHER: usize = 4;
+pub(crate) const TOGETHER: usize = 4;
 
 /// `sums[pair] += Σ_k a[k][i]·g[k][j]` over up to [`TOGETHER`] steps k, each of `n` numbers.
-pub fn outer_add(a: &[Lanes], g: &[Lanes], n: usize, pairs: &Pairs, sums: &mut [Lanes]) {
+pub(crate) fn outer_add(a: &[Lanes], g: &[Lanes], n: usize, pairs: &Pairs, sums: &mut [Lanes]) {
     dispatch!(level(), simd => match a.len() / n {
         TOGETHER => outer_steps::<_, TOGETHER>(simd, a, g, n, pairs, sums),
         _ => for (a, g) in a.chunks_exact(n).zip(g.chunks_exact(n)) {

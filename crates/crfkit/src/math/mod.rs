@@ -21,6 +21,9 @@ pub mod vector;
 
 pub use array::{Array, Slice, SliceMut};
 pub use pair::{Complex64, Dual};
+#[doc(hidden)]
 pub use real::Real;
+pub use scalar::Scalar;
 pub(crate) use scalar::log_sum_exp;
-pub use scalar::{Retreat, Scalar, TilePattern};
+#[doc(hidden)]
+pub use scalar::{Retreat, TilePattern};

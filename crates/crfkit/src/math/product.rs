@@ -30,7 +30,7 @@ impl<'a> RowsOf<'a> {
 const STRIP: usize = 256;
 
 /// `out[table] ← out[table] + x·W` for every row x. W is `[width][size]`, and `size` is a multiple of [`LANES`].
-pub fn add_products(x: RowsOf, w: &[f64], size: usize, out: &mut [f64]) {
+pub(crate) fn add_products(x: RowsOf, w: &[f64], size: usize, out: &mut [f64]) {
     dispatch!(level(), simd => products_on(simd, x, w, size, out))
 }
 
@@ -99,7 +99,7 @@ fn tile<S: Simd, const R: usize, const N: usize>(
 }
 
 /// `W ← W + Σ xᵀ·from[table]` over the rows x: the transpose of [`add_products`].
-pub fn add_outer(x: RowsOf, from: &[f64], size: usize, w: &mut [f64]) {
+pub(crate) fn add_outer(x: RowsOf, from: &[f64], size: usize, w: &mut [f64]) {
     dispatch!(level(), simd => outer_on(simd, x, from, size, w))
 }
 

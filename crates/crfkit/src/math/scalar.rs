@@ -47,34 +47,44 @@ pub trait Scalar:
 
     /// For each row r of `u` `[rows][stride]`: `shift[r]` = max re, out = exp(u − `shift[r]`). Lanes from `labels` on
     /// are padding: they hold [`simd::PAD`] and become 0. Returns the largest spread max − min of any row.
+    #[doc(hidden)]
     fn exp_rows(u: Slice<Self>, labels: usize, shift: &mut [f64], out: SliceMut<Self>) -> f64;
 
     /// One forward step: out ← s·(a M) ∘ e with `m` = M `[a.len][stride]`. Overwrites `out` and returns Σ out.
+    #[doc(hidden)]
     fn advance(a: Slice<Self>, m: Slice<Self>, s: Self, e: Slice<Self>, out: SliceMut<Self>) -> Self;
 
     /// Like [`Self::advance`], with the product a M = `x` already computed.
+    #[doc(hidden)]
     fn weigh(x: Slice<Self>, s: Self, e: Slice<Self>, out: SliceMut<Self>) -> Self;
 
     /// One backward step at a position with β = g Mᵀ (`mt` = Mᵀ). With s the inverse of the position's scale: α ←
     /// s·α, γ ← s·β ∘ e, μ ← weight·α ∘ β. Overwrites all three.
+    #[doc(hidden)]
     fn retreat(g: Slice<Self>, mt: Slice<Self>, s: Self, e: Slice<Self>, weight: f64, out: Retreat<Self>);
 
     /// Like [`Self::retreat`], with β given. This is for the last position, which has no successor.
+    #[doc(hidden)]
     fn retreat_last(beta: Slice<Self>, s: Self, e: Slice<Self>, weight: f64, out: Retreat<Self>);
 
     /// out ← x ∘ y.
+    #[doc(hidden)]
     fn multiply(x: Slice<Self>, y: Slice<Self>, out: SliceMut<Self>);
 
     /// out ← out + s·x.
+    #[doc(hidden)]
     fn axpy(s: Self, x: Slice<Self>, out: SliceMut<Self>);
 
     /// `out[i][j] += weight · Σ_t a[t][i] · g[t][j]`, for i below `labels`: a sum of outer products.
+    #[doc(hidden)]
     fn outer_add(weight: f64, a: Slice<Self>, g: Slice<Self>, labels: usize, out: SliceMut<Self>);
 
     /// `out[v] ← base + Σ x[across]·d[tile]` over the tiles of vector v.
+    #[doc(hidden)]
     fn tile_product(base: Self, x: Slice<Self>, tiles: TilePattern, d: Slice<Self>, out: SliceMut<Self>);
 
     /// `sums[tile] += weight · Σ_t a[t][across] · g[t][v]` for each tile of vector v, with rows of length `stride`.
+    #[doc(hidden)]
     fn outer_add_tiles(
         weight: f64,
         a: Slice<Self>,

@@ -12,14 +12,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead;
 
 /// The weight of something that is forbidden. exp(−60 000) is 0, and every number format of model files holds it.
-pub const FORBIDDEN_WEIGHT: f64 = -60_000.0;
+pub(crate) const FORBIDDEN_WEIGHT: f64 = -60_000.0;
 
 /// A change of one weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
     /// The place where the edit was read.
     pub place: Place,
-    /// The weight by name, with its new value: 0 if it is deleted, [`FORBIDDEN_WEIGHT`] if it is forbidden.
+    /// The weight by name, with its new value: 0 if it is deleted, −60,000 if it is forbidden.
     pub weight: NamedWeight,
 }
 

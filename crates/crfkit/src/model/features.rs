@@ -32,6 +32,7 @@ pub struct Kept {
     /// The choice for (observation, label) pairs.
     pub observations: Keep,
     /// The choice for shared tables: transitions, first and last labels.
+    #[doc(hidden)]
     pub tables: Keep,
 }
 
@@ -100,6 +101,7 @@ const SPARSE_SHARE: usize = 6;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Features {
     /// Rows for each kind of own table; on a chain [`NODES`], [`PAIRS`].
+    #[doc(hidden)]
     pub rows: Vec<Rows>,
     /// How many kinds are over single variables. They come first; the others are over pairs or more.
     pub(crate) node_kinds: usize,
@@ -258,6 +260,7 @@ impl Features {
 
     /// The first weight that belongs to label pairs (pair observations and shared tables). A separate σ applies from
     /// here on.
+    #[doc(hidden)]
     pub fn first_pair_weight(&self) -> usize {
         self.rows.get(self.node_kinds).map_or(self.first_shared_weight(), |rows| rows.base)
     }

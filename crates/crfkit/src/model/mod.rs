@@ -6,6 +6,7 @@ mod dense;
 mod dense_weights;
 #[doc(hidden)]
 pub mod dump;
+#[doc(hidden)]
 pub mod edit;
 mod features;
 mod join;
@@ -21,14 +22,18 @@ mod transfer;
 pub(crate) use compact::{above, compact_is_smaller, kept_names};
 #[doc(hidden)]
 pub use compare::{Comparison, WeightDifference};
+#[doc(hidden)]
 pub use dense::Dense;
+#[doc(hidden)]
 pub use dense_weights::DenseWeights;
 pub use features::{Features, Keep, Kept};
 #[doc(hidden)]
 pub use features::{SharedShape, TableKind, TableShapes, TableWeights};
 #[doc(hidden)]
 pub use map::open;
-pub use names::{Entries, LabelSet, NamedWeight, Names, SetLabel, WeightKind, WeightPart};
+#[doc(hidden)]
+pub use names::{Entries, SetLabel};
+pub use names::{LabelSet, NamedWeight, Names, WeightKind, WeightPart};
 pub use precision::Precision;
 #[doc(hidden)]
 pub use rows::Rows;

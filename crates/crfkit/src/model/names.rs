@@ -132,11 +132,13 @@ impl<'a> Names<'a> {
 
     /// Whether the weights of a part are about single labels. On chains, all weights of observations count as such; on
     /// other graphs, those of observations of one variable.
+    #[doc(hidden)]
     pub fn is_by_label(&self, part: &WeightPart) -> bool {
         !part.is_table() && part.tables == Tables::Full && (self.is_chain() || part.over.len() == 1)
     }
 
     /// The names of the parts whose weights are not about single labels, each once.
+    #[doc(hidden)]
     pub fn other_parts(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for part in self.parts.iter().filter(|part| !self.is_by_label(part)) {
@@ -148,6 +150,7 @@ impl<'a> Names<'a> {
     }
 
     /// All labels with this name. Different sets may each have one.
+    #[doc(hidden)]
     pub fn labels_called(&self, name: &str) -> Result<Vec<SetLabel>> {
         let find = |set: &LabelSet| set.labels.iter().position(|label| label == name);
         let found = self.sets.iter().enumerate().filter_map(|(k, set)| find(set).map(|label| (k, label)));
@@ -162,7 +165,7 @@ impl<'a> Names<'a> {
     }
 
     /// The name of the part that a weight belongs to, and its observation; `None` past the last weight.
-    pub fn owner(&self, weight: usize) -> Option<(String, Option<String>)> {
+    pub(crate) fn owner(&self, weight: usize) -> Option<(String, Option<String>)> {
         let found = self.parts.iter().find_map(|part| Some((part, part.row_of(weight)?)));
         found.map(|(part, row)| (part.name.clone(), (part.observation)(row).1))
     }
@@ -366,6 +369,7 @@ impl<'a> WeightPart<'a> {
     }
 
     /// The labels of weight `k` of a row, beginning with that of the last variable.
+    #[doc(hidden)]
     pub fn label_numbers<'b>(
         &'b self,
         row: u32,

@@ -12,8 +12,8 @@ use crate::ability::Ability;
 ///
 /// [`Saga`] is used if the objective provides the exact marginals of single examples and σ is finite. It reaches the
 /// optimum by itself, with an L1 penalty too. L-BFGS takes over only if it has
-/// not converged after [`Auto::SAGA_PASSES`] passes, or for a tolerance below [`Auto::NEAR`]. Otherwise a few passes
-/// of [`AdaGrad`] come near the optimum, and L-BFGS reaches it. With at most [`Auto::FEW_WEIGHTS`] weights, L-BFGS is
+/// not converged after 20 passes, or for a tolerance below 10⁻⁶. Otherwise a few passes
+/// of [`AdaGrad`] come near the optimum, and L-BFGS reaches it. With at most 100 weights, L-BFGS is
 /// used alone. An objective that is not smooth has AdaGrad alone, with as many passes as AdaGrad has by itself.
 ///
 /// Neither phase ends above its start. If the first one would, it is repeated with a smaller gain or left out, and the
@@ -28,7 +28,7 @@ pub struct Auto {
     /// The final phase; SAGA uses its limit on passes.
     pub finish: Lbfgs,
     /// SAGA stops when about this share of the objective is left to gain. The whole method then stops too, unless the
-    /// tolerance is below [`Auto::NEAR`].
+    /// tolerance is below 10⁻⁶.
     pub tolerance: f64,
     /// How to begin; with `None`, [`Auto::choice`] decides.
     pub begin: Option<Choice>,
@@ -67,11 +67,11 @@ impl Auto {
     /// The largest number of AdaGrad passes: after that, the final phase is quicker.
     pub const PASSES: usize = 5;
     /// With this few weights (as on a grid), L-BFGS needs hardly more passes than AdaGrad would get.
-    pub const FEW_WEIGHTS: usize = 100;
+    pub(crate) const FEW_WEIGHTS: usize = 100;
     /// The largest number of SAGA passes: more are not worth their time.
-    pub const SAGA_PASSES: f64 = 20.0;
+    pub(crate) const SAGA_PASSES: f64 = 20.0;
     /// Closer to the optimum than this share of the objective, L-BFGS is as quick and has the better stopping rule.
-    pub const NEAR: f64 = 1e-6;
+    pub(crate) const NEAR: f64 = 1e-6;
 
     /// The method for this problem. It depends on what the objective provides, on the prior and on the number of
     /// weights.

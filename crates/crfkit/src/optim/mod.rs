@@ -6,6 +6,7 @@ mod arow;
 mod auto;
 mod average;
 mod bfgs;
+#[doc(hidden)]
 mod blocks;
 mod calibrate;
 mod cg;
@@ -45,37 +46,49 @@ mod touched;
 mod triple_jump;
 mod vectors;
 
+pub use crate::ability::Ability;
 pub use adagrad::AdaGrad;
 pub use adam::Adam;
 pub use arow::Arow;
 pub use auto::{Auto, Choice};
 pub use bfgs::Bfgs;
+#[doc(hidden)]
 pub use blocks::{BlockWorker, Blocks, ExampleVisit, Single};
 pub use cg::Cg;
 pub use descent::Until;
 pub use differences::Differences;
 pub use dual::Dual;
 pub use lbfgs::Lbfgs;
-pub use newton::{Newton, hessian};
+pub use newton::Newton;
+#[doc(hidden)]
+pub use newton::hessian;
 pub use newton_cg::NewtonCg;
-pub use numbers::{Compute, Distance};
+pub use numbers::Compute;
+#[doc(hidden)]
+pub use numbers::Distance;
 pub use online::{BatchGradient, Schedule, Updates};
 pub use passive_aggressive::{PassiveAggressive, Slack};
 pub use prior::{Mean, Prior};
 pub use psa::{Adaptation, Psa};
 pub use sag::Sag;
 pub use saga::Saga;
-pub use scaling::{Gis, Inner, Pgis, wright_omega};
+#[doc(hidden)]
+pub use scaling::wright_omega;
+pub use scaling::{Gis, Inner, Pgis};
 pub use sdca::Sdca;
 pub use sgd::{Gain, Sgd};
 pub use smd::Smd;
+#[doc(hidden)]
 pub use stream::PsaStream;
 pub use svrg::Svrg;
-pub use touched::{Row, Touched};
-pub use triple_jump::{Jump, TripleJump, jump_by_component, jump_by_length};
+#[doc(hidden)]
+pub use touched::Row;
+pub use touched::Touched;
+pub use triple_jump::{Jump, TripleJump};
+#[doc(hidden)]
+pub use triple_jump::{jump_by_component, jump_by_length};
 
 use crate::Result;
-use crate::ability::Ability;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -106,6 +119,7 @@ pub trait Objective: Send + Sync {
     fn hess_vec(&self, theta: &[f64], v: &[f64], gradient: &mut [f64], hess_vec: &mut [f64]) -> f64;
 
     /// Prefetches the data of the next batch's examples.
+    #[doc(hidden)]
     fn expect(&self, _next: &[u32]) {}
 
     /// Finds the weights that the gradient of a batch can touch.
@@ -132,16 +146,19 @@ pub trait Objective: Send + Sync {
     }
 
     /// Calls `task` for every stretch of `size` numbers of `out`, with the index of the stretch, on all its threads.
+    #[doc(hidden)]
     fn in_stretches(&self, out: &mut [f64], size: usize, task: &(dyn Fn(usize, &mut [f64]) + Sync)) {
         out.chunks_mut(size).enumerate().for_each(|(k, out)| task(k, out));
     }
 
     /// Runs the tasks 0 to `tasks` − 1 on all its threads.
+    #[doc(hidden)]
     fn in_parallel(&self, tasks: usize, task: &(dyn Fn(usize) + Sync)) {
         (0..tasks).for_each(task);
     }
 
     /// Runs `work` on one of its threads. The other threads then stay awake for what `work` does in parallel.
+    #[doc(hidden)]
     fn on_threads(&self, work: &mut (dyn FnMut() + Send)) {
         work();
     }
@@ -163,10 +180,12 @@ pub trait Objective: Send + Sync {
     }
 
     /// Chooses the numbers in which passes compute from now on. An objective may ignore it.
+    #[doc(hidden)]
     fn compute(&self, _with: Compute) {}
 
     /// Says how far the optimum is; an objective that has [`Compute::Auto`] chooses its numbers by that. Returns whether they have
     /// changed, so that values and gradients differ by rounding from those before.
+    #[doc(hidden)]
     fn approach(&self, _distance: Distance) -> bool {
         false
     }
@@ -203,7 +222,7 @@ impl Problem<'_> {
     }
 
     /// Like [`Problem::smooth`]. Also returns the number of impossible losses ([`Objective::value_grad_checked`]).
-    pub fn smooth_checked(&self, theta: &[f64], gradient: &mut [f64]) -> (f64, usize) {
+    pub(crate) fn smooth_checked(&self, theta: &[f64], gradient: &mut [f64]) -> (f64, usize) {
         gradient.fill(0.0);
         let (loss, impossible) = self.objective.value_grad_checked(theta, gradient);
         let penalty = self.by_stretches(gradient, |range, slopes| self.prior.add_part(theta, range, slopes));
@@ -211,7 +230,7 @@ impl Problem<'_> {
     }
 
     /// Whether the gradient is that of the value, so that the value measures progress.
-    pub fn is_smooth(&self) -> bool {
+    pub(crate) fn is_smooth(&self) -> bool {
         self.objective.gives().contains(&Ability::Smooth)
     }
 
@@ -365,6 +384,7 @@ pub trait Optimizer {
     fn check(&self, prior: &Prior, l1: f64) -> Result<()>;
 
     /// The same method with a smaller gain, and that gain, if it has one: what to try when steps are too long.
+    #[doc(hidden)]
     fn gentler(&self) -> Option<(f64, Box<dyn Optimizer>)> {
         None
     }

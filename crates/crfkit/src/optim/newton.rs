@@ -15,7 +15,7 @@ use crate::{Error, Result};
 /// strong Wolfe conditions; the full step is tried first.
 ///
 /// Parameters: none of its own. Needs: Hessian-vector products, one for each weight in each iteration (each counts as
-/// a pass), so at most [`Newton::MAX_WEIGHTS`] weights; no L1 penalty. It is for small problems, and tests compare
+/// a pass), so at most 2,000 weights; no L1 penalty. It is for small problems, and tests compare
 /// other methods with it. Reference: Nocedal and Wright, Numerical Optimization, section 3.4.
 #[derive(Clone, Debug, Default)]
 pub struct Newton {
@@ -25,7 +25,7 @@ pub struct Newton {
 
 impl Newton {
     /// A problem with more weights is rejected with an error.
-    pub const MAX_WEIGHTS: usize = 2000;
+    pub(crate) const MAX_WEIGHTS: usize = 2000;
 }
 
 impl Optimizer for Newton {

@@ -33,6 +33,7 @@ impl Prior {
 
     /// 0 for a weight of a single label, 1 for one of a label pair.
     #[inline]
+    #[doc(hidden)]
     pub fn kind(&self, i: usize) -> usize {
         usize::from(i >= self.first_pair)
     }
@@ -77,6 +78,7 @@ impl Prior {
     /// Adds `share` × the gradient of the penalty at `weights`, which start at weight `first` and are all of one
     /// kind.
     #[inline]
+    #[doc(hidden)]
     pub fn pull(&self, share: f64, first: usize, weights: &[f64], gradient: &mut [f64]) {
         let pull = share * self.precision(first);
         match &self.mean {

@@ -56,6 +56,7 @@ impl Sag {
     pub const PASSES: usize = 100;
 
     /// The number of bytes that it stores: the gradients of all examples.
+    #[doc(hidden)]
     pub fn storage(problem: &Problem) -> u64 {
         8 * *offsets(problem).last().unwrap_or(&0) as u64
     }

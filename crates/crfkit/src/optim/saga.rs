@@ -97,6 +97,7 @@ impl Saga {
 
     /// The largest number of bytes that it may come to store, if hardly any residual is close to 0. Returns an error if
     /// the objective does not provide marginals.
+    #[doc(hidden)]
     pub fn storage(problem: &Problem) -> Result<u64> {
         Ok(most_stored(&*blocks(problem, 1)?))
     }

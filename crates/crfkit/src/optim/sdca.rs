@@ -56,6 +56,7 @@ impl Sdca {
 
     /// The number of bytes that it stores: the marginals of all examples. Returns an error if the objective does not
     /// provide them.
+    #[doc(hidden)]
     pub fn storage(problem: &Problem) -> Result<u64> {
         let dual = dual_of("sdca", problem)?;
         Ok((0..problem.objective.examples() as u32).map(|e| 8 * dual.size(e) as u64).sum())

@@ -76,28 +76,31 @@ impl Touched {
 
     /// Prefetches what [`Touched::add`] will need for these rows. Its branch cannot be predicted, so its reads would
     /// wait for one another; here they overlap.
+    #[doc(hidden)]
     pub fn expect(&self, rows: impl Iterator<Item = usize>) {
         std::hint::black_box(rows.fold(0, |sum: u32, row| sum.wrapping_add(self.seen[row].batch)));
     }
 
     /// Prefetches the beginning of each row of `x`, a vector over θ that starts at weight `base`.
-    pub fn expect_rows<T: Copy + Into<f64>>(&self, x: &[T], base: usize) {
+    pub(crate) fn expect_rows<T: Copy + Into<f64>>(&self, x: &[T], base: usize) {
         self.expect_with(|row| x.get(row.start.wrapping_sub(base)).map_or(0.0, |&x| x.into()));
     }
 
     /// Prefetches whatever `read` reads for each row that has weights.
     #[inline]
-    pub fn expect_with(&self, read: impl Fn(Range<usize>) -> f64) {
+    pub(crate) fn expect_with(&self, read: impl Fn(Range<usize>) -> f64) {
         std::hint::black_box(self.filled().fold(0.0, |sum, (row, ..)| sum + read(row)));
     }
 
     /// The rows that have weights: the range of weights, their position in a vector that holds the rows one after
     /// another, and the previous batch that touched them, as in [`Row::last`].
+    #[doc(hidden)]
     pub fn filled(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>, u32)> {
         self.rows().iter().filter(|row| row.len > 0).map(|row| (row.weights(), row.place(), row.last))
     }
 
     /// Overwrites `rows` with the rows of `x`, a vector over θ, one after another.
+    #[doc(hidden)]
     pub fn gather(&self, x: &[f64], rows: &mut Vec<f64>) {
         self.expect_rows(x, 0);
         rows.resize(self.len, 0.0);
@@ -121,7 +124,7 @@ impl Touched {
 
     /// Records occurrences of the rows `first` + id; `range` returns the range of weights of an id.
     #[inline]
-    pub fn add_all(&mut self, first: usize, ids: &[u32], range: impl Fn(u32) -> Range<usize>) {
+    pub(crate) fn add_all(&mut self, first: usize, ids: &[u32], range: impl Fn(u32) -> Range<usize>) {
         let (seen, batch) = (&mut self.seen[first..], self.batch);
         // Makes room for as many rows as may be new, so that the loop keeps its counters in registers.
         let (mut count, mut place) = (self.count, self.len as u32);
@@ -158,6 +161,7 @@ impl Touched {
     }
 
     /// The row number of each occurrence, in order of arrival.
+    #[doc(hidden)]
     pub fn occurrences(&self) -> &[u32] {
         &self.occurrences
     }

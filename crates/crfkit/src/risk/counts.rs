@@ -46,8 +46,7 @@ impl<G: Graph> Risk<G> {
             }
             for dense in self.data.dense() {
                 let rows = &self.features.rows[dense.kind()];
-                let tables = (0..graph.own_tables()).filter(|&f| graph.own_kind(f) == dense.kind());
-                for (f, x) in tables.zip(dense.of(example).chunks_exact(dense.width())) {
+                for (f, x) in dense.tables(graph).zip(dense.of(example).chunks_exact(dense.width())) {
                     if x.iter().any(|x| *x < 0.0) {
                         return None;
                     }

@@ -199,9 +199,10 @@ impl Settings {
             (order, _) => return refuse(format!("`order` is {order}, but chains are of order 1 or 2")),
         }
         let criterion = self.objective;
-        if criterion.direction().is_some() || criterion.has_pieces() {
+        if criterion.has_pieces() {
             return refuse(format!(
-                "`objective` {} is for chains of order 1: with `order` 2 use likelihood, marginal, pseudolikelihood or perceptron",
+                "`objective` {} is for chains of order 1, because pieces of three labels take as long as the whole chain: with `order` 2 use \
+                 likelihood or pseudolikelihood",
                 criterion.name()
             ));
         }

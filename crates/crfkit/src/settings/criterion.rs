@@ -84,10 +84,10 @@ impl Criterion {
             Criterion::Likelihood => "-log p(labels | observations), with inference on the whole graph",
             Criterion::Pseudolikelihood => "-log p(label | gold labels of its neighbours), without inference",
             Criterion::Piecewise => {
-                "-log p of each piece of the graph, normalised by itself (--pieces, --batch-of)"
+                "-log p of each piece of the graph, normalised by itself (settings `pieces`, `batch_of`)"
             }
             Criterion::PiecewisePseudo => {
-                "-log p of each label in each piece, given the rest of the piece (--pieces)"
+                "-log p of each label in each piece, given the rest of the piece (setting `pieces`)"
             }
             Criterion::Memm => "-log p(label | previous label); tagging normalises the same way",
             Criterion::MemmBackward => "-log p(label | next label); tagging normalises the same way",
@@ -132,6 +132,7 @@ impl Criterion {
     }
 
     /// Rejects weights of variables that the criterion has no place for.
+    #[doc(hidden)]
     pub fn check_weights(self, weighs: bool) -> Result<()> {
         if !weighs || self.weighs_variables() {
             return Ok(());
@@ -146,12 +147,14 @@ impl Criterion {
     }
 
     /// Whether the criterion has pieces to choose.
+    #[doc(hidden)]
     pub fn has_pieces(self) -> bool {
         matches!(self, Criterion::Piecewise | Criterion::PiecewisePseudo)
     }
 
     /// The direction in which a model trained by this criterion is normalised when it labels; `None` for models of
     /// whole labellings.
+    #[doc(hidden)]
     pub fn direction(self) -> Option<Direction> {
         match self {
             Criterion::Memm => Some(Direction::Forward),

@@ -118,6 +118,7 @@ impl Method {
     ];
 
     /// The method's name, description and parameters.
+    #[doc(hidden)]
     pub fn declaration(self) -> Declaration {
         let (name, about, parameters): (_, _, &[&str]) = match self {
             Method::Auto => (

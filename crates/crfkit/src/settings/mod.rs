@@ -24,10 +24,13 @@ pub use criterion::Criterion;
 pub(crate) use criterion::WithLoss;
 pub use init::Init;
 pub use kind::Kind;
-pub use method::{Declaration, Method};
+#[doc(hidden)]
+pub use method::Declaration;
+pub use method::Method;
 pub use parameters::{HessVec, Parameters};
 pub use prior_mean::PriorMean;
 pub use scaling::Scaling;
+#[doc(hidden)]
 pub use tables::tables;
 
 use crate::graph::EXACT_MEMORY;
@@ -234,6 +237,7 @@ pub(super) mod infinite_option {
 
 impl Settings {
     /// The most tokens that `segments` may allow.
+    #[doc(hidden)]
     pub const MOST_TOKENS: usize = 1000;
 
     /// Collins' perceptron: his loss, gradient steps of length 1 on one example at a time, and no prior. With

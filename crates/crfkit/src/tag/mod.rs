@@ -30,6 +30,7 @@ pub trait Labeller: Debug + Send + Sync + 'static {
     const DECODE: Decode;
 
     /// Computes the tables that all workers share.
+    #[doc(hidden)]
     fn ready(&self) -> Self::Tables;
     /// The answers of a worker, with no input loaded yet. Marginals come from `engine`, or by default from the engine
     /// that the model was trained with.
@@ -43,12 +44,16 @@ pub trait Labeller: Debug + Send + Sync + 'static {
         answers: &mut Self::Answers,
     ) -> Result<()>;
     /// The label sets.
+    #[doc(hidden)]
     fn label_sets(&self) -> Vec<LabelSet<'_>>;
     /// The label set of a variable.
+    #[doc(hidden)]
     fn set_of(&self, graph: &<Self::Answers as Answers>::Graph, variable: usize) -> usize;
     /// How many consecutive variables form a group whose labels should all be correct; 0 for the whole graph.
+    #[doc(hidden)]
     fn group(&self) -> usize;
     /// The gold labels of an input. It is an error if it has none.
+    #[doc(hidden)]
     fn truth<'a>(&'a self, input: &'a Self::Input) -> Result<Truth<'a>>;
     /// The place where an input was read.
     fn place(input: &Self::Input) -> Place;
@@ -90,6 +95,7 @@ impl<M: Labeller> Tagger<M> {
     }
 
     /// Several workers for the same model: `workers` of them, at least one.
+    #[doc(hidden)]
     pub fn crew(self, workers: usize) -> Vec<Self> {
         let mut crew: Vec<Self> = (1..workers).map(|_| self.another()).collect();
         crew.push(self);
@@ -189,6 +195,7 @@ impl<M: Labeller> Tagger<M> {
 }
 
 /// P(`tokens` are exactly a chunk of type `kind` | sequence), over all labellings that have it.
+#[doc(hidden)]
 pub fn chunk_probability(
     answers: &mut ChainAnswers,
     labels: &ChunkLabels,

@@ -6,6 +6,7 @@ mod objective;
 mod scales;
 mod stream;
 
+#[doc(hidden)]
 pub use crate::settings::{
     BatchOf, Choose, Constraint, Criterion, Declaration, HessVec, Init, Kind, Method, Parameters, PriorMean,
     Scaling, Settings, Tried, tables,

@@ -59,7 +59,7 @@ impl Scales {
     }
 
     /// Weights for features as they are, from weights for scaled features.
-    pub fn undo(&self, theta: &mut [f64], features: &Features) {
+    pub(crate) fn undo(&self, theta: &mut [f64], features: &Features) {
         self.each(theta, features, |weight, factor| *weight *= factor);
     }
 

@@ -2,8 +2,8 @@
 #![allow(dead_code)] // each test file uses a part of it
 
 use crfkit::Result;
-use crfkit::ability::Ability;
 use crfkit::math::random::Random;
+use crfkit::optim::Ability;
 use crfkit::optim::{
     Control, Mean, Minimum, Objective, Optimizer, Prior, Problem, Progress, Schedule, State, Touched, Watch,
 };

@@ -156,6 +156,8 @@ fn losses_of_chains_with_segments() {
 fn losses_of_second_order_chains() {
     laws_on(&second_order_chains(), &Likelihood(ForwardBackward), 41);
     laws_on(&second_order_chains(), &Pseudolikelihood::<Chain>::default(), 42);
+    laws_on(&second_order_chains(), &Memm(Direction::Forward), 47);
+    laws_on(&second_order_chains(), &Memm(Direction::Backward), 48);
     let mut rng = Random::new(43);
     for chain in second_order_chains() {
         for loss in 0..2 {

@@ -3,7 +3,6 @@
 use crate::common;
 
 use common::difference;
-use crfkit::ability::Ability;
 use crfkit::data::dataset::Dataset;
 use crfkit::decode::{Direction, Viterbi};
 use crfkit::graph::{Chain, Graph, Label};
@@ -15,6 +14,7 @@ use crfkit::loss::{
 use crfkit::math::random::Random;
 use crfkit::math::vector::dot;
 use crfkit::model::{Features, Keep};
+use crfkit::optim::Ability;
 use crfkit::optim::{Objective, Touched};
 use crfkit::risk::{Derivative, Risk};
 

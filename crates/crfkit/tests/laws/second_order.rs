@@ -5,7 +5,7 @@ use crate::common;
 use common::{Problem, difference, second_order_chains, segment_chains};
 use crfkit::Place;
 use crfkit::answers::ChainAnswers;
-use crfkit::decode::AtMostOnce;
+use crfkit::decode::{AtMostOnce, Direction};
 use crfkit::graph::{
     Chain, Gradient, Graph as _, Label, LabelBits, LabelRules, PAIR, Psi, SharedSum, TRIPLE,
 };
@@ -239,6 +239,50 @@ fn without_weights_of_triples_it_is_a_first_order_chain() {
         assert!(difference(second.0, first.0) < 1e-12);
         for (a, b) in [(second.1, first.1), (second.2, first.2)] {
             a.plane(0).iter().zip(b.plane(0)).for_each(|(a, b)| assert!((a - b).abs() < 1e-12));
+        }
+    }
+}
+
+/// Models that are normalised label by label: the probability of a labelling is the product of the conditionals, each summed by hand.
+#[test]
+fn local_models_are_products_of_conditionals() {
+    let mut rng = Random::new(9);
+    for chain in second_order_chains().into_iter().filter(|chain| chain.len > 0) {
+        for direction in [Direction::Forward, Direction::Backward] {
+            let problem = Problem::random(&mut rng, chain, 3.0);
+            let (tables, own) = (problem.tables::<f64>(None, 0.0), problem.own_array::<f64>(None, 0.0));
+            let (labels, last) = (chain.labels, chain.len - 1);
+            let psi = Psi { shared: &tables, own: &own };
+            // All terms that name a label, and of the others only those on the side that it is conditioned on.
+            let conditional = |y: &[Label], t: usize| {
+                let score = |label: usize| {
+                    let mut y = y.to_vec();
+                    y[t] = label as Label;
+                    let mut sum = 0.0;
+                    chain.for_each_factor(|factor| {
+                        let k = if direction == Direction::Forward { factor.vars.len() - 1 } else { 0 };
+                        if factor.vars[k] == t {
+                            sum += psi.value(&factor, &y);
+                        }
+                    });
+                    sum
+                };
+                let all: f64 = (0..labels).map(|label| score(label).exp()).sum();
+                score(y[t] as usize).exp() / all
+            };
+            let mut answers = ChainAnswers::new(Arc::new(tables.clone()), Some(direction));
+            answers.start(chain).copy_from_slice(own.plane(0));
+            answers.finish(|| Place::new("test", 1)).unwrap();
+            let mut total = 0.0;
+            for number in 0..labels.pow(chain.len as u32) {
+                let y: Vec<Label> =
+                    (0..chain.len).map(|t| (number / labels.pow(t as u32) % labels) as Label).collect();
+                let right: f64 = (0..=last).map(|t| conditional(&y, t)).product();
+                let found = answers.probability(&y);
+                assert!((found - right).abs() < 1e-11, "{found} {right} {y:?} {chain:?} {direction:?}");
+                total += found;
+            }
+            assert!((total - 1.0).abs() < 1e-9);
         }
     }
 }

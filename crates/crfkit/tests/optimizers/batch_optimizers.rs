@@ -3,10 +3,10 @@
 use crate::objectives;
 use crate::risks;
 
-use crfkit::ability::Ability;
 use crfkit::math::random::Random;
 use crfkit::math::vector::dot;
 use crfkit::model::Keep;
+use crfkit::optim::Ability;
 use crfkit::optim::{
     Bfgs, Cg, Control, Differences, Gis, Lbfgs, Newton, NewtonCg, Objective, Optimizer, Pgis, Prior, Problem,
     Progress, State, Stop, Touched, TripleJump, Until, hessian,

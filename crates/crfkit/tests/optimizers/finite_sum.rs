@@ -4,11 +4,11 @@ use crate::corpora;
 use crate::objectives;
 
 use corpora::{attribute_corpus, column_corpus, made_up_attributes, made_up_columns, models};
-use crfkit::ability::Ability;
 use crfkit::graph::Chain;
 use crfkit::infer::ForwardBackward;
 use crfkit::loss::Likelihood;
 use crfkit::math::random::Random;
+use crfkit::optim::Ability;
 use crfkit::optim::{
     AdaGrad, Auto, Choice, Control, Lbfgs, Mean, Objective, Optimizer, Prior, Problem, Progress, Sag, Saga,
     Schedule, Sdca, State, Stop, Svrg, Touched,

@@ -5,7 +5,7 @@ use crate::literal;
 use crate::objectives;
 
 use crfkit::Error;
-use crfkit::ability::Ability;
+use crfkit::optim::Ability;
 use crfkit::optim::{
     AdaGrad, Adam, Adaptation, BatchGradient, Control, Minimum, Objective, Optimizer, Prior, Problem,
     Progress, Psa, Schedule, Sgd, Smd, State, Touched, Updates, Watch,

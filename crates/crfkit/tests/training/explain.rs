@@ -4,7 +4,7 @@ use crate::corpora;
 
 use corpora::models::columns;
 use crfkit::answers::Answers;
-use crfkit::any::{AnyModel, Member};
+use crfkit::any::{AnyModel, Ensemble, Member};
 use crfkit::chain::{ChainModel, Sequence};
 use crfkit::data::template::{Dialect, Templates};
 use crfkit::domain::{Domain, WeightedModel};
@@ -163,5 +163,44 @@ fn counts_and_factorial_chains_add_up() {
         .unwrap();
     for sequence in &sequences {
         check(shaken(trained.model.clone()), sequence);
+    }
+}
+
+/// Under `at_most_once`, the rival is the best labelling that obeys it too.
+#[test]
+fn what_occurs_at_most_once_has_rivals() {
+    let (words, once) = (["b", "d", "c", "b"], ["X".to_owned(), "O".to_owned()]);
+    for trainer in [
+        Trainer::new().template(TEMPLATE, Dialect::Crfpp),
+        Trainer::new().template(TEMPLATE, Dialect::Crfpp).order(2),
+        Trainer::new().template(TEMPLATE, Dialect::Crfpp).segments(3),
+    ] {
+        let model = chain_model(trainer);
+        let names = model.domain.labels.clone();
+        let ensemble = Ensemble::from(Member::Weighted(Arc::new(model))).with_at_most_once(&once).unwrap();
+        let input = Sequence::rows(words.map(|word| [word])).unwrap();
+        let mut tagger = Tagger::new(Arc::new(ensemble));
+        let found = tagger.explain(&input, Question { variables: &[0, 1, 2, 3], removals: 9 }).unwrap();
+        let answers = tagger.answers();
+        // Chunks of X, and tokens outside of chunks.
+        let obeys = |labels: &[Label]| {
+            let count = |name: &str| labels.iter().filter(|label| names[**label as usize] == name).count();
+            count("B-X") <= 1 && count("O") <= 1
+        };
+        let mut scored: Vec<(f64, Vec<Label>)> = (0..names.len().pow(4))
+            .map(|number| (0..4).map(|t| (number / names.len().pow(t) % names.len()) as Label).collect())
+            .map(|labels: Vec<Label>| (answers.score(&labels), labels))
+            .filter(|(score, labels)| *score > -1e9 && obeys(labels))
+            .collect();
+        scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        for explanation in found {
+            let (v, rival) = (explanation.variable, explanation.rival.unwrap());
+            assert_eq!(explanation.label, scored[0].1[v]);
+            let (score, _) = scored.iter().find(|(_, labels)| labels[v] != explanation.label).unwrap();
+            assert!((rival.difference - (scored[0].0 - score)).abs() < 1e-9, "{rival:?}");
+            assert!(obeys(&rival.labels));
+            let sum: f64 = rival.contributions.iter().map(|part| part.amount).sum();
+            assert!((rival.difference - sum).abs() < 1e-9);
+        }
     }
 }

@@ -31,6 +31,7 @@ mod piecewise_estimates;
 mod robust;
 mod second_order;
 mod segments;
+mod segments_open;
 mod settings;
 mod stream;
 mod temperature;

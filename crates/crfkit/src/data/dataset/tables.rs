@@ -13,12 +13,16 @@ impl<G: Graph> Dataset<G> {
         graph: impl Fn(&G) -> G,
     ) -> Self {
         let mut all = Dataset { sets: self.sets.clone(), ..Dataset::new() };
+        all.set_dense_like(self);
         for example in 0..self.len() {
             let (tables, old) = (self.tables(example), &self.graphs[example]);
             let middle = tables.start + place(old);
             all.push_tables_of(self, tables.start..middle);
             insert(example, &mut all);
             all.push_tables_of(self, middle..tables.end);
+            for (mine, dense) in all.dense.iter_mut().zip(&self.dense) {
+                mine.push(dense.of(example).iter().copied());
+            }
             all.finish_example(graph(old), self.gold(example).iter().copied(), self.weight(example));
             if self.weighs_variables() {
                 all.weigh_variables(self.variable_weights(example));

@@ -48,7 +48,7 @@ impl<G: Graph> Dataset<G> {
     }
 
     /// Whether some variable has a weight other than 1.
-    pub fn weighs_variables(&self) -> bool {
+    pub(crate) fn weighs_variables(&self) -> bool {
         !self.variable_weights.is_empty()
     }
 }

@@ -21,7 +21,7 @@ use crate::graph::{Chain, FIRST_SET, Graph, Label, LabelBits, Lattice, NODES};
 use crate::{Error, Place, Result};
 use known::Known;
 pub(super) use known::renumbered;
-use sets::{Sets, gold_of};
+use sets::{Sets, gold_of, role_of};
 use std::sync::Arc;
 
 /// Builds a corpus, one sequence after the other.
@@ -199,7 +199,8 @@ impl CorpusBuilder {
         self.observer.columns(templates, sequence, 0, &mut self.alphabet, &mut self.data);
         if !templates.segment.is_empty() {
             let labels = (0..sequence.len()).map(|row| sequence.field(row, label_column));
-            for tokens in segments::spans(labels) {
+            let roles: Vec<_> = labels.map(|label| role_of(label, &self.sets)).collect();
+            for tokens in segments::spans(&roles, self.plan.segments.unwrap_or(1)) {
                 self.observer.learn_segment(templates, sequence, tokens, &mut self.alphabet);
             }
             self.plan.columns.push(Arc::new(sequence.clone()));

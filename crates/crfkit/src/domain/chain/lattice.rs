@@ -6,7 +6,7 @@ use crate::data::columns::Columns;
 use crate::data::dataset::Dataset;
 use crate::data::label_rules;
 use crate::eval::Scheme;
-use crate::graph::{Chain, FIRST_SET, Label, LabelBits, LabelRules, Lattice, Segments};
+use crate::graph::{Chain, FIRST_SET, Label, LabelBits, LabelRules, Lattice, SegmentLabels, Segments};
 use crate::model::Keep;
 use crate::settings::Settings;
 use crate::{Error, Place, Result};
@@ -68,19 +68,8 @@ impl LatticePlan {
     /// Rejects data that segments cannot have, and makes its chains such with segments. The labels that go on with one are not known yet.
     pub(super) fn prepare(&self, data: &mut Dataset<Chain>) -> Result<()> {
         let Some(longest) = self.segments else { return Ok(()) };
-        let refuse = |why: &str| Err(Error::Setting(why.into()));
         if longest == 0 {
-            return refuse("`segments` is 0, but a segment has at least one token");
-        }
-        if !data.is_complete() {
-            return refuse(
-                "training on incomplete labels knows no segments: leave `segments` or the partial labels out",
-            );
-        }
-        if !data.dense().is_empty() {
-            return refuse(
-                "chains with segments take no vectors and no columns of numbers: leave `segments` or the numbers out",
-            );
+            return Err(Error::Setting("`segments` is 0, but a segment has at least one token".into()));
         }
         data.set_graphs(|chain| Chain {
             segments: Some(Segments { longest, inner: (0, 0), own: false }),
@@ -106,6 +95,9 @@ impl LatticePlan {
             (Some(pairs), Some(rules)) => Some(Arc::new(pairs.and(&rules))),
             (pairs, rules) => pairs.or(rules.map(Arc::new)),
         };
+        if let (Some(rules), Some(segments)) = (&rules, &lattice.segments) {
+            self.check_possible(rules, segments, data)?;
+        }
         Ok(Lattice { rules, ..lattice })
     }
 
@@ -121,17 +113,7 @@ impl LatticePlan {
         let gold = data.gold(example);
         let refuse =
             |why: String| Err(Error::input(self.places[example].clone(), format!("{why}: {remedy}")));
-        if gold.iter().any(|label| *label >= FIRST_SET) {
-            let sets = data.sets();
-            let known = |label: Label| match label.checked_sub(FIRST_SET) {
-                None => {
-                    let mut set = LabelBits::none(labels.len());
-                    set.insert(label as usize);
-                    Some(set)
-                }
-                Some(set) => sets.get(set as usize).cloned(),
-            };
-            let known: Vec<Option<LabelBits>> = gold.iter().map(|&label| known(label)).collect();
+        if let Some(known) = known(data, example, labels.len()) {
             return match rules.possible(gold.len(), |t| known[t].as_ref()) {
                 true => Ok(()),
                 false => refuse(
@@ -160,6 +142,28 @@ impl LatticePlan {
                 t + 1
             )),
         }
+    }
+
+    /// Rejects sequences with unknown labels of which no labelling has segments of the length asked for.
+    fn check_possible(
+        &self,
+        rules: &LabelRules,
+        segments: &SegmentLabels,
+        data: &Dataset<Chain>,
+    ) -> Result<()> {
+        for example in 0..data.len() {
+            if let Some(known) = known(data, example, rules.labels())
+                && !segments.possible(rules, known.len(), |t| known[t].as_ref())
+            {
+                let message = format!(
+                    "no labelling of this sequence that agrees with its labels has only segments of up to {} tokens: allow longer ones, or \
+                     correct the labels",
+                    segments.longest
+                );
+                return Err(Error::input(self.places[example].clone(), message));
+            }
+        }
+        Ok(())
     }
 
     /// The lattice of segments, without the constraint.
@@ -219,6 +223,20 @@ pub(super) fn check_settings(lattice: &Lattice, settings: &Settings) -> Result<(
             settings.order
         ))),
     }
+}
+
+/// The labels that each token of an example may have, if some label is not known: a set, or nothing for all labels.
+fn known(data: &Dataset<Chain>, example: usize, labels: usize) -> Option<Vec<Option<LabelBits>>> {
+    let set = |label: Label| match label.checked_sub(FIRST_SET) {
+        None => {
+            let mut set = LabelBits::none(labels);
+            set.insert(label as usize);
+            Some(set)
+        }
+        Some(set) => data.sets().get(set as usize).cloned(),
+    };
+    let gold = data.gold(example);
+    gold.iter().any(|label| *label >= FIRST_SET).then(|| gold.iter().map(|&label| set(label)).collect())
 }
 
 /// The rules that allow the label pairs of the training data. A label that never has a successor may have any, so that sequences of

@@ -13,13 +13,17 @@ mod sequence;
 mod temperature;
 mod vectors;
 
+pub use crate::data::observer::Source;
 pub use builder::CorpusBuilder;
+#[doc(hidden)]
 pub use co_occurrence::first_weights;
 pub(crate) use co_occurrence::log_rate;
 pub(crate) use constraint::scheme_rules;
+#[doc(hidden)]
 pub use crew::CorpusCrew;
 pub use sequence::{ColumnLayout, Sequence};
 pub use temperature::Fitted;
+#[doc(hidden)]
 pub use vectors::{Standard, VectorLayout};
 pub(super) use vectors::{StoredVectors, numbers_of_rows};
 
@@ -28,7 +32,7 @@ use super::{Digest, Domain, FORMAT, Fit, ReadyTables, WeightedModel, unknown_sta
 use crate::answers::ChainAnswers;
 use crate::data::columns::Columns;
 use crate::data::dataset::Dataset;
-use crate::data::observer::{Alphabet, Observer, Sink, Source};
+use crate::data::observer::{Alphabet, Observer, Sink};
 use crate::decode::Decode;
 use crate::eval::{Scores, is_chunked};
 use crate::graph::{Chain, LabelRules, Lattice, NODES, PAIRS};
@@ -199,9 +203,10 @@ impl Domain for ChainDomain {
             data.set_dense(NODES, dims);
         }
         data.push_dense(NODES, numbers);
-        self.send(sequence, observer, &mut Behind::new(data, dims, sequence.len()));
         let own_pairs = matches!(&self.source, Source::Templates(t) if !t.bigram.is_empty());
-        data.finish_example(self.chain(sequence.len(), own_pairs), [], 1.0);
+        let chain = self.chain(sequence.len(), own_pairs);
+        self.send(sequence, observer, &mut Behind::new(data, dims, chain));
+        data.finish_example(chain, [], 1.0);
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use crate::data::template::read_finite;
 use crate::data::text::excerpt;
 use crate::data::vectors::{MAX_WIDTH, Vectors};
 use crate::domain::FORMAT;
-use crate::graph::{Chain, Graph};
+use crate::graph::{Chain, Graph, NODES};
 use crate::model::sections::{Reader, Writer};
 use crate::{Error, Place, Result};
 use serde::{Deserialize, Serialize};
@@ -273,23 +273,25 @@ impl StoredVectors {
 /// The sections of a [`Standard`].
 const STANDARD: [&str; 2] = ["vectors.mean", "vectors.factor"];
 
-/// A data set that receives named observations behind dense ones, in the tables of the `left` nodes that are still to come.
+/// A data set that receives the named observations of a chain behind dense ones.
 pub(super) struct Behind<'a> {
     data: &'a mut Dataset<Chain>,
     dims: u32,
-    left: usize,
+    chain: Chain,
+    /// The number of the next table.
+    table: usize,
 }
 
 impl<'a> Behind<'a> {
-    pub(super) fn new(data: &'a mut Dataset<Chain>, dims: usize, nodes: usize) -> Self {
-        Behind { data, dims: dims as u32, left: nodes }
+    pub(super) fn new(data: &'a mut Dataset<Chain>, dims: usize, chain: Chain) -> Self {
+        Behind { data, dims: dims as u32, chain, table: 0 }
     }
 }
 
 impl Sink for Behind<'_> {
     fn table(&mut self, ids: &[u32], values: &[f64]) {
-        let dims = if self.left > 0 { self.dims } else { 0 };
-        self.left = self.left.saturating_sub(1);
+        let dims = if self.chain.own_kind(self.table) == NODES { self.dims } else { 0 };
+        self.table += 1;
         for (k, &id) in ids.iter().enumerate() {
             self.data.push_observation(id + dims, values.get(k).copied().unwrap_or(1.0));
         }

@@ -9,8 +9,11 @@ mod layout;
 mod orientations;
 mod picture;
 
+#[doc(hidden)]
 pub use crate::decode::Decode;
+#[doc(hidden)]
 pub use crate::infer::Engine;
+#[doc(hidden)]
 pub use crate::model::Tables;
 pub use builder::GridBuilder;
 pub use features::{SiteFeatures, SiteNumbers};
@@ -55,6 +58,7 @@ const KEPT: usize = 64;
 
 /// Working memory for observing images.
 #[derive(Clone, Debug, Default)]
+#[doc(hidden)]
 pub struct GridScratch {
     /// The graph of each size. Images of one size share it.
     graphs: BTreeMap<(usize, usize), FactorGraph>,

@@ -5,6 +5,8 @@ mod builder;
 mod links;
 mod names;
 
+pub use crate::data::rule::Rule;
+#[doc(hidden)]
 pub use crate::infer::Engine;
 pub use builder::LinkedBuilder;
 pub use links::Links;
@@ -57,6 +59,7 @@ pub struct LinkedDomain {
 
 /// Working memory for observing sequences.
 #[derive(Clone, Debug, Default)]
+#[doc(hidden)]
 pub struct LinkedScratch {
     observer: Observer,
     graphs: Option<Graphs>,

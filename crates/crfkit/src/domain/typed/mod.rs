@@ -8,10 +8,14 @@ mod line;
 mod memory;
 mod types;
 
+#[doc(hidden)]
 pub use crate::decode::Decode;
+#[doc(hidden)]
 pub use crate::infer::Engine;
 pub use arrays::{EdgeArrays, GraphArrays, LabelTable, Matrix};
-pub use builder::{Structures, TypedBuilder};
+#[doc(hidden)]
+pub use builder::Structures;
+pub use builder::TypedBuilder;
 pub use line::{Line, TypedGraph};
 pub use memory::{GraphMaker, Observed};
 pub use types::{Declaration, Type, Types};

@@ -1,6 +1,7 @@
 //! Labels that are not known, or of which several are possible.
 
 use crate::data::strings::Strings;
+use crate::domain::chain::segments::Role;
 use crate::graph::{FIRST_SET, Label, UNLABELLED};
 use std::collections::HashMap;
 
@@ -24,6 +25,20 @@ impl Sets {
     }
 }
 
+/// What a token with this label can be in a segment.
+pub(super) fn role_of(text: &str, sets: &Option<Sets>) -> Role {
+    match sets {
+        Some(_) if text == UNKNOWN => Role { begins: true, goes_on: true },
+        Some(_) => Role::of(names_of(text)),
+        None => Role::of(std::iter::once(text)),
+    }
+}
+
+/// The names in a set.
+fn names_of(text: &str) -> impl Iterator<Item = &str> {
+    text.split('|').filter(|name| !name.is_empty())
+}
+
 /// The number of a label, or of what is known of it.
 pub(super) fn gold_of(text: &str, labels: &mut Strings, sets: &mut Option<Sets>) -> Label {
     match sets {
@@ -31,8 +46,7 @@ pub(super) fn gold_of(text: &str, labels: &mut Strings, sets: &mut Option<Sets>)
         Some(sets) if text.contains('|') => match sets.numbers.get(text) {
             Some(&number) => number,
             None => {
-                let names = text.split('|').filter(|name| !name.is_empty());
-                let names = names.map(|name| labels.intern(name.as_bytes())).collect();
+                let names = names_of(text).map(|name| labels.intern(name.as_bytes())).collect();
                 sets.insert(text.to_owned(), names)
             }
         },
