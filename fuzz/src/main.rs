@@ -6,7 +6,8 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: crfkit-fuzz list
        crfkit-fuzz seeds TARGET FOLDER     write the target's first inputs
        crfkit-fuzz replay TARGET FILE...   try these inputs
-       crfkit-fuzz random TARGET N [SEED]  try N random changes; a finding is left in the file `finding`";
+       crfkit-fuzz random TARGET N [SEED]  try N random changes; a finding is left in the file `finding`
+       crfkit-fuzz each TARGET N [SEED]    the same, slower: also an abort or an endless loop leaves its input there";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -38,12 +39,23 @@ fn act(args: &[&str]) -> Result<(), String> {
                 (named(name)?.run)(&std::fs::read(file).map_err(|error| io(file, error))?);
             }
         }
-        ["random", name, count, seed @ ..] if seed.len() < 2 => {
+        [how @ ("random" | "each"), name, count, seed @ ..] if seed.len() < 2 => {
             let number = |text: &str| text.parse::<u64>().map_err(|_| format!("{text} is no number"));
             let seed = seed.first().map_or(Ok(1), |seed| number(seed))?;
             let count = number(count)?;
-            // Every input is kept on disk until the next one: also an endless loop or an abort leaves its input.
-            run(named(name)?, count as usize, seed, |input| std::fs::write("finding", input).unwrap_or(()));
+            let target = named(name)?;
+            let mut input = Vec::new();
+            let keep = |input: &[u8]| std::fs::write("finding", input).map_err(|error| io("finding", error));
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                run(target, count as usize, seed, |next| match *how {
+                    "each" => keep(next).expect("a file can be written"),
+                    _ => next.clone_into(&mut input),
+                });
+            }));
+            if outcome.is_err() {
+                keep(&input)?;
+                return Err(format!("{name}: see the file `finding`"));
+            }
             println!("{name}: {count} changed inputs, nothing found");
         }
         _ => return Err(USAGE.into()),

@@ -19,7 +19,7 @@ pub const CHECKPOINT: Target = Target {
         let mut file = file.to_vec();
         sections::repair(&mut file);
         let corpus = corpus();
-        let start = Start::default();
+        let start = Start { threads: 1, ..Start::default() };
         let run = fingerprint(&corpus, settings, &start);
         // The fingerprint is a number of the head, which no change would guess: it is put in its place.
         let Some(file) = with_fingerprint(&file, run) else { return };
@@ -104,7 +104,7 @@ fn resume(corpus: Corpus<ChainDomain>, settings: &Settings, start: Start<ChainDo
 
 fn seeds(case: u8) -> Vec<Vec<u8>> {
     let settings = &cases()[case as usize];
-    let taken = resume(corpus(), settings, Start::default());
+    let taken = resume(corpus(), settings, Start { threads: 1, ..Start::default() });
     assert!(!taken.is_empty(), "{:?} takes no checkpoint", settings.optimizer);
     taken.iter().map(|checkpoint| [&[case][..], &checkpoint.to_bytes(0)].concat()).collect()
 }

@@ -54,7 +54,7 @@ pub const GROWTH: Target = Target {
             let keep = [Keep::All, Keep::Observed][source.below(2)];
             let sigma = [1.0, 1e-3, 1e9, f64::INFINITY][source.below(4)];
             let method = [Method::Lbfgs, Method::Sgd, Method::Auto][source.below(3)];
-            let trainer = Trainer::new().optimizer(method).passes(2).sigma(sigma).features(keep);
+            let trainer = Trainer::new().threads(1).optimizer(method).passes(2).sigma(sigma).features(keep);
             (trainer.labels(named), sentences(&mut source), source.below(2) == 0)
         };
         let learn = |trainer: Trainer, sentences: &[Sentence], columns: bool| {
@@ -97,7 +97,7 @@ fn sentences(source: &mut Source) -> Vec<Sentence> {
 }
 
 fn train(sequences: crfkit::Result<Sequences>) -> Option<Model> {
-    let trainer = Trainer::new().optimizer(Method::Lbfgs).passes(3);
+    let trainer = Trainer::new().threads(1).optimizer(Method::Lbfgs).passes(3);
     trainer.train(sequences.expect("a reader")).ok()
 }
 

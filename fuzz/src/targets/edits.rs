@@ -5,6 +5,7 @@ use crate::{Target, mutate};
 use crfkit::any::AnyModel;
 use crfkit::model::dump::dump;
 use crfkit::model::edit::{Others, read_edits};
+use std::sync::OnceLock;
 
 pub const EDIT: Target = Target {
     name: "edit",
@@ -24,9 +25,9 @@ pub const EDIT: Target = Target {
         use_it(edited);
     },
     seeds: || {
-        let with = |k: usize| [&[k as u8][..], &dumped(&model(k))].concat();
+        let with = |k: usize| [&[k as u8][..], &dumped(model(k))].concat();
         let mut all: Vec<_> = (0..MODELS.len()).map(with).collect();
-        all.push([&[128][..], &dumped(&model(0))].concat());
+        all.push([&[128][..], &dumped(model(0))].concat());
         all
     },
     mutate: mutate::bytes,
@@ -34,8 +35,11 @@ pub const EDIT: Target = Target {
 
 const MODELS: [&str; 6] = ["chain", "attributes", "factorial", "skip", "typed", "grid"];
 
-fn model(k: usize) -> AnyModel {
-    AnyModel::from_bytes(&stored(&format!("v3.{}", MODELS[k]))).expect("a stored model")
+/// The models are opened once: opening them would take most of the time.
+fn model(k: usize) -> &'static AnyModel {
+    static OPENED: OnceLock<Vec<AnyModel>> = OnceLock::new();
+    let open = |name| AnyModel::from_bytes(&stored(&format!("v3.{name}"))).expect("a stored model");
+    &OPENED.get_or_init(|| MODELS.map(open).into())[k]
 }
 
 fn dumped(model: &AnyModel) -> Vec<u8> {

@@ -42,7 +42,23 @@ pub const TARGETS: &[Target] = &[
     numbers::WEIGHTS,
 ];
 
-/// The target of this name.
-pub fn target(name: &str) -> Option<&'static Target> {
-    TARGETS.iter().find(|target| target.name == name)
+/// The target of this name. At compile time, what no other target needs can be left out.
+pub const fn target(name: &str) -> Option<&'static Target> {
+    let mut at = 0;
+    while at < TARGETS.len() {
+        if equal(TARGETS[at].name.as_bytes(), name.as_bytes()) {
+            return Some(&TARGETS[at]);
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Whether two texts are equal, which `==` does not say at compile time.
+const fn equal(a: &[u8], b: &[u8]) -> bool {
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
 }
