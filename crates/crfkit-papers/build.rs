@@ -11,11 +11,11 @@ fn main() -> io::Result<()> {
     let library = here.join("../crfkit/src");
     println!("cargo::rerun-if-changed={}", library.display());
     println!("cargo::rerun-if-changed={}", here.join("src").display());
-    let hashes = sources::experiments(&here.join("src"))?;
+    let library = sources::Library::read(&library)?;
+    let hashes = sources::experiments(&here.join("src"), &library)?;
     let table = format!(
-        "const LIBRARY: &str = {:?};\nconst EXPERIMENTS: &[(&str, &str)] = &{:?};\n",
-        sources::library(&library)?,
-        hashes
+        "const LIBRARY: &str = {:?};\nconst EXPERIMENTS: &[(&str, &str, &str)] = &{hashes:?};\n",
+        library.whole(),
     );
     let out = env::var_os("OUT_DIR").unwrap_or_default();
     fs::write(Path::new(&out).join("code.rs"), table)

@@ -155,7 +155,7 @@ fn sources(book: &Book) -> String {
         "{stale} of {} results are *stale*: the sources that made them have changed since, so a rerun may give other numbers. This page was \
          written with the library `{}`; each section names the sources of its result.\n\n",
         book.entries.len(),
-        code::of("").library
+        code::library()
     )
 }
 

@@ -124,7 +124,7 @@ impl Task {
         settings: &Settings,
     ) -> Result<Scores> {
         let domain = &self.corpus.domain;
-        Ok(domain.scores(&data.judge(domain, features, theta, settings, 1)?))
+        Ok(domain.scores(&data.judge(domain, features, theta, settings, 0)?))
     }
 
     /// The losses on the training data; with 0 threads all processors are used.

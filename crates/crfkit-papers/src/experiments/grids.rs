@@ -32,6 +32,34 @@ pub struct Image {
     pub labels: Vec<Label>,
 }
 
+impl Image {
+    /// Some columns of the image.
+    pub fn columns(&self, columns: std::ops::Range<usize>) -> Image {
+        let [height, width] = self.size;
+        let kept: Vec<usize> = (0..height * width).filter(|i| columns.contains(&(i % width))).collect();
+        Image {
+            size: [height, columns.len()],
+            nodes: kept.iter().map(|&i| self.nodes[i].clone()).collect(),
+            edges: kept.iter().map(|&i| self.edges[i].clone()).collect(),
+            labels: kept.iter().map(|&i| self.labels[i]).collect(),
+        }
+    }
+
+    /// The image with a neighbour's label, the upper one's if it is known, in place of a label that is not known.
+    pub fn completed(mut self) -> Image {
+        let width = self.size[1];
+        for i in 0..self.labels.len() {
+            if self.labels[i] == UNLABELLED {
+                let known = |&j: &usize| self.labels[j] != UNLABELLED;
+                let near = [i.wrapping_sub(width), i.wrapping_sub(1), i + 1, i + width];
+                let near = near.into_iter().filter(|&j| j < self.labels.len()).find(known);
+                self.labels[i] = near.map_or(0, |j| self.labels[j]);
+            }
+        }
+        self
+    }
+}
+
 /// y θ·h as a table of weights: −1 for label 0, 1 for label 1.
 fn node_basis() -> Vec<Vec<f64>> {
     let mut table = vec![0.0; simd::padded(2)];

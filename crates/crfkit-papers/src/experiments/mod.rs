@@ -33,6 +33,7 @@ mod smd_theory;
 mod speedups;
 mod text_tasks;
 mod unavailable;
+mod why_empirical;
 mod why_features;
 mod why_grids;
 mod why_psa;
@@ -117,6 +118,8 @@ pub const ALL: &[Experiment] = &[
     slopes_small::SMALL,
     pwpl_graphs::SKIP_ONLINE,
     why_psa::FIRST_PASS,
+    why_empirical::SENTENCES,
+    why_empirical::PIECES,
     why_features::FEATURES,
     pwpl_operations::OPERATIONS,
     method_costs::HESS_VEC,

@@ -1,7 +1,7 @@
 //! ctjpgis-psa-2007 section 4: the statements of the text, checked against the stored results of its table and
 //! figure.
 
-use super::psa_text::{TABLE_1_CONLL, lbfgs};
+use super::psa_text::{TABLE_1_CONLL, limit};
 use super::reviews;
 use crate::experiment::{Context, Experiment, Outcome};
 use crfkit::Result;
@@ -148,7 +148,7 @@ fn offline(context: &Context, outcome: &mut Outcome) -> Result<()> {
         let record = context.result(id)?;
         let found = &record.outcome;
         let end = f_after(stored(found, METHODS[0]), f64::MAX);
-        let limit = lbfgs(context.form).passes.unwrap_or(usize::MAX) as f64;
+        let limit = limit(context.form) as f64;
         let mut costs = [[f64::NAN; 2]; 2];
         for (name, costs) in METHODS.iter().zip(&mut costs) {
             let made = found.number(&format!("{name}: iterations"))?;
@@ -170,7 +170,7 @@ fn offline(context: &Context, outcome: &mut Outcome) -> Result<()> {
     }
     outcome.claim("CTJPGIS wins two of three tasks by evaluations", won[0] >= 2);
     outcome.claim("CTJPGIS wins two of three tasks by seconds", won[1] >= 2);
-    let limit = lbfgs(context.form).passes.unwrap_or_default();
+    let limit = limit(context.form);
     outcome.note(format!(
         "Evaluations and seconds of CTJPGIS and L-BFGS are of psa-table1-*; seconds are those evaluations at the run's mean pace. \
          The limit of {limit} evaluations has stopped {}.",

@@ -3,11 +3,11 @@
 use super::grids::{GridTask, shapes, sites};
 use crate::experiment::{Context, Experiment, Form, Outcome, Part, none};
 use crfkit::Result;
-use crfkit::ability::Ability;
 use crfkit::graph::Label;
 use crfkit::infer::JunctionTree;
 use crfkit::loss::{Likelihood, Pseudolikelihood};
 use crfkit::math::random::Random;
+use crfkit::optim::Ability;
 use crfkit::optim::{
     Bfgs, Control, Objective, Optimizer, Prior, Problem, Progress, Schedule, Sgd, State, Touched, Watch,
 };
