@@ -43,6 +43,7 @@ use super::columns::Columns;
 pub use super::dialect::Dialect;
 use super::lexicon::read_text;
 use super::macros::{Fault, Opened, Read, read_macro};
+use super::text::excerpt;
 #[doc(hidden)]
 pub use super::{
     extractor::{End, Extractor, Function},
@@ -393,9 +394,4 @@ fn index_of<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
 /// The number that a field holds.
 pub(crate) fn read_finite(field: &str) -> Option<f64> {
     field.parse::<f64>().ok().filter(|number| number.is_finite())
-}
-
-/// The start of a text, for messages.
-fn excerpt(text: &str) -> String {
-    text.chars().take(40).collect()
 }

@@ -151,8 +151,8 @@ impl Graph for Chain {
     }
 
     fn own_numbers(&self, f: usize) -> bool {
-        // Tokens have numbers, segments have none.
-        f < self.len
+        // Tokens and pairs have numbers, segments have none.
+        f < self.len || f >= self.rows()
     }
 
     fn own_len(&self) -> usize {
