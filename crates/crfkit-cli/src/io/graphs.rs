@@ -25,7 +25,7 @@ pub struct GraphFile {
 
 enum From {
     Lines(Box<Lines<Box<dyn Read + Send>>>, Feed),
-    Arrays(std::vec::IntoIter<TypedGraph>),
+    Arrays(Box<dyn Iterator<Item = TypedGraph> + Send>),
 }
 
 /// A line and where it was read, or a graph of an archive.
@@ -62,8 +62,8 @@ impl GraphFile {
         if !is_archive(path) {
             return GraphFile::lines(path, reading);
         }
-        let graphs = read_arrays(path)?.graphs(types, &name(path))?;
-        Ok(GraphFile { name: name(path), from: From::Arrays(graphs.into_iter()) })
+        let graphs = read_arrays(path)?.into_graphs(types, &name(path))?;
+        Ok(GraphFile { name: name(path), from: From::Arrays(graphs) })
     }
 }
 

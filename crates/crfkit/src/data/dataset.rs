@@ -105,6 +105,17 @@ impl<G: Graph> Dataset<G> {
         &self.dense
     }
 
+    /// Takes the dense numbers of `other`, whose examples have the same tables of the kinds that `same` names, and none of other
+    /// kinds. To be called at the end.
+    pub(crate) fn share_dense(&mut self, other: &Self, same: impl Fn(usize) -> bool) {
+        let examples = self.graphs.len();
+        let take = |dense: &DenseNumbers| match same(dense.kind()) {
+            true => dense.clone(),
+            false => DenseNumbers::new(dense.kind(), dense.width(), examples),
+        };
+        self.dense = other.dense.iter().map(take).collect();
+    }
+
     /// Makes the same kinds of table dense as in `other`.
     pub(crate) fn set_dense_like(&mut self, other: &Self) {
         self.dense = other.dense.iter().map(DenseNumbers::empty).collect();
@@ -328,10 +339,7 @@ impl<G: Graph> Dataset<G> {
 
     /// Multiplies the values of the observations by a factor for each kind of table and observation.
     pub(crate) fn scale_values(&mut self, factor: impl Fn(usize, u32) -> f64) {
-        for dense in &mut self.dense {
-            let kind = dense.kind();
-            dense.change(|d, x| x * factor(kind, d as u32));
-        }
+        self.scale_matrices(&factor);
         for example in 0..self.graphs.len() {
             for (f, table) in self.tables(example).enumerate() {
                 let kind = self.graphs[example].own_kind(f);

@@ -2,13 +2,20 @@
 
 use crate::graph::Graph;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The values of the dense observations of one kind of table: a row for each own table of that kind
-/// ([`Graph::own_numbers`]), in order.
+/// ([`Graph::own_numbers`]), in order. Kinds whose tables have the same numbers share one matrix.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DenseNumbers {
     kind: usize,
     width: usize,
+    rows: Arc<Rows>,
+}
+
+/// The rows of all examples.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Rows {
     values: Vec<f32>,
     /// The first row of each example, and the end of the last.
     first: Vec<usize>,
@@ -17,7 +24,18 @@ pub struct DenseNumbers {
 impl DenseNumbers {
     /// No rows, for the tables of `examples` examples.
     pub(super) fn new(kind: usize, width: usize, examples: usize) -> Self {
-        DenseNumbers { kind, width, values: Vec::new(), first: vec![0; examples + 1] }
+        let rows = Rows { values: Vec::new(), first: vec![0; examples + 1] };
+        DenseNumbers { kind, width, rows: rows.into() }
+    }
+
+    /// The same numbers for another kind of table, without a copy.
+    pub(super) fn for_kind(&self, kind: usize) -> Self {
+        DenseNumbers { kind, ..self.clone() }
+    }
+
+    /// Whether both are one matrix in memory.
+    pub(super) fn shares_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.rows, &other.rows)
     }
 
     /// The same without examples.
@@ -26,17 +44,19 @@ impl DenseNumbers {
     }
 
     pub(super) fn clear(&mut self) {
-        self.values.clear();
-        self.first.truncate(1);
+        let rows = Arc::make_mut(&mut self.rows);
+        rows.values.clear();
+        rows.first.truncate(1);
     }
 
     pub(super) fn push(&mut self, values: impl Iterator<Item = f32>) {
-        self.values.extend(values);
+        Arc::make_mut(&mut self.rows).values.extend(values);
     }
 
     pub(super) fn finish_example(&mut self) {
-        debug_assert_eq!(self.values.len() % self.width, 0);
-        self.first.push(self.values.len() / self.width);
+        let rows = Arc::make_mut(&mut self.rows);
+        debug_assert_eq!(rows.values.len() % self.width, 0);
+        rows.first.push(rows.values.len() / self.width);
     }
 
     /// The kind of table.
@@ -56,7 +76,8 @@ impl DenseNumbers {
 
     /// The numbers of some examples, row after row.
     pub(crate) fn of_all(&self, examples: Range<usize>) -> &[f32] {
-        &self.values[self.first[examples.start] * self.width..self.first[examples.end] * self.width]
+        let Rows { values, first } = &*self.rows;
+        &values[first[examples.start] * self.width..first[examples.end] * self.width]
     }
 
     /// Appends the starts of the tables that the rows of a graph belong to, counted from `start`.
@@ -72,12 +93,12 @@ impl DenseNumbers {
 
     /// All numbers, row after row.
     pub(crate) fn values(&self) -> &[f32] {
-        &self.values
+        &self.rows.values
     }
 
     /// Replaces every number x of column d by `new`(d, x).
     pub(crate) fn change(&mut self, new: impl Fn(usize, f64) -> f64) {
-        for row in self.values.chunks_exact_mut(self.width) {
+        for row in Arc::make_mut(&mut self.rows).values.chunks_exact_mut(self.width) {
             row.iter_mut().enumerate().for_each(|(d, x)| *x = new(d, f64::from(*x)) as f32);
         }
     }

@@ -183,7 +183,7 @@ impl Strings {
         Strings { most, ..Strings::default() }
     }
 
-    /// Some of the strings, which must be different ones, in another order.
+    /// Some of the strings, in another order.
     pub(crate) fn reordered(&self, order: &[u32]) -> Strings {
         let mut arena = Vec::with_capacity(order.iter().map(|&id| self.get(id).len()).sum());
         let mut ends = Vec::with_capacity(order.len());

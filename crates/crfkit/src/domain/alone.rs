@@ -6,6 +6,7 @@ use crate::data::dataset::Dataset;
 use crate::graph::{FactorGraph, FactorGraphBuilder, Graph, TableRef};
 use crate::infer::Engine;
 use crate::settings::{Criterion, Method, Parameters, Settings};
+use std::collections::HashSet;
 
 /// The tolerance of logistic regression. Its weights are only a start.
 const TOLERANCE: f64 = 1e-4;
@@ -49,24 +50,23 @@ struct Nodes {
 /// The same examples with the tables of single nodes only.
 fn nodes_alone(data: &Dataset<FactorGraph>) -> Result<Dataset<FactorGraph>> {
     let mut alone = Dataset::new();
-    alone.set_dense_like(data);
+    let mut kinds = HashSet::new();
     // The nodes of the last graph, and the graph without pairs that was made of it.
     let mut last: Option<(Nodes, FactorGraph)> = None;
     for example in 0..data.len() {
         let graph = data.graph(example);
         let mut tables = data.tables(example).enumerate();
-        let dense = data.dense_places(example);
         let mut kept = Vec::new();
         for factor in (0..graph.factors()).map(|f| graph.factor(f)) {
             let own = if matches!(factor.table, TableRef::Own(_)) { tables.next() } else { None };
             let (Some((f, table)), &[node]) = (own, factor.vars) else { continue };
             kept.push((graph.own_kind(f), node));
+            kinds.insert(graph.own_kind(f));
             let (ids, values) = data.observations(table);
             for (k, &id) in ids.iter().enumerate() {
                 alone.push_observation(id, values.get(k).copied().unwrap_or(1.0));
             }
             alone.finish_table();
-            alone.push_dense_of(data, example, f, &dense);
         }
         let nodes = Nodes { cards: graph.cards().to_vec(), kept };
         let structure = match &last {
@@ -82,5 +82,6 @@ fn nodes_alone(data: &Dataset<FactorGraph>) -> Result<Dataset<FactorGraph>> {
             alone.weigh_variables(data.variable_weights(example));
         }
     }
+    alone.share_dense(data, |kind| kinds.contains(&kind));
     Ok(alone)
 }

@@ -9,13 +9,10 @@ pub(crate) fn above(threshold: f64, weights: &[f64]) -> Vec<f64> {
     weights.iter().map(|w| if w.abs() <= threshold { 0.0 } else { *w }).collect()
 }
 
-/// The names of the rows that are kept.
+/// The names of the rows that are kept, one for each row: in a damaged file, two rows may have the same name.
 pub(crate) fn kept_names(names: &Strings, kept: &[bool]) -> Strings {
-    let mut left = Strings::default();
-    names.iter().zip(kept).filter(|(_, kept)| **kept).for_each(|(name, _)| {
-        left.intern(name);
-    });
-    left
+    let order: Vec<u32> = (0..names.len() as u32).filter(|&id| kept[id as usize]).collect();
+    names.reordered(&order)
 }
 
 impl Features {

@@ -26,7 +26,7 @@ fn read(arrays: &[(&str, Vec<u8>)]) -> crfkit::Result<GraphArrays> {
 fn corpus_of(arrays: &GraphArrays, labels: usize, tables: Tables) -> TypedCorpus {
     let types = arrays.types(labels, tables).unwrap();
     let mut builder = TypedBuilder::new(types.clone());
-    for graph in arrays.graphs(&types, "a.npz").unwrap() {
+    for graph in arrays.clone().into_graphs(&types, "a.npz").unwrap() {
         builder.add_graph(graph).unwrap();
     }
     builder.finish(1).unwrap()
@@ -106,8 +106,16 @@ fn nodes_and_edges_are_those_of_a_file() {
 
 #[test]
 fn rows_and_labels_are_full_graphs() {
-    let (x, y) = ([0.5, -1.0, 0.0, 2.0, 1.0, 1.0], [1, 0, 1, 0, 0, -1, 1, 1, 0]);
-    let arrays = read(&[("X", numbers(&[3, 2], &x)), ("Y", whole(&[3, 3], &y))]).unwrap();
+    rows_and_labels(2, &[0.5, -1.0, 0.0, 2.0, 1.0, 1.0]);
+    // Hardly any number differs from 0, so that there is no matrix.
+    let mut few = [0.0; 120];
+    [few[3], few[43], few[84]] = [1.0, -2.0, 0.5];
+    rows_and_labels(40, &few);
+}
+
+fn rows_and_labels(columns: usize, x: &[f64]) {
+    let y = [1, 0, 1, 0, 0, -1, 1, 1, 0];
+    let arrays = read(&[("X", numbers(&[3, columns], x)), ("Y", whole(&[3, 3], &y))]).unwrap();
     let types = arrays.types(3, Tables::Ising).unwrap();
     assert_eq!(types.label_table(), Some(3));
     let mut text = serde_json::json!({ "types": types }).to_string() + "\n";
@@ -115,7 +123,7 @@ fn rows_and_labels_are_full_graphs() {
         let node = |label: usize| {
             let gold = y[3 * row + label];
             let gold = if gold < 0 { "null".into() } else { gold.to_string() };
-            let dense = &x[2 * row..2 * row + 2];
+            let dense = &x[columns * row..][..columns];
             format!(r#"{{"type": "label 000{label}", "label": {gold}, "dense": {dense:?}}}"#)
         };
         let pair = |[i, j]: [usize; 2]| format!(r#"{{"type": "pair 000{i} 000{j}", "nodes": [{i}, {j}]}}"#);
@@ -124,6 +132,12 @@ fn rows_and_labels_are_full_graphs() {
         writeln!(text, r#"{{"nodes": [{nodes}], "factors": [{pairs}]}}"#).unwrap();
     }
     same_model(corpus_of(&arrays, 3, Tables::Ising), corpus_of_lines(&text), Criterion::Likelihood);
+
+    // The numbers of a row are there once, and all labels use them.
+    let shared = corpus_of(&arrays, 3, Tables::Ising).data;
+    let places: Vec<_> = shared.dense().iter().map(|of| of.of(1).as_ptr()).collect();
+    assert_eq!(places.len(), if columns == 2 { 3 } else { 0 });
+    assert!(places.iter().all(|place| *place == places[0]));
 
     // The stored form of the types is that of any types.
     let bytes =
@@ -159,12 +173,12 @@ fn arrays_that_do_not_fit_are_rejected() {
     }
     let arrays = read(&[nodes(), ("edges", whole(&[1, 2], &[1, 1]))]).unwrap();
     let types = arrays.types(2, Tables::Full).unwrap();
-    assert!(arrays.graphs(&types, "a").unwrap_err().to_string().contains("it must join two nodes"));
+    assert!(arrays.into_graphs(&types, "a").err().unwrap().to_string().contains("it must join two nodes"));
     let apart = read(&[nodes(), edges(), ("offsets", whole(&[3], &[0, 1, 2]))]).unwrap();
-    assert!(apart.graphs(&types, "a").unwrap_err().to_string().contains("different graphs"));
+    assert!(apart.into_graphs(&types, "a").err().unwrap().to_string().contains("different graphs"));
     let labelled = read(&[nodes(), edges(), ("labels", whole(&[2], &[0, 2]))]).unwrap();
-    assert!(labelled.graphs(&types, "a").unwrap_err().to_string().contains("there are 2 labels"));
+    assert!(labelled.into_graphs(&types, "a").err().unwrap().to_string().contains("there are 2 labels"));
     let rows = read(&[("X", numbers(&[1, 1], &[1.0]))]).unwrap();
-    assert!(rows.graphs(&types, "a").unwrap_err().to_string().contains("other types of nodes"));
+    assert!(rows.into_graphs(&types, "a").err().unwrap().to_string().contains("other types of nodes"));
     assert!(GraphArrays::read(b"nothing", "a").unwrap_err().to_string().contains("numpy.savez"));
 }

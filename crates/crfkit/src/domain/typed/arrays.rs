@@ -134,13 +134,13 @@ impl GraphArrays {
         }
     }
 
-    /// All graphs, which come from `name`. They must fit the types. The arrays must have been checked.
-    pub fn graphs(&self, types: &Types, name: &str) -> Result<Vec<TypedGraph>> {
+    /// All graphs, one after the other, which come from `name`. They must fit the types. The arrays must have been checked.
+    pub fn into_graphs(self, types: &Types, name: &str) -> Result<Box<dyn Iterator<Item = TypedGraph> + Send>> {
         let refuse = |why: String| Error::input(Place::new(name, 0), why);
-        match self {
-            GraphArrays::Edges(arrays) => arrays.graphs(types, name).map_err(refuse),
-            GraphArrays::Labels(table) => table.graphs(types, name).map_err(refuse),
-        }
+        Ok(match self {
+            GraphArrays::Edges(arrays) => Box::new(arrays.graphs(types, name).map_err(refuse)?.into_iter()),
+            GraphArrays::Labels(table) => Box::new(table.into_graphs(types, name).map_err(refuse)?),
+        })
     }
 }
 
@@ -265,6 +265,7 @@ impl EdgeArrays {
                 factors: edges.iter().map(pair).collect(),
                 pieces: vec![None; edges.len()],
                 features: features.chain(joins).collect(),
+                shared: false,
             };
             graph.check_size(types).map(|()| graph)
         };
@@ -299,7 +300,7 @@ impl LabelTable {
         }
     }
 
-    fn graphs(&self, types: &Types, name: &str) -> Checked<Vec<TypedGraph>> {
+    fn into_graphs(self, types: &Types, name: &str) -> Checked<impl Iterator<Item = TypedGraph> + Send + use<>> {
         let Some(labels) = types.label_table() else { return Err(other_types()) };
         let dense = types.nodes()[0].dense;
         if self.x.columns != dense {
@@ -310,11 +311,11 @@ impl LabelTable {
         }
         let pairs = (0..labels).flat_map(|i| (i + 1..labels).map(move |j| vec![i, j]));
         let factors: Vec<(usize, Vec<usize>)> = (labels..).zip(pairs).collect();
-        let graph = |row: usize| {
-            let node = |_| Observed { named: Vec::new(), dense: self.x.row(row).into() };
-            let nodes = (0..labels).map(node);
-            let graph = TypedGraph {
-                place: Place::new(name, row as u64 + 1),
+        let (name, rows) = (name.to_owned(), self.x.rows);
+        let graph = move |row: usize| {
+            let nodes = [Observed { named: Vec::new(), dense: self.x.row(row).into() }];
+            TypedGraph {
+                place: Place::new(&name, row as u64 + 1),
                 nodes: (0..labels).collect(),
                 gold: match self.y.is_empty() {
                     true => vec![UNLABELLED; labels],
@@ -323,12 +324,12 @@ impl LabelTable {
                 weights: vec![1.0; labels],
                 weight: 1.0,
                 pieces: vec![None; factors.len()],
-                features: nodes.chain(factors.iter().map(|_| Observed::default())).collect(),
+                features: nodes.into_iter().chain(factors.iter().map(|_| Observed::default())).collect(),
                 factors: factors.clone(),
-            };
-            graph.check_size(types).map(|()| graph)
+                shared: true,
+            }
         };
-        (0..self.x.rows).map(graph).collect()
+        Ok((0..rows).map(graph))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The builder of a training corpus of typed graphs.
 
-use super::{Line, TypedCorpus, TypedDomain, TypedGraph, Types};
+use super::{Line, Observed, TypedCorpus, TypedDomain, TypedGraph, Types};
 use crate::data::dataset::Dataset;
 use crate::data::sorting::by_frequency;
 use crate::data::strings::Strings;
@@ -14,13 +14,15 @@ pub struct TypedBuilder {
     names: Vec<Strings>,
     data: Dataset<FactorGraph>,
     structures: Structures,
+    /// Whether the nodes of every graph share their features, if there is a graph.
+    shared: Option<bool>,
 }
 
 impl Default for TypedBuilder {
     /// A builder that has read nothing yet.
     fn default() -> Self {
         let (names, data, structures) = (Vec::new(), Dataset::new(), Structures::default());
-        TypedBuilder { types: None, names, data, structures }
+        TypedBuilder { types: None, names, data, structures, shared: None }
     }
 }
 
@@ -55,9 +57,17 @@ impl TypedBuilder {
         if graph.weight == 0.0 {
             return Ok(());
         }
+        let shared = *self.shared.get_or_insert(graph.shared);
+        if shared && !graph.shared {
+            let why = "the graphs before it are rows of a table `X`, and this is none: train on one form of data";
+            return Err(Error::input(graph.place, why));
+        }
         let structure = self.structures.of(&graph, types)?;
         let number = |kind: usize, name: &str| Some(self.names[kind].intern(name.as_bytes()));
-        observe(&graph, types, number, &mut self.data);
+        // Shared features are stored with the first node, until there is a matrix for all.
+        let members = graph.members().enumerate();
+        let stored = |(k, (kind, features))| (kind, (!shared || k == 0 || k >= graph.nodes.len()).then_some(features));
+        observe(members.map(stored), types, number, &mut self.data);
         self.data.finish_example(structure, graph.gold, graph.weight);
         self.data.weigh_variables(&graph.weights);
         self.names.iter().try_for_each(|names| names.check_room("the names of features"))
@@ -66,7 +76,7 @@ impl TypedBuilder {
     /// Drops named features that occur fewer than `min_count` times, numbers the others by frequency, and returns the
     /// corpus.
     pub fn finish(self, min_count: u32) -> Result<TypedCorpus> {
-        let TypedBuilder { types, names, mut data, .. } = self;
+        let TypedBuilder { types, names, mut data, shared, .. } = self;
         let (Some(types), false) = (types, data.is_empty()) else {
             return Err(Error::Setting("there is no graph to learn from whose weight is above 0".into()));
         };
@@ -87,8 +97,11 @@ impl TypedBuilder {
             Some(name) => numbers[kind][name].map(|new: u32| first[kind] as u32 + new),
         };
         data.renumber(|label| label, renumber, FactorGraph::clone);
-        for (kind, of) in types.all().iter().enumerate().filter(|(_, of)| of.dense > 0) {
-            data.make_matrix(kind, 1 + of.dense);
+        if shared == Some(true) {
+            data.make_matrix(0..types.nodes().len(), types.first_named(0));
+        } else {
+            let dense = (0..types.all().len()).filter(|kind| types.all()[*kind].dense > 0);
+            dense.for_each(|kind| data.make_matrix(kind..kind + 1, types.first_named(kind)));
         }
         let domain = TypedDomain { types, names };
         domain.types.kinds(&domain.name_counts())?; // not too many weights
@@ -114,14 +127,18 @@ pub(super) fn check_same(types: &Types, known: &Types, place: &Place) -> Result<
 }
 
 /// Adds the observations of a graph, table by table: the constant 1, the dense features, and the named features that
-/// have a number. Values of 0 have no effect and are left out.
-pub(super) fn observe(
-    graph: &TypedGraph,
+/// have a number. Values of 0 have no effect and are left out. A table without features gets nothing.
+pub(super) fn observe<'a>(
+    members: impl Iterator<Item = (usize, Option<&'a Observed>)>,
     types: &Types,
     mut number: impl FnMut(usize, &str) -> Option<u32>,
     data: &mut Dataset<FactorGraph>,
 ) {
-    for (kind, features) in graph.members() {
+    for (kind, features) in members {
+        let Some(features) = features else {
+            data.finish_table();
+            continue;
+        };
         data.push_observation(0, 1.0);
         for (id, &value) in (1..).zip(&features.dense).filter(|(_, value)| **value != 0.0) {
             data.push_observation(id, value);

@@ -45,6 +45,8 @@ pub struct TypedGraph {
     pub(crate) pieces: Vec<Option<usize>>,
     /// The features of each node, then of each factor.
     pub(super) features: Vec<Observed>,
+    /// Whether all nodes have the features of the first, which are stored once.
+    pub(super) shared: bool,
 }
 
 impl Line {
@@ -149,8 +151,11 @@ impl TypedGraph {
 
     /// The type and the features of each node, then of each factor.
     pub(super) fn members(&self) -> impl Iterator<Item = (usize, &Observed)> {
-        let kinds = self.nodes.iter().copied().chain(self.factors.iter().map(|(kind, _)| *kind));
-        kinds.zip(&self.features)
+        let own = if self.shared { self.nodes.len().min(1) } else { self.nodes.len() };
+        let (of_nodes, of_factors) = self.features.split_at(own);
+        let node = move |(v, kind): (usize, &usize)| (*kind, &of_nodes[v.min(own - 1)]);
+        let factors = self.factors.iter().map(|(kind, _)| *kind).zip(of_factors);
+        self.nodes.iter().enumerate().map(node).chain(factors)
     }
 }
 

@@ -115,6 +115,7 @@ impl TypedGraph {
             factors: Vec::new(),
             pieces: Vec::new(),
             features: Vec::new(),
+            shared: false,
         }
     }
 

@@ -96,7 +96,8 @@ impl Domain for TypedDomain {
     ) -> Result<()> {
         let structure = structures.of(graph, &self.types)?;
         let number = |kind: usize, name: &str| self.names[kind].find(name.as_bytes());
-        observe(graph, &self.types, number, data);
+        let members = graph.members().map(|(kind, features)| (kind, Some(features)));
+        observe(members, &self.types, number, data);
         data.finish_example(structure, [], 1.0);
         Ok(())
     }

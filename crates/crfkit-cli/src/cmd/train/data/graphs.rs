@@ -38,8 +38,8 @@ impl TrainingData for TypedDomain {
 
     fn for_each_dev(args: &TrainArgs, path: &Path, domain: &Self, each: EachInput<Self>) -> Result<()> {
         if is_archive(path) {
-            let graphs = read_arrays(path)?.graphs(&domain.types, &name(path))?;
-            return graphs.iter().try_for_each(each);
+            let mut graphs = read_arrays(path)?.into_graphs(&domain.types, &name(path))?;
+            return graphs.try_for_each(|graph| each(&graph));
         }
         for_each(args, path, |text, place| match domain.read_line(text, place)? {
             Some(graph) => each(&graph),
@@ -106,8 +106,8 @@ fn corpus_of_arrays(args: &TrainArgs) -> Result<TypedCorpus> {
     let types = types.map_err(|error| Error::input(Place::new(first, 0), error.to_string()))?;
     let mut builder = TypedBuilder::new(types.clone());
     let mut examples = 0;
-    for (name, arrays) in &archives {
-        for graph in arrays.graphs(&types, name)? {
+    for (name, arrays) in archives {
+        for graph in arrays.into_graphs(&types, &name)? {
             examples += 1;
             if args.part.takes(examples - 1) {
                 builder.add_graph(graph)?;
