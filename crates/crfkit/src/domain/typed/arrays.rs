@@ -135,7 +135,11 @@ impl GraphArrays {
     }
 
     /// All graphs, one after the other, which come from `name`. They must fit the types. The arrays must have been checked.
-    pub fn into_graphs(self, types: &Types, name: &str) -> Result<Box<dyn Iterator<Item = TypedGraph> + Send>> {
+    pub fn into_graphs(
+        self,
+        types: &Types,
+        name: &str,
+    ) -> Result<Box<dyn Iterator<Item = TypedGraph> + Send>> {
         let refuse = |why: String| Error::input(Place::new(name, 0), why);
         Ok(match self {
             GraphArrays::Edges(arrays) => Box::new(arrays.graphs(types, name).map_err(refuse)?.into_iter()),
@@ -300,7 +304,11 @@ impl LabelTable {
         }
     }
 
-    fn into_graphs(self, types: &Types, name: &str) -> Checked<impl Iterator<Item = TypedGraph> + Send + use<>> {
+    fn into_graphs(
+        self,
+        types: &Types,
+        name: &str,
+    ) -> Checked<impl Iterator<Item = TypedGraph> + Send + use<>> {
         let Some(labels) = types.label_table() else { return Err(other_types()) };
         let dense = types.nodes()[0].dense;
         if self.x.columns != dense {

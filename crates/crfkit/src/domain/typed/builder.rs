@@ -59,14 +59,16 @@ impl TypedBuilder {
         }
         let shared = *self.shared.get_or_insert(graph.shared);
         if shared && !graph.shared {
-            let why = "the graphs before it are rows of a table `X`, and this is none: train on one form of data";
+            let why =
+                "the graphs before it are rows of a table `X`, and this is none: train on one form of data";
             return Err(Error::input(graph.place, why));
         }
         let structure = self.structures.of(&graph, types)?;
         let number = |kind: usize, name: &str| Some(self.names[kind].intern(name.as_bytes()));
         // Shared features are stored with the first node, until there is a matrix for all.
         let members = graph.members().enumerate();
-        let stored = |(k, (kind, features))| (kind, (!shared || k == 0 || k >= graph.nodes.len()).then_some(features));
+        let stored =
+            |(k, (kind, features))| (kind, (!shared || k == 0 || k >= graph.nodes.len()).then_some(features));
         observe(members.map(stored), types, number, &mut self.data);
         self.data.finish_example(structure, graph.gold, graph.weight);
         self.data.weigh_variables(&graph.weights);
