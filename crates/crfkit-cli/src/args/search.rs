@@ -12,7 +12,7 @@ const NOWHERE: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
 const CV_EXAMPLES: &str = "\
 Examples:
-  crfkit cv all.tsv --folds 5                   scores of five models, each on the fifth that it has not seen
+  crfkit cv all.tsv --folds 5                   five models, each tested on the fifth that it has not seen
   crfkit cv all.tsv --preset ner --sigma 2      with any flags of crfkit train";
 
 /// `crfkit cv`.
@@ -22,7 +22,7 @@ pub struct CvArgs {
     #[allow(missing_docs)]
     pub training: Training,
 
-    /// Number of parts; each is the test set of a model that is trained on the others
+    /// Number of parts; each is the test set of a model trained on the others
     #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1000), help_heading = "Cross-validation")]
     pub folds: u32,
 
@@ -62,7 +62,7 @@ impl Args for Training {
 
 const SEARCH_EXAMPLES: &str = "\
 Examples:
-  crfkit search train.tsv --sigma 0.3,1,3 -m model           the best of three, on a tenth that is held out
+  crfkit search train.tsv --sigma 0.3,1,3 -m model           the best of three, on a held-out tenth
   crfkit search train.tsv --dev dev.tsv --sigma 0.3,1,3 --l1 0,0.1 --min-count 1,2 --points points.jsonl -m model
   crfkit search train.tsv --preset default --preset ner";
 
@@ -73,7 +73,7 @@ pub struct SearchArgs {
     #[allow(missing_docs)]
     pub grid: Grid,
 
-    /// Record finished points in this file, one JSON object per line; a rerun skips those that it holds
+    /// Record finished points in this file, one JSON object per line; a rerun skips them
     #[arg(long, value_name = "FILE", help_heading = "Search")]
     pub points: Option<PathBuf>,
 

@@ -138,15 +138,17 @@ impl Ensemble {
         let chunks = ChunkLabels::new(self.labels());
         if names.len() > 32 {
             return Err(Error::Setting(format!(
-                "{} labels and types are to occur at most once, but 32 are possible: name fewer",
+                "{} labels or chunk types are to occur at most once; name at most 32",
                 names.len()
             )));
         }
         for name in names.iter().map(AsRef::as_ref) {
             if self.label(name).is_none() && !chunks.kinds().iter().any(|kind| kind == name) {
-                let (labels, kinds) = (self.labels().join(", "), chunks.kinds().join(", "));
+                let known: Vec<&str> =
+                    self.labels().iter().chain(chunks.kinds()).map(|name| &**name).collect();
                 return Err(Error::Setting(format!(
-                    "the model has no label or type of chunks `{name}`; its labels are {labels}; its types are {kinds}"
+                    "the model has no label or chunk type `{name}`; choose among {}",
+                    known.join(", ")
                 )));
             }
         }
