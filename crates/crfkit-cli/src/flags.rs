@@ -149,7 +149,7 @@ const TRAIN: &[Flag] = &[
     .but(&[(Stream, "it is not known in advance how often an observation will occur")]),
     flag("weight-column", TEXT, "it is a column of sequences").but(&[(Counts, COUNTED)]),
     flag("token-weight-column", &[Chain, Factorial, SkipChain], "it is a column of sequences")
-        .but(&[(Counts, COUNTED), (Stream, "its likelihood is about all labels together")]),
+        .but(&[(Counts, COUNTED), (Stream, "its likelihood scores all labels jointly")]),
     flag("label-weight", &[Chain, File, Grid], "only plain chains, graphs and images have weights of labels")
         .but(&[(Counts, COUNTED)]),
     flag("features", TEXT, "every feature has weights for all labels").but(&[(Counts, PENALTY)]),

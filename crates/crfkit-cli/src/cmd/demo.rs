@@ -75,7 +75,7 @@ fn ingredients(args: &DemoArgs) -> Result<ExitCode> {
     let mut tagger = Tagger::new(model.clone());
     let scores = judge(&mut tagger, &test_text)?.sets[0].scores();
     say(&format!(
-        "On {TEST_LINES} lines that it has never seen: F1 {:.2}, {:.2} % of the tokens right ({:.2} % of the words that \
+        "On {TEST_LINES} new lines: F1 {:.2}, {:.2} % of the tokens right ({:.2} % of the words that \
          are not in the training data).\n\nSome more lines, each token with its label and the label's probability:\n\n",
         scores.f1,
         scores.accuracy,

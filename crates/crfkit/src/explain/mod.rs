@@ -113,7 +113,7 @@ pub(crate) fn check_variables<M: Labeller>(
         None => Ok(()),
         Some(v) => Err(Error::input(
             M::place(input),
-            format!("there is no token {v}: {count} are there, counted from 0"),
+            format!("there is no token {v}: the sequence has {count} tokens, counted from 0"),
         )),
     }
 }

@@ -107,7 +107,7 @@ impl SequenceTagger {
     pub fn tag_sequence(&mut self, sequence: &Sequence) -> Result<Vec<LabelledToken>> {
         if let Some(most) = self.tagger.model().columns().filter(|most| sequence.columns() > *most) {
             let message = format!(
-                "{} columns, but the model was trained on {most}, the label's included: give one row per token, or running text to \
+                "{} columns, but the model was trained on {most}, including the label: give one row per token, or running text to \
                  tag_text",
                 sequence.columns()
             );

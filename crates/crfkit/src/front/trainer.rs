@@ -276,13 +276,13 @@ impl<'a> Trainer<'a> {
     pub fn train_corpus<D: Domain>(self, corpus: Corpus<D>, dev: Option<Dev<D>>) -> Result<Trained<D>> {
         if self.going_on || !self.labelling.is_plain() {
             return Err(Error::Setting(
-                "going on from a model, and what is said of labels, are for `train`: the builder of a corpus has to know them".into(),
+                "`go_on_from`, and settings about labels, work with `train` only: for `train_corpus`, give them to the builder of the corpus".into(),
             ));
         }
         if self.templates.is_some() || self.dev.is_some() {
             return Err(Error::Setting(
-                "templates and sequences of a development set are for `train`: a corpus has its features, and its development set \
-                 is the second argument"
+                "templates and `dev` work with `train` only: a corpus has its features already, and its development set is the second \
+                 argument of `train_corpus`"
                     .into(),
             ));
         }

@@ -312,7 +312,7 @@ fn what_cannot_be_is_refused_with_a_remedy() {
         train(corpus, &settings, engine).unwrap_err().to_string()
     };
     let memm = Settings { objective: Criterion::Memm, ..lbfgs() };
-    assert!(refused(memm, Engine::Exact).contains("only chains have it"));
+    assert!(refused(memm, Engine::Exact).contains("for chains only"));
     assert!(refused(Settings { boundaries: true, ..lbfgs() }, Engine::Exact).contains("`boundaries`"));
     let scaling = Settings { optimizer: Method::Pgis, ..Settings::default() };
     assert!(refused(scaling, Engine::LoopyBp).contains("works with `optimizer` auto"));

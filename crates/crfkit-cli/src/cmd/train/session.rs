@@ -148,7 +148,7 @@ pub fn report_failures<'a>(
 ) -> bool {
     let mut any = false;
     for failure in failures.into_iter().flatten() {
-        progress.warn(&format!("{failure}: this file is missing or incomplete, but the model is whole"));
+        progress.warn(&format!("{failure}: this file is missing or incomplete, but the model is complete"));
         any = true;
     }
     any
