@@ -132,7 +132,7 @@ impl Ensemble {
         Ensemble { allowed: Some(column), ..self }
     }
 
-    /// The same models, for labellings that have each of these labels or types of chunks at most once. It is an error if the models do not
+    /// The same models, for labellings that have each of these labels or chunk types at most once. It is an error if the models do not
     /// know one of them, or if there are more than 32.
     pub fn with_at_most_once(self, names: &[impl AsRef<str>]) -> Result<Self> {
         let chunks = ChunkLabels::new(self.labels());

@@ -20,7 +20,7 @@ const NORMALISATION: &str = "normalisation";
 pub struct Question<'a> {
     /// The variables (tokens, nodes or pixels) whose labels are to be explained.
     pub variables: &'a [usize],
-    /// For how many observations, those that contribute most, to find out what happens without them.
+    /// The number of observations, those that contribute most, for which the label without them is computed.
     pub removals: usize,
 }
 

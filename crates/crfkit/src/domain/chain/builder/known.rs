@@ -1,4 +1,4 @@
-//! What a builder knows before its first sequence: the labels and observations of a model that training goes on from.
+//! What a builder knows before its first sequence: the labels and observations of a model that training continues from.
 
 use super::{CorpusBuilder, bit, set_bit};
 use crate::data::observer::{Alphabet, Source};
