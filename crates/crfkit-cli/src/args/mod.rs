@@ -21,7 +21,7 @@ pub use explore::{CalibrateArgs, DiffArgs, EditArgs, ExplainArgs, RankArgs, Rank
 pub use grid::{GridArgs, PictureArgs};
 pub use parameters::ParameterArgs;
 pub use report::{ReportArgs, WatchArgs};
-pub use search::{CvArgs, Folds, Part, SearchArgs};
+pub use search::{CvArgs, Folds, SearchArgs, TrainingPart};
 pub use train::TrainArgs;
 
 use crate::flags::{self, Given};

@@ -159,15 +159,15 @@ impl Args for Grid {
 
 /// The part of the data that a model is trained on: all of it, or all but one fold.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Part {
+pub struct TrainingPart {
     /// The folds, and the one that is held out.
     held: Option<(Folds, usize)>,
 }
 
-impl Part {
+impl TrainingPart {
     /// All folds but one.
     pub fn without(folds: Folds, held: usize) -> Self {
-        Part { held: Some((folds, held)) }
+        TrainingPart { held: Some((folds, held)) }
     }
 
     /// Whether an example, counted from 0 over all files, is trained on.
@@ -209,8 +209,8 @@ mod tests {
             let other = Folds { count, seed: 2 };
             assert!((0..100).any(|example| folds.of(example) != other.of(example)));
         }
-        assert!(Part::default().takes(3));
-        let part = Part::without(Folds { count: 2, seed: 1 }, 0);
+        assert!(TrainingPart::default().takes(3));
+        let part = TrainingPart::without(Folds { count: 2, seed: 1 }, 0);
         assert_eq!((0..10).filter(|example| part.takes(*example)).count(), 5);
     }
 }

@@ -3,8 +3,8 @@
 use super::choices::{Chosen, Init, Penalty, PriorMean, methods, objectives, presets, sigma_of};
 use super::constraint::Rules;
 use super::{
-    ColumnRange, EmpiricalArgs, GridArgs, InputArgs, ParameterArgs, Part, column_range, label_column, named,
-    stored,
+    ColumnRange, EmpiricalArgs, GridArgs, InputArgs, ParameterArgs, TrainingPart, column_range, label_column,
+    named, stored,
 };
 use crate::error::usage;
 use crate::flags::Given;
@@ -295,7 +295,7 @@ pub struct TrainArgs {
 
     /// The part of the data to train on.
     #[arg(skip)]
-    pub part: Part,
+    pub part: TrainingPart,
 
     /// The flags that were given on the command line.
     #[arg(skip)]

@@ -98,7 +98,7 @@ fn listen(heard: impl Fn() + Send + 'static) -> Result<()> {
 }
 
 /// Reports every step.
-pub struct Listener<'a> {
+pub struct TrainingListener<'a> {
     /// Shows the run to the user.
     pub progress: &'a Progress,
     /// Records the run.
@@ -192,7 +192,7 @@ fn penalties(sigma: f64, l1: f64) -> String {
     }
 }
 
-impl crfkit::train::Listener for Listener<'_> {
+impl crfkit::train::Listener for TrainingListener<'_> {
     fn event(&mut self, event: &Event) -> crfkit::Result<Control> {
         let (pace, progress) = (&mut self.pace, self.progress);
         let seconds = pace.seconds();
