@@ -87,7 +87,7 @@ fn ingredients(args: &DemoArgs) -> Result<ExitCode> {
     match &args.write {
         Some(directory) => write(directory, &train_text, &test_text, &model)?,
         None => {
-            say("Next, with files of your own (one token per line, its label in the last column):\n\n  \
+            say("Next, with your own files (one token per line, its label in the last column):\n\n  \
              crfkit train train.tsv -m model\n  crfkit tag -m model new.tsv\n\n\
              Or with the files of this demo:\n\n  \
              crfkit demo --write demo && crfkit train demo/train.tsv -m demo/model\n  \
