@@ -86,14 +86,12 @@ fn ingredients(args: &DemoArgs) -> Result<ExitCode> {
     }
     match &args.write {
         Some(directory) => write(directory, &train_text, &test_text, &model)?,
-        None => {
-            say("Next, with your own files (one token per line, its label in the last column):\n\n  \
+        None => say("Next, with your own files (one token per line, its label in the last column):\n\n  \
              crfkit train train.tsv -m model\n  crfkit tag -m model new.tsv\n\n\
              Or with the files of this demo:\n\n  \
              crfkit demo --write demo && crfkit train demo/train.tsv -m demo/model\n  \
              crfkit eval -m demo/model demo/test.tsv\n\n\
-             Or with images instead of text:\n\n  crfkit demo grid\n")?
-        }
+             Or with images instead of text:\n\n  crfkit demo grid\n")?,
     }
     Ok(ExitCode::SUCCESS)
 }
