@@ -45,7 +45,7 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gain_floor: Option<f64>,
 
-    /// Largest gain of psa with the printed rule, in units of η₀ [default: 1]
+    /// Largest gain of psa with the printed rule, over η₀ [default: 1]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gain_ceiling: Option<f64>,
 
@@ -57,11 +57,11 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub kappa: Option<f64>,
 
-    /// α of psa: factor for the gain of a weight that moves in one direction [default: 0.9999]
+    /// α of psa: gain factor of a steadily moving weight [default: 0.9999]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub alpha: Option<f64>,
 
-    /// β of psa: factor for the gain of a weight that oscillates [default: 0.99]
+    /// β of psa: gain factor of an oscillating weight [default: 0.99]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub beta: Option<f64>,
 

@@ -102,17 +102,16 @@ pub struct TrainArgs {
     pub order: u8,
 
     /// Semi-Markov chain: give weights to whole chunks of up to N tokens, by their length and by template lines that begin with S. Labels
-    /// must be in IOB2 or IOBES (see --scheme)
+    /// must be in IOB2 or IOBES
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Features")]
     pub segments: Option<u16>,
 
-    /// Which pairs of neighbouring labels get a weight and, with --order 2, are possible [default: as --features]
+    /// Which pairs of neighbouring labels get a weight and, with --order 2, are possible [default: --features]
     #[arg(long, value_name = "WHICH", value_parser = stored::<Keep>(&["observed", "all"]), help_heading = "Features")]
     pub transitions: Option<Keep>,
 
     /// Rules on labels, in training and afterwards: none, a chunk notation, or a file of rules. Labellings that break them have
-    /// probability 0, and training sequences that break them are an error [default: no rules in training; iob2 in tagging if every
-    /// training sequence obeys it]
+    /// probability 0; training data that breaks them is an error [default: none in training; iob2 in tagging if the data obeys it]
     #[arg(long, value_name = "none|iob2|iobes|FILE", help_heading = "Features")]
     pub constraint: Option<PathBuf>,
 
@@ -163,7 +162,7 @@ pub struct TrainArgs {
     )]
     pub c2: Option<f64>,
 
-    /// c1 of CRFsuite, which adds c1·|w|; another name for --l1
+    /// c1 of CRFsuite, which adds c1·|w|; the same as --l1
     #[arg(
         long,
         value_name = "X",
@@ -218,8 +217,8 @@ pub struct TrainArgs {
     #[arg(long, value_name = "N", default_value_t = Settings::default().seed, help_heading = "Optimisation")]
     pub seed: u64,
 
-    /// Initial weights: zeros, small random numbers, co-occurrence rates, those of logistic regression (images and graphs), or
-    /// those of a model [default: zero; images and graphs: logistic]
+    /// Initial weights: zeros, small random numbers, co-occurrence rates, those of logistic regression, or those of a model
+    /// [default: zero; images and graphs: logistic]
     #[arg(long, value_name = "zero|random|empirical|logistic|FILE", help_heading = "Optimisation")]
     pub init: Option<Init>,
 

@@ -297,7 +297,7 @@ fn what_cannot_be_is_refused_with_a_remedy() {
     for (links, labels, message) in [
         (Links::Factorial, vec![1], "2 to 16 label columns, not 1"),
         (Links::Factorial, vec![1, 1], "named twice"),
-        (Links::Factorial, vec![1, 4], "the data has 4 columns"),
+        (Links::Factorial, vec![1, 4], "the data has only 4 columns"),
         (Links::Factorial, vec![0, 1], "a template reads column 0"),
         (skip("same(0)", false), vec![1, 2], "one label column"),
         (skip("same(1)", false), vec![1], "the rule of the links reads column 1"),
