@@ -99,7 +99,7 @@ def test_rules_of_a_tagger(crf):
     for wrong, message in (("bilou", "choose none, iob2 or iobes"), ("forbid A", "is no rule"), ("forbid A O", "no label `A`")):
         with pytest.raises(crfkit.CrfkitError, match=message):
             crf.model_.tagger(constraint=wrong)
-    with pytest.raises(crfkit.SettingError, match="no label or type of chunks `Z`"):
+    with pytest.raises(crfkit.SettingError, match="no label or chunk type `Z`"):
         crf.model_.tagger(at_most_once=["Z"])
 
 

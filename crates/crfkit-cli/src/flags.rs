@@ -114,7 +114,7 @@ const TRAIN: &[Flag] = &[
     flag("patch", &[Grid], IMAGES),
     flag("quadratic", &[Grid], IMAGES),
     flag("neighbours", &[Grid], IMAGES),
-    flag("tables", &[File, Grid], "it is about graphs in arrays and images"),
+    flag("tables", &[File, Grid], "it is for images and for graphs in arrays"),
     flag("directions", &[Grid], IMAGES),
     flag("inference", LOOPY, EXACT_CHAINS),
     flag("bp-iterations", LOOPY, EXACT_CHAINS),
@@ -149,7 +149,7 @@ const TRAIN: &[Flag] = &[
     .but(&[(Stream, "it is not known in advance how often an observation will occur")]),
     flag("weight-column", TEXT, "it is a column of sequences").but(&[(Counts, COUNTED)]),
     flag("token-weight-column", &[Chain, Factorial, SkipChain], "it is a column of sequences")
-        .but(&[(Counts, COUNTED), (Stream, "its likelihood is about all labels together")]),
+        .but(&[(Counts, COUNTED), (Stream, "its likelihood scores all labels jointly")]),
     flag("label-weight", &[Chain, File, Grid], "only plain chains, graphs and images have weights of labels")
         .but(&[(Counts, COUNTED)]),
     flag("features", TEXT, "every feature has weights for all labels").but(&[(Counts, PENALTY)]),
@@ -213,12 +213,12 @@ const TAG: &[Flag] = &[
     flag("confidence", &[Chain, Counts], "only plain chains have exact probabilities of chunks"),
     flag("constraint", &[Chain, Counts], "only plain chains have rules on neighbouring labels"),
     flag("allowed", &[Chain, Counts], "only plain chains have sets of allowed labels"),
-    flag("at-most-once", &[Chain, Counts], "only plain chains are searched so"),
+    flag("at-most-once", &[Chain, Counts], "only plain chains support it"),
     flag("output", SEQUENCES, "the answers have one layout"),
     flag("text", SEQUENCES, "text is cut into sequences"),
     flag("sentences", SEQUENCES, "text is cut into sequences"),
     flag("extra-columns", SEQUENCES, "only sequences have columns"),
-    flag("line-buffered", &[Chain, Factorial, SkipChain, File, Counts], "images are files"),
+    flag("line-buffered", &[Chain, Factorial, SkipChain, File, Counts], "images are whole files"),
 ];
 
 /// Flags of `crfkit eval` that only some kinds of model take.

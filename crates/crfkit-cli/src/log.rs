@@ -178,7 +178,7 @@ fn check_unused(file: &File) -> Result<()> {
     // On Windows a lock would also keep readers away.
     match cfg!(unix).then(|| file.try_lock()) {
         Some(Err(TryLockError::WouldBlock)) => {
-            anyhow::bail!("another run is writing this log: give this one a log of its own (--log)")
+            anyhow::bail!("another run is writing this log: give this run another one (--log)")
         }
         _ => Ok(()), // or a file system without locks
     }
@@ -254,7 +254,7 @@ impl Log {
         let Some((file, name)) = &mut self.file else { return };
         if let Err(error) = file.write_all(&line) {
             let error = Error::io(name.as_str(), error);
-            progress.warn(&format!("{error}: the log ends here; training goes on"));
+            progress.warn(&format!("{error}: the log ends here; training continues"));
             self.failure = Some(error);
             self.file = None;
         }

@@ -52,7 +52,7 @@ pub fn check_apart(outputs: &[Named]) -> Result<()> {
     for &(flag, path) in outputs {
         if let Some(other) = identity(path).and_then(|identity| seen.insert(identity, flag)) {
             return Err(usage(format!(
-                "{other} and {flag} would write to the same file, {}: give each a file of its own",
+                "{other} and {flag} would write to the same file, {}: give each its own file",
                 path.display()
             )));
         }

@@ -62,11 +62,11 @@ const samplesSection = ofEach(({ samples }) => {
       el("ul", { class: "words" }, ...sample.tokens.map(word),
         sample.cut ? el("li", { class: "note" }, `… ${sample.cut} more tokens`) : null));
   };
-  const scale = el("span", { class: "scale", role: "img", "aria-label": "the less sure, the stronger the colour" });
+  const scale = el("span", { class: "scale", role: "img", "aria-label": "the less certain, the stronger the colour" });
   const [first, rest] = [samples.slice(0, SAMPLES_IN_SIGHT), samples.slice(SAMPLES_IN_SIGHT)];
   return [
     el("p", { class: "note" },
-      "Worst mistakes first: those of which the model was surest. Below each word its label, and how sure the model is of it: ",
+      "The worst mistakes come first: those that the model was most certain of. Below each word is its label, with the model's certainty: ",
       el("span", { class: "nowrap" }, "0 ", scale, " 100 %"),
       ". A wrong label has a red frame, and the gold label below it."),
     ...first.map(sentence),

@@ -38,7 +38,7 @@ async function poll() {
     if (!answer.ok) throw new Error(text);
     if (text !== dataText) {
       // Values must not vanish under the eyes of whoever reads them.
-      if (document.querySelector(".plot:hover, .plot:focus, .tip:not(:empty)")) return say("Live: waits while you read a chart.");
+      if (document.querySelector(".plot:hover, .plot:focus, .tip:not(:empty)")) return say("Live: paused while you read a chart.");
       dataText = text;
       page = JSON.parse(text);
       redrawInPlace();

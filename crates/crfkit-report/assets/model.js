@@ -17,7 +17,7 @@ function transitionsSection({ model }) {
   })]);
   return [
     ofModel(model),
-    note("Weight of the label in the column after the label in the row; blue favours, orange opposes, empty was never seen."
+    note("Weight of the label in the column after the label in the row; blue is positive, orange is negative, empty cells have no weight."
       + someOf(model)),
     table(["before ↓ after →", ...columns.map(labelHead)], rows, { ...matrix(rows), caption: "Transition weights" }),
   ];

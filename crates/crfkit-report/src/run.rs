@@ -162,12 +162,12 @@ impl Reader {
     fn start(&mut self, start: Start) -> std::result::Result<(), String> {
         if start.format > FORMAT {
             return Err(format!(
-                "a log of format {}, and this program reads {FORMAT}: take a newer one",
+                "a log of format {}, but this program reads {FORMAT}: use a newer version",
                 start.format
             ));
         }
         if self.run.start.is_some() && !start.resumed {
-            return Err("a second run begins here: give each run a log of its own".into());
+            return Err("a second run begins here: give each run its own log".into());
         }
         let Run { progress, evals, stop, .. } = &mut self.run;
         let ends = progress.last().map(|step| step.seconds).into_iter();
@@ -256,7 +256,7 @@ mod tests {
             (vec![START, "word B-NP"], "run.jsonl:2: not an event of a training log"),
             (vec![START, "{\"event\":\"progress\"}", START], "run.jsonl:2: not an event"),
             (vec![START, "[1]"], "run.jsonl:2: not an event"),
-            (vec![&newer], "run.jsonl:1: a log of format 2, and this program reads 1"),
+            (vec![&newer], "run.jsonl:1: a log of format 2, but this program reads 1"),
             (vec![START, START], "run.jsonl:2: a second run begins here"),
         ] {
             let message = read(&lines).unwrap_err().to_string();

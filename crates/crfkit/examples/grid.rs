@@ -1,4 +1,4 @@
-//! Learns to clean noisy images: each pixel has a label, joined with those of its neighbours.
+//! Learns to clean noisy images: each pixel has a label, which depends on those of its neighbours.
 //!
 //! `cargo run -p crfkit --example grid`
 

@@ -1,11 +1,11 @@
-//! Trains on features of your own, with values, instead of columns and templates.
+//! Trains on your own features, with values, instead of columns and templates.
 //!
 //! `cargo run -p crfkit --example own_features`
 
 use crfkit::chain::Sequence;
 use crfkit::{Sequences, Trainer};
 
-/// What the model sees of a word.
+/// The features of a word.
 fn features(word: &str) -> Vec<(String, f64)> {
     let digits = word.chars().filter(char::is_ascii_digit).count() as f64 / word.len() as f64;
     let mut features = vec![(format!("word={}", word.to_lowercase()), 1.0), ("digits".to_owned(), digits)];

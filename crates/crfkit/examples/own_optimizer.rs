@@ -1,4 +1,4 @@
-//! Drives crfkit's objective with an optimiser of your own: value and gradient of the penalised likelihood, and a Hessian-vector product.
+//! Minimises crfkit's objective with your own optimiser: value and gradient of the penalised likelihood, and a Hessian-vector product.
 //!
 //! `cargo run -p crfkit --example own_optimizer`
 

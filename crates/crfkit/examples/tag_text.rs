@@ -8,7 +8,7 @@ fn main() -> crfkit::Result<()> {
     let directory = std::env::temp_dir().join(format!("crfkit-tag-text-{}", std::process::id()));
     std::fs::create_dir_all(&directory).map_err(|error| crfkit::Error::io("temporary directory", error))?;
     let (data, file) = (directory.join("train.tsv"), directory.join("model"));
-    // One token a line, the label in the last column, a blank line between sequences.
+    // One token per line, the label in the last column, a blank line between sequences.
     let lines = "2\tB-QTY\ncups\tB-UNIT\nflour\tB-NAME\n\n1\tB-QTY\nred\tB-NAME\nonion\tI-NAME\n\n3\tB-QTY\neggs\tB-NAME\n";
     std::fs::write(&data, lines).map_err(|error| crfkit::Error::io("train.tsv", error))?;
 

@@ -72,8 +72,8 @@ impl Checkpoint {
         let head: Head = file.json("head")?;
         if head.fingerprint != fingerprint {
             return Err(FORMAT.refuse(
-                "this checkpoint belongs to other data or settings (or another version of crfkit or vector unit); remove \
-                 it to start anew, or name another file",
+                "this checkpoint belongs to other data or settings (or another version of crfkit or vector unit); delete it to \
+                 start again, or give another file",
             ));
         }
         let theta = file.numbers("theta", f64::from_le_bytes)?;

@@ -3,7 +3,7 @@
 //! ```no_run
 //! use crfkit::{Model, Trainer};
 //!
-//! // One token a line, its label in the last column, a blank line after each sequence.
+//! // One token per line, its label in the last column, a blank line after each sequence.
 //! let model = Trainer::new().preset("ner").train(crfkit::columns("train.tsv")?)?;
 //! model.save("model")?;
 //!
@@ -18,7 +18,7 @@
 //! [`Trainer`] trains a model of sequences from [`Sequences`], [`Model`] stores and opens it, and [`SequenceTagger`] labels
 //! with it. Most programs need nothing else.
 //!
-//! # If you need more
+//! # Further modules
 //!
 //! | to | use |
 //! |---|---|
@@ -27,14 +27,14 @@
 //! | watch a training run, stop it, or resume it | [`train`] |
 //! | ask for marginals, n-best lists and other decoders | [`tag`], [`answers`] |
 //! | see why a label was chosen | [`explain`] |
-//! | score labels that you have already | [`eval`] |
-//! | make a model by counting, without optimisation | [`empirical`] |
+//! | score labels that you already have | [`eval`] |
+//! | build a model from counts, without optimisation | [`empirical`] |
 //! | read models of other toolkits | [`foreign`] |
-//! | drive an objective with an optimiser of your own, or minimise one of your own | [`train::TrainingObjective`], [`optim`] |
+//! | minimise the training objective with your own optimiser, or your own objective with these optimisers | [`train::TrainingObjective`], [`optim`] |
 //! | write a loss, an inference engine or a decoder | [`loss`], [`infer`], [`decode`] |
 //! | add a kind of model | [`domain`] |
 //!
-//! # How it is built
+//! # Structure
 //!
 //! ```text
 //! file ─readers→ inputs ─domain→ observations, graph → examples
@@ -47,10 +47,10 @@
 //! labellings. [`loss`] defines the objective and [`optim`] minimises it; [`risk`] sums the loss over many examples and
 //! threads. [`math`] has the numbers that all of them use.
 //!
-//! # What is promised
+//! # Stability
 //!
-//! What these pages show changes only with a new minor version. Items that are public but hidden from them
-//! (`#[doc(hidden)]`) serve our own program and tests, and may change in any version.
+//! The documented interface changes only with a new minor version. Items that are public but hidden (`#[doc(hidden)]`) serve the program
+//! and the tests of this project, and may change in any version.
 
 mod ability;
 pub mod answers;

@@ -35,11 +35,11 @@ pub struct TagArgs {
     #[allow(missing_docs)]
     pub grid: PictureArgs,
 
-    /// Directory for the label images, and with --marginals for the probability images
+    /// Directory for the label images and, with --marginals, the probability images
     #[arg(long, value_name = "DIR", requires = "images")]
     pub output_dir: Option<PathBuf>,
 
-    /// Write arrays for images, NAME.npz with `labels` and with --marginals `marginals`, instead of label images
+    /// Write arrays (NAME.npz with `labels` and, with --marginals, `marginals`) instead of label images
     #[arg(long, requires = "images")]
     pub arrays: bool,
 
@@ -47,7 +47,7 @@ pub struct TagArgs {
     #[arg(short, long, value_name = "FILE", conflicts_with = "images")]
     pub output_file: Option<PathBuf>,
 
-    /// Add the probability of each label that was chosen, or of all labels
+    /// Add the probability of each chosen label, or of all labels
     #[arg(long, value_name = "chosen|all", num_args = 0..=1, require_equals = true, default_missing_value = "chosen", hide_possible_values = true)]
     pub marginals: Option<Marginals>,
 
@@ -59,7 +59,7 @@ pub struct TagArgs {
     #[arg(long)]
     pub probability: bool,
 
-    /// Add the probability of each chunk, of the whole labelling, and its entropy
+    /// Add the probability of each chunk and of the whole labelling, and the entropy
     #[arg(long, conflicts_with = "nbest")]
     pub confidence: bool,
 
@@ -67,24 +67,24 @@ pub struct TagArgs {
     #[arg(long, value_enum, default_value_t = Output::Columns)]
     pub output: Output,
 
-    /// Rules on labels: none, a notation of chunks, or a file of rules [default: as training found it]
+    /// Rules on labels: none, a chunk notation, or a file of rules [default: those stored in the model]
     #[arg(long, value_name = "none|iob2|iobes|FILE")]
     pub constraint: Option<PathBuf>,
 
-    /// Labels or types of chunks that a sequence has at most once, separated by commas; exact, with probabilities, as long as
-    /// labels × 2^N is at most 4096 (label pairs × 2^N with --order 2)
+    /// Labels or chunk types that occur at most once in a sequence, separated by commas; exact, with probabilities, as long as
+    /// labels × 2^N is at most 4096 for N names (label pairs × 2^N with --order 2)
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub at_most_once: Vec<String>,
 
-    /// Column of the labels that each token may have: `?` for all, a label, or several joined by `|`
+    /// Column of the input with the labels that each token may have: `?` for any, a label, or several joined by `|`
     #[arg(long, value_name = "COLUMN", allow_hyphen_values = true, value_parser = label_column, conflicts_with = "text")]
     pub allowed: Option<i32>,
 
-    /// Read running text, one sequence per line, and cut it into tokens
+    /// Read running text, one sequence per line, and split it into tokens
     #[arg(long, conflicts_with_all = ["format", "fields", "images"])]
     pub text: bool,
 
-    /// Cut the lines of --text into sentences
+    /// Split the lines of --text into sentences
     #[arg(long, requires = "text")]
     pub sentences: bool,
 
@@ -92,7 +92,7 @@ pub struct TagArgs {
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = ExtraColumns::Reject)]
     pub extra_columns: ExtraColumns,
 
-    /// Answer every sequence before the next one is read, also if the input is a file
+    /// Write the answer to each sequence before reading the next one, even if the input is a file
     #[arg(long)]
     pub line_buffered: bool,
 
@@ -105,7 +105,7 @@ pub struct TagArgs {
     pub given: Given,
 }
 
-/// Whose probabilities `crfkit tag` adds.
+/// The labels whose probabilities `crfkit tag` adds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Marginals {
     /// Those of the labels that were chosen
@@ -120,7 +120,7 @@ pub enum ExtraColumns {
     /// End with an error
     #[default]
     Reject,
-    /// Pass them on to the output
+    /// Accept them; tag copies them to the output
     Ignore,
 }
 
@@ -143,7 +143,7 @@ Examples:
   crfkit eval -m model --json test.tsv          the scores as one JSON object
   crfkit eval --predicted tagged.tsv            the last two columns are gold and predicted labels
   crfkit eval --predicted one.tsv --against two.tsv   is one better than the other, or is it chance?
-  crfkit eval -m model --images DIR --masks DIR the share of wrong pixels";
+  crfkit eval -m model --images DIR --masks DIR   the share of wrong pixels";
 
 /// `crfkit eval`.
 #[derive(Debug, ClapArgs)]
@@ -169,8 +169,8 @@ pub struct EvalArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "test", "label_column", "format", "fields", "extra_columns", "inference", "decode", "constraint", "calibration"])]
     pub predicted: Option<PathBuf>,
 
-    /// Compare with the predictions in this file, of the same data: the difference of the scores with its 95 % interval and p, by a
-    /// paired bootstrap of 10,000 resamples
+    /// Compare with other predictions of the same data, in this file: the difference of the scores with its 95 % interval and p-value, by
+    /// a paired bootstrap of 10,000 resamples
     #[arg(long, value_name = "FILE", requires = "predicted")]
     pub against: Option<PathBuf>,
 
@@ -182,15 +182,15 @@ pub struct EvalArgs {
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = label_column)]
     pub label_column: Option<i32>,
 
-    /// What to do with rows that have more columns than the training data had; with --label-column they pass
+    /// What to do with rows that have more columns than the training data had; --label-column accepts them
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = ExtraColumns::Reject)]
     pub extra_columns: ExtraColumns,
 
-    /// Rules on labels: none, a notation of chunks, or a file of rules [default: as training found it]
+    /// Rules on labels: none, a chunk notation, or a file of rules [default: those stored in the model]
     #[arg(long, value_name = "none|iob2|iobes|FILE")]
     pub constraint: Option<PathBuf>,
 
-    /// Add how well probabilities agree with accuracies: a reliability table and the expected calibration error
+    /// Show how well probabilities agree with accuracies: a reliability table and the expected calibration error
     #[arg(long)]
     pub calibration: bool,
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// `crfkit convert`.
 #[derive(Debug, ClapArgs)]
 pub struct ConvertArgs {
-    /// The model to read; its format is found by its content
+    /// The model to read; its format is recognised by its content
     #[arg(value_name = "IN")]
     pub input: PathBuf,
 
@@ -23,7 +23,7 @@ pub struct ConvertArgs {
     pub constraint: Option<NoConstraint>,
 }
 
-/// The constraint of a converted model, if it is not to be its own.
+/// The constraint of a converted model, instead of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum NoConstraint {
     /// No constraint: every labelling is possible

@@ -8,20 +8,20 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Empirical training")]
 pub struct EmpiricalArgs {
-    /// Make the model of counts, in one pass, instead of minimising an objective. Unknown words are judged by the average over
-    /// their spelling features (ep1) or by functions fitted to them (ep2)
+    /// Build the model from counts, in one pass, instead of minimising an objective. Unknown words are treated by averaging over
+    /// their spelling features (ep1), or by functions fitted to these features (ep2)
     #[arg(long, value_name = "METHOD", value_parser = stored::<EmpiricalMethod>(&["ep1", "ep2"]))]
     pub method: Option<EmpiricalMethod>,
 
-    /// Labelled sequences that decide how much the spelling of unknown words counts
+    /// Labelled sequences for choosing how unknown words are treated
     #[arg(long, value_name = "FILE", requires = "method")]
     pub heldout: Option<PathBuf>,
 
-    /// Whether co-occurrence rates of neighbours are those of their tags, or of tags and words [default: tags]
+    /// Co-occurrence rates of neighbours: of their labels, or of their labels and words [default: tags]
     #[arg(long, value_name = "WHICH", requires = "method", value_parser = stored::<Pairs>(&["tags", "lexical"]))]
     pub pairs: Option<Pairs>,
 
-    /// Weight of the spelling of known words, in occurrences; with 0 they get only labels that they had in training [default: 0]
+    /// Weight of the spelling of known words, in occurrences; with 0, they get only labels that they had in training [default: 0]
     #[arg(long, value_name = "X", requires = "method", allow_negative_numbers = true)]
     pub smoothing: Option<f64>,
 

@@ -34,7 +34,7 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "DIR", requires = "images")]
     pub masks: Option<PathBuf>,
 
-    /// Explain only token N of every sequence, counted from 0; on images pixels are counted row by row
+    /// Explain only token N of every sequence, counted from 0; pixels of images are counted row by row
     #[arg(long, value_name = "N")]
     pub token: Option<usize>,
 
@@ -42,15 +42,15 @@ pub struct ExplainArgs {
     #[arg(long)]
     pub only_wrong: bool,
 
-    /// Rules on labels: none, a notation of chunks, or a file of rules [default: as training found it]
+    /// Rules on labels: none, a chunk notation, or a file of rules [default: those stored in the model]
     #[arg(long, value_name = "none|iob2|iobes|FILE")]
     pub constraint: Option<PathBuf>,
 
-    /// Labels or types of chunks that a sequence has at most once, separated by commas
+    /// Labels or chunk types that occur at most once in a sequence, separated by commas
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub at_most_once: Vec<String>,
 
-    /// Show the K contributions of the largest size, and what would happen without them
+    /// Show the K largest contributions, and the label without each of them
     #[arg(long, value_name = "K", default_value_t = 10)]
     pub top: usize,
 
@@ -123,7 +123,7 @@ pub struct DiffArgs {
 }
 
 const EDIT_NOTES: &str = "\
-The weights are lines of a dump (crfkit inspect --dump), the last field of which is a number, `delete` or `forbid`:
+WEIGHTS has lines as in a dump (crfkit inspect --dump). The last field is a number, `delete` or `forbid`:
   transition  B-QTY  B-QTY  forbid
   node        U00:cup  B-UNIT  2.5
   node        U00:of   B-NAME  delete
@@ -137,7 +137,7 @@ pub struct EditArgs {
     #[arg(short, long, value_name = "MODEL")]
     pub model: PathBuf,
 
-    /// The weights that change, as lines of a dump; `-` for standard input
+    /// The new weights, as lines of a dump; `-` for standard input
     #[arg(value_name = "WEIGHTS")]
     pub weights: PathBuf,
 
@@ -172,11 +172,11 @@ pub struct RankArgs {
     #[arg(long, value_name = "DIR", conflicts_with = "file")]
     pub images: Option<PathBuf>,
 
-    /// What makes a sequence worth labelling [default: entropy; token-entropy on graphs and images]
+    /// Measure of uncertainty [default: entropy; graphs and images: token-entropy]
     #[arg(long, value_name = "WHAT", value_enum)]
     pub by: Option<RankBy>,
 
-    /// Give the first N; 0 for all, whose memory grows with the file
+    /// Print the first N; 0 for all, in memory that grows with the file
     #[arg(long, value_name = "N", default_value_t = 100)]
     pub top: usize,
 
@@ -201,10 +201,10 @@ pub struct RankArgs {
     pub given: Given,
 }
 
-/// What makes a sequence worth labelling.
+/// The measure of uncertainty that `crfkit rank` orders sequences by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RankBy {
-    /// The entropy of the labelling, exactly: large if many labellings are probable; longer sequences have more of it
+    /// The exact entropy of the labelling: large if many labellings are probable, and larger for longer sequences
     Entropy,
     /// The lead of the best labelling over the second: the difference of their log-probabilities, smallest first
     Margin,
@@ -235,7 +235,7 @@ pub enum RankOutput {
 /// `crfkit calibrate`.
 #[derive(Debug, ClapArgs)]
 pub struct CalibrateArgs {
-    /// The model, of plain chains with weights
+    /// The model: a plain chain with weights
     #[arg(short, long, value_name = "MODEL")]
     pub model: PathBuf,
 

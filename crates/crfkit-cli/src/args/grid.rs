@@ -36,7 +36,7 @@ pub struct GridArgs {
     #[arg(long, value_name = "DIR", requires = "dev_images", help_heading = "Images")]
     pub dev_masks: Option<PathBuf>,
 
-    /// Mask value of pixels without a label (void), which are summed out or passed over in training and not scored
+    /// Mask value of pixels without a label (void), which are summed out or skipped in training, and not scored
     #[arg(long, visible_alias = "void", value_name = "VALUE", requires = "images", help_heading = "Images")]
     pub unlabelled: Option<u16>,
 
@@ -56,8 +56,8 @@ pub struct GridArgs {
     #[arg(long, value_name = "WHICH", requires = "images", value_parser = stored::<Neighbours>(&["none", "four", "eight"]), help_heading = "Images")]
     pub neighbours: Option<Neighbours>,
 
-    /// Weights of pairs in images and arrays, for each feature: one for equal labels, the same with labels ±1, or one for each pair of
-    /// labels [default: potts; arrays of graphs: full]
+    /// Weights of pairs in images and arrays, for each feature: one for equal labels, the same with labels ±1, or one for each label
+    /// pair [default: potts; graphs in arrays: full]
     #[arg(long, value_name = "WHICH", value_parser = stored::<Tables>(&["potts", "ising", "full"]), help_heading = "Images")]
     pub tables: Option<Tables>,
 
@@ -76,15 +76,15 @@ pub struct GridArgs {
 /// The flags of `train` about messages.
 #[derive(Clone, Debug, clap::Args)]
 pub struct PropagationArgs {
-    /// The largest number of iterations of approximate inference on one graph [default: 200; double-loop: 1000]
+    /// Largest number of iterations of approximate inference on one graph [default: 200; double-loop: 1000]
     #[arg(long, value_name = "N")]
     pub bp_iterations: Option<usize>,
 
-    /// Share of the old message in the new one, from 0 to 1: more damping converges more slowly, but more often [default: 0.1; trw: 0.5]
+    /// Share of the old message in the new one, from 0 to 1: more damping makes convergence slower, but more likely [default: 0.1; trw: 0.5]
     #[arg(long, value_name = "X")]
     pub damping: Option<f64>,
 
-    /// Order of the messages: all at once, or always the one that changes most [default: parallel]
+    /// Order of the messages: all at once, or always the one that would change most [default: parallel]
     #[arg(long, value_name = "WHICH", value_parser = stored::<Schedule>(&["parallel", "residual"]))]
     pub schedule: Option<Schedule>,
 
@@ -154,7 +154,7 @@ pub enum Decode {
     MaxProduct,
     /// Images and graphs: iterated conditional modes
     Icm,
-    /// Images and graphs: a graph cut, which finds the best labelling for two labels that attract each other
+    /// Images and graphs: a graph cut, which is exact for two labels that attract each other
     GraphCut,
     /// Images and graphs: a series of graph cuts, for any number of labels
     AlphaExpansion,

@@ -21,7 +21,7 @@ pub use explore::{CalibrateArgs, DiffArgs, EditArgs, ExplainArgs, RankArgs, Rank
 pub use grid::{GridArgs, PictureArgs};
 pub use parameters::ParameterArgs;
 pub use report::{ReportArgs, WatchArgs};
-pub use search::{CvArgs, Folds, Part, SearchArgs};
+pub use search::{CvArgs, Folds, SearchArgs, TrainingPart};
 pub use train::TrainArgs;
 
 use crate::flags::{self, Given};
@@ -43,14 +43,14 @@ use std::sync::OnceLock;
 const EXAMPLES: &str = "\
 Examples:
   crfkit demo                                   see it work, in a few seconds
-  crfkit train train.tsv -m model               train on CoNLL columns, the last column is the label
+  crfkit train train.tsv -m model               train on CoNLL columns; the last column is the label
   crfkit tag -m model new.tsv > tagged.tsv      label new text
   crfkit eval -m model test.tsv                 precision, recall, F1
   crfkit inspect model                          what the model has learned
   crfkit report run.jsonl -o report.html        learning curves and more on one HTML page
 
-`-` is standard input; .gz and .zst files are decompressed. Exit status: 0 success, 1 failure, 2 wrong usage,
-130 interrupted.";
+`-` is standard input; .gz and .zst files are decompressed.
+Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted.";
 
 /// Train, apply and inspect conditional random fields
 #[derive(Debug, Parser)]
@@ -111,7 +111,7 @@ pub enum Command {
     Train(Box<TrainArgs>),
     /// Cross-validate: train and test on parts of the data in turn
     Cv(Box<CvArgs>),
-    /// Search the best settings of a grid, and keep the best model
+    /// Try a grid of settings and keep the best model
     Search(Box<SearchArgs>),
     /// Label new data with a model
     Tag(TagArgs),
@@ -125,7 +125,7 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Fit a temperature, so that probabilities agree with labelled data
     Calibrate(CalibrateArgs),
-    /// Order unlabelled sequences by how much their labels would teach
+    /// Rank unlabelled sequences by the model's uncertainty, to choose what to label next
     Rank(RankArgs),
     /// Show how two models differ, and what they label differently
     Diff(DiffArgs),
@@ -133,7 +133,7 @@ pub enum Command {
     Edit(EditArgs),
     /// Turn run logs into one HTML page: learning curves, settings, scores, weights
     Report(ReportArgs),
-    /// Show that page in a browser while training runs, always up to date
+    /// Show the report in a browser while training runs, and keep it up to date
     Watch(WatchArgs),
     /// Train, evaluate and apply a model on a small task that comes with the program
     Demo(DemoArgs),
@@ -142,10 +142,10 @@ pub enum Command {
         /// The list to show
         #[arg(value_enum)]
         what: Listed,
-        /// One entry of it; for presets, its text
+        /// Show only this entry; for a preset, its template
         name: Option<String>,
     },
-    /// Print the help of a command, or a topic, such as templates, formats or images
+    /// Print the help of a command or topic, such as templates, formats or images
     Help {
         /// The command or topic; without it, all of them are listed
         topic: Option<String>,
@@ -177,32 +177,31 @@ pub enum Listed {
 #[derive(Clone, Debug, ClapArgs)]
 #[command(next_help_heading = "Input")]
 pub struct InputArgs {
-    /// Format of the data [default: json for .jsonl, conllu for .conllu; else that of the model's training data; columns when training]
+    /// Format of the data [default: json for .jsonl, conllu for .conllu; otherwise columns, or the format that the model was trained on]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<Format>,
 
-    /// The fields of CoNLL-U that make the columns of a token
+    /// CoNLL-U fields that become the columns of a token
     #[arg(long, value_name = "NAMES", default_value_t)]
     pub fields: Fields,
 
-    /// Convert chunk labels to this notation: in training and evaluation the labels of the data, in tag the answers
+    /// Convert chunk labels to this notation: those of the data in training and evaluation, the predicted ones in tag
     #[arg(long, value_name = "NAME", value_parser = named::<Scheme>(&Scheme::NAMES))]
     pub scheme: Option<Scheme>,
 
-    /// Character encoding; names are never normalised
+    /// Character encoding; there is no Unicode normalisation
     #[arg(long, value_name = "NAME", default_value = "utf-8", value_parser = named::<Encoding>(&["utf-8", "latin-1"]))]
     pub encoding: Encoding,
 
-    /// Column with the weight of each sequence in training; it is no feature, and other columns are counted without it
+    /// Column with the weight of each sequence in training; it is not a feature, and other columns are counted without it
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = label_column)]
     pub weight_column: Option<i32>,
 
-    /// Column with the weight of each token in training; not with likelihood, piecewise and perceptron
+    /// Column with the weight of each token in training; not for the objectives likelihood, piecewise and perceptron
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = label_column)]
     pub token_weight_column: Option<i32>,
 
-    /// Vectors of the tokens, as NumPy saves a matrix (.npy): one row per token, in order. With several files of training data, one for
-    /// each
+    /// Vectors of the tokens: a NumPy matrix (.npy) with one row per token, in order. With several training files, one matrix for each
     #[arg(long, value_name = "FILE.npy")]
     pub vectors: Vec<PathBuf>,
 
@@ -256,7 +255,7 @@ pub struct InspectArgs {
     #[arg(value_name = "MODEL")]
     pub model: PathBuf,
 
-    /// How many of the heaviest weights of each kind to show
+    /// Number of weights of each kind to show, the heaviest first
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub top: usize,
 
@@ -318,7 +317,6 @@ where
     PossibleValuesParser::new(names).try_map(|name| serde_json::from_value::<T>(name.into()))
 }
 
-/// A label column, counted from 0, or from the end if negative.
 /// Columns from the first to the last, both included.
 pub type ColumnRange = (usize, usize);
 
@@ -344,6 +342,7 @@ impl TrainArgs {
     }
 }
 
+/// A label column, counted from 0, or from the end if negative.
 fn label_column(text: &str) -> Result<i32, String> {
     text.parse().map_err(|_| "a column is a whole number: 0 is the first, -1 the last".into())
 }

@@ -9,11 +9,11 @@ use crfkit::train::{HessVec, Parameters};
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Parameters of methods (`crfkit list optimizers` lists those of each)")]
 pub struct ParameterArgs {
-    /// b: number of sequences in a step of online methods [default: 8; psa: 1]
+    /// Sequences in a batch of online methods (b) [default: 8; psa: 1]
     #[arg(long, value_name = "N")]
     pub batch: Option<usize>,
 
-    /// η₀: first gain of online methods [default: adagrad 0.3, adam 0.01, asg, smd and psa 0.1; otherwise found on a sample]
+    /// Initial gain of online methods (η₀) [default: adagrad 0.3; adam 0.01; asg, smd and psa 0.1; otherwise found on a sample]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub eta0: Option<f64>,
 
@@ -21,7 +21,7 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "WHICH", value_parser = stored::<BatchGradient>(&["sum", "mean"]))]
     pub gradient: Option<BatchGradient>,
 
-    /// Whether online steps move only the weights that their batch touches, or all, as the papers write it [default: lazy]
+    /// Whether online steps move only the weights that their batch touches, or all weights, as in the papers [default: lazy]
     #[arg(long, value_name = "WHICH", value_parser = stored::<Updates>(&["lazy", "dense"]))]
     pub updates: Option<Updates>,
 
@@ -29,39 +29,39 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub average: Option<bool>,
 
-    /// μ of smd: the gain of the gains [default: 0.1]
+    /// μ of smd: the step size for adapting the gains [default: 0.1]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub mu: Option<f64>,
 
-    /// λ of smd: how long it remembers [default: 1]
+    /// λ of smd: the memory of past steps, from 0 to 1 [default: 1]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub lambda: Option<f64>,
 
-    /// Bounds on the factor by which a step of smd or a period of printed psa changes a gain; smd's paper has 0.5,inf [default: 0.5,1.1; psa: 0.9,1.1]
+    /// Bounds on the factor by which a step of smd, or a period of psa with the printed rule, changes a gain; smd's paper has 0.5,inf [default: 0.5,1.1; psa: 0.9,1.1]
     #[arg(long, value_name = "LOW,HIGH", value_parser = bounds)]
     pub gain_factor: Option<[f64; 2]>,
 
-    /// Smallest gain of smd or printed psa, in units of η₀; smd's paper has 0 [default: 1e-8; psa: 1e-4]
+    /// Smallest gain of smd, or of psa with the printed rule, in units of η₀; smd's paper has 0 [default: 1e-8; psa: 1e-4]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gain_floor: Option<f64>,
 
-    /// Largest gain of printed psa, in units of η₀ [default: 1]
+    /// Largest gain of psa with the printed rule, over η₀ [default: 1]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gain_ceiling: Option<f64>,
 
-    /// How psa adapts gains to rates γ: they only fall, by κ, α, β, or have the paper's factor 1/(1 − γ) [default: shrinking]
+    /// How psa adapts its gains to the rates γ: shrinking only lowers them (κ, α, β); printed multiplies them by 1/(1 − γ), as the paper prints it [default: shrinking]
     #[arg(long, value_name = "RULE", value_parser = stored::<Adaptation>(&["shrinking", "printed"]))]
     pub psa_rule: Option<Adaptation>,
 
-    /// κ of psa: the largest rate that counts [default: 0.9]
+    /// κ of psa: bound on the rate [default: 0.9]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub kappa: Option<f64>,
 
-    /// α of psa: the factor of the gain of a weight that creeps [default: 0.9999]
+    /// α of psa: gain factor of a steadily moving weight [default: 0.9999]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub alpha: Option<f64>,
 
-    /// β of psa: the factor of the gain of a weight that swings [default: 0.99]
+    /// β of psa: gain factor of an oscillating weight [default: 0.99]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub beta: Option<f64>,
 
@@ -85,7 +85,7 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "N")]
     pub memory: Option<usize>,
 
-    /// Stop when the objective changes by less than this share over ten iterations; auto and saga: when less than this share is left to gain [default: 1e-4; auto: 0.01]
+    /// Stop when the objective changes by less than this share over ten iterations; auto and saga: when less than this share of it is left to gain [default: 1e-4; auto: 0.01]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub tolerance: Option<f64>,
 
@@ -101,7 +101,7 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gap_tolerance: Option<f64>,
 
-    /// ν of cg: restart when successive gradients have this share in common [default: 0.2]
+    /// ν of cg: restart when successive gradients overlap by this share [default: 0.2]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub nu: Option<f64>,
 
@@ -113,7 +113,7 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "WAY", value_parser = stored::<HessVec>(&["dual", "complex", "differences"]))]
     pub hess_vec: Option<HessVec>,
 
-    /// How iterative scaling solves the equation of a weight [default: paper]
+    /// How iterative scaling solves for the step of a weight [default: paper]
     #[arg(long, value_name = "WAY", value_parser = stored::<Inner>(&["paper", "exact"]))]
     pub inner: Option<Inner>,
 
@@ -121,27 +121,27 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gamma_max: Option<f64>,
 
-    /// C of pa: how far a step may go [default: 1]
+    /// C of pa: the aggressiveness, which bounds the steps [default: 1]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub aggressiveness: Option<f64>,
 
-    /// How C bounds the steps of pa: not at all, their length, or its square [default: linear]
+    /// Slack of pa: none (PA), linear (PA-I) or squared (PA-II) [default: linear]
     #[arg(long, value_name = "HOW", value_parser = stored::<Slack>(&["none", "linear", "squared"]))]
     pub slack: Option<Slack>,
 
-    /// By how much pa makes gold labels better than those with d errors: by 1, √d or d [default: root]
+    /// Margin of pa between the gold labels and a labelling with d errors: 1, √d or d [default: root]
     #[arg(long, value_name = "HOW", value_parser = stored::<Margin>(&["one", "root", "errors"]))]
     pub margin: Option<Margin>,
 
-    /// Variance of arow at the start [default: 1]
+    /// Initial variance of arow [default: 1]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub variance: Option<f64>,
 
-    /// γ of arow: how little one example settles [default: 1]
+    /// γ of arow: the larger, the smaller the steps [default: 1]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub gamma: Option<f64>,
 
-    /// Bytes that a method may store besides the weights; the suffixes k, M and G are understood [default: 1G; auto and saga: none]
+    /// Bytes that a method may store besides the weights; suffixes k, M and G are allowed [default: 1G; auto and saga: none]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub memory_limit: Option<u64>,
 }

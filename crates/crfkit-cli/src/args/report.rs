@@ -9,7 +9,7 @@ Examples:
   crfkit train train.tsv --dev dev.tsv --log a.jsonl -m a
   crfkit train train.tsv --dev dev.tsv --log b.jsonl -m b --sigma 0.5
   crfkit report a.jsonl b.jsonl -o report.html            two runs side by side
-  crfkit report a.jsonl -m a --test test.tsv -o a.html    with what the model has learned and gets wrong";
+  crfkit report a.jsonl -m a --test test.tsv -o a.html    with the model's weights and mistakes";
 
 /// `crfkit report`.
 #[derive(Debug, clap::Args)]
@@ -23,7 +23,7 @@ pub struct ReportArgs {
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
 
-    /// Model of any kind: adds its heaviest features and transitions
+    /// Model of any kind: adds its heaviest weights
     #[arg(short, long, value_name = "MODEL")]
     pub model: Option<PathBuf>,
 
@@ -57,8 +57,8 @@ Example:
   crfkit train train.tsv --dev dev.tsv --log run.jsonl -m model &
   crfkit watch run.jsonl
 
-Open the printed address in a browser on this computer. No other computer can: the server listens on 127.0.0.1
-only and answers only to 127.0.0.1 and localhost. Ctrl-C ends it.";
+Open the printed address in a browser on this computer. Other computers cannot reach the server:
+it listens on 127.0.0.1 only and answers only to 127.0.0.1 and localhost. Ctrl-C ends it.";
 
 /// `crfkit watch`.
 #[derive(Debug, clap::Args)]
@@ -68,7 +68,7 @@ pub struct WatchArgs {
     #[arg(value_name = "RUN.jsonl", required = true)]
     pub runs: Vec<PathBuf>,
 
-    /// Port of the address; 0 for any free port
+    /// Port to listen on; 0 for any free port
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub port: u16,
 }

@@ -12,7 +12,7 @@ const NOWHERE: &str = if cfg!(windows) { "NUL" } else { "/dev/null" };
 
 const CV_EXAMPLES: &str = "\
 Examples:
-  crfkit cv all.tsv --folds 5                   scores of five models, each on the fifth that it has not seen
+  crfkit cv all.tsv --folds 5                   five models, each tested on the fifth that it has not seen
   crfkit cv all.tsv --preset ner --sigma 2      with any flags of crfkit train";
 
 /// `crfkit cv`.
@@ -22,7 +22,7 @@ pub struct CvArgs {
     #[allow(missing_docs)]
     pub training: Training,
 
-    /// Number of parts; each is the test set of a model that is trained on the others
+    /// Number of parts; each is the test set of a model trained on the others
     #[arg(long, value_name = "K", default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1000), help_heading = "Cross-validation")]
     pub folds: u32,
 
@@ -62,7 +62,7 @@ impl Args for Training {
 
 const SEARCH_EXAMPLES: &str = "\
 Examples:
-  crfkit search train.tsv --sigma 0.3,1,3 -m model           the best of three, on a tenth that is held out
+  crfkit search train.tsv --sigma 0.3,1,3 -m model           the best of three, on a held-out tenth
   crfkit search train.tsv --dev dev.tsv --sigma 0.3,1,3 --l1 0,0.1 --min-count 1,2 --points points.jsonl -m model
   crfkit search train.tsv --preset default --preset ner";
 
@@ -73,7 +73,7 @@ pub struct SearchArgs {
     #[allow(missing_docs)]
     pub grid: Grid,
 
-    /// Record finished points in this file, one JSON object per line; a rerun skips those that it holds
+    /// Record finished points in this file, one JSON object per line; a rerun skips them
     #[arg(long, value_name = "FILE", help_heading = "Search")]
     pub points: Option<PathBuf>,
 
@@ -159,15 +159,15 @@ impl Args for Grid {
 
 /// The part of the data that a model is trained on: all of it, or all but one fold.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Part {
+pub struct TrainingPart {
     /// The folds, and the one that is held out.
     held: Option<(Folds, usize)>,
 }
 
-impl Part {
+impl TrainingPart {
     /// All folds but one.
     pub fn without(folds: Folds, held: usize) -> Self {
-        Part { held: Some((folds, held)) }
+        TrainingPart { held: Some((folds, held)) }
     }
 
     /// Whether an example, counted from 0 over all files, is trained on.
@@ -209,8 +209,8 @@ mod tests {
             let other = Folds { count, seed: 2 };
             assert!((0..100).any(|example| folds.of(example) != other.of(example)));
         }
-        assert!(Part::default().takes(3));
-        let part = Part::without(Folds { count: 2, seed: 1 }, 0);
+        assert!(TrainingPart::default().takes(3));
+        let part = TrainingPart::without(Folds { count: 2, seed: 1 }, 0);
         assert_eq!((0..10).filter(|example| part.takes(*example)).count(), 5);
     }
 }

@@ -3,8 +3,8 @@
 use super::choices::{Chosen, Init, Penalty, PriorMean, methods, objectives, presets, sigma_of};
 use super::constraint::Rules;
 use super::{
-    ColumnRange, EmpiricalArgs, GridArgs, InputArgs, ParameterArgs, Part, column_range, label_column, named,
-    stored,
+    ColumnRange, EmpiricalArgs, GridArgs, InputArgs, ParameterArgs, TrainingPart, column_range, label_column,
+    named, stored,
 };
 use crate::error::usage;
 use crate::flags::Given;
@@ -32,11 +32,14 @@ Examples:
   crfkit train --graph grid --images DIR --masks DIR -m model
   crfkit train --graph file graphs.jsonl -m model
 
-The objective is the sum over the sequences of -log p(labels | observations), plus the sum over the weights of
-w²/(2σ²), plus L1 times the sum of |w|. Weights are exactly 0 only with --l1.
+The objective is the sum over the sequences of -log p(labels | observations), plus the sum over the
+weights of w²/(2σ²), plus L1 times the sum of |w|. Weights are exactly 0 only with --l1.
 
-`crfkit help TOPIC` shows one topic: templates, formats, migrating (from CRF++, CRFsuite and Wapiti), or the flags of
-one heading above, such as features, optimisation or images.
+[only: ...] and [not: ...] name the kinds of model that a flag is for, or is not for: the values of
+--graph, and `method` and `stream` for training with --method and --stream.
+
+`crfkit help TOPIC` shows one topic: templates, formats, migrating (from CRF++, CRFsuite and
+Wapiti), or the flags under one heading above, such as features, optimisation or images.
 
 Ctrl-C finishes the step and saves the model trained so far; a second Ctrl-C ends at once.";
 
@@ -56,7 +59,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "preset", help_heading = "Features")]
     pub template: Option<PathBuf>,
 
-    /// A ready-made template instead; `crfkit list presets` describes the choices
+    /// Ready-made template, instead of --template; `crfkit list presets` describes the choices
     #[arg(long, value_name = "NAME", default_value = "default", value_parser = presets(), hide_possible_values = true, help_heading = "Features")]
     pub preset: String,
 
@@ -64,24 +67,25 @@ pub struct TrainArgs {
     #[arg(long, value_name = "NAME", default_value = "crfpp", value_parser = named::<Dialect>(&["crfpp", "wapiti"]), help_heading = "Features")]
     pub template_dialect: Dialect,
 
-    /// Columns of numbers, such as 3-52 or 2,4-6, from 0: each is a feature with its number as value
+    /// Columns of numbers to use as features, such as 3-52 or 2,4-6; the first column is 0
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', value_parser = column_range, help_heading = "Features")]
     pub dense: Vec<ColumnRange>,
 
-    /// Standardise the numbers of --dense and --vectors: mean 0 and standard deviation 1 in the training data. The model treats new data in the
-    /// same way
+    /// Standardise the numbers of --dense and --vectors: mean 0 and standard deviation 1 in the training data. The model applies the same
+    /// transformation to new data
     #[arg(long, help_heading = "Features")]
     pub standardise: bool,
 
-    /// Column of the label, from 0; -1 is the last. Several columns, as in 1,2, with --graph factorial
+    /// Column of the label, from 0; -1 is the last. With --graph factorial, several columns, such as 1,2
     #[arg(long, value_name = "N", default_value = "-1", value_delimiter = ',', allow_hyphen_values = true, value_parser = label_column, help_heading = "Features")]
     pub label_column: Vec<i32>,
 
-    /// Labels may be missing: `?` is any label, and `A|B` is A or B
+    /// Accept incomplete labels: `?` is any label, and `A|B` is A or B
     #[arg(long, conflicts_with = "scheme", help_heading = "Features")]
     pub partial_labels: bool,
 
-    /// Weight of a label, as in B-PER=2; may be repeated. A sequence has the largest weight of its labels, a node or pixel that of its own
+    /// Weight of a label, such as B-PER=2; may be repeated. A sequence gets the largest weight of its labels, a node or pixel the weight of
+    /// its own label
     #[arg(long, value_name = "LABEL=W", value_parser = label_weight, help_heading = "Features")]
     pub label_weight: Vec<(String, f64)>,
 
@@ -93,21 +97,21 @@ pub struct TrainArgs {
     #[arg(long, value_name = "WHICH", default_value = "observed", value_parser = stored::<Keep>(&["observed", "all"]), help_heading = "Features")]
     pub features: Keep,
 
-    /// Order of chains: 2 adds weights for three neighbouring labels, and allows only label pairs seen in training (--transitions)
+    /// Order of the chain: 2 adds weights for three neighbouring labels, and allows only label pairs seen in training (see --transitions)
     #[arg(long, value_name = "1|2", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=2), help_heading = "Features")]
     pub order: u8,
 
-    /// Give weights to whole chunks of up to N tokens: to their lengths, and to what S lines of templates observe. Labels must be
-    /// in IOB2 or IOBES (--scheme)
+    /// Semi-Markov chain: give weights to whole chunks of up to N tokens, by their length and by template lines that begin with S. Labels
+    /// must be in IOB2 or IOBES
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000), help_heading = "Features")]
     pub segments: Option<u16>,
 
-    /// Which pairs of neighbouring labels get a weight, and with --order 2 are possible [default: --features]
+    /// Which pairs of neighbouring labels get a weight and, with --order 2, are possible [default: --features]
     #[arg(long, value_name = "WHICH", value_parser = stored::<Keep>(&["observed", "all"]), help_heading = "Features")]
     pub transitions: Option<Keep>,
 
-    /// Rules on labels in training and afterwards: none, a notation of chunks, or a file of rules. Labellings that break them have
-    /// probability 0, and sequences that do are an error [default: as for none, but tagging keeps to IOB2 if every sequence does]
+    /// Rules on labels, in training and afterwards: none, a chunk notation, or a file of rules. Labellings that break them have
+    /// probability 0; training data that breaks them is an error [default: none in training; iob2 in tagging if the data obeys it]
     #[arg(long, value_name = "none|iob2|iobes|FILE", help_heading = "Features")]
     pub constraint: Option<PathBuf>,
 
@@ -115,7 +119,7 @@ pub struct TrainArgs {
     #[arg(long, help_heading = "Features")]
     pub boundaries: bool,
 
-    /// Standard deviation of the Gaussian prior; inf for none; auto for the best on --dev, or else on a held-out tenth of the
+    /// Standard deviation of the Gaussian prior; inf for no prior; auto to choose the best on --dev, or on a held-out tenth of the
     /// data [default: 1]
     #[arg(long, value_name = "S|auto", allow_negative_numbers = true, help_heading = "Objective")]
     pub sigma: Option<Penalty>,
@@ -138,7 +142,7 @@ pub struct TrainArgs {
     )]
     pub prior_mean: PriorMean,
 
-    /// Weight of the L1 penalty; auto for the one that is best on held-out data, as for --sigma
+    /// Weight of the L1 penalty; auto to choose it as --sigma auto does
     #[arg(
         long,
         value_name = "X|auto",
@@ -148,7 +152,7 @@ pub struct TrainArgs {
     )]
     pub l1: Penalty,
 
-    /// c2 of CRFsuite, which adds c2·w²: instead of --sigma, which is then 1/√(2·c2); 0 for none
+    /// c2 of CRFsuite, which adds c2·w²; instead of --sigma 1/√(2·c2); 0 for no prior
     #[arg(
         long,
         value_name = "X",
@@ -158,7 +162,7 @@ pub struct TrainArgs {
     )]
     pub c2: Option<f64>,
 
-    /// c1 of CRFsuite, which adds c1·|w|: another name of --l1
+    /// c1 of CRFsuite, which adds c1·|w|; the same as --l1
     #[arg(
         long,
         value_name = "X",
@@ -168,22 +172,22 @@ pub struct TrainArgs {
     )]
     pub c1: Option<f64>,
 
-    /// The size of features that have values, in training: unit divides each by the root mean square of its values, and
-    /// the weights in the model make up for it; none leaves them as they are
+    /// Scaling of features with values during training: unit divides each by the root mean square of its values, and the weights in
+    /// the model compensate for it; none leaves the values unchanged
     #[arg(long, value_name = "HOW", default_value = "unit", value_parser = stored::<Scaling>(&["unit", "none"]), help_heading = "Objective")]
     pub scaling: Scaling,
 
-    /// What is minimised besides the penalties; `crfkit list objectives` describes the choices [default: likelihood]
+    /// Objective to minimise, besides the penalties; `crfkit list objectives` describes the choices [default: likelihood]
     #[arg(long, value_name = "OBJECTIVE", value_parser = objectives(), hide_possible_values = true, help_heading = "Objective")]
     pub objective: Option<Criterion>,
 
-    /// The pieces of the piecewise objectives (factor|edge|shared-unary|bethe|trees|window:N|rows|columns|file): each factor alone,
-    /// each label pair with the observations of its right node or of both nodes, the same with nodes counted once (piecewise only), trees as
-    /// large as possible, N consecutive pairs, the lines of a grid, or the pieces that the file of graphs names [default: edge]
+    /// Pieces of the piecewise objectives (factor|edge|shared-unary|bethe|trees|window:N|rows|columns|file): each factor alone; each label
+    /// pair with the observations of its right node; with those of both nodes; the same, with nodes counted once (piecewise only); trees as
+    /// large as possible; N consecutive pairs; the rows or columns of a grid; or the pieces named in the file of graphs [default: edge]
     #[arg(long, value_name = "WHICH", help_heading = "Objective")]
     pub pieces: Option<Pieces>,
 
-    /// What a batch of an online method consists of, with the piecewise objectives: whole graphs, or pieces of graphs
+    /// Unit of the batches of online methods, with the piecewise objectives: whole graphs, or pieces of graphs
     #[arg(long, value_name = "WHAT", default_value = "graphs", value_parser = stored::<BatchOf>(&["graphs", "pieces"]), help_heading = "Objective")]
     pub batch_of: BatchOf,
 
@@ -199,12 +203,12 @@ pub struct TrainArgs {
     #[arg(long, value_name = "X", allow_negative_numbers = true, help_heading = "Optimisation")]
     pub seconds: Option<f64>,
 
-    /// Train in one pass with psa that reads every sequence, uses it once and forgets it; memory depends only on the number of
-    /// different features
+    /// Train in one pass over a stream (with --optimizer psa): each sequence is used once and not stored; memory depends only on the
+    /// number of distinct features
     #[arg(long, help_heading = "Optimisation")]
     pub stream: bool,
 
-    /// Number of sequences in the whole stream: each step has 1/N of the prior [default: those so far, rounded up to a power
+    /// Number of sequences in the whole stream: each step applies 1/N of the prior [default: the number so far, rounded up to a power
     /// of 2, at least 1024]
     #[arg(long, value_name = "N", requires = "stream", help_heading = "Optimisation")]
     pub examples: Option<NonZeroU64>,
@@ -213,8 +217,8 @@ pub struct TrainArgs {
     #[arg(long, value_name = "N", default_value_t = Settings::default().seed, help_heading = "Optimisation")]
     pub seed: u64,
 
-    /// Weights to start from: zeros, small random numbers, co-occurrence rates, those of logistic regression (for images), or
-    /// those of a model [default: zero; images: logistic]
+    /// Initial weights: zeros, small random numbers, co-occurrence rates, those of logistic regression, or those of a model
+    /// [default: zero; images and graphs: logistic]
     #[arg(long, value_name = "zero|random|empirical|logistic|FILE", help_heading = "Optimisation")]
     pub init: Option<Init>,
 
@@ -222,21 +226,21 @@ pub struct TrainArgs {
     #[arg(long, value_name = "FILE", help_heading = "Development data")]
     pub dev: Option<PathBuf>,
 
-    /// Vectors of the tokens of --dev, as those of --vectors
+    /// Vectors of the tokens of --dev, in the format of --vectors
     #[arg(long, value_name = "FILE.npy", requires = "dev", help_heading = "Development data")]
     pub dev_vectors: Option<PathBuf>,
 
-    /// Fit a temperature at the end, so that probabilities agree with --dev, or else with every tenth sequence, which a second model
-    /// is trained without
+    /// Fit a temperature at the end, so that probabilities agree with the labels of --dev or, without --dev, of every tenth sequence,
+    /// held out from a second model
     #[arg(long, help_heading = "Development data")]
     pub calibrate: bool,
 
-    /// Stop after N evaluations without a better one; 0 for never
+    /// Stop after N evaluations without improvement; 0 for never
     #[arg(long, value_name = "N", default_value_t = Settings::default().patience, help_heading = "Development data")]
     pub patience: usize,
 
-    /// Numbers in which passes over chains compute: single precision far from the optimum and double precision near it (auto), or one of
-    /// the two
+    /// Precision of the passes over chains: single far from the optimum and double near it (auto), or always one of the two
+    /// [default: auto]
     #[arg(long, value_name = "NUMBERS", value_parser = stored::<Compute>(&["auto", "f32", "f64"]), help_heading = "Optimisation")]
     pub compute: Option<Compute>,
 
@@ -244,7 +248,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "FORMAT", default_value = "f64", value_parser = named::<Precision>(&["f64", "f32", "f16"]), help_heading = "Model file")]
     pub precision: Precision,
 
-    /// Leave out weights of at most this absolute value
+    /// Drop weights of at most this absolute value
     #[arg(long, value_name = "THRESHOLD", allow_negative_numbers = true, help_heading = "Model file")]
     pub shrink: Option<f64>,
 
@@ -256,7 +260,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "FILE", help_heading = "Running")]
     pub report: Option<PathBuf>,
 
-    /// Keep the whole state of the run in this file, and resume from it if it exists
+    /// Save the state of the run to this file, and resume from it if it exists
     #[arg(long, value_name = "FILE", help_heading = "Running")]
     pub checkpoint: Option<PathBuf>,
 
@@ -268,11 +272,11 @@ pub struct TrainArgs {
     #[allow(missing_docs)]
     pub input: InputArgs,
 
-    /// Rule that says which tokens a skip chain links, such as 'same(0) and capitalised(0)'
+    /// Rule for the tokens that a skip chain links, such as 'same(0) and capitalised(0)'
     #[arg(long, value_name = "RULE", value_parser = str::parse::<Rule>, help_heading = "Graphs")]
     pub skip: Option<Rule>,
 
-    /// Give the links of a skip chain weights for the observations of both tokens, not only one tied table
+    /// Give the links of a skip chain weights for the observations of both tokens, besides one shared table
     #[arg(long, requires = "skip", help_heading = "Graphs")]
     pub skip_observations: bool,
 
@@ -290,7 +294,7 @@ pub struct TrainArgs {
 
     /// The part of the data to train on.
     #[arg(skip)]
-    pub part: Part,
+    pub part: TrainingPart,
 
     /// The flags that were given on the command line.
     #[arg(skip)]

@@ -2,7 +2,7 @@
 
 use super::train::data::{TrainingData, read_dev};
 use super::train::{check, kind, weights};
-use crate::args::{CvArgs, Folds, Part, Shown, TrainArgs};
+use crate::args::{CvArgs, Folds, Shown, TrainArgs, TrainingPart};
 use crate::error::{stdout_failed, usage};
 use crate::flags::{Given, ModelKind};
 use crate::io::is_stdin;
@@ -62,7 +62,7 @@ pub fn data_paths(args: &TrainArgs) -> Vec<PathBuf> {
 }
 
 /// The examples of the training data that a model is not trained on.
-pub fn held_out<D: TrainingData>(args: &TrainArgs, domain: &D, part: Part) -> Result<Dev<D>> {
+pub fn held_out<D: TrainingData>(args: &TrainArgs, domain: &D, part: TrainingPart) -> Result<Dev<D>> {
     let mut test = Dev::new(domain);
     let mut reading = args.clone();
     (reading.grid.dev_images, reading.grid.dev_masks) = (args.grid.images.clone(), args.grid.masks.clone());
@@ -94,7 +94,7 @@ fn cross<D: TrainingData>(args: &CvArgs) -> Result<Vec<Scores>> {
     let mut all = Vec::new();
     for fold in 0..folds.count {
         let of = || format!("fold {} of {}", fold + 1, folds.count);
-        let part = Part::without(folds, fold);
+        let part = TrainingPart::without(folds, fold);
         let reading = TrainArgs { part, ..training.clone() };
         let corpus = D::read_training(&reading).with_context(of)?;
         let test = held_out(training, &corpus.domain, part)?;

@@ -75,7 +75,7 @@ fn ingredients(args: &DemoArgs) -> Result<ExitCode> {
     let mut tagger = Tagger::new(model.clone());
     let scores = judge(&mut tagger, &test_text)?.sets[0].scores();
     say(&format!(
-        "On {TEST_LINES} lines that it has never seen: F1 {:.2}, {:.2} % of the tokens right ({:.2} % of the words that \
+        "On {TEST_LINES} new lines: F1 {:.2}, {:.2} % of the tokens right ({:.2} % of the words that \
          are not in the training data).\n\nSome more lines, each token with its label and the label's probability:\n\n",
         scores.f1,
         scores.accuracy,
@@ -86,14 +86,12 @@ fn ingredients(args: &DemoArgs) -> Result<ExitCode> {
     }
     match &args.write {
         Some(directory) => write(directory, &train_text, &test_text, &model)?,
-        None => {
-            say("Next, with files of your own (one token per line, its label in the last column):\n\n  \
+        None => say("Next, with your own files (one token per line, its label in the last column):\n\n  \
              crfkit train train.tsv -m model\n  crfkit tag -m model new.tsv\n\n\
              Or with the files of this demo:\n\n  \
              crfkit demo --write demo && crfkit train demo/train.tsv -m demo/model\n  \
              crfkit eval -m demo/model demo/test.tsv\n\n\
-             Or with images instead of text:\n\n  crfkit demo grid\n")?
-        }
+             Or with images instead of text:\n\n  crfkit demo grid\n")?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -49,8 +49,9 @@ fn only(list: &str, name: Option<&str>) -> Result<String> {
     let Some(name) = name else { return Ok(list.to_owned()) };
     let named = |line: &&str| !line.starts_with(' ') && line.split(' ').next() == Some(name);
     let from = list.lines().position(|line| named(&line));
-    let from = from
-        .ok_or_else(|| usage(format!("there is no `{name}` in this list: leave out the name to see it")))?;
+    let from = from.ok_or_else(|| {
+        usage(format!("there is no `{name}` in this list: leave out the name to see all entries"))
+    })?;
     let details = list.lines().skip(from + 1).take_while(|line| line.starts_with(' '));
     Ok(list.lines().skip(from).take(1).chain(details).map(|line| format!("{line}\n")).collect())
 }

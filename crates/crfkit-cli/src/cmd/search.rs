@@ -5,7 +5,7 @@ mod points;
 use super::cv::{check_several, held_out, main_score, scores_on};
 use super::train::data::{TrainingData, read_dev};
 use super::train::{kind, weights};
-use crate::args::{Folds, Part, SearchArgs, Shown, TrainArgs};
+use crate::args::{Folds, SearchArgs, Shown, TrainArgs, TrainingPart};
 use crate::error::{stdout_failed, usage};
 use crate::flags::ModelKind;
 use crate::io::name;
@@ -84,9 +84,9 @@ fn search<D: TrainingData>(args: &SearchArgs) -> Result<Vec<Point>> {
     }
     let mut all: Vec<Point> = Vec::new();
     for (features, flags) in choices(args) {
-        let part = Part::without(Folds { count: HELD_OUT, seed: flags.seed }, 0);
+        let part = TrainingPart::without(Folds { count: HELD_OUT, seed: flags.seed }, 0);
         let apart = D::dev_inputs(&flags).is_none();
-        let reading = TrainArgs { part: if apart { part } else { Part::default() }, ..flags.clone() };
+        let reading = TrainArgs { part: if apart { part } else { TrainingPart::default() }, ..flags.clone() };
         let corpus = D::read_training(&reading)?;
         let dev = match read_dev(&flags, &corpus.domain)? {
             Some(dev) => dev,

@@ -238,7 +238,7 @@ impl Limits<'_> {
             }
             let _ = writeln!(
                 std::io::stderr(),
-                "crfkit: note: --at-most-once has {states} states, more than 4096: the best labelling is searched among the n best"
+                "crfkit: note: --at-most-once has {states} states, more than 4096: the best labelling is searched for among the n best"
             );
         }
         Ok(self.allowed.into_iter().fold(models, Ensemble::with_allowed))

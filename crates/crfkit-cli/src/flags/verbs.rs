@@ -9,7 +9,7 @@ pub(super) const EXPLAIN: &[Flag] = &[
     flag("masks", &[Grid], IMAGES),
     flag("label-column", &[Chain, Counts], "the labels are where they were in the training data"),
     flag("constraint", &[Chain, Counts], "only plain chains have rules on neighbouring labels"),
-    flag("at-most-once", &[Chain, Counts], "only plain chains are searched so"),
+    flag("at-most-once", &[Chain, Counts], "only plain chains support it"),
 ];
 
 /// Flags of `crfkit diff` that only some kinds of model take.

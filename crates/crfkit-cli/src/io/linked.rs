@@ -67,8 +67,7 @@ impl Door for LinkedModel {
         let last = self.domain.label_columns.iter().all(|&column| column >= values);
         if !last && matches!(format, RowFormat::Json | RowFormat::Lines | RowFormat::Sentences) {
             anyhow::bail!(
-                "labels were in front of other columns when this model was trained, but in this format they are behind them: use \
-                 --format columns"
+                "the labels came before other columns in training, but in this format they come last: use --format columns"
             );
         }
         let file = RowFile::open(path, reading, &format)?.at_most(Some(self.domain.columns), reading);

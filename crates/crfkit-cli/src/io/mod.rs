@@ -196,6 +196,6 @@ fn note_rough(place: impl std::fmt::Display) {
     use std::io::Write;
     let _ = writeln!(
         std::io::stderr(),
-        "crfkit: {place}: inference did not converge: the probabilities are rough"
+        "crfkit: {place}: inference did not converge: the probabilities are approximate"
     );
 }

@@ -204,8 +204,7 @@ impl RowFile {
         Error::input(
             rows.place(0),
             format!(
-                "{found} columns, but the model was trained on {most}, the label's included: {hint}; --extra-columns ignore lets \
-                 further columns pass"
+                "{found} columns, but the model was trained on {most}, including the label: {hint}; --extra-columns ignore accepts further columns"
             ),
         )
     }

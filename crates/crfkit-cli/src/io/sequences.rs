@@ -172,8 +172,7 @@ fn check_label_is_last(models: &Ensemble) -> Result<()> {
     match models.members().iter().all(last) {
         true => Ok(()),
         false => anyhow::bail!(
-            "the label was in front of other columns when this model was trained, but in this format it is behind them: use \
-             --format columns"
+            "the label came before other columns in training, but in this format it comes last: use --format columns"
         ),
     }
 }
@@ -202,7 +201,7 @@ impl Door for Ensemble {
         match (trained, reading.format_of(path, trained)) {
             (Format::Attributes, _) if reading.text.is_some() => {
                 anyhow::bail!(
-                    "this model was trained on attribute lines, which cannot be made of text: leave out --text"
+                    "this model was trained on attribute lines, which cannot be made from text: leave out --text"
                 )
             }
             (Format::Attributes, Format::Columns | Format::Json | Format::Conllu) => {

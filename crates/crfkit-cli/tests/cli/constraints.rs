@@ -245,7 +245,7 @@ fn something_occurs_at_most_once() {
         command.args(["tag", "-m"]).arg(demo().join("model")).args(arguments);
         failure(command.write_stdin(WORDS), status)
     };
-    assert!(refused(&["--at-most-once", "NOTHING"], 1).contains("no label or type of chunks `NOTHING`"));
+    assert!(refused(&["--at-most-once", "NOTHING"], 1).contains("no label or chunk type `NOTHING`"));
     let many = "NAME,QTY,UNIT,PREP,NOTE,SIZE,B-QTY,B-NAME,B-UNIT";
     assert!(refused(&["--at-most-once", many, "--marginals"], 2).contains("6656 states here"));
     assert!(refused(&["--at-most-once", "O", "--decode", "max-marginal"], 2).contains("--decode viterbi"));

@@ -207,7 +207,7 @@ fn a_run_that_is_stopped_above_its_start_saves_its_model() {
     signal(&child, "-TERM");
     let (status, message) = end(child);
     assert_eq!(status.code(), Some(130), "{message}");
-    assert!(message.contains("too early to be of use") && message.contains("is saved"), "{message}");
+    assert!(message.contains("too early to be useful") && message.contains("is saved"), "{message}");
     assert!(message.contains("to resume from the checkpoint"), "{message}");
     assert_whole(directory.path(), &message);
     let log = json_lines(&fs::read_to_string(at("log")).unwrap());
@@ -220,7 +220,7 @@ fn a_run_that_is_stopped_above_its_start_saves_its_model() {
     let (status, message) =
         end(start(directory.path(), &[&arguments[..], &["--seconds", "1e-6"]].concat(), ""));
     assert_eq!(status.code(), Some(1), "{message}");
-    assert!(message.contains("too early to be of use") && !message.contains("diverged"), "{message}");
+    assert!(message.contains("too early to be useful") && !message.contains("diverged"), "{message}");
     crfkit().arg("inspect").arg(at("model")).assert().success();
 }
 

@@ -200,7 +200,7 @@ fn formats_that_do_not_fit_are_rejected() {
     let train = ["train", "--label-column", "0", "--quiet", "--template"];
     crfkit().args(train).arg(at("template")).arg("-m").arg(at("model")).arg(at("first")).assert().success();
     let message = failure(crfkit().args(["tag", "--text", "-m"]).arg(at("model")).write_stdin("a b\n"), 1);
-    assert!(message.contains("in front of other columns"), "{message}");
+    assert!(message.contains("before other columns"), "{message}");
     let message = refused(&["--format", "attributes"], "A\tb\n", 1);
     assert!(message.contains("trained on columns"), "{message}");
     let message = failure(crfkit().args(["train", "--fields", "form,pos", "-m", "x", "y"]), 2);

@@ -144,7 +144,7 @@ fn a_model_of_pictures_is_trained_applied_and_judged() {
     assert!(
         refused(&with(&["-m", "m", "--preset", "ner"]), 2).contains("--preset does not go with --graph grid")
     );
-    assert!(refused(&with(&["-m", "m", "--objective", "memm"]), 2).contains("only chains have it"));
+    assert!(refused(&with(&["-m", "m", "--objective", "memm"]), 2).contains("for chains only"));
     assert!(refused(&with(&["-m", "m", "--tables", "ising"]), 1).contains("two labels, but there are 3"));
     assert!(refused(&["train", "--graph", "grid", "x", "-m", "m"], 2).contains("--images DIR"));
     assert!(
@@ -282,7 +282,7 @@ fn arrays_and_patches_are_trained_on_and_labelled() {
     assert!(refused(train("m", "arrays", &["--patch", "0"]), 2).contains("a patch of 0 pixels"));
     assert!(
         refused(train("m", "arrays", &["--image-features", "intensity"]), 1)
-            .contains("0.npy: 2 numbers a pixel")
+            .contains("0.npy: pixels with 2 numbers")
     );
     let file = directory.path().join("arrays/4.npy");
     let bytes = fs::read(&file).unwrap();

@@ -168,7 +168,7 @@ mod full_disk {
         let mut command = train_in(directory, arguments);
         let message = failure(command.env("CRFKIT_CHECKPOINT_SECONDS", "0"), 1);
         assert_eq!(message.matches(warning).count(), 1, "{message}");
-        assert_eq!(message.matches("but the model is whole").count(), 1, "{message}");
+        assert_eq!(message.matches("but the model is complete").count(), 1, "{message}");
         let mut eval = crfkit();
         eval.current_dir(directory).args(["eval", "-m", "m", "data"]).assert().success();
         fs::remove_file(directory.join("m")).unwrap();
@@ -179,7 +179,7 @@ mod full_disk {
         let (directory, _) = place();
         for more in [&[][..], &["--quiet"], &["--method", "ep1"], &["--report", "page"]] {
             let arguments = [&["data", "-m", "m", "--log", "/dev/full"], more].concat();
-            survives(directory.path(), &arguments, "training goes on");
+            survives(directory.path(), &arguments, "training continues");
         }
         assert_eq!(page_data(&directory.path().join("page"))["runs"].as_array().unwrap().len(), 1);
     }
@@ -188,7 +188,7 @@ mod full_disk {
     fn a_checkpoint_that_cannot_be_written_costs_no_model() {
         let (directory, at) = place();
         std::os::unix::fs::symlink("/dev/full", at("checkpoint")).unwrap();
-        survives(directory.path(), &["data", "-m", "m", "--checkpoint", "checkpoint"], "training goes on");
+        survives(directory.path(), &["data", "-m", "m", "--checkpoint", "checkpoint"], "training continues");
         assert!(at("checkpoint").is_symlink(), "a finished run removes only what it has written");
     }
 }

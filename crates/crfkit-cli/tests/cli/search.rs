@@ -162,7 +162,7 @@ fn a_search_finds_the_best_and_resumes() {
     command.args(["eval", "--json", "-m"]).arg(path("best")).arg(demo().join("test.tsv"));
     assert_eq!(json_lines(&output(&mut command))[0]["f1"], point["score"]);
     fs::write(path("points"), "nothing\n").unwrap();
-    assert!(failure(&mut search("1", &[]), 1).contains("points:1: this is no point of a search"));
+    assert!(failure(&mut search("1", &[]), 1).contains("points:1: this is not a point of a search"));
 }
 
 #[test]

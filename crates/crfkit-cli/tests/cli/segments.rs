@@ -87,9 +87,9 @@ fn what_does_not_go_together_is_an_error() {
         (&["--segments", "0"][..], 2, "0"),
         (&["--segments", "2"], 1, "train with segments of up to"),
         (&["--segments", "9", "--order", "2"], 2, "--segments is for chains of order 1"),
-        (&["--segments", "9", "--objective", "memm"], 2, "--objective memm knows no segments"),
-        (&["--segments", "9", "--optimizer", "sdca"], 2, "--optimizer sdca knows no segments"),
-        (&["--segments", "9", "--compute", "f32"], 2, "--compute f32 knows no segments"),
+        (&["--segments", "9", "--objective", "memm"], 2, "--objective memm does not support segments"),
+        (&["--segments", "9", "--optimizer", "sdca"], 2, "--optimizer sdca does not support segments"),
+        (&["--segments", "9", "--compute", "f32"], 2, "--compute f32 does not support segments"),
         (&["--segments", "9", "--graph", "skip-chain", "--skip", "same(0)"], 2, "--segments"),
         (&["--template", template], 1, "template file:2: a line of segments"),
         (

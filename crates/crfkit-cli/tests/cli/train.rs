@@ -167,7 +167,7 @@ fn label_columns_other_than_the_last() {
     let message = failure(&mut train("cheat", "0"), 1);
     assert!(message.contains("cheat:2: column 0 is the label"), "{message}");
     assert!(
-        failure(&mut train("template", "3"), 1).contains("data:1: the label is to be in column 3"),
+        failure(&mut train("template", "3"), 1).contains("data:1: the label should be in column 3"),
         "out of range"
     );
     assert!(failure(&mut train("template", "0,1"), 2).contains("several label columns"));
@@ -281,7 +281,7 @@ fn what_no_data_could_make_right_is_refused_before_any_is_read() {
             &["--objective", "piecewise", "--pieces", "bethe", "--batch-of", "pieces"],
             "leave out --batch-of pieces",
         ),
-        (&["--objective", "piecewise", "--batch-of", "pieces"], "other graphs than chains"),
+        (&["--objective", "piecewise", "--batch-of", "pieces"], "graphs other than chains"),
     ];
     for (arguments, words) in refused {
         let mut command = crfkit();

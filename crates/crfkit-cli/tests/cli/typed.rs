@@ -153,7 +153,7 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
         (&["--preset", "ner"][..], "templates make features from columns"),
         (&["--label-column", "1"], "labels beside their nodes"),
         (&["--format", "columns"], "format of sequences"),
-        (&["--objective", "memm"], "only chains have it"),
+        (&["--objective", "memm"], "for chains only"),
         (&["--sigma-of", "cites"], "TYPE=S"),
         (&["--sigma-of", "cites=-1"], "positive"),
         (&["--optimizer", "gis", "--objective", "piecewise"], "lbfgs"),
@@ -172,7 +172,7 @@ fn what_does_not_fit_is_refused_with_a_remedy() {
     let message = failure(&mut run(path, &["train", "g", "-m", "m", "--sigma-of", "cites=1"]), 2);
     assert!(message.contains("--graph file"), "{message}");
     let message = failure(&mut run(path, &["train", "--graph", "file", "wrong", "-m", "m"]), 1);
-    assert!(message.contains("wrong:3: node 0: `2` is no label of `n`: choose 0|1"), "{message}");
+    assert!(message.contains("wrong:3: node 0: `2` is not a label of `n`: choose 0|1"), "{message}");
     run(path, &train).assert().success();
     for (arguments, status, words) in [
         (&["tag", "-m", "m", "--nbest", "2", "g"][..], 2, "their best labellings; leave it out"),

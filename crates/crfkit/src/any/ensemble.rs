@@ -132,21 +132,23 @@ impl Ensemble {
         Ensemble { allowed: Some(column), ..self }
     }
 
-    /// The same models, for labellings that have each of these labels or types of chunks at most once. It is an error if the models do not
+    /// The same models, for labellings that have each of these labels or chunk types at most once. It is an error if the models do not
     /// know one of them, or if there are more than 32.
     pub fn with_at_most_once(self, names: &[impl AsRef<str>]) -> Result<Self> {
         let chunks = ChunkLabels::new(self.labels());
         if names.len() > 32 {
             return Err(Error::Setting(format!(
-                "{} labels and types are to occur at most once, but 32 are possible: name fewer",
+                "{} labels or chunk types are to occur at most once; name at most 32",
                 names.len()
             )));
         }
         for name in names.iter().map(AsRef::as_ref) {
             if self.label(name).is_none() && !chunks.kinds().iter().any(|kind| kind == name) {
-                let (labels, kinds) = (self.labels().join(", "), chunks.kinds().join(", "));
+                let known: Vec<&str> =
+                    self.labels().iter().chain(chunks.kinds()).map(String::as_str).collect();
                 return Err(Error::Setting(format!(
-                    "the model has no label or type of chunks `{name}`; its labels are {labels}; its types are {kinds}"
+                    "the model has no label or chunk type `{name}`; choose among {}",
+                    known.join(", ")
                 )));
             }
         }

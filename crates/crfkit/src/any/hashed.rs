@@ -16,8 +16,7 @@ impl Tagger<Ensemble> {
                 model.take_in_hashed(tables, sequence, &mut scratch.first.observer, answers)
             }
             _ => Err(Error::Setting(
-                "attributes are known by their hashes to single models with weights only: give their names"
-                    .into(),
+                "only a single model with weights takes attributes by their hashes: give their names".into(),
             )),
         })
     }

@@ -107,7 +107,7 @@ impl Member {
     fn parse(entries: &[u8]) -> Result<(Self, &[u8]), String> {
         let entry = part(entries, 0, 46)?;
         if !entry.starts_with(ENTRY) {
-            return Err(damaged("an entry of its directory is none"));
+            return Err(damaged("an entry of its directory is damaged"));
         }
         let [name, extra, comment] = [28, 30, 32].map(|at| number(entry, at, 2));
         let [mut packed, mut size, mut at] = [20, 24, 42].map(|at| number(entry, at, 4));

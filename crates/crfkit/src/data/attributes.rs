@@ -122,7 +122,7 @@ impl Attributes {
         let Some(weight) = line.strip_prefix("@weight:") else {
             let line = excerpt(line);
             return Err(format!(
-                "`{line}` is no declaration: only @weight:NUMBER is, and no label begins with @"
+                "`{line}` is not a declaration: only @weight:NUMBER is, and a label must not begin with @"
             ));
         };
         if !self.is_empty() {
@@ -160,7 +160,9 @@ impl Attributes {
 
     fn label_range(&mut self, field: &str, at: usize) -> Fallible<Range<usize>> {
         if field.is_empty() {
-            return Err("an empty label: the first field is it; if it is not known, write any word".into());
+            return Err(
+                "an empty label: the first field is the label; if it is unknown, write any word".into()
+            );
         }
         let split = Split::of(field);
         if split.value.is_some() {

@@ -105,7 +105,7 @@ impl Mask {
 
     fn from_archive(archive: &ArrayArchive) -> std::result::Result<(Self, Option<Vec<f64>>), String> {
         if let Some(name) = archive.names().find(|name| !["labels", "weights"].contains(name)) {
-            return Err(format!("nobody asks for its array `{name}`: names are labels and weights"));
+            return Err(format!("unknown array `{name}`: a mask has the arrays labels and weights"));
         }
         let labels =
             archive.array("labels")?.ok_or("it has no array `labels` of the shape (height, width)")?;

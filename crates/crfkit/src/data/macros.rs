@@ -74,7 +74,7 @@ pub(super) fn read_macro<'a>(text: &'a str, dialect: Dialect, lexicons: &mut Ope
         return Err(malformed("`%` starts a macro and cannot be literal text"));
     }
     if lower_case && (positional || ["shape", "head", "tail", "number"].contains(&&*plain)) {
-        return Err(malformed("a capital means lower case, which is no use here"));
+        return Err(malformed("a capital means lower case, which this macro does not have"));
     }
     let rest = rest.strip_prefix('[').ok_or_else(|| malformed("`[` is missing"))?;
     let (row, rest) = read_row(rest, dialect).ok_or_else(|| malformed("the row is not a number"))?;

@@ -61,7 +61,7 @@ impl Sites {
         check_size(nodes.height, nodes.width)?;
         if let Some(name) = archive.names().find(|name| !NAMES.contains(name)) {
             return Err(format!(
-                "nobody asks for its array `{name}`: names are nodes, compare, horizontal and vertical"
+                "unknown array `{name}`: choose among nodes, compare, horizontal and vertical"
             ));
         }
         let pairs = match (take("compare")?, take("horizontal")?, take("vertical")?) {

@@ -144,7 +144,7 @@ impl ModelGraph for FactorGraph {
             Criterion::Pseudolikelihood => sum.of(Pseudolikelihood::<FactorGraph>::default()),
             Criterion::Piecewise | Criterion::PiecewisePseudo => sum.by_pieces(settings, pieces),
             Criterion::Memm | Criterion::MemmBackward => Err(Error::Setting(format!(
-                "`objective` {} goes from token to token: only chains have it",
+                "`objective` {} predicts one token from the next: it is for chains only",
                 criterion.name()
             ))),
         }

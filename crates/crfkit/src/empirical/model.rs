@@ -88,8 +88,7 @@ impl EmpiricalModel {
         }
         if counts.pairs() != settings.pairs {
             return Err(Error::Setting(
-                "the data were counted for another kind of pairs; count them again with the same `pairs`"
-                    .into(),
+                "the data was counted for another kind of pairs; count it again with the same `pairs`".into(),
             ));
         }
         check_trained_labels(&counts.labels, Some(settings.label_column))?;

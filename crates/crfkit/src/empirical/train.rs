@@ -86,7 +86,7 @@ pub fn train(counts: &Counts, settings: &EmpiricalSettings, held_out: Option<&He
     let mut trials = Vec::new();
     if let Some(held_out) = held_out {
         if held_out.sequences.is_empty() {
-            return Err(Error::Setting("the held-out data hold no sequence".into()));
+            return Err(Error::Setting("the held-out data has no sequences".into()));
         }
         let held_out = held_out.with_unknown_words(&model);
         let tables = Arc::new(Arc::new(model.tables()));

@@ -20,7 +20,7 @@ const NORMALISATION: &str = "normalisation";
 pub struct Question<'a> {
     /// The variables (tokens, nodes or pixels) whose labels are to be explained.
     pub variables: &'a [usize],
-    /// For how many observations, those that contribute most, to find out what happens without them.
+    /// The number of observations, those that contribute most, for which the label without them is computed.
     pub removals: usize,
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn check_variables<M: Labeller>(
         None => Ok(()),
         Some(v) => Err(Error::input(
             M::place(input),
-            format!("there is no token {v}: {count} are there, counted from 0"),
+            format!("there is no token {v}: the sequence has {count} tokens, counted from 0"),
         )),
     }
 }

@@ -51,7 +51,7 @@ pub(super) fn strings(bytes: &[u8], count: usize) -> Result<Vec<&str>, String> {
         }
         let text = text.split(|byte| *byte == 0).next().filter(|name| name.len() < text.len());
         let name = text.and_then(|name| std::str::from_utf8(name).ok());
-        names.push(name.ok_or_else(|| format!("name {id} is no text in UTF-8"))?);
+        names.push(name.ok_or_else(|| format!("name {id} is not UTF-8 text"))?);
     }
     Ok(names)
 }

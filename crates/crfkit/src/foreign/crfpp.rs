@@ -33,7 +33,7 @@ fn head<T: std::str::FromStr>(line: Option<&str>, name: &str) -> Result<T> {
 
 /// Reads a model of CRF++ in its text form.
 pub fn read(bytes: &[u8]) -> Result<ChainModel> {
-    let text = std::str::from_utf8(bytes).map_err(|_| damaged("it is no text in UTF-8"))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| damaged("it is not UTF-8 text"))?;
     if !text.ends_with('\n') {
         return Err(damaged("its last line is cut off"));
     }
@@ -50,7 +50,7 @@ pub fn read(bytes: &[u8]) -> Result<ChainModel> {
     let observations: Vec<&str> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
     let number = |line: &str| line.trim().parse::<f64>().ok().filter(|w| w.is_finite());
     let weights = lines.map(number).collect::<Option<Vec<f64>>>();
-    let weights = weights.ok_or_else(|| damaged("a weight is no number"))?;
+    let weights = weights.ok_or_else(|| damaged("a weight is not a number"))?;
     if weights.len() != count {
         return Err(damaged(format!("it has {} weights, but promises {count}", weights.len())));
     }
@@ -59,7 +59,7 @@ pub fn read(bytes: &[u8]) -> Result<ChainModel> {
     let mut model = Assembly::new(Toolkit::Crfpp, labels, Source::Templates(templates))?;
     let mut left = count;
     for line in observations {
-        let wrong = || damaged(format!("`{}` is no observation", line.escape_debug()));
+        let wrong = || damaged(format!("`{}` is not an observation", line.escape_debug()));
         let (first, name) = line.split_once(' ').ok_or_else(wrong)?;
         let pair = name.starts_with('B');
         let size = if pair { model.labels.len().pow(2) } else { model.labels.len() };

@@ -307,7 +307,7 @@ fn check_fits(model: &ChainModel) -> Result<()> {
         return Err(cannot("has weights of first and last labels", "train without `boundaries`"));
     }
     if settings.constraint.is_some_and(|constraint| constraint != Constraint::None) {
-        return Err(cannot("has a constraint on its labels", "give it up with `constraint` none"));
+        return Err(cannot("has a constraint on its labels", "drop it with `constraint` none"));
     }
     if domain.lattice.triples {
         return Err(cannot("is a second-order chain", "train with `order` 1"));

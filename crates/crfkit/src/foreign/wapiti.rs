@@ -32,7 +32,7 @@ impl<'a> Rest<'a> {
     /// The next line, which must end.
     fn line(&mut self) -> Result<&'a str> {
         let end = self.0.iter().position(|byte| *byte == b'\n').ok_or_else(|| damaged("it is cut off"))?;
-        let line = std::str::from_utf8(&self.0[..end]).map_err(|_| damaged("it is no text in UTF-8"))?;
+        let line = std::str::from_utf8(&self.0[..end]).map_err(|_| damaged("it is not UTF-8 text"))?;
         self.0 = &self.0[end + 1..];
         Ok(line)
     }
@@ -55,7 +55,7 @@ impl<'a> Rest<'a> {
         let end = length.and_then(|length| length.checked_add(colon + 1)).ok_or_else(wrong)?;
         let text = self.0.get(colon + 1..end).ok_or_else(wrong)?;
         self.0 = self.0[end..].strip_prefix(b",\n").ok_or_else(wrong)?;
-        std::str::from_utf8(text).map_err(|_| damaged("it is no text in UTF-8"))
+        std::str::from_utf8(text).map_err(|_| damaged("it is not UTF-8 text"))
     }
 
     /// A list of strings.
@@ -73,7 +73,7 @@ pub fn read(bytes: &[u8]) -> Result<ChainModel> {
     match head[..] {
         [1, _] => {
             return refuse(
-                "this model of Wapiti is a MEMM; crfkit reads CRFs: train it anew with `objective` memm",
+                "this model of Wapiti is a MEMM; crfkit reads CRFs only: train a new model with `objective` memm",
             );
         }
         [_] | [0 | 2, _] => {}
@@ -88,7 +88,7 @@ pub fn read(bytes: &[u8]) -> Result<ChainModel> {
     let patterns = (0..reader[0]).map(|_| file.string()).collect::<Result<Vec<&str>>>()?;
     if patterns.is_empty() {
         return refuse(
-            "this model of Wapiti has no patterns: its tokens are features, which crfkit reads as attributes; train it anew on those",
+            "this model of Wapiti has no patterns: its tokens are features, which crfkit reads as attributes; train a new model on those",
         );
     }
     let labels = file.strings()?.into_iter().map(str::to_owned).collect();
@@ -98,7 +98,7 @@ pub fn read(bytes: &[u8]) -> Result<ChainModel> {
         let line = file.line()?;
         let weight =
             line.split_once('=').and_then(|(at, w)| Some((at.parse::<u64>().ok()?, hexadecimal(w)?)));
-        weights.push(weight.ok_or_else(|| damaged(format!("`{}` is no weight", line.escape_debug())))?);
+        weights.push(weight.ok_or_else(|| damaged(format!("`{}` is not a weight", line.escape_debug())))?);
     }
     if head.last() != Some(&(weights.len() as u64)) || !weights.is_sorted_by(|a, b| a.0 < b.0) {
         return Err(damaged("its weights are not those that it promises"));

@@ -1,4 +1,4 @@
-//! Training that goes on from a model with more data.
+//! Training that continues from a model with more data.
 
 use super::Trainer;
 use crate::domain::chain::{ChainCorpus, ChainDev, ChainDomain, ChainModel};
@@ -8,10 +8,10 @@ use crate::{Error, Result};
 use std::sync::Arc;
 
 impl Trainer<'_> {
-    /// The model that training goes on from, if it does.
+    /// The model that training continues from, if there is one.
     pub(super) fn known(&self) -> Result<Option<Arc<ChainModel>>> {
         let Some(model) = self.start.as_ref().filter(|_| self.going_on) else { return Ok(None) };
-        let other = || Error::Setting("training can only go on from a model of chains".into());
+        let other = || Error::Setting("training can only continue from a model of chains".into());
         model.any().weighted::<ChainDomain>().ok_or_else(other).map(Some)
     }
 
@@ -30,7 +30,7 @@ impl Trainer<'_> {
         ] {
             if wrong {
                 return Err(Error::Setting(format!(
-                    "to go on from a model, {what}: give a number for `sigma` alone"
+                    "to continue from a model, {what}: give a number for `sigma` alone"
                 )));
             }
         }

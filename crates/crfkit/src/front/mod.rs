@@ -1,4 +1,4 @@
-//! The front door: train, save, open, label and evaluate in a dozen lines.
+//! The main entry points: train, save, open, label and evaluate in a dozen lines.
 //!
 //! Each type here is a thin layer over another module. [`Model`] holds an [`AnyModel`](crate::any::AnyModel),
 //! [`Trainer`] calls [`crate::train::train`], and [`SequenceTagger`] wraps a [`crate::tag::Tagger`]. Go one level down

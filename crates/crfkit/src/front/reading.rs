@@ -52,20 +52,20 @@ impl Trainer<'_> {
         self
     }
 
-    /// Names labels that the model is to have, whether or not a sequence has them.
+    /// Adds labels that the model should have, whether or not a sequence has them.
     pub fn labels<L: Into<String>>(mut self, names: impl IntoIterator<Item = L>) -> Self {
         self.labelling.labels.extend(names.into_iter().map(Into::into));
         self
     }
 
-    /// Gives labels weights: the weight of a sequence is multiplied by the largest weight of its labels, those that are not named having 1.
-    /// Training fails if no sequence has a label that is named.
+    /// Gives labels weights: the weight of a sequence is multiplied by the largest weight of its labels, where labels that are not named
+    /// have weight 1. Training fails if no sequence has a named label.
     pub fn label_weights<L: Into<String>>(mut self, weights: impl IntoIterator<Item = (L, f64)>) -> Self {
         self.labelling.weights.extend(weights.into_iter().map(|(label, weight)| (label.into(), weight)));
         self
     }
 
-    /// Makes only labellings that obey a notation of chunks possible, in training and afterwards. Training fails if a sequence breaks it.
+    /// Makes only labellings that obey a chunk notation possible, in training and afterwards. Training fails if a sequence breaks it.
     /// [`Constraint::None`] makes every labelling possible; without this call, labels in IOB2 stay in IOB2 when the model is applied.
     ///
     /// ```
@@ -85,7 +85,7 @@ impl Trainer<'_> {
         self
     }
 
-    /// The same with rules of your own ([`label_rules`](crate::data::label_rules)), from a text called `name`.
+    /// The same with your own rules ([`label_rules`](crate::data::label_rules)), from a text called `name`.
     pub fn rules(mut self, text: impl Into<String>, name: impl Into<String>) -> Self {
         // The model has the rules of a text itself.
         self.settings.constraint = Some(Constraint::None);

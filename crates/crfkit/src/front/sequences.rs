@@ -18,7 +18,7 @@ pub struct Sequences {
     next: Box<dyn Iterator<Item = Result<Sequence>> + Send>,
 }
 
-/// The sequences of a file of CoNLL columns: one token a line, fields split at spaces or tabs, a blank line between
+/// The sequences of a file of CoNLL columns: one token per line, fields separated by spaces or tabs, a blank line between
 /// sequences. Files in `.gz` (and `.zst`, with the feature `zstd`) are decompressed. Labels are in the last column
 /// unless [`Sequences::label_column`] says otherwise.
 pub fn columns(path: impl AsRef<Path>) -> Result<Sequences> {

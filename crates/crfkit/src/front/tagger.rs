@@ -103,11 +103,11 @@ impl SequenceTagger {
     }
 
     /// Labels a sequence in any form, for example one with [features of your own](Sequence::features).
-    /// Rows with more fields than the training data had, the label's included, are rejected with an error.
+    /// Rows with more fields than the training data had, including the label, are rejected with an error.
     pub fn tag_sequence(&mut self, sequence: &Sequence) -> Result<Vec<LabelledToken>> {
         if let Some(most) = self.tagger.model().columns().filter(|most| sequence.columns() > *most) {
             let message = format!(
-                "{} columns, but the model was trained on {most}, the label's included: give one row per token, or running text to \
+                "{} columns, but the model was trained on {most}, including the label: give one row per token, or running text to \
                  tag_text",
                 sequence.columns()
             );
@@ -118,8 +118,9 @@ impl SequenceTagger {
         Ok(self.named(&labels))
     }
 
-    /// Labels a sequence of which some tokens have only some labels: pairs of a token, from 0, and the labels that it may have. One label
-    /// fixes it. Labels and probabilities are those given that the other labels are impossible. It is an error if no labelling is left.
+    /// Labels a sequence in which some tokens may have only certain labels. `allowed` has pairs of a token, counted from 0, and the
+    /// labels that it may have; a single label fixes it. Labels and probabilities are conditional on these labels. It is an error if no
+    /// labelling is possible.
     ///
     /// ```no_run
     /// use crfkit::chain::Sequence;

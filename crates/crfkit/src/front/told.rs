@@ -1,4 +1,4 @@
-//! What training tells: its progress to a closure, and how it went.
+//! Progress reports and results of training.
 
 use super::Model;
 use crate::Result;

@@ -66,15 +66,15 @@ impl<'a> Trainer<'a> {
         self
     }
 
-    /// Uses templates of your own, in the syntax of CRF++ or Wapiti. Works only with columns. Lists and maps that they name are read, from
-    /// the current folder unless a name has another, and become part of the model.
+    /// Uses your own templates, in the syntax of CRF++ or Wapiti. Works only with columns. Lists and maps that they name are read,
+    /// relative to the current directory, and become part of the model.
     pub fn template(mut self, text: &str, dialect: Dialect) -> Self {
         self.templates = Some(TemplateText::Text { text: text.into(), dialect });
         self
     }
 
-    /// Takes the numbers in these columns, counted from 0, as features: the vector of a word, or measurements. A preset does not read these
-    /// columns as text then.
+    /// /// Takes the numbers in these columns, counted from 0, as features: the vector of a word, or measurements. A preset then does not
+    /// read these columns as text.
     pub fn dense(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
         self.dense = columns.into_iter().collect();
         self.dense.sort_unstable();
@@ -200,9 +200,9 @@ impl<'a> Trainer<'a> {
         self
     }
 
-    /// Goes on from a model of chains with more data. Its labels and observations stay and new ones join them; its weights are where training
-    /// starts, and the mean of the prior, so that weights of which the new data says nothing keep their values. Templates are the model's
-    /// unless others are given, which is an error.
+    /// Continues training a model of chains with more data. Its labels and observations are kept, and new ones are added. Training starts
+    /// from its weights, which are also the mean of the prior, so that weights that the new data does not touch keep their values. The
+    /// templates are those of the model; giving others is an error.
     ///
     /// ```
     /// use crfkit::Trainer;
@@ -231,7 +231,7 @@ impl<'a> Trainer<'a> {
         self
     }
 
-    /// The templates of this trainer, for rows of so many fields, not counting labels. Builders of other kinds than chains take them.
+    /// The templates of this trainer, for rows with this number of fields, not counting labels; for the builders of other kinds of model.
     pub fn templates(&self, fields: usize) -> Result<Templates> {
         match &self.templates {
             None => preset("default")?.compile_with(fields, &self.dense),
@@ -243,7 +243,7 @@ impl<'a> Trainer<'a> {
         }
     }
 
-    /// The objective that [`Trainer::train`] would minimise on these sequences, for an optimiser of your own.
+    /// The objective that [`Trainer::train`] would minimise on these sequences, for your own optimiser.
     pub fn training_objective(
         self,
         sequences: impl IntoIterator<Item = Result<Sequence>>,
@@ -257,7 +257,7 @@ impl<'a> Trainer<'a> {
         self.run(sequences).map(|run| run.model)
     }
 
-    /// Trains a model on sequences, and tells how the training went.
+    /// Trains a model on sequences, and reports how the training went.
     pub fn run(self, sequences: impl IntoIterator<Item = Result<Sequence>>) -> Result<TrainingRun> {
         self.settings.check(Kind::Chain)?; // before anything is read
         let corpus = self.read(sequences)?;
@@ -271,18 +271,18 @@ impl<'a> Trainer<'a> {
 
     /// Trains on a corpus of any kind that a builder has made, with the settings of this trainer.
     ///
-    /// Other kinds than chains have other defaults: begin with [`Trainer::of`]. A preset, a template or [`Trainer::dev`] is rejected
+    /// Kinds of model other than chains have other defaults: begin with [`Trainer::of`]. A preset, a template or [`Trainer::dev`] is rejected
     /// with an error, because the corpus is already read.
     pub fn train_corpus<D: Domain>(self, corpus: Corpus<D>, dev: Option<Dev<D>>) -> Result<Trained<D>> {
         if self.going_on || !self.labelling.is_plain() {
             return Err(Error::Setting(
-                "going on from a model, and what is said of labels, are for `train`: the builder of a corpus has to know them".into(),
+                "`go_on_from`, and settings about labels, work with `train` only: for `train_corpus`, give them to the builder of the corpus".into(),
             ));
         }
         if self.templates.is_some() || self.dev.is_some() {
             return Err(Error::Setting(
-                "templates and sequences of a development set are for `train`: a corpus has its features, and its development set \
-                 is the second argument"
+                "templates and `dev` work with `train` only: a corpus has its features already, and its development set is the second \
+                 argument of `train_corpus`"
                     .into(),
             ));
         }

@@ -87,7 +87,7 @@ impl LabelBits {
 }
 
 impl LabelRules {
-    /// No rules yet, on so many labels.
+    /// No rules yet, for this number of labels.
     pub fn new(labels: usize) -> Self {
         let all = LabelBits::all(labels);
         LabelRules { labels, after: vec![all.clone(); labels], first: all.clone(), last: all }

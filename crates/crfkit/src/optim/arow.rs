@@ -19,7 +19,7 @@ use crate::ability::Ability;
 pub struct Arow {
     /// The variance of every weight at the start.
     pub variance: f64,
-    /// γ: how little one example settles.
+    /// γ: the larger, the smaller the steps.
     pub gamma: f64,
     /// Passes; one example at a time.
     pub schedule: Schedule,

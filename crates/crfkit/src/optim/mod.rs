@@ -312,7 +312,7 @@ pub trait Watch {
     }
 }
 
-/// What follows on a method that has ended above its start.
+/// What happens after a method has ended above its start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Restart {
     /// The same method again from the first weights, with this smaller gain.

@@ -19,7 +19,7 @@ use std::ops::Range;
 /// of an example multiplies its loss, and so its C. References: Crammer et al. 2006, and CRFsuite, whose defaults these are.
 #[derive(Clone, Debug)]
 pub struct PassiveAggressive {
-    /// C: how far a step may go.
+    /// C: the aggressiveness, which bounds a step.
     pub aggressiveness: f64,
     /// How C bounds a step.
     pub slack: Slack,

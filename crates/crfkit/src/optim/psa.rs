@@ -33,7 +33,7 @@ pub struct Psa {
     pub adaptation: Adaptation,
     /// κ of [`Adaptation::Shrinking`], the largest rate that counts.
     pub kappa: f64,
-    /// α of [`Adaptation::Shrinking`], the factor for the gain of a weight that creeps.
+    /// α of [`Adaptation::Shrinking`], the factor for the gain of a weight that moves in one direction.
     pub alpha: f64,
     /// β of [`Adaptation::Shrinking`], the factor for the gain of a weight that oscillates.
     pub beta: f64,

@@ -1,5 +1,4 @@
-//! The empirical risk. It connects losses, which see ψ, with optimisers, which see θ. This is the only module that
-//! starts threads.
+//! The empirical risk. It connects losses, which see ψ, with optimisers, which see θ. Its threads make the passes over the data.
 //!
 //! A full pass runs block by block. First come the examples of a block: each one computes its log-potentials, runs
 //! the loss and writes dψ to the block's buffer. Then come the rows: each observation adds up dψ over its occurrences

@@ -130,7 +130,7 @@ impl Settings {
         match self.batch_of {
             BatchOf::Graphs => Ok(()),
             BatchOf::Pieces => {
-                Err(Error::Setting("`batch_of` pieces is for other graphs than chains: leave it out".into()))
+                Err(Error::Setting("`batch_of` pieces is for graphs other than chains: leave it out".into()))
             }
         }
     }
@@ -156,7 +156,7 @@ impl Settings {
             }
         } else {
             if self.objective.direction().is_some() {
-                return refuse("`objective` memm goes from token to token: only chains have it");
+                return refuse("`objective` memm predicts one token from the next: it is for chains only");
             }
             if self.boundaries {
                 return refuse("`boundaries` is for chains only: leave it out");
@@ -236,16 +236,16 @@ impl Settings {
             || criterion == Criterion::Pseudolikelihood
         {
             return refuse(format!(
-                "`objective` {} knows no segments: use likelihood, marginal, softmax-margin, max-margin or perceptron",
+                "`objective` {} does not support segments: use likelihood, marginal, softmax-margin, max-margin or perceptron",
                 criterion.name()
             ));
         }
         if self.compute == Compute::F32 {
-            return refuse("`compute` f32 knows no segments: use auto or f64".into());
+            return refuse("`compute` f32 does not support segments: use auto or f64".into());
         }
         match self.optimizer.needs().iter().any(|need| matches!(need, Ability::Dual | Ability::Counts)) {
             true => refuse(format!(
-                "`optimizer` {} knows no segments: use auto, saga or lbfgs",
+                "`optimizer` {} does not support segments: use auto, saga or lbfgs",
                 self.optimizer.name()
             )),
             false => Ok(()),
@@ -257,8 +257,7 @@ impl Settings {
         let default = self.init == Settings::of(kind).init;
         if !(default || self.init == Init::Zero) && self.optimizer == Method::Sdca {
             return refuse(
-                "sdca begins with the answers of the training data, not with weights: leave out `init`, or use `optimizer` \
-                 saga",
+                "sdca starts from the gold labels, not from weights: leave out `init`, or use `optimizer` saga",
             );
         }
         match (self.init, kind) {

@@ -3,7 +3,7 @@
 use crate::eval::Scheme;
 use serde::{Deserialize, Serialize};
 
-/// The notation of chunks that labellings of chains obey.
+/// The chunk notation that labellings of chains obey.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

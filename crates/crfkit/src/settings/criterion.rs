@@ -83,12 +83,8 @@ impl Criterion {
         match self {
             Criterion::Likelihood => "-log p(labels | observations), with inference on the whole graph",
             Criterion::Pseudolikelihood => "-log p(label | gold labels of its neighbours), without inference",
-            Criterion::Piecewise => {
-                "-log p of each piece of the graph, normalised by itself (settings `pieces`, `batch_of`)"
-            }
-            Criterion::PiecewisePseudo => {
-                "-log p of each label in each piece, given the rest of the piece (setting `pieces`)"
-            }
+            Criterion::Piecewise => "-log p of each piece of the graph, normalised separately",
+            Criterion::PiecewisePseudo => "-log p of each label in each piece, given the rest of the piece",
             Criterion::Memm => "-log p(label | previous label); tagging normalises the same way",
             Criterion::MemmBackward => "-log p(label | next label); tagging normalises the same way",
             Criterion::Perceptron => {
@@ -140,7 +136,7 @@ impl Criterion {
         let able = Criterion::ALL.into_iter().filter(|c| c.weighs_variables() && c.direction().is_none());
         let able: Vec<&str> = able.map(Criterion::name).collect();
         Err(Error::Setting(format!(
-            "`objective` {} is about all labels together, so single tokens and nodes cannot have weights: use one of {}",
+            "`objective` {} scores all labels jointly, so single tokens and nodes cannot have weights: use one of {}",
             self.name(),
             able.join(", ")
         )))

@@ -79,7 +79,7 @@ pub struct Settings {
     /// `transitions` are possible.
     #[serde(skip_serializing_if = "is_one")]
     pub order: u8,
-    /// The most tokens of a segment, if whole segments have weights (semi-Markov chains). The labels are those of chunks.
+    /// The largest number of tokens in a segment, if whole segments have weights (semi-Markov chains). The labels must be chunk labels.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub segments: Option<usize>,
     /// Whether the first and the last label of a sequence have weights.
@@ -118,7 +118,7 @@ pub struct Settings {
     pub passes: Option<usize>,
     /// Seed of all random choices.
     pub seed: u64,
-    /// Training stops after this many evaluations on the development set without a better score; 0 means never.
+    /// Training stops after this number of evaluations on the development set without improvement; 0 means never.
     pub patience: usize,
     /// The numbers in which passes over chains compute. Models without this setting were trained in double precision.
     #[serde(default = "double", skip_serializing_if = "is_double")]
@@ -134,7 +134,7 @@ pub struct Settings {
     /// The toolkit that the weights come from, if it is another one. The other settings then say nothing about their training.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
-    /// The stated length of the whole stream, in sequences. Each sequence got its share of the prior by it.
+    /// The stated length of the whole stream, in sequences. It determined the share of the prior in each step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub examples: Option<u64>,
 }

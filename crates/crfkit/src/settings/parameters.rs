@@ -40,10 +40,10 @@ pub struct Parameters {
     /// Whether the result is the mean of the iterates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub average: Option<bool>,
-    /// μ of SMD: the gain of the gains.
+    /// μ of SMD: the step size for adapting the gains.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mu: Option<f64>,
-    /// λ of SMD: how long it remembers past steps.
+    /// λ of SMD: the memory of past steps, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lambda: Option<f64>,
     /// Bounds on the factor by which a step of SMD, or a period of PSA with the printed rule, may change a gain; ∞ is stored as
@@ -59,13 +59,13 @@ pub struct Parameters {
     /// How the gains of PSA follow the rates of their weights.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub psa_rule: Option<Adaptation>,
-    /// κ of PSA: rates above this bound are cut to it.
+    /// κ of PSA: the bound on rates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kappa: Option<f64>,
-    /// α of PSA: the factor of a gain whose weight creeps in one direction.
+    /// α of PSA: the factor for the gain of a weight that moves in one direction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
-    /// β of PSA: the factor of a gain whose weight swings back and forth.
+    /// β of PSA: the factor for the gain of a weight that oscillates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beta: Option<f64>,
     /// N of PSA: half a period, in steps.
@@ -95,7 +95,7 @@ pub struct Parameters {
     /// SDCA stops when its duality gap is at most this fraction of the objective.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap_tolerance: Option<f64>,
-    /// ν of CG: it restarts when successive gradients have this much in common.
+    /// ν of CG: it restarts when |gᵀg'| ≥ ν gᵀg for two successive gradients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nu: Option<f64>,
     /// The largest number of products H·v in one iteration of Newton-CG.
@@ -110,19 +110,19 @@ pub struct Parameters {
     /// Upper bound on γ of triple jumps; ∞ is stored as null.
     #[serde(skip_serializing_if = "Option::is_none", with = "super::infinite_option")]
     pub gamma_max: Option<f64>,
-    /// C of passive-aggressive steps: how far one may go.
+    /// C of passive-aggressive steps, which bounds their length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aggressiveness: Option<f64>,
     /// How C bounds passive-aggressive steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slack: Option<Slack>,
-    /// By how much passive-aggressive steps make the gold labels better than others.
+    /// The margin of passive-aggressive steps between the gold labels and others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub margin: Option<Margin>,
     /// The variance of AROW at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variance: Option<f64>,
-    /// γ of AROW: how little one example settles.
+    /// γ of AROW: the larger, the smaller the steps.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gamma: Option<f64>,
     /// How many bytes a method may store.

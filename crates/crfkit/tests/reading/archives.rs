@@ -165,7 +165,7 @@ fn refusals_name_what_is_wrong() {
     assert!(complaint(directory + 27, 0xFE).contains("bytes are too many"));
     assert!(complaint(directory + 24, 1).contains("not the size"));
     assert!(complaint(directory + 42, 1).contains("not where the directory says"));
-    assert!(complaint(directory, b'X').contains("an entry of its directory is none"));
+    assert!(complaint(directory, b'X').contains("an entry of its directory is damaged"));
     let end = whole.len() - 22;
     assert!(complaint(end, b'X').contains("its directory is missing"));
     assert!(complaint(end + 10, 4).contains("not an archive that can be read ("));

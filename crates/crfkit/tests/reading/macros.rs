@@ -133,8 +133,8 @@ fn errors_name_place_and_remedy() {
         ("%ngrams[0,0,3-2]", "a length is a number"),
         ("%ngrams[0,0,1-99999999999]", "a length is a number"),
         ("%shape[0,0,a]", "a length is a number"),
-        ("%Shape[0,0]", "no use here"),
-        ("%Edge[0]", "no use here"),
+        ("%Shape[0,0]", "this macro does not have"),
+        ("%Edge[0]", "this macro does not have"),
         ("%edge[0,0]", "`]` is missing"),
         ("%index[0,first]", "`]` is missing"),
         ("%part[0]", "number of parts"),
@@ -297,7 +297,7 @@ fn fields_that_are_no_numbers_are_rejected() {
         ("U%number[0,2-1]", "last column"),
         ("U%number[0,0-999999]", "last column"),
         ("U%number[0,0]%number[0,0]", "a line of its own"),
-        ("U%Number[0,0]", "no use here"),
+        ("U%Number[0,0]", "this macro does not have"),
     ] {
         let message = compile(line).unwrap_err().to_string();
         assert!(message.contains(why), "{line}: {message}");

@@ -154,7 +154,7 @@ fn arrays_that_do_not_fit_are_rejected() {
     for (arrays, words) in [
         (vec![nodes()], "no array `edges`"),
         (vec![edges()], "no array `nodes`"),
-        (vec![nodes(), edges(), ("node", numbers(&[1], &[0.0]))], "nobody asks for its array `node`"),
+        (vec![nodes(), edges(), ("node", numbers(&[1], &[0.0]))], "unknown array `node`"),
         (vec![nodes(), ("edges", whole(&[1, 2], &[0, 2]))], "joins 0 and 2, but there are 2 nodes"),
         (vec![nodes(), ("edges", whole(&[1, 2], &[-1, 0]))], "nodes count from 0"),
         (vec![nodes(), ("edges", numbers(&[1, 2], &[0.5, 1.0]))], "must be whole"),

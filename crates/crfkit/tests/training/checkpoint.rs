@@ -60,7 +60,7 @@ fn checkpoints_come_back_to_the_bit() {
 fn another_run_is_refused_with_a_remedy() {
     let message = refusal(&checkpoint().to_bytes(1), 2);
     assert!(message.contains("belongs to other data or settings"), "{message}");
-    assert!(message.contains("remove it") && message.contains("name another file"), "{message}");
+    assert!(message.contains("delete it") && message.contains("give another file"), "{message}");
 }
 
 #[test]

@@ -109,7 +109,7 @@ fn a_label_may_have_no_rival() {
     let mut tagger = Tagger::new(model);
     let asked = Question { variables: &[2], removals: 0 };
     let message = tagger.explain(&Sequence::rows([["a"], ["b"]]).unwrap(), asked).unwrap_err().to_string();
-    assert!(message.contains("there is no token 2: 2 are there"), "{message}");
+    assert!(message.contains("there is no token 2: the sequence has 2 tokens"), "{message}");
 }
 
 /// Without an attribute, the label is that of the sequence without it.

@@ -166,7 +166,7 @@ fn damaged_text_models_do_no_harm() {
         ("7:u:w=Ana", "7:u:z=Ana", "no template makes `u:z=Ana`"),
         ("u:w=ate", "u:w=Ana", "twice"),
         ("0=0x1", "99999999=0x1", "weights"),
-        ("0=0x1", "0=nan", "no weight"),
+        ("0=0x1", "0=nan", "not a weight"),
     ] {
         let message = changed(from, to, WAPITI);
         assert!(message.contains(words), "{message}");
@@ -174,7 +174,7 @@ fn damaged_text_models_do_no_harm() {
     for (from, to, words) in [
         ("maxid: ", "maxid: 1", "weights"),
         ("xsize: 2", "xsize: x", "`xsize:`"),
-        ("0 U00:Ana", "999 U00:Ana", "no observation"),
+        ("0 U00:Ana", "999 U00:Ana", "not an observation"),
         ("U00:Ana", "U77:Ana", "no template makes"),
         ("B\nI\n", "B\nB\n", "same name"),
         ("U00:%x[0,0]", "X00:%x[0,0]", "starts with"),

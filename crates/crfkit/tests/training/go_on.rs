@@ -138,7 +138,7 @@ fn what_cannot_go_on_is_an_error() {
     let first = trainer().train(FIRST.map(rows)).unwrap();
     let message =
         |trainer: Trainer| trainer.go_on_from(&first).train(MORE.map(rows)).unwrap_err().to_string();
-    assert!(message(trainer().template("U0:%x[0,0]\n", Dialect::Crfpp)).contains("made in another way"));
+    assert!(message(trainer().template("U0:%x[0,0]\n", Dialect::Crfpp)).contains("has another template"));
     assert!(message(trainer().l1(0.1)).contains("use no `l1`"));
     assert!(message(trainer().choose_sigma()).contains("choose no penalties"));
     let wide = trainer().go_on_from(&first).train([rows("a/b/NAME")]).unwrap_err().to_string();

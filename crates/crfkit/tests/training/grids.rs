@@ -312,7 +312,7 @@ fn bad_settings_and_pictures_are_refused() {
         let corpus = corpus(layout(Tables::Potts, Neighbours::Four), &set);
         train(corpus, settings, start(1), &mut ()).unwrap_err().to_string()
     };
-    assert!(refuse(&settings(Engine::LoopyBp, Criterion::Memm)).contains("only chains have it"));
+    assert!(refuse(&settings(Engine::LoopyBp, Criterion::Memm)).contains("for chains only"));
     let mut pgis = settings(Engine::LoopyBp, Criterion::Likelihood);
     pgis.optimizer = Method::Pgis;
     assert!(refuse(&pgis).contains("does not give on this graph"));

@@ -297,7 +297,7 @@ fn what_cannot_be_is_refused_with_a_remedy() {
     for (links, labels, message) in [
         (Links::Factorial, vec![1], "2 to 16 label columns, not 1"),
         (Links::Factorial, vec![1, 1], "named twice"),
-        (Links::Factorial, vec![1, 4], "the data has 4 columns"),
+        (Links::Factorial, vec![1, 4], "the data has only 4 columns"),
         (Links::Factorial, vec![0, 1], "a template reads column 0"),
         (skip("same(0)", false), vec![1, 2], "one label column"),
         (skip("same(1)", false), vec![1], "the rule of the links reads column 1"),
@@ -312,7 +312,7 @@ fn what_cannot_be_is_refused_with_a_remedy() {
         train(corpus, &settings, engine).unwrap_err().to_string()
     };
     let memm = Settings { objective: Criterion::Memm, ..lbfgs() };
-    assert!(refused(memm, Engine::Exact).contains("only chains have it"));
+    assert!(refused(memm, Engine::Exact).contains("for chains only"));
     assert!(refused(Settings { boundaries: true, ..lbfgs() }, Engine::Exact).contains("`boundaries`"));
     let scaling = Settings { optimizer: Method::Pgis, ..Settings::default() };
     assert!(refused(scaling, Engine::LoopyBp).contains("works with `optimizer` auto"));

@@ -212,7 +212,7 @@ fn columns_of_numbers_are_vectors_here_too() {
     for wrong in [4, 5] {
         let message = by_columns().with_numbers([wrong]).err().unwrap().to_string();
         assert!(
-            message.contains("is to hold numbers, but it is a label or beyond the 5 columns"),
+            message.contains("should hold numbers, but it is a label or beyond the 5 columns"),
             "{message}"
         );
     }

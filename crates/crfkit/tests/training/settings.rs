@@ -55,7 +55,7 @@ fn unusable_settings_are_refused() {
     let unlabelled = models::columns("two 3\nsugar 5\n").remove(0);
     let sequence = Sequence::Columns { rows: unlabelled, label_column: Some(2) };
     let message = dev.add(&corpus.domain, &sequence).unwrap_err().to_string();
-    assert!(message.contains("the label is to be in column 2, but there are 2 columns"), "{message}");
+    assert!(message.contains("the label should be in column 2, but there are only 2 columns"), "{message}");
     let narrow = Sequence::from(models::columns("sugar\n").remove(0));
     let message = dev.add(&corpus.domain, &narrow).unwrap_err().to_string();
     assert!(message.contains("1 columns, but the model's templates use 2"), "{message}");

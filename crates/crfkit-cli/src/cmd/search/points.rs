@@ -90,7 +90,7 @@ impl Log {
         for (number, line) in (1..).zip(text[..complete].lines()) {
             let value: Value = serde_json::from_str(line).unwrap_or_default();
             if value["fingerprint"].as_str().is_none() || value["score"].as_f64().is_none() {
-                let message = "this is no point of a search: give another file, or remove this line";
+                let message = "this is not a point of a search: give another file, or delete this line";
                 return Err(Error::input(Place::new(&*file, number), message).into());
             }
             known.push(value);

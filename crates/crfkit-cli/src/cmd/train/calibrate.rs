@@ -3,7 +3,7 @@
 use super::data::TrainingData;
 use super::session::Session;
 use super::weights;
-use crate::args::{Folds, Part, TrainArgs};
+use crate::args::{Folds, TrainArgs, TrainingPart};
 use crate::cmd::cv::data_paths;
 use crate::error::usage;
 use crate::io::{is_stdin, name};
@@ -61,7 +61,7 @@ pub fn calibrate(session: &Session, trained: &mut Trained<ChainDomain>) -> Resul
             trained.model.calibrated(&all).with_context(|| name(path))?
         }
         None => {
-            let part = Part::without(Folds { count: HELD_OUT, seed: args.seed }, 0);
+            let part = TrainingPart::without(Folds { count: HELD_OUT, seed: args.seed }, 0);
             let second = without(args, part, &trained.model.settings, session.stop_flag())?;
             if second.stop == Ended::Listener {
                 trained.stop = Ended::Listener;
@@ -92,7 +92,7 @@ pub fn calibrate(session: &Session, trained: &mut Trained<ChainDomain>) -> Resul
 /// Trains on a part of the data, with the penalties that the whole was trained with.
 fn without(
     args: &TrainArgs,
-    part: Part,
+    part: TrainingPart,
     settings: &Settings,
     stop: Arc<AtomicBool>,
 ) -> Result<Trained<ChainDomain>> {

@@ -77,7 +77,7 @@ impl CheckpointFile {
         if let Err(error) = written
             && file.failure.is_none()
         {
-            progress.warn(&format!("{error}: a checkpoint is missing; training goes on"));
+            progress.warn(&format!("{error}: a checkpoint is missing; training continues"));
             file.failure = Some(error);
         }
     }

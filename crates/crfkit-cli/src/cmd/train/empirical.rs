@@ -123,7 +123,7 @@ fn check(args: &TrainArgs, settings: &EmpiricalSettings) -> Result<()> {
 fn check_values(args: &TrainArgs, method: EmpiricalMethod) -> Result<()> {
     if args.sigma.is_some() && method == EmpiricalMethod::Ep1 {
         return Err(usage(
-            "--sigma does not go with --method ep1: it is the prior of the functions that --method ep2 fits",
+            "--sigma does not go with --method ep1: it is the prior of the functions that ep2 fits",
         ));
     }
     if args.parameters.parameters() != Parameters::default() {

@@ -98,7 +98,7 @@ fn listen(heard: impl Fn() + Send + 'static) -> Result<()> {
 }
 
 /// Reports every step.
-pub struct Listener<'a> {
+pub struct TrainingListener<'a> {
     /// Shows the run to the user.
     pub progress: &'a Progress,
     /// Records the run.
@@ -192,14 +192,14 @@ fn penalties(sigma: f64, l1: f64) -> String {
     }
 }
 
-impl crfkit::train::Listener for Listener<'_> {
+impl crfkit::train::Listener for TrainingListener<'_> {
     fn event(&mut self, event: &Event) -> crfkit::Result<Control> {
         let (pace, progress) = (&mut self.pace, self.progress);
         let seconds = pace.seconds();
         match *event {
             Event::Picked(choice) => {
                 progress.note(&format!("auto picks {choice}"));
-                progress.note("objective ≈ is an estimate from the losses of the pass, and may go up and down; the last line has the true one");
+                progress.note("objective ≈ is an estimate from the losses of the pass and may fluctuate; the last line has the true objective");
                 self.log.write(&LogEvent::Picked { methods: choice.to_string() }, progress);
             }
             Event::Stores { bytes } => {
@@ -253,8 +253,8 @@ impl crfkit::train::Listener for Listener<'_> {
             }
             Event::AboveStart { objective, zero } => {
                 progress.warn(&format!(
-                    "the run was stopped too early to be of use: the objective is {objective:.6e}, but {zero:.6e} at weights of zero. \
-                     The model has the weights as they are; train for longer, or with a smaller --eta0"
+                    "the run was stopped too early to be useful: the objective is {objective:.6e}, but {zero:.6e} at zero weights. The \
+                 model has the weights reached so far; train for longer, or with a smaller --eta0"
                 ));
                 self.log.write(&LogEvent::Above { objective, zero }, progress);
                 self.above_start = true;

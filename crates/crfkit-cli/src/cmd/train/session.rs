@@ -1,7 +1,7 @@
 //! One training run, for any kind of model: live line, log, checkpoints, Ctrl-C, and the last lines.
 
 use super::checkpoint::CheckpointFile;
-use super::listener::{Interrupt, Listener, Pace};
+use super::listener::{Interrupt, Pace, TrainingListener};
 use crate::args::TrainArgs;
 use crate::error::INTERRUPTED;
 use crate::log::{DataSize, Event, FORMAT, Log};
@@ -86,11 +86,11 @@ impl<'a> Session<'a> {
     pub fn train<T>(
         &mut self,
         tokens: usize,
-        train: impl FnOnce(&mut Listener) -> crfkit::Result<T>,
+        train: impl FnOnce(&mut TrainingListener) -> crfkit::Result<T>,
     ) -> Result<(T, Clock)> {
         self.interrupt.now_training();
         self.args.seconds.iter().for_each(|&seconds| self.interrupt.stop_after(seconds));
-        let mut listener = Listener {
+        let mut listener = TrainingListener {
             progress: &self.progress,
             log: &mut self.log,
             interrupt: &self.interrupt,
@@ -148,7 +148,7 @@ pub fn report_failures<'a>(
 ) -> bool {
     let mut any = false;
     for failure in failures.into_iter().flatten() {
-        progress.warn(&format!("{failure}: this file is missing or incomplete, but the model is whole"));
+        progress.warn(&format!("{failure}: this file is missing or incomplete, but the model is complete"));
         any = true;
     }
     any

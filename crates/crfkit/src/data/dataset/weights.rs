@@ -4,7 +4,7 @@ use super::Dataset;
 use crate::graph::{FIRST_SET, Graph};
 
 impl<G: Graph> Dataset<G> {
-    /// Gives the variables of the last example these weights. Losses that are no sums over variables ignore them.
+    /// Gives the variables of the last example these weights. Losses that are not sums over variables ignore them.
     ///
     /// # Panics
     /// If there is not one weight for each gold label of the example.

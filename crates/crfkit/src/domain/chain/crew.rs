@@ -1,7 +1,7 @@
 //! A training corpus of chains, built on several threads.
 //!
-//! Whoever reads hands over batches of sequences, which workers take in turn. Each worker has a builder with alphabets of its own. A string is
-//! new to all of them only where it is new to its worker. So if the strings that each batch added are numbered again, batch by batch, they
+//! The reader hands over batches of sequences, which workers take in turn. Each worker has a builder with its own alphabets. A string
+//! that is new to all of them is also new to its worker. So if the strings that each batch added are numbered again, batch by batch, they
 //! get the numbers that one builder would have given them: the corpus is the same for any number of threads.
 
 use super::builder::{CorpusBuilder, Sizes};

@@ -1,4 +1,4 @@
-//! The features of new data together with those of a model that training goes on from.
+//! The features of new data together with those of a model that training continues from.
 
 use super::builder::renumbered;
 use super::{ChainCorpus, ChainModel};

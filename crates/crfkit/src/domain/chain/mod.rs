@@ -130,8 +130,7 @@ impl ChainDomain {
             && found < columns
         {
             let message = format!(
-                "{found} columns, but {columns} in training, with the label in column {label}, in front of others: give all of \
-                 them (any text will do for the label)"
+                "{found} columns, but {columns} in training, with the label in column {label}, before others: give all columns (the label may be any text)"
             );
             return Err(Error::input(sequence.place(0), message));
         }

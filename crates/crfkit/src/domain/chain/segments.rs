@@ -88,7 +88,7 @@ pub(super) fn of_labels(
     if let Some(other) = labels[inner.end..].iter().position(|label| goes_on(label)) {
         let between = labels[inner.end..inner.end + other].join("`, `");
         return Err(format!(
-            "labels that go on with a segment must follow each other in the alphabet: rename `{between}`"
+            "labels that continue a segment must be adjacent in alphabetical order: rename `{between}`"
         ));
     }
     let scheme = if sides.iter().any(|side| side.closes) { Scheme::Iobes } else { Scheme::Iob2 };

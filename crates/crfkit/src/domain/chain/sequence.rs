@@ -216,7 +216,7 @@ impl ColumnLayout {
             Some(label) => Ok(ColumnLayout { columns, label }),
             None => {
                 let message = format!(
-                    "the label is to be in column {label}, but there are {columns} columns: 0 is the first, -1 the last"
+                    "the label should be in column {label}, but there are only {columns} columns: 0 is the first, -1 the last"
                 );
                 Err(Error::input(place(), message))
             }

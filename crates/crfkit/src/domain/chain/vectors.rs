@@ -113,7 +113,9 @@ impl VectorLayout {
             }
             (_, 0) => "tokens with vectors, but there were none in training: leave them out".into(),
             (found, width) => {
-                format!("vectors of {found} numbers, but of {width} in training: give the same ones")
+                format!(
+                    "vectors of {found} numbers, but of {width} in training: give vectors of the same length"
+                )
             }
         };
         Err(Error::input(place(), message))
@@ -164,7 +166,7 @@ fn number(rows: &Columns, token: usize, column: usize) -> Result<f32> {
     if column >= rows.columns() {
         let columns = rows.columns();
         return refuse(format!(
-            "{columns} columns, but column {column} (from 0) is to hold a number: give all columns"
+            "{columns} columns, but column {column} (from 0) should hold a number: give all columns"
         ));
     }
     let field = rows.field(token, column);
@@ -174,8 +176,7 @@ fn number(rows: &Columns, token: usize, column: usize) -> Result<f32> {
             refuse(format!("`{}` in column {column} is too large: numbers are below 3.4e38", excerpt(field)))
         }
         None => refuse(format!(
-            "`{}` in column {column} is not a number, but the column is one of numbers: give a number there, 0 where there is \
-             nothing to say",
+            "`{}` in column {column} is not a number, but the column holds numbers: write a number, or 0 if there is none",
             excerpt(field)
         )),
     }

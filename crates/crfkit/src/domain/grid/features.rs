@@ -71,7 +71,7 @@ impl SiteFeatures {
             _ if plain => Cow::Borrowed(given),
             (Pairs::Compared(_) | Pairs::Given { .. }, _) => {
                 return Err(
-                    "it has numbers of pairs, which go with sites as they are: no patches, and values only"
+                    "it has numbers of pairs, so each pixel must be a site: leave out patches, and use values only"
                         .into(),
                 );
             }
@@ -124,7 +124,11 @@ fn intensity(image: &Image) -> std::result::Result<Image, String> {
     let values = match image.channels {
         1 => image.values.clone(),
         3 => image.values.chunks_exact(3).map(grey).collect(),
-        n => return Err(format!("{n} numbers a pixel have no intensity: 1 and 3 (red, green, blue) have")),
+        n => {
+            return Err(format!(
+                "pixels with {n} numbers have no intensity: give 1 number, or 3 (red, green, blue)"
+            ));
+        }
     };
     Ok(Image { channels: 1, values, ..*image })
 }

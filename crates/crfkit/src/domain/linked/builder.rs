@@ -77,7 +77,7 @@ impl LinkedBuilder {
             numbers.iter().find(|column| **column >= self.columns || self.label_columns.contains(column));
         if let Some(column) = wrong {
             return Err(Error::Setting(format!(
-                "column {column} (from 0) is to hold numbers, but it is a label or beyond the {} columns of the data",
+                "column {column} (counted from 0) should hold numbers, but it is a label or beyond the {} columns of the data",
                 self.columns
             )));
         }
@@ -195,7 +195,9 @@ pub(super) fn check(
         _ => {}
     }
     if let Some(column) = label_columns.iter().find(|&&column| column >= columns) {
-        return Err(format!("column {column} is to be a label, but the data has {columns} columns, from 0"));
+        return Err(format!(
+            "column {column} should be a label, but the data has only {columns} columns, counted from 0"
+        ));
     }
     if (1..count).any(|k| label_columns[..k].contains(&label_columns[k])) {
         return Err("a label column is named twice".into());
@@ -212,10 +214,14 @@ pub(super) fn check(
     };
     for (who, column) in read.chain(rule.into_iter().map(|column| ("the rule of the links", column))) {
         if label_columns.contains(&column) {
-            return Err(format!("{who} reads column {column}, which is a label: it must not"));
+            return Err(format!(
+                "{who} reads column {column}, which is a label column: read other columns only"
+            ));
         }
         if column >= columns {
-            return Err(format!("{who} reads column {column}, but the data has {columns} columns, from 0"));
+            return Err(format!(
+                "{who} reads column {column}, but the data has only {columns} columns, counted from 0"
+            ));
         }
     }
     Ok(())

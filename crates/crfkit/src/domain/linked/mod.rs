@@ -151,8 +151,7 @@ impl Domain for LinkedDomain {
         let needed = self.columns_needed();
         if !sequence.is_empty() && sequence.columns() < needed {
             let message = format!(
-                "{} columns, but the model needs {needed}: give all columns that the training data had (any text will do for \
-                 labels)",
+                "{} columns, but the model needs {needed}: give all columns that the training data had (labels may be any text)",
                 sequence.columns()
             );
             return Err(Error::input(sequence.place(0), message));
@@ -178,7 +177,7 @@ impl Domain for LinkedDomain {
     fn truth<'a>(&'a self, sequence: &'a Columns) -> Result<Truth<'a>> {
         if sequence.columns() != self.columns {
             let message = format!(
-                "{} columns, but {} in training: labels are needed to compare with",
+                "{} columns, but {} in training: gold labels are needed for the comparison",
                 sequence.columns(),
                 self.columns
             );

@@ -81,7 +81,7 @@ impl GraphArrays {
             let table = archive.names().any(|name| LABELS.contains(&name));
             let names: &[&str] = if table { &LABELS } else { &EDGES };
             if let Some(other) = archive.names().find(|name| !names.contains(name)) {
-                return Err(format!("nobody asks for its array `{other}`: names are {}", names.join(", ")));
+                return Err(format!("unknown array `{other}`: choose among {}", names.join(", ")));
             }
             let arrays = match table {
                 true => GraphArrays::Labels(LabelTable::parse(&archive)?),

@@ -115,7 +115,7 @@ impl TypedGraph {
         let find = |Name(name): Name| {
             types.label(kind, &name).ok_or_else(|| {
                 let labels = names(types.nodes()[kind].labels.iter());
-                format!("`{}` is no label of `{}`: {labels}", excerpt(&name), excerpt(&of))
+                format!("`{}` is not a label of `{}`: {labels}", excerpt(&name), excerpt(&of))
             })
         };
         let label = label.map(find).transpose()?;
@@ -171,7 +171,7 @@ pub(super) fn check_weight(weight: f64) -> std::result::Result<(), String> {
 fn find(types: &Types, name: &str, those: std::ops::Range<usize>) -> std::result::Result<usize, String> {
     types.kind(name).filter(|kind| those.contains(kind)).ok_or_else(|| {
         let known = names(types.all()[those].iter().map(|of| &of.name));
-        format!("`{}` is no type that is declared for it: {known}", excerpt(name))
+        format!("`{}` is not a declared type: {known}", excerpt(name))
     })
 }
 
@@ -271,7 +271,7 @@ impl<'de> Deserialize<'de> for Named {
                 while let Some((name, value)) = object.next_entry::<String, f64>()? {
                     if !value.is_finite() {
                         return Err(A::Error::custom(format!(
-                            "the value of `{}` is no number",
+                            "the value of `{}` is not a number",
                             excerpt(&name)
                         )));
                     }

@@ -191,7 +191,7 @@ impl TryFrom<Declared> for Types {
         for (name, over, tables, dense) in factors {
             let find = |of: &String| types[..count].iter().position(|node| node.name == *of);
             if let Some(of) = over.iter().find(|of| find(of).is_none()) {
-                return wrong(&name, format!("it is over `{}`, which is no type of nodes", excerpt(of)));
+                return wrong(&name, format!("it is over `{}`, which is not a type of nodes", excerpt(of)));
             }
             let over = over.iter().filter_map(find).collect();
             types.push(Type { name, labels: Vec::new(), over, tables, dense });

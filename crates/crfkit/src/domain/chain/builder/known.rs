@@ -1,4 +1,4 @@
-//! What a builder knows before its first sequence: the labels and observations of a model that training goes on from.
+//! What a builder knows before its first sequence: the labels and observations of a model that training continues from.
 
 use super::{CorpusBuilder, bit, set_bit};
 use crate::data::observer::{Alphabet, Source};
@@ -34,11 +34,10 @@ impl CorpusBuilder {
     /// ([`ChainCorpus::joined`](crate::chain::ChainCorpus::joined)). Numbers are standardised as the model does. It is an error if the
     /// model makes its observations in another way, or is one of second-order chains, of segments or of a constraint.
     pub fn knowing(mut self, model: &Arc<ChainModel>) -> Result<Self> {
-        let refuse = |why: &str| Err(Error::Setting(format!("training cannot go on from this model: {why}")));
+        let refuse =
+            |why: &str| Err(Error::Setting(format!("training cannot continue from this model: {why}")));
         if model.domain.source != self.source {
-            return refuse(
-                "its observations are made in another way; give it the template that it was trained with",
-            );
+            return refuse("it has another template; use the one that it was trained with");
         }
         if model.domain.lattice.triples || model.domain.lattice.rules.is_some() {
             return refuse(
@@ -66,7 +65,7 @@ impl CorpusBuilder {
         if self.columns != domain.columns {
             let columns = |of: Option<super::ColumnLayout>| of.map_or(0, |layout| layout.columns);
             return Err(Error::Setting(format!(
-                "rows have {} columns, but those of the model that training goes on from had {}, or their label is elsewhere",
+                "rows have {} columns, but the model that training continues from had {}, or its label is in another column",
                 columns(self.columns),
                 columns(domain.columns)
             )));
