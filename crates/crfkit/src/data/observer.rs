@@ -153,7 +153,7 @@ pub trait Sink {
     /// segments and templates of them, the tables of all segments; then, if there are bigram templates, all pair tables.
     fn table(&mut self, ids: &[u32], values: &[f64]);
     /// Hears of the observations of the next tables, to read ahead what it needs for them.
-    fn expect(&self, _ids: &[u32]) {}
+    fn expect(&mut self, _ids: &[u32]) {}
 }
 
 /// Applies a [`Source`] to sequences. It owns the working memory.

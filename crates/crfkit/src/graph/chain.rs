@@ -161,9 +161,7 @@ impl Graph for Chain {
     }
 
     fn clear_own(&self, own: &mut [f64]) {
-        for row in own.chunks_exact_mut(self.stride()) {
-            row[..self.labels].fill(0.0);
-            row[self.labels..].fill(simd::PAD);
-        }
+        own.fill(0.0);
+        own.chunks_exact_mut(self.stride()).for_each(|row| row[self.labels..].fill(simd::PAD));
     }
 }

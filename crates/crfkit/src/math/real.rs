@@ -13,8 +13,15 @@ pub trait Real: Copy + Default + Into<f64> + AddAssign + Send + Sync + 'static {
     /// The number nearest to x.
     fn of(x: f64) -> Self;
 
-    /// out ← out + Σ of the rows of `table`, each as long as `out`, whose numbers are below `limit`.
-    fn add_rows(table: &[Self], rows: &[u32], limit: u32, out: &mut [Self]);
+    /// Adds rows of `table`, each `stride` long, to the tables of `out` that `lists` names: their rows, and where they begin. Row `limit` is 0,
+    /// and stands for all rows from there on.
+    fn add_rows<'a>(
+        table: &[Self],
+        stride: usize,
+        limit: u32,
+        lists: impl Iterator<Item = (&'a [u32], usize)>,
+        out: &mut [Self],
+    );
 
     /// out ← Σ of the tables of `x` that start at `offsets`, each as long as `out`.
     fn sum_tables(x: &[Self], offsets: &[u32], out: &mut [f64]);
@@ -30,8 +37,14 @@ impl Real for f64 {
     fn of(x: f64) -> Self {
         x
     }
-    fn add_rows(table: &[f64], rows: &[u32], limit: u32, out: &mut [f64]) {
-        simd::add_rows(table, rows, limit, out)
+    fn add_rows<'a>(
+        table: &[f64],
+        stride: usize,
+        limit: u32,
+        lists: impl Iterator<Item = (&'a [u32], usize)>,
+        out: &mut [f64],
+    ) {
+        simd::add_rows(table, stride, limit, lists, out)
     }
     fn sum_tables(x: &[f64], offsets: &[u32], out: &mut [f64]) {
         simd::sum_tables(x, offsets, out)
@@ -71,10 +84,18 @@ impl Real for f32 {
         x as f32
     }
 
-    fn add_rows(table: &[f32], rows: &[u32], limit: u32, out: &mut [f32]) {
-        let stride = out.len();
-        let offsets = || rows.iter().filter(|&&row| row < limit).map(|&row| row as usize * stride);
-        dispatch!(level(), simd => by_parts!(stride / LANES, add_part(simd, table, offsets(), out)))
+    fn add_rows<'a>(
+        table: &[f32],
+        stride: usize,
+        limit: u32,
+        lists: impl Iterator<Item = (&'a [u32], usize)>,
+        out: &mut [f32],
+    ) {
+        dispatch!(level(), simd => for (rows, start) in lists {
+            let out = &mut out[start..start + stride];
+            let offsets = || rows.iter().map(|&row| row.min(limit) as usize * stride);
+            by_parts!(stride / LANES, add_part(simd, table, offsets(), out));
+        })
     }
 
     fn sum_tables(x: &[f32], offsets: &[u32], out: &mut [f64]) {

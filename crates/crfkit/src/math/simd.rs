@@ -458,16 +458,25 @@ fn add_tables_part<S: Simd, const N: usize>(
     }
 }
 
-/// out ← out + Σ of the rows of `table`, each as long as `out`, whose numbers are below `limit`.
-pub(crate) fn add_rows(table: &[f64], rows: &[u32], limit: u32, out: &mut [f64]) {
-    let stride = out.len();
-    let offsets = || rows.iter().filter(|&&row| row < limit).map(|&row| (row as usize * stride, None));
-    dispatch!(level(), simd => by_width!(
-    out.len() / LANES,
-    add_tables_part(simd, table, offsets(), out, 0),
-    for v in 0..out.len() / LANES {
-        add_tables_part::<_, 1>(simd, table, offsets(), out, v);
-    }))
+/// See [`super::Real::add_rows`].
+pub(crate) fn add_rows<'a>(
+    table: &[f64],
+    stride: usize,
+    limit: u32,
+    lists: impl Iterator<Item = (&'a [u32], usize)>,
+    out: &mut [f64],
+) {
+    dispatch!(level(), simd => for (rows, start) in lists {
+        let out = &mut out[start..start + stride];
+        // Which rows are below the limit cannot be foreseen, so there is no branch that depends on it.
+        let offsets = || rows.iter().map(|&row| (row.min(limit) as usize * stride, None));
+        by_width!(
+        stride / LANES,
+        add_tables_part(simd, table, offsets(), out, 0),
+        for v in 0..stride / LANES {
+            add_tables_part::<_, 1>(simd, table, offsets(), out, v);
+        })
+    })
 }
 
 /// out ← Σ of the tables of `x` that start at `offsets`, each as long as `out`.

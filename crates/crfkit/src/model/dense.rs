@@ -8,6 +8,8 @@ use crate::math::Real;
 #[derive(Clone, Debug, Default)]
 pub struct Dense<R = f64> {
     rows: usize,
+    /// Distance between rows.
+    stride: usize,
     /// One plane for each component of a scalar.
     planes: [Vec<R>; 2],
     /// Where the rows begin in each plane: at the beginning of a line of the cache, so that no vector lies in two.
@@ -44,12 +46,13 @@ impl<R: Real> Dense<R> {
     ) {
         /// How many rows one task spreads out.
         const TASK: usize = 512;
-        self.rows = count;
         let stride = rows.stride();
+        (self.rows, self.stride) = (count, stride);
         for (plane, theta) in theta.iter().enumerate() {
             let tables = &mut self.planes[plane];
             let most = LINE / size_of::<R>();
-            tables.resize(count * stride + most, R::default());
+            // Behind the rows is one of zeros, which stands for all that are not spread out.
+            tables.resize((count + 1) * stride + most, R::default());
             let first = tables.as_ptr().align_offset(LINE).min(most);
             self.first[plane] = first;
             run(&mut tables[first..first + count * stride], TASK * stride, &|task, tables| {
@@ -61,9 +64,15 @@ impl<R: Real> Dense<R> {
         }
     }
 
-    /// table ← table + Σ of the rows that are spread out. The other rows are left to the caller.
+    /// Adds the rows that are spread out to some tables. For each there are the numbers of its rows, and where it begins in `out`. Rows that
+    /// are not spread out are left to the caller.
     #[inline]
-    pub(crate) fn add(&self, plane: usize, observations: &[u32], table: &mut [R]) {
-        R::add_rows(&self.planes[plane][self.first[plane]..], observations, self.rows(), table);
+    pub(crate) fn add<'a>(
+        &self,
+        plane: usize,
+        tables: impl Iterator<Item = (&'a [u32], usize)>,
+        out: &mut [R],
+    ) {
+        R::add_rows(&self.planes[plane][self.first[plane]..], self.stride, self.rows(), tables, out);
     }
 }

@@ -1,9 +1,10 @@
 //! A pass over all examples.
 
 use super::any_loss::{Maker, Worker};
-use super::index::{BLOCK, Block, Index, Part, SLOTS};
+use super::index::{BLOCK, Block, Part, SLOTS};
+use super::links::{Links, Plan};
 use super::matrices::Matrices;
-use super::potentials::{Rare, add, start};
+use super::potentials::{Gather, clear};
 use super::{Risk, gold};
 use crate::graph::{Gradient, Graph, NODES, Psi, Shared, SharedSum};
 use crate::math::{Array, Real, Scalar, SliceMut};
@@ -26,7 +27,6 @@ pub(super) struct FullMemory<G: Graph, S: Scalar> {
 struct Slot<G: Graph, S: Scalar> {
     sum: SharedSum<S>,
     psi: Array<S>,
-    rare: Vec<Rare>,
     worker: Box<dyn Worker<G, S>>,
     /// Losses of the last pass below [`IMPOSSIBLE`].
     impossible: usize,
@@ -58,7 +58,7 @@ impl<G: Graph, S: Scalar> FullMemory<G, S> {
 struct At<'a, S> {
     theta: &'a [&'a [f64]],
     shared: &'a Shared<S>,
-    dense: &'a Dense,
+    gather: Gather<'a, f64>,
 }
 
 impl<G: Graph> Risk<G> {
@@ -70,7 +70,7 @@ impl<G: Graph> Risk<G> {
         memory: &mut FullMemory<G, S>,
         worker: &Maker<G, S>,
     ) -> S {
-        let index = self.index.get_or_init(|| Index::new::<G, f64>(self, BLOCK));
+        let Plan { index, links, rare } = self.plan.get_or_init(|| Plan::new::<G, f64>(self, BLOCK));
         let FullMemory { shared, dense, buffer, slots, matrices } = memory;
         if slots.is_empty() {
             *shared = self.features.empty_tables();
@@ -78,7 +78,6 @@ impl<G: Graph> Risk<G> {
             let slot = || Slot {
                 sum: SharedSum::new(shared),
                 psi: Array::default(),
-                rare: Vec::new(),
                 worker: worker(),
                 impossible: 0,
             };
@@ -89,19 +88,19 @@ impl<G: Graph> Risk<G> {
         dense.spread(rows, index.dense_rows, theta, |tables, size, task| self.stretches(tables, size, task));
         slots.iter_mut().for_each(|slot| slot.impossible = 0);
         matrices.start(self, theta);
-        let at = At { theta, shared, dense };
+        let at = At { theta, shared, gather: Gather { dense, rare: *rare } };
         let mut value = S::lift(0.0);
-        for block in &index.blocks {
+        for (block, links) in index.blocks.iter().zip(links) {
             if self.stopped() {
                 slots.iter_mut().for_each(|slot| slot.sum.clear(shared));
                 return S::lift(f64::NAN);
             }
             matrices.multiply(self, block, buffer);
-            for part in self.examples_of(block, &at, buffer, slots) {
+            for part in self.examples_of((block, links), &at, buffer, slots) {
                 value += part;
             }
             for (plane, gradient) in gradient.iter_mut().enumerate() {
-                self.rows_of(block, buffer.plane(plane), gradient);
+                self.rows_of((block, links), buffer.plane(plane), gradient);
             }
             matrices.take(self, block, buffer);
         }
@@ -121,24 +120,44 @@ impl<G: Graph> Risk<G> {
     /// The first half of a block: its examples, slot by slot.
     fn examples_of<S: Scalar>(
         &self,
-        block: &Block,
+        (block, links): (&Block, &Links),
         at: &At<S>,
         buffer: &mut Array<S>,
         slots: &mut [Slot<G, S>],
     ) -> Vec<S> {
-        let mut rest = buffer.slice_mut(0..block.own_len);
+        let (mut rest, mut first) = (buffer.slice_mut(0..block.own_len), 0);
         let mut tasks = Vec::with_capacity(slots.len());
-        for (slot, examples) in slots.iter_mut().zip(&block.slots) {
+        for (number, (slot, examples)) in slots.iter_mut().zip(&block.slots).enumerate() {
             let len = examples.clone().map(|e| self.data.graph(e).own_len()).sum();
-            let (dpsi, tail) = rest.split(len);
+            let (own, tail) = rest.split(len);
             rest = tail;
-            tasks.push((slot, examples.clone(), dpsi));
+            tasks.push((slot, examples.clone(), own, (number, first)));
+            first += len;
         }
-        let run = |(slot, examples, dpsi)| self.slot(slot, examples, at, dpsi);
+        let run = |(slot, examples, mut own, (number, first)): (&mut _, Range<usize>, SliceMut<S>, _)| {
+            self.begin(examples.clone(), &mut own);
+            links.gather(number, at.theta[0], own.re, first);
+            if S::PLANES > 1 {
+                links.gather(number, at.theta[1], own.eps, first);
+            }
+            self.slot(slot, examples, at, own)
+        };
         self.threads.map(tasks, run)
     }
 
-    /// Processes consecutive examples.
+    /// Sets the log-potentials of consecutive examples to 0, unless the products of matrices are there.
+    fn begin<S: Scalar>(&self, examples: Range<usize>, own: &mut SliceMut<S>) {
+        if self.data.dense().is_empty() {
+            let mut start = 0;
+            for graph in examples.map(|example| self.data.graph(example)) {
+                clear(graph, 0, &mut own.re[start..start + graph.own_len()]);
+                start += graph.own_len();
+            }
+            own.eps.fill(0.0);
+        }
+    }
+
+    /// Processes consecutive examples. `dpsi` holds the beginning of their log-potentials.
     fn slot<S: Scalar>(
         &self,
         slot: &mut Slot<G, S>,
@@ -151,12 +170,11 @@ impl<G: Graph> Risk<G> {
         for example in examples {
             let graph = self.data.graph(example);
             let own = dpsi.part(offset..offset + graph.own_len());
-            match self.data.dense() {
-                [] => start(&self.data, example, &mut slot.psi),
-                // The products are where dψ will be.
-                _ => take_over(&own, graph.own_len(), &mut slot.psi),
+            take_over(&own, graph.own_len(), &mut slot.psi);
+            for (plane, theta) in at.theta.iter().enumerate() {
+                let psi = &mut slot.psi.plane_mut(plane)[..graph.own_len()];
+                at.gather.add(&self.features, &self.data, example, (plane, theta), psi);
             }
-            add(&self.features, &self.data, example, at.theta, at.dense, &mut slot.rare, &mut slot.psi);
             let loss = slot.worker.loss(
                 graph,
                 Psi { shared: at.shared, own: &slot.psi },
@@ -171,7 +189,13 @@ impl<G: Graph> Risk<G> {
     }
 
     /// The second half of a block: its rows, part by part.
-    pub(super) fn rows_of<R: Real>(&self, block: &Block, dpsi: &[R], gradient: &mut [f64]) {
+    pub(super) fn rows_of<R: Real>(
+        &self,
+        (block, links): (&Block, &Links),
+        dpsi: &[R],
+        gradient: &mut [f64],
+    ) {
+        links.scatter(&self.threads, dpsi, gradient);
         let mut tasks = Vec::with_capacity(block.parts.len());
         let (mut rest, mut done) = (gradient, 0);
         for part in &block.parts {

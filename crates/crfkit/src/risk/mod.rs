@@ -14,6 +14,7 @@ mod derivative;
 mod dual;
 mod full;
 mod index;
+mod links;
 mod matrices;
 mod occurrences;
 mod packed;
@@ -40,7 +41,7 @@ use batch::BatchMemory;
 use blocks::ExampleBlocks;
 use derivative::ComplexMemory;
 use full::FullMemory;
-use index::Index;
+use links::Plan;
 use single::SingleMemory;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -54,7 +55,7 @@ pub struct Risk<G: Graph> {
     /// `None` for one thread.
     threads: Threads,
     /// Created by the first full pass.
-    index: OnceLock<Index>,
+    plan: OnceLock<Plan>,
     full: Mutex<FullMemory<G, f64>>,
     full_dual: Mutex<FullMemory<G, math::Dual>>,
     batch: Mutex<BatchMemory<G, f64>>,
@@ -100,7 +101,7 @@ impl<G: Graph> Risk<G> {
             features,
             data,
             threads: Threads::new(threads)?,
-            index: OnceLock::new(),
+            plan: OnceLock::new(),
             full: Mutex::default(),
             full_dual: Mutex::default(),
             batch: Mutex::default(),
@@ -135,7 +136,7 @@ impl<G: Graph> Risk<G> {
     /// Exchanges the examples for others by the same features; returns the old ones.
     pub fn replace_data(&mut self, data: Dataset<G>) -> Dataset<G> {
         // What a full pass keeps is cut to the examples.
-        self.index = OnceLock::new();
+        self.plan = OnceLock::new();
         (self.full, self.full_dual, self.complex, self.single) = Default::default();
         std::mem::replace(&mut self.data, data)
     }

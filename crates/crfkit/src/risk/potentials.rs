@@ -4,7 +4,7 @@ use crate::data::dataset::Dataset;
 use crate::graph::{Graph, NODES};
 use crate::math::product::RowsOf;
 use crate::math::{Array, Real, Scalar};
-use crate::model::{Dense, DenseWeights, Features, Rows};
+use crate::model::{Dense, DenseWeights, Features};
 
 /// Computes the log-potentials of one example. Overwrites `own`.
 pub fn potentials(
@@ -38,7 +38,7 @@ pub(crate) fn potentials_with(
         let x = RowsOf { values: dense.of(example), width: dense.width(), tables: &tables };
         rows.add_products(x, w, own.plane_mut(0));
     }
-    add(features, data, example, &[theta], &Dense::default(), &mut Vec::new(), own);
+    add(features, data, example, theta, own);
 }
 
 /// Sets the log-potentials of an example to 0.
@@ -59,103 +59,70 @@ pub(super) fn clear(graph: &impl Graph, plane: usize, psi: &mut [f64]) {
     }
 }
 
-/// An occurrence of a rare observation, located ahead of its use.
-pub(super) struct Rare {
-    /// The start of its table in ψ.
-    offset: u32,
-    /// The range of its weights, counted from the first row's first weight.
-    start: u32,
-    end: u32,
-    /// The entry and the value of its first weight.
-    entry: u32,
-    weight: f64,
+/// Which rows are added to ψ of one example, and how. Rows are numbered by frequency.
+#[derive(Clone, Copy)]
+pub(super) struct Gather<'a, R> {
+    /// The most frequent rows, spread out.
+    pub dense: &'a Dense<R>,
+    /// Node rows from this number on are left to the [links](super::links::Links).
+    pub rare: u32,
 }
 
-/// Adds the weights of the observations of an example, except dense ones, to its log-potentials, using rows that are spread out.
-pub(super) fn add<S: Scalar>(
-    features: &Features,
-    data: &Dataset<impl Graph>,
-    example: usize,
-    theta: &[&[f64]],
-    dense: &Dense,
-    rare: &mut Vec<Rare>,
-    own: &mut Array<S>,
-) {
-    let len = data.graph(example).own_len();
-    for (plane, theta) in theta.iter().enumerate() {
-        let psi = &mut own.plane_mut(plane)[..len];
-        add_plane(features, data, example, (plane, theta), dense, rare, psi);
-    }
-}
-
-/// The same for one plane, in numbers of any kind.
-pub(super) fn add_plane<R: Real>(
-    features: &Features,
-    data: &Dataset<impl Graph>,
-    example: usize,
-    (plane, theta): (usize, &[f64]),
-    dense: &Dense<R>,
-    rare: &mut Vec<Rare>,
-    psi: &mut [R],
-) {
-    let graph = data.graph(example);
-    for (f, table) in data.tables(example).enumerate() {
-        let kind = graph.own_kind(f);
-        let rows = &features.rows[kind];
-        let psi = &mut psi[graph.own_offset(f)..][..graph.own_size(f)];
-        let (observations, values) = data.observations(table);
-        if kind == NODES && values.is_empty() && dense.rows() > 0 {
-            let limit = dense.rows();
-            dense.add(plane, observations, psi);
-            let offset = graph.own_offset(f);
-            for &id in observations.iter().filter(|&&id| id >= limit) {
-                match rows.complete() {
-                    true => rows.gather(theta, id, 1.0, psi),
-                    false => rare.extend(Rare::find(rows, theta, id, offset)),
-                }
+impl<R: Real> Gather<'_, R> {
+    /// Adds the weights of the observations of an example, except dense ones, to one plane of its log-potentials.
+    pub fn add(
+        &self,
+        features: &Features,
+        data: &Dataset<impl Graph>,
+        example: usize,
+        (plane, theta): (usize, &[f64]),
+        psi: &mut [R],
+    ) {
+        let graph = data.graph(example);
+        let spread = self.dense.rows().min(self.rare);
+        let tables = || data.tables(example).enumerate();
+        if spread > 0 {
+            let nodes = tables().filter(|(f, _)| graph.own_kind(*f) == NODES);
+            let nodes = nodes.map(|(f, table)| (data.observations(table).0, graph.own_offset(f)));
+            self.dense.add(plane, nodes, psi);
+            if spread == self.rare && features.rows[NODES + 1..].iter().all(|rows| rows.len == 0) {
+                return;
             }
-        } else {
-            for (k, &id) in observations.iter().enumerate() {
+        }
+        for (f, table) in tables() {
+            let kind = graph.own_kind(f);
+            let rows = &features.rows[kind];
+            let psi = &mut psi[graph.own_offset(f)..][..graph.own_size(f)];
+            let (observations, values) = data.observations(table);
+            let mine = if kind == NODES { spread..self.rare } else { 0..u32::MAX };
+            for (k, &id) in observations.iter().enumerate().filter(|(_, id)| mine.contains(id)) {
                 rows.gather(theta, id, values.get(k).copied().unwrap_or(1.0), psi);
             }
         }
     }
-    for occurrence in rare.drain(..) {
-        occurrence.add(&features.rows[NODES], theta, psi);
-    }
 }
 
-impl Rare {
-    /// Reads where the weights of a row are, and the first of them; most rare observations have no other. Each of
-    /// these reads misses the cache, but none depends on another row's, so they overlap.
-    #[inline]
-    fn find(rows: &Rows, theta: &[f64], id: u32, offset: usize) -> Option<Rare> {
-        let (start, end) = (rows.start[id as usize], rows.start[id as usize + 1]);
-        let entry = *rows.entry.get(start as usize)?;
-        Some(Rare { offset: offset as u32, start, end, entry, weight: theta[rows.base + start as usize] })
-    }
-
-    #[inline]
-    fn add<R: Real>(&self, rows: &Rows, theta: &[f64], psi: &mut [R]) {
-        if self.start == self.end {
-            return;
-        }
-        let table = &mut psi[self.offset as usize..];
-        table[self.entry as usize] += R::of(self.weight);
-        for k in self.start as usize + 1..self.end as usize {
-            table[rows.entry[k] as usize] += R::of(theta[rows.base + k]);
-        }
-    }
+/// Adds the weights of all observations of an example, except dense ones, to its log-potentials.
+pub(super) fn add(
+    features: &Features,
+    data: &Dataset<impl Graph>,
+    example: usize,
+    theta: &[f64],
+    own: &mut Array<f64>,
+) {
+    let len = data.graph(example).own_len();
+    let all = Gather { dense: &Dense::default(), rare: u32::MAX };
+    all.add(features, data, example, (0, theta), &mut own.plane_mut(0)[..len]);
 }
 
-/// Rows that occur fewer times than this are not worth spreading out in each pass.
-const DENSE_COUNT: u32 = 8;
+/// Rows that occur fewer times than this are rare: not worth spreading out in each pass.
+const RARE: u32 = 16;
 /// The largest size in bytes of the spread-out rows: they should stay in the caches.
 const DENSE_BYTES: usize = 1 << 22;
 
-/// How many of the first node rows are worth spreading out.
-pub(super) fn dense_rows<R: Real>(features: &Features, data: &Dataset<impl Graph>) -> usize {
-    let mut counts = vec![0u32; Dense::<R>::fitting(&features.rows[NODES], DENSE_BYTES)];
+/// How often each of the first `rows` node rows occurs.
+fn counts(data: &Dataset<impl Graph>, rows: usize) -> Vec<u32> {
+    let mut counts = vec![0u32; rows];
     for example in 0..data.len() {
         let graph = data.graph(example);
         for (_, table) in data.tables(example).enumerate().filter(|(f, _)| graph.own_kind(*f) == NODES) {
@@ -166,11 +133,32 @@ pub(super) fn dense_rows<R: Real>(features: &Features, data: &Dataset<impl Graph
             }
         }
     }
+    counts
+}
+
+/// How many of the first node rows are worth spreading out.
+pub(super) fn dense_rows<R: Real>(features: &Features, data: &Dataset<impl Graph>) -> usize {
+    if data.has_values() {
+        return 0;
+    }
+    let counts = counts(data, Dense::<R>::fitting(&features.rows[NODES], DENSE_BYTES));
     // The rows of a matrix are not among the observations that are counted.
     let matrix = features.rows[NODES].dense.min(counts.len());
-    match counts[matrix..].iter().position(|&count| count < DENSE_COUNT) {
+    match counts[matrix..].iter().position(|&count| count < RARE) {
         Some(0) => 0,
         Some(rows) => matrix + rows,
         None => counts.len(),
     }
+}
+
+/// The first node row of those that are linked: all from there on are rare, and have a list of entries and no values. The largest number if there
+/// are none.
+pub(super) fn first_rare(features: &Features, data: &Dataset<impl Graph>) -> u32 {
+    let rows = &features.rows[NODES];
+    if rows.complete() || !rows.basis.is_empty() || data.has_values() {
+        return u32::MAX;
+    }
+    let counts = counts(data, rows.len);
+    let frequent = counts.iter().rposition(|&count| count >= RARE).map_or(0, |last| last + 1);
+    frequent.max(rows.dense) as u32
 }

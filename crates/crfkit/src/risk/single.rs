@@ -1,8 +1,9 @@
 //! A pass over all examples in single precision. What it shares with [`super::full`] is the order: blocks of examples, then their rows.
 
 use super::any_loss::Worker;
-use super::index::{BLOCK, Block, Index, SLOTS};
-use super::potentials::{self, Rare, add, add_plane};
+use super::index::{BLOCK, Block, SLOTS};
+use super::links::{Links, Plan};
+use super::potentials::{self, Gather, add};
 use super::{Risk, lock};
 use crate::graph::{Gradient, Graph, Label, NODES, Psi, Shared, SharedSum};
 use crate::loss::{Gold, ManyLosses, Member};
@@ -14,7 +15,10 @@ use std::sync::atomic::Ordering;
 
 /// What a pass in single precision needs, kept from one to the next.
 pub(super) struct SingleMemory<G: Graph> {
-    index: Option<Index>,
+    /// Its own plan, if it cannot share that of passes in double precision.
+    plan: Option<Plan>,
+    /// Node rows with numbers below this are spread out.
+    dense_rows: usize,
     shared: Shared<f64>,
     dense: Dense<f32>,
     /// ψ, then dψ, of a block.
@@ -26,13 +30,13 @@ pub(super) struct SingleMemory<G: Graph> {
 struct Slot<G: Graph> {
     sum: SharedSum<f64>,
     many: Singles<G>,
-    rare: Vec<Rare>,
 }
 
 impl<G: Graph> Default for SingleMemory<G> {
     fn default() -> Self {
         SingleMemory {
-            index: None,
+            plan: None,
+            dense_rows: 0,
             shared: Vec::new(),
             dense: Dense::default(),
             buffer: Vec::new(),
@@ -65,35 +69,37 @@ impl<G: Graph> Risk<G> {
     /// [`Objective::value_grad`] in single precision; `None` if it does not apply.
     pub(super) fn single_pass(&self, theta: &[f64], gradient: &mut [f64]) -> Option<f64> {
         let mut memory = lock(&self.single);
-        let SingleMemory { index, shared, dense, buffer, slots } = &mut *memory;
+        let SingleMemory { plan, dense_rows, shared, dense, buffer, slots } = &mut *memory;
         self.singles()?;
-        let index = index.get_or_insert_with(|| {
-            let stride = self.features.rows[NODES].stride();
-            Index::new::<G, f32>(self, BLOCK.max(VARIABLES * stride))
-        });
+        let longest = BLOCK.max(VARIABLES * self.features.rows[NODES].stride());
+        let Plan { index, links, rare } = match longest {
+            // With few labels, passes in either precision share their plan.
+            BLOCK => self.plan.get_or_init(|| Plan::new::<G, f64>(self, BLOCK)),
+            longest => plan.get_or_insert_with(|| Plan::new::<G, f32>(self, longest)),
+        };
         if slots.is_empty() {
+            *dense_rows = potentials::dense_rows::<f32>(&self.features, &self.data).min(*rare as usize);
             *shared = self.features.empty_tables();
             buffer.resize(index.buffer, 0.0);
             for _ in 0..SLOTS {
-                slots.push(Slot { sum: SharedSum::new(shared), many: self.singles()?, rare: Vec::new() });
+                slots.push(Slot { sum: SharedSum::new(shared), many: self.singles()? });
             }
         }
         self.features.fill_tables(&[theta], shared);
         let rows = &self.features.rows[NODES];
-        dense.spread(rows, index.dense_rows, &[theta], |tables, size, task| {
-            self.stretches(tables, size, task)
-        });
+        dense.spread(rows, *dense_rows, &[theta], |tables, size, task| self.stretches(tables, size, task));
         slots.iter_mut().for_each(|slot| slot.many.many.prepare(shared));
         let mut value = 0.0;
-        for block in &index.blocks {
+        let gather = Gather { dense, rare: *rare };
+        for (block, links) in index.blocks.iter().zip(links) {
             if self.stopped() {
                 slots.iter_mut().for_each(|slot| slot.sum.clear(shared));
                 return Some(f64::NAN);
             }
-            for part in self.single_examples(block, (theta, shared, dense), buffer, slots) {
+            for part in self.single_examples((block, links), (theta, shared, gather), buffer, slots) {
                 value += part;
             }
-            self.rows_of(block, buffer, gradient);
+            self.rows_of((block, links), buffer, gradient);
         }
         let mut total = SharedSum::new(shared);
         for slot in slots {
@@ -108,26 +114,28 @@ impl<G: Graph> Risk<G> {
     /// The first half of a block: its examples, slot by slot.
     fn single_examples(
         &self,
-        block: &Block,
-        (theta, shared, dense): (&[f64], &Shared<f64>, &Dense<f32>),
+        (block, links): (&Block, &Links),
+        (theta, shared, gather): (&[f64], &Shared<f64>, Gather<f32>),
         buffer: &mut [f32],
         slots: &mut [Slot<G>],
     ) -> Vec<f64> {
-        let mut rest = &mut buffer[..block.own_len];
+        let (mut rest, mut first) = (&mut buffer[..block.own_len], 0);
         let mut tasks = Vec::with_capacity(slots.len());
-        for (slot, examples) in slots.iter_mut().zip(&block.slots) {
+        for (number, (slot, examples)) in slots.iter_mut().zip(&block.slots).enumerate() {
             let len = examples.clone().map(|e| self.data.graph(e).own_len()).sum();
             let (own, tail) = std::mem::take(&mut rest).split_at_mut(len);
             rest = tail;
-            tasks.push((slot, examples.clone(), own));
+            tasks.push((slot, examples.clone(), own, (number, first)));
+            first += len;
         }
-        let run = |(slot, examples, own): (&mut Slot<G>, Range<usize>, &mut [f32])| {
+        let run = |(slot, examples, own, (number, first)): (&mut Slot<G>, Range<usize>, &mut [f32], _)| {
             own.fill(0.0);
+            links.gather(number, theta, own, first);
             let mut start = 0;
             for example in examples.clone() {
                 let len = self.data.graph(example).own_len();
                 let psi = &mut own[start..start + len];
-                add_plane(&self.features, &self.data, example, (0, theta), dense, &mut slot.rare, psi);
+                gather.add(&self.features, &self.data, example, (0, theta), psi);
                 start += len;
             }
             slot.many.losses(self, examples, (theta, shared), own, &mut slot.sum)
@@ -172,7 +180,7 @@ impl<G: Graph> Singles<G> {
                 let len = member.graph.own_len();
                 let features: &Features = &risk.features;
                 potentials::start(data, example, &mut self.psi);
-                add(features, data, example, &[theta], &Dense::default(), &mut Vec::new(), &mut self.psi);
+                add(features, data, example, theta, &mut self.psi);
                 self.dpsi.reserve(len);
                 *value = self.worker.loss(
                     member.graph,

@@ -70,7 +70,7 @@ impl Sink for Potentials<'_> {
         self.table += 1;
         if values.is_empty() && kind == NODES && dims == 0 {
             divide(ids, self.dense.rows(), &mut self.spread, &mut self.listed);
-            self.dense.add(0, &self.spread, &mut own[..self.chain.stride()]);
+            self.dense.add(0, std::iter::once((&self.spread[..], 0)), own);
             rows.gather_all(self.weights, &self.listed, own);
             return;
         }
@@ -79,12 +79,12 @@ impl Sink for Potentials<'_> {
         }
     }
 
-    fn expect(&self, ids: &[u32]) {
+    fn expect(&mut self, ids: &[u32]) {
         if self.table < self.chain.own_tables() {
             let kind = self.chain.own_kind(self.table);
             let (dims, first) = if kind == NODES { (self.dims, self.dense.rows()) } else { (0, 0) };
-            let rows = ids.iter().filter(|&&id| id >= first).map(|&id| id + dims);
-            self.features.rows[kind].expect(self.weights, rows);
+            divide(ids, first, &mut self.spread, &mut self.listed);
+            self.features.rows[kind].expect(self.weights, self.listed.iter().map(|&id| id + dims));
         }
     }
 }
