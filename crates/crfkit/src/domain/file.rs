@@ -1,8 +1,8 @@
 //! The model file, for any kind of model: one complete file, with the same bytes for the same model.
 //!
 //! Small things (labels, templates, settings) are in a JSON section, the head. Everything whose size grows with the
-//! training data is an array. Names, their hash tables and 64-bit weights are used in place, in the bytes of the file;
-//! the rest is copied. The starts of weights and rows are not stored, because they follow from the numbers of weights
+//! training data is an array. Names, their hash tables, 64-bit weights and their entries are used in place, in the bytes of the
+//! file; the rest is copied. The starts of weights and rows are not stored, because they follow from the numbers of weights
 //! and rows.
 //!
 //! A file with a correct checksum may still be malicious. Therefore everything that the rest of the library relies on

@@ -200,6 +200,7 @@ impl Assembly {
         let mut rows = Vec::new();
         for (lines, Listed { start, entry, weight }) in [(1, self.nodes), (labels, self.pairs)] {
             let len = start.len() - 1;
+            let (start, entry) = (start.into(), entry.into());
             rows.push(Rows { start, entry, ..Rows::all(weights.len(), len, lines, labels) });
             weights.extend(weight);
         }

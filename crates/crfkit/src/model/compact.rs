@@ -51,14 +51,15 @@ fn compact_rows(old: &Rows, kept: &[bool], weights: &[f64], left: &mut Vec<f64>)
         rows.basis.clone_from(&old.basis);
         return rows;
     }
-    rows.start.push(0);
+    let (mut start, mut listed) = (vec![0], Vec::new());
     for id in ids() {
         for (&w, entry) in weights[old.range(id)].iter().zip(old.entries_of(id)).filter(|(w, _)| **w != 0.0) {
-            rows.entry.push(entry as u32);
+            listed.push(entry as u32);
             left.push(w);
         }
-        rows.start.push(rows.entry.len() as u32);
+        start.push(listed.len() as u32);
     }
+    (rows.start, rows.entry) = (start.into(), listed.into());
     rows
 }
 

@@ -136,16 +136,16 @@ impl Features {
                 all.extend_from_slice(&weights[old.base..][..old.weights()]);
                 return new;
             }
-            (new.start, new.entry) = (vec![0], Vec::new());
+            (new.start, new.entry) = (vec![0].into(), Vec::new().into());
             for row in 0..old.len as u32 {
                 let known =
                     old.entries_of(row).zip(&weights[old.range(row)]).map(|(entry, w)| (entry as u32, *w));
                 let more = added.range((row, 0)..=(row, u32::MAX)).map(|((_, entry), w)| (*entry, *w));
                 let mut both: Vec<(u32, f64)> = known.chain(more).collect();
                 both.sort_by_key(|(entry, _)| *entry);
-                new.entry.extend(both.iter().map(|(entry, _)| *entry));
+                new.entry.to_mut().extend(both.iter().map(|(entry, _)| *entry));
                 all.extend(both.iter().map(|(_, w)| *w));
-                new.start.push(new.entry.len() as u32);
+                new.start.to_mut().push(new.entry.len() as u32);
             }
             new
         });

@@ -67,14 +67,14 @@ fn with_entries(old: &Rows, more: &[Placed]) -> Rows {
     if old.complete() {
         return old.clone();
     }
-    let mut new = Rows { start: vec![0], entry: Vec::new(), ..old.clone() };
+    let mut new = Rows { start: vec![0].into(), entry: Vec::new().into(), ..old.clone() };
     let mut more = more.iter().peekable();
     for row in 0..old.len as u32 {
         let from = new.entry.len();
-        new.entry.extend(old.entries_of(row).map(|entry| entry as u32));
+        new.entry.to_mut().extend(old.entries_of(row).map(|entry| entry as u32));
         let added = new.entry.len();
         while let Some((_, entry, _)) = more.next_if(|(of, ..)| *of == row) {
-            new.entry.push(*entry);
+            new.entry.to_mut().push(*entry);
         }
         if new.entry.len() > added {
             new.entry[from..].sort_unstable();
@@ -85,9 +85,9 @@ fn with_entries(old: &Rows, more: &[Placed]) -> Rows {
                     kept += 1;
                 }
             }
-            new.entry.truncate(kept);
+            new.entry.to_mut().truncate(kept);
         }
-        new.start.push(new.entry.len() as u32);
+        new.start.to_mut().push(new.entry.len() as u32);
     }
     new
 }

@@ -19,7 +19,7 @@ pub fn open(file: &File) -> Result<Bytes> {
     if about.is_file() {
         // SAFETY: the map is read-only, and nobody changes the file while it exists (see above).
         #[allow(unsafe_code)]
-        let map = unsafe { memmap2::MmapOptions::new().populate().map(file)? };
+        let map = unsafe { memmap2::Mmap::map(file)? };
         return Ok(Bytes::mapped(map));
     }
     read(file, about.len() as usize)

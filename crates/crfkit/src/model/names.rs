@@ -291,8 +291,8 @@ impl<'a> WeightPart<'a> {
         let stride = simd::padded(table.columns) as u32;
         let mut rows = Rows::all(table.base, table.lines, 1, table.columns);
         let end = |line: usize| table.entry.partition_point(|entry| (entry / stride) < line as u32) as u32;
-        rows.start = (0..=table.lines).map(end).collect();
-        rows.entry = table.entry.iter().map(|entry| entry % stride).collect();
+        rows.start = (0..=table.lines).map(end).collect::<Vec<_>>().into();
+        rows.entry = table.entry.iter().map(|entry| entry % stride).collect::<Vec<_>>().into();
         WeightPart {
             name: name.into(),
             over: vec![0],

@@ -1,5 +1,6 @@
 //! The rows of observations: the weights of one observation and the table that they are added to.
 
+use crate::data::bytes::Numbers;
 use crate::data::dataset::Dataset;
 use crate::graph::{Graph, TableRef};
 use crate::math::{Real, simd};
@@ -19,9 +20,9 @@ pub struct Rows {
     /// Columns of the table that are in use.
     pub(crate) columns: usize,
     /// Start of each row, counted from `base`, and the end of the last; empty if every row has all entries.
-    pub start: Vec<u32>,
+    pub start: Numbers<u32>,
     /// The table entry of each weight; empty if every row has all entries.
-    pub entry: Vec<u32>,
+    pub entry: Numbers<u32>,
     /// Functions `c_k(y)` over the entries of the table, padding (0) included. Weight k of a row adds θ_k·c_k to the
     /// table, as in Potts and Ising tables. Empty if each weight has an entry of its own.
     pub(crate) basis: Vec<Vec<f64>>,
@@ -30,7 +31,8 @@ pub struct Rows {
 impl Rows {
     /// Rows of which each has all entries.
     pub(crate) fn all(base: usize, len: usize, lines: usize, columns: usize) -> Self {
-        Rows { base, len, dense: 0, lines, columns, start: Vec::new(), entry: Vec::new(), basis: Vec::new() }
+        let (start, entry, basis) = Default::default();
+        Rows { base, len, dense: 0, lines, columns, start, entry, basis }
     }
 
     /// Whether every row has all entries.
@@ -82,7 +84,8 @@ impl Rows {
             let width = self.width();
             self.base + row * width..self.base + (row + 1) * width
         } else {
-            self.base + self.start[row] as usize..self.base + self.start[row + 1] as usize
+            let start = &*self.start;
+            self.base + start[row] as usize..self.base + start[row + 1] as usize
         }
     }
 
@@ -152,10 +155,10 @@ impl Rows {
         if self.complete() || !self.basis.is_empty() {
             return rows.iter().for_each(|&row| self.gather(theta, row, 1.0, table));
         }
-        let theta = &theta[self.base..];
+        let (theta, start, entry) = (&theta[self.base..], &*self.start, &*self.entry);
         for &row in rows {
-            let range = self.start[row as usize] as usize..self.start[row as usize + 1] as usize;
-            for (&entry, w) in self.entry[range.clone()].iter().zip(&theta[range]) {
+            let range = start[row as usize] as usize..start[row as usize + 1] as usize;
+            for (&entry, w) in entry[range.clone()].iter().zip(&theta[range]) {
                 table[entry as usize] += w;
             }
         }
@@ -166,12 +169,13 @@ impl Rows {
         if self.complete() || !self.basis.is_empty() {
             return;
         }
-        let start = |row: u32| self.start[row as usize];
+        let (starts, entry) = (&*self.start, &*self.entry);
+        let start = |row: u32| starts[row as usize];
         std::hint::black_box(rows.clone().fold(0, |sum: u32, row| sum.wrapping_add(start(row))));
         let theta = &theta[self.base..];
         let (mut sum, mut bits) = (0u32, 0u64);
         for first in rows.map(|row| start(row) as usize) {
-            sum = sum.wrapping_add(self.entry.get(first).copied().unwrap_or(0));
+            sum = sum.wrapping_add(entry.get(first).copied().unwrap_or(0));
             bits ^= theta.get(first).map_or(0, |w| w.to_bits());
         }
         std::hint::black_box((sum, bits));
@@ -181,8 +185,8 @@ impl Rows {
     /// of the row before; here they overlap.
     pub(crate) fn expect_places(&self, theta: &[f64], places: &[Range<u32>]) {
         let weight = |place: &Range<u32>| theta.get(place.start as usize).copied().unwrap_or(0.0);
-        let entry =
-            |place: &Range<u32>| self.entry.get(place.start as usize - self.base).copied().unwrap_or(0);
+        let entries = &*self.entry;
+        let entry = |place: &Range<u32>| entries.get(place.start as usize - self.base).copied().unwrap_or(0);
         std::hint::black_box(
             places.iter().fold((0.0, 0u32), |(w, e), at| (w + weight(at), e.wrapping_add(entry(at)))),
         );
@@ -268,7 +272,7 @@ pub(super) fn keep_seen<G: Graph>(rows: &mut Rows, data: &Dataset<G>, kind: usiz
         true => keep_bits(rows, words, data, kind),
         false => keep_sorted(rows, data, kind),
     }
-    rows.entry.shrink_to_fit();
+    rows.entry.to_mut().shrink_to_fit();
 }
 
 /// Calls `each` with every observation of a kind and the entry of its table that belongs to the gold labels.
@@ -303,19 +307,21 @@ fn keep_bits<G: Graph>(rows: &mut Rows, words: usize, data: &Dataset<G>, kind: u
     for_each_seen(data, kind, |id, entry| {
         seen[id as usize * words + entry as usize / 64] |= 1 << (entry % 64);
     });
-    rows.entry.reserve_exact(seen.iter().map(|bits| bits.count_ones() as usize).sum());
-    rows.start = Vec::with_capacity(rows.len + 1);
-    rows.start.push(0);
+    let mut listed: Vec<u32> = Vec::new();
+    listed.reserve_exact(seen.iter().map(|bits| bits.count_ones() as usize).sum());
+    let mut start = Vec::with_capacity(rows.len + 1);
+    start.push(0);
     for row in seen.chunks_exact(words) {
         for (word, &bits) in row.iter().enumerate() {
             let mut left = bits;
             while left != 0 {
-                rows.entry.push(word as u32 * 64 + left.trailing_zeros());
+                listed.push(word as u32 * 64 + left.trailing_zeros());
                 left &= left - 1;
             }
         }
-        rows.start.push(rows.entry.len() as u32);
+        start.push(listed.len() as u32);
     }
+    (rows.start, rows.entry) = (start.into(), listed.into());
 }
 
 /// Sorts the occurrences by observation.
@@ -333,22 +339,23 @@ fn keep_sorted<G: Graph>(rows: &mut Rows, data: &Dataset<G>, kind: usize) {
     });
     // After filling, next[id] is the end of id's occurrences.
     let all: Vec<u32> = rows.entries_of(0).map(|entry| entry as u32).collect();
-    rows.start = vec![0];
+    let (mut start, mut listed) = (vec![0], Vec::new());
     let mut last_seen = vec![u32::MAX; rows.size()];
     let mut begin = 0;
     for id in 0..rows.len {
-        let from = rows.entry.len();
+        let from = listed.len();
         if id < rows.dense {
-            rows.entry.extend(all.iter());
+            listed.extend(all.iter());
         }
         for &entry in &entries[begin..next[id]] {
             if last_seen[entry as usize] != id as u32 {
                 last_seen[entry as usize] = id as u32;
-                rows.entry.push(entry);
+                listed.push(entry);
             }
         }
         begin = next[id];
-        rows.entry[from..].sort_unstable();
-        rows.start.push(rows.entry.len() as u32);
+        listed[from..].sort_unstable();
+        start.push(listed.len() as u32);
     }
+    (rows.start, rows.entry) = (start.into(), listed.into());
 }

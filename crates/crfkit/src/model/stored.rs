@@ -32,8 +32,8 @@ pub(crate) fn read_features(
     let mut rows = Vec::new();
     for TableKind { observations, dense, lines, columns, basis } in kinds {
         let new = Rows {
-            start: file.numbers("rows.start", u32::from_le_bytes)?,
-            entry: file.numbers("rows.entry", u32::from_le_bytes)?,
+            start: file.array("rows.start", u32::from_le_bytes)?,
+            entry: file.array("rows.entry", u32::from_le_bytes)?,
             basis,
             dense,
             ..Rows::all(base, observations, lines, columns)
