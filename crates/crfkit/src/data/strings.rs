@@ -52,6 +52,13 @@ pub(crate) fn hash_of(string: &[u8]) -> u64 {
     xxh3_64(string)
 }
 
+/// Overwrites `hashes` with those of strings that are end to end in `text`.
+fn hash_all(text: &[u8], ends: &[usize], hashes: &mut Vec<u64>) {
+    let mut start = 0;
+    hashes.clear();
+    hashes.extend(ends.iter().map(|&end| xxh3_64(&text[std::mem::replace(&mut start, end)..end])));
+}
+
 impl Strings {
     /// Number of strings.
     pub fn len(&self) -> usize {
@@ -111,15 +118,51 @@ impl Strings {
         hashes: &mut Vec<u64>,
         mut found: impl FnMut(u32),
     ) {
-        let mut start = 0;
-        hashes.clear();
-        hashes.extend(ends.iter().map(|&end| xxh3_64(&text[std::mem::replace(&mut start, end)..end])));
+        hash_all(text, ends, hashes);
         self.expect(hashes);
         let mut start = 0;
         for (&end, &hash) in ends.iter().zip(&*hashes) {
             found(self.intern_hashed(&text[start..end], hash));
             start = end;
         }
+    }
+
+    /// The same without adding anything: `None` for strings that are not in the table.
+    pub(crate) fn find_all(
+        &self,
+        text: &[u8],
+        ends: &[usize],
+        hashes: &mut Vec<u64>,
+        mut found: impl FnMut(Option<u32>),
+    ) {
+        hash_all(text, ends, hashes);
+        self.expect(hashes);
+        let mut start = 0;
+        for (&end, &hash) in ends.iter().zip(&*hashes) {
+            let string = &text[start..end];
+            let same = |id| self.has(id) && self.get(id) == string;
+            found(if self.is_empty() { None } else { search(self.slots(), hash, same).ok() });
+            start = end;
+        }
+    }
+
+    /// Adds a string that is not in the table, and returns its number, as [`Strings::intern`] would. The slots are made anew when they are next
+    /// needed.
+    pub(crate) fn append(&mut self, string: &[u8]) -> u32 {
+        self.slots.take();
+        self.push(string).unwrap_or(0)
+    }
+
+    /// Adds a string and returns its number; `None` if it does not fit.
+    fn push(&mut self, string: &[u8]) -> Option<u32> {
+        if self.arena.len() + string.len() > self.most || self.len() + 1 >= self.most {
+            self.overfull = true;
+            return None;
+        }
+        self.stamp.take();
+        self.arena.to_mut().extend_from_slice(string);
+        self.ends.to_mut().push(self.arena.len() as u32);
+        Some(self.len() as u32 - 1)
     }
 
     /// Reads what the look-ups of these hashes will need: the slots where they begin, and the end and the bytes of the strings there.
@@ -151,17 +194,11 @@ impl Strings {
             Ok(id) => id,
             Err(at) => {
                 let at = at.expect("slots made anew have room");
-                if self.arena.len() + string.len() > self.most || self.len() + 1 >= self.most {
-                    self.overfull = true;
-                    return 0;
-                }
-                self.stamp.take();
-                self.arena.to_mut().extend_from_slice(string);
-                self.ends.to_mut().push(self.arena.len() as u32);
-                let ([low, high], number) = (halves(hash), self.len() as u32);
+                let Some(id) = self.push(string) else { return 0 };
+                let [low, high] = halves(hash);
                 let slots = self.slots.get_mut().expect("they were searched");
-                slots.to_mut()[at] = [low, high, number];
-                number - 1
+                slots.to_mut()[at] = [low, high, id + 1];
+                id
             }
         }
     }

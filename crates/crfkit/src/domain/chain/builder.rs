@@ -55,7 +55,6 @@ pub(super) struct Sizes {
     pair: usize,
     labels: usize,
     sets: usize,
-    examples: usize,
 }
 
 fn set_bit(bits: &mut Vec<u64>, k: usize) {
@@ -303,6 +302,13 @@ impl CorpusBuilder {
         ChainDomain { labels, source, alphabet, words, columns, vectors: None, lattice: Lattice::default() }
     }
 
+    /// Takes the sequences out of the builder, with labels and observations numbered as they are now, in as little memory as they need.
+    pub(super) fn take_batch(&mut self) -> Dataset<Chain> {
+        let batch = self.data.clone();
+        self.data.clear();
+        batch
+    }
+
     pub(super) fn sizes(&self) -> Sizes {
         Sizes {
             values: self.alphabet.values.len(),
@@ -310,7 +316,6 @@ impl CorpusBuilder {
             pair: self.alphabet.pair.len(),
             labels: self.labels.len(),
             sets: self.sets.as_ref().map_or(0, |sets| sets.labels.len()),
-            examples: self.data.len(),
         }
     }
 

@@ -7,6 +7,8 @@
 use super::builder::{CorpusBuilder, Sizes};
 use super::vectors::{VectorLayout, numbers_of};
 use super::{ChainCorpus, Sequence};
+use crate::data::dataset::Dataset;
+use crate::graph::Chain;
 use crate::risk::thread_count;
 use crate::{Error, Result};
 use std::mem::{discriminant, swap, take};
@@ -57,8 +59,8 @@ struct Worker {
 #[derive(Debug)]
 pub(super) struct Part {
     pub(super) builder: CorpusBuilder,
-    /// The size of its alphabets and data after each of its batches.
-    pub(super) sizes: Vec<Sizes>,
+    /// For each of its batches the examples, and the size of its alphabets afterwards.
+    pub(super) batches: Vec<(Dataset<Chain>, Sizes)>,
     /// The first of its batches that failed, and why.
     failure: Option<(usize, Error)>,
 }
@@ -175,18 +177,18 @@ fn build(
     give_back: &SyncSender<Vec<Sequence>>,
     failed: &AtomicBool,
 ) -> Part {
-    let (mut sizes, mut failure) = (Vec::new(), None);
+    let (mut built, mut failure) = (Vec::new(), None);
     for (sequences, len) in batches {
         if failure.is_none()
             && let Err(error) = sequences[..len].iter().try_for_each(|sequence| builder.add(sequence))
         {
-            failure = Some((sizes.len(), error));
+            failure = Some((built.len(), error));
             failed.store(true, Ordering::Relaxed);
         }
-        sizes.push(builder.sizes());
+        built.push((builder.take_batch(), builder.sizes()));
         let _ = give_back.try_send(sequences); // no room: enough memory is on its way
     }
-    Part { builder, sizes, failure }
+    Part { builder, batches: built, failure }
 }
 
 /// Numbers in the vectors of a sequence.
