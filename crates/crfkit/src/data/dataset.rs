@@ -216,11 +216,6 @@ impl<G: Graph> Dataset<G> {
         (&self.observations[range], values)
     }
 
-    /// Whether an observation has a value other than 1.
-    pub(crate) fn has_values(&self) -> bool {
-        !self.values.is_empty()
-    }
-
     /// The number of observations of an example.
     #[inline]
     pub(crate) fn observed(&self, example: usize) -> usize {

@@ -1,6 +1,6 @@
 //! Real numbers in which tables may be stored.
 
-use super::simd::{self, LANES, level};
+use super::simd::{self, LANES, add_tables_part, level};
 use crate::math::dispatch::dispatch;
 use fearless_simd::{f32x8, f64x8, prelude::*};
 use std::ops::AddAssign;
@@ -30,30 +30,6 @@ pub trait Real: Copy + Default + Into<f64> + AddAssign + Send + Sync + 'static {
     fn add_to_tables(x: &[f64], offsets: &[u32], values: &[f64], out: &mut [Self]);
 }
 
-impl Real for f64 {
-    const WIDEST: usize = 64;
-
-    #[inline]
-    fn of(x: f64) -> Self {
-        x
-    }
-    fn add_rows<'a>(
-        table: &[f64],
-        stride: usize,
-        limit: u32,
-        lists: impl Iterator<Item = (&'a [u32], usize)>,
-        out: &mut [f64],
-    ) {
-        simd::add_rows(table, stride, limit, lists, out)
-    }
-    fn sum_tables(x: &[f64], offsets: &[u32], out: &mut [f64]) {
-        simd::sum_tables(x, offsets, out)
-    }
-    fn add_to_tables(x: &[f64], offsets: &[u32], values: &[f64], out: &mut [f64]) {
-        simd::add_to_tables(x, |offset| offset as usize, offsets, values, out)
-    }
-}
-
 /// Runs `$kernel::<_, N>` on all vectors of a row, N at a time.
 macro_rules! by_parts {
     ($vectors:expr, $kernel:ident($($arg:expr),*)) => {
@@ -71,6 +47,35 @@ macro_rules! by_parts {
             }
         }
     };
+}
+
+impl Real for f64 {
+    const WIDEST: usize = 64;
+
+    #[inline]
+    fn of(x: f64) -> Self {
+        x
+    }
+    fn add_rows<'a>(
+        table: &[f64],
+        stride: usize,
+        limit: u32,
+        lists: impl Iterator<Item = (&'a [u32], usize)>,
+        out: &mut [f64],
+    ) {
+        dispatch!(level(), simd => for (rows, start) in lists {
+            let out = &mut out[start..start + stride];
+            // Which rows are below the limit cannot be foreseen, so there is no branch that depends on it.
+            let offsets = || rows.iter().map(|&row| (row.min(limit) as usize * stride, None));
+            by_parts!(stride / LANES, add_tables_part(simd, table, offsets(), out));
+        })
+    }
+    fn sum_tables(x: &[f64], offsets: &[u32], out: &mut [f64]) {
+        simd::sum_tables(x, offsets, out)
+    }
+    fn add_to_tables(x: &[f64], offsets: &[u32], values: &[f64], out: &mut [f64]) {
+        simd::add_to_tables(x, |offset| offset as usize, offsets, values, out)
+    }
 }
 
 /// So many tables are added in single precision before their sum is added in double precision.

@@ -435,7 +435,7 @@ fn max_plus_part<S: Simd, const N: usize>(
 
 /// out ← out + Σ of the tables of `x` that start at `offsets`, each as long as `out`, times their values.
 #[inline(always)]
-fn add_tables_part<S: Simd, const N: usize>(
+pub(super) fn add_tables_part<S: Simd, const N: usize>(
     simd: S,
     x: &[f64],
     offsets: impl Iterator<Item = (usize, Option<f64>)>,
@@ -456,27 +456,6 @@ fn add_tables_part<S: Simd, const N: usize>(
     for v in 0..N {
         store(sum[v], out, first + v);
     }
-}
-
-/// See [`super::Real::add_rows`].
-pub(crate) fn add_rows<'a>(
-    table: &[f64],
-    stride: usize,
-    limit: u32,
-    lists: impl Iterator<Item = (&'a [u32], usize)>,
-    out: &mut [f64],
-) {
-    dispatch!(level(), simd => for (rows, start) in lists {
-        let out = &mut out[start..start + stride];
-        // Which rows are below the limit cannot be foreseen, so there is no branch that depends on it.
-        let offsets = || rows.iter().map(|&row| (row.min(limit) as usize * stride, None));
-        by_width!(
-        stride / LANES,
-        add_tables_part(simd, table, offsets(), out, 0),
-        for v in 0..stride / LANES {
-            add_tables_part::<_, 1>(simd, table, offsets(), out, v);
-        })
-    })
 }
 
 /// out ← Σ of the tables of `x` that start at `offsets`, each as long as `out`.

@@ -60,6 +60,10 @@ pub(crate) fn read_features(
 /// Whether all strings are valid UTF-8.
 pub(crate) fn is_text(strings: &Strings) -> bool {
     let (text, ends) = strings.parts();
+    // Most names are ASCII, where every end is one of a character.
+    if text.is_ascii() {
+        return true;
+    }
     let text = std::str::from_utf8(text);
     text.is_ok_and(|text| ends.iter().all(|&end| text.is_char_boundary(end as usize)))
 }

@@ -115,7 +115,9 @@ pub(super) fn add(
     all.add(features, data, example, (0, theta), &mut own.plane_mut(0)[..len]);
 }
 
-/// Rows that occur fewer times than this are rare: not worth spreading out in each pass.
+/// Rows that occur fewer times than this are not worth spreading out in each pass.
+const DENSE_COUNT: u32 = 8;
+/// Rows that occur fewer times than this are rare: links are faster than spreading them out.
 const RARE: u32 = 16;
 /// The largest size in bytes of the spread-out rows: they should stay in the caches.
 const DENSE_BYTES: usize = 1 << 22;
@@ -144,7 +146,7 @@ pub(super) fn dense_rows<R: Real>(features: &Features, data: &Dataset<impl Graph
     let counts = counts(data, Dense::<R>::fitting(&features.rows[NODES], DENSE_BYTES));
     // The rows of a matrix are not among the observations that are counted.
     let matrix = features.rows[NODES].dense.min(counts.len());
-    match counts[matrix..].iter().position(|&count| count < RARE) {
+    match counts[matrix..].iter().position(|&count| count < DENSE_COUNT) {
         Some(0) => 0,
         Some(rows) => matrix + rows,
         None => counts.len(),

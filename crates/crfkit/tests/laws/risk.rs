@@ -25,7 +25,8 @@ const PAIRS: usize = 6;
 fn data(seed: u64, labels: usize, own_pairs: bool, valued: bool) -> Dataset<Chain> {
     let mut rng = Random::new(seed);
     let mut data = Dataset::new();
-    for example in 0..25 {
+    // Enough that some observations are frequent and others rare.
+    for example in 0..80 {
         let chain = Chain {
             len: rng.below(7) + usize::from(example % 5 != 0),
             labels,
@@ -180,11 +181,18 @@ struct Threads;
 
 impl Law for Threads {
     fn check<L: Loss<Graph = Chain> + Copy + 'static>(&self, loss: L) {
+        self.on(loss, Keep::All, true);
+        self.on(loss, Keep::Observed, false);
+    }
+}
+
+impl Threads {
+    fn on<L: Loss<Graph = Chain> + Copy + 'static>(&self, loss: L, keep: Keep, valued: bool) {
         let mut rng = Random::new(3);
-        let theta = vector(&mut rng, risk(loss, 7, 5, Keep::All, [true, true], 1).dim());
+        let theta = vector(&mut rng, risk(loss, 7, 5, keep, [true, valued], 1).dim());
         let bits: Vec<Vec<u64>> = [1, 2, 3, 7]
             .map(|threads| {
-                let risk = risk(loss, 7, 5, Keep::All, [true, true], threads);
+                let risk = risk(loss, 7, 5, keep, [true, valued], threads);
                 let mut gradient = vec![0.0; risk.dim()];
                 let mut values = vec![risk.value_grad(&theta, &mut gradient)];
                 values.append(&mut gradient);

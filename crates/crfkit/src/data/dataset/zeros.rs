@@ -1,8 +1,13 @@
-//! Observations whose value is 0.
+//! Observations whose value is not 1, or 0.
 
 use super::Dataset;
 
 impl<G> Dataset<G> {
+    /// Whether an observation may have a value other than 1.
+    pub(crate) fn has_values(&self) -> bool {
+        !self.values.is_empty()
+    }
+
     /// Removes the observations whose value is 0, which add nothing to any score, and the values too if all that are left are 1: tables
     /// without values take a faster way. Features must be known already, since an observation of value 0 has been seen.
     pub(crate) fn drop_zeros(&mut self) {
