@@ -7,8 +7,8 @@ from typing import Any, Callable, Iterable, Sequence
 import numpy as np
 
 from crfkit import _crfkit
-from crfkit._base import check_lengths, object_array, share_of_right
-from crfkit._fit import Trained, development, token_weights_of, weights_of
+from crfkit._base import check_lengths, object_array, share_of_right, weights_of
+from crfkit._fit import Trained, development, token_weights_of
 from crfkit.errors import DataError
 
 
@@ -127,7 +127,8 @@ def _tuples(y: Any, name: str) -> list[list[list[str]]]:
         tokens = []
         for t, labels in enumerate(sequence):
             at = f"{name}[{k}][{t}]"
-            if isinstance(labels, (str, bytes)) or not all(isinstance(label, str) and label for label in labels):
+            plain = isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__")
+            if plain or not all(isinstance(label, str) and label for label in labels):
                 raise TypeError(f"{at} is {labels!r}: give a tuple of labels, which are strings")
             count = len(labels) if count is None else count
             if len(labels) != count:

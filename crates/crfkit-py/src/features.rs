@@ -3,18 +3,18 @@
 use crate::Form;
 use crate::errors::{data_error, raise};
 use crate::vectors::{beside, split, vectors_for};
-use crate::walk::{At, Receiver, each_token, shown, text_of, walk};
-use crfkit::Place;
+use crate::walk::{At, Name, Receiver, each_token, shown, text_of, walk};
 use crfkit::any::Ensemble;
 use crfkit::chain::Sequence;
 use crfkit::data::attributes::{Attributes, HashedAttributes};
 use crfkit::data::columns::Columns;
 use crfkit::graph::LabelBits;
 use crfkit::tag::Tagger;
+use crfkit::{Error, Place};
 use numpy::PyUntypedArrayMethods;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyList};
 use std::ops::Range;
 
 /// The label of tokens whose label is not known.
@@ -24,6 +24,8 @@ pub(crate) const UNKNOWN: &str = "?";
 #[derive(Default)]
 pub(crate) struct Converter {
     token: Collected,
+    /// The length of the names and the number of the features of the last sequence: the next one may be as large.
+    sizes: (usize, usize),
 }
 
 /// A sequence to be labelled.
@@ -39,6 +41,8 @@ pub(crate) enum Tokens {
     Rows(Sequence),
     /// Features, whose names are needed only to be looked up.
     Features(HashedAttributes),
+    /// Features by name, which whoever labels the sequence hashes.
+    Named(Names),
 }
 
 impl Input {
@@ -47,7 +51,14 @@ impl Input {
         match &self.tokens {
             Tokens::Rows(sequence) => sequence.len(),
             Tokens::Features(sequence) => sequence.len(),
+            Tokens::Named(names) => names.tokens.len(),
         }
+    }
+
+    /// The same sequence, without names.
+    pub(crate) fn hashed(self) -> Self {
+        let Tokens::Named(names) = self.tokens else { return self };
+        Input { tokens: Tokens::Features(names.hashed()), allowed: self.allowed }
     }
 
     /// Loads it into a worker.
@@ -55,10 +66,13 @@ impl Input {
         let answers = match &self.tokens {
             Tokens::Rows(sequence) => worker.take_in(sequence)?,
             Tokens::Features(sequence) => worker.take_in_hashed(sequence)?,
+            Tokens::Named(_) => {
+                return Err(Error::Setting("the names of features are not hashed yet".into()));
+            }
         };
         match self.allowed.is_empty() {
             true => Ok(()),
-            false => answers.allow(&self.allowed, || Place::new("the sequence", 0)),
+            false => answers.allow(&self.allowed, || Place::new("x", 0)),
         }
     }
 }
@@ -121,21 +135,67 @@ impl Receiver for Hashing {
     }
 }
 
+/// The names and values of the features of a sequence. Copying names takes less of the interpreter's time than hashing them, and any thread
+/// can do the rest.
+#[derive(Default)]
+pub(crate) struct Names {
+    name: String,
+    text: String,
+    /// The end of each feature's name, and its value.
+    features: Vec<(usize, f64)>,
+    /// The end of each token's features.
+    tokens: Vec<usize>,
+}
+
+impl Receiver for Names {
+    #[inline]
+    fn feature(&mut self, [prefix, name, joint, text]: [&str; 4], value: f64) {
+        if value == 0.0 {
+            return; // it adds nothing
+        }
+        if !prefix.is_empty() {
+            self.text.push_str(prefix);
+        }
+        self.text.push_str(name);
+        if !joint.is_empty() {
+            self.text.push_str(joint);
+            self.text.push_str(text);
+        }
+        self.features.push((self.text.len(), value));
+    }
+}
+
+impl Names {
+    fn hashed(self) -> HashedAttributes {
+        let mut sequence = HashedAttributes::new(self.name);
+        let (mut start, mut features) = (0, 0);
+        for end in self.tokens {
+            for (name, value) in &self.features[features..end] {
+                sequence.add(&self.text[start..*name], *value);
+                start = *name;
+            }
+            features = end;
+            sequence.finish_token();
+        }
+        sequence
+    }
+}
+
 impl Converter {
-    /// Makes a sequence of what Python gives, which is number `number` of the caller's list. With `labels`, there must be one for each token.
+    /// Makes a sequence of what Python gives. With `labels`, there must be one for each token.
     pub(crate) fn sequence(
         &mut self,
         given: &Bound<'_, PyAny>,
         labels: Option<&[String]>,
         weight: f64,
         form: Form,
-        number: Option<usize>,
+        of: Name<'_>,
     ) -> PyResult<Sequence> {
-        let name = name_of(number);
+        let name = of.to_string();
         let (tokens, array) = split(given, &name)?;
         let sequence = match (&tokens, form) {
-            (Some(tokens), Form::Features) => self.attributes(tokens, labels, weight, number)?,
-            (Some(tokens), Form::Rows) => self.rows(tokens, labels, weight, number)?,
+            (Some(tokens), Form::Features) => self.attributes(tokens, labels, weight, of)?,
+            (Some(tokens), Form::Rows) => self.rows(tokens, labels, weight, of)?,
             (None, Form::Features) => {
                 let rows = array.as_ref().map_or(0, |array| array.shape()[0]);
                 numbers_alone(given.py(), rows, labels, weight, &name)?
@@ -154,23 +214,18 @@ impl Converter {
     }
 
     /// Makes a sequence to be labelled of what Python gives.
-    pub(crate) fn input(
-        &mut self,
-        given: &Bound<'_, PyAny>,
-        form: Form,
-        number: Option<usize>,
-    ) -> PyResult<Input> {
+    pub(crate) fn input(&mut self, given: &Bound<'_, PyAny>, form: Form, of: Name<'_>) -> PyResult<Input> {
         if form == Form::Rows {
-            return self.sequence(given, None, 1.0, form, number).map(|rows| Tokens::Rows(rows).into());
+            return self.sequence(given, None, 1.0, form, of).map(|rows| Tokens::Rows(rows).into());
         }
-        let (py, name) = (given.py(), name_of(number));
+        let (py, name) = (given.py(), of.to_string());
         let (tokens, array) = split(given, &name)?;
         let text = std::mem::take(&mut self.token.text);
         let mut hashing = Hashing { sequence: HashedAttributes::new(name.as_str()), text };
         match &tokens {
             Some(tokens) => {
                 for (token, item) in each_token(tokens, &name)?.enumerate() {
-                    walk(&item?, "", At::token(number, token), &mut hashing)?;
+                    walk(&item?, "", At { of, number: token }, &mut hashing)?;
                     hashing.sequence.finish_token();
                 }
             }
@@ -188,20 +243,40 @@ impl Converter {
         Ok(Tokens::Features(sequence).into())
     }
 
+    /// Makes a sequence to be labelled by another thread of what Python gives.
+    pub(crate) fn names(&mut self, given: &Bound<'_, PyAny>, form: Form, of: Name<'_>) -> PyResult<Input> {
+        // Arrays need no hashing.
+        if form == Form::Rows || !given.is_instance_of::<PyList>() {
+            return self.input(given, form, of);
+        }
+        let name = of.to_string();
+        let (text, features) = self.sizes;
+        let mut names = Names {
+            text: String::with_capacity(text),
+            features: Vec::with_capacity(features),
+            ..Names::default()
+        };
+        for (token, item) in each_token(given, &name)?.enumerate() {
+            walk(&item?, "", At { of, number: token }, &mut names)?;
+            names.tokens.push(names.features.len());
+        }
+        names.name = name;
+        self.sizes = (names.text.len(), names.features.len());
+        Ok(Tokens::Named(names).into())
+    }
+
     fn attributes(
         &mut self,
         tokens: &Bound<'_, PyAny>,
         labels: Option<&[String]>,
         weight: f64,
-        number: Option<usize>,
+        of: Name<'_>,
     ) -> PyResult<Sequence> {
-        let py = tokens.py();
-        let name = name_of(number);
+        let (py, name) = (tokens.py(), of.to_string());
         let mut attributes = Attributes::new(&name, weight).map_err(|error| raise(py, error))?;
         for (token, item) in each_token(tokens, &name)?.enumerate() {
-            let at = At::token(number, token);
             self.token.clear();
-            walk(&item?, "", at, &mut self.token)?;
+            walk(&item?, "", At { of, number: token }, &mut self.token)?;
             let label = labels.and_then(|labels| labels.get(token)).map_or(UNKNOWN, String::as_str);
             attributes.add(label, self.token.features()).map_err(|error| raise(py, error))?;
         }
@@ -214,24 +289,21 @@ impl Converter {
         &mut self,
         given: &Bound<'_, PyAny>,
         labels: Option<&[Vec<String>]>,
-        number: usize,
+        of: Name<'_>,
     ) -> PyResult<Columns> {
-        let (py, name) = (given.py(), format!("X[{number}]"));
+        let (py, name) = (given.py(), of.to_string());
         let (tokens, array) = split(given, &name)?;
         let mut rows: Vec<Vec<String>> = match &tokens {
             Some(tokens) => each_token(tokens, &name)?
                 .enumerate()
-                .map(|(token, item)| fields(&item?, At::token(Some(number), token)))
+                .map(|(token, item)| fields(&item?, At { of, number: token }))
                 .collect::<PyResult<_>>()?,
             None => vec![vec![String::new()]; array.as_ref().map_or(0, |array| array.shape()[0])],
         };
         if let Some(labels) = labels {
             if rows.len() != labels.len() {
                 let (tokens, labels) = (rows.len(), labels.len());
-                return Err(data_error(
-                    py,
-                    format!("{name} has {tokens} tokens, but y[{number}] has {labels} labels"),
-                ));
+                return Err(data_error(py, format!("{name} has {tokens} tokens, but {labels} labels")));
             }
             rows.iter_mut().zip(labels).for_each(|(row, labels)| row.extend(labels.iter().cloned()));
         }
@@ -248,14 +320,12 @@ impl Converter {
         tokens: &Bound<'_, PyAny>,
         labels: Option<&[String]>,
         weight: f64,
-        number: Option<usize>,
+        of: Name<'_>,
     ) -> PyResult<Sequence> {
-        let py = tokens.py();
-        let name = name_of(number);
+        let (py, name) = (tokens.py(), of.to_string());
         let mut rows: Vec<Vec<String>> = Vec::new();
         for (token, item) in each_token(tokens, &name)?.enumerate() {
-            let (item, at) = (item?, At::token(number, token));
-            let mut row = fields(&item, at)?;
+            let mut row = fields(&item?, At { of, number: token })?;
             row.extend(labels.and_then(|labels| labels.get(token)).cloned());
             rows.push(row);
         }
@@ -263,11 +333,6 @@ impl Converter {
         rows.set_weight(weight).map_err(|error| raise(py, error))?;
         Ok(rows.into())
     }
-}
-
-/// The name of a sequence in messages.
-fn name_of(number: Option<usize>) -> String {
-    number.map_or("the sequence".to_owned(), |number| format!("X[{number}]"))
 }
 
 /// A sequence of tokens without features.
@@ -288,7 +353,7 @@ fn numbers_alone(
 
 /// The fields of a token: a word alone, or a list of strings.
 fn fields(item: &Bound<'_, PyAny>, at: At<'_>) -> PyResult<Vec<String>> {
-    if let Some(word) = text_of(item) {
+    if let Some(word) = text_of(item, &at) {
         return Ok(vec![word?.to_owned()]);
     }
     let wrong = |what: &Bound<'_, PyAny>| {
@@ -303,7 +368,7 @@ fn fields(item: &Bound<'_, PyAny>, at: At<'_>) -> PyResult<Vec<String>> {
     let mut row = Vec::new();
     for field in item.try_iter().map_err(|_| wrong(item))? {
         let field = field?;
-        row.push(text_of(&field).ok_or_else(|| wrong(&field))??.to_owned());
+        row.push(text_of(&field, &at).ok_or_else(|| wrong(&field))??.to_owned());
     }
     Ok(row)
 }

@@ -6,9 +6,10 @@ use crate::features::Converter;
 use crate::labels::Given;
 use crate::model::PyModel;
 use crate::reading::with_template;
-use crate::settings::read_settings;
+use crate::settings::{parse, read_settings};
 use crate::train::{Begin, pairs, train_corpus};
 use crate::vectors::{split, without};
+use crate::walk::{Name, each_sequence};
 use crate::workers::Workers;
 use crfkit::Trainer;
 use crfkit::any::AnyModel;
@@ -58,7 +59,7 @@ fn rows(
             };
             return Err(data_error(x.py(), format!("X[{k}] {why}")));
         }
-        let mut rows = converter.columns(&x, Some(labels), k)?;
+        let mut rows = converter.columns(&x, Some(labels), Name::x(k))?;
         if let Some(reading) = reading {
             let weigh = |rows: &mut Columns| -> crfkit::Result<()> {
                 if let Some(weights) = &reading.weights {
@@ -102,7 +103,7 @@ pub(crate) fn train_factorial<'py>(
     let sequences = rows(x, &y, words, Some(&reading))?;
     let dev = dev.map(|(x, y)| rows(&x, &y, words, None)).transpose()?;
     let Some(labels) = y.iter().flatten().map(Vec::len).next().filter(|_| !sequences.is_empty()) else {
-        return Err(data_error(py, "X is empty: there is nothing to learn from".into()));
+        return Err(data_error(py, "X has no token: there is nothing to learn from".into()));
     };
     let columns = sequences[0].columns();
     let template = if words { reading.template.as_deref() } else { Some(PAIRS_OF_LABELS) };
@@ -218,7 +219,7 @@ impl PyFactorialTagger {
     fn inputs(&self, x: &Bound<'_, PyAny>) -> PyResult<Vec<Columns>> {
         let mut converter = Converter::default();
         let words = !self.0.model().domain.templates.extractors.is_empty();
-        x.try_iter()?
+        each_sequence(x)?
             .enumerate()
             .map(|(k, x)| {
                 let x = x?;
@@ -227,7 +228,7 @@ impl PyFactorialTagger {
                         "is an array, but the model was trained on words: give a tuple of words and an array";
                     return Err(data_error(x.py(), format!("X[{k}] {why}")));
                 }
-                converter.columns(&x, None, k)
+                converter.columns(&x, None, Name::x(k))
             })
             .collect()
     }
@@ -244,8 +245,7 @@ pub(crate) fn train_empirical(
     held_out: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
     start: Option<&Bound<'_, PyModel>>,
 ) -> PyResult<PyModel> {
-    let settings: EmpiricalSettings =
-        serde_json::from_str(settings).map_err(|error| setting_error(py, error.to_string()))?;
+    let settings: EmpiricalSettings = parse(py, settings)?;
     settings.check().map_err(|error| raise(py, error))?;
     let mut counts = Counts::new(settings.pairs);
     each_row(x, y, |rows, label| counts.add_columns(rows, label))?;

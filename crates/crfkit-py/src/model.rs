@@ -15,6 +15,7 @@ use crfkit::{Model, Sequences};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -59,8 +60,8 @@ impl PyModel {
 
     /// Read a model from the bytes of its file.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
-        model_from_bytes(py, data)
+    fn from_bytes(py: Python<'_>, data: Cow<'_, [u8]>) -> PyResult<Self> {
+        model_from_bytes(py, &data)
     }
 
     /// The bytes of the model's file.
@@ -259,7 +260,11 @@ impl PyModel {
                 format!("X has {tokens} sequences, but y has {labels}: give labels for each of them"),
             ));
         }
-        sequences(x, y, Given::plain(self.form()), &mut Converter::default())
+        let found = sequences(x, y, Given::plain(self.form()), &mut Converter::default())?;
+        match found.is_empty() {
+            true => Err(data_error(x.py(), "X has no token: give labelled sequences".into())),
+            false => Ok(found),
+        }
     }
 
     fn label_numbers(&self) -> HashMap<String, i64> {

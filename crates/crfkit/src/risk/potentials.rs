@@ -168,9 +168,15 @@ pub(super) fn dense_rows<R: Real>(features: &Features, data: &Dataset<impl Graph
     }
     // The rows of a matrix are not among the observations that are counted.
     let matrix = features.rows[NODES].dense.min(counts.len());
-    match counts[matrix..].iter().position(|&count| count < DENSE_COUNT) {
-        Some(0) => 0,
-        Some(rows) => matrix + rows,
-        None => counts.len(),
+    // Rows come by how often they were seen, also with the value 0, which is no occurrence here: a rare row may come before frequent ones. So
+    // as many rows as save the most additions, all in all.
+    let (mut saved, mut most) = (0, 0);
+    let mut rows = if matrix == counts.len() { matrix } else { 0 };
+    for (row, &count) in counts[matrix..].iter().enumerate() {
+        saved += i64::from(count) - i64::from(DENSE_COUNT);
+        if saved >= most {
+            (most, rows) = (saved, matrix + row + 1);
+        }
     }
+    rows
 }
