@@ -7,7 +7,7 @@ import math
 from typing import Any, Callable, Mapping, TypeVar
 
 from crfkit import _crfkit
-from crfkit._base import Labeller, Worker, check_lengths, floats
+from crfkit._base import Labeller, Worker, check_lengths, floats, thread_count
 from crfkit._progress import reporter
 from crfkit.errors import DataError, SettingError
 
@@ -59,10 +59,11 @@ class Trained(Labeller[Worker]):
         self: Fit, train: Callable[..., dict[str, Any]], *data: Any, keep: dict[str, Any] | None = None, **more: Any
     ) -> Fit:
         """Train by a function of the extension module, and keep the result, with further attributes that belong to it."""
+        threads = thread_count(self.threads)
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback is {self.callback!r}: give a function, or None")
         with reporter(self.progress, self.callback) as callback:
-            run = train(*data, threads=self.threads, callback=callback, **more)
+            run = train(*data, threads=threads, callback=callback, **more)
         self.__dict__.update(keep or {})
         self._take(run)
         return self
@@ -107,10 +108,10 @@ def label_weights_of(class_weight: Any) -> list[tuple[str, float]] | None:
     """The weights of labels, by name."""
     if class_weight is None:
         return None
-    if not isinstance(class_weight, Mapping):
-        raise TypeError(f"class_weight is {class_weight!r}: give a dict from labels to numbers")
-    weights = floats(class_weight.values(), "class_weight")
-    return [(str(label), weight) for label, weight in zip(class_weight, weights)]
+    try:
+        return [(str(label), float(weight)) for label, weight in class_weight.items()]
+    except (AttributeError, TypeError, ValueError):
+        raise TypeError(f"class_weight is {class_weight!r}: give a dict from labels to numbers") from None
 
 
 def number(name: str, value: Any) -> float | None:

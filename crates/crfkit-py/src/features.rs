@@ -3,18 +3,18 @@
 use crate::Form;
 use crate::errors::{data_error, raise};
 use crate::vectors::{beside, split, vectors_for};
-use crate::walk::{At, Name, Receiver, each_token, shown, text_of, walk};
+use crate::walk::{At, Name, Receiver, each_token, not_text, shown, text_of, walk};
+use crfkit::Place;
 use crfkit::any::Ensemble;
 use crfkit::chain::Sequence;
 use crfkit::data::attributes::{Attributes, HashedAttributes};
 use crfkit::data::columns::Columns;
 use crfkit::graph::LabelBits;
 use crfkit::tag::Tagger;
-use crfkit::{Error, Place};
 use numpy::PyUntypedArrayMethods;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::PyDict;
 use std::ops::Range;
 
 /// The label of tokens whose label is not known.
@@ -24,8 +24,6 @@ pub(crate) const UNKNOWN: &str = "?";
 #[derive(Default)]
 pub(crate) struct Converter {
     token: Collected,
-    /// The length of the names and the number of the features of the last sequence: the next one may be as large.
-    sizes: (usize, usize),
 }
 
 /// A sequence to be labelled.
@@ -41,8 +39,6 @@ pub(crate) enum Tokens {
     Rows(Sequence),
     /// Features, whose names are needed only to be looked up.
     Features(HashedAttributes),
-    /// Features by name, which whoever labels the sequence hashes.
-    Named(Names),
 }
 
 impl Input {
@@ -51,14 +47,7 @@ impl Input {
         match &self.tokens {
             Tokens::Rows(sequence) => sequence.len(),
             Tokens::Features(sequence) => sequence.len(),
-            Tokens::Named(names) => names.tokens.len(),
         }
-    }
-
-    /// The same sequence, without names.
-    pub(crate) fn hashed(self) -> Self {
-        let Tokens::Named(names) = self.tokens else { return self };
-        Input { tokens: Tokens::Features(names.hashed()), allowed: self.allowed }
     }
 
     /// Loads it into a worker.
@@ -66,9 +55,6 @@ impl Input {
         let answers = match &self.tokens {
             Tokens::Rows(sequence) => worker.take_in(sequence)?,
             Tokens::Features(sequence) => worker.take_in_hashed(sequence)?,
-            Tokens::Named(_) => {
-                return Err(Error::Setting("the names of features are not hashed yet".into()));
-            }
         };
         match self.allowed.is_empty() {
             true => Ok(()),
@@ -135,52 +121,6 @@ impl Receiver for Hashing {
     }
 }
 
-/// The names and values of the features of a sequence. Copying names takes less of the interpreter's time than hashing them, and any thread
-/// can do the rest.
-#[derive(Default)]
-pub(crate) struct Names {
-    name: String,
-    text: String,
-    /// The end of each feature's name, and its value.
-    features: Vec<(usize, f64)>,
-    /// The end of each token's features.
-    tokens: Vec<usize>,
-}
-
-impl Receiver for Names {
-    #[inline]
-    fn feature(&mut self, [prefix, name, joint, text]: [&str; 4], value: f64) {
-        if value == 0.0 {
-            return; // it adds nothing
-        }
-        if !prefix.is_empty() {
-            self.text.push_str(prefix);
-        }
-        self.text.push_str(name);
-        if !joint.is_empty() {
-            self.text.push_str(joint);
-            self.text.push_str(text);
-        }
-        self.features.push((self.text.len(), value));
-    }
-}
-
-impl Names {
-    fn hashed(self) -> HashedAttributes {
-        let mut sequence = HashedAttributes::new(self.name);
-        let (mut start, mut features) = (0, 0);
-        for end in self.tokens {
-            for (name, value) in &self.features[features..end] {
-                sequence.add(&self.text[start..*name], *value);
-                start = *name;
-            }
-            features = end;
-            sequence.finish_token();
-        }
-        sequence
-    }
-}
-
 impl Converter {
     /// Makes a sequence of what Python gives. With `labels`, there must be one for each token.
     pub(crate) fn sequence(
@@ -225,7 +165,7 @@ impl Converter {
         match &tokens {
             Some(tokens) => {
                 for (token, item) in each_token(tokens, &name)?.enumerate() {
-                    walk(&item?, "", At { of, number: token }, &mut hashing)?;
+                    walk(&item?, "", &At { of, number: token }, &mut hashing)?;
                     hashing.sequence.finish_token();
                 }
             }
@@ -243,28 +183,6 @@ impl Converter {
         Ok(Tokens::Features(sequence).into())
     }
 
-    /// Makes a sequence to be labelled by another thread of what Python gives.
-    pub(crate) fn names(&mut self, given: &Bound<'_, PyAny>, form: Form, of: Name<'_>) -> PyResult<Input> {
-        // Arrays need no hashing.
-        if form == Form::Rows || !given.is_instance_of::<PyList>() {
-            return self.input(given, form, of);
-        }
-        let name = of.to_string();
-        let (text, features) = self.sizes;
-        let mut names = Names {
-            text: String::with_capacity(text),
-            features: Vec::with_capacity(features),
-            ..Names::default()
-        };
-        for (token, item) in each_token(given, &name)?.enumerate() {
-            walk(&item?, "", At { of, number: token }, &mut names)?;
-            names.tokens.push(names.features.len());
-        }
-        names.name = name;
-        self.sizes = (names.text.len(), names.features.len());
-        Ok(Tokens::Named(names).into())
-    }
-
     fn attributes(
         &mut self,
         tokens: &Bound<'_, PyAny>,
@@ -276,7 +194,7 @@ impl Converter {
         let mut attributes = Attributes::new(&name, weight).map_err(|error| raise(py, error))?;
         for (token, item) in each_token(tokens, &name)?.enumerate() {
             self.token.clear();
-            walk(&item?, "", At { of, number: token }, &mut self.token)?;
+            walk(&item?, "", &At { of, number: token }, &mut self.token)?;
             let label = labels.and_then(|labels| labels.get(token)).map_or(UNKNOWN, String::as_str);
             attributes.add(label, self.token.features()).map_err(|error| raise(py, error))?;
         }
@@ -288,7 +206,7 @@ impl Converter {
     pub(crate) fn columns(
         &mut self,
         given: &Bound<'_, PyAny>,
-        labels: Option<&[Vec<String>]>,
+        labels: Option<(&[Vec<String>], Name<'_>)>,
         of: Name<'_>,
     ) -> PyResult<Columns> {
         let (py, name) = (given.py(), of.to_string());
@@ -300,10 +218,13 @@ impl Converter {
                 .collect::<PyResult<_>>()?,
             None => vec![vec![String::new()]; array.as_ref().map_or(0, |array| array.shape()[0])],
         };
-        if let Some(labels) = labels {
+        if let Some((labels, of_labels)) = labels {
             if rows.len() != labels.len() {
                 let (tokens, labels) = (rows.len(), labels.len());
-                return Err(data_error(py, format!("{name} has {tokens} tokens, but {labels} labels")));
+                return Err(data_error(
+                    py,
+                    format!("{name} has {tokens} tokens, but {of_labels} has {labels} labels"),
+                ));
             }
             rows.iter_mut().zip(labels).for_each(|(row, labels)| row.extend(labels.iter().cloned()));
         }
@@ -353,8 +274,8 @@ fn numbers_alone(
 
 /// The fields of a token: a word alone, or a list of strings.
 fn fields(item: &Bound<'_, PyAny>, at: At<'_>) -> PyResult<Vec<String>> {
-    if let Some(word) = text_of(item, &at) {
-        return Ok(vec![word?.to_owned()]);
+    if let Some(word) = text_of(item) {
+        return Ok(vec![word.map_err(|_| not_text(item, at))?.to_owned()]);
     }
     let wrong = |what: &Bound<'_, PyAny>| {
         PyTypeError::new_err(format!(
@@ -368,7 +289,8 @@ fn fields(item: &Bound<'_, PyAny>, at: At<'_>) -> PyResult<Vec<String>> {
     let mut row = Vec::new();
     for field in item.try_iter().map_err(|_| wrong(item))? {
         let field = field?;
-        row.push(text_of(&field, &at).ok_or_else(|| wrong(&field))??.to_owned());
+        let text = text_of(&field).ok_or_else(|| wrong(&field))?;
+        row.push(text.map_err(|_| not_text(&field, at))?.to_owned());
     }
     Ok(row)
 }

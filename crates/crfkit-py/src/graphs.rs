@@ -65,7 +65,7 @@ fn observed(
     let mut count = 0;
     for item in each_token(given, &what)? {
         collected.clear();
-        walk(&item?, "", At { of: Name { of: &what, number: None }, number: count }, collected)?;
+        walk(&item?, "", &At { of: Name { of: &what, number: None }, number: count }, collected)?;
         if let Some(one) = all.get_mut(count) {
             one.named = collected.features().map(|(name, value)| (name.to_owned(), value)).collect();
         }

@@ -3,7 +3,7 @@
 use crate::Form;
 use crate::errors::{data_error, raise};
 use crate::features::{Converter, UNKNOWN};
-use crate::walk::{Name, shown, text_of};
+use crate::walk::{Name, not_text, shown, text_of};
 use crfkit::chain::Sequence;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -11,6 +11,8 @@ use pyo3::types::PyString;
 
 /// What callers call sequences and their labels.
 pub(crate) const NAMES: [&str; 2] = ["X", "y"];
+/// The same of development data.
+pub(crate) const DEV_NAMES: [&str; 2] = ["X_dev", "y_dev"];
 /// Stands between labels of which a token has one.
 const OR: &str = "|";
 
@@ -42,10 +44,10 @@ pub(crate) fn labels(labels: &Bound<'_, PyAny>, name: Name<'_>, partial: bool) -
                 Err(data_error(label.py(), format!("{name}[{token}] is empty: give every token a label")))
             }
         };
-        let text = match text_of(&label, &name) {
-            Some(text) => text?.to_owned(),
+        let text = match text_of(&label) {
+            Some(text) => text.map_err(|_| not_text(&label, name))?.to_owned(),
             None if partial && label.is_none() => UNKNOWN.to_owned(),
-            None if partial => one_of(&label, name).ok_or_else(|| wrong(&label))?,
+            None if partial => one_of(&label).ok_or_else(|| wrong(&label))?,
             None => return Err(wrong(&label)),
         };
         empty(&text)?;
@@ -55,10 +57,10 @@ pub(crate) fn labels(labels: &Bound<'_, PyAny>, name: Name<'_>, partial: bool) -
 }
 
 /// Several labels as the library writes them. None of them may have the library's own signs in its name.
-fn one_of(labels: &Bound<'_, PyAny>, name: Name<'_>) -> Option<String> {
+fn one_of(labels: &Bound<'_, PyAny>) -> Option<String> {
     let mut names = Vec::new();
     for label in labels.try_iter().ok()? {
-        let name = text_of(&label.ok()?, &name)?.ok()?.to_owned();
+        let name = text_of(&label.ok()?)?.ok()?.to_owned();
         if name.is_empty() || name == UNKNOWN || name.contains(OR) {
             return None;
         }
@@ -90,7 +92,7 @@ impl Given<'_> {
 
     /// The same for development data.
     pub(crate) fn development(form: Form) -> Self {
-        Given { names: ["X_dev", "y_dev"], ..Given::plain(form) }
+        Given { names: DEV_NAMES, ..Given::plain(form) }
     }
 
     /// A training sequence: tokens with their labels, one for each.

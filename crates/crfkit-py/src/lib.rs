@@ -38,7 +38,7 @@ mod _crfkit {
     #[pymodule_export]
     use super::tagged::PyTagged;
     #[pymodule_export]
-    use super::tagger::{PyTagger, tagger_of};
+    use super::tagger::{PyTagger, tagger_of, text_parts};
     #[pymodule_export]
     use super::train::train;
 

@@ -3,7 +3,7 @@
 use crate::Form;
 use crate::errors::{data_error, raise, setting_error};
 use crate::features::Converter;
-use crate::labels::Given;
+use crate::labels::{DEV_NAMES, Given, NAMES};
 use crate::model::PyModel;
 use crate::reading::with_template;
 use crate::settings::{parse, read_settings};
@@ -46,9 +46,12 @@ fn rows(
     reading: Option<&LinkedReading>,
 ) -> PyResult<Vec<Columns>> {
     let (mut converter, mut all) = (Converter::default(), Vec::with_capacity(y.len()));
-    for (k, (x, labels)) in x.try_iter()?.zip(y).enumerate() {
+    // Development data has no weights.
+    let names = if reading.is_some() { NAMES } else { DEV_NAMES };
+    for (k, (x, labels)) in each_sequence(x)?.zip(y).enumerate() {
         let x = x?;
-        if has_words(&x, k)? != words {
+        let [name, of_labels] = names.map(|of| Name { of, number: Some(k) });
+        if has_words(&x, name)? != words {
             let why = match words {
                 true => {
                     "is an array: with a template, or where other sequences have words, give a tuple of words and an array"
@@ -57,9 +60,9 @@ fn rows(
                     "has words, but the first sequence is an array: give arrays alone, or words everywhere"
                 }
             };
-            return Err(data_error(x.py(), format!("X[{k}] {why}")));
+            return Err(data_error(x.py(), format!("{name} {why}")));
         }
-        let mut rows = converter.columns(&x, Some(labels), Name::x(k))?;
+        let mut rows = converter.columns(&x, Some((&labels[..], of_labels)), name)?;
         if let Some(reading) = reading {
             let weigh = |rows: &mut Columns| -> crfkit::Result<()> {
                 if let Some(weights) = &reading.weights {
@@ -97,7 +100,7 @@ pub(crate) fn train_factorial<'py>(
     let settings = read_settings(py, settings, Kind::Linked)?;
     // Arrays alone have nothing that a template could read.
     let words = match x.try_iter()?.next() {
-        Some(first) if reading.template.is_none() => has_words(&first?, 0)?,
+        Some(first) if reading.template.is_none() => has_words(&first?, Name::x(0))?,
         _ => true,
     };
     let sequences = rows(x, &y, words, Some(&reading))?;
@@ -129,8 +132,8 @@ pub(crate) fn train_factorial<'py>(
 const PAIRS_OF_LABELS: &str = "B\n";
 
 /// Whether a sequence has words, beside an array or alone.
-fn has_words(x: &Bound<'_, PyAny>, number: usize) -> PyResult<bool> {
-    Ok(split(x, &format!("X[{number}]"))?.0.is_some())
+fn has_words(x: &Bound<'_, PyAny>, name: Name<'_>) -> PyResult<bool> {
+    Ok(split(x, &name.to_string())?.0.is_some())
 }
 
 /// A worker that labels factorial chains. Threads may share it.
@@ -223,7 +226,7 @@ impl PyFactorialTagger {
             .enumerate()
             .map(|(k, x)| {
                 let x = x?;
-                if words && !has_words(&x, k)? {
+                if words && !has_words(&x, Name::x(k))? {
                     let why =
                         "is an array, but the model was trained on words: give a tuple of words and an array";
                     return Err(data_error(x.py(), format!("X[{k}] {why}")));

@@ -5,11 +5,11 @@ use crate::features::{Converter, Input, Tokens};
 use crate::model::PyModel;
 use crate::settings::Rules;
 use crate::tagged::PyTagged;
-use crate::walk::{Name, each_sequence, shown, text_of};
+use crate::walk::{Name, each_sequence, not_text, shown, text_of};
 use crate::workers::{PART, Workers};
 use crate::{Form, threads};
 use crfkit::any::{AnyModel, Ensemble};
-use crfkit::data::label_rules;
+use crfkit::data::{label_rules, tokens};
 use crfkit::explain::{Contribution, Explanation, Question};
 use crfkit::graph::{Label, LabelBits};
 use crfkit::tag::Tagger;
@@ -124,14 +124,11 @@ impl PyTagger {
         // A thread must be worth its start.
         let parts = xs.len().map_or(usize::MAX, |count| count.div_ceil(PART).max(1));
         let threads = threads(given).min(parts);
-        let inputs = each_sequence(xs)?.enumerate().map(|(number, x)| match threads {
-            1 => converter.input(&x?, shared.form, Name::x(number)),
-            _ => converter.names(&x?, shared.form, Name::x(number)),
-        });
-        let label = |worker: &mut Worker, input: Input| {
-            let input = input.hashed();
-            shared.label(worker, &input).map(|labels| (input, labels))
-        };
+        let inputs = each_sequence(xs)?
+            .enumerate()
+            .map(|(number, x)| converter.input(&x?, shared.form, Name::x(number)));
+        let label =
+            |worker: &mut Worker, input: Input| shared.label(worker, &input).map(|labels| (input, labels));
         shared.workers.as_they_come(xs.py(), inputs, threads, label)
     }
 }
@@ -230,6 +227,15 @@ impl PyTagger {
         self.label_many(xs, threads)?.iter().map(|(_, labels)| named(py, &self.shared, labels)).collect()
     }
 
+    /// Cut running text into words, label them, and return the chunks as spans whose ``start`` and ``end`` count characters: ``text[start:end]``. Where labels
+    /// mark no chunks, every word is a span. Each line is a sequence or, with ``sentences``, each sentence of a line.
+    ///
+    /// The model must have been trained on words by a template. ``crfkit.text`` says how text is cut.
+    #[pyo3(signature = (text, *, sentences=false))]
+    fn tag_text<'py>(slf: &Bound<'py, Self>, text: &str, sentences: bool) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("crfkit.text")?.getattr("spans")?.call1((slf, text, sentences))
+    }
+
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let (py, this) = (slf.py(), slf.get());
         let make = py.import("crfkit._crfkit")?.getattr("tagger_of")?;
@@ -256,6 +262,20 @@ impl PyTagger {
     }
 }
 
+/// The tokens of a text, or its sentences, as pairs of places in it, counted in characters.
+#[pyfunction]
+pub(crate) fn text_parts(text: &str, sentences: bool) -> Vec<(usize, usize)> {
+    let parts: Vec<_> =
+        if sentences { tokens::sentences(text).collect() } else { tokens::tokens(text).collect() };
+    let (mut bytes, mut characters) = (0, 0);
+    let mut place = |to: usize| {
+        characters += text[bytes..to].chars().count();
+        bytes = to;
+        characters
+    };
+    parts.into_iter().map(|part| (place(part.start), place(part.end))).collect()
+}
+
 /// A tagger of a model. Pickled taggers are read by this function.
 #[pyfunction]
 pub(crate) fn tagger_of(
@@ -279,8 +299,8 @@ impl PyTagger {
             PyTypeError::new_err(format!("allowed has {}: give a label or a list of labels", shown(label)))
         };
         let set = |token: usize, labels: &Bound<'_, PyAny>| -> PyResult<(usize, LabelBits)> {
-            let names: Vec<String> = match text_of(labels, &"allowed") {
-                Some(label) => vec![label?.to_owned()],
+            let names: Vec<String> = match text_of(labels) {
+                Some(label) => vec![label.map_err(|_| not_text(labels, "allowed"))?.to_owned()],
                 None => {
                     let items = labels.try_iter().map_err(|_| wrong(labels))?;
                     items

@@ -56,7 +56,7 @@ impl fmt::Display for At<'_> {
 }
 
 /// A feature of a token, as messages name it: `X[3][5]['word']`, or the token itself before there is a name.
-struct Feature<'a>(At<'a>, [&'a str; 2]);
+struct Feature<'a>(&'a At<'a>, [&'a str; 2]);
 
 impl fmt::Display for Feature<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -74,7 +74,7 @@ impl fmt::Display for Feature<'_> {
 pub(crate) fn walk(
     item: &Bound<'_, PyAny>,
     prefix: &str,
-    at: At<'_>,
+    at: &At<'_>,
     out: &mut impl Receiver,
 ) -> PyResult<()> {
     if let Ok(dict) = item.cast::<PyDict>() {
@@ -88,7 +88,6 @@ pub(crate) fn walk(
             "{at} is a string: give a dict or a list of features, or words and a template"
         )));
     }
-    let place = Feature(at, [prefix, ""]);
     // Whether it is another mapping is a question that takes long.
     let plain = item.is_instance_of::<PyList>() || item.is_instance_of::<PyTuple>();
     if !plain && let Ok(mapping) = item.cast::<PyMapping>() {
@@ -99,23 +98,29 @@ pub(crate) fn walk(
         return Ok(());
     }
     let items = item.try_iter().map_err(|_| {
+        let place = Feature(at, [prefix, ""]);
         PyTypeError::new_err(format!("{place} is {}: give a dict or a list of strings", type_name(item)))
     })?;
     for name in items {
         let name = name?;
-        let text = text_of(&name, &place).ok_or_else(|| {
-            let array = match name.extract::<f64>() {
-                Ok(_) => "; for numbers alone, make the sequence an array (tokens, numbers)",
-                Err(_) => "",
-            };
-            PyTypeError::new_err(format!(
-                "{place} has the feature {}: a feature is a string{array}",
-                shown(&name)
-            ))
-        })?;
-        send([prefix, text?, "", ""], 1.0, at, item.py(), out)?;
+        let Some(Ok(text)) = text_of(&name) else { return Err(no_name(&name, prefix, at)) };
+        send([prefix, text, "", ""], 1.0, at, item.py(), out)?;
     }
     Ok(())
+}
+
+/// The exception for an entry of a list that is no name of a feature.
+#[cold]
+fn no_name(name: &Bound<'_, PyAny>, prefix: &str, at: &At<'_>) -> PyErr {
+    let place = Feature(at, [prefix, ""]);
+    if text_of(name).is_some() {
+        return not_text(name, place);
+    }
+    let array = match name.extract::<f64>() {
+        Ok(_) => "; for numbers alone, make the sequence an array (tokens, numbers)",
+        Err(_) => "",
+    };
+    PyTypeError::new_err(format!("{place} has the feature {}: a feature is a string{array}", shown(name)))
 }
 
 /// Sends one entry of a dict: `key:text` for a string, `key` with its value for a number, `key:...` for what is nested.
@@ -123,21 +128,18 @@ fn pair(
     key: &Bound<'_, PyAny>,
     value: &Bound<'_, PyAny>,
     prefix: &str,
-    at: At<'_>,
+    at: &At<'_>,
     out: &mut impl Receiver,
 ) -> PyResult<()> {
     let py = key.py();
-    let place = Feature(at, [prefix, ""]);
-    let name = text_of(key, &place).ok_or_else(|| {
-        PyTypeError::new_err(format!("{place} has the key {}: the name of a feature is a string", shown(key)))
-    })??;
-    let place = Feature(at, [prefix, name]);
+    let Some(Ok(name)) = text_of(key) else { return Err(no_key(key, prefix, at)) };
     // The cheapest question first.
     if let Ok(truth) = value.cast::<PyBool>() {
         return send([prefix, name, "", ""], f64::from(u8::from(truth.is_true())), at, py, out);
     }
-    if let Some(text) = text_of(value, &place) {
-        return send([prefix, name, SEPARATOR, text?], 1.0, at, py, out);
+    if let Some(text) = text_of(value) {
+        let text = text.map_err(|_| not_text(value, Feature(at, [prefix, name])))?;
+        return send([prefix, name, SEPARATOR, text], 1.0, at, py, out);
     }
     if let Ok(number) = value.cast::<PyFloat>() {
         return send([prefix, name, "", ""], number.value(), at, py, out);
@@ -146,6 +148,7 @@ fn pair(
     if is_number && let Ok(number) = value.extract::<f64>() {
         return send([prefix, name, "", ""], number, at, py, out);
     }
+    let place = Feature(at, [prefix, name]);
     if value.is_instance_of::<PyInt>() {
         return Err(data_error(py, format!("{place} is {}: give a smaller number", shown(value))));
     }
@@ -159,9 +162,22 @@ fn pair(
     walk(value, &format!("{prefix}{name}{SEPARATOR}"), at, out)
 }
 
+/// The exception for a key that is no name of a feature.
+#[cold]
+fn no_key(key: &Bound<'_, PyAny>, prefix: &str, at: &At<'_>) -> PyErr {
+    let place = Feature(at, [prefix, ""]);
+    match text_of(key) {
+        Some(_) => not_text(key, place),
+        None => PyTypeError::new_err(format!(
+            "{place} has the key {}: the name of a feature is a string",
+            shown(key)
+        )),
+    }
+}
+
 /// Sends a feature, unless it has no name or no finite value.
 #[inline]
-fn send(parts: [&str; 4], value: f64, at: At<'_>, py: Python<'_>, out: &mut impl Receiver) -> PyResult<()> {
+fn send(parts: [&str; 4], value: f64, at: &At<'_>, py: Python<'_>, out: &mut impl Receiver) -> PyResult<()> {
     let [prefix, name, ..] = parts;
     let refuse = |what: &str| Err(data_error(py, format!("{at}['{prefix}{name}'] {what}")));
     if name.is_empty() && parts.iter().all(|part| part.is_empty()) {
@@ -187,14 +203,23 @@ pub(crate) fn each_token<'py>(
     Ok(Box::new(tokens.try_iter().map_err(|_| wrong())?))
 }
 
-/// The text of a string, or of bytes in UTF-8; `None` for any other object. What has no text in UTF-8 is an error, at this place.
-pub(crate) fn text_of<'a>(object: &'a Bound<'_, PyAny>, at: &impl fmt::Display) -> Option<PyResult<&'a str>> {
-    let wrong = || data_error(object.py(), format!("{at} has {}, which is not text in UTF-8", shown(object)));
+/// The text of a string, or of bytes in UTF-8; `None` for any other object. See [`not_text`] for what has none.
+#[inline]
+pub(crate) fn text_of<'a>(object: &'a Bound<'_, PyAny>) -> Option<Result<&'a str, NotText>> {
     if let Ok(text) = object.cast::<PyString>() {
-        return Some(text.to_str().map_err(|_| wrong()));
+        return Some(text.to_str().map_err(|_| NotText));
     }
     let bytes = object.cast::<PyBytes>().ok()?;
-    Some(std::str::from_utf8(bytes.as_bytes()).map_err(|_| wrong()))
+    Some(std::str::from_utf8(bytes.as_bytes()).map_err(|_| NotText))
+}
+
+/// What a string or bytes are that have no text in UTF-8.
+pub(crate) struct NotText;
+
+/// The exception for a string or bytes at a place that have no text in UTF-8.
+#[cold]
+pub(crate) fn not_text(object: &Bound<'_, PyAny>, at: impl fmt::Display) -> PyErr {
+    data_error(object.py(), format!("{at} has {}, which is not text in UTF-8", shown(object)))
 }
 
 /// The sequences of a list.

@@ -32,14 +32,16 @@ class Stopping:
         return False if self.stopped else None
 
     def _met(self, loss: float) -> bool:
-        if self.algorithm == "lbfgs":
-            return False  # a rule of the method itself
-        if self.algorithm == "l2sgd":
-            period = max(1, self.value["period"])
-            if len(self.losses) <= period or loss == 0:
-                return False
-            return bool((self.losses[-1 - period] - loss) / loss < self.value["delta"])
-        return bool(loss / self.instances < self.value["epsilon"])
+        if self.algorithm not in ("lbfgs", "l2sgd"):
+            return bool(loss / self.instances < self.value["epsilon"])
+        period = self.value["period"]
+        # As in CRFsuite, there is no such rule for L-BFGS without a period.
+        if period < 1 and self.algorithm == "lbfgs":
+            return False
+        period = max(1, period)
+        if len(self.losses) <= period or loss == 0:
+            return False
+        return bool((self.losses[-1 - period] - loss) / loss < self.value["delta"])
 
 
 def calibrate(x: Sequence[Any], y: Sequence[Any], given: dict[str, Any], tell: Callable[[str], Any]) -> float:

@@ -67,6 +67,8 @@ DEFAULTS: dict[str, Parameters] = {
     "passive-aggressive": {**_FEATURES, **_PA, **_ONLINE},
     "arow": {**_FEATURES, **_AROW, **_ONLINE},
 }
+# How many steps L-BFGS remembers, unless the caller says.
+_MEMORIES = 40
 _SLACK = {0: "none", 1: "linear", 2: "squared"}
 
 
@@ -105,7 +107,8 @@ def sigma(c2: float) -> float | None:
 
 def settings(algorithm: str, given: dict[str, Any], **more: Any) -> str:
     """The settings of crfkit for an algorithm with these parameters, as JSON."""
-    value = complete(algorithm, given)
+    # More memories take fewer iterations, and memory is no longer scarce.
+    value = complete(algorithm, {"num_memories": _MEMORIES} | given if algorithm == "lbfgs" else given)
     passes = int(value["max_iterations"])
     common: dict[str, Any] = {
         "min_count": max(1, math.ceil(value["feature.minfreq"])),
@@ -142,5 +145,6 @@ def _method(algorithm: str, value: dict[str, Any]) -> dict[str, Any]:
     penalty = {"sigma": sigma(value["c2"])}
     if algorithm == "l2sgd":
         return penalty | {"optimizer": "bottou", "batch": 1}
-    stop = {"memory": value["num_memories"], "gradient_tolerance": value["epsilon"], "tolerance": value["delta"]}
-    return penalty | {"optimizer": "lbfgs", "l1": value["c1"]} | stop
+    # The objective is watched by ``Stopping``, since the period is CRFsuite's.
+    stop = {"memory": value["num_memories"], "gradient_tolerance": value["epsilon"], "tolerance": 0.0}
+    return penalty | {"optimizer": "lbfgs", "l1": value["c1"], "compute": "auto"} | stop
