@@ -9,8 +9,6 @@
 ['NAME', 'O']
 """
 
-from collections.abc import Sequence as _Sequence
-
 from crfkit._crfkit import Model, Tagged, Tagger
 from crfkit._crfkit import __VERSION__ as __version__
 from crfkit.chain import ChainCRF
@@ -30,8 +28,6 @@ from crfkit.grid import GridCRF
 from crfkit.objective import Objective
 from crfkit.scores import Scores
 from crfkit.spans import Span
-
-_Sequence.register(Tagged)
 
 __all__ = [
     "ChainCRF",

@@ -302,7 +302,7 @@ def test_crf_refuses():
         sklearn_crfsuite.CRF().fit(X, Y, X)
     with pytest.raises(ValueError, match="call fit first"):
         sklearn_crfsuite.CRF().predict(X)
-    for params, message in [({"pa_type": 3}, "0, 1 or 2"), ({"c": -1}, "aggressiveness")]:
+    for params, message in [({"pa_type": 3}, "0, 1 or 2"), ({"c": -1}, "c is -1")]:
         with pytest.raises(ValueError, match=message):
             sklearn_crfsuite.CRF("pa", **params).fit(X, Y)
     with pytest.raises(ValueError, match="calibration.rate"):
