@@ -45,10 +45,11 @@ class Estimator:
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self).__init__).parameters
+        # As text, since arrays have no single answer to whether they are equal.
         given = (
             f"{name}={value!r}"
             for name, value in self.get_params().items()
-            if value is not defaults[name].default and value != defaults[name].default
+            if value is not defaults[name].default and repr(value) != repr(defaults[name].default)
         )
         return f"{type(self).__name__}({', '.join(given)})"
 
@@ -110,11 +111,11 @@ class Labels(Labeller[_crfkit.Tagger]):
 
     def predict(self, X: Sequence[Any]) -> np.ndarray:
         """The labels of sequences: a 1-D array of lists."""
-        return object_array(self.tagger_.label_lists(X, threads=self.threads))
+        return object_array(self.tagger_.label_lists(X, threads=thread_count(self.threads)))
 
     def predict_marginals(self, X: Sequence[Any]) -> list[np.ndarray]:
         """The probability of each label at each token: an array (tokens, labels) for each sequence."""
-        return [tagged.marginals for tagged in self.tagger_.tag_many(X, threads=self.threads)]
+        return [tagged.marginals for tagged in self.tagger_.tag_many(X, threads=thread_count(self.threads))]
 
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
         """The share of tokens whose label is right. ``sample_weight`` has a number for each sequence. Tokens without a label do not count."""
@@ -130,7 +131,7 @@ class Labels(Labeller[_crfkit.Tagger]):
 
 def share_of_right(found: Iterable[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
     """The share of tokens whose labels are right."""
-    weights = np.ones(len(y)) if sample_weight is None else np.asarray(list(sample_weight), dtype=float)
+    weights = weights_of(sample_weight, y) or [1.0] * len(y)
     right = total = 0.0
     for number, (labels, gold) in enumerate(zip(found, y)):
         if len(labels) != len(gold):
@@ -150,7 +151,34 @@ def check_lengths(X: Any, y: Any, what: tuple[str, str] = ("X", "y")) -> None:
     if len(X) != len(y):
         raise DataError(f"{what[0]} has {len(X)} sequences, but {what[1]} has {len(y)}: give labels for each of them")
     if len(X) == 0:
-        raise DataError(f"{what[0]} is empty: there is nothing to learn from")
+        raise DataError(f"{what[0]} is empty: give at least one")
+
+
+def weights_of(sample_weight: Any, X: Any, what: str = "sequences") -> list[float] | None:
+    """The weights of sequences, images or graphs, one for each."""
+    if sample_weight is None:
+        return None
+    weights = floats(sample_weight, "sample_weight")
+    if len(weights) != len(X):
+        raise DataError(f"X has {len(X)} {what}, but sample_weight has {len(weights)} numbers")
+    return weights
+
+
+def thread_count(threads: Any) -> int | None:
+    """A number of threads; ``None`` for all cores."""
+    if threads is None:
+        return None
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+        raise SettingError(f"threads is {threads!r}: give a whole number of at least 1, or None for all cores")
+    return int(threads)
+
+
+def floats(values: Any, name: str) -> list[float]:
+    """A list of numbers that the user calls by this name."""
+    try:
+        return [float(value) for value in values]
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {values!r:.60}: give a list of numbers") from None
 
 
 def object_array(items: list[Any]) -> np.ndarray:

@@ -7,7 +7,7 @@ import math
 from typing import Any, Callable, Mapping, TypeVar
 
 from crfkit import _crfkit
-from crfkit._base import Labeller, Worker, check_lengths
+from crfkit._base import Labeller, Worker, check_lengths, floats, thread_count
 from crfkit._progress import reporter
 from crfkit.errors import DataError, SettingError
 
@@ -34,17 +34,22 @@ class Trained(Labeller[Worker]):
 
     def _settings(self, **more: Any) -> str:
         """The settings as JSON; ``None`` is left to the library."""
+        if not isinstance(self.params, (Mapping, type(None))):
+            raise TypeError(f"params is {self.params!r}: give a dict of settings")
         settings = {
             "objective": self.objective,
             "optimizer": self.optimizer,
             "sigma": 1.0 if self.sigma == "auto" else number("sigma", self.sigma),
-            "l1": 0.0 if self.l1 == "auto" else number("l1", self.l1),
+            "l1": 0.0 if self.l1 == "auto" else finite("l1", self.l1),
             "choose": {"sigma": self.sigma == "auto", "l1": self.l1 == "auto"},
             "passes": self.passes,
             "seed": self.seed,
             "patience": self.patience,
             **{name: value for name, value in more.items() if value is not None},
         }
+        for name, value in (self.params or {}).items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise SettingError(f"params has {value} for {name!r}: give a finite number")
         return json.dumps({**settings, **(self.params or {})}, default=_plain)
 
     def _start(self) -> _crfkit.Model | None:
@@ -54,8 +59,11 @@ class Trained(Labeller[Worker]):
         self: Fit, train: Callable[..., dict[str, Any]], *data: Any, keep: dict[str, Any] | None = None, **more: Any
     ) -> Fit:
         """Train by a function of the extension module, and keep the result, with further attributes that belong to it."""
+        threads = thread_count(self.threads)
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError(f"callback is {self.callback!r}: give a function, or None")
         with reporter(self.progress, self.callback) as callback:
-            run = train(*data, threads=self.threads, callback=callback, **more)
+            run = train(*data, threads=threads, callback=callback, **more)
         self.__dict__.update(keep or {})
         self._take(run)
         return self
@@ -84,21 +92,13 @@ def development(X_dev: Any, y_dev: Any) -> tuple[Any, Any] | None:
     return X_dev, y_dev
 
 
-def weights_of(sample_weight: Any, X: Any, what: str = "sequences") -> list[float] | None:
-    """The weights of sequences, images or graphs, one for each."""
-    if sample_weight is None:
-        return None
-    weights = [float(weight) for weight in sample_weight]
-    if len(weights) != len(X):
-        raise DataError(f"X has {len(X)} {what}, but sample_weight has {len(weights)} numbers")
-    return weights
-
-
 def token_weights_of(token_weight: Any, X: Any, what: str = "token_weight") -> list[list[float]] | None:
     """The weights of tokens: a list for each sequence."""
     if token_weight is None:
         return None
-    weights = [[float(weight) for weight in of_sequence] for of_sequence in token_weight]
+    if isinstance(token_weight, str) or not hasattr(token_weight, "__iter__"):
+        raise TypeError(f"{what} is {token_weight!r}: give a list of numbers for each sequence")
+    weights = [floats(of_sequence, f"{what}[{k}]") for k, of_sequence in enumerate(token_weight)]
     if len(weights) != len(X):
         raise DataError(f"X has {len(X)} sequences, but {what} has {len(weights)}: give weights for each of them")
     return weights
@@ -108,21 +108,36 @@ def label_weights_of(class_weight: Any) -> list[tuple[str, float]] | None:
     """The weights of labels, by name."""
     if class_weight is None:
         return None
-    if not isinstance(class_weight, Mapping):
-        raise TypeError(f"class_weight is {class_weight!r}: give a dict from labels to numbers")
-    return [(str(label), float(weight)) for label, weight in class_weight.items()]
+    try:
+        return [(str(label), float(weight)) for label, weight in class_weight.items()]
+    except (AttributeError, TypeError, ValueError):
+        raise TypeError(f"class_weight is {class_weight!r}: give a dict from labels to numbers") from None
 
 
 def number(name: str, value: Any) -> float | None:
-    """A number for the settings, where no number is infinity."""
+    """A number for the settings. Infinity, and ``None``, mean that there is no prior."""
     if value is None:
         return None
-    if isinstance(value, (bool, str)):
+    found = finite_or_infinite(name, value)
+    return None if math.isinf(found) else found
+
+
+def finite(name: str, value: Any) -> float:
+    """A finite number for the settings."""
+    found = finite_or_infinite(name, value)
+    if math.isinf(found):
+        raise SettingError(f"{name} is {found}: give a finite number")
+    return found
+
+
+def finite_or_infinite(name: str, value: Any) -> float:
+    """A number that may be infinite."""
+    if isinstance(value, (bool, str)) or not hasattr(value, "__float__"):
         raise TypeError(f"{name} is {value!r}: give a number")
     found = float(value)
     if math.isnan(found):
         raise SettingError(f"{name} is not a number")
-    return None if math.isinf(found) else found
+    return found
 
 
 def _plain(value: Any) -> Any:

@@ -7,8 +7,8 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from crfkit import _crfkit
-from crfkit._base import Labels, check_lengths
-from crfkit._fit import Trained, development, label_weights_of, token_weights_of, weights_of
+from crfkit._base import Labels, check_lengths, weights_of
+from crfkit._fit import Trained, development, label_weights_of, token_weights_of
 from crfkit.errors import SettingError
 
 _CHOICES = ("observed", "all")

@@ -7,7 +7,7 @@ from typing import Any, Sequence
 
 from crfkit import _crfkit
 from crfkit._base import Labels, check_lengths
-from crfkit._fit import development, number
+from crfkit._fit import development, finite
 from crfkit.errors import DataError
 
 
@@ -85,10 +85,10 @@ class EmpiricalTagger(Labels):
         settings = {
             "method": self.method,
             "pairs": self.pairs,
-            "smoothing": number("smoothing", self.smoothing),
-            "min_count": int(self.min_count),
-            "floor": number("floor", self.floor),
-            "sigma": number("sigma", self.sigma),
+            "smoothing": finite("smoothing", self.smoothing),
+            "min_count": self.min_count,
+            "floor": finite("floor", self.floor),
+            "sigma": finite("sigma", self.sigma),
             # Labels follow the fields, so that new sequences need no place for them.
             "label_column": -1,
         }

@@ -7,8 +7,8 @@ from typing import Any, Callable, Iterable, Sequence
 import numpy as np
 
 from crfkit import _crfkit
-from crfkit._base import check_lengths, object_array, share_of_right
-from crfkit._fit import Trained, development, token_weights_of, weights_of
+from crfkit._base import check_lengths, object_array, share_of_right, thread_count, weights_of
+from crfkit._fit import Trained, development, token_weights_of
 from crfkit.errors import DataError
 
 
@@ -101,12 +101,12 @@ class FactorialCRF(Trained[_crfkit.FactorialTagger]):
 
     def predict(self, X: Sequence[Any]) -> np.ndarray:
         """The labels of sequences: a 1-D array of lists of tuples."""
-        found = self.tagger_.labels(X, threads=self.threads)
+        found = self.tagger_.labels(X, threads=thread_count(self.threads))
         return object_array([[tuple(labels) for labels in sequence] for sequence in found])
 
     def predict_marginals(self, X: Sequence[Any]) -> list[list[np.ndarray]]:
         """The probability of each label at each token: for each sequence a list with an array (tokens, labels) for each label."""
-        return [list(parts) for parts in self.tagger_.marginals(X, threads=self.threads)]
+        return [list(parts) for parts in self.tagger_.marginals(X, threads=thread_count(self.threads))]
 
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
         """The share of tokens whose labels are all right. ``sample_weight`` has a number for each sequence."""
@@ -127,7 +127,8 @@ def _tuples(y: Any, name: str) -> list[list[list[str]]]:
         tokens = []
         for t, labels in enumerate(sequence):
             at = f"{name}[{k}][{t}]"
-            if isinstance(labels, (str, bytes)) or not all(isinstance(label, str) and label for label in labels):
+            plain = isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__")
+            if plain or not all(isinstance(label, str) and label for label in labels):
                 raise TypeError(f"{at} is {labels!r}: give a tuple of labels, which are strings")
             count = len(labels) if count is None else count
             if len(labels) != count:

@@ -7,8 +7,8 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from crfkit import _crfkit
-from crfkit._base import check_lengths, object_array
-from crfkit._fit import Trained, development, label_weights_of, weights_of
+from crfkit._base import check_lengths, object_array, thread_count, weights_of
+from crfkit._fit import Trained, development, label_weights_of
 from crfkit.errors import DataError, SettingError
 
 _NODE, _EDGE = "node", "edge"
@@ -154,7 +154,7 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
         for name, values in seen.items():
             if not values:
                 raise DataError(f"no node of type {name!r} has a label")
-            labels[name] = np.unique(np.asarray(values))
+            labels[name] = _distinct(values, name)
         graphs = []
         for k, (graph, of) in enumerate(zip(given, y)):
             weights = None if node_weight is None else _of_nodes(graph, node_weight[k], f"node_weight[{k}]", "weights")
@@ -183,7 +183,7 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
     def predict(self, X: Sequence[Any]) -> np.ndarray:
         """The labels of the nodes of graphs: a 1-D array with an array for each graph, or a dict of arrays where there are types."""
         tagger, graphs = self.tagger_, [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
-        found = tagger.labels([_unlabelled(graph) for graph in graphs], decode=self.decode, threads=self.threads)
+        found = tagger.labels([_unlabelled(graph) for graph in graphs], decode=self.decode, threads=thread_count(self.threads))
         answers = []
         for x, (nodes, _), numbers in zip(X, graphs, found):
             parts, start = {}, 0
@@ -197,7 +197,7 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
         """The probability of each label of each node: for each graph an array (nodes, labels), or a dict of them."""
         tagger, graphs = self.tagger_, [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
         answers = []
-        for x, (nodes, _), values in zip(X, graphs, tagger.marginals([_unlabelled(g) for g in graphs], threads=self.threads)):
+        for x, (nodes, _), values in zip(X, graphs, tagger.marginals([_unlabelled(g) for g in graphs], threads=thread_count(self.threads))):
             parts, start = {}, 0
             for name, (features, _) in nodes:
                 shape = (len(features), len(self._labels[name]))
@@ -206,16 +206,17 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
             answers.append(parts if isinstance(x, Mapping) else parts[_NODE])
         return answers
 
-    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """The share of nodes whose label is right. Nodes without a label do not count."""
+    def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
+        """The share of nodes whose label is right. ``sample_weight`` has a number for each graph. Nodes without a label do not count."""
         check_lengths(X, y)
-        right = total = 0
+        weights = weights_of(sample_weight, X, "graphs") or [1.0] * len(X)
+        right = total = 0.0
         for k, (x, found, gold) in enumerate(zip(X, self.predict(X), y)):
             answers = found if isinstance(found, Mapping) else {_NODE: found}
             for name, values in _labels_of(_graph(x, f"X[{k}]"), gold, f"y[{k}]").items():
                 known = [(a, b) for a, b in zip(answers[name], values) if not _is_unknown(b, self.unlabelled)]
-                right += sum(a == b for a, b in known)
-                total += len(known)
+                right += weights[k] * sum(a == b for a, b in known)
+                total += weights[k] * len(known)
         return right / total if total else 1.0
 
     @property
@@ -223,6 +224,15 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
         """The labels in the order of ``predict_marginals``: an array, or a dict of arrays where there are types."""
         self._check_is_fitted()
         return self._labels[_NODE] if list(self._labels) == [_NODE] else dict(self._labels)
+
+
+def _distinct(values: list[Any], name: str) -> np.ndarray:
+    """The different labels of a type of nodes, in order."""
+    kinds = {"text" if isinstance(v, str) else "number" if isinstance(v, (bool, int, float, np.number, np.bool_)) else "other" for v in values}
+    if len(kinds) > 1 or "other" in kinds:
+        wrong = next((v for v in values if not isinstance(v, (str, bool, int, float, np.number, np.bool_))), values[0])
+        raise TypeError(f"nodes of type {name!r} have labels such as {wrong!r} ({type(wrong).__name__}): give all strings, or all numbers")
+    return np.unique(np.asarray(values))
 
 
 def _is_unknown(value: Any, unlabelled: Any) -> bool:
@@ -299,6 +309,9 @@ def _of_nodes(graph: Any, given: Any, name: str, what: str) -> dict[str, Any]:
     """What is given for each node of each type."""
     nodes, _ = graph
     found = dict(given) if isinstance(given, Mapping) else {_NODE: given}
+    extra = [of for of in found if of not in dict(nodes)]
+    if extra:
+        raise DataError(f"{name} has {what} of type {extra[0]!r}, but its graph has no nodes of this type")
     for of, (numbers, _) in nodes:
         if of not in found:
             raise DataError(f"{name} has no {what} of type {of!r}")

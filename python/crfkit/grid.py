@@ -7,8 +7,8 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from crfkit import _crfkit
-from crfkit._base import check_lengths, object_array
-from crfkit._fit import Trained, development, label_weights_of, weights_of
+from crfkit._base import check_lengths, object_array, thread_count, weights_of
+from crfkit._fit import Trained, development, label_weights_of
 from crfkit.errors import DataError, SettingError
 
 _LARGEST = np.iinfo(np.uint16).max
@@ -142,28 +142,35 @@ class GridCRF(Trained[_crfkit.GridTagger]):
         check_lengths(X, y)
         images, masks = _images(X, "X"), _masks(y, X, "y")
         values = np.unique(np.concatenate([mask.ravel() for mask in masks]))
+        if self.unlabelled is not None and not (
+            isinstance(self.unlabelled, (int, np.integer)) and 0 <= self.unlabelled <= _LARGEST
+        ):
+            raise SettingError(f"unlabelled is {self.unlabelled!r}: give a whole number from 0 to {_LARGEST}")
         labels = [int(value) for value in values if value != self.unlabelled]
-        if self.unlabelled is not None and not 0 <= int(self.unlabelled) <= _LARGEST:
-            raise SettingError(f"unlabelled is {self.unlabelled}: give a number from 0 to {_LARGEST}")
+        if not labels:
+            raise DataError("y has no label: there is nothing to learn from")
+        if self.neighbours not in (0, 4, 8):
+            raise SettingError(f"neighbours is {self.neighbours!r}: choose 0, 4 or 8")
         return images, masks, (labels, self.unlabelled, self.neighbours, self.table, self.directions)
 
     def predict(self, X: Sequence[Any]) -> np.ndarray:
         """The labels of images: a 1-D array of arrays (height, width)."""
         tagger = self.tagger_
-        return object_array(list(tagger.labels(_images(X, "X"), decode=self.decode, threads=self.threads)))
+        return object_array(list(tagger.labels(_images(X, "X"), decode=self.decode, threads=thread_count(self.threads))))
 
     def predict_marginals(self, X: Sequence[Any]) -> list[np.ndarray]:
         """The probability of each label at each pixel: an array (height, width, labels) for each image."""
-        return list(self.tagger_.marginals(_images(X, "X"), threads=self.threads))
+        return list(self.tagger_.marginals(_images(X, "X"), threads=thread_count(self.threads)))
 
-    def score(self, X: Sequence[Any], y: Sequence[Any]) -> float:
-        """The share of pixels whose label is right. Pixels without a label do not count."""
+    def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
+        """The share of pixels whose label is right. ``sample_weight`` has a number for each image. Pixels without a label do not count."""
         check_lengths(X, y)
-        right = total = 0
-        for found, gold in zip(self.predict(X), _masks(y, X, "y")):
+        weights = weights_of(sample_weight, X, "images") or [1.0] * len(X)
+        right = total = 0.0
+        for weight, found, gold in zip(weights, self.predict(X), _masks(y, X, "y")):
             counted = np.ones(gold.shape, dtype=bool) if self.unlabelled is None else gold != self.unlabelled
-            right += int(np.sum((found == gold) & counted))
-            total += int(np.sum(counted))
+            right += weight * float(np.sum((found == gold) & counted))
+            total += weight * float(np.sum(counted))
         return right / total if total else 1.0
 
     @property
@@ -187,6 +194,8 @@ def _numbers(array: Any, name: str) -> np.ndarray:
 
 
 def _images(X: Any, name: str) -> list[Any]:
+    if isinstance(X, (str, bytes, Mapping)) or not hasattr(X, "__iter__"):
+        raise TypeError(f"{name} is {type(X).__name__}: give a list of images")
     images: list[Any] = []
     for k, image in enumerate(X):
         at = f"{name}[{k}]"

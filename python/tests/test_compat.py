@@ -196,6 +196,49 @@ def test_stopping_rules(tmp_path):
     assert iterations("arow", max_iterations=7) == 7
 
 
+def test_iterations_are_those_of_crfsuite():
+    """The first is the first step, none is counted before it, and 0 is no limit."""
+
+    def losses(**params):
+        trainer = pycrfsuite.Trainer("lbfgs", params, verbose=False)
+        for x, y in zip(X * 3, Y * 3):
+            trainer.append(x, y)
+        trainer.train("")
+        return [iteration["loss"] for iteration in trainer.logparser.iterations], "".join(trainer.logparser.log)
+
+    whole, log = losses()
+    assert "num_memories: 40" in log and "L-BFGS resulted in convergence" in log
+    start = sum(map(len, Y * 3)) * math.log(len({label for labels in Y for label in labels}))
+    assert whole[0] < start - 1e-3 and len(whole) > 5
+    for limit in (1, 3):
+        some, log = losses(max_iterations=limit)
+        assert some == whole[:limit] and "terminated with the maximum number of iterations" in log
+    assert losses(max_iterations=0)[0] == whole
+    assert losses(c1=1e6)[0] == []
+    some, log = losses(period=3, delta=1e9)
+    assert some == whole[:3] and "terminated with the stopping criteria" in log
+    assert losses(period=0, delta=1e9)[0] == whole
+
+
+@pytest.mark.parametrize(
+    "algorithm, params",
+    [
+        ("lbfgs", {"num_memories": 0}),
+        ("lbfgs", {"epsilon": -1}),
+        ("lbfgs", {"linesearch": "nope"}),
+        ("lbfgs", {"c1": -1}),
+        ("pa", {"c": 0}),
+        ("arow", {"gamma": -1}),
+        ("arow", {"variance": 0}),
+    ],
+)
+def test_values_that_no_training_could_use(algorithm, params):
+    trainer = pycrfsuite.Trainer(algorithm, params, verbose=False)
+    trainer.append(X[0], Y[0])
+    with pytest.raises(ValueError, match=f"parameter {next(iter(params))} is"):
+        trainer.train("")
+
+
 def test_install(tmp_path):
     import os
     import subprocess
@@ -252,14 +295,14 @@ def test_all_possible_transitions():
 
 
 def test_crf_refuses():
-    for params, message in [({"algorithm": "ap", "c2": 1.0}, "c2"), ({"c2": "abc"}, "c2"), ({"c2": -1}, "c1 and c2")]:
+    for params, message in [({"algorithm": "ap", "c2": 1.0}, "c2"), ({"c2": "abc"}, "c2"), ({"c2": -1}, "c2 is -1")]:
         with pytest.raises(ValueError, match=message):
             sklearn_crfsuite.CRF(**params).fit(X, Y)
     with pytest.raises(ValueError, match="both X_dev and y_dev"):
         sklearn_crfsuite.CRF().fit(X, Y, X)
     with pytest.raises(ValueError, match="call fit first"):
         sklearn_crfsuite.CRF().predict(X)
-    for params, message in [({"pa_type": 3}, "0, 1 or 2"), ({"c": -1}, "aggressiveness")]:
+    for params, message in [({"pa_type": 3}, "0, 1 or 2"), ({"c": -1}, "c is -1")]:
         with pytest.raises(ValueError, match=message):
             sklearn_crfsuite.CRF("pa", **params).fit(X, Y)
     with pytest.raises(ValueError, match="calibration.rate"):

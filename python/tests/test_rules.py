@@ -208,7 +208,7 @@ def test_scores(crf):
     assert (scores.tokens, scores.sequences) == (18, 6) and "precision" in str(scores)
     plain = EmpiricalTagger().fit([["a", "b"]], [["X", "Y"]]).model_.evaluate([["a", "b"]], [["X", "X"]])
     assert plain.f1 is None and plain.accuracy == 50.0
-    with pytest.raises(crfkit.SettingError, match="no sequence"):
+    with pytest.raises(crfkit.DataError, match="X has no token"):
         crf.model_.evaluate([], [])
 
 

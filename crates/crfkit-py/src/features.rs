@@ -3,7 +3,7 @@
 use crate::Form;
 use crate::errors::{data_error, raise};
 use crate::vectors::{beside, split, vectors_for};
-use crate::walk::{At, Receiver, each_token, shown, text_of, walk};
+use crate::walk::{At, Name, Receiver, each_token, not_text, shown, text_of, walk};
 use crfkit::Place;
 use crfkit::any::Ensemble;
 use crfkit::chain::Sequence;
@@ -58,7 +58,7 @@ impl Input {
         };
         match self.allowed.is_empty() {
             true => Ok(()),
-            false => answers.allow(&self.allowed, || Place::new("the sequence", 0)),
+            false => answers.allow(&self.allowed, || Place::new("x", 0)),
         }
     }
 }
@@ -122,20 +122,20 @@ impl Receiver for Hashing {
 }
 
 impl Converter {
-    /// Makes a sequence of what Python gives, which is number `number` of the caller's list. With `labels`, there must be one for each token.
+    /// Makes a sequence of what Python gives. With `labels`, there must be one for each token.
     pub(crate) fn sequence(
         &mut self,
         given: &Bound<'_, PyAny>,
         labels: Option<&[String]>,
         weight: f64,
         form: Form,
-        number: Option<usize>,
+        of: Name<'_>,
     ) -> PyResult<Sequence> {
-        let name = name_of(number);
+        let name = of.to_string();
         let (tokens, array) = split(given, &name)?;
         let sequence = match (&tokens, form) {
-            (Some(tokens), Form::Features) => self.attributes(tokens, labels, weight, number)?,
-            (Some(tokens), Form::Rows) => self.rows(tokens, labels, weight, number)?,
+            (Some(tokens), Form::Features) => self.attributes(tokens, labels, weight, of)?,
+            (Some(tokens), Form::Rows) => self.rows(tokens, labels, weight, of)?,
             (None, Form::Features) => {
                 let rows = array.as_ref().map_or(0, |array| array.shape()[0]);
                 numbers_alone(given.py(), rows, labels, weight, &name)?
@@ -154,23 +154,18 @@ impl Converter {
     }
 
     /// Makes a sequence to be labelled of what Python gives.
-    pub(crate) fn input(
-        &mut self,
-        given: &Bound<'_, PyAny>,
-        form: Form,
-        number: Option<usize>,
-    ) -> PyResult<Input> {
+    pub(crate) fn input(&mut self, given: &Bound<'_, PyAny>, form: Form, of: Name<'_>) -> PyResult<Input> {
         if form == Form::Rows {
-            return self.sequence(given, None, 1.0, form, number).map(|rows| Tokens::Rows(rows).into());
+            return self.sequence(given, None, 1.0, form, of).map(|rows| Tokens::Rows(rows).into());
         }
-        let (py, name) = (given.py(), name_of(number));
+        let (py, name) = (given.py(), of.to_string());
         let (tokens, array) = split(given, &name)?;
         let text = std::mem::take(&mut self.token.text);
         let mut hashing = Hashing { sequence: HashedAttributes::new(name.as_str()), text };
         match &tokens {
             Some(tokens) => {
                 for (token, item) in each_token(tokens, &name)?.enumerate() {
-                    walk(&item?, "", At::token(number, token), &mut hashing)?;
+                    walk(&item?, "", &At { of, number: token }, &mut hashing)?;
                     hashing.sequence.finish_token();
                 }
             }
@@ -193,15 +188,13 @@ impl Converter {
         tokens: &Bound<'_, PyAny>,
         labels: Option<&[String]>,
         weight: f64,
-        number: Option<usize>,
+        of: Name<'_>,
     ) -> PyResult<Sequence> {
-        let py = tokens.py();
-        let name = name_of(number);
+        let (py, name) = (tokens.py(), of.to_string());
         let mut attributes = Attributes::new(&name, weight).map_err(|error| raise(py, error))?;
         for (token, item) in each_token(tokens, &name)?.enumerate() {
-            let at = At::token(number, token);
             self.token.clear();
-            walk(&item?, "", at, &mut self.token)?;
+            walk(&item?, "", &At { of, number: token }, &mut self.token)?;
             let label = labels.and_then(|labels| labels.get(token)).map_or(UNKNOWN, String::as_str);
             attributes.add(label, self.token.features()).map_err(|error| raise(py, error))?;
         }
@@ -213,24 +206,24 @@ impl Converter {
     pub(crate) fn columns(
         &mut self,
         given: &Bound<'_, PyAny>,
-        labels: Option<&[Vec<String>]>,
-        number: usize,
+        labels: Option<(&[Vec<String>], Name<'_>)>,
+        of: Name<'_>,
     ) -> PyResult<Columns> {
-        let (py, name) = (given.py(), format!("X[{number}]"));
+        let (py, name) = (given.py(), of.to_string());
         let (tokens, array) = split(given, &name)?;
         let mut rows: Vec<Vec<String>> = match &tokens {
             Some(tokens) => each_token(tokens, &name)?
                 .enumerate()
-                .map(|(token, item)| fields(&item?, At::token(Some(number), token)))
+                .map(|(token, item)| fields(&item?, At { of, number: token }))
                 .collect::<PyResult<_>>()?,
             None => vec![vec![String::new()]; array.as_ref().map_or(0, |array| array.shape()[0])],
         };
-        if let Some(labels) = labels {
+        if let Some((labels, of_labels)) = labels {
             if rows.len() != labels.len() {
                 let (tokens, labels) = (rows.len(), labels.len());
                 return Err(data_error(
                     py,
-                    format!("{name} has {tokens} tokens, but y[{number}] has {labels} labels"),
+                    format!("{name} has {tokens} tokens, but {of_labels} has {labels} labels"),
                 ));
             }
             rows.iter_mut().zip(labels).for_each(|(row, labels)| row.extend(labels.iter().cloned()));
@@ -248,14 +241,12 @@ impl Converter {
         tokens: &Bound<'_, PyAny>,
         labels: Option<&[String]>,
         weight: f64,
-        number: Option<usize>,
+        of: Name<'_>,
     ) -> PyResult<Sequence> {
-        let py = tokens.py();
-        let name = name_of(number);
+        let (py, name) = (tokens.py(), of.to_string());
         let mut rows: Vec<Vec<String>> = Vec::new();
         for (token, item) in each_token(tokens, &name)?.enumerate() {
-            let (item, at) = (item?, At::token(number, token));
-            let mut row = fields(&item, at)?;
+            let mut row = fields(&item?, At { of, number: token })?;
             row.extend(labels.and_then(|labels| labels.get(token)).cloned());
             rows.push(row);
         }
@@ -263,11 +254,6 @@ impl Converter {
         rows.set_weight(weight).map_err(|error| raise(py, error))?;
         Ok(rows.into())
     }
-}
-
-/// The name of a sequence in messages.
-fn name_of(number: Option<usize>) -> String {
-    number.map_or("the sequence".to_owned(), |number| format!("X[{number}]"))
 }
 
 /// A sequence of tokens without features.
@@ -289,7 +275,7 @@ fn numbers_alone(
 /// The fields of a token: a word alone, or a list of strings.
 fn fields(item: &Bound<'_, PyAny>, at: At<'_>) -> PyResult<Vec<String>> {
     if let Some(word) = text_of(item) {
-        return Ok(vec![word?.to_owned()]);
+        return Ok(vec![word.map_err(|_| not_text(item, at))?.to_owned()]);
     }
     let wrong = |what: &Bound<'_, PyAny>| {
         PyTypeError::new_err(format!(
@@ -303,7 +289,8 @@ fn fields(item: &Bound<'_, PyAny>, at: At<'_>) -> PyResult<Vec<String>> {
     let mut row = Vec::new();
     for field in item.try_iter().map_err(|_| wrong(item))? {
         let field = field?;
-        row.push(text_of(&field).ok_or_else(|| wrong(&field))??.to_owned());
+        let text = text_of(&field).ok_or_else(|| wrong(&field))?;
+        row.push(text.map_err(|_| not_text(&field, at))?.to_owned());
     }
     Ok(row)
 }

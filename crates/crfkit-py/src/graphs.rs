@@ -6,7 +6,7 @@ use crate::grids::{decode_of, other_kind, tables_of};
 use crate::model::PyModel;
 use crate::settings::read_settings;
 use crate::train::{Begin, train_corpus};
-use crate::walk::{At, each_token, walk};
+use crate::walk::{At, Name, each_token, walk};
 use crate::workers::Workers;
 use crfkit::any::AnyModel;
 use crfkit::domain::Dev;
@@ -65,7 +65,7 @@ fn observed(
     let mut count = 0;
     for item in each_token(given, &what)? {
         collected.clear();
-        walk(&item?, "", At::member(&what, count), collected)?;
+        walk(&item?, "", &At { of: Name { of: &what, number: None }, number: count }, collected)?;
         if let Some(one) = all.get_mut(count) {
             one.named = collected.features().map(|(name, value)| (name.to_owned(), value)).collect();
         }

@@ -3,46 +3,49 @@
 use crate::Form;
 use crate::errors::{data_error, raise};
 use crate::features::{Converter, UNKNOWN};
-use crate::walk::{shown, text_of};
+use crate::walk::{Name, not_text, shown, text_of};
 use crfkit::chain::Sequence;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
+/// What callers call sequences and their labels.
+pub(crate) const NAMES: [&str; 2] = ["X", "y"];
+/// The same of development data.
+pub(crate) const DEV_NAMES: [&str; 2] = ["X_dev", "y_dev"];
 /// Stands between labels of which a token has one.
 const OR: &str = "|";
 
 /// The labels of a sequence, as strings. If they may be `partial`, `None` is a label that is not known, and a tuple, list or set is one of
 /// several.
-pub(crate) fn labels(labels: &Bound<'_, PyAny>, number: usize, partial: bool) -> PyResult<Vec<String>> {
+pub(crate) fn labels(labels: &Bound<'_, PyAny>, name: Name<'_>, partial: bool) -> PyResult<Vec<String>> {
     let mut found = Vec::new();
     let wrong = |label: &Bound<'_, PyAny>| {
         let what = match partial {
             true => "labels are strings, None or sets of strings",
-            false if label.is_none() => {
+            false if label.is_none() && name.number.is_some() => {
                 "labels are strings; where some are not known, set partial_labels=True"
             }
             false => "labels are strings",
         };
-        PyTypeError::new_err(format!("y[{number}] has {}: {what}", shown(label)))
+        PyTypeError::new_err(format!("{name} has {}: {what}", shown(label)))
     };
+    let no_list =
+        || PyTypeError::new_err(format!("{name} is {}: give a list with a label per token", shown(labels)));
     if labels.is_instance_of::<PyString>() {
-        return Err(wrong(labels));
+        return Err(no_list());
     }
-    for label in labels.try_iter().map_err(|_| wrong(labels))? {
+    for label in labels.try_iter().map_err(|_| no_list())? {
         let label = label?;
         let empty = |text: &str| match text.is_empty() {
             false => Ok(()),
             true => {
                 let token = found.len();
-                Err(data_error(
-                    label.py(),
-                    format!("y[{number}][{token}] is empty: give every token a label"),
-                ))
+                Err(data_error(label.py(), format!("{name}[{token}] is empty: give every token a label")))
             }
         };
         let text = match text_of(&label) {
-            Some(text) => text?.to_owned(),
+            Some(text) => text.map_err(|_| not_text(&label, name))?.to_owned(),
             None if partial && label.is_none() => UNKNOWN.to_owned(),
             None if partial => one_of(&label).ok_or_else(|| wrong(&label))?,
             None => return Err(wrong(&label)),
@@ -71,6 +74,8 @@ fn one_of(labels: &Bound<'_, PyAny>) -> Option<String> {
 /// How the labels of training sequences are given, and the weights of tokens.
 #[derive(Clone, Copy)]
 pub(crate) struct Given<'a> {
+    /// What the caller calls the sequences and their labels.
+    pub(crate) names: [&'static str; 2],
     pub(crate) form: Form,
     pub(crate) partial: bool,
     /// The weight of each sequence.
@@ -82,7 +87,12 @@ pub(crate) struct Given<'a> {
 impl Given<'_> {
     /// Complete labels, and weights of 1.
     pub(crate) fn plain(form: Form) -> Self {
-        Given { form, partial: false, weights: None, token_weights: None }
+        Given { names: NAMES, form, partial: false, weights: None, token_weights: None }
+    }
+
+    /// The same for development data.
+    pub(crate) fn development(form: Form) -> Self {
+        Given { names: DEV_NAMES, ..Given::plain(form) }
     }
 
     /// A training sequence: tokens with their labels, one for each.
@@ -93,14 +103,15 @@ impl Given<'_> {
         given: &Bound<'_, PyAny>,
         number: usize,
     ) -> PyResult<Sequence> {
-        let labels = labels(given, number, self.partial)?;
+        let [x, y] = self.names.map(|of| Name { of, number: Some(number) });
+        let labels = labels(given, y, self.partial)?;
         let weight = self.weights.and_then(|weights| weights.get(number)).copied().unwrap_or(1.0);
-        let sequence = converter.sequence(tokens, Some(&labels), weight, self.form, Some(number))?;
+        let sequence = converter.sequence(tokens, Some(&labels), weight, self.form, x)?;
         if sequence.len() != labels.len() {
             let (tokens, labels) = (sequence.len(), labels.len());
             return Err(data_error(
                 given.py(),
-                format!("X[{number}] has {tokens} tokens, but y[{number}] has {labels} labels"),
+                format!("{x} has {tokens} tokens, but {y} has {labels} labels"),
             ));
         }
         match self.token_weights.and_then(|weights| weights.get(number)) {

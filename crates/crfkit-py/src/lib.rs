@@ -25,6 +25,9 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 mod _crfkit {
+    use pyo3::prelude::*;
+    use pyo3::types::PySequence;
+
     #[pymodule_export]
     use super::graphs::{PyGraphTagger, train_graph};
     #[pymodule_export]
@@ -38,12 +41,18 @@ mod _crfkit {
     #[pymodule_export]
     use super::tagged::PyTagged;
     #[pymodule_export]
-    use super::tagger::PyTagger;
+    use super::tagger::{PyTagger, tagger_of, text_parts};
     #[pymodule_export]
     use super::train::train;
 
     #[pymodule_export]
     const __VERSION__: &str = env!("CARGO_PKG_VERSION");
+
+    /// A labelled sequence is one of `collections.abc.Sequence`.
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        PySequence::register::<super::tagged::PyTagged>(module.py())
+    }
 }
 
 /// Whether a sequence consists of features or of rows of fields.

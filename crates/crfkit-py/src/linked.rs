@@ -3,12 +3,13 @@
 use crate::Form;
 use crate::errors::{data_error, raise, setting_error};
 use crate::features::Converter;
-use crate::labels::Given;
+use crate::labels::{DEV_NAMES, Given, NAMES};
 use crate::model::PyModel;
 use crate::reading::with_template;
-use crate::settings::read_settings;
+use crate::settings::{parse, read_settings};
 use crate::train::{Begin, pairs, train_corpus};
 use crate::vectors::{split, without};
+use crate::walk::{Name, each_sequence};
 use crate::workers::Workers;
 use crfkit::Trainer;
 use crfkit::any::AnyModel;
@@ -45,9 +46,12 @@ fn rows(
     reading: Option<&LinkedReading>,
 ) -> PyResult<Vec<Columns>> {
     let (mut converter, mut all) = (Converter::default(), Vec::with_capacity(y.len()));
-    for (k, (x, labels)) in x.try_iter()?.zip(y).enumerate() {
+    // Development data has no weights.
+    let names = if reading.is_some() { NAMES } else { DEV_NAMES };
+    for (k, (x, labels)) in each_sequence(x)?.zip(y).enumerate() {
         let x = x?;
-        if has_words(&x, k)? != words {
+        let [name, of_labels] = names.map(|of| Name { of, number: Some(k) });
+        if has_words(&x, name)? != words {
             let why = match words {
                 true => {
                     "is an array: with a template, or where other sequences have words, give a tuple of words and an array"
@@ -56,9 +60,9 @@ fn rows(
                     "has words, but the first sequence is an array: give arrays alone, or words everywhere"
                 }
             };
-            return Err(data_error(x.py(), format!("X[{k}] {why}")));
+            return Err(data_error(x.py(), format!("{name} {why}")));
         }
-        let mut rows = converter.columns(&x, Some(labels), k)?;
+        let mut rows = converter.columns(&x, Some((&labels[..], of_labels)), name)?;
         if let Some(reading) = reading {
             let weigh = |rows: &mut Columns| -> crfkit::Result<()> {
                 if let Some(weights) = &reading.weights {
@@ -96,13 +100,13 @@ pub(crate) fn train_factorial<'py>(
     let settings = read_settings(py, settings, Kind::Linked)?;
     // Arrays alone have nothing that a template could read.
     let words = match x.try_iter()?.next() {
-        Some(first) if reading.template.is_none() => has_words(&first?, 0)?,
+        Some(first) if reading.template.is_none() => has_words(&first?, Name::x(0))?,
         _ => true,
     };
     let sequences = rows(x, &y, words, Some(&reading))?;
     let dev = dev.map(|(x, y)| rows(&x, &y, words, None)).transpose()?;
     let Some(labels) = y.iter().flatten().map(Vec::len).next().filter(|_| !sequences.is_empty()) else {
-        return Err(data_error(py, "X is empty: there is nothing to learn from".into()));
+        return Err(data_error(py, "X has no token: there is nothing to learn from".into()));
     };
     let columns = sequences[0].columns();
     let template = if words { reading.template.as_deref() } else { Some(PAIRS_OF_LABELS) };
@@ -128,8 +132,8 @@ pub(crate) fn train_factorial<'py>(
 const PAIRS_OF_LABELS: &str = "B\n";
 
 /// Whether a sequence has words, beside an array or alone.
-fn has_words(x: &Bound<'_, PyAny>, number: usize) -> PyResult<bool> {
-    Ok(split(x, &format!("X[{number}]"))?.0.is_some())
+fn has_words(x: &Bound<'_, PyAny>, name: Name<'_>) -> PyResult<bool> {
+    Ok(split(x, &name.to_string())?.0.is_some())
 }
 
 /// A worker that labels factorial chains. Threads may share it.
@@ -218,16 +222,16 @@ impl PyFactorialTagger {
     fn inputs(&self, x: &Bound<'_, PyAny>) -> PyResult<Vec<Columns>> {
         let mut converter = Converter::default();
         let words = !self.0.model().domain.templates.extractors.is_empty();
-        x.try_iter()?
+        each_sequence(x)?
             .enumerate()
             .map(|(k, x)| {
                 let x = x?;
-                if words && !has_words(&x, k)? {
+                if words && !has_words(&x, Name::x(k))? {
                     let why =
                         "is an array, but the model was trained on words: give a tuple of words and an array";
                     return Err(data_error(x.py(), format!("X[{k}] {why}")));
                 }
-                converter.columns(&x, None, k)
+                converter.columns(&x, None, Name::x(k))
             })
             .collect()
     }
@@ -244,8 +248,7 @@ pub(crate) fn train_empirical(
     held_out: Option<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
     start: Option<&Bound<'_, PyModel>>,
 ) -> PyResult<PyModel> {
-    let settings: EmpiricalSettings =
-        serde_json::from_str(settings).map_err(|error| setting_error(py, error.to_string()))?;
+    let settings: EmpiricalSettings = parse(py, settings)?;
     settings.check().map_err(|error| raise(py, error))?;
     let mut counts = Counts::new(settings.pairs);
     each_row(x, y, |rows, label| counts.add_columns(rows, label))?;

@@ -11,11 +11,14 @@ use crfkit::chain::Sequence;
 use crfkit::data::observer::Source;
 use crfkit::files::write_atomically;
 use crfkit::foreign::crfsuite;
-use crfkit::{Model, Sequences};
+use crfkit::model::WeightKind;
+use crfkit::model::edit::{Edit, Others};
+use crfkit::{Model, Place, Sequences};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 /// A trained model. It never changes, so threads may share it; it can be pickled and copied.
@@ -43,6 +46,23 @@ type Coefficients<'py> =
 /// A weight: the kind of table, the observation, the labels, and the weight.
 type NamedWeight = (String, Option<String>, Vec<String>, f64);
 
+fn named_weight(weight: crfkit::model::NamedWeight) -> NamedWeight {
+    (weight.part, weight.observation, weight.labels, weight.weight)
+}
+
+/// The weight of what is forbidden, as `Edit` has it.
+const FORBIDDEN: f64 = -60_000.0;
+
+/// A change of a weight.
+type Change = (String, Option<String>, Vec<String>, NewWeight);
+
+/// The new value of a weight.
+#[derive(FromPyObject)]
+enum NewWeight {
+    Number(f64),
+    Text(String),
+}
+
 #[pymethods]
 impl PyModel {
     /// Read a model file, of crfkit, CRFsuite, CRF++ (as text) or Wapiti. The whole file is checked; a damaged one raises
@@ -59,8 +79,8 @@ impl PyModel {
 
     /// Read a model from the bytes of its file.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
-        model_from_bytes(py, data)
+    fn from_bytes(py: Python<'_>, data: Cow<'_, [u8]>) -> PyResult<Self> {
+        model_from_bytes(py, &data)
     }
 
     /// The bytes of the model's file.
@@ -116,10 +136,47 @@ impl PyModel {
     fn heaviest(&self, n: usize) -> (usize, Vec<NamedWeight>) {
         let Some(names) = self.0.any().names() else { return (0, Vec::new()) };
         let top = names.top(n, |_| true, &[], None);
-        let named = |weight: crfkit::model::NamedWeight| {
-            (weight.part.to_string(), weight.observation, weight.labels, weight.weight)
+        (names.weights.len(), top.into_iter().map(named_weight).collect())
+    }
+
+    /// All weights of the model as tuples ``(part, feature, labels, weight)``, as ``heaviest`` gives them. A model made of counts has none.
+    fn weights(&self) -> Vec<NamedWeight> {
+        let names = self.0.any().names();
+        names.iter().flat_map(|names| names.each_of(|_| true)).map(named_weight).collect()
+    }
+
+    /// The same model with other weights. ``changes`` is a list of tuples ``(part, feature, labels, weight)`` as ``weights`` gives them; a weight of 0
+    /// deletes it, and ``"forbid"`` makes what it belongs to impossible. With ``only``, all weights that ``changes`` does not name become 0.
+    #[pyo3(signature = (changes, *, only=false))]
+    fn edited(&self, py: Python<'_>, changes: Vec<Change>, only: bool) -> PyResult<Self> {
+        let names = self.0.any().names();
+        let dense = names.iter().flat_map(|names| names.each_of(|_| true));
+        let dense = dense.filter(|weight| weight.kind == WeightKind::Dense);
+        let dense: HashSet<(String, Option<String>)> =
+            dense.map(|weight| (weight.part, weight.observation)).collect();
+        let edit = |(k, (part, observation, labels, weight)): (usize, Change)| {
+            let weight = match weight {
+                NewWeight::Number(weight) if weight.is_finite() => weight,
+                NewWeight::Text(text) if text == "forbid" => FORBIDDEN,
+                _ => {
+                    let message = format!("changes[{k}] has no weight: give a finite number, or \"forbid\"");
+                    return Err(data_error(py, message));
+                }
+            };
+            let name = (part, observation);
+            let kind = match &name {
+                (_, None) => WeightKind::Table,
+                name if dense.contains(name) => WeightKind::Dense,
+                _ => WeightKind::Feature,
+            };
+            let (part, observation) = name;
+            let weight = crfkit::model::NamedWeight { part, kind, observation, labels, weight };
+            Ok(Edit { place: Place::new(format!("changes[{k}]"), 0), weight })
         };
-        (names.weights.len(), top.into_iter().map(named).collect())
+        let edits = changes.into_iter().enumerate().map(edit).collect::<PyResult<Vec<Edit>>>()?;
+        let others = if only { Others::Delete } else { Others::Keep };
+        let edited = py.detach(|| self.0.any().edited(&edits, others)).map_err(|error| raise(py, error))?;
+        Ok(PyModel(edited.into()))
     }
 
     /// A summary for a notebook: labels, sizes, settings and the heaviest weights.
@@ -259,7 +316,11 @@ impl PyModel {
                 format!("X has {tokens} sequences, but y has {labels}: give labels for each of them"),
             ));
         }
-        sequences(x, y, Given::plain(self.form()), &mut Converter::default())
+        let found = sequences(x, y, Given::plain(self.form()), &mut Converter::default())?;
+        match found.is_empty() {
+            true => Err(data_error(x.py(), "X has no token: give labelled sequences".into())),
+            false => Ok(found),
+        }
     }
 
     fn label_numbers(&self) -> HashMap<String, i64> {

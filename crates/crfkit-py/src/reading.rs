@@ -1,7 +1,7 @@
 //! How sequences of chains are read, as the package's estimators say it.
 
 use crate::Form;
-use crate::labels::Given;
+use crate::labels::{Given, NAMES};
 use crate::settings::Rules;
 use crfkit::Trainer;
 use crfkit::data::template::Dialect;
@@ -27,6 +27,7 @@ impl Reading {
     /// How labels and weights are given with sequences of this form.
     pub(crate) fn given(&self, form: Form) -> Given<'_> {
         Given {
+            names: NAMES,
             form,
             partial: self.partial_labels,
             weights: self.weights.as_deref(),

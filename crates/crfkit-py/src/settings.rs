@@ -3,6 +3,7 @@
 use crate::errors::setting_error;
 use crfkit::settings::{Constraint, Kind, Method, Settings};
 use pyo3::prelude::*;
+use serde::de::DeserializeOwned;
 
 /// Settings that `params` may have besides the parameters of methods.
 const OTHERS: [&str; 16] = [
@@ -24,12 +25,50 @@ const OTHERS: [&str; 16] = [
     "init",
 ];
 
+type Map = serde_json::Map<String, serde_json::Value>;
+
+/// Reads settings that come as a JSON object. The error names the setting that is wrong, in Python's terms.
+pub(crate) fn parse<T: DeserializeOwned>(py: Python<'_>, text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|error| {
+        let given: Map = serde_json::from_str(text).unwrap_or_default();
+        let wrong = |(name, value): (&String, &serde_json::Value)| {
+            let alone: Map = [(name.clone(), value.clone())].into_iter().collect();
+            let error = serde_json::from_value::<T>(alone.into()).err()?.to_string();
+            (!error.starts_with("missing"))
+                .then(|| format!("{name} is {}: {}", in_python(value), advice(&error)))
+        };
+        setting_error(py, given.iter().find_map(wrong).unwrap_or_else(|| error.to_string()))
+    })
+}
+
+/// A value as Python writes it.
+fn in_python(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Null => "None".into(),
+        serde_json::Value::Bool(true) => "True".into(),
+        serde_json::Value::Bool(false) => "False".into(),
+        other => other.to_string(),
+    }
+}
+
+/// What to give instead, by the parser's message.
+fn advice(error: &str) -> String {
+    let expected = error.rsplit_once("expected ").map_or(error, |(_, expected)| expected);
+    match expected {
+        "usize" | "u64" | "u32" | "u16" | "u8" => "give a whole number of at least 0".into(),
+        "f64" => "give a number".into(),
+        "a boolean" => "give True or False".into(),
+        "string or map" | "a string" => "give a string".into(),
+        _ if error.starts_with("unknown variant") => format!("choose {}", expected.replace('`', "")),
+        _ => format!("give {expected}"),
+    }
+}
+
 /// Reads the settings, which come as a JSON object; those of this kind of model are the default. An unknown key is an error, so that no
 /// typing error goes unseen.
 pub(crate) fn read_settings(py: Python<'_>, text: &str, kind: Kind) -> PyResult<Settings> {
-    let wrong = |error: serde_json::Error| setting_error(py, error.to_string());
-    let given: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).map_err(wrong)?;
-    let usual = serde_json::to_value(Settings::default()).map_err(wrong)?;
+    let given: Map = parse(py, text)?;
+    let usual = serde_json::to_value(Settings::default()).unwrap_or_default();
     let parameters = || Method::ALL.iter().flat_map(|method| method.declaration().parameters);
     let known = |key: &str| {
         usual.get(key).is_some()
@@ -44,7 +83,7 @@ pub(crate) fn read_settings(py: Python<'_>, text: &str, kind: Kind) -> PyResult<
         return Err(setting_error(py, format!("params has no {key:?}; it may have {}", names.join(", "))));
     }
     let first = given.contains_key("init");
-    let settings: Settings = serde_json::from_value(given.into()).map_err(wrong)?;
+    let settings: Settings = parse(py, text)?;
     let init = if first { settings.init } else { Settings::of(kind).init };
     Ok(Settings { init, ..settings })
 }

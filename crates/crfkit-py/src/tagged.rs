@@ -4,6 +4,7 @@ use crate::errors::{data_error, raise};
 use crate::features::{Input, Tokens};
 use crate::labels::labels;
 use crate::tagger::{Shared, Worker, named};
+use crate::walk::Name;
 use crfkit::chain::Sequence;
 use crfkit::eval::{ChunkLabels, chunks, is_chunked};
 use numpy::{IntoPyArray, PyArray2, PyArray3, PyArrayMethods};
@@ -167,7 +168,7 @@ impl PyTagged {
     fn log_probability(&self, py: Python<'_>, y: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
         let numbers = match y {
             None => self.labels.clone(),
-            Some(y) => self.numbers(py, &labels(y, 0, false)?)?,
+            Some(y) => self.numbers(py, &labels(y, Name { of: "y", number: None }, false)?)?,
         };
         match numbers.is_empty() {
             true => Ok(0.0),
@@ -176,10 +177,10 @@ impl PyTagged {
     }
 
     /// The ``n`` best labellings with their probabilities, best first; fewer where there are fewer.
-    fn nbest<'py>(&self, py: Python<'py>, n: usize) -> PyResult<Vec<(Bound<'py, PyList>, f64)>> {
-        if n == 0 {
-            return Err(PyValueError::new_err("n is 0: ask for at least 1 labelling"));
-        }
+    fn nbest<'py>(&self, py: Python<'py>, n: isize) -> PyResult<Vec<(Bound<'py, PyList>, f64)>> {
+        let Some(n) = usize::try_from(n).ok().filter(|n| *n > 0) else {
+            return Err(PyValueError::new_err(format!("n is {n}: ask for at least 1 labelling")));
+        };
         if self.labels.is_empty() {
             return Ok(vec![(PyList::empty(py), 1.0)]);
         }
@@ -189,6 +190,31 @@ impl PyTagged {
             Ok(ranked.into_iter().map(|found| sure(found.labels, worker)).collect::<Vec<_>>())
         })?;
         ranked.iter().map(|(sure, labels)| Ok((named(py, &self.shared, labels)?, *sure))).collect()
+    }
+
+    /// The number of the first token from ``start`` to ``stop`` that has a label.
+    #[pyo3(signature = (label, start=0, stop=isize::MAX))]
+    fn index<'py>(
+        &self,
+        py: Python<'py>,
+        label: &Bound<'py, PyAny>,
+        start: isize,
+        stop: isize,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.labels(py)?.call_method1("index", (label, start, stop))
+    }
+
+    /// The number of tokens that have a label.
+    fn count<'py>(&self, py: Python<'py>, label: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        self.labels(py)?.call_method1("count", (label,))
+    }
+
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
     }
 
     fn __len__(&self) -> usize {

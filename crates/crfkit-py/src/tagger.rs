@@ -5,11 +5,11 @@ use crate::features::{Converter, Input, Tokens};
 use crate::model::PyModel;
 use crate::settings::Rules;
 use crate::tagged::PyTagged;
-use crate::walk::{shown, text_of};
+use crate::walk::{Name, each_sequence, not_text, shown, text_of};
 use crate::workers::{PART, Workers};
 use crate::{Form, threads};
 use crfkit::any::{AnyModel, Ensemble};
-use crfkit::data::label_rules;
+use crfkit::data::{label_rules, tokens};
 use crfkit::explain::{Contribution, Explanation, Question};
 use crfkit::graph::{Label, LabelBits};
 use crfkit::tag::Tagger;
@@ -72,6 +72,8 @@ impl Shared {
 pub(crate) struct PyTagger {
     shared: Arc<Shared>,
     model: Model,
+    constraint: Option<String>,
+    at_most_once: Vec<String>,
 }
 
 impl PyTagger {
@@ -108,18 +110,26 @@ impl PyTagger {
         };
         let workers = py.detach(|| Workers::new(Arc::new(ensemble)));
         let names = model.labels().iter().map(|name| PyString::intern(py, name).unbind()).collect();
-        Ok(PyTagger { shared: Arc::new(Shared { workers, form, columns, names }), model: model.clone() })
+        Ok(PyTagger {
+            shared: Arc::new(Shared { workers, form, columns, names }),
+            model: model.clone(),
+            constraint: constraint.map(str::to_owned),
+            at_most_once: at_most_once.to_vec(),
+        })
     }
 
     /// Converts and labels many sequences.
     fn label_many(&self, xs: &Bound<'_, PyAny>, given: Option<usize>) -> PyResult<Vec<(Input, Vec<u32>)>> {
         let (shared, mut converter) = (&self.shared, Converter::default());
-        let inputs =
-            xs.try_iter()?.enumerate().map(|(number, x)| converter.input(&x?, shared.form, Some(number)));
-        let label = |worker: &mut Worker, input: &Input| shared.label(worker, input);
         // A thread must be worth its start.
         let parts = xs.len().map_or(usize::MAX, |count| count.div_ceil(PART).max(1));
-        shared.workers.as_they_come(xs.py(), inputs, threads(given).min(parts), label)
+        let threads = threads(given).min(parts);
+        let inputs = each_sequence(xs)?
+            .enumerate()
+            .map(|(number, x)| converter.input(&x?, shared.form, Name::x(number)));
+        let label =
+            |worker: &mut Worker, input: Input| shared.label(worker, &input).map(|labels| (input, labels));
+        shared.workers.as_they_come(xs.py(), inputs, threads, label)
     }
 }
 
@@ -147,7 +157,7 @@ impl PyTagger {
         x: &Bound<'_, PyAny>,
         allowed: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyTagged> {
-        let mut input = Converter::default().input(x, self.shared.form, None)?;
+        let mut input = Converter::default().input(x, self.shared.form, Name::ONLY)?;
         if let Some(allowed) = allowed {
             input.allowed = self.allowed(allowed, input.len())?;
         }
@@ -170,13 +180,19 @@ impl PyTagger {
         tokens: Option<&Bound<'py, PyAny>>,
         removals: usize,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let sequence = Converter::default().sequence(x, None, 1.0, self.shared.form, None)?;
-        let variables = match tokens {
+        let sequence = Converter::default().sequence(x, None, 1.0, self.shared.form, Name::ONLY)?;
+        let variables: Vec<usize> = match tokens {
             None => (0..sequence.len()).collect(),
-            Some(tokens) => match tokens.extract::<usize>() {
-                Ok(token) => vec![token],
-                Err(_) => tokens.extract::<Vec<usize>>()?,
-            },
+            Some(given) => {
+                let wrong = || {
+                    PyTypeError::new_err(format!(
+                        "tokens is {}: give the number of a token, counted from 0, or a list of them",
+                        shown(given)
+                    ))
+                };
+                let numbers = given.extract::<usize>().map(|token| vec![token]);
+                numbers.or_else(|_| given.extract::<Vec<usize>>()).map_err(|_| wrong())?
+            }
         };
         if sequence.is_empty() && variables.is_empty() {
             return Ok(Vec::new());
@@ -211,11 +227,63 @@ impl PyTagger {
         self.label_many(xs, threads)?.iter().map(|(_, labels)| named(py, &self.shared, labels)).collect()
     }
 
+    /// Cut running text into words, label them, and return the chunks as spans whose ``start`` and ``end`` count characters: ``text[start:end]``. Where labels
+    /// mark no chunks, every word is a span. Each line is a sequence or, with ``sentences``, each sentence of a line.
+    ///
+    /// The model must have been trained on words by a template. ``crfkit.text`` says how text is cut.
+    #[pyo3(signature = (text, *, sentences=false))]
+    fn tag_text<'py>(slf: &Bound<'py, Self>, text: &str, sentences: bool) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("crfkit.text")?.getattr("spans")?.call1((slf, text, sentences))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (py, this) = (slf.py(), slf.get());
+        let make = py.import("crfkit._crfkit")?.getattr("tagger_of")?;
+        let model = Py::new(py, this.model())?.into_bound(py);
+        Ok((make, (model, this.constraint.as_deref(), this.at_most_once.clone()).into_pyobject(py)?))
+    }
+
+    fn __copy__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __deepcopy__(slf: Py<Self>, _memo: &Bound<'_, PyAny>) -> Py<Self> {
+        slf
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<crfkit.Tagger: {}, {} labels>", self.model.kind().name(), self.shared.names.len())
+    }
+
     /// Names of the labels, in the order of the columns of ``Tagged.marginals``.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, &self.shared.names)
     }
+}
+
+/// The tokens of a text, or its sentences, as pairs of places in it, counted in characters.
+#[pyfunction]
+pub(crate) fn text_parts(text: &str, sentences: bool) -> Vec<(usize, usize)> {
+    let parts: Vec<_> =
+        if sentences { tokens::sentences(text).collect() } else { tokens::tokens(text).collect() };
+    let (mut bytes, mut characters) = (0, 0);
+    let mut place = |to: usize| {
+        characters += text[bytes..to].chars().count();
+        bytes = to;
+        characters
+    };
+    parts.into_iter().map(|part| (place(part.start), place(part.end))).collect()
+}
+
+/// A tagger of a model. Pickled taggers are read by this function.
+#[pyfunction]
+pub(crate) fn tagger_of(
+    model: &Bound<'_, PyModel>,
+    constraint: Option<&str>,
+    at_most_once: Vec<String>,
+) -> PyResult<PyTagger> {
+    PyTagger::of(model, constraint, &at_most_once)
 }
 
 pub(crate) fn named<'py>(py: Python<'py>, shared: &Shared, labels: &[u32]) -> PyResult<Bound<'py, PyList>> {
@@ -232,7 +300,7 @@ impl PyTagger {
         };
         let set = |token: usize, labels: &Bound<'_, PyAny>| -> PyResult<(usize, LabelBits)> {
             let names: Vec<String> = match text_of(labels) {
-                Some(label) => vec![label?.to_owned()],
+                Some(label) => vec![label.map_err(|_| not_text(labels, "allowed"))?.to_owned()],
                 None => {
                     let items = labels.try_iter().map_err(|_| wrong(labels))?;
                     items
@@ -240,7 +308,7 @@ impl PyTagger {
                         .collect::<PyResult<_>>()?
                 }
             };
-            let place = || Place::new("the sequence", token as u64 + 1);
+            let place = || Place::new("allowed", 0);
             let bits = model.label_bits(names.iter().map(String::as_str), place);
             Ok((token, bits.map_err(|error| raise(py, error))?))
         };

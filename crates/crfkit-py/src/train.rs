@@ -1,6 +1,6 @@
 //! Training: it runs on a thread of its own, and its progress comes back.
 
-use crate::errors::{raise, setting_error};
+use crate::errors::{data_error, raise, setting_error};
 use crate::features::Converter;
 use crate::labels::Given;
 use crate::model::PyModel;
@@ -183,7 +183,7 @@ pub(crate) fn train<'py>(
     let mut converter = Converter::default();
     let dev = match dev {
         None => None,
-        Some((x, y)) => Some(sequences(&x, &y, Given::plain(form), &mut converter)?),
+        Some((x, y)) => Some(sequences(&x, &y, Given::development(form), &mut converter)?),
     };
     let plan = Plan {
         settings: read_settings(py, settings, Kind::Chain)?,
@@ -247,12 +247,14 @@ fn feed_all(
     converter: &mut Converter,
 ) -> PyResult<()> {
     let mut all = || -> PyResult<()> {
+        let mut some = false;
         for (k, pair) in pairs(x, y)? {
             let (x, y) = pair?;
             let sequence = given.labelled(converter, &x, &y, k)?;
             if sequence.is_empty() {
                 continue;
             }
+            some = true;
             let gone = match feed.try_send(Ok(sequence)) {
                 Ok(()) => false,
                 Err(TrySendError::Full(sequence)) => py.detach(|| feed.send(sequence).is_err()),
@@ -261,6 +263,9 @@ fn feed_all(
             if gone {
                 break; // the thread has an error to tell
             }
+        }
+        if !some {
+            return Err(data_error(py, "X has no token: there is nothing to learn from".into()));
         }
         py.check_signals()
     };

@@ -16,42 +16,56 @@ pub(crate) trait Receiver {
     fn feature(&mut self, parts: [&str; 4], value: f64);
 }
 
-/// A place in Python's terms, for messages.
+/// What the caller gave, as messages name it: `x`, or `X[3]` if it is one of many.
+#[derive(Clone, Copy)]
+pub(crate) struct Name<'a> {
+    pub(crate) of: &'a str,
+    pub(crate) number: Option<usize>,
+}
+
+impl Name<'_> {
+    /// The only sequence.
+    pub(crate) const ONLY: Name<'static> = Name { of: "x", number: None };
+
+    /// Number `number` of the sequences.
+    pub(crate) fn x(number: usize) -> Self {
+        Name { of: "X", number: Some(number) }
+    }
+}
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.number {
+            Some(number) => write!(f, "{}[{number}]", self.of),
+            None => write!(f, "{}", self.of),
+        }
+    }
+}
+
+/// A token of a sequence, or a node or factor of a graph, as messages name it: `X[3][5]`.
 #[derive(Clone, Copy)]
 pub(crate) struct At<'a> {
-    of: Whole<'a>,
-    number: usize,
-}
-
-/// What the place is a part of.
-#[derive(Clone, Copy)]
-enum Whole<'a> {
-    /// The only sequence.
-    Sequence,
-    /// The sequence of this number.
-    Numbered(usize),
-    /// The members of a type of a graph.
-    Members(&'a str),
-}
-
-impl<'a> At<'a> {
-    /// A token of a sequence, which has a number unless there is only one: `X[3][5]`.
-    pub(crate) fn token(sequence: Option<usize>, token: usize) -> Self {
-        At { of: sequence.map_or(Whole::Sequence, Whole::Numbered), number: token }
-    }
-
-    /// A node or factor of a type, as `what` calls them.
-    pub(crate) fn member(what: &'a str, number: usize) -> Self {
-        At { of: Whole::Members(what), number }
-    }
+    pub(crate) of: Name<'a>,
+    pub(crate) number: usize,
 }
 
 impl fmt::Display for At<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.of {
-            Whole::Numbered(sequence) => write!(f, "X[{sequence}][{}]", self.number),
-            Whole::Sequence => write!(f, "token {}", self.number),
-            Whole::Members(what) => write!(f, "{what}[{}]", self.number),
+        write!(f, "{}[{}]", self.of, self.number)
+    }
+}
+
+/// A feature of a token, as messages name it: `X[3][5]['word']`, or the token itself before there is a name.
+struct Feature<'a>(&'a At<'a>, [&'a str; 2]);
+
+impl fmt::Display for Feature<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Feature(at, [prefix, name]) = self;
+        // What is nested has a separator behind its name.
+        let prefix = if name.is_empty() { prefix.strip_suffix(SEPARATOR).unwrap_or(prefix) } else { prefix };
+        match prefix.is_empty() && name.is_empty() {
+            true => write!(f, "{at}"),
+            false => write!(f, "{at}['{prefix}{name}']"),
         }
     }
 }
@@ -60,7 +74,7 @@ impl fmt::Display for At<'_> {
 pub(crate) fn walk(
     item: &Bound<'_, PyAny>,
     prefix: &str,
-    at: At<'_>,
+    at: &At<'_>,
     out: &mut impl Receiver,
 ) -> PyResult<()> {
     if let Ok(dict) = item.cast::<PyDict>() {
@@ -84,16 +98,29 @@ pub(crate) fn walk(
         return Ok(());
     }
     let items = item.try_iter().map_err(|_| {
-        PyTypeError::new_err(format!("{at} is {}: give a dict or a list of strings", type_name(item)))
+        let place = Feature(at, [prefix, ""]);
+        PyTypeError::new_err(format!("{place} is {}: give a dict or a list of strings", type_name(item)))
     })?;
     for name in items {
         let name = name?;
-        let text = text_of(&name).ok_or_else(|| {
-            PyTypeError::new_err(format!("{at} has the feature {}: a feature is a string", shown(&name)))
-        })?;
-        send([prefix, text?, "", ""], 1.0, at, item.py(), out)?;
+        let Some(Ok(text)) = text_of(&name) else { return Err(no_name(&name, prefix, at)) };
+        send([prefix, text, "", ""], 1.0, at, item.py(), out)?;
     }
     Ok(())
+}
+
+/// The exception for an entry of a list that is no name of a feature.
+#[cold]
+fn no_name(name: &Bound<'_, PyAny>, prefix: &str, at: &At<'_>) -> PyErr {
+    let place = Feature(at, [prefix, ""]);
+    if text_of(name).is_some() {
+        return not_text(name, place);
+    }
+    let array = match name.extract::<f64>() {
+        Ok(_) => "; for numbers alone, make the sequence an array (tokens, numbers)",
+        Err(_) => "",
+    };
+    PyTypeError::new_err(format!("{place} has the feature {}: a feature is a string{array}", shown(name)))
 }
 
 /// Sends one entry of a dict: `key:text` for a string, `key` with its value for a number, `key:...` for what is nested.
@@ -101,19 +128,18 @@ fn pair(
     key: &Bound<'_, PyAny>,
     value: &Bound<'_, PyAny>,
     prefix: &str,
-    at: At<'_>,
+    at: &At<'_>,
     out: &mut impl Receiver,
 ) -> PyResult<()> {
     let py = key.py();
-    let name = text_of(key).ok_or_else(|| {
-        PyTypeError::new_err(format!("{at} has the key {}: the name of a feature is a string", shown(key)))
-    })??;
+    let Some(Ok(name)) = text_of(key) else { return Err(no_key(key, prefix, at)) };
     // The cheapest question first.
     if let Ok(truth) = value.cast::<PyBool>() {
         return send([prefix, name, "", ""], f64::from(u8::from(truth.is_true())), at, py, out);
     }
     if let Some(text) = text_of(value) {
-        return send([prefix, name, SEPARATOR, text?], 1.0, at, py, out);
+        let text = text.map_err(|_| not_text(value, Feature(at, [prefix, name])))?;
+        return send([prefix, name, SEPARATOR, text], 1.0, at, py, out);
     }
     if let Ok(number) = value.cast::<PyFloat>() {
         return send([prefix, name, "", ""], number.value(), at, py, out);
@@ -122,19 +148,36 @@ fn pair(
     if is_number && let Ok(number) = value.extract::<f64>() {
         return send([prefix, name, "", ""], number, at, py, out);
     }
+    let place = Feature(at, [prefix, name]);
+    if value.is_instance_of::<PyInt>() {
+        return Err(data_error(py, format!("{place} is {}: give a smaller number", shown(value))));
+    }
     let nested = !value.is_none() && value.try_iter().is_ok();
     if !nested {
         return Err(PyTypeError::new_err(format!(
-            "{at}['{prefix}{name}'] is {}: give a string, a number, a boolean, or a dict or list of these",
+            "{place} is {}: give a string, a number, a boolean, or a dict or list of these",
             shown(value)
         )));
     }
     walk(value, &format!("{prefix}{name}{SEPARATOR}"), at, out)
 }
 
+/// The exception for a key that is no name of a feature.
+#[cold]
+fn no_key(key: &Bound<'_, PyAny>, prefix: &str, at: &At<'_>) -> PyErr {
+    let place = Feature(at, [prefix, ""]);
+    match text_of(key) {
+        Some(_) => not_text(key, place),
+        None => PyTypeError::new_err(format!(
+            "{place} has the key {}: the name of a feature is a string",
+            shown(key)
+        )),
+    }
+}
+
 /// Sends a feature, unless it has no name or no finite value.
 #[inline]
-fn send(parts: [&str; 4], value: f64, at: At<'_>, py: Python<'_>, out: &mut impl Receiver) -> PyResult<()> {
+fn send(parts: [&str; 4], value: f64, at: &At<'_>, py: Python<'_>, out: &mut impl Receiver) -> PyResult<()> {
     let [prefix, name, ..] = parts;
     let refuse = |what: &str| Err(data_error(py, format!("{at}['{prefix}{name}'] {what}")));
     if name.is_empty() && parts.iter().all(|part| part.is_empty()) {
@@ -150,7 +193,7 @@ fn send(parts: [&str; 4], value: f64, at: At<'_>, py: Python<'_>, out: &mut impl
 /// The tokens of a sequence. A string is not a sequence of tokens.
 pub(crate) fn each_token<'py>(
     tokens: &Bound<'py, PyAny>,
-    name: &str,
+    name: &impl fmt::Display,
 ) -> PyResult<Box<dyn Iterator<Item = PyResult<Bound<'py, PyAny>>> + 'py>> {
     let wrong =
         || PyTypeError::new_err(format!("{name} is {}: give a list with an entry per token", shown(tokens)));
@@ -160,17 +203,32 @@ pub(crate) fn each_token<'py>(
     Ok(Box::new(tokens.try_iter().map_err(|_| wrong())?))
 }
 
-/// The text of a string, or of bytes in UTF-8; `None` for any other object.
-pub(crate) fn text_of<'a>(object: &'a Bound<'_, PyAny>) -> Option<PyResult<&'a str>> {
+/// The text of a string, or of bytes in UTF-8; `None` for any other object. See [`not_text`] for what has none.
+#[inline]
+pub(crate) fn text_of<'a>(object: &'a Bound<'_, PyAny>) -> Option<Result<&'a str, NotText>> {
     if let Ok(text) = object.cast::<PyString>() {
-        return Some(text.to_str());
+        return Some(text.to_str().map_err(|_| NotText));
     }
     let bytes = object.cast::<PyBytes>().ok()?;
-    Some(
-        std::str::from_utf8(bytes.as_bytes()).map_err(|error| {
-            data_error(object.py(), format!("{} is not text in UTF-8: {error}", shown(object)))
-        }),
-    )
+    Some(std::str::from_utf8(bytes.as_bytes()).map_err(|_| NotText))
+}
+
+/// What a string or bytes are that have no text in UTF-8.
+pub(crate) struct NotText;
+
+/// The exception for a string or bytes at a place that have no text in UTF-8.
+#[cold]
+pub(crate) fn not_text(object: &Bound<'_, PyAny>, at: impl fmt::Display) -> PyErr {
+    data_error(object.py(), format!("{at} has {}, which is not text in UTF-8", shown(object)))
+}
+
+/// The sequences of a list.
+pub(crate) fn each_sequence<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, pyo3::types::PyIterator>> {
+    let wrong = || PyTypeError::new_err(format!("X is {}: give a list of sequences", shown(given)));
+    if given.is_instance_of::<PyString>() || given.is_instance_of::<PyDict>() {
+        return Err(wrong());
+    }
+    given.try_iter().map_err(|_| wrong())
 }
 
 /// Whether it is a number that is no `int` or `float`, as those of NumPy.
@@ -186,7 +244,7 @@ fn type_name(object: &Bound<'_, PyAny>) -> String {
 
 /// An object in a message: its type, and the beginning of its text.
 pub(crate) fn shown(object: &Bound<'_, PyAny>) -> String {
-    let text = object.repr().map_or(String::new(), |text| text.to_string());
+    let text = object.repr().map_or(String::new(), |text| text.to_string_lossy().into_owned());
     let short: String = text.chars().take(40).collect();
     let dots = if short.len() < text.len() { "…" } else { "" };
     format!("{short}{dots} ({})", type_name(object))

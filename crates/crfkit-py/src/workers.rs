@@ -76,8 +76,8 @@ impl<M: Labeller> Workers<M> {
         py: Python<'_>,
         inputs: impl Iterator<Item = PyResult<I>>,
         threads: usize,
-        task: impl Fn(&mut Tagger<M>, &I) -> Result<T> + Sync,
-    ) -> PyResult<Vec<(I, T)>> {
+        task: impl Fn(&mut Tagger<M>, I) -> Result<T> + Sync,
+    ) -> PyResult<Vec<T>> {
         let (give, taken) = channel::<(usize, Vec<I>)>();
         let taken = Mutex::new(taken);
         let done = Mutex::new(Vec::new());
@@ -85,8 +85,7 @@ impl<M: Labeller> Workers<M> {
             self.with(|worker| {
                 // The guard is gone before the work begins.
                 while let Ok((number, part)) = { locked(&taken).recv() } {
-                    let labelled = |input: I| task(worker, &input).map(|answer| (input, answer));
-                    let answers: Result<Vec<(I, T)>> = part.into_iter().map(labelled).collect();
+                    let answers: Result<Vec<T>> = part.into_iter().map(|input| task(worker, input)).collect();
                     locked(&done).push((number, answers));
                 }
             });
@@ -117,7 +116,7 @@ impl<M: Labeller> Workers<M> {
         made?;
         let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         done.sort_by_key(|(number, _)| *number);
-        let parts: Result<Vec<Vec<(I, T)>>> = done.into_iter().map(|(_, answers)| answers).collect();
+        let parts: Result<Vec<Vec<T>>> = done.into_iter().map(|(_, answers)| answers).collect();
         Ok(parts.map_err(|error| raise(py, error))?.into_iter().flatten().collect())
     }
 

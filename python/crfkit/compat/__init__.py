@@ -8,7 +8,10 @@ Model files are CRFsuite's: files of either side work on the other, with the sam
 
 What differs from the originals:
 
-- ``max_iterations`` limits the passes over the data; an iteration of L-BFGS may take more than one.
+- ``lbfgs`` remembers 40 steps unless ``num_memories`` is set, and with ``c1`` moves only the weights that are not 0 by what it remembers. It needs fewer
+  iterations, and ends where ``epsilon``, ``period`` and ``delta`` say, mostly with a lower loss.
+- ``linesearch`` and ``max_linesearch`` change nothing: the method has a line search of its own.
+- Passes far from the optimum compute in single precision.
 - ``feature.minfreq`` counts how often an attribute occurs, not how often it occurs with a label.
 - Held-out data chooses the weights of the best pass; it is scored once, in the last iteration of the log.
 - The order of sequences in ``l2sgd``, ``ap``, ``pa`` and ``arow`` is always the same, so training repeats.

@@ -18,8 +18,8 @@ class Stopping:
     def __init__(self, algorithm: str, value: dict[str, Any], instances: int, report: Report) -> None:
         self.algorithm, self.value, self.instances, self.report = algorithm, value, max(1, instances), report
         self.losses: list[float] = []
-        # Why the run was ended here; ``None`` if it was not.
-        self.stopped = False
+        # The rule that has ended the run here, ``"criterion"`` or ``"iterations"``; ``None`` if none has.
+        self.ended: str | None = None
 
     def __call__(self, state: dict[str, Any]) -> bool | None:
         loss, passes = state["objective"], state["passes"]
@@ -27,19 +27,28 @@ class Stopping:
         if loss is None or (self.algorithm != "lbfgs" and passes != int(passes)):
             return None
         self.losses.append(loss)
-        self.report(len(self.losses), state)
-        self.stopped = self._met(loss)
-        return False if self.stopped else None
+        # The first report of L-BFGS is of the start.
+        iteration = len(self.losses) - (self.algorithm == "lbfgs")
+        self.report(iteration, state)
+        if iteration == 0:
+            return None
+        if self._met(loss):
+            self.ended = "criterion"
+        elif self.algorithm == "lbfgs" and 0 != self.value["max_iterations"] <= iteration:
+            self.ended = "iterations"
+        return None if self.ended is None else False
 
     def _met(self, loss: float) -> bool:
-        if self.algorithm == "lbfgs":
-            return False  # a rule of the method itself
-        if self.algorithm == "l2sgd":
-            period = max(1, self.value["period"])
-            if len(self.losses) <= period or loss == 0:
-                return False
-            return bool((self.losses[-1 - period] - loss) / loss < self.value["delta"])
-        return bool(loss / self.instances < self.value["epsilon"])
+        if self.algorithm not in ("lbfgs", "l2sgd"):
+            return bool(loss / self.instances < self.value["epsilon"])
+        period = self.value["period"]
+        # As in CRFsuite, there is no such rule for L-BFGS without a period.
+        if period < 1 and self.algorithm == "lbfgs":
+            return False
+        period = max(1, period)
+        if len(self.losses) <= period or loss == 0:
+            return False
+        return bool((self.losses[-1 - period] - loss) / loss < self.value["delta"])
 
 
 def calibrate(x: Sequence[Any], y: Sequence[Any], given: dict[str, Any], tell: Callable[[str], Any]) -> float:
@@ -101,14 +110,14 @@ def fit(
     dev: Any = None,
     report: Report,
     tell: Callable[[str], Any],
-) -> tuple[dict[str, Any], bool]:
-    """Train. Returns the run, and whether a stopping rule of CRFsuite has ended it; exceptions of ``report`` are raised."""
+) -> tuple[dict[str, Any], str | None]:
+    """Train. Returns the run, and the rule of CRFsuite that has ended it, if one has; exceptions of ``report`` are raised."""
     stopping = Stopping(algorithm, complete(algorithm, given), len(x), report)
     more = {"eta0": calibrate(x, y, given, tell)} if algorithm == "l2sgd" else {}
     run = _crfkit.train(x, y, settings(algorithm, given, **more), dev=dev, callback=stopping)
     if run["raised"] is not None:
         raise run["raised"]
-    return run, stopping.stopped
+    return run, stopping.ended
 
 
 def order_of_appearance(y: Sequence[Any], known: Sequence[str]) -> list[str]:

@@ -67,6 +67,9 @@ DEFAULTS: dict[str, Parameters] = {
     "passive-aggressive": {**_FEATURES, **_PA, **_ONLINE},
     "arow": {**_FEATURES, **_AROW, **_ONLINE},
 }
+_SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
+# How many steps L-BFGS remembers, unless the caller says.
+_MEMORIES = 40
 _SLACK = {0: "none", 1: "linear", 2: "squared"}
 
 
@@ -98,6 +101,12 @@ def complete(algorithm: str, given: dict[str, Any]) -> dict[str, Any]:
     return {name: default for name, (default, _) in DEFAULTS[algorithm].items()} | given
 
 
+def used(algorithm: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The parameters that training uses."""
+    # More memories take fewer iterations, and memory is no longer scarce.
+    return complete(algorithm, {"num_memories": _MEMORIES} | given if algorithm == "lbfgs" else given)
+
+
 def sigma(c2: float) -> float | None:
     """The σ of CRFsuite's penalty c2·‖w‖², which is ‖w‖²/(2σ²); ``None`` for no prior."""
     return None if c2 == 0 else 1 / math.sqrt(2 * c2)
@@ -105,19 +114,34 @@ def sigma(c2: float) -> float | None:
 
 def settings(algorithm: str, given: dict[str, Any], **more: Any) -> str:
     """The settings of crfkit for an algorithm with these parameters, as JSON."""
-    value = complete(algorithm, given)
+    value = used(algorithm, given)
+    _check(value)
     passes = int(value["max_iterations"])
     common: dict[str, Any] = {
         "min_count": max(1, math.ceil(value["feature.minfreq"])),
         "features": "all" if value["feature.possible_states"] else "observed",
         "transitions": "all" if value["feature.possible_transitions"] else "observed",
-        # Zero iterations leave all weights at 0 there; one pass is the least that crfkit takes.
-        "passes": None if passes >= 2**31 - 1 else max(1, passes),
+        # Iterations of L-BFGS, which may take more than one pass, are counted by ``Stopping``.
+        "passes": None if algorithm == "lbfgs" or passes >= 2**31 - 1 else max(1, passes),
         # CRFsuite knows no rules on labels, and its penalty is that of the weights in the model.
         "constraint": "none",
         "scaling": "none",
     }
     return json.dumps(common | _method(algorithm, value) | more)
+
+
+def _check(value: dict[str, Any]) -> None:
+    """Refuse values that no training could use."""
+    for name in ("c", "variance", "gamma"):
+        if name in value and not value[name] > 0:
+            raise ValueError(f"parameter {name} is {value[name]!r}: give a number above 0")
+    for name in ("c1", "c2", "epsilon"):
+        if name in value and not value[name] >= 0:
+            raise ValueError(f"parameter {name} is {value[name]!r}: give a number of at least 0")
+    if value.get("num_memories", 1) < 1:
+        raise ValueError(f"parameter num_memories is {value['num_memories']!r}: give a whole number of at least 1")
+    if value.get("linesearch", _SEARCHES[0]) not in _SEARCHES:
+        raise ValueError(f"parameter linesearch is {value['linesearch']!r}: choose one of {', '.join(_SEARCHES)}")
 
 
 def _method(algorithm: str, value: dict[str, Any]) -> dict[str, Any]:
@@ -137,10 +161,9 @@ def _method(algorithm: str, value: dict[str, Any]) -> dict[str, Any]:
         }
     if algorithm == "arow":
         return margin | {"optimizer": "arow", "variance": value["variance"], "gamma": value["gamma"]}
-    if value["c2"] < 0 or value.get("c1", 0.0) < 0:
-        raise ValueError("c1 and c2 are coefficients of penalties: give numbers of at least 0")
     penalty = {"sigma": sigma(value["c2"])}
     if algorithm == "l2sgd":
         return penalty | {"optimizer": "bottou", "batch": 1}
-    stop = {"memory": value["num_memories"], "gradient_tolerance": value["epsilon"], "tolerance": value["delta"]}
-    return penalty | {"optimizer": "lbfgs", "l1": value["c1"]} | stop
+    # The objective is watched by ``Stopping``, since the period is CRFsuite's.
+    stop = {"memory": value["num_memories"], "gradient_tolerance": value["epsilon"], "tolerance": 0.0}
+    return penalty | {"optimizer": "lbfgs", "l1": value["c1"], "compute": "auto"} | stop

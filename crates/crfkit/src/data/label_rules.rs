@@ -78,7 +78,7 @@ fn find(labels: &[String], word: &str) -> std::result::Result<Vec<Option<usize>>
         None => Vec::new(),
     };
     match found.is_empty() {
-        true => Err(format!("the model has no label `{word}`: `crfkit inspect -m MODEL` lists its labels")),
+        true => Err(format!("the model has no label `{word}`: its labels are {}", labels.join(", "))),
         false => Ok(found),
     }
 }

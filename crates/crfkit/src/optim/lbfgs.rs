@@ -1,6 +1,7 @@
-//! Limited-memory BFGS, and OWL-QN if there is an L1 penalty.
+//! Limited-memory BFGS, with or without an L1 penalty.
 
 use super::descent::{self, Descent, Iterate, Until, curved};
+use super::free::Free;
 use super::line_search::{NEWTON_C2, backtrack};
 use super::restored::{Restored, finite, positive};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
@@ -12,11 +13,12 @@ use std::collections::VecDeque;
 /// Quasi-Newton steps from the last few changes of weights and gradient.
 ///
 /// Idea: the direction −H⁻¹ g comes from the two-loop recursion over the last `memory` pairs s = Δθ, y = Δg, started
-/// from γ·I. The step satisfies the strong Wolfe conditions. With L1 > 0 this is OWL-QN: it uses the pseudo-gradient,
-/// and keeps direction and step inside one orthant.
+/// from γ·I. The step satisfies the strong Wolfe conditions. With L1 > 0 the pseudo-gradient takes the place of the gradient, and
+/// the step stays inside one orthant, as in OWL-QN; but only weights that are not 0 have a quasi-Newton direction, and the others go along the
+/// gradient (projected scaled sub-gradients).
 ///
 /// Parameters: `memory` = 5, `gradient_tolerance` = 1e-5, `tolerance` = 1e-6, `period` = 10, no limit on passes.
-/// Needs: exact values and gradients of the whole set. References: Nocedal 1980; Andrew and Gao 2007.
+/// Needs: exact values and gradients of the whole set. References: Nocedal 1980; Andrew and Gao 2007; Schmidt 2010.
 #[derive(Clone, Debug)]
 pub struct Lbfgs {
     /// The number of pairs that are kept (smd-crf-2006 section 4 uses 5).
@@ -41,10 +43,10 @@ impl Default for Lbfgs {
 }
 
 /// A pair s = Δθ, y = Δg with 1/sᵀy.
-struct Pair {
-    s: Vec<f64>,
-    y: Vec<f64>,
-    rho: f64,
+pub(super) struct Pair {
+    pub(super) s: Vec<f64>,
+    pub(super) y: Vec<f64>,
+    pub(super) rho: f64,
 }
 
 impl Optimizer for Lbfgs {
@@ -73,8 +75,9 @@ impl Optimizer for Lbfgs {
 struct Run {
     memory: usize,
     history: VecDeque<Pair>,
-    /// The pseudo-gradient (with L1 only) and the search direction; reused memory.
+    /// The pseudo-gradient and the weights that are not 0 (with L1 only), and the search direction; reused memory.
     pseudo: Vec<f64>,
+    free: Free,
     direction: Vec<f64>,
 }
 
@@ -86,15 +89,16 @@ impl Run {
             let y = state.vector(&format!("y.{k}"), dim, 0.0, finite)?;
             history.push_back(Pair { rho: state.number(&format!("rho.{k}"), 0.0, positive)?, s, y });
         }
-        Ok(Run { memory, history, pseudo: Vec::new(), direction: Vec::new() })
+        Ok(Run { memory, history, pseudo: Vec::new(), free: Free::default(), direction: Vec::new() })
     }
 
-    /// direction ← −H⁻¹ g by the two-loop recursion; with L1, g is the pseudo-gradient. Each pass over the direction subtracts one vector
-    /// and multiplies with the next.
+    /// direction ← −H⁻¹ g by the two-loop recursion. Each pass over the direction subtracts one vector and multiplies with the next.
     fn update_direction(&mut self, at: &Descent) {
         let problem = at.problem;
-        let g = if problem.l1 > 0.0 { &self.pseudo } else { &at.now.gradient };
-        let q = &mut self.direction;
+        let (g, q) = (&at.now.gradient, &mut self.direction);
+        if problem.l1 > 0.0 {
+            return self.free.direction(&self.history, &at.now.theta, &self.pseudo, q);
+        }
         problem.fill(q, g.len(), |i| -g[i]);
         let Some(newest) = self.history.back() else { return };
         let mut a = vec![0.0; self.history.len()];
@@ -126,15 +130,7 @@ impl Run {
     fn orthant_step(&mut self, at: &mut Descent) -> bool {
         let problem = at.problem;
         let pseudo = &self.pseudo;
-        // Keep only the entries that agree in sign with steepest descent.
-        let slope = problem.by_stretches(&mut self.direction, |range, direction| {
-            for (d, g) in direction.iter_mut().zip(&pseudo[range.clone()]) {
-                if *d * g >= 0.0 {
-                    *d = 0.0;
-                }
-            }
-            dot(direction, &pseudo[range])
-        });
+        let slope = problem.dot(&self.direction, pseudo);
         if slope >= 0.0 {
             return false;
         }

@@ -18,6 +18,7 @@ mod differences;
 mod dual;
 mod finite;
 mod fours;
+mod free;
 mod guard;
 mod lazy;
 mod lbfgs;

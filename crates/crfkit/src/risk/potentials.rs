@@ -146,10 +146,36 @@ pub(super) fn dense_rows<R: Real>(features: &Features, data: &Dataset<impl Graph
     let counts = counts(data, Dense::<R>::fitting(&features.rows[NODES], DENSE_BYTES));
     // The rows of a matrix are not among the observations that are counted.
     let matrix = features.rows[NODES].dense.min(counts.len());
-    match counts[matrix..].iter().position(|&count| count < DENSE_COUNT) {
-        Some(0) => 0,
-        Some(rows) => matrix + rows,
-        None => counts.len(),
+    if matrix == counts.len() {
+        matrix
+    } else {
+        worth_spreading(&counts[matrix..]).map_or(0, |rows| matrix + rows)
+    }
+}
+
+/// The number of rows, from the first, that save the most additions if they are spread out, by how often each occurs. Rows come by how often
+/// they were seen, also with the value 0, which is no occurrence here: so a rare row may come before frequent ones.
+fn worth_spreading(counts: &[u32]) -> Option<usize> {
+    let (mut saved, mut best) = (0, None);
+    for (rows, &count) in (1..).zip(counts) {
+        saved += i64::from(count) - i64::from(DENSE_COUNT);
+        if saved >= best.map_or(0, |(most, _)| most) {
+            best = Some((saved, rows));
+        }
+    }
+    best.map(|(_, rows)| rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rare_row_does_not_hide_the_frequent_ones_behind_it() {
+        assert_eq!(worth_spreading(&[900, 30, 8, 7, 1]), Some(3));
+        assert_eq!(worth_spreading(&[900, 0, 300, 40, 1, 0, 9, 2]), Some(4));
+        assert_eq!(worth_spreading(&[0, 900, 2]), Some(2));
+        assert_eq!(worth_spreading(&[3, 2, 1]), None);
     }
 }
 

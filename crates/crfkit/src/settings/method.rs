@@ -17,7 +17,7 @@ pub enum Method {
     /// SAGA; if SAGA cannot work, AdaGrad and then L-BFGS, or L-BFGS alone.
     #[default]
     Auto,
-    /// L-BFGS, or OWL-QN with L1.
+    /// L-BFGS; with L1, a form of OWL-QN.
     Lbfgs,
     /// BFGS with the full matrix.
     Bfgs,
@@ -126,7 +126,7 @@ impl Method {
                 "saga where possible, otherwise adagrad and then lbfgs (lbfgs alone with few weights); runs until it has converged",
                 batch!("batch", "eta0", "memory", "memory-limit"),
             ),
-            Method::Lbfgs => ("lbfgs", "limited-memory BFGS; OWL-QN with L1", batch!("memory")),
+            Method::Lbfgs => ("lbfgs", "limited-memory BFGS; with L1, a form of OWL-QN", batch!("memory")),
             Method::Bfgs => ("bfgs", "BFGS with the full inverse Hessian", batch!("memory-limit")),
             Method::Cg => ("cg", "nonlinear conjugate gradients, Polak-Ribière", batch!("nu")),
             Method::Newton => (

@@ -66,6 +66,8 @@ class Log:
     def iteration(self, number: int, state: dict[str, Any]) -> None:
         """An iteration is done."""
         self.features(state["weights"])
+        if number == 0:
+            return  # where L-BFGS starts
         self.close()
         self.write(f"***** {'Epoch' if self.algorithm == 'l2sgd' else 'Iteration'} #{number} *****\n")
         self.write(f"Loss: {max(0.0, state['objective']):.6f}\n")

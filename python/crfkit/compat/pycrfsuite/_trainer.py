@@ -7,7 +7,7 @@ from typing import Any
 
 from crfkit import _crfkit
 from crfkit.compat._fit import fit, order_of_appearance
-from crfkit.compat._parameters import DEFAULTS, algorithm_name, complete, converted
+from crfkit.compat._parameters import DEFAULTS, algorithm_name, converted, used
 from crfkit.compat.pycrfsuite._log import Log
 from crfkit.compat.pycrfsuite._logparser import TrainLogParser
 from crfkit.errors import CrfkitError
@@ -127,7 +127,7 @@ class BaseTrainer:
         # Sequences without tokens say nothing.
         train = [k for k, group in enumerate(self._groups) if group != holdout and self._y[k]]
         held = [k for k, group in enumerate(self._groups) if group == holdout]
-        log = Log(self.message, self._algorithm, complete(self._algorithm, self._given))
+        log = Log(self.message, self._algorithm, used(self._algorithm, self._given))
         log.start(holdout)
         x, y = [self._x[k] for k in train], [self._y[k] for k in train]
         if not y:
@@ -140,28 +140,28 @@ class BaseTrainer:
         dev = (held_x, held_y) if any(held_y) else None
         # What calibration says comes before the features are known, and no reader of logs needs it.
         calibration: list[str] = []
-        run, stopped = fit(
+        run, ended = fit(
             self._algorithm, self._given, x, y, dev=dev, report=log.iteration, tell=calibration.append
         )
         trained = run["model"]
         labels = order_of_appearance(y, trained.labels)
         if dev is not None and log.open:
             log.scores(labels, held_y, trained.tagger().label_lists(held_x))
-        log.end(_ending(self._algorithm, run["stop"], stopped))
+        log.end(_ending(self._algorithm, run["stop"], ended))
         self._trained = trained.to_crfsuite(labels)
         attributes, _, _, weights = trained.coefficients()
         log.stored(int((weights != 0).sum() + (trained.transitions() != 0).sum()), len(attributes), len(labels))
         return self._trained
 
 
-def _ending(algorithm: str, stop: str, stopped: bool) -> str:
+def _ending(algorithm: str, stop: str, ended: str | None) -> str:
     """The line that says why training ended."""
     name = {"lbfgs": "L-BFGS", "l2sgd": "SGD"}.get(algorithm)
     if name is None:
-        return "Terminated with the stopping criterion" if stopped else ""
-    if stopped:
+        return "Terminated with the stopping criterion" if ended else ""
+    if ended == "criterion":
         return f"{name} terminated with the stopping criteria"
-    if "passes" in stop:
+    if ended == "iterations" or "passes" in stop:
         return f"{name} terminated with the maximum number of iterations"
     return f"{name} resulted in convergence"
 

@@ -1,0 +1,234 @@
+"""What users get wrong, and what they may expect to work besides."""
+
+import collections.abc
+import copy
+import pickle
+import re
+
+import numpy as np
+import pytest
+
+import crfkit
+from crfkit import ChainCRF, EmpiricalTagger, FactorialCRF, GraphCRF, GridCRF, Model, text
+
+X = [[{"word": "Ada", "upper": True}, {"word": "sings", "length": 2}], [{"word": "dogs"}, {"word": "bark"}]]
+Y = [["NAME", "O"], ["O", "O"]]
+WORDS = [["Ada", "sings"], ["dogs", "bark"]]
+
+
+def chain(**params):
+    return ChainCRF(progress=False, **params)
+
+
+@pytest.fixture(scope="module")
+def crf():
+    return chain(sigma=10.0).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "token, error, place",
+    [
+        ({"a": [None]}, TypeError, "['a'] has the feature None"),
+        ({"a": {1: 2}}, TypeError, "['a'] has the key 1"),
+        ({"a": {"b": [3]}}, TypeError, "['a:b'] has the feature 3 (int): a feature is a string; for numbers"),
+        ({"a": "\ud800"}, crfkit.DataError, "['a'] has '\\ud800' (str), which is not text in UTF-8"),
+        ({"\ud800": 1}, crfkit.DataError, " has '\\ud800' (str), which is not text in UTF-8"),
+        (["\ud800"], crfkit.DataError, " has '\\ud800' (str), which is not text in UTF-8"),
+        ({"a": b"\xff"}, crfkit.DataError, "['a'] has b'\\xff' (bytes), which is not text in UTF-8"),
+        ({"a": 10**400}, crfkit.DataError, "['a'] is 1000"),
+        ([1.5], TypeError, " has the feature 1.5 (float): a feature is a string; for numbers alone"),
+    ],
+)
+def test_features_that_cannot_be_read_are_named(crf, token, error, place):
+    with pytest.raises(error, match=re.escape("X[0][1]" + place)):
+        chain().fit([[{"word": "x"}, token]], [["A", "B"]])
+    with pytest.raises(error, match=re.escape("x[1]" + place)):
+        crf.tagger_.tag([{"word": "x"}, token])
+    with pytest.raises(error, match=re.escape("X[1][0]" + place)):
+        crf.predict([X[0], [token]])
+    with pytest.raises(error, match=re.escape("X_dev[0][0]" + place)):
+        chain().fit(X, Y, X_dev=[[token]], y_dev=[["O"]])
+
+
+def test_labels_that_cannot_be_read_are_named(crf):
+    with pytest.raises(crfkit.DataError, match=r"y\[0\] has 'A\\ud800'"):
+        chain().fit(X[:1], [["A\ud800", "B"]])
+    with pytest.raises(TypeError, match=r"y_dev\[0\] has 1 \(int\): labels are strings"):
+        chain().fit(X, Y, X_dev=X[:1], y_dev=[[1, "O"]])
+    with pytest.raises(crfkit.DataError, match=r"X_dev\[0\] has 2 tokens, but y_dev\[0\] has 1 labels"):
+        chain().fit(X, Y, X_dev=X[:1], y_dev=[["O"]])
+    with pytest.raises(TypeError, match=r"y\[1\] is 'OO' \(str\): give a list"):
+        chain().fit(X, [["O", "O"], "OO"])
+    with pytest.raises(TypeError, match=r"y has None \(NoneType\): labels are strings$"):
+        crf.tagger_.tag(X[0]).log_probability([None, "O"])
+    pairs = [[("N", "A"), ("V", "O")], [("N", "O"), ("V", "O")]]
+    with pytest.raises(TypeError, match=r"y\[0\]\[0\] is None"):
+        FactorialCRF().fit(WORDS, [[None, ("V", "O")], pairs[1]])
+    with pytest.raises(crfkit.DataError, match=r"X_dev\[1\] has 2 tokens, but y_dev\[1\] has 1 labels"):
+        FactorialCRF().fit(WORDS, pairs, X_dev=WORDS, y_dev=[pairs[0], pairs[1][:1]])
+
+
+@pytest.mark.parametrize("x", [None, 5, "abc", {"a": [{}]}])
+def test_what_is_no_list_of_sequences_is_said(crf, x):
+    for call in (crf.predict, crf.predict_marginals, crf.tagger_.tag_many, crf.tagger_.label_lists):
+        with pytest.raises(TypeError, match="^X is .*: give a list of sequences"):
+            call(x)
+
+
+def test_data_without_tokens():
+    for call in (chain().fit, EmpiricalTagger().fit, chain().fit(X, Y).model_.evaluate):
+        with pytest.raises(crfkit.DataError, match="X has no token"):
+            call([[]], [[]])
+    with pytest.raises(crfkit.DataError, match="X has no token"):
+        FactorialCRF().fit([[]], [[]])
+    for images, labels in (([np.zeros((0, 0))], [np.zeros((0, 0), int)]), ([np.eye(2)], [np.full((2, 2), 9)])):
+        with pytest.raises(crfkit.DataError, match="y has no label"):
+            GridCRF(unlabelled=9).fit(images, labels)
+
+
+@pytest.mark.parametrize(
+    "params, error, message",
+    [
+        ({"l1": None}, TypeError, "l1 is None: give a number"),
+        ({"l1": float("inf")}, crfkit.SettingError, "l1 is inf: give a finite number"),
+        ({"min_count": -1}, crfkit.SettingError, "min_count is -1: give a whole number of at least 0"),
+        ({"passes": 1.5}, crfkit.SettingError, "passes is 1.5: give a whole number of at least 0"),
+        ({"passes": True}, crfkit.SettingError, "passes is True: give a whole number"),
+        ({"seed": None}, crfkit.SettingError, "seed is None: give a whole number"),
+        ({"patience": "3"}, crfkit.SettingError, 'patience is "3": give a whole number'),
+        ({"optimizer": "nope"}, crfkit.SettingError, 'optimizer is "nope": choose one of auto, lbfgs'),
+        ({"objective": None}, crfkit.SettingError, "objective is None: give a string"),
+        ({"params": {"eta0": "x"}}, crfkit.SettingError, 'eta0 is "x": give a number'),
+        ({"params": {"eta0": float("nan")}}, crfkit.SettingError, "params has nan for 'eta0': give a finite number"),
+        ({"params": []}, TypeError, "params is []: give a dict of settings"),
+        ({"callback": 5}, TypeError, "callback is 5: give a function"),
+        ({"class_weight": {"O": "x"}}, TypeError, "class_weight is {'O': 'x'}: give a dict from labels to numbers"),
+        ({"threads": -1}, crfkit.SettingError, "threads is -1: give a whole number of at least 1, or None"),
+        ({"threads": 1.5}, crfkit.SettingError, "threads is 1.5: give a whole number of at least 1, or None"),
+    ],
+)
+def test_settings_are_named_in_python(params, error, message):
+    with pytest.raises(error, match=re.escape(message)):
+        chain(**params).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "params, message",
+    [
+        ({"method": "x"}, 'method is "x": choose ep1 or ep2'),
+        ({"min_count": "a"}, 'min_count is "a": give a whole number'),
+        ({"smoothing": None}, "smoothing is None: give a number"),
+    ],
+)
+def test_settings_of_counts_are_named(params, message):
+    with pytest.raises((TypeError, crfkit.SettingError), match=re.escape(message)):
+        EmpiricalTagger(**params).fit(WORDS, Y)
+
+
+def test_weights_are_named(crf):
+    for weights in (["a", 1], 5, [[1], [2]]):
+        with pytest.raises(TypeError, match="sample_weight is .*: give a list of numbers"):
+            chain().fit(X, Y, sample_weight=weights)
+    with pytest.raises(TypeError, match=r"token_weight\[0\] is 1: give a list of numbers"):
+        chain(objective="marginal").fit(X, Y, token_weight=[1, 1])
+    with pytest.raises(crfkit.DataError, match="X has 2 sequences, but sample_weight has 1 numbers"):
+        crf.score(X, Y, sample_weight=[1.0])
+
+
+def test_scores_of_images_and_graphs_have_weights():
+    images, labels = [np.eye(3), 1 - np.eye(3)], [np.eye(3, dtype=int), np.eye(3, dtype=int)]
+    grid = GridCRF(passes=20).fit(images[:1], labels[:1])
+    one, two = (grid.score(images[k : k + 1], labels[k : k + 1]) for k in (0, 1))
+    assert grid.score(images, labels, sample_weight=[3.0, 1.0]) == pytest.approx((3 * one + two) / 4)
+    graphs = [(np.eye(2), [[0, 1]]), (np.eye(2)[::-1].copy(), [[0, 1]])]
+    graph = GraphCRF(inference="exact").fit(graphs, [["a", "b"], ["b", "a"]])
+    assert graph.score(graphs, [["a", "b"], ["a", "a"]], sample_weight=[2.0, 1.0]) == pytest.approx(5 / 6)
+
+
+def test_labels_of_graphs():
+    graph = (np.eye(2), [[0, 1]])
+    for labels in ([1, "a"], [(1, 2), (1, 3)]):
+        with pytest.raises(TypeError, match="give all strings, or all numbers"):
+            GraphCRF().fit([graph], [labels])
+    typed = {"nodes": {"p": np.eye(2), "f": np.ones((1, 1))}, "factors": {"likes": np.array([[0, 0], [1, 0]])}}
+    with pytest.raises(crfkit.DataError, match=r"y\[0\] has labels of type 'q', but its graph has no nodes of this type"):
+        GraphCRF(factors={"likes": ["p", "f"]}).fit([typed], [{"p": ["a", "b"], "f": ["x"], "q": ["z"]}])
+
+
+def test_files_that_are_not_there(crf, tmp_path):
+    with pytest.raises(FileNotFoundError) as missing:
+        Model.load(tmp_path / "none")
+    assert missing.value.errno == 2 and "os error" not in str(missing.value)
+    with pytest.raises(FileNotFoundError):
+        crf.model_.save(tmp_path / "none" / "model")
+    assert Model.from_bytes(bytearray(crf.model_.to_bytes())).labels == ["NAME", "O"]
+
+
+def test_places_count_from_0(crf):
+    with pytest.raises(crfkit.DataError, match=r"^X\[0\]\[1\]: token 2 has 2 fields"):
+        EmpiricalTagger().fit([[["a", "b"], ["c"]]], [["N", "V"]])
+    arrays = chain().fit([np.eye(2)], [["a", "b"]])
+    with pytest.raises(crfkit.DataError, match=r"^X\[0\]: vectors of 3 numbers"):
+        arrays.predict([np.zeros((2, 3))])
+
+
+def test_taggers_can_be_pickled_and_copied(crf):
+    tagger = crf.model_.tagger(constraint="forbid O end", at_most_once=["NAME"])
+    again = pickle.loads(pickle.dumps(tagger))
+    assert again.tag(X[0]).labels == tagger.tag(X[0]).labels == ["O", "NAME"]
+    assert copy.deepcopy(tagger) is tagger and copy.copy(tagger) is tagger
+    assert repr(tagger) == "<crfkit.Tagger: chain, 2 labels>"
+
+
+def test_a_labelled_sequence_is_a_sequence(crf):
+    tagged = crf.tagger_.tag(X[0])
+    assert isinstance(tagged, collections.abc.Sequence)
+    assert tagged.index("O") == 1 and tagged.count("O") == 1 and list(reversed(tagged)) == ["O", "NAME"]
+    with pytest.raises(ValueError):
+        tagged.index("O", 0, 1)
+    assert copy.deepcopy(tagged) == tagged
+    with pytest.raises(ValueError, match="n is -1"):
+        tagged.nbest(-1)
+    for tokens in (-1, "a", [0.5]):
+        with pytest.raises(TypeError, match="tokens is .*: give the number of a token"):
+            crf.tagger_.explain(X[0], tokens)
+
+
+def test_estimators_with_arrays_as_parameters_have_a_repr():
+    assert "sigma=array([1, 2])" in repr(ChainCRF(sigma=np.array([1, 2])))
+
+
+def test_running_text():
+    labels = [["B-QTY", "B-UNIT", "O"], ["B-QTY", "B-NAME", "O"], ["O", "B-NAME", "I-NAME"]]
+    tagger = chain(template="default", sigma=10.0).fit([["2", "cups", ","], ["3", "eggs", "."], ["Add", "brown", "sugar"]], labels).tagger_
+    recipe = "2 cups, 3 eggs.\n\nAdd brown sugar"
+    found = tagger.tag_text(recipe)
+    assert [(recipe[a:b], label) for a, b, label, _ in found][-1] == ("brown sugar", "NAME")
+    assert all(0 < span.probability <= 1 for span in found)
+    # Places count characters, not bytes.
+    assert [span[:2] for span in tagger.tag_text("😀 2 cups")][-2:] == [(2, 3), (4, 8)]
+    one = "Add brown sugar. 2 cups"
+    assert [one[a:b] for a, b in text.sentences(one)] == ["Add brown sugar.", "2 cups"]
+    by_sentence = tagger.tag_text(one, sentences=True)
+    assert [(one[a:b], label) for a, b, label, _ in by_sentence][-1] == ("cups", "UNIT")
+    assert tagger.tag_text("") == [] and tagger.tag_text("\n \n") == []
+    with pytest.raises(crfkit.SettingError, match="trained on features"):
+        chain().fit(X, Y).tagger_.tag_text("a b")
+
+
+def test_weights_can_be_edited(crf):
+    model = crf.model_
+    weights = model.weights()
+    assert ("transition", None, ["O", "O"]) in [weight[:3] for weight in weights]
+    assert [weight for weight in model.edited(weights, only=True).weights()] == weights
+    assert model.tagger().tag(X[0]).labels == ["NAME", "O"]
+    edited = model.edited([("node", "word:Ada", ["NAME"], "forbid")])
+    assert edited.tagger().tag(X[0]).labels == ["O", "O"]
+    assert model.edited([("node", "word:Ada", ["NAME"], 0)]).weights() != weights
+    with pytest.raises(crfkit.DataError, match=r"changes\[0\]: .*word:nobody"):
+        model.edited([("node", "word:nobody", ["NAME"], 1.0)])
+    for weight in ("x", float("nan")):
+        with pytest.raises(crfkit.DataError, match=r"changes\[0\] has no weight"):
+            model.edited([("node", "word:Ada", ["NAME"], weight)])
+    arrays = chain().fit([np.eye(2)], [["a", "b"]]).model_
+    assert arrays.edited([("node", "vector[0]", ["a"], 5.0)]).coefficients()[3].max() == 5.0
