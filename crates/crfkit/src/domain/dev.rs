@@ -3,6 +3,7 @@
 use super::{AnswersOf, Digest, Domain, ModelGraph};
 use crate::answers::Answers;
 use crate::data::dataset::Dataset;
+use crate::decode::Decode;
 use crate::graph::{Label, UNLABELLED};
 use crate::model::Features;
 use crate::risk::{in_parts, potentials, thread_count};
@@ -86,6 +87,7 @@ impl<D: Domain> Dev<D> {
         let tables = D::tables(features, theta);
         let engine = settings.inference.unwrap_or_else(|| domain.engine());
         let threads = thread_count(threads).clamp(1, self.data.len().max(1));
+        let decode = settings.objective.decode(D::DECODE);
         let part = |first: usize| -> Result<Judgement> {
             let mut answers = D::Graph::answers(tables.shared.clone(), settings, engine, D::TOLERANCE);
             if let Some(rules) = domain.rules(settings) {
@@ -93,7 +95,7 @@ impl<D: Domain> Dev<D> {
             }
             let mut judgement = Judgement::new(domain.label_sets().len());
             for example in (first..self.data.len()).step_by(threads) {
-                self.judge_one(domain, features, theta, example, &mut answers, &mut judgement)?;
+                self.judge_one(domain, features, theta, example, decode, &mut answers, &mut judgement)?;
             }
             Ok(judgement)
         };
@@ -110,6 +112,7 @@ impl<D: Domain> Dev<D> {
         features: &Features,
         theta: &[f64],
         example: usize,
+        decode: Decode,
         answers: &mut AnswersOf<D>,
         judgement: &mut Judgement,
     ) -> Result<()> {
@@ -128,7 +131,7 @@ impl<D: Domain> Dev<D> {
         };
         let labels = self.data.gold(example).iter().enumerate().map(name).collect();
         let truth = Truth { labels, known: Vec::new() };
-        judgement.add(&sets, set_of, domain.group(), &truth, answers.labels(D::DECODE)?);
+        judgement.add(&sets, set_of, domain.group(), &truth, answers.labels(decode)?);
         Ok(())
     }
 

@@ -36,12 +36,17 @@ impl Height {
 /// losses plus penalties are higher, or that more losses are below 0, which is impossible
 /// ([`super::Objective::value_grad_checked`]). The value of the start costs a pass, so it is not computed where a method
 /// without a gain has converged by its own measure. Evaluations for the comparison are not counted as passes.
+///
+/// An objective whose value is no measure of progress is not guarded.
 pub(super) fn minimize(
     mut method: Box<dyn Optimizer>,
     problem: &Problem,
     state: State,
     watch: &mut dyn Watch,
 ) -> Result<Minimum> {
+    if !measures_progress(problem) {
+        return method.minimize(problem, state, watch);
+    }
     let dim = problem.objective.dim();
     let mut restored = Restored::new(state, dim)?;
     let resumed = restored.resumed();
@@ -88,6 +93,13 @@ pub(super) fn minimize(
         state = State::start(start.clone());
         state.numbers.insert("passes_before".into(), passes);
     }
+}
+
+/// Whether a smaller value means better weights. A perceptron's losses are 0, and so the least possible, at weights of zero, which know
+/// nothing.
+fn measures_progress(problem: &Problem) -> bool {
+    let zeros = vec![0.0; problem.objective.dim()];
+    problem.is_smooth() || problem.objective.value_grad(&zeros, &mut zeros.clone()) > 0.0
 }
 
 /// Adds to the state which attempt it belongs to, and gives up an attempt that explodes.

@@ -16,7 +16,7 @@ use crfkit::chain::{
 };
 use crfkit::data::observer::Source;
 use crfkit::data::template::Templates;
-use crfkit::train::{Settings, Trained};
+use crfkit::train::{Scaling, Settings, Trained};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -165,7 +165,11 @@ impl TrainingData for ChainDomain {
                 none => {
                     let builder =
                         CorpusBuilder::new(source(args, layout)?).with_numbers(args.dense_columns());
-                    let builder = if args.standardise { builder.standardised() } else { builder };
+                    let builder = match args.scaling {
+                        _ if args.standardise => builder.standardised(),
+                        Scaling::None => builder.uncentred(),
+                        _ => builder,
+                    };
                     let builder = builder.with_label_weights(args.label_weight.iter().cloned())?;
                     let builder = if args.partial_labels { builder.with_partial_labels() } else { builder };
                     let builder = match args.order {
