@@ -15,17 +15,20 @@ const RETRIES: usize = 1;
 #[derive(Clone, Copy)]
 struct Height {
     value: f64,
+    /// The value, or ∞ if it is no measure of progress.
+    limit: f64,
     impossible: usize,
 }
 
 impl Height {
     fn of(problem: &Problem, theta: &[f64]) -> Self {
         let (value, impossible) = problem.smooth_checked(theta, &mut vec![0.0; theta.len()]);
-        Height { value: value + problem.l1_penalty(theta), impossible }
+        let value = value + problem.l1_penalty(theta);
+        Height { value, limit: if measures_progress(problem) { value } else { f64::INFINITY }, impossible }
     }
 
     fn below(&self, start: &Height) -> bool {
-        self.value <= start.value && self.impossible <= start.impossible
+        self.value <= start.limit && self.impossible <= start.impossible
     }
 }
 
@@ -37,16 +40,13 @@ impl Height {
 /// ([`super::Objective::value_grad_checked`]). The value of the start costs a pass, so it is not computed where a method
 /// without a gain has converged by its own measure. Evaluations for the comparison are not counted as passes.
 ///
-/// An objective whose value is no measure of progress is not guarded.
+/// If the value of an objective is no measure of progress, impossible losses alone decide.
 pub(super) fn minimize(
     mut method: Box<dyn Optimizer>,
     problem: &Problem,
     state: State,
     watch: &mut dyn Watch,
 ) -> Result<Minimum> {
-    if !measures_progress(problem) {
-        return method.minimize(problem, state, watch);
-    }
     let dim = problem.objective.dim();
     let mut restored = Restored::new(state, dim)?;
     let resumed = restored.resumed();
@@ -62,7 +62,7 @@ pub(super) fn minimize(
     }
     let mut height = method.gentler().map(|_| Height::of(problem, &start));
     loop {
-        let limit = height.map_or(f64::INFINITY, |start: Height| EXPLODED * start.value.abs());
+        let limit = height.map_or(f64::INFINITY, |start: Height| EXPLODED * start.limit.abs());
         let mut guarded = Guarded { watch, attempt, start: &start, limit, exploded: false };
         let ended = method.minimize(problem, state, &mut guarded);
         let exploded = guarded.exploded;
