@@ -71,7 +71,7 @@ pub fn for_each_sequence(
 pub fn layout_of(sequence: &Sequence) -> crfkit::Result<Option<ColumnLayout>> {
     let Sequence::Columns { rows, label_column } = sequence else { return Ok(None) };
     if rows.columns() < 2 {
-        let message = "one column: a token and its label are needed, separated by spaces or tabs";
+        let message = "one column: a token and its label are needed, separated by spaces or tabs (`labels` in JSON lines)";
         return Err(Error::input(rows.place(0), message));
     }
     ColumnLayout::of(label_column.unwrap_or(-1), rows.columns(), || rows.place(0)).map(Some)
