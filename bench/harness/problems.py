@@ -14,9 +14,10 @@ KINDS = ("chain", "factorial", "skip-chain", "file", "grid")
 REAL_KINDS = ("chain", "file", "grid")  # those whose inputs may hold numbers
 ENGINES = ("exact", "loopy-bp", "trw", "mean-field")
 WITH_ENGINE = ("likelihood", "marginal")
-WITHOUT_ENGINE = ("pseudolikelihood", "piecewise", "piecewise-pseudo", "perceptron")
+WITHOUT_ENGINE = ("pseudolikelihood", "piecewise", "piecewise-pseudo", "perceptron", "max-margin")
 ON_CHAINS = ("likelihood", "marginal", *WITHOUT_ENGINE, "memm", "memm-backward")
 SCALES = {"dense": 1.0, "one-hot": 1.0, "thousands": 1e3, "millions": 1e6, "thousandths": 1e-3, "mixed": 1e4}
+FAR = 1000.0  # where the numbers of "far" features are, which are as large as "dense" ones otherwise
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Problem:
     """What is generated, and how it is trained."""
 
     kind: str
-    features: str = "one-hot"  # a key of SCALES; of "mixed", every other number is large
+    features: str = "one-hot"  # a key of SCALES, or "far"; of "mixed", every other number is large
     labels: int = 4
     stay: float = 0.85  # how often neighbours have the same label
     noise: str = "noisy"  # or separable, contradictory, vague: numbers that overlap widely
@@ -60,8 +61,7 @@ def _objectives() -> Iterator[Problem]:
 
 
 def _objective(name: str) -> tuple[str, ...]:
-    # The perceptron has no smooth value, which the default method needs.
-    return ("--objective", name, *(("--optimizer", "perceptron") if name == "perceptron" else ()))
+    return ("--objective", name)
 
 
 def _data() -> Iterator[Problem]:
@@ -69,6 +69,8 @@ def _data() -> Iterator[Problem]:
     for kind in REAL_KINDS:
         usual = Problem(kind)
         yield from (replace(usual, features=features) for features in SCALES)
+        if kind != "chain":  # its inputs are attribute lists, in which a value of 0 is left out
+            yield replace(usual, features="far")
         yield from (replace(usual, labels=labels) for labels in (2, 10, 20, 50))
         yield from (replace(usual, stay=stay) for stay in (0.3, 0.99))
         yield from (replace(usual, noise=noise) for noise in ("separable", "contradictory"))
@@ -124,6 +126,8 @@ def _numbers(problem: Problem, label: int, chance: random.Random) -> list[float]
     width = max(2, math.ceil(math.log2(problem.labels)))
     spread = {"separable": 0.05, "vague": 1.2}.get(problem.noise, 0.6)
     exact = [2.0 * (seen >> k & 1) - 1.0 for k in range(width)]
+    if problem.features == "far":
+        return [FAR + x + chance.gauss(0.0, spread) for x in exact]
     scale = [SCALES[problem.features] if problem.features != "mixed" or k % 2 else 1.0 for k in range(width)]
     return [s * (x + chance.gauss(0.0, spread)) for s, x in zip(scale, exact)]
 

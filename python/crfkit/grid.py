@@ -43,8 +43,8 @@ class GridCRF(Trained[_crfkit.GridTagger]):
     inference : str or None
         The engine for marginals: ``loopy-bp`` (the default), ``trw``, ``mean-field``, ``exact``, ...
     decode : str or None
-        How labels are chosen: ``max-marginal`` (the default), ``best``, ``exact``, ``max-product``, ``icm``, ``graph-cut``,
-        ``alpha-expansion``.
+        How labels are chosen: ``max-marginal`` (the default), ``best`` (the default if the objective is ``perceptron`` or
+        ``max-margin``), ``exact``, ``max-product``, ``icm``, ``graph-cut``, ``alpha-expansion``.
 
     Attributes
     ----------

@@ -130,9 +130,9 @@ impl<M: Labeller> Workers<M> {
     where
         M::Input: Sync,
     {
-        let decode = decode.unwrap_or(M::DECODE);
         self.each(inputs, threads, |worker, input| {
             worker.take_in(input)?;
+            let decode = decode.unwrap_or_else(|| worker.model().decode());
             Ok(worker.labels(decode)?.to_vec())
         })
     }

@@ -170,7 +170,7 @@ impl PictureArgs {
                 return Err(usage("several models have no common best sequence: leave out --decode viterbi"));
             }
             None if models > 1 => Labelling::MaxMarginal,
-            None => M::DECODE,
+            None => model.decode(),
             Some(Decode::Viterbi) => Labelling::Best,
             Some(Decode::MaxMarginal) => Labelling::MaxMarginal,
             Some(_) if chain => {

@@ -205,9 +205,9 @@ pub struct InputArgs {
     #[arg(long, value_name = "FILE.npy")]
     pub vectors: Vec<PathBuf>,
 
-    /// Number of threads; the results do not depend on it [default: all cores]
-    #[arg(long, value_name = "N")]
-    pub threads: Option<NonZeroUsize>,
+    /// Number of threads, at most 1024; the results do not depend on it [default: all cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
 }
 
 impl InputArgs {
@@ -231,7 +231,8 @@ impl InputArgs {
 
     /// The number of threads to use.
     pub fn threads(&self) -> usize {
-        self.threads.or_else(|| std::thread::available_parallelism().ok()).map_or(1, NonZeroUsize::get)
+        let all = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        self.threads.map_or_else(all, usize::from)
     }
 }
 

@@ -172,8 +172,8 @@ pub struct TrainArgs {
     )]
     pub c1: Option<f64>,
 
-    /// Scaling of features with values during training: unit divides each by the root mean square of its values, and the weights in
-    /// the model compensate for it; none leaves the values unchanged
+    /// Scaling of features with values during training: unit divides each by the root mean square of its values, after
+    /// centring those far from 0, and the model compensates for it; none leaves the values unchanged
     #[arg(long, value_name = "HOW", default_value = "unit", value_parser = stored::<Scaling>(&["unit", "none"]), help_heading = "Objective")]
     pub scaling: Scaling,
 

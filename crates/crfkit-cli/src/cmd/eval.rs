@@ -99,9 +99,9 @@ pub struct How {
 }
 
 impl How {
-    /// The defaults of a kind of model.
-    pub fn usual<M: Door>(threads: usize) -> Self {
-        How { decode: M::DECODE, engine: None, samples: false, calibration: false, threads }
+    /// The defaults of a model.
+    pub fn usual<M: Door>(model: &M, threads: usize) -> Self {
+        How { decode: model.decode(), engine: None, samples: false, calibration: false, threads }
     }
 }
 
@@ -205,12 +205,12 @@ pub fn judge<M: Door>(model: &Arc<M>, inputs: &Inputs, how: &How) -> Result<Judg
 
 /// The scores of a model on labelled inputs.
 pub fn scores<M: Door>(model: &Arc<M>, inputs: &Inputs, threads: usize) -> Result<Scores> {
-    Ok(model.scores(&judge(model, inputs, &How::usual::<M>(threads))?.judgement))
+    Ok(model.scores(&judge(model, inputs, &How::usual(&**model, threads))?.judgement))
 }
 
 /// The parts of a page about a model's results on labelled inputs.
 pub fn parts<M: Door>(model: &Arc<M>, inputs: &Inputs, threads: usize) -> Result<Vec<EvaluationPart>> {
-    let found = judge(model, inputs, &How { samples: true, ..How::usual::<M>(threads) })?;
+    let found = judge(model, inputs, &How { samples: true, ..How::usual(&**model, threads) })?;
     Ok(found.into_parts(&**model, inputs))
 }
 

@@ -96,7 +96,7 @@ impl WithModel for Evaluate<'_> {
         self.0.given.check_model("report", model.kind())?;
         match inputs(self.0) {
             Some(inputs) => {
-                let how = How { samples: true, ..How::usual::<M>(self.0.input.threads()) };
+                let how = How { samples: true, ..How::usual(&*model, self.0.input.threads()) };
                 let found = judge(&model, &inputs, &how)?;
                 found.report_unknown_labels();
                 Ok(found.into_parts(&*model, &inputs))

@@ -17,7 +17,7 @@ use crate::paths::{Named, check_apart, check_inputs_kept};
 use anyhow::{Context, Result};
 use crfkit::chain::ChainDomain;
 use crfkit::checkpoint::fingerprint;
-use crfkit::domain::Corpus;
+use crfkit::domain::{Corpus, WeightedModel};
 use crfkit::files::check_writable;
 use crfkit::grid::GridDomain;
 use crfkit::linked::LinkedDomain;
@@ -28,6 +28,7 @@ use data::{TrainingData, counts, read_dev, recorded};
 use session::Session;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Trains a model and writes it.
 pub fn run(args: &TrainArgs) -> Result<ExitCode> {
@@ -68,6 +69,7 @@ fn learn<D: TrainingData>(args: &TrainArgs) -> Result<ExitCode> {
     calibrate::check_size(args, counts.sequences)?;
 
     let mut start = Start { dev, ..weights(args, &corpus, &features)? };
+    lost_labels(args, &corpus)?.iter().for_each(|lost| session.progress.note(lost));
     start.resume = session.resume(|| fingerprint(&corpus, &settings, &start))?;
 
     let recorded = recorded(args, &corpus, &settings)?;
@@ -103,16 +105,28 @@ pub fn weights<D: TrainingData>(
 
 /// The weights of the model in a file, arranged for this corpus.
 fn weights_of<D: TrainingData>(path: &Path, corpus: &Corpus<D>, features: &Features) -> Result<Vec<f64>> {
-    match open_model(path)?.weighted::<D>() {
-        Some(model) => Ok(model.weights_for(corpus, features)?),
-        None => {
-            anyhow::bail!(
-                "{}: the model is of another kind, but one of {} is needed here",
-                name(path),
-                D::NEEDED
-            )
-        }
-    }
+    Ok(model_of::<D>(path)?.weights_for(corpus, features)?)
+}
+
+/// The model in a file, which must be of this kind.
+fn model_of<D: TrainingData>(path: &Path) -> Result<Arc<WeightedModel<D>>> {
+    open_model(path)?.weighted::<D>().with_context(|| {
+        format!("{}: the model is of another kind, but one of {} is needed here", name(path), D::NEEDED)
+    })
+}
+
+/// The labels of the model to start from that the training data does not have: the new model will not know them.
+fn lost_labels<D: TrainingData>(args: &TrainArgs, corpus: &Corpus<D>) -> Result<Option<String>> {
+    let Some(Init::Model(path)) = &args.init else { return Ok(None) };
+    let model = model_of::<D>(path).context("--init")?;
+    let new = corpus.domain.label_sets();
+    let lost = model.domain.label_sets().into_iter().flat_map(|old| {
+        let kept = new.iter().find(|new| new.name == old.name).map_or(&[][..], |new| &new.labels);
+        old.labels.iter().filter(|label| !kept.contains(label)).cloned().collect::<Vec<String>>()
+    });
+    let lost: Vec<String> = lost.collect();
+    let text = "has labels that the training data does not have, so the new model will not know them";
+    Ok((!lost.is_empty()).then(|| format!("note: {} {text}: {}", name(path), lost.join(", "))))
 }
 
 /// Rejects what is wrong for every kind of model, before any work starts.

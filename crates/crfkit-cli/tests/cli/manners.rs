@@ -248,3 +248,32 @@ fn what_a_method_remembers_and_its_gap_are_told() {
     command.args(["--init", "random"]);
     assert!(failure(&mut command, 2).contains("--init"));
 }
+
+#[test]
+fn messages_name_what_was_given() {
+    let directory = scratch();
+    let model = directory.path().join("m");
+    let train = || train(&demo().join("small.tsv"), &model);
+    let message = failure(
+        train().args(["--objective", "memm-backward", "--graph", "skip-chain", "--skip", "same(0)"]),
+        2,
+    );
+    assert!(message.contains("--objective memm-backward predicts one token from the next"), "{message}");
+    let message = failure(train().args(["--sigma", "1e-300"]), 2);
+    assert!(message.contains("--sigma is 1e-300, but it must be a larger number"), "{message}");
+    // Ten thousand threads would wait for one another for minutes.
+    let message = failure(train().args(["--threads", "10000"]), 2);
+    assert!(message.contains("10000 is not in 1..=1024"), "{message}");
+    let data = directory.path().join("data");
+    fs::write(&data, "a X\nb Y\n").unwrap();
+    crfkit().arg("train").arg(&data).arg("-m").arg(&model).arg("--quiet").assert().success();
+    let message = failure(crfkit().args(["tag", "--at-most-once", "Q"]).arg("-m").arg(&model).arg(&data), 1);
+    assert!(message.trim_end().ends_with("choose among X, Y"), "{message}");
+    // A label that the new data does not have is lost, and that is said.
+    fs::write(&data, "a X\nb Z\n").unwrap();
+    let again = directory.path().join("again");
+    let ran =
+        crfkit().arg("train").arg(&data).arg("--init").arg(&model).arg("-m").arg(&again).output().unwrap();
+    let said = String::from_utf8(ran.stderr).unwrap();
+    assert!(ran.status.success() && said.contains("the new model will not know them: Y\n"), "{said}");
+}

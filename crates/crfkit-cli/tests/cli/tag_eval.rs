@@ -335,10 +335,25 @@ fn predictions_with_probabilities_are_compared_by_their_labels() {
     let expected = output(&mut eval(&[]));
     assert!(expected.contains("FB1:  9"), "{expected}");
     assert_eq!(output(&mut eval(&["--marginals"])), expected);
-    for arguments in [&["--marginals", "all"][..], &["--output", "crfpp", "--marginals"]] {
+    let message = failure(&mut eval(&["--marginals", "all"]), 1);
+    assert!(message.contains("the last column has labels with probabilities"), "{message}");
+    // A line of probabilities in front of a sequence is no token, and the message says where it comes from.
+    for arguments in [
+        &["--output", "crfpp", "--marginals"][..],
+        &["--probability"],
+        &["--confidence"],
+        &["--nbest", "2"],
+        &["--probability", "--marginals"],
+    ] {
         let message = failure(&mut eval(arguments), 1);
-        assert!(message.contains("probabilities") || message.contains("columns"), "{message}");
+        assert!(message.contains("tagged:1: a line `#` with a probability, not a token"), "{message}");
     }
+    // Words and labels have nothing in common, and neither have the words of brackets.
+    let path = directory.path().join("words");
+    fs::write(&path, "a\tX\nb\tY\n\n").unwrap();
+    let ran = crfkit().args(["eval", "--predicted"]).arg(&path).output().unwrap();
+    let note = String::from_utf8(ran.stderr).unwrap();
+    assert!(ran.status.success() && note.contains("no label in common: are they gold"), "{note}");
     let path = directory.path().join("some");
     fs::write(&path, "a\tX\tX\t0.500000\n\nb\tX\tX\tX\n\n").unwrap();
     let message = failure(crfkit().args(["eval", "--predicted"]).arg(&path), 1);

@@ -328,7 +328,10 @@ impl Labeller for Ensemble {
     type Scratch = EnsembleScratch;
     type Tables = Vec<MemberTables>;
     type Answers = ChainAnswers;
-    const DECODE: Decode = Decode::Best;
+
+    fn decode(&self) -> Decode {
+        Decode::Best
+    }
 
     fn ready(&self) -> Vec<MemberTables> {
         self.members.iter().map(Member::ready).collect()

@@ -337,21 +337,21 @@ impl<G: Graph> Dataset<G> {
         self.observations.len()
     }
 
-    /// Multiplies the values of the observations by a factor for each kind of table and observation.
-    pub(crate) fn scale_values(&mut self, factor: impl Fn(usize, u32) -> f64) {
-        self.scale_matrices(&factor);
+    /// Replaces every value x of the observations by `new`(kind of table, observation, x), which must be affine in x.
+    pub(crate) fn change_values(&mut self, new: impl Fn(usize, u32, f64) -> f64) {
+        self.change_matrices(&new);
         for example in 0..self.graphs.len() {
             for (f, table) in self.tables(example).enumerate() {
                 let kind = self.graphs[example].own_kind(f);
                 let range = self.first_observation[table]..self.first_observation[table + 1];
                 if self.values.is_empty()
-                    && self.observations[range.clone()].iter().any(|&id| factor(kind, id) != 1.0)
+                    && self.observations[range.clone()].iter().any(|&id| new(kind, id, 1.0) != 1.0)
                 {
                     self.values = vec![1.0; self.observations.len()];
                 }
                 if !self.values.is_empty() {
                     let observations = self.values[range.clone()].iter_mut().zip(&self.observations[range]);
-                    observations.for_each(|(value, &id)| *value *= factor(kind, id));
+                    observations.for_each(|(value, &id)| *value = new(kind, id, *value));
                 }
             }
         }

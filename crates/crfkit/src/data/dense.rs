@@ -4,6 +4,13 @@ use crate::graph::Graph;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Whether numbers with this mean and standard deviation are so far from 0 that they have to be centred. What varies little beside its
+/// size, such as a year or a temperature in kelvin, is almost a constant: only with a large weight could it say something, and the prior
+/// forbids that. Numbers that differ by no more than single precision does are equal, and say nothing.
+pub(crate) fn are_far_from_zero(mean: f64, deviation: f64) -> bool {
+    mean.abs() > 2.0 * deviation && deviation > 1e-6 * mean.abs()
+}
+
 /// The values of the dense observations of one kind of table: a row for each own table of that kind
 /// ([`Graph::own_numbers`]), in order. Kinds whose tables have the same numbers share one matrix.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -24,7 +24,7 @@ pub mod bytes;
 pub mod columns;
 pub mod conllu;
 pub mod dataset;
-mod dense; // public as dataset::DenseNumbers
+pub(crate) mod dense; // public as dataset::DenseNumbers
 mod dialect; // public as template::Dialect
 mod extractor; // public as template::Extractor and Function
 mod frame; // keys of observations

@@ -128,7 +128,7 @@ fn check_array(name: &str, array: &Image, shape: [usize; 3]) -> std::result::Res
             let (row, column) = (pixel / array.width, pixel % array.width);
             let value = array.values[at];
             let place = format!("row {row}, column {column}, number {channel}");
-            Err(format!("{place} is {value}: numbers must be finite and at most {MOST:e}"))
+            Err(format!("{place} is {value:?}: numbers must be finite and at most {MOST:e}"))
         }
     }
 }

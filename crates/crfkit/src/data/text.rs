@@ -227,7 +227,8 @@ impl<R: Read> Lines<R> {
             if let Some(found) = memchr2(b'\n', 0, &self.buffer[self.scanned..self.end]) {
                 let at = self.scanned + found;
                 if self.buffer[at] == 0 {
-                    let message = "a NUL byte: the input looks binary (or is UTF-16); plain text is needed";
+                    let message = "a NUL byte: the input looks binary (or is UTF-16, or packed otherwise than by gzip and zstd); plain text is \
+                                   needed";
                     return Err(Error::input(self.place(self.line + 1), message));
                 }
                 let line = self.start..at;

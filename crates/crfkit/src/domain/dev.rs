@@ -1,6 +1,6 @@
 //! Development sets: examples on which a model is evaluated during training.
 
-use super::{AnswersOf, Digest, Domain, ModelGraph};
+use super::{Digest, Domain, ModelGraph};
 use crate::answers::Answers;
 use crate::data::dataset::Dataset;
 use crate::graph::{Label, UNLABELLED};
@@ -86,6 +86,7 @@ impl<D: Domain> Dev<D> {
         let tables = D::tables(features, theta);
         let engine = settings.inference.unwrap_or_else(|| domain.engine());
         let threads = thread_count(threads).clamp(1, self.data.len().max(1));
+        let decode = settings.objective.decode(D::DECODE);
         let part = |first: usize| -> Result<Judgement> {
             let mut answers = D::Graph::answers(tables.shared.clone(), settings, engine, D::TOLERANCE);
             if let Some(rules) = domain.rules(settings) {
@@ -93,7 +94,10 @@ impl<D: Domain> Dev<D> {
             }
             let mut judgement = Judgement::new(domain.label_sets().len());
             for example in (first..self.data.len()).step_by(threads) {
-                self.judge_one(domain, features, theta, example, &mut answers, &mut judgement)?;
+                let place = Place::new(format!("development example {}", example + 1), 0);
+                let potentials = &mut |own: &mut _| potentials(features, &self.data, example, theta, own);
+                answers.load(self.data.graph(example), place, potentials)?;
+                self.judge_one(domain, example, answers.labels(decode)?, &mut judgement);
             }
             Ok(judgement)
         };
@@ -104,18 +108,8 @@ impl<D: Domain> Dev<D> {
         Ok(all)
     }
 
-    fn judge_one(
-        &self,
-        domain: &D,
-        features: &Features,
-        theta: &[f64],
-        example: usize,
-        answers: &mut AnswersOf<D>,
-        judgement: &mut Judgement,
-    ) -> Result<()> {
+    fn judge_one(&self, domain: &D, example: usize, found: &[Label], judgement: &mut Judgement) {
         let graph = self.data.graph(example);
-        let place = Place::new(format!("development example {}", example + 1), 0);
-        answers.load(graph, place, &mut |own| potentials(features, &self.data, example, theta, own))?;
         let sets = domain.label_sets();
         let set_of = |v: usize| domain.set_of(graph, v);
         let name = |(v, &label): (usize, &Label)| {
@@ -128,8 +122,7 @@ impl<D: Domain> Dev<D> {
         };
         let labels = self.data.gold(example).iter().enumerate().map(name).collect();
         let truth = Truth { labels, known: Vec::new() };
-        judgement.add(&sets, set_of, domain.group(), &truth, answers.labels(D::DECODE)?);
-        Ok(())
+        judgement.add(&sets, set_of, domain.group(), &truth, found);
     }
 
     /// Adds all examples to the fingerprint of a run.

@@ -90,7 +90,10 @@ impl<D: Domain> Labeller for WeightedModel<D> {
     type Scratch = D::Scratch;
     type Tables = ReadyTables;
     type Answers = AnswersOf<D>;
-    const DECODE: Decode = D::DECODE;
+
+    fn decode(&self) -> Decode {
+        self.settings.objective.decode(D::DECODE)
+    }
 
     fn ready(&self) -> ReadyTables {
         D::tables(&self.features, &self.weights)

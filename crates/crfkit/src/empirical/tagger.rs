@@ -67,7 +67,10 @@ impl Labeller for EmpiricalModel {
     type Scratch = EmpiricalScratch;
     type Tables = Arc<Shared<f64>>;
     type Answers = ChainAnswers;
-    const DECODE: Decode = Decode::Best;
+
+    fn decode(&self) -> Decode {
+        Decode::Best
+    }
 
     fn ready(&self) -> Arc<Shared<f64>> {
         Arc::new(self.tables())

@@ -97,7 +97,7 @@ impl Model {
         let mut tagger = Tagger::new(Arc::new(self.chains()?));
         let mut judgement = Judgement::new(1);
         for sequence in sequences {
-            tagger.judge(&sequence?, Ensemble::DECODE, &mut judgement)?;
+            tagger.judge(&sequence?, tagger.model().decode(), &mut judgement)?;
         }
         match judgement.is_empty() {
             true => Err(Error::Setting("there is no sequence to evaluate the model on".into())),

@@ -6,7 +6,7 @@ use crate::data::observer::Source;
 use crate::data::presets::preset;
 use crate::data::template::Templates;
 use crate::domain::chain::{ChainCorpus, ColumnLayout, CorpusBuilder, CorpusCrew, Sequence};
-use crate::settings::Constraint;
+use crate::settings::{Constraint, Scaling};
 use crate::{Error, Result};
 use std::path::Path;
 
@@ -103,7 +103,11 @@ impl Trainer<'_> {
                 none => {
                     let builder =
                         CorpusBuilder::new(self.source(&sequence)?).with_numbers(self.dense.iter().copied());
-                    let builder = if self.standardise { builder.standardised() } else { builder };
+                    let builder = match self.settings.scaling {
+                        _ if self.standardise => builder.standardised(),
+                        Scaling::None => builder.uncentred(),
+                        Scaling::Unit => builder,
+                    };
                     let builder = self.labelling.of(builder.of_settings(&self.settings))?;
                     let builder = match self.known()? {
                         Some(known) => builder.knowing(&known)?,

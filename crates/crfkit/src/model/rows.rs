@@ -55,7 +55,7 @@ impl Rows {
 
     /// Number of weights in each row, if every row has all entries.
     #[inline]
-    pub(super) fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         if self.basis.is_empty() { self.lines * self.columns } else { self.basis.len() }
     }
 

@@ -16,7 +16,7 @@ use crate::ability::Ability;
 /// of [`AdaGrad`] come near the optimum, and L-BFGS reaches it. With at most 100 weights, L-BFGS is
 /// used alone. An objective that is not smooth has AdaGrad alone, with as many passes as AdaGrad has by itself.
 ///
-/// Neither phase ends above its start. If the first one would, it is repeated with a smaller gain or left out, and the
+/// Neither phase ends above its start, if the value of the objective measures progress, as that of a perceptron does not. If the first one would, it is repeated with a smaller gain or left out, and the
 /// watch is told ([`Watch::restarts`]).
 ///
 /// Parameters: `tolerance`, by default [`Auto::TOLERANCE`]; `memory_limit` of SAGA, by default none; and those of the

@@ -15,17 +15,20 @@ const RETRIES: usize = 1;
 #[derive(Clone, Copy)]
 struct Height {
     value: f64,
+    /// The value, or ∞ if it is no measure of progress.
+    limit: f64,
     impossible: usize,
 }
 
 impl Height {
     fn of(problem: &Problem, theta: &[f64]) -> Self {
         let (value, impossible) = problem.smooth_checked(theta, &mut vec![0.0; theta.len()]);
-        Height { value: value + problem.l1_penalty(theta), impossible }
+        let value = value + problem.l1_penalty(theta);
+        Height { value, limit: if measures_progress(problem) { value } else { f64::INFINITY }, impossible }
     }
 
     fn below(&self, start: &Height) -> bool {
-        self.value <= start.value && self.impossible <= start.impossible
+        self.value <= start.limit && self.impossible <= start.impossible
     }
 }
 
@@ -36,6 +39,8 @@ impl Height {
 /// losses plus penalties are higher, or that more losses are below 0, which is impossible
 /// ([`super::Objective::value_grad_checked`]). The value of the start costs a pass, so it is not computed where a method
 /// without a gain has converged by its own measure. Evaluations for the comparison are not counted as passes.
+///
+/// If the value of an objective is no measure of progress, impossible losses alone decide.
 pub(super) fn minimize(
     mut method: Box<dyn Optimizer>,
     problem: &Problem,
@@ -57,7 +62,7 @@ pub(super) fn minimize(
     }
     let mut height = method.gentler().map(|_| Height::of(problem, &start));
     loop {
-        let limit = height.map_or(f64::INFINITY, |start: Height| EXPLODED * start.value.abs());
+        let limit = height.map_or(f64::INFINITY, |start: Height| EXPLODED * start.limit.abs());
         let mut guarded = Guarded { watch, attempt, start: &start, limit, exploded: false };
         let ended = method.minimize(problem, state, &mut guarded);
         let exploded = guarded.exploded;
@@ -88,6 +93,13 @@ pub(super) fn minimize(
         state = State::start(start.clone());
         state.numbers.insert("passes_before".into(), passes);
     }
+}
+
+/// Whether a smaller value means better weights. A perceptron's losses are 0, and so the least possible, at weights of zero, which know
+/// nothing.
+fn measures_progress(problem: &Problem) -> bool {
+    let zeros = vec![0.0; problem.objective.dim()];
+    problem.is_smooth() || problem.objective.value_grad(&zeros, &mut zeros.clone()) > 0.0
 }
 
 /// Adds to the state which attempt it belongs to, and gives up an attempt that explodes.

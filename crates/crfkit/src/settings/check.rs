@@ -75,7 +75,9 @@ impl Settings {
                     return refuse(name, sigma, "a positive number (inf for no prior)");
                 }
                 Some(sigma) if (sigma * sigma).recip().is_infinite() => {
-                    return refuse(name, sigma, "a larger number: its square is too close to 0");
+                    return Err(Error::Setting(format!(
+                        "{name} is {sigma:e}, but it must be a larger number: its square is too close to 0"
+                    )));
                 }
                 _ => {}
             }
@@ -156,7 +158,10 @@ impl Settings {
             }
         } else {
             if self.objective.direction().is_some() {
-                return refuse("`objective` memm predicts one token from the next: it is for chains only");
+                let name = self.objective.name();
+                return refuse(&format!(
+                    "`objective` {name} predicts one token from the next: it is for chains only"
+                ));
             }
             if self.boundaries {
                 return refuse("`boundaries` is for chains only: leave it out");

@@ -1,7 +1,7 @@
 //! The objectives, selected by name.
 
 use crate::ability::Ability;
-use crate::decode::{Direction, Viterbi};
+use crate::decode::{Decode, Direction, Viterbi};
 use crate::graph::Chain;
 use crate::infer::ForwardBackward;
 use crate::loss::{
@@ -156,6 +156,15 @@ impl Criterion {
             Criterion::Memm => Some(Direction::Forward),
             Criterion::MemmBackward => Some(Direction::Backward),
             _ => None,
+        }
+    }
+
+    /// How a model trained by this criterion labels, where others of its kind do so by `usual`. Losses that compare scores of whole
+    /// labellings promise something about the best of them, and nothing about probabilities.
+    pub(crate) fn decode(self, usual: Decode) -> Decode {
+        match self {
+            Criterion::Perceptron | Criterion::MaxMargin => Decode::Best,
+            _ => usual,
         }
     }
 

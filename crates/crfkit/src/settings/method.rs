@@ -226,6 +226,11 @@ impl Method {
         self.optimizer(&Settings::default()).needs()
     }
 
+    /// Whether it scales weights by counts of features, which must not be negative.
+    pub(crate) fn needs_counts(self) -> bool {
+        self.needs().contains(&Ability::Counts)
+    }
+
     /// Whether the method can minimise this criterion on chains.
     pub fn fits(self, criterion: Criterion) -> bool {
         self.needs().iter().all(|need| criterion.gives().contains(need))

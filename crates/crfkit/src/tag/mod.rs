@@ -27,8 +27,7 @@ pub trait Labeller: Debug + Send + Sync + 'static {
     type Answers: Answers + Debug + Send;
 
     /// The decoder that is used unless another one is asked for.
-    const DECODE: Decode;
-
+    fn decode(&self) -> Decode;
     /// Computes the tables that all workers share.
     #[doc(hidden)]
     fn ready(&self) -> Self::Tables;

@@ -105,7 +105,7 @@ fn ask<M: Labeller>(model: &Arc<M>, inputs: &[M::Input]) -> usize {
         if tagger.take_in(input).is_err() {
             continue;
         }
-        let Ok(labels) = tagger.labels(M::DECODE).map(<[u32]>::to_vec) else { continue };
+        let Ok(labels) = tagger.labels(model.decode()).map(<[u32]>::to_vec) else { continue };
         for (v, &label) in labels.iter().enumerate() {
             let set = model.set_of(tagger.answers().graph(), v);
             assert!((label as usize) < sets[set].labels.len(), "label {label}");

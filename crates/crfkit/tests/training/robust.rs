@@ -7,11 +7,12 @@ use corpora::{Record, attribute_corpus, made_up_attributes};
 use crfkit::chain::{ChainDomain, ChainModel};
 use crfkit::data::images::{Image, Mask};
 use crfkit::data::sites::Sites;
+use crfkit::decode::Decode;
 use crfkit::domain::{Corpus, Domain, WeightedModel};
 use crfkit::grid::{GridBuilder, GridCorpus, GridDomain, SiteFeatures, Tables};
 use crfkit::math::random::Random;
 use crfkit::optim::Control;
-use crfkit::tag::Tagger;
+use crfkit::tag::{Labeller, Tagger};
 use crfkit::train::{
     self, Criterion, Ended, Event, Init, Listener, Method, Parameters, Scaling, Settings, Start, Trained,
 };
@@ -125,12 +126,26 @@ impl Squares {
         builder.finish().unwrap()
     }
 
+    /// The same squares with another zero of their numbers.
+    fn from_zero(zero: f64) -> Self {
+        let Squares(mut squares) = Squares::new(1.0);
+        squares.iter_mut().flat_map(|(values, _)| values).for_each(|value| *value += zero);
+        Squares(squares)
+    }
+
     fn graphs(&self) -> crfkit::typed::TypedCorpus {
         let mut builder = TypedBuilder::default();
         let types = r#"{"types": {"cell": {"labels": 2, "dense": 1},
             "pair": {"over": ["cell", "cell"], "table": "potts", "dense": 1}}}"#;
         builder.add(&types.replace('\n', " "), &Place::new("test", 1)).unwrap();
-        for (values, labels) in &self.0 {
+        for line in self.lines() {
+            builder.add(&line, &Place::new("test", 2)).unwrap();
+        }
+        builder.finish(1).unwrap()
+    }
+
+    fn lines(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|(values, labels)| {
             let node =
                 |k: usize| format!(r#"{{"type":"cell","label":{},"dense":[{:?}]}}"#, labels[k], values[k]);
             let pair = |(i, j): (usize, usize)| {
@@ -142,10 +157,38 @@ impl Squares {
             let below = all.clone().filter(|k| k + SIDE < SIDE * SIDE).map(|k| (k, k + SIDE));
             let nodes = all.map(node).collect::<Vec<_>>().join(",");
             let pairs = right.chain(below).map(pair).collect::<Vec<_>>().join(",");
-            let line = format!(r#"{{"nodes":[{nodes}],"factors":[{pairs}]}}"#);
-            builder.add(&line, &Place::new("test", 2)).unwrap();
+            format!(r#"{{"nodes":[{nodes}],"factors":[{pairs}]}}"#)
+        })
+    }
+}
+
+#[test]
+fn the_zero_of_a_feature_does_not_matter() {
+    let graphs = |zero| {
+        let settings = Settings { sigma: 0.5, ..Settings::of(train::Kind::Graph) };
+        fit(Squares::from_zero(zero).graphs(), &settings, &mut ()).unwrap()
+    };
+    let images = |zero| {
+        let settings = Settings { sigma: 0.5, ..Settings::of(train::Kind::Grid) };
+        fit(Squares::from_zero(zero).images(Tables::Potts), &settings, &mut ()).unwrap().objective
+    };
+    let usual = graphs(2.0).objective;
+    for zero in [100.0, -4000.0] {
+        let trained = graphs(zero);
+        for objective in [trained.objective, images(zero)] {
+            assert!((objective - usual).abs() < 0.01 * usual, "{zero}: {objective} {usual}");
         }
-        builder.finish(1).unwrap()
+        // The weights of the model are those for numbers as they are.
+        let (model, squares) = (Arc::new(trained.model), Squares::from_zero(zero));
+        let mut tagger = Tagger::new(model.clone());
+        let mut right = 0;
+        for (line, (_, labels)) in squares.lines().zip(&squares.0) {
+            let graph = model.domain.read_line(&line, &Place::new("test", 1)).unwrap().unwrap();
+            tagger.take_in(&graph).unwrap();
+            let found = tagger.labels(Decode::MaxMarginal).unwrap();
+            right += found.iter().zip(labels).filter(|(found, label)| **found == u32::from(**label)).count();
+        }
+        assert!(right > 8 * SIDE * SIDE * 9 / 10, "{zero}: {right}");
     }
 }
 
@@ -158,6 +201,28 @@ fn one_task_has_one_result_as_images_and_as_graphs() {
         let graphs = fit(squares.graphs(), &of(train::Kind::Graph), &mut ()).unwrap();
         let off = (images.objective - graphs.objective).abs() / graphs.objective;
         assert!(off < 1e-4, "{unit}: {} {}", images.objective, graphs.objective);
+    }
+}
+
+/// A perceptron's losses are 0 at weights of zero: whoever went by them would never leave.
+#[test]
+fn a_perceptron_learns_by_default() {
+    let of = |kind| Settings { objective: Criterion::Perceptron, ..Settings::of(kind) };
+    let text = measured(1.0);
+    let chain = fit(attribute_corpus(&text, 1), &of(train::Kind::Chain), &mut ()).unwrap();
+    let gold: Vec<u32> = attribute_corpus(&text, 1).data_gold();
+    let found = labels_of(chain.model, &text);
+    let right = found.iter().zip(&gold).filter(|(a, b)| a == b).count();
+    assert!(right * 10 > gold.len() * 8, "{right} of {}", gold.len());
+    for init in [Init::Zero, Init::Logistic] {
+        let graph = Settings { init, ..of(train::Kind::Graph) };
+        let graphs = fit(Squares::new(1.0).graphs(), &graph, &mut ()).unwrap();
+        assert!(graphs.model.weights.iter().any(|weight| *weight != 0.0), "{init:?}");
+        // It knows nothing of probabilities, so its answer is the best labelling.
+        assert_eq!(graphs.model.decode(), Decode::Best);
+        let grid = Settings { init, ..of(train::Kind::Grid) };
+        let images = fit(Squares::new(1.0).images(Tables::Potts), &grid, &mut ()).unwrap();
+        assert!(images.model.weights.iter().any(|weight| *weight != 0.0), "{init:?}");
     }
 }
 

@@ -233,7 +233,7 @@ fn said<M: Labeller>(model: M, inputs: &[M::Input]) -> String {
     let mut text = String::new();
     for input in inputs {
         tagger.take_in(input).unwrap();
-        let labels = tagger.labels(M::DECODE).unwrap().to_vec();
+        let labels = tagger.labels(model.decode()).unwrap().to_vec();
         for (v, &label) in labels.iter().enumerate() {
             let name = &sets[model.set_of(tagger.answers().graph(), v)].labels[label as usize];
             let p = tagger.answers().probability_of(v, label).unwrap();

@@ -100,7 +100,7 @@ impl<M: Door> Job for Both<M> {
             let mut labels = Vec::new();
             for (tagger, model) in workers.iter_mut().zip(&self.models) {
                 tagger.take_in(&input)?;
-                let found = tagger.labels(M::DECODE)?.to_vec();
+                let found = tagger.labels(model.decode())?.to_vec();
                 labels.push(names(&**model, tagger, &found));
             }
             let place = M::place(&input);

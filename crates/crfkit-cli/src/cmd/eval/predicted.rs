@@ -49,11 +49,19 @@ impl PredictedFile {
 
     /// Reads the next sequence; false at the end.
     fn read(&mut self) -> Result<bool> {
-        if !self.file.read(&mut self.rows)? {
-            return Ok(false);
-        }
+        let more = self.file.read(&mut self.rows);
         let rows = &self.rows;
         let refuse = |row, message: &str| Err(Error::input(rows.place(row), message).into());
+        if has_heading(rows) {
+            return refuse(
+                0,
+                "a line `#` with a probability, not a token: write the predictions without --probability, --confidence, --nbest and \
+                 --output crfpp",
+            );
+        }
+        if !more? {
+            return Ok(false);
+        }
         let last = column(rows, rows.columns() - 1);
         let marked =
             *self.with_probabilities.get_or_insert_with(|| last.iter().all(|field| is_probability(field)));
@@ -89,6 +97,13 @@ impl PredictedFile {
     }
 }
 
+/// Whether a sequence begins with a line in which `tag` gives probabilities of all of it.
+fn has_heading(rows: &Columns) -> bool {
+    !rows.is_empty()
+        && rows.field(0, 0) == "#"
+        && (1..rows.columns()).any(|column| is_probability(rows.field(0, column)))
+}
+
 fn column(rows: &Columns, column: usize) -> Vec<&str> {
     (0..rows.len()).map(|row| rows.field(row, column)).collect()
 }
@@ -102,6 +117,11 @@ fn compare_columns(path: &Path, reading: &Reading) -> Result<Evaluation> {
     }
     if evaluation.scores().sequences == 0 {
         return Err(nothing(path));
+    }
+    // The scores of a label count how often it is gold, and how often it is predicted.
+    if evaluation.labels().iter().all(|(_, of)| of.gold == 0 || of.predicted == 0) {
+        let text = "the last two columns have no label in common: are they gold and predicted labels?";
+        let _ = writeln!(std::io::stderr(), "crfkit: note: {}: {text}", name(path));
     }
     Ok(evaluation)
 }

@@ -30,7 +30,11 @@ fn numbers(layout: &VectorLayout) -> (&'static str, String) {
     let columns = (!columns.is_empty()).then(|| format!("{} in columns", columns.len()));
     let vectors = (*width > 0).then(|| format!("{width} in vectors"));
     let parts: Vec<String> = columns.into_iter().chain(vectors).collect();
-    let how = if standard.is_some() { "standardised" } else { "as they are" };
+    let how = match standard {
+        None => "as they are",
+        Some(standard) if standard.only_centres() => "centred where they are far from 0",
+        Some(_) => "standardised",
+    };
     ("numbers of a token", format!("{}, {how}", parts.join(" and ")))
 }
 

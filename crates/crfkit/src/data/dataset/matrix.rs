@@ -61,18 +61,18 @@ impl<G: Graph> Dataset<G> {
         }
     }
 
-    /// Multiplies the dense numbers by a factor for each kind and column. Kinds that share a matrix and have the same factors share it
-    /// afterwards, too.
-    pub(super) fn scale_matrices(&mut self, factor: &impl Fn(usize, u32) -> f64) {
+    /// Replaces every dense number x by `new`(kind of table, column, x), which must be affine in x. Kinds that share a matrix and change in
+    /// the same way share it afterwards, too.
+    pub(super) fn change_matrices(&mut self, new: &impl Fn(usize, u32, f64) -> f64) {
         let old = self.dense.clone();
         for k in 0..old.len() {
             let same = |j: &usize| {
-                let factor = |k: usize, d: usize| factor(old[k].kind(), d as u32);
-                old[*j].shares_with(&old[k]) && (0..old[k].width()).all(|d| factor(*j, d) == factor(k, d))
+                let ends = |k: usize, d: usize| [0.0, 1.0].map(|x| new(old[k].kind(), d as u32, x));
+                old[*j].shares_with(&old[k]) && (0..old[k].width()).all(|d| ends(*j, d) == ends(k, d))
             };
             match (0..k).find(same) {
                 Some(j) => self.dense[k] = self.dense[j].for_kind(old[k].kind()),
-                None => self.dense[k].change(|d, x| x * factor(old[k].kind(), d as u32)),
+                None => self.dense[k].change(|d, x| new(old[k].kind(), d as u32, x)),
             }
         }
     }

@@ -7,7 +7,7 @@ mod sets;
 
 use super::lattice::LatticePlan;
 use super::segments;
-use super::vectors::{NumbersOf, Standard, numbers_of_attributes, numbers_of_rows};
+use super::vectors::{Numbers, NumbersOf, Standard, numbers_of_attributes, numbers_of_rows};
 use super::{ChainCorpus, ChainDomain, ColumnLayout, Sequence, VectorLayout};
 use crate::data::attributes::Attributes;
 use crate::data::columns::Columns;
@@ -41,7 +41,7 @@ pub struct CorpusBuilder {
     /// The numbers of every token; known from the first sequence on.
     vectors: VectorLayout,
     numbers_known: bool,
-    standardised: bool,
+    numbers_as: Numbers,
     numbers: Vec<f32>,
     plan: LatticePlan,
     known: Known,
@@ -93,7 +93,7 @@ impl CorpusBuilder {
             label_weights: LabelWeights::default(),
             vectors: VectorLayout::default(),
             numbers_known: false,
-            standardised: false,
+            numbers_as: Numbers::default(),
             numbers: Vec::new(),
             plan: LatticePlan::default(),
             known: Known::default(),
@@ -106,7 +106,7 @@ impl CorpusBuilder {
             sets: self.sets.as_ref().map(|_| Sets::default()),
             label_weights: self.label_weights.clone(),
             vectors: self.vectors.clone(),
-            standardised: self.standardised,
+            numbers_as: self.numbers_as,
             plan: self.plan.like_this(),
             known: self.known.clone(),
             ..CorpusBuilder::new(self.source.clone())
@@ -129,7 +129,13 @@ impl CorpusBuilder {
     /// The same builder, which standardises the numbers of columns and vectors: each has mean 0 and standard deviation 1 in the training
     /// data, and the model treats new data in the same way.
     pub fn standardised(self) -> Self {
-        CorpusBuilder { standardised: true, ..self }
+        CorpusBuilder { numbers_as: Numbers::Standardised, ..self }
+    }
+
+    /// The same builder, which takes numbers as they are. Otherwise those whose mean is more than two standard deviations from 0 in the
+    /// training data are centred, and the model treats new data in the same way.
+    pub fn uncentred(self) -> Self {
+        CorpusBuilder { numbers_as: Numbers::AsTheyAre, ..self }
     }
 
     /// Adds the numbers of a sequence.
@@ -378,8 +384,8 @@ impl CorpusBuilder {
         };
         self.data.set_sets(self.sets.iter().flat_map(|sets| &sets.labels).map(bits).collect());
         let lattice = self.plan.lattice(&labels, &mut self.data)?;
-        if self.standardised {
-            self.vectors.standard = Standard::fit(&mut self.data);
+        if let Some(standard) = Standard::fit(&mut self.data, self.numbers_as) {
+            self.vectors.standard = Some(standard); // otherwise that of a known model stays
         }
         let Self { source, alphabet, data, words, columns, vectors, .. } = self;
         let vectors = (vectors.dims() > 0).then_some(vectors);

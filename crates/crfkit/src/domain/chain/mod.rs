@@ -23,9 +23,9 @@ pub(crate) use constraint::scheme_rules;
 pub use crew::CorpusCrew;
 pub use sequence::{ColumnLayout, Sequence};
 pub use temperature::Fitted;
+pub(super) use vectors::{Numbers, StoredVectors, numbers_of_rows};
 #[doc(hidden)]
 pub use vectors::{Standard, VectorLayout};
-pub(super) use vectors::{StoredVectors, numbers_of_rows};
 
 use super::stored::{Origin, check_label_names, parse_head, read_alphabet, write_alphabet};
 use super::{Digest, Domain, FORMAT, Fit, ReadyTables, WeightedModel, unknown_start};

@@ -4,6 +4,7 @@ use super::Sequence;
 use crate::data::attributes::Attributes;
 use crate::data::columns::Columns;
 use crate::data::dataset::Dataset;
+use crate::data::dense::are_far_from_zero;
 use crate::data::observer::Sink;
 use crate::data::template::read_finite;
 use crate::data::text::excerpt;
@@ -25,22 +26,42 @@ pub struct VectorLayout {
     pub standard: Option<Standard>,
 }
 
+/// What is done to the numbers of tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::domain) enum Numbers {
+    /// Those far from 0 get mean 0. Others stay as they are.
+    #[default]
+    Centred,
+    /// All get mean 0 and standard deviation 1.
+    Standardised,
+    AsTheyAre,
+}
+
 /// The standardisation of the training data: x is replaced by (x − mean)·factor.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Standard {
     /// The mean of each number.
     pub mean: Vec<f64>,
-    /// One over the standard deviation of each number; 1 where all are equal.
+    /// One over the standard deviation of each number; 1 where all are equal, and where numbers are only centred.
     pub factor: Vec<f64>,
 }
 
 impl Standard {
+    /// Whether numbers keep their size.
+    pub fn only_centres(&self) -> bool {
+        self.factor.iter().all(|factor| *factor == 1.0)
+    }
+
     fn apply(&self, d: usize, x: f64) -> f64 {
         (x - self.mean[d]) * self.factor[d]
     }
 
-    /// The standardisation of the numbers of `data`, which is applied to them. All kinds of table have the same numbers.
-    pub(in crate::domain) fn fit<G: Graph>(data: &mut Dataset<G>) -> Option<Self> {
+    /// The standardisation of the numbers of `data`, which is applied to them; none if they stay as they are. All kinds of table have the
+    /// same numbers.
+    pub(in crate::domain) fn fit<G: Graph>(data: &mut Dataset<G>, numbers: Numbers) -> Option<Self> {
+        if numbers == Numbers::AsTheyAre {
+            return None;
+        }
         let dense = data.dense_mut().first()?;
         let width = dense.width();
         let rows = || dense.values().chunks_exact(width);
@@ -54,9 +75,20 @@ impl Standard {
             }
         }
         // Numbers that are all equal say nothing, and differ from their mean by rounding.
-        for (factor, mean) in factor.iter_mut().zip(&mean) {
+        for (factor, mean) in factor.iter_mut().zip(&mut mean) {
             let deviation = factor.sqrt();
-            *factor = if deviation > 1e-7 * mean.abs() && deviation > 1e-30 { 1.0 / deviation } else { 1.0 };
+            *factor = match numbers {
+                Numbers::Standardised if deviation > 1e-7 * mean.abs() && deviation > 1e-30 => {
+                    1.0 / deviation
+                }
+                _ => 1.0,
+            };
+            if numbers == Numbers::Centred && !are_far_from_zero(*mean, deviation) {
+                *mean = 0.0;
+            }
+        }
+        if numbers == Numbers::Centred && mean.iter().all(|mean| *mean == 0.0) {
+            return None;
         }
         let standard = Standard { mean, factor };
         data.dense_mut().iter_mut().for_each(|dense| dense.change(|d, x| standard.apply(d, x)));

@@ -8,7 +8,7 @@ use crate::data::observer::{Alphabet, Observer};
 use crate::data::sorting::{by_frequency, sorted_labels};
 use crate::data::strings::Strings;
 use crate::data::template::Templates;
-use crate::domain::chain::{Standard, VectorLayout, numbers_of_rows};
+use crate::domain::chain::{Numbers, Standard, VectorLayout, numbers_of_rows};
 use crate::domain::check_trained_labels;
 use crate::graph::Label;
 use crate::{Error, Result};
@@ -29,7 +29,7 @@ pub struct LinkedBuilder {
     sequences: Vec<Sequence>,
     /// The numbers of every token; their width is known from the first sequence on.
     vectors: VectorLayout,
-    standardised: bool,
+    numbers_as: Numbers,
 }
 
 /// What is stored of a sequence until all labels are known.
@@ -63,7 +63,7 @@ impl LinkedBuilder {
             label_columns,
             sequences: Vec::new(),
             vectors: VectorLayout::default(),
-            standardised: false,
+            numbers_as: Numbers::default(),
         })
     }
 
@@ -89,7 +89,13 @@ impl LinkedBuilder {
     ///
     /// [`CorpusBuilder::standardised`]: crate::chain::CorpusBuilder::standardised
     pub fn standardised(self) -> Self {
-        LinkedBuilder { standardised: true, ..self }
+        LinkedBuilder { numbers_as: Numbers::Standardised, ..self }
+    }
+
+    /// The same builder, which takes numbers as they are. Otherwise those whose mean is more than two standard deviations from 0 in the
+    /// training data are centred, and the model treats new data in the same way.
+    pub fn uncentred(self) -> Self {
+        LinkedBuilder { numbers_as: Numbers::AsTheyAre, ..self }
     }
 
     /// Adds a sequence, which must have the same columns as the others.
@@ -167,9 +173,7 @@ impl LinkedBuilder {
                 data.weigh_variables(&weights.collect::<Vec<f64>>());
             }
         }
-        if self.standardised {
-            self.vectors.standard = Standard::fit(&mut data);
-        }
+        self.vectors.standard = Standard::fit(&mut data, self.numbers_as);
         let LinkedBuilder { links, templates, columns, label_columns, alphabet, vectors, .. } = self;
         let vectors = (vectors.dims() > 0).then_some(vectors);
         let domain = LinkedDomain { links, templates, columns, label_columns, labels, alphabet, vectors };

@@ -16,7 +16,7 @@ use crfkit::chain::{
 };
 use crfkit::data::observer::Source;
 use crfkit::data::template::Templates;
-use crfkit::train::{Settings, Trained};
+use crfkit::train::{Scaling, Settings, Trained};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -71,7 +71,7 @@ pub fn for_each_sequence(
 pub fn layout_of(sequence: &Sequence) -> crfkit::Result<Option<ColumnLayout>> {
     let Sequence::Columns { rows, label_column } = sequence else { return Ok(None) };
     if rows.columns() < 2 {
-        let message = "one column: a token and its label are needed, separated by spaces or tabs";
+        let message = "one column: a token and its label are needed, separated by spaces or tabs (`labels` in JSON lines)";
         return Err(Error::input(rows.place(0), message));
     }
     ColumnLayout::of(label_column.unwrap_or(-1), rows.columns(), || rows.place(0)).map(Some)
@@ -165,7 +165,11 @@ impl TrainingData for ChainDomain {
                 none => {
                     let builder =
                         CorpusBuilder::new(source(args, layout)?).with_numbers(args.dense_columns());
-                    let builder = if args.standardise { builder.standardised() } else { builder };
+                    let builder = match args.scaling {
+                        _ if args.standardise => builder.standardised(),
+                        Scaling::None => builder.uncentred(),
+                        _ => builder,
+                    };
                     let builder = builder.with_label_weights(args.label_weight.iter().cloned())?;
                     let builder = if args.partial_labels { builder.with_partial_labels() } else { builder };
                     let builder = match args.order {

@@ -40,6 +40,9 @@ impl TrainingData for GridDomain {
         }
         let labels: Vec<u16> =
             (0..=u16::MAX).filter(|&v| seen[v as usize] && Some(v) != args.grid.unlabelled).collect();
+        if labels.is_empty() {
+            anyhow::bail!("no pixel of the masks has a label: all have the value of --unlabelled (--void)");
+        }
         if labels.len() > MAX_LABELS {
             anyhow::bail!(
                 "the masks have {} different values, but each is a label, and at most {MAX_LABELS} are allowed: store masks \

@@ -14,7 +14,7 @@ use crfkit::data::template::Templates;
 use crfkit::domain::Domain;
 use crfkit::linked::{LinkedBuilder, LinkedCorpus, LinkedDomain, LinkedModel, Links};
 use crfkit::model::Features;
-use crfkit::train::Settings;
+use crfkit::train::{Scaling, Settings};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -136,5 +136,9 @@ fn new_builder(args: &TrainArgs, first: &Columns) -> Result<LinkedBuilder> {
     }
     let builder = LinkedBuilder::new(links(args)?, templates, columns, labels)?;
     let builder = builder.with_numbers(args.dense_columns())?;
-    Ok(if args.standardise { builder.standardised() } else { builder })
+    Ok(match args.scaling {
+        _ if args.standardise => builder.standardised(),
+        Scaling::None => builder.uncentred(),
+        _ => builder,
+    })
 }

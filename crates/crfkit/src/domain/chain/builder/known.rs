@@ -2,7 +2,7 @@
 
 use super::{CorpusBuilder, bit, set_bit};
 use crate::data::observer::{Alphabet, Source};
-use crate::domain::chain::vectors::NumbersOf;
+use crate::domain::chain::vectors::{Numbers, NumbersOf};
 use crate::domain::chain::{ChainModel, VectorLayout};
 use crate::{Error, Result};
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl CorpusBuilder {
             }
             self.vectors = VectorLayout { width: 0, ..layout.clone() };
         }
-        self.standardised = false;
+        self.numbers_as = Numbers::AsTheyAre;
         self.known.model = Some(model.clone());
         Ok(self)
     }
