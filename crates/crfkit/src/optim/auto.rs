@@ -168,13 +168,12 @@ struct Phase<'a> {
 
 impl Watch for Phase<'_> {
     fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control> {
-        // What the step adds to the objective is not told. It is not known without the weights.
-        let objective = match (self.priors, progress.theta, progress.objective) {
-            (None, _, objective) => objective,
-            (Some([prior, step]), Some(theta), Some(value)) => {
-                Some(value + prior.value(theta) - step.value(theta))
+        // What a proximal step adds to the objective is not told. Without the weights it is not known; in the first round it is small.
+        let objective = match (self.priors, progress.theta) {
+            (Some([prior, step]), Some(theta)) => {
+                progress.objective.map(|value| value + prior.value(theta) - step.value(theta))
             }
-            _ => None,
+            _ => progress.objective,
         };
         self.watch.step(&Progress { objective, ..*progress }, &|| {
             let mut state = state();
