@@ -64,7 +64,7 @@ impl Sgd {
         let mut done = 0;
         for batch in order.chunks(self.schedule.batch.max(1)) {
             if problem.objective.stopped() {
-                break;
+                return f64::INFINITY;
             }
             problem.objective.touched(batch, &mut touched);
             let step = Step { touched: &touched, done, clock };

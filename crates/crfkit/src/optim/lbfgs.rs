@@ -59,6 +59,20 @@ impl Optimizer for Lbfgs {
     }
 
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
+        self.minimize_scaled(problem, state, None, watch)
+    }
+}
+
+impl Lbfgs {
+    /// Like [`Optimizer::minimize`]. With the curvature of each weight, the recursion starts from γ/√curvature instead of γ·I: the root is a
+    /// compromise between weights that bend much by themselves and those that bend only together. A run that goes on has it in its state.
+    pub(super) fn minimize_scaled(
+        &self,
+        problem: &Problem,
+        state: State,
+        curvature: Option<Vec<f64>>,
+        watch: &mut dyn Watch,
+    ) -> Result<Minimum> {
         let until = Until {
             gradient_tolerance: self.gradient_tolerance,
             tolerance: self.tolerance,
@@ -68,12 +82,17 @@ impl Optimizer for Lbfgs {
         };
         let mut state = Restored::new(state, problem.objective.dim())?;
         let mut run = Run::restore(self.memory, &mut state)?;
+        if let Some(curvature) = curvature {
+            run.scales = curvature.into_iter().map(|x| x.sqrt().recip()).collect();
+        }
         descent::run(problem, &until, &mut run, state, watch)
     }
 }
 
 struct Run {
     memory: usize,
+    /// The factors of the weights in the recursion's start; empty if all are 1.
+    scales: Vec<f64>,
     history: VecDeque<Pair>,
     /// The pseudo-gradient and the weights that are not 0 (with L1 only), and the search direction; reused memory.
     pseudo: Vec<f64>,
@@ -89,7 +108,8 @@ impl Run {
             let y = state.vector(&format!("y.{k}"), dim, 0.0, finite)?;
             history.push_back(Pair { rho: state.number(&format!("rho.{k}"), 0.0, positive)?, s, y });
         }
-        Ok(Run { memory, history, pseudo: Vec::new(), free: Free::default(), direction: Vec::new() })
+        let scales = state.vector_or_none("scales", dim, positive)?;
+        Ok(Run { memory, scales, history, pseudo: Vec::new(), free: Free::default(), direction: Vec::new() })
     }
 
     /// direction ← −H⁻¹ g by the two-loop recursion. Each pass over the direction subtracts one vector and multiplies with the next.
@@ -97,10 +117,21 @@ impl Run {
         let problem = at.problem;
         let (g, q) = (&at.now.gradient, &mut self.direction);
         if problem.l1 > 0.0 {
-            return self.free.direction(&self.history, &at.now.theta, &self.pseudo, q);
+            return self.free.direction(&self.history, &self.scales, &at.now.theta, &self.pseudo, q);
         }
         problem.fill(q, g.len(), |i| -g[i]);
-        let Some(newest) = self.history.back() else { return };
+        let scales = &self.scales;
+        let scale = |first: usize, q: &mut [f64], gamma: f64| match scales.is_empty() {
+            true => q.iter_mut().for_each(|q| *q *= gamma),
+            false => q.iter_mut().zip(&scales[first..]).for_each(|(q, scale)| *q *= gamma * scale),
+        };
+        let Some(newest) = self.history.back() else {
+            problem.by_stretches(q, |range, q| {
+                scale(range.start, q, 1.0);
+                0.0
+            });
+            return;
+        };
         let mut a = vec![0.0; self.history.len()];
         let mut product = problem.dot(&newest.s, q);
         for k in (0..a.len()).rev() {
@@ -109,9 +140,14 @@ impl Run {
             let next = k.checked_sub(1).map(|next| &self.history[next].s[..]);
             product = problem.add(-a[k], y, q, next);
         }
-        let gamma = 1.0 / (newest.rho * problem.dot(&newest.y, &newest.y));
+        let y = &newest.y;
+        let size = match scales.is_empty() {
+            true => problem.dot(y, y),
+            false => problem.sum(y.len(), |i| y[i] * scales[i] * y[i]),
+        };
+        let gamma = 1.0 / (newest.rho * size);
         product = problem.by_stretches(q, |range, q| {
-            q.iter_mut().for_each(|q| *q *= gamma);
+            scale(range.start, q, gamma);
             dot(&self.history[0].y[range], q)
         });
         for k in 0..a.len() {
@@ -210,6 +246,7 @@ impl Iterate for Run {
     }
 
     fn save(&self, state: &mut State) {
+        state.vectors.insert("scales".into(), self.scales.clone());
         state.numbers.insert("pairs".into(), self.history.len() as f64);
         for (k, pair) in self.history.iter().enumerate() {
             state.vectors.insert(format!("s.{k}"), pair.s.clone());

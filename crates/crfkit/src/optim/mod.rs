@@ -12,6 +12,7 @@ mod calibrate;
 mod cg;
 mod checks;
 mod cholesky;
+mod curvature;
 mod dense_updates;
 mod descent;
 mod differences;

@@ -99,7 +99,7 @@ impl Saga {
     /// the objective does not provide marginals.
     #[doc(hidden)]
     pub fn storage(problem: &Problem) -> Result<u64> {
-        Ok(most_stored(&*blocks(problem, 1)?))
+        Ok(most_stored(&*examples_in_blocks(problem, 1)?))
     }
 }
 
@@ -109,7 +109,7 @@ fn most_stored(blocks: &dyn Blocks) -> u64 {
 }
 
 /// The examples in blocks.
-fn blocks<'a>(problem: &Problem<'a>, seed: u64) -> Result<Box<dyn Blocks + 'a>> {
+pub(super) fn examples_in_blocks<'a>(problem: &Problem<'a>, seed: u64) -> Result<Box<dyn Blocks + 'a>> {
     let blocks = problem.objective.blocks(BLOCK, BLOCKS, seed);
     blocks.ok_or_else(|| {
         Error::Setting(format!(
@@ -163,7 +163,7 @@ impl Optimizer for Saga {
 
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         self.check(&problem.prior, problem.l1)?;
-        let blocks = blocks(problem, self.seed)?;
+        let blocks = examples_in_blocks(problem, self.seed)?;
         let mut run = Run::new(self, problem, &*blocks, state)?;
         watch.stores(most_stored(&*blocks).min(self.memory_limit))?;
         let stop = loop {

@@ -50,6 +50,15 @@ impl Problem<'_> {
         sums.iter().sum()
     }
 
+    /// Σ `term` over all places up to `len`.
+    pub(super) fn sum(&self, len: usize, term: impl Fn(usize) -> f64 + Sync) -> f64 {
+        let mut sums = vec![0.0; len.div_ceil(STRETCH)];
+        self.objective.in_stretches(&mut sums, 1, &|k, sum| {
+            sum[0] = (k * STRETCH..len.min((k + 1) * STRETCH)).map(&term).sum();
+        });
+        sums.iter().sum()
+    }
+
     /// ‖x‖₂.
     pub(super) fn norm(&self, x: &[f64]) -> f64 {
         self.dot(x, x).sqrt()

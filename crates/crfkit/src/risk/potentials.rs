@@ -166,6 +166,18 @@ fn worth_spreading(counts: &[u32]) -> Option<usize> {
     best.map(|(_, rows)| rows)
 }
 
+/// The first node row of those that are linked: all from there on are rare, and have a list of entries and no values. The largest number if there
+/// are none.
+pub(super) fn first_rare(features: &Features, data: &Dataset<impl Graph>) -> u32 {
+    let rows = &features.rows[NODES];
+    if rows.complete() || !rows.basis.is_empty() || data.has_values() {
+        return u32::MAX;
+    }
+    let counts = counts(data, rows.len);
+    let frequent = counts.iter().rposition(|&count| count >= RARE).map_or(0, |last| last + 1);
+    frequent.max(rows.dense) as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,16 +189,4 @@ mod tests {
         assert_eq!(worth_spreading(&[0, 900, 2]), Some(2));
         assert_eq!(worth_spreading(&[3, 2, 1]), None);
     }
-}
-
-/// The first node row of those that are linked: all from there on are rare, and have a list of entries and no values. The largest number if there
-/// are none.
-pub(super) fn first_rare(features: &Features, data: &Dataset<impl Graph>) -> u32 {
-    let rows = &features.rows[NODES];
-    if rows.complete() || !rows.basis.is_empty() || data.has_values() {
-        return u32::MAX;
-    }
-    let counts = counts(data, rows.len);
-    let frequent = counts.iter().rposition(|&count| count >= RARE).map_or(0, |last| last + 1);
-    frequent.max(rows.dense) as u32
 }

@@ -88,6 +88,7 @@ pub(crate) fn fit(
         since_best,
         ended: None,
         first: None,
+        estimate: None,
         reported: None,
     };
     let minimum = method.minimize(&problem, state, &mut watcher);
@@ -112,7 +113,13 @@ pub(crate) fn fit(
     let proven = why == Stop::Gap || reported.is_some() && settings.optimizer == Method::Auto;
     // Whoever stops a run gets its weights as they are, and hears what is wrong with them: the run may just have begun.
     let stopped = stop == Ended::Listener && end.value.is_finite();
-    let above = if proven { None } else { end.above(&problem, first, &start, passes)? };
+    // SAGA's first estimate is of the first blocks, at the first weights. For whoever stops, it will do: a pass at zero weights takes time.
+    let saga = match settings.optimizer {
+        Method::Auto => choice(&problem, settings) == Choice::Saga,
+        method => method == Method::Saga,
+    };
+    let lower = stopped && saga && watcher.estimate.is_some_and(|estimate| end.value <= estimate);
+    let above = if proven || lower { None } else { end.above(&problem, first, &start, passes)? };
     match above {
         Some(zero) if stopped => {
             listener.event(&Event::AboveStart { objective: end.value, zero })?;
@@ -238,6 +245,8 @@ struct Watcher<'a, 'b> {
     ended: Option<Ended>,
     /// The first report: the objective at the start if the method is one that evaluates it before its first step.
     first: Option<Option<f64>>,
+    /// The first objective that the method has reported, which may be an estimate.
+    estimate: Option<f64>,
     /// The objective at the present weights, if the method is one that evaluates it after each step.
     reported: Option<f64>,
 }
@@ -246,6 +255,7 @@ impl Watch for Watcher<'_, '_> {
     fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control> {
         let &Progress { passes, objective, gradient_norm, gap, theta } = progress;
         self.first.get_or_insert(objective.filter(|_| gradient_norm.is_some() && passes == 1.0));
+        self.estimate = self.estimate.or(objective);
         self.reported = gradient_norm.and(objective.or(self.reported));
         let mut control = self.listener.event(&Event::Progress { passes, objective, gradient_norm, gap })?;
         if let (Some(theta), Some(judge)) = (theta, &mut self.judge) {

@@ -373,7 +373,7 @@ fn auto_picks_by_what_there_is_and_ends_at_the_optimum() {
         (likelihood(0.1, 0.0), Choice::Saga),
         (likelihood(10.0, 0.0), Choice::Saga),
         (likelihood(1.0, 0.1), Choice::Saga),
-        (likelihood(f64::INFINITY, 0.0), Choice::AdaGrad),
+        (likelihood(f64::INFINITY, 0.0), Choice::Saga),
         (problem(&many, 1.0), Choice::AdaGrad),
         (problem(&few, 1.0), Choice::Lbfgs),
     ] {

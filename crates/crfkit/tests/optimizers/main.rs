@@ -24,3 +24,4 @@ mod online_optimizers;
 mod resume;
 mod saga;
 mod scaling;
+mod wide;

@@ -145,7 +145,7 @@ fn methods_on_marginals_go_on_from_every_state() {
         ("SDCA to its end", Box::new(Sdca { gap_tolerance: 0.05, ..Sdca::default() })),
         ("SAGA", Box::new(Saga { passes: 4.5, ..Saga::default() })),
         ("SAGA to its end", Box::new(Saga { tolerance: 0.02, ..Saga::default() })),
-        ("auto", auto(None, online, lbfgs)),
+        ("auto", auto(None, online.clone(), lbfgs.clone())),
     ];
     let few = Sag { passes: 12, ..Sag::default() };
     for (name, method) in methods.into_iter().chain(finite_sum_methods(few)) {
@@ -153,6 +153,11 @@ fn methods_on_marginals_go_on_from_every_state() {
     }
     let sparse = Problem { l1: 0.1, ..problem };
     goes_on_from_every_state("SAGA, L1", &Saga { passes: 4.5, ..Saga::default() }, &sparse);
+    let auto = auto(None, online, Lbfgs { passes: 30.0, ..lbfgs });
+    for (sigma, l1) in [(10.0, 0.0), (10.0, 0.1), (f64::INFINITY, 0.1)] {
+        let wide = Problem { objective: &risk, prior: Prior::gaussian(sigma), l1 };
+        goes_on_from_every_state(&format!("auto, σ {sigma}, L1 {l1}"), &*auto, &wide);
+    }
 }
 
 #[test]

@@ -119,14 +119,15 @@ fn all_methods_reach_the_same_optimum() {
 #[test]
 fn threads_change_no_byte() {
     for (name, corpus) in corpora(3, 40) {
-        for optimizer in METHODS {
-            let settings = Settings { optimizer, passes: Some(12), ..Settings::default() };
+        let wide = (Method::Auto, 10.0);
+        for (optimizer, sigma) in METHODS.into_iter().map(|method| (method, 1.0)).chain([wide]) {
+            let settings = Settings { optimizer, sigma, passes: Some(12), ..Settings::default() };
             let run = |threads| {
                 let start = Start { threads, ..Start::default() };
                 bytes(&train(corpus.clone(), &settings, start).0.model)
             };
             let one = run(1);
-            assert!(one == run(2) && one == run(3), "{name}, {optimizer:?}");
+            assert!(one == run(2) && one == run(3), "{name}, {optimizer:?}, σ {sigma}");
         }
     }
 }
