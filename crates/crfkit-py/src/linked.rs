@@ -18,7 +18,7 @@ use crfkit::data::columns::Columns;
 use crfkit::domain::Dev;
 use crfkit::empirical::{Counts, EmpiricalSettings, HeldOut, train};
 use crfkit::linked::{LinkedBuilder, LinkedModel, Links};
-use crfkit::settings::Kind;
+use crfkit::settings::{Kind, Scaling};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -115,9 +115,11 @@ pub(crate) fn train_factorial<'py>(
         let templates = trainer.templates(columns - labels)?;
         let mut builder =
             LinkedBuilder::new(Links::Factorial, templates, columns, (columns - labels..columns).collect())?;
-        if reading.standardise {
-            builder = builder.standardised();
-        }
+        builder = match settings.scaling {
+            _ if reading.standardise => builder.standardised(),
+            Scaling::None => builder.uncentred(),
+            _ => builder,
+        };
         sequences.iter().try_for_each(|sequence| builder.add(sequence))?;
         let corpus = builder.finish(settings.min_count)?;
         let dev = dev.as_ref().map(|dev| Dev::of(&corpus.domain, dev)).transpose()?;
