@@ -34,6 +34,8 @@ pub(super) struct Chosen {
     pub settings: Settings,
     /// The weights of the best trial.
     pub theta: Vec<f64>,
+    /// Whether the listener has stopped the search.
+    pub stopped: bool,
 }
 
 /// Tries penalties, each from the weights of the best one so far, and chooses. σ doubles as long as the score rises, or
@@ -82,13 +84,14 @@ pub(super) fn choose<D: Domain>(
         chosen = equals.max_by(|a, b| a.l1.total_cmp(&b.l1)).unwrap_or(chosen);
     }
     let Tried { sigma, l1, .. } = chosen;
+    let stopped = search.stopped;
     let mut tried = search.tried;
     tried.iter_mut().for_each(|tried| tried.chosen = (tried.sigma, tried.l1) == (sigma, l1));
     let theta = match settings.optimizer {
         Method::Sdca => Vec::new(),
         _ => search.best.map_or(Vec::new(), |best| best.theta),
     };
-    Ok(Chosen { settings: with_penalties(settings, tried)?, theta })
+    Ok(Chosen { settings: with_penalties(settings, tried)?, theta, stopped })
 }
 
 /// The examples without a tenth, and that tenth as a development set. Which examples these are depends on the seed.
@@ -184,7 +187,7 @@ impl<D: Domain> Search<'_, D> {
             ..Start::default()
         };
         let mut trial = Trial { listener: &mut *self.listener, sigma, l1 };
-        let trained = train_with(corpus, self.features.clone(), &settings, start, &mut trial)?;
+        let trained = train_with(corpus, self.features.clone(), &settings, start, false, &mut trial)?;
         let Trained { model, passes, stop, .. } = trained;
         let judgement =
             dev.judge(&model.domain, &model.features, &model.weights, &model.settings, self.start.threads)?;

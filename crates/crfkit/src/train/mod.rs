@@ -158,6 +158,31 @@ impl Listener for FirstWeights<'_> {
     }
 }
 
+/// Reports the run that follows the search for penalties and first weights. If the listener has cut that search short, there are no
+/// checkpoints: a resumed run would end in another model than one that was never interrupted.
+struct AfterSearch<'a> {
+    listener: &'a mut dyn Listener,
+    cut_short: bool,
+}
+
+impl Listener for AfterSearch<'_> {
+    fn event(&mut self, event: &Event) -> Result<Control> {
+        self.listener.event(event)
+    }
+
+    fn stop_flag(&mut self) -> Option<Arc<AtomicBool>> {
+        self.listener.stop_flag()
+    }
+
+    fn checkpoint_due(&mut self) -> bool {
+        !self.cut_short && self.listener.checkpoint_due()
+    }
+
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        self.listener.checkpoint(checkpoint)
+    }
+}
+
 /// The whole state of a training run: that of the method, and the best weights on the development set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checkpoint {
@@ -251,31 +276,36 @@ pub fn train<D: Domain>(
         return Err(Error::Setting("the training data holds no example".into()));
     }
     if !settings.choose.any() {
-        return train_with(corpus, features, settings, start, listener);
+        return train_with(corpus, features, settings, start, false, listener);
     }
-    let chosen = match &start.resume {
-        Some(checkpoint) => choose::resumed(settings, checkpoint)?,
+    let (chosen, cut_short) = match &start.resume {
+        Some(checkpoint) => (choose::resumed(settings, checkpoint)?, false),
         None => {
-            let Chosen { settings, theta } = choose::choose(&corpus, &features, settings, &start, listener)?;
+            let Chosen { settings, theta, stopped } =
+                choose::choose(&corpus, &features, settings, &start, listener)?;
             start.theta = theta;
-            settings
+            (settings, stopped)
         }
     };
-    train_with(corpus, features, &chosen, start, listener)
+    train_with(corpus, features, &chosen, start, cut_short, listener)
 }
 
-/// Trains a model with the penalties of the settings.
+/// Trains a model with the penalties of the settings, which may be those of a search that was `cut_short`.
 fn train_with<D: Domain>(
     corpus: Corpus<D>,
     features: Features,
     settings: &Settings,
     start: Start<D>,
+    mut cut_short: bool,
     listener: &mut dyn Listener,
 ) -> Result<Trained<D>> {
     let Start { mut theta, prior_mean, dev, resume, threads } = start;
     if theta.is_empty() && resume.is_none() {
-        theta = first_weights(&corpus, &features, settings, threads, listener)?;
+        let stopped;
+        (theta, stopped) = first_weights(&corpus, &features, settings, threads, listener)?;
+        cut_short |= stopped;
     }
+    let listener = &mut AfterSearch { listener, cut_short };
     let dim = features.dim();
     let objective = TrainingObjective::of(corpus, features, settings, prior_mean, threads)?;
     theta = objective.scaled(theta);
@@ -294,28 +324,31 @@ fn train_with<D: Domain>(
     Ok(Trained { model: objective.into_model(theta), stop, passes, objective: value, features: dim })
 }
 
-/// The first weights that [`Settings::init`] asks for.
+/// The first weights that [`Settings::init`] asks for, and whether the listener has stopped the run that computes them.
 fn first_weights<D: Domain>(
     corpus: &Corpus<D>,
     features: &Features,
     settings: &Settings,
     threads: usize,
     listener: &mut dyn Listener,
-) -> Result<Vec<f64>> {
-    match settings.init {
-        Init::Zero => Ok(vec![0.0; features.dim()]),
+) -> Result<(Vec<f64>, bool)> {
+    let mut stopped = false;
+    let theta = match settings.init {
+        Init::Zero => vec![0.0; features.dim()],
         Init::Random => {
             let mut random = Random::new(settings.seed);
-            Ok((0..features.dim()).map(|_| RANDOM_WEIGHTS * (2.0 * random.uniform() - 1.0)).collect())
+            (0..features.dim()).map(|_| RANDOM_WEIGHTS * (2.0 * random.uniform() - 1.0)).collect()
         }
         Init::Empirical | Init::Logistic | Init::Model => {
             corpus.domain.first_weights(&corpus.data, features, settings, &mut |corpus, settings| {
                 let (features, start) = (corpus.features(settings), Start { threads, ..Start::default() });
-                let mut first = FirstWeights(&mut *listener);
-                Ok(train(corpus, features, settings, start, &mut first)?.model.weights.to_vec())
-            })
+                let trained = train(corpus, features, settings, start, &mut FirstWeights(&mut *listener))?;
+                stopped |= trained.stop == Ended::Listener;
+                Ok(trained.model.weights.to_vec())
+            })?
         }
-    }
+    };
+    Ok((theta, stopped))
 }
 
 /// Rejects first weights or prior means that do not match the number of features. Empty ones are accepted.

@@ -126,6 +126,14 @@ impl Listener for Hears {
     }
 }
 
+/// A checkpoint would resume with penalties that a whole search might not choose.
+#[test]
+fn a_search_that_is_stopped_leaves_no_checkpoint() {
+    let mut stopped = Hears { stop_at_once: true, ..Hears::default() };
+    assert_eq!(run(&both(), Start::default(), &mut stopped).unwrap().stop, Ended::Listener);
+    assert!(stopped.checkpoint.is_none());
+}
+
 #[test]
 fn a_resumed_run_knows_the_choice() {
     let settings = Settings { optimizer: Method::Lbfgs, ..both() };

@@ -14,7 +14,8 @@ use crfkit::math::random::Random;
 use crfkit::optim::Control;
 use crfkit::tag::{Labeller, Tagger};
 use crfkit::train::{
-    self, Criterion, Ended, Event, Init, Listener, Method, Parameters, Scaling, Settings, Start, Trained,
+    self, Checkpoint, Criterion, Ended, Event, Init, Listener, Method, Parameters, Scaling, Settings, Start,
+    Trained,
 };
 use crfkit::typed::TypedBuilder;
 use crfkit::{Error, Place, Result};
@@ -252,6 +253,36 @@ fn logistic_first_weights_prefer_equal_labels_once() {
     fit(corpus, &settings, &mut first).unwrap();
     assert!(first.1 > 1, "the run for the first weights is reported");
     assert!(first.0[0] < uniform, "{} at the start, {uniform} of uniform labels", first.0[0]);
+}
+
+/// A checkpoint would resume from weights that a run without interruption does not start from.
+#[test]
+fn first_weights_that_are_cut_short_leave_no_checkpoint() {
+    struct Stops {
+        at_first_weights: bool,
+        checkpoints: usize,
+    }
+    impl Listener for Stops {
+        fn event(&mut self, event: &Event) -> Result<Control> {
+            let first = matches!(event, Event::FirstWeights { .. });
+            Ok(if first == self.at_first_weights || !first { Control::Stop } else { Control::Continue })
+        }
+
+        fn checkpoint_due(&mut self) -> bool {
+            true
+        }
+
+        fn checkpoint(&mut self, _: &Checkpoint) -> Result<()> {
+            self.checkpoints += 1;
+            Ok(())
+        }
+    }
+    for at_first_weights in [true, false] {
+        let settings = Settings { init: Init::Logistic, ..Settings::default() };
+        let mut stops = Stops { at_first_weights, checkpoints: 0 };
+        let stop = fit(Squares::new(1.0).images(Tables::Potts), &settings, &mut stops).unwrap().stop;
+        assert_eq!((stop, stops.checkpoints == 0), (Ended::Listener, at_first_weights));
+    }
 }
 
 #[test]
