@@ -4,11 +4,16 @@ use crate::graph::Graph;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Whether numbers with this mean and standard deviation are so far from 0 that they have to be centred. What varies little beside its
-/// size, such as a year or a temperature in kelvin, is almost a constant: only with a large weight could it say something, and the prior
-/// forbids that. Numbers that differ by no more than single precision does are equal, and say nothing.
-pub(crate) fn are_far_from_zero(mean: f64, deviation: f64) -> bool {
-    mean.abs() > 2.0 * deviation && deviation > 1e-6 * mean.abs()
+/// The number of standard deviations from which on numbers are far from 0, where the weight of a constant feature makes up for their mean.
+pub(crate) const FAR_FROM_ZERO: f64 = 2.0;
+/// The same where there is no constant feature. Numbers that are nearer stay as they are, because they serve as one.
+pub(crate) const FAR_WITHOUT_CONSTANT: f64 = 10.0;
+
+/// Whether numbers with this mean and standard deviation are so far from 0, by one of the measures above, that they have to be centred. What
+/// varies little beside its size, such as a year or a temperature in kelvin, is almost a constant: only with a large weight could it say
+/// something, and the prior forbids that. Numbers that differ by no more than single precision does are equal, and say nothing.
+pub(crate) fn are_far_from_zero(mean: f64, deviation: f64, far: f64) -> bool {
+    mean.abs() > far * deviation && deviation > 1e-6 * mean.abs()
 }
 
 /// The values of the dense observations of one kind of table: a row for each own table of that kind

@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::data::dataset::Dataset;
-use crate::data::dense::are_far_from_zero;
+use crate::data::dense::{FAR_FROM_ZERO, are_far_from_zero};
 use crate::domain::Domain;
 use crate::graph::Graph;
 use crate::model::{Features, Rows};
@@ -65,7 +65,7 @@ impl Values {
     /// Its scaling among tables that have a constant feature or not.
     fn scale(&self, tables: f64, constant: bool) -> Scale {
         let (mean, deviation) = (self.mean(), (self.spread / self.count).sqrt());
-        match constant && self.count == tables && are_far_from_zero(mean, deviation) {
+        match constant && self.count == tables && are_far_from_zero(mean, deviation, FAR_FROM_ZERO) {
             true => Scale { factor: self.factor(self.spread), mean: mean * self.largest },
             false => Scale { factor: self.factor(self.squares), mean: 0.0 },
         }

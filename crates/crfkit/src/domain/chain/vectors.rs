@@ -4,7 +4,7 @@ use super::Sequence;
 use crate::data::attributes::Attributes;
 use crate::data::columns::Columns;
 use crate::data::dataset::Dataset;
-use crate::data::dense::are_far_from_zero;
+use crate::data::dense::{FAR_WITHOUT_CONSTANT, are_far_from_zero};
 use crate::data::observer::Sink;
 use crate::data::template::read_finite;
 use crate::data::text::excerpt;
@@ -83,7 +83,7 @@ impl Standard {
                 }
                 _ => 1.0,
             };
-            if numbers == Numbers::Centred && !are_far_from_zero(*mean, deviation) {
+            if numbers == Numbers::Centred && !are_far_from_zero(*mean, deviation, FAR_WITHOUT_CONSTANT) {
                 *mean = 0.0;
             }
         }

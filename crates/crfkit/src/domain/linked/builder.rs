@@ -92,7 +92,7 @@ impl LinkedBuilder {
         LinkedBuilder { numbers_as: Numbers::Standardised, ..self }
     }
 
-    /// The same builder, which takes numbers as they are. Otherwise those whose mean is more than two standard deviations from 0 in the
+    /// The same builder, which takes numbers as they are. Otherwise those whose mean is more than ten standard deviations from 0 in the
     /// training data are centred, and the model treats new data in the same way.
     pub fn uncentred(self) -> Self {
         LinkedBuilder { numbers_as: Numbers::AsTheyAre, ..self }
