@@ -4,6 +4,7 @@
 //! examples, and each row of the gradient is written once.
 
 use super::any_loss::Worker;
+use super::flat::Flat;
 use super::occurrences::{Occurrences, widest};
 use super::packed::Packed;
 use super::single::Singles;
@@ -179,7 +180,7 @@ impl<G: Graph> Blocks for ExampleBlocks<'_, G> {
         Box::new(Evaluator {
             blocks: self,
             occurrences: (usize::MAX, Occurrences::default()),
-            places: Vec::new(),
+            flat: Flat::default(),
             worker: (self.risk.loss.real)(),
             // A block has few examples. Its lanes are worth filling only where products are sparse.
             singles: self.risk.singles().filter(|_| shared.iter().any(|table| table.sparse.is_some())),
@@ -201,15 +202,14 @@ struct Evaluator<'a, G: Graph> {
     blocks: &'a ExampleBlocks<'a, G>,
     /// A block and its occurrences.
     occurrences: (usize, Occurrences),
-    /// The weights of its rows.
-    places: Vec<Range<u32>>,
+    flat: Flat,
     worker: Box<dyn Worker<G, f64>>,
     /// If the blocks are evaluated in single precision.
     singles: Option<Singles<G>>,
     psi_single: Vec<f32>,
     shared: Shared<f64>,
     sum: SharedSum<f64>,
-    /// ψ of the block.
+    /// ψ of the block, then dψ, and what its repeated rows need behind it.
     psi: Vec<f64>,
     /// ψ and dψ of one example.
     own: Array<f64>,
@@ -241,8 +241,9 @@ impl<G: Graph> Evaluator<'_, G> {
     fn unpack(&mut self, block: usize) {
         let (unpacked, occurrences) = &mut self.occurrences;
         if *unpacked != block {
-            self.blocks.blocks[block].occurrences.unpack(occurrences);
-            occurrences.places(&self.blocks.risk.features, &mut self.places);
+            let Block { occurrences: packed, own_len, .. } = &self.blocks.blocks[block];
+            packed.unpack(occurrences);
+            self.flat.list(&self.blocks.risk.features, occurrences, *own_len);
             *unpacked = block;
         }
     }
@@ -254,12 +255,13 @@ impl<G: Graph> Evaluator<'_, G> {
         let Block { examples, own_len, .. } = &self.blocks.blocks[block];
         let Some(singles) = &mut self.singles else { return f64::NAN };
         self.psi_single.clear();
-        self.psi_single.resize(*own_len, 0.0);
-        let at = (theta, &self.places[..]);
-        self.occurrences.1.spread(&self.blocks.risk.features, at, &mut self.table, &mut self.psi_single);
+        self.psi_single.resize(self.flat.end(), 0.0);
+        let (features, of) = (&self.blocks.risk.features, &self.occurrences.1);
+        of.spread(features, theta, &mut self.table, &mut self.psi_single);
+        self.flat.spread(features, of, theta, &mut self.table, &mut self.psi_single);
         singles.many.prepare(&self.shared);
         let examples = examples.iter().map(|&example| example as usize);
-        let (own, at) = (&mut self.psi_single[..], (theta, &self.shared));
+        let (own, at) = (&mut self.psi_single[..*own_len], (theta, &self.shared));
         let value = singles.losses(self.blocks.risk, examples, at, own, &mut self.sum);
         let (own_residuals, shared_residuals) = residuals.split_at_mut(*own_len);
         own_residuals.iter_mut().zip(&self.psi_single).for_each(|(out, x)| *out = f64::from(*x));
@@ -286,15 +288,16 @@ impl<G: Graph> BlockWorker for Evaluator<'_, G> {
         if self.singles.is_some() {
             return self.single_residuals(block, theta, residuals);
         }
-        self.psi.resize(*own_len, 0.0);
-        let mut rest = &mut self.psi[..];
+        self.psi.resize(self.flat.end(), 0.0);
+        let mut rest = &mut self.psi[..*own_len];
         for &example in examples {
             let graph = data.graph(example as usize);
             let (own, behind) = rest.split_at_mut(graph.own_len());
             graph.clear_own(own);
             rest = behind;
         }
-        self.occurrences.1.spread(features, (theta, &self.places), &mut self.table, &mut self.psi);
+        self.occurrences.1.spread(features, theta, &mut self.table, &mut self.psi);
+        self.flat.spread(features, &self.occurrences.1, theta, &mut self.table, &mut self.psi);
         if !data.dense().is_empty() {
             self.weights.set(features, &[theta]);
             for (kind, rows) in features.rows.iter().enumerate() {
@@ -329,9 +332,12 @@ impl<G: Graph> BlockWorker for Evaluator<'_, G> {
         let features = &self.blocks.risk.features;
         let Block { own_len, .. } = &self.blocks.blocks[block];
         self.unpack(block);
-        rows.clear();
+        self.psi.resize(self.flat.end(), 0.0);
+        self.psi[..*own_len].copy_from_slice(&x[..*own_len]);
+        self.flat.sum(features, &self.occurrences.1, &mut self.psi);
+        rows.clone_from(&self.flat.rows);
         out.clear();
-        let mut position = 0;
+        let (mut position, mut listed) = (0, 0);
         for (kind, of_kind) in features.rows.iter().enumerate() {
             if of_kind.dense > 0 {
                 let size = of_kind.dense_size();
@@ -339,15 +345,19 @@ impl<G: Graph> BlockWorker for Evaluator<'_, G> {
                 self.sums.resize(of_kind.dense * size, 0.0);
                 self.each_dense(block, kind, |this, numbers| of_kind.add_outer(numbers, x, &mut this.sums));
                 for (row, sum) in self.sums.chunks_exact(size).enumerate() {
-                    let (place, weights) = (out.len(), of_kind.range(row as u32));
-                    out.resize(place + weights.len(), 0.0);
+                    let place = out.len();
+                    out.resize(place + of_kind.range(row as u32).len(), 0.0);
                     of_kind.take_dense(sum, row as u32, &mut out[place..]);
-                    rows.push(Row::new((features.first_row(kind) + row) as u32, weights, place));
                 }
             }
             let end = self.occurrences.1.end_of(features, kind);
-            let positions = (position..end, &self.places[..]);
-            self.occurrences.1.pack(features, positions, x, &mut self.table, (rows, out));
+            if of_kind.complete() {
+                self.occurrences.1.pack(features, position..end, x, &mut self.table, out);
+            } else {
+                let before = listed;
+                listed = self.flat.listed(kind);
+                self.flat.take(before..listed, &self.psi, out);
+            }
             position = end;
         }
         rows.push(self.blocks.shared_row(out.len()));

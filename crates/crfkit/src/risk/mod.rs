@@ -12,6 +12,7 @@ mod blocks;
 mod counts;
 mod derivative;
 mod dual;
+mod flat;
 mod full;
 mod index;
 mod links;

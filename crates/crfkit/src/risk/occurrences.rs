@@ -4,7 +4,6 @@ use crate::data::dataset::Dataset;
 use crate::graph::Graph;
 use crate::math::{Real, simd};
 use crate::model::Features;
-use crate::optim::Row;
 use std::ops::Range;
 
 /// Where the observations of some examples occur, sorted by observation. The examples' tables lie in one array, example
@@ -104,7 +103,7 @@ impl Occurrences {
 
     /// The tables in which the row at `position` occurs, and its values there (empty if all are 1).
     #[inline]
-    fn of(&self, position: usize) -> (&[u32], &[f64]) {
+    pub(super) fn of(&self, position: usize) -> (&[u32], &[f64]) {
         let range = self.first[position] as usize..self.first[position + 1] as usize;
         let values = if self.values.is_empty() { &[] } else { &self.values[range.clone()] };
         (&self.tables[range], values)
@@ -194,37 +193,16 @@ impl Occurrences {
         }
     }
 
-    /// Overwrites `places` with the weights of every row. They are looked up one after another, so the reads overlap.
-    pub fn places(&self, features: &Features, places: &mut Vec<Range<u32>>) {
-        places.clear();
-        let mut start = 0;
-        for (kind, rows) in features.rows.iter().enumerate() {
-            let (first, end) = (features.first_row(kind) as u32, self.end_of(features, kind));
-            places.extend(self.rows[start..end].iter().map(|&row| {
-                let weights = rows.range(row - first);
-                weights.start as u32..weights.end as u32
-            }));
-            start = end;
-        }
-    }
-
-    /// ψ ← ψ + the weights of every row at its occurrences: the transpose of [`Occurrences::pack`].
-    pub fn spread<R: Real>(
-        &self,
-        features: &Features,
-        (theta, places): (&[f64], &[Range<u32>]),
-        table: &mut [f64],
-        psi: &mut [R],
-    ) {
+    /// ψ ← ψ + the weights, at their occurrences, of every row that has all entries: the transpose of [`Occurrences::pack`].
+    pub fn spread<R: Real>(&self, features: &Features, theta: &[f64], table: &mut [f64], psi: &mut [R]) {
         let mut start = 0;
         for (kind, rows) in features.rows.iter().enumerate() {
             let end = self.end_of(features, kind);
-            rows.expect_places(theta, &places[start..end]);
-            for position in start..end {
-                let range = places[position].start as usize..places[position].end as usize;
+            let first = features.first_row(kind) as u32;
+            for position in if rows.complete() { start..end } else { end..end } {
+                let range = rows.range(self.rows[position] - first);
                 let (tables, values) = self.of(position);
-                let wide = rows.lines == 1 && range.len() * simd::LANES >= rows.stride();
-                if wide && tables.len() > 1 && rows.basis.is_empty() {
+                if rows.lines == 1 && tables.len() > 1 && rows.basis.is_empty() {
                     let table = &mut table[..rows.size()];
                     table.fill(0.0);
                     rows.spread(theta, range, table);
@@ -240,21 +218,18 @@ impl Occurrences {
         }
     }
 
-    /// Adds the rows at these positions to `rows`, and those of the gradient, one after another, to `out`; see [`Occurrences::add_rows`].
+    /// Appends the rows of the gradient at these positions to `out`; see [`Occurrences::add_rows`].
     pub fn pack(
         &self,
         features: &Features,
-        (positions, places): (Range<usize>, &[Range<u32>]),
+        positions: Range<usize>,
         dpsi: &[f64],
         table: &mut [f64],
-        (rows, out): (&mut Vec<Row>, &mut Vec<f64>),
+        out: &mut Vec<f64>,
     ) {
         for position in positions {
-            let row = self.rows[position];
-            let weights = places[position].start as usize..places[position].end as usize;
             let place = out.len();
-            out.resize(place + weights.len(), 0.0);
-            rows.push(Row::new(row, weights, place));
+            out.resize(place + self.weights(features, position).len(), 0.0);
             self.add_row(position, features, dpsi, &mut out[place..], table);
         }
     }

@@ -1,0 +1,205 @@
+//! The weights that a block of examples uses, one after another.
+//!
+//! Most rows have few weights, and a processor cannot foretell how many: a loop over the weights of each row takes longer than the additions in it. So
+//! the weights of all rows are listed first, each with its place in ψ. One loop over the list then moves θ to ψ, and another one dψ to the
+//! gradient. A row that occurs several times has a place behind ψ, from which it is added to its tables.
+
+use super::occurrences::Occurrences;
+use crate::math::{Real, simd};
+use crate::model::{Features, Rows};
+use crate::optim::Row;
+use std::ops::Range;
+
+/// The weights of a block, and where they go.
+#[derive(Default)]
+pub(super) struct Flat {
+    /// The rows of the block, in ascending order; dense rows come first in each kind.
+    pub rows: Vec<Row>,
+    /// The weights of rows that do not have all entries, and their places in ψ or behind it. Only the first `len` count.
+    weights: Vec<u32>,
+    places: Vec<u32>,
+    len: usize,
+    /// The end of the list of each kind.
+    ends: Vec<usize>,
+    /// The rows that have a place behind ψ.
+    repeated: Vec<Repeated>,
+    /// The length of ψ, and with what is behind it.
+    own_len: usize,
+    end: usize,
+}
+
+/// A row that occurs several times or with a value.
+struct Repeated {
+    kind: u32,
+    /// Its position among the occurrences.
+    position: u32,
+    /// Where it is: a whole table, or only its weights.
+    start: u32,
+    whole: bool,
+    /// Its weights, as a range of the list.
+    first: u32,
+    len: u32,
+}
+
+/// The number of weights that are listed at once.
+const EIGHT: usize = 8;
+
+impl Flat {
+    /// Lists the weights of a block whose ψ has a length of `own_len`.
+    pub fn list(&mut self, features: &Features, of: &Occurrences, own_len: usize) {
+        self.rows.clear();
+        self.repeated.clear();
+        self.ends.clear();
+        (self.len, self.own_len, self.end) = (0, own_len, own_len);
+        let (mut place, mut position) = (0, 0);
+        for (kind, rows) in features.rows.iter().enumerate() {
+            let first = features.first_row(kind) as u32;
+            for row in 0..rows.dense as u32 {
+                let weights = rows.range(row);
+                place += weights.len();
+                self.rows.push(Row::new(first + row, weights.clone(), place - weights.len()));
+            }
+            let end = of.end_of(features, kind);
+            for position in position..end {
+                let row = of.rows[position];
+                let weights = rows.range(row - first);
+                self.rows.push(Row::new(row, weights.clone(), place));
+                place += weights.len();
+                if !rows.complete() {
+                    self.list_row(rows, kind, (of, position), weights);
+                }
+            }
+            position = end;
+            self.ends.push(self.len);
+        }
+    }
+
+    /// Lists the weights of a row.
+    #[inline(always)]
+    fn list_row(
+        &mut self,
+        rows: &Rows,
+        kind: usize,
+        (of, position): (&Occurrences, usize),
+        weights: Range<usize>,
+    ) {
+        let (start, len) = (weights.start as u32, weights.len());
+        let end = (self.len + len).next_multiple_of(EIGHT) + EIGHT;
+        if self.weights.len() < end {
+            self.weights.resize(2 * end, 0);
+            self.places.resize(2 * end, 0);
+        }
+        let entries = &rows.entry[weights.start - rows.base..];
+        let (tables, values) = of.of(position);
+        let (at, whole);
+        match (tables, values) {
+            (&[table], []) => (at, whole) = (table, true),
+            _ => {
+                whole = values.is_empty() && rows.lines == 1 && len * simd::LANES >= rows.stride();
+                at = self.end as u32;
+                self.end += if whole { rows.size() } else { len };
+                let (position, first, len) = (position as u32, self.len as u32, len as u32);
+                self.repeated.push(Repeated { kind: kind as u32, position, start: at, whole, first, len });
+            }
+        }
+        for k in (0..len).step_by(EIGHT) {
+            let range = self.len + k..self.len + k + EIGHT;
+            let listed = self.weights[range.clone()].iter_mut().zip(&mut self.places[range]);
+            let first = start + k as u32;
+            match entries[k..].first_chunk::<EIGHT>() {
+                _ if !whole => {
+                    for (j, (weight, place)) in listed.enumerate() {
+                        (*weight, *place) = (first + j as u32, at + (k + j) as u32);
+                    }
+                }
+                // What is behind the row is overwritten by the next one.
+                Some(entries) => {
+                    for (j, (weight, place)) in listed.enumerate() {
+                        (*weight, *place) = (first + j as u32, at + entries[j]);
+                    }
+                }
+                None => {
+                    for (j, ((weight, place), entry)) in listed.zip(&entries[k..]).enumerate() {
+                        (*weight, *place) = (first + j as u32, at + entry);
+                    }
+                }
+            }
+        }
+        self.len += len;
+    }
+
+    /// The length of ψ and of what is behind it.
+    pub fn end(&self) -> usize {
+        self.end
+    }
+
+    /// The end of a kind's weights in the list.
+    pub fn listed(&self, kind: usize) -> usize {
+        self.ends[kind]
+    }
+
+    /// ψ ← ψ + the weights of every listed row at its occurrences: the transpose of [`Flat::project`]. `psi` has room behind it, up to
+    /// [`Flat::end`]; `table` is scratch memory.
+    pub fn spread<R: Real>(
+        &self,
+        features: &Features,
+        of: &Occurrences,
+        theta: &[f64],
+        table: &mut [f64],
+        psi: &mut [R],
+    ) {
+        psi[self.own_len..].fill(R::of(0.0));
+        for (&weight, &place) in self.weights[..self.len].iter().zip(&self.places[..self.len]) {
+            psi[place as usize] += R::of(theta[weight as usize]);
+        }
+        let (psi, behind) = psi.split_at_mut(self.own_len);
+        for row in &self.repeated {
+            let rows = &features.rows[row.kind as usize];
+            let (tables, values) = of.of(row.position as usize);
+            let sum = &behind[row.start as usize - self.own_len..];
+            if row.whole {
+                let table = &mut table[..rows.size()];
+                table.iter_mut().zip(sum).for_each(|(table, x)| *table = (*x).into());
+                R::add_to_tables(table, tables, &[], psi);
+            } else {
+                for (k, &at) in tables.iter().enumerate() {
+                    let value = values.get(k).copied().unwrap_or(1.0);
+                    for (&entry, x) in self.entries(rows, row).iter().zip(sum) {
+                        psi[(at + entry) as usize] += R::of(value * (*x).into());
+                    }
+                }
+            }
+        }
+    }
+
+    /// The entries of a repeated row.
+    fn entries<'r>(&self, rows: &'r Rows, row: &Repeated) -> &'r [u32] {
+        let first = self.weights[row.first as usize] as usize - rows.base;
+        &rows.entry[first..first + row.len as usize]
+    }
+
+    /// Prepares [`Flat::take`]: fills what is behind dψ with the sums of repeated rows.
+    pub fn sum(&self, features: &Features, of: &Occurrences, dpsi: &mut [f64]) {
+        let (dpsi, behind) = dpsi.split_at_mut(self.own_len);
+        for row in &self.repeated {
+            let rows = &features.rows[row.kind as usize];
+            let (tables, values) = of.of(row.position as usize);
+            let sum = &mut behind[row.start as usize - self.own_len..];
+            if row.whole {
+                simd::sum_tables(dpsi, tables, &mut sum[..rows.size()]);
+            } else {
+                for (sum, &entry) in sum.iter_mut().zip(self.entries(rows, row)) {
+                    let value = |k: usize| values.get(k).copied().unwrap_or(1.0);
+                    let of_tables =
+                        tables.iter().enumerate().map(|(k, &at)| value(k) * dpsi[(at + entry) as usize]);
+                    *sum = of_tables.sum();
+                }
+            }
+        }
+    }
+
+    /// Appends dψ at the places of some listed weights; see [`Flat::sum`].
+    pub fn take(&self, listed: Range<usize>, dpsi: &[f64], out: &mut Vec<f64>) {
+        out.extend(self.places[listed].iter().map(|&place| dpsi[place as usize]));
+    }
+}
