@@ -181,17 +181,6 @@ impl Rows {
         std::hint::black_box((sum, bits));
     }
 
-    /// Prefetches the beginning of the rows whose weights are at `places` of θ. Rows are short, so the reads of one would wait for those
-    /// of the row before; here they overlap.
-    pub(crate) fn expect_places(&self, theta: &[f64], places: &[Range<u32>]) {
-        let weight = |place: &Range<u32>| theta.get(place.start as usize).copied().unwrap_or(0.0);
-        let entries = &*self.entry;
-        let entry = |place: &Range<u32>| entries.get(place.start as usize - self.base).copied().unwrap_or(0);
-        std::hint::black_box(
-            places.iter().fold((0.0, 0u32), |(w, e), at| (w + weight(at), e.wrapping_add(entry(at)))),
-        );
-    }
-
     /// table ← the row whose weights are at `range` of θ. Entries that the row lacks keep their values.
     #[inline]
     pub(crate) fn spread(&self, theta: &[f64], range: Range<usize>, table: &mut [f64]) {

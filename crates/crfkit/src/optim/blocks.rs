@@ -1,7 +1,9 @@
 //! Fixed blocks of examples, for methods that remember something about every example.
 
 use super::Row;
-use std::ops::Range;
+use crate::math::dispatch::dispatch;
+use crate::math::simd;
+use fearless_simd::{f64x8, prelude::*};
 
 /// A variable of a block and its table of log-potentials.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,17 +17,44 @@ pub struct Single {
 }
 
 impl Single {
-    /// Σ x²/(a + b) over the labels of a variable, where a = old + weight · 1\[gold\] and b = a + x are weight × marginals.
-    /// Their sum is not smaller than their difference x; rounding must not make it so.
-    pub(super) fn distance(self, weight: f64, change: &[f64], old: &[f64]) -> f64 {
-        let sum = |range: Range<usize>, offset: f64| {
-            let term =
-                |(x, old): (&f64, &f64)| x * x / ((x + 2.0 * old + offset).max(x.abs()) + f64::MIN_POSITIVE);
-            change[range.clone()].iter().zip(&old[range]).map(term).sum::<f64>()
-        };
-        let [start, labels, gold] = [self.start, self.labels, self.gold].map(|x| x as usize);
-        let gold = start + gold;
-        sum(start..gold, 0.0) + sum(gold..gold + 1, 2.0 * weight) + sum(gold + 1..start + labels, 0.0)
+    /// Σ x²/(a + b) and Σ reach · x² over the labels of some variables, each with its reach, where a = old + weight · 1\[gold\] and b = a
+    /// + x are weight × marginals. Their sum is not smaller than their difference x; rounding must not make it so.
+    pub(super) fn distances(
+        singles: &[(Single, f32)],
+        weight: f64,
+        change: &[f64],
+        old: &[f64],
+    ) -> (f64, f64) {
+        dispatch!(simd::level(), simd => {
+            let zero = f64x8::splat(simd, 0.0);
+            let (mut distance, mut squares) = (zero, zero);
+            for &(single, reach) in singles {
+                let [start, labels, gold] = [single.start, single.labels, single.gold].map(|x| x as usize);
+                for k in (0..labels).step_by(EIGHT) {
+                    let at = start + k..start + labels;
+                    let (x, old) = (eight(simd, &change[at.clone()]), eight(simd, &old[at]));
+                    let gold = f64x8::simd_from(simd, std::array::from_fn(|j| f64::from(u8::from(k + j == gold))));
+                    let sum = (x + old * 2.0 + gold * (2.0 * weight)).max(x.abs()) + f64::MIN_POSITIVE;
+                    let square = x * x;
+                    distance += square / sum;
+                    squares += square * f64::from(reach);
+                }
+            }
+            let add = |x: f64x8<_>| <[f64; EIGHT]>::from(x).iter().sum::<f64>();
+            (add(distance), add(squares))
+        })
+    }
+}
+
+/// The number of labels at once.
+const EIGHT: usize = 8;
+
+/// Loads the first eight numbers, or fewer and zeros.
+#[inline(always)]
+fn eight<S: Simd>(simd: S, x: &[f64]) -> f64x8<S> {
+    match x.first_chunk::<EIGHT>() {
+        Some(x) => f64x8::simd_from(simd, *x),
+        None => f64x8::simd_from(simd, std::array::from_fn(|j| x.get(j).copied().unwrap_or(0.0))),
     }
 }
 

@@ -5,7 +5,7 @@ use super::Prior;
 use super::prior::Mean;
 use crate::math::dispatch::dispatch;
 use crate::math::simd;
-use fearless_simd::{f64x4, prelude::*};
+use fearless_simd::{f64x4, f64x8, prelude::*};
 use std::ops::Range;
 
 /// The number of weights processed at once.
@@ -117,6 +117,21 @@ pub(super) fn weighted_squares(rows: impl Iterator<Item = (Range<usize>, f64)>, 
 }
 
 impl Prior {
+    /// The means of eight weights from `first` on. Behind the last weight they are 0.
+    #[inline(always)]
+    pub(super) fn eight_means<S: Simd>(&self, simd: S, first: usize) -> f64x8<S> {
+        match &self.mean {
+            Mean::Value(mean) => f64x8::splat(simd, *mean),
+            Mean::Vector(means) => match means[first..].first_chunk::<8>() {
+                Some(means) => f64x8::simd_from(simd, *means),
+                None => f64x8::simd_from(
+                    simd,
+                    std::array::from_fn(|j| means.get(first + j).copied().unwrap_or(0.0)),
+                ),
+            },
+        }
+    }
+
     /// Loads the prior means of up to four weights.
     #[inline(always)]
     pub(super) fn four_means<S: Simd>(&self, simd: S, weights: Range<usize>) -> f64x4<S> {

@@ -120,16 +120,22 @@ impl Kept {
         change: &mut [f64],
         smallest: f32,
     ) {
+        // Without branches: which residuals are worth storing is hard to foretell. Each is written, and the next one
+        // overwrites it if it is not.
+        let before = self.at.len();
+        self.at.resize(before + range.len(), 0);
+        self.residuals.resize(before + range.len(), 0.0);
+        let (at, residuals) = (&mut self.at[before..], &mut self.residuals[before..]);
+        let mut kept = 0;
         for (i, (old, change)) in range.clone().zip(old[range.clone()].iter().zip(&mut change[range])) {
             let new = (old + gamma * *change) as f32;
-            if new.abs() > smallest {
-                self.at.push(i as u32);
-                self.residuals.push(new);
-                *change = f64::from(new) - old;
-            } else {
-                *change = -old;
-            }
+            let keep = new.abs() > smallest;
+            (at[kept], residuals[kept]) = (i as u32, new);
+            *change = if keep { f64::from(new) } else { 0.0 } - old;
+            kept += usize::from(keep);
         }
+        self.at.truncate(before + kept);
+        self.residuals.truncate(before + kept);
     }
 
     /// Stores only the `count` largest of the residuals that [`Kept::store`] has stored.

@@ -1,6 +1,6 @@
 //! Average gradients through stored marginals: the quick way to the neighbourhood of the optimum.
 
-use super::blocks::{BlockWorker, Blocks};
+use super::blocks::{BlockWorker, Blocks, Single};
 use super::checks::require_prior;
 use super::finite::diverged;
 use super::online::report_due;
@@ -362,12 +362,9 @@ impl<'a> Run<'a> {
         let (mut start, mut first, mut sum) = (0, 0, 0.0);
         for e in 0..memory.examples.len() {
             let example = &mut memory.examples[e];
-            let (mut s, mut q) = (0.0, 0.0);
-            for &(single, reach) in &memory.singles[first..example.singles] {
-                s += 2.0 * single.distance(example.weight, change, old);
-                let table = single.start as usize..(single.start + single.labels) as usize;
-                q += f64::from(reach) * change[table].iter().map(|x| x * x).sum::<f64>();
-            }
+            let singles = &memory.singles[first..example.singles];
+            let (distance, q) = Single::distances(singles, example.weight, change, old);
+            let s = 2.0 * distance;
             let trust = match f64::from(example.trust) {
                 0.0 => 1.0,
                 trust if s > example.distance.into() => (DOUBT * trust).max(LEAST_TRUST),

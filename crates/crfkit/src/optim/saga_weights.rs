@@ -1,12 +1,12 @@
 //! The weights of [`super::Saga`], and how they follow the stored residuals.
 
 use super::blocks::Blocks;
-use super::fours::{four, in_fours, put_four, with_known_length};
 use super::restored::{Restored, finite, positive};
 use super::{Prior, Problem, Row, State};
 use crate::Result;
 use crate::math::dispatch::dispatch;
 use crate::math::simd;
+use fearless_simd::{f64x8, prelude::*};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
@@ -20,6 +20,21 @@ const BEND: f64 = 0.003;
 const HALVE: f64 = 0.5;
 /// The number of stretches of θ.
 const STRETCHES: usize = 8;
+
+/// The number of weights that move at once.
+const EIGHT: usize = 8;
+/// Ones for so many weights, and zeros for the rest.
+const MASKS: [[f64; EIGHT]; EIGHT + 1] = {
+    let mut masks = [[0.0; EIGHT]; EIGHT + 1];
+    let mut i = 0;
+    while i < EIGHT * EIGHT {
+        if i % EIGHT <= i / EIGHT {
+            masks[i / EIGHT + 1][i % EIGHT] = 1.0;
+        }
+        i += 1;
+    }
+    masks
+};
 
 /// The change of the gradient that a visit finds, by rows.
 #[derive(Default)]
@@ -229,18 +244,30 @@ impl Stretch<'_> {
         }));
         dispatch!(simd::level(), simd => for row in touched {
             let Damped { step, share, .. } = rows[row.row as usize];
-            let variance = prior.variance(row.weights().start);
-            for (part, mine) in in_fours(row.weights()).zip(in_fours(row.place())) {
-                let mean = prior.four_means(simd, part.clone());
-                let part = part.start - base..part.end - base;
-                with_known_length!(part => {
-                    let u = four(simd, &change.values[mine.start..mine.start + part.len()]);
-                    let (z, drift) = (&mut z[part.clone()], &mut self.drift[part]);
-                    let d = four(simd, drift) + u;
-                    put_four(d, drift);
-                    let x = four(simd, z) - u * step;
-                    put_four(x - (x - mean + d * variance) * share, z);
-                })
+            let (weights, place) = (row.weights(), row.place());
+            let variance = prior.variance(weights.start);
+            for k in (0..weights.len()).step_by(EIGHT) {
+                let (first, at) = (weights.start + k, weights.start + k - base);
+                let u = change.values[place.start + k..].first_chunk::<EIGHT>();
+                let of_row = (weights.len() - k).min(EIGHT);
+                match (u, z[at..].first_chunk_mut::<EIGHT>(), self.drift[at..].first_chunk_mut::<EIGHT>()) {
+                    // Behind the row, 0 is added.
+                    (Some(u), Some(z), Some(drift)) => {
+                        let mask = f64x8::simd_from(simd, MASKS[of_row]);
+                        let mean = prior.eight_means(simd, first);
+                        let u = f64x8::simd_from(simd, *u) * mask;
+                        let d = f64x8::simd_from(simd, *drift) + u;
+                        *drift = d.into();
+                        let x = f64x8::simd_from(simd, *z) - u * step;
+                        *z = (x - (x - mean + d * variance) * (mask * share)).into();
+                    }
+                    _ => for i in at..at + of_row {
+                        let u = change.values[place.start + k + i - at];
+                        self.drift[i] += u;
+                        let x = z[i] - u * step;
+                        z[i] = x - (x - prior.mean(base + i) + self.drift[i] * variance) * share;
+                    }
+                }
             }
         });
         if !self.free.is_empty() {

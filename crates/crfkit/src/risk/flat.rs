@@ -59,73 +59,68 @@ impl Flat {
                 place += weights.len();
                 self.rows.push(Row::new(first + row, weights.clone(), place - weights.len()));
             }
-            let end = of.end_of(features, kind);
-            for position in position..end {
-                let row = of.rows[position];
+            let positions = position..of.end_of(features, kind);
+            position = positions.end;
+            let before = self.rows.len();
+            self.rows.extend(of.rows[positions.clone()].iter().map(|&row| {
                 let weights = rows.range(row - first);
-                self.rows.push(Row::new(row, weights.clone(), place));
                 place += weights.len();
-                if !rows.complete() {
-                    self.list_row(rows, kind, (of, position), weights);
-                }
+                Row::new(row, weights.clone(), place - weights.len())
+            }));
+            if !rows.complete() {
+                self.list_kind(rows, kind, (of, positions), before);
             }
-            position = end;
             self.ends.push(self.len);
         }
     }
 
-    /// Lists the weights of a row.
-    #[inline(always)]
-    fn list_row(
+    /// Lists the weights of the rows of a kind that are at these positions of the occurrences, and from `before` on in the list of rows.
+    fn list_kind(
         &mut self,
         rows: &Rows,
         kind: usize,
-        (of, position): (&Occurrences, usize),
-        weights: Range<usize>,
+        (of, positions): (&Occurrences, Range<usize>),
+        before: usize,
     ) {
-        let (start, len) = (weights.start as u32, weights.len());
-        let end = (self.len + len).next_multiple_of(EIGHT) + EIGHT;
-        if self.weights.len() < end {
-            self.weights.resize(2 * end, 0);
-            self.places.resize(2 * end, 0);
-        }
-        let entries = &rows.entry[weights.start - rows.base..];
-        let (tables, values) = of.of(position);
-        let (at, whole);
-        match (tables, values) {
-            (&[table], []) => (at, whole) = (table, true),
-            _ => {
+        let entries = &*rows.entry;
+        let mine = &self.rows[before..];
+        let weights: usize = mine.iter().map(|row| row.weights().len()).sum();
+        self.weights.resize((self.len + weights + EIGHT).max(self.weights.len()), 0);
+        self.places.resize(self.weights.len(), 0);
+        // Reads the beginnings of all rows first: these reads overlap, those below wait for one another.
+        let touch = |sum: u32, row: &Row| {
+            sum.wrapping_add(entries.get(row.weights().start - rows.base).copied().unwrap_or(0))
+        };
+        std::hint::black_box(mine.iter().fold(0, touch));
+        for (row, position) in mine.iter().zip(positions) {
+            let (start, len) = (row.weights().start, row.weights().len());
+            let (tables, values) = of.of(position);
+            let (mut at, mut whole) = (tables[0], true);
+            if tables.len() > 1 || !values.is_empty() {
                 whole = values.is_empty() && rows.lines == 1 && len * simd::LANES >= rows.stride();
                 at = self.end as u32;
                 self.end += if whole { rows.size() } else { len };
                 let (position, first, len) = (position as u32, self.len as u32, len as u32);
                 self.repeated.push(Repeated { kind: kind as u32, position, start: at, whole, first, len });
             }
-        }
-        for k in (0..len).step_by(EIGHT) {
-            let range = self.len + k..self.len + k + EIGHT;
-            let listed = self.weights[range.clone()].iter_mut().zip(&mut self.places[range]);
-            let first = start + k as u32;
-            match entries[k..].first_chunk::<EIGHT>() {
-                _ if !whole => {
-                    for (j, (weight, place)) in listed.enumerate() {
-                        (*weight, *place) = (first + j as u32, at + (k + j) as u32);
-                    }
+            let entries = &entries[start - rows.base..];
+            for k in (0..len).step_by(EIGHT) {
+                let listed = self.len + k;
+                // What is written beyond the row is overwritten by the next one.
+                if let Some(weights) = self.weights[listed..].first_chunk_mut::<EIGHT>() {
+                    *weights = std::array::from_fn(|j| (start + k + j) as u32);
                 }
-                // What is behind the row is overwritten by the next one.
-                Some(entries) => {
-                    for (j, (weight, place)) in listed.enumerate() {
-                        (*weight, *place) = (first + j as u32, at + entries[j]);
-                    }
-                }
-                None => {
-                    for (j, ((weight, place), entry)) in listed.zip(&entries[k..]).enumerate() {
-                        (*weight, *place) = (first + j as u32, at + entry);
+                let Some(places) = self.places[listed..].first_chunk_mut::<EIGHT>() else { continue };
+                match entries[k..].first_chunk::<EIGHT>() {
+                    _ if !whole => *places = std::array::from_fn(|j| at + (k + j) as u32),
+                    Some(entries) => *places = entries.map(|entry| at + entry),
+                    None => {
+                        places.iter_mut().zip(&entries[k..]).for_each(|(place, entry)| *place = at + entry)
                     }
                 }
             }
+            self.len += len;
         }
-        self.len += len;
     }
 
     /// The length of ψ and of what is behind it.
