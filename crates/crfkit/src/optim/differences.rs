@@ -63,6 +63,10 @@ impl Objective for Differences<'_> {
         self.objective.value_grad_checked(theta, gradient)
     }
 
+    fn value_checked(&self, theta: &[f64]) -> (f64, usize) {
+        self.objective.value_checked(theta)
+    }
+
     fn hess_vec(&self, theta: &[f64], v: &[f64], gradient: &mut [f64], hess_vec: &mut [f64]) -> f64 {
         let Moved { theta: moved, gradient: slope } =
             &mut *self.moved.lock().unwrap_or_else(PoisonError::into_inner);

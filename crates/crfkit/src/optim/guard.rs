@@ -22,7 +22,7 @@ struct Height {
 
 impl Height {
     fn of(problem: &Problem, theta: &[f64]) -> Self {
-        let (value, impossible) = problem.smooth_checked(theta, &mut vec![0.0; theta.len()]);
+        let (value, impossible) = problem.value_checked(theta);
         let value = value + problem.l1_penalty(theta);
         Height { value, limit: if measures_progress(problem) { value } else { f64::INFINITY }, impossible }
     }

@@ -116,6 +116,11 @@ pub trait Objective: Send + Sync {
         (self.value_grad(theta, gradient), 0)
     }
 
+    /// Like [`Objective::value_grad_checked`], without the gradient.
+    fn value_checked(&self, theta: &[f64]) -> (f64, usize) {
+        self.value_grad_checked(theta, &mut vec![0.0; theta.len()])
+    }
+
     /// Like [`Objective::value_grad`]. Also adds H·v to `hess_vec`, the exact derivative of the gradient in direction
     /// v.
     fn hess_vec(&self, theta: &[f64], v: &[f64], gradient: &mut [f64], hess_vec: &mut [f64]) -> f64;
@@ -229,6 +234,12 @@ impl Problem<'_> {
         let (loss, impossible) = self.objective.value_grad_checked(theta, gradient);
         let penalty = self.by_stretches(gradient, |range, slopes| self.prior.add_part(theta, range, slopes));
         (loss + penalty, impossible)
+    }
+
+    /// The smooth part of the objective at θ, and the number of impossible losses.
+    pub(crate) fn value_checked(&self, theta: &[f64]) -> (f64, usize) {
+        let (loss, impossible) = self.objective.value_checked(theta);
+        (loss + self.prior.value(theta), impossible)
     }
 
     /// Whether the gradient is that of the value, so that the value measures progress.

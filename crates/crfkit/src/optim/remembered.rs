@@ -46,6 +46,8 @@ pub(super) const BYTES: u64 = 5;
 pub(super) struct Kept {
     at: Vec<u32>,
     residuals: Vec<f32>,
+    /// How many there are; both vectors have room for more.
+    len: usize,
 }
 
 impl Memory {
@@ -76,17 +78,17 @@ impl Memory {
         })
     }
 
-    /// Replaces the stored residuals, in no more memory than they need.
-    pub fn keep(&mut self, kept: &Kept) {
+    /// Replaces the stored residuals by others, with their places in ascending order, in no more memory than they need.
+    pub fn keep(&mut self, places: &[u32], residuals: &[f32]) {
         let far = usize::from(FAR);
         let mut next = 0;
-        let gaps = kept.at.iter().map(|&at| at as usize - std::mem::replace(&mut next, at as usize + 1));
+        let gaps = places.iter().map(|&at| at as usize - std::mem::replace(&mut next, at as usize + 1));
         let bytes: usize = gaps.map(|gap| gap / far + 1).sum();
         fit(&mut self.gaps, bytes);
-        fit(&mut self.residuals, kept.residuals.len());
-        self.residuals.extend_from_slice(&kept.residuals);
+        fit(&mut self.residuals, residuals.len());
+        self.residuals.extend_from_slice(residuals);
         next = 0;
-        for &at in &kept.at {
+        for &at in places {
             let gap = at as usize - std::mem::replace(&mut next, at as usize + 1);
             self.gaps.extend(std::iter::repeat_n(FAR, gap / far));
             self.gaps.push((gap % far) as u8);
@@ -106,8 +108,12 @@ fn fit<T>(vector: &mut Vec<T>, len: usize) {
 impl Kept {
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.at.clear();
-        self.residuals.clear();
+        self.len = 0;
+    }
+
+    /// The places and the residuals.
+    pub fn stored(&self) -> (&[u32], &[f32]) {
+        (&self.at[..self.len], &self.residuals[..self.len])
     }
 
     /// Replaces the residuals `range` by old + γ · change, without those up to `smallest`, and `change` by what has changed.
@@ -122,31 +128,33 @@ impl Kept {
     ) {
         // Without branches: which residuals are worth storing is hard to foretell. Each is written, and the next one
         // overwrites it if it is not.
-        let before = self.at.len();
-        self.at.resize(before + range.len(), 0);
-        self.residuals.resize(before + range.len(), 0.0);
-        let (at, residuals) = (&mut self.at[before..], &mut self.residuals[before..]);
+        let (old, change) = (&old[range.clone()], &mut change[range.clone()]);
+        let end = self.len + change.len();
+        if self.at.len() < end {
+            self.at.resize(end, 0);
+            self.residuals.resize(end, 0.0);
+        }
+        let (at, residuals) = (&mut self.at[self.len..end], &mut self.residuals[self.len..end]);
         let mut kept = 0;
-        for (i, (old, change)) in range.clone().zip(old[range.clone()].iter().zip(&mut change[range])) {
+        for (i, (old, change)) in (range.start as u32..).zip(old.iter().zip(change)) {
             let new = (old + gamma * *change) as f32;
             let keep = new.abs() > smallest;
-            (at[kept], residuals[kept]) = (i as u32, new);
+            (at[kept], residuals[kept]) = (i, new);
             *change = if keep { f64::from(new) } else { 0.0 } - old;
             kept += usize::from(keep);
         }
-        self.at.truncate(before + kept);
-        self.residuals.truncate(before + kept);
+        self.len += kept;
     }
 
     /// Stores only the `count` largest of the residuals that [`Kept::store`] has stored.
     pub fn keep_largest(&mut self, count: usize, old: &[f64], change: &mut [f64]) {
-        if self.at.len() <= count {
+        if self.len <= count {
             return;
         }
-        let mut sizes: Vec<f32> = self.residuals.iter().map(|x| x.abs()).collect();
+        let mut sizes: Vec<f32> = self.residuals[..self.len].iter().map(|x| x.abs()).collect();
         let (_, &mut bound, _) = sizes.select_nth_unstable_by(count, |a, b| b.total_cmp(a));
         let mut kept = 0;
-        for k in 0..self.at.len() {
+        for k in 0..self.len {
             let i = self.at[k] as usize;
             // Those as large as the bound would be one too many.
             if self.residuals[k].abs() > bound {
@@ -156,8 +164,7 @@ impl Kept {
                 change[i] = -old[i];
             }
         }
-        self.at.truncate(kept);
-        self.residuals.truncate(kept);
+        self.len = kept;
     }
 }
 
@@ -193,7 +200,7 @@ pub(super) fn restore(blocks: &dyn Blocks, memory: &mut [Mutex<Memory>], state: 
     let all = stored.iter().sum::<f64>() as usize;
     let mut at = state.counts("stored_at", all, u32::MAX.into())?.into_iter();
     let mut residuals = state.vector("residuals", all, 0.0, finite)?.into_iter();
-    let mut kept = Kept::default();
+    let (mut places, mut kept) = (Vec::new(), Vec::new());
     for (block, (memory, stored)) in memory.iter_mut().zip(stored).enumerate() {
         let memory = memory.get_mut().unwrap_or_else(PoisonError::into_inner);
         memory.loss = losses.next().unwrap_or(0.0);
@@ -201,14 +208,15 @@ pub(super) fn restore(blocks: &dyn Blocks, memory: &mut [Mutex<Memory>], state: 
             example.distance = distances.next().unwrap_or(0.0) as f32;
             example.trust = trust.next().unwrap_or(0.0) as f32;
         }
+        places.clear();
+        places.extend(at.by_ref().take(stored as usize).map(|at| at as u32));
         kept.clear();
-        kept.at.extend(at.by_ref().take(stored as usize).map(|at| at as u32));
-        kept.residuals.extend(residuals.by_ref().take(stored as usize).map(|x| x as f32));
-        let ascending = kept.at.windows(2).all(|pair| pair[0] < pair[1]);
-        if !ascending || kept.at.last().is_some_and(|&at| at as usize >= blocks.size(block)) {
+        kept.extend(residuals.by_ref().take(stored as usize).map(|x| x as f32));
+        let ascending = places.windows(2).all(|pair| pair[0] < pair[1]);
+        if !ascending || places.last().is_some_and(|&at| at as usize >= blocks.size(block)) {
             return Err(Restored::disagrees("stored_at"));
         }
-        memory.keep(&kept);
+        memory.keep(&places, &kept);
     }
     Ok(())
 }

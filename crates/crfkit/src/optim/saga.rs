@@ -386,7 +386,8 @@ impl<'a> Run<'a> {
         if self.storable < 1.0 {
             kept.keep_largest((self.storable * size as f64) as usize, old, change);
         }
-        memory.keep(kept);
+        let (places, residuals) = kept.stored();
+        memory.keep(places, residuals);
         worker.project(block, change, &mut out.rows, &mut out.values);
     }
 }

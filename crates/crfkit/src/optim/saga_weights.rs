@@ -51,84 +51,83 @@ pub(super) struct Weights {
     /// d.
     drift: Vec<f64>,
     rows: Vec<Damped>,
+    /// The weights of each row.
+    ranges: Vec<[u32; 2]>,
     /// The factor of all D.
     damping: f64,
     /// The ends of the stretches of θ, which threads move independently; none is inside a row.
     stretches: Vec<usize>,
 }
 
-/// A row of weights and its damping D.
+/// The damping D of a row. Rows are visited in random order, so this is as small as it can be.
 #[derive(Clone, Copy, Default)]
 struct Damped {
+    /// σ²D.
+    step: f32,
+    /// D/N.
+    share: f32,
+}
+
+/// How a row is used.
+#[derive(Clone, Copy, Default)]
+struct Use {
     /// Its weights.
     start: u32,
     len: u32,
-    /// σ²D.
-    step: f64,
-    /// D/N.
-    share: f64,
+    /// How often, and by how many blocks.
+    uses: f64,
+    blocks: f64,
 }
 
-impl Damped {
-    /// Its weights, as a range of θ.
-    fn weights(&self) -> Range<usize> {
-        self.start as usize..self.start as usize + self.len as usize
-    }
-
-    /// Multiplies D by a factor.
-    fn damp(&mut self, factor: f64) {
-        self.step *= factor;
-        self.share *= factor;
-    }
-}
-
-/// All rows, with their damping.
-fn rows(prior: &Prior, blocks: &dyn Blocks, lanes: usize) -> Vec<Damped> {
-    let mut rows = vec![Damped::default(); blocks.rows()];
-    // Until the counts are complete, `step` is the number of uses and `share` that of blocks.
+/// How all rows are used.
+fn uses(blocks: &dyn Blocks) -> Vec<Use> {
+    let mut rows = vec![Use::default(); blocks.rows()];
     for block in 0..blocks.len() {
         blocks.for_each_row(block, &mut |row, uses| {
-            let damped = &mut rows[row.row as usize];
-            (damped.start, damped.len) = (row.weights().start as u32, row.weights().len() as u32);
-            damped.step += uses;
-            damped.share += 1.0;
+            let of = &mut rows[row.row as usize];
+            (of.start, of.len) = (row.weights().start as u32, row.weights().len() as u32);
+            of.uses += uses;
+            of.blocks += 1.0;
         });
     }
-    for row in rows.iter_mut().filter(|row| row.share > 0.0) {
-        let variance = prior.variance(row.start as usize);
-        let (uses, blocks) = (row.step, row.share);
-        let often = (1.0 + variance * uses / FREQUENT).sqrt().recip().max(LEAST);
-        let in_step = uses / blocks * lanes as f64;
-        let damping = often / (1.0 + BEND * variance * (in_step - 1.0).max(0.0));
-        (row.step, row.share) = (variance * damping, damping / blocks);
-    }
     rows
+}
+
+impl Use {
+    /// The damping of the row, where a step visits `lanes` blocks.
+    fn damped(&self, prior: &Prior, lanes: usize) -> Damped {
+        if self.blocks == 0.0 {
+            return Damped::default();
+        }
+        let variance = prior.variance(self.start as usize);
+        let often = (1.0 + variance * self.uses / FREQUENT).sqrt().recip().max(LEAST);
+        let in_step = self.uses / self.blocks * lanes as f64;
+        let damping = often / (1.0 + BEND * variance * (in_step - 1.0).max(0.0));
+        Damped { step: (variance * damping) as f32, share: (damping / self.blocks) as f32 }
+    }
+
+    /// The work that it makes: its weights and a little more, times the number of blocks that touch them.
+    fn work(&self) -> f64 {
+        (f64::from(self.len) + 4.0) * self.blocks
+    }
 }
 
 impl Weights {
     /// The weights of a run whose steps visit `lanes` blocks.
     pub fn new(problem: &Problem, blocks: &dyn Blocks, lanes: usize, state: &mut Restored) -> Result<Self> {
         let dim = problem.objective.dim();
-        let mut rows = rows(&problem.prior, blocks, lanes);
-        let damping = state.number("damping", 1.0, positive)?;
-        rows.iter_mut().for_each(|row| row.damp(damping));
-        // Stretches of about equal work: rows and weights times the number of blocks that touch them.
-        let work = |row: &Damped| match row.share > 0.0 {
-            true => {
-                (f64::from(row.len) + 4.0) * row.step
-                    / row.share
-                    / problem.prior.variance(row.weights().start)
-            }
-            false => 0.0,
-        };
-        let all: f64 = rows.iter().map(work).sum();
+        let uses = uses(blocks);
+        let rows = uses.iter().map(|of| of.damped(&problem.prior, lanes)).collect();
+        let ranges = uses.iter().map(|of| [of.start, of.start + of.len]).collect();
+        // Stretches of about equal work.
+        let all: f64 = uses.iter().map(Use::work).sum();
         let (mut stretches, mut sum) = (Vec::new(), 0.0);
-        for row in rows.iter().filter(|row| row.len > 0) {
+        for of in uses.iter().filter(|of| of.len > 0) {
             if sum * STRETCHES as f64 >= (stretches.len() + 1) as f64 * all && stretches.len() + 1 < STRETCHES
             {
-                stretches.push(row.weights().start);
+                stretches.push(of.start as usize);
             }
-            sum += work(row);
+            sum += of.work();
         }
         stretches.push(dim);
         let free = match problem.l1 > 0.0 {
@@ -141,7 +140,8 @@ impl Weights {
             }
         };
         let drift = state.vector("drift", dim, 0.0, finite)?;
-        Ok(Weights { theta: state.take_theta(), free, drift, rows, damping, stretches })
+        let damping = state.number("damping", 1.0, positive)?;
+        Ok(Weights { theta: state.take_theta(), free, drift, rows, ranges, damping, stretches })
     }
 
     /// Adds all but θ to the state of a run.
@@ -155,31 +155,31 @@ impl Weights {
 
     /// σ²D of a row at the beginning of the run.
     pub fn first_step(&self, row: usize) -> f64 {
-        self.rows[row].step / self.damping
+        self.rows[row].step.into()
     }
 
     /// Halves every D.
     pub fn halve(&mut self) {
         self.damping *= HALVE;
-        self.rows.iter_mut().for_each(|row| row.damp(HALVE));
     }
 
     /// How much the penalties are above the least that they and ⟨d, θ⟩ can be together, with the part of each row reduced by D.
     pub fn behind(&self, problem: &Problem) -> f64 {
         let Problem { prior, l1, .. } = problem;
         let mut behind = 0.0;
-        for row in self.rows.iter().filter(|row| row.len > 0) {
-            let variance = prior.variance(row.weights().start);
+        for (row, &[start, end]) in self.rows.iter().zip(&self.ranges).filter(|(_, [start, end])| start < end)
+        {
+            let variance = prior.variance(start as usize);
             let mut gap = 0.0;
-            for i in row.weights() {
+            for i in start as usize..end as usize {
                 let (theta, drift, mean) = (self.theta[i], self.drift[i], prior.mean(i));
                 let best = soft(mean - variance * drift, variance * l1);
                 let bend = (theta - mean).powi(2) - (best - mean).powi(2);
                 gap += bend / (2.0 * variance) + l1 * (theta.abs() - best.abs()) + drift * (theta - best);
             }
-            behind += row.step / variance * gap;
+            behind += f64::from(row.step) / variance * gap;
         }
-        behind
+        self.damping * behind
     }
 
     /// Moves d and θ as some visits demand, one after another; or d alone, if θ is to `stay`.
@@ -197,12 +197,12 @@ impl Weights {
             stretches.push(Mutex::new(Stretch { range, theta: my_theta, free: my_free, drift: my_drift }));
             start = end;
         }
-        let rows = &self.rows;
+        let (rows, damping) = (&self.rows[..], self.damping);
         objective.in_parallel(stretches.len(), &|k| {
             let stretch = &mut *stretches[k].lock().unwrap_or_else(PoisonError::into_inner);
             changes.iter().for_each(|change| match stay {
                 true => stretch.store(change),
-                false => stretch.apply(change, rows, prior, *l1),
+                false => stretch.apply(change, (rows, damping), prior, *l1),
             });
         });
     }
@@ -232,18 +232,19 @@ impl Stretch<'_> {
     }
 
     /// Moves d and θ as one visit demands.
-    fn apply(&mut self, change: &Change, rows: &[Damped], prior: &Prior, l1: f64) {
+    fn apply(&mut self, change: &Change, (rows, damping): (&[Damped], f64), prior: &Prior, l1: f64) {
         let base = self.range.start;
         let touched = self.touched(change);
         let z = if self.free.is_empty() { &mut *self.theta } else { &mut *self.free };
         // Prefetches the rows: their reads would wait for one another, here they overlap.
         std::hint::black_box(touched.iter().fold(0.0, |sum, row| {
             let at = row.weights().start - base;
-            sum + rows[row.row as usize].step
+            sum + f64::from(rows[row.row as usize].step)
                 + [&*z, &*self.drift].iter().filter_map(|x| x.get(at)).sum::<f64>()
         }));
         dispatch!(simd::level(), simd => for row in touched {
-            let Damped { step, share, .. } = rows[row.row as usize];
+            let Damped { step, share } = rows[row.row as usize];
+            let (step, share) = (damping * f64::from(step), damping * f64::from(share));
             let (weights, place) = (row.weights(), row.place());
             let variance = prior.variance(weights.start);
             for k in (0..weights.len()).step_by(EIGHT) {

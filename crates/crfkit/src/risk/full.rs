@@ -32,6 +32,11 @@ struct Slot<G: Graph, S: Scalar> {
     impossible: usize,
 }
 
+/// Whether a loss is impossible.
+pub(super) fn is_impossible(loss: f64) -> bool {
+    loss < IMPOSSIBLE
+}
+
 /// No loss is negative, but rounding, and iterations that stop before the last digit, may leave it slightly below 0.
 const IMPOSSIBLE: f64 = -1e-3;
 
@@ -181,7 +186,7 @@ impl<G: Graph> Risk<G> {
                 gold(&self.data, example),
                 &mut Gradient { own, shared: &mut slot.sum },
             );
-            slot.impossible += usize::from(loss.re() < IMPOSSIBLE);
+            slot.impossible += usize::from(is_impossible(loss.re()));
             value += loss;
             offset += graph.own_len();
         }

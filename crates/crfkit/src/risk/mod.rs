@@ -22,6 +22,7 @@ mod packed;
 mod potentials;
 mod single;
 mod threads;
+mod value;
 
 pub use derivative::Derivative;
 pub use potentials::potentials;
@@ -184,6 +185,13 @@ impl<G: Graph> Objective for Risk<G> {
         }
         let mut memory = lock(&self.full);
         (self.full_pass(&[theta], &mut [gradient], &mut memory, &self.loss.real), memory.impossible())
+    }
+
+    fn value_checked(&self, theta: &[f64]) -> (f64, usize) {
+        match self.value_is_quicker() {
+            true => self.value_pass(theta),
+            false => self.value_grad_checked(theta, &mut vec![0.0; theta.len()]),
+        }
     }
 
     fn hess_vec(&self, theta: &[f64], v: &[f64], gradient: &mut [f64], hess_vec: &mut [f64]) -> f64 {

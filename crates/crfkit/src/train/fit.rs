@@ -157,7 +157,7 @@ struct End {
 
 impl End {
     fn of(problem: &Problem, theta: &[f64]) -> Self {
-        let (smooth, impossible) = problem.smooth_checked(theta, &mut vec![0.0; theta.len()]);
+        let (smooth, impossible) = problem.value_checked(theta);
         let value = smooth + problem.l1_penalty(theta);
         End { value, losses: smooth - problem.prior.value(theta), impossible }
     }
