@@ -92,35 +92,38 @@ impl Flat {
             sum.wrapping_add(entries.get(row.weights().start - rows.base).copied().unwrap_or(0))
         };
         std::hint::black_box(mine.iter().fold(0, touch));
-        for (row, position) in mine.iter().zip(positions) {
-            let (start, len) = (row.weights().start, row.weights().len());
-            let (tables, values) = of.of(position);
-            let (mut at, mut whole) = (tables[0], true);
-            if tables.len() > 1 || !values.is_empty() {
-                whole = values.is_empty() && rows.lines == 1 && len * simd::LANES >= rows.stride();
-                at = self.end as u32;
-                self.end += if whole { rows.size() } else { len };
-                let (position, first, len) = (position as u32, self.len as u32, len as u32);
+        let (weights, places) = (&mut self.weights[..], &mut self.places[..]);
+        let (mut listed, mut end) = (self.len, self.end);
+        let firsts = of.first[positions.start..=positions.end].windows(2);
+        for ((row, position), first) in mine.iter().zip(positions).zip(firsts) {
+            let (start, len) = (row.weights().start as u32, row.weights().len());
+            let (mut at, mut whole) = (of.tables[first[0] as usize], true);
+            if first[1] - first[0] > 1 || !of.values.is_empty() {
+                whole = of.values.is_empty() && rows.lines == 1 && len * simd::LANES >= rows.stride();
+                at = end as u32;
+                end += if whole { rows.size() } else { len };
+                let (position, first, len) = (position as u32, listed as u32, len as u32);
                 self.repeated.push(Repeated { kind: kind as u32, position, start: at, whole, first, len });
             }
-            let entries = &entries[start - rows.base..];
+            let entries = &entries[start as usize - rows.base..];
             for k in (0..len).step_by(EIGHT) {
-                let listed = self.len + k;
+                let (weights, places) = (&mut weights[listed + k..], &mut places[listed + k..]);
+                let (Some(weights), Some(places)) = (weights.first_chunk_mut(), places.first_chunk_mut())
+                else {
+                    unreachable!("there is room for eight more than all weights")
+                };
                 // What is written beyond the row is overwritten by the next one.
-                if let Some(weights) = self.weights[listed..].first_chunk_mut::<EIGHT>() {
-                    *weights = std::array::from_fn(|j| (start + k + j) as u32);
-                }
-                let Some(places) = self.places[listed..].first_chunk_mut::<EIGHT>() else { continue };
-                match entries[k..].first_chunk::<EIGHT>() {
-                    _ if !whole => *places = std::array::from_fn(|j| at + (k + j) as u32),
-                    Some(entries) => *places = entries.map(|entry| at + entry),
-                    None => {
-                        places.iter_mut().zip(&entries[k..]).for_each(|(place, entry)| *place = at + entry)
-                    }
-                }
+                let numbers: [u32; EIGHT] = std::array::from_fn(|j| k as u32 + j as u32);
+                *weights = numbers.map(|number| start + number);
+                *places = match entries[k..].first_chunk::<EIGHT>() {
+                    _ if !whole => numbers.map(|number| at + number),
+                    Some(entries) => entries.map(|entry| at + entry),
+                    None => std::array::from_fn(|j| at + entries.get(k + j).unwrap_or(&0)),
+                };
             }
-            self.len += len;
+            listed += len;
         }
+        (self.len, self.end) = (listed, end);
     }
 
     /// The length of ψ and of what is behind it.
