@@ -4,6 +4,8 @@ use super::State;
 use super::blocks::{Blocks, Single};
 use super::restored::{Restored, finite, not_negative};
 use crate::Result;
+use crate::math::dispatch::dispatch;
+use crate::math::simd;
 use std::sync::{Mutex, PoisonError};
 
 /// What is remembered about a block.
@@ -126,24 +128,26 @@ impl Kept {
         change: &mut [f64],
         smallest: f32,
     ) {
-        // Without branches: which residuals are worth storing is hard to foretell. Each is written, and the next one
-        // overwrites it if it is not.
-        let (old, change) = (&old[range.clone()], &mut change[range.clone()]);
+        let (first, old, change) = (range.start as u32, &old[range.clone()], &mut change[range]);
         let end = self.len + change.len();
         if self.at.len() < end {
             self.at.resize(end, 0);
             self.residuals.resize(end, 0.0);
         }
         let (at, residuals) = (&mut self.at[self.len..end], &mut self.residuals[self.len..end]);
+        dispatch!(simd::level(), _ => {
+            for ((residual, old), change) in residuals.iter_mut().zip(old).zip(change) {
+                let new = (old + gamma * *change) as f32;
+                *residual = if new.abs() > smallest { new } else { 0.0 };
+                *change = f64::from(*residual) - old;
+            }
+        });
+        // Without branches: which residuals are not 0 is hard to foretell. Each is moved, and the next one overwrites it if it is 0.
         let mut kept = 0;
-        for (i, (old, change)) in (range.start as u32..).zip(old.iter().zip(change)) {
-            let new = (old + gamma * *change) as f32;
-            let keep = new.abs() > smallest;
-            (at[kept], residuals[kept]) = (i, new);
-            // `new` or 0, by its bits: a compiler makes a branch of any other choice.
-            let stored = f32::from_bits(new.to_bits() & u32::from(keep).wrapping_neg());
-            *change = f64::from(stored) - old;
-            kept += usize::from(keep);
+        for i in 0..residuals.len() {
+            let residual = residuals[i];
+            (at[kept], residuals[kept]) = (first + i as u32, residual);
+            kept += usize::from(residual.to_bits() != 0);
         }
         self.len += kept;
     }

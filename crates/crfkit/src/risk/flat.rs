@@ -108,18 +108,19 @@ impl Flat {
             let entries = &entries[start as usize - rows.base..];
             for k in (0..len).step_by(EIGHT) {
                 let (weights, places) = (&mut weights[listed + k..], &mut places[listed + k..]);
-                let (Some(weights), Some(places)) = (weights.first_chunk_mut(), places.first_chunk_mut())
-                else {
-                    unreachable!("there is room for eight more than all weights")
-                };
                 // What is written beyond the row is overwritten by the next one.
                 let numbers: [u32; EIGHT] = std::array::from_fn(|j| k as u32 + j as u32);
-                *weights = numbers.map(|number| start + number);
-                *places = match entries[k..].first_chunk::<EIGHT>() {
-                    _ if !whole => numbers.map(|number| at + number),
-                    Some(entries) => entries.map(|entry| at + entry),
-                    None => std::array::from_fn(|j| at + entries.get(k + j).unwrap_or(&0)),
-                };
+                if let Some(weights) = weights.first_chunk_mut() {
+                    *weights = numbers.map(|number| start + number);
+                }
+                let Some(places) = places.first_chunk_mut::<EIGHT>() else { continue };
+                if !whole {
+                    *places = numbers.map(|number| at + number);
+                } else if let Some(entries) = entries[k..].first_chunk::<EIGHT>() {
+                    places.iter_mut().zip(entries).for_each(|(place, entry)| *place = at + entry);
+                } else {
+                    places.iter_mut().zip(&entries[k..]).for_each(|(place, entry)| *place = at + entry);
+                }
             }
             listed += len;
         }
