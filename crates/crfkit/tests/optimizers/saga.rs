@@ -54,6 +54,21 @@ fn residuals_of_blocks_are_their_gradients() {
     }
 }
 
+/// The value alone is that of a pass with the gradient, whether or not such a pass came before.
+#[test]
+fn the_value_alone_is_that_of_a_pass() {
+    for attributes in [false, true] {
+        let crf = crf(attributes, 25);
+        let mut rng = Random::new(6);
+        let theta: Vec<f64> = (0..crf.dim()).map(|_| rng.uniform() - 0.5).collect();
+        let before = crf.value_checked(&theta);
+        let value = crf.value_grad(&theta, &mut vec![0.0; crf.dim()]);
+        let after = crf.value_checked(&theta);
+        assert_eq!([before.1, after.1], [0, 0]);
+        assert!((before.0 - value).abs() < 1e-10 * value && after.0 == value, "{before:?} {value}");
+    }
+}
+
 /// What SAGA stores is exactly what its gradient is made of, whatever is too small to be stored; and a limit on its memory
 /// is kept.
 #[test]
