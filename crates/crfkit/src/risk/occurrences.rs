@@ -28,25 +28,10 @@ impl Occurrences {
         examples: impl Iterator<Item = usize> + Clone,
         counter: &mut [u32],
     ) -> Self {
-        let visit = |each: &mut dyn FnMut(usize, u32, f64)| {
-            let mut offset = 0;
-            for example in examples.clone() {
-                let graph = data.graph(example);
-                for (f, table) in data.tables(example).enumerate() {
-                    let at = (offset + graph.own_offset(f)) as u32;
-                    let first = features.first_row(graph.own_kind(f));
-                    let (observations, values) = data.observations(table);
-                    for (k, &id) in observations.iter().enumerate() {
-                        each(first + id as usize, at, values.get(k).copied().unwrap_or(1.0));
-                    }
-                }
-                offset += graph.own_len();
-            }
-        };
         // Counting sort by row.
         let (mut total, mut valued) = (0, false);
         let mut rows = Vec::new();
-        visit(&mut |row, _, value| {
+        for_each(features, data, examples.clone(), |row, _, value| {
             if counter[row] == 0 {
                 rows.push(row as u32);
             }
@@ -65,7 +50,7 @@ impl Occurrences {
         first.push(next);
         let mut tables = vec![0u32; total];
         let mut values = vec![1.0; if valued { total } else { 0 }];
-        visit(&mut |row, at, value| {
+        for_each(features, data, examples, |row, at, value| {
             let position = counter[row] as usize;
             tables[position] = at;
             if valued {
@@ -232,6 +217,34 @@ impl Occurrences {
             out.resize(place + self.weights(features, position).len(), 0.0);
             self.add_row(position, features, dpsi, &mut out[place..], table);
         }
+    }
+}
+
+/// Calls `each` with every occurrence in some examples: its row, the offset of its table and its value.
+#[inline(always)]
+fn for_each(
+    features: &Features,
+    data: &Dataset<impl Graph>,
+    examples: impl Iterator<Item = usize>,
+    mut each: impl FnMut(usize, u32, f64),
+) {
+    let mut offset = 0;
+    for example in examples {
+        let graph = data.graph(example);
+        for (f, table) in data.tables(example).enumerate() {
+            let at = (offset + graph.own_offset(f)) as u32;
+            let first = features.first_row(graph.own_kind(f));
+            match data.observations(table) {
+                (observations, []) => observations.iter().for_each(|&id| each(first + id as usize, at, 1.0)),
+                (observations, values) => {
+                    observations
+                        .iter()
+                        .zip(values)
+                        .for_each(|(&id, &value)| each(first + id as usize, at, value));
+                }
+            }
+        }
+        offset += graph.own_len();
     }
 }
 

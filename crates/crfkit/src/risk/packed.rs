@@ -3,13 +3,32 @@
 use super::occurrences::Occurrences;
 use crate::math::simd::LANES;
 
-/// [`Occurrences`] whose numbers are stored in 16 bits wherever they fit. A block of a few hundred tables always does. Unpacking costs about
+/// [`Occurrences`] whose numbers are stored in few bits wherever they fit. A block of a few hundred tables always does. Unpacking costs about
 /// 1 % of what a visit of its examples does.
 pub(super) enum Packed {
     /// The rows, how often each occurs, the tables as multiples of [`LANES`], and the values.
-    Narrow { rows: Box<[u32]>, counts: Box<[u16]>, tables: Box<[u16]>, values: Box<[f64]> },
+    Narrow { rows: RowNumbers, counts: Box<[u8]>, tables: Box<[u16]>, values: Box<[f64]> },
     /// As it is.
     Wide(Occurrences),
+}
+
+/// Numbers of rows in ascending order.
+pub(super) enum RowNumbers {
+    /// The distance of each from the one before, and of the first one from 0.
+    Gaps(Box<[u16]>),
+    /// As they are, if there are too many rows for that.
+    All(Box<[u32]>),
+}
+
+impl RowNumbers {
+    fn new(rows: &[u32]) -> Self {
+        let mut last = 0;
+        let gap = |&row: &u32| u16::try_from(row - std::mem::replace(&mut last, row)).ok();
+        rows.iter()
+            .map(gap)
+            .collect::<Option<_>>()
+            .map_or_else(|| RowNumbers::All(rows.into()), RowNumbers::Gaps)
+    }
 }
 
 impl Packed {
@@ -20,10 +39,10 @@ impl Packed {
             0 => u16::try_from(table / unit).ok(),
             _ => None,
         });
-        let counts = of.first.windows(2).map(|pair| u16::try_from(pair[1] - pair[0]).ok());
-        match (tables.collect::<Option<Box<[u16]>>>(), counts.collect::<Option<Box<[u16]>>>()) {
+        let counts = of.first.windows(2).map(|pair| u8::try_from(pair[1] - pair[0]).ok());
+        match (tables.collect::<Option<Box<[u16]>>>(), counts.collect::<Option<Box<[u8]>>>()) {
             (Some(tables), Some(counts)) => {
-                Packed::Narrow { rows: of.rows.into(), counts, tables, values: of.values.into() }
+                Packed::Narrow { rows: RowNumbers::new(&of.rows), counts, tables, values: of.values.into() }
             }
             _ => Packed::Wide(of),
         }
@@ -35,20 +54,28 @@ impl Packed {
             Packed::Wide(of) => out.clone_from(of),
             Packed::Narrow { rows, counts, tables, values } => {
                 let Occurrences { rows: all, first, tables: offsets, values: amounts } = out;
-                [all, first, offsets].into_iter().for_each(Vec::clear);
+                [&mut *all, &mut *first, &mut *offsets].into_iter().for_each(Vec::clear);
                 amounts.clear();
-                out.rows.extend_from_slice(rows);
-                out.values.extend_from_slice(values);
-                out.tables.extend(tables.iter().map(|&table| u32::from(table) * LANES as u32));
-                let mut end = 0;
-                out.first.push(0);
-                out.first.extend(counts.iter().map(|&count| {
-                    end += u32::from(count);
-                    end
-                }));
+                amounts.extend_from_slice(values);
+                offsets.extend(tables.iter().map(|&table| u32::from(table) * LANES as u32));
+                match rows {
+                    RowNumbers::All(rows) => all.extend_from_slice(rows),
+                    RowNumbers::Gaps(gaps) => add_up(gaps, all),
+                }
+                first.push(0);
+                add_up(counts, first);
             }
         }
     }
+}
+
+/// Appends the sums of the numbers so far.
+fn add_up<T: Copy + Into<u32>>(numbers: &[T], sums: &mut Vec<u32>) {
+    let mut sum = 0;
+    sums.extend(numbers.iter().map(|&number| {
+        sum += number.into();
+        sum
+    }));
 }
 
 #[cfg(test)]
@@ -71,10 +98,24 @@ mod tests {
             Packed::new(of.clone()).unpack(&mut back);
             assert_eq!(back, of);
         }
-        let tables: Vec<u32> = (0..70_000).map(|k| k % 8 * 8).collect();
-        let often = Occurrences { rows: vec![7], first: vec![0, 70_000], tables, values: vec![] };
+        let near = Occurrences {
+            rows: vec![65_535, 131_070],
+            first: vec![0, 255, 256],
+            tables: vec![8; 256],
+            values: vec![],
+        };
+        let packed = Packed::new(near.clone());
+        assert!(
+            matches!(packed, Packed::Narrow { rows: RowNumbers::Gaps(_), .. }),
+            "the gaps fit into 16 bits"
+        );
+        let mut back = Occurrences::default();
+        packed.unpack(&mut back);
+        assert_eq!(back, near);
+        let tables: Vec<u32> = (0..256).map(|k| k % 8 * 8).collect();
+        let often = Occurrences { rows: vec![7], first: vec![0, 256], tables, values: vec![] };
         let packed = Packed::new(often.clone());
-        assert!(matches!(packed, Packed::Wide(_)), "the count of a row may exceed 16 bits");
+        assert!(matches!(packed, Packed::Wide(_)), "the count of a row may exceed 8 bits");
         let mut back = Occurrences::default();
         packed.unpack(&mut back);
         assert_eq!(back, often);
