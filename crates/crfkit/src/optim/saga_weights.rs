@@ -236,12 +236,6 @@ impl Stretch<'_> {
         let base = self.range.start;
         let touched = self.touched(change);
         let z = if self.free.is_empty() { &mut *self.theta } else { &mut *self.free };
-        // Prefetches the rows: their reads would wait for one another, here they overlap.
-        std::hint::black_box(touched.iter().fold(0.0, |sum, row| {
-            let at = row.weights().start - base;
-            sum + f64::from(rows[row.row as usize].step)
-                + [&*z, &*self.drift].iter().filter_map(|x| x.get(at)).sum::<f64>()
-        }));
         dispatch!(simd::level(), simd => for row in touched {
             let Damped { step, share } = rows[row.row as usize];
             let (step, share) = (damping * f64::from(step), damping * f64::from(share));

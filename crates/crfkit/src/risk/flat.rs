@@ -62,8 +62,12 @@ impl Flat {
             let positions = position..of.end_of(features, kind);
             position = positions.end;
             let before = self.rows.len();
+            let starts = &*rows.start;
             self.rows.extend(of.rows[positions.clone()].iter().map(|&row| {
-                let weights = rows.range(row - first);
+                let weights = match starts.get((row - first) as usize..) {
+                    Some([start, end, ..]) => rows.base + *start as usize..rows.base + *end as usize,
+                    _ => rows.range(row - first),
+                };
                 place += weights.len();
                 Row::new(row, weights.clone(), place - weights.len())
             }));
