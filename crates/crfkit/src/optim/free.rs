@@ -1,7 +1,7 @@
 //! Quasi-Newton directions with an L1 penalty.
 
+use super::Problem;
 use super::lbfgs::Pair;
-use crate::math::vector::{axpy, dot};
 use std::collections::VecDeque;
 
 /// A pair is used on the free weights if sᵀy there is above this share of yᵀy.
@@ -25,6 +25,7 @@ impl Free {
     /// weights, and must then drop every entry of the direction that disagrees in sign with the gradient, which makes it a poor one.
     pub(super) fn direction(
         &mut self,
+        problem: &Problem,
         history: &VecDeque<Pair>,
         scales: &[f64],
         theta: &[f64],
@@ -32,41 +33,37 @@ impl Free {
         out: &mut Vec<f64>,
     ) {
         let scale = |i: usize| scales.get(i).copied().unwrap_or(1.0);
-        let size = |y: &[f64]| y.iter().enumerate().map(|(i, y)| y * scale(i) * y).sum::<f64>();
+        let size = |y: &[f64]| problem.sum(y.len(), |i| y[i] * scale(i) * y[i]);
         let first = history.back().map_or(1.0, |newest| 1.0 / (newest.rho * size(&newest.y)));
-        out.clear();
-        out.extend(pseudo.iter().enumerate().map(|(i, g)| -first * scale(i) * g));
+        problem.fill(out, pseudo.len(), |i| -first * scale(i) * pseudo[i]);
         self.weights.clear();
         self.weights.extend((0..theta.len() as u32).filter(|&i| theta[i as usize] != 0.0));
         let (weights, q) = (&self.weights, &mut self.q);
-        q.clear();
-        q.extend(weights.iter().map(|&i| -pseudo[i as usize]));
+        let (free, weight) = (weights.len(), |k: usize| weights[k] as usize);
+        problem.fill(q, free, |k| -pseudo[weight(k)]);
         self.pairs.resize_with(history.len().max(self.pairs.len()), Default::default);
         self.factors.clear();
         let mut gamma = None;
         for (pair, (s, y)) in history.iter().rev().zip(&mut self.pairs) {
-            let gather = |from: &[f64], to: &mut Vec<f64>| {
-                to.clear();
-                to.extend(weights.iter().map(|&i| from[i as usize]));
-            };
-            gather(&pair.s, s);
-            gather(&pair.y, y);
-            let sy = dot(s, y);
-            let used = sy > CURVED * dot(y, y);
+            problem.fill(s, free, |k| pair.s[weight(k)]);
+            problem.fill(y, free, |k| pair.y[weight(k)]);
+            let sy = problem.dot(s, y);
+            let used = sy > CURVED * problem.dot(y, y);
             self.factors.push(used.then(|| {
-                let a = dot(s, q) / sy;
-                axpy(-a, y, q);
-                gamma.get_or_insert_with(|| {
-                    sy / weights.iter().zip(&*y).map(|(&i, y)| y * scale(i as usize) * y).sum::<f64>()
-                });
+                let a = problem.dot(s, q) / sy;
+                problem.add(-a, y, q, None);
+                gamma.get_or_insert_with(|| sy / problem.sum(free, |k| y[k] * scale(weight(k)) * y[k]));
                 (sy, a)
             }));
         }
         let gamma = gamma.unwrap_or(first);
-        weights.iter().zip(&mut *q).for_each(|(&i, q)| *q *= gamma * scale(i as usize));
+        problem.by_stretches(q, |range, q| {
+            range.zip(q).for_each(|(k, q)| *q *= gamma * scale(weight(k)));
+            0.0
+        });
         for ((s, y), factor) in self.pairs.iter().zip(&self.factors).rev() {
             if let Some((sy, a)) = factor {
-                axpy(a - dot(y, q) / sy, s, q);
+                problem.add(a - problem.dot(y, q) / sy, s, q, None);
             }
         }
         weights.iter().zip(q).for_each(|(&i, q)| out[i as usize] = *q);

@@ -117,7 +117,7 @@ impl Run {
         let problem = at.problem;
         let (g, q) = (&at.now.gradient, &mut self.direction);
         if problem.l1 > 0.0 {
-            return self.free.direction(&self.history, &self.scales, &at.now.theta, &self.pseudo, q);
+            return self.free.direction(problem, &self.history, &self.scales, &at.now.theta, &self.pseudo, q);
         }
         problem.fill(q, g.len(), |i| -g[i]);
         let scales = &self.scales;
