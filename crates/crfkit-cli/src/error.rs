@@ -55,7 +55,10 @@ pub fn report(error: &anyhow::Error) -> ExitCode {
 fn about_settings(error: &anyhow::Error) -> bool {
     use crfkit::Error;
     let of_library = |error: &Error| {
-        matches!(error, Error::Setting(_) | Error::Pair { .. } | Error::Diverged { .. } | Error::Graph(_))
+        matches!(
+            error,
+            Error::Setting(_) | Error::Incompatible { .. } | Error::Diverged { .. } | Error::Graph(_)
+        )
     };
     error.is::<Usage>() || error.chain().any(|cause| cause.downcast_ref().is_some_and(of_library))
 }

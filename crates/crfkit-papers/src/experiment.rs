@@ -3,7 +3,7 @@
 use crate::chart::Chart;
 use crate::code::Code;
 use crate::corpora::{Corpora, DataSet};
-use crate::picture::Picture;
+use crate::picture::GridImage;
 use crfkit::{Error, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -155,7 +155,7 @@ pub struct Outcome {
     pub charts: Vec<Chart>,
     /// Images, shown together.
     #[serde(default)]
-    pub pictures: Vec<Picture>,
+    pub pictures: Vec<GridImage>,
     /// Weights from which other experiments start, by name.
     #[serde(default)]
     pub weights: BTreeMap<String, Vec<f64>>,

@@ -5,19 +5,19 @@ use std::fmt::Write;
 
 /// An image in ten shades.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Picture {
+pub struct GridImage {
     /// What it shows.
     pub title: String,
     /// One digit per pixel, 0 black and 9 white; one line per row.
     pub rows: Vec<String>,
 }
 
-impl Picture {
+impl GridImage {
     /// An image made from numbers between 0 (black) and 1 (white), row by row.
     pub fn new(title: impl Into<String>, width: usize, pixels: impl IntoIterator<Item = f64>) -> Self {
         let shade = |x: f64| char::from(b'0' + (x.clamp(0.0, 1.0) * 9.0).round() as u8);
         let digits: Vec<char> = pixels.into_iter().map(shade).collect();
-        Picture {
+        GridImage {
             title: title.into(),
             rows: digits.chunks(width.max(1)).map(|row| row.iter().collect()).collect(),
         }
@@ -25,7 +25,7 @@ impl Picture {
 }
 
 /// Images side by side, four in a row, with their titles below.
-pub fn gallery(pictures: &[Picture]) -> String {
+pub fn gallery(pictures: &[GridImage]) -> String {
     const ACROSS: usize = 4;
     const SIZE: f64 = 160.0;
     let lines = pictures.len().div_ceil(ACROSS) as f64;
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn pictures_have_their_pixels() {
-        let picture = Picture::new("a & b", 2, [0.0, 1.0, 0.5, 0.5]);
+        let picture = GridImage::new("a & b", 2, [0.0, 1.0, 0.5, 0.5]);
         assert_eq!(picture.rows, ["09", "55"]);
         let svg = gallery(&[picture]);
         assert_eq!(svg.matches("rgb(").count(), 2);

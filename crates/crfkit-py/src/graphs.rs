@@ -12,7 +12,7 @@ use crfkit::any::AnyModel;
 use crfkit::domain::Dev;
 use crfkit::settings::{Kind, Settings};
 use crfkit::typed::{
-    Declaration, GraphMaker, Observed, TypedBuilder, TypedCorpus, TypedGraph, TypedModel, Types,
+    Declaration, Observed, TypedBuilder, TypedCorpus, TypedGraph, TypedGraphBuilder, TypedModel, Types,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -93,7 +93,7 @@ fn graph_of(
     let name = format!("X[{k}]");
     let wrong = |why: String| data_error(py, format!("{name}: {why}"));
     let kind_of = |name: &String| types.kind(name).ok_or_else(|| wrong(format!("there is no type {name:?}")));
-    let (mut graph, mut collected) = (GraphMaker::new(types, &name), Collected::default());
+    let (mut graph, mut collected) = (TypedGraphBuilder::new(types, &name), Collected::default());
     // The number of the first node of each type, and how many there are.
     let mut places = vec![(0, 0); types.all().len()];
     let (mut count, mut weights) = (0, Vec::new());
@@ -158,7 +158,7 @@ pub(crate) fn graph_corpus(
         }
         let mut corpus = builder.finish(settings.min_count)?;
         if let Some(of_labels) = weights.labels {
-            corpus.weigh_labels(of_labels)?;
+            corpus.set_label_weights(of_labels)?;
         }
         Ok(corpus)
     };
@@ -186,7 +186,7 @@ pub(crate) fn train_graph<'py>(
         None => None,
         Some(x) => {
             let inputs = graphs_of(py, &corpus.domain.types, x)?;
-            Some(Dev::of(&corpus.domain, &inputs).map_err(|error| raise(py, error))?)
+            Some(Dev::from_inputs(&corpus.domain, &inputs).map_err(|error| raise(py, error))?)
         }
     };
     let start = start.map(|model| model.get().0.clone());

@@ -12,7 +12,7 @@ use crfkit::decode::Decode;
 use crfkit::domain::Dev;
 use crfkit::graph::Neighbours;
 use crfkit::grid::{
-    Directions, GridBuilder, GridCorpus, GridDomain, GridModel, Picture, SiteFeatures, Tables,
+    Directions, GridBuilder, GridCorpus, GridDomain, GridImage, GridModel, SiteFeatures, Tables,
 };
 use crfkit::settings::Kind;
 use numpy::{
@@ -86,7 +86,7 @@ fn pictures(
     x: &[GridInput<'_>],
     y: Option<&[PyReadonlyArray2<'_, u16>]>,
     weights: Option<&[PyReadonlyArray2<'_, f64>]>,
-) -> PyResult<Vec<Picture>> {
+) -> PyResult<Vec<GridImage>> {
     let mut all = Vec::with_capacity(x.len());
     for (k, (nodes, compare, horizontal, vertical)) in x.iter().enumerate() {
         let pairs = match (compare, horizontal, vertical) {
@@ -107,7 +107,7 @@ fn pictures(
             width: mask.shape()[1],
             values: mask.as_array().iter().copied().collect(),
         });
-        all.push(Picture {
+        all.push(GridImage {
             sites: Sites { nodes: image(nodes), pairs },
             mask,
             weights: weights.and_then(|all| all.get(k)).map(|of| of.as_array().iter().copied().collect()),
@@ -161,7 +161,7 @@ pub(crate) fn grid_corpus(
         let nothing = || crfkit::Error::Setting("there is no image to learn from".into());
         let mut corpus = builder.ok_or_else(nothing)?.finish()?;
         if !of_labels.is_empty() {
-            corpus.weigh_labels(of_labels.iter().cloned())?;
+            corpus.set_label_weights(of_labels.iter().cloned())?;
         }
         Ok(corpus)
     };
@@ -190,7 +190,7 @@ pub(crate) fn train_grid<'py>(
         None => None,
         Some((x, y)) => {
             let inputs = pictures(py, x, Some(y), None)?;
-            Some(Dev::of(&corpus.domain, &inputs).map_err(|error| raise(py, error))?)
+            Some(Dev::from_inputs(&corpus.domain, &inputs).map_err(|error| raise(py, error))?)
         }
     };
     let start = start.map(|model| model.get().0.clone());
@@ -223,7 +223,7 @@ impl PyGridTagger {
         let (inputs, decode) = (pictures(py, &x, None, None)?, decode_of(py, decode)?);
         let found = py.detach(|| self.0.labels(&inputs, decode, crate::threads(threads)));
         let names = &self.0.model().domain.labels;
-        let array = |(picture, labels): (&Picture, Vec<u32>)| {
+        let array = |(picture, labels): (&GridImage, Vec<u32>)| {
             let values: Vec<u16> = labels.iter().map(|&label| names[label as usize]).collect();
             values.into_pyarray(py).reshape([picture.sites.nodes.height, picture.sites.nodes.width])
         };
@@ -245,7 +245,7 @@ impl PyGridTagger {
             })
         });
         let labels = self.0.model().domain.labels.len();
-        let array = |(picture, values): (&Picture, Vec<f64>)| {
+        let array = |(picture, values): (&GridImage, Vec<f64>)| {
             values.into_pyarray(py).reshape([picture.sites.nodes.height, picture.sites.nodes.width, labels])
         };
         inputs.iter().zip(found.map_err(|error| raise(py, error))?).map(array).collect()

@@ -122,7 +122,7 @@ pub(crate) fn train_factorial<'py>(
         };
         sequences.iter().try_for_each(|sequence| builder.add(sequence))?;
         let corpus = builder.finish(settings.min_count)?;
-        let dev = dev.as_ref().map(|dev| Dev::of(&corpus.domain, dev)).transpose()?;
+        let dev = dev.as_ref().map(|dev| Dev::from_inputs(&corpus.domain, dev)).transpose()?;
         Ok((corpus, dev))
     };
     let (corpus, dev) = build().map_err(|error| raise(py, error))?;

@@ -210,7 +210,7 @@ impl PyModel {
             ));
         };
         let sequences = self.labelled(x, y)?;
-        let fitted = py.detach(|| model.calibrated(&sequences)).map_err(|error| raise(py, error))?;
+        let fitted = py.detach(|| model.calibrate(&sequences)).map_err(|error| raise(py, error))?;
         Ok(PyModel(AnyModel::from(fitted.model).into()))
     }
 

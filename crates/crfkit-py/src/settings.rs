@@ -84,7 +84,7 @@ pub(crate) fn read_settings(py: Python<'_>, text: &str, kind: Kind) -> PyResult<
     }
     let first = given.contains_key("init");
     let settings: Settings = parse(py, text)?;
-    let init = if first { settings.init } else { Settings::of(kind).init };
+    let init = if first { settings.init } else { Settings::for_kind(kind).init };
     Ok(Settings { init, ..settings })
 }
 

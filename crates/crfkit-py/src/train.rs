@@ -224,7 +224,7 @@ impl Plan {
             trainer = trainer.dev(dev.into_iter().map(Ok))?;
         }
         if let Some(start) = &self.start {
-            trainer = if self.go_on { trainer.go_on_from(start) } else { trainer.start_from(start) };
+            trainer = if self.go_on { trainer.continue_from(start) } else { trainer.start_from(start) };
         }
         trainer = trainer.labels(self.labels);
         let run = trainer.run(food)?;

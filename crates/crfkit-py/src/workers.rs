@@ -37,7 +37,7 @@ impl<M: Labeller> Workers<M> {
     /// Calls `task` with a worker that no other thread has.
     pub(crate) fn with<T>(&self, task: impl FnOnce(&mut Tagger<M>) -> T) -> T {
         let idle = locked(&self.idle).pop();
-        let mut worker = idle.unwrap_or_else(|| locked(&self.first).another());
+        let mut worker = idle.unwrap_or_else(|| locked(&self.first).fork());
         let answer = task(&mut worker);
         locked(&self.idle).push(worker);
         answer

@@ -24,7 +24,7 @@ fn main() -> crfkit::Result<()> {
         builder.add(line, &Place::new("graphs", number))?;
     }
     let corpus = builder.finish(1)?;
-    let model = Trainer::of(Kind::Graph).optimizer(Method::Lbfgs).train_corpus(corpus, None)?.model;
+    let model = Trainer::for_kind(Kind::Graph).optimizer(Method::Lbfgs).train_corpus(corpus, None)?.model;
 
     let model = Arc::new(model);
     let graph = model.domain.read_line(NEW, &Place::new("new", 1))?.expect("the line holds a graph");

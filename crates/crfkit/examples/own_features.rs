@@ -22,13 +22,13 @@ fn main() -> crfkit::Result<()> {
         [("103", "NUMBER"), ("Park", "STREET"), ("Lane", "STREET"), ("Leeds", "CITY")],
     ];
     let sequence = |tokens: [(&'static str, &'static str); 4]| {
-        Sequence::features(tokens.map(|(word, label)| (label, features(word))))
+        Sequence::from_features(tokens.map(|(word, label)| (label, features(word))))
     };
     let training = addresses.map(sequence).into_iter().collect::<crfkit::Result<Vec<_>>>()?;
     let model = Trainer::new().train(Sequences::new(training))?;
 
     let new = ["9", "Church", "Street", "Durham"];
-    let sequence = Sequence::features(new.map(|word| ("?", features(word))))?;
+    let sequence = Sequence::from_features(new.map(|word| ("?", features(word))))?;
     for (word, token) in new.iter().zip(model.tagger()?.tag_sequence(&sequence)?) {
         println!("{word:<8} {:<8} {:.3}", token.label, token.probability);
     }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 fn main() -> crfkit::Result<()> {
     let mut builder = CorpusBuilder::new(Source::Templates(preset("default")?.compile(1)?));
-    builder.add(&Sequence::rows([["the", "D"], ["dog", "N"], ["barks", "V"]])?)?;
-    builder.add(&Sequence::rows([["dogs", "N"], ["bark", "V"]])?)?;
+    builder.add(&Sequence::from_rows([["the", "D"], ["dog", "N"], ["barks", "V"]])?)?;
+    builder.add(&Sequence::from_rows([["dogs", "N"], ["bark", "V"]])?)?;
     let corpus = builder.finish(1)?;
     let settings = Settings::default();
     let features = Arc::new(corpus.features(&settings));

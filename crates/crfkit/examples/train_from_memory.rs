@@ -11,7 +11,7 @@ fn main() -> crfkit::Result<()> {
         vec![["a", "D"], ["cat", "N"], ["sleeps", "V"]],
         vec![["dogs", "N"], ["bark", "V"]],
     ];
-    let sequences = sentences.map(Sequence::rows).into_iter().collect::<crfkit::Result<Vec<_>>>()?;
+    let sequences = sentences.map(Sequence::from_rows).into_iter().collect::<crfkit::Result<Vec<_>>>()?;
 
     let mut steps = 0;
     let model = Trainer::new()
@@ -24,7 +24,7 @@ fn main() -> crfkit::Result<()> {
     println!("labels {:?}", model.labels());
 
     let mut tagger = model.tagger()?;
-    for (labels, probability) in tagger.best(&Sequence::rows([["the"], ["cat"], ["barks"]])?, 3)? {
+    for (labels, probability) in tagger.best(&Sequence::from_rows([["the"], ["cat"], ["barks"]])?, 3)? {
         println!("{probability:.3}  {}", labels.join(" "));
     }
     Ok(())

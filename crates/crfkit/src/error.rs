@@ -50,7 +50,7 @@ pub enum Error {
         "`optimizer` {optimizer} needs {need}, which `objective` {objective} does not give; this objective works with \
          `optimizer` {optimizers}; this method with `objective` {objectives}"
     )]
-    Pair {
+    Incompatible {
         /// Name of the method.
         optimizer: &'static str,
         /// Name of the objective.

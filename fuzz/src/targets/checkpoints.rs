@@ -66,7 +66,9 @@ fn corpus() -> ChainCorpus {
     let mut builder = CorpusBuilder::new(Observations::Attributes);
     for tokens in [vec![("A", "x"), ("B", "y"), ("A", "x")], vec![("B", "x")], vec![("B", "y"), ("B", "z")]] {
         let features = tokens.into_iter().map(|(label, name)| (label, [(name, 1.0)]));
-        builder.add(&Sequence::features(features).expect("these are features")).expect("they can be added");
+        builder
+            .add(&Sequence::from_features(features).expect("these are features"))
+            .expect("they can be added");
     }
     builder.finish(1).expect("a corpus")
 }

@@ -15,11 +15,11 @@ pub const DOORS: Target = Target {
     run: |data| {
         let mut source = Source(data);
         let sentences = sentences(&mut source);
-        let columns = train(Sequences::columns(Cursor::new(columns(&sentences)), "fuzz"));
+        let columns = train(Sequences::read_columns(Cursor::new(columns(&sentences)), "fuzz"));
         let Some(columns) = columns else { return };
         let file = columns.to_bytes().expect("a model can be stored");
         for other in [
-            train(Sequences::rows(Cursor::new(json(&sentences)), "fuzz", &RowFormat::Json)),
+            train(Sequences::read_rows(Cursor::new(json(&sentences)), "fuzz", &RowFormat::Json)),
             train(Ok(Sequences::new(sentences.iter().map(rows).collect::<Vec<_>>()))),
         ] {
             let other = other.expect("a model, as from columns").to_bytes().expect("a model can be stored");
@@ -33,7 +33,7 @@ pub const DOORS: Target = Target {
                 "stored, it answers otherwise"
             );
         }
-        let read = train(Sequences::attributes(Cursor::new(attributes(&sentences)), "fuzz"));
+        let read = train(Sequences::read_attributes(Cursor::new(attributes(&sentences)), "fuzz"));
         let given = train(Ok(Sequences::new(sentences.iter().map(features).collect::<Vec<_>>())));
         let bytes = |model: Option<Model>| {
             model.expect("a model, as from columns").to_bytes().expect("it can be stored")
@@ -64,7 +64,7 @@ pub const GROWTH: Target = Target {
         let (first, before, columns) = trainer();
         let Some(model) = learn(first, &before, columns) else { return };
         let (second, after, columns) = trainer();
-        let Some(grown) = learn(second.go_on_from(&model), &after, columns) else { return };
+        let Some(grown) = learn(second.continue_from(&model), &after, columns) else { return };
         let again = Model::from_bytes(&grown.to_bytes().expect("it can be stored")).expect("and read");
         let known = again.labels();
         for label in
@@ -107,13 +107,13 @@ fn labels(model: &Model, sequence: &Sequence) -> Vec<(String, u64)> {
 }
 
 fn rows(sentence: &Sentence) -> Sequence {
-    Sequence::rows(sentence.iter().map(|(word, label)| [word.as_str(), label])).expect("these are rows")
+    Sequence::from_rows(sentence.iter().map(|(word, label)| [word.as_str(), label])).expect("these are rows")
 }
 
 fn features(sentence: &Sentence) -> Sequence {
     let token =
         |(word, label): &(String, &'static str)| (*label, [(word.clone(), 1.0), (format!("n={word}"), 0.5)]);
-    Sequence::features(sentence.iter().map(token)).expect("these are features")
+    Sequence::from_features(sentence.iter().map(token)).expect("these are features")
 }
 
 fn lines(sentences: &[Sentence], line: impl Fn(&(String, &'static str)) -> String) -> String {

@@ -90,7 +90,7 @@ impl Problem {
             ranked.retain(|(_, labels)| {
                 let mut short = true;
                 segments.each(labels, |_, length| short &= length <= segments.longest);
-                short && rules.obeyed_by(labels)
+                short && rules.is_satisfied_by(labels)
             });
         }
         Problem { chain, shared: Arc::new(shared), own, ranked }
@@ -107,7 +107,7 @@ impl Problem {
 
     fn check(&self, rules: Option<LabelRules>, allowed: Option<&[(usize, LabelBits)]>) {
         let keep = |labels: &[Label]| {
-            rules.as_ref().is_none_or(|rules| rules.obeyed_by(labels))
+            rules.as_ref().is_none_or(|rules| rules.is_satisfied_by(labels))
                 && allowed.iter().copied().flatten().all(|(t, bits)| bits.contains(labels[*t] as usize))
         };
         let truth = self.truth(keep);
@@ -151,7 +151,7 @@ impl Problem {
     /// Label 0 begins something that may occur once.
     fn at_most_once(&self) {
         let once = AtMostOnce::new(self.chain.labels, 1, |_, before, after| after == 0 && before != Some(0));
-        let keep = |labels: &[Label]| once.obeyed_by(labels);
+        let keep = |labels: &[Label]| once.is_satisfied_by(labels);
         let truth = self.truth(keep);
         let mut labels = Vec::new();
         let psi = Psi { shared: &self.shared, own: &self.own };
@@ -176,7 +176,7 @@ fn segment_labels(chain: &Chain) -> Option<SegmentLabels> {
 /// The rules of such labels.
 fn segment_rules(names: &SegmentLabels, labels: usize) -> LabelRules {
     let starts = names.inner.start;
-    LabelRules::of(labels, |before, after| match (before, after) {
+    LabelRules::from_fn(labels, |before, after| match (before, after) {
         (_, None) => true,
         (_, Some(j)) if j < starts => true,
         (Some(i), Some(j)) => i == j || i + starts == j,

@@ -7,7 +7,7 @@ use crfkit::chain::{ChainModel, Sequence};
 use crfkit::data::images::Image;
 use crfkit::empirical::EmpiricalModel;
 use crfkit::foreign;
-use crfkit::grid::{GridModel, Picture};
+use crfkit::grid::{GridImage, GridModel};
 use crfkit::linked::LinkedModel;
 use crfkit::model::Precision;
 use crfkit::model::dump::dump;
@@ -116,7 +116,7 @@ impl ModelVisitor for Use {
     fn grid(self, model: Arc<GridModel>) {
         let sites =
             Image { height: 2, width: 3, channels: 1, values: vec![0.0, 1.0, -0.5, 2.0, 0.25, 1e3] }.into();
-        ask(&model, &[Picture { sites, mask: None, weights: None, name: "image".into() }]);
+        ask(&model, &[GridImage { sites, mask: None, weights: None, name: "image".into() }]);
     }
 
     fn empirical(self, model: Arc<EmpiricalModel>) {
@@ -125,13 +125,13 @@ impl ModelVisitor for Use {
 }
 
 fn sequences() -> Vec<Sequence> {
-    let rows = |rows: &[[&str; 2]]| Sequence::rows(rows.iter().copied()).expect("these are rows");
+    let rows = |rows: &[[&str; 2]]| Sequence::from_rows(rows.iter().copied()).expect("these are rows");
     let features: [(&str, Vec<(&str, f64)>); 2] =
         [("?", vec![("w=two", 1.0), ("length", 0.3)]), ("?", vec![("w=red", 1.0), ("unheard", 2.0)])];
     vec![
         rows(&[["two", "3"], ["red", "3"], ["never", "5"], ["red", "3"]]),
         rows(&[["cup", "3"]]),
-        Sequence::features(features).expect("these are features"),
+        Sequence::from_features(features).expect("these are features"),
     ]
 }
 

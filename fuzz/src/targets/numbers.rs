@@ -38,7 +38,8 @@ pub const VECTORS: Target = Target {
                 return;
             }
         }
-        let settings = |kind| Settings { optimizer: Method::Lbfgs, passes: Some(3), ..Settings::of(kind) };
+        let settings =
+            |kind| Settings { optimizer: Method::Lbfgs, passes: Some(3), ..Settings::for_kind(kind) };
         if let Ok(corpus) = chains.finish(1) {
             learn_and_label(
                 corpus,
@@ -157,7 +158,7 @@ fn learn(sequences: Result<Vec<Sequence>>, settings: &Settings) -> Option<Vec<u8
     let model = Arc::new(trained.model);
     let file = model.to_bytes(Default::default()).expect("a trained model can be stored");
     let mut tagger = Tagger::new(model);
-    let rows = Sequence::rows([["a", "?"], ["c", "?"]]).expect("these are rows");
+    let rows = Sequence::from_rows([["a", "?"], ["c", "?"]]).expect("these are rows");
     tagger.take_in(&rows).expect("a model of finite weights labels");
     Some(file)
 }
@@ -196,7 +197,7 @@ fn json(sentences: &[Weighted]) -> Result<Vec<Sequence>> {
 
 fn memory(sentences: &[Weighted]) -> Result<Vec<Sequence>> {
     let sentence = |(weight, tokens): &Weighted| {
-        let rows = Sequence::rows(tokens.iter().map(|(word, label, _)| [*word, *label]))?;
+        let rows = Sequence::from_rows(tokens.iter().map(|(word, label, _)| [*word, *label]))?;
         let own: Vec<f64> = tokens.iter().map(|token| token.2).collect();
         let mut sequence = rows.with_token_weights(&own)?;
         if let Sequence::Columns { rows, .. } = &mut sequence {

@@ -282,7 +282,7 @@ fn learn_pieces(corpus: TypedCorpus) {
         pieces: Some(Pieces::Bethe),
         optimizer: Method::Lbfgs,
         passes: Some(2),
-        ..Settings::of(Kind::Graph)
+        ..Settings::for_kind(Kind::Graph)
     };
     let features = train::features(&corpus, &settings);
     if features.dim() < 10_000 {

@@ -304,7 +304,7 @@ pub struct TrainArgs {
 impl TrainArgs {
     /// The settings for training a model of this kind.
     pub fn settings(&self, kind: Kind) -> Result<Settings> {
-        let (given, usual) = (self.parameters.parameters(), Settings::of(kind));
+        let (given, usual) = (self.parameters.parameters(), Settings::for_kind(kind));
         let preset = match self.optimizer {
             Chosen::Method(optimizer @ (Method::Pa | Method::Arow)) => {
                 Settings { parameters: given, ..Settings::with_margin(optimizer) }

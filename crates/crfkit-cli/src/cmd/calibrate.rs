@@ -31,7 +31,7 @@ pub fn run(args: &CalibrateArgs) -> Result<ExitCode> {
     }
     sequences.pop();
     let Fitted { model, temperature, losses: [before, after], sequences: used, left_out } =
-        model.calibrated(&sequences).with_context(|| name(&args.dev))?;
+        model.calibrate(&sequences).with_context(|| name(&args.dev))?;
     write_atomically(&args.output, &AnyModel::Chain(model.into()).to_bytes()?)?;
     let mut out = std::io::stderr();
     let _ = writeln!(

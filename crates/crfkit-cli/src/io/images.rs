@@ -10,7 +10,7 @@ use crfkit::data::images::Mask;
 use crfkit::data::sites::Sites;
 use crfkit::files::write_atomically;
 use crfkit::graph::Label;
-use crfkit::grid::{Decode, GridModel, GridTagger, Picture};
+use crfkit::grid::{Decode, GridImage, GridModel, GridTagger};
 use crfkit::tag::{Judgement, Tagger};
 use crfkit::{Error, Place};
 use crfkit_report::{GridSample, Png};
@@ -91,10 +91,10 @@ pub fn read_mask(file: &PictureFile) -> crfkit::Result<Option<(Mask, Option<Vec<
 }
 
 /// Reads an image, and its mask where there is one.
-pub fn read_picture(file: &PictureFile) -> crfkit::Result<Picture> {
+pub fn read_picture(file: &PictureFile) -> crfkit::Result<GridImage> {
     let name = file.image.display().to_string();
     let (mask, weights) = read_mask(file)?.unzip();
-    Ok(Picture { sites: Sites::read(open(&file.image)?, &name)?, mask, weights: weights.flatten(), name })
+    Ok(GridImage { sites: Sites::read(open(&file.image)?, &name)?, mask, weights: weights.flatten(), name })
 }
 
 /// The images of a directory, one after the other; workers read them.
@@ -153,7 +153,7 @@ impl Door for GridModel {
         Ok(ImageFiles { files: files.into_iter() })
     }
 
-    fn input<'a>(&self, file: &'a PictureFile) -> Result<Option<Cow<'a, Picture>>> {
+    fn input<'a>(&self, file: &'a PictureFile) -> Result<Option<Cow<'a, GridImage>>> {
         Ok(Some(Cow::Owned(read_picture(file)?)))
     }
 
@@ -161,7 +161,7 @@ impl Door for GridModel {
     fn write(
         &self,
         wanted: &Wanted,
-        picture: &Picture,
+        picture: &GridImage,
         labels: &[Label],
         tagger: &mut GridTagger,
         _out: &mut Vec<u8>,
@@ -212,7 +212,7 @@ impl Door for GridModel {
         Ok(())
     }
 
-    fn variable_name(&self, picture: &Picture, pixel: usize) -> String {
+    fn variable_name(&self, picture: &GridImage, pixel: usize) -> String {
         let width = (picture.sites.nodes.width / self.domain.sites.patch).max(1);
         format!("(row {}, column {})", pixel / width, pixel % width)
     }

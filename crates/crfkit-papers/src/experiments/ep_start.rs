@@ -7,7 +7,7 @@ use crate::corpora::{CONLL2000, CONLL2002, WSJ};
 use crate::experiment::{Context, Experiment, Outcome, Part, none};
 use crate::learning::Task;
 use crfkit::Result;
-use crfkit::chain::first_weights;
+use crfkit::chain::initial_weights;
 use crfkit::data::template::{Dialect, Templates};
 use crfkit::optim::{Prior, Problem};
 use crfkit::train::{Method, Settings};
@@ -52,7 +52,7 @@ fn run(context: &Context) -> Result<Outcome> {
         (context.say)(name);
         let settings = Settings::default();
         let estimates =
-            first_weights(&task.corpus.data, task.corpus.domain.labels.len(), &task.features(&settings));
+            initial_weights(&task.corpus.data, task.corpus.domain.labels.len(), &task.features(&settings));
         let objective = task.losses(&settings, 2)?;
         let problem =
             Problem { objective: objective.as_ref(), prior: Prior::gaussian(settings.sigma), l1: 0.0 };

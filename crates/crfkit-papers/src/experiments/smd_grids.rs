@@ -6,7 +6,7 @@ use crate::chart::Chart;
 use crate::corpora::MANMADE;
 use crate::experiment::{Context, Experiment, Form, Outcome, Part, none};
 use crate::graph_learning::GraphCurve;
-use crate::picture::Picture;
+use crate::picture::GridImage;
 use crfkit::Result;
 use crfkit::infer::{LoopyBp, MeanField, Schedule};
 use crfkit::loss::{Likelihood, Marginal, Pseudolikelihood};
@@ -235,7 +235,7 @@ fn figure_3(context: &Context) -> Result<Outcome> {
     let image = &test[0];
     let mut outcome = Outcome::default();
     let width = image.size[1];
-    outcome.pictures.push(Picture::new("noisy", width, image.nodes.iter().map(|h| h[1])));
+    outcome.pictures.push(GridImage::new("noisy", width, image.nodes.iter().map(|h| h[1])));
     let mut results = vec![("logistic regression".to_owned(), grids.logistic())];
     for criterion in &CRITERIA[..2] {
         for name in ["BFGS", "SGD", "SMD"] {
@@ -251,7 +251,7 @@ fn figure_3(context: &Context) -> Result<Outcome> {
         let wrong = labels.iter().zip(&image.labels).filter(|(a, b)| a != b).count();
         let error = 100.0 * wrong as f64 / labels.len() as f64;
         outcome.show(format!("{name}: error of this image"), "", error);
-        outcome.pictures.push(Picture::new(name, width, labels.iter().map(|&y| f64::from(y))));
+        outcome.pictures.push(GridImage::new(name, width, labels.iter().map(|&y| f64::from(y))));
         errors.push((name.clone(), error));
     }
     let worst = |part: &str| errors.iter().filter(|e| e.0.ends_with(part)).map(|e| e.1).fold(0.0, f64::max);
@@ -277,7 +277,7 @@ fn figure_5(context: &Context) -> Result<Outcome> {
                 continue;
             };
             let labels = task.labels(&task.test, theta, &LBP);
-            outcome.pictures.push(Picture::new(
+            outcome.pictures.push(GridImage::new(
                 format!("{name}, {criterion}"),
                 width,
                 labels[0].iter().map(|&y| f64::from(y)),

@@ -270,7 +270,7 @@ impl ChainAnswers {
             };
             // What comes after a labelling that is forbidden is forbidden too.
             let complete = ranked.len() < asked || ranked.last().is_some_and(|last| self.forbids(last.score));
-            let once = |labels: &[Label]| self.once.as_ref().is_none_or(|once| once.obeyed_by(labels));
+            let once = |labels: &[Label]| self.once.as_ref().is_none_or(|once| once.is_satisfied_by(labels));
             ranked.retain(|ranked| !self.forbids(ranked.score) && once(&ranked.labels));
             if complete || ranked.len() >= n || self.once.is_none() {
                 ranked.truncate(n);
@@ -298,7 +298,7 @@ impl ChainAnswers {
     pub fn log_probability(&mut self, labels: &[Label]) -> f64 {
         let log_z = self.log_z();
         let score = self.psi().score(&self.chain, labels);
-        let once = self.once.as_ref().is_none_or(|once| once.obeyed_by(labels));
+        let once = self.once.as_ref().is_none_or(|once| once.is_satisfied_by(labels));
         if self.forbids(score) || !once { f64::NEG_INFINITY } else { score - log_z }
     }
 

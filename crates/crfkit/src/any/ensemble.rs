@@ -266,7 +266,7 @@ impl Ensemble {
     pub fn without_temperature(&self) -> Option<Self> {
         let warm = |member: &Member| matches!(member, Member::Weighted(model) if model.settings.temperature.is_some());
         let plain = |member: &Member| match member {
-            Member::Weighted(model) => Member::Weighted(Arc::new(model.at_temperature(None))),
+            Member::Weighted(model) => Member::Weighted(Arc::new(model.with_temperature(None))),
             Member::Empirical(_) => member.clone(),
         };
         let members = self.members.iter().map(plain).collect();

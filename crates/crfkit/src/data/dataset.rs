@@ -293,8 +293,8 @@ impl<G: Graph> Dataset<G> {
         }
         let gold = other.gold(example).iter().map(|&gold| label(gold));
         self.finish_example(graph.clone(), gold, other.weight(example));
-        if other.weighs_variables() {
-            self.weigh_variables(other.variable_weights(example));
+        if other.uses_variable_weights() {
+            self.set_variable_weights(other.variable_weights(example));
         }
     }
 

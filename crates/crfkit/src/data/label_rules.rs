@@ -23,7 +23,7 @@ use crate::{Error, Place, Result};
 /// ```
 /// let labels = ["B-X", "I-X", "O"].map(String::from);
 /// let rules = crfkit::data::label_rules::parse("forbid O I-*\nforbid begin I-*", "rules", &labels)?;
-/// assert!(rules.obeyed_by(&[0, 1, 2]) && !rules.obeyed_by(&[2, 1]));
+/// assert!(rules.is_satisfied_by(&[0, 1, 2]) && !rules.is_satisfied_by(&[2, 1]));
 /// # Ok::<(), crfkit::Error>(())
 /// ```
 pub fn parse(text: &str, name: &str, labels: &[String]) -> Result<LabelRules> {
@@ -95,7 +95,7 @@ mod tests {
     fn rules_are_read() {
         let text = "# none\n\nforbid begin B-*\nonly A -> B-Y end\nforbid * I-X\n";
         let rules = parse(text, "rules", &labels()).unwrap();
-        let expected = LabelRules::of(4, |i, j| match (i, j) {
+        let expected = LabelRules::from_fn(4, |i, j| match (i, j) {
             (None, Some(j)) => j != 1 && j != 2,
             (Some(0), j) => matches!(j, Some(2) | None),
             (Some(_), j) => j != Some(3),

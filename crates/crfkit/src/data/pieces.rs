@@ -65,8 +65,8 @@ impl Dataset<FactorGraph> {
                     None => graphs.entry(shape.clone()).or_insert(build(shape)?).clone(),
                 };
                 split.finish_example(graph, gold, self.weight(example));
-                if self.weighs_variables() {
-                    split.weigh_variables(&weights);
+                if self.uses_variable_weights() {
+                    split.set_variable_weights(&weights);
                 }
             }
         }

@@ -349,7 +349,7 @@ impl Templates {
     }
 
     /// Rejects a sequence with a field that should be a number and is none.
-    pub(crate) fn check_numbers(&self, sequence: &Columns) -> Result<()> {
+    pub(crate) fn check_dense_columns(&self, sequence: &Columns) -> Result<()> {
         for extractor in self.extractors.iter().filter(|one| matches!(one.function, Function::Number(_))) {
             for row in 0..sequence.len() {
                 let field = sequence.field(row, extractor.column);

@@ -76,7 +76,7 @@ impl AtMostOnce {
     }
 
     /// Whether a labelling has each thing at most once.
-    pub fn obeyed_by(&self, labels: &[Label]) -> bool {
+    pub fn is_satisfied_by(&self, labels: &[Label]) -> bool {
         let (mut seen, mut before) = (0, None);
         labels.iter().all(|&label| {
             let new = self.begins(before, label as usize);

@@ -29,7 +29,7 @@ pub(super) fn logistic<D: Domain<Graph = FactorGraph>>(
         sigma_of: settings.sigma_of.clone(),
         scaling: settings.scaling,
         // Without pairs they are the same, but only the pseudolikelihood takes weights of nodes.
-        objective: match data.weighs_variables() {
+        objective: match data.uses_variable_weights() {
             true => Criterion::Pseudolikelihood,
             false => Criterion::Likelihood,
         },
@@ -78,8 +78,8 @@ fn nodes_alone(data: &Dataset<FactorGraph>) -> Result<Dataset<FactorGraph>> {
             }
         };
         alone.finish_example(structure, data.gold(example).to_vec(), data.weight(example));
-        if data.weighs_variables() {
-            alone.weigh_variables(data.variable_weights(example));
+        if data.uses_variable_weights() {
+            alone.set_variable_weights(data.variable_weights(example));
         }
     }
     alone.share_dense(data, |kind| kinds.contains(&kind));

@@ -34,9 +34,9 @@ impl<D: Domain> Corpus<D> {
     }
 
     /// Multiplies the weight of each variable by the weight of its gold label, for objectives that weigh single variables
-    /// ([`Criterion::weighs_variables`](crate::settings::Criterion::weighs_variables)). Labels that are not named have weight 1.
+    /// ([`Criterion::uses_variable_weights`](crate::settings::Criterion::uses_variable_weights)). Labels that are not named have weight 1.
     /// It is an error if a weight is negative or not finite, or if nothing has the label.
-    pub fn weigh_labels(&mut self, weights: impl IntoIterator<Item = (String, f64)>) -> Result<()> {
+    pub fn set_label_weights(&mut self, weights: impl IntoIterator<Item = (String, f64)>) -> Result<()> {
         let mut weights = LabelWeights::new(weights)?;
         let sets = self.domain.label_sets();
         let mut of: Vec<Vec<Option<f64>>> = sets.iter().map(|set| vec![None; set.labels.len()]).collect();

@@ -36,7 +36,7 @@ impl<D: Domain> Dev<D> {
     }
 
     /// A development set of all these inputs.
-    pub fn of<'a>(domain: &D, inputs: impl IntoIterator<Item = &'a D::Input>) -> Result<Self>
+    pub fn from_inputs<'a>(domain: &D, inputs: impl IntoIterator<Item = &'a D::Input>) -> Result<Self>
     where
         D::Input: 'a,
     {

@@ -111,7 +111,7 @@ impl Digest {
             graph.for_each_factor(|factor| shape.extend(factor.vars.iter().map(|&v| v as u64)));
             self.numbers(shape.into_iter().map(u64::to_le_bytes));
             self.numbers(data.gold(example).iter().map(|label| label.to_le_bytes()));
-            if data.weighs_variables() {
+            if data.uses_variable_weights() {
                 self.weights(data.variable_weights(example));
             }
             for table in data.tables(example) {

@@ -131,7 +131,7 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
     }
     /// The weights that training starts from, other than zeros, random ones and those of a model. `fit` trains on other
     /// examples.
-    fn first_weights(
+    fn initial_weights(
         &self,
         _data: &Dataset<Self::Graph>,
         _features: &Features,

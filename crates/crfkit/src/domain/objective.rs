@@ -82,7 +82,7 @@ impl ModelGraph for Chain {
     /// Chains are solved exactly, so they need no engine.
     fn objective(sum: Sum<Chain>, settings: &Settings, _: Engine, _: f64) -> Result<Box<dyn Objective>> {
         let Sum { features, data, threads, derivative } = sum;
-        settings.objective.check_weights(data.weighs_variables())?;
+        settings.objective.check_weights(data.uses_variable_weights())?;
         if !data.is_complete() {
             let partial = PartialLikelihood::with_sets(ForwardBackward, data.sets().clone());
             return match settings.objective {
@@ -125,7 +125,7 @@ impl ModelGraph for FactorGraph {
         let (criterion, pieces) = (settings.objective, settings.pieces.unwrap_or_default());
         settings.propagation.check_for(engine)?;
         let how = settings.propagation.or_to(tolerance);
-        criterion.check_weights(sum.data.weighs_variables())?;
+        criterion.check_weights(sum.data.uses_variable_weights())?;
         match criterion {
             Criterion::Likelihood => engine.with(how, ByLikelihood(sum.for_engine(engine, settings)?)),
             Criterion::SoftmaxMargin => engine.with(how, BySoftmaxMargin(sum.for_engine(engine, settings)?)),

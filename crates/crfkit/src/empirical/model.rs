@@ -185,7 +185,7 @@ impl EmpiricalModel {
     }
 
     /// P̃(y) of each label.
-    pub fn label_shares(&self) -> &[f64] {
+    pub fn label_frequencies(&self) -> &[f64] {
         &self.prior
     }
 

@@ -52,7 +52,7 @@ impl EmpiricalModel {
         match sequence {
             Sequence::Columns { rows, label_column } => {
                 let label = label_column.unwrap_or(self.settings().label_column);
-                ColumnLayout::of(label, rows.columns(), || sequence.place(0))
+                ColumnLayout::new(label, rows.columns(), || sequence.place(0))
             }
             Sequence::Attributes(_) => Err(Error::input(
                 sequence.place(0),

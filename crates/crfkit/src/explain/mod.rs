@@ -83,11 +83,11 @@ impl<M: Explain> Tagger<M> {
     ///
     /// ```
     /// # use crfkit::{Trainer, any::AnyModel, chain::Sequence, explain::Question, tag::Tagger};
-    /// # let sequences = [Sequence::rows([["2", "N"], ["eggs", "F"]])?, Sequence::rows([["3", "N"], ["cups", "U"]])?];
+    /// # let sequences = [Sequence::from_rows([["2", "N"], ["eggs", "F"]])?, Sequence::from_rows([["3", "N"], ["cups", "U"]])?];
     /// # let AnyModel::Chain(model) = Trainer::new().train(crfkit::Sequences::new(sequences))?.any().clone() else { unreachable!() };
     /// let mut tagger = Tagger::new(model);
     /// let asked = Question { variables: &[1], removals: 3 };
-    /// let found = tagger.explain(&Sequence::rows([["2"], ["cups"]])?, asked)?;
+    /// let found = tagger.explain(&Sequence::from_rows([["2"], ["cups"]])?, asked)?;
     /// let rival = found[0].rival.as_ref().expect("there are other labels");
     /// let sum: f64 = rival.contributions.iter().map(|part| part.amount).sum();
     /// assert!((sum - rival.difference).abs() < 1e-9);

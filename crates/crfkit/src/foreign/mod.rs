@@ -31,7 +31,7 @@ pub enum Toolkit {
 
 impl Toolkit {
     /// The toolkit whose model files begin like these bytes.
-    pub fn of(bytes: &[u8]) -> Option<Toolkit> {
+    pub fn detect(bytes: &[u8]) -> Option<Toolkit> {
         let magics = [
             (crfsuite::MAGIC, Toolkit::Crfsuite),
             (crfpp::MAGIC, Toolkit::Crfpp),
@@ -65,7 +65,7 @@ impl Toolkit {
 
 /// Reads a model file of another toolkit; `None` if it is none.
 pub fn read(bytes: &[u8]) -> Option<Result<ChainModel>> {
-    Some(match Toolkit::of(bytes)? {
+    Some(match Toolkit::detect(bytes)? {
         Toolkit::Crfsuite => crfsuite::read(bytes),
         Toolkit::Crfpp => crfpp::read(bytes),
         Toolkit::Wapiti => wapiti::read(bytes),

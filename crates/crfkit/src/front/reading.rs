@@ -72,10 +72,10 @@ impl Trainer<'_> {
     /// use crfkit::Trainer;
     /// use crfkit::chain::Sequence;
     /// use crfkit::settings::Constraint;
-    /// let sequences = [Sequence::rows([["red", "B-NAME"], ["onion", "I-NAME"]]), Sequence::rows([["chopped", "O"]])];
+    /// let sequences = [Sequence::from_rows([["red", "B-NAME"], ["onion", "I-NAME"]]), Sequence::from_rows([["chopped", "O"]])];
     /// let model = Trainer::new().constraint(Constraint::Iob2).train(sequences)?;
     /// let mut tagger = model.tagger()?;
-    /// let wrong = tagger.log_probability(&Sequence::rows([["onion"]])?, &["I-NAME"])?;
+    /// let wrong = tagger.log_probability(&Sequence::from_rows([["onion"]])?, &["I-NAME"])?;
     /// assert_eq!(wrong, f64::NEG_INFINITY);
     /// # Ok::<(), crfkit::Error>(())
     /// ```
@@ -101,8 +101,8 @@ impl Trainer<'_> {
             let crew = match &mut crew {
                 Some(crew) => crew,
                 none => {
-                    let builder =
-                        CorpusBuilder::new(self.source(&sequence)?).with_numbers(self.dense.iter().copied());
+                    let builder = CorpusBuilder::new(self.source(&sequence)?)
+                        .with_dense_columns(self.dense.iter().copied());
                     let builder = match self.settings.scaling {
                         _ if self.standardise => builder.standardised(),
                         Scaling::None => builder.uncentred(),
@@ -110,7 +110,7 @@ impl Trainer<'_> {
                     };
                     let builder = self.labelling.of(builder.of_settings(&self.settings))?;
                     let builder = match self.known()? {
-                        Some(known) => builder.knowing(&known)?,
+                        Some(known) => builder.with_base_model(&known)?,
                         None => builder,
                     };
                     none.insert(CorpusCrew::new(builder, self.threads))
@@ -129,7 +129,7 @@ impl Trainer<'_> {
     /// The source of observations for data whose first sequence is `first`.
     fn source(&self, first: &Sequence) -> Result<Source> {
         let Sequence::Columns { rows, label_column } = first else { return Ok(Source::Attributes) };
-        let layout = ColumnLayout::of(label_column.unwrap_or(-1), rows.columns(), || first.place(0))?;
+        let layout = ColumnLayout::new(label_column.unwrap_or(-1), rows.columns(), || first.place(0))?;
         let (fields, dense) = (layout.columns - 1, &self.dense);
         let segments = self.settings.segments.is_some();
         let templates = match &self.templates {
@@ -143,7 +143,7 @@ impl Trainer<'_> {
             }
         };
         layout.check_templates(&templates)?;
-        layout.check_numbers(&self.dense)?;
+        layout.check_dense_columns(&self.dense)?;
         Ok(Source::Templates(templates))
     }
 }

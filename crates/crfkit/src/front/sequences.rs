@@ -23,26 +23,26 @@ pub struct Sequences {
 /// unless [`Sequences::label_column`] says otherwise.
 pub fn columns(path: impl AsRef<Path>) -> Result<Sequences> {
     let (file, name) = open(path.as_ref())?;
-    Sequences::columns(file, &name)
+    Sequences::read_columns(file, &name)
 }
 
 /// The sequences of an attribute file in CRFsuite's format: each line has a label and then attributes, split at tabs.
 pub fn attributes(path: impl AsRef<Path>) -> Result<Sequences> {
     let (file, name) = open(path.as_ref())?;
-    Sequences::attributes(file, &name)
+    Sequences::read_attributes(file, &name)
 }
 
 /// The sequences of a file of [JSON lines](crate::data::json_lines): `{"tokens": [...], "labels": [...]}`.
 pub fn json(path: impl AsRef<Path>) -> Result<Sequences> {
     let (file, name) = open(path.as_ref())?;
-    Sequences::rows(file, &name, &RowFormat::Json)
+    Sequences::read_rows(file, &name, &RowFormat::Json)
 }
 
 /// The sequences of a file of [CoNLL-U](crate::data::conllu). Each row has the words and the parts of speech (UPOS), which are the labels;
-/// [`Sequences::rows`] takes other fields.
+/// [`Sequences::read_rows`] takes other fields.
 pub fn conllu(path: impl AsRef<Path>) -> Result<Sequences> {
     let (file, name) = open(path.as_ref())?;
-    Sequences::rows(file, &name, &RowFormat::Conllu(Fields::default()))
+    Sequences::read_rows(file, &name, &RowFormat::Conllu(Fields::default()))
 }
 
 fn open(path: &Path) -> Result<(File, String)> {
@@ -69,12 +69,12 @@ impl Sequences {
     }
 
     /// Reads CoNLL columns from any reader. `name` is the input's name in error messages.
-    pub fn columns(reader: impl Read + Send + 'static, name: &str) -> Result<Self> {
-        Sequences::rows(reader, name, &RowFormat::Columns)
+    pub fn read_columns(reader: impl Read + Send + 'static, name: &str) -> Result<Self> {
+        Sequences::read_rows(reader, name, &RowFormat::Columns)
     }
 
     /// Reads any format whose tokens are rows of fields: columns, JSON lines, CoNLL-U or running text.
-    pub fn rows(reader: impl Read + Send + 'static, name: &str, format: &RowFormat) -> Result<Self> {
+    pub fn read_rows(reader: impl Read + Send + 'static, name: &str, format: &RowFormat) -> Result<Self> {
         let mut reader = RowReader::new(lines(reader, name)?, format);
         Ok(Sequences::read(move || {
             let mut rows = Columns::default();
@@ -83,7 +83,7 @@ impl Sequences {
     }
 
     /// Reads CRFsuite attributes from any reader. `name` is the input's name in error messages.
-    pub fn attributes(reader: impl Read + Send + 'static, name: &str) -> Result<Self> {
+    pub fn read_attributes(reader: impl Read + Send + 'static, name: &str) -> Result<Self> {
         let mut reader = AttributeReader::new(lines(reader, name)?);
         Ok(Sequences::read(move || {
             let mut instance = Attributes::default();

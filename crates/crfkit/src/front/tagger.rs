@@ -63,8 +63,8 @@ impl SequenceTagger {
     }
 
     /// Another worker for the same model, for another thread.
-    pub fn another(&self) -> Self {
-        SequenceTagger { tagger: self.tagger.another() }
+    pub fn fork(&self) -> Self {
+        SequenceTagger { tagger: self.tagger.fork() }
     }
 
     /// Labels a sequence of tokens. Each row holds the fields that the training data had, without the label.
@@ -72,7 +72,7 @@ impl SequenceTagger {
     where
         R: IntoIterator<Item: IntoIterator<Item: AsRef<str>>>,
     {
-        self.tag_sequence(&Sequence::rows(rows)?)
+        self.tag_sequence(&Sequence::from_rows(rows)?)
     }
 
     /// Labels running text, which the [simple tokeniser](crate::data::tokens) cuts into tokens. Gives the chunks that were found (`B-NAME
@@ -87,7 +87,7 @@ impl SequenceTagger {
     /// ```
     pub fn tag_text(&mut self, text: &str) -> Result<Vec<LabelledSpan>> {
         let tokens: Vec<Range<usize>> = tokens(text).collect();
-        self.tagger.take_in(&Sequence::rows(tokens.iter().map(|token| [&text[token.clone()]]))?)?;
+        self.tagger.take_in(&Sequence::from_rows(tokens.iter().map(|token| [&text[token.clone()]]))?)?;
         let found = self.tagger.viterbi().to_vec();
         let names = self.tagger.model().labels();
         let labels: Vec<&str> = found.iter().map(|&label| &*names[label as usize]).collect();
@@ -102,7 +102,7 @@ impl SequenceTagger {
         Ok(parts.into_iter().map(span).collect())
     }
 
-    /// Labels a sequence in any form, for example one with [features of your own](Sequence::features).
+    /// Labels a sequence in any form, for example one with [features of your own](Sequence::from_features).
     /// Rows with more fields than the training data had, including the label, are rejected with an error.
     pub fn tag_sequence(&mut self, sequence: &Sequence) -> Result<Vec<LabelledToken>> {
         if let Some(most) = self.tagger.model().columns().filter(|most| sequence.columns() > *most) {
@@ -126,12 +126,12 @@ impl SequenceTagger {
     /// use crfkit::chain::Sequence;
     ///
     /// let mut tagger = crfkit::Model::open("model")?.tagger()?;
-    /// let sequence = Sequence::rows([["2"], ["cups"], ["flour"]])?;
-    /// let tokens = tagger.tag_with(&sequence, [(1, vec!["B-UNIT"]), (2, vec!["B-NAME", "O"])])?;
+    /// let sequence = Sequence::from_rows([["2"], ["cups"], ["flour"]])?;
+    /// let tokens = tagger.tag_constrained(&sequence, [(1, vec!["B-UNIT"]), (2, vec!["B-NAME", "O"])])?;
     /// assert_eq!(tokens[1].label, "B-UNIT");
     /// # Ok::<(), crfkit::Error>(())
     /// ```
-    pub fn tag_with<'a, L>(
+    pub fn tag_constrained<'a, L>(
         &mut self,
         sequence: &Sequence,
         allowed: impl IntoIterator<Item = (usize, L)>,

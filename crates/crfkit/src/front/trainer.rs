@@ -24,8 +24,8 @@ use std::sync::atomic::AtomicBool;
 /// use crfkit::{Sequences, Trainer};
 ///
 /// let sequences = [
-///     Sequence::rows([["2", "B-QTY"], ["cups", "B-UNIT"], ["flour", "B-NAME"]])?,
-///     Sequence::rows([["1", "B-QTY"], ["red", "B-NAME"], ["onion", "I-NAME"]])?,
+///     Sequence::from_rows([["2", "B-QTY"], ["cups", "B-UNIT"], ["flour", "B-NAME"]])?,
+///     Sequence::from_rows([["1", "B-QTY"], ["red", "B-NAME"], ["onion", "I-NAME"]])?,
 /// ];
 /// let model = Trainer::new().sigma(2.0).train(Sequences::new(sequences))?;
 /// assert_eq!(model.labels(), ["B-NAME", "B-QTY", "B-UNIT", "I-NAME"]);
@@ -207,13 +207,13 @@ impl<'a> Trainer<'a> {
     /// ```
     /// use crfkit::Trainer;
     /// use crfkit::chain::Sequence;
-    /// let of = |word: &str, label: &str| Sequence::features([(label, [(word, 1.0)])]);
+    /// let of = |word: &str, label: &str| Sequence::from_features([(label, [(word, 1.0)])]);
     /// let first = Trainer::new().train([of("Ada", "NAME"), of("sings", "VERB")])?;
-    /// let both = Trainer::new().go_on_from(&first).train([of("the", "DET")])?;
+    /// let both = Trainer::new().continue_from(&first).train([of("the", "DET")])?;
     /// assert_eq!(both.labels(), ["DET", "NAME", "VERB"]);
     /// # Ok::<(), crfkit::Error>(())
     /// ```
-    pub fn go_on_from(mut self, model: &Model) -> Self {
+    pub fn continue_from(mut self, model: &Model) -> Self {
         (self.start, self.going_on) = (Some(model.clone()), true);
         self
     }
@@ -261,7 +261,7 @@ impl<'a> Trainer<'a> {
     pub fn run(self, sequences: impl IntoIterator<Item = Result<Sequence>>) -> Result<TrainingRun> {
         self.settings.check(Kind::Chain)?; // before anything is read
         let corpus = self.read(sequences)?;
-        let dev = self.dev.as_ref().map(|dev| ChainDev::of(&corpus.domain, dev)).transpose()?;
+        let dev = self.dev.as_ref().map(|dev| ChainDev::from_inputs(&corpus.domain, dev)).transpose()?;
         let Trained { model, stop, passes, objective, .. } = match self.known()? {
             None => self.fit(corpus, dev)?,
             Some(known) => self.go_on(corpus, dev, &known)?,
@@ -271,12 +271,12 @@ impl<'a> Trainer<'a> {
 
     /// Trains on a corpus of any kind that a builder has made, with the settings of this trainer.
     ///
-    /// Kinds of model other than chains have other defaults: begin with [`Trainer::of`]. A preset, a template or [`Trainer::dev`] is rejected
+    /// Kinds of model other than chains have other defaults: begin with [`Trainer::for_kind`]. A preset, a template or [`Trainer::dev`] is rejected
     /// with an error, because the corpus is already read.
     pub fn train_corpus<D: Domain>(self, corpus: Corpus<D>, dev: Option<Dev<D>>) -> Result<Trained<D>> {
         if self.going_on || !self.labelling.is_plain() {
             return Err(Error::Setting(
-                "`go_on_from`, and settings about labels, work with `train` only: for `train_corpus`, give them to the builder of the corpus".into(),
+                "`continue_from`, and settings about labels, work with `train` only: for `train_corpus`, give them to the builder of the corpus".into(),
             ));
         }
         if self.templates.is_some() || self.dev.is_some() {
@@ -290,8 +290,8 @@ impl<'a> Trainer<'a> {
     }
 
     /// A trainer with the defaults for this kind of model.
-    pub fn of(kind: Kind) -> Self {
-        Trainer { settings: Settings::of(kind), ..Trainer::default() }
+    pub fn for_kind(kind: Kind) -> Self {
+        Trainer { settings: Settings::for_kind(kind), ..Trainer::default() }
     }
 
     fn fit<D: Domain>(mut self, corpus: Corpus<D>, dev: Option<Dev<D>>) -> Result<Trained<D>> {

@@ -94,7 +94,7 @@ impl LabelRules {
     }
 
     /// The rules that allow what `allowed` allows: (before, after), with `None` for the beginning and the end.
-    pub fn of(labels: usize, allowed: impl Fn(Option<usize>, Option<usize>) -> bool) -> Self {
+    pub fn from_fn(labels: usize, allowed: impl Fn(Option<usize>, Option<usize>) -> bool) -> Self {
         let mut rules = LabelRules::new(labels);
         let places = || std::iter::once(None).chain((0..labels).map(Some));
         for (before, after) in places().flat_map(|i| places().map(move |j| (i, j))) {
@@ -140,7 +140,7 @@ impl LabelRules {
     }
 
     /// Whether a labelling obeys the rules.
-    pub fn obeyed_by(&self, labels: &[Label]) -> bool {
+    pub fn is_satisfied_by(&self, labels: &[Label]) -> bool {
         let places = || labels.iter().map(|&label| Some(label as usize));
         let before = std::iter::once(None).chain(places());
         before.zip(places().chain([None])).all(|(i, j)| labels.is_empty() || self.allows(i, j))
@@ -273,13 +273,15 @@ mod tests {
         let free = LabelRules::new(70);
         assert_eq!(free.steps(), Some(1));
         // 0 and 1 take turns: no number of steps leads from each to both.
-        let turns = LabelRules::of(2, |i, j| i.is_none() || j.is_none() || i != j);
+        let turns = LabelRules::from_fn(2, |i, j| i.is_none() || j.is_none() || i != j);
         assert_eq!(turns.steps(), None);
         assert!(turns.possible(5, |_| None));
         // O, B, I: I only after B or I.
-        let iob = LabelRules::of(3, |i, j| j != Some(2) || matches!(i, Some(1 | 2)));
+        let iob = LabelRules::from_fn(3, |i, j| j != Some(2) || matches!(i, Some(1 | 2)));
         assert_eq!(iob.steps(), Some(2));
-        assert!(iob.obeyed_by(&[1, 2, 0]) && !iob.obeyed_by(&[0, 2]) && !iob.obeyed_by(&[2]));
+        assert!(
+            iob.is_satisfied_by(&[1, 2, 0]) && !iob.is_satisfied_by(&[0, 2]) && !iob.is_satisfied_by(&[2])
+        );
         let only = |label: usize| {
             let mut set = LabelBits::none(3);
             set.insert(label);
@@ -290,14 +292,14 @@ mod tests {
         assert!(!iob.possible(3, |t| (t == 0).then_some(&inside)));
         assert!(!iob.possible(2, |t| Some(if t == 0 { &outside } else { &inside })));
         // A beginning that leads nowhere.
-        let none = LabelRules::of(2, |i, j| i.is_some() || j.is_none());
+        let none = LabelRules::from_fn(2, |i, j| i.is_some() || j.is_none());
         assert!(!none.possible(1, |_| None) && none.possible(0, |_| None));
         assert_eq!(
             (free.always(), iob.always(), turns.always(), none.always()),
             (Some(1), Some(1), Some(1), None)
         );
         // 0 begins, 2 ends, and each leads to the next: chains of three, and longer ones by staying in 1.
-        let line = LabelRules::of(3, |i, j| match (i, j) {
+        let line = LabelRules::from_fn(3, |i, j| match (i, j) {
             (Some(i), Some(j)) => j == i + 1 || i == 1 && j == 1,
             (None, j) => j == Some(0),
             (i, None) => i == Some(2),

@@ -149,7 +149,7 @@ impl SegmentLabels {
         let mut single = vec![false; rules.labels()];
         self.single().for_each(|label| single[label] = true);
         let may = |label: Option<usize>| label.is_none_or(|label| single[label]);
-        LabelRules::of(rules.labels(), |before, after| {
+        LabelRules::from_fn(rules.labels(), |before, after| {
             may(before) && may(after) && rules.allows(before, after)
         })
     }

@@ -9,7 +9,7 @@ use crate::{Error, Result};
 impl Settings {
     /// Rejects values that make no sense for models of this kind, before any work starts.
     pub fn check(&self, kind: Kind) -> Result<()> {
-        self.check_numbers()?;
+        self.check_dense_columns()?;
         self.check_pieces(kind)?;
         self.check_kind(kind)?;
         self.check_init(kind)?;
@@ -64,7 +64,7 @@ impl Settings {
         }
     }
 
-    fn check_numbers(&self) -> Result<()> {
+    fn check_dense_columns(&self) -> Result<()> {
         let refuse = |what: &str, value: f64, need: &str| {
             Err(Error::Setting(format!("{what} is {value}, but it must be {need}")))
         };
@@ -259,7 +259,7 @@ impl Settings {
 
     fn check_init(&self, kind: Kind) -> Result<()> {
         let refuse = |why: &str| Err(Error::Setting(why.into()));
-        let default = self.init == Settings::of(kind).init;
+        let default = self.init == Settings::for_kind(kind).init;
         if !(default || self.init == Init::Zero) && self.optimizer == Method::Sdca {
             return refuse(
                 "sdca starts from the gold labels, not from weights: leave out `init`, or use `optimizer` saga",

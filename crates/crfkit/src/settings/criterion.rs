@@ -114,7 +114,7 @@ impl Criterion {
     }
 
     /// Whether single variables may have weights: the criterion is a sum over variables, or has a cost for each.
-    pub fn weighs_variables(self) -> bool {
+    pub fn uses_variable_weights(self) -> bool {
         matches!(
             self,
             Criterion::Pseudolikelihood
@@ -130,10 +130,11 @@ impl Criterion {
     /// Rejects weights of variables that the criterion has no place for.
     #[doc(hidden)]
     pub fn check_weights(self, weighs: bool) -> Result<()> {
-        if !weighs || self.weighs_variables() {
+        if !weighs || self.uses_variable_weights() {
             return Ok(());
         }
-        let able = Criterion::ALL.into_iter().filter(|c| c.weighs_variables() && c.direction().is_none());
+        let able =
+            Criterion::ALL.into_iter().filter(|c| c.uses_variable_weights() && c.direction().is_none());
         let able: Vec<&str> = able.map(Criterion::name).collect();
         Err(Error::Setting(format!(
             "`objective` {} scores all labels jointly, so single tokens and nodes cannot have weights: use one of {}",

@@ -366,7 +366,7 @@ impl Method {
         let names = |names: Vec<&'static str>| names.join(", ");
         match self.needs().iter().find(|need| !criterion.gives().contains(need)) {
             None => Ok(()),
-            Some(need) => Err(Error::Pair {
+            Some(need) => Err(Error::Incompatible {
                 optimizer: self.name(),
                 objective: criterion.name(),
                 need: need.name(),

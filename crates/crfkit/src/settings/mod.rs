@@ -263,7 +263,7 @@ impl Settings {
     /// which is as accurate as the marginal loss on images in a fifth of the time. Under approximate inference it has
     /// false minima, where pairs decide everything. So such graphs start from logistic regression, where nodes decide
     /// everything.
-    pub fn of(kind: Kind) -> Self {
+    pub fn for_kind(kind: Kind) -> Self {
         match kind {
             Kind::Grid | Kind::Graph => {
                 Settings { init: Init::Logistic, compute: Compute::F64, ..Settings::default() }

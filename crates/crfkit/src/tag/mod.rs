@@ -89,14 +89,14 @@ impl<M: Labeller> Tagger<M> {
     }
 
     /// Another worker for the same model. The tables are shared, not computed again.
-    pub fn another(&self) -> Self {
+    pub fn fork(&self) -> Self {
         Tagger::with_tables(self.model.clone(), self.tables.clone(), self.engine)
     }
 
     /// Several workers for the same model: `workers` of them, at least one.
     #[doc(hidden)]
     pub fn crew(self, workers: usize) -> Vec<Self> {
-        let mut crew: Vec<Self> = (1..workers).map(|_| self.another()).collect();
+        let mut crew: Vec<Self> = (1..workers).map(|_| self.fork()).collect();
         crew.push(self);
         crew
     }

@@ -219,7 +219,7 @@ struct Trial<'a> {
 impl Listener for Trial<'_> {
     fn event(&mut self, event: &Event) -> Result<Control> {
         match *event {
-            Event::Progress { passes, objective, .. } | Event::FirstWeights { passes, objective } => {
+            Event::Progress { passes, objective, .. } | Event::InitialWeights { passes, objective } => {
                 let Trial { sigma, l1, .. } = *self;
                 self.listener.event(&Event::Trial { sigma, l1, passes, objective, score: None })
             }

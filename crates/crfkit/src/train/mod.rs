@@ -58,7 +58,7 @@ pub enum Event<'a> {
         weights: usize,
     },
     /// The first weights are being computed, by a training run of their own.
-    FirstWeights {
+    InitialWeights {
         /// Evaluations of the training set in that run.
         passes: f64,
         /// Its losses plus penalties; `None` between two reports.
@@ -140,13 +140,13 @@ impl Listener for () {
 
 /// Reports the run that computes the first weights. Stopping that run stops the next one too, since the listener is
 /// asked again; checkpoints are those of the next one.
-struct FirstWeights<'a>(&'a mut dyn Listener);
+struct InitialWeights<'a>(&'a mut dyn Listener);
 
-impl Listener for FirstWeights<'_> {
+impl Listener for InitialWeights<'_> {
     fn event(&mut self, event: &Event) -> Result<Control> {
         match *event {
             Event::Progress { passes, objective, .. } => {
-                self.0.event(&Event::FirstWeights { passes, objective })
+                self.0.event(&Event::InitialWeights { passes, objective })
             }
             Event::Restart { .. } => self.0.event(event),
             _ => Ok(Control::Continue),
@@ -302,7 +302,7 @@ fn train_with<D: Domain>(
     let Start { mut theta, prior_mean, dev, resume, threads } = start;
     if theta.is_empty() && resume.is_none() {
         let stopped;
-        (theta, stopped) = first_weights(&corpus, &features, settings, threads, listener)?;
+        (theta, stopped) = initial_weights(&corpus, &features, settings, threads, listener)?;
         cut_short |= stopped;
     }
     let listener = &mut AfterSearch { listener, cut_short };
@@ -325,7 +325,7 @@ fn train_with<D: Domain>(
 }
 
 /// The first weights that [`Settings::init`] asks for, and whether the listener has stopped the run that computes them.
-fn first_weights<D: Domain>(
+fn initial_weights<D: Domain>(
     corpus: &Corpus<D>,
     features: &Features,
     settings: &Settings,
@@ -340,9 +340,9 @@ fn first_weights<D: Domain>(
             (0..features.dim()).map(|_| RANDOM_WEIGHTS * (2.0 * random.uniform() - 1.0)).collect()
         }
         Init::Empirical | Init::Logistic | Init::Model => {
-            corpus.domain.first_weights(&corpus.data, features, settings, &mut |corpus, settings| {
+            corpus.domain.initial_weights(&corpus.data, features, settings, &mut |corpus, settings| {
                 let (features, start) = (corpus.features(settings), Start { threads, ..Start::default() });
-                let trained = train(corpus, features, settings, start, &mut FirstWeights(&mut *listener))?;
+                let trained = train(corpus, features, settings, start, &mut InitialWeights(&mut *listener))?;
                 stopped |= trained.stop == Ended::Listener;
                 Ok(trained.model.weights.to_vec())
             })?

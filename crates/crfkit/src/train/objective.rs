@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// use crfkit::train::{Settings, TrainingObjective};
 ///
 /// let mut builder = CorpusBuilder::new(Source::Attributes);
-/// builder.add(&Sequence::features([("NAME", vec![("upper", 1.0)]), ("O", vec![("lower", 1.0)])])?)?;
+/// builder.add(&Sequence::from_features([("NAME", vec![("upper", 1.0)]), ("O", vec![("lower", 1.0)])])?)?;
 /// let objective = TrainingObjective::new(builder.finish(1)?, &Settings::default(), 1)?;
 /// let mut theta = vec![0.0; objective.dim()];
 /// for _ in 0..100 {

@@ -112,11 +112,11 @@ impl StreamTrainer {
     pub fn add(&mut self, sequence: &Sequence) -> Result<()> {
         let before = self.builder.len();
         self.builder.add(sequence)?;
-        self.check_numbers()?;
+        self.check_dense_columns()?;
         self.added(sequence.len(), before)
     }
 
-    fn check_numbers(&self) -> Result<()> {
+    fn check_dense_columns(&self) -> Result<()> {
         self.settings.objective.check_weights(self.builder.weighs_tokens())?;
         match self.builder.has_numbers() {
             true => Err(Error::Setting(
@@ -130,7 +130,7 @@ impl StreamTrainer {
     pub fn add_columns(&mut self, sequence: &Columns, label_column: usize) -> Result<()> {
         let before = self.builder.len();
         self.builder.add_columns(sequence, label_column)?;
-        self.check_numbers()?;
+        self.check_dense_columns()?;
         self.added(sequence.len(), before)
     }
 
@@ -138,7 +138,7 @@ impl StreamTrainer {
     pub fn add_attributes(&mut self, instance: &Attributes) -> Result<()> {
         let before = self.builder.len();
         self.builder.add_attributes(instance)?;
-        self.check_numbers()?;
+        self.check_dense_columns()?;
         self.added(instance.len(), before)
     }
 

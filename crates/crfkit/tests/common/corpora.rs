@@ -88,7 +88,7 @@ pub fn attribute_corpus(text: &str, min_count: u32) -> ChainCorpus {
 /// Development data in columns.
 pub fn column_dev(corpus: &ChainCorpus, text: &str) -> ChainDev {
     let sequences: Vec<Sequence> = columns(text).into_iter().map(Sequence::from).collect();
-    ChainDev::of(&corpus.domain, &sequences).unwrap()
+    ChainDev::from_inputs(&corpus.domain, &sequences).unwrap()
 }
 
 /// The scores of a model on development data.

@@ -196,7 +196,7 @@ pub fn segment_labels(chain: &Chain) -> Option<SegmentLabels> {
 /// The rules of such labels.
 pub fn segment_rules(names: &SegmentLabels, labels: usize) -> LabelRules {
     let starts = names.inner.start;
-    LabelRules::of(labels, |before, after| match (before, after) {
+    LabelRules::from_fn(labels, |before, after| match (before, after) {
         (_, None) => true,
         (_, Some(j)) if j < starts => true,
         (Some(i), Some(j)) => i == j || i + starts == j,

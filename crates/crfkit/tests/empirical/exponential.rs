@@ -89,7 +89,7 @@ fn v_is_the_penalised_fit_and_replaces_pairs_never_seen() {
     for sigma in [0.5, 1.0, 3.0] {
         let model = model(&sequences, Pairs::Tags, sigma);
         let prior = tokens.map(|n| n / 9.0);
-        for (found, expected) in model.label_shares().iter().zip(prior) {
+        for (found, expected) in model.label_frequencies().iter().zip(prior) {
             close(*found, expected, "P̃");
         }
         // α 0–1, β 2–3, θ 4–7.

@@ -1,6 +1,6 @@
 //! Co-occurrence rates as a start for the likelihood.
 
-use crfkit::chain::{ChainCorpus, CorpusBuilder, first_weights};
+use crfkit::chain::{ChainCorpus, CorpusBuilder, initial_weights};
 use crfkit::data::columns::{ColumnReader, Columns};
 use crfkit::data::observer::Source;
 use crfkit::data::template::{Dialect, Templates};
@@ -44,7 +44,7 @@ fn weights_are_those_of_the_counts() {
     for keep in [Keep::Observed, Keep::All] {
         let features =
             features(&corpus, &Settings { features: keep, boundaries: true, ..Settings::default() });
-        let theta = first_weights(&corpus.data, corpus.domain.labels.len(), &features);
+        let theta = initial_weights(&corpus.data, corpus.domain.labels.len(), &features);
         let close = |w: f64, expected: f64| assert!((w - expected).abs() < 1e-12, "{keep:?}: {w} {expected}");
         let word = |name, label| weight(&corpus, &features, &theta, name, label);
         // Each token has three observations, and each of these a third of the estimate.

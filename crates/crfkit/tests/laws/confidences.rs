@@ -16,7 +16,7 @@ fn loaded(problem: &Problem, rules: Option<LabelRules>) -> (ChainAnswers, Vec<(f
     let chain = problem.chain;
     let (shared, own) = (problem.tables::<f64>(None, 0.0), problem.own_array::<f64>(None, 0.0));
     let mut all = enumerate(&chain, &shared, &own).ranked;
-    all.retain(|(_, labels)| rules.as_ref().is_none_or(|rules| rules.obeyed_by(labels)));
+    all.retain(|(_, labels)| rules.as_ref().is_none_or(|rules| rules.is_satisfied_by(labels)));
     let best = all[0].0;
     let log_z = best + all.iter().map(|(score, _)| (score - best).exp()).sum::<f64>().ln();
     let all = all.into_iter().map(|(score, labels)| ((score - log_z).exp(), labels)).collect();
@@ -71,7 +71,7 @@ fn chunks_equal_enumeration() {
             let problem = Problem::random(&mut rng, chain, 2.0);
             let rules = constrained.then(|| {
                 let name = |label: Option<usize>| label.map(|label| names[label].as_str());
-                LabelRules::of(names.len(), |i, j| crfkit::eval::Scheme::Iob2.permits(name(i), name(j)))
+                LabelRules::from_fn(names.len(), |i, j| crfkit::eval::Scheme::Iob2.permits(name(i), name(j)))
             });
             let (mut answers, all) = loaded(&problem, rules);
             let labels_of = |labels: &[Label]| -> Vec<&str> {

@@ -29,7 +29,7 @@ fn masks(rng: &mut Random, chain: &Chain, share: f64) -> Masks {
 fn rules(rng: &mut Random, labels: usize, share: f64) -> LabelRules {
     let forbidden: Vec<bool> = (0..(labels + 1) * (labels + 1)).map(|_| rng.uniform() < share).collect();
     let at = |label: Option<usize>| label.map_or(labels, |label| label);
-    LabelRules::of(labels, |i, j| !forbidden[at(i) * (labels + 1) + at(j)])
+    LabelRules::from_fn(labels, |i, j| !forbidden[at(i) * (labels + 1) + at(j)])
 }
 
 fn load(problem: &Problem, answers: &mut ChainAnswers, masks: &Masks) -> Result<()> {
@@ -45,7 +45,7 @@ fn check(problem: &Problem, rules: Option<LabelRules>, masks: &Masks) -> bool {
     let chain = problem.chain;
     let (shared, own) = (problem.tables::<f64>(None, 0.0), problem.own_array::<f64>(None, 0.0));
     let allowed = |labels: &[Label]| {
-        rules.as_ref().is_none_or(|rules| rules.obeyed_by(labels))
+        rules.as_ref().is_none_or(|rules| rules.is_satisfied_by(labels))
             && masks.iter().all(|(t, set)| set.contains(labels[*t] as usize))
     };
     let (kept, others): (Vec<_>, Vec<_>) =
@@ -112,7 +112,7 @@ fn a_long_detour_is_found() {
     for t in 0..len {
         problem.own[t * chain.stride()] = 5.0;
     }
-    let rules = LabelRules::of(2, |i, j| i.is_none() || j.is_none() || i == j);
+    let rules = LabelRules::from_fn(2, |i, j| i.is_none() || j.is_none() || i == j);
     let mut answers = ChainAnswers::new(Arc::new(problem.tables(None, 0.0)), None);
     answers.obey(Some(Arc::new(rules)));
     let mut last = LabelBits::none(2);
@@ -126,7 +126,8 @@ fn a_long_detour_is_found() {
 #[test]
 fn iob2_equals_enumeration() {
     let labels = 13;
-    let rules = LabelRules::of(labels, |i, j| j.is_none_or(|j| j < 7 || i == Some(j) || i == Some(j - 6)));
+    let rules =
+        LabelRules::from_fn(labels, |i, j| j.is_none_or(|j| j < 7 || i == Some(j) || i == Some(j - 6)));
     assert_eq!(rules.steps(), Some(2));
     let chain = Chain { len: 3, labels, own_pairs: false, triples: false, segments: None };
     let mut rng = Random::new(5);

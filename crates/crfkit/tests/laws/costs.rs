@@ -277,7 +277,7 @@ fn pieces_of_examples_keep_weights_and_leave_out_unknown_labels() {
     let gold: Vec<Label> = [0, 1, 1, 0, UNLABELLED, 1, 1, 0, 0].into();
     let weights: Vec<f64> = (0..9).map(|v| 0.5 + v as f64).collect();
     data.finish_example(graph.clone(), gold.clone(), 2.0);
-    data.weigh_variables(&weights);
+    data.set_variable_weights(&weights);
     let split = data.split(Pieces::Rows).unwrap();
     let mut nodes = 0;
     for example in 0..split.len() {

@@ -37,10 +37,12 @@ fn at_most_once_equals_enumeration() {
             let problem = Problem::random(&mut rng, chain, range);
             let (shared, own) = (problem.tables::<f64>(None, 0.0), problem.own_array::<f64>(None, 0.0));
             // Label 0 is never the first.
-            let rules = constrained.then(|| LabelRules::of(chain.labels, |i, j| i.is_some() || j != Some(0)));
+            let rules =
+                constrained.then(|| LabelRules::from_fn(chain.labels, |i, j| i.is_some() || j != Some(0)));
             let mut all = enumerate(&chain, &shared, &own).ranked;
             all.retain(|(_, labels)| {
-                obeys(labels, chain.labels) && rules.as_ref().is_none_or(|rules| rules.obeyed_by(labels))
+                obeys(labels, chain.labels)
+                    && rules.as_ref().is_none_or(|rules| rules.is_satisfied_by(labels))
             });
             let mut answers = ChainAnswers::new(Arc::new(shared), None);
             answers.obey(rules.map(Arc::new));

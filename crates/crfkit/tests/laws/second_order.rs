@@ -54,7 +54,7 @@ fn inference_equals_enumeration() {
 fn rules(rng: &mut Random, labels: usize, share: f64) -> LabelRules {
     let forbidden: Vec<bool> = (0..(labels + 1) * (labels + 1)).map(|_| rng.uniform() < share).collect();
     let at = |label: Option<usize>| label.map_or(labels, |label| label);
-    LabelRules::of(labels, |i, j| !forbidden[at(i) * (labels + 1) + at(j)])
+    LabelRules::from_fn(labels, |i, j| !forbidden[at(i) * (labels + 1) + at(j)])
 }
 
 /// Everything that restricts the labellings of a problem.
@@ -69,9 +69,9 @@ fn check(problem: &Problem, limits: &Limits, own_rules: Option<&LabelRules>) -> 
     let chain = problem.chain;
     let (shared, own) = (problem.tables::<f64>(None, 0.0), problem.own_array::<f64>(None, 0.0));
     let allowed = |labels: &[Label]| {
-        [limits.rules.as_ref(), own_rules].into_iter().flatten().all(|rules| rules.obeyed_by(labels))
+        [limits.rules.as_ref(), own_rules].into_iter().flatten().all(|rules| rules.is_satisfied_by(labels))
             && limits.masks.iter().all(|(t, set)| set.contains(labels[*t] as usize))
-            && limits.once.as_ref().is_none_or(|once| once.obeyed_by(labels))
+            && limits.once.as_ref().is_none_or(|once| once.is_satisfied_by(labels))
     };
     let (kept, others): (Vec<_>, Vec<_>) = enumerate(&chain, &shared, &own)
         .ranked
@@ -198,7 +198,7 @@ fn a_state_that_underflows_and_matters_is_found_in_log_space() {
     // Label 0 leads nowhere but to itself, and the last position needs it; every position before speaks against it.
     let chain = Chain { len: 60, labels: 2, own_pairs: false, triples: true, segments: None };
     let rules =
-        LabelRules::of(2, |i, j| i != Some(0) && j != Some(0) || i == j || i.is_none() || j.is_none());
+        LabelRules::from_fn(2, |i, j| i != Some(0) && j != Some(0) || i == j || i.is_none() || j.is_none());
     let mut problem = Problem::random(&mut Random::new(3), chain, 1.0);
     for t in 0..chain.len - 1 {
         problem.own[t * chain.stride()] = -20.0;

@@ -181,7 +181,7 @@ fn every_notation() {
         SegmentType { single: Some(6), long: None },
         SegmentType { single: Some(7), long: None },
     ];
-    let rules = LabelRules::of(8, |before, after| match (before, after) {
+    let rules = LabelRules::from_fn(8, |before, after| match (before, after) {
         (Some(0 | 2), after) => matches!(after, Some(2 | 3)),
         (Some(1), after) => after == Some(4),
         (_, Some(2..=4)) => false,

@@ -180,8 +180,10 @@ fn what_cannot_be_is_refused() {
     refused(|s| s.objective = Criterion::Likelihood, "a margin between labellings");
     let check = |settings: Settings, kind| settings.check(kind);
     for kind in [Kind::Linked, Kind::Graph, Kind::Grid] {
-        let error =
-            check(Settings { init: Settings::of(kind).init, ..Settings::with_margin(Method::Pa) }, kind);
+        let error = check(
+            Settings { init: Settings::for_kind(kind).init, ..Settings::with_margin(Method::Pa) },
+            kind,
+        );
         assert!(matches!(&error, Err(Error::Setting(why)) if why.contains("chains only")), "{error:?}");
     }
     let mut bad = Settings::with_margin(Method::Pa);

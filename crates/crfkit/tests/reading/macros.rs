@@ -27,7 +27,7 @@ fn compile(source: &str) -> crfkit::Result<Templates> {
 fn observations(source: &str, words: &[&str]) -> Vec<Vec<String>> {
     let mut builder = CorpusBuilder::new(Source::Templates(compile(source).unwrap()));
     let rows = words.iter().map(|word| [*word, "L"]);
-    builder.add(&Sequence::rows(rows).unwrap()).unwrap();
+    builder.add(&Sequence::from_rows(rows).unwrap()).unwrap();
     let corpus = builder.finish(1).unwrap();
     let ChainDomain { source, alphabet, .. } = &corpus.domain;
     let names = |table| {
@@ -205,7 +205,7 @@ fn models_hold_their_files() {
         [["1", "Q"], ["fl", "U"], ["oz", "U"]],
         [["3", "Q"], ["red", "N"], ["figs", "N"]],
     ];
-    let sequences = || data.iter().map(Sequence::rows);
+    let sequences = || data.iter().map(Sequence::from_rows);
     let model = Trainer::new().template(&template, Dialect::Crfpp).train(sequences()).unwrap();
     let labels = |model: &Model| {
         let mut tagger = model.tagger().unwrap();
@@ -236,7 +236,7 @@ fn measured() -> Vec<Vec<[String; 4]>> {
 #[test]
 fn numbers_are_values_of_features() {
     let data = measured();
-    let rows = || data.iter().map(Sequence::rows);
+    let rows = || data.iter().map(Sequence::from_rows);
     let template = "U:w=%x[0,0]\nU:n=%number[0,1-2]\nU:before=%number[-1,1]\nB\n";
     let trainer = || Trainer::new().optimizer(Method::Lbfgs);
     let by_columns = trainer().template(template, Dialect::Crfpp).train(rows()).unwrap();
@@ -252,7 +252,7 @@ fn numbers_are_values_of_features() {
                 features.retain(|(_, value)| *value != 0.0);
                 (label.clone(), features)
             };
-            Sequence::features((0..sequence.len()).map(token)).unwrap()
+            Sequence::from_features((0..sequence.len()).map(token)).unwrap()
         })
         .collect();
     let by_attributes = trainer().train(attributes.iter().cloned().map(Ok)).unwrap();
@@ -266,7 +266,7 @@ fn numbers_are_values_of_features() {
     // From a preset, by the columns alone; and from a file.
     let preset = trainer().dense([2, 1]).train(rows()).unwrap();
     let again = Model::from_bytes(&preset.to_bytes().unwrap()).unwrap();
-    let sequence = Sequence::rows(&data[0]).unwrap();
+    let sequence = Sequence::from_rows(&data[0]).unwrap();
     let answers = |model: &Model| model.tagger().unwrap().marginals(&sequence).unwrap();
     assert_eq!(answers(&preset), answers(&again));
     let AnyModel::Chain(chain) = again.any() else { panic!("a chain was trained") };
@@ -276,7 +276,7 @@ fn numbers_are_values_of_features() {
 #[test]
 fn fields_that_are_no_numbers_are_rejected() {
     let train = |field: &str, template: &str| {
-        let rows = Sequence::rows([["a", "1", "X"], ["b", field, "Y"]]).unwrap();
+        let rows = Sequence::from_rows([["a", "1", "X"], ["b", field, "Y"]]).unwrap();
         Trainer::new().template(template, Dialect::Crfpp).train([Ok(rows)])
     };
     let template = "U:n=%number[0,1]\nU%x[0,0]\nB\n";
@@ -285,7 +285,7 @@ fn fields_that_are_no_numbers_are_rejected() {
         assert!(message.contains(":2: ") || message.contains("column 1 is not a number"), "{bad}: {message}");
     }
     for good in ["0", "-1.5", "1e-300", "1e300", ".5"] {
-        let rows = Sequence::rows([["a", good, "X"], ["b", good, "Y"]]).unwrap();
+        let rows = Sequence::from_rows([["a", good, "X"], ["b", good, "Y"]]).unwrap();
         let model = Trainer::new().template(template, Dialect::Crfpp).train([Ok(rows)]).unwrap();
         let model = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
         let mut tagger = model.tagger().unwrap();

@@ -1,4 +1,4 @@
-//! Picture files: what each format says of its pixels, and files that are damaged.
+//! GridImage files: what each format says of its pixels, and files that are damaged.
 
 use crfkit::data::images::{Image, Mask};
 

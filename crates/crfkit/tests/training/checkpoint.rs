@@ -83,7 +83,7 @@ fn a_fingerprint_tells_runs_apart() {
     let base = corpus(templates());
     let dev = |text: &str| {
         let sequences: Vec<Sequence> = columns(text).into_iter().map(Sequence::from).collect();
-        Start { dev: Some(ChainDev::of(&base.domain, &sequences).unwrap()), ..Start::default() }
+        Start { dev: Some(ChainDev::from_inputs(&base.domain, &sequences).unwrap()), ..Start::default() }
     };
     let gold = || dev("two NUM B-AMOUNT\nsugar NOUN B-FOOD\n");
     let fingerprint = |corpus: &ChainCorpus, settings: &Settings| {

@@ -19,7 +19,7 @@ fn sequences(seed: u64, count: usize) -> Vec<Sequence> {
         features.extend((0..6).map(|_| (format!("noise{}", random.below(400)), 1.0)));
         (["A", "B", "C"][label], features)
     };
-    (0..count).map(|_| Sequence::features((0..8).map(|_| token())).unwrap()).collect()
+    (0..count).map(|_| Sequence::from_features((0..8).map(|_| token())).unwrap()).collect()
 }
 
 fn corpus() -> ChainCorpus {
@@ -45,7 +45,7 @@ fn both() -> Settings {
 #[test]
 fn what_is_chosen_scores_best_and_is_recorded() {
     let settings = Settings { choose: Choose { sigma: true, l1: false }, ..both() };
-    let dev = ChainDev::of(&corpus().domain, &sequences(2, 200)).unwrap();
+    let dev = ChainDev::from_inputs(&corpus().domain, &sequences(2, 200)).unwrap();
     let trained = run(&settings, Start { dev: Some(dev), ..Start::default() }, &mut ()).unwrap();
     let stored = &trained.model.settings;
     assert!(stored.sigma < 8.0, "noise wants a stronger prior than σ = 8: {}", stored.sigma);
@@ -67,7 +67,7 @@ fn equal_scores_leave_sigma_alone() {
     let mut builder = CorpusBuilder::new(Source::Attributes);
     for _ in 0..30 {
         let tokens = [("A", vec![("x", 1.0)]), ("B", vec![("y", 1.0)])];
-        builder.add(&Sequence::features(tokens).unwrap()).unwrap();
+        builder.add(&Sequence::from_features(tokens).unwrap()).unwrap();
     }
     let corpus = builder.finish(1).unwrap();
     let settings = Settings { sigma: 1.0, ..both() };
@@ -92,7 +92,7 @@ fn the_choice_does_not_depend_on_threads() {
 #[test]
 fn a_development_set_decides_where_there_is_one() {
     let corpus = corpus();
-    let dev = ChainDev::of(&corpus.domain, &sequences(2, 40)).unwrap();
+    let dev = ChainDev::from_inputs(&corpus.domain, &sequences(2, 40)).unwrap();
     let start = Start { dev: Some(dev), ..Start::default() };
     let with = run(&both(), start, &mut ()).unwrap();
     let without = run(&both(), Start::default(), &mut ()).unwrap();
@@ -194,7 +194,7 @@ fn other_objectives_choose_too() {
     for k in 0..30 {
         let label = ["A", "B", "?", "A|B"][k % 4];
         let tokens = [(label, vec![("x", 1.0)]), ("B", vec![("y", 1.0)])];
-        builder.add(&Sequence::features(tokens).unwrap()).unwrap();
+        builder.add(&Sequence::from_features(tokens).unwrap()).unwrap();
     }
     let corpus = builder.finish(1).unwrap();
     let features = corpus.features(&both());

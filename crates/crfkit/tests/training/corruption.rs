@@ -9,7 +9,7 @@ use crfkit::any::{AnyModel, ModelVisitor};
 use crfkit::chain::{ChainModel, Sequence};
 use crfkit::data::columns::Columns;
 use crfkit::empirical::{Counts, EmpiricalMethod, EmpiricalModel, EmpiricalSettings, Pairs};
-use crfkit::grid::{GridModel, Picture};
+use crfkit::grid::{GridImage, GridModel};
 use crfkit::linked::LinkedModel;
 use crfkit::model::Precision;
 use crfkit::model::dump::dump;
@@ -61,7 +61,7 @@ struct Use<'a>(&'a Inputs);
 struct Inputs {
     sequences: Vec<Sequence>,
     columns: Vec<Columns>,
-    pictures: Vec<Picture>,
+    pictures: Vec<GridImage>,
 }
 
 impl Inputs {

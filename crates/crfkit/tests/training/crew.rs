@@ -74,7 +74,7 @@ fn the_first_error_is_reported() {
     let source = || Source::Templates(preset("default").unwrap().compile_with(2, &[1]).unwrap());
     for wrong in [3900, 2100, 900] {
         rows[wrong] =
-            Sequence::rows([["cups".to_owned(), format!("number {wrong}"), "O".to_owned()]]).unwrap();
+            Sequence::from_rows([["cups".to_owned(), format!("number {wrong}"), "O".to_owned()]]).unwrap();
     }
     for threads in [1, 2, 5] {
         let error = build(CorpusBuilder::new(source()), &rows, threads).unwrap_err().to_string();

@@ -22,7 +22,7 @@ const TEXT: &str = "a\tO\nb\tB-X\nc\tI-X\n\nb\tB-Y\nc\tI-Y\na\tO\nd\tO\n\nd\tB-X
 const TEMPLATE: &str = "U:%x[0,0]\nU:%x[-1,0]\nU:%x[1,0]\nB:%x[0,0]\nB\n";
 
 fn chain_model(trainer: Trainer) -> ChainModel {
-    let model = trainer.train(Sequences::columns(TEXT.as_bytes(), "text").unwrap()).unwrap();
+    let model = trainer.train(Sequences::read_columns(TEXT.as_bytes(), "text").unwrap()).unwrap();
     let AnyModel::Chain(model) = model.any().clone() else { unreachable!("it is a chain") };
     shaken((*model).clone())
 }
@@ -89,7 +89,7 @@ fn chains_add_up() {
     ] {
         let model = chain_model(trainer);
         for rows in [&["a", "b", "c", "d"][..], &["b"], &["x", "c"], &["c", "c", "c"]] {
-            let sequence = Sequence::rows(rows.iter().map(|word| [*word])).unwrap();
+            let sequence = Sequence::from_rows(rows.iter().map(|word| [*word])).unwrap();
             let found = check(model.clone(), &sequence);
             assert_eq!(found.len(), rows.len());
             check(crfkit::any::Ensemble::from(Member::Weighted(Arc::new(model.clone()))), &sequence);
@@ -100,15 +100,16 @@ fn chains_add_up() {
 /// One label has no rival, and neither has a label without alternatives.
 #[test]
 fn a_label_may_have_no_rival() {
-    let sequences = Sequences::columns(&b"a\tX\nb\tX\n"[..], "text").unwrap();
+    let sequences = Sequences::read_columns(&b"a\tX\nb\tX\n"[..], "text").unwrap();
     let AnyModel::Chain(model) = Trainer::new().train(sequences).unwrap().any().clone() else {
         unreachable!()
     };
-    let found = check((*model).clone(), &Sequence::rows([["a"], ["b"]]).unwrap());
+    let found = check((*model).clone(), &Sequence::from_rows([["a"], ["b"]]).unwrap());
     assert!(found.iter().all(|explanation| explanation.rival.is_none()));
     let mut tagger = Tagger::new(model);
     let asked = Question { variables: &[2], removals: 0 };
-    let message = tagger.explain(&Sequence::rows([["a"], ["b"]]).unwrap(), asked).unwrap_err().to_string();
+    let message =
+        tagger.explain(&Sequence::from_rows([["a"], ["b"]]).unwrap(), asked).unwrap_err().to_string();
     assert!(message.contains("there is no token 2: the sequence has 2 tokens"), "{message}");
 }
 
@@ -119,8 +120,8 @@ fn removals_are_removals() {
         let values = [[("p", 1.0), ("q", 0.5)], [("q", 2.0), ("r", 1.0)], [("p", -1.0), ("s", 0.25)]];
         labels.into_iter().zip(values.map(|values| values.to_vec())).collect::<Vec<_>>()
     };
-    let data =
-        [tokens(["A", "B", "C"]), tokens(["B", "C", "A"])].map(|tokens| Sequence::features(tokens).unwrap());
+    let data = [tokens(["A", "B", "C"]), tokens(["B", "C", "A"])]
+        .map(|tokens| Sequence::from_features(tokens).unwrap());
     let AnyModel::Chain(model) =
         Trainer::new().features(crfkit::model::Keep::All).train(Sequences::new(data)).unwrap().any().clone()
     else {
@@ -128,13 +129,13 @@ fn removals_are_removals() {
     };
     let model = shaken((*model).clone());
     let (mut removed, mut changed) = (0, 0);
-    for explanation in check(model.clone(), &Sequence::features(tokens(["?"; 3])).unwrap()) {
+    for explanation in check(model.clone(), &Sequence::from_features(tokens(["?"; 3])).unwrap()) {
         for part in explanation.rival.expect("there are three labels").contributions {
             let (Some(name), Some(without)) = (part.observation, part.without) else { continue };
             let mut left = tokens(["?"; 3]);
             left[part.variables[0]].1.retain(|(other, _)| *other != name);
             let mut tagger = Tagger::new(Arc::new(model.clone()));
-            tagger.take_in(&Sequence::features(left).unwrap()).unwrap();
+            tagger.take_in(&Sequence::from_features(left).unwrap()).unwrap();
             assert_eq!(tagger.viterbi()[explanation.variable], without);
             removed += 1;
             changed += usize::from(without != explanation.label);
@@ -150,14 +151,14 @@ fn counts_and_factorial_chains_add_up() {
         columns(TEXT).iter().for_each(|sequence| counts.add_columns(sequence, 1).unwrap());
         let settings = EmpiricalSettings { pairs, smoothing: 0.5, ..EmpiricalSettings::default() };
         let model = crfkit::empirical::train(&counts, &settings, None).unwrap().model;
-        check(model, &Sequence::rows([["a"], ["b"], ["new"]]).unwrap());
+        check(model, &Sequence::from_rows([["a"], ["b"], ["new"]]).unwrap());
     }
     let text = "a\tO\tn\nb\tX\tv\nc\tY\tn\n\nb\tY\tn\nc\tX\tv\n\n";
     let templates = Templates::compile("U:%x[0,0]\nU:%x[-1,0]\nB\n", Dialect::Crfpp, "words").unwrap();
     let sequences = columns(text);
     let mut builder = LinkedBuilder::new(Links::Factorial, templates, 3, vec![1, 2]).unwrap();
     sequences.iter().for_each(|sequence| builder.add(sequence).unwrap());
-    let trained = Trainer::of(crfkit::train::Kind::Linked)
+    let trained = Trainer::for_kind(crfkit::train::Kind::Linked)
         .passes(3)
         .train_corpus(builder.finish(1).unwrap(), None)
         .unwrap();
@@ -178,7 +179,7 @@ fn what_occurs_at_most_once_has_rivals() {
         let model = chain_model(trainer);
         let names = model.domain.labels.clone();
         let ensemble = Ensemble::from(Member::Weighted(Arc::new(model))).with_at_most_once(&once).unwrap();
-        let input = Sequence::rows(words.map(|word| [word])).unwrap();
+        let input = Sequence::from_rows(words.map(|word| [word])).unwrap();
         let mut tagger = Tagger::new(Arc::new(ensemble));
         let found = tagger.explain(&input, Question { variables: &[0, 1, 2, 3], removals: 9 }).unwrap();
         let answers = tagger.answers();

@@ -60,7 +60,7 @@ fn assert_as_crfsuite(model: &Arc<ChainModel>) {
 
 #[test]
 fn a_model_of_crfsuite_labels_as_crfsuite_does() {
-    assert_eq!(Toolkit::of(SMALL), Some(Toolkit::Crfsuite));
+    assert_eq!(Toolkit::detect(SMALL), Some(Toolkit::Crfsuite));
     let model = read(SMALL);
     assert!(!model.domain.labels.is_sorted(), "the order of the file, which decides between equals");
     assert_as_crfsuite(&model);
@@ -127,7 +127,7 @@ fn models_of_crfpp_and_wapiti_label_as_they_do() {
         (Toolkit::Crfpp, CRFPP, include_str!("../models/foreign/small.crfpp.tsv")),
         (Toolkit::Wapiti, WAPITI, include_str!("../models/foreign/small.wapiti.tsv")),
     ] {
-        assert_eq!(Toolkit::of(bytes), Some(toolkit));
+        assert_eq!(Toolkit::detect(bytes), Some(toolkit));
         let model = read(bytes);
         assert_as_expected(&model, expected);
         // In our own format, too.
@@ -191,7 +191,7 @@ fn damaged_text_models_do_no_harm() {
 fn the_order_of_labels_decides_ties() {
     let sequence = || {
         let tokens = [("b", vec![("x", 1.0)]), ("a", vec![("x", 1.0)]), ("c", vec![("y", 1.0)])];
-        Sequence::features(tokens).unwrap()
+        Sequence::from_features(tokens).unwrap()
     };
     let model = Trainer::new()
         .sigma(0.5)
@@ -215,7 +215,7 @@ fn the_order_of_labels_decides_ties() {
 fn sizes_of_all_kinds_come_back() {
     for labels in [1, 2, 7, 8, 9, 500] {
         let token = |k: usize| (format!("label {}", labels - k), [(format!("é{}", k % 300), 1.0 + k as f64)]);
-        let sequence = Sequence::features((0..labels).map(token)).unwrap();
+        let sequence = Sequence::from_features((0..labels).map(token)).unwrap();
         let model = Trainer::new().passes(3).train([Ok(sequence)]).unwrap();
         let back = Model::from_bytes(&model.to_crfsuite().unwrap()).unwrap();
         assert_eq!(back.labels(), model.labels());
@@ -228,17 +228,17 @@ fn sizes_of_all_kinds_come_back() {
 
 #[test]
 fn what_the_format_cannot_hold_is_refused() {
-    let rows = || Sequence::rows([["Ada", "B-X"], ["Byron", "I-X"], ["sings", "O"]]).unwrap();
+    let rows = || Sequence::from_rows([["Ada", "B-X"], ["Byron", "I-X"], ["sings", "O"]]).unwrap();
     let features = || {
         let tokens = [("B-X", vec![("a\0b", 1.0)]), ("I-X", vec![("y", 1.0)]), ("O", vec![("z", 1.0)])];
-        Sequence::features(tokens).unwrap()
+        Sequence::from_features(tokens).unwrap()
     };
     let refusal = |model: Model| model.to_crfsuite().unwrap_err().to_string();
     assert!(refusal(Trainer::new().train([Ok(rows())]).unwrap()).contains("templates"));
     assert!(refusal(Trainer::new().train([Ok(features())]).unwrap()).contains("`constraint` none"));
     let free = || Trainer::new().settings(|s| s.constraint = Some(Default::default()));
     assert!(refusal(free().train([Ok(features())]).unwrap()).contains("NUL"));
-    let tiny = Sequence::features([("A", vec![("a", 1e-300)]), ("B", vec![("b", 1e-300)])]).unwrap();
+    let tiny = Sequence::from_features([("A", vec![("a", 1e-300)]), ("B", vec![("b", 1e-300)])]).unwrap();
     let model = free().settings(|s| s.scaling = crfkit::settings::Scaling::Unit).train([Ok(tiny)]).unwrap();
     assert!(Model::from_bytes(&model.to_crfsuite().unwrap()).is_ok(), "values this small are not scaled");
     let mut large = (*model.any().weighted::<ChainDomain>().unwrap()).clone();

@@ -11,13 +11,13 @@ use std::sync::atomic::AtomicBool;
 const TRAINING: &str = "2\tB-QTY\ncups\tB-UNIT\nflour\tB-NAME\n\n1\tB-QTY\nred\tB-NAME\nonion\tI-NAME\n\n3\tB-QTY\neggs\tB-NAME\n";
 
 fn text() -> Sequences {
-    Sequences::columns(TRAINING.as_bytes(), "training").unwrap()
+    Sequences::read_columns(TRAINING.as_bytes(), "training").unwrap()
 }
 
 fn in_memory() -> Vec<Sequence> {
     let sentence = |text: &str| {
         let rows = text.lines().map(|line| line.split('\t').collect::<Vec<_>>());
-        Sequence::rows(rows).unwrap()
+        Sequence::from_rows(rows).unwrap()
     };
     TRAINING.split("\n\n").map(sentence).collect()
 }
@@ -48,7 +48,7 @@ fn a_tagger_answers_by_name() {
     let tokens = tagger.tag([["2"], ["cups"], ["flour"]]).unwrap();
     let labels: Vec<&str> = tokens.iter().map(|token| token.label.as_str()).collect();
     assert_eq!(labels, ["B-QTY", "B-UNIT", "B-NAME"]);
-    let sequence = Sequence::rows([["2"], ["cups"], ["flour"]]).unwrap();
+    let sequence = Sequence::from_rows([["2"], ["cups"], ["flour"]]).unwrap();
     let marginals = tagger.marginals(&sequence).unwrap();
     for (row, token) in marginals.iter().zip(&tokens) {
         assert!((row.iter().sum::<f64>() - 1.0).abs() < 1e-9);
@@ -63,15 +63,16 @@ fn a_tagger_answers_by_name() {
     assert!((log.exp() - best[0].1).abs() < 1e-12);
     assert!(tagger.log_probability(&sequence, &["O", "O", "O"]).unwrap_err().to_string().contains("`O`"));
     assert!(tagger.log_probability(&sequence, &["B-QTY"]).is_err());
-    let second = tagger.another().tag_sequence(&sequence).unwrap();
+    let second = tagger.fork().tag_sequence(&sequence).unwrap();
     assert_eq!(second, tokens);
 }
 
 /// Features of one's own have values and need no template; the model wants the same again.
 #[test]
 fn own_features_have_values() {
-    let sequence =
-        |x: f64| Sequence::features([("A", vec![("x", x)]), ("B", vec![("x", -x), ("bias", 1.0)])]).unwrap();
+    let sequence = |x: f64| {
+        Sequence::from_features([("A", vec![("x", x)]), ("B", vec![("x", -x), ("bias", 1.0)])]).unwrap()
+    };
     let model = Trainer::new().train(Sequences::new([sequence(1.0), sequence(0.5)])).unwrap();
     let mut tagger = model.tagger().unwrap();
     let labels = tagger.tag_sequence(&sequence(0.8)).unwrap();
@@ -79,11 +80,11 @@ fn own_features_have_values() {
     let message = tagger.tag([["word"]]).unwrap_err().to_string();
     assert!(message.contains("trained on attributes"), "{message}");
     for (value, part) in [(f64::NAN, "NaN"), (f64::INFINITY, "inf")] {
-        let message = Sequence::features([("A", [("x", value)])]).unwrap_err().to_string();
+        let message = Sequence::from_features([("A", [("x", value)])]).unwrap_err().to_string();
         assert!(message.contains(part) && message.contains("`x`"), "{message}");
     }
-    assert!(Sequence::features([("", [("x", 1.0)])]).unwrap_err().to_string().contains("empty label"));
-    let ragged = Sequence::rows([vec!["a", "b"], vec!["c"]]).unwrap_err().to_string();
+    assert!(Sequence::from_features([("", [("x", 1.0)])]).unwrap_err().to_string().contains("empty label"));
+    let ragged = Sequence::from_rows([vec!["a", "b"], vec!["c"]]).unwrap_err().to_string();
     assert!(ragged.contains("token 2 has 1 fields"), "{ragged}");
 }
 
@@ -156,7 +157,7 @@ fn a_label_column_elsewhere_is_remembered() {
         .lines()
         .map(|line| line.split_once('\t').map_or("\n".into(), |(word, label)| format!("{label}\t{word}\n")))
         .collect();
-    let sequences = || Sequences::columns(std::io::Cursor::new(swapped.clone()), "swapped").unwrap();
+    let sequences = || Sequences::read_columns(std::io::Cursor::new(swapped.clone()), "swapped").unwrap();
     let template = "U0:%x[0,1]\nB\n";
     let model = Trainer::new()
         .template(template, crfkit::data::template::Dialect::Crfpp)
@@ -252,7 +253,7 @@ fn transitions_are_chosen_apart_from_features() {
 fn known_labels_and_confidences() {
     let model = Trainer::new().sigma(2.0).train(text()).unwrap();
     let mut tagger = model.tagger().unwrap();
-    let sequence = Sequence::rows([["2"], ["cups"], ["flour"]]).unwrap();
+    let sequence = Sequence::from_rows([["2"], ["cups"], ["flour"]]).unwrap();
     let free = tagger.confidence(&sequence).unwrap();
     assert_eq!(free.tokens, tagger.tag_sequence(&sequence).unwrap());
     let best = tagger.best(&sequence, 64).unwrap();
@@ -263,7 +264,8 @@ fn known_labels_and_confidences() {
     assert_eq!(free.chunks.len(), 3);
     assert!((free.chunks[1].probability - free.tokens[1].probability).abs() < 1e-9);
     // P(labels | known labels) is their share of the labellings that have them.
-    let fixed = tagger.tag_with(&sequence, [(1, vec!["B-NAME", "I-NAME"]), (2, vec!["I-NAME"])]).unwrap();
+    let fixed =
+        tagger.tag_constrained(&sequence, [(1, vec!["B-NAME", "I-NAME"]), (2, vec!["I-NAME"])]).unwrap();
     let labels: Vec<&str> = fixed.iter().map(|token| token.label.as_str()).collect();
     assert!(labels[1].ends_with("-NAME") && labels[2] == "I-NAME", "{labels:?}");
     let kept = |labels: &[String]| labels[1].ends_with("-NAME") && labels[2] == "I-NAME";
@@ -272,10 +274,10 @@ fn known_labels_and_confidences() {
     assert!((fixed[0].probability - first / all).abs() < 1e-9);
     // The next sequence is free again.
     assert_eq!(tagger.tag_sequence(&sequence).unwrap(), free.tokens);
-    let refused = tagger.tag_with(&sequence, [(0, vec!["I-NAME"])]).unwrap_err().to_string();
+    let refused = tagger.tag_constrained(&sequence, [(0, vec!["I-NAME"])]).unwrap_err().to_string();
     assert!(refused.contains("no labelling of this sequence obeys the constraint"), "{refused}");
-    assert!(tagger.tag_with(&sequence, [(3, vec!["B-QTY"])]).is_err());
-    assert!(tagger.tag_with(&sequence, [(0, vec!["B-ELSE"])]).is_err());
+    assert!(tagger.tag_constrained(&sequence, [(3, vec!["B-QTY"])]).is_err());
+    assert!(tagger.tag_constrained(&sequence, [(0, vec!["B-ELSE"])]).is_err());
 }
 
 /// What is known of a label is learned: sets and missing labels lead to the labels that the other data has.
@@ -285,7 +287,7 @@ fn missing_labels_are_summed_out() {
         text.split(' ').map(|token| token.split('/').map(str::to_owned).collect()).collect()
     };
     let sequences = |texts: &[&str]| {
-        let all: Vec<Sequence> = texts.iter().map(|text| Sequence::rows(rows(text)).unwrap()).collect();
+        let all: Vec<Sequence> = texts.iter().map(|text| Sequence::from_rows(rows(text)).unwrap()).collect();
         Sequences::new(all.into_iter().cycle().take(20))
     };
     let trainer = || Trainer::new().sigma(5.0).partial_labels();
@@ -319,7 +321,7 @@ fn missing_labels_are_summed_out() {
 /// The rules of a trainer hold in training and afterwards: the builder of a corpus that is told them makes the same model.
 #[test]
 fn what_a_trainer_is_told_of_labels() {
-    let onion = Sequence::rows([["onion"]]).unwrap();
+    let onion = Sequence::from_rows([["onion"]]).unwrap();
     let inside = |trainer: Trainer| {
         trainer.train(text()).unwrap().tagger().unwrap().log_probability(&onion, &["I-NAME"]).unwrap()
     };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// A sentence of rows `word label`.
 fn rows(text: &str) -> Result<Sequence> {
-    Sequence::rows(text.split(' ').map(|row| row.split('/').collect::<Vec<_>>()))
+    Sequence::from_rows(text.split(' ').map(|row| row.split('/').collect::<Vec<_>>()))
 }
 
 fn trainer<'a>() -> Trainer<'a> {
@@ -44,7 +44,7 @@ fn what_was_learned_stays_and_what_is_new_joins_it() {
     for keep in [Keep::Observed, Keep::All] {
         let first = trainer().features(keep).train(FIRST.map(rows)).unwrap();
         let run = |threads| {
-            trainer().features(keep).threads(threads).go_on_from(&first).train(MORE.map(rows)).unwrap()
+            trainer().features(keep).threads(threads).continue_from(&first).train(MORE.map(rows)).unwrap()
         };
         let both = run(1);
         assert_eq!(both.labels(), ["ADV", "DET", "NAME", "NOUN", "VERB", "X1", "X2", "X3", "X4", "X5"]);
@@ -73,7 +73,7 @@ fn weights_are_carried_over() {
         [(Keep::Observed, Keep::Observed), (Keep::All, Keep::Observed), (Keep::Observed, Keep::All)]
     {
         let known = chain(&trainer().features(before).train(FIRST.map(rows)).unwrap());
-        let mut builder = CorpusBuilder::new(known.domain.source.clone()).knowing(&known).unwrap();
+        let mut builder = CorpusBuilder::new(known.domain.source.clone()).with_base_model(&known).unwrap();
         MORE.iter().for_each(|text| builder.add(&rows(text).unwrap()).unwrap());
         let corpus = builder.finish(1).unwrap();
         let settings = crfkit::settings::Settings { features: after, ..Default::default() };
@@ -87,7 +87,7 @@ fn weights_are_carried_over() {
 #[test]
 fn rare_observations_of_the_model_stay() {
     let first = trainer().train(FIRST.map(rows)).unwrap();
-    let both = trainer().min_count(2).go_on_from(&first).train(MORE.map(rows)).unwrap();
+    let both = trainer().min_count(2).continue_from(&first).train(MORE.map(rows)).unwrap();
     let has = |name: &str| weights(&both).keys().any(|weight| weight.1.as_deref() == Some(name));
     assert!(has("U0:Ada") && has("U0:the") && !has("U0:dog"));
 }
@@ -97,7 +97,7 @@ fn labels_can_be_named() {
     let model = trainer().labels(["ZERO"]).train(FIRST.map(rows)).unwrap();
     assert_eq!(model.labels(), ["DET", "NAME", "NOUN", "VERB", "ZERO"]);
     let labels =
-        trainer().labels(["ADV", "VERB"]).go_on_from(&model).train(FIRST.map(rows)).unwrap().labels();
+        trainer().labels(["ADV", "VERB"]).continue_from(&model).train(FIRST.map(rows)).unwrap().labels();
     assert_eq!(labels, ["ADV", "DET", "NAME", "NOUN", "VERB", "ZERO"]);
 }
 
@@ -108,26 +108,29 @@ fn constraints_of_chunks_hold_for_all_data() {
     let constraint = |model: &Model| chain(model).settings.constraint.and_then(|found| found.scheme());
     let obeys = trainer().train(good.map(rows)).unwrap();
     assert!(constraint(&obeys).is_some());
-    assert!(constraint(&trainer().go_on_from(&obeys).train(good.map(rows)).unwrap()).is_some());
-    assert!(constraint(&trainer().go_on_from(&obeys).train(bad.map(rows)).unwrap()).is_none());
+    assert!(constraint(&trainer().continue_from(&obeys).train(good.map(rows)).unwrap()).is_some());
+    assert!(constraint(&trainer().continue_from(&obeys).train(bad.map(rows)).unwrap()).is_none());
     let breaks = trainer().train(bad.map(rows)).unwrap();
-    assert!(constraint(&trainer().go_on_from(&breaks).train(good.map(rows)).unwrap()).is_none());
+    assert!(constraint(&trainer().continue_from(&breaks).train(good.map(rows)).unwrap()).is_none());
 }
 
 fn numbers(values: &[f32], width: usize) -> Result<Sequence> {
     let labels = values.chunks(width).map(|row| if row[0] > 10.0 { "high" } else { "low" });
-    Sequence::vectors(labels, Vectors::new(width, values.to_vec())?)
+    Sequence::from_vectors(labels, Vectors::new(width, values.to_vec())?)
 }
 
 #[test]
 fn vectors_are_standardised_as_before() {
     let first = Trainer::new().standardise().train([numbers(&[1.0, 2.0, 20.0, 3.0], 2)]).unwrap();
-    let both =
-        Trainer::new().standardise().go_on_from(&first).train([numbers(&[5.0, 1.0, 90.0, 0.0], 2)]).unwrap();
+    let both = Trainer::new()
+        .standardise()
+        .continue_from(&first)
+        .train([numbers(&[5.0, 1.0, 90.0, 0.0], 2)])
+        .unwrap();
     assert!(chain(&first).domain.vectors.as_ref().unwrap().standard.is_some());
     assert_eq!(chain(&both).domain.vectors, chain(&first).domain.vectors);
     for threads in [1, 2] {
-        let go_on = Trainer::new().threads(threads).go_on_from(&first);
+        let go_on = Trainer::new().threads(threads).continue_from(&first);
         let message = go_on.train([numbers(&[1.0, 2.0, 3.0], 3)]).unwrap_err().to_string();
         assert!(message.contains("vectors of 3 numbers, but of 2 in training"), "{message}");
     }
@@ -137,15 +140,16 @@ fn vectors_are_standardised_as_before() {
 fn what_cannot_go_on_is_an_error() {
     let first = trainer().train(FIRST.map(rows)).unwrap();
     let message =
-        |trainer: Trainer| trainer.go_on_from(&first).train(MORE.map(rows)).unwrap_err().to_string();
+        |trainer: Trainer| trainer.continue_from(&first).train(MORE.map(rows)).unwrap_err().to_string();
     assert!(message(trainer().template("U0:%x[0,0]\n", Dialect::Crfpp)).contains("has another template"));
     assert!(message(trainer().l1(0.1)).contains("use no `l1`"));
     assert!(message(trainer().choose_sigma()).contains("choose no penalties"));
-    let wide = trainer().go_on_from(&first).train([rows("a/b/NAME")]).unwrap_err().to_string();
+    let wide = trainer().continue_from(&first).train([rows("a/b/NAME")]).unwrap_err().to_string();
     assert!(wide.contains("rows have 3 columns"), "{wide}");
     let second =
         trainer().template("U0:%x[0,0]\nB\n", Dialect::Crfpp).order(2).train(FIRST.map(rows)).unwrap();
-    let refused = Trainer::new().order(2).go_on_from(&second).train(FIRST.map(rows)).unwrap_err().to_string();
+    let refused =
+        Trainer::new().order(2).continue_from(&second).train(FIRST.map(rows)).unwrap_err().to_string();
     assert!(refused.contains("second order"), "{refused}");
 }
 
@@ -158,7 +162,7 @@ fn every_method_learns_in_batches() {
         };
         let mut model = train(trainer(), &FIRST[..1]);
         for part in [&FIRST[1..], &MORE[..1], &MORE[1..]] {
-            model = train(trainer().go_on_from(&model), part);
+            model = train(trainer().continue_from(&model), part);
         }
         let (mut right, mut tokens) = (0, 0);
         for text in FIRST.iter().chain(&MORE) {

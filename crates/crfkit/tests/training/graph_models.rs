@@ -89,7 +89,7 @@ fn layout(labels: &[u16], tables: Tables) -> GridDomain {
 fn grid_model(domain: GridDomain) -> GridModel {
     let features = domain.all_features();
     let weights = random_weights(features.dim()).into();
-    GridModel { domain, features: features.into(), weights, settings: Settings::of(Kind::Grid) }
+    GridModel { domain, features: features.into(), weights, settings: Settings::for_kind(Kind::Grid) }
 }
 
 /// A corpus of no images: enough to carry weights over to.

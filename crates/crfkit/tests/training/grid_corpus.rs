@@ -8,7 +8,7 @@ use crfkit::data::images::{Image, Mask};
 use crfkit::data::sites::Sites;
 use crfkit::graph::Neighbours;
 use crfkit::grid::{
-    Decode, Engine, GridBuilder, GridDomain, GridTagger, Picture, SiteFeatures, SiteNumbers, Tables,
+    Decode, Engine, GridBuilder, GridDomain, GridImage, GridTagger, SiteFeatures, SiteNumbers, Tables,
 };
 use crfkit::optim::Updates;
 use crfkit::tag::Judgement;
@@ -58,8 +58,12 @@ fn error(
     let mut tagger = GridTagger::new(Arc::new(trained.model));
     let mut judgement = Judgement::new(1);
     for (image, mask) in test_set {
-        let picture =
-            Picture { sites: image.clone(), mask: Some((*mask).clone()), weights: None, name: "test".into() };
+        let picture = GridImage {
+            sites: image.clone(),
+            mask: Some((*mask).clone()),
+            weights: None,
+            name: "test".into(),
+        };
         tagger.judge(&picture, Decode::MaxMarginal, &mut judgement).unwrap();
     }
     100.0 - judgement.all().percent()

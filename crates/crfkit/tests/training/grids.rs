@@ -10,7 +10,7 @@ use crfkit::data::sites::Sites;
 use crfkit::graph::build::PairTables;
 use crfkit::graph::{FactorGraph, Gradient, Graph, Grid, Label, Neighbours, Psi, SharedSum, UNLABELLED};
 use crfkit::grid::{
-    Decode, Directions, Engine, GridBuilder, GridCorpus, GridDomain, GridModel, GridTagger, Picture,
+    Decode, Directions, Engine, GridBuilder, GridCorpus, GridDomain, GridImage, GridModel, GridTagger,
     SiteFeatures, Tables,
 };
 use crfkit::infer::JunctionTree;
@@ -84,7 +84,7 @@ fn settings(inference: Engine, objective: Criterion) -> Settings {
 
 /// A model of made-up weights.
 fn given(domain: GridDomain, weights: &[f64]) -> Arc<GridModel> {
-    let settings = Settings::of(Kind::Grid);
+    let settings = Settings::for_kind(Kind::Grid);
     let features = domain.all_features().into();
     Arc::new(GridModel { domain, features, weights: weights.to_vec().into(), settings })
 }
@@ -96,7 +96,7 @@ fn errors(model: &Arc<GridModel>, test: &[(Sites, Mask)], decode: Decode) -> f64
     let (mut pixels, mut wrong) = (0, 0);
     for (image, mask) in test {
         let picture =
-            Picture { sites: image.clone(), mask: Some(mask.clone()), weights: None, name: "test".into() };
+            GridImage { sites: image.clone(), mask: Some(mask.clone()), weights: None, name: "test".into() };
         let labels = tagger.judge(&picture, decode, &mut judgement).unwrap();
         let found = tagger.mask(&labels);
         let gold = mask.values.iter().zip(&found.values).filter(|(gold, _)| **gold != 7);

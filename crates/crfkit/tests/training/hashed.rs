@@ -41,7 +41,7 @@ fn hashes_are_as_good_as_names() {
             Vectors::new(2, (0..2 * len).map(|i| (i + k) as f32 * 0.1).collect()).unwrap()
         };
         let named = |k: usize, tokens: &[Token]| {
-            let sequence = Sequence::features(tokens.iter().cloned()).unwrap();
+            let sequence = Sequence::from_features(tokens.iter().cloned()).unwrap();
             if numbers { sequence.with_vectors(beside(k, tokens.len())).unwrap() } else { sequence }
         };
         let all = tokens();
@@ -68,8 +68,9 @@ fn hashes_are_as_good_as_names() {
 #[test]
 fn values_that_are_not_finite_are_rejected() {
     let all = tokens();
-    let model =
-        Trainer::new().train(all.iter().map(|tokens| Sequence::features(tokens.iter().cloned()))).unwrap();
+    let model = Trainer::new()
+        .train(all.iter().map(|tokens| Sequence::from_features(tokens.iter().cloned())))
+        .unwrap();
     let mut worker = worker(&model);
     for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let mut sequence = hashed(&all[0]);
@@ -86,7 +87,7 @@ fn values_that_are_not_finite_are_rejected() {
 
 #[test]
 fn models_of_columns_have_no_attributes() {
-    let model = Trainer::new().train([Sequence::rows([["a", "X"], ["b", "Y"]])]).unwrap();
+    let model = Trainer::new().train([Sequence::from_rows([["a", "X"], ["b", "Y"]])]).unwrap();
     assert!(worker(&model).take_in_hashed(&hashed(&tokens()[0])).is_err());
 }
 
@@ -95,7 +96,7 @@ fn models_of_columns_have_no_attributes() {
 fn zeros_have_weights_and_no_effect() {
     for method in [Method::Auto, Method::Lbfgs] {
         let train = |all: Vec<Vec<Token>>| {
-            let sequences = all.into_iter().map(Sequence::features);
+            let sequences = all.into_iter().map(Sequence::from_features);
             Trainer::new()
                 .optimizer(method)
                 .settings(|s| s.scaling = crfkit::settings::Scaling::None)

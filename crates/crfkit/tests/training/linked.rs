@@ -347,7 +347,7 @@ fn runs_go_on_from_checkpoints_and_keep_the_best_model() {
         assert_eq!((again.passes, again.model.weights), (whole.passes, whole.model.weights.clone()));
     }
     // Development data on which more training is worse in the end.
-    let dev = Dev::of(&corpus().domain, &columns(&two_labels(6, 30))).unwrap();
+    let dev = Dev::from_inputs(&corpus().domain, &columns(&two_labels(6, 30))).unwrap();
     let (kept, record) = run(None, Some(dev.clone()));
     let scores: Vec<f64> = record.evaluations.iter().map(|(scores, _)| scores.accuracy).collect();
     let best = scores.iter().copied().fold(0.0, f64::max);

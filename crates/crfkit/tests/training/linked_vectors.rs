@@ -47,7 +47,7 @@ fn corpus(mut builder: LinkedBuilder, sequences: &[Columns]) -> LinkedCorpus {
 }
 
 fn settings(kind: Kind) -> Settings {
-    let mut settings = Settings { optimizer: Method::Lbfgs, features: Keep::All, ..Settings::of(kind) };
+    let mut settings = Settings { optimizer: Method::Lbfgs, features: Keep::All, ..Settings::for_kind(kind) };
     settings.parameters.tolerance = Some(1e-9);
     settings.constraint = None;
     settings
@@ -179,7 +179,7 @@ fn a_model_with_vectors_survives_its_file() {
     };
     assert_eq!(tags(&model), tags(&again));
     // Development data sees the vectors too: the second column is the third number.
-    let dev = Dev::of(&again.domain, &test).unwrap();
+    let dev = Dev::from_inputs(&again.domain, &test).unwrap();
     let judged = dev.judge(&again.domain, &again.features, &again.weights, &again.settings, 1).unwrap();
     assert!(judged.sets[1].scores().accuracy > 99.0 && judged.sets[0].scores().accuracy > 80.0);
     // Small weights go, the length of the vectors stays.
@@ -206,17 +206,17 @@ fn columns_of_numbers_are_vectors_here_too() {
         })
         .collect();
     let by_columns = || LinkedBuilder::new(no_links(), templates(), 5, vec![4]).unwrap();
-    let (_, a) = model(corpus(by_columns().with_numbers([3, 1, 2]).unwrap(), &rows));
+    let (_, a) = model(corpus(by_columns().with_dense_columns([3, 1, 2]).unwrap(), &rows));
     let (_, b) = model(corpus(builder(no_links(), &[1]), &data));
     assert!((a - b).abs() < 1e-9 * a, "{a} {b}");
     for wrong in [4, 5] {
-        let message = by_columns().with_numbers([wrong]).err().unwrap().to_string();
+        let message = by_columns().with_dense_columns([wrong]).err().unwrap().to_string();
         assert!(
             message.contains("should hold numbers, but it is a label or beyond the 5 columns"),
             "{message}"
         );
     }
-    let mut words = by_columns().with_numbers([0]).unwrap();
+    let mut words = by_columns().with_dense_columns([0]).unwrap();
     assert!(words.add(&rows[0]).unwrap_err().to_string().contains("in column 0 is not a number"));
 }
 
@@ -240,6 +240,6 @@ fn numbers_too_far_from_those_of_training_are_rejected() {
     let mut chains = CorpusBuilder::new(Source::Templates(templates())).standardised();
     data.iter().for_each(|one| chains.add(&plain(one)).unwrap());
     let corpus = chains.finish(1).unwrap();
-    let message = crfkit::chain::ChainDev::of(&corpus.domain, &[plain(&far)]).unwrap_err().to_string();
+    let message = crfkit::chain::ChainDev::from_inputs(&corpus.domain, &[plain(&far)]).unwrap_err().to_string();
     assert!(message.contains("vector[0] is so far from its mean in training"), "{message}");
 }

@@ -6,7 +6,7 @@ use crfkit::data::observer::Source;
 use crfkit::domain::{Corpus, Domain};
 use crfkit::settings::{Kind, Method, Settings};
 use crfkit::train::TrainingObjective;
-use crfkit::typed::{Declaration, GraphMaker, Observed, TypedBuilder, TypedCorpus, Types};
+use crfkit::typed::{Declaration, Observed, TypedBuilder, TypedCorpus, TypedGraphBuilder, Types};
 
 /// Sequences whose features have values of very different sizes.
 fn chains() -> ChainCorpus {
@@ -19,7 +19,7 @@ fn chains() -> ChainCorpus {
                 vec![(format!("w{}", (k + t) % 4), 1.0), ("size".to_owned(), 40.0 + ((k * t) % 5) as f64)],
             )
         };
-        builder.add(&Sequence::features((0..3 + k % 3).map(token)).unwrap()).unwrap();
+        builder.add(&Sequence::from_features((0..3 + k % 3).map(token)).unwrap()).unwrap();
     }
     builder.finish(1).unwrap()
 }
@@ -34,7 +34,7 @@ fn triangles() -> TypedCorpus {
     let [node, edge] = ["n", "e"].map(|name| types.kind(name).unwrap());
     let mut builder = TypedBuilder::new(types.clone());
     for k in 0..8u32 {
-        let mut graph = GraphMaker::new(&types, "a triangle");
+        let mut graph = TypedGraphBuilder::new(&types, "a triangle");
         for v in 0..3 {
             let label = (k % 4 != v).then_some((k + v) % 2);
             let dense = vec![f64::from(k * v) - 3.0, f64::from((k + 2 * v) % 3)];
@@ -86,7 +86,7 @@ fn check<D: Domain>(corpus: Corpus<D>, settings: &Settings) {
 #[test]
 fn derivatives_are_slopes_and_batches_add_up() {
     check(chains(), &Settings { sigma: 3.0, sigma_pairs: Some(0.7), ..Settings::default() });
-    check(triangles(), &Settings { sigma: 2.0, ..Settings::of(Kind::Graph) });
+    check(triangles(), &Settings { sigma: 2.0, ..Settings::for_kind(Kind::Graph) });
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn impossible_graphs_in_memory_are_rejected() {
     .unwrap();
     let [node, edge] = ["n", "e"].map(|name| types.kind(name).unwrap());
     let number = |x: f64| Observed { dense: vec![x], ..Observed::default() };
-    let mut graph = GraphMaker::new(&types, "g");
+    let mut graph = TypedGraphBuilder::new(&types, "g");
     graph.node(node, None, number(1.0)).unwrap();
     let why = |result: crfkit::Result<()>| result.unwrap_err().to_string();
     let mut add = |kind, label, features| graph.node(kind, label, features).map(|_| ());
@@ -123,7 +123,7 @@ fn impossible_graphs_in_memory_are_rejected() {
     assert!(why(add(edge, None, number(0.0))).contains("no type 1 of nodes"));
     assert!(why(add(node, None, Observed::default())).contains("declares 1"));
     assert!(why(add(node, None, number(f64::NAN))).contains("NaN"));
-    let mut graph = GraphMaker::new(&types, "g");
+    let mut graph = TypedGraphBuilder::new(&types, "g");
     graph.node(node, None, number(1.0)).unwrap();
     let mut join = |kind, nodes: &[usize]| why(graph.factor(kind, nodes.to_vec(), Observed::default()));
     assert!(join(edge, &[0]).contains("is over 2"));

@@ -166,11 +166,11 @@ impl Squares {
 #[test]
 fn the_zero_of_a_feature_does_not_matter() {
     let graphs = |zero| {
-        let settings = Settings { sigma: 0.5, ..Settings::of(train::Kind::Graph) };
+        let settings = Settings { sigma: 0.5, ..Settings::for_kind(train::Kind::Graph) };
         fit(Squares::from_zero(zero).graphs(), &settings, &mut ()).unwrap()
     };
     let images = |zero| {
-        let settings = Settings { sigma: 0.5, ..Settings::of(train::Kind::Grid) };
+        let settings = Settings { sigma: 0.5, ..Settings::for_kind(train::Kind::Grid) };
         fit(Squares::from_zero(zero).images(Tables::Potts), &settings, &mut ()).unwrap().objective
     };
     let usual = graphs(2.0).objective;
@@ -197,7 +197,7 @@ fn the_zero_of_a_feature_does_not_matter() {
 fn one_task_has_one_result_as_images_and_as_graphs() {
     for unit in [1.0, 1e5] {
         let squares = Squares::new(unit);
-        let of = |kind| Settings::of(kind);
+        let of = |kind| Settings::for_kind(kind);
         let images = fit(squares.images(Tables::Potts), &of(train::Kind::Grid), &mut ()).unwrap();
         let graphs = fit(squares.graphs(), &of(train::Kind::Graph), &mut ()).unwrap();
         let off = (images.objective - graphs.objective).abs() / graphs.objective;
@@ -208,7 +208,7 @@ fn one_task_has_one_result_as_images_and_as_graphs() {
 /// A perceptron's losses are 0 at weights of zero: whoever went by them would never leave.
 #[test]
 fn a_perceptron_learns_by_default() {
-    let of = |kind| Settings { objective: Criterion::Perceptron, ..Settings::of(kind) };
+    let of = |kind| Settings { objective: Criterion::Perceptron, ..Settings::for_kind(kind) };
     let text = measured(1.0);
     let chain = fit(attribute_corpus(&text, 1), &of(train::Kind::Chain), &mut ()).unwrap();
     let gold: Vec<u32> = attribute_corpus(&text, 1).data_gold();
@@ -233,7 +233,7 @@ fn logistic_first_weights_prefer_equal_labels_once() {
     impl Listener for First {
         fn event(&mut self, event: &Event) -> Result<Control> {
             match *event {
-                Event::FirstWeights { objective: Some(_), .. } => self.1 += 1,
+                Event::InitialWeights { objective: Some(_), .. } => self.1 += 1,
                 Event::Progress { objective: Some(objective), .. } => self.0.push(objective),
                 _ => {}
             }
@@ -264,7 +264,7 @@ fn first_weights_that_are_cut_short_leave_no_checkpoint() {
     }
     impl Listener for Stops {
         fn event(&mut self, event: &Event) -> Result<Control> {
-            let first = matches!(event, Event::FirstWeights { .. });
+            let first = matches!(event, Event::InitialWeights { .. });
             Ok(if first == self.at_first_weights || !first { Control::Stop } else { Control::Continue })
         }
 

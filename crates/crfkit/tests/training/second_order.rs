@@ -26,7 +26,7 @@ fn trainer(order: u8) -> Trainer<'static> {
 }
 
 fn text() -> Sequences {
-    Sequences::columns(TEXT.as_bytes(), "text").unwrap()
+    Sequences::read_columns(TEXT.as_bytes(), "text").unwrap()
 }
 
 fn chain(model: &Model) -> Arc<ChainModel> {
@@ -69,7 +69,7 @@ fn check(model: &Arc<ChainModel>, words: &[&str], allowed: impl Fn(&[&str]) -> b
         all.iter().map(|labels| if allowed(labels) { score(labels).exp() } else { 0.0 }).collect();
     let z: f64 = scores.iter().sum();
     let mut tagger = Tagger::new(model.clone());
-    let answers = tagger.take_in(&Sequence::rows(words.iter().map(|word| [*word])).unwrap()).unwrap();
+    let answers = tagger.take_in(&Sequence::from_rows(words.iter().map(|word| [*word])).unwrap()).unwrap();
     for (labels, score) in all.iter().zip(&scores) {
         let numbers: Vec<u32> =
             labels.iter().map(|label| names.iter().position(|name| name == label).unwrap() as u32).collect();
@@ -119,7 +119,7 @@ fn every_door_and_any_number_of_threads_give_the_same_model() {
         .split("\n\n")
         .filter(|sentence| !sentence.is_empty())
         .map(|sentence| {
-            Sequence::rows(sentence.lines().map(|line| line.split('\t').collect::<Vec<_>>())).unwrap()
+            Sequence::from_rows(sentence.lines().map(|line| line.split('\t').collect::<Vec<_>>())).unwrap()
         })
         .collect();
     assert!(trainer(2).train(Sequences::new(rows)).unwrap().to_bytes().unwrap() == bytes);
@@ -136,12 +136,12 @@ fn every_door_and_any_number_of_threads_give_the_same_model() {
         .order(2)
         .l1(0.05)
         .precision(Precision::F32)
-        .train(Sequences::attributes(ATTRIBUTES.as_bytes(), "attributes").unwrap())
+        .train(Sequences::read_attributes(ATTRIBUTES.as_bytes(), "attributes").unwrap())
         .unwrap();
     let read = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
     let mut tagger = read.tagger().unwrap();
     let best = tagger
-        .best(&Sequence::features([("x", vec![("w=b", 1.0)]), ("x", vec![("w=c", 0.5)])]).unwrap(), 9)
+        .best(&Sequence::from_features([("x", vec![("w=b", 1.0)]), ("x", vec![("w=c", 0.5)])]).unwrap(), 9)
         .unwrap();
     assert_eq!(best[0].0, ["B-X", "I-X"]);
     assert!((best.iter().map(|(_, p)| p).sum::<f64>() - 1.0).abs() < 1e-9);
@@ -214,7 +214,7 @@ fn first_weights_of_another_order_and_partial_labels() {
     let second = trainer(2).start_from(&first).passes(1).train(text()).unwrap();
     assert!(second.to_bytes().unwrap() != first.to_bytes().unwrap());
     let partial = TEXT.replacen("I-X", "?", 1).replacen("B-Y", "B-X|B-Y", 1);
-    let partial = Sequences::columns(Cursor::new(partial.into_bytes()), "text").unwrap();
+    let partial = Sequences::read_columns(Cursor::new(partial.into_bytes()), "text").unwrap();
     let model = trainer(2).partial_labels().train(partial).unwrap();
     // Any pair may have been there.
     check(&chain(&model), &["b", "c", "a"], iob2);
@@ -223,7 +223,8 @@ fn first_weights_of_another_order_and_partial_labels() {
 #[test]
 fn labels_that_are_never_followed_may_be_followed_by_any() {
     const PAIRS: &str = "a\tA\nb\tB\n\na\tA\nb\tB\n\n";
-    let model = Trainer::new().order(2).train(Sequences::columns(PAIRS.as_bytes(), "text").unwrap()).unwrap();
+    let model =
+        Trainer::new().order(2).train(Sequences::read_columns(PAIRS.as_bytes(), "text").unwrap()).unwrap();
     let tokens = model.tagger().unwrap().tag([["a"], ["b"], ["b"], ["a"], ["b"]]).unwrap();
     assert_eq!(tokens.len(), 5);
     assert!(tokens[0].label == "A" && tokens[1].label == "B");
@@ -234,7 +235,7 @@ fn training_under_a_constraint() {
     let trained = |builder: CorpusBuilder, text: &str, order: u8| {
         let mut builder = if order == 2 { builder.second_order(Keep::All) } else { builder };
         let text = Cursor::new(text.as_bytes().to_vec());
-        Sequences::columns(text, "text").unwrap().try_for_each(|sequence| builder.add(&sequence?))?;
+        Sequences::read_columns(text, "text").unwrap().try_for_each(|sequence| builder.add(&sequence?))?;
         let corpus = builder.finish(1)?;
         let settings = Settings {
             order,

@@ -26,7 +26,7 @@ fn trainer(longest: usize) -> Trainer<'static> {
 }
 
 fn text() -> Sequences {
-    Sequences::columns(TEXT.as_bytes(), "text").unwrap()
+    Sequences::read_columns(TEXT.as_bytes(), "text").unwrap()
 }
 
 /// The same chunks in IOBES.
@@ -39,7 +39,7 @@ fn iobes() -> Sequences {
         rows.iter().zip(labels).for_each(|(row, label)| text += &format!("{}\t{label}\n", row[0]));
         text += "\n";
     }
-    Sequences::columns(std::io::Cursor::new(text), "text").unwrap()
+    Sequences::read_columns(std::io::Cursor::new(text), "text").unwrap()
 }
 
 fn chain(model: &Model) -> Arc<ChainModel> {
@@ -119,7 +119,7 @@ fn check(model: &Arc<ChainModel>, words: &[&str], longest: usize, iobes: bool) {
     let scores: Vec<f64> = all.iter().map(|labels| score(labels).map_or(0.0, f64::exp)).collect();
     let z: f64 = scores.iter().sum();
     let mut tagger = Tagger::new(model.clone());
-    let answers = tagger.take_in(&Sequence::rows(words.iter().map(|word| [*word])).unwrap()).unwrap();
+    let answers = tagger.take_in(&Sequence::from_rows(words.iter().map(|word| [*word])).unwrap()).unwrap();
     for (labels, score) in all.iter().zip(&scores) {
         let numbers: Vec<u32> =
             labels.iter().map(|label| names.iter().position(|name| name == label).unwrap() as u32).collect();
@@ -215,7 +215,7 @@ fn attributes_have_lengths_alone() {
 #[test]
 fn mistakes_are_errors() {
     let error = |trainer: Trainer, text: &str| {
-        let read = Sequences::columns(std::io::Cursor::new(text.to_owned()), "file").unwrap();
+        let read = Sequences::read_columns(std::io::Cursor::new(text.to_owned()), "file").unwrap();
         trainer.train(read).unwrap_err().to_string()
     };
     let long = error(trainer(2), TEXT);

@@ -106,7 +106,7 @@ fn with_vectors() -> Vec<Labelled> {
 }
 
 fn sequence(words: &[&str], vectors: &[[f32; 2]], labels: &[&str]) -> Sequence {
-    let rows = Sequence::rows(words.iter().zip(labels).map(|(word, label)| [*word, *label])).unwrap();
+    let rows = Sequence::from_rows(words.iter().zip(labels).map(|(word, label)| [*word, *label])).unwrap();
     let numbers = vectors.iter().flatten().copied().collect();
     rows.with_vectors(Vectors::new(2, numbers).unwrap()).unwrap()
 }
@@ -189,7 +189,9 @@ fn the_loss_of_open_labels_is_that_of_all_labellings_that_agree() {
         let mut builder =
             CorpusBuilder::new(Source::Templates(templates)).with_partial_labels().with_segments(longest);
         for (words, labels) in texts {
-            builder.add(&Sequence::rows(words.iter().zip(labels).map(|(w, l)| [*w, *l])).unwrap()).unwrap();
+            builder
+                .add(&Sequence::from_rows(words.iter().zip(labels).map(|(w, l)| [*w, *l])).unwrap())
+                .unwrap();
         }
         let corpus = builder.finish(1).unwrap();
         assert_eq!(corpus.domain.labels, LABELS);
@@ -241,7 +243,7 @@ fn the_loss_of_open_labels_is_that_of_all_labellings_that_agree() {
 #[test]
 fn labels_that_no_segments_have_are_an_error() {
     let train = |trainer: Trainer, rows: &[[&str; 2]]| {
-        let rows = Sequence::rows(rows).unwrap();
+        let rows = Sequence::from_rows(rows).unwrap();
         trainer.partial_labels().train(Sequences::new([rows])).map(|_| ())
     };
     let long = [["a", "B-X"], ["b", "I-X"], ["c", "I-X|I-Y"], ["a", "I-X"]];

@@ -209,7 +209,7 @@ fn pairs_that_make_no_sense_are_refused() {
             let checked = Settings { objective, optimizer, sigma, ..Settings::default() }.check(Kind::Chain);
             assert_eq!(checked.is_ok(), optimizer.fits(objective), "{objective:?} by {optimizer:?}");
             if let Err(error) = checked {
-                assert!(matches!(error, crfkit::Error::Pair { .. }), "{error}");
+                assert!(matches!(error, crfkit::Error::Incompatible { .. }), "{error}");
                 for other in Method::ALL.into_iter().filter(|m| m.fits(objective)) {
                     assert!(error.to_string().contains(other.name()), "{error}");
                 }

@@ -10,15 +10,18 @@ const TRAINING: &str = "a\tX\nb\tY\n\nb\tX\na\tY\n\na\tX\na\tX\n\nb\tY\nb\tY\n\n
 const DEV: &str = "a\tX\nb\tY\n\nb\tX\nb\tY\n\na\tY\na\tX\n\n";
 
 fn model() -> ChainModel {
-    let model =
-        Trainer::new().sigma(10.0).train(Sequences::columns(TRAINING.as_bytes(), "text").unwrap()).unwrap();
+    let model = Trainer::new()
+        .sigma(10.0)
+        .train(Sequences::read_columns(TRAINING.as_bytes(), "text").unwrap())
+        .unwrap();
     let AnyModel::Chain(model) = model.any().clone() else { unreachable!("it is a chain") };
     (*model).clone()
 }
 
 fn sequences(text: &str) -> Vec<Sequence> {
-    let rows =
-        |text: &str| Sequence::rows(text.lines().map(|line| line.split('\t').collect::<Vec<_>>())).unwrap();
+    let rows = |text: &str| {
+        Sequence::from_rows(text.lines().map(|line| line.split('\t').collect::<Vec<_>>())).unwrap()
+    };
     text.trim_end().split("\n\n").map(rows).collect()
 }
 
@@ -26,15 +29,15 @@ fn sequences(text: &str) -> Vec<Sequence> {
 #[test]
 fn the_temperature_makes_up_for_the_size_of_weights() {
     let (model, dev) = (model(), sequences(DEV));
-    let fitted = model.calibrated(&dev).unwrap();
+    let fitted = model.calibrate(&dev).unwrap();
     assert!(fitted.losses[1] < fitted.losses[0] && fitted.temperature > 1.0, "{fitted:?}");
     assert_eq!((fitted.sequences, fitted.left_out), (3, 0));
     let mut larger = model.clone();
     larger.weights = model.weights.iter().map(|w| 3.0 * w).collect::<Vec<f64>>().into();
-    let again = larger.calibrated(&dev).unwrap();
+    let again = larger.calibrate(&dev).unwrap();
     assert!((again.temperature / fitted.temperature - 3.0).abs() < 1e-2, "{again:?}");
     // Fitted once more, it stays.
-    let same = fitted.model.calibrated(&dev).unwrap();
+    let same = fitted.model.calibrate(&dev).unwrap();
     assert!((same.temperature - fitted.temperature).abs() < 1e-9);
 }
 
@@ -43,7 +46,7 @@ fn the_file_keeps_the_temperature() {
     let plain = model().to_bytes(Precision::F64).unwrap();
     let has = |bytes: &[u8]| bytes.windows(11).any(|word| word == b"temperature");
     assert!(!has(&plain), "models without a temperature are stored as before");
-    let fitted = model().calibrated(&sequences(DEV)).unwrap();
+    let fitted = model().calibrate(&sequences(DEV)).unwrap();
     let bytes = fitted.model.to_bytes(Precision::F64).unwrap();
     assert!(has(&bytes));
     let read = ChainModel::from_bytes(&bytes).unwrap();
@@ -52,7 +55,7 @@ fn the_file_keeps_the_temperature() {
         let settings = Settings { temperature: Some(wrong), ..Settings::default() };
         assert!(settings.check(Kind::Chain).unwrap_err().to_string().contains("temperature"), "{wrong}");
     }
-    let settings = Settings { temperature: Some(2.0), ..Settings::of(Kind::Linked) };
+    let settings = Settings { temperature: Some(2.0), ..Settings::for_kind(Kind::Linked) };
     assert!(settings.check(Kind::Linked).unwrap_err().to_string().contains("for chains only"));
 }
 
@@ -60,10 +63,10 @@ fn the_file_keeps_the_temperature() {
 #[test]
 fn labels_must_be_known() {
     let dev = sequences(&format!("{DEV}a\tNEW\n\n"));
-    let fitted = model().calibrated(&dev).unwrap();
+    let fitted = model().calibrate(&dev).unwrap();
     assert_eq!((fitted.sequences, fitted.left_out), (3, 1));
     for nothing in [&dev[3..], &[]] {
-        let message = model().calibrated(nothing).unwrap_err().to_string();
+        let message = model().calibrate(nothing).unwrap_err().to_string();
         assert!(message.contains("no sequence has labels that the model can give"), "{message}");
     }
 }

@@ -228,11 +228,11 @@ fn weights_of_nodes_and_labels_count_nodes() {
     let expected = run(read(&twice));
     assert!((run(read(&weighed)) - expected).abs() < 1e-8);
     let mut labels = read(&plain);
-    labels.weigh_labels([("a".to_owned(), 2.0)]).unwrap();
+    labels.set_label_weights([("a".to_owned(), 2.0)]).unwrap();
     assert!((run(labels) - expected).abs() < 1e-8);
     assert!((run(read(&plain)) - expected).abs() > 1e-3);
     for (weights, words) in [(("c", 1.0), "nothing has this label"), (("a", -1.0), "at least 0")] {
-        let message = read(&plain).weigh_labels([(weights.0.to_owned(), weights.1)]).unwrap_err();
+        let message = read(&plain).set_label_weights([(weights.0.to_owned(), weights.1)]).unwrap_err();
         assert!(message.to_string().contains(words), "{message}");
     }
     // The likelihood is about all labels together.

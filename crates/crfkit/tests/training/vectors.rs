@@ -21,12 +21,12 @@ impl Both {
     fn vectors(&self) -> Sequence {
         let words = self.labels.iter().zip(&self.words).map(|(label, word)| (label, [(word, 1.0)]));
         let vectors = Vectors::new(WIDTH, self.numbers.clone()).unwrap();
-        Sequence::features(words).unwrap().with_vectors(vectors).unwrap()
+        Sequence::from_features(words).unwrap().with_vectors(vectors).unwrap()
     }
 
     fn named(&self) -> Sequence {
         let tokens = self.labels.iter().zip(&self.words).zip(self.numbers.chunks(WIDTH));
-        Sequence::features(tokens.map(|((label, word), x)| {
+        Sequence::from_features(tokens.map(|((label, word), x)| {
             let numbers = x.iter().enumerate().map(|(d, x)| (format!("x{d}"), f64::from(*x)));
             (label, numbers.chain([(word.clone(), 1.0)]).collect::<Vec<_>>())
         }))
@@ -214,7 +214,7 @@ fn columns_of_numbers_are_vectors() {
     let train = data(7, 40, 0.0);
     let rows = |both: &Both| {
         let tokens = both.labels.iter().zip(&both.words).zip(both.numbers.chunks(WIDTH));
-        Sequence::rows(tokens.map(|((label, word), x)| {
+        Sequence::from_rows(tokens.map(|((label, word), x)| {
             let mut row = vec![word.clone()];
             row.extend(x.iter().map(f32::to_string));
             row.push((*label).to_owned());
@@ -232,7 +232,7 @@ fn columns_of_numbers_are_vectors() {
     let beside = |both: &Both| {
         let words = both.labels.iter().zip(&both.words).map(|(label, word)| [word.as_str(), label]);
         let vectors = Vectors::new(WIDTH, both.numbers.clone()).unwrap();
-        Sequence::rows(words).unwrap().with_vectors(vectors).unwrap()
+        Sequence::from_rows(words).unwrap().with_vectors(vectors).unwrap()
     };
     let by_vectors =
         template(trainer()).run(Sequences::new(train.iter().map(beside).collect::<Vec<_>>())).unwrap();
@@ -270,12 +270,12 @@ fn vectors_that_do_not_fit_are_rejected_with_their_place() {
     assert!(message(Vectors::from_f64(1, [1e300])).contains("is inf"));
     assert!(message(Vectors::new(2, vec![1.0; 3])).contains("3 numbers are no vectors of 2"));
     let three = Vectors::new(1, vec![1.0; 3]).unwrap();
-    let error = Sequence::vectors(["a", "b"], three).unwrap_err().to_string();
+    let error = Sequence::from_vectors(["a", "b"], three).unwrap_err().to_string();
     assert!(error.contains("3 vectors for 2 tokens"), "{error}");
     let of = |width: usize| {
-        Sequence::vectors(["a", "b"], Vectors::new(width, vec![0.5; 2 * width]).unwrap()).unwrap()
+        Sequence::from_vectors(["a", "b"], Vectors::new(width, vec![0.5; 2 * width]).unwrap()).unwrap()
     };
-    let none = || Sequence::features([("a", [("x", 1.0)])]).unwrap();
+    let none = || Sequence::from_features([("a", [("x", 1.0)])]).unwrap();
     wrong(Trainer::new().train(Sequences::new([of(2), of(3)])), "vectors of 3 numbers, but of 2 in training");
     wrong(Trainer::new().train(Sequences::new([of(2), none()])), "tokens without vectors");
     wrong(Trainer::new().train(Sequences::new([none(), of(2)])), "there were none in training");
@@ -286,10 +286,13 @@ fn vectors_that_do_not_fit_are_rejected_with_their_place() {
         assert!(tagger.tag_sequence(&sequence).is_err());
     }
     assert!(
-        tagger.tag_sequence(&Sequence::vectors::<&str>([], Vectors::default()).unwrap()).unwrap().is_empty()
+        tagger
+            .tag_sequence(&Sequence::from_vectors::<&str>([], Vectors::default()).unwrap())
+            .unwrap()
+            .is_empty()
     );
     // An empty sequence may come first.
-    let empty = Sequence::vectors::<&str>([], Vectors::default()).unwrap();
+    let empty = Sequence::from_vectors::<&str>([], Vectors::default()).unwrap();
     Trainer::new().train(Sequences::new([empty, of(2)])).unwrap();
 }
 

@@ -10,7 +10,7 @@ use crfkit::data::images::{Image, Mask};
 use crfkit::data::observer::Source;
 use crfkit::domain::{Corpus, Domain, WeightedModel};
 use crfkit::empirical::{Counts, EmpiricalModel, Pairs};
-use crfkit::grid::{Engine, GridBuilder, GridDomain, GridModel, Picture, SiteFeatures};
+use crfkit::grid::{Engine, GridBuilder, GridDomain, GridImage, GridModel, SiteFeatures};
 use crfkit::linked::{LinkedBuilder, LinkedModel, Links};
 use crfkit::model::Precision;
 use crfkit::tag::{Labeller, Tagger};
@@ -100,7 +100,7 @@ pub(crate) fn instances() -> Vec<Sequence> {
 }
 
 /// Three images of 3 × 4 pixels, dark on the left, bright on the right.
-pub(crate) fn pictures() -> Vec<Picture> {
+pub(crate) fn pictures() -> Vec<GridImage> {
     let picture = |k: usize| {
         let bright = |i: usize| i % 4 > k;
         let value = |i: usize| f64::from(u8::from(bright(i))) + 0.3 * (((7 * i + 3 * k) % 5) as f64 - 2.0);
@@ -108,7 +108,7 @@ pub(crate) fn pictures() -> Vec<Picture> {
         let mask =
             Mask { height: 3, width: 4, values: (0..12).map(|i| u16::from(bright(i)) * 255).collect() };
         let sites = Image { height: 3, width: 4, channels: 1, values }.into();
-        Picture { sites, mask: Some(mask), weights: None, name: format!("image {k}") }
+        GridImage { sites, mask: Some(mask), weights: None, name: format!("image {k}") }
     };
     (0..3).map(picture).collect()
 }
@@ -174,7 +174,7 @@ fn grid() -> Vec<u8> {
     let domain =
         GridDomain::new(vec![0, 255], SiteFeatures::default(), &pictures[0].sites, "image 0").unwrap();
     let mut builder = GridBuilder::new(domain).unwrap();
-    pictures.iter().for_each(|picture| builder.add_picture(picture).unwrap());
+    pictures.iter().for_each(|picture| builder.add_image(picture).unwrap());
     let settings = Settings { inference: Some(Engine::Exact), init: Init::Logistic, ..Settings::default() };
     fit(builder.finish().unwrap(), &settings).to_bytes(Precision::F64).unwrap()
 }

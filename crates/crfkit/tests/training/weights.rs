@@ -11,10 +11,10 @@ use crfkit::data::rows::RowFormat;
 use crfkit::data::sites::{Pairs, Sites};
 use crfkit::data::template::{Dialect, Templates};
 use crfkit::domain::{Corpus, Domain};
-use crfkit::grid::{GridBuilder, GridDomain, Picture, SiteFeatures};
+use crfkit::grid::{GridBuilder, GridDomain, GridImage, SiteFeatures};
 use crfkit::linked::{LinkedBuilder, Links};
 use crfkit::train::{Criterion, Kind, Method, Settings, Start, Trained, train};
-use crfkit::typed::{Declaration, GraphMaker, Observed, TypedBuilder, Types};
+use crfkit::typed::{Declaration, Observed, TypedBuilder, TypedGraphBuilder, Types};
 use crfkit::{Sequences, Trainer};
 
 const TEXT: &str = "a\tX\nb\tY\n\nb\tX\na\tY\nc\tX\n\nc\tZ\n\n";
@@ -43,7 +43,7 @@ fn linked(sequences: &[Columns]) -> Corpus<crfkit::linked::LinkedDomain> {
 }
 
 fn trained<D: Domain>(corpus: Corpus<D>, objective: Criterion, kind: Kind) -> Trained<D> {
-    let settings = Settings { objective, optimizer: Method::Lbfgs, ..Settings::of(kind) };
+    let settings = Settings { objective, optimizer: Method::Lbfgs, ..Settings::for_kind(kind) };
     let features = corpus.features(&settings);
     train(corpus, features, &settings, Start { threads: 1, ..Start::default() }, &mut ()).unwrap()
 }
@@ -109,7 +109,7 @@ fn labels_have_weights_too() {
 fn weights_are_read() {
     let json = |weight: &str| format!("{{\"tokens\": [\"a\"], \"labels\": [\"X\"], \"weight\": {weight}}}\n");
     let read = |text: String| {
-        let sequences = Sequences::rows(std::io::Cursor::new(text), "j", &RowFormat::Json).unwrap();
+        let sequences = Sequences::read_rows(std::io::Cursor::new(text), "j", &RowFormat::Json).unwrap();
         sequences.collect::<crfkit::Result<Vec<Sequence>>>()
     };
     let two = read(json("2.5") + &json("0").replace("\"weight\": 0", "\"other\": 1")).unwrap();
@@ -172,7 +172,7 @@ fn weights_of_tokens_that_nothing_can_use_are_refused() {
     for objective in [Criterion::Likelihood, Criterion::Piecewise, Criterion::Perceptron] {
         let corpus = chain(&with_token_weights(&[2.0, 0.0]));
         let optimizer = if objective == Criterion::Perceptron { Method::Sgd } else { Method::Lbfgs };
-        let settings = Settings { objective, optimizer, ..Settings::of(Kind::Chain) };
+        let settings = Settings { objective, optimizer, ..Settings::for_kind(Kind::Chain) };
         let features = corpus.features(&settings);
         let run = train(corpus, features, &settings, Start::default(), &mut ());
         let message = run.err().unwrap().to_string();
@@ -181,7 +181,7 @@ fn weights_of_tokens_that_nothing_can_use_are_refused() {
     let sequences = with_token_weights(&[2.0, 1.0]);
     let counted = Counts::new(Pairs::default()).add_columns(&sequences[0], 1);
     assert!(counted.unwrap_err().to_string().contains("a token of weight 2"));
-    let settings = Settings { optimizer: Method::Psa, ..Settings::of(Kind::Chain) };
+    let settings = Settings { optimizer: Method::Psa, ..Settings::for_kind(Kind::Chain) };
     let mut stream = StreamTrainer::new(Source::Templates(templates()), &settings, None).unwrap();
     stream.add_columns(&sequences[1], 1).unwrap();
     let message = stream.add_columns(&sequences[0], 1).unwrap_err().to_string();
@@ -196,7 +196,7 @@ fn weights_of_tokens_are_read() {
         format!("{{\"tokens\": [\"a\", \"b\"], \"labels\": [\"X\", \"Y\"], \"weights\": {weights}}}\n")
     };
     let read = |text: String| {
-        let mut sequences = Sequences::rows(std::io::Cursor::new(text), "j", &RowFormat::Json).unwrap();
+        let mut sequences = Sequences::read_rows(std::io::Cursor::new(text), "j", &RowFormat::Json).unwrap();
         sequences.next().unwrap().map(|sequence| match sequence {
             Sequence::Columns { rows, .. } => rows.token_weights().to_vec(),
             Sequence::Attributes(_) => unreachable!("they are rows"),
@@ -246,7 +246,7 @@ fn weights_of_tokens_from_memory() {
     let features = |weights: &[f64]| {
         let of = |one: &Columns| {
             let tokens = (0..one.len()).map(|t| (one.field(t, 1), [(one.field(t, 0), 1.0)]));
-            Sequence::features(tokens).unwrap()
+            Sequence::from_features(tokens).unwrap()
         };
         let mut sequences: Vec<Sequence> = all.iter().map(of).collect();
         sequences[1] = sequences[1].clone().with_token_weights(weights).unwrap();
@@ -271,7 +271,7 @@ fn weights_in<D: Domain>(corpus: &Corpus<D>) -> Vec<f64> {
 fn weights_of_graphs_from_memory() {
     let types = Types::declare([("page".to_owned(), Declaration::nodes(["a", "b"]))]).unwrap();
     let graph = |name: &str| {
-        let mut graph = GraphMaker::new(&types, "graph");
+        let mut graph = TypedGraphBuilder::new(&types, "graph");
         let named = |name: &str| Observed { named: vec![(name.to_owned(), 1.0)], ..Observed::default() };
         graph.node(0, Some(0), named(name)).unwrap();
         graph.node(0, Some(1), named("y")).unwrap();
@@ -301,7 +301,7 @@ fn weights_of_images() {
     let image = Image { height: 1, width: 2, channels: 1, values: vec![0.0, 1.0] };
     let sites = Sites { nodes: image, pairs: Pairs::Differences };
     let mask = Some(Mask { height: 1, width: 2, values: vec![0, 1] });
-    let picture = |weights: Option<Vec<f64>>| Picture {
+    let picture = |weights: Option<Vec<f64>>| GridImage {
         sites: sites.clone(),
         mask: mask.clone(),
         weights,

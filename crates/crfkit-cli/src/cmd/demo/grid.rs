@@ -8,7 +8,7 @@ use crfkit::data::images::{Image, Mask};
 use crfkit::files::write_atomically;
 use crfkit::graph::Neighbours;
 use crfkit::grid::{
-    Decode, Directions, Engine, GridBuilder, GridDomain, GridTagger, Picture, SiteFeatures, Tables,
+    Decode, Directions, Engine, GridBuilder, GridDomain, GridImage, GridTagger, SiteFeatures, Tables,
 };
 use crfkit::tag::{Judgement, Share};
 use crfkit::train::{Criterion, Kind, Method, Settings, Start};
@@ -116,7 +116,7 @@ fn clean(way: &Way, train: &[(Image, Mask)], test: &[(Image, Mask)]) -> Result<(
         inference: Some(way.engine),
         optimizer: Method::Lbfgs,
         passes: Some(PASSES),
-        ..Settings::of(Kind::Grid)
+        ..Settings::for_kind(Kind::Grid)
     };
     let corpus = builder.finish()?;
     let features = corpus.features(&settings);
@@ -125,7 +125,7 @@ fn clean(way: &Way, train: &[(Image, Mask)], test: &[(Image, Mask)]) -> Result<(
     let mut tagger = GridTagger::new(Arc::new(trained.model));
     let (mut masks, mut judgement) = (Vec::with_capacity(test.len()), Judgement::new(1));
     for (image, truth) in test {
-        let picture = Picture {
+        let picture = GridImage {
             sites: image.clone().into(),
             mask: Some(truth.clone()),
             weights: None,

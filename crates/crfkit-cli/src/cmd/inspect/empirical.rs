@@ -68,7 +68,7 @@ fn show_label(model: &EmpiricalModel, label: Label, top: usize, out: &mut impl W
     let mut words: Vec<(&str, u64)> =
         model.counts().word_labels().filter(|(_, y, _)| *y == label).map(|(word, _, n)| (word, n)).collect();
     words.sort_by_key(|(_, n)| Reverse(*n)); // stable: ties by name
-    let share = 100.0 * model.label_shares()[label as usize];
+    let share = 100.0 * model.label_frequencies()[label as usize];
     writeln!(
         out,
         "\nmost frequent words of {} ({share:.2} % of the tokens)",

@@ -58,7 +58,7 @@ pub fn calibrate(session: &Session, trained: &mut Trained<ChainDomain>) -> Resul
     let fitted = match &args.dev {
         Some(path) => {
             let all = sequences(args, path, &trained.model.domain, |_| true)?;
-            trained.model.calibrated(&all).with_context(|| name(path))?
+            trained.model.calibrate(&all).with_context(|| name(path))?
         }
         None => {
             let part = TrainingPart::without(Folds { count: HELD_OUT, seed: args.seed }, 0);
@@ -77,7 +77,7 @@ pub fn calibrate(session: &Session, trained: &mut Trained<ChainDomain>) -> Resul
                 })?);
                 before += read;
             }
-            second.model.calibrated(&held_out)?
+            second.model.calibrate(&held_out)?
         }
     };
     let Fitted { temperature, losses: [before, after], sequences, left_out, .. } = fitted;
@@ -85,7 +85,7 @@ pub fn calibrate(session: &Session, trained: &mut Trained<ChainDomain>) -> Resul
     session.progress.note(&format!(
         "temperature {temperature:.4}; -log p of {sequences} sequences{without}: {before:.6} before, {after:.6} after"
     ));
-    trained.model = trained.model.at_temperature(Some(temperature));
+    trained.model = trained.model.with_temperature(Some(temperature));
     Ok(())
 }
 

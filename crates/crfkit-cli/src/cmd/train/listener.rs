@@ -216,7 +216,7 @@ impl crfkit::train::Listener for TrainingListener<'_> {
                 }
                 self.log.write(&LogEvent::Reset { passes, seconds, weights }, progress);
             }
-            Event::FirstWeights { passes, objective } => {
+            Event::InitialWeights { passes, objective } => {
                 let line = || {
                     let value = objective.map(|objective| format!("  objective {objective:.4}"));
                     format!("first weights: pass {passes:.2}{}", value.unwrap_or_default())

@@ -24,8 +24,8 @@ impl<G: Graph> Dataset<G> {
                 mine.push(dense.of(example).iter().copied());
             }
             all.finish_example(graph(old), self.gold(example).iter().copied(), self.weight(example));
-            if self.weighs_variables() {
-                all.weigh_variables(self.variable_weights(example));
+            if self.uses_variable_weights() {
+                all.set_variable_weights(self.variable_weights(example));
             }
         }
         all

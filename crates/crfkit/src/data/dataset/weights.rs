@@ -8,7 +8,7 @@ impl<G: Graph> Dataset<G> {
     ///
     /// # Panics
     /// If there is not one weight for each gold label of the example.
-    pub fn weigh_variables(&mut self, weights: &[f64]) {
+    pub fn set_variable_weights(&mut self, weights: &[f64]) {
         let last = self.gold(self.graphs.len() - 1).len();
         assert_eq!(weights.len(), last, "one weight per gold label");
         if self.variable_weights.is_empty() && weights.iter().all(|weight| *weight == 1.0) {
@@ -48,7 +48,7 @@ impl<G: Graph> Dataset<G> {
     }
 
     /// Whether some variable has a weight other than 1.
-    pub(crate) fn weighs_variables(&self) -> bool {
+    pub(crate) fn uses_variable_weights(&self) -> bool {
         !self.variable_weights.is_empty()
     }
 }

@@ -119,7 +119,7 @@ impl CorpusBuilder {
     }
 
     /// The same builder, for data with numbers in these columns, counted from 0, which are features.
-    pub fn with_numbers(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
+    pub fn with_dense_columns(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
         self.vectors.columns = columns.into_iter().collect();
         self.vectors.columns.sort_unstable();
         self.vectors.columns.dedup();
@@ -170,7 +170,7 @@ impl CorpusBuilder {
         if !sequence.is_empty() && templates.columns_needed > sequence.columns() {
             templates.check_columns(sequence.columns())?;
         }
-        templates.check_numbers(sequence)?;
+        templates.check_dense_columns(sequence)?;
         if self.plan.segments.is_none() {
             templates.refuse_segments()?;
         }
@@ -213,7 +213,7 @@ impl CorpusBuilder {
         let chain = Chain { len: sequence.len(), labels: 0, own_pairs, triples: false, segments: None };
         self.data.finish_example(chain, self.gold.iter().copied(), weight);
         if !sequence.token_weights().is_empty() {
-            self.data.weigh_variables(sequence.token_weights());
+            self.data.set_variable_weights(sequence.token_weights());
         }
         self.plan.add(|| if sequence.is_empty() { Place::new("input", 0) } else { sequence.place(0) });
         self.alphabet.check_room()
@@ -224,7 +224,7 @@ impl CorpusBuilder {
         match sequence {
             Sequence::Columns { rows, label_column } => {
                 let label = label_column.unwrap_or(-1);
-                let layout = ColumnLayout::of(label, rows.columns(), || sequence.place(0))?;
+                let layout = ColumnLayout::new(label, rows.columns(), || sequence.place(0))?;
                 self.add_columns(rows, layout.label)
             }
             Sequence::Attributes(attributes) => {
@@ -252,7 +252,7 @@ impl CorpusBuilder {
             Chain { len: instance.len(), labels: 0, own_pairs: false, triples: false, segments: None };
         self.data.finish_example(chain, self.gold.iter().copied(), weight);
         if !instance.token_weights().is_empty() {
-            self.data.weigh_variables(instance.token_weights());
+            self.data.set_variable_weights(instance.token_weights());
         }
         self.plan.add(|| if instance.is_empty() { Place::new("input", 0) } else { instance.place(0) });
         Ok(())
@@ -260,7 +260,7 @@ impl CorpusBuilder {
 
     /// Whether tokens have weights other than 1.
     pub(crate) fn weighs_tokens(&self) -> bool {
-        self.data.weighs_variables()
+        self.data.uses_variable_weights()
     }
 
     /// Whether tokens have numbers.

@@ -27,7 +27,7 @@ const FLOOR: f64 = -4.0;
 /// If words are the only observations, L-BFGS from here needs a quarter to a third fewer passes to come within 1 % of
 /// the optimum, and a sixth fewer to come within 0.1 %. With many templates the first value is much lower too, but
 /// training takes slightly more passes, not fewer (`ep-start` of the experiments).
-pub fn first_weights(data: &Dataset<Chain>, labels: usize, features: &Features) -> Vec<f64> {
+pub fn initial_weights(data: &Dataset<Chain>, labels: usize, features: &Features) -> Vec<f64> {
     let (observed, table) = (&features.rows[NODES], &features.tables[PAIR]);
     let mut theta = vec![0.0; features.dim()];
     let (mut single, mut pairs) = (vec![0.0; labels], vec![0.0; labels * labels]);

@@ -8,7 +8,7 @@ use crate::settings::Constraint;
 /// The rules of a notation of chunks.
 pub(crate) fn scheme_rules(labels: &[String], scheme: Scheme) -> LabelRules {
     let name = |label: Option<usize>| label.map(|label| labels[label].as_str());
-    LabelRules::of(labels.len(), |before, after| scheme.permits(name(before), name(after)))
+    LabelRules::from_fn(labels.len(), |before, after| scheme.permits(name(before), name(after)))
 }
 
 /// The constraint that all examples obey, if there is one that labellings should obey too.
@@ -37,7 +37,7 @@ pub(super) fn observed(labels: &[String], data: &Dataset<Chain>) -> Option<Const
     let obeyed = |example: usize| {
         let gold = data.gold(example);
         match data.sets().is_empty() && gold.iter().all(|label| *label < FIRST_SET) {
-            true => rules.obeyed_by(gold),
+            true => rules.is_satisfied_by(gold),
             false => rules.possible(gold.len(), |t| allowed(gold[t])),
         }
     };

@@ -251,7 +251,7 @@ fn seen(labels: usize, data: &Dataset<Chain>) -> LabelRules {
     for row in seen.iter_mut().filter(|row| !row.contains(&true)) {
         row.fill(true);
     }
-    LabelRules::of(labels, |before, after| match (before, after) {
+    LabelRules::from_fn(labels, |before, after| match (before, after) {
         (Some(i), Some(j)) => seen[i][j],
         _ => true,
     })
@@ -325,7 +325,7 @@ impl StoredLattice {
                     return Err("its rules do not fit its labels");
                 }
                 let has = |list: &[u32], label: usize| list.binary_search(&(label as u32)).is_ok();
-                Some(Arc::new(LabelRules::of(labels, |before, next| match (before, next) {
+                Some(Arc::new(LabelRules::from_fn(labels, |before, next| match (before, next) {
                     (Some(i), Some(j)) => has(&after[i], j),
                     (None, Some(j)) => has(&first, j),
                     (Some(i), None) => has(&last, i),

@@ -16,7 +16,7 @@ mod vectors;
 pub use crate::data::observer::Source;
 pub use builder::CorpusBuilder;
 #[doc(hidden)]
-pub use co_occurrence::first_weights;
+pub use co_occurrence::initial_weights;
 pub(crate) use co_occurrence::log_rate;
 pub(crate) use constraint::scheme_rules;
 #[doc(hidden)]
@@ -106,7 +106,7 @@ impl ChainDomain {
         match sequence {
             Sequence::Attributes(_) => Ok(None),
             Sequence::Columns { rows, label_column: Some(label) } => {
-                ColumnLayout::of(*label, rows.columns(), || sequence.place(0)).map(Some)
+                ColumnLayout::new(*label, rows.columns(), || sequence.place(0)).map(Some)
             }
             Sequence::Columns { rows, label_column: None } => {
                 Ok(self.columns.map(|layout| layout.in_data(rows.columns())))
@@ -141,7 +141,7 @@ impl ChainDomain {
             );
             return Err(Error::input(sequence.place(0), message));
         }
-        templates.check_numbers(sequence)
+        templates.check_dense_columns(sequence)
     }
 
     fn check_attributes(&self, place: impl FnOnce() -> Place) -> Result<()> {
@@ -264,7 +264,7 @@ impl Domain for ChainDomain {
         Engine::Exact
     }
 
-    fn first_weights(
+    fn initial_weights(
         &self,
         data: &Dataset<Chain>,
         features: &Features,
@@ -275,7 +275,7 @@ impl Domain for ChainDomain {
             Init::Empirical if !data.is_complete() => Err(Error::Setting(
                 "`init` empirical counts labels, but some are not known: start from zero".into(),
             )),
-            Init::Empirical => Ok(first_weights(data, self.labels.len(), features)),
+            Init::Empirical => Ok(initial_weights(data, self.labels.len(), features)),
             other => Err(unknown_start(other, Self::KIND)),
         }
     }

@@ -40,11 +40,11 @@ impl Sequence {
     ///
     /// ```
     /// # use crfkit::chain::Sequence;
-    /// let sequence = Sequence::rows([["2", "B-QTY"], ["cups", "B-UNIT"], ["flour", "B-NAME"]])?;
+    /// let sequence = Sequence::from_rows([["2", "B-QTY"], ["cups", "B-UNIT"], ["flour", "B-NAME"]])?;
     /// assert_eq!(sequence.len(), 3);
     /// # Ok::<(), crfkit::Error>(())
     /// ```
-    pub fn rows<R>(rows: R) -> Result<Self>
+    pub fn from_rows<R>(rows: R) -> Result<Self>
     where
         R: IntoIterator<Item: IntoIterator<Item: AsRef<str>>>,
     {
@@ -56,11 +56,11 @@ impl Sequence {
     ///
     /// ```
     /// # use crfkit::chain::Sequence;
-    /// let sequence = Sequence::features([("B-QTY", vec![("digits", 1.0), ("length", 0.2)]), ("B-UNIT", vec![("word=cups", 1.0)])])?;
+    /// let sequence = Sequence::from_features([("B-QTY", vec![("digits", 1.0), ("length", 0.2)]), ("B-UNIT", vec![("word=cups", 1.0)])])?;
     /// assert_eq!(sequence.len(), 2);
     /// # Ok::<(), crfkit::Error>(())
     /// ```
-    pub fn features<L, N, F>(tokens: impl IntoIterator<Item = (L, F)>) -> Result<Self>
+    pub fn from_features<L, N, F>(tokens: impl IntoIterator<Item = (L, F)>) -> Result<Self>
     where
         L: AsRef<str>,
         N: AsRef<str>,
@@ -72,11 +72,11 @@ impl Sequence {
     }
 
     /// The same sequence with a weight for each token, for objectives that are sums over tokens
-    /// ([`Criterion::weighs_variables`](crate::settings::Criterion::weighs_variables)).
+    /// ([`Criterion::uses_variable_weights`](crate::settings::Criterion::uses_variable_weights)).
     ///
     /// ```
     /// # use crfkit::chain::Sequence;
-    /// let sequence = Sequence::rows([["2", "B-QTY"], ["cups", "B-UNIT"]])?.with_token_weights(&[1.0, 0.5])?;
+    /// let sequence = Sequence::from_rows([["2", "B-QTY"], ["cups", "B-UNIT"]])?.with_token_weights(&[1.0, 0.5])?;
     /// # Ok::<(), crfkit::Error>(())
     /// ```
     pub fn with_token_weights(mut self, weights: &[f64]) -> Result<Self> {
@@ -185,7 +185,7 @@ impl ColumnLayout {
     }
 
     /// Rejects columns of numbers that do not exist, or that are the label.
-    pub fn check_numbers(&self, columns: &[usize]) -> Result<()> {
+    pub fn check_dense_columns(&self, columns: &[usize]) -> Result<()> {
         let ColumnLayout { columns: all, label } = *self;
         match columns.iter().find(|&&column| column >= all || column == label) {
             None => Ok(()),
@@ -210,7 +210,7 @@ impl ColumnLayout {
 
     /// The layout of rows with `columns` columns, whose label is in column `label`; negative numbers count from the
     /// end. `place` is the place of the rows.
-    pub fn of(label: i32, columns: usize, place: impl Fn() -> Place) -> Result<Self> {
+    pub fn new(label: i32, columns: usize, place: impl Fn() -> Place) -> Result<Self> {
         let index = if label < 0 { columns as i64 + i64::from(label) } else { label.into() };
         match usize::try_from(index).ok().filter(|index| *index < columns) {
             Some(label) => Ok(ColumnLayout { columns, label }),

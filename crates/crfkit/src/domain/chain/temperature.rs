@@ -33,7 +33,7 @@ pub struct Fitted {
 
 impl ChainModel {
     /// The same model at another temperature; see [`Settings::temperature`](crate::settings::Settings::temperature).
-    pub fn at_temperature(&self, temperature: Option<f64>) -> Self {
+    pub fn with_temperature(&self, temperature: Option<f64>) -> Self {
         let mut model = self.clone();
         model.settings.temperature = temperature;
         model
@@ -41,8 +41,8 @@ impl ChainModel {
 
     /// Fits the temperature to labelled sequences, which should not be those of training. Sequences with labels that the model does not
     /// know, or that its constraint forbids, are left out. It is an error if none is left.
-    pub fn calibrated(&self, sequences: &[Sequence]) -> Result<Fitted> {
-        let plain = Arc::new(self.at_temperature(None));
+    pub fn calibrate(&self, sequences: &[Sequence]) -> Result<Fitted> {
+        let plain = Arc::new(self.with_temperature(None));
         let mut tagger = Tagger::new(plain.clone());
         let mut used: Vec<(&Sequence, Vec<Label>)> = Vec::new();
         for sequence in sequences.iter().filter(|sequence| !sequence.is_empty()) {
@@ -66,7 +66,7 @@ impl ChainModel {
             ));
         }
         let loss = |log_t: f64| -> Result<f64> {
-            let mut tagger = Tagger::new(Arc::new(self.at_temperature(Some(log_t.exp()))));
+            let mut tagger = Tagger::new(Arc::new(self.with_temperature(Some(log_t.exp()))));
             let mut sum = 0.0;
             for (sequence, labels) in &used {
                 tagger.take_in(sequence)?;
@@ -79,7 +79,7 @@ impl ChainModel {
         // Never worse than before.
         let (temperature, after) = if after < before { (log_t.exp(), after) } else { (1.0, before) };
         Ok(Fitted {
-            model: self.at_temperature(Some(temperature)),
+            model: self.with_temperature(Some(temperature)),
             temperature,
             losses: [before, after],
             sequences: used.len(),

@@ -220,13 +220,16 @@ impl Sequence {
     /// ```
     /// # use crfkit::chain::Sequence;
     /// # use crfkit::data::vectors::Vectors;
-    /// let sequence = Sequence::vectors(["a", "b"], Vectors::new(3, vec![0.1, 0.2, 0.3, 1.0, 0.0, -1.0])?)?;
+    /// let sequence = Sequence::from_vectors(["a", "b"], Vectors::new(3, vec![0.1, 0.2, 0.3, 1.0, 0.0, -1.0])?)?;
     /// assert_eq!(sequence.len(), 2);
     /// # Ok::<(), crfkit::Error>(())
     /// ```
-    pub fn vectors<L: AsRef<str>>(labels: impl IntoIterator<Item = L>, vectors: Vectors) -> Result<Self> {
+    pub fn from_vectors<L: AsRef<str>>(
+        labels: impl IntoIterator<Item = L>,
+        vectors: Vectors,
+    ) -> Result<Self> {
         let none = || std::iter::empty::<(&str, f64)>();
-        Sequence::features(labels.into_iter().map(|label| (label, none())))?.with_vectors(vectors)
+        Sequence::from_features(labels.into_iter().map(|label| (label, none())))?.with_vectors(vectors)
     }
 
     /// The same sequence with a vector for each token, beside its other features.

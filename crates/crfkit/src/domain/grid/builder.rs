@@ -1,6 +1,6 @@
 //! The builder of a training corpus of images.
 
-use super::{GridCorpus, GridDomain, GridScratch, Picture};
+use super::{GridCorpus, GridDomain, GridImage, GridScratch};
 use crate::data::columns::wrong_weight;
 use crate::data::dataset::Dataset;
 use crate::data::images::Mask;
@@ -27,18 +27,18 @@ impl GridBuilder {
     /// must be a label of the domain, or its value for no label.
     pub fn add(&mut self, sites: &Sites, mask: &Mask, name: &str) -> Result<()> {
         let picture =
-            Picture { sites: sites.clone(), mask: Some(mask.clone()), weights: None, name: name.into() };
-        self.add_picture(&picture)
+            GridImage { sites: sites.clone(), mask: Some(mask.clone()), weights: None, name: name.into() };
+        self.add_image(&picture)
     }
 
     /// Adds an image that carries its mask.
-    pub fn add_picture(&mut self, picture: &Picture) -> Result<()> {
+    pub fn add_image(&mut self, picture: &GridImage) -> Result<()> {
         self.add_weighted(picture, 1.0)
     }
 
     /// Adds an image that carries its mask, with a weight in training: 2 counts as two such images, and 0 leaves it out. It is an error if the
     /// weight is negative or not finite.
-    pub fn add_weighted(&mut self, picture: &Picture, weight: f64) -> Result<()> {
+    pub fn add_weighted(&mut self, picture: &GridImage, weight: f64) -> Result<()> {
         if !(weight.is_finite() && weight >= 0.0) {
             return Err(Error::input(Place::new(&picture.name, 0), wrong_weight(weight)));
         }
@@ -65,7 +65,7 @@ impl GridBuilder {
         self.domain.push_observations(&sites, &graph, &mut self.data);
         self.data.finish_example(graph, gold, weight);
         if let Some(weights) = weights {
-            self.data.weigh_variables(weights);
+            self.data.set_variable_weights(weights);
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ pub use crate::model::Tables;
 pub use builder::GridBuilder;
 pub use features::{SiteFeatures, SiteNumbers};
 pub use layout::{Directions, GridDomain};
-pub use picture::Picture;
+pub use picture::GridImage;
 
 use super::alone::logistic;
 use super::stored::parse_head;
@@ -100,7 +100,7 @@ impl GridDomain {
 }
 
 impl Domain for GridDomain {
-    type Input = Picture;
+    type Input = GridImage;
     type Graph = FactorGraph;
     type Scratch = GridScratch;
     const KIND: Kind = Kind::Grid;
@@ -109,19 +109,19 @@ impl Domain for GridDomain {
 
     fn observe(
         &self,
-        picture: &Picture,
+        picture: &GridImage,
         scratch: &mut GridScratch,
         data: &mut Dataset<FactorGraph>,
     ) -> Result<()> {
         self.observe_sites(&picture.sites, &picture.name, scratch, data)
     }
 
-    fn place(picture: &Picture) -> Place {
+    fn place(picture: &GridImage) -> Place {
         Place::new(&picture.name, 0)
     }
 
     /// The gold labels. Unlabelled pixels do not count; values that the model does not know always count as errors.
-    fn truth<'a>(&'a self, picture: &'a Picture) -> Result<Truth<'a>> {
+    fn truth<'a>(&'a self, picture: &'a GridImage) -> Result<Truth<'a>> {
         let mask = picture.labelled(self)?;
         let name = |&value: &u16| (Some(value) != self.unlabelled).then(|| Cow::Owned(value.to_string()));
         Ok(Truth { labels: mask.values.iter().map(name).collect(), known: Vec::new() })
@@ -177,7 +177,7 @@ impl Domain for GridDomain {
         data: Dataset<FactorGraph>,
         threads: usize,
     ) -> Result<Box<dyn Objective>> {
-        settings.objective.check_weights(data.weighs_variables())?;
+        settings.objective.check_weights(data.uses_variable_weights())?;
         match settings.objective {
             Criterion::Perceptron if self.labels.len() <= 2 => {
                 Ok(Box::new(Risk::new(Perceptron(GraphCut), features, data, threads)?))
@@ -202,7 +202,7 @@ impl Domain for GridDomain {
     }
 
     /// The first weights of [`Init::Logistic`].
-    fn first_weights(
+    fn initial_weights(
         &self,
         data: &Dataset<FactorGraph>,
         features: &Features,

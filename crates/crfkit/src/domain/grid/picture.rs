@@ -7,7 +7,7 @@ use crate::{Error, Place, Result};
 
 /// An image, with the labels of its sites if they are known.
 #[derive(Clone, Debug)]
-pub struct Picture {
+pub struct GridImage {
     /// The numbers of the image's pixels.
     pub sites: Sites,
     /// The mask: a label for each site.
@@ -18,7 +18,7 @@ pub struct Picture {
     pub name: String,
 }
 
-impl Picture {
+impl GridImage {
     /// The weights of the sites, if there are any. It is an error if their number is not that of the mask, or if one is
     /// negative or not finite.
     pub(super) fn weighed(&self, mask: &Mask) -> Result<Option<&[f64]>> {

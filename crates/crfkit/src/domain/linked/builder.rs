@@ -69,7 +69,7 @@ impl LinkedBuilder {
 
     /// The same builder, for data with numbers in these columns, counted from 0, which are features. A column that the data does not have,
     /// or that holds labels, is an error.
-    pub fn with_numbers(mut self, columns: impl IntoIterator<Item = usize>) -> Result<Self> {
+    pub fn with_dense_columns(mut self, columns: impl IntoIterator<Item = usize>) -> Result<Self> {
         let mut numbers: Vec<usize> = columns.into_iter().collect();
         numbers.sort_unstable();
         numbers.dedup();
@@ -170,7 +170,7 @@ impl LinkedBuilder {
             // Every label of a token has its weight.
             let weights = token_weights.iter().flat_map(|&weight| std::iter::repeat_n(weight, columns));
             if !token_weights.is_empty() {
-                data.weigh_variables(&weights.collect::<Vec<f64>>());
+                data.set_variable_weights(&weights.collect::<Vec<f64>>());
             }
         }
         self.vectors.standard = Standard::fit(&mut data, self.numbers_as);

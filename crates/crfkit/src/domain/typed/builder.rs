@@ -71,7 +71,7 @@ impl TypedBuilder {
             |(k, (kind, features))| (kind, (!shared || k == 0 || k >= graph.nodes.len()).then_some(features));
         observe(members.map(stored), types, number, &mut self.data);
         self.data.finish_example(structure, graph.gold, graph.weight);
-        self.data.weigh_variables(&graph.weights);
+        self.data.set_variable_weights(&graph.weights);
         self.names.iter().try_for_each(|names| names.check_room("the names of features"))
     }
 

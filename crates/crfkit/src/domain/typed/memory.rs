@@ -19,13 +19,13 @@ pub struct Observed {
 /// A graph in the making.
 ///
 /// ```
-/// use crfkit::typed::{Declaration, GraphMaker, Observed, TypedBuilder, Types};
+/// use crfkit::typed::{Declaration, TypedGraphBuilder, Observed, TypedBuilder, Types};
 ///
 /// let types = Types::declare([
 ///     ("person".to_owned(), Declaration::nodes(["shy", "loud"]).dense(1)),
 ///     ("friends".to_owned(), Declaration::factors(["person", "person"])),
 /// ])?;
-/// let mut graph = GraphMaker::new(&types, "the first graph");
+/// let mut graph = TypedGraphBuilder::new(&types, "the first graph");
 /// let (person, friends) = (types.kind("person").unwrap(), types.kind("friends").unwrap());
 /// let numbers = |x: f64| Observed { dense: vec![x], ..Observed::default() };
 /// let ada = graph.node(person, Some(0), numbers(0.3))?;
@@ -38,15 +38,15 @@ pub struct Observed {
 /// # Ok::<(), crfkit::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct GraphMaker<'a> {
+pub struct TypedGraphBuilder<'a> {
     types: &'a Types,
     graph: TypedGraph,
 }
 
-impl<'a> GraphMaker<'a> {
+impl<'a> TypedGraphBuilder<'a> {
     /// A graph without nodes. Messages call it `name`.
     pub fn new(types: &'a Types, name: &str) -> Self {
-        GraphMaker { types, graph: TypedGraph::empty(Place::new(name, 0)) }
+        TypedGraphBuilder { types, graph: TypedGraph::empty(Place::new(name, 0)) }
     }
 
     /// Adds a node of a type, with a label of that type if it is known, and returns its number.
@@ -86,7 +86,7 @@ impl TypedGraph {
     }
 
     /// The same graph with a weight for each node, for objectives that are sums over nodes
-    /// ([`Criterion::weighs_variables`](crate::settings::Criterion::weighs_variables)). It is an error if there is not one for each, or if
+    /// ([`Criterion::uses_variable_weights`](crate::settings::Criterion::uses_variable_weights)). It is an error if there is not one for each, or if
     /// one is negative or not finite.
     pub fn with_node_weights(mut self, weights: &[f64]) -> Result<Self> {
         let refuse = |why: String| Err(Error::input(self.place.clone(), why));

@@ -17,7 +17,7 @@ pub use arrays::{EdgeArrays, GraphArrays, LabelTable, Matrix};
 pub use builder::Structures;
 pub use builder::TypedBuilder;
 pub use line::{Line, TypedGraph};
-pub use memory::{GraphMaker, Observed};
+pub use memory::{Observed, TypedGraphBuilder};
 pub use types::{Declaration, Type, Types};
 
 use super::alone::logistic;
@@ -170,7 +170,7 @@ impl Domain for TypedDomain {
     }
 
     /// The first weights of [`Init::Logistic`].
-    fn first_weights(
+    fn initial_weights(
         &self,
         data: &Dataset<FactorGraph>,
         _features: &Features,

@@ -74,7 +74,7 @@ pub fn layout_of(sequence: &Sequence) -> crfkit::Result<Option<ColumnLayout>> {
         let message = "one column: a token and its label are needed, separated by spaces or tabs (`labels` in JSON lines)";
         return Err(Error::input(rows.place(0), message));
     }
-    ColumnLayout::of(label_column.unwrap_or(-1), rows.columns(), || rows.place(0)).map(Some)
+    ColumnLayout::new(label_column.unwrap_or(-1), rows.columns(), || rows.place(0)).map(Some)
 }
 
 /// Rejects a file with another number of columns than the first one.
@@ -95,7 +95,7 @@ pub fn source(args: &TrainArgs, layout: Option<ColumnLayout>) -> Result<Source> 
     let Some(layout) = layout else { return Ok(Source::Attributes) };
     let mut templates = templates(args, layout.columns - 1)?;
     layout.check_templates(&templates)?;
-    layout.check_numbers(&args.dense_columns())?;
+    layout.check_dense_columns(&args.dense_columns())?;
     if args.template.is_some() {
         templates.name = "template file".into(); // the model keeps the text, not the path
     }
@@ -164,7 +164,7 @@ impl TrainingData for ChainDomain {
                 Some(crew) => crew,
                 none => {
                     let builder =
-                        CorpusBuilder::new(source(args, layout)?).with_numbers(args.dense_columns());
+                        CorpusBuilder::new(source(args, layout)?).with_dense_columns(args.dense_columns());
                     let builder = match args.scaling {
                         _ if args.standardise => builder.standardised(),
                         Scaling::None => builder.uncentred(),

@@ -32,7 +32,7 @@ impl TrainingData for TypedDomain {
             true => corpus_of_arrays(args)?,
             false => corpus_of_lines(args)?,
         };
-        corpus.weigh_labels(args.label_weight.iter().cloned())?;
+        corpus.set_label_weights(args.label_weight.iter().cloned())?;
         Ok(corpus)
     }
 

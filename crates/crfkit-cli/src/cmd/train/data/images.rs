@@ -64,12 +64,12 @@ impl TrainingData for GridDomain {
                     ..GridDomain::new(labels.clone(), args.grid.sites(), &picture.sites, &picture.name)?
                 })?),
             };
-            builder.add_picture(&picture)?;
+            builder.add_image(&picture)?;
         }
         match builder {
             Some(builder) => {
                 let mut corpus = builder.finish()?;
-                corpus.weigh_labels(args.label_weight.iter().cloned())?;
+                corpus.set_label_weights(args.label_weight.iter().cloned())?;
                 Ok(corpus)
             }
             None => anyhow::bail!("there is no training image"),

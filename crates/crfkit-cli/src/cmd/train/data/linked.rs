@@ -128,14 +128,14 @@ fn for_each(
 fn new_builder(args: &TrainArgs, first: &Columns) -> Result<LinkedBuilder> {
     let columns = first.columns();
     let index =
-        |&column: &i32| ColumnLayout::of(column, columns, || first.place(0)).map(|layout| layout.label);
+        |&column: &i32| ColumnLayout::new(column, columns, || first.place(0)).map(|layout| layout.label);
     let labels = args.label_column.iter().map(index).collect::<crfkit::Result<Vec<usize>>>()?;
     let mut templates = templates(args, columns.saturating_sub(labels.len()))?;
     if args.template.is_some() {
         templates.name = "template file".into(); // the model keeps the text, not the path
     }
     let builder = LinkedBuilder::new(links(args)?, templates, columns, labels)?;
-    let builder = builder.with_numbers(args.dense_columns())?;
+    let builder = builder.with_dense_columns(args.dense_columns())?;
     Ok(match args.scaling {
         _ if args.standardise => builder.standardised(),
         Scaling::None => builder.uncentred(),

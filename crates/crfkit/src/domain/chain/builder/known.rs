@@ -33,7 +33,7 @@ impl CorpusBuilder {
     /// The same builder, whose corpus has the labels and observations of a model too, for training that goes on from it
     /// ([`ChainCorpus::joined`](crate::chain::ChainCorpus::joined)). Numbers are standardised as the model does. It is an error if the
     /// model makes its observations in another way, or is one of second-order chains, of segments or of a constraint.
-    pub fn knowing(mut self, model: &Arc<ChainModel>) -> Result<Self> {
+    pub fn with_base_model(mut self, model: &Arc<ChainModel>) -> Result<Self> {
         let refuse =
             |why: &str| Err(Error::Setting(format!("training cannot continue from this model: {why}")));
         if model.domain.source != self.source {
