@@ -158,7 +158,7 @@ impl Task {
         let mut all = Vec::with_capacity(self.sentences.len());
         for sentence in &self.sentences {
             for tagger in taggers.iter_mut() {
-                tagger.columns(sentence)?;
+                tagger.load_columns(sentence)?;
             }
             if let Some((first, others)) = taggers.split_first_mut() {
                 first.answers().average(others.iter_mut().map(Tagger::answers));

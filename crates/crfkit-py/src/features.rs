@@ -53,7 +53,7 @@ impl Input {
     /// Loads it into a worker.
     pub(crate) fn load(&self, worker: &mut Tagger<Ensemble>) -> crfkit::Result<()> {
         let answers = match &self.tokens {
-            Tokens::Rows(sequence) => worker.take_in(sequence)?,
+            Tokens::Rows(sequence) => worker.load(sequence)?,
             Tokens::Features(sequence) => worker.take_in_hashed(sequence)?,
         };
         match self.allowed.is_empty() {

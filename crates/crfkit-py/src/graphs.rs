@@ -238,7 +238,7 @@ impl PyGraphTagger {
         let inputs = graphs_of(py, &self.0.model().domain.types, &x)?;
         let found = py.detach(|| {
             self.0.each(&inputs, crate::threads(threads), |worker, input| {
-                Ok(worker.take_in(input)?.marginals()?.flatten().copied().collect::<Vec<f64>>())
+                Ok(worker.load(input)?.marginals()?.flatten().copied().collect::<Vec<f64>>())
             })
         });
         Ok(found.map_err(|error| raise(py, error))?.into_iter().map(|row| row.into_pyarray(py)).collect())

@@ -241,7 +241,7 @@ impl PyGridTagger {
         let inputs = pictures(py, &x, None, None)?;
         let found = py.detach(|| {
             self.0.each(&inputs, crate::threads(threads), |worker, input| {
-                Ok(worker.take_in(input)?.marginals()?.flatten().copied().collect::<Vec<f64>>())
+                Ok(worker.load(input)?.marginals()?.flatten().copied().collect::<Vec<f64>>())
             })
         });
         let labels = self.0.model().domain.labels.len();

@@ -162,7 +162,7 @@ impl PyFactorialTagger {
         let full: Vec<&Columns> = inputs.iter().filter(|rows| !rows.is_empty()).collect();
         let found = py.detach(|| {
             self.0.each(&full, crate::threads(threads), |worker, input| {
-                worker.take_in(input)?;
+                worker.load(input)?;
                 Ok(worker.labels(crfkit::decode::Decode::Best)?.to_vec())
             })
         });
@@ -194,7 +194,7 @@ impl PyFactorialTagger {
             self.0.each(&inputs, crate::threads(threads), |worker, input| {
                 let mut tables = vec![Vec::new(); columns];
                 if !input.is_empty() {
-                    let rows = worker.take_in(input)?.marginals()?;
+                    let rows = worker.load(input)?.marginals()?;
                     rows.enumerate().for_each(|(v, row)| tables[v % columns].extend_from_slice(row));
                 }
                 Ok(tables)

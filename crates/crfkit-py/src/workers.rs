@@ -131,7 +131,7 @@ impl<M: Labeller> Workers<M> {
         M::Input: Sync,
     {
         self.each(inputs, threads, |worker, input| {
-            worker.take_in(input)?;
+            worker.load(input)?;
             let decode = decode.unwrap_or_else(|| worker.model().decode());
             Ok(worker.labels(decode)?.to_vec())
         })

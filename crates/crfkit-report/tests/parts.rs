@@ -107,7 +107,7 @@ fn the_worst_mistakes_come_first_however_the_work_is_divided() {
         let mut tagger = Tagger::new(model.clone());
         let mut samples = Samples::default();
         for sequence in sequences {
-            tagger.columns(sequence).unwrap();
+            tagger.load_columns(sequence).unwrap();
             let gold: Vec<&str> = (0..sequence.len()).map(|row| sequence.field(row, 1)).collect();
             let word = |row| sequence.field(row, 0).to_owned();
             let answers = tagger.answers();

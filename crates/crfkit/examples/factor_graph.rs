@@ -29,7 +29,7 @@ fn main() -> crfkit::Result<()> {
     let model = Arc::new(model);
     let graph = model.domain.read_line(NEW, &Place::new("new", 1))?.expect("the line holds a graph");
     let mut tagger = TypedTagger::new(model.clone());
-    let answers = tagger.take_in(&graph)?;
+    let answers = tagger.load(&graph)?;
     let labels = answers.labels(Decode::MaxMarginal)?.to_vec();
     for (node, label) in labels.into_iter().enumerate() {
         let name = &model.domain.types.nodes()[graph.nodes[node]].labels[label as usize];

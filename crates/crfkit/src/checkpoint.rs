@@ -4,7 +4,7 @@ use crate::Result;
 use crate::domain::{Corpus, Digest, Domain};
 use crate::model::sections::{Format, Reader, Writer};
 use crate::optim::State;
-use crate::settings::{Settings, Tried};
+use crate::settings::{Settings, TuningTrial};
 use crate::train::{Checkpoint, Start};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
@@ -28,7 +28,7 @@ struct Head {
     has_best: bool,
     since_best: u64,
     #[serde(default)]
-    tried: Vec<Tried>,
+    tried: Vec<TuningTrial>,
 }
 
 impl Checkpoint {

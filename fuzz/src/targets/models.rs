@@ -139,12 +139,12 @@ fn sequences() -> Vec<Sequence> {
 pub(super) fn ask<M: Labeller>(model: &Arc<M>, inputs: &[M::Input]) {
     let (sets, mut tagger) = (model.label_sets(), Tagger::new(model.clone()));
     for input in inputs {
-        if tagger.take_in(input).is_err() {
+        if tagger.load(input).is_err() {
             continue;
         }
         let Ok(labels) = tagger.labels(model.decode()).map(<[u32]>::to_vec) else { continue };
         for (v, &label) in labels.iter().enumerate() {
-            let set = model.set_of(tagger.answers().graph(), v);
+            let set = model.label_set_of(tagger.answers().graph(), v);
             assert!((label as usize) < sets[set].labels.len(), "label {label}");
             if let Ok(p) = tagger.answers().probability_of(v, label) {
                 assert!((-1e-6..=1.0 + 1e-6).contains(&p), "a probability of {p}");

@@ -159,7 +159,7 @@ fn learn(sequences: Result<Vec<Sequence>>, settings: &Settings) -> Option<Vec<u8
     let file = model.to_bytes(Default::default()).expect("a trained model can be stored");
     let mut tagger = Tagger::new(model);
     let rows = Sequence::from_rows([["a", "?"], ["c", "?"]]).expect("these are rows");
-    tagger.take_in(&rows).expect("a model of finite weights labels");
+    tagger.load(&rows).expect("a model of finite weights labels");
     Some(file)
 }
 

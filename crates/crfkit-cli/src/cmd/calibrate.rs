@@ -6,7 +6,7 @@ use crate::paths::check_inputs_kept;
 use crate::pipeline::Source;
 use anyhow::{Context, Result};
 use crfkit::any::{AnyModel, Ensemble, Member};
-use crfkit::chain::Fitted;
+use crfkit::chain::TemperatureFit;
 use crfkit::files::write_atomically;
 use std::io::Write;
 use std::process::ExitCode;
@@ -30,7 +30,7 @@ pub fn run(args: &CalibrateArgs) -> Result<ExitCode> {
         sequences.push(source.item());
     }
     sequences.pop();
-    let Fitted { model, temperature, losses: [before, after], sequences: used, left_out } =
+    let TemperatureFit { model, temperature, losses: [before, after], sequences: used, left_out } =
         model.calibrate(&sequences).with_context(|| name(&args.dev))?;
     write_atomically(&args.output, &AnyModel::Chain(model.into()).to_bytes()?)?;
     let mut out = std::io::stderr();

@@ -156,7 +156,7 @@ fn show(tagger: &mut Tagger<ChainModel>, line: &str) -> crfkit::Result<String> {
     let model = tagger.model().clone();
     let mut text = String::new();
     for_each_sequence(&tokenize(line).join("\n"), |sequence| {
-        tagger.columns(sequence)?;
+        tagger.load_columns(sequence)?;
         let labels = tagger.viterbi().to_vec();
         let mut rows = [String::new(), String::new(), String::new()];
         for (t, &label) in labels.iter().enumerate() {

@@ -69,7 +69,7 @@ impl<M: Door> Job for Explaining<'_, M> {
         text.clear();
         for item in block.items() {
             let Some(input) = self.model.input(item)? else { continue };
-            tagger.take_in(&input)?;
+            tagger.load(&input)?;
             let best = tagger.labels(Decode::Best)?.to_vec();
             let variables = self.variables(best.len());
             let truth = match self.args.only_wrong {
@@ -120,7 +120,7 @@ impl<M: Door> Explaining<'_, M> {
         if v >= graph.vars() {
             return Vec::new();
         }
-        let set = self.model.set_of(graph, v);
+        let set = self.model.label_set_of(graph, v);
         self.model.label_sets()[set].labels.to_vec()
     }
 }
@@ -176,7 +176,7 @@ impl<M: Door> Case<'_, M> {
             let without = part.without.map_or_else(String::new, |label| self.label(tagger, v, label));
             let what = match &part.observation {
                 Some(length) if part.part == "length" => format!("length {length}"),
-                Some(observation) => model.in_words(&part.part, observation),
+                Some(observation) => model.describe_tests(&part.part, observation),
                 None => part.part.clone(),
             };
             rows.push([format!("{:+.4}", part.amount), what, labels, tokens.join("–"), without]);

@@ -150,7 +150,9 @@ fn show_some(
     let wanted = |part: &WeightPart| !names.is_chain() || names.is_by_label(part);
     // What is shown in words may be asked for in words.
     let named = args.observation.as_ref().map(|words| {
-        templates.and_then(|templates| templates.observation_of(words)).unwrap_or_else(|| words.clone())
+        templates
+            .and_then(|templates| templates.observation_from_tests(words))
+            .unwrap_or_else(|| words.clone())
     });
     let weights = names.top(args.top, wanted, labels, named.as_deref());
     let title = match (&args.observation, &args.label) {
@@ -225,7 +227,7 @@ fn describe(names: &Names, templates: Option<&Templates>, weight: &NamedWeight) 
         Some(number) if weight.kind == WeightKind::Dense => format!("dense {number}  {labels}"),
         // Names may hold anything; control characters would upset the terminal.
         Some(observation) => {
-            let words = templates.and_then(|templates| templates.in_words(observation));
+            let words = templates.and_then(|templates| templates.describe_tests(observation));
             format!("{}  {labels}", words.as_ref().unwrap_or(observation).escape_debug())
         }
         None => labels,

@@ -144,7 +144,7 @@ impl<M: Door> Job for Ranking<M> {
         found.clear();
         for item in block.items() {
             let Some(input) = self.model.input(item)? else { continue };
-            tagger.take_in(&input)?;
+            tagger.load(&input)?;
             let score = self.model.doubt(self.by, tagger)?;
             let variables = tagger.variables();
             if variables == 0 {

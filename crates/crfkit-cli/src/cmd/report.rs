@@ -58,7 +58,7 @@ fn templates_of(model: &AnyModel) -> Option<&Templates> {
 /// Shows observations that are results of tests in words.
 pub fn put_into_words(part: &mut ModelPart, templates: &Templates) {
     for feature in part.features.iter_mut().flat_map(|of| &mut of.features) {
-        if let Some(words) = templates.in_words(&feature.observation) {
+        if let Some(words) = templates.describe_tests(&feature.observation) {
             feature.observation = words;
         }
     }

@@ -261,7 +261,7 @@ impl<M: Door> Job for Tagging<M> {
         let mut labels = Vec::new();
         for item in block.items() {
             let Some(input) = self.model.input(item)? else { continue };
-            tagger.take_in(&input)?;
+            tagger.load(&input)?;
             labels.clear();
             labels.extend_from_slice(tagger.labels(self.decode)?);
             self.model.write(&self.wanted, &input, &labels, tagger, text)?;

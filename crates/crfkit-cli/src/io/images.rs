@@ -261,7 +261,7 @@ pub fn grid_samples(model: &Arc<GridModel>, inputs: &Inputs) -> Result<Vec<GridS
     all.truncate(SHOWN);
     let sample = |(wrong, pixels, file, labels): (u64, u64, &PictureFile, Vec<Label>)| {
         let picture = read_picture(file)?;
-        tagger.take_in(&picture)?;
+        tagger.load(&picture)?;
         let truth = picture.mask.as_ref().map_or(&[][..], |mask| &mask.values);
         let truth: Vec<u16> = truth.iter().map(|&value| shade(model, model.domain.label(value))).collect();
         let found = labels.iter().map(|&label| shade(model, Some(label))).collect();

@@ -167,7 +167,7 @@ pub trait Door: Labeller<Input: Clone> + Explain + Sized {
     /// Appends what was read, in the format in which it was read, or as columns.
     fn repeat(&self, item: &<Self::Source as Source>::Item, out: &mut Vec<u8>) -> Result<()>;
     /// An observation of a part of the model, as people read it.
-    fn in_words(&self, part: &str, observation: &str) -> String {
+    fn describe_tests(&self, part: &str, observation: &str) -> String {
         format!("{part}: {observation}")
     }
     /// The message about inputs that hold nothing to compare.

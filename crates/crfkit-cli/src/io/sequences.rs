@@ -331,10 +331,10 @@ impl Door for Ensemble {
         }
     }
 
-    fn in_words(&self, _part: &str, observation: &str) -> String {
+    fn describe_tests(&self, _part: &str, observation: &str) -> String {
         let words = match &self.members()[0] {
             Member::Weighted(model) => match &model.domain.source {
-                observer::Source::Templates(templates) => templates.in_words(observation),
+                observer::Source::Templates(templates) => templates.describe_tests(observation),
                 observer::Source::Attributes => None,
             },
             Member::Empirical(_) => None,

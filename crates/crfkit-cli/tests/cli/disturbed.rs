@@ -91,14 +91,14 @@ fn library(directory: &Path) -> Option<PathBuf> {
 }
 
 /// How a command has ended.
-struct Ended {
+struct StopReason {
     status: std::process::ExitStatus,
     message: String,
     calls: usize,
 }
 
 /// Runs a command in a directory, disturbed or not. Standard output goes to the file `stdout` there.
-fn run(directory: &Path, scene: &Scene, library: &Path, fault: Option<(&str, usize)>) -> Ended {
+fn run(directory: &Path, scene: &Scene, library: &Path, fault: Option<(&str, usize)>) -> StopReason {
     let mut command = Command::new(env!("CARGO_BIN_EXE_crfkit"));
     command.current_dir(directory).args(scene.command.split(' ').flat_map(expanded));
     command.env_remove("CRFKIT_SIMD").env("CRFKIT_CHECKPOINT_SECONDS", "0.005");
@@ -121,7 +121,7 @@ fn run(directory: &Path, scene: &Scene, library: &Path, fault: Option<(&str, usi
         }
     };
     let text = |name: &str| fs::read_to_string(directory.join(name)).unwrap_or_default();
-    Ended { status, message: text("stderr"), calls: text("calls").trim().parse().unwrap_or(0) }
+    StopReason { status, message: text("stderr"), calls: text("calls").trim().parse().unwrap_or(0) }
 }
 
 /// A kind stands for the arguments of its training.
@@ -203,7 +203,7 @@ fn undisturbed(stage: &Path, scene: &Scene, library: &Path) -> Expected {
 fn disturb(stage: &Path, scene: &Scene, library: &Path, expected: &Expected, fault: (&str, usize)) -> bool {
     let place = copy_of(stage, scene);
     let ended = run(place.path(), scene, library, Some(fault));
-    let Ended { status, ref message, .. } = ended;
+    let StopReason { status, ref message, .. } = ended;
     let what = format!("{} with {fault:?} of {}: {status}, {message}", scene.command, expected.calls);
     assert!(!message.contains("panicked"), "{what}");
     let training = scene.command.starts_with("train");

@@ -54,7 +54,7 @@ fn run(context: &Context) -> Result<Outcome> {
             let model = train(&data.counts(settings.pairs), &settings, None)?.model;
             let mut tagger = EmpiricalTagger::new(Arc::new(model));
             sums[slot] += test.accuracy(|words| {
-                tagger.words(words.iter().map(|&x| data.words[x]));
+                tagger.load_words(words.iter().map(|&x| data.words[x]));
                 tagger.viterbi().to_vec()
             });
         }

@@ -292,7 +292,7 @@ pub(super) fn fit(
     let mut evaluate = |test: &[Columns]| -> Result<Scores> {
         let mut evaluation = Evaluation::default();
         for sentence in test {
-            tagger.attributes(&attributes(sentence, |tag| tag)?)?;
+            tagger.load_attributes(&attributes(sentence, |tag| tag)?)?;
             let field = |column| (0..sentence.len()).map(move |row| sentence.field(row, column));
             let gold: Vec<&str> = field(sentence.columns() - 1).collect();
             let known: Vec<bool> = field(0).map(|word| words.contains(word)).collect();

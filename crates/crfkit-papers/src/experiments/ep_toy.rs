@@ -152,7 +152,7 @@ fn maxima(_: &Context) -> Result<Outcome> {
     }
     for method in [EmpiricalMethod::Ep1, EmpiricalMethod::Ep2] {
         let mut tagger = EmpiricalTagger::new(Arc::new(model(&sample, &lexical(method))?));
-        tagger.words(QUESTION.map(|x| sample.words[x]));
+        tagger.load_words(QUESTION.map(|x| sample.words[x]));
         outcome.claim(format!("{method:?} predicts [0, 0]"), tagger.viterbi() == [0, 0]);
     }
     Ok(outcome)
@@ -194,7 +194,7 @@ fn equation_10(_: &Context) -> Result<Outcome> {
     let accuracy_of_ep = |data: &Sample, test: &Sample| -> Result<f64> {
         let mut tagger = EmpiricalTagger::new(Arc::new(model(data, &lexical(EmpiricalMethod::Ep1))?));
         Ok(test.accuracy(|words| {
-            tagger.words(words.iter().map(|&x| data.words[x]));
+            tagger.load_words(words.iter().map(|&x| data.words[x]));
             tagger.viterbi().to_vec()
         }))
     };

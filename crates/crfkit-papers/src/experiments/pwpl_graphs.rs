@@ -15,7 +15,7 @@ use crfkit::linked::{Engine, LinkedBuilder, LinkedCorpus, LinkedDomain, LinkedMo
 use crfkit::loss::Pieces;
 use crfkit::math::random::Random;
 use crfkit::optim::Stop;
-use crfkit::train::{self, Criterion, Ended, Method, Settings, Start, Trained};
+use crfkit::train::{self, Criterion, Method, Settings, Start, StopReason, Trained};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Instant;
@@ -132,7 +132,7 @@ fn label(model: LinkedModel, test: &[Columns]) -> Result<Vec<Vec<Vec<String>>>> 
     let columns = labels.len();
     let mut all = Vec::with_capacity(test.len());
     for sequence in test {
-        tagger.take_in(sequence)?;
+        tagger.load(sequence)?;
         let best = tagger.labels(Decode::MaxMarginal)?;
         let names =
             |c: usize| best.iter().skip(c).step_by(columns).map(|&y| labels[c][y as usize].clone()).collect();
@@ -312,7 +312,7 @@ fn skip_online(context: &Context) -> Result<Outcome> {
     }
     ordering(&mut outcome, means);
     let ended = match batch.stop {
-        Ended::Method(Stop::Inference) => {
+        StopReason::Method(Stop::Inference) => {
             "every step that it tries leads to mails whose loss by BP is below 0, which cannot be"
         }
         _ => "it has stopped",

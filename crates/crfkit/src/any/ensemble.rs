@@ -81,7 +81,7 @@ impl Member {
         }
     }
 
-    fn take_in(
+    fn load(
         &self,
         tables: &MemberTables,
         sequence: &Sequence,
@@ -90,10 +90,10 @@ impl Member {
     ) -> Result<()> {
         match (self, tables) {
             (Member::Weighted(model), MemberTables::Weighted(tables)) => {
-                model.take_in(tables, sequence, &mut scratch.observer, answers)
+                model.load(tables, sequence, &mut scratch.observer, answers)
             }
             (Member::Empirical(model), MemberTables::Empirical(tables)) => {
-                model.take_in(tables, sequence, &mut scratch.words, answers)
+                model.load(tables, sequence, &mut scratch.words, answers)
             }
             _ => unreachable!("tables are made by their own model"),
         }
@@ -220,7 +220,7 @@ impl Ensemble {
     }
 
     /// Loads a sequence, of whose tokens some may have only some labels. All answers are those given these labels.
-    pub(crate) fn take_in_with(
+    pub(crate) fn load_constrained(
         &self,
         tables: &[MemberTables],
         sequence: &Sequence,
@@ -229,7 +229,7 @@ impl Ensemble {
         answers: &mut ChainAnswers,
     ) -> Result<()> {
         let load = |member: &Member, tables, scratch: &mut MemberScratch, answers: &mut ChainAnswers| {
-            member.take_in(tables, sequence, scratch, answers)?;
+            member.load(tables, sequence, scratch, answers)?;
             match allowed.is_empty() {
                 true => Ok(()),
                 false => answers.allow(allowed, || sequence.place(0)),
@@ -342,7 +342,7 @@ impl Labeller for Ensemble {
     }
 
     /// Loads a sequence. If there are several models, the answers have the mean of their marginals.
-    fn take_in(
+    fn load(
         &self,
         tables: &Vec<MemberTables>,
         sequence: &Sequence,
@@ -350,14 +350,14 @@ impl Labeller for Ensemble {
         answers: &mut ChainAnswers,
     ) -> Result<()> {
         let allowed = self.allowed_in(sequence)?;
-        self.take_in_with(tables, sequence, &allowed, scratch, answers)
+        self.load_constrained(tables, sequence, &allowed, scratch, answers)
     }
 
     fn label_sets(&self) -> Vec<LabelSet<'_>> {
         vec![LabelSet { name: None, labels: self.labels().into() }]
     }
 
-    fn set_of(&self, _chain: &Chain, _variable: usize) -> usize {
+    fn label_set_of(&self, _chain: &Chain, _variable: usize) -> usize {
         0
     }
 

@@ -17,7 +17,7 @@ pub(crate) fn are_far_from_zero(mean: f64, deviation: f64, far: f64) -> bool {
 }
 
 /// The values of the dense observations of one kind of table: a row for each own table of that kind
-/// ([`Graph::own_numbers`]), in order. Kinds whose tables have the same numbers share one matrix.
+/// ([`Graph::own_is_dense`]), in order. Kinds whose tables have the same numbers share one matrix.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DenseNumbers {
     kind: usize,
@@ -99,7 +99,7 @@ impl DenseNumbers {
 
     /// The own tables of a graph that have a row.
     pub(crate) fn tables(&self, graph: &impl Graph) -> impl Iterator<Item = usize> {
-        let has = |f: &usize| graph.own_kind(*f) == self.kind && graph.own_numbers(*f);
+        let has = |f: &usize| graph.own_kind(*f) == self.kind && graph.own_is_dense(*f);
         (0..graph.own_tables()).filter(has)
     }
 

@@ -52,7 +52,7 @@ mod pieces; // Dataset::split
 mod pixels; // public as images::Image and Mask
 mod pnm;
 pub mod presets;
-mod readable; // Templates::in_words
+mod readable; // Templates::describe_tests
 #[doc(hidden)]
 pub mod rows;
 #[doc(hidden)]

@@ -25,7 +25,7 @@ const NONE: &str = "none";
 
 impl Templates {
     /// An observation of several tests, with those that are true in words; `None` for any other observation.
-    pub fn in_words(&self, observation: &str) -> Option<String> {
+    pub fn describe_tests(&self, observation: &str) -> Option<String> {
         self.tests().find_map(|(template, names)| {
             let literals = &self.skeletons[template.skeleton as usize];
             let mut rest = observation.strip_prefix(&*literals[0])?;
@@ -41,8 +41,8 @@ impl Templates {
         })
     }
 
-    /// The name of an observation that is given as [`in_words`](Templates::in_words) gives it; `None` if it is no such one.
-    pub fn observation_of(&self, words: &str) -> Option<String> {
+    /// The name of an observation that is given as [`in_words`](Templates::describe_tests) gives it; `None` if it is no such one.
+    pub fn observation_from_tests(&self, words: &str) -> Option<String> {
         self.tests().find_map(|(template, names)| {
             let wanted = words.strip_prefix(&*self.skeletons[template.skeleton as usize][0])?;
             let wanted: Vec<&str> = if wanted == NONE { Vec::new() } else { wanted.split(", ").collect() };
@@ -96,13 +96,13 @@ mod tests {
             ("U:shape=false/false/false", "U:shape=none"),
             ("U:two=true/true", "U:two=capital at -1, hyphen at @1"),
         ] {
-            assert_eq!(templates.in_words(name).as_deref(), Some(words));
-            assert_eq!(templates.observation_of(words).as_deref(), Some(name));
+            assert_eq!(templates.describe_tests(name).as_deref(), Some(words));
+            assert_eq!(templates.observation_from_tests(words).as_deref(), Some(name));
         }
         for other in ["U:w=true/false/true", "U:shape=true/false", "U:shape=true/false/trueX", "U:shape"] {
-            assert_eq!(templates.in_words(other), None, "{other}");
+            assert_eq!(templates.describe_tests(other), None, "{other}");
         }
-        assert_eq!(templates.observation_of("U:shape=capital, unheard of"), None);
+        assert_eq!(templates.observation_from_tests("U:shape=capital, unheard of"), None);
     }
 
     /// Different results have different words, in every preset.

@@ -43,13 +43,15 @@ impl<D: Domain> Corpus<D> {
         for example in 0..self.data.len() {
             let (graph, gold) = (self.data.graph(example), self.data.gold(example));
             for (v, label) in gold.iter().enumerate().filter(|(_, label)| **label < FIRST_SET) {
-                let (set, label) = (self.domain.set_of(graph, v), *label as usize);
+                let (set, label) = (self.domain.label_set_of(graph, v), *label as usize);
                 of[set][label].get_or_insert_with(|| weights.of_label(&sets[set].labels[label]));
             }
         }
         weights.check()?;
         let domain = &self.domain;
-        self.data.scale_variable_weights(|graph, v, label| of[domain.set_of(graph, v)][label].unwrap_or(1.0));
+        self.data.scale_variable_weights(|graph, v, label| {
+            of[domain.label_set_of(graph, v)][label].unwrap_or(1.0)
+        });
         Ok(())
     }
 

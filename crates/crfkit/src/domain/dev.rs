@@ -53,7 +53,7 @@ impl<D: Domain> Dev<D> {
         let sets = domain.label_sets();
         let mut gold = Vec::with_capacity(labels.len());
         for (v, label) in labels.iter().enumerate() {
-            let set = domain.set_of(self.data.graph(example), v);
+            let set = domain.label_set_of(self.data.graph(example), v);
             gold.push(match label {
                 None => UNLABELLED,
                 Some(name) => number(&sets[set].labels, &mut self.unknown[set], name),
@@ -111,9 +111,9 @@ impl<D: Domain> Dev<D> {
     fn judge_one(&self, domain: &D, example: usize, found: &[Label], judgement: &mut Judgement) {
         let graph = self.data.graph(example);
         let sets = domain.label_sets();
-        let set_of = |v: usize| domain.set_of(graph, v);
+        let label_set_of = |v: usize| domain.label_set_of(graph, v);
         let name = |(v, &label): (usize, &Label)| {
-            let set = set_of(v);
+            let set = label_set_of(v);
             let known = sets[set].labels.len();
             (label != UNLABELLED).then(|| match (label as usize).checked_sub(known) {
                 None => Cow::Borrowed(sets[set].labels[label as usize].as_str()),
@@ -122,7 +122,7 @@ impl<D: Domain> Dev<D> {
         };
         let labels = self.data.gold(example).iter().enumerate().map(name).collect();
         let truth = Truth { labels, known: Vec::new() };
-        judgement.add(&sets, set_of, domain.group(), &truth, found);
+        judgement.add(&sets, label_set_of, domain.group(), &truth, found);
     }
 
     /// Adds all examples to the fingerprint of a run.

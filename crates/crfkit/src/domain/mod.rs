@@ -90,7 +90,7 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
     /// The label sets.
     fn label_sets(&self) -> Vec<LabelSet<'_>>;
     /// The label set of a variable.
-    fn set_of(&self, graph: &Self::Graph, variable: usize) -> usize;
+    fn label_set_of(&self, graph: &Self::Graph, variable: usize) -> usize;
     /// How many consecutive variables form a group whose labels should all be correct, such as the labels of one token;
     /// 0 for the whole graph.
     fn group(&self) -> usize {
@@ -168,7 +168,7 @@ pub trait Domain: Clone + Debug + Send + Sync + Sized + 'static {
         }
     }
     /// Loads an input.
-    fn take_in(
+    fn load(
         model: &WeightedModel<Self>,
         tables: &ReadyTables,
         input: &Self::Input,

@@ -108,22 +108,22 @@ impl<D: Domain> Labeller for WeightedModel<D> {
         answers
     }
 
-    fn take_in(
+    fn load(
         &self,
         tables: &ReadyTables,
         input: &D::Input,
         scratch: &mut D::Scratch,
         answers: &mut AnswersOf<D>,
     ) -> Result<()> {
-        D::take_in(self, tables, input, scratch, answers)
+        D::load(self, tables, input, scratch, answers)
     }
 
     fn label_sets(&self) -> Vec<LabelSet<'_>> {
         self.domain.label_sets()
     }
 
-    fn set_of(&self, graph: &D::Graph, variable: usize) -> usize {
-        self.domain.set_of(graph, variable)
+    fn label_set_of(&self, graph: &D::Graph, variable: usize) -> usize {
+        self.domain.label_set_of(graph, variable)
     }
 
     fn group(&self) -> usize {

@@ -19,12 +19,12 @@ impl Explain for EmpiricalModel {
         answers: &mut ChainAnswers,
     ) -> Result<Vec<Explanation>> {
         check_variables::<Self>(sequence, question.variables, sequence.len())?;
-        self.take_in(tables, sequence, scratch, answers)?;
+        self.load(tables, sequence, scratch, answers)?;
         let best = answers.viterbi().to_vec();
         let mut explanations = Vec::new();
         for &variable in question.variables {
             let mut rival = runner_up(answers, &best, variable)?;
-            self.take_in(tables, sequence, scratch, answers)?;
+            self.load(tables, sequence, scratch, answers)?;
             if let Some(rival) = &mut rival {
                 rival.contributions = self.contributions(sequence, answers, [&best, &rival.labels]);
             }

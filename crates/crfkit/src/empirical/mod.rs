@@ -23,7 +23,7 @@
 //!     counts.add([("a", "DET"), ("dog", "NOUN"), ("walked", "VERB")]);
 //!     let model = train(&counts, &settings, None)?.model;
 //!     let mut tagger = EmpiricalTagger::new(Arc::new(model));
-//!     tagger.words(["the", "dog", "barked"]); // -ed, as in jumped and walked
+//!     tagger.load_words(["the", "dog", "barked"]); // -ed, as in jumped and walked
 //!     let labels = tagger.viterbi().to_vec();
 //!     let names: Vec<&str> = labels.iter().map(|&y| tagger.model().labels()[y as usize].as_str()).collect();
 //!     assert_eq!(names, ["DET", "NOUN", "VERB"]);

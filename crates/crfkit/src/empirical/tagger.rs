@@ -80,7 +80,7 @@ impl Labeller for EmpiricalModel {
         ChainAnswers::new(tables.clone(), None)
     }
 
-    fn take_in(
+    fn load(
         &self,
         _tables: &Arc<Shared<f64>>,
         sequence: &Sequence,
@@ -98,7 +98,7 @@ impl Labeller for EmpiricalModel {
         vec![LabelSet { name: None, labels: self.labels().into() }]
     }
 
-    fn set_of(&self, _chain: &Chain, _variable: usize) -> usize {
+    fn label_set_of(&self, _chain: &Chain, _variable: usize) -> usize {
         0
     }
 
@@ -134,7 +134,7 @@ fn check_words(sequence: &Columns, word_column: usize) -> Result<()> {
 
 impl EmpiricalTagger {
     /// Loads a sequence of words.
-    pub fn words<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) {
+    pub fn load_words<'a>(&mut self, words: impl IntoIterator<Item = &'a str>) {
         let taken = self.with_parts(|model, _, scratch, answers| {
             model.fill(words.into_iter(), scratch, answers);
             Ok(())

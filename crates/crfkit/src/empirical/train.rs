@@ -32,7 +32,7 @@ impl HeldOut {
         let model = tagger.model().clone();
         let mut evaluation = Evaluation::default();
         for sequence in &self.sequences {
-            tagger.words(sequence.iter().map(|(word, _)| word.as_str()));
+            tagger.load_words(sequence.iter().map(|(word, _)| word.as_str()));
             let predicted: Vec<&str> =
                 tagger.viterbi().iter().map(|&y| model.labels()[y as usize].as_str()).collect();
             let gold: Vec<&str> = sequence.iter().map(|(_, label)| label.as_str()).collect();

@@ -101,7 +101,7 @@ impl<D: Domain> Case<'_, D> {
     /// The values of the dense observations of an own table, which come first.
     fn numbers(&self, f: usize) -> &[f32] {
         let graph = self.data.graph(0);
-        let mut dense = self.data.dense().iter().filter(|_| graph.own_numbers(f));
+        let mut dense = self.data.dense().iter().filter(|_| graph.own_is_dense(f));
         let of_kind = dense.find(|dense| dense.kind() == graph.own_kind(f));
         of_kind.map_or(&[], |dense| &dense.of(0)[self.places[f] * dense.width()..][..dense.width()])
     }

@@ -12,7 +12,7 @@ mod tagger;
 mod told;
 mod trainer;
 
-pub use model::{Model, Score};
+pub use model::{EvaluationReport, Model};
 pub use sequences::{Sequences, attributes, columns, conllu, json};
 pub use tagger::{Confidence, LabelledChunk, LabelledSpan, LabelledToken, SequenceTagger};
 pub use told::{Progress, TrainingRun};

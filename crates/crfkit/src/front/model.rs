@@ -93,7 +93,7 @@ impl Model {
     }
 
     /// Labels the sequences and compares the result with the labels they came with.
-    pub fn evaluate(&self, sequences: Sequences) -> Result<Score> {
+    pub fn evaluate(&self, sequences: Sequences) -> Result<EvaluationReport> {
         let mut tagger = Tagger::new(Arc::new(self.chains()?));
         let mut judgement = Judgement::new(1);
         for sequence in sequences {
@@ -101,7 +101,7 @@ impl Model {
         }
         match judgement.is_empty() {
             true => Err(Error::Setting("there is no sequence to evaluate the model on".into())),
-            false => Ok(Score { evaluation: judgement.sets.swap_remove(0) }),
+            false => Ok(EvaluationReport { evaluation: judgement.sets.swap_remove(0) }),
         }
     }
 
@@ -120,11 +120,11 @@ impl Model {
 /// The scores of a model on labelled sequences. Printing it gives conlleval's block, the accuracies and the confusion
 /// table.
 #[derive(Clone, Debug)]
-pub struct Score {
+pub struct EvaluationReport {
     evaluation: Evaluation,
 }
 
-impl Score {
+impl EvaluationReport {
     /// Precision, recall, F1 and accuracies, in per cent.
     pub fn scores(&self) -> Scores {
         self.evaluation.scores()
@@ -136,7 +136,7 @@ impl Score {
     }
 }
 
-impl fmt::Display for Score {
+impl fmt::Display for EvaluationReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = Vec::new();
         self.evaluation.write_text(&mut text).map_err(|_| fmt::Error)?;

@@ -87,7 +87,7 @@ impl SequenceTagger {
     /// ```
     pub fn tag_text(&mut self, text: &str) -> Result<Vec<LabelledSpan>> {
         let tokens: Vec<Range<usize>> = tokens(text).collect();
-        self.tagger.take_in(&Sequence::from_rows(tokens.iter().map(|token| [&text[token.clone()]]))?)?;
+        self.tagger.load(&Sequence::from_rows(tokens.iter().map(|token| [&text[token.clone()]]))?)?;
         let found = self.tagger.viterbi().to_vec();
         let names = self.tagger.model().labels();
         let labels: Vec<&str> = found.iter().map(|&label| &*names[label as usize]).collect();
@@ -113,7 +113,7 @@ impl SequenceTagger {
             );
             return Err(Error::input(sequence.place(0), message));
         }
-        self.tagger.take_in(sequence)?;
+        self.tagger.load(sequence)?;
         let labels = self.tagger.viterbi().to_vec();
         Ok(self.named(&labels))
     }
@@ -150,7 +150,7 @@ impl SequenceTagger {
             sets.push((token, self.tagger.model().label_bits(labels, || sequence.place(token))?));
         }
         self.tagger.with_parts(|models, tables, scratch, answers| {
-            models.take_in_with(tables, sequence, &sets, scratch, answers)
+            models.load_constrained(tables, sequence, &sets, scratch, answers)
         })?;
         let labels = self.tagger.viterbi().to_vec();
         Ok(self.named(&labels))
@@ -175,7 +175,7 @@ impl SequenceTagger {
     /// The `n` best labellings of a sequence, each with its probability, best first; fewer where there are fewer. An error if they need
     /// more than a gigabyte.
     pub fn best(&mut self, sequence: &Sequence, n: usize) -> Result<Vec<(Vec<String>, f64)>> {
-        self.tagger.take_in(sequence)?;
+        self.tagger.load(sequence)?;
         let ranked = self.tagger.nbest(n)?;
         let name = |&label: &Label| self.tagger.model().labels()[label as usize].clone();
         let named: Vec<Vec<String>> =
@@ -187,7 +187,7 @@ impl SequenceTagger {
     /// The probability of every label at every token of a sequence, in the order of
     /// [`Model::labels`](super::Model::labels).
     pub fn marginals(&mut self, sequence: &Sequence) -> Result<Vec<Vec<f64>>> {
-        self.tagger.take_in(sequence)?;
+        self.tagger.load(sequence)?;
         let labels = self.tagger.model().labels().len();
         Ok((0..self.tagger.len())
             .map(|t| (0..labels).map(|label| self.tagger.marginal(t, label as Label)).collect())
@@ -203,7 +203,7 @@ impl SequenceTagger {
                 labels.len()
             )));
         }
-        self.tagger.take_in(sequence)?;
+        self.tagger.load(sequence)?;
         let number = |label: &str| {
             let unknown = || Error::Setting(format!("the model has no label `{label}`"));
             self.tagger.model().label(label).ok_or_else(unknown)

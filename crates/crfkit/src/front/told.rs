@@ -3,7 +3,7 @@
 use super::Model;
 use crate::Result;
 use crate::optim::Control;
-use crate::train::{Ended, Event, Listener};
+use crate::train::{Event, Listener, StopReason};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -31,7 +31,7 @@ pub struct TrainingRun {
     /// The trained model.
     pub model: Model,
     /// Why training ended.
-    pub stop: Ended,
+    pub stop: StopReason,
     /// Passes over the training set.
     pub passes: f64,
     /// The objective at the model's weights: losses plus penalties.

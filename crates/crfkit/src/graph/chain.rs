@@ -150,7 +150,7 @@ impl Graph for Chain {
         if f < self.rows() { NODES } else { PAIRS }
     }
 
-    fn own_numbers(&self, f: usize) -> bool {
+    fn own_is_dense(&self, f: usize) -> bool {
         // Tokens and pairs have numbers, segments have none.
         f < self.len || f >= self.rows()
     }

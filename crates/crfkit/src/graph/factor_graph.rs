@@ -1,7 +1,7 @@
 //! General factor graphs: discrete variables with any number of labels, and factors over any number of variables.
 
 use super::{
-    CliqueTree, Cliques, Factor, Forest, Graph, NodeSplit, Parts, Pieces, Psi, Scopes, Shape, Slices,
+    CliqueTree, Cliques, Factor, Forest, Graph, NodeSplit, PieceHint, Pieces, Psi, Scopes, Shape, Slices,
     SpanningForests, TableRef,
 };
 use crate::error::GraphError;
@@ -28,7 +28,7 @@ struct Structure {
     /// The shape of each shared table; 0 rows if no factor reads it.
     shared: Vec<Shape>,
     cliques: Cliques,
-    parts: Parts,
+    hint: PieceHint,
     plans: Plans,
 }
 
@@ -61,7 +61,7 @@ pub struct FactorGraphBuilder {
     /// The shape of the own tables of each kind, and of each shared table; 0 rows if not known yet.
     kinds: Vec<Shape>,
     shared: Vec<Shape>,
-    parts: Parts,
+    hint: PieceHint,
 }
 
 impl FactorGraphBuilder {
@@ -78,7 +78,7 @@ impl FactorGraphBuilder {
             own_len: 0,
             kinds: Vec::new(),
             shared: Vec::new(),
-            parts: Parts::Unknown,
+            hint: PieceHint::Unknown,
         })
     }
 
@@ -102,9 +102,9 @@ impl FactorGraphBuilder {
         Ok(())
     }
 
-    /// Sets what is known about the parts of the graph, for the [`Pieces`] that need it.
-    pub fn parts(&mut self, parts: Parts) {
-        self.parts = parts;
+    /// Sets what the [`Pieces`] that follow the origin of the graph need to know.
+    pub fn piece_hint(&mut self, hint: PieceHint) {
+        self.hint = hint;
     }
 
     /// The shape of a table over these variables.
@@ -115,7 +115,7 @@ impl FactorGraphBuilder {
     /// Finishes the graph.
     pub fn build(self) -> Result<FactorGraph, GraphError> {
         let cliques = Cliques::new(&self.cards, &self.factors, &self.tables)?;
-        let FactorGraphBuilder { cards, factors, tables, own, own_len, shared, parts, .. } = self;
+        let FactorGraphBuilder { cards, factors, tables, own, own_len, shared, hint, .. } = self;
         let plans = Plans::default();
         Ok(FactorGraph(Arc::new(Structure {
             cards,
@@ -125,7 +125,7 @@ impl FactorGraphBuilder {
             own_len,
             shared,
             cliques,
-            parts,
+            hint,
             plans,
         })))
     }
@@ -242,9 +242,9 @@ impl FactorGraph {
         Ok(())
     }
 
-    /// What is known about the parts of the graph.
-    pub fn parts(&self) -> &Parts {
-        &self.0.parts
+    /// What the creator of the graph knows about its pieces.
+    pub fn piece_hint(&self) -> &PieceHint {
+        &self.0.hint
     }
 
     /// The node-split graph for these pieces, computed once. Returns an error if the graph does not have such pieces.
@@ -279,8 +279,8 @@ impl FactorGraph {
     ) -> Result<FactorGraph, GraphError> {
         let Structure { own, own_len, shared, .. } = &*self.0;
         let (own, own_len, shared) = (own.clone(), *own_len, shared.clone());
-        let (kinds, parts) = (Vec::new(), Parts::Unknown);
-        FactorGraphBuilder { cards, factors, tables, own, own_len, kinds, shared, parts }.build()
+        let (kinds, hint) = (Vec::new(), PieceHint::Unknown);
+        FactorGraphBuilder { cards, factors, tables, own, own_len, kinds, shared, hint }.build()
     }
 }
 

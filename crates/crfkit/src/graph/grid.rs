@@ -1,7 +1,7 @@
 //! Two-dimensional grids, for images.
 
 use super::build::PairTables;
-use super::{FactorGraph, FactorGraphBuilder, NODES, Parts};
+use super::{FactorGraph, FactorGraphBuilder, NODES, PieceHint};
 use crate::error::GraphError;
 use std::num::NonZeroUsize;
 
@@ -73,7 +73,7 @@ impl Grid {
                 }
             }
         }
-        builder.parts(NonZeroUsize::new(self.width).map_or(Parts::Unknown, Parts::Grid));
+        builder.piece_hint(NonZeroUsize::new(self.width).map_or(PieceHint::Unknown, PieceHint::Grid));
         builder.build()
     }
 }

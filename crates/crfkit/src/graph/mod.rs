@@ -31,7 +31,7 @@ pub use fields::{Fields, Potts};
 #[doc(hidden)]
 pub use forest::{Forest, SpanningForests};
 pub use grid::{Grid, Neighbours};
-pub use pieces::{NodeSplit, Parts, Pieces};
+pub use pieces::{NodeSplit, PieceHint, Pieces};
 #[doc(hidden)]
 pub use rules::Lattice;
 pub(crate) use rules::{FORBIDDEN, allow_only};
@@ -140,7 +140,7 @@ pub trait Graph: Clone + Send + Sync {
     /// weights.
     fn own_kind(&self, f: usize) -> usize;
     /// Whether own table `f` has a row of numbers, if tables of its kind are dense.
-    fn own_numbers(&self, _f: usize) -> bool {
+    fn own_is_dense(&self, _f: usize) -> bool {
         true
     }
     /// Length of the example's own array.

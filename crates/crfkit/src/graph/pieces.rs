@@ -48,15 +48,15 @@ pub enum Pieces {
     Rows,
     /// The same lines as [`Pieces::Rows`], but node tables go with the columns.
     Columns,
-    /// The pieces that the creator of the graph has named ([`Parts::Named`]). A node table without a name goes with
+    /// The pieces that the creator of the graph has named ([`PieceHint::Named`]). A node table without a name goes with
     /// the first factor that is over its node and others. Any other factor without a name is a piece of its own.
     /// These pieces may have loops.
     File,
 }
 
-/// What the creator of a graph knows about its parts.
+/// What the creator of a graph knows about its pieces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Parts {
+pub enum PieceHint {
     /// Nothing.
     #[default]
     Unknown,
@@ -78,14 +78,14 @@ impl Pieces {
     pub fn of(self, graph: &FactorGraph) -> Result<Vec<Vec<usize>>, GraphError> {
         let cliques = graph.cliques();
         let unknown = |needs| GraphError::NoSuchPieces { pieces: self.to_string(), needs };
-        let home: Vec<usize> = match (self, graph.parts()) {
+        let home: Vec<usize> = match (self, graph.piece_hint()) {
             (Pieces::Factor, _) => return Ok((0..graph.factors()).map(|f| vec![f]).collect()),
             (Pieces::Edge | Pieces::SharedUnary | Pieces::Bethe, _) => (0..cliques.len()).collect(),
             (Pieces::Trees, _) => trees(graph),
             (Pieces::Window(pairs), _) => windows(graph, pairs.get()),
-            (Pieces::Rows | Pieces::Columns, Parts::Grid(width)) => lines(graph, width.get()),
+            (Pieces::Rows | Pieces::Columns, PieceHint::Grid(width)) => lines(graph, width.get()),
             (Pieces::Rows | Pieces::Columns, _) => return Err(unknown("a grid")),
-            (Pieces::File, Parts::Named(names)) => return Ok(named(graph, names)),
+            (Pieces::File, PieceHint::Named(names)) => return Ok(named(graph, names)),
             (Pieces::File, _) => return Err(unknown("graphs whose file names them")),
         };
         let mut pieces = vec![Vec::new(); home.iter().max().map_or(0, |last| last + 1)];
@@ -97,8 +97,8 @@ impl Pieces {
             let around = || cliques.incident(v).iter().map(|&slot| cliques.slot_clique(slot as usize));
             let vars = |c: usize| cliques.scopes().vars(c);
             // Neighbours in a row have consecutive numbers; a grid of width 1 has only columns.
-            let along = |c: usize| match graph.parts() {
-                Parts::Grid(width) => step(vars(c), width.get()),
+            let along = |c: usize| match graph.piece_hint() {
+                PieceHint::Grid(width) => step(vars(c), width.get()),
                 _ => (0, 0),
             };
             let first = match self {

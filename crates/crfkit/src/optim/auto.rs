@@ -37,14 +37,14 @@ pub struct Auto {
     /// tolerance is below 10⁻⁶ or SAGA has taken a proximal step.
     pub tolerance: f64,
     /// How to begin; with `None`, [`Auto::choice`] decides.
-    pub begin: Option<Choice>,
+    pub begin: Option<AutoChoice>,
     /// The largest number of bytes that SAGA may store; see [`Saga::memory_limit`].
     pub memory_limit: u64,
 }
 
 /// How [`Auto`] begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum AutoChoice {
     /// With [`Saga`].
     Saga,
     /// With [`AdaGrad`].
@@ -55,13 +55,13 @@ pub enum Choice {
     AdaGradAlone,
 }
 
-impl std::fmt::Display for Choice {
+impl std::fmt::Display for AutoChoice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Choice::Saga => "saga, then lbfgs",
-            Choice::AdaGrad => "adagrad, then lbfgs",
-            Choice::Lbfgs => "lbfgs",
-            Choice::AdaGradAlone => "adagrad",
+            AutoChoice::Saga => "saga, then lbfgs",
+            AutoChoice::AdaGrad => "adagrad, then lbfgs",
+            AutoChoice::Lbfgs => "lbfgs",
+            AutoChoice::AdaGradAlone => "adagrad",
         })
     }
 }
@@ -89,22 +89,22 @@ impl Auto {
     const SETTLED: f64 = 0.05;
 
     /// The method for this problem. It depends on what the objective provides and on the number of weights.
-    pub fn choice(problem: &Problem) -> Choice {
+    pub fn choice(problem: &Problem) -> AutoChoice {
         if !is_smooth(problem) {
-            return Choice::AdaGradAlone;
+            return AutoChoice::AdaGradAlone;
         }
         match problem.objective.gives().contains(&Ability::Marginals) {
-            true => Choice::Saga,
-            false if problem.objective.dim() <= Auto::FEW_WEIGHTS => Choice::Lbfgs,
-            false => Choice::AdaGrad,
+            true => AutoChoice::Saga,
+            false if problem.objective.dim() <= Auto::FEW_WEIGHTS => AutoChoice::Lbfgs,
+            false => AutoChoice::AdaGrad,
         }
     }
 
     /// The phase before L-BFGS, if there is one.
-    fn beginning(&self, begin: Choice, proximal: bool) -> Option<Box<dyn Optimizer>> {
+    fn beginning(&self, begin: AutoChoice, proximal: bool) -> Option<Box<dyn Optimizer>> {
         let limit = self.finish.passes;
         Some(match begin {
-            Choice::Saga => {
+            AutoChoice::Saga => {
                 let (most, tolerance) = match proximal {
                     true => (Auto::ROUGH_PASSES, self.tolerance.max(Auto::ROUGH)),
                     false => (Auto::SAGA_PASSES, self.tolerance.max(Auto::NEAR)),
@@ -116,17 +116,17 @@ impl Auto {
                     memory_limit: self.memory_limit,
                 })
             }
-            Choice::AdaGrad => {
+            AutoChoice::AdaGrad => {
                 let mut online = self.online.clone();
                 online.schedule.passes = online.schedule.passes.min(Auto::PASSES);
                 Box::new(online)
             }
-            Choice::AdaGradAlone => {
+            AutoChoice::AdaGradAlone => {
                 let mut online = self.online.clone();
                 online.schedule.passes = if limit > 0.0 { limit as usize } else { AdaGrad::PASSES };
                 Box::new(online)
             }
-            Choice::Lbfgs => return None,
+            AutoChoice::Lbfgs => return None,
         })
     }
 }
@@ -213,7 +213,7 @@ impl Optimizer for Auto {
         state = restored.into_state();
         let begin = self.begin.filter(|_| is_smooth(problem)).unwrap_or_else(|| Auto::choice(problem));
         let mut finish = self.finish.clone();
-        if begin == Choice::Saga && self.tolerance >= Auto::NEAR {
+        if begin == AutoChoice::Saga && self.tolerance >= Auto::NEAR {
             finish.tolerance = finish.tolerance.max(Auto::SETTLED * self.tolerance);
         }
         let mut curvature = None;
@@ -224,7 +224,7 @@ impl Optimizer for Auto {
                 Some(start) if start.len() == dim => start.clone(),
                 _ => vec![0.0; dim],
             };
-            let step = if begin == Choice::Saga { proximal(&problem.prior, &start) } else { None };
+            let step = if begin == AutoChoice::Saga { proximal(&problem.prior, &start) } else { None };
             if let Some(beginning) = self.beginning(begin, step.is_some()) {
                 let Problem { objective, prior, l1 } = problem;
                 let near =
@@ -239,7 +239,7 @@ impl Optimizer for Auto {
                 }
                 let mut passes = near.passes;
                 let worthwhile = self.finish.passes == 0.0 || passes + 2.0 <= self.finish.passes;
-                if begin == Choice::Saga && worthwhile {
+                if begin == AutoChoice::Saga && worthwhile {
                     curvature = curvature::curvature(problem, &near.theta);
                     passes += 1.0;
                 }

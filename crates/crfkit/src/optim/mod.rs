@@ -53,7 +53,7 @@ pub use crate::ability::Ability;
 pub use adagrad::AdaGrad;
 pub use adam::Adam;
 pub use arow::Arow;
-pub use auto::{Auto, Choice};
+pub use auto::{Auto, AutoChoice};
 pub use bfgs::Bfgs;
 #[doc(hidden)]
 pub use blocks::{BlockWorker, Blocks, ExampleVisit, Single};

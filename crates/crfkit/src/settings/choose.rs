@@ -26,7 +26,7 @@ impl Choose {
 
 /// Penalties that were tried, and their score.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Tried {
+pub struct TuningTrial {
     /// σ of the Gaussian prior.
     pub sigma: f64,
     /// The weight of the L1 penalty.

@@ -3,8 +3,8 @@
 use super::{Criterion, Settings};
 use crate::ability::Ability;
 use crate::optim::{
-    AdaGrad, Adam, Auto, Bfgs, Cg, Choice, Gis, Jump, Lbfgs, Newton, NewtonCg, Optimizer, Pgis, Sag, Saga,
-    Schedule, Sdca, Sgd, Smd, Svrg, TripleJump, Until,
+    AdaGrad, Adam, Auto, AutoChoice, Bfgs, Cg, Gis, Jump, Lbfgs, Newton, NewtonCg, Optimizer, Pgis, Sag,
+    Saga, Schedule, Sdca, Sgd, Smd, Svrg, TripleJump, Until,
 };
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -268,7 +268,7 @@ impl Method {
         let gamma_max = given.gamma_max.unwrap_or(TripleJump::default().gamma_max);
         match self {
             Method::Auto => {
-                let begin = given.wants_online_steps().then_some(Choice::AdaGrad);
+                let begin = given.wants_online_steps().then_some(AutoChoice::AdaGrad);
                 let tolerance = given.tolerance.unwrap_or(Auto::TOLERANCE);
                 let memory_limit = given.memory_limit.unwrap_or(Saga::default().memory_limit);
                 Box::new(Auto {

@@ -18,7 +18,7 @@ mod scaling;
 mod tables;
 
 pub use crate::optim::Compute;
-pub use choose::{Choose, Tried};
+pub use choose::{Choose, TuningTrial};
 pub use constraint::Constraint;
 pub use criterion::Criterion;
 pub(crate) use criterion::WithLoss;
@@ -64,7 +64,7 @@ pub struct Settings {
     pub choose: Choose,
     /// The penalties that training has tried to choose them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub tried: Vec<Tried>,
+    pub tried: Vec<TuningTrial>,
     /// Whether features that have values are scaled to a common size for training.
     #[serde(skip_serializing_if = "Scaling::is_unit")]
     pub scaling: Scaling,

@@ -69,17 +69,17 @@ impl Judgement {
         }
     }
 
-    /// Compares the predicted labels of a graph with its gold labels. `set_of` gives the label set of a variable;
+    /// Compares the predicted labels of a graph with its gold labels. `label_set_of` gives the label set of a variable;
     /// `group` is the value of [`Labeller::group`](super::Labeller::group).
     pub(crate) fn add(
         &mut self,
         sets: &[LabelSet],
-        set_of: impl Fn(usize) -> usize,
+        label_set_of: impl Fn(usize) -> usize,
         group: usize,
         truth: &Truth,
         found: &[Label],
     ) {
-        let name = |v: usize| sets[set_of(v)].labels[found[v] as usize].as_str();
+        let name = |v: usize| sets[label_set_of(v)].labels[found[v] as usize].as_str();
         let group = if group == 0 { found.len().max(1) } else { group };
         for (number, gold) in truth.labels.chunks(group).enumerate() {
             let mut right = None;
@@ -87,8 +87,8 @@ impl Judgement {
                 if let Some(gold) = gold {
                     let hit = gold == name(v);
                     right = Some(right.unwrap_or(true) && hit);
-                    self.shares[set_of(v)].count(hit);
-                    if !hit && !sets[set_of(v)].labels.iter().any(|label| label == gold) {
+                    self.shares[label_set_of(v)].count(hit);
+                    if !hit && !sets[label_set_of(v)].labels.iter().any(|label| label == gold) {
                         *self.unknown_labels.entry(gold.to_string()).or_default() += 1;
                     }
                 }
@@ -98,7 +98,7 @@ impl Judgement {
             }
         }
         for (set, evaluation) in self.sets.iter_mut().enumerate() {
-            let labelled = (0..found.len()).filter(|&v| set_of(v) == set);
+            let labelled = (0..found.len()).filter(|&v| label_set_of(v) == set);
             let pairs = labelled.filter_map(|v| truth.labels[v].as_deref().map(|gold| (gold, name(v))));
             let (gold, predicted): (Vec<&str>, Vec<&str>) = pairs.unzip();
             if !gold.is_empty() || (found.is_empty() && sets.len() == 1) {

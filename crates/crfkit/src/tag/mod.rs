@@ -35,7 +35,7 @@ pub trait Labeller: Debug + Send + Sync + 'static {
     /// that the model was trained with.
     fn answers(&self, tables: &Self::Tables, engine: Option<Engine>) -> Self::Answers;
     /// Loads an input.
-    fn take_in(
+    fn load(
         &self,
         tables: &Self::Tables,
         input: &Self::Input,
@@ -47,7 +47,7 @@ pub trait Labeller: Debug + Send + Sync + 'static {
     fn label_sets(&self) -> Vec<LabelSet<'_>>;
     /// The label set of a variable.
     #[doc(hidden)]
-    fn set_of(&self, graph: &<Self::Answers as Answers>::Graph, variable: usize) -> usize;
+    fn label_set_of(&self, graph: &<Self::Answers as Answers>::Graph, variable: usize) -> usize;
     /// How many consecutive variables form a group whose labels should all be correct; 0 for the whole graph.
     #[doc(hidden)]
     fn group(&self) -> usize;
@@ -61,7 +61,7 @@ pub trait Labeller: Debug + Send + Sync + 'static {
 }
 
 /// A worker that labels inputs. It owns its working memory, so make one per thread, all from one shared model. First
-/// load an input with [`Tagger::take_in`]; the other methods then answer questions about it.
+/// load an input with [`Tagger::load`]; the other methods then answer questions about it.
 #[derive(Debug)]
 pub struct Tagger<M: Labeller> {
     model: Arc<M>,
@@ -107,16 +107,16 @@ impl<M: Labeller> Tagger<M> {
     }
 
     /// Loads an input and returns the answers about it.
-    pub fn take_in(&mut self, input: &M::Input) -> Result<&mut M::Answers> {
-        self.with_parts(|model, tables, scratch, answers| model.take_in(tables, input, scratch, answers))
+    pub fn load(&mut self, input: &M::Input) -> Result<&mut M::Answers> {
+        self.with_parts(|model, tables, scratch, answers| model.load(tables, input, scratch, answers))
     }
 
     /// Loads an input by means of a closure.
     pub(crate) fn with_parts(
         &mut self,
-        take_in: impl FnOnce(&M, &M::Tables, &mut M::Scratch, &mut M::Answers) -> Result<()>,
+        load: impl FnOnce(&M, &M::Tables, &mut M::Scratch, &mut M::Answers) -> Result<()>,
     ) -> Result<&mut M::Answers> {
-        take_in(&self.model, &self.tables, &mut self.scratch, &mut self.answers)?;
+        load(&self.model, &self.tables, &mut self.scratch, &mut self.answers)?;
         Ok(&mut self.answers)
     }
 
@@ -166,10 +166,10 @@ impl<M: Labeller> Tagger<M> {
     ) -> Result<Vec<Label>> {
         let model = self.model.clone();
         let truth = model.truth(input)?;
-        self.take_in(input)?;
+        self.load(input)?;
         let labels = self.answers.labels(decode)?.to_vec();
         let graph = self.answers.graph();
-        judgement.add(&model.label_sets(), |v| model.set_of(graph, v), model.group(), &truth, &labels);
+        judgement.add(&model.label_sets(), |v| model.label_set_of(graph, v), model.group(), &truth, &labels);
         Ok(labels)
     }
 
@@ -185,7 +185,7 @@ impl<M: Labeller> Tagger<M> {
         let (truth, sets) = (model.truth(input)?, model.label_sets());
         for (v, &label) in labels.iter().enumerate() {
             let Some(gold) = &truth.labels[v] else { continue };
-            let set = model.set_of(self.answers.graph(), v);
+            let set = model.label_set_of(self.answers.graph(), v);
             calibration
                 .add(self.answers.probability_of(v, label)?, sets[set].labels[label as usize] == **gold);
         }

@@ -1,12 +1,12 @@
 //! The choice of σ and of the L1 penalty by the score on held-out data.
 
 use super::fit::score_of;
-use super::{Checkpoint, Control, Ended, Event, Listener, Start, Trained, train_with};
+use super::{Checkpoint, Control, Event, Listener, Start, StopReason, Trained, train_with};
 use crate::data::dataset::Dataset;
 use crate::domain::{Corpus, Dev, Domain};
 use crate::math::random::Random;
 use crate::model::Features;
-use crate::settings::{Choose, Method, Settings, Tried};
+use crate::settings::{Choose, Method, Settings, TuningTrial};
 use crate::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -70,7 +70,7 @@ pub(super) fn choose<D: Domain>(
     let mut chosen = search.attempt(settings.sigma, l1)?;
     if what.sigma {
         search.climb(|step| Some((settings.sigma * SIGMA_STEP.powi(step), l1)), false)?;
-        let distance = |tried: &Tried| (tried.sigma / settings.sigma).ln().abs();
+        let distance = |tried: &TuningTrial| (tried.sigma / settings.sigma).ln().abs();
         chosen = search.equals().min_by(|a, b| distance(a).total_cmp(&distance(b))).unwrap_or(chosen);
     }
     if what.l1 {
@@ -83,7 +83,7 @@ pub(super) fn choose<D: Domain>(
         let equals = search.equals().filter(|tried| tried.sigma == sigma);
         chosen = equals.max_by(|a, b| a.l1.total_cmp(&b.l1)).unwrap_or(chosen);
     }
-    let Tried { sigma, l1, .. } = chosen;
+    let TuningTrial { sigma, l1, .. } = chosen;
     let stopped = search.stopped;
     let mut tried = search.tried;
     tried.iter_mut().for_each(|tried| tried.chosen = (tried.sigma, tried.l1) == (sigma, l1));
@@ -120,7 +120,7 @@ struct Search<'a, D: Domain> {
     split: (Dataset<D::Graph>, Dev<D>),
     start: &'a Start<D>,
     listener: &'a mut dyn Listener,
-    tried: Vec<Tried>,
+    tried: Vec<TuningTrial>,
     best: Option<Best>,
     /// Passes of the first trial.
     passes: Option<f64>,
@@ -163,13 +163,13 @@ impl<D: Domain> Search<'_, D> {
     }
 
     /// The trials whose scores equal the best one, but for chance.
-    fn equals(&self) -> impl Iterator<Item = Tried> {
+    fn equals(&self) -> impl Iterator<Item = TuningTrial> {
         let least = self.best.as_ref().map_or(f64::NEG_INFINITY, |best| best.score - best.chance);
         self.tried.iter().copied().filter(move |tried| tried.score >= least)
     }
 
     /// Trains with these penalties and scores the result.
-    fn attempt(&mut self, sigma: f64, l1: f64) -> Result<Tried> {
+    fn attempt(&mut self, sigma: f64, l1: f64) -> Result<TuningTrial> {
         // SDCA begins with answers, not with weights.
         let warm = self.settings.optimizer != Method::Sdca;
         let share = self.passes.filter(|_| warm).map(|passes| (passes * SHARE).ceil() as usize);
@@ -200,11 +200,11 @@ impl<D: Domain> Search<'_, D> {
             self.best = Some(Best { score, chance, theta: model.weights.to_vec() });
         }
         self.passes.get_or_insert(passes);
-        let tried = Tried { sigma, l1, passes, score, chosen: false };
+        let tried = TuningTrial { sigma, l1, passes, score, chosen: false };
         self.tried.push(tried);
         let event = Event::Trial { sigma, l1, passes, objective: None, score: Some((score, best)) };
         let control = self.listener.event(&event)?;
-        self.stopped |= control == Control::Stop || stop == Ended::Listener;
+        self.stopped |= control == Control::Stop || stop == StopReason::Listener;
         Ok(tried)
     }
 }
@@ -238,11 +238,11 @@ pub(super) fn resumed(settings: &Settings, checkpoint: &Checkpoint) -> Result<Se
 }
 
 /// The settings with the penalties that were chosen.
-fn with_penalties(settings: &Settings, tried: Vec<Tried>) -> Result<Settings> {
+fn with_penalties(settings: &Settings, tried: Vec<TuningTrial>) -> Result<Settings> {
     let limit = tried.first().map(|first| (first.passes * LAST_SHARE).ceil() as usize);
     let passes = settings.passes.or(limit);
     match tried.iter().find(|tried| tried.chosen) {
-        Some(&Tried { sigma, l1, .. }) => Ok(Settings { sigma, l1, tried, passes, ..settings.clone() }),
+        Some(&TuningTrial { sigma, l1, .. }) => Ok(Settings { sigma, l1, tried, passes, ..settings.clone() }),
         None => Err(Error::Setting("the checkpoint does not hold the penalties of its run".into())),
     }
 }

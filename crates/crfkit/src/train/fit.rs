@@ -1,11 +1,11 @@
 //! The last stage of training, for any graph: from an objective and its prior to weights, with a development set and
 //! checkpoints.
 
-use super::{Checkpoint, Ended, Event, HessVec, Listener, Method, Settings, Tried};
+use super::{Checkpoint, Event, HessVec, Listener, Method, Settings, StopReason, TuningTrial};
 use crate::eval::Scores;
 use crate::optim::restored::check_best;
 use crate::optim::{
-    Auto, Choice, Compute, Control, Differences, Minimum, Objective, Prior, Problem, Progress, Restart,
+    Auto, AutoChoice, Compute, Control, Differences, Minimum, Objective, Prior, Problem, Progress, Restart,
     State, Stop, Watch,
 };
 use crate::{Error, Result};
@@ -29,9 +29,9 @@ pub(crate) struct Begin<'a> {
 }
 
 /// The weights that were found, and how training ended.
-pub(crate) struct Fitted {
+pub(crate) struct TemperatureFit {
     pub theta: Vec<f64>,
-    pub stop: Ended,
+    pub stop: StopReason,
     pub passes: f64,
     /// Losses plus penalties at these weights.
     pub objective: f64,
@@ -45,7 +45,7 @@ pub(crate) fn fit(
     settings: &Settings,
     begin: Begin,
     listener: &mut dyn Listener,
-) -> Result<Fitted> {
+) -> Result<TemperatureFit> {
     let method = settings.optimizer.optimizer(settings);
     if let Some(need) = method.needs().iter().find(|need| !risk.gives().contains(need)) {
         let fits = |method: &Method| method.needs().iter().all(|need| risk.gives().contains(need));
@@ -96,8 +96,8 @@ pub(crate) fn fit(
     let Minimum { mut theta, stop: why, passes } = minimum?;
     let first = watcher.first.flatten().filter(|_| fresh);
     let stop = watcher.ended.unwrap_or(match why {
-        Stop::Watch => Ended::Listener,
-        stop => Ended::Method(stop),
+        Stop::Watch => StopReason::Listener,
+        stop => StopReason::Method(stop),
     });
     let best = watcher.best.take();
     let judged = best.is_some();
@@ -112,10 +112,10 @@ pub(crate) fn fit(
     // A duality gap is a proof, and auto compares its phases itself.
     let proven = why == Stop::Gap || reported.is_some() && settings.optimizer == Method::Auto;
     // Whoever stops a run gets its weights as they are, and hears what is wrong with them: the run may just have begun.
-    let stopped = stop == Ended::Listener && end.value.is_finite();
+    let stopped = stop == StopReason::Listener && end.value.is_finite();
     // SAGA's first estimate is of the first blocks, at the first weights. For whoever stops, it will do: a pass at zero weights takes time.
     let saga = match settings.optimizer {
-        Method::Auto => choice(&problem, settings) == Choice::Saga,
+        Method::Auto => choice(&problem, settings) == AutoChoice::Saga,
         method => method == Method::Saga,
     };
     let lower = stopped && saga && watcher.estimate.is_some_and(|estimate| end.value <= estimate);
@@ -131,13 +131,13 @@ pub(crate) fn fit(
     if end.impossible > 0 {
         listener.event(&Event::Impossible { examples: end.impossible })?;
     }
-    Ok(Fitted { theta, stop, passes, objective: end.value })
+    Ok(TemperatureFit { theta, stop, passes, objective: end.value })
 }
 
 /// The method that [`Method::Auto`] begins with.
-fn choice(problem: &Problem, settings: &Settings) -> Choice {
+fn choice(problem: &Problem, settings: &Settings) -> AutoChoice {
     match settings.parameters.wants_online_steps() {
-        true => Choice::AdaGrad,
+        true => AutoChoice::AdaGrad,
         false => Auto::choice(problem),
     }
 }
@@ -239,10 +239,10 @@ struct Watcher<'a, 'b> {
     listener: &'a mut dyn Listener,
     judge: Option<Judge<'b>>,
     patience: usize,
-    tried: &'a [Tried],
+    tried: &'a [TuningTrial],
     best: Option<(f64, Vec<f64>)>,
     since_best: usize,
-    ended: Option<Ended>,
+    ended: Option<StopReason>,
     /// The first report: the objective at the start if the method is one that evaluates it before its first step.
     first: Option<Option<f64>>,
     /// The first objective that the method has reported, which may be an estimate.
@@ -273,12 +273,12 @@ impl Watch for Watcher<'_, '_> {
                 control = Control::Stop;
             }
             if self.patience > 0 && self.since_best >= self.patience && control == Control::Continue {
-                self.ended = Some(Ended::Patience);
+                self.ended = Some(StopReason::Patience);
                 return Ok(Control::Stop);
             }
         }
         if control == Control::Stop {
-            self.ended = Some(Ended::Listener);
+            self.ended = Some(StopReason::Listener);
         }
         if self.listener.checkpoint_due() {
             let checkpoint = Checkpoint {

@@ -9,19 +9,19 @@ mod stream;
 #[doc(hidden)]
 pub use crate::settings::{
     BatchOf, Choose, Constraint, Criterion, Declaration, HessVec, Init, Kind, Method, Parameters, PriorMean,
-    Scaling, Settings, Tried, tables,
+    Scaling, Settings, TuningTrial, tables,
 };
 pub use objective::TrainingObjective;
-pub use stream::{StreamModel, StreamTrainer, Streamed};
+pub use stream::{StreamModel, StreamProgress, StreamTrainer};
 
 use crate::domain::{Corpus, Dev, Domain, WeightedModel};
 use crate::eval::Scores;
 use crate::math::random::Random;
 use crate::model::Features;
-use crate::optim::{Choice, Control, Restart, State, Stop};
+use crate::optim::{AutoChoice, Control, Restart, State, Stop};
 use crate::{Error, Result};
 use choose::Chosen;
-use fit::{Begin, Fitted, fit};
+use fit::{Begin, TemperatureFit, fit};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -33,7 +33,7 @@ const RANDOM_WEIGHTS: f64 = 0.01;
 #[non_exhaustive]
 pub enum Event<'a> {
     /// [`Method::Auto`] has looked at the problem and chosen a method.
-    Picked(Choice),
+    Picked(AutoChoice),
     /// The method is about to begin and will store something for every example.
     Stores {
         /// How many bytes it will store.
@@ -193,7 +193,7 @@ pub struct Checkpoint {
     /// Evaluations since the best score.
     pub since_best: usize,
     /// The penalties that were tried before this run.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<TuningTrial>,
 }
 
 /// The inputs of a run besides corpus and settings.
@@ -223,7 +223,7 @@ pub struct Trained<D: Domain> {
     /// The trained model.
     pub model: WeightedModel<D>,
     /// Why training ended.
-    pub stop: Ended,
+    pub stop: StopReason,
     /// Evaluations of the training set.
     pub passes: f64,
     /// The objective at the model's weights: losses plus penalties.
@@ -235,7 +235,7 @@ pub struct Trained<D: Domain> {
 /// Why training ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Ended {
+pub enum StopReason {
     /// The method stopped by its own rule.
     Method(Stop),
     /// The score on the development set has not improved for [`Settings::patience`] evaluations.
@@ -244,12 +244,12 @@ pub enum Ended {
     Listener,
 }
 
-impl std::fmt::Display for Ended {
+impl std::fmt::Display for StopReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Ended::Method(stop) => write!(f, "{stop}"),
-            Ended::Patience => f.write_str("no better development score any more"),
-            Ended::Listener => f.write_str("interrupted"),
+            StopReason::Method(stop) => write!(f, "{stop}"),
+            StopReason::Patience => f.write_str("no better development score any more"),
+            StopReason::Listener => f.write_str("interrupted"),
         }
     }
 }
@@ -319,7 +319,7 @@ fn train_with<D: Domain>(
     });
     let begin = Begin { theta, resume, judge: judge.as_mut().map(|judge| judge as fit::Judge) };
     let prior = objective.prior.clone();
-    let Fitted { theta, stop, passes, objective: value } =
+    let TemperatureFit { theta, stop, passes, objective: value } =
         fit(objective.losses.as_ref(), prior, settings, begin, listener)?;
     Ok(Trained { model: objective.into_model(theta), stop, passes, objective: value, features: dim })
 }
@@ -343,7 +343,7 @@ fn initial_weights<D: Domain>(
             corpus.domain.initial_weights(&corpus.data, features, settings, &mut |corpus, settings| {
                 let (features, start) = (corpus.features(settings), Start { threads, ..Start::default() });
                 let trained = train(corpus, features, settings, start, &mut InitialWeights(&mut *listener))?;
-                stopped |= trained.stop == Ended::Listener;
+                stopped |= trained.stop == StopReason::Listener;
                 Ok(trained.model.weights.to_vec())
             })?
         }

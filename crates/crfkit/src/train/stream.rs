@@ -37,12 +37,12 @@ pub struct StreamTrainer {
     seen: Vec<bool>,
     /// Examples that have been used. They are kept only so that their memory can be reused.
     spent: Dataset<Chain>,
-    progress: Streamed,
+    progress: StreamProgress,
 }
 
 /// How far a stream has got.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Streamed {
+pub struct StreamProgress {
     /// Sequences so far.
     pub sequences: u64,
     /// Tokens so far.
@@ -74,7 +74,7 @@ impl StreamTrainer {
             features,
             seen: Vec::new(),
             spent: Dataset::new(),
-            progress: Streamed::default(),
+            progress: StreamProgress::default(),
         })
     }
 
@@ -143,9 +143,9 @@ impl StreamTrainer {
     }
 
     /// How far training has got.
-    pub fn progress(&self) -> Streamed {
+    pub fn progress(&self) -> StreamProgress {
         let alphabet = self.builder.alphabet();
-        Streamed {
+        StreamProgress {
             labels: self.builder.labels().len(),
             observations: alphabet.node.len() + alphabet.pair.len(),
             ..self.progress
@@ -239,7 +239,7 @@ pub struct StreamModel {
     /// The trained model.
     pub model: ChainModel,
     /// How much of the stream was seen.
-    pub progress: Streamed,
+    pub progress: StreamProgress,
     /// Sum of the losses, each at the weights before its own step, plus the penalty of the last weights.
     pub objective: f64,
     /// Number of weights in training, zeros included.

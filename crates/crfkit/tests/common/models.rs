@@ -124,12 +124,12 @@ pub fn answers(model: &ChainModel) -> Vec<(Vec<u32>, Vec<f64>)> {
         all.push((tagger.viterbi().to_vec(), numbers));
     };
     for sequence in columns(COLUMNS).iter().chain(&columns(UNSEEN_COLUMNS)) {
-        if tagger.columns(sequence).is_ok() {
+        if tagger.load_columns(sequence).is_ok() {
             ask(&mut tagger);
         }
     }
     for instance in attributes(ATTRIBUTES).iter().chain(&attributes(UNSEEN_ATTRIBUTES)) {
-        if tagger.attributes(instance).is_ok() {
+        if tagger.load_attributes(instance).is_ok() {
             ask(&mut tagger);
         }
     }

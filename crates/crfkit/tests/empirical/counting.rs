@@ -34,7 +34,7 @@ fn value_and_slope(objective: &CountedChains, theta: &[f64]) -> (f64, f64) {
 
 /// Labels of a sequence of words.
 fn label(tagger: &mut EmpiricalTagger, sample: &Sample, words: &[usize]) -> Vec<Label> {
-    tagger.words(words.iter().map(|&x| sample.words[x]));
+    tagger.load_words(words.iter().map(|&x| sample.words[x]));
     tagger.viterbi().to_vec()
 }
 
@@ -244,7 +244,7 @@ fn the_papers_mu_changes_no_labelling() {
     let words = ["r", "i", "o", "b", "new", "News"];
     for _ in 0..50 {
         let sequence: Vec<&str> = (0..4).map(|_| words[random.below(words.len())]).collect();
-        taggers.iter_mut().for_each(|tagger| tagger.words(sequence.iter().copied()));
+        taggers.iter_mut().for_each(|tagger| tagger.load_words(sequence.iter().copied()));
         let [one, other, _] = &mut taggers;
         // As good, up to rounding: there may be ties.
         let theirs = other.viterbi().to_vec();
@@ -255,8 +255,8 @@ fn the_papers_mu_changes_no_labelling() {
         }
     }
     let [one, _, power] = &mut taggers;
-    one.words(["new", "r"]);
-    power.words(["new", "r"]);
+    one.load_words(["new", "r"]);
+    power.load_words(["new", "r"]);
     let change = |y| (one.marginal(0, y) - power.marginal(0, y)).abs();
     assert!((0..5).map(change).sum::<f64>() > 1e-3, "an exponent does change something");
 }

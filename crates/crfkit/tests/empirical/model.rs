@@ -58,7 +58,7 @@ fn answers(model: EmpiricalModel) -> Vec<(Vec<u32>, Vec<f64>)> {
         &["7-ing", "xyz", "xyz", "one", "xyz"],
     ];
     let ask = |words: &&[&str]| {
-        tagger.words(words.iter().copied());
+        tagger.load_words(words.iter().copied());
         let mut numbers = vec![tagger.log_z()];
         for t in 0..tagger.len() {
             numbers.extend((0..labels).map(|label| tagger.marginal(t, label)));

@@ -8,7 +8,7 @@ use common::difference;
 use crfkit::graph::build::{self, PairTables};
 use crfkit::graph::{
     Chain, Factor, FactorGraph, FactorGraphBuilder, Gradient, Graph, Grid, Label, Neighbours, NodeSplit,
-    Parts, Pieces, Psi, Shared, SharedSum, Table, TableRef,
+    PieceHint, Pieces, Psi, Shared, SharedSum, Table, TableRef,
 };
 use crfkit::infer::enumerate::enumerate;
 use crfkit::infer::{Inference, JunctionTree, Tree};
@@ -431,7 +431,7 @@ fn losses_of_lines_and_of_named_pieces_equal_enumeration() {
         builder.own(1, &pair).unwrap();
     }
     let names = [[None; 6], [Some(7), Some(7), Some(7), Some(7), Some(3), None]].concat();
-    builder.parts(Parts::Named(names));
+    builder.piece_hint(PieceHint::Named(names));
     let graph = builder.build().unwrap();
     let lists = [vec![0, 1, 2, 3, 6, 7, 8, 9], vec![10], vec![11], vec![4, 5]];
     assert_eq!(Pieces::File.of(&graph).unwrap(), lists);

@@ -10,7 +10,7 @@ use crfkit::infer::ForwardBackward;
 use crfkit::loss::{Likelihood, Margin, MarginPerceptron};
 use crfkit::math::random::Random;
 use crfkit::optim::{
-    AdaGrad, Adam, Adaptation, Arow, Auto, BatchGradient, Bfgs, Cg, Choice, Control, Gis, Jump, Lbfgs,
+    AdaGrad, Adam, Adaptation, Arow, Auto, AutoChoice, BatchGradient, Bfgs, Cg, Control, Gis, Jump, Lbfgs,
     Newton, NewtonCg, Optimizer, PassiveAggressive, Pgis, Prior, Problem, Progress, Psa, Sag, Saga, Schedule,
     Sdca, Sgd, Smd, State, Svrg, TripleJump, Until, Updates,
 };
@@ -184,7 +184,7 @@ fn online_methods_survive_any_state() {
         ("Adam", Box::new(Adam { eta0: 0.1, schedule, ..Adam::default() })),
         ("dense AdaGrad", Box::new(AdaGrad { eta0: 0.3, schedule: dense })),
         ("AdaGrad", Box::new(AdaGrad { eta0: 0.3, schedule })),
-        ("auto", auto(Some(Choice::AdaGrad))),
+        ("auto", auto(Some(AutoChoice::AdaGrad))),
     ];
     for (name, method) in &methods {
         survives(name, &**method, &problem(&losses, 1.0));
@@ -194,7 +194,7 @@ fn online_methods_survive_any_state() {
     }
 }
 
-fn auto(begin: Option<Choice>) -> Box<dyn Optimizer> {
+fn auto(begin: Option<AutoChoice>) -> Box<dyn Optimizer> {
     let schedule = Schedule { batch: 4, passes: 2, seed: 5, ..Schedule::default() };
     let online = AdaGrad { eta0: 0.3, schedule };
     let finish = Lbfgs { memory: 3, ..Lbfgs::default() };

@@ -10,8 +10,8 @@ use crfkit::loss::Likelihood;
 use crfkit::math::random::Random;
 use crfkit::optim::Ability;
 use crfkit::optim::{
-    AdaGrad, Auto, Choice, Control, Lbfgs, Mean, Objective, Optimizer, Prior, Problem, Progress, Sag, Saga,
-    Schedule, Sdca, State, Stop, Svrg, Touched,
+    AdaGrad, Auto, AutoChoice, Control, Lbfgs, Mean, Objective, Optimizer, Prior, Problem, Progress, Sag,
+    Saga, Schedule, Sdca, State, Stop, Svrg, Touched,
 };
 use crfkit::risk::Risk;
 use crfkit::train::{self, Settings};
@@ -369,13 +369,13 @@ fn auto_picks_by_what_there_is_and_ends_at_the_optimum() {
     };
     let likelihood = |sigma: f64, l1: f64| Problem { objective: &crf, prior: Prior::gaussian(sigma), l1 };
     for (problem, choice) in [
-        (likelihood(1.0, 0.0), Choice::Saga),
-        (likelihood(0.1, 0.0), Choice::Saga),
-        (likelihood(10.0, 0.0), Choice::Saga),
-        (likelihood(1.0, 0.1), Choice::Saga),
-        (likelihood(f64::INFINITY, 0.0), Choice::Saga),
-        (problem(&many, 1.0), Choice::AdaGrad),
-        (problem(&few, 1.0), Choice::Lbfgs),
+        (likelihood(1.0, 0.0), AutoChoice::Saga),
+        (likelihood(0.1, 0.0), AutoChoice::Saga),
+        (likelihood(10.0, 0.0), AutoChoice::Saga),
+        (likelihood(1.0, 0.1), AutoChoice::Saga),
+        (likelihood(f64::INFINITY, 0.0), AutoChoice::Saga),
+        (problem(&many, 1.0), AutoChoice::AdaGrad),
+        (problem(&few, 1.0), AutoChoice::Lbfgs),
     ] {
         assert_eq!(Auto::choice(&problem), choice);
         if problem.prior.sigma.is_infinite() {
@@ -393,7 +393,7 @@ fn auto_picks_by_what_there_is_and_ends_at_the_optimum() {
         }
         let (fine, found) = left(auto(1e-12, 0.0));
         assert!(fine < 1e-9, "{name}: {fine} above the optimum after {} passes", found.passes);
-        if choice == Choice::Saga {
+        if choice == AutoChoice::Saga {
             let (_, limited) = left(auto(1e-12, 3.0));
             assert!(limited.passes < 3.1, "{name}: {} passes", limited.passes);
             assert_eq!(limited.stop, Stop::Passes, "{name}");

@@ -9,9 +9,9 @@ use crfkit::decode::Viterbi;
 use crfkit::infer::ForwardBackward;
 use crfkit::loss::{Likelihood, Margin, MarginPerceptron};
 use crfkit::optim::{
-    AdaGrad, Adam, Adaptation, Arow, Auto, BatchGradient, Bfgs, Cg, Choice, Control, Jump, Lbfgs, Minimum,
-    Newton, NewtonCg, Optimizer, PassiveAggressive, Pgis, Prior, Problem, Progress, Psa, Sag, Saga, Schedule,
-    Sdca, Sgd, Smd, State, Svrg, TripleJump, Until, Updates,
+    AdaGrad, Adam, Adaptation, Arow, Auto, AutoChoice, BatchGradient, Bfgs, Cg, Control, Jump, Lbfgs,
+    Minimum, Newton, NewtonCg, Optimizer, PassiveAggressive, Pgis, Prior, Problem, Progress, Psa, Sag, Saga,
+    Schedule, Sdca, Sgd, Smd, State, Svrg, TripleJump, Until, Updates,
 };
 use crfkit::risk::Risk;
 use crfkit::train::{self, Checkpoint, Event, Listener, Method, Parameters, Settings, Start};
@@ -96,9 +96,9 @@ fn every_method_goes_on_from_every_state() {
         ("Adam", Box::new(Adam { eta0: 0.1, schedule, ..Adam::default() })),
         ("dense AdaGrad", Box::new(AdaGrad { schedule: dense, ..online.clone() })),
         ("AdaGrad", Box::new(online.clone())),
-        ("auto", auto(Some(Choice::AdaGrad), online.clone(), lbfgs.clone())),
-        ("auto with steps too long", auto(Some(Choice::AdaGrad), long, lbfgs.clone())),
-        ("auto that ends online", auto(Some(Choice::AdaGrad), online, Lbfgs { passes: 3.0, ..lbfgs })),
+        ("auto", auto(Some(AutoChoice::AdaGrad), online.clone(), lbfgs.clone())),
+        ("auto with steps too long", auto(Some(AutoChoice::AdaGrad), long, lbfgs.clone())),
+        ("auto that ends online", auto(Some(AutoChoice::AdaGrad), online, Lbfgs { passes: 3.0, ..lbfgs })),
     ];
     for (name, method) in &methods {
         for l1 in [0.0, 0.5] {
@@ -119,7 +119,7 @@ fn every_method_goes_on_from_every_state() {
     }
 }
 
-fn auto(begin: Option<Choice>, online: AdaGrad, finish: Lbfgs) -> Box<dyn Optimizer> {
+fn auto(begin: Option<AutoChoice>, online: AdaGrad, finish: Lbfgs) -> Box<dyn Optimizer> {
     let memory_limit = u64::MAX;
     Box::new(Auto { online, finish, begin, tolerance: 0.01, memory_limit })
 }
@@ -136,7 +136,7 @@ fn methods_on_marginals_go_on_from_every_state() {
     let features = train::features(&corpus, &Settings::default());
     let risk = Risk::new(Likelihood(ForwardBackward), features, corpus.data, 1).unwrap();
     let problem = Problem { objective: &risk, prior: Prior::gaussian(1.0), l1: 0.0 };
-    assert_eq!(Auto::choice(&problem), Choice::Saga);
+    assert_eq!(Auto::choice(&problem), AutoChoice::Saga);
     let lbfgs = Lbfgs { memory: 3, passes: 12.0, ..Lbfgs::default() };
     let online =
         AdaGrad { eta0: 0.3, schedule: Schedule { batch: 4, passes: 3, seed: 5, ..Schedule::default() } };

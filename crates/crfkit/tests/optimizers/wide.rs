@@ -3,7 +3,7 @@
 use crate::finite_sum::{crf, exact, prior};
 use crate::objectives::{Look, minimize, total};
 use crfkit::optim::{
-    AdaGrad, Auto, Choice, Control, Lbfgs, Mean, Optimizer, Prior, Problem, Progress, State, Stop,
+    AdaGrad, Auto, AutoChoice, Control, Lbfgs, Mean, Optimizer, Prior, Problem, Progress, State, Stop,
 };
 
 fn auto(tolerance: f64) -> Auto {
@@ -34,7 +34,7 @@ fn it_ends_near_the_optimum() {
             (with(f64::INFINITY, 1.0, 0.0), 1.0),
         ] {
             let problem = Problem { objective: &crf, prior, l1 };
-            assert_eq!(Auto::choice(&problem), Choice::Saga);
+            assert_eq!(Auto::choice(&problem), AutoChoice::Saga);
             let best = total(&problem, &minimize(&exact(), &problem).theta);
             let found = minimize(&auto(Auto::TOLERANCE), &problem);
             let left = total(&problem, &found.theta) / best - 1.0;

@@ -1,4 +1,4 @@
-//! GridImage files: what each format says of its pixels, and files that are damaged.
+//! Image files: what each format says of its pixels, and files that are damaged.
 
 use crfkit::data::images::{Image, Mask};
 

@@ -267,7 +267,7 @@ fn numbers_of_pairs_are_learnt_from() {
     let trained = train::train(corpus, features, &settings, Start::default(), &mut ()).unwrap();
     let mut tagger = GridTagger::new(Arc::new(trained.model));
     for (sites, mask) in &all[8..] {
-        tagger.image(sites, "test").unwrap();
+        tagger.load_image(sites, "test").unwrap();
         let labels = tagger.labels(Decode::MaxMarginal).unwrap().to_vec();
         assert_eq!(&tagger.mask(&labels), mask);
     }

@@ -15,7 +15,7 @@ use crfkit::math::Array;
 use crfkit::math::random::Random;
 use crfkit::math::simd;
 use crfkit::model::{Keep, Precision};
-use crfkit::train::{Ended, Method, Parameters, Scaling, Settings, Start, features};
+use crfkit::train::{Method, Parameters, Scaling, Settings, Start, StopReason, features};
 
 const METHODS: [Method; 4] = [Method::Auto, Method::Lbfgs, Method::Bottou, Method::Adagrad];
 
@@ -189,14 +189,14 @@ fn the_best_model_on_development_data_is_kept() {
             assert_eq!(record.evaluations.iter().rposition(|(_, best)| *best), Some(at));
             let since = scores.len() - 1 - at;
             match trained.stop {
-                Ended::Patience => assert_eq!(since, patience, "{optimizer:?}"),
-                Ended::Method(_) => assert!(patience == 0 || since < patience, "{optimizer:?}"),
+                StopReason::Patience => assert_eq!(since, patience, "{optimizer:?}"),
+                StopReason::Method(_) => assert!(patience == 0 || since < patience, "{optimizer:?}"),
                 other => panic!("{other}: nobody asked for it"),
             }
             // A method that converges at once has no time for a worse score.
             let converged = scores.len() == 1;
             assert!(
-                patience != 1 || converged || trained.stop == Ended::Patience,
+                patience != 1 || converged || trained.stop == StopReason::Patience,
                 "{optimizer:?} {scores:?}"
             );
         }
@@ -224,7 +224,7 @@ fn a_listener_may_stop_at_any_event() {
             let start = Start { dev: Some(dev), threads: 1, ..Start::default() };
             let features = features(&corpus, &settings);
             let trained = crfkit::train::train(corpus, features, &settings, start, &mut record).unwrap();
-            assert_eq!(trained.stop, Ended::Listener, "{optimizer:?}");
+            assert_eq!(trained.stop, StopReason::Listener, "{optimizer:?}");
             // A report and the evaluation at the same weights belong to one step.
             assert!(record.events == stop_after || record.events == stop_after + 1, "{optimizer:?}");
             assert!(trained.model.weights.iter().all(|w| w.is_finite()) && trained.objective.is_finite());
@@ -282,7 +282,7 @@ fn separable_data_without_prior_ends_with_finite_weights() {
             let settings = Settings { optimizer, passes, sigma: f64::INFINITY, ..Settings::default() };
             let (trained, _) = train(corpus, &settings, Start::default());
             assert!(trained.model.weights.iter().all(|w| w.is_finite()), "{optimizer:?}");
-            assert!(matches!(trained.stop, Ended::Method(_)), "{optimizer:?}");
+            assert!(matches!(trained.stop, StopReason::Method(_)), "{optimizer:?}");
             assert!(trained.objective < 0.5, "{optimizer:?}: {}", trained.objective);
         }
     }

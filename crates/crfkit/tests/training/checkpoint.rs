@@ -6,7 +6,7 @@ use crfkit::Error;
 use crfkit::chain::{ChainCorpus, ChainDev, Sequence};
 use crfkit::data::observer::Source;
 use crfkit::optim::State;
-use crfkit::train::{Checkpoint, Settings, Start, Tried};
+use crfkit::train::{Checkpoint, Settings, Start, TuningTrial};
 use models::{columns, corpus, templates};
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ fn checkpoint() -> Checkpoint {
         state,
         best: Some((93.61, vec![1.5, -2.5])),
         since_best: 3,
-        tried: vec![Tried { sigma: 0.1, l1: 0.3, passes: 2.5, score: 93.5, chosen: true }],
+        tried: vec![TuningTrial { sigma: 0.1, l1: 0.3, passes: 2.5, score: 93.5, chosen: true }],
     }
 }
 

@@ -6,7 +6,7 @@ use crfkit::data::observer::Source;
 use crfkit::math::random::Random;
 use crfkit::optim::Control;
 use crfkit::train::{
-    self, Checkpoint, Choose, Criterion, Ended, Event, Listener, Method, Settings, Start, Trained,
+    self, Checkpoint, Choose, Criterion, Event, Listener, Method, Settings, Start, StopReason, Trained,
 };
 
 /// Sequences whose labels follow from one feature, beside many that mean nothing: the best σ is far below 100.
@@ -130,7 +130,7 @@ impl Listener for Hears {
 #[test]
 fn a_search_that_is_stopped_leaves_no_checkpoint() {
     let mut stopped = Hears { stop_at_once: true, ..Hears::default() };
-    assert_eq!(run(&both(), Start::default(), &mut stopped).unwrap().stop, Ended::Listener);
+    assert_eq!(run(&both(), Start::default(), &mut stopped).unwrap().stop, StopReason::Listener);
     assert!(stopped.checkpoint.is_none());
 }
 
@@ -159,7 +159,7 @@ fn a_resumed_run_knows_the_choice() {
 fn a_search_that_is_stopped_ends_with_a_model() {
     let mut listener = Hears { stop_at_once: true, ..Hears::default() };
     let trained = run(&both(), Start::default(), &mut listener).unwrap();
-    assert_eq!(trained.stop, Ended::Listener);
+    assert_eq!(trained.stop, StopReason::Listener);
     assert_eq!(trained.model.settings.tried.len(), 1);
 }
 

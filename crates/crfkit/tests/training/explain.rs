@@ -38,7 +38,7 @@ fn shaken<D: Domain>(mut model: WeightedModel<D>) -> WeightedModel<D> {
 /// Explains everything about an input, and compares with all labellings that are possible.
 fn check<M: Explain>(model: M, input: &M::Input) -> Vec<Explanation> {
     let mut tagger = Tagger::new(Arc::new(model));
-    let graph = tagger.take_in(input).unwrap().graph().clone();
+    let graph = tagger.load(input).unwrap().graph().clone();
     let variables: Vec<usize> = (0..graph.vars()).collect();
     let found = tagger.explain(input, Question { variables: &variables, removals: 100 }).unwrap();
     let answers = tagger.answers();
@@ -135,7 +135,7 @@ fn removals_are_removals() {
             let mut left = tokens(["?"; 3]);
             left[part.variables[0]].1.retain(|(other, _)| *other != name);
             let mut tagger = Tagger::new(Arc::new(model.clone()));
-            tagger.take_in(&Sequence::from_features(left).unwrap()).unwrap();
+            tagger.load(&Sequence::from_features(left).unwrap()).unwrap();
             assert_eq!(tagger.viterbi()[explanation.variable], without);
             removed += 1;
             changed += usize::from(without != explanation.label);

@@ -24,7 +24,7 @@ fn inputs() -> Vec<Sequence> {
 fn answers(model: &Arc<ChainModel>) -> Vec<Vec<(String, Vec<f64>)>> {
     let mut tagger = Tagger::new(model.clone());
     let mut answer = |input: &Sequence| {
-        tagger.take_in(input).unwrap();
+        tagger.load(input).unwrap();
         let labels = tagger.viterbi().to_vec();
         let count = model.domain.labels.len() as u32;
         let mut of = |t: usize| (0..count).map(|label| tagger.marginal(t, label)).collect();
@@ -106,7 +106,7 @@ fn assert_as_expected(model: &Arc<ChainModel>, expected: &str) {
                 .map(|line| line.split('\t').take(2).collect::<Vec<_>>().join(" ") + "\n")
                 .collect::<String>(),
         );
-        tagger.columns(&rows[0]).unwrap();
+        tagger.load_columns(&rows[0]).unwrap();
         let labels = tagger.viterbi().to_vec();
         for (t, line) in block.lines().enumerate() {
             let fields: Vec<&str> = line.split('\t').collect();
@@ -205,7 +205,7 @@ fn the_order_of_labels_decides_ties() {
         let model = read(&crfsuite::write(&zero, Some(&order)).unwrap());
         assert!(model.domain.alphabet.node.is_empty() && model.weights.is_empty());
         let mut tagger = Tagger::new(model.clone());
-        tagger.take_in(&sequence()).unwrap();
+        tagger.load(&sequence()).unwrap();
         assert_eq!(tagger.viterbi(), [0, 0, 0]);
     }
 }

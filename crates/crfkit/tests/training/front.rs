@@ -3,7 +3,7 @@
 use crfkit::chain::Sequence;
 use crfkit::model::{Keep, Precision};
 use crfkit::settings::Constraint;
-use crfkit::train::{Criterion, Ended, Method};
+use crfkit::train::{Criterion, Method, StopReason};
 use crfkit::{Model, Sequences, Trainer};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -224,10 +224,10 @@ fn running_text_has_labelled_spans() {
 fn a_run_tells_how_it_ended() {
     let run = Trainer::new().optimizer(Method::Lbfgs).run(text()).unwrap();
     assert!(run.passes > 1.0 && run.objective.is_finite(), "{run:?}");
-    assert!(!matches!(run.stop, Ended::Listener), "{:?}", run.stop);
+    assert!(!matches!(run.stop, StopReason::Listener), "{:?}", run.stop);
     let flag = Arc::new(AtomicBool::new(true));
     let stopped = Trainer::new().optimizer(Method::Lbfgs).stop_when(flag).run(text()).unwrap();
-    assert_eq!(stopped.stop, Ended::Listener);
+    assert_eq!(stopped.stop, StopReason::Listener);
     assert!(stopped.passes < run.passes);
     assert_eq!(stopped.model.labels(), run.model.labels());
 }

@@ -313,7 +313,7 @@ fn linked_answers(model: &LinkedModel) -> (Vec<u32>, Vec<f64>) {
     let columns_of = model.domain.labels.len();
     let mut answers = (Vec::new(), Vec::new());
     for sequence in columns(MORE) {
-        tagger.take_in(&sequence).unwrap();
+        tagger.load(&sequence).unwrap();
         answers.0.extend_from_slice(tagger.labels(Decode::Best).unwrap());
         let marginal = |t: usize| tagger.answers().probability_of(t * columns_of, 0).unwrap();
         answers.1.extend((0..sequence.len()).map(marginal));

@@ -212,7 +212,7 @@ fn ising_tables_are_those_of_the_paper() {
     let mut tagger = GridTagger::with_engine(given(layout, &weights), Engine::Exact);
     let (s, t) = (0.875, -0.375); // exact in single precision
     let image = Image { height: 1, width: 2, channels: 1, values: vec![s, t] };
-    tagger.image(&image.into(), "test").unwrap();
+    tagger.load_image(&image.into(), "test").unwrap();
     let found: Vec<f64> = tagger.answers().marginals().unwrap().map(|p| p[1]).collect();
     let p = |y: f64, z: f64| {
         let nodes = y * (weights[0] + weights[1] * s) + z * (weights[0] + weights[1] * t);
@@ -396,7 +396,7 @@ fn exact_marginals_of_a_small_picture_are_exact() {
     crfkit::risk::potentials(&layout.all_features(), &corpus.data, 0, &weights, &mut own);
     let oracle = enumerate(&graph, &[], &own);
     let mut tagger = GridTagger::with_engine(given(layout, &weights), Engine::Exact);
-    tagger.image(image, "test").unwrap();
+    tagger.load_image(image, "test").unwrap();
     for (v, p) in tagger.answers().marginals().unwrap().enumerate() {
         assert!(difference(p[1], oracle.own[graph.own_offset(v) + 1]) < 1e-12);
     }

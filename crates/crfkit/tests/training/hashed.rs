@@ -49,7 +49,7 @@ fn hashes_are_as_good_as_names() {
             Trainer::new().train(all.iter().enumerate().map(|(k, tokens)| Ok(named(k, tokens)))).unwrap();
         let mut worker = worker(&model);
         for (k, tokens) in all.iter().enumerate() {
-            worker.take_in(&named(k, tokens)).unwrap();
+            worker.load(&named(k, tokens)).unwrap();
             let (labels, log_z) = (worker.viterbi().to_vec(), worker.log_z());
             let mut sequence = hashed(tokens);
             if numbers {

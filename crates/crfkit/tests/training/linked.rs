@@ -125,10 +125,10 @@ fn weights_stand_in_the_tables_of_the_chain() {
         });
         let mut tagger = Tagger::new(Arc::new(chain.clone()));
         for sequence in columns(&two_labels(4, 6)) {
-            tagger.columns(&sequence).unwrap();
+            tagger.load_columns(&sequence).unwrap();
             for engine in [Engine::Exact, Engine::LoopyBp] {
                 let mut linked = LinkedTagger::with_engine(model.clone(), engine);
-                linked.take_in(&sequence).unwrap();
+                linked.load(&sequence).unwrap();
                 let viterbi = tagger.viterbi().iter().map(|&l| labels[l as usize].clone());
                 assert_eq!(named(&mut linked, column), viterbi.collect::<Vec<_>>());
                 for t in 0..sequence.len() {
@@ -176,7 +176,7 @@ fn links_carry_what_one_token_knows_to_another() {
         let mut tagger = LinkedTagger::new(Arc::new(model));
         let test = columns(&names(2, 40, "M"));
         let all = test.iter().map(|sequence| {
-            tagger.take_in(sequence).unwrap();
+            tagger.load(sequence).unwrap();
             let labels = named(&mut tagger, 0);
             (0..sequence.len()).filter(|&t| labels[t] == sequence.field(t, 1)).count()
         });

@@ -174,7 +174,7 @@ fn a_model_with_vectors_survives_its_file() {
     let tags = |model: &LinkedModel| -> Vec<_> {
         let mut tagger = LinkedTagger::new(Arc::new(model.clone()));
         test.iter()
-            .flat_map(|sequence| tagger.take_in(sequence).unwrap().labels(Decode::Best).unwrap().to_vec())
+            .flat_map(|sequence| tagger.load(sequence).unwrap().labels(Decode::Best).unwrap().to_vec())
             .collect()
     };
     assert_eq!(tags(&model), tags(&again));
@@ -188,7 +188,7 @@ fn a_model_with_vectors_survives_its_file() {
     assert_eq!(tags(&small).len(), tags(&model).len());
     let mut tagger = LinkedTagger::new(Arc::new(again));
     let bare = Columns::from_rows([["w1", "a0", "b0"]], "bare").unwrap();
-    let message = tagger.take_in(&bare).err().unwrap().to_string();
+    let message = tagger.load(&bare).err().unwrap().to_string();
     assert!(message.contains("bare:1: tokens without vectors"), "{message}");
 }
 
@@ -232,14 +232,15 @@ fn numbers_too_far_from_those_of_training_are_rejected() {
     let data: Vec<Columns> = sequences(11, 40).iter().map(|one| scaled(one, 1e-28)).collect();
     let (model, _) = model(corpus(builder(Links::Factorial, &[1, 2]).standardised(), &data));
     let mut tagger = LinkedTagger::new(Arc::new(model));
-    tagger.take_in(&data[0]).unwrap();
+    tagger.load(&data[0]).unwrap();
     let far = scaled(&scaled(&data[0], 1e28), 1e37);
-    let message = tagger.take_in(&far).err().unwrap().to_string();
+    let message = tagger.load(&far).err().unwrap().to_string();
     assert!(message.contains("made up:1: vector[0] is so far from its mean in training"), "{message}");
     let plain = |one: &Columns| Sequence::Columns { rows: one.clone(), label_column: Some(1) };
     let mut chains = CorpusBuilder::new(Source::Templates(templates())).standardised();
     data.iter().for_each(|one| chains.add(&plain(one)).unwrap());
     let corpus = chains.finish(1).unwrap();
-    let message = crfkit::chain::ChainDev::from_inputs(&corpus.domain, &[plain(&far)]).unwrap_err().to_string();
+    let message =
+        crfkit::chain::ChainDev::from_inputs(&corpus.domain, &[plain(&far)]).unwrap_err().to_string();
     assert!(message.contains("vector[0] is so far from its mean in training"), "{message}");
 }

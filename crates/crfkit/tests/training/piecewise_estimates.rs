@@ -252,7 +252,7 @@ fn piecewise_training_has_no_label_bias() {
             let mut tagger = Tagger::new(Arc::new(train(corpus, settings, Start::default()).0.model));
             let (mut right, mut all) = (0, 0);
             for sequence in columns(&test) {
-                tagger.columns(&sequence).unwrap();
+                tagger.load_columns(&sequence).unwrap();
                 let labels = tagger.viterbi().to_vec();
                 for (t, &label) in labels.iter().enumerate() {
                     right +=

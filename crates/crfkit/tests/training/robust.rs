@@ -14,8 +14,8 @@ use crfkit::math::random::Random;
 use crfkit::optim::Control;
 use crfkit::tag::{Labeller, Tagger};
 use crfkit::train::{
-    self, Checkpoint, Criterion, Ended, Event, Init, Listener, Method, Parameters, Scaling, Settings, Start,
-    Trained,
+    self, Checkpoint, Criterion, Event, Init, Listener, Method, Parameters, Scaling, Settings, Start,
+    StopReason, Trained,
 };
 use crfkit::typed::TypedBuilder;
 use crfkit::{Error, Place, Result};
@@ -51,7 +51,7 @@ fn labels_of(model: ChainModel, text: &str) -> Vec<u32> {
     let mut tagger = Tagger::new(Arc::new(model));
     let mut all = Vec::new();
     for sequence in attributes(text) {
-        tagger.take_in(&sequence.into()).unwrap();
+        tagger.load(&sequence.into()).unwrap();
         all.extend_from_slice(tagger.viterbi());
     }
     all
@@ -185,7 +185,7 @@ fn the_zero_of_a_feature_does_not_matter() {
         let mut right = 0;
         for (line, (_, labels)) in squares.lines().zip(&squares.0) {
             let graph = model.domain.read_line(&line, &Place::new("test", 1)).unwrap().unwrap();
-            tagger.take_in(&graph).unwrap();
+            tagger.load(&graph).unwrap();
             let found = tagger.labels(Decode::MaxMarginal).unwrap();
             right += found.iter().zip(labels).filter(|(found, label)| **found == u32::from(**label)).count();
         }
@@ -281,7 +281,7 @@ fn first_weights_that_are_cut_short_leave_no_checkpoint() {
         let settings = Settings { init: Init::Logistic, ..Settings::default() };
         let mut stops = Stops { at_first_weights, checkpoints: 0 };
         let stop = fit(Squares::new(1.0).images(Tables::Potts), &settings, &mut stops).unwrap().stop;
-        assert_eq!((stop, stops.checkpoints == 0), (Ended::Listener, at_first_weights));
+        assert_eq!((stop, stops.checkpoints == 0), (StopReason::Listener, at_first_weights));
     }
 }
 
@@ -320,7 +320,7 @@ fn a_run_that_is_stopped_above_its_start_gives_its_weights() {
         let uniform = corpus.data.variables() as f64 * 3.0f64.ln();
         let mut stopper = Stopper { above: None };
         let trained = fit(corpus, &settings, &mut stopper).unwrap();
-        assert_eq!(trained.stop, Ended::Listener);
+        assert_eq!(trained.stop, StopReason::Listener);
         assert!(trained.model.weights.iter().any(|w| *w != 0.0), "{optimizer:?}: weights as they are");
         let [objective, zero] = stopper.above.expect("it hears that they are of no use yet");
         assert_eq!(objective, trained.objective);
@@ -385,7 +385,7 @@ fn a_flag_stops_a_run_in_the_middle_of_a_pass() {
         for at in [0, 3] {
             let mut flag = Flag { flag: Arc::new(AtomicBool::new(at == 0)), at, events: 0 };
             let trained = fit(corpus(), &settings, &mut flag).unwrap();
-            assert_eq!(trained.stop, Ended::Listener, "{optimizer:?}");
+            assert_eq!(trained.stop, StopReason::Listener, "{optimizer:?}");
             let mut record = Record::default();
             let _: Trained<ChainDomain> = fit(corpus(), &settings, &mut record).unwrap();
             let known = match at {

@@ -69,7 +69,7 @@ fn check(model: &Arc<ChainModel>, words: &[&str], allowed: impl Fn(&[&str]) -> b
         all.iter().map(|labels| if allowed(labels) { score(labels).exp() } else { 0.0 }).collect();
     let z: f64 = scores.iter().sum();
     let mut tagger = Tagger::new(model.clone());
-    let answers = tagger.take_in(&Sequence::from_rows(words.iter().map(|word| [*word])).unwrap()).unwrap();
+    let answers = tagger.load(&Sequence::from_rows(words.iter().map(|word| [*word])).unwrap()).unwrap();
     for (labels, score) in all.iter().zip(&scores) {
         let numbers: Vec<u32> =
             labels.iter().map(|label| names.iter().position(|name| name == label).unwrap() as u32).collect();
@@ -319,7 +319,7 @@ fn models_normalised_label_by_label_train_and_tag_alike() {
                     model.domain.labels.iter().position(|name| *name == sequence.label(t, 1)).unwrap() as u32
                 })
                 .collect();
-            let answers = tagger.take_in(&sequence).unwrap();
+            let answers = tagger.load(&sequence).unwrap();
             // Without the notation that all sequences have: training does not know it.
             answers.obey(None);
             right -= answers.log_probability(&gold);

@@ -119,7 +119,7 @@ fn check(model: &Arc<ChainModel>, words: &[&str], longest: usize, iobes: bool) {
     let scores: Vec<f64> = all.iter().map(|labels| score(labels).map_or(0.0, f64::exp)).collect();
     let z: f64 = scores.iter().sum();
     let mut tagger = Tagger::new(model.clone());
-    let answers = tagger.take_in(&Sequence::from_rows(words.iter().map(|word| [*word])).unwrap()).unwrap();
+    let answers = tagger.load(&Sequence::from_rows(words.iter().map(|word| [*word])).unwrap()).unwrap();
     for (labels, score) in all.iter().zip(&scores) {
         let numbers: Vec<u32> =
             labels.iter().map(|label| names.iter().position(|name| name == label).unwrap() as u32).collect();

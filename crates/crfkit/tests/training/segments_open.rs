@@ -138,7 +138,7 @@ fn vectors_are_observations_of_tokens() {
                 })
                 .collect();
             let z: f64 = scores.iter().sum();
-            let answers = tagger.take_in(&sequence(words, vectors, &vec!["O"; words.len()])).unwrap();
+            let answers = tagger.load(&sequence(words, vectors, &vec!["O"; words.len()])).unwrap();
             for (labels, score) in all.iter().zip(&scores) {
                 let numbers: Vec<u32> = labels
                     .iter()

@@ -7,7 +7,7 @@ use crfkit::chain::{ChainDomain, ChainModel, Sequence};
 use crfkit::infer::{Engine, Propagation, Schedule};
 use crfkit::model::Precision;
 use crfkit::optim::{AdaGrad, Compute, Stop};
-use crfkit::train::{Constraint, Criterion, Ended, Kind, Method, Parameters, Settings, Start, features};
+use crfkit::train::{Constraint, Criterion, Kind, Method, Parameters, Settings, Start, StopReason, features};
 
 const METHODS: [Method; 4] = [Method::Auto, Method::Lbfgs, Method::Sgd, Method::Adagrad];
 
@@ -101,7 +101,7 @@ fn passes_are_a_limit() {
                 ..Settings::default()
             };
             let (trained, record) = train(made_up(18, 30).0, &settings, Start::default());
-            assert_eq!(trained.stop, Ended::Method(Stop::Passes), "{optimizer:?}");
+            assert_eq!(trained.stop, StopReason::Method(Stop::Passes), "{optimizer:?}");
             // The last line search may go beyond.
             assert!(
                 (passes as f64..passes as f64 + 2.0).contains(&trained.passes),

@@ -36,7 +36,7 @@ fn the_temperature_makes_up_for_the_size_of_weights() {
     larger.weights = model.weights.iter().map(|w| 3.0 * w).collect::<Vec<f64>>().into();
     let again = larger.calibrate(&dev).unwrap();
     assert!((again.temperature / fitted.temperature - 3.0).abs() < 1e-2, "{again:?}");
-    // Fitted once more, it stays.
+    // A second fit changes nothing.
     let same = fitted.model.calibrate(&dev).unwrap();
     assert!((same.temperature - fitted.temperature).abs() < 1e-9);
 }

@@ -124,7 +124,7 @@ fn scores_are_what_the_format_says() {
     let mut tagger = TypedTagger::with_engine(model.clone(), Engine::Exact);
     let graph = read(&tagger, &line(GRAPH));
     assert_eq!(graph.gold, [1, UNLABELLED, 0, 2, UNLABELLED]);
-    tagger.take_in(&graph).unwrap();
+    tagger.load(&graph).unwrap();
     let all: Vec<([usize; 5], f64)> =
         labellings().into_iter().map(|y| (y, score(&model, &y).exp())).collect();
     let z: f64 = all.iter().map(|(_, p)| p).sum();
@@ -142,7 +142,7 @@ fn scores_are_what_the_format_says() {
     assert_eq!(tagger.converged(), Some(true));
     // A name that training has not seen says nothing.
     let other = line(GRAPH).replace(r#"["near"]"#, r#"["near", "unheard"]"#);
-    tagger.take_in(&read(&tagger, &other)).unwrap();
+    tagger.load(&read(&tagger, &other)).unwrap();
     assert!(tagger.answers().marginals().unwrap().zip(&marginals).all(|(a, b)| a == b));
     // What cuts cannot do is refused with the place.
     let message = tagger.labels(Decode::GraphCut).unwrap_err().to_string();
@@ -335,7 +335,7 @@ fn a_chain_in_a_file_is_the_chain() {
     let start = Start { threads: 1, ..Start::default() };
     let chain = crfkit::train::train(chain, features, &settings, start, &mut Record::default()).unwrap();
     let mut tagger = Tagger::new(Arc::new(chain.model));
-    tagger.columns(&columns[3]).unwrap();
+    tagger.load_columns(&columns[3]).unwrap();
 
     let graphs = as_graphs(&sentences);
     for engine in [Engine::Exact, Engine::LoopyBp, Engine::Trw] {
@@ -343,7 +343,7 @@ fn a_chain_in_a_file_is_the_chain() {
         let relative = (trained.objective - chain.objective).abs() / chain.objective;
         assert!(relative < 1e-7, "{engine:?}: {} {}", trained.objective, chain.objective);
         let mut typed = TypedTagger::new(Arc::new(trained.model));
-        typed.take_in(&read(&typed, graphs.lines().nth(2 + 3).unwrap())).unwrap();
+        typed.load(&read(&typed, graphs.lines().nth(2 + 3).unwrap())).unwrap();
         for (t, row) in typed.answers().marginals().unwrap().enumerate() {
             for (label, p) in row.iter().enumerate() {
                 assert!((p - tagger.marginal(t, label as Label)).abs() < 1e-4, "{engine:?}");
@@ -450,7 +450,7 @@ fn numbers_in_a_matrix_are_features_with_values() {
         let models = [(&matrix, &lists), (&named, &objects)].map(|(corpus, text)| {
             let trained = train(corpus.clone(), &settings, Engine::Exact).unwrap();
             let mut tagger = TypedTagger::new(Arc::new(trained.model));
-            tagger.take_in(&read(&tagger, text.lines().nth(3).unwrap())).unwrap();
+            tagger.load(&read(&tagger, text.lines().nth(3).unwrap())).unwrap();
             let marginals: Vec<f64> = tagger.answers().marginals().unwrap().flatten().copied().collect();
             (trained.objective, marginals)
         });
@@ -584,7 +584,7 @@ fn odd_graphs_are_labelled() {
         };
         let mut tagger = TypedTagger::new(Arc::new(trained.model));
         for line in text.lines().skip(1) {
-            tagger.take_in(&read(&tagger, line)).unwrap();
+            tagger.load(&read(&tagger, line)).unwrap();
             for decode in [Decode::MaxMarginal, Decode::Exact, Decode::MaxProduct, Decode::Icm] {
                 assert!(tagger.labels(decode).is_ok());
             }

@@ -232,10 +232,10 @@ fn said<M: Labeller>(model: M, inputs: &[M::Input]) -> String {
     let (sets, mut tagger) = (model.label_sets(), Tagger::new(model.clone()));
     let mut text = String::new();
     for input in inputs {
-        tagger.take_in(input).unwrap();
+        tagger.load(input).unwrap();
         let labels = tagger.labels(model.decode()).unwrap().to_vec();
         for (v, &label) in labels.iter().enumerate() {
-            let name = &sets[model.set_of(tagger.answers().graph(), v)].labels[label as usize];
+            let name = &sets[model.label_set_of(tagger.answers().graph(), v)].labels[label as usize];
             let p = tagger.answers().probability_of(v, label).unwrap();
             writeln!(text, "{name}\t{p:.6}").unwrap();
         }

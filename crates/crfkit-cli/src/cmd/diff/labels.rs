@@ -99,7 +99,7 @@ impl<M: Door> Job for Both<M> {
             *sequences += 1;
             let mut labels = Vec::new();
             for (tagger, model) in workers.iter_mut().zip(&self.models) {
-                tagger.take_in(&input)?;
+                tagger.load(&input)?;
                 let found = tagger.labels(model.decode())?.to_vec();
                 labels.push(names(&**model, tagger, &found));
             }
@@ -118,7 +118,8 @@ impl<M: Door> Job for Both<M> {
 /// The labels of an input by name.
 fn names<M: Door>(model: &M, tagger: &mut Tagger<M>, labels: &[Label]) -> Vec<String> {
     let (graph, sets) = (tagger.answers().graph(), model.label_sets());
-    let name = |(v, &label): (usize, &Label)| sets[model.set_of(graph, v)].labels[label as usize].clone();
+    let name =
+        |(v, &label): (usize, &Label)| sets[model.label_set_of(graph, v)].labels[label as usize].clone();
     labels.iter().enumerate().map(name).collect()
 }
 

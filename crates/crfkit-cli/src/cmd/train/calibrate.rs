@@ -8,10 +8,10 @@ use crate::cmd::cv::data_paths;
 use crate::error::usage;
 use crate::io::{is_stdin, name};
 use anyhow::{Context, Result};
-use crfkit::chain::{ChainDomain, Fitted, Sequence};
+use crfkit::chain::{ChainDomain, Sequence, TemperatureFit};
 use crfkit::optim::Control;
 use crfkit::settings::Choose;
-use crfkit::train::{Ended, Event, Listener, Settings, Trained, train};
+use crfkit::train::{Event, Listener, Settings, StopReason, Trained, train};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,7 +49,7 @@ pub fn check_size(args: &TrainArgs, sequences: usize) -> Result<()> {
 /// second model that is trained without them. That model serves for nothing else: the weights stay those of all data.
 pub fn calibrate(session: &Session, trained: &mut Trained<ChainDomain>) -> Result<()> {
     // Time that is up ends the training, not what is asked for after it.
-    if trained.stop == Ended::Listener && session.interrupted() {
+    if trained.stop == StopReason::Listener && session.interrupted() {
         session.progress.note("interrupted: the model has no temperature");
         return Ok(());
     }
@@ -63,8 +63,8 @@ pub fn calibrate(session: &Session, trained: &mut Trained<ChainDomain>) -> Resul
         None => {
             let part = TrainingPart::without(Folds { count: HELD_OUT, seed: args.seed }, 0);
             let second = without(args, part, &trained.model.settings, session.stop_flag())?;
-            if second.stop == Ended::Listener {
-                trained.stop = Ended::Listener;
+            if second.stop == StopReason::Listener {
+                trained.stop = StopReason::Listener;
                 session.progress.note("interrupted: the model has no temperature");
                 return Ok(());
             }
@@ -80,7 +80,7 @@ pub fn calibrate(session: &Session, trained: &mut Trained<ChainDomain>) -> Resul
             second.model.calibrate(&held_out)?
         }
     };
-    let Fitted { temperature, losses: [before, after], sequences, left_out, .. } = fitted;
+    let TemperatureFit { temperature, losses: [before, after], sequences, left_out, .. } = fitted;
     let without = if left_out > 0 { format!(" ({left_out} left out)") } else { String::new() };
     session.progress.note(&format!(
         "temperature {temperature:.4}; -log p of {sequences} sequences{without}: {before:.6} before, {after:.6} after"

@@ -7,7 +7,7 @@ use crate::error::INTERRUPTED;
 use crate::log::{DataSize, Event, FORMAT, Log};
 use crate::progress::Progress;
 use anyhow::Result;
-use crfkit::train::{Checkpoint, Ended};
+use crfkit::train::{Checkpoint, StopReason};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -201,7 +201,7 @@ pub struct Clock {
 /// How a run has ended.
 pub struct End {
     /// The reason that the library gives.
-    pub stop: Ended,
+    pub stop: StopReason,
     /// The time of the run.
     pub clock: Clock,
     /// Evaluations of the training set.
@@ -218,11 +218,11 @@ pub struct End {
 
 impl End {
     fn interrupted(&self) -> bool {
-        self.stop == Ended::Listener && !self.clock.is_up
+        self.stop == StopReason::Listener && !self.clock.is_up
     }
 
     fn reason(&self) -> String {
-        match self.clock.is_up && self.stop == Ended::Listener {
+        match self.clock.is_up && self.stop == StopReason::Listener {
             true => "number of seconds reached".into(),
             false => self.stop.to_string(),
         }

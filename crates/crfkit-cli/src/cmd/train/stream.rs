@@ -9,7 +9,7 @@ use crate::error::{INTERRUPTED, usage};
 use crate::progress::Progress;
 use anyhow::Result;
 use crfkit::chain::{ChainDomain, ColumnLayout, Sequence};
-use crfkit::train::{Kind, Settings, StreamModel, StreamTrainer, Streamed};
+use crfkit::train::{Kind, Settings, StreamModel, StreamProgress, StreamTrainer};
 use std::num::NonZeroU64;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -62,7 +62,7 @@ fn read(args: TrainArgs) -> Receiver<Read> {
 
 /// Why a stream ended.
 #[derive(Clone, Copy, PartialEq)]
-enum Ended {
+enum StopReason {
     End,
     Seconds,
     Interrupted,
@@ -79,7 +79,7 @@ struct StreamRun<'a> {
 }
 
 impl StreamRun<'_> {
-    fn learn(&mut self, sequences: Receiver<Read>, interrupt: &Interrupt) -> Result<Ended> {
+    fn learn(&mut self, sequences: Receiver<Read>, interrupt: &Interrupt) -> Result<StopReason> {
         let mut report = FIRST_REPORT;
         loop {
             match sequences.recv_timeout(PATIENCE) {
@@ -102,39 +102,39 @@ impl StreamRun<'_> {
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Ok(Ended::End),
+                Err(RecvTimeoutError::Disconnected) => return Ok(StopReason::End),
             }
             if interrupt.happened() {
-                return Ok(Ended::Interrupted);
+                return Ok(StopReason::Interrupted);
             }
             if self.args.seconds.is_some_and(|limit| self.begun.elapsed().as_secs_f64() >= limit) {
-                return Ok(Ended::Seconds);
+                return Ok(StopReason::Seconds);
             }
         }
     }
 
     /// Writes the model trained so far.
-    fn finish(self, ended: Ended) -> Result<ExitCode> {
+    fn finish(self, ended: StopReason) -> Result<ExitCode> {
         let StreamRun { args, progress, begun, trainer, .. } = self;
         let Some(trainer) = trainer else { return Ok(ExitCode::from(INTERRUPTED)) };
         let StreamModel { model, progress: seen, objective, .. } = trainer.finish()?;
         let written = finish::write_model(args, model, &progress)?;
         let reason = match ended {
-            Ended::End => "end of the stream",
-            Ended::Seconds => "number of seconds reached",
-            Ended::Interrupted => "interrupted",
+            StopReason::End => "end of the stream",
+            StopReason::Seconds => "number of seconds reached",
+            StopReason::Interrupted => "interrupted",
         };
         let seconds = begun.elapsed().as_secs_f64();
         let stopped = format!("{reason}; objective {objective:.4}, {}, {seconds:.1} s", line(&seen));
         let size = [written.weights, written.bytes];
-        let ended = Ending { interrupted: ended == Ended::Interrupted, resumes: false };
+        let ended = Ending { interrupted: ended == StopReason::Interrupted, resumes: false };
         Ok(farewell(args, &progress, &stopped, size, ended, &ChainDomain::next(args)))
     }
 }
 
 /// `1024 sequences, 24300 tokens, 3 labels, 70211 observations, loss 0.1234 per token`.
-fn line(state: &Streamed) -> String {
-    let Streamed { sequences, tokens, labels, observations, loss } = state;
+fn line(state: &StreamProgress) -> String {
+    let StreamProgress { sequences, tokens, labels, observations, loss } = state;
     let mean = loss / (*tokens).max(1) as f64;
     format!(
         "{sequences} sequences, {tokens} tokens, {labels} labels, {observations} observations, loss {mean:.4} per token"

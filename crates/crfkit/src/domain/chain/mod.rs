@@ -22,7 +22,7 @@ pub(crate) use constraint::scheme_rules;
 #[doc(hidden)]
 pub use crew::CorpusCrew;
 pub use sequence::{ColumnLayout, Sequence};
-pub use temperature::Fitted;
+pub use temperature::TemperatureFit;
 pub(super) use vectors::{Numbers, StoredVectors, numbers_of_rows};
 #[doc(hidden)]
 pub use vectors::{Standard, VectorLayout};
@@ -230,7 +230,7 @@ impl Domain for ChainDomain {
         vec![LabelSet { name: None, labels: (&self.labels).into() }]
     }
 
-    fn set_of(&self, _chain: &Chain, _variable: usize) -> usize {
+    fn label_set_of(&self, _chain: &Chain, _variable: usize) -> usize {
         0
     }
 
@@ -308,7 +308,7 @@ impl Domain for ChainDomain {
     }
 
     /// Adds the weights of each observation directly to the log-potentials.
-    fn take_in(
+    fn load(
         model: &ChainModel,
         tables: &ReadyTables,
         sequence: &Sequence,

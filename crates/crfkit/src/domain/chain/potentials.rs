@@ -136,7 +136,7 @@ fn place_of(empty: bool, place: impl FnOnce() -> Place) -> Place {
 
 impl Tagger<ChainModel> {
     /// Loads a sequence of columns. It must have at least the columns that the templates use.
-    pub fn columns(&mut self, sequence: &Columns) -> Result<&mut ChainAnswers> {
+    pub fn load_columns(&mut self, sequence: &Columns) -> Result<&mut ChainAnswers> {
         self.with_parts(|model, tables, observer, answers| {
             model.domain.check_columns(sequence)?;
             if let Source::Templates(templates) = &model.domain.source {
@@ -156,7 +156,7 @@ impl Tagger<ChainModel> {
     }
 
     /// Loads an instance of attributes.
-    pub fn attributes(&mut self, instance: &Attributes) -> Result<&mut ChainAnswers> {
+    pub fn load_attributes(&mut self, instance: &Attributes) -> Result<&mut ChainAnswers> {
         self.with_parts(|model, tables, observer, answers| {
             let place = || place_of(instance.is_empty(), || instance.place(0));
             model.domain.check_attributes(place)?;

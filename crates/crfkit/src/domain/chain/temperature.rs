@@ -18,7 +18,7 @@ const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 /// A model with a fitted temperature.
 #[derive(Clone, Debug)]
-pub struct Fitted {
+pub struct TemperatureFit {
     /// The model at the temperature, which is one of its settings.
     pub model: ChainModel,
     /// The temperature.
@@ -41,7 +41,7 @@ impl ChainModel {
 
     /// Fits the temperature to labelled sequences, which should not be those of training. Sequences with labels that the model does not
     /// know, or that its constraint forbids, are left out. It is an error if none is left.
-    pub fn calibrate(&self, sequences: &[Sequence]) -> Result<Fitted> {
+    pub fn calibrate(&self, sequences: &[Sequence]) -> Result<TemperatureFit> {
         let plain = Arc::new(self.with_temperature(None));
         let mut tagger = Tagger::new(plain.clone());
         let mut used: Vec<(&Sequence, Vec<Label>)> = Vec::new();
@@ -50,7 +50,7 @@ impl ChainModel {
             let number = |name: &str| self.domain.labels.binary_search_by(|label| (**label).cmp(name)).ok();
             let labels: Option<Vec<Label>> =
                 truth.labels.iter().map(|label| Some(number(label.as_deref()?)? as Label)).collect();
-            tagger.take_in(sequence)?;
+            tagger.load(sequence)?;
             used.extend(
                 labels
                     .filter(|labels| tagger.log_probability(labels).is_finite())
@@ -69,7 +69,7 @@ impl ChainModel {
             let mut tagger = Tagger::new(Arc::new(self.with_temperature(Some(log_t.exp()))));
             let mut sum = 0.0;
             for (sequence, labels) in &used {
-                tagger.take_in(sequence)?;
+                tagger.load(sequence)?;
                 sum -= tagger.log_probability(labels);
             }
             Ok(sum / used.len() as f64)
@@ -78,7 +78,7 @@ impl ChainModel {
         let (log_t, after) = golden(loss)?;
         // Never worse than before.
         let (temperature, after) = if after < before { (log_t.exp(), after) } else { (1.0, before) };
-        Ok(Fitted {
+        Ok(TemperatureFit {
             model: self.with_temperature(Some(temperature)),
             temperature,
             losses: [before, after],

@@ -132,7 +132,7 @@ impl Domain for GridDomain {
         vec![LabelSet { name: Some("label".into()), labels }]
     }
 
-    fn set_of(&self, _graph: &FactorGraph, _variable: usize) -> usize {
+    fn label_set_of(&self, _graph: &FactorGraph, _variable: usize) -> usize {
         0
     }
 
@@ -262,7 +262,7 @@ impl Domain for GridDomain {
 
 impl GridTagger {
     /// Loads an image that comes from `name`.
-    pub fn image(&mut self, sites: &Sites, name: &str) -> Result<&mut GraphAnswers> {
+    pub fn load_image(&mut self, sites: &Sites, name: &str) -> Result<&mut GraphAnswers> {
         use crate::answers::Answers;
         self.with_parts(|model, _, scratch, answers| {
             let mut data = Dataset::new();

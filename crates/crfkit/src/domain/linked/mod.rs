@@ -192,7 +192,7 @@ impl Domain for LinkedDomain {
         self.sets()
     }
 
-    fn set_of(&self, _graph: &FactorGraph, variable: usize) -> usize {
+    fn label_set_of(&self, _graph: &FactorGraph, variable: usize) -> usize {
         variable % self.labels.len()
     }
 

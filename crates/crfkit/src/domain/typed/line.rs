@@ -2,7 +2,7 @@
 
 use super::{Observed, Types};
 use crate::data::text::excerpt;
-use crate::graph::{FactorGraph, FactorGraphBuilder, Label, Parts};
+use crate::graph::{FactorGraph, FactorGraphBuilder, Label, PieceHint};
 use crate::{Error, Place, Result};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use std::collections::HashMap;
@@ -144,7 +144,7 @@ impl TypedGraph {
         }
         if self.pieces.iter().any(Option::is_some) {
             let nodes = self.nodes.iter().map(|_| None);
-            builder.parts(Parts::Named(nodes.chain(self.pieces.iter().copied()).collect()));
+            builder.piece_hint(PieceHint::Named(nodes.chain(self.pieces.iter().copied()).collect()));
         }
         builder.build().map_err(failed)
     }

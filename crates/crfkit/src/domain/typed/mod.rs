@@ -121,7 +121,7 @@ impl Domain for TypedDomain {
 
     /// The label set of a node is its type. Every node has its own table, in the order of the nodes, and its kind is
     /// the node's type.
-    fn set_of(&self, graph: &FactorGraph, variable: usize) -> usize {
+    fn label_set_of(&self, graph: &FactorGraph, variable: usize) -> usize {
         graph.own_kind(variable)
     }
 
