@@ -12,7 +12,7 @@ use crfkit::any::AnyModel;
 use crfkit::domain::Dev;
 use crfkit::settings::{Kind, Settings};
 use crfkit::typed::{
-    Declaration, Observed, TypedBuilder, TypedCorpus, TypedGraph, TypedGraphBuilder, TypedModel, Types,
+    Declaration, FeatureValues, TypedBuilder, TypedCorpus, TypedGraph, TypedGraphBuilder, TypedModel, Types,
 };
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -56,10 +56,13 @@ fn observed(
     of: &str,
     graph: &str,
     collected: &mut Collected,
-) -> PyResult<Vec<Observed>> {
+) -> PyResult<Vec<FeatureValues>> {
     let numbers = numbers.as_array();
-    let mut all: Vec<Observed> =
-        numbers.rows().into_iter().map(|row| Observed { dense: row.to_vec(), named: Vec::new() }).collect();
+    let mut all: Vec<FeatureValues> = numbers
+        .rows()
+        .into_iter()
+        .map(|row| FeatureValues { dense: row.to_vec(), named: Vec::new() })
+        .collect();
     let Some(given) = named else { return Ok(all) };
     let what = format!("{graph}: {of:?}");
     let mut count = 0;
@@ -92,7 +95,8 @@ fn graph_of(
 ) -> PyResult<TypedGraph> {
     let name = format!("X[{k}]");
     let wrong = |why: String| data_error(py, format!("{name}: {why}"));
-    let kind_of = |name: &String| types.kind(name).ok_or_else(|| wrong(format!("there is no type {name:?}")));
+    let kind_of =
+        |name: &String| types.index_of(name).ok_or_else(|| wrong(format!("there is no type {name:?}")));
     let (mut graph, mut collected) = (TypedGraphBuilder::new(types, &name), Collected::default());
     // The number of the first node of each type, and how many there are.
     let mut places = vec![(0, 0); types.all().len()];

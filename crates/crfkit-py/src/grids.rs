@@ -7,7 +7,7 @@ use crate::train::{Begin, train_corpus};
 use crate::workers::Workers;
 use crfkit::any::AnyModel;
 use crfkit::data::images::{Image, Mask};
-use crfkit::data::sites::{Pairs, Sites};
+use crfkit::data::sites::{PairFeatures, Sites};
 use crfkit::decode::Decode;
 use crfkit::domain::Dev;
 use crfkit::graph::Neighbours;
@@ -90,10 +90,10 @@ fn pictures(
     let mut all = Vec::with_capacity(x.len());
     for (k, (nodes, compare, horizontal, vertical)) in x.iter().enumerate() {
         let pairs = match (compare, horizontal, vertical) {
-            (None, None, None) => Pairs::Differences,
-            (Some(compare), None, None) => Pairs::Compared(image(compare)),
+            (None, None, None) => PairFeatures::Differences,
+            (Some(compare), None, None) => PairFeatures::Compared(image(compare)),
             (None, Some(horizontal), Some(vertical)) => {
-                Pairs::Given { horizontal: image(horizontal), vertical: image(vertical) }
+                PairFeatures::Given { horizontal: image(horizontal), vertical: image(vertical) }
             }
             _ => {
                 return Err(data_error(

@@ -116,8 +116,8 @@ pub(crate) fn train_factorial<'py>(
         let mut builder =
             LinkedBuilder::new(Links::Factorial, templates, columns, (columns - labels..columns).collect())?;
         builder = match settings.scaling {
-            _ if reading.standardise => builder.standardised(),
-            Scaling::None => builder.uncentred(),
+            _ if reading.standardise => builder.standardise(),
+            Scaling::None => builder.without_centring(),
             _ => builder,
         };
         sequences.iter().try_for_each(|sequence| builder.add(sequence))?;

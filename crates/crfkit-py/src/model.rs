@@ -142,7 +142,7 @@ impl PyModel {
     /// All weights of the model as tuples ``(part, feature, labels, weight)``, as ``heaviest`` gives them. A model made of counts has none.
     fn weights(&self) -> Vec<NamedWeight> {
         let names = self.0.any().names();
-        names.iter().flat_map(|names| names.each_of(|_| true)).map(named_weight).collect()
+        names.iter().flat_map(|names| names.iter_where(|_| true)).map(named_weight).collect()
     }
 
     /// The same model with other weights. ``changes`` is a list of tuples ``(part, feature, labels, weight)`` as ``weights`` gives them; a weight of 0
@@ -150,7 +150,7 @@ impl PyModel {
     #[pyo3(signature = (changes, *, only=false))]
     fn edited(&self, py: Python<'_>, changes: Vec<Change>, only: bool) -> PyResult<Self> {
         let names = self.0.any().names();
-        let dense = names.iter().flat_map(|names| names.each_of(|_| true));
+        let dense = names.iter().flat_map(|names| names.iter_where(|_| true));
         let dense = dense.filter(|weight| weight.kind == WeightKind::Dense);
         let dense: HashSet<(String, Option<String>)> =
             dense.map(|weight| (weight.part, weight.observation)).collect();
@@ -253,7 +253,7 @@ impl PyModel {
         let (mut names, mut rows, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let labels = self.label_numbers();
         let weights = self.0.any().names();
-        for weight in weights.iter().flat_map(|names| names.each_of(|part| part.name == "node")) {
+        for weight in weights.iter().flat_map(|names| names.iter_where(|part| part.name == "node")) {
             let (Some(observation), [label]) = (weight.observation, &weight.labels[..]) else { continue };
             if names.last() != Some(&observation) {
                 names.push(observation);
@@ -271,7 +271,7 @@ impl PyModel {
         let size = labels.len();
         let mut table = vec![0.0; size * size];
         let weights = self.0.any().names();
-        for weight in weights.iter().flat_map(|names| names.each_of(|part| part.name == "transition")) {
+        for weight in weights.iter().flat_map(|names| names.iter_where(|part| part.name == "transition")) {
             if let [from, to] = &weight.labels[..] {
                 table[labels[from] as usize * size + labels[to] as usize] = weight.weight;
             }

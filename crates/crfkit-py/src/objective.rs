@@ -133,7 +133,7 @@ pub(crate) fn chain_objective(
     let sequences = sequences(x, y, reading.given(reading.form()), &mut Converter::default())?;
     let (settings, choices) = (read_settings(py, settings, Kind::Chain)?, reading.choices(py)?);
     let objective = py.detach(|| {
-        let trainer = Trainer::new().settings(|mine| *mine = settings).threads(crate::threads(threads));
+        let trainer = Trainer::new().configure(|mine| *mine = settings).threads(crate::threads(threads));
         choices.of(trainer).training_objective(sequences.into_iter().map(Ok))
     });
     Ok(PyObjective(Box::new(objective.map_err(|error| raise(py, error))?)))

@@ -6,7 +6,7 @@ use crate::labels::Given;
 use crate::model::PyModel;
 use crate::reading::{Choices, Reading};
 use crate::settings::read_settings;
-use crfkit::Progress;
+use crfkit::TrainingProgress;
 use crfkit::any::AnyModel;
 use crfkit::chain::Sequence;
 use crfkit::domain::{Corpus, Dev, Domain, WeightedModel};
@@ -53,7 +53,7 @@ impl Line {
     /// A trainer with these settings that reports to the interpreter and obeys it.
     fn trainer(&self, settings: Settings, threads: usize) -> Trainer<'_> {
         let mut last_score = None;
-        let report = move |state: &Progress| {
+        let report = move |state: &TrainingProgress| {
             let news = state.objective.is_some() || state.dev_score != last_score;
             last_score = state.dev_score;
             let report = (state.passes, state.objective, state.dev_score, state.weights);
@@ -63,7 +63,7 @@ impl Line {
             self.answered.as_ref().is_none_or(|answered| answered.recv().unwrap_or(false))
         };
         Trainer::new()
-            .settings(|mine| *mine = settings)
+            .configure(|mine| *mine = settings)
             .threads(threads)
             .stop_when(self.stop.clone())
             .on_progress(report)

@@ -100,7 +100,7 @@ fn heaviest(of: &str, weights: Vec<NamedWeight>) -> Heaviest {
 fn chain_transitions(names: &Names, labels: &[String]) -> Vec<Transition> {
     let shown = |label: &Option<String>| label.as_ref().is_none_or(|label| labels.contains(label));
     // A table of the page has two labels.
-    let tables = names.each_of(|part| part.is_table() && part.over.len() <= 2).map(|w| {
+    let tables = names.iter_where(|part| part.is_table() && part.over.len() <= 2).map(|w| {
         let mut labels = w.labels.into_iter();
         let (previous, label) = match &*w.part {
             "begin" => (None, labels.next()),

@@ -8,7 +8,7 @@ use crfkit::data::text::{Encoding, Lines};
 use crfkit::eval::Evaluation;
 use crfkit::optim::Control;
 use crfkit::tag::Tagger;
-use crfkit::train::{self, Event, Listener, Settings, Start};
+use crfkit::train::{self, Event, Listener, Settings, TrainOptions};
 use crfkit_report::{EvaluationPart, ModelPart, Samples};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn model(text: &str) -> Arc<ChainModel> {
     sequences(text).iter().for_each(|sequence| builder.add_columns(sequence, 1).unwrap());
     let corpus = builder.finish(1).unwrap();
     let features = train::features(&corpus, &settings);
-    let trained = train::train(corpus, features, &settings, Start::default(), &mut Silent).unwrap();
+    let trained = train::train(corpus, features, &settings, TrainOptions::default(), &mut Silent).unwrap();
     Arc::new(trained.model)
 }
 

@@ -48,6 +48,6 @@ fn main() -> crfkit::Result<()> {
         }
         println!();
     }
-    println!("{:.1} % of the pixels are right", judgement.all().percent());
+    println!("{:.1} % of the pixels are right", judgement.overall().percent());
     Ok(())
 }

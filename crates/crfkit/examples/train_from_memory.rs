@@ -24,7 +24,7 @@ fn main() -> crfkit::Result<()> {
     println!("labels {:?}", model.labels());
 
     let mut tagger = model.tagger()?;
-    for (labels, probability) in tagger.best(&Sequence::from_rows([["the"], ["cat"], ["barks"]])?, 3)? {
+    for (labels, probability) in tagger.nbest(&Sequence::from_rows([["the"], ["cat"], ["barks"]])?, 3)? {
         println!("{probability:.3}  {}", labels.join(" "));
     }
     Ok(())

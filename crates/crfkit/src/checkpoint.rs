@@ -5,7 +5,7 @@ use crate::domain::{Corpus, Digest, Domain};
 use crate::model::sections::{Format, Reader, Writer};
 use crate::optim::State;
 use crate::settings::{Settings, TuningTrial};
-use crate::train::{Checkpoint, Start};
+use crate::train::{Checkpoint, TrainOptions};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 
@@ -102,7 +102,7 @@ impl Checkpoint {
 
 /// A hash of everything that decides the course of a run: version, vector unit, settings, data, first weights and
 /// prior. It binds a checkpoint to its run.
-pub fn fingerprint<D: Domain>(corpus: &Corpus<D>, settings: &Settings, start: &Start<D>) -> u64 {
+pub fn fingerprint<D: Domain>(corpus: &Corpus<D>, settings: &Settings, start: &TrainOptions<D>) -> u64 {
     let mut digest = Digest::new(settings);
     corpus.domain.digest(&mut digest);
     digest.dataset(&corpus.data);

@@ -82,8 +82,8 @@ pub mod train;
 pub use domain::{chain, grid, linked, typed};
 pub use error::{Error, GraphError, Place, Result};
 pub use front::{
-    Confidence, EvaluationReport, LabelledChunk, LabelledSpan, LabelledToken, Model, Progress,
-    SequenceTagger, Sequences, Trainer, TrainingRun, attributes, columns, conllu, json,
+    Confidence, EvaluationReport, LabelledChunk, LabelledSpan, LabelledToken, Model, SequenceTagger,
+    Sequences, Trainer, TrainingProgress, TrainingRun, attributes, columns, conllu, json,
 };
 
 /// Runs the examples in the README as tests.

@@ -7,7 +7,7 @@ use crfkit::checkpoint::fingerprint;
 use crfkit::data::observer::Source as Observations;
 use crfkit::domain::Corpus;
 use crfkit::optim::{Adaptation, Control};
-use crfkit::train::{self, Checkpoint, Criterion, Event, Listener, Method, Settings, Start};
+use crfkit::train::{self, Checkpoint, Criterion, Event, Listener, Method, Settings, TrainOptions};
 use std::sync::OnceLock;
 
 pub const CHECKPOINT: Target = Target {
@@ -19,12 +19,12 @@ pub const CHECKPOINT: Target = Target {
         let mut file = file.to_vec();
         sections::repair(&mut file);
         let corpus = corpus();
-        let start = Start { threads: 1, ..Start::default() };
+        let start = TrainOptions { threads: 1, ..TrainOptions::default() };
         let run = fingerprint(&corpus, settings, &start);
         // The fingerprint is a number of the head, which no change would guess: it is put in its place.
         let Some(file) = with_fingerprint(&file, run) else { return };
         if let Ok(checkpoint) = Checkpoint::from_bytes(&file, run) {
-            resume(corpus, settings, Start { resume: Some(checkpoint), ..start });
+            resume(corpus, settings, TrainOptions { resume: Some(checkpoint), ..start });
         }
     },
     seeds: || (0..cases().len()).flat_map(|case| seeds(case as u8)).collect(),
@@ -97,7 +97,11 @@ impl Listener for Steps {
     }
 }
 
-fn resume(corpus: Corpus<ChainDomain>, settings: &Settings, start: Start<ChainDomain>) -> Vec<Checkpoint> {
+fn resume(
+    corpus: Corpus<ChainDomain>,
+    settings: &Settings,
+    start: TrainOptions<ChainDomain>,
+) -> Vec<Checkpoint> {
     let features = train::features(&corpus, settings);
     let mut steps = Steps { left: 40, taken: Vec::new() };
     let _ = train::train(corpus, features, settings, start, &mut steps);
@@ -106,7 +110,7 @@ fn resume(corpus: Corpus<ChainDomain>, settings: &Settings, start: Start<ChainDo
 
 fn seeds(case: u8) -> Vec<Vec<u8>> {
     let settings = &cases()[case as usize];
-    let taken = resume(corpus(), settings, Start { threads: 1, ..Start::default() });
+    let taken = resume(corpus(), settings, TrainOptions { threads: 1, ..TrainOptions::default() });
     assert!(!taken.is_empty(), "{:?} takes no checkpoint", settings.optimizer);
     taken.iter().map(|checkpoint| [&[case][..], &checkpoint.to_bytes(0)].concat()).collect()
 }

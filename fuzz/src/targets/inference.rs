@@ -264,7 +264,7 @@ fn factor_graph(source: &mut Source) -> Option<FactorGraph> {
     let mut builder = FactorGraphBuilder::new(cards).ok()?;
     let (mut kinds, mut ids) = (0, 0);
     for v in 0..vars {
-        builder.own(kinds, &[v]).ok()?;
+        builder.add_own(kinds, &[v]).ok()?;
         kinds += 1;
     }
     for _ in 0..source.below(8) {
@@ -272,9 +272,9 @@ fn factor_graph(source: &mut Source) -> Option<FactorGraph> {
         let scope: Vec<usize> = (0..size).map(|_| source.below(vars)).collect();
         // A factor that names a variable twice is rejected, and so is a table of another shape.
         if source.below(2) == 0 {
-            kinds += usize::from(builder.own(kinds, &scope).is_ok());
-        } else if ids == 0 || source.below(2) == 0 || builder.shared(ids - 1, &scope).is_err() {
-            ids += usize::from(builder.shared(ids, &scope).is_ok());
+            kinds += usize::from(builder.add_own(kinds, &scope).is_ok());
+        } else if ids == 0 || source.below(2) == 0 || builder.add_shared(ids - 1, &scope).is_err() {
+            ids += usize::from(builder.add_shared(ids, &scope).is_ok());
         }
     }
     builder.build().ok()

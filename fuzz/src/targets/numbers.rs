@@ -16,7 +16,7 @@ use crfkit::linked::{LinkedBuilder, Links};
 use crfkit::loss::Pieces;
 use crfkit::settings::{Criterion, Kind, Method, Settings};
 use crfkit::tag::Tagger;
-use crfkit::train::{Start, features, train};
+use crfkit::train::{TrainOptions, features, train};
 use crfkit::{Place, Result};
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub const VECTORS: Target = Target {
         let mut chains = CorpusBuilder::new(Observations::Templates(templates()));
         let mut linked = LinkedBuilder::new(Links::Factorial, templates(), 3, vec![1, 2]).expect("a builder");
         if standardised {
-            (chains, linked) = (chains.standardised(), linked.standardised());
+            (chains, linked) = (chains.standardise(), linked.standardise());
         }
         let as_chain = |rows: &Columns| Sequence::Columns { rows: rows.clone(), label_column: Some(-1) };
         for rows in &sentences {
@@ -98,7 +98,7 @@ fn templates() -> Templates {
 /// Trains a model, which may be rejected, and labels: probabilities are probabilities, or it says why there are none.
 fn learn_and_label<D: Domain>(corpus: Corpus<D>, settings: &Settings, inputs: &[D::Input]) {
     let features = features(&corpus, settings);
-    let start = Start { threads: 1, ..Start::default() };
+    let start = TrainOptions { threads: 1, ..TrainOptions::default() };
     let Ok(trained) = train(corpus, features, settings, start, &mut ()) else { return };
     let bytes = trained.model.to_bytes(Default::default()).expect("a trained model can be stored");
     let model = crfkit::domain::WeightedModel::<D>::from_bytes(&bytes).expect("and read");
@@ -154,7 +154,8 @@ fn learn(sequences: Result<Vec<Sequence>>, settings: &Settings) -> Option<Vec<u8
     let corpus = builder.finish(1).ok()?;
     let features = features(&corpus, settings);
     let trained =
-        train(corpus, features, settings, Start { threads: 1, ..Start::default() }, &mut ()).ok()?;
+        train(corpus, features, settings, TrainOptions { threads: 1, ..TrainOptions::default() }, &mut ())
+            .ok()?;
     let model = Arc::new(trained.model);
     let file = model.to_bytes(Default::default()).expect("a trained model can be stored");
     let mut tagger = Tagger::new(model);

@@ -9,13 +9,13 @@ use crfkit::data::label_rules;
 use crfkit::data::lexicon::{Case, LexiconFile, WordList, WordMap};
 use crfkit::data::observer::Source as Observations;
 use crfkit::data::rows::{RowFormat, RowReader};
-use crfkit::data::rule::Rule;
+use crfkit::data::rule::LinkRule;
 use crfkit::data::template::{Dialect, Templates};
 use crfkit::data::text::{Encoding, Lines};
 use crfkit::data::tokens::{sentences, tokens};
 use crfkit::domain::Domain;
 use crfkit::loss::Pieces;
-use crfkit::train::{self, Criterion, Kind, Method, Settings, Start};
+use crfkit::train::{self, Criterion, Kind, Method, Settings, TrainOptions};
 use crfkit::typed::{TypedBuilder, TypedCorpus};
 
 const WORDS: &str = "two NUM B-AMOUNT\ncups NOUN I-AMOUNT\nsugar NOUN B-FOOD\n\nred ADJ B-FOOD\n, , O\n";
@@ -205,8 +205,8 @@ pub const LINKS: Target = Target {
     promise: "a rule of skip chains is rejected, or links tokens forwards, few of them, and reads back from its text",
     run: |data| {
         let (rule, columns) = halves(data);
-        let Ok(rule) = rule.parse::<Rule>() else { return };
-        let again: Rule = rule.text().parse().expect("the text of a rule is a rule");
+        let Ok(rule) = rule.parse::<LinkRule>() else { return };
+        let again: LinkRule = rule.text().parse().expect("the text of a rule is a rule");
         assert_eq!(again, rule);
         for sequence in read_utf8(columns, &RowFormat::Columns) {
             if rule.columns().iter().all(|&column| column < sequence.columns()) {
@@ -286,7 +286,13 @@ fn learn_pieces(corpus: TypedCorpus) {
     };
     let features = train::features(&corpus, &settings);
     if features.dim() < 10_000 {
-        let _ = train::train(corpus, features, &settings, Start { threads: 1, ..Start::default() }, &mut ());
+        let _ = train::train(
+            corpus,
+            features,
+            &settings,
+            TrainOptions { threads: 1, ..TrainOptions::default() },
+            &mut (),
+        );
     }
 }
 

@@ -120,7 +120,7 @@ pub fn methods() -> impl TypedValueParser<Value = Chosen> {
 
 /// The values of the flag.
 pub fn objectives() -> impl TypedValueParser<Value = Criterion> {
-    let value = |criterion: Criterion| PossibleValue::new(criterion.name()).help(criterion.about());
+    let value = |criterion: Criterion| PossibleValue::new(criterion.name()).help(criterion.description());
     PossibleValuesParser::new(Criterion::ALL.map(value))
         .try_map(|name| serde_json::from_value::<Criterion>(name.into()))
 }

@@ -1,7 +1,7 @@
 //! The arguments of empirical training.
 
 use super::stored;
-use crfkit::empirical::{EmpiricalMethod, Pairs};
+use crfkit::empirical::{EmpiricalMethod, PairKind};
 use std::path::PathBuf;
 
 /// The flags of `crfkit train --method`.
@@ -18,8 +18,8 @@ pub struct EmpiricalArgs {
     pub heldout: Option<PathBuf>,
 
     /// Co-occurrence rates of neighbours: of their labels, or of their labels and words [default: tags]
-    #[arg(long, value_name = "WHICH", requires = "method", value_parser = stored::<Pairs>(&["tags", "lexical"]))]
-    pub pairs: Option<Pairs>,
+    #[arg(long, value_name = "WHICH", requires = "method", value_parser = stored::<PairKind>(&["tags", "lexical"]))]
+    pub pairs: Option<PairKind>,
 
     /// Weight of the spelling of known words, in occurrences; with 0, they get only labels that they had in training [default: 0]
     #[arg(long, value_name = "X", requires = "method", allow_negative_numbers = true)]

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use crfkit::graph::Neighbours;
 use crfkit::grid::{Directions, SiteFeatures, SiteNumbers, Tables};
-use crfkit::infer::{Engine, Propagation, Schedule};
+use crfkit::infer::{Engine, MessageSchedule, Propagation};
 use std::path::PathBuf;
 
 /// The flags of `crfkit train` about graphs and images.
@@ -85,8 +85,8 @@ pub struct PropagationArgs {
     pub damping: Option<f64>,
 
     /// Order of the messages: all at once, or always the one that would change most [default: parallel]
-    #[arg(long, value_name = "WHICH", value_parser = stored::<Schedule>(&["parallel", "residual"]))]
-    pub schedule: Option<Schedule>,
+    #[arg(long, value_name = "WHICH", value_parser = stored::<MessageSchedule>(&["parallel", "residual"]))]
+    pub schedule: Option<MessageSchedule>,
 
     /// Largest change of a message that counts as converged [default: 1e-8; images: 1e-4]
     #[arg(long, value_name = "X")]

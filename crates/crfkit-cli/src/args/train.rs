@@ -9,12 +9,12 @@ use super::{
 use crate::error::usage;
 use crate::flags::Given;
 use anyhow::Result;
-use crfkit::data::rule::Rule;
+use crfkit::data::rule::LinkRule;
 use crfkit::data::template::Dialect;
 use crfkit::loss::Pieces;
 use crfkit::model::{Keep, Precision};
 use crfkit::optim::Compute;
-use crfkit::train::{self, BatchOf, Choose, Criterion, Kind, Method, Parameters, Scaling, Settings};
+use crfkit::train::{self, BatchOf, Criterion, Kind, Method, Parameters, Scaling, Settings, Tuning};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
@@ -273,8 +273,8 @@ pub struct TrainArgs {
     pub input: InputArgs,
 
     /// Rule for the tokens that a skip chain links, such as 'same(0) and capitalised(0)'
-    #[arg(long, value_name = "RULE", value_parser = str::parse::<Rule>, help_heading = "Graphs")]
-    pub skip: Option<Rule>,
+    #[arg(long, value_name = "RULE", value_parser = str::parse::<LinkRule>, help_heading = "Graphs")]
+    pub skip: Option<LinkRule>,
 
     /// Give the links of a skip chain weights for the observations of both tokens, besides one shared table
     #[arg(long, requires = "skip", help_heading = "Graphs")]
@@ -328,7 +328,7 @@ impl TrainArgs {
                 PriorMean::Model(_) => train::PriorMean::Model,
             },
             l1: self.c1.or(self.l1.value()).unwrap_or(0.0),
-            choose: Choose { sigma: self.sigma == Some(Penalty::Auto), l1: self.l1 == Penalty::Auto },
+            choose: Tuning { sigma: self.sigma == Some(Penalty::Auto), l1: self.l1 == Penalty::Auto },
             scaling: self.scaling,
             min_count: self.min_count,
             features: self.features,

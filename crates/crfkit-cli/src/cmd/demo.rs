@@ -18,7 +18,7 @@ use crfkit::files::write_atomically;
 use crfkit::model::Precision;
 use crfkit::optim::Control;
 use crfkit::tag::{Judgement, Tagger};
-use crfkit::train::{Event, Listener, Settings, Start, Trained, features, train};
+use crfkit::train::{Event, Listener, Settings, TrainOptions, Trained, features, train};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
@@ -127,7 +127,7 @@ fn learn(text: &str, progress: &Progress) -> crfkit::Result<Trained<ChainDomain>
     for_each_sequence(text, |sequence| builder.add_columns(sequence, 1))?;
     let corpus = builder.finish(settings.min_count)?;
     let features = features(&corpus, &settings);
-    train(corpus, features, &settings, Start::default(), &mut Show(progress))
+    train(corpus, features, &settings, TrainOptions::default(), &mut Show(progress))
 }
 
 /// Shows the training on a terminal.

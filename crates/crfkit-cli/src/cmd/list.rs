@@ -63,7 +63,7 @@ fn optimizers() -> String {
         text += &entry(declared.name, declared.about);
         let parameters: Vec<String> = declared.parameters.iter().map(|name| format!("--{name}")).collect();
         text += &detail("parameters", &parameters.join(" "));
-        let objectives = Criterion::ALL.into_iter().filter(|c| method.fits(*c)).map(Criterion::name);
+        let objectives = Criterion::ALL.into_iter().filter(|c| method.supports(*c)).map(Criterion::name);
         text += &detail("objectives", &objectives.collect::<Vec<_>>().join(" "));
     }
     text +=
@@ -75,8 +75,8 @@ fn optimizers() -> String {
 fn objectives() -> String {
     let mut text = String::new();
     for criterion in Criterion::ALL {
-        text += &entry(criterion.name(), criterion.about());
-        let methods = Method::ALL.into_iter().filter(|m| m.fits(criterion)).map(Method::name);
+        text += &entry(criterion.name(), criterion.description());
+        let methods = Method::ALL.into_iter().filter(|m| m.supports(criterion)).map(Method::name);
         text += &detail("optimizers", &methods.collect::<Vec<_>>().join(" "));
     }
     text

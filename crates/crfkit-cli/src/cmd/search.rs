@@ -16,7 +16,7 @@ use crfkit::domain::{Corpus, Dev};
 use crfkit::files::{check_writable, write_atomically};
 use crfkit::grid::GridDomain;
 use crfkit::linked::LinkedDomain;
-use crfkit::train::{Settings, Start, train};
+use crfkit::train::{Settings, TrainOptions, train};
 use crfkit::typed::TypedDomain;
 use points::{Log, Point};
 use std::io::Write;
@@ -161,7 +161,8 @@ impl<D: TrainingData> Task<'_, D> {
     /// A number that is the same for the same data and settings.
     fn fingerprint(&self) -> Result<u64> {
         let features = self.corpus.features(&self.settings);
-        let start = Start { dev: Some(self.dev.clone()), ..weights(self.flags, self.corpus, &features)? };
+        let start =
+            TrainOptions { dev: Some(self.dev.clone()), ..weights(self.flags, self.corpus, &features)? };
         Ok(fingerprint(self.corpus, &self.settings, &start))
     }
 

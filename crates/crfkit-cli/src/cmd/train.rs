@@ -22,7 +22,7 @@ use crfkit::files::check_writable;
 use crfkit::grid::GridDomain;
 use crfkit::linked::LinkedDomain;
 use crfkit::model::Features;
-use crfkit::train::{Start, train};
+use crfkit::train::{TrainOptions, train};
 use crfkit::typed::TypedDomain;
 use data::{TrainingData, counts, read_dev, recorded};
 use session::Session;
@@ -68,7 +68,7 @@ fn learn<D: TrainingData>(args: &TrainArgs) -> Result<ExitCode> {
     session.progress.note(&D::describe(&corpus, &counts, &settings));
     calibrate::check_size(args, counts.sequences)?;
 
-    let mut start = Start { dev, ..weights(args, &corpus, &features)? };
+    let mut start = TrainOptions { dev, ..weights(args, &corpus, &features)? };
     lost_labels(args, &corpus)?.iter().for_each(|lost| session.progress.note(lost));
     start.resume = session.resume(|| fingerprint(&corpus, &settings, &start))?;
 
@@ -87,8 +87,8 @@ pub fn weights<D: TrainingData>(
     args: &TrainArgs,
     corpus: &Corpus<D>,
     features: &Features,
-) -> Result<Start<D>> {
-    Ok(Start {
+) -> Result<TrainOptions<D>> {
+    Ok(TrainOptions {
         theta: match &args.init {
             Some(Init::Model(path)) => weights_of(path, corpus, features).context("--init")?,
             _ => Vec::new(),

@@ -3,17 +3,17 @@
 
 use anyhow::Result;
 use crfkit::eval::Evaluation;
-use crfkit::tag::{Judgement, Share};
+use crfkit::tag::{Accuracy, Judgement};
 use serde_json::{Map, Value, json};
 use std::io::Write;
 
 /// One line of text about a share of correct things.
-pub fn share_line(what: &str, share: &Share, of: &str, out: &mut Vec<u8>) -> Result<()> {
+pub fn share_line(what: &str, share: &Accuracy, of: &str, out: &mut Vec<u8>) -> Result<()> {
     Ok(writeln!(out, "{what:<24}{:6.2}%  ({} {of})", share.percent(), share.all)?)
 }
 
 /// The share of wrong labels, between 0 and 1.
-fn hamming_loss(share: &Share) -> f64 {
+fn hamming_loss(share: &Accuracy) -> f64 {
     share.wrong() as f64 / share.all.max(1) as f64
 }
 
@@ -33,7 +33,7 @@ pub fn write_summary(judgement: &Judgement, things: &str, groups: &str, out: &mu
         "mean-class accuracy:",
         mean_class_accuracy(judgement)
     )?;
-    let all = judgement.all();
+    let all = judgement.overall();
     writeln!(
         out,
         "{:<24}{:7.4}  ({} of {} {things} wrong)",
@@ -48,7 +48,7 @@ pub fn write_summary(judgement: &Judgement, things: &str, groups: &str, out: &mu
 /// Appends the fields of all labels together to a JSON object.
 pub fn add_summary(judgement: &Judgement, object: &mut Value) {
     object["mean_class_accuracy"] = mean_class_accuracy(judgement).into();
-    object["hamming_loss"] = hamming_loss(&judgement.all()).into();
+    object["hamming_loss"] = hamming_loss(&judgement.overall()).into();
     object["exact_match"] = judgement.joint.percent().into();
 }
 

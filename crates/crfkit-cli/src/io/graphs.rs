@@ -188,10 +188,10 @@ impl Door for TypedModel {
     fn text(&self, judgement: &Judgement, _graphs: u64) -> Result<Vec<u8>> {
         let mut text = Vec::new();
         let types = self.domain.types.nodes();
-        for (of, share) in types.iter().zip(&judgement.shares) {
+        for (of, share) in types.iter().zip(&judgement.accuracies) {
             share_line(&format!("{}:", of.name), share, "nodes", &mut text)?;
         }
-        share_line("node accuracy:", &judgement.all(), "nodes", &mut text)?;
+        share_line("node accuracy:", &judgement.overall(), "nodes", &mut text)?;
         write_summary(judgement, "nodes", "graphs", &mut text)?;
         for (of, evaluation) in types.iter().zip(&judgement.sets).filter(|(_, set)| !set.labels().is_empty())
         {
@@ -202,7 +202,7 @@ impl Door for TypedModel {
     }
 
     fn json(&self, judgement: &Judgement, _graphs: u64) -> Result<String> {
-        let scores = judgement.shares.iter().zip(&judgement.sets);
+        let scores = judgement.accuracies.iter().zip(&judgement.sets);
         let types = self.domain.types.nodes().iter().zip(scores).map(|(of, (share, evaluation))| {
             let mut scores = json!({ "accuracy": share.percent(), "nodes": share.all });
             scores["mean_class_accuracy"] = evaluation.mean_class_accuracy().into();
@@ -210,7 +210,7 @@ impl Door for TypedModel {
             (of.name.clone(), scores)
         });
         let types: Map<String, Value> = types.collect();
-        let (nodes, graphs) = (judgement.all(), judgement.joint);
+        let (nodes, graphs) = (judgement.overall(), judgement.joint);
         let mut object = json!({
             "accuracy": nodes.percent(),
             "nodes": nodes.all,

@@ -218,11 +218,11 @@ impl Door for GridModel {
     }
 
     fn text(&self, judgement: &Judgement, images: u64) -> Result<Vec<u8>> {
-        let (pixels, wrong) = (judgement.all().all, judgement.all().wrong());
+        let (pixels, wrong) = (judgement.overall().all, judgement.overall().wrong());
         let error = percent(wrong, pixels);
         let mut text = format!("pixel error: {error:.2} %  ({wrong} of {pixels} pixels, {images} images)\n")
             .into_bytes();
-        share_line("pixel accuracy:", &judgement.all(), "pixels", &mut text)?;
+        share_line("pixel accuracy:", &judgement.overall(), "pixels", &mut text)?;
         write_summary(judgement, "pixels", "images", &mut text)?;
         text.push(b'\n');
         judgement.sets[0].write_classes("pixels", &mut text)?;
@@ -230,10 +230,10 @@ impl Door for GridModel {
     }
 
     fn json(&self, judgement: &Judgement, images: u64) -> Result<String> {
-        let (pixels, wrong) = (judgement.all().all, judgement.all().wrong());
+        let (pixels, wrong) = (judgement.overall().all, judgement.overall().wrong());
         let error = percent(wrong, pixels);
         let mut object = json!({"pixel_error": error, "wrong": wrong, "pixels": pixels, "images": images});
-        object["accuracy"] = judgement.all().percent().into();
+        object["accuracy"] = judgement.overall().percent().into();
         add_summary(judgement, &mut object);
         add_labels(&judgement.sets[0], &mut object);
         Ok(object.to_string())
@@ -254,7 +254,7 @@ pub fn grid_samples(model: &Arc<GridModel>, inputs: &Inputs) -> Result<Vec<GridS
     for file in &files {
         let mut judgement = Judgement::new(1);
         let labels = tagger.judge(&read_picture(file)?, Decode::MaxMarginal, &mut judgement)?;
-        let share = judgement.all();
+        let share = judgement.overall();
         all.push((share.wrong(), share.all, file, labels));
     }
     all.sort_by(|(a, m, ..), (b, n, ..)| percent(*b, *n).total_cmp(&percent(*a, *m)));

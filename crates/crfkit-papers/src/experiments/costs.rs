@@ -14,7 +14,7 @@ use crfkit::math::Array;
 use crfkit::math::random::Random;
 use crfkit::model::Keep;
 use crfkit::optim::Updates;
-use crfkit::train::{self, Method, Parameters, Settings, Start};
+use crfkit::train::{self, Method, Parameters, Settings, TrainOptions};
 use serde_json::json;
 use std::fmt::Write;
 use std::time::Instant;
@@ -88,7 +88,13 @@ fn iteration(words: usize) -> Result<f64> {
     let corpus = builder.finish(1)?;
     let features = train::features(&corpus, &settings);
     let start = Instant::now();
-    train::train(corpus, features, &settings, Start { threads: 1, ..Start::default() }, &mut ())?;
+    train::train(
+        corpus,
+        features,
+        &settings,
+        TrainOptions { threads: 1, ..TrainOptions::default() },
+        &mut (),
+    )?;
     Ok(start.elapsed().as_secs_f64() / (2 * (SEQUENCES + 1)) as f64)
 }
 
@@ -126,7 +132,7 @@ fn psa(context: &Context) -> Result<Outcome> {
 fn seconds<L: Loss<Graph = FactorGraph>>(loss: &L, k: usize, m: usize) -> Result<f64> {
     let vars: Vec<usize> = (0..k).collect();
     let mut builder = FactorGraphBuilder::new(vec![m; k])?;
-    builder.own(NODES, &vars)?;
+    builder.add_own(NODES, &vars)?;
     let graph = builder.build()?;
     let mut random = Random::new(1);
     let mut own = Array::zeros(graph.own_len());

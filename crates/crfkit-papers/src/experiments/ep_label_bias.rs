@@ -3,7 +3,9 @@
 use crate::experiment::{Context, Experiment, Form, Outcome, Part, none};
 use crfkit::Result;
 use crfkit::empirical::studies::{Directed, First, Sample};
-use crfkit::empirical::{CountedChains, EmpiricalMethod, EmpiricalSettings, EmpiricalTagger, Pairs, train};
+use crfkit::empirical::{
+    CountedChains, EmpiricalMethod, EmpiricalSettings, EmpiricalTagger, PairKind, train,
+};
 use crfkit::optim::{Lbfgs, Objective, Prior};
 use serde_json::json;
 use std::sync::Arc;
@@ -50,7 +52,7 @@ fn run(context: &Context) -> Result<Outcome> {
         let (data, test) = (Sample::label_bias(2 * k, 2000), Sample::label_bias(2 * k + 1, 500));
         for (slot, method) in [EmpiricalMethod::Ep1, EmpiricalMethod::Ep2].into_iter().enumerate() {
             let settings =
-                EmpiricalSettings { method, pairs: Pairs::Lexical, ..EmpiricalSettings::default() };
+                EmpiricalSettings { method, pairs: PairKind::Lexical, ..EmpiricalSettings::default() };
             let model = train(&data.counts(settings.pairs), &settings, None)?.model;
             let mut tagger = EmpiricalTagger::new(Arc::new(model));
             sums[slot] += test.accuracy(|words| {

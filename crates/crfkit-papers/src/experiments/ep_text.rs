@@ -15,7 +15,7 @@ use crfkit::eval::{Evaluation, Scores};
 use crfkit::loss::Pieces;
 use crfkit::math::random::Random;
 use crfkit::tag::Tagger;
-use crfkit::train::{self, Constraint, Criterion, Method, Parameters, Settings, Start};
+use crfkit::train::{self, Constraint, Criterion, Method, Parameters, Settings, TrainOptions};
 use crfkit::{Error, Result};
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -283,7 +283,7 @@ pub(super) fn fit(
     let corpus = builder.finish(settings.min_count)?;
     let start = Instant::now();
     let features = train::features(&corpus, &settings);
-    let model = train::train(corpus, features, &settings, Start::default(), &mut ())?.model;
+    let model = train::train(corpus, features, &settings, TrainOptions::default(), &mut ())?.model;
     let seconds = start.elapsed().as_secs_f64();
     let words: HashSet<&str> =
         train.iter().flat_map(|sentence| (0..sentence.len()).map(|row| sentence.field(row, 0))).collect();

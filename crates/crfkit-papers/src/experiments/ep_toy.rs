@@ -4,7 +4,7 @@ use crate::experiment::{Context, Experiment, Form, Outcome, Part, none};
 use crfkit::Result;
 use crfkit::empirical::studies::{Directed, First, Sample};
 use crfkit::empirical::{
-    CountedChains, EmpiricalMethod, EmpiricalModel, EmpiricalSettings, EmpiricalTagger, Pairs, train,
+    CountedChains, EmpiricalMethod, EmpiricalModel, EmpiricalSettings, EmpiricalTagger, PairKind, train,
 };
 use crfkit::optim::{Lbfgs, Objective, Prior};
 use serde_json::{Value, json};
@@ -109,7 +109,7 @@ fn settings(_: Form) -> Value {
 
 /// The paper's factors to the last digit: pairs that were never seen are practically impossible.
 fn lexical(method: EmpiricalMethod) -> EmpiricalSettings {
-    EmpiricalSettings { method, pairs: Pairs::Lexical, floor: -100.0, ..EmpiricalSettings::default() }
+    EmpiricalSettings { method, pairs: PairKind::Lexical, floor: -100.0, ..EmpiricalSettings::default() }
 }
 
 fn model(sample: &Sample, settings: &EmpiricalSettings) -> Result<EmpiricalModel> {

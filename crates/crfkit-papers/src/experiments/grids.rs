@@ -5,7 +5,7 @@ use crate::corpora::{DENOISE, MANMADE};
 use crate::experiment::Context;
 use crate::graph_learning::GraphTask;
 use crfkit::data::dataset::Dataset;
-use crfkit::data::sites::{Pairs, Sites};
+use crfkit::data::sites::{PairFeatures, Sites};
 use crfkit::graph::build::PairTables;
 use crfkit::graph::{FactorGraph, FactorGraphBuilder, Grid, Label, NODES, Neighbours, UNLABELLED};
 use crfkit::grid::{SiteFeatures, SiteNumbers};
@@ -116,7 +116,7 @@ fn dataset(images: &[Image], edges: bool) -> Result<Dataset<FactorGraph>> {
             None => {
                 let mut builder = FactorGraphBuilder::new(vec![2; height * width])?;
                 for v in 0..height * width {
-                    builder.own(NODES, &[v])?;
+                    builder.add_own(NODES, &[v])?;
                 }
                 builder.build()?
             }
@@ -220,8 +220,8 @@ pub fn manmade(context: &Context) -> Result<[Vec<Image>; 2]> {
         };
         let file = format!("grids/kh_manmade/images/{number}.jpg");
         let photograph = Sites::read(context.corpora.open(&file)?, &file)?;
-        let sites = PATCHES.describe(&photograph).map_err(|why| bad(&format!("{file}: {why}")))?;
-        let (nodes, Pairs::Compared(m)) = (&sites.nodes, &sites.pairs) else {
+        let sites = PATCHES.extract(&photograph).map_err(|why| bad(&format!("{file}: {why}")))?;
+        let (nodes, PairFeatures::Compared(m)) = (&sites.nodes, &sites.pairs) else {
             unreachable!("pairs compare orientations");
         };
         let all = 0..nodes.height * nodes.width;

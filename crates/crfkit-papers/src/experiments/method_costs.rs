@@ -187,7 +187,7 @@ fn race_on(context: &Context, name: &str, objective: &dyn Objective, outcome: &m
         if method == Method::Bfgs && objective.dim() > 1000 {
             continue;
         }
-        if !method.needs().iter().all(|need| objective.gives().contains(need)) {
+        if !method.needs().iter().all(|need| objective.provides().contains(need)) {
             continue;
         }
         (context.say)(&format!("{name}: {}", method.name()));

@@ -15,7 +15,7 @@ use crfkit::linked::{Engine, LinkedBuilder, LinkedCorpus, LinkedDomain, LinkedMo
 use crfkit::loss::Pieces;
 use crfkit::math::random::Random;
 use crfkit::optim::Stop;
-use crfkit::train::{self, Criterion, Method, Settings, Start, StopReason, Trained};
+use crfkit::train::{self, Criterion, Method, Settings, StopReason, TrainOptions, Trained};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Instant;
@@ -120,7 +120,7 @@ fn learn(corpus: &LinkedCorpus, engine: Engine, settings: &Settings) -> Result<(
     let settings = Settings { inference: Some(engine), ..settings.clone() };
     let (corpus, features) = (corpus.clone(), train::features(corpus, &settings));
     let begun = Instant::now();
-    let trained = train::train(corpus, features, &settings, Start::default(), &mut ())?;
+    let trained = train::train(corpus, features, &settings, TrainOptions::default(), &mut ())?;
     Ok((trained, begun.elapsed().as_secs_f64()))
 }
 

@@ -93,9 +93,9 @@ fn mean_field(context: &Context) -> Result<Outcome> {
 
 fn bethe(context: &Context) -> Result<Outcome> {
     let mut builder = FactorGraphBuilder::new(vec![2; 2])?;
-    builder.own(NODES, &[0])?;
-    builder.own(NODES, &[1])?;
-    builder.own(NODES + 1, &[0, 1])?;
+    builder.add_own(NODES, &[0])?;
+    builder.add_own(NODES, &[1])?;
+    builder.add_own(NODES + 1, &[0, 1])?;
     let graph = builder.build()?;
     let mut random = Random::new(2);
     let (mut right, mut wrong) = (0.0f64, 0.0f64);

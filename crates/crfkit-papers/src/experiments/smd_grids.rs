@@ -8,7 +8,7 @@ use crate::experiment::{Context, Experiment, Form, Outcome, Part, none};
 use crate::graph_learning::GraphCurve;
 use crate::picture::GridImage;
 use crfkit::Result;
-use crfkit::infer::{LoopyBp, MeanField, Schedule};
+use crfkit::infer::{LoopyBp, MeanField, MessageSchedule};
 use crfkit::loss::{Likelihood, Marginal, Pseudolikelihood};
 use crfkit::optim::Updates;
 use crfkit::train::{Method, Parameters, Settings};
@@ -73,7 +73,7 @@ pub const METHODS: [&str; 4] = ["SMD", "SGD", "BFGS", "ASG"];
 const TOLERANCE: f64 = 1e-5;
 /// The engine for LBP.
 pub(super) const LBP: LoopyBp = LoopyBp {
-    schedule: Schedule::Parallel,
+    schedule: MessageSchedule::Parallel,
     damping: 0.1,
     max_iterations: 200,
     tolerance: TOLERANCE,

@@ -54,8 +54,8 @@ impl Objective for False<'_> {
     fn examples(&self) -> usize {
         self.0.examples()
     }
-    fn gives(&self) -> &'static [Ability] {
-        self.0.gives()
+    fn provides(&self) -> &'static [Ability] {
+        self.0.provides()
     }
     fn value_grad(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
         self.0.value_grad(theta, gradient);

@@ -168,7 +168,7 @@ impl Loss for Free {
     type Graph = Chain;
     type Work<S: Scalar> = ();
 
-    fn gives(&self) -> &'static [Ability] {
+    fn provides(&self) -> &'static [Ability] {
         &[]
     }
 

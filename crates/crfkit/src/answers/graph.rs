@@ -87,7 +87,7 @@ impl GraphAnswers {
             let Self { engine, propagation, scratch, graph, shared, own, marginals, .. } = self;
             let graph = graph.as_ref().expect(TAKEN_IN);
             let run = Marginals { graph, psi: Psi { shared, own }, scratch };
-            *marginals = Some(engine.with(*propagation, run));
+            *marginals = Some(engine.dispatch(*propagation, run));
         }
         Ok(())
     }

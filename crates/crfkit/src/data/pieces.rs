@@ -23,7 +23,7 @@ impl Dataset<FactorGraph> {
             let graph = self.graph(example);
             let mut place = vec![None; graph.vars()];
             let dense = self.dense_places(example);
-            for piece in pieces.of(graph)?.iter().filter(|piece| !piece.is_empty()) {
+            for piece in pieces.factors(graph)?.iter().filter(|piece| !piece.is_empty()) {
                 let (mut vars, mut shape) = (Vec::new(), (Vec::new(), Vec::new()));
                 let labelled =
                     |factor: &Factor| factor.vars.iter().all(|&v| self.gold(example)[v] < FIRST_SET);
@@ -92,9 +92,9 @@ fn build((cards, factors): Shape) -> Result<FactorGraph, GraphError> {
     let mut builder = FactorGraphBuilder::new(cards)?;
     for (table, vars) in factors {
         match table {
-            TableRef::Shared(id) => builder.shared(id, &vars)?,
+            TableRef::Shared(id) => builder.add_shared(id, &vars)?,
             TableRef::Own(kind) => {
-                builder.own(kind, &vars)?;
+                builder.add_own(kind, &vars)?;
             }
         }
     }

@@ -41,7 +41,7 @@ impl Templates {
         })
     }
 
-    /// The name of an observation that is given as [`in_words`](Templates::describe_tests) gives it; `None` if it is no such one.
+    /// The inverse of [`describe_tests`](Templates::describe_tests): the observation with this description, or `None`.
     pub fn observation_from_tests(&self, words: &str) -> Option<String> {
         self.tests().find_map(|(template, names)| {
             let wanted = words.strip_prefix(&*self.skeletons[template.skeleton as usize][0])?;

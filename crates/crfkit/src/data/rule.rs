@@ -31,7 +31,7 @@ const MAX_DEPTH: usize = 64;
 /// A compiled rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct Rule {
+pub struct LinkRule {
     text: String,
     test: Test,
 }
@@ -76,7 +76,7 @@ impl Test {
     }
 }
 
-impl Rule {
+impl LinkRule {
     /// The rule as it was written.
     pub fn text(&self) -> &str {
         &self.text
@@ -105,13 +105,13 @@ impl Rule {
     }
 }
 
-impl From<Rule> for String {
-    fn from(rule: Rule) -> String {
+impl From<LinkRule> for String {
+    fn from(rule: LinkRule) -> String {
         rule.text
     }
 }
 
-impl TryFrom<String> for Rule {
+impl TryFrom<String> for LinkRule {
     type Error = Error;
 
     fn try_from(text: String) -> Result<Self> {
@@ -119,7 +119,7 @@ impl TryFrom<String> for Rule {
     }
 }
 
-impl FromStr for Rule {
+impl FromStr for LinkRule {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
@@ -134,7 +134,7 @@ impl FromStr for Rule {
             rest => format!("at `{}`", super::text::excerpt(rest)),
         };
         match parsed {
-            Ok(test) => Ok(Rule { text: text.to_owned(), test }),
+            Ok(test) => Ok(LinkRule { text: text.to_owned(), test }),
             Err(why) => Err(Error::Setting(format!("the rule `{text}`, {}: {why}", place(parser.at)))),
         }
     }

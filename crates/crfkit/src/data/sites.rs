@@ -11,12 +11,12 @@ pub struct Sites {
     /// The numbers of each site, x_i.
     pub nodes: Image,
     /// The numbers of each pair.
-    pub pairs: Pairs,
+    pub pairs: PairFeatures,
 }
 
 /// The source of the numbers of a pair of neighbours.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Pairs {
+pub enum PairFeatures {
     /// |x_i − x_j|, computed from the numbers of the sites.
     Differences,
     /// |m_i − m_j|, computed from other numbers of the sites.
@@ -35,13 +35,13 @@ const NAMES: [&str; 4] = ["nodes", "compare", "horizontal", "vertical"];
 
 impl From<Image> for Sites {
     fn from(nodes: Image) -> Self {
-        Sites { nodes, pairs: Pairs::Differences }
+        Sites { nodes, pairs: PairFeatures::Differences }
     }
 }
 
 impl Sites {
     /// Reads an image ([`Image::read`]) or an archive (`.npz`). An archive has the array `nodes` and, if pairs have
-    /// numbers of their own, `compare`, or `horizontal` and `vertical`: see [`Pairs`]. `name` is the input's name in
+    /// numbers of their own, `compare`, or `horizontal` and `vertical`: see [`PairFeatures`]. `name` is the input's name in
     /// messages.
     pub fn read(reader: impl Read, name: &str) -> Result<Self> {
         let bytes = read(reader, name)?;
@@ -65,9 +65,9 @@ impl Sites {
             ));
         }
         let pairs = match (take("compare")?, take("horizontal")?, take("vertical")?) {
-            (None, None, None) => Pairs::Differences,
-            (Some(m), None, None) => Pairs::Compared(m),
-            (None, Some(horizontal), Some(vertical)) => Pairs::Given { horizontal, vertical },
+            (None, None, None) => PairFeatures::Differences,
+            (Some(m), None, None) => PairFeatures::Compared(m),
+            (None, Some(horizontal), Some(vertical)) => PairFeatures::Given { horizontal, vertical },
             _ => return Err("pairs have either `compare`, or `horizontal` and `vertical`".into()),
         };
         let sites = Sites { nodes, pairs };
@@ -77,9 +77,9 @@ impl Sites {
     /// How many numbers a pair has.
     pub fn pair_channels(&self) -> usize {
         match &self.pairs {
-            Pairs::Differences => self.nodes.channels,
-            Pairs::Compared(m) => m.channels,
-            Pairs::Given { horizontal, .. } => horizontal.channels,
+            PairFeatures::Differences => self.nodes.channels,
+            PairFeatures::Compared(m) => m.channels,
+            PairFeatures::Given { horizontal, .. } => horizontal.channels,
         }
     }
 
@@ -89,24 +89,24 @@ impl Sites {
         let pairs = self.pair_channels();
         check_array("nodes", &self.nodes, [height, width, self.nodes.channels])?;
         match &self.pairs {
-            Pairs::Differences => Ok(()),
-            Pairs::Compared(m) => check_array("compare", m, [height, width, pairs]),
-            Pairs::Given { horizontal, vertical } => {
+            PairFeatures::Differences => Ok(()),
+            PairFeatures::Compared(m) => check_array("compare", m, [height, width, pairs]),
+            PairFeatures::Given { horizontal, vertical } => {
                 check_array("horizontal", horizontal, [height, width.saturating_sub(1), pairs])?;
                 check_array("vertical", vertical, [height.saturating_sub(1), width, pairs])
             }
         }
     }
 
-    /// The numbers of the pair of sites `i` < `j`. Diagonal pairs of [`Pairs::Given`] have none.
+    /// The numbers of the pair of sites `i` < `j`. Diagonal pairs of [`PairFeatures::Given`] have none.
     #[inline]
     pub fn pair(&self, i: usize, j: usize) -> impl Iterator<Item = f64> + '_ {
         let row = |i: usize| i / self.nodes.width;
         let (m, n): (&[f64], &[f64]) = match &self.pairs {
-            Pairs::Differences => (self.nodes.pixel(i), self.nodes.pixel(j)),
-            Pairs::Compared(m) => (m.pixel(i), m.pixel(j)),
-            Pairs::Given { horizontal, .. } if row(i) == row(j) => (horizontal.pixel(i - row(i)), &[]),
-            Pairs::Given { vertical, .. } => (vertical.pixel(i), &[]),
+            PairFeatures::Differences => (self.nodes.pixel(i), self.nodes.pixel(j)),
+            PairFeatures::Compared(m) => (m.pixel(i), m.pixel(j)),
+            PairFeatures::Given { horizontal, .. } if row(i) == row(j) => (horizontal.pixel(i - row(i)), &[]),
+            PairFeatures::Given { vertical, .. } => (vertical.pixel(i), &[]),
         };
         m.iter().enumerate().map(move |(k, m)| n.get(k).map_or(*m, |n| (m - n).abs()))
     }

@@ -73,7 +73,7 @@ fn nodes_alone(data: &Dataset<FactorGraph>) -> Result<Dataset<FactorGraph>> {
             Some((same, structure)) if *same == nodes => structure.clone(),
             _ => {
                 let mut builder = FactorGraphBuilder::new(nodes.cards.clone())?;
-                nodes.kept.iter().try_for_each(|&(kind, node)| builder.own(kind, &[node]).map(|_| ()))?;
+                nodes.kept.iter().try_for_each(|&(kind, node)| builder.add_own(kind, &[node]).map(|_| ()))?;
                 last.insert((nodes, builder.build()?)).1.clone()
             }
         };

@@ -127,11 +127,13 @@ impl ModelGraph for FactorGraph {
         let how = settings.propagation.or_to(tolerance);
         criterion.check_weights(sum.data.uses_variable_weights())?;
         match criterion {
-            Criterion::Likelihood => engine.with(how, ByLikelihood(sum.for_engine(engine, settings)?)),
-            Criterion::SoftmaxMargin => engine.with(how, BySoftmaxMargin(sum.for_engine(engine, settings)?)),
+            Criterion::Likelihood => engine.dispatch(how, ByLikelihood(sum.for_engine(engine, settings)?)),
+            Criterion::SoftmaxMargin => {
+                engine.dispatch(how, BySoftmaxMargin(sum.for_engine(engine, settings)?))
+            }
             Criterion::Marginal => {
                 let how = settings.propagation.or_to(tolerance.min(MARGINAL_TOLERANCE));
-                engine.with(how, ByMarginals(sum.for_engine(engine, settings)?))
+                engine.dispatch(how, ByMarginals(sum.for_engine(engine, settings)?))
             }
             Criterion::Perceptron if engine.is_exact() => {
                 sum.for_engine(engine, settings)?.of(Perceptron(ExactArgmax::default()))

@@ -1,6 +1,6 @@
 //! Counting: one pass over labelled sequences. Counts can be added up.
 
-use super::Pairs;
+use super::PairKind;
 use super::spelling::{Spelling, spelling};
 use crate::data::columns::Columns;
 use crate::data::strings::Strings;
@@ -18,7 +18,7 @@ pub(super) type Tally<const N: usize> = HashMap<[u32; N], u64>;
 /// added up from the words.
 #[derive(Clone, Debug, Default)]
 pub struct Counts {
-    pub(super) pairs: Pairs,
+    pub(super) pairs: PairKind,
     pub(super) labels: Strings,
     pub(super) words: Strings,
     /// The spelling of each word.
@@ -27,7 +27,7 @@ pub struct Counts {
     pub(super) word_labels: Tally<2>,
     /// Counts of (label, next label).
     pub(super) label_pairs: Tally<2>,
-    /// Counts of (word, next word, label, next label); only with [`Pairs::Lexical`].
+    /// Counts of (word, next word, label, next label); only with [`PairKind::Lexical`].
     pub(super) word_pairs: Tally<4>,
     /// Counts of (spelling, label) for the words that were pruned.
     pub(super) rare_labels: Tally<2>,
@@ -37,7 +37,7 @@ pub struct Counts {
 
 impl Counts {
     /// Counts with nothing counted yet. `pairs` says whether word pairs are counted too; they take most of the memory.
-    pub fn new(pairs: Pairs) -> Self {
+    pub fn new(pairs: PairKind) -> Self {
         Counts { pairs, ..Counts::default() }
     }
 
@@ -49,7 +49,7 @@ impl Counts {
             *self.word_labels.entry([word, label]).or_default() += 1;
             if let Some((word_before, label_before)) = before {
                 *self.label_pairs.entry([label_before, label]).or_default() += 1;
-                if self.pairs == Pairs::Lexical {
+                if self.pairs == PairKind::Lexical {
                     *self.word_pairs.entry([word_before, word, label_before, label]).or_default() += 1;
                 }
             }
@@ -175,7 +175,7 @@ impl Counts {
         tally
     }
 
-    /// Counts of (spelling, next spelling, label, next label) over all neighbours; only with [`Pairs::Lexical`].
+    /// Counts of (spelling, next spelling, label, next label) over all neighbours; only with [`PairKind::Lexical`].
     pub(super) fn spelling_pairs(&self) -> Tally<4> {
         let spelling = |word: u32| self.spellings[word as usize];
         let mut tally = self.rare_pairs.clone();
@@ -193,7 +193,7 @@ impl Counts {
     }
 
     /// The kind of pairs that are counted.
-    pub fn pairs(&self) -> Pairs {
+    pub fn pairs(&self) -> PairKind {
         self.pairs
     }
 

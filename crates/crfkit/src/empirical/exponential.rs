@@ -9,7 +9,7 @@ use super::counts::{Counts, Tally, ordered};
 use super::fit::CountedChains;
 use super::pairs::PairWork;
 use super::spelling::{FEATURES, Spelling, features};
-use super::{EmpiricalSettings, Pairs};
+use super::{EmpiricalSettings, PairKind};
 use crate::Result;
 use crate::optim::{Lbfgs, Mean, Prior};
 
@@ -24,10 +24,10 @@ pub(super) struct Exponential {
 }
 
 /// Number of rows of node weights that v has on each side.
-fn rows_of_pairs(pairs: Pairs) -> usize {
+fn rows_of_pairs(pairs: PairKind) -> usize {
     match pairs {
-        Pairs::Tags => 1,
-        Pairs::Lexical => 1 + FEATURES,
+        PairKind::Tags => 1,
+        PairKind::Lexical => 1 + FEATURES,
     }
 }
 
@@ -48,14 +48,14 @@ fn singles(counts: &Counts, dim: usize) -> CountedChains {
 }
 
 /// The objective of v: the label pairs of each pair of spellings, with their counts.
-fn pairs(counts: &Counts, pairs: Pairs, dim: usize) -> CountedChains {
+fn pairs(counts: &Counts, pairs: PairKind, dim: usize) -> CountedChains {
     let labels = counts.labels();
     let right = rows_of_pairs(pairs) * labels;
     let mut chains = CountedChains::new(labels, dim, Some(2 * right));
     let neighbours: Tally<4> = match pairs {
         // Without features, all words are alike.
-        Pairs::Tags => counts.label_pairs.iter().map(|(&[i, j], &n)| ([0, 0, i, j], n)).collect(),
-        Pairs::Lexical => counts.spelling_pairs(),
+        PairKind::Tags => counts.label_pairs.iter().map(|(&[i, j], &n)| ([0, 0, i, j], n)).collect(),
+        PairKind::Lexical => counts.spelling_pairs(),
     };
     for group in ordered(&neighbours).chunk_by(|x, y| x.0[..2] == y.0[..2]) {
         let [a, b, ..] = group[0].0;
@@ -67,7 +67,7 @@ fn pairs(counts: &Counts, pairs: Pairs, dim: usize) -> CountedChains {
 
 impl Exponential {
     /// The numbers of weights of u and v.
-    pub(crate) fn dims(labels: usize, pairs: Pairs) -> [usize; 2] {
+    pub(crate) fn dims(labels: usize, pairs: PairKind) -> [usize; 2] {
         [(1 + FEATURES) * labels, (2 * rows_of_pairs(pairs) + labels) * labels]
     }
 

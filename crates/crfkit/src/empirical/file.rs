@@ -7,7 +7,7 @@
 use super::counts::{Counts, Tally, ordered};
 use super::exponential::Exponential;
 use super::spelling::{FEATURES, spelling};
-use super::{EmpiricalMethod, EmpiricalModel, EmpiricalSettings, Pairs};
+use super::{EmpiricalMethod, EmpiricalModel, EmpiricalSettings, PairKind};
 use crate::data::bytes::Bytes;
 use crate::domain::{FORMAT, MAX_WEIGHT, StoredHead, StoredKind, check_labels, read_file};
 use crate::model::is_text;
@@ -113,7 +113,7 @@ fn check_counts(counts: &Counts) -> std::result::Result<(), &'static str> {
         return Err("it has a pair of words with labels that they never had");
     }
     let has_pairs = !(counts.word_pairs.is_empty() && counts.rare_pairs.is_empty());
-    match has_pairs && counts.pairs == Pairs::Tags {
+    match has_pairs && counts.pairs == PairKind::Tags {
         true => Err("it has word pairs that its settings do not use"),
         false => Ok(()),
     }

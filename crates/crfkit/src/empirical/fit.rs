@@ -162,7 +162,7 @@ impl Objective for CountedChains {
         self.examples.len()
     }
 
-    fn gives(&self) -> &'static [Ability] {
+    fn provides(&self) -> &'static [Ability] {
         &[Ability::Smooth, Ability::HessVec]
     }
 

@@ -38,7 +38,7 @@
 //!   same with the three further instances of section 3.4.3, but there it does not hold: the negative log-likelihood is
 //!   3.05721, and its minimum is below 2.5061.
 //! - μ_oov of section 3.7.1 multiplies all labels of a position by the same number, so it changes no labelling.
-//!   [`Unknown::Power`] and [`Unknown::Mix`] do change labellings; [`train`] chooses among them on held-out data.
+//!   [`UnknownWords::Power`] and [`UnknownWords::Mix`] do change labellings; [`train`] chooses among them on held-out data.
 //! - Eq. 24 with a normalised exponential v is eq. 25: EP2 fits what piecewise training fits. EP2 differs in that it
 //!   fits the single probabilities separately, and divides them out of the pairs when it labels.
 
@@ -69,7 +69,7 @@ pub use pairs::PairWork;
 #[doc(hidden)]
 pub use tagger::EmpiricalScratch;
 pub use tagger::EmpiricalTagger;
-pub use train::{HeldOut, Trained, Trial, train};
+pub use train::{HeldOut, TrainedEmpirical, Trial, train};
 
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -93,7 +93,7 @@ pub enum EmpiricalMethod {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Pairs {
+pub enum PairKind {
     /// The two labels: φ̂(y, y') = P̃(y, y')/(P̃(y)·P̃(y')), as in the paper's experiments with text (section 4.5).
     #[default]
     Tags,
@@ -105,7 +105,7 @@ pub enum Pairs {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
-pub enum Unknown {
+pub enum UnknownWords {
     /// μ·p, the paper's μ_oov. It changes no labelling and no marginal.
     Scale(f64),
     /// p^κ, normalised. With κ below 1 the neighbours have more influence, above 1 less.
@@ -121,10 +121,10 @@ pub struct EmpiricalSettings {
     /// The method of estimation: EP1 or EP2.
     pub method: EmpiricalMethod,
     /// What the pair factors depend on. The counts must have been made with the same value.
-    pub pairs: Pairs,
+    pub pairs: PairKind,
     /// How unknown words are treated; the default is μ = 1. With held-out data, training replaces it by the best
     /// choice.
-    pub unknown: Unknown,
+    pub unknown: UnknownWords,
     /// s in P(y|x) = (#(y, x) + s·q(y))/(#(x) + s), where q is the estimate from the spelling of x. The default 0 gives
     /// eq. 12; a word then never gets a label that it did not have in training.
     pub smoothing: f64,
@@ -147,8 +147,8 @@ impl Default for EmpiricalSettings {
     fn default() -> Self {
         EmpiricalSettings {
             method: EmpiricalMethod::Ep1,
-            pairs: Pairs::Tags,
-            unknown: Unknown::Scale(1.0),
+            pairs: PairKind::Tags,
+            unknown: UnknownWords::Scale(1.0),
             smoothing: 0.0,
             min_count: 1,
             floor: -12.0,
@@ -172,13 +172,17 @@ impl EmpiricalSettings {
             EmpiricalSettings { sigma, .. } if !(sigma > 0.0 && sigma.is_finite()) => {
                 ("sigma", sigma, "above 0 and finite")
             }
-            EmpiricalSettings { unknown: Unknown::Scale(mu), .. } if !(mu > 0.0 && mu.is_finite()) => {
+            EmpiricalSettings { unknown: UnknownWords::Scale(mu), .. } if !(mu > 0.0 && mu.is_finite()) => {
                 ("the factor of unknown words", mu, "above 0")
             }
-            EmpiricalSettings { unknown: Unknown::Power(kappa), .. } if !(0.0..=100.0).contains(&kappa) => {
+            EmpiricalSettings { unknown: UnknownWords::Power(kappa), .. }
+                if !(0.0..=100.0).contains(&kappa) =>
+            {
                 ("the exponent of unknown words", kappa, "from 0 to 100")
             }
-            EmpiricalSettings { unknown: Unknown::Mix(lambda), .. } if !(0.0..=1.0).contains(&lambda) => {
+            EmpiricalSettings { unknown: UnknownWords::Mix(lambda), .. }
+                if !(0.0..=1.0).contains(&lambda) =>
+            {
                 ("the mixing weight of unknown words", lambda, "from 0 to 1")
             }
             _ => return Ok(()),
@@ -191,12 +195,12 @@ impl EmpiricalSettings {
 /// had.
 const MIN_FLOOR: f64 = -100.0;
 
-impl fmt::Display for Unknown {
+impl fmt::Display for UnknownWords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unknown::Scale(mu) => write!(f, "scale {mu}"),
-            Unknown::Power(kappa) => write!(f, "power {kappa}"),
-            Unknown::Mix(lambda) => write!(f, "mix {lambda}"),
+            UnknownWords::Scale(mu) => write!(f, "scale {mu}"),
+            UnknownWords::Power(kappa) => write!(f, "power {kappa}"),
+            UnknownWords::Mix(lambda) => write!(f, "mix {lambda}"),
         }
     }
 }
@@ -213,13 +217,13 @@ impl FromStr for EmpiricalMethod {
     }
 }
 
-impl FromStr for Pairs {
+impl FromStr for PairKind {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
         match name {
-            "tags" => Ok(Pairs::Tags),
-            "lexical" => Ok(Pairs::Lexical),
+            "tags" => Ok(PairKind::Tags),
+            "lexical" => Ok(PairKind::Lexical),
             _ => Err(Error::Setting(format!("unknown pairs `{name}`; choose tags or lexical"))),
         }
     }

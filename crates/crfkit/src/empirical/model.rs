@@ -4,7 +4,7 @@ use super::counts::{Counts, ordered};
 use super::exponential::Exponential;
 use super::pairs::{Joint, PairWork, label_rates};
 use super::spelling::{FEATURES, Spelling, features, spelling};
-use super::{EmpiricalMethod, EmpiricalSettings, Pairs, Unknown};
+use super::{EmpiricalMethod, EmpiricalSettings, PairKind, UnknownWords};
 use crate::domain::chain::log_rate;
 use crate::domain::check_trained_labels;
 use crate::graph::{Label, PAIR, Shared, Table};
@@ -140,7 +140,7 @@ impl EmpiricalModel {
     /// With EP2, gives v(y, y')/(P̃(y)·P̃(y')) instead of the floor to label pairs that were never seen. (With lexical
     /// pairs, v is used for whole word pairs instead.)
     fn fill_unseen_rates(&mut self) {
-        let (Some(exponential), Pairs::Tags) = (&self.exponential, self.settings.pairs) else { return };
+        let (Some(exponential), PairKind::Tags) = (&self.exponential, self.settings.pairs) else { return };
         let (labels, stride) = (self.labels.len(), self.rates.stride);
         let mut v = PairWork::default();
         exponential.pair([0, 0], labels, &mut v);
@@ -180,7 +180,7 @@ impl EmpiricalModel {
     }
 
     /// Changes how unknown words are treated. Nothing else depends on it.
-    pub(super) fn set_unknown(&mut self, unknown: Unknown) {
+    pub(super) fn set_unknown(&mut self, unknown: UnknownWords) {
         self.settings.unknown = unknown;
     }
 
@@ -209,7 +209,7 @@ impl EmpiricalModel {
     pub(super) fn tables(&self) -> Shared<f64> {
         let labels = self.labels.len();
         let mut tables: Shared<f64> = [labels, 1, 1].map(|rows| Table::new(rows, labels)).into();
-        if self.settings.pairs == Pairs::Tags {
+        if self.settings.pairs == PairKind::Tags {
             tables[PAIR] = self.rates.clone();
         }
         tables
@@ -251,13 +251,13 @@ impl EmpiricalModel {
     fn unknown(&self, spelling: Spelling, psi: &mut [f64]) {
         self.by_spelling(spelling, psi);
         match self.settings.unknown {
-            Unknown::Scale(mu) => psi.iter_mut().for_each(|p| *p = p.ln().max(NEVER) + mu.ln()),
-            Unknown::Power(kappa) => {
+            UnknownWords::Scale(mu) => psi.iter_mut().for_each(|p| *p = p.ln().max(NEVER) + mu.ln()),
+            UnknownWords::Power(kappa) => {
                 psi.iter_mut().for_each(|p| *p = p.powf(kappa));
                 let sum: f64 = psi.iter().sum();
                 psi.iter_mut().for_each(|p| *p = (*p / sum).ln().max(NEVER));
             }
-            Unknown::Mix(lambda) => {
+            UnknownWords::Mix(lambda) => {
                 let mixed = psi.iter_mut().zip(&self.prior);
                 mixed.for_each(|(p, prior)| *p = (lambda * *p + (1.0 - lambda) * prior).ln().max(NEVER));
             }
@@ -276,7 +276,7 @@ impl EmpiricalModel {
     pub fn log_phi(&self, before: Word, word: Word, phi: &mut [f64], work: &mut PairWork) {
         let (labels, stride, floor) = (self.labels.len(), self.rates.stride, self.settings.floor);
         let spellings = [before.spelling, word.spelling];
-        if self.settings.pairs == Pairs::Lexical {
+        if self.settings.pairs == PairKind::Lexical {
             if let (Some(a), Some(b)) = (before.id, word.id)
                 && let Some(entries) = self.word_pairs.find([a, b])
             {

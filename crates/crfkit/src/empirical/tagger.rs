@@ -1,6 +1,6 @@
 //! Labelling sequences with a model in closed form.
 
-use super::{EmpiricalModel, PairWork, Pairs, Word};
+use super::{EmpiricalModel, PairKind, PairWork, Word};
 use crate::answers::ChainAnswers;
 use crate::data::columns::Columns;
 use crate::decode::Decode;
@@ -36,7 +36,7 @@ impl EmpiricalModel {
         found.clear();
         found.extend(words.map(|word| self.word(word)));
         let labels = self.labels().len();
-        let own_pairs = self.settings().pairs == Pairs::Lexical;
+        let own_pairs = self.settings().pairs == PairKind::Lexical;
         let chain = Chain { len: found.len(), labels, own_pairs, triples: false, segments: None };
         let (nodes, pairs) = answers.start(chain).split_at_mut(chain.len * chain.stride());
         for (&word, psi) in found.iter().zip(nodes.chunks_exact_mut(chain.stride())) {

@@ -1,6 +1,6 @@
 //! From counts to a model, including the choice of how unknown words are treated.
 
-use super::{Counts, EmpiricalModel, EmpiricalSettings, EmpiricalTagger, Unknown};
+use super::{Counts, EmpiricalModel, EmpiricalSettings, EmpiricalTagger, UnknownWords};
 use crate::data::columns::Columns;
 use crate::eval::Evaluation;
 use crate::{Error, Result};
@@ -51,7 +51,7 @@ impl HeldOut {
 
 /// The result of training.
 #[derive(Clone, Debug)]
-pub struct Trained {
+pub struct TrainedEmpirical {
     /// The trained model.
     pub model: EmpiricalModel,
     /// What was tried on the held-out data, in order. The model's settings have the best.
@@ -62,26 +62,30 @@ pub struct Trained {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Trial {
     /// How unknown words were treated.
-    pub unknown: Unknown,
+    pub unknown: UnknownWords,
     /// Percentage of correct labels in the held-out sequences that have unknown words.
     pub accuracy: f64,
 }
 
 /// The choices tried on held-out data after `settings.unknown` itself.
-const CHOICES: [Unknown; 8] = [
-    Unknown::Power(0.5),
-    Unknown::Power(0.75),
-    Unknown::Power(1.5),
-    Unknown::Power(2.0),
-    Unknown::Mix(0.9),
-    Unknown::Mix(0.75),
-    Unknown::Mix(0.5),
-    Unknown::Mix(0.25),
+const CHOICES: [UnknownWords; 8] = [
+    UnknownWords::Power(0.5),
+    UnknownWords::Power(0.75),
+    UnknownWords::Power(1.5),
+    UnknownWords::Power(2.0),
+    UnknownWords::Mix(0.9),
+    UnknownWords::Mix(0.75),
+    UnknownWords::Mix(0.5),
+    UnknownWords::Mix(0.25),
 ];
 
 /// Makes a model from counts. With held-out data, `settings.unknown` is only the first of several choices. The one with
 /// the best accuracy is taken; among equals, the first.
-pub fn train(counts: &Counts, settings: &EmpiricalSettings, held_out: Option<&HeldOut>) -> Result<Trained> {
+pub fn train(
+    counts: &Counts,
+    settings: &EmpiricalSettings,
+    held_out: Option<&HeldOut>,
+) -> Result<TrainedEmpirical> {
     let mut model = EmpiricalModel::estimate(counts, settings)?;
     let mut trials = Vec::new();
     if let Some(held_out) = held_out {
@@ -102,5 +106,5 @@ pub fn train(counts: &Counts, settings: &EmpiricalSettings, held_out: Option<&He
         let best = trials.iter().rev().max_by(|a, b| a.accuracy.total_cmp(&b.accuracy));
         model.set_unknown(best.map_or(settings.unknown, |best| best.unknown));
     }
-    Ok(Trained { model, trials })
+    Ok(TrainedEmpirical { model, trials })
 }

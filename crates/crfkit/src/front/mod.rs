@@ -4,7 +4,7 @@
 //! [`Trainer`] calls [`crate::train::train`], and [`SequenceTagger`] wraps a [`crate::tag::Tagger`]. Go one level down
 //! when you need more.
 
-mod go_on;
+mod continued;
 mod model;
 mod reading;
 mod sequences;
@@ -15,5 +15,5 @@ mod trainer;
 pub use model::{EvaluationReport, Model};
 pub use sequences::{Sequences, attributes, columns, conllu, json};
 pub use tagger::{Confidence, LabelledChunk, LabelledSpan, LabelledToken, SequenceTagger};
-pub use told::{Progress, TrainingRun};
+pub use told::{TrainingProgress, TrainingRun};
 pub use trainer::Trainer;

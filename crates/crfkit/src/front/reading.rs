@@ -104,8 +104,8 @@ impl Trainer<'_> {
                     let builder = CorpusBuilder::new(self.source(&sequence)?)
                         .with_dense_columns(self.dense.iter().copied());
                     let builder = match self.settings.scaling {
-                        _ if self.standardise => builder.standardised(),
-                        Scaling::None => builder.uncentred(),
+                        _ if self.standardise => builder.standardise(),
+                        Scaling::None => builder.without_centring(),
                         Scaling::Unit => builder,
                     };
                     let builder = self.labelling.of(builder.of_settings(&self.settings))?;

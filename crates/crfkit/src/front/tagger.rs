@@ -174,7 +174,7 @@ impl SequenceTagger {
 
     /// The `n` best labellings of a sequence, each with its probability, best first; fewer where there are fewer. An error if they need
     /// more than a gigabyte.
-    pub fn best(&mut self, sequence: &Sequence, n: usize) -> Result<Vec<(Vec<String>, f64)>> {
+    pub fn nbest(&mut self, sequence: &Sequence, n: usize) -> Result<Vec<(Vec<String>, f64)>> {
         self.tagger.load(sequence)?;
         let ranked = self.tagger.nbest(n)?;
         let name = |&label: &Label| self.tagger.model().labels()[label as usize].clone();

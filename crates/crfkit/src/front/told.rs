@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Called at every step; training stops when it returns false.
-pub(super) type OnProgress<'a> = Box<dyn FnMut(&Progress) -> bool + 'a>;
+pub(super) type OnProgress<'a> = Box<dyn FnMut(&TrainingProgress) -> bool + 'a>;
 
 /// How far training has got.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Progress {
+pub struct TrainingProgress {
     /// Passes over the training set so far.
     pub passes: f64,
     /// The objective: losses plus penalties. Online methods compute it only now and then.
@@ -68,7 +68,7 @@ impl Listener for Told<'_> {
             }
             _ => return Ok(Control::Continue),
         };
-        let state = Progress { passes, objective, dev_score: self.dev_score, weights: self.weights };
+        let state = TrainingProgress { passes, objective, dev_score: self.dev_score, weights: self.weights };
         let more = self.progress.as_mut().is_none_or(|progress| progress(&state));
         let more = more && !self.stop.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
         Ok(if more { Control::Continue } else { Control::Stop })

@@ -2,7 +2,7 @@
 
 use super::Model;
 use super::reading::Labelling;
-use super::told::{OnProgress, Progress, Told, TrainingRun};
+use super::told::{OnProgress, Told, TrainingProgress, TrainingRun};
 use crate::any::AnyModel;
 use crate::data::presets::{number_lines, preset};
 use crate::data::template::{Dialect, Templates};
@@ -11,7 +11,7 @@ use crate::domain::{Corpus, Dev, Domain};
 use crate::loss::Pieces;
 use crate::model::{Features, Keep, Precision};
 use crate::settings::{Criterion, Init, Kind, Method, Settings};
-use crate::train::{Start, Trained, TrainingObjective, train};
+use crate::train::{TrainOptions, Trained, TrainingObjective, train};
 use crate::{Error, Result};
 use std::path::Path;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ impl<'a> Trainer<'a> {
 
     /// /// Takes the numbers in these columns, counted from 0, as features: the vector of a word, or measurements. A preset then does not
     /// read these columns as text.
-    pub fn dense(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
+    pub fn dense_columns(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
         self.dense = columns.into_iter().collect();
         self.dense.sort_unstable();
         self.dense.dedup();
@@ -177,7 +177,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// Changes any other setting.
-    pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+    pub fn configure(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.settings);
         self
     }
@@ -219,7 +219,7 @@ impl<'a> Trainer<'a> {
     }
 
     /// Calls `progress` at every step. If it returns false, training stops early with the weights found so far.
-    pub fn on_progress(mut self, progress: impl FnMut(&Progress) -> bool + 'a) -> Self {
+    pub fn on_progress(mut self, progress: impl FnMut(&TrainingProgress) -> bool + 'a) -> Self {
         self.progress = Some(Box::new(progress));
         self
     }
@@ -264,7 +264,7 @@ impl<'a> Trainer<'a> {
         let dev = self.dev.as_ref().map(|dev| ChainDev::from_inputs(&corpus.domain, dev)).transpose()?;
         let Trained { model, stop, passes, objective, .. } = match self.known()? {
             None => self.fit(corpus, dev)?,
-            Some(known) => self.go_on(corpus, dev, &known)?,
+            Some(known) => self.continued(corpus, dev, &known)?,
         };
         Ok(TrainingRun { model: AnyModel::from(model).into(), stop, passes, objective })
     }
@@ -304,7 +304,7 @@ impl<'a> Trainer<'a> {
                 model.any().weighted::<D>().ok_or_else(other)?.weights_for(&corpus, &features)?
             }
         };
-        let start = Start { theta, dev, threads: self.threads, ..Start::default() };
+        let start = TrainOptions { theta, dev, threads: self.threads, ..TrainOptions::default() };
         self.fit_from(corpus, features, start)
     }
 
@@ -313,7 +313,7 @@ impl<'a> Trainer<'a> {
         self,
         corpus: Corpus<D>,
         features: Features,
-        start: Start<D>,
+        start: TrainOptions<D>,
     ) -> Result<Trained<D>> {
         let mut listener = Told::new(self.progress, self.stop, features.dim());
         let mut trained = train(corpus, features, &self.settings, start, &mut listener)?;

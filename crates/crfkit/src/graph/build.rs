@@ -28,10 +28,10 @@ impl PairTables {
         vars: &[usize],
     ) -> Result<(), GraphError> {
         if self != PairTables::Own {
-            builder.shared(id, vars)?;
+            builder.add_shared(id, vars)?;
         }
         if self != PairTables::Shared {
-            builder.own(kind, vars)?;
+            builder.add_own(kind, vars)?;
         }
         Ok(())
     }
@@ -41,15 +41,15 @@ impl PairTables {
 pub fn chain(chain: &Chain) -> Result<FactorGraph, GraphError> {
     let mut builder = FactorGraphBuilder::new(vec![chain.labels; chain.len])?;
     for t in 0..chain.len {
-        builder.own(NODES, &[t])?;
+        builder.add_own(NODES, &[t])?;
     }
     for t in 1..chain.len {
         let pairs = if chain.own_pairs { PairTables::Both } else { PairTables::Shared };
         pairs.add(&mut builder, PAIRS, PAIR, &[t - 1, t])?;
     }
     if chain.len > 0 {
-        builder.shared(BEGIN, &[0])?;
-        builder.shared(END, &[chain.len - 1])?;
+        builder.add_shared(BEGIN, &[0])?;
+        builder.add_shared(END, &[chain.len - 1])?;
     }
     builder.build()
 }
@@ -65,7 +65,7 @@ pub fn factorial_chain(len: usize, cards: &[usize], pairs: PairTables) -> Result
     let mut builder = FactorGraphBuilder::new(all)?;
     for t in 0..len {
         for c in 0..columns {
-            builder.own(c, &[t * columns + c])?;
+            builder.add_own(c, &[t * columns + c])?;
         }
     }
     for t in 0..len {
@@ -96,7 +96,7 @@ pub fn skip_chain(
 ) -> Result<FactorGraph, GraphError> {
     let mut builder = FactorGraphBuilder::new(vec![labels; len])?;
     for t in 0..len {
-        builder.own(NODES, &[t])?;
+        builder.add_own(NODES, &[t])?;
     }
     for t in 1..len {
         pairs[0].add(&mut builder, PAIRS, PAIR, &[t - 1, t])?;
@@ -112,7 +112,7 @@ pub fn skip_chain(
 pub fn tree(labels: usize, parents: &[Option<usize>], pairs: PairTables) -> Result<FactorGraph, GraphError> {
     let mut builder = FactorGraphBuilder::new(vec![labels; parents.len()])?;
     for v in 0..parents.len() {
-        builder.own(NODES, &[v])?;
+        builder.add_own(NODES, &[v])?;
     }
     for (v, parent) in parents.iter().enumerate() {
         if let Some(parent) = *parent {

@@ -83,7 +83,7 @@ impl FactorGraphBuilder {
     }
 
     /// Adds a factor with an own table of kind `kind`. Returns the number of that table.
-    pub fn own(&mut self, kind: usize, vars: &[usize]) -> Result<usize, GraphError> {
+    pub fn add_own(&mut self, kind: usize, vars: &[usize]) -> Result<usize, GraphError> {
         let shape = self.shape(vars)?;
         same_shape(&mut self.kinds, kind, shape, "the own table of kind")?;
         self.factors.push(vars, &self.cards)?;
@@ -94,7 +94,7 @@ impl FactorGraphBuilder {
     }
 
     /// Adds a factor that reads the shared table `id`.
-    pub fn shared(&mut self, id: usize, vars: &[usize]) -> Result<(), GraphError> {
+    pub fn add_shared(&mut self, id: usize, vars: &[usize]) -> Result<(), GraphError> {
         let shape = self.shape(vars)?;
         same_shape(&mut self.shared, id, shape, "shared table")?;
         self.factors.push(vars, &self.cards)?;
@@ -262,7 +262,7 @@ impl FactorGraph {
             // Another thread was faster.
             Some(split) => Ok(split),
             None => {
-                let split = Arc::new(NodeSplit::new(self, &pieces.of(self)?)?);
+                let split = Arc::new(NodeSplit::new(self, &pieces.factors(self)?)?);
                 splits.push((pieces, split.clone()));
                 Ok(split)
             }

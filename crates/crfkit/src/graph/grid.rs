@@ -50,7 +50,7 @@ impl Grid {
     pub fn build(&self) -> Result<FactorGraph, GraphError> {
         let mut builder = FactorGraphBuilder::new(vec![self.labels; self.height * self.width])?;
         for v in 0..self.height * self.width {
-            builder.own(NODES, &[v])?;
+            builder.add_own(NODES, &[v])?;
         }
         for row in 0..self.height {
             for column in 0..self.width {

@@ -75,7 +75,7 @@ impl Pieces {
 
     /// The factors of every piece of a graph. Returns an error for rows and columns of a graph that is not a grid,
     /// and for named pieces without names.
-    pub fn of(self, graph: &FactorGraph) -> Result<Vec<Vec<usize>>, GraphError> {
+    pub fn factors(self, graph: &FactorGraph) -> Result<Vec<Vec<usize>>, GraphError> {
         let cliques = graph.cliques();
         let unknown = |needs| GraphError::NoSuchPieces { pieces: self.to_string(), needs };
         let home: Vec<usize> = match (self, graph.piece_hint()) {

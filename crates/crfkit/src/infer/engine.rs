@@ -1,6 +1,8 @@
 //! The inference engines for factor graphs, selected by name.
 
-use super::{DoubleLoop, Exact, JunctionTree, LoopyBp, MeanField, NodeMarginals, Schedule, TreeReweighted};
+use super::{
+    DoubleLoop, Exact, JunctionTree, LoopyBp, MeanField, MessageSchedule, NodeMarginals, TreeReweighted,
+};
 use crate::graph::{EXACT_MEMORY, FactorGraph};
 use crate::{Error, GraphError, Result};
 use serde::{Deserialize, Serialize};
@@ -36,7 +38,7 @@ pub struct Propagation {
     pub damping: Option<f64>,
     /// The order of the messages.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<Schedule>,
+    pub schedule: Option<MessageSchedule>,
     /// The largest change that counts as converged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
@@ -150,11 +152,11 @@ impl Engine {
                 I::EXACT
             }
         }
-        self.with(Propagation::default(), IsExact)
+        self.dispatch(Propagation::default(), IsExact)
     }
 
     /// Runs a computation with the engine. What `how` gives and the engine does not have is ignored.
-    pub fn with<W: WithEngine>(self, how: Propagation, then: W) -> W::Out {
+    pub fn dispatch<W: WithEngine>(self, how: Propagation, then: W) -> W::Out {
         let tolerance = how.tolerance.unwrap_or(Engine::TOLERANCE);
         match self {
             Engine::Exact => then.with(Exact::default()),

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Schedule {
+pub enum MessageSchedule {
     /// All messages at once, from the beliefs of the previous sweep.
     Parallel,
     /// Always the message that would change most (Elidan et al. 2006). This converges in cases where parallel sweeps
@@ -35,7 +35,7 @@ pub enum Schedule {
 #[derive(Clone, Copy, Debug)]
 pub struct LoopyBp {
     /// The order of the messages.
-    pub schedule: Schedule,
+    pub schedule: MessageSchedule,
     /// The share of the old message in the new one (of its logarithm, in log space), from 0 to 1 (exclusive). It
     /// damps oscillations. In undamped parallel sweeps on a grid, the two colours of a chessboard never exchange
     /// information. Where couplings are strong they converge to different answers, the beliefs alternate for ever,
@@ -53,7 +53,7 @@ pub struct LoopyBp {
 impl Default for LoopyBp {
     fn default() -> Self {
         LoopyBp {
-            schedule: Schedule::Parallel,
+            schedule: MessageSchedule::Parallel,
             damping: 0.1,
             max_iterations: 200,
             tolerance: 1e-8,
@@ -110,7 +110,7 @@ impl LoopyBp {
     /// Takes in ψ, in probability space if that can hold it.
     fn load<'a, S: Scalar>(&self, graph: &'a FactorGraph, psi: Psi<'a, S>, work: &mut Work<S>) -> At<'a, S> {
         work.fields.gather(graph, psi);
-        let fast = self.schedule == Schedule::Parallel
+        let fast = self.schedule == MessageSchedule::Parallel
             && graph.cliques().pairwise()
             && work.pairwise.start(graph, psi, &work.fields);
         At { graph, psi, fast }
@@ -127,8 +127,10 @@ impl LoopyBp {
         let (model, messages) = work.log_space(at, self.damping);
         messages.start_at(model, begin);
         match self.schedule {
-            Schedule::Parallel => settling.repeat(self.max_iterations, |now| messages.sweep(model, now)),
-            Schedule::Residual => {
+            MessageSchedule::Parallel => {
+                settling.repeat(self.max_iterations, |now| messages.sweep(model, now))
+            }
+            MessageSchedule::Residual => {
                 let slots = at.graph.cliques().scopes().slot_vars().len();
                 let limit = slots.saturating_mul(self.max_iterations);
                 let (converged, passed) = messages.residual(model, settling, limit);

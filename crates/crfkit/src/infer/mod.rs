@@ -30,7 +30,7 @@ pub use engine::WithEngine;
 pub use engine::{Engine, Propagation};
 pub use exact::Exact;
 pub use junction_tree::JunctionTree;
-pub use loopy_bp::{LoopyBp, Schedule};
+pub use loopy_bp::{LoopyBp, MessageSchedule};
 #[doc(hidden)]
 pub use many::{Many, Member};
 pub use mean_field::MeanField;

@@ -56,7 +56,7 @@ impl<L: Loss> Loss for BethePieces<L> {
     type Graph = L::Graph;
     type Work<S: Scalar> = Work<S, L::Work<S>>;
 
-    fn gives(&self) -> &'static [Ability] {
+    fn provides(&self) -> &'static [Ability] {
         &[Ability::Smooth, Ability::HessVec]
     }
 

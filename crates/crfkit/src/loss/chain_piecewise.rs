@@ -60,7 +60,7 @@ impl Loss for ChainPiecewise {
     type Graph = Chain;
     type Work<S: Scalar> = Work<S>;
 
-    fn gives(&self) -> &'static [Ability] {
+    fn provides(&self) -> &'static [Ability] {
         &[Ability::Smooth, Ability::HessVec]
     }
 

@@ -45,7 +45,7 @@ impl<C: Conditionals> Loss for C {
     type Graph = C::Graph;
     type Work<S: Scalar> = Work<S>;
 
-    fn gives(&self) -> &'static [Ability] {
+    fn provides(&self) -> &'static [Ability] {
         &[Ability::Smooth, Ability::HessVec]
     }
 
@@ -62,7 +62,7 @@ impl<C: Conditionals> Loss for C {
         let labels = (0..graph.vars()).map(|v| graph.card(v)).max().unwrap_or(0);
         variables.clear();
         self.for_each(graph, |row, factor, k| {
-            if !complete && !gold.knows(factor) {
+            if !complete && !gold.is_labelled(factor) {
                 return;
             }
             let v = factor.vars[k];
@@ -85,12 +85,12 @@ impl<C: Conditionals> Loss for C {
         let mut value = S::lift(0.0);
         for (row, v) in variables.iter().enumerate() {
             if let Some(v) = *v {
-                let weight = gold.of(v);
+                let weight = gold.variable_weight(v);
                 value += rows.predict(row, gold.labels[v] as usize, gold.weight * weight) * S::lift(weight);
             }
         }
         self.for_each(graph, |row, factor, k| {
-            if !complete && !gold.knows(factor) {
+            if !complete && !gold.is_labelled(factor) {
                 return;
             }
             let fibre = Fibre::new(factor, k, gold.labels, graph.card(factor.vars[k]));

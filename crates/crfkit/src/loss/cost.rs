@@ -18,7 +18,7 @@ pub(super) fn add_cost<G: Graph, S: Scalar>(graph: &G, gold: Gold, own: &mut Arr
         {
             let right = gold.labels[v] as usize;
             for label in (0..graph.card(v)).filter(|&label| label != right) {
-                own.add(offset + label * factor.strides[0], S::lift(gold.of(v)));
+                own.add(offset + label * factor.strides[0], S::lift(gold.variable_weight(v)));
             }
         }
     });

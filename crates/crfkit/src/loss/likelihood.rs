@@ -15,7 +15,7 @@ impl<I: Inference> Loss for Likelihood<I> {
     type Graph = I::Graph;
     type Work<S: Scalar> = I::Work<S>;
 
-    fn gives(&self) -> &'static [Ability] {
+    fn provides(&self) -> &'static [Ability] {
         match (I::EXACT, I::Graph::OWN_PAIRS) {
             (true, true) => {
                 &[Ability::Smooth, Ability::HessVec, Ability::Counts, Ability::Marginals, Ability::Dual]

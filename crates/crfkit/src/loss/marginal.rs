@@ -59,7 +59,7 @@ impl<I: Inference> Loss for Marginal<I> {
     type Graph = I::Graph;
     type Work<S: Scalar> = Work<S, I::Work<S>, I::Work<Dual>>;
 
-    fn gives(&self) -> &'static [Ability] {
+    fn provides(&self) -> &'static [Ability] {
         &[Ability::Smooth]
     }
 
@@ -85,8 +85,8 @@ impl<I: Inference> Loss for Marginal<I> {
                 let at = offset + factor.entry(gold.labels);
                 let mu = marginals.get(at);
                 let mu = if mu.re() > SMALLEST { mu } else { S::lift(SMALLEST) };
-                value = value - mu.ln() * S::lift(gold.of(v));
-                own.plane_mut(1)[at] = -gold.of(v) / mu.re();
+                value = value - mu.ln() * S::lift(gold.variable_weight(v));
+                own.plane_mut(1)[at] = -gold.variable_weight(v) / mu.re();
             }
         });
         let mut second = Gradient { own: slope.slice_mut(range.clone()), shared: sums };

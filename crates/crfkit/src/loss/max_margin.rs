@@ -30,7 +30,7 @@ impl<D: Decoder> Loss for MaxMargin<D> {
     type Graph = D::Graph;
     type Work<S: Scalar> = Work<D::Work>;
 
-    fn gives(&self) -> &'static [Ability] {
+    fn provides(&self) -> &'static [Ability] {
         &[]
     }
 
@@ -48,7 +48,7 @@ impl<D: Decoder> Loss for MaxMargin<D> {
         compared.decode(&self.0, graph);
         let labels = compared.labels.iter().zip(gold.labels).enumerate();
         let wrong = labels.filter(|(_, (found, gold))| **gold < FIRST_SET && found != gold);
-        let cost: f64 = wrong.map(|(v, _)| gold.of(v)).sum();
+        let cost: f64 = wrong.map(|(v, _)| gold.variable_weight(v)).sum();
         let value = compared.excess(graph, psi) + S::lift(cost);
         if value.re() <= 0.0 {
             out.own.fill(0.0);

@@ -66,7 +66,7 @@ impl<'a> Gold<'a> {
 
     /// The weight of a variable.
     #[inline]
-    pub fn of(&self, variable: usize) -> f64 {
+    pub fn variable_weight(&self, variable: usize) -> f64 {
         if self.variables.is_empty() { 1.0 } else { self.variables[variable] }
     }
 
@@ -77,7 +77,7 @@ impl<'a> Gold<'a> {
 
     /// Whether the labels of all variables of a factor are known.
     #[inline]
-    pub fn knows(&self, factor: &Factor) -> bool {
+    pub fn is_labelled(&self, factor: &Factor) -> bool {
         factor.vars.iter().all(|&v| self.labels[v] < FIRST_SET)
     }
 }
@@ -90,7 +90,7 @@ pub trait Loss: Send + Sync {
     type Work<S: Scalar>: Default + Send;
 
     /// What the sum over examples provides to an optimiser besides the gradient of a batch.
-    fn gives(&self) -> &'static [Ability];
+    fn provides(&self) -> &'static [Ability];
 
     /// Returns weight × loss(ψ). Overwrites `out.own` with its gradient with respect to the own tables, and adds the
     /// gradient with respect to the shared tables to `out.shared`.

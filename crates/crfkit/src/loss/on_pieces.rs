@@ -36,7 +36,7 @@ impl<L: Loss<Graph = FactorGraph>> Loss for OnPieces<L> {
     type Graph = FactorGraph;
     type Work<S: Scalar> = Work<L::Work<S>>;
 
-    fn gives(&self) -> &'static [Ability] {
+    fn provides(&self) -> &'static [Ability] {
         // It does not provide the marginals of the graph itself.
         &[Ability::Smooth, Ability::HessVec]
     }

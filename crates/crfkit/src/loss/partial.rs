@@ -56,7 +56,7 @@ impl<I: Inference + Copy> Loss for PartialLikelihood<I> {
     type Graph = I::Graph;
     type Work<S: Scalar> = Work<S, I::Work<S>>;
 
-    fn gives(&self) -> &'static [Ability] {
+    fn provides(&self) -> &'static [Ability] {
         &[Ability::Smooth, Ability::HessVec]
     }
 

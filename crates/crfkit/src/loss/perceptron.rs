@@ -36,7 +36,7 @@ pub enum Margin {
 
 impl Margin {
     /// The margin for `wrong` wrong labels.
-    pub fn of(self, wrong: usize) -> f64 {
+    pub fn required(self, wrong: usize) -> f64 {
         match self {
             _ if wrong == 0 => 0.0,
             Margin::One => 1.0,
@@ -122,7 +122,7 @@ impl<D: Decoder> Loss for Perceptron<D> {
     type Graph = D::Graph;
     type Work<S: Scalar> = Work<D::Work>;
 
-    fn gives(&self) -> &'static [Ability] {
+    fn provides(&self) -> &'static [Ability] {
         &[Ability::Margin]
     }
 
@@ -145,7 +145,7 @@ impl<D: Decoder> Loss for MarginPerceptron<D> {
     type Graph = D::Graph;
     type Work<S: Scalar> = Work<D::Work>;
 
-    fn gives(&self) -> &'static [Ability] {
+    fn provides(&self) -> &'static [Ability] {
         &[Ability::Margin]
     }
 
@@ -162,6 +162,6 @@ impl<D: Decoder> Loss for MarginPerceptron<D> {
         work.write_gradient(graph, gold.weight, out);
         let excess = work.excess(graph, psi);
         let wrong = work.labels.iter().zip(gold.labels).filter(|(found, gold)| found != gold).count();
-        (excess + S::lift(self.margin.of(wrong))) * S::lift(gold.weight)
+        (excess + S::lift(self.margin.required(wrong))) * S::lift(gold.weight)
     }
 }

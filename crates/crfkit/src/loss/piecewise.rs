@@ -41,7 +41,7 @@ impl<G: Graph> Loss for Piecewise<G> {
     type Graph = G;
     type Work<S: Scalar> = Work<S>;
 
-    fn gives(&self) -> &'static [Ability] {
+    fn provides(&self) -> &'static [Ability] {
         &[Ability::Smooth, Ability::HessVec]
     }
 
@@ -60,7 +60,7 @@ impl<G: Graph> Loss for Piecewise<G> {
         let mut log_z = S::lift(0.0);
         let (complete, mut score) = (gold.is_complete(), S::lift(0.0));
         graph.for_each_factor(|factor| {
-            if !complete && !gold.knows(&factor) {
+            if !complete && !gold.is_labelled(&factor) {
                 return;
             }
             score += psi.value(&factor, gold.labels);

@@ -46,7 +46,7 @@ impl Loss for ChainPiecewisePseudolikelihood {
     type Graph = Chain;
     type Work<S: Scalar> = Work<S>;
 
-    fn gives(&self) -> &'static [Ability] {
+    fn provides(&self) -> &'static [Ability] {
         &[Ability::Smooth, Ability::HessVec]
     }
 
@@ -91,7 +91,7 @@ fn lone_columns<S: Scalar>(chain: &Chain, psi: Psi<S>, gold: Gold, out: &mut Gra
     for t in (1..chain.len).filter(|&t| lone_column(chain, t)) {
         let (i, j) = (gold.labels[t - 1] as usize, gold.labels[t] as usize);
         let entry = i * table.stride + j;
-        let weight = S::lift(gold.weight * gold.of(t - 1));
+        let weight = S::lift(gold.weight * gold.variable_weight(t - 1));
         value += (table.columns.get(j) - table.log.get(entry)) * weight;
         sum.columns(table).add(j, weight);
         sum.direct.add(entry, -weight);

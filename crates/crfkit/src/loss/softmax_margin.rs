@@ -36,8 +36,8 @@ impl<L: Loss> Loss for SoftmaxMargin<L> {
     type Work<S: Scalar> = Work<S, L::Work<S>>;
 
     /// Like the likelihood, but it has no counts that do not depend on the cost, and no dual problem here.
-    fn gives(&self) -> &'static [Ability] {
-        match self.0.gives().contains(&Ability::Marginals) {
+    fn provides(&self) -> &'static [Ability] {
+        match self.0.provides().contains(&Ability::Marginals) {
             true => &[Ability::Smooth, Ability::HessVec, Ability::Marginals],
             false => &[Ability::Smooth, Ability::HessVec],
         }

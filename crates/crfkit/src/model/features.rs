@@ -28,7 +28,7 @@ pub enum Keep {
 
 /// Which pairs get a weight: those of observations and labels, and those of labels alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeepRules {
     /// The choice for (observation, label) pairs.
     pub observations: Keep,
     /// The choice for shared tables: transitions, first and last labels.
@@ -36,9 +36,9 @@ pub struct Kept {
     pub tables: Keep,
 }
 
-impl From<Keep> for Kept {
+impl From<Keep> for KeepRules {
     fn from(keep: Keep) -> Self {
-        Kept { observations: keep, tables: keep }
+        KeepRules { observations: keep, tables: keep }
     }
 }
 
@@ -152,7 +152,7 @@ impl Features {
         data: &Dataset<Chain>,
         labels: usize,
         observations: [usize; 2],
-        keep: impl Into<Kept>,
+        keep: impl Into<KeepRules>,
         label_bigram: bool,
         boundaries: bool,
     ) -> Self {
@@ -179,7 +179,7 @@ impl Features {
     }
 
     /// The features of graphs whose tables have these shapes.
-    pub fn new<G: Graph>(data: &Dataset<G>, shapes: TableShapes, keep: impl Into<Kept>) -> Self {
+    pub fn new<G: Graph>(data: &Dataset<G>, shapes: TableShapes, keep: impl Into<KeepRules>) -> Self {
         let keep = keep.into();
         let TableShapes { kinds, node_kinds, shared } = shapes;
         let mut base = 0;

@@ -26,7 +26,7 @@ pub use compare::{Comparison, WeightDifference};
 pub use dense::Dense;
 #[doc(hidden)]
 pub use dense_weights::DenseWeights;
-pub use features::{Features, Keep, Kept};
+pub use features::{Features, Keep, KeepRules};
 #[doc(hidden)]
 pub use features::{SharedShape, TableKind, TableShapes, TableWeights};
 #[doc(hidden)]

@@ -171,12 +171,12 @@ impl<'a> Names<'a> {
     }
 
     /// All weights with their names, in the order of θ.
-    pub fn each(&self) -> impl Iterator<Item = NamedWeight> + '_ {
-        self.each_of(|_| true)
+    pub fn iter(&self) -> impl Iterator<Item = NamedWeight> + '_ {
+        self.iter_where(|_| true)
     }
 
     /// All weights with their names, of the parts that are `wanted`.
-    pub fn each_of<'b>(
+    pub fn iter_where<'b>(
         &'b self,
         wanted: impl Fn(&WeightPart) -> bool + 'b,
     ) -> impl Iterator<Item = NamedWeight> + 'b {

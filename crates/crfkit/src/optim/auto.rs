@@ -93,7 +93,7 @@ impl Auto {
         if !is_smooth(problem) {
             return AutoChoice::AdaGradAlone;
         }
-        match problem.objective.gives().contains(&Ability::Marginals) {
+        match problem.objective.provides().contains(&Ability::Marginals) {
             true => AutoChoice::Saga,
             false if problem.objective.dim() <= Auto::FEW_WEIGHTS => AutoChoice::Lbfgs,
             false => AutoChoice::AdaGrad,
@@ -155,7 +155,7 @@ fn proximal(prior: &Prior, start: &[f64]) -> Option<Prior> {
 }
 
 fn is_smooth(problem: &Problem) -> bool {
-    problem.objective.gives().contains(&Ability::Smooth)
+    problem.objective.provides().contains(&Ability::Smooth)
 }
 
 /// Records in the state which phase it belongs to.

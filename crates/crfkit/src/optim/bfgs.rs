@@ -1,7 +1,7 @@
 //! Dense BFGS.
 
 use super::checks::refuse_l1;
-use super::descent::{self, Descent, Iterate, Until, curved};
+use super::descent::{self, Descent, Iterate, StoppingRule, curved};
 use super::line_search::NEWTON_C2;
 use super::restored::{Restored, finite};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
@@ -23,12 +23,12 @@ pub struct Bfgs {
     /// The largest number of bytes for H⁻¹, which takes 8n²; a larger problem is rejected with an error.
     pub memory_limit: u64,
     /// When to stop.
-    pub until: Until,
+    pub until: StoppingRule,
 }
 
 impl Default for Bfgs {
     fn default() -> Self {
-        Bfgs { memory_limit: 1 << 30, until: Until::default() }
+        Bfgs { memory_limit: 1 << 30, until: StoppingRule::default() }
     }
 }
 

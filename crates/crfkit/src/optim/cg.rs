@@ -1,7 +1,7 @@
 //! Nonlinear conjugate gradients.
 
 use super::checks::refuse_l1;
-use super::descent::{self, Descent, Iterate, Until};
+use super::descent::{self, Descent, Iterate, StoppingRule};
 use super::line_search::CONJUGATE_C2;
 use super::restored::{Restored, finite};
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
@@ -23,12 +23,12 @@ pub struct Cg {
     /// ν: restart if |gᵀg'| ≥ ν gᵀg.
     pub nu: f64,
     /// When to stop.
-    pub until: Until,
+    pub until: StoppingRule,
 }
 
 impl Default for Cg {
     fn default() -> Self {
-        Cg { nu: 0.2, until: Until::default() }
+        Cg { nu: 0.2, until: StoppingRule::default() }
     }
 }
 

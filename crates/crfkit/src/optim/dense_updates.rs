@@ -45,8 +45,8 @@ impl Objective for DenseUpdates<'_> {
         self.objective.examples()
     }
 
-    fn gives(&self) -> &'static [Ability] {
-        self.objective.gives()
+    fn provides(&self) -> &'static [Ability] {
+        self.objective.provides()
     }
 
     fn value_grad(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// When a batch method stops.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Until {
+pub struct StoppingRule {
     /// Stop when ‖g‖ ≤ `gradient_tolerance` · max(1, ‖θ‖).
     pub gradient_tolerance: f64,
     /// Stop when the objective has changed by less than this share over the last `period` iterations. Also stop when
@@ -25,16 +25,16 @@ pub struct Until {
     pub passes: f64,
 }
 
-impl Default for Until {
+impl Default for StoppingRule {
     fn default() -> Self {
-        Until { gradient_tolerance: 1e-5, tolerance: 1e-6, period: 10, change: 0.0, passes: 0.0 }
+        StoppingRule { gradient_tolerance: 1e-5, tolerance: 1e-6, period: 10, change: 0.0, passes: 0.0 }
     }
 }
 
-/// The number of iterations in [`Until::change`].
+/// The number of iterations in [`StoppingRule::change`].
 const CRAWLING: usize = 3;
 
-/// The number of evaluations that marks an iteration as lost in noise; see [`Until::tolerance`].
+/// The number of evaluations that marks an iteration as lost in noise; see [`StoppingRule::tolerance`].
 const MANY_EVALUATIONS: f64 = 10.0;
 
 /// An iteration that gains less than this share of the objective is near the optimum: rounding in single precision takes about a hundredth of that.
@@ -181,7 +181,7 @@ pub(super) fn curved(sy: f64, yy: f64) -> bool {
 /// Runs `method`, which has already restored its memory from `state`, until a stopping rule applies.
 pub(super) fn run(
     problem: &Problem,
-    until: &Until,
+    until: &StoppingRule,
     method: &mut dyn Iterate,
     mut state: Restored,
     watch: &mut dyn Watch,
@@ -282,7 +282,7 @@ pub(super) fn run(
     Ok(Minimum { theta: at.now.theta, stop, passes: at.passes })
 }
 
-impl Until {
+impl StoppingRule {
     /// How many values of the last iterations the rules look at.
     fn values(&self) -> usize {
         self.period.max(CRAWLING).saturating_add(1)
@@ -296,7 +296,7 @@ impl Until {
         }
     }
 
-    /// Whether the rule [`Until::change`] applies.
+    /// Whether the rule [`StoppingRule::change`] applies.
     fn crawls(&self, values: &VecDeque<f64>) -> bool {
         let changes = values.iter().rev().zip(values.iter().rev().skip(1));
         let small = changes

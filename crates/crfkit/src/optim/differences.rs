@@ -1,6 +1,6 @@
 //! Hessian-vector products by finite differences.
 
-use super::{Blocks, Dual, FeatureCounts, Objective, Touched};
+use super::{Blocks, DualProblem, FeatureCounts, Objective, Touched};
 use crate::ability::Ability;
 use crate::math::vector::norm;
 use std::sync::atomic::AtomicBool;
@@ -49,8 +49,8 @@ impl Objective for Differences<'_> {
     }
 
     /// What the objective provides, plus products if its gradient is the derivative of its value.
-    fn gives(&self) -> &'static [Ability] {
-        let gives = self.objective.gives();
+    fn provides(&self) -> &'static [Ability] {
+        let gives = self.objective.provides();
         let lacks = gives.contains(&Ability::Smooth) && !gives.contains(&Ability::HessVec);
         if lacks { &[Ability::Smooth, Ability::HessVec] } else { gives }
     }
@@ -148,7 +148,7 @@ impl Objective for Differences<'_> {
         self.objective.blocks(variables, least, seed)
     }
 
-    fn dual(&self) -> Option<Box<dyn Dual + '_>> {
+    fn dual(&self) -> Option<Box<dyn DualProblem + '_>> {
         self.objective.dual()
     }
 }

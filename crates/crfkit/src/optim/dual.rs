@@ -8,7 +8,7 @@ use super::Touched;
 use crate::math::entropy;
 
 /// The marginals of single examples, as flat vectors μ. All methods may use scratch memory.
-pub trait Dual {
+pub trait DualProblem {
     /// The length of an example's vector.
     fn size(&self, example: u32) -> usize;
 

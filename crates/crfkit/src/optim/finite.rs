@@ -1,6 +1,6 @@
 //! The common part of the methods that remember something about every example.
 
-use super::{Dual, Prior, Problem, Watch};
+use super::{DualProblem, Prior, Problem, Watch};
 use crate::ability::Ability;
 use crate::math::random::Random;
 use crate::{Error, Result};
@@ -20,7 +20,7 @@ pub(super) fn check_storage(method: &str, bytes: u64, limit: u64, watch: &mut dy
 }
 
 /// The dual side of the problem, or an error if the objective does not provide it.
-pub(super) fn dual_of<'a>(method: &str, problem: &Problem<'a>) -> Result<Box<dyn Dual + 'a>> {
+pub(super) fn dual_of<'a>(method: &str, problem: &Problem<'a>) -> Result<Box<dyn DualProblem + 'a>> {
     problem.objective.dual().ok_or_else(|| {
         Error::Setting(format!(
             "{method} needs {}, which this objective does not give; use `optimizer` lbfgs",

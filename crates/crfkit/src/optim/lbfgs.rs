@@ -1,6 +1,6 @@
 //! Limited-memory BFGS, with or without an L1 penalty.
 
-use super::descent::{self, Descent, Iterate, Until, curved};
+use super::descent::{self, Descent, Iterate, StoppingRule, curved};
 use super::free::Free;
 use super::line_search::{NEWTON_C2, backtrack};
 use super::restored::{Restored, finite, positive};
@@ -25,7 +25,7 @@ pub struct Lbfgs {
     pub memory: usize,
     /// Stop when ‖g‖ ≤ `gradient_tolerance` · max(1, ‖θ‖).
     pub gradient_tolerance: f64,
-    /// Stop when the objective has changed by less than this share over the last `period` iterations; see [`Until::tolerance`].
+    /// Stop when the objective has changed by less than this share over the last `period` iterations; see [`StoppingRule::tolerance`].
     pub tolerance: f64,
     /// The number of iterations in `tolerance`.
     pub period: usize,
@@ -73,7 +73,7 @@ impl Lbfgs {
         curvature: Option<Vec<f64>>,
         watch: &mut dyn Watch,
     ) -> Result<Minimum> {
-        let until = Until {
+        let until = StoppingRule {
             gradient_tolerance: self.gradient_tolerance,
             tolerance: self.tolerance,
             period: self.period,

@@ -58,9 +58,9 @@ pub use bfgs::Bfgs;
 #[doc(hidden)]
 pub use blocks::{BlockWorker, Blocks, ExampleVisit, Single};
 pub use cg::Cg;
-pub use descent::Until;
+pub use descent::StoppingRule;
 pub use differences::Differences;
-pub use dual::Dual;
+pub use dual::DualProblem;
 pub use lbfgs::Lbfgs;
 pub use newton::Newton;
 #[doc(hidden)]
@@ -107,7 +107,7 @@ pub trait Objective: Send + Sync {
     fn examples(&self) -> usize;
 
     /// What it provides besides the gradient of a batch.
-    fn gives(&self) -> &'static [Ability];
+    fn provides(&self) -> &'static [Ability];
 
     /// Returns the sum of all losses at θ and adds its gradient to `gradient`.
     fn value_grad(&self, theta: &[f64], gradient: &mut [f64]) -> f64;
@@ -200,7 +200,7 @@ pub trait Objective: Send + Sync {
     }
 
     /// The dual side, if there is one: the marginals of single examples. An objective with [`Ability::Dual`] has one.
-    fn dual(&self) -> Option<Box<dyn Dual + '_>> {
+    fn dual(&self) -> Option<Box<dyn DualProblem + '_>> {
         None
     }
 }

@@ -1,7 +1,7 @@
 //! Newton's method.
 
 use super::checks::refuse_l1;
-use super::descent::{self, Descent, Iterate, Until};
+use super::descent::{self, Descent, Iterate, StoppingRule};
 use super::line_search::NEWTON_C2;
 use super::restored::Restored;
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch, cholesky};
@@ -20,7 +20,7 @@ use crate::{Error, Result};
 #[derive(Clone, Debug, Default)]
 pub struct Newton {
     /// When to stop.
-    pub until: Until,
+    pub until: StoppingRule,
 }
 
 impl Newton {

@@ -1,7 +1,7 @@
 //! Truncated Newton: the Newton step computed by conjugate gradients.
 
 use super::checks::refuse_l1;
-use super::descent::{self, Descent, Iterate, Until};
+use super::descent::{self, Descent, Iterate, StoppingRule};
 use super::line_search::NEWTON_C2;
 use super::restored::Restored;
 use super::{Minimum, Optimizer, Prior, Problem, State, Watch};
@@ -23,12 +23,12 @@ pub struct NewtonCg {
     /// The largest number of products H·v in one iteration.
     pub products: usize,
     /// When to stop.
-    pub until: Until,
+    pub until: StoppingRule,
 }
 
 impl Default for NewtonCg {
     fn default() -> Self {
-        NewtonCg { products: 100, until: Until::default() }
+        NewtonCg { products: 100, until: StoppingRule::default() }
     }
 }
 

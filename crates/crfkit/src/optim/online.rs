@@ -223,7 +223,7 @@ pub(super) fn run(
     rule.restore(step as u32, &mut state)?;
     let mut pass_loss = state.number("pass_loss", 0.0, finite)?;
     let mut first_loss = state.number("first_loss", 0.0, not_negative)?;
-    let measured = objective.gives().contains(&Ability::Smooth);
+    let measured = objective.provides().contains(&Ability::Smooth);
     let before = state.passes("passes_before")?;
     let (mut gradient, mut hess_vec) = (Vec::new(), Vec::new());
     let mut touched = Touched::restore(step as u32, objective, &mut state)?;

@@ -35,7 +35,7 @@ impl Problem<'_> {
 
     /// Whether the gradient is that of the value, so that the value measures progress.
     pub(crate) fn is_smooth(&self) -> bool {
-        self.objective.gives().contains(&Ability::Smooth)
+        self.objective.provides().contains(&Ability::Smooth)
     }
 
     /// Both penalties at θ.

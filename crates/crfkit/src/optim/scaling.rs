@@ -1,7 +1,7 @@
 //! Iterative scaling: GIS and PGIS.
 
 use super::checks::refuse_l1;
-use super::descent::{self, Descent, Iterate, Point, Until};
+use super::descent::{self, Descent, Iterate, Point, StoppingRule};
 use super::restored::Restored;
 use super::{FeatureCounts, Minimum, Optimizer, Prior, Problem, State, Watch};
 use crate::ability::Ability;
@@ -20,7 +20,7 @@ use crate::{Error, Result};
 #[derive(Clone, Debug, Default)]
 pub struct Gis {
     /// When to stop.
-    pub until: Until,
+    pub until: StoppingRule,
 }
 
 /// How the equation of one weight is solved.
@@ -50,7 +50,7 @@ pub struct Pgis {
     /// How the equation of a weight is solved.
     pub inner: Inner,
     /// When to stop.
-    pub until: Until,
+    pub until: StoppingRule,
 }
 
 impl Optimizer for Gis {

@@ -1,7 +1,7 @@
 //! Stochastic dual coordinate ascent.
 
 use super::checks::{refuse_l1, require_prior};
-use super::dual::{Dual, best_step};
+use super::dual::{DualProblem, best_step};
 use super::finite::{MEMORY_LIMIT, check_storage, diverged, dual_of, visits};
 use super::fours::weighted_squares;
 use super::restored::{MOST, Restored, expectation, finite};
@@ -65,7 +65,7 @@ impl Sdca {
 
 struct Run<'a> {
     problem: &'a Problem<'a>,
-    dual: Box<dyn Dual + 'a>,
+    dual: Box<dyn DualProblem + 'a>,
     seed: u64,
     /// The order of the first visits.
     order: Vec<u32>,

@@ -1,7 +1,7 @@
 //! Triple jumps: extrapolated iterative scaling.
 
 use super::checks::{refuse_l1, require};
-use super::descent::{self, Descent, Iterate, Point, Until};
+use super::descent::{self, Descent, Iterate, Point, StoppingRule};
 use super::newton::{hessian, refuse_many};
 use super::restored::Restored;
 use super::scaling::{Inner, Scaling};
@@ -42,7 +42,7 @@ pub struct TripleJump {
     /// How the equation of a weight is solved.
     pub inner: Inner,
     /// When to stop.
-    pub until: Until,
+    pub until: StoppingRule,
 }
 
 impl Default for TripleJump {
@@ -51,7 +51,7 @@ impl Default for TripleJump {
             jump: Jump::Componentwise,
             gamma_max: 0.999,
             inner: Inner::default(),
-            until: Until::default(),
+            until: StoppingRule::default(),
         }
     }
 }

@@ -20,7 +20,7 @@ pub(super) type ManyMaker<G> = Box<dyn Fn() -> Option<Box<dyn ManyLosses<G>>> + 
 
 /// Any loss on graphs of one kind.
 pub(super) struct AnyLoss<G: Graph> {
-    /// [`Loss::gives`].
+    /// [`Loss::provides`].
     pub gives: &'static [Ability],
     /// For values and gradients.
     pub real: Maker<G, f64>,
@@ -48,7 +48,7 @@ impl<G: Graph> AnyLoss<G> {
     fn real_and_dual(loss: &Arc<impl Loss<Graph = G> + 'static>) -> Self {
         let many = loss.clone();
         AnyLoss {
-            gives: loss.gives(),
+            gives: loss.provides(),
             real: maker(loss),
             dual: maker(loss),
             complex: None,

@@ -11,7 +11,7 @@ use crate::ability::Ability;
 use crate::graph::{Gradient, Graph, Psi, Shared, SharedSum, TableRef};
 use crate::loss::Gold;
 use crate::math::Array;
-use crate::optim::{Dual, Touched};
+use crate::optim::{DualProblem, Touched};
 use std::ops::Range;
 
 /// The dual side of a risk whose gradient is marginals minus known answer, with scratch memory.
@@ -73,7 +73,7 @@ impl<'a, G: Graph> Marginals<'a, G> {
     }
 }
 
-impl<G: Graph> Dual for Marginals<'_, G> {
+impl<G: Graph> DualProblem for Marginals<'_, G> {
     fn size(&self, example: u32) -> usize {
         let mut size = self.risk.features.dim() - self.first_shared();
         own_rows(&self.graph(example), |row, _| size += row.len());

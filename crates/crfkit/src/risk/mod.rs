@@ -37,7 +37,7 @@ use crate::graph::Graph;
 use crate::loss::{Gold, Loss};
 use crate::math;
 use crate::model::Features;
-use crate::optim::{Blocks, Compute, Distance, Dual, FeatureCounts, Objective, Touched};
+use crate::optim::{Blocks, Compute, Distance, DualProblem, FeatureCounts, Objective, Touched};
 use any_loss::AnyLoss;
 use batch::BatchMemory;
 use blocks::ExampleBlocks;
@@ -168,7 +168,7 @@ impl<G: Graph> Objective for Risk<G> {
         self.data.len()
     }
 
-    fn gives(&self) -> &'static [Ability] {
+    fn provides(&self) -> &'static [Ability] {
         self.loss.gives
     }
 
@@ -268,7 +268,7 @@ impl<G: Graph> Objective for Risk<G> {
     }
 
     fn counts(&self) -> Option<FeatureCounts> {
-        self.gives().contains(&Ability::Counts).then(|| self.feature_counts()).flatten()
+        self.provides().contains(&Ability::Counts).then(|| self.feature_counts()).flatten()
     }
 
     fn in_stretches(&self, out: &mut [f64], size: usize, task: &(dyn Fn(usize, &mut [f64]) + Sync)) {
@@ -302,7 +302,7 @@ impl<G: Graph> Objective for Risk<G> {
         before != after
     }
 
-    fn dual(&self) -> Option<Box<dyn Dual + '_>> {
+    fn dual(&self) -> Option<Box<dyn DualProblem + '_>> {
         dual::Marginals::new(self).map(|dual| Box::new(dual) as _)
     }
 }

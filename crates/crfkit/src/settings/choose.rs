@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 /// a tenth of the training data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Choose {
+pub struct Tuning {
     /// σ of the Gaussian prior; the search begins at [`Settings::sigma`](super::Settings::sigma).
     pub sigma: bool,
     /// The weight of the L1 penalty; the search begins at 0.
     pub l1: bool,
 }
 
-impl Choose {
+impl Tuning {
     /// Whether there is anything to choose.
     pub fn any(&self) -> bool {
         self.sigma || self.l1

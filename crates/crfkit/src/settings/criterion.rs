@@ -79,7 +79,7 @@ impl Criterion {
     }
 
     /// A description in one line.
-    pub fn about(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Criterion::Likelihood => "-log p(labels | observations), with inference on the whole graph",
             Criterion::Pseudolikelihood => "-log p(label | gold labels of its neighbours), without inference",
@@ -102,12 +102,12 @@ impl Criterion {
 
     /// What the criterion provides to an optimiser on chains, besides the gradient of a batch. On other graphs it may
     /// provide less.
-    pub fn gives(self) -> &'static [Ability] {
+    pub fn provides(self) -> &'static [Ability] {
         struct Gives;
         impl WithLoss for Gives {
             type Out = &'static [Ability];
             fn with<L: Loss<Graph = Chain>>(self, loss: L) -> Self::Out {
-                loss.gives()
+                loss.provides()
             }
         }
         self.loss(Pieces::default(), Gives)

@@ -4,7 +4,7 @@ use super::{Criterion, Settings};
 use crate::ability::Ability;
 use crate::optim::{
     AdaGrad, Adam, Auto, AutoChoice, Bfgs, Cg, Gis, Jump, Lbfgs, Newton, NewtonCg, Optimizer, Pgis, Sag,
-    Saga, Schedule, Sdca, Sgd, Smd, Svrg, TripleJump, Until,
+    Saga, Schedule, Sdca, Sgd, Smd, StoppingRule, Svrg, TripleJump,
 };
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -232,19 +232,21 @@ impl Method {
     }
 
     /// Whether the method can minimise this criterion on chains.
-    pub fn fits(self, criterion: Criterion) -> bool {
-        self.needs().iter().all(|need| criterion.gives().contains(need))
+    pub fn supports(self, criterion: Criterion) -> bool {
+        self.needs().iter().all(|need| criterion.provides().contains(need))
     }
 
     /// Makes the optimiser with its parameters.
     pub fn optimizer(self, settings: &Settings) -> Box<dyn Optimizer> {
         let given = &settings.parameters;
-        let until = Until {
+        let until = StoppingRule {
             tolerance: given.tolerance.unwrap_or(TOLERANCE),
-            gradient_tolerance: given.gradient_tolerance.unwrap_or(Until::default().gradient_tolerance),
+            gradient_tolerance: given
+                .gradient_tolerance
+                .unwrap_or(StoppingRule::default().gradient_tolerance),
             change: given.change.unwrap_or(0.0),
             passes: settings.passes.unwrap_or(0) as f64,
-            ..Until::default()
+            ..StoppingRule::default()
         };
         let schedule = |default: Schedule| settings.schedule(default);
         let lbfgs = Lbfgs {
@@ -364,17 +366,17 @@ impl Method {
     /// Rejects a method that cannot minimise the criterion. The error names the pairs that work.
     pub(super) fn check(self, criterion: Criterion) -> Result<()> {
         let names = |names: Vec<&'static str>| names.join(", ");
-        match self.needs().iter().find(|need| !criterion.gives().contains(need)) {
+        match self.needs().iter().find(|need| !criterion.provides().contains(need)) {
             None => Ok(()),
             Some(need) => Err(Error::Incompatible {
                 optimizer: self.name(),
                 objective: criterion.name(),
                 need: need.name(),
                 optimizers: names(
-                    Method::ALL.into_iter().filter(|m| m.fits(criterion)).map(Method::name).collect(),
+                    Method::ALL.into_iter().filter(|m| m.supports(criterion)).map(Method::name).collect(),
                 ),
                 objectives: names(
-                    Criterion::ALL.into_iter().filter(|c| self.fits(*c)).map(Criterion::name).collect(),
+                    Criterion::ALL.into_iter().filter(|c| self.supports(*c)).map(Criterion::name).collect(),
                 ),
             }),
         }

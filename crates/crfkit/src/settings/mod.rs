@@ -18,7 +18,7 @@ mod scaling;
 mod tables;
 
 pub use crate::optim::Compute;
-pub use choose::{Choose, TuningTrial};
+pub use choose::{Tuning, TuningTrial};
 pub use constraint::Constraint;
 pub use criterion::Criterion;
 pub(crate) use criterion::WithLoss;
@@ -36,7 +36,7 @@ pub use tables::tables;
 use crate::graph::EXACT_MEMORY;
 use crate::infer::{Engine, Propagation};
 use crate::loss::Pieces;
-use crate::model::{Features, Keep, Kept, Precision};
+use crate::model::{Features, Keep, KeepRules, Precision};
 use crate::optim::{Mean, Prior};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -60,8 +60,8 @@ pub struct Settings {
     /// Weight of the L1 penalty.
     pub l1: f64,
     /// Which of `sigma` and `l1` training chooses itself.
-    #[serde(skip_serializing_if = "Choose::none")]
-    pub choose: Choose,
+    #[serde(skip_serializing_if = "Tuning::none")]
+    pub choose: Tuning,
     /// The penalties that training has tried to choose them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tried: Vec<TuningTrial>,
@@ -147,7 +147,7 @@ impl Default for Settings {
             sigma_of: BTreeMap::new(),
             prior_mean: PriorMean::default(),
             l1: 0.0,
-            choose: Choose::default(),
+            choose: Tuning::default(),
             tried: Vec::new(),
             scaling: Scaling::default(),
             min_count: 1,
@@ -289,8 +289,8 @@ impl Settings {
     }
 
     /// Which pairs get a weight.
-    pub(crate) fn kept(&self) -> Kept {
-        Kept { observations: self.features, tables: self.transitions.unwrap_or(self.features) }
+    pub(crate) fn kept(&self) -> KeepRules {
+        KeepRules { observations: self.features, tables: self.transitions.unwrap_or(self.features) }
     }
 
     /// Bytes that the tables of exact inference may take.

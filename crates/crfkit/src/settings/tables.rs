@@ -18,7 +18,7 @@ pub fn tables() -> String {
     for method in Method::ALL {
         text += &format!("\n| `{}` |", method.name());
         for criterion in Criterion::ALL {
-            text += if method.fits(criterion) { " ✓ |" } else { " – |" };
+            text += if method.supports(criterion) { " ✓ |" } else { " – |" };
         }
     }
     text + "\n"

@@ -17,14 +17,14 @@ pub struct Truth<'a> {
 
 /// A fraction: how many labels, out of how many, are correct.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
+pub struct Accuracy {
     /// How many have a gold label.
     pub all: u64,
     /// How many of them got that label.
     pub right: u64,
 }
 
-impl Share {
+impl Accuracy {
     /// The fraction in per cent; 100 if nothing was counted.
     pub fn percent(&self) -> f64 {
         if self.all == 0 { 100.0 } else { 100.0 * self.right as f64 / self.all as f64 }
@@ -40,7 +40,7 @@ impl Share {
         self.right += u64::from(right);
     }
 
-    fn merge(&mut self, other: &Share) {
+    fn merge(&mut self, other: &Accuracy) {
         self.all += other.all;
         self.right += other.right;
     }
@@ -52,9 +52,9 @@ pub struct Judgement {
     /// An evaluation for each label set. The variables of one set in one graph count as a sequence.
     pub sets: Vec<Evaluation>,
     /// For each label set, how many of the variables with a gold label are correct.
-    pub shares: Vec<Share>,
+    pub accuracies: Vec<Accuracy>,
     /// How many groups of variables have all labels correct. A group is a token with several labels, or a whole graph.
-    pub joint: Share,
+    pub joint: Accuracy,
     /// How often each label that the model does not know occurs as a gold label. These variables count as errors.
     pub unknown_labels: BTreeMap<String, u64>,
 }
@@ -64,7 +64,7 @@ impl Judgement {
     pub fn new(sets: usize) -> Self {
         Judgement {
             sets: vec![Evaluation::default(); sets],
-            shares: vec![Share::default(); sets],
+            accuracies: vec![Accuracy::default(); sets],
             ..Judgement::default()
         }
     }
@@ -87,7 +87,7 @@ impl Judgement {
                 if let Some(gold) = gold {
                     let hit = gold == name(v);
                     right = Some(right.unwrap_or(true) && hit);
-                    self.shares[label_set_of(v)].count(hit);
+                    self.accuracies[label_set_of(v)].count(hit);
                     if !hit && !sets[label_set_of(v)].labels.iter().any(|label| label == gold) {
                         *self.unknown_labels.entry(gold.to_string()).or_default() += 1;
                     }
@@ -112,8 +112,8 @@ impl Judgement {
     pub fn merge(&mut self, other: &Judgement) {
         self.sets.resize_with(self.sets.len().max(other.sets.len()), Evaluation::default);
         self.sets.iter_mut().zip(&other.sets).for_each(|(all, one)| all.merge(one));
-        self.shares.resize(self.shares.len().max(other.shares.len()), Share::default());
-        self.shares.iter_mut().zip(&other.shares).for_each(|(all, one)| all.merge(one));
+        self.accuracies.resize(self.accuracies.len().max(other.accuracies.len()), Accuracy::default());
+        self.accuracies.iter_mut().zip(&other.accuracies).for_each(|(all, one)| all.merge(one));
         self.joint.merge(&other.joint);
         for (label, tokens) in &other.unknown_labels {
             *self.unknown_labels.entry(label.clone()).or_default() += tokens;
@@ -121,9 +121,9 @@ impl Judgement {
     }
 
     /// The fraction of correct labels over all sets.
-    pub fn all(&self) -> Share {
-        let mut all = Share::default();
-        self.shares.iter().for_each(|share| all.merge(share));
+    pub fn overall(&self) -> Accuracy {
+        let mut all = Accuracy::default();
+        self.accuracies.iter().for_each(|share| all.merge(share));
         all
     }
 

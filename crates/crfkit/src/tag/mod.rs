@@ -2,7 +2,7 @@
 
 mod judgement;
 
-pub use judgement::{Judgement, Share, Truth};
+pub use judgement::{Accuracy, Judgement, Truth};
 
 use crate::answers::{Answers, ChainAnswers};
 use crate::decode::{Decode, Ranked};

@@ -1,12 +1,12 @@
 //! The choice of σ and of the L1 penalty by the score on held-out data.
 
 use super::fit::score_of;
-use super::{Checkpoint, Control, Event, Listener, Start, StopReason, Trained, train_with};
+use super::{Checkpoint, Control, Event, Listener, StopReason, TrainOptions, Trained, train_with};
 use crate::data::dataset::Dataset;
 use crate::domain::{Corpus, Dev, Domain};
 use crate::math::random::Random;
 use crate::model::Features;
-use crate::settings::{Choose, Method, Settings, TuningTrial};
+use crate::settings::{Method, Settings, Tuning, TuningTrial};
 use crate::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -46,7 +46,7 @@ pub(super) fn choose<D: Domain>(
     corpus: &Corpus<D>,
     features: &Features,
     settings: &Settings,
-    start: &Start<D>,
+    start: &TrainOptions<D>,
     listener: &mut dyn Listener,
 ) -> Result<Chosen> {
     let what = settings.choose;
@@ -56,7 +56,7 @@ pub(super) fn choose<D: Domain>(
     };
     let l1 = if what.l1 { 0.0 } else { settings.l1 };
     let mut search = Search {
-        settings: Settings { choose: Choose::default(), ..settings.clone() },
+        settings: Settings { choose: Tuning::default(), ..settings.clone() },
         corpus,
         features,
         split,
@@ -118,7 +118,7 @@ struct Search<'a, D: Domain> {
     features: &'a Features,
     /// The examples that trials are trained on, and those that they are scored on.
     split: (Dataset<D::Graph>, Dev<D>),
-    start: &'a Start<D>,
+    start: &'a TrainOptions<D>,
     listener: &'a mut dyn Listener,
     tried: Vec<TuningTrial>,
     best: Option<Best>,
@@ -177,14 +177,14 @@ impl<D: Domain> Search<'_, D> {
         let settings = Settings { sigma, l1, passes, ..self.settings.clone() };
         let (data, dev) = &self.split;
         let corpus = Corpus { domain: self.corpus.domain.clone(), data: data.clone() };
-        let start = Start {
+        let start = TrainOptions {
             theta: match &self.best {
                 Some(best) if warm => best.theta.clone(),
                 _ => self.start.theta.clone(),
             },
             prior_mean: self.start.prior_mean.clone(),
             threads: self.start.threads,
-            ..Start::default()
+            ..TrainOptions::default()
         };
         let mut trial = Trial { listener: &mut *self.listener, sigma, l1 };
         let trained = train_with(corpus, self.features.clone(), &settings, start, false, &mut trial)?;

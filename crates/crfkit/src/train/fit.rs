@@ -47,8 +47,8 @@ pub(crate) fn fit(
     listener: &mut dyn Listener,
 ) -> Result<TemperatureFit> {
     let method = settings.optimizer.optimizer(settings);
-    if let Some(need) = method.needs().iter().find(|need| !risk.gives().contains(need)) {
-        let fits = |method: &Method| method.needs().iter().all(|need| risk.gives().contains(need));
+    if let Some(need) = method.needs().iter().find(|need| !risk.provides().contains(need)) {
+        let fits = |method: &Method| method.needs().iter().all(|need| risk.provides().contains(need));
         let names: Vec<&str> = Method::ALL.into_iter().filter(fits).map(Method::name).collect();
         return Err(Error::Setting(format!(
             "`optimizer` {} needs {}, which `objective` {} does not give on this graph; it works with `optimizer` {}",

@@ -8,8 +8,8 @@ mod stream;
 
 #[doc(hidden)]
 pub use crate::settings::{
-    BatchOf, Choose, Constraint, Criterion, Declaration, HessVec, Init, Kind, Method, Parameters, PriorMean,
-    Scaling, Settings, TuningTrial, tables,
+    BatchOf, Constraint, Criterion, Declaration, HessVec, Init, Kind, Method, Parameters, PriorMean, Scaling,
+    Settings, Tuning, TuningTrial, tables,
 };
 pub use objective::TrainingObjective;
 pub use stream::{StreamModel, StreamProgress, StreamTrainer};
@@ -198,7 +198,7 @@ pub struct Checkpoint {
 
 /// The inputs of a run besides corpus and settings.
 #[derive(Clone, Debug)]
-pub struct Start<D: Domain> {
+pub struct TrainOptions<D: Domain> {
     /// Weights to start from, in the order of this corpus's features; empty for those of [`Settings::init`].
     pub theta: Vec<f64>,
     /// Mean of the prior, in the order of this corpus's features; empty for the one number in the settings.
@@ -211,9 +211,9 @@ pub struct Start<D: Domain> {
     pub threads: usize,
 }
 
-impl<D: Domain> Default for Start<D> {
+impl<D: Domain> Default for TrainOptions<D> {
     fn default() -> Self {
-        Start { theta: Vec::new(), prior_mean: Vec::new(), dev: None, resume: None, threads: 0 }
+        TrainOptions { theta: Vec::new(), prior_mean: Vec::new(), dev: None, resume: None, threads: 0 }
     }
 }
 
@@ -265,7 +265,7 @@ pub fn train<D: Domain>(
     corpus: Corpus<D>,
     features: Features,
     settings: &Settings,
-    mut start: Start<D>,
+    mut start: TrainOptions<D>,
     listener: &mut dyn Listener,
 ) -> Result<Trained<D>> {
     settings.check(D::KIND)?;
@@ -295,11 +295,11 @@ fn train_with<D: Domain>(
     corpus: Corpus<D>,
     features: Features,
     settings: &Settings,
-    start: Start<D>,
+    start: TrainOptions<D>,
     mut cut_short: bool,
     listener: &mut dyn Listener,
 ) -> Result<Trained<D>> {
-    let Start { mut theta, prior_mean, dev, resume, threads } = start;
+    let TrainOptions { mut theta, prior_mean, dev, resume, threads } = start;
     if theta.is_empty() && resume.is_none() {
         let stopped;
         (theta, stopped) = initial_weights(&corpus, &features, settings, threads, listener)?;
@@ -341,7 +341,8 @@ fn initial_weights<D: Domain>(
         }
         Init::Empirical | Init::Logistic | Init::Model => {
             corpus.domain.initial_weights(&corpus.data, features, settings, &mut |corpus, settings| {
-                let (features, start) = (corpus.features(settings), Start { threads, ..Start::default() });
+                let (features, start) =
+                    (corpus.features(settings), TrainOptions { threads, ..TrainOptions::default() });
                 let trained = train(corpus, features, settings, start, &mut InitialWeights(&mut *listener))?;
                 stopped |= trained.stop == StopReason::Listener;
                 Ok(trained.model.weights.to_vec())

@@ -12,7 +12,7 @@ use crfkit::domain::{Dev, Domain, WeightedModel};
 use crfkit::eval::Scores;
 use crfkit::math::random::Random;
 use crfkit::optim::Control;
-use crfkit::train::{self, Checkpoint, Event, Listener, Method, Parameters, Settings, Start, Trained};
+use crfkit::train::{self, Checkpoint, Event, Listener, Method, Parameters, Settings, TrainOptions, Trained};
 use models::{attributes, columns};
 use std::fmt::Write;
 use std::io::{Read as _, Write as _};
@@ -144,11 +144,11 @@ impl Listener for Record {
 pub fn train(
     corpus: ChainCorpus,
     settings: &Settings,
-    start: Start<ChainDomain>,
+    start: TrainOptions<ChainDomain>,
 ) -> (Trained<ChainDomain>, Record) {
     let mut record = Record::default();
     let features = train::features(&corpus, settings);
-    let start = Start { threads: start.threads.max(1), ..start };
+    let start = TrainOptions { threads: start.threads.max(1), ..start };
     let trained = train::train(corpus, features, settings, start, &mut record).unwrap();
     (trained, record)
 }

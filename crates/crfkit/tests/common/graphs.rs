@@ -153,13 +153,13 @@ pub fn random_graph(rng: &mut Random, vars: usize, arity: usize, forest: bool) -
     let (mut kinds, mut ids) = (0, 0);
     let mut add = |builder: &mut FactorGraphBuilder, rng: &mut Random, vars: &[usize]| {
         if rng.below(3) > 0 {
-            builder.own(kinds, vars).unwrap();
+            builder.add_own(kinds, vars).unwrap();
             kinds += 1;
         } else {
             // Half of the time the newest shared table, if it has the shape.
-            let reuse = ids > 0 && rng.below(2) == 0 && builder.shared(ids - 1, vars).is_ok();
+            let reuse = ids > 0 && rng.below(2) == 0 && builder.add_shared(ids - 1, vars).is_ok();
             if !reuse {
-                builder.shared(ids, vars).unwrap();
+                builder.add_shared(ids, vars).unwrap();
                 ids += 1;
             }
         }

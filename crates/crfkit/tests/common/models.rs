@@ -9,7 +9,7 @@ use crfkit::data::template::{Dialect, Templates};
 use crfkit::data::text::{Encoding, Lines};
 use crfkit::model::Keep;
 use crfkit::tag::Tagger;
-use crfkit::train::{self, Method, Settings, Start};
+use crfkit::train::{self, Method, Settings, TrainOptions};
 use std::sync::Arc;
 
 pub const COLUMNS: &str = "\
@@ -89,7 +89,7 @@ pub fn wapiti_templates() -> Source {
 pub fn trained(source: Source, settings: &Settings) -> ChainModel {
     let corpus = corpus(source);
     let features = train::features(&corpus, settings);
-    train::train(corpus, features, settings, Start::default(), &mut ()).unwrap().model
+    train::train(corpus, features, settings, TrainOptions::default(), &mut ()).unwrap().model
 }
 
 /// A model of every kind.

@@ -162,7 +162,7 @@ fn sparse_rows(
 }
 
 impl Objective for Losses {
-    fn gives(&self) -> &'static [Ability] {
+    fn provides(&self) -> &'static [Ability] {
         &[Ability::Smooth, Ability::HessVec]
     }
 

@@ -2,8 +2,8 @@
 
 use crfkit::empirical::studies::{Directed, First, Sample};
 use crfkit::empirical::{
-    CountedChains, EmpiricalMethod, EmpiricalModel, EmpiricalSettings, EmpiricalTagger, PairWork, Pairs,
-    Unknown, train,
+    CountedChains, EmpiricalMethod, EmpiricalModel, EmpiricalSettings, EmpiricalTagger, PairKind, PairWork,
+    UnknownWords, train,
 };
 use crfkit::graph::Label;
 use crfkit::math::random::Random;
@@ -19,7 +19,7 @@ fn optimum() -> f64 {
 
 fn lexical(method: EmpiricalMethod) -> EmpiricalSettings {
     // As low as it goes: products of estimates then are what the paper's equations say, to the last digit.
-    EmpiricalSettings { method, pairs: Pairs::Lexical, floor: -100.0, ..EmpiricalSettings::default() }
+    EmpiricalSettings { method, pairs: PairKind::Lexical, floor: -100.0, ..EmpiricalSettings::default() }
 }
 
 fn model(sample: &Sample, settings: &EmpiricalSettings) -> EmpiricalModel {
@@ -97,7 +97,7 @@ fn five_instances_have_two_known_maxima_and_one_of_them_fails() {
 fn ep1_and_ep2_predict_what_the_five_instances_suggest() {
     let sample = Sample::five();
     for method in [EmpiricalMethod::Ep1, EmpiricalMethod::Ep2] {
-        for pairs in [Pairs::Tags, Pairs::Lexical] {
+        for pairs in [PairKind::Tags, PairKind::Lexical] {
             let mut tagger = EmpiricalTagger::new(Arc::new(model(
                 &sample,
                 &EmpiricalSettings { pairs, ..lexical(method) },
@@ -238,7 +238,7 @@ fn other_factorisations_fail_as_the_paper_says() {
 fn the_papers_mu_changes_no_labelling() {
     let sample = Sample::label_bias(7, 200);
     let with = |unknown| model(&sample, &EmpiricalSettings { unknown, ..EmpiricalSettings::default() });
-    let mut taggers = [Unknown::Scale(1.0), Unknown::Scale(0.01), Unknown::Power(0.3)]
+    let mut taggers = [UnknownWords::Scale(1.0), UnknownWords::Scale(0.01), UnknownWords::Power(0.3)]
         .map(|unknown| EmpiricalTagger::new(Arc::new(with(unknown))));
     let mut random = Random::new(1);
     let words = ["r", "i", "o", "b", "new", "News"];

@@ -2,7 +2,7 @@
 //! maximum of the likelihood (eq. 16–17), with every probability by enumeration.
 
 use crfkit::empirical::studies::Sample;
-use crfkit::empirical::{Counts, EmpiricalMethod, EmpiricalSettings, PairWork, Pairs, train};
+use crfkit::empirical::{Counts, EmpiricalMethod, EmpiricalSettings, PairKind, PairWork, train};
 use crfkit::graph::Label;
 use crfkit::math::random::Random;
 use crfkit::math::simd;
@@ -11,11 +11,12 @@ use std::collections::BTreeMap;
 
 /// ln CR(x; y) of every pair of labels, as a model of a first and a second word that are always the same has it.
 fn log_rates(pairs: &[(String, String, u64)]) -> BTreeMap<(String, String), f64> {
-    let mut counts = Counts::new(Pairs::Lexical);
+    let mut counts = Counts::new(PairKind::Lexical);
     for (x, y, n) in pairs {
         (0..*n).for_each(|_| counts.add([("first", x.as_str()), ("second", y.as_str())]));
     }
-    let settings = EmpiricalSettings { pairs: Pairs::Lexical, floor: -100.0, ..EmpiricalSettings::default() };
+    let settings =
+        EmpiricalSettings { pairs: PairKind::Lexical, floor: -100.0, ..EmpiricalSettings::default() };
     let model = train(&counts, &settings, None).unwrap().model;
     let stride = simd::padded(model.labels().len());
     let mut phi = vec![0.0; model.labels().len() * stride];
@@ -174,7 +175,7 @@ fn at_a_maximum_of_the_likelihood_estimated_marginals_are_empirical_ones() {
 #[test]
 fn the_estimate_in_closed_form_meets_the_conditions_where_it_is_a_maximum() {
     let settings = EmpiricalSettings {
-        pairs: Pairs::Lexical,
+        pairs: PairKind::Lexical,
         floor: -100.0,
         method: EmpiricalMethod::Ep1,
         ..EmpiricalSettings::default()

@@ -1,8 +1,10 @@
 //! The functions u and v of EP2 (empirical-training-2013 section 3.7.2) against counts made by hand and a fit written out.
 
-use crfkit::empirical::{Counts, EmpiricalMethod, EmpiricalModel, EmpiricalSettings, PairWork, Pairs, train};
+use crfkit::empirical::{
+    Counts, EmpiricalMethod, EmpiricalModel, EmpiricalSettings, PairKind, PairWork, train,
+};
 
-fn model(sequences: &[&[(&str, &str)]], pairs: Pairs, sigma: f64) -> EmpiricalModel {
+fn model(sequences: &[&[(&str, &str)]], pairs: PairKind, sigma: f64) -> EmpiricalModel {
     let settings =
         EmpiricalSettings { method: EmpiricalMethod::Ep2, pairs, sigma, ..EmpiricalSettings::default() };
     let mut counts = Counts::new(pairs);
@@ -32,7 +34,7 @@ fn u_is_the_share_of_labels_of_a_spelling() {
         &[("run", "V"), ("jumped", "V"), ("lamp", "N")],
         &[("wanted", "N"), ("jumped", "V")],
     ];
-    let model = model(&sequences, Pairs::Tags, 1e4);
+    let model = model(&sequences, PairKind::Tags, 1e4);
     assert_eq!(model.labels(), ["N", "V"]);
     // -ed: bed, wanted are N; jumped three times and waited are V. No feature: cat twice, dog, lamp are N; run is V.
     for (word, shares) in [("walked", [2.0 / 6.0, 4.0 / 6.0]), ("tram", [4.0 / 5.0, 1.0 / 5.0])] {
@@ -87,7 +89,7 @@ fn v_is_the_penalised_fit_and_replaces_pairs_never_seen() {
     ];
     let (pairs, tokens) = ([1.0, 3.0, 2.0, 0.0], [5.0, 4.0]);
     for sigma in [0.5, 1.0, 3.0] {
-        let model = model(&sequences, Pairs::Tags, sigma);
+        let model = model(&sequences, PairKind::Tags, sigma);
         let prior = tokens.map(|n| n / 9.0);
         for (found, expected) in model.label_frequencies().iter().zip(prior) {
             close(*found, expected, "P̃");
@@ -119,7 +121,7 @@ fn unseen_word_pairs_have_v_over_u_and_u() {
         &[("hid", "V"), ("dog", "V")],
     ];
     let sigma = 2.0;
-    let model = model(&sequences, Pairs::Lexical, sigma);
+    let model = model(&sequences, PairKind::Lexical, sigma);
     let ed = |word: &str| usize::from(word.ends_with("ed"));
     let label = |name: &str| usize::from(name == "V");
     let tokens: Vec<(usize, usize)> =

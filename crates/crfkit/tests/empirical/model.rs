@@ -6,13 +6,13 @@ use corpora::{made_up_columns, models::columns};
 use crfkit::chain::ChainModel;
 use crfkit::empirical::spelling::spelling;
 use crfkit::empirical::{
-    Counts, EmpiricalMethod, EmpiricalModel, EmpiricalSettings, EmpiricalTagger, HeldOut, PairWork, Pairs,
-    Unknown, train,
+    Counts, EmpiricalMethod, EmpiricalModel, EmpiricalSettings, EmpiricalTagger, HeldOut, PairKind, PairWork,
+    UnknownWords, train,
 };
 use std::sync::Arc;
 
 /// Word and label of ingredient lines; the column of lengths is not looked at.
-fn counted(text: &str, pairs: Pairs) -> Counts {
+fn counted(text: &str, pairs: PairKind) -> Counts {
     let mut counts = Counts::new(pairs);
     columns(text).iter().for_each(|sequence| counts.add_columns(sequence, 2).unwrap());
     counts
@@ -28,7 +28,7 @@ fn held_out(text: &str) -> HeldOut {
 fn all_settings() -> Vec<EmpiricalSettings> {
     let mut all = Vec::new();
     for method in [EmpiricalMethod::Ep1, EmpiricalMethod::Ep2] {
-        for pairs in [Pairs::Tags, Pairs::Lexical] {
+        for pairs in [PairKind::Tags, PairKind::Lexical] {
             all.push(EmpiricalSettings { method, pairs, ..EmpiricalSettings::default() });
             all.push(EmpiricalSettings {
                 method,
@@ -83,7 +83,8 @@ fn counts_of_parts_add_up_to_those_of_the_whole() {
             assert_eq!(model(&sum, &settings).to_bytes().unwrap(), expected, "{settings:?}");
         }
     }
-    let mixed = counted(first, Pairs::Tags).merge(&counted(second, Pairs::Lexical)).unwrap_err().to_string();
+    let mixed =
+        counted(first, PairKind::Tags).merge(&counted(second, PairKind::Lexical)).unwrap_err().to_string();
     assert!(mixed.contains("with and without word pairs"), "{mixed}");
 }
 
@@ -99,7 +100,7 @@ fn a_model_is_updated_with_new_data() {
 
 #[test]
 fn pruned_words_live_on_in_their_spellings() {
-    let mut counts = Counts::new(Pairs::Tags);
+    let mut counts = Counts::new(PairKind::Tags);
     for _ in 0..3 {
         counts.add([("the", "D"), ("cat", "N")]);
     }
@@ -121,7 +122,7 @@ fn pruned_words_live_on_in_their_spellings() {
 
 #[test]
 fn estimates_of_unknown_words_are_the_papers() {
-    let mut counts = Counts::new(Pairs::Tags);
+    let mut counts = Counts::new(PairKind::Tags);
     counts.add([("Dogs", "N"), ("running", "V"), ("Ana", "P"), ("runs", "V")]);
     let psi = |unknown| {
         let model = model(&counts, &EmpiricalSettings { unknown, ..EmpiricalSettings::default() });
@@ -132,10 +133,10 @@ fn estimates_of_unknown_words_are_the_papers() {
     let close = |a: [f64; 3], b: [f64; 3]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
     // capital: N, P; -s: N, V. Their mean, and P̃(y).
     let (mean, prior) = ([0.5, 0.25, 0.25], [0.25, 0.25, 0.5]);
-    assert!(close(psi(Unknown::Scale(1.0)), mean));
-    assert!(close(psi(Unknown::Scale(3.0)), mean.map(|p| 3.0 * p)));
-    assert!(close(psi(Unknown::Power(2.0)), [4.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0]));
-    assert!(close(psi(Unknown::Mix(0.25)), [0, 1, 2].map(|y| 0.25 * mean[y] + 0.75 * prior[y])));
+    assert!(close(psi(UnknownWords::Scale(1.0)), mean));
+    assert!(close(psi(UnknownWords::Scale(3.0)), mean.map(|p| 3.0 * p)));
+    assert!(close(psi(UnknownWords::Power(2.0)), [4.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0]));
+    assert!(close(psi(UnknownWords::Mix(0.25)), [0, 1, 2].map(|y| 0.25 * mean[y] + 0.75 * prior[y])));
     // Smoothing lends a known word what its spelling says: -ing was V only, so nothing new; Ana is a capital.
     let model = model(&counts, &EmpiricalSettings { smoothing: 1.0, ..EmpiricalSettings::default() });
     let mut psi = [0.0; 3];
@@ -162,7 +163,7 @@ fn files_come_back_as_they_were() {
 fn damaged_files_are_refused() {
     let text = made_up_columns(4, 20);
     let settings = EmpiricalSettings {
-        pairs: Pairs::Lexical,
+        pairs: PairKind::Lexical,
         method: EmpiricalMethod::Ep2,
         min_count: 2,
         ..EmpiricalSettings::default()
@@ -192,7 +193,7 @@ fn damaged_files_are_refused() {
 #[test]
 fn held_out_data_choose_what_is_done_about_unknown_words() {
     // Words in -s were N four times of five. With a large exponent that decides alone, otherwise neighbours have their say.
-    let mut counts = Counts::new(Pairs::Tags);
+    let mut counts = Counts::new(PairKind::Tags);
     for k in 0..20 {
         let (dogs, runs) = (format!("dog{k}s"), format!("run{k}s"));
         counts.add([("the", "D"), (dogs.as_str(), "N"), ("must", "M"), ("go", "V")]);
@@ -202,7 +203,7 @@ fn held_out_data_choose_what_is_done_about_unknown_words() {
     }
     let mut test = HeldOut::default();
     test.add([("the", "D"), ("cats", "N"), ("must", "M"), ("naps", "V")]);
-    let settings = EmpiricalSettings { unknown: Unknown::Power(20.0), ..EmpiricalSettings::default() };
+    let settings = EmpiricalSettings { unknown: UnknownWords::Power(20.0), ..EmpiricalSettings::default() };
     let trained = train(&counts, &settings, Some(&test)).unwrap();
     assert_eq!(trained.trials[0].unknown, settings.unknown);
     let best = trained.trials.iter().map(|trial| trial.accuracy).fold(0.0, f64::max);
@@ -229,26 +230,29 @@ fn mistakes_are_refused_with_their_remedy() {
     let refusal = |counts: &Counts, settings: EmpiricalSettings| {
         train(counts, &settings, None).unwrap_err().to_string()
     };
-    let counts = counted(&made_up_columns(1, 5), Pairs::Tags);
-    assert!(refusal(&Counts::new(Pairs::Tags), EmpiricalSettings::default()).contains("no token"));
-    let lexical = EmpiricalSettings { pairs: Pairs::Lexical, ..EmpiricalSettings::default() };
+    let counts = counted(&made_up_columns(1, 5), PairKind::Tags);
+    assert!(refusal(&Counts::new(PairKind::Tags), EmpiricalSettings::default()).contains("no token"));
+    let lexical = EmpiricalSettings { pairs: PairKind::Lexical, ..EmpiricalSettings::default() };
     assert!(refusal(&counts, lexical).contains("another kind of pairs"));
     for (settings, word) in [
         (EmpiricalSettings { smoothing: -1.0, ..EmpiricalSettings::default() }, "smoothing"),
         (EmpiricalSettings { smoothing: f64::NAN, ..EmpiricalSettings::default() }, "smoothing"),
         (EmpiricalSettings { floor: 1.0, ..EmpiricalSettings::default() }, "floor"),
         (EmpiricalSettings { sigma: 0.0, ..EmpiricalSettings::default() }, "sigma"),
-        (EmpiricalSettings { unknown: Unknown::Scale(0.0), ..EmpiricalSettings::default() }, "factor"),
-        (EmpiricalSettings { unknown: Unknown::Power(-1.0), ..EmpiricalSettings::default() }, "exponent"),
-        (EmpiricalSettings { unknown: Unknown::Mix(1.5), ..EmpiricalSettings::default() }, "mixing"),
+        (EmpiricalSettings { unknown: UnknownWords::Scale(0.0), ..EmpiricalSettings::default() }, "factor"),
+        (
+            EmpiricalSettings { unknown: UnknownWords::Power(-1.0), ..EmpiricalSettings::default() },
+            "exponent",
+        ),
+        (EmpiricalSettings { unknown: UnknownWords::Mix(1.5), ..EmpiricalSettings::default() }, "mixing"),
     ] {
         assert!(refusal(&counts, settings).contains(word), "{word}");
     }
     let empty = train(&counts, &EmpiricalSettings::default(), Some(&HeldOut::default())).unwrap_err();
     assert!(empty.to_string().contains("no sequence"));
     let narrow = &columns("word\nother\n")[0];
-    let message = Counts::new(Pairs::Tags).add_columns(narrow, 0).unwrap_err().to_string();
+    let message = Counts::new(PairKind::Tags).add_columns(narrow, 0).unwrap_err().to_string();
     assert!(message.contains("columns:1: 1 columns"), "{message}");
     assert!("ep3".parse::<EmpiricalMethod>().unwrap_err().to_string().contains("ep1 or ep2"));
-    assert!("words".parse::<Pairs>().unwrap_err().to_string().contains("tags or lexical"));
+    assert!("words".parse::<PairKind>().unwrap_err().to_string().contains("tags or lexical"));
 }

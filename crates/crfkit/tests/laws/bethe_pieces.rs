@@ -8,18 +8,22 @@ use crfkit::graph::{
     FactorGraph, FactorGraphBuilder, Graph, Grid, Label, Neighbours, NodeSplit, Pieces, Psi, TableRef,
 };
 use crfkit::infer::enumerate::enumerate;
-use crfkit::infer::{LoopyBp, Schedule, Tree};
+use crfkit::infer::{LoopyBp, MessageSchedule, Tree};
 use crfkit::loss::{BethePieces, Likelihood, Loss, OnPieces, Piecewise};
 use crfkit::math::random::Random;
 use crfkit::math::{Dual, Scalar};
 use graphs::{Problem, difference, random_graph};
 
-fn silent(schedule: Schedule, damping: f64) -> LoopyBp {
+fn silent(schedule: MessageSchedule, damping: f64) -> LoopyBp {
     LoopyBp { schedule, damping, max_iterations: 0, ..LoopyBp::default() }
 }
 
 fn engines() -> [LoopyBp; 3] {
-    [silent(Schedule::Parallel, 0.0), silent(Schedule::Parallel, 0.3), silent(Schedule::Residual, 0.0)]
+    [
+        silent(MessageSchedule::Parallel, 0.0),
+        silent(MessageSchedule::Parallel, 0.3),
+        silent(MessageSchedule::Residual, 0.0),
+    ]
 }
 
 /// Every labelling of some variables, all others at 0.
@@ -228,7 +232,7 @@ fn pieces_of_bethe_count_every_node_table_once() {
             assert!(difference(found, expected * problem.weight) < 1e-9, "{found} {expected} on {graph:?}");
             negative += usize::from(found < 0.0);
         }
-        let bethe = value(&Likelihood(silent(Schedule::Parallel, 0.0)), problem);
+        let bethe = value(&Likelihood(silent(MessageSchedule::Parallel, 0.0)), problem);
         assert!(difference(found + constant * problem.weight, bethe) < 1e-12, "{found} {constant} {bethe}");
     }
     assert!(
@@ -252,12 +256,12 @@ fn without_node_tables(rng: &mut Random) -> FactorGraph {
     let cards: Vec<usize> = (0..5).map(|_| 2 + rng.below(3)).collect();
     let mut builder = FactorGraphBuilder::new(cards).unwrap();
     for (kind, vars) in [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0], [0, 2]].iter().enumerate() {
-        builder.own(kind, vars).unwrap();
+        builder.add_own(kind, vars).unwrap();
     }
     if rng.below(2) == 0 {
-        builder.own(6, &[1, 3, 4]).unwrap();
+        builder.add_own(6, &[1, 3, 4]).unwrap();
     } else {
-        builder.shared(0, &[1, 4]).unwrap();
+        builder.add_shared(0, &[1, 4]).unwrap();
     }
     builder.build().unwrap()
 }
@@ -306,7 +310,7 @@ fn by_factors_piecewise_training_is_bethe_at_no_iterations() {
 fn on_the_split_graph_silence_is_exact_where_a_piece_is_one_clique() {
     for problem in &problems(5) {
         for pieces in [Pieces::Edge, Pieces::SharedUnary] {
-            let lists = pieces.of(&problem.graph).unwrap();
+            let lists = pieces.factors(&problem.graph).unwrap();
             let split = NodeSplit::new(&problem.graph, &lists).unwrap();
             let mut gold = Vec::new();
             split.copy(&problem.gold, &mut gold);

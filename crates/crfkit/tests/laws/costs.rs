@@ -26,7 +26,7 @@ fn graph(rng: &mut Random) -> FactorGraph {
     let mut kinds = 0;
     for v in 0..n {
         for _ in 0..1 + rng.below(2) {
-            builder.own(kinds, &[v]).unwrap();
+            builder.add_own(kinds, &[v]).unwrap();
             kinds += 1;
         }
     }
@@ -35,9 +35,9 @@ fn graph(rng: &mut Random) -> FactorGraph {
         rng.shuffle(&mut order);
         let vars = &order[..n.min(2 + rng.below(2))];
         match rng.below(3) {
-            0 => builder.shared(shared, vars).unwrap(),
+            0 => builder.add_shared(shared, vars).unwrap(),
             _ => {
-                builder.own(kinds, vars).unwrap();
+                builder.add_own(kinds, vars).unwrap();
                 kinds += 1;
             }
         }
@@ -190,9 +190,9 @@ fn local_losses_pass_over_what_has_no_label_and_weigh_variables() {
             let mut alone = FactorGraphBuilder::new(graph.cards().to_vec()).unwrap();
             let (factor, mut offset) = (graph.factor(f), 0);
             match factor.table {
-                crfkit::graph::TableRef::Shared(id) => alone.shared(id, factor.vars).unwrap(),
+                crfkit::graph::TableRef::Shared(id) => alone.add_shared(id, factor.vars).unwrap(),
                 crfkit::graph::TableRef::Own(at) => {
-                    alone.own(0, factor.vars).unwrap();
+                    alone.add_own(0, factor.vars).unwrap();
                     offset = at;
                 }
             }

@@ -158,13 +158,13 @@ fn binary_graph(rng: &mut Random, vars: usize) -> FactorGraph {
     let mut builder = FactorGraphBuilder::new(cards).unwrap();
     let mut kinds = 0;
     for v in 0..n {
-        builder.own(kinds, &[v]).unwrap();
+        builder.add_own(kinds, &[v]).unwrap();
         kinds += 1;
     }
     for _ in 0..2 * n {
         let (a, b) = (rng.below(n), rng.below(n));
         if a != b {
-            builder.own(kinds, &[a, b]).unwrap();
+            builder.add_own(kinds, &[a, b]).unwrap();
             kinds += 1;
         }
     }
@@ -228,7 +228,7 @@ fn what_cuts_cannot_do_is_refused() {
     assert_eq!(refusal(&problem), GraphError::NotSubmodular { vars: [0, 1] });
     assert!(decode(&GraphCut, &problem).1 <= best(&problem), "asked all the same, it gives a labelling");
     let mut builder = FactorGraphBuilder::new(vec![2; 3]).unwrap();
-    builder.own(0, &[0, 1, 2]).unwrap();
+    builder.add_own(0, &[0, 1, 2]).unwrap();
     let graph = builder.build().unwrap();
     let triple = Problem::random(&mut rng, &graph, 1.0);
     assert!(matches!(refusal(&triple), GraphError::NotPairwise { engine: "a graph cut", .. }));

@@ -74,10 +74,10 @@ fn rings(labels: usize, widths: [usize; 2]) -> Twice<FactorGraph> {
     for _ in 0..9 {
         let mut ring = FactorGraphBuilder::new(vec![labels; 4]).unwrap();
         for v in 0..4 {
-            ring.own(NODES, &[v]).unwrap();
+            ring.add_own(NODES, &[v]).unwrap();
         }
         for v in 0..4 {
-            ring.own(PAIRS, &[v, (v + 1) % 4]).unwrap();
+            ring.add_own(PAIRS, &[v, (v + 1) % 4]).unwrap();
         }
         let gold = (0..4).map(|_| rng.below(labels) as Label).collect();
         twice.add(ring.build().unwrap(), &widths, &mut rng, gold);

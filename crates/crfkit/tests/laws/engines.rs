@@ -10,8 +10,8 @@ use crfkit::graph::{Chain, Gradient, Label, Pieces, Psi, SharedSum};
 use crfkit::graph::{FactorGraph, FactorGraphBuilder, Graph, Grid, Neighbours};
 use crfkit::infer::enumerate::{Enumeration, enumerate};
 use crfkit::infer::{
-    Exact, ForwardBackward, Inference, JunctionTree, LoopyBp, MeanField, NodeMarginals, Schedule, Tree,
-    TreeReweighted,
+    Exact, ForwardBackward, Inference, JunctionTree, LoopyBp, MeanField, MessageSchedule, NodeMarginals,
+    Tree, TreeReweighted,
 };
 use crfkit::math::random::Random;
 use crfkit::math::simd::LANES;
@@ -78,7 +78,7 @@ fn assert_sane(problem: &Problem, answer: &Answer<f64>) {
     }
 }
 
-fn bp(schedule: Schedule) -> LoopyBp {
+fn bp(schedule: MessageSchedule) -> LoopyBp {
     LoopyBp { schedule, damping: 0.0, tolerance: 1e-11, ..LoopyBp::default() }
 }
 
@@ -95,10 +95,10 @@ fn on_random_forests(engine: &impl NodeMarginals, seed: u64) {
 
 #[test]
 fn loopy_bp_is_exact_on_forests() {
-    on_random_forests(&bp(Schedule::Parallel), 1);
-    on_random_forests(&bp(Schedule::Residual), 2);
-    on_random_forests(&LoopyBp { damping: 0.3, ..bp(Schedule::Parallel) }, 3);
-    on_random_forests(&LoopyBp { damping: 0.3, ..bp(Schedule::Residual) }, 3);
+    on_random_forests(&bp(MessageSchedule::Parallel), 1);
+    on_random_forests(&bp(MessageSchedule::Residual), 2);
+    on_random_forests(&LoopyBp { damping: 0.3, ..bp(MessageSchedule::Parallel) }, 3);
+    on_random_forests(&LoopyBp { damping: 0.3, ..bp(MessageSchedule::Residual) }, 3);
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_chain_as_a_factor_graph() {
         let answers = [
             problem.infer(&Tree, None, 0.0),
             problem.infer(&JunctionTree::default(), None, 0.0),
-            problem.infer(&bp(Schedule::Parallel), None, 0.0),
+            problem.infer(&bp(MessageSchedule::Parallel), None, 0.0),
         ];
         for answer in answers {
             assert!(difference(answer.outcome.log_z, expected.log_z) < 1e-10);
@@ -237,7 +237,7 @@ fn product_states_equal_the_junction_tree() {
     let no_slices = |cards: &[usize], pairs: &[[usize; 2]]| {
         let mut builder = FactorGraphBuilder::new(cards.to_vec()).unwrap();
         for (k, pair) in pairs.iter().enumerate() {
-            builder.own(k, pair).unwrap();
+            builder.add_own(k, pair).unwrap();
         }
         assert!(builder.build().unwrap().slices().is_none());
     };
@@ -280,7 +280,7 @@ fn loopy_bp_settles_within_the_diameter_of_a_tree() {
     for len in [2, 5, 9] {
         let graph = build::skip_chain(len, 3, &[], [PairTables::Own; 2]).unwrap();
         let problem = Problem::random(&mut rng, &graph, 3.0);
-        let answer: Answer<f64> = problem.infer(&bp(Schedule::Parallel), None, 0.0);
+        let answer: Answer<f64> = problem.infer(&bp(MessageSchedule::Parallel), None, 0.0);
         assert!(answer.outcome.iterations <= len, "{} on {len}", answer.outcome.iterations);
     }
 }
@@ -328,7 +328,7 @@ fn loopy_bp_is_exact_on_a_strip() {
     let mut rng = Random::new(7);
     for pairs in [PairTables::Own, PairTables::Shared, PairTables::Both] {
         let problem = Problem::random(&mut rng, &grid(1, 7, 3, pairs), 4.0);
-        for schedule in [Schedule::Parallel, Schedule::Residual] {
+        for schedule in [MessageSchedule::Parallel, MessageSchedule::Residual] {
             assert_exact(&problem, &problem.infer(&bp(schedule), None, 0.0), 1e-11);
         }
     }
@@ -341,7 +341,7 @@ fn bounds_and_bethe_on_a_small_grid() {
         let problem = Problem::random(&mut rng, &grid(3, 3, 2, PairTables::Own), 0.5);
         let exact = truth(&problem).log_z;
         let low: f64 = problem.infer(&MeanField::default(), None, 0.0).outcome.log_z;
-        let bethe: f64 = problem.infer(&bp(Schedule::Parallel), None, 0.0).outcome.log_z;
+        let bethe: f64 = problem.infer(&bp(MessageSchedule::Parallel), None, 0.0).outcome.log_z;
         let high: f64 = problem.infer(&TreeReweighted::default(), None, 0.0).outcome.log_z;
         assert!(low <= exact && exact <= high && high < exact + 0.3, "{low} {exact} {high}");
         assert!((bethe - exact).abs() < (low - exact).abs() + 0.02, "{bethe} {low} {exact}");
@@ -383,12 +383,12 @@ fn many_labels() {
     let mut rng = Random::new(28);
     for cards in [[9, 2, 17], [3, 16, 8], [20, 20, 1]] {
         let mut builder = FactorGraphBuilder::new(cards.to_vec()).unwrap();
-        builder.own(0, &[0]).unwrap();
-        builder.own(1, &[1, 0]).unwrap();
-        builder.shared(0, &[1, 2]).unwrap();
+        builder.add_own(0, &[0]).unwrap();
+        builder.add_own(1, &[1, 0]).unwrap();
+        builder.add_shared(0, &[1, 2]).unwrap();
         let problem = Problem::random(&mut rng, &builder.build().unwrap(), 3.0);
         for damping in [0.0, 0.2] {
-            let engine = LoopyBp { damping, ..bp(Schedule::Parallel) };
+            let engine = LoopyBp { damping, ..bp(MessageSchedule::Parallel) };
             assert_exact(&problem, &problem.infer(&engine, None, 0.0), 1e-10);
         }
         assert_exact(&problem, &problem.infer(&Tree, None, 0.0), 1e-11);
@@ -403,7 +403,7 @@ fn nan_is_reported() {
     problem.own[1] = f64::NAN;
     assert!(!problem.infer::<f64, _>(&JunctionTree::default(), None, 0.0).outcome.converged);
     assert!(!problem.infer::<f64, _>(&LoopyBp::default(), None, 0.0).outcome.converged);
-    assert!(!problem.infer::<f64, _>(&bp(Schedule::Residual), None, 0.0).outcome.converged);
+    assert!(!problem.infer::<f64, _>(&bp(MessageSchedule::Residual), None, 0.0).outcome.converged);
     assert!(!problem.infer::<f64, _>(&TreeReweighted::default(), None, 0.0).outcome.converged);
     assert!(!problem.infer::<f64, _>(&MeanField::default(), None, 0.0).outcome.converged);
 }
@@ -455,7 +455,7 @@ fn the_node_split_graph_bounds_log_z() {
 #[test]
 fn bethe_counts_unary_terms_once() {
     let problem = Problem::random(&mut Random::new(9), &grid(1, 2, 2, PairTables::Own), 2.0);
-    let bethe: f64 = problem.infer(&bp(Schedule::Parallel), None, 0.0).outcome.log_z;
+    let bethe: f64 = problem.infer(&bp(MessageSchedule::Parallel), None, 0.0).outcome.log_z;
     assert!((bethe - truth(&problem).log_z).abs() < 1e-12);
 }
 
@@ -468,8 +468,8 @@ fn probability_space_and_log_space_agree() {
         if k % 3 == 0 {
             make_potts(&mut problem, &mut rng);
         }
-        let fast = problem.infer(&bp(Schedule::Parallel), None, 0.0);
-        let slow = problem.infer(&bp(Schedule::Residual), None, 0.0);
+        let fast = problem.infer(&bp(MessageSchedule::Parallel), None, 0.0);
+        let slow = problem.infer(&bp(MessageSchedule::Residual), None, 0.0);
         if fast.outcome.converged && slow.outcome.converged {
             assert!(difference(fast.outcome.log_z, slow.outcome.log_z) < 1e-10);
             for i in 0..fast.own.len() {
@@ -515,7 +515,7 @@ fn potts_messages_are_exact_on_trees() {
         for (i, x) in problem.shared[0].iter_mut().enumerate() {
             *x = if i / 8 == i % 8 { gain } else { 0.25 };
         }
-        assert_exact(&problem, &problem.infer(&bp(Schedule::Parallel), None, 0.0), 1e-11);
+        assert_exact(&problem, &problem.infer(&bp(MessageSchedule::Parallel), None, 0.0), 1e-11);
         let low: f64 = problem.infer(&MeanField::default(), None, 0.0).outcome.log_z;
         assert!(low <= truth(&problem).log_z);
     }
@@ -528,7 +528,7 @@ fn strange_graphs_give_numbers_and_tell_when_they_do_not_settle() {
     let frustrated = {
         let mut builder = FactorGraphBuilder::new(vec![2, 2, 2, 1, 3]).unwrap();
         for (a, b) in [(0, 1), (1, 2), (2, 0), (2, 3)] {
-            builder.own(if b == 3 { 1 } else { 0 }, &[a, b]).unwrap();
+            builder.add_own(if b == 3 { 1 } else { 0 }, &[a, b]).unwrap();
         }
         builder.build().unwrap()
     };
@@ -538,7 +538,7 @@ fn strange_graphs_give_numbers_and_tell_when_they_do_not_settle() {
         for range in [0.0, 5.0, 700.0] {
             let problem = Problem::random(&mut rng, &graph, range);
             for damping in [0.0, 0.5] {
-                for schedule in [Schedule::Parallel, Schedule::Residual] {
+                for schedule in [MessageSchedule::Parallel, MessageSchedule::Residual] {
                     let engine = LoopyBp { damping, ..bp(schedule) };
                     assert_sane(&problem, &problem.infer(&engine, None, 0.0));
                 }
@@ -551,9 +551,9 @@ fn strange_graphs_give_numbers_and_tell_when_they_do_not_settle() {
     assert_eq!(problem_of_nothing(), [0.0; 5]);
     // A strongly frustrated triangle with a field oscillates under parallel updates: that is said.
     let mut builder = FactorGraphBuilder::new(vec![2; 4]).unwrap();
-    builder.own(1, &[0]).unwrap();
+    builder.add_own(1, &[0]).unwrap();
     for (a, b) in [(0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3)] {
-        builder.own(0, &[a, b]).unwrap();
+        builder.add_own(0, &[a, b]).unwrap();
     }
     let graph = builder.build().unwrap();
     let mut problem = Problem::random(&mut rng, &graph, 0.0);
@@ -561,7 +561,7 @@ fn strange_graphs_give_numbers_and_tell_when_they_do_not_settle() {
     for table in problem.own[8..].chunks_exact_mut(16) {
         (table[0], table[9]) = (-6.0, -6.0);
     }
-    let outcome = problem.infer::<f64, _>(&bp(Schedule::Parallel), None, 0.0).outcome;
+    let outcome = problem.infer::<f64, _>(&bp(MessageSchedule::Parallel), None, 0.0).outcome;
     assert!(!outcome.converged);
     assert_eq!(outcome.iterations, 200);
 }

@@ -3,7 +3,7 @@
 use crate::graphs::{Problem, random_graph};
 use crfkit::graph::{FactorGraph, FactorGraphBuilder, Gradient, Graph, Label, Psi, SharedSum};
 use crfkit::infer::enumerate::enumerate;
-use crfkit::infer::{DoubleLoop, Inference, LoopyBp, Near, Outcome, Schedule};
+use crfkit::infer::{DoubleLoop, Inference, LoopyBp, MessageSchedule, Near, Outcome};
 use crfkit::loss::Likelihood;
 use crfkit::math::random::Random;
 use crfkit::math::{Array, Complex64, Dual};
@@ -12,11 +12,11 @@ use crfkit::math::{Array, Complex64, Dual};
 fn complete(vars: usize) -> FactorGraph {
     let mut builder = FactorGraphBuilder::new(vec![2; vars]).unwrap();
     for v in 0..vars {
-        builder.own(0, &[v]).unwrap();
+        builder.add_own(0, &[v]).unwrap();
     }
     for v in 0..vars {
         for w in v + 1..vars {
-            builder.own(1, &[v, w]).unwrap();
+            builder.add_own(1, &[v, w]).unwrap();
         }
     }
     builder.build().unwrap()
@@ -68,7 +68,7 @@ fn a_false_fixed_point_is_left_by_another_start() {
     let (problem, best) = trap();
     let score = 6.0 * 10.0;
     let truth = enumerate(&problem.graph, &problem.tables(None, 0.0), &problem.own_array(None, 0.0));
-    for schedule in [Schedule::Parallel, Schedule::Residual] {
+    for schedule in [MessageSchedule::Parallel, MessageSchedule::Residual] {
         let engine = LoopyBp { schedule, ..LoopyBp::default() };
         let (alone, _) = run(&problem, &engine, None);
         assert!(alone.converged && alone.log_z < score - 1.0, "the trap works: {alone:?}");

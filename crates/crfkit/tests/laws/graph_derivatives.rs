@@ -6,7 +6,7 @@ use crate::graphs;
 use crfkit::graph::build::{self, PairTables};
 use crfkit::graph::{FactorGraph, Graph, Pieces, TableRef, UNLABELLED};
 use crfkit::infer::NodeMarginals;
-use crfkit::infer::{Exact, JunctionTree, LoopyBp, MeanField, Schedule, Tree, TreeReweighted};
+use crfkit::infer::{Exact, JunctionTree, LoopyBp, MeanField, MessageSchedule, Tree, TreeReweighted};
 use crfkit::loss::{BethePieces, Likelihood, Loss, Marginal, OnPieces, Pseudolikelihood};
 use crfkit::math::random::Random;
 use crfkit::math::{Complex64, Dual, Scalar};
@@ -128,9 +128,9 @@ fn loopy_bp() {
         max_iterations: 1000,
         restarts: 0,
     };
-    assert!(laws(&engine(Schedule::Parallel, 0.0), 4, 0.7, false) > 30);
-    assert!(laws(&engine(Schedule::Parallel, 0.3), 5, 0.7, false) > 30);
-    assert!(laws(&engine(Schedule::Residual, 0.0), 6, 0.7, false) > 30);
+    assert!(laws(&engine(MessageSchedule::Parallel, 0.0), 4, 0.7, false) > 30);
+    assert!(laws(&engine(MessageSchedule::Parallel, 0.3), 5, 0.7, false) > 30);
+    assert!(laws(&engine(MessageSchedule::Residual, 0.0), 6, 0.7, false) > 30);
 }
 
 /// Rows of several vectors, and Potts tables, whose ε parts have that form too.
@@ -243,7 +243,7 @@ fn the_direction_settles_too() {
     let real = x.infer::<f64, _>(&parallel, None, 0.0);
     assert_eq!(real.outcome.iterations, 1, "nothing to do for the real parts");
     let exact = x.infer::<Dual, _>(&Tree, Some(&d), 1.0);
-    for schedule in [Schedule::Parallel, Schedule::Residual] {
+    for schedule in [MessageSchedule::Parallel, MessageSchedule::Residual] {
         let found = x.infer::<Dual, _>(&LoopyBp { schedule, ..parallel }, Some(&d), 1.0);
         for i in 0..found.own.len() {
             assert!((found.own.get(i).eps() - exact.own.get(i).eps()).abs() < 1e-9, "{i} {schedule:?}");

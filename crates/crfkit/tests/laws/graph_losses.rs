@@ -341,7 +341,7 @@ fn an_empty_graph_costs_nothing() {
 fn pieces_of_familiar_graphs() {
     let shared = PairTables::Shared;
     let sorted = |pieces: Pieces, graph: &FactorGraph| {
-        let mut found = pieces.of(graph).unwrap();
+        let mut found = pieces.factors(graph).unwrap();
         found.iter_mut().for_each(|piece| piece.sort_unstable());
         found
     };
@@ -425,22 +425,22 @@ fn losses_of_lines_and_of_named_pieces_equal_enumeration() {
     // A loop of four with a table each, all named alike but for one pair; a fifth variable by itself, with two tables.
     let mut builder = FactorGraphBuilder::new(vec![2; 5]).unwrap();
     for v in [0, 1, 2, 3, 4, 4] {
-        builder.own(0, &[v]).unwrap();
+        builder.add_own(0, &[v]).unwrap();
     }
     for pair in [[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [1, 3]] {
-        builder.own(1, &pair).unwrap();
+        builder.add_own(1, &pair).unwrap();
     }
     let names = [[None; 6], [Some(7), Some(7), Some(7), Some(7), Some(3), None]].concat();
     builder.piece_hint(PieceHint::Named(names));
     let graph = builder.build().unwrap();
     let lists = [vec![0, 1, 2, 3, 6, 7, 8, 9], vec![10], vec![11], vec![4, 5]];
-    assert_eq!(Pieces::File.of(&graph).unwrap(), lists);
+    assert_eq!(Pieces::File.factors(&graph).unwrap(), lists);
     let problem = Problem::random(&mut rng, &graph, 3.0);
     equal_enumeration(&problem, Pieces::File, JunctionTree::default());
 }
 
 fn equal_enumeration<I: Inference<Graph = FactorGraph>>(problem: &Problem, pieces: Pieces, engine: I) {
-    let (pw, pwpl) = by_enumeration(problem, &pieces.of(&problem.graph).unwrap());
+    let (pw, pwpl) = by_enumeration(problem, &pieces.factors(&problem.graph).unwrap());
     let piecewise = graph_value(&OnPieces { pieces, loss: Likelihood(engine) }, problem);
     assert!(difference(piecewise, pw) < 1e-12, "{piecewise} {pw} {pieces}");
     let pseudo = graph_value(&OnPieces { pieces, loss: Pseudolikelihood::default() }, problem);
@@ -492,7 +492,7 @@ fn losses_of_pieces_equal_enumeration() {
             let problem = Problem::random(&mut rng, &graph, range);
             let ml = graph_value(&Likelihood(JunctionTree::default()), &problem);
             for pieces in [&Pieces::ALL[..], &[window(2), window(4)]].concat() {
-                let lists = pieces.of(&graph).unwrap();
+                let lists = pieces.factors(&graph).unwrap();
                 let (pw, pwpl) = by_enumeration(&problem, &lists);
                 let piecewise = graph_value(&OnPieces { pieces, loss: Likelihood(Tree) }, &problem);
                 assert!(difference(piecewise, pw) < 1e-12, "{piecewise} {pw} {pieces:?}");

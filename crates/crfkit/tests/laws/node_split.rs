@@ -109,7 +109,7 @@ fn the_split_graph_has_a_copy_of_each_variable_for_each_piece() {
     for k in 0..40 {
         let graph = random_problem(&mut rng, k).0.graph;
         for pieces in [&Pieces::ALL[..], &[two]].concat() {
-            let lists = pieces.of(&graph).unwrap();
+            let lists = pieces.factors(&graph).unwrap();
             let made = graph.node_split(pieces).unwrap();
             let NodeSplit { graph: apart, copy_of } = &*made;
             assert_eq!(apart.vars(), copy_of.len());
@@ -188,11 +188,11 @@ fn edgeless(rng: &mut Random) -> FactorGraph {
     for (v, card) in cards.iter().enumerate() {
         let own = rng.below(3);
         (0..own).for_each(|_| {
-            builder.own(v, &[v]).unwrap();
+            builder.add_own(v, &[v]).unwrap();
         });
         // A table for all variables with as many labels. Each variable has some table.
         if own == 0 || rng.below(2) == 0 {
-            builder.shared(*card, &[v]).unwrap();
+            builder.add_shared(*card, &[v]).unwrap();
         }
     }
     builder.build().unwrap()
@@ -254,9 +254,9 @@ fn of_a_single_factor_pieces_are_the_graph() {
         let every: Vec<usize> = (0..cards.len()).collect();
         let mut builder = FactorGraphBuilder::new(cards).unwrap();
         if k % 2 == 0 {
-            builder.own(0, &every).unwrap();
+            builder.add_own(0, &every).unwrap();
         } else {
-            builder.shared(0, &every).unwrap();
+            builder.add_shared(0, &every).unwrap();
         }
         let graph = builder.build().unwrap();
         let (x, d) = (Problem::random(&mut rng, &graph, 4.0), Problem::random(&mut rng, &graph, 1.0));

@@ -266,7 +266,7 @@ impl Law for Hessian {
         assert!(difference(dot(&u, &times(&v)), dot(&v, &times(&u))) < 1e-12);
         // Piecewise linear losses have no curvature.
         let curvature = dot(&u, &times(&u));
-        let smooth = loss.gives().contains(&Ability::Smooth);
+        let smooth = loss.provides().contains(&Ability::Smooth);
         assert!(if smooth { curvature > 0.0 } else { curvature == 0.0 });
     }
 }

@@ -11,7 +11,7 @@ fn star(leaves: usize, centre_first: bool) -> FactorGraph {
     let mut builder = FactorGraphBuilder::new(vec![2; leaves + 1]).unwrap();
     for leaf in 0..leaves {
         let vars = if centre_first { [0, leaf + 1] } else { [leaf, leaves] };
-        builder.own(leaf, &vars).unwrap();
+        builder.add_own(leaf, &vars).unwrap();
     }
     builder.build().unwrap()
 }

@@ -12,14 +12,14 @@ use crfkit::math::{Array, simd};
 fn mistakes_are_named() {
     assert_eq!(FactorGraphBuilder::new(vec![2, 0]).unwrap_err(), GraphError::NoLabels { var: 1 });
     let mut builder = FactorGraphBuilder::new(vec![2, 3, 2]).unwrap();
-    assert_eq!(builder.own(0, &[]).unwrap_err(), GraphError::NoVariables);
-    assert_eq!(builder.own(0, &[1, 3]).unwrap_err(), GraphError::NoSuchVariable { var: 3, vars: 3 });
-    assert_eq!(builder.shared(0, &[1, 2, 1]).unwrap_err(), GraphError::RepeatedVariable { var: 1 });
-    builder.own(0, &[0, 1]).unwrap();
-    let wrong = builder.own(0, &[0, 2]).unwrap_err();
+    assert_eq!(builder.add_own(0, &[]).unwrap_err(), GraphError::NoVariables);
+    assert_eq!(builder.add_own(0, &[1, 3]).unwrap_err(), GraphError::NoSuchVariable { var: 3, vars: 3 });
+    assert_eq!(builder.add_shared(0, &[1, 2, 1]).unwrap_err(), GraphError::RepeatedVariable { var: 1 });
+    builder.add_own(0, &[0, 1]).unwrap();
+    let wrong = builder.add_own(0, &[0, 2]).unwrap_err();
     assert!(matches!(wrong, GraphError::WrongShape { expected: (2, 3), found: (2, 2), .. }));
-    builder.shared(4, &[0]).unwrap();
-    assert!(builder.shared(4, &[1]).is_err());
+    builder.add_shared(4, &[0]).unwrap();
+    assert!(builder.add_shared(4, &[1]).is_err());
     let graph = builder.build().unwrap();
     assert_eq!(graph.factors(), 2, "what was refused left nothing behind");
     let (shared, own) = (Vec::new(), Array::<f64>::zeros(graph.own_len() - 1));
@@ -33,7 +33,7 @@ fn mistakes_are_named() {
         GraphError::WrongShape { .. }
     ));
     let mut huge = FactorGraphBuilder::new(vec![1 << 20; 3]).unwrap();
-    assert!(matches!(huge.own(0, &[0, 1, 2]).unwrap_err(), GraphError::TableTooLarge { .. }));
+    assert!(matches!(huge.add_own(0, &[0, 1, 2]).unwrap_err(), GraphError::TableTooLarge { .. }));
 }
 
 /// Every entry of a factor has a place of its own in its table, and none of them is padding.
@@ -80,10 +80,10 @@ fn shapes() -> Vec<FactorGraph> {
         Grid { height: 3, width: 4, labels: 3, neighbours, pairs, directions_tied }.build().unwrap()
     };
     let mut mixed = FactorGraphBuilder::new(vec![2, 9, 3, 1]).unwrap();
-    mixed.own(0, &[1, 2, 0]).unwrap();
-    mixed.own(1, &[3]).unwrap();
-    mixed.shared(0, &[2, 3]).unwrap();
-    mixed.own(2, &[0, 3, 1, 2]).unwrap();
+    mixed.add_own(0, &[1, 2, 0]).unwrap();
+    mixed.add_own(1, &[3]).unwrap();
+    mixed.add_shared(0, &[2, 3]).unwrap();
+    mixed.add_own(2, &[0, 3, 1, 2]).unwrap();
     vec![
         grid(Neighbours::Four, PairTables::Own, true),
         grid(Neighbours::Eight, PairTables::Both, false),
@@ -174,9 +174,9 @@ fn node_splitting_keeps_tables_and_scores() {
 #[test]
 fn factors_over_the_same_variables_are_one_clique() {
     let mut builder = FactorGraphBuilder::new(vec![2, 3, 2]).unwrap();
-    builder.own(0, &[0, 1]).unwrap();
-    builder.shared(0, &[1, 0]).unwrap();
-    builder.own(1, &[1, 2]).unwrap();
+    builder.add_own(0, &[0, 1]).unwrap();
+    builder.add_shared(0, &[1, 0]).unwrap();
+    builder.add_own(1, &[1, 2]).unwrap();
     let graph = builder.build().unwrap();
     let cliques = graph.cliques();
     assert_eq!(cliques.len(), 2);

@@ -9,14 +9,14 @@ use crfkit::model::Keep;
 use crfkit::optim::Ability;
 use crfkit::optim::{
     Bfgs, Cg, Control, Differences, Gis, Lbfgs, Newton, NewtonCg, Objective, Optimizer, Pgis, Prior, Problem,
-    Progress, State, Stop, Touched, TripleJump, Until, hessian,
+    Progress, State, Stop, StoppingRule, Touched, TripleJump, hessian,
 };
 use objectives::{Look, Losses, distance, minimize, problem, total};
 use risks::{SMALL, Shape, exact, labellings, risk};
 
 /// No early stops.
-fn endless() -> Until {
-    Until { gradient_tolerance: 1e-14, tolerance: 0.0, passes: 50_000.0, ..Until::default() }
+fn endless() -> StoppingRule {
+    StoppingRule { gradient_tolerance: 1e-14, tolerance: 0.0, passes: 50_000.0, ..StoppingRule::default() }
 }
 
 fn methods() -> [(&'static str, Box<dyn Optimizer>); 4] {
@@ -77,7 +77,7 @@ impl Objective for Cliff {
     fn examples(&self) -> usize {
         1
     }
-    fn gives(&self) -> &'static [Ability] {
+    fn provides(&self) -> &'static [Ability] {
         &[Ability::Smooth]
     }
     fn value_grad(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
@@ -159,10 +159,10 @@ fn the_rules_stop_every_method() {
     let risk = risk(3, SMALL);
     let problem = Problem { objective: &risk, prior: Prior::gaussian(1.0), l1: 0.0 };
     let rules = [
-        (Stop::Gradient, Until { gradient_tolerance: 1e-2, ..endless() }),
-        (Stop::Change, Until { tolerance: 0.9, period: 1, ..endless() }),
-        (Stop::Change, Until { change: 10.0, ..endless() }),
-        (Stop::Passes, Until { passes: 2.0, ..endless() }),
+        (Stop::Gradient, StoppingRule { gradient_tolerance: 1e-2, ..endless() }),
+        (Stop::Change, StoppingRule { tolerance: 0.9, period: 1, ..endless() }),
+        (Stop::Change, StoppingRule { change: 10.0, ..endless() }),
+        (Stop::Passes, StoppingRule { passes: 2.0, ..endless() }),
     ];
     for (stop, until) in rules {
         let methods: [Box<dyn Optimizer>; 6] = [
@@ -245,7 +245,7 @@ fn bfgs_is_its_direct_factored_and_limited_forms() {
         states.push(state());
         Control::Continue
     });
-    let method = Bfgs { until: Until { gradient_tolerance: 1e-4, ..endless() }, ..Bfgs::default() };
+    let method = Bfgs { until: StoppingRule { gradient_tolerance: 1e-4, ..endless() }, ..Bfgs::default() };
     method.minimize(&problem, State::start(vec![0.5; 8]), &mut watch).unwrap();
     assert!(states.len() > 8, "{} states", states.len());
     assert!(states[0].vectors["inverse"].is_empty());
@@ -369,7 +369,7 @@ impl Objective for Bare<'_> {
         self.0.examples()
     }
 
-    fn gives(&self) -> &'static [Ability] {
+    fn provides(&self) -> &'static [Ability] {
         self.1
     }
 
@@ -407,9 +407,9 @@ fn differences_make_slopes_of_gradients_alone() {
     for (gives, products) in [(&[Ability::Smooth][..], true), (&[], false), (&Ability::ALL, true)] {
         let bare = Bare(&losses, gives);
         let differences = Differences::new(&bare);
-        assert_eq!(differences.gives().contains(&Ability::HessVec), products, "{gives:?}");
+        assert_eq!(differences.provides().contains(&Ability::HessVec), products, "{gives:?}");
     }
-    assert_eq!(Differences::new(&Bare(&losses, &Ability::ALL)).gives(), Ability::ALL);
+    assert_eq!(Differences::new(&Bare(&losses, &Ability::ALL)).provides(), Ability::ALL);
 }
 
 /// The message of a run that must not start.

@@ -12,7 +12,7 @@ use crfkit::math::random::Random;
 use crfkit::optim::{
     AdaGrad, Adam, Adaptation, Arow, Auto, AutoChoice, BatchGradient, Bfgs, Cg, Control, Gis, Jump, Lbfgs,
     Newton, NewtonCg, Optimizer, PassiveAggressive, Pgis, Prior, Problem, Progress, Psa, Sag, Saga, Schedule,
-    Sdca, Sgd, Smd, State, Svrg, TripleJump, Until, Updates,
+    Sdca, Sgd, Smd, State, StoppingRule, Svrg, TripleJump, Updates,
 };
 use crfkit::risk::Risk;
 use crfkit::train::{self, Settings};
@@ -238,8 +238,9 @@ fn methods_with_a_margin_survive_any_state() {
 fn batch_methods_survive_any_state() {
     let chains = risk(1, SMALL);
     let all = risk(8, Shape { examples: 300, labels: 2, ..SMALL });
-    let until = Until { gradient_tolerance: 0.0, tolerance: 0.0, passes: 300.0, ..Until::default() };
-    let short = Until { passes: 20.0, ..until.clone() };
+    let until =
+        StoppingRule { gradient_tolerance: 0.0, tolerance: 0.0, passes: 300.0, ..StoppingRule::default() };
+    let short = StoppingRule { passes: 20.0, ..until.clone() };
     let methods: [(&str, Box<dyn Optimizer>); 9] = [
         ("L-BFGS", Box::new(Lbfgs { memory: 3, passes: 20.0, ..Lbfgs::default() })),
         ("BFGS", Box::new(Bfgs { until: short.clone(), ..Bfgs::default() })),

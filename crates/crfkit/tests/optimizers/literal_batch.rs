@@ -9,7 +9,7 @@ use crate::risks;
 use crfkit::math::vector::{dot, norm};
 use crfkit::model::Keep;
 use crfkit::optim::{
-    Cg, Control, Mean, Newton, NewtonCg, Objective, Optimizer, Prior, Problem, Progress, State, Until,
+    Cg, Control, Mean, Newton, NewtonCg, Objective, Optimizer, Prior, Problem, Progress, State, StoppingRule,
 };
 use enumerated::{Enumerated, solve};
 use objectives::{Look, distance};
@@ -20,8 +20,8 @@ fn prior(risk: &ChainRisk, sigma: f64) -> Prior {
     Prior { sigma, sigma_pairs: 0.7 * sigma, first_pair, mean: Mean::Value(0.1) }
 }
 
-fn until() -> Until {
-    Until { gradient_tolerance: 1e-4, tolerance: 0.0, passes: 20_000.0, ..Until::default() }
+fn until() -> StoppingRule {
+    StoppingRule { gradient_tolerance: 1e-4, tolerance: 0.0, passes: 20_000.0, ..StoppingRule::default() }
 }
 
 /// All iterates of a run from `start`.

@@ -17,7 +17,7 @@ use crfkit::optim::{
     Control, Mean, Objective, Optimizer, Prior, Problem, Progress, Schedule, Sdca, Sgd, State, Updates,
 };
 use crfkit::risk::Risk;
-use crfkit::train::{Settings, Start, features};
+use crfkit::train::{Settings, TrainOptions, features};
 use enumerated::Enumerated;
 use objectives::{Look, batches, distance, minimize_from};
 use risks::{ChainRisk, SMALL, Shape, labellings, risk};
@@ -115,7 +115,7 @@ fn the_settings_of_the_perceptron_are_collins() {
         let (last, mean, mistakes) =
             collins(&labellings(&likelihood), &schedule, &vec![0.0; likelihood.dim()]);
         assert!(mistakes[0] > 3 && mistakes[1] > 0, "{mistakes:?}");
-        let (trained, _) = corpora::train(corpus.clone(), &settings, Start::default());
+        let (trained, _) = corpora::train(corpus.clone(), &settings, TrainOptions::default());
         let off = distance(&trained.model.weights, if average { &mean } else { &last });
         assert!(off < 1e-10, "average {average}: off by {off}");
     }

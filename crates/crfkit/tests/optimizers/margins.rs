@@ -13,7 +13,7 @@ use crfkit::optim::{
 };
 use crfkit::risk::Risk;
 use crfkit::settings::{Criterion, Kind, Method, Settings};
-use crfkit::train::{Start, features};
+use crfkit::train::{TrainOptions, features};
 use objectives::minimize_from;
 
 const MARGINS: [Margin; 3] = [Margin::One, Margin::Root, Margin::Errors];
@@ -138,7 +138,7 @@ fn the_margin_is_a_constant_of_wrong_labellings() {
             let ((a, g), (b, h)) = (single(&with, example, &theta), single(&without, example, &theta));
             assert_eq!(g, h);
             let wrong = ((a - b) * 1e6).round() / 1e6;
-            let fits = |d: usize| (margin.of(d) - wrong).abs() < 1e-5;
+            let fits = |d: usize| (margin.required(d) - wrong).abs() < 1e-5;
             assert!((0..50).any(fits) && (wrong > 0.0) == g.iter().any(|g| *g != 0.0), "{margin:?} {wrong}");
             counts.insert((wrong * 1e3) as u64);
             theta.iter_mut().zip(&g).for_each(|(x, g)| *x -= 0.5 * g);
@@ -151,7 +151,9 @@ fn the_margin_is_a_constant_of_wrong_labellings() {
 fn training_separates_and_does_not_depend_on_threads() {
     for optimizer in [Method::Pa, Method::Arow] {
         let settings = Settings { passes: Some(10), ..Settings::with_margin(optimizer) };
-        let run = |threads| train(made_up(9, 30).0, &settings, Start { threads, ..Start::default() }).0;
+        let run = |threads| {
+            train(made_up(9, 30).0, &settings, TrainOptions { threads, ..TrainOptions::default() }).0
+        };
         let (one, two) = (run(1), run(2));
         assert_eq!(*one.model.weights, *two.model.weights, "{optimizer:?}");
         let (corpus, _) = made_up(9, 30);

@@ -139,7 +139,7 @@ fn a_vector_that_left_the_numbers_starts_again() {
         fn examples(&self) -> usize {
             4
         }
-        fn gives(&self) -> &'static [Ability] {
+        fn provides(&self) -> &'static [Ability] {
             &[Ability::HessVec]
         }
         fn value_grad(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {

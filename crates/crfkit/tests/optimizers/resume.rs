@@ -11,10 +11,10 @@ use crfkit::loss::{Likelihood, Margin, MarginPerceptron};
 use crfkit::optim::{
     AdaGrad, Adam, Adaptation, Arow, Auto, AutoChoice, BatchGradient, Bfgs, Cg, Control, Jump, Lbfgs,
     Minimum, Newton, NewtonCg, Optimizer, PassiveAggressive, Pgis, Prior, Problem, Progress, Psa, Sag, Saga,
-    Schedule, Sdca, Sgd, Smd, State, Svrg, TripleJump, Until, Updates,
+    Schedule, Sdca, Sgd, Smd, State, StoppingRule, Svrg, TripleJump, Updates,
 };
 use crfkit::risk::Risk;
-use crfkit::train::{self, Checkpoint, Event, Listener, Method, Parameters, Settings, Start};
+use crfkit::train::{self, Checkpoint, Event, Listener, Method, Parameters, Settings, TrainOptions};
 use crfkit::{Error, Result};
 use objectives::{Look, Losses, minimize_from, problem};
 use risks::{SMALL, risk};
@@ -175,8 +175,9 @@ fn methods_with_a_margin_go_on_from_every_state() {
 #[test]
 fn every_batch_method_goes_on_from_every_state() {
     let risk = risk(1, SMALL);
-    let until = Until { gradient_tolerance: 0.0, tolerance: 0.0, passes: 1000.0, ..Until::default() };
-    let short = Until { passes: 40.0, ..until.clone() };
+    let until =
+        StoppingRule { gradient_tolerance: 0.0, tolerance: 0.0, passes: 1000.0, ..StoppingRule::default() };
+    let short = StoppingRule { passes: 40.0, ..until.clone() };
     let methods: [(&str, Box<dyn Optimizer>); 7] = [
         ("BFGS", Box::new(Bfgs { until: until.clone(), ..Bfgs::default() })),
         ("CG", Box::new(Cg { until: until.clone(), ..Cg::default() })),
@@ -231,7 +232,7 @@ fn training_goes_on_from_every_checkpoint_file() {
             let run = |resume: Option<Checkpoint>, take: bool| {
                 let (corpus, dev) = made_up(1, 14);
                 let features = train::features(&corpus, &settings);
-                let start = Start { dev: Some(dev), resume, threads: 1, ..Start::default() };
+                let start = TrainOptions { dev: Some(dev), resume, threads: 1, ..TrainOptions::default() };
                 let mut keeper = Keeper { take, ..Keeper::default() };
                 let trained = train::train(corpus, features, &settings, start, &mut keeper).unwrap();
                 let bytes = trained.model.to_bytes(Default::default()).unwrap();

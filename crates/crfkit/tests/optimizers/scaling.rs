@@ -9,14 +9,14 @@ use crfkit::math::vector::{dot, norm};
 use crfkit::model::Keep;
 use crfkit::optim::{
     Control, FeatureCounts, Gis, Inner, Jump, Mean, Objective, Optimizer, Pgis, Prior, Problem, Progress,
-    State, TripleJump, Until, jump_by_component, jump_by_length, wright_omega,
+    State, StoppingRule, TripleJump, jump_by_component, jump_by_length, wright_omega,
 };
 use objectives::{Look, distance, minimize, total};
 use risks::{ChainRisk, SMALL, Shape, exact, labellings, risk};
 
 /// No early stops but the number of passes.
-fn passes(passes: f64) -> Until {
-    Until { gradient_tolerance: 0.0, tolerance: 0.0, period: 1000, change: 0.0, passes }
+fn passes(passes: f64) -> StoppingRule {
+    StoppingRule { gradient_tolerance: 0.0, tolerance: 0.0, period: 1000, change: 0.0, passes }
 }
 
 /// A prior with a mean for each weight, and a σ of their own for label pairs.
@@ -281,7 +281,7 @@ fn scaling_and_jumps_reach_the_optimum() {
         let risk = risk(seed, Shape { keep, ..SMALL });
         let problem = Problem { objective: &risk, prior: Prior::gaussian(1.0), l1: 0.0 };
         let best = total(&problem, &minimize(&exact(), &problem).theta);
-        let until = Until { gradient_tolerance: 1e-6, ..passes(100_000.0) };
+        let until = StoppingRule { gradient_tolerance: 1e-6, ..passes(100_000.0) };
         for inner in [Inner::Paper, Inner::Exact] {
             let reach = |method: &dyn Optimizer| {
                 let found = minimize(method, &problem);
@@ -308,7 +308,7 @@ fn gis_needs_no_prior_and_finite_weights() {
     let all = risk(8, shape);
     assert!(all.counts().unwrap().observed.iter().all(|count| *count > 0.0));
     let problem = Problem { objective: &all, prior: free.clone(), l1: 0.0 };
-    let until = Until { gradient_tolerance: 1e-5, ..passes(100_000.0) };
+    let until = StoppingRule { gradient_tolerance: 1e-5, ..passes(100_000.0) };
     let (points, values) = path(&Gis { until: until.clone() }, &problem, vec![0.0; all.dim()]);
     assert!(values.windows(2).all(|pair| pair[1] <= pair[0]));
     let gap =

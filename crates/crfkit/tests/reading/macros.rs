@@ -264,7 +264,7 @@ fn numbers_are_values_of_features() {
         }
     }
     // From a preset, by the columns alone; and from a file.
-    let preset = trainer().dense([2, 1]).train(rows()).unwrap();
+    let preset = trainer().dense_columns([2, 1]).train(rows()).unwrap();
     let again = Model::from_bytes(&preset.to_bytes().unwrap()).unwrap();
     let sequence = Sequence::from_rows(&data[0]).unwrap();
     let answers = |model: &Model| model.tagger().unwrap().marginals(&sequence).unwrap();

@@ -3,10 +3,10 @@
 use crate::corpora;
 
 use corpora::models::columns;
-use crfkit::data::rule::{MAX_DISTANCE, MAX_LINKS, Rule};
+use crfkit::data::rule::{LinkRule, MAX_DISTANCE, MAX_LINKS};
 
 fn pairs(rule: &str, text: &str) -> Vec<(usize, usize)> {
-    rule.parse::<Rule>().unwrap().pairs(&columns(text)[0])
+    rule.parse::<LinkRule>().unwrap().pairs(&columns(text)[0])
 }
 
 #[test]
@@ -28,9 +28,12 @@ fn rules_link_what_they_say() {
     ];
     for (rule, expected) in cases {
         assert_eq!(pairs(rule, text), *expected, "{rule}");
-        assert_eq!(rule.parse::<Rule>().unwrap().text(), *rule);
+        assert_eq!(rule.parse::<LinkRule>().unwrap().text(), *rule);
     }
-    assert_eq!("same(2) or not (same(0) and matches(2, \"x\"))".parse::<Rule>().unwrap().columns(), [0, 2]);
+    assert_eq!(
+        "same(2) or not (same(0) and matches(2, \"x\"))".parse::<LinkRule>().unwrap().columns(),
+        [0, 2]
+    );
 }
 
 #[test]
@@ -70,7 +73,7 @@ fn wrong_rules_are_refused_at_their_place() {
         ("matches(0, \"*\")", "at `)`", "nothing to repeat"),
         (&deep, "at `", "inside each other"),
     ] {
-        let message = rule.parse::<Rule>().unwrap_err().to_string();
+        let message = rule.parse::<LinkRule>().unwrap_err().to_string();
         assert!(message.contains(at) && message.contains(why), "{message}");
     }
 }

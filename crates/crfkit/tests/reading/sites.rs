@@ -2,11 +2,11 @@
 
 use crate::archives::{Method as Zip, npz};
 use crfkit::data::images::{Image, Mask};
-use crfkit::data::sites::{Pairs, Sites};
+use crfkit::data::sites::{PairFeatures, Sites};
 use crfkit::graph::Neighbours;
 use crfkit::grid::{Decode, Engine, GridBuilder, GridDomain, GridTagger, SiteFeatures, SiteNumbers, Tables};
 use crfkit::math::random::Random;
-use crfkit::train::{self, Init, Method, Settings, Start};
+use crfkit::train::{self, Init, Method, Settings, TrainOptions};
 use std::sync::Arc;
 
 /// A file as `numpy.save` writes it, of version 1.
@@ -163,7 +163,7 @@ fn archives_have_numbers_of_sites_and_of_pairs() {
 fn patches_have_means_and_expansions() {
     let values: Vec<f64> = (0..20).map(f64::from).collect();
     let given: Sites = Image { height: 4, width: 5, channels: 1, values }.into();
-    let describe = |numbers, patch, quadratic| SiteFeatures { numbers, patch, quadratic }.describe(&given);
+    let describe = |numbers, patch, quadratic| SiteFeatures { numbers, patch, quadratic }.extract(&given);
     let means = describe(SiteNumbers::Values, 2, false).unwrap().into_owned();
     // The fifth column is left out.
     assert_eq!((means.nodes.height, means.nodes.width), (2, 2));
@@ -173,16 +173,16 @@ fn patches_have_means_and_expansions() {
     let colours: Sites =
         Image { height: 1, width: 2, channels: 3, values: vec![1.0, 0.0, 0.0, 0.5, 0.5, 0.5] }.into();
     let grey = SiteFeatures { numbers: SiteNumbers::Intensity, ..SiteFeatures::default() };
-    let grey = grey.describe(&colours).unwrap().into_owned().nodes;
+    let grey = grey.extract(&colours).unwrap().into_owned().nodes;
     assert_eq!(grey.channels, 1);
     assert!((grey.values[0] - 0.2126).abs() < 1e-12 && (grey.values[1] - 0.5).abs() < 1e-12);
 
     let quadratic = SiteFeatures { quadratic: true, ..SiteFeatures::default() };
-    let wide = quadratic.describe(&colours).unwrap().into_owned();
+    let wide = quadratic.extract(&colours).unwrap().into_owned();
     assert_eq!(wide.nodes.pixel(1), [0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25]);
     assert_eq!(wide.pair(0, 1).collect::<Vec<_>>(), [0.5, 0.5, 0.5], "pairs compare the numbers themselves");
     let large: Sites = Image { height: 1, width: 1, channels: 1, values: vec![1e200] }.into();
-    assert!(quadratic.describe(&large).unwrap_err().contains("finite"));
+    assert!(quadratic.extract(&large).unwrap_err().contains("finite"));
 }
 
 /// Waves of this direction, in parts of π, in a picture of 32 × 32 pixels.
@@ -201,7 +201,7 @@ fn waves(directions: &[f64]) -> Sites {
 #[test]
 fn orientations_are_those_of_the_edges() {
     let features = SiteFeatures { numbers: SiteNumbers::Orientations, patch: 16, quadratic: false };
-    let describe = |sites: &Sites| features.describe(sites).unwrap().into_owned();
+    let describe = |sites: &Sites| features.extract(sites).unwrap().into_owned();
     for direction in [0.15, 0.49, 0.83] {
         let sites = describe(&waves(&[direction]));
         assert_eq!((sites.nodes.height, sites.nodes.width, sites.nodes.channels), (2, 2, 5));
@@ -248,7 +248,7 @@ fn numbers_of_pairs_are_learnt_from() {
         };
         let vertical =
             Image { height: height - 1, width, channels: 1, values: vec![0.0; (height - 1) * width] };
-        let sites = Sites { nodes, pairs: Pairs::Given { horizontal, vertical } };
+        let sites = Sites { nodes, pairs: PairFeatures::Given { horizontal, vertical } };
         (sites, Mask { height, width, values: labels })
     };
     let all: Vec<(Sites, Mask)> = (0..12).map(|_| picture()).collect();
@@ -264,7 +264,7 @@ fn numbers_of_pairs_are_learnt_from() {
     };
     let corpus = builder.finish().unwrap();
     let features = train::features(&corpus, &settings);
-    let trained = train::train(corpus, features, &settings, Start::default(), &mut ()).unwrap();
+    let trained = train::train(corpus, features, &settings, TrainOptions::default(), &mut ()).unwrap();
     let mut tagger = GridTagger::new(Arc::new(trained.model));
     for (sites, mask) in &all[8..] {
         tagger.load_image(sites, "test").unwrap();
@@ -280,6 +280,6 @@ fn numbers_of_pairs_are_learnt_from() {
         GridDomain { sites: SiteFeatures { patch: 2, ..SiteFeatures::default() }, ..layout.clone() };
     assert!(refuse(patches, &all[0].0).contains("p: it has numbers of pairs"));
     let compare = Image { channels: 2, values: vec![0.0; 2 * height * width], ..all[0].0.nodes };
-    let other = Sites { nodes: all[0].0.nodes.clone(), pairs: Pairs::Compared(compare) };
+    let other = Sites { nodes: all[0].0.nodes.clone(), pairs: PairFeatures::Compared(compare) };
     assert!(refuse(layout, &other).contains("pairs have 2 numbers, but those of others have 1"));
 }

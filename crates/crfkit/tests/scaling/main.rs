@@ -8,7 +8,7 @@ use crfkit::answers::{Answers, ChainAnswers, GraphAnswers};
 use crfkit::chain::{CorpusBuilder, Sequence};
 use crfkit::data::columns::Columns;
 use crfkit::data::observer::Source;
-use crfkit::data::rule::Rule;
+use crfkit::data::rule::LinkRule;
 use crfkit::data::template::{Dialect, Templates};
 use crfkit::data::tokens::tokens;
 use crfkit::decode::Decode;
@@ -91,7 +91,7 @@ fn exact_inference_is_linear_on_trees_and_ladders() {
     grows("a star", 500, 1, |n| {
         let mut builder = FactorGraphBuilder::new(vec![2; n + 1]).unwrap();
         for leaf in 1..=n {
-            builder.own(leaf, &[0, leaf]).unwrap();
+            builder.add_own(leaf, &[0, leaf]).unwrap();
         }
         answer(&builder.build().unwrap());
     });
@@ -103,7 +103,7 @@ fn exact_inference_is_linear_on_trees_and_ladders() {
         let mut builder = FactorGraphBuilder::new(vec![2; 2 * n]).unwrap();
         let mut kind = 0;
         let mut join = |a: usize, b: usize| {
-            builder.own(kind, &[a, b]).unwrap();
+            builder.add_own(kind, &[a, b]).unwrap();
             kind += 1;
         };
         for step in 0..n {
@@ -123,7 +123,7 @@ fn periodic(n: usize) -> Columns {
 
 #[test]
 fn links_of_periodic_text_are_linear() {
-    let rule: Rule = "same(0) and capitalised(0)".parse().unwrap();
+    let rule: LinkRule = "same(0) and capitalised(0)".parse().unwrap();
     grows("links", 1000, 1, |n| assert!(rule.pairs(&periodic(n)).len() <= 16 * n));
 }
 

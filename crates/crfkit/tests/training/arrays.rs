@@ -7,7 +7,7 @@ use crfkit::data::npz::{npy, npz};
 use crfkit::grid::Tables;
 use crfkit::math::random::Random;
 use crfkit::model::Precision;
-use crfkit::train::{Criterion, Scaling, Settings, Start, features};
+use crfkit::train::{Criterion, Scaling, Settings, TrainOptions, features};
 use crfkit::typed::{Engine, GraphArrays, TypedBuilder, TypedCorpus, TypedModel};
 use std::fmt::Write;
 
@@ -49,7 +49,7 @@ fn train(corpus: TypedCorpus, objective: Criterion) -> TypedModel {
         ..Settings::default()
     };
     let features = features(&corpus, &settings);
-    let start = Start { threads: 1, ..Start::default() };
+    let start = TrainOptions { threads: 1, ..TrainOptions::default() };
     crfkit::train::train(corpus, features, &settings, start, &mut Record::default()).unwrap().model
 }
 

@@ -15,7 +15,7 @@ use crfkit::math::Array;
 use crfkit::math::random::Random;
 use crfkit::math::simd;
 use crfkit::model::{Keep, Precision};
-use crfkit::train::{Method, Parameters, Scaling, Settings, Start, StopReason, features};
+use crfkit::train::{Method, Parameters, Scaling, Settings, StopReason, TrainOptions, features};
 
 const METHODS: [Method; 4] = [Method::Auto, Method::Lbfgs, Method::Bottou, Method::Adagrad];
 
@@ -66,13 +66,13 @@ fn the_objective_is_what_enumeration_gives() {
                 .map(|e| corpus.data.weight(e) * corpus.data.gold(e).len() as f64)
                 .sum::<f64>()
                 * (corpus.domain.labels.len() as f64).ln();
-            let (trained, record) = train(corpus.clone(), &settings, Start::default());
+            let (trained, record) = train(corpus.clone(), &settings, TrainOptions::default());
             assert!((record.progress[0].1 - uniform).abs() < 1e-9 * uniform, "{name}, {keep:?}: at θ = 0");
             assert!((trained.objective - uniform).abs() < 1e-9 * uniform);
             let mut rng = Random::new(4);
             let theta: Vec<f64> = (0..trained.features).map(|_| rng.uniform() * 4.0 - 2.0).collect();
             let expected = brute_force(&corpus, &settings, &theta);
-            let start = Start { theta, ..Start::default() };
+            let start = TrainOptions { theta, ..TrainOptions::default() };
             let (trained, _) = train(corpus, &settings, start);
             let off = (trained.objective - expected).abs() / expected;
             assert!(off < 1e-12, "{name}, {keep:?}: {} instead of {expected}", trained.objective);
@@ -91,7 +91,7 @@ fn all_methods_reach_the_same_optimum() {
                 l1,
                 ..Settings::default()
             };
-            let best = train(corpus.clone(), &exact, Start::default()).0.objective;
+            let best = train(corpus.clone(), &exact, TrainOptions::default()).0.objective;
             for optimizer in METHODS {
                 let settings = Settings {
                     optimizer,
@@ -102,7 +102,7 @@ fn all_methods_reach_the_same_optimum() {
                     ),
                     ..Settings::default()
                 };
-                let (trained, record) = train(corpus.clone(), &settings, Start::default());
+                let (trained, record) = train(corpus.clone(), &settings, TrainOptions::default());
                 let off = trained.objective / best - 1.0;
                 let bound = if matches!(optimizer, Method::Auto | Method::Lbfgs) { 1e-6 } else { 0.03 };
                 assert!(
@@ -123,7 +123,7 @@ fn threads_change_no_byte() {
         for (optimizer, sigma) in METHODS.into_iter().map(|method| (method, 1.0)).chain([wide]) {
             let settings = Settings { optimizer, sigma, passes: Some(12), ..Settings::default() };
             let run = |threads| {
-                let start = Start { threads, ..Start::default() };
+                let start = TrainOptions { threads, ..TrainOptions::default() };
                 bytes(&train(corpus.clone(), &settings, start).0.model)
             };
             let one = run(1);
@@ -138,7 +138,7 @@ fn results_of_one_unit() {
     for optimizer in METHODS {
         let (corpus, dev) = made_up(4, 60);
         let settings = Settings { optimizer, ..Settings::default() };
-        let (trained, _) = train(corpus, &settings, Start::default());
+        let (trained, _) = train(corpus, &settings, TrainOptions::default());
         println!("result {} {} {}", simd::unit(), trained.objective, scores(&trained.model, &dev).f1);
     }
 }
@@ -178,7 +178,7 @@ fn the_best_model_on_development_data_is_kept() {
             let (corpus, dev) = made_up(5, 30);
             let settings =
                 Settings { optimizer, patience, sigma: 30.0, passes: Some(40), ..Settings::default() };
-            let start = Start { dev: Some(dev.clone()), ..Start::default() };
+            let start = TrainOptions { dev: Some(dev.clone()), ..TrainOptions::default() };
             let (trained, record) = train(corpus, &settings, start);
             let kept = scores(&trained.model, &dev);
             let scores: Vec<f64> = record.evaluations.iter().map(|(scores, _)| scores.f1).collect();
@@ -208,7 +208,7 @@ fn without_chunks_accuracy_decides() {
     let relabel = |text: String| text.replace("B-", "X").replace("I-", "Y");
     let corpus = column_corpus(&relabel(made_up_columns(6, 30)), templates(), 1);
     let dev = column_dev(&corpus, &relabel(made_up_columns(7, 30)));
-    let start = Start { dev: Some(dev.clone()), ..Start::default() };
+    let start = TrainOptions { dev: Some(dev.clone()), ..TrainOptions::default() };
     let (trained, record) = train(corpus, &Settings::default(), start);
     let best = record.evaluations.iter().map(|(scores, _)| scores.accuracy).fold(0.0, f64::max);
     assert_eq!(scores(&trained.model, &dev).accuracy, best);
@@ -221,7 +221,7 @@ fn a_listener_may_stop_at_any_event() {
             let (corpus, dev) = made_up(8, 30);
             let settings = Settings { optimizer, patience: 0, ..Settings::default() };
             let mut record = Record { stop_after: Some(stop_after), ..Record::default() };
-            let start = Start { dev: Some(dev), threads: 1, ..Start::default() };
+            let start = TrainOptions { dev: Some(dev), threads: 1, ..TrainOptions::default() };
             let features = features(&corpus, &settings);
             let trained = crfkit::train::train(corpus, features, &settings, start, &mut record).unwrap();
             assert_eq!(trained.stop, StopReason::Listener, "{optimizer:?}");
@@ -241,15 +241,15 @@ fn the_prior_pulls_towards_its_mean() {
     for optimizer in METHODS {
         let settings =
             Settings { optimizer, parameters: gain(optimizer, 1e-5), sigma: 1e-3, ..Settings::default() };
-        let start = Start { prior_mean: mean.clone(), theta: mean.clone(), ..Start::default() };
+        let start = TrainOptions { prior_mean: mean.clone(), theta: mean.clone(), ..TrainOptions::default() };
         let (tight, _) = train(corpus.clone(), &settings, start);
         let off = tight.model.weights.iter().zip(&mean).map(|(w, m)| (w - m).abs()).fold(0.0, f64::max);
         assert!(off < 1e-3, "{optimizer:?}: {off}");
         // One number for all is the same as a vector of it.
         let settings =
             Settings { optimizer, prior_mean: 0.3.into(), passes: Some(10), ..Settings::default() };
-        let number = train(corpus.clone(), &settings, Start::default()).0.model.weights;
-        let start = Start { prior_mean: vec![0.3; dim], ..Start::default() };
+        let number = train(corpus.clone(), &settings, TrainOptions::default()).0.model.weights;
+        let start = TrainOptions { prior_mean: vec![0.3; dim], ..TrainOptions::default() };
         assert_eq!(number, train(corpus.clone(), &settings, start).0.model.weights, "{optimizer:?}");
     }
 }
@@ -264,7 +264,7 @@ fn pairs_have_a_sigma_of_their_own() {
             parameters: gain(optimizer, 1e-5),
             ..Settings::default()
         };
-        let (trained, _) = train(corpus.clone(), &settings, Start::default());
+        let (trained, _) = train(corpus.clone(), &settings, TrainOptions::default());
         let first = trained.model.features.first_pair_weight();
         let largest = |weights: &[f64]| weights.iter().map(|w| w.abs()).fold(0.0, f64::max);
         let (nodes, pairs) = trained.model.weights.split_at(first);
@@ -280,7 +280,7 @@ fn separable_data_without_prior_ends_with_finite_weights() {
         for passes in [None, Some(60)] {
             let corpus = column_corpus(text, templates(), 1);
             let settings = Settings { optimizer, passes, sigma: f64::INFINITY, ..Settings::default() };
-            let (trained, _) = train(corpus, &settings, Start::default());
+            let (trained, _) = train(corpus, &settings, TrainOptions::default());
             assert!(trained.model.weights.iter().all(|w| w.is_finite()), "{optimizer:?}");
             assert!(matches!(trained.stop, StopReason::Method(_)), "{optimizer:?}");
             assert!(trained.objective < 0.5, "{optimizer:?}: {}", trained.objective);
@@ -294,7 +294,7 @@ fn l1_gives_zeros_and_a_smaller_file() {
         let run = |l1| {
             let (corpus, _) = made_up(12, 60);
             let settings = Settings { optimizer, l1, ..Settings::default() };
-            train(corpus, &settings, Start::default()).0.model
+            train(corpus, &settings, TrainOptions::default()).0.model
         };
         let (plain, sparse) = (run(0.0), run(1.0));
         let zeros = |model: &ChainModel| model.weights.iter().filter(|w| **w == 0.0).count();
@@ -309,14 +309,14 @@ fn one_label_and_one_token() {
     for optimizer in METHODS {
         let settings = Settings { optimizer, boundaries: true, ..Settings::default() };
         let one_label = column_corpus("a 1 X\nb 1 X\n\nc 1 X\n", templates(), 1);
-        let (trained, _) = train(one_label, &settings, Start::default());
+        let (trained, _) = train(one_label, &settings, TrainOptions::default());
         assert!(trained.objective.abs() < 1e-12, "{optimizer:?}: {}", trained.objective);
         assert!(trained.model.weights.iter().all(|w| w.abs() < 1e-12), "{optimizer:?}");
         let one_token = column_corpus("a 1 X\n", templates(), 1);
-        let (trained, _) = train(one_token, &settings, Start::default());
+        let (trained, _) = train(one_token, &settings, TrainOptions::default());
         assert!(trained.objective.abs() < 1e-12, "{optimizer:?}: {}", trained.objective);
         let tokens = column_corpus("a 1 X\n\nb 1 Y\n\na 1 X\n", templates(), 1);
-        let (trained, _) = train(tokens, &settings, Start::default());
+        let (trained, _) = train(tokens, &settings, TrainOptions::default());
         assert!(trained.objective < 3.0 * 2f64.ln(), "{optimizer:?}: {}", trained.objective);
     }
 }
@@ -336,7 +336,8 @@ fn min_count_drops_rare_observations() {
         assert_eq!(corpus.domain.alphabet.node.len(), kept);
         let occurrences: u32 = counts.values().filter(|&&n| n >= min_count).sum();
         assert_eq!(corpus.data.occurrences(), occurrences as usize);
-        let (trained, _) = train(corpus, &Settings { min_count, ..Settings::default() }, Start::default());
+        let (trained, _) =
+            train(corpus, &Settings { min_count, ..Settings::default() }, TrainOptions::default());
         assert!(trained.objective.is_finite(), "min_count {min_count}");
     }
 }
@@ -344,7 +345,7 @@ fn min_count_drops_rare_observations() {
 #[test]
 fn a_saved_model_scores_the_same() {
     let (corpus, dev) = made_up(14, 60);
-    let (trained, _) = train(corpus, &Settings { l1: 0.3, ..Settings::default() }, Start::default());
+    let (trained, _) = train(corpus, &Settings { l1: 0.3, ..Settings::default() }, TrainOptions::default());
     let score = |model: &ChainModel| {
         // Compacting renumbers the observations: read the development data by the model's own alphabet.
         let corpus = ChainCorpus { domain: model.domain.clone(), data: Dataset::new() };

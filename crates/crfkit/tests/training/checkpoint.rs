@@ -6,7 +6,7 @@ use crfkit::Error;
 use crfkit::chain::{ChainCorpus, ChainDev, Sequence};
 use crfkit::data::observer::Source;
 use crfkit::optim::State;
-use crfkit::train::{Checkpoint, Settings, Start, TuningTrial};
+use crfkit::train::{Checkpoint, Settings, TrainOptions, TuningTrial};
 use models::{columns, corpus, templates};
 use std::collections::HashSet;
 
@@ -83,13 +83,16 @@ fn a_fingerprint_tells_runs_apart() {
     let base = corpus(templates());
     let dev = |text: &str| {
         let sequences: Vec<Sequence> = columns(text).into_iter().map(Sequence::from).collect();
-        Start { dev: Some(ChainDev::from_inputs(&base.domain, &sequences).unwrap()), ..Start::default() }
+        TrainOptions {
+            dev: Some(ChainDev::from_inputs(&base.domain, &sequences).unwrap()),
+            ..TrainOptions::default()
+        }
     };
     let gold = || dev("two NUM B-AMOUNT\nsugar NOUN B-FOOD\n");
     let fingerprint = |corpus: &ChainCorpus, settings: &Settings| {
-        crfkit::checkpoint::fingerprint(corpus, settings, &Start::default())
+        crfkit::checkpoint::fingerprint(corpus, settings, &TrainOptions::default())
     };
-    let started = |start: Start<_>| crfkit::checkpoint::fingerprint(&base, &settings, &start);
+    let started = |start: TrainOptions<_>| crfkit::checkpoint::fingerprint(&base, &settings, &start);
     let mut other_label = base.clone();
     other_label.domain.labels[0].push('x');
     let mut other_data = base.clone();
@@ -105,8 +108,8 @@ fn a_fingerprint_tells_runs_apart() {
     };
     let all = [
         fingerprint(&base, &settings),
-        started(Start { theta: vec![0.5], ..Start::default() }),
-        started(Start { prior_mean: vec![0.5], ..Start::default() }),
+        started(TrainOptions { theta: vec![0.5], ..TrainOptions::default() }),
+        started(TrainOptions { prior_mean: vec![0.5], ..TrainOptions::default() }),
         started(gold()),
         started(dev("two NUM B-AMOUNT\nsugar NOUN O\n")),
         started(dev("two NUM B-AMOUNT\nsugar NOUN unheard\n")),
@@ -124,7 +127,7 @@ fn a_fingerprint_tells_runs_apart() {
     assert_eq!(HashSet::from(all).len(), all.len(), "{all:?}");
     assert_eq!(all[0], fingerprint(&corpus(templates()), &settings));
     assert_eq!(all[3], started(gold()));
-    let threads = Start { threads: 3, ..Start::default() };
+    let threads = TrainOptions { threads: 3, ..TrainOptions::default() };
     assert_eq!(all[0], started(threads), "threads change nothing");
 }
 
@@ -138,7 +141,7 @@ fn best_weights_that_no_run_has_left_are_refused() {
         let state = State { theta: vec![0.0; features.dim()], ..State::default() };
         let resume =
             best.map(|best| Checkpoint { state, best: Some(best), since_best: 0, tried: Vec::new() });
-        let start = Start { resume, ..Start::default() };
+        let start = TrainOptions { resume, ..TrainOptions::default() };
         crfkit::train::train(corpus, features, &settings, start, &mut ())
             .map(|trained| trained.model.weights.len())
     };

@@ -6,7 +6,7 @@ use crfkit::data::observer::Source;
 use crfkit::math::random::Random;
 use crfkit::optim::Control;
 use crfkit::train::{
-    self, Checkpoint, Choose, Criterion, Event, Listener, Method, Settings, Start, StopReason, Trained,
+    self, Checkpoint, Criterion, Event, Listener, Method, Settings, StopReason, TrainOptions, Trained, Tuning,
 };
 
 /// Sequences whose labels follow from one feature, beside many that mean nothing: the best σ is far below 100.
@@ -30,7 +30,7 @@ fn corpus() -> ChainCorpus {
 
 fn run(
     settings: &Settings,
-    start: Start<crfkit::chain::ChainDomain>,
+    start: TrainOptions<crfkit::chain::ChainDomain>,
     listener: &mut dyn Listener,
 ) -> Result<Trained<crfkit::chain::ChainDomain>> {
     let corpus = corpus();
@@ -39,14 +39,15 @@ fn run(
 }
 
 fn both() -> Settings {
-    Settings { sigma: 8.0, choose: Choose { sigma: true, l1: true }, ..Settings::default() }
+    Settings { sigma: 8.0, choose: Tuning { sigma: true, l1: true }, ..Settings::default() }
 }
 
 #[test]
 fn what_is_chosen_scores_best_and_is_recorded() {
-    let settings = Settings { choose: Choose { sigma: true, l1: false }, ..both() };
+    let settings = Settings { choose: Tuning { sigma: true, l1: false }, ..both() };
     let dev = ChainDev::from_inputs(&corpus().domain, &sequences(2, 200)).unwrap();
-    let trained = run(&settings, Start { dev: Some(dev), ..Start::default() }, &mut ()).unwrap();
+    let trained =
+        run(&settings, TrainOptions { dev: Some(dev), ..TrainOptions::default() }, &mut ()).unwrap();
     let stored = &trained.model.settings;
     assert!(stored.sigma < 8.0, "noise wants a stronger prior than σ = 8: {}", stored.sigma);
     assert!(stored.tried.len() > 2, "{:?}", stored.tried);
@@ -72,7 +73,7 @@ fn equal_scores_leave_sigma_alone() {
     let corpus = builder.finish(1).unwrap();
     let settings = Settings { sigma: 1.0, ..both() };
     let features = corpus.features(&settings);
-    let trained = train::train(corpus, features, &settings, Start::default(), &mut ()).unwrap();
+    let trained = train::train(corpus, features, &settings, TrainOptions::default(), &mut ()).unwrap();
     let stored = &trained.model.settings;
     assert!(stored.tried.iter().all(|tried| tried.score == 100.0), "{:?}", stored.tried);
     assert_eq!((stored.sigma, stored.l1), (1.0, 1.0));
@@ -83,7 +84,7 @@ fn equal_scores_leave_sigma_alone() {
 #[test]
 fn the_choice_does_not_depend_on_threads() {
     let bytes = |threads| {
-        let trained = run(&both(), Start { threads, ..Start::default() }, &mut ()).unwrap();
+        let trained = run(&both(), TrainOptions { threads, ..TrainOptions::default() }, &mut ()).unwrap();
         trained.model.to_bytes(Default::default()).unwrap()
     };
     assert!(bytes(1) == bytes(3));
@@ -93,9 +94,9 @@ fn the_choice_does_not_depend_on_threads() {
 fn a_development_set_decides_where_there_is_one() {
     let corpus = corpus();
     let dev = ChainDev::from_inputs(&corpus.domain, &sequences(2, 40)).unwrap();
-    let start = Start { dev: Some(dev), ..Start::default() };
+    let start = TrainOptions { dev: Some(dev), ..TrainOptions::default() };
     let with = run(&both(), start, &mut ()).unwrap();
-    let without = run(&both(), Start::default(), &mut ()).unwrap();
+    let without = run(&both(), TrainOptions::default(), &mut ()).unwrap();
     assert_ne!(with.model.settings.tried[0].score, without.model.settings.tried[0].score);
 }
 
@@ -130,42 +131,43 @@ impl Listener for Hears {
 #[test]
 fn a_search_that_is_stopped_leaves_no_checkpoint() {
     let mut stopped = Hears { stop_at_once: true, ..Hears::default() };
-    assert_eq!(run(&both(), Start::default(), &mut stopped).unwrap().stop, StopReason::Listener);
+    assert_eq!(run(&both(), TrainOptions::default(), &mut stopped).unwrap().stop, StopReason::Listener);
     assert!(stopped.checkpoint.is_none());
 }
 
 #[test]
 fn a_resumed_run_knows_the_choice() {
     let settings = Settings { optimizer: Method::Lbfgs, ..both() };
-    let whole = run(&settings, Start::default(), &mut ()).unwrap();
+    let whole = run(&settings, TrainOptions::default(), &mut ()).unwrap();
     let mut first = Hears::default();
-    run(&settings, Start::default(), &mut first).unwrap();
+    run(&settings, TrainOptions::default(), &mut first).unwrap();
     assert!(first.trials > 2);
     let bytes = first.checkpoint.unwrap().to_bytes(7);
     let resume = Some(Checkpoint::from_bytes(&bytes, 7).unwrap());
     let mut second = Hears { checkpoint: None, ..Hears::default() };
-    let start = Start { resume: resume.clone(), ..Start::default() };
+    let start = TrainOptions { resume: resume.clone(), ..TrainOptions::default() };
     run(&settings, start, &mut second).unwrap();
     assert_eq!(second.trials, 0, "the search is not repeated");
-    let resumed = run(&settings, Start { resume, ..Start::default() }, &mut ()).unwrap();
+    let resumed = run(&settings, TrainOptions { resume, ..TrainOptions::default() }, &mut ()).unwrap();
     let bytes = |trained: &Trained<_>| trained.model.to_bytes(Default::default()).unwrap();
     assert!(bytes(&resumed) == bytes(&whole));
     // A checkpoint without the choice belongs to no such run.
     let resume = Some(Checkpoint { tried: Vec::new(), ..second.checkpoint.unwrap() });
-    assert!(run(&settings, Start { resume, ..Start::default() }, &mut ()).is_err());
+    assert!(run(&settings, TrainOptions { resume, ..TrainOptions::default() }, &mut ()).is_err());
 }
 
 #[test]
 fn a_search_that_is_stopped_ends_with_a_model() {
     let mut listener = Hears { stop_at_once: true, ..Hears::default() };
-    let trained = run(&both(), Start::default(), &mut listener).unwrap();
+    let trained = run(&both(), TrainOptions::default(), &mut listener).unwrap();
     assert_eq!(trained.stop, StopReason::Listener);
     assert_eq!(trained.model.settings.tried.len(), 1);
 }
 
 #[test]
 fn what_cannot_be_chosen_is_rejected() {
-    let refusal = |settings: Settings| run(&settings, Start::default(), &mut ()).unwrap_err().to_string();
+    let refusal =
+        |settings: Settings| run(&settings, TrainOptions::default(), &mut ()).unwrap_err().to_string();
     let infinite = refusal(Settings { sigma: f64::INFINITY, ..both() });
     assert!(infinite.contains("no `sigma` to choose"), "{infinite}");
     let perceptron = Settings { choose: both().choose, ..Settings::perceptron(false) };
@@ -177,7 +179,8 @@ fn what_cannot_be_chosen_is_rejected() {
     builder.add(&sequences(1, 1)[0]).unwrap();
     let alone = builder.finish(1).unwrap();
     let features = alone.features(&both());
-    let error = train::train(alone, features, &both(), Start::default(), &mut ()).unwrap_err().to_string();
+    let error =
+        train::train(alone, features, &both(), TrainOptions::default(), &mut ()).unwrap_err().to_string();
     assert!(error.contains("single training example") && error.contains("development set"), "{error}");
 }
 
@@ -186,7 +189,7 @@ fn what_cannot_be_chosen_is_rejected() {
 fn other_objectives_choose_too() {
     for objective in [Criterion::Pseudolikelihood, Criterion::Piecewise, Criterion::Memm] {
         let settings = Settings { objective, passes: Some(3), ..both() };
-        let trained = run(&settings, Start::default(), &mut ()).unwrap();
+        let trained = run(&settings, TrainOptions::default(), &mut ()).unwrap();
         assert!(trained.model.settings.tried.len() > 1);
         assert_eq!(trained.model.settings.passes, Some(3));
     }
@@ -198,5 +201,5 @@ fn other_objectives_choose_too() {
     }
     let corpus = builder.finish(1).unwrap();
     let features = corpus.features(&both());
-    train::train(corpus, features, &both(), Start::default(), &mut ()).unwrap();
+    train::train(corpus, features, &both(), TrainOptions::default(), &mut ()).unwrap();
 }

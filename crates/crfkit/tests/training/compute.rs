@@ -5,12 +5,12 @@ use crate::corpora;
 use corpora::{Record, attribute_corpus, made_up_attributes};
 use crfkit::chain::ChainDomain;
 use crfkit::optim::Compute;
-use crfkit::train::{self, Method, Settings, Start, Trained};
+use crfkit::train::{self, Method, Settings, TrainOptions, Trained};
 
 fn run(
     compute: Compute,
     optimizer: Method,
-    start: Start<ChainDomain>,
+    start: TrainOptions<ChainDomain>,
     record: &mut Record,
 ) -> Trained<ChainDomain> {
     let corpus = attribute_corpus(&made_up_attributes(3, 400), 1);
@@ -21,7 +21,7 @@ fn run(
 
 fn plain(compute: Compute, optimizer: Method, threads: usize) -> (Trained<ChainDomain>, Vec<(f64, f64)>) {
     let mut record = Record::default();
-    let trained = run(compute, optimizer, Start { threads, ..Start::default() }, &mut record);
+    let trained = run(compute, optimizer, TrainOptions { threads, ..TrainOptions::default() }, &mut record);
     (trained, record.progress)
 }
 
@@ -45,7 +45,7 @@ fn the_last_passes_of_auto_are_in_double_precision() {
     let (trained, progress) = plain(Compute::Auto, Method::Lbfgs, 1);
     let model = trained.model;
     let mut record = Record::default();
-    let start = Start { theta: model.weights.to_vec(), threads: 1, ..Start::default() };
+    let start = TrainOptions { theta: model.weights.to_vec(), threads: 1, ..TrainOptions::default() };
     run(Compute::F64, Method::Lbfgs, start, &mut record);
     assert_eq!(record.progress[0].1, progress.last().unwrap().1, "the value of the same weights");
 }
@@ -61,11 +61,16 @@ fn the_number_of_threads_changes_nothing() {
 #[test]
 fn a_run_resumes_to_the_same_bits_in_either_numbers() {
     let mut record = Record { checkpoints: Some(Vec::new()), ..Record::default() };
-    let whole = run(Compute::Auto, Method::Lbfgs, Start { threads: 1, ..Start::default() }, &mut record);
+    let whole = run(
+        Compute::Auto,
+        Method::Lbfgs,
+        TrainOptions { threads: 1, ..TrainOptions::default() },
+        &mut record,
+    );
     let checkpoints = record.checkpoints.unwrap();
     for at in [1, checkpoints.len() / 2, checkpoints.len() - 2] {
         let resume = Some(checkpoints[at].clone());
-        let start = Start { resume, threads: 1, ..Start::default() };
+        let start = TrainOptions { resume, threads: 1, ..TrainOptions::default() };
         let rest = run(Compute::Auto, Method::Lbfgs, start, &mut Record::default());
         assert!(rest.model.weights == whole.model.weights, "resumed from checkpoint {at}");
     }

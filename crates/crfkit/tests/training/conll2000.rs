@@ -7,7 +7,7 @@ use crfkit::chain::ChainCorpus;
 use crfkit::data::observer::Source;
 use crfkit::data::presets::preset;
 use crfkit::model::Keep;
-use crfkit::train::{Method, Settings, Start, features};
+use crfkit::train::{Method, Settings, TrainOptions, features};
 use std::fmt::Write;
 
 fn chunking() -> Source {
@@ -109,7 +109,7 @@ fn the_order_of_sentences_hardly_matters() {
             let corpus = column_corpus(text, chunking(), 1);
             let dev = column_dev(&corpus, &test);
             let settings = Settings { optimizer, seed, ..Settings::default() };
-            scores(&train(corpus, &settings, Start::default()).0.model, &dev).f1
+            scores(&train(corpus, &settings, TrainOptions::default()).0.model, &dev).f1
         });
         assert!(f1[0] > bound, "{optimizer:?}: {f1:?}");
         assert!((f1[0] - f1[1]).abs() < spread, "{optimizer:?}: {f1:?}");

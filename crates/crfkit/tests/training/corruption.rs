@@ -8,7 +8,7 @@ use crfkit::answers::Answers;
 use crfkit::any::{AnyModel, ModelVisitor};
 use crfkit::chain::{ChainModel, Sequence};
 use crfkit::data::columns::Columns;
-use crfkit::empirical::{Counts, EmpiricalMethod, EmpiricalModel, EmpiricalSettings, Pairs};
+use crfkit::empirical::{Counts, EmpiricalMethod, EmpiricalModel, EmpiricalSettings, PairKind};
 use crfkit::grid::{GridImage, GridModel};
 use crfkit::linked::LinkedModel;
 use crfkit::model::Precision;
@@ -48,7 +48,7 @@ fn wide_graphs() -> Vec<u8> {
 /// The simplest model made of counts.
 fn counted() -> Vec<u8> {
     let settings =
-        EmpiricalSettings { method: EmpiricalMethod::Ep1, pairs: Pairs::Tags, ..Default::default() };
+        EmpiricalSettings { method: EmpiricalMethod::Ep1, pairs: PairKind::Tags, ..Default::default() };
     let mut counts = Counts::new(settings.pairs);
     columns(&made_up_columns(1, 12)).iter().for_each(|sequence| counts.add_columns(sequence, 2).unwrap());
     crfkit::empirical::train(&counts, &settings, None).unwrap().model.to_bytes().unwrap()

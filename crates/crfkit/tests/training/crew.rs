@@ -6,7 +6,7 @@ use crfkit::chain::{ChainCorpus, CorpusBuilder, CorpusCrew, Sequence};
 use crfkit::checkpoint::fingerprint;
 use crfkit::data::observer::Source;
 use crfkit::data::presets::preset;
-use crfkit::train::{Settings, Start};
+use crfkit::train::{Settings, TrainOptions};
 use crfkit::{Error, Result};
 
 /// Enough for several batches, with strings that are new in each of them.
@@ -55,7 +55,7 @@ fn any_number_of_threads_builds_the_same_corpus() {
         let mut alone = make();
         sequences.iter().for_each(|sequence| alone.add(sequence).unwrap());
         let alone = alone.finish(2).unwrap();
-        let mark = |corpus: &ChainCorpus| fingerprint(corpus, &Settings::default(), &Start::default());
+        let mark = |corpus: &ChainCorpus| fingerprint(corpus, &Settings::default(), &TrainOptions::default());
         for threads in [1, 2, 3, 7] {
             let corpus = build(make(), sequences, threads).unwrap();
             assert_eq!(mark(&corpus), mark(&alone), "case {case}, {threads} threads");

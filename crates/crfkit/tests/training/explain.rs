@@ -8,7 +8,7 @@ use crfkit::any::{AnyModel, Ensemble, Member};
 use crfkit::chain::{ChainModel, Sequence};
 use crfkit::data::template::{Dialect, Templates};
 use crfkit::domain::{Domain, WeightedModel};
-use crfkit::empirical::{Counts, EmpiricalSettings, Pairs};
+use crfkit::empirical::{Counts, EmpiricalSettings, PairKind};
 use crfkit::explain::{Explain, Explanation, Question};
 use crfkit::graph::{Graph, Label};
 use crfkit::linked::{LinkedBuilder, Links};
@@ -82,7 +82,7 @@ fn chains_add_up() {
     let template = || Trainer::new().template(TEMPLATE, Dialect::Crfpp).passes(3);
     for trainer in [
         template(),
-        template().settings(|settings| settings.boundaries = true),
+        template().configure(|settings| settings.boundaries = true),
         Trainer::new().passes(2),
         template().objective(Criterion::Memm),
         template().objective(Criterion::MemmBackward),
@@ -146,7 +146,7 @@ fn removals_are_removals() {
 
 #[test]
 fn counts_and_factorial_chains_add_up() {
-    for pairs in [Pairs::Tags, Pairs::Lexical] {
+    for pairs in [PairKind::Tags, PairKind::Lexical] {
         let mut counts = Counts::new(pairs);
         columns(TEXT).iter().for_each(|sequence| counts.add_columns(sequence, 1).unwrap());
         let settings = EmpiricalSettings { pairs, smoothing: 0.5, ..EmpiricalSettings::default() };

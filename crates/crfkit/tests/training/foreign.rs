@@ -236,15 +236,15 @@ fn what_the_format_cannot_hold_is_refused() {
     let refusal = |model: Model| model.to_crfsuite().unwrap_err().to_string();
     assert!(refusal(Trainer::new().train([Ok(rows())]).unwrap()).contains("templates"));
     assert!(refusal(Trainer::new().train([Ok(features())]).unwrap()).contains("`constraint` none"));
-    let free = || Trainer::new().settings(|s| s.constraint = Some(Default::default()));
+    let free = || Trainer::new().configure(|s| s.constraint = Some(Default::default()));
     assert!(refusal(free().train([Ok(features())]).unwrap()).contains("NUL"));
     let tiny = Sequence::from_features([("A", vec![("a", 1e-300)]), ("B", vec![("b", 1e-300)])]).unwrap();
-    let model = free().settings(|s| s.scaling = crfkit::settings::Scaling::Unit).train([Ok(tiny)]).unwrap();
+    let model = free().configure(|s| s.scaling = crfkit::settings::Scaling::Unit).train([Ok(tiny)]).unwrap();
     assert!(Model::from_bytes(&model.to_crfsuite().unwrap()).is_ok(), "values this small are not scaled");
     let mut large = (*model.any().weighted::<ChainDomain>().unwrap()).clone();
     large.weights.to_mut()[0] = 1e101;
     assert!(crfsuite::write(&large, None).unwrap_err().to_string().contains("1e100"));
-    let model = free().settings(|s| s.boundaries = true).train([Ok(features())]).unwrap();
+    let model = free().configure(|s| s.boundaries = true).train([Ok(features())]).unwrap();
     assert!(refusal(model).contains("`boundaries`"));
     let model = free().objective(crfkit::settings::Criterion::Memm).train([Ok(features())]).unwrap();
     assert!(refusal(model).contains("MEMM"));

@@ -9,8 +9,8 @@ use crfkit::chain::{ChainCorpus, ChainDev, ChainDomain};
 use crfkit::checkpoint::fingerprint;
 use crfkit::math::random::Random;
 use crfkit::optim::{Adaptation, Control};
-use crfkit::settings::{Choose, Criterion};
-use crfkit::train::{self, Checkpoint, Event, Listener, Method, Settings, Start, Trained};
+use crfkit::settings::{Criterion, Tuning};
+use crfkit::train::{self, Checkpoint, Event, Listener, Method, Settings, TrainOptions, Trained};
 use crfkit::{Error, Result};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ fn cases() -> Vec<(String, Settings)> {
     for method in [Method::Lbfgs, Method::Saga, Method::Adagrad, Method::Auto] {
         all.push((format!("{}, L1", method.name()), Settings { l1: 0.1, ..settings(method) }));
     }
-    let choose = Choose { sigma: true, l1: false };
+    let choose = Tuning { sigma: true, l1: false };
     all.push(("lbfgs, chosen sigma".into(), Settings { choose, ..settings(Method::Lbfgs) }));
     all
 }
@@ -88,8 +88,8 @@ impl Run {
         Run { settings, corpus, dev }
     }
 
-    fn start(&self, resume: Option<Checkpoint>) -> Start<ChainDomain> {
-        Start { dev: Some(self.dev.clone()), resume, threads: 1, ..Start::default() }
+    fn start(&self, resume: Option<Checkpoint>) -> TrainOptions<ChainDomain> {
+        TrainOptions { dev: Some(self.dev.clone()), resume, threads: 1, ..TrainOptions::default() }
     }
 
     fn fingerprint(&self) -> u64 {

@@ -55,7 +55,7 @@ fn a_tagger_answers_by_name() {
         let place = model.labels().iter().position(|label| *label == token.label).unwrap();
         assert_eq!(row[place], token.probability);
     }
-    let best = tagger.best(&sequence, 64).unwrap();
+    let best = tagger.nbest(&sequence, 64).unwrap();
     assert_eq!(best.len(), 34, "four labels at three tokens, those in IOB2");
     assert!((best.iter().map(|(_, p)| p).sum::<f64>() - 1.0).abs() < 1e-9);
     assert_eq!(best[0].0, labels);
@@ -126,7 +126,7 @@ fn mistakes_are_errors_with_a_remedy() {
     assert!(refused(Trainer::new().sigma(-1.0)).contains("`sigma` is -1"));
     assert!(refused(Trainer::new().preset("nope")).contains("nope"));
     assert!(
-        refused(Trainer::new().settings(|s| s.inference = Some(crfkit::infer::Engine::Trw)))
+        refused(Trainer::new().configure(|s| s.inference = Some(crfkit::infer::Engine::Trw)))
             .contains("`inference`")
     );
     assert!(
@@ -236,10 +236,11 @@ fn a_run_tells_how_it_ended() {
 #[test]
 fn transitions_are_chosen_apart_from_features() {
     let counts = |features: Keep, transitions: Option<Keep>| {
-        let model = Trainer::new().features(features).settings(|settings| settings.transitions = transitions);
+        let model =
+            Trainer::new().features(features).configure(|settings| settings.transitions = transitions);
         let model = model.train(text()).unwrap();
         let names = model.any().names().unwrap();
-        let of = |part: &str| names.each_of(|found| found.name == part).count();
+        let of = |part: &str| names.iter_where(|found| found.name == part).count();
         [of("node"), of("transition")]
     };
     let [seen, seen_pairs] = counts(Keep::Observed, None);
@@ -256,7 +257,7 @@ fn known_labels_and_confidences() {
     let sequence = Sequence::from_rows([["2"], ["cups"], ["flour"]]).unwrap();
     let free = tagger.confidence(&sequence).unwrap();
     assert_eq!(free.tokens, tagger.tag_sequence(&sequence).unwrap());
-    let best = tagger.best(&sequence, 64).unwrap();
+    let best = tagger.nbest(&sequence, 64).unwrap();
     assert!((free.probability - best[0].1).abs() < 1e-12);
     let entropy: f64 = best.iter().map(|(_, p)| -p * p.ln()).sum();
     assert!((free.entropy - entropy).abs() < 1e-9, "{} is not {entropy}", free.entropy);
@@ -306,13 +307,13 @@ fn missing_labels_are_summed_out() {
     assert_eq!(complete.to_bytes().unwrap(), partial.to_bytes().unwrap());
     // Methods that need the marginals of gold labels, and other objectives, are rejected.
     for optimizer in [Method::Saga, Method::Sdca] {
-        let error = trainer().settings(|s| s.optimizer = optimizer).train(sequences(&data)).unwrap_err();
+        let error = trainer().configure(|s| s.optimizer = optimizer).train(sequences(&data)).unwrap_err();
         assert!(error.to_string().contains("it works with `optimizer` auto"), "{error}");
     }
     for optimizer in [Method::Lbfgs, Method::Newton, Method::Sgd, Method::Adagrad, Method::Psa] {
-        trainer().settings(|s| s.optimizer = optimizer).train(sequences(&data)).unwrap();
+        trainer().configure(|s| s.optimizer = optimizer).train(sequences(&data)).unwrap();
     }
-    let pseudo = trainer().settings(|s| s.objective = Criterion::Pseudolikelihood);
+    let pseudo = trainer().configure(|s| s.objective = Criterion::Pseudolikelihood);
     let error = pseudo.train(sequences(&data)).unwrap_err();
     assert!(error.to_string().contains("where some are missing, use likelihood"), "{error}");
     assert!(trainer().train(sequences(&["a/? b/?"])).is_err(), "no label at all");

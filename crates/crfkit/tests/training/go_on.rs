@@ -21,7 +21,7 @@ fn trainer<'a>() -> Trainer<'a> {
 /// Everything that the model weighs, by name.
 fn weights(model: &Model) -> HashMap<(String, Option<String>, Vec<String>), f64> {
     let names = model.any().names().unwrap();
-    let named = names.each_of(|_| true);
+    let named = names.iter_where(|_| true);
     named.map(|w| ((w.part.to_string(), w.observation, w.labels), w.weight)).collect()
 }
 
@@ -77,7 +77,7 @@ fn weights_are_carried_over() {
         MORE.iter().for_each(|text| builder.add(&rows(text).unwrap()).unwrap());
         let corpus = builder.finish(1).unwrap();
         let settings = crfkit::settings::Settings { features: after, ..Default::default() };
-        let (features, theta) = corpus.joined(&corpus.features(&settings), &known);
+        let (features, theta) = corpus.merge_features(&corpus.features(&settings), &known);
         assert_eq!(known.weights_for(&corpus, &features).unwrap(), theta);
         let sum = |weights: &[f64]| weights.iter().map(|w| w * w).sum::<f64>();
         assert!((sum(&theta) - sum(&known.weights)).abs() < 1e-9 * sum(&theta), "no weight is lost");

@@ -17,7 +17,7 @@ use crfkit::linked::{LinkedBuilder, LinkedCorpus, LinkedModel, LinkedTagger, Lin
 use crfkit::math::random::Random;
 use crfkit::model::dump::{dump, read_dump};
 use crfkit::model::{Features, Keep, Names, Precision, Tables, WeightKind};
-use crfkit::train::{self, Init, Kind, Method, Parameters, Settings, Start, Trained};
+use crfkit::train::{self, Init, Kind, Method, Parameters, Settings, TrainOptions, Trained};
 use crfkit::typed::{Engine, TypedBuilder, TypedCorpus, TypedModel};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -107,7 +107,7 @@ fn check_dump(names: &Names) {
     let mut text = Vec::new();
     dump(names, &mut text).unwrap();
     let read = read_dump(&text[..], "dump").unwrap();
-    assert_eq!(read.weights, names.each().collect::<Vec<_>>());
+    assert_eq!(read.weights, names.iter().collect::<Vec<_>>());
     assert_eq!(read.weights.iter().map(|line| line.weight).collect::<Vec<_>>(), *names.weights);
     let labels =
         names.sets.iter().flat_map(|set| set.labels.iter().map(|label| (set.name.clone(), label.clone())));
@@ -137,10 +137,11 @@ fn dumps_read_back_whatever_the_model() {
 fn weights_have_the_labels_of_their_entries() {
     let model = typed_model(typed_corpus(TYPES, GRAPH));
     let types = &model.domain.types;
-    let (a, label, t) = (types.kind("a\tb").unwrap(), types.kind("label").unwrap(), types.kind("t").unwrap());
+    let (a, label, t) =
+        (types.index_of("a\tb").unwrap(), types.index_of("label").unwrap(), types.index_of("t").unwrap());
     let (a, label) = (&types.all()[a].labels, &types.all()[label].labels);
     let first = model.features.rows[t].base;
-    let all: Vec<_> = model.names().each().collect();
+    let all: Vec<_> = model.names().iter().collect();
     for (k, weight) in all[first..first + 12].iter().enumerate() {
         assert_eq!(
             (&*weight.part, weight.kind, weight.weight),
@@ -159,18 +160,18 @@ fn weights_have_the_labels_of_their_entries() {
 
     let model = linked_model(linked_corpus(TEXT, &Links::Factorial), Keep::All);
     let table = model.features.tables.last().unwrap();
-    let weight = model.names().each().nth(table.base + 4).unwrap();
+    let weight = model.names().iter().nth(table.base + 4).unwrap();
     assert_eq!((&*weight.part, weight.kind), ("columns 1 and 2", WeightKind::Table));
     assert_eq!(weight.labels, ["Y", "q"]);
     let names = model.names();
     let heaviest = names.top(1, |part| part.name == weight.part && part.is_table(), &[(1, 1)], None);
-    let of_q = names.each().filter(|w| w.part == weight.part && w.kind == weight.kind && w.labels[1] == "q");
+    let of_q = names.iter().filter(|w| w.part == weight.part && w.kind == weight.kind && w.labels[1] == "q");
     assert_eq!(heaviest[0].weight.abs(), of_q.map(|w| w.weight.abs()).fold(0.0, f64::max));
 }
 
 /// Everything that is said of a weight, and the weight.
 fn by_name(names: &Names) -> HashMap<String, f64> {
-    names.each().map(|w| (format!("{:?}", (w.part, w.kind, w.observation, w.labels)), w.weight)).collect()
+    names.iter().map(|w| (format!("{:?}", (w.part, w.kind, w.observation, w.labels)), w.weight)).collect()
 }
 
 /// What `new` got is what `old` has under the same name, or 0; and some of it is not 0.
@@ -303,7 +304,7 @@ fn run<D: Domain>(
 ) -> crfkit::Result<Trained<D>> {
     let features = train::features(&corpus, settings);
     let (theta, prior_mean) = (theta.to_vec(), prior_mean.to_vec());
-    let start = Start { theta, prior_mean, threads: 1, ..Start::default() };
+    let start = TrainOptions { theta, prior_mean, threads: 1, ..TrainOptions::default() };
     train::train(corpus, features, settings, start, &mut Record::default())
 }
 

@@ -12,7 +12,7 @@ use crfkit::grid::{
 };
 use crfkit::optim::Updates;
 use crfkit::tag::Judgement;
-use crfkit::train::{self, Init, Method, Parameters, Settings, Start};
+use crfkit::train::{self, Init, Method, Parameters, Settings, TrainOptions};
 use std::sync::Arc;
 
 const SIDE: usize = 64;
@@ -54,7 +54,7 @@ fn error(
     let corpus = builder.finish().unwrap();
     let settings = Settings { inference: Some(engine), init: Init::Logistic, ..settings };
     let features = train::features(&corpus, &settings);
-    let trained = train::train(corpus, features, &settings, Start::default(), &mut ()).unwrap();
+    let trained = train::train(corpus, features, &settings, TrainOptions::default(), &mut ()).unwrap();
     let mut tagger = GridTagger::new(Arc::new(trained.model));
     let mut judgement = Judgement::new(1);
     for (image, mask) in test_set {
@@ -66,7 +66,7 @@ fn error(
         };
         tagger.judge(&picture, Decode::MaxMarginal, &mut judgement).unwrap();
     }
-    100.0 - judgement.all().percent()
+    100.0 - judgement.overall().percent()
 }
 
 #[test]

@@ -24,7 +24,7 @@ use crfkit::optim::Control;
 use crfkit::tag::Judgement;
 use crfkit::train::{
     self, BatchOf, Checkpoint, Criterion, Event, Init, Kind, Listener, Method, Parameters, Scaling, Settings,
-    Start, Trained,
+    TrainOptions, Trained,
 };
 use std::sync::Arc;
 
@@ -62,14 +62,14 @@ fn corpus(layout: GridDomain, pictures: &[(Sites, Mask)]) -> GridCorpus {
     builder.finish().unwrap()
 }
 
-fn start(threads: usize) -> Start<GridDomain> {
-    Start { threads, ..Start::default() }
+fn start(threads: usize) -> TrainOptions<GridDomain> {
+    TrainOptions { threads, ..TrainOptions::default() }
 }
 
 fn train(
     corpus: GridCorpus,
     settings: &Settings,
-    start: Start<GridDomain>,
+    start: TrainOptions<GridDomain>,
     listener: &mut dyn Listener,
 ) -> crfkit::Result<Trained<GridDomain>> {
     let features = train::features(&corpus, settings);
@@ -103,7 +103,7 @@ fn errors(model: &Arc<GridModel>, test: &[(Sites, Mask)], decode: Decode) -> f64
         pixels += gold.clone().count();
         wrong += gold.filter(|(gold, found)| gold != found).count();
     }
-    let all = judgement.all();
+    let all = judgement.overall();
     assert_eq!((all.all, all.wrong()), (pixels as u64, wrong as u64));
     100.0 * wrong as f64 / pixels as f64
 }
@@ -433,7 +433,7 @@ fn an_interrupted_run_goes_on_to_the_same_weights() {
     let Checkpoints(checkpoints) = checkpoints;
     assert!(checkpoints.len() > 3);
     for checkpoint in checkpoints {
-        let start = Start { resume: Some(checkpoint), threads: 2, ..Start::default() };
+        let start = TrainOptions { resume: Some(checkpoint), threads: 2, ..TrainOptions::default() };
         let again = train(new(), &settings, start, &mut ()).unwrap();
         assert_eq!((again.model.weights, again.passes), (whole.model.weights.clone(), whole.passes));
     }

@@ -99,7 +99,7 @@ fn zeros_have_weights_and_no_effect() {
             let sequences = all.into_iter().map(Sequence::from_features);
             Trainer::new()
                 .optimizer(method)
-                .settings(|s| s.scaling = crfkit::settings::Scaling::None)
+                .configure(|s| s.scaling = crfkit::settings::Scaling::None)
                 .run(sequences)
                 .unwrap()
         };
@@ -118,7 +118,7 @@ fn zeros_have_weights_and_no_effect() {
         let weights = |name: &str| {
             let names = zeros.model.any().names().unwrap();
             names
-                .each_of(|_| true)
+                .iter_where(|_| true)
                 .filter(|w| w.observation.as_deref() == Some(name))
                 .map(|w| w.weight)
                 .collect::<Vec<_>>()

@@ -15,7 +15,7 @@ use crfkit::loss::Pieces;
 use crfkit::math::random::Random;
 use crfkit::model::{Keep, NamedWeight, Precision};
 use crfkit::tag::{Judgement, Tagger};
-use crfkit::train::{Checkpoint, Criterion, Method, Settings, Start, Trained, features};
+use crfkit::train::{Checkpoint, Criterion, Method, Settings, TrainOptions, Trained, features};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -44,19 +44,19 @@ fn lbfgs() -> Settings {
 }
 
 fn train(corpus: LinkedCorpus, settings: &Settings, engine: Engine) -> crfkit::Result<Trained<LinkedDomain>> {
-    train_from(corpus, settings, engine, Start::default(), &mut Record::default())
+    train_from(corpus, settings, engine, TrainOptions::default(), &mut Record::default())
 }
 
 fn train_from(
     corpus: LinkedCorpus,
     settings: &Settings,
     engine: Engine,
-    start: Start<LinkedDomain>,
+    start: TrainOptions<LinkedDomain>,
     record: &mut Record,
 ) -> crfkit::Result<Trained<LinkedDomain>> {
     let settings = Settings { inference: Some(engine), ..settings.clone() };
     let features = features(&corpus, &settings);
-    crfkit::train::train(corpus, features, &settings, Start { threads: 1, ..start }, record)
+    crfkit::train::train(corpus, features, &settings, TrainOptions { threads: 1, ..start }, record)
 }
 
 /// The names of the labels of one column.
@@ -229,7 +229,8 @@ fn every_criterion_learns_with_every_engine() {
                 };
                 let corpus = corpus(&text, links.clone(), words(), &labels);
                 let mut record = Record::default();
-                let trained = train_from(corpus, &settings, engine, Start::default(), &mut record).unwrap();
+                let trained =
+                    train_from(corpus, &settings, engine, TrainOptions::default(), &mut record).unwrap();
                 if objective != Criterion::Perceptron {
                     assert!(trained.objective < 0.95 * record.progress[0].1, "{objective:?} {engine:?}");
                 }
@@ -279,7 +280,7 @@ fn a_model_comes_back_from_its_file() {
             assert_eq!((again.engine(), &again.domain.links), (Engine::LoopyBp, &model.domain.links));
             // Zeros are left out where that is smaller.
             let [after, before] = [&again, &model]
-                .map(|model| model.names().each().filter(|w| w.weight != 0.0).collect::<Vec<NamedWeight>>());
+                .map(|model| model.names().iter().filter(|w| w.weight != 0.0).collect::<Vec<NamedWeight>>());
             assert!(after == before && after.len() > 20);
             for at in (0..bytes.len()).step_by(97) {
                 let mut damaged = bytes.clone();
@@ -335,7 +336,7 @@ fn runs_go_on_from_checkpoints_and_keep_the_best_model() {
     let settings = Settings { passes: Some(12), sigma: 30.0, patience: 0, ..lbfgs() };
     let corpus = || corpus(&two_labels(5, 6), Links::Factorial, words(), &[2, 3]);
     let run = |resume: Option<Checkpoint>, dev: Option<Dev<LinkedDomain>>| {
-        let start = Start { resume, dev, ..Start::default() };
+        let start = TrainOptions { resume, dev, ..TrainOptions::default() };
         let mut record = Record { checkpoints: Some(Vec::new()), ..Record::default() };
         (train_from(corpus(), &settings, Engine::Exact, start, &mut record).unwrap(), record)
     };

@@ -10,7 +10,7 @@ use crfkit::eval::Evaluation;
 use crfkit::graph::Pieces;
 use crfkit::linked::{Engine, LinkedBuilder, LinkedModel, LinkedTagger, Links};
 use crfkit::tag::Judgement;
-use crfkit::train::{self, Criterion, Method, Settings, Start};
+use crfkit::train::{self, Criterion, Method, Settings, TrainOptions};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -38,7 +38,7 @@ fn train(sequences: &[Columns], links: Links, labels: &[usize], objective: Crite
     let features = train::features(&corpus, &settings);
     let begun = Instant::now();
     let trained =
-        train::train(corpus, features, &settings, Start::default(), &mut Record::default()).unwrap();
+        train::train(corpus, features, &settings, TrainOptions::default(), &mut Record::default()).unwrap();
     (trained.model, begun.elapsed().as_secs_f64() / trained.passes)
 }
 

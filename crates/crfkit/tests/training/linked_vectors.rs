@@ -11,7 +11,7 @@ use crfkit::domain::Dev;
 use crfkit::linked::{LinkedBuilder, LinkedCorpus, LinkedModel, LinkedTagger, Links};
 use crfkit::math::random::Random;
 use crfkit::model::{Keep, Precision};
-use crfkit::train::{Kind, Method, Settings, Start, TrainingObjective, features, train};
+use crfkit::train::{Kind, Method, Settings, TrainOptions, TrainingObjective, features, train};
 use std::sync::Arc;
 
 const WIDTH: usize = 3;
@@ -56,7 +56,8 @@ fn settings(kind: Kind) -> Settings {
 fn model(corpus: LinkedCorpus) -> (LinkedModel, f64) {
     let settings = settings(Kind::Linked);
     let features = features(&corpus, &settings);
-    let trained = train(corpus, features, &settings, Start { threads: 1, ..Start::default() }, &mut ());
+    let trained =
+        train(corpus, features, &settings, TrainOptions { threads: 1, ..TrainOptions::default() }, &mut ());
     let trained = trained.unwrap();
     (trained.model, trained.objective)
 }
@@ -75,11 +76,12 @@ fn without_links_it_is_the_plain_chain() {
     }
     let (chain, of) = (chain.finish(1).unwrap(), settings(Kind::Chain));
     let features = crfkit::train::features(&chain, &of);
-    let plain = train(chain, features, &of, Start { threads: 1, ..Start::default() }, &mut ()).unwrap();
+    let plain =
+        train(chain, features, &of, TrainOptions { threads: 1, ..TrainOptions::default() }, &mut ()).unwrap();
     let (linked, objective) = model(corpus(builder(no_links(), &[1]), &data));
     assert!((objective - plain.objective).abs() < 1e-6 * objective, "{objective} {}", plain.objective);
     let weight = |names: crfkit::model::Names, label: &str| {
-        let mut all = names.each().filter(|w| w.observation.as_deref() == Some("vector[0]"));
+        let mut all = names.iter().filter(|w| w.observation.as_deref() == Some("vector[0]"));
         all.find(|w| w.labels == [label]).unwrap().weight
     };
     for label in ["a0", "a1", "a2"] {
@@ -116,12 +118,13 @@ fn on_factorial_chains_numbers_are_features_of_every_label() {
         let corpus = builder.finish(1).unwrap();
         let settings = Settings { scaling: crfkit::train::Scaling::None, ..settings(Kind::Linked) };
         let features = features(&corpus, &settings);
-        train(corpus, features, &settings, Start { threads: 1, ..Start::default() }, &mut ()).unwrap()
+        train(corpus, features, &settings, TrainOptions { threads: 1, ..TrainOptions::default() }, &mut ())
+            .unwrap()
     };
     let (a, b) = (of("U:%x[0,0]\nU:%x[0,1]\nB\n", &named), of("B\n", &dense));
     assert!((a.objective - b.objective).abs() < 1e-6 * a.objective, "{} {}", a.objective, b.objective);
     // Both label columns have weights of all numbers.
-    let weights = b.model.names().each().filter(|w| w.observation.as_deref() == Some("vector[3]")).count();
+    let weights = b.model.names().iter().filter(|w| w.observation.as_deref() == Some("vector[3]")).count();
     assert_eq!(weights, 3 + 2);
 }
 
@@ -165,7 +168,7 @@ fn gradients_are_slopes() {
 #[test]
 fn a_model_with_vectors_survives_its_file() {
     let (data, test) = (sequences(7, 60), sequences(8, 20));
-    let standardised = builder(Links::Factorial, &[1, 2]).standardised();
+    let standardised = builder(Links::Factorial, &[1, 2]).standardise();
     let (model, _) = model(corpus(standardised, &data));
     let bytes = model.to_bytes(Precision::F64).unwrap();
     let again = LinkedModel::from_bytes(&bytes).unwrap();
@@ -230,14 +233,14 @@ fn numbers_too_far_from_those_of_training_are_rejected() {
         one
     };
     let data: Vec<Columns> = sequences(11, 40).iter().map(|one| scaled(one, 1e-28)).collect();
-    let (model, _) = model(corpus(builder(Links::Factorial, &[1, 2]).standardised(), &data));
+    let (model, _) = model(corpus(builder(Links::Factorial, &[1, 2]).standardise(), &data));
     let mut tagger = LinkedTagger::new(Arc::new(model));
     tagger.load(&data[0]).unwrap();
     let far = scaled(&scaled(&data[0], 1e28), 1e37);
     let message = tagger.load(&far).err().unwrap().to_string();
     assert!(message.contains("made up:1: vector[0] is so far from its mean in training"), "{message}");
     let plain = |one: &Columns| Sequence::Columns { rows: one.clone(), label_column: Some(1) };
-    let mut chains = CorpusBuilder::new(Source::Templates(templates())).standardised();
+    let mut chains = CorpusBuilder::new(Source::Templates(templates())).standardise();
     data.iter().for_each(|one| chains.add(&plain(one)).unwrap());
     let corpus = chains.finish(1).unwrap();
     let message =

@@ -359,7 +359,7 @@ fn a_dump_reads_back_whatever_the_names() {
         assert!(read.labels.iter().map(|(_, label)| label).eq(&model.domain.labels));
         // One line a weight, in the order of the weights.
         assert_eq!(read.weights.iter().map(|line| line.weight).collect::<Vec<_>>(), *model.weights);
-        assert_eq!(read.weights, model.names().each().collect::<Vec<_>>());
+        assert_eq!(read.weights, model.names().iter().collect::<Vec<_>>());
         let mut lines = read.weights.iter();
         for kind in [NODES, PAIRS] {
             for row in 0..model.features.rows[kind].len as u32 {

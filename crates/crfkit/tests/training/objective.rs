@@ -6,7 +6,7 @@ use crfkit::data::observer::Source;
 use crfkit::domain::{Corpus, Domain};
 use crfkit::settings::{Kind, Method, Settings};
 use crfkit::train::TrainingObjective;
-use crfkit::typed::{Declaration, Observed, TypedBuilder, TypedCorpus, TypedGraphBuilder, Types};
+use crfkit::typed::{Declaration, FeatureValues, TypedBuilder, TypedCorpus, TypedGraphBuilder, Types};
 
 /// Sequences whose features have values of very different sizes.
 fn chains() -> ChainCorpus {
@@ -31,18 +31,18 @@ fn triangles() -> TypedCorpus {
         ("e".to_owned(), Declaration::factors(["n", "n"]).dense(1)),
     ])
     .unwrap();
-    let [node, edge] = ["n", "e"].map(|name| types.kind(name).unwrap());
+    let [node, edge] = ["n", "e"].map(|name| types.index_of(name).unwrap());
     let mut builder = TypedBuilder::new(types.clone());
     for k in 0..8u32 {
         let mut graph = TypedGraphBuilder::new(&types, "a triangle");
         for v in 0..3 {
             let label = (k % 4 != v).then_some((k + v) % 2);
             let dense = vec![f64::from(k * v) - 3.0, f64::from((k + 2 * v) % 3)];
-            graph.node(node, label, Observed { dense, ..Observed::default() }).unwrap();
+            graph.node(node, label, FeatureValues { dense, ..FeatureValues::default() }).unwrap();
         }
         for (i, j) in [(0, 1), (1, 2), (0, 2)] {
             let dense = vec![0.5 * f64::from(k)];
-            graph.factor(edge, vec![i, j], Observed { dense, ..Observed::default() }).unwrap();
+            graph.factor(edge, vec![i, j], FeatureValues { dense, ..FeatureValues::default() }).unwrap();
         }
         builder.add_graph(graph.finish().unwrap()).unwrap();
     }
@@ -113,19 +113,19 @@ fn impossible_graphs_in_memory_are_rejected() {
         ("e".to_owned(), Declaration::factors(["n", "n"])),
     ])
     .unwrap();
-    let [node, edge] = ["n", "e"].map(|name| types.kind(name).unwrap());
-    let number = |x: f64| Observed { dense: vec![x], ..Observed::default() };
+    let [node, edge] = ["n", "e"].map(|name| types.index_of(name).unwrap());
+    let number = |x: f64| FeatureValues { dense: vec![x], ..FeatureValues::default() };
     let mut graph = TypedGraphBuilder::new(&types, "g");
     graph.node(node, None, number(1.0)).unwrap();
     let why = |result: crfkit::Result<()>| result.unwrap_err().to_string();
     let mut add = |kind, label, features| graph.node(kind, label, features).map(|_| ());
     assert!(why(add(node, Some(2), number(0.0))).contains("label 2"));
     assert!(why(add(edge, None, number(0.0))).contains("no type 1 of nodes"));
-    assert!(why(add(node, None, Observed::default())).contains("declares 1"));
+    assert!(why(add(node, None, FeatureValues::default())).contains("declares 1"));
     assert!(why(add(node, None, number(f64::NAN))).contains("NaN"));
     let mut graph = TypedGraphBuilder::new(&types, "g");
     graph.node(node, None, number(1.0)).unwrap();
-    let mut join = |kind, nodes: &[usize]| why(graph.factor(kind, nodes.to_vec(), Observed::default()));
+    let mut join = |kind, nodes: &[usize]| why(graph.factor(kind, nodes.to_vec(), FeatureValues::default()));
     assert!(join(edge, &[0]).contains("is over 2"));
     assert!(join(edge, &[0, 1]).contains("no node 1"));
     assert!(join(edge, &[0, 0]).contains("twice"));

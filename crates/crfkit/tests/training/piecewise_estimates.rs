@@ -17,7 +17,7 @@ use crfkit::model::{Features, Keep, TableKind, TableShapes};
 use crfkit::optim::{Control, Lbfgs, Objective, Optimizer, Prior, Problem, Progress, State, Watch};
 use crfkit::risk::Risk;
 use crfkit::tag::Tagger;
-use crfkit::train::{Criterion, Method, Settings, Start};
+use crfkit::train::{Criterion, Method, Settings, TrainOptions};
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl Family {
     fn graph(&self) -> FactorGraph {
         let mut builder = FactorGraphBuilder::new(self.cards.clone()).unwrap();
         self.factors.iter().enumerate().for_each(|(kind, vars)| {
-            builder.own(kind, vars).unwrap();
+            builder.add_own(kind, vars).unwrap();
         });
         builder.build().unwrap()
     }
@@ -249,7 +249,7 @@ fn piecewise_training_has_no_label_bias() {
         let (data, test) = (label_bias(2 * seed, 2000), label_bias(2 * seed + 1, 500));
         let accuracy = |templates: &Templates, settings: &Settings| {
             let corpus = column_corpus(&data, Source::Templates(templates.clone()), 1);
-            let mut tagger = Tagger::new(Arc::new(train(corpus, settings, Start::default()).0.model));
+            let mut tagger = Tagger::new(Arc::new(train(corpus, settings, TrainOptions::default()).0.model));
             let (mut right, mut all) = (0, 0);
             for sequence in columns(&test) {
                 tagger.load_columns(&sequence).unwrap();

@@ -14,8 +14,8 @@ use crfkit::math::random::Random;
 use crfkit::optim::Control;
 use crfkit::tag::{Labeller, Tagger};
 use crfkit::train::{
-    self, Checkpoint, Criterion, Event, Init, Listener, Method, Parameters, Scaling, Settings, Start,
-    StopReason, Trained,
+    self, Checkpoint, Criterion, Event, Init, Listener, Method, Parameters, Scaling, Settings, StopReason,
+    TrainOptions, Trained,
 };
 use crfkit::typed::TypedBuilder;
 use crfkit::{Error, Place, Result};
@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 fn fit<D: Domain>(corpus: Corpus<D>, settings: &Settings, listener: &mut dyn Listener) -> Result<Trained<D>> {
     let features = train::features(&corpus, settings);
-    let start = Start { threads: 1, ..Start::default() };
+    let start = TrainOptions { threads: 1, ..TrainOptions::default() };
     train::train(corpus, features, settings, start, listener)
 }
 

@@ -8,7 +8,7 @@ use crfkit::model::edit::{Others, read_edits};
 use crfkit::model::{Keep, Precision};
 use crfkit::settings::{Constraint, Settings};
 use crfkit::tag::Tagger;
-use crfkit::train::{Criterion, Method, Start, TrainingObjective, features, train};
+use crfkit::train::{Criterion, Method, TrainOptions, TrainingObjective, features, train};
 use crfkit::{Model, Sequences, Trainer};
 use std::collections::HashMap;
 use std::io::Cursor;
@@ -21,7 +21,7 @@ fn trainer(order: u8) -> Trainer<'static> {
     Trainer::new()
         .template(TEMPLATE, Dialect::Crfpp)
         .sigma(1.5)
-        .settings(|settings| settings.boundaries = true)
+        .configure(|settings| settings.boundaries = true)
         .order(order)
 }
 
@@ -37,7 +37,7 @@ fn chain(model: &Model) -> Arc<ChainModel> {
 /// Compares all probabilities of a sequence with sums of named weights, over the labellings that `allowed` allows.
 fn check(model: &Arc<ChainModel>, words: &[&str], allowed: impl Fn(&[&str]) -> bool) {
     let weights: HashMap<(String, Option<String>, Vec<String>), f64> =
-        model.names().each().map(|w| ((w.part, w.observation, w.labels), w.weight)).collect();
+        model.names().iter().map(|w| ((w.part, w.observation, w.labels), w.weight)).collect();
     let weight = |part: &str, observation: Option<String>, labels: &[&str]| {
         let labels = labels.iter().map(|label| (*label).to_owned()).collect();
         weights.get(&(part.to_owned(), observation, labels)).copied().unwrap_or(0.0)
@@ -104,9 +104,9 @@ fn probabilities_are_those_of_the_named_weights() {
         check(&chain(&trainer(1).train(text()).unwrap()), words, iob2);
         check(&chain(&trainer(2).train(text()).unwrap()), words, |labels| iob2(labels) && seen(labels));
         let all =
-            trainer(2).settings(|settings| settings.transitions = Some(Keep::All)).train(text()).unwrap();
+            trainer(2).configure(|settings| settings.transitions = Some(Keep::All)).train(text()).unwrap();
         check(&chain(&all), words, iob2);
-        let free = trainer(2).settings(|settings| settings.constraint = Some(Constraint::None));
+        let free = trainer(2).configure(|settings| settings.constraint = Some(Constraint::None));
         check(&chain(&free.train(text()).unwrap()), words, seen);
     }
 }
@@ -141,7 +141,7 @@ fn every_door_and_any_number_of_threads_give_the_same_model() {
     let read = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
     let mut tagger = read.tagger().unwrap();
     let best = tagger
-        .best(&Sequence::from_features([("x", vec![("w=b", 1.0)]), ("x", vec![("w=c", 0.5)])]).unwrap(), 9)
+        .nbest(&Sequence::from_features([("x", vec![("w=b", 1.0)]), ("x", vec![("w=c", 0.5)])]).unwrap(), 9)
         .unwrap();
     assert_eq!(best[0].0, ["B-X", "I-X"]);
     assert!((best.iter().map(|(_, p)| p).sum::<f64>() - 1.0).abs() < 1e-9);
@@ -169,7 +169,7 @@ fn objectives_and_methods() {
     for objective in [Criterion::Pseudolikelihood, Criterion::Marginal] {
         assert!(run(Method::Lbfgs, objective).unwrap().is_finite());
     }
-    let perceptron = Trainer::new().template(TEMPLATE, Dialect::Crfpp).settings(|settings| {
+    let perceptron = Trainer::new().template(TEMPLATE, Dialect::Crfpp).configure(|settings| {
         *settings = Settings { order: 2, passes: Some(20), ..Settings::perceptron(true) };
     });
     let model = perceptron.train(text()).unwrap();
@@ -204,7 +204,7 @@ fn a_corpus_has_the_order_of_the_settings() {
     let corpus = first.finish(1).unwrap();
     let settings = Settings { order: 2, ..Settings::default() };
     let features = features(&corpus, &settings);
-    let error = train(corpus, features, &settings, Start::default(), &mut ()).unwrap_err().to_string();
+    let error = train(corpus, features, &settings, TrainOptions::default(), &mut ()).unwrap_err().to_string();
     assert!(error.contains("made for order 1"), "{error}");
 }
 
@@ -233,7 +233,7 @@ fn labels_that_are_never_followed_may_be_followed_by_any() {
 #[test]
 fn training_under_a_constraint() {
     let trained = |builder: CorpusBuilder, text: &str, order: u8| {
-        let mut builder = if order == 2 { builder.second_order(Keep::All) } else { builder };
+        let mut builder = if order == 2 { builder.with_second_order(Keep::All) } else { builder };
         let text = Cursor::new(text.as_bytes().to_vec());
         Sequences::read_columns(text, "text").unwrap().try_for_each(|sequence| builder.add(&sequence?))?;
         let corpus = builder.finish(1)?;
@@ -245,7 +245,7 @@ fn training_under_a_constraint() {
             ..Settings::default()
         };
         let features = features(&corpus, &settings);
-        train(corpus, features, &settings, Start::default(), &mut ())
+        train(corpus, features, &settings, TrainOptions::default(), &mut ())
     };
     for order in [1, 2] {
         let free = trained(builder(), TEXT, order).unwrap();
@@ -300,7 +300,7 @@ fn models_normalised_label_by_label_train_and_tag_alike() {
         (Criterion::MemmBackward, Keep::All),
         (Criterion::Memm, Keep::All),
     ] {
-        let mut builder = builder().second_order(transitions);
+        let mut builder = builder().with_second_order(transitions);
         for sequence in text() {
             builder.add(&sequence.unwrap()).unwrap();
         }

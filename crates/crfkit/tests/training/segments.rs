@@ -21,7 +21,7 @@ fn trainer(longest: usize) -> Trainer<'static> {
     Trainer::new()
         .template(TEMPLATE, Dialect::Crfpp)
         .sigma(1.5)
-        .settings(|settings| settings.boundaries = true)
+        .configure(|settings| settings.boundaries = true)
         .segments(longest)
 }
 
@@ -67,7 +67,7 @@ fn segments(labels: &[&str]) -> Option<Vec<std::ops::Range<usize>>> {
 /// Compares all probabilities of a sequence with sums of named weights, over the labellings into segments of at most `longest` tokens.
 fn check(model: &Arc<ChainModel>, words: &[&str], longest: usize, iobes: bool) {
     let weights: HashMap<(String, Option<String>, Vec<String>), f64> =
-        model.names().each().map(|w| ((w.part, w.observation, w.labels), w.weight)).collect();
+        model.names().iter().map(|w| ((w.part, w.observation, w.labels), w.weight)).collect();
     let weight = |part: &str, observation: Option<String>, labels: &[&str]| {
         let labels = labels.iter().map(|label| (*label).to_owned()).collect();
         weights.get(&(part.to_owned(), observation, labels)).copied().unwrap_or(0.0)
@@ -171,14 +171,14 @@ fn every_objective_and_method_trains() {
         Criterion::MaxMargin,
         Criterion::Perceptron,
     ] {
-        let model = trainer(3).settings(|settings| settings.objective = objective).train(text()).unwrap();
+        let model = trainer(3).configure(|settings| settings.objective = objective).train(text()).unwrap();
         let scores = model.evaluate(text()).unwrap();
         // Without a margin, weights of 0 are as good as any.
         let least = if objective == Criterion::Perceptron { 0.0 } else { 90.0 };
         assert!(scores.scores().accuracy > least, "{objective:?}: {scores}");
     }
     let passes = |method: Method| {
-        let trainer = trainer(3).settings(|settings| {
+        let trainer = trainer(3).configure(|settings| {
             (settings.optimizer, settings.passes) = (method, Some(60));
         });
         chain(&trainer.train(text()).unwrap()).weights.iter().copied().collect::<Vec<f64>>()
@@ -207,7 +207,7 @@ fn attributes_have_lengths_alone() {
     };
     let model = chain(&Trainer::new().segments(3).train(sequences()).unwrap());
     let names: Vec<_> =
-        model.names().each().filter(|w| w.part == "length").map(|w| (w.observation, w.labels)).collect();
+        model.names().iter().filter(|w| w.part == "length").map(|w| (w.observation, w.labels)).collect();
     let named = |length: &str, label: &str| (Some(length.to_owned()), vec![label.to_owned()]);
     assert_eq!(names, [named("1", "B-X"), named("1", "O"), named("3", "B-X")]);
 }
@@ -243,7 +243,7 @@ fn mistakes_are_errors() {
         (Settings { compute: Compute::F32, ..Settings::default() }, "f32 does not support segments"),
     ] {
         let refused = error(
-            trainer(3).settings(|mine| *mine = Settings { segments: Some(3), ..settings.clone() }),
+            trainer(3).configure(|mine| *mine = Settings { segments: Some(3), ..settings.clone() }),
             TEXT,
         );
         assert!(refused.contains(part), "{refused}");

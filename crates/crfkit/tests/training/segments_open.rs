@@ -69,7 +69,7 @@ fn score(weights: &[Weight], words: &[&str], vectors: &[[f32; 2]], labels: &[&st
 fn weights(model: &ChainModel) -> Vec<Weight> {
     model
         .names()
-        .each()
+        .iter()
         .map(|w| Weight { part: if w.part == "dense" { "node".into() } else { w.part }, ..w })
         .collect()
 }
@@ -120,7 +120,7 @@ fn vectors_are_observations_of_tokens() {
         )
     };
     let train = |change: &dyn Fn(&mut Settings)| {
-        trainer(3).settings(|settings| change(settings)).threads(2).train(sequences()).unwrap()
+        trainer(3).configure(|settings| change(settings)).threads(2).train(sequences()).unwrap()
     };
     for method in [Method::Auto, Method::Sgd, Method::Saga, Method::NewtonCg] {
         let model = train(&|settings| (settings.optimizer, settings.passes) = (method, Some(8)));

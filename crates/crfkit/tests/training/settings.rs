@@ -4,16 +4,18 @@ use crate::corpora;
 
 use corpora::{Record, gain, made_up, models, parameters, train};
 use crfkit::chain::{ChainDomain, ChainModel, Sequence};
-use crfkit::infer::{Engine, Propagation, Schedule};
+use crfkit::infer::{Engine, MessageSchedule, Propagation};
 use crfkit::model::Precision;
 use crfkit::optim::{AdaGrad, Compute, Stop};
-use crfkit::train::{Constraint, Criterion, Kind, Method, Parameters, Settings, Start, StopReason, features};
+use crfkit::train::{
+    Constraint, Criterion, Kind, Method, Parameters, Settings, StopReason, TrainOptions, features,
+};
 
 const METHODS: [Method; 4] = [Method::Auto, Method::Lbfgs, Method::Sgd, Method::Adagrad];
 
 #[test]
 fn unusable_settings_are_refused() {
-    let refused = |change: fn(&mut Settings), start: Start<ChainDomain>, words: &str| {
+    let refused = |change: fn(&mut Settings), start: TrainOptions<ChainDomain>, words: &str| {
         let (corpus, _) = made_up(17, 5);
         let mut settings = Settings::default();
         change(&mut settings);
@@ -22,7 +24,7 @@ fn unusable_settings_are_refused() {
         let message = result.unwrap_err().to_string();
         assert!(message.contains(words), "{message}");
     };
-    let none = Start::default;
+    let none = TrainOptions::default;
     refused(|s| s.sigma = 0.0, none(), "`sigma` is 0");
     refused(|s| s.sigma = f64::NAN, none(), "`sigma` is NaN");
     refused(|s| s.sigma_pairs = Some(-1.0), none(), "`sigma_pairs` is -1");
@@ -48,8 +50,12 @@ fn unusable_settings_are_refused() {
         none(),
         "`eta0` is not a parameter of `optimizer` lbfgs, which has: `tolerance`, `gradient_tolerance`, `change`, `memory`; it is one of: auto, sgd, ",
     );
-    refused(|_| {}, Start { theta: vec![0.0; 3], ..none() }, "the start has 3 weights");
-    refused(|_| {}, Start { prior_mean: vec![0.0; 3], ..none() }, "the mean of the prior has 3 weights");
+    refused(|_| {}, TrainOptions { theta: vec![0.0; 3], ..none() }, "the start has 3 weights");
+    refused(
+        |_| {},
+        TrainOptions { prior_mean: vec![0.0; 3], ..none() },
+        "the mean of the prior has 3 weights",
+    );
     let mut dev = made_up(17, 5).1;
     let corpus = made_up(17, 5).0;
     let unlabelled = models::columns("two 3\nsugar 5\n").remove(0);
@@ -79,7 +85,7 @@ fn a_hopeless_gain_is_refused_or_survived_but_never_silent() {
             ..Settings::default()
         };
         let features = features(&corpus, &settings);
-        let start = Start { threads: 1, ..Start::default() };
+        let start = TrainOptions { threads: 1, ..TrainOptions::default() };
         match crfkit::train::train(corpus, features, &settings, start, &mut Record::default()) {
             Ok(trained) => {
                 assert!(trained.model.weights.iter().all(|w| w.is_finite()), "{optimizer:?}, {eta0}");
@@ -100,7 +106,7 @@ fn passes_are_a_limit() {
                 parameters: gain(optimizer, 0.1),
                 ..Settings::default()
             };
-            let (trained, record) = train(made_up(18, 30).0, &settings, Start::default());
+            let (trained, record) = train(made_up(18, 30).0, &settings, TrainOptions::default());
             assert_eq!(trained.stop, StopReason::Method(Stop::Passes), "{optimizer:?}");
             // The last line search may go beyond.
             assert!(
@@ -118,7 +124,7 @@ fn the_gain_of_auto_can_be_set() {
     let weights = |eta0| {
         let parameters = Parameters { eta0, ..Parameters::default() };
         let settings = Settings { parameters, passes: Some(2), ..Settings::default() };
-        train(made_up(16, 20).0, &settings, Start::default()).0.model.weights
+        train(made_up(16, 20).0, &settings, TrainOptions::default()).0.model.weights
     };
     // A gain is for online steps: with one, auto begins with them.
     assert_ne!(weights(None), weights(Some(AdaGrad::ETA0)));
@@ -156,7 +162,7 @@ fn the_settings_of_messages_fit_kind_and_engine() {
     let all = Propagation {
         iterations: Some(50),
         damping: Some(0.5),
-        schedule: Some(Schedule::Residual),
+        schedule: Some(MessageSchedule::Residual),
         tolerance: Some(1e-6),
         restarts: Some(2),
     };
@@ -172,7 +178,7 @@ fn settings_survive_the_model_file() {
     for sigma_pairs in [None, Some(0.5), Some(f64::INFINITY)] {
         for sigma in [0.1 + 0.2, f64::INFINITY] {
             let settings = Settings { sigma, sigma_pairs, passes: Some(2), ..Settings::default() };
-            let model = train(made_up(15, 5).0, &settings, Start::default()).0.model;
+            let model = train(made_up(15, 5).0, &settings, TrainOptions::default()).0.model;
             let read = ChainModel::from_bytes(&model.to_bytes(Precision::F64).unwrap()).unwrap().settings;
             // Training finds the notation of the labels.
             assert_eq!(read, Settings { constraint: Some(Constraint::Iob2), ..settings });
@@ -207,10 +213,10 @@ fn pairs_that_make_no_sense_are_refused() {
             let sigma =
                 if let Method::Gis | Method::Pa | Method::Arow = optimizer { f64::INFINITY } else { 1.0 };
             let checked = Settings { objective, optimizer, sigma, ..Settings::default() }.check(Kind::Chain);
-            assert_eq!(checked.is_ok(), optimizer.fits(objective), "{objective:?} by {optimizer:?}");
+            assert_eq!(checked.is_ok(), optimizer.supports(objective), "{objective:?} by {optimizer:?}");
             if let Err(error) = checked {
                 assert!(matches!(error, crfkit::Error::Incompatible { .. }), "{error}");
-                for other in Method::ALL.into_iter().filter(|m| m.fits(objective)) {
+                for other in Method::ALL.into_iter().filter(|m| m.supports(objective)) {
                     assert!(error.to_string().contains(other.name()), "{error}");
                 }
             }

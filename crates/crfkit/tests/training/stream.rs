@@ -14,7 +14,8 @@ use crfkit::math::random::Random;
 use crfkit::model::{Keep, Precision};
 use crfkit::optim::{Adaptation, BatchGradient, Updates};
 use crfkit::train::{
-    Criterion, Init, Method, Parameters, Scaling, Settings, Start, StreamModel, StreamTrainer, features,
+    Criterion, Init, Method, Parameters, Scaling, Settings, StreamModel, StreamTrainer, TrainOptions,
+    features,
 };
 
 fn psa() -> Settings {
@@ -102,7 +103,7 @@ fn a_stream_whose_features_are_announced_is_ordinary_psa() {
                         stream_attributes(&instances, &settings, Some(31)),
                     ),
                 };
-                let (trained, _) = train(corpus.clone(), &settings, Start::default());
+                let (trained, _) = train(corpus.clone(), &settings, TrainOptions::default());
                 let off = off(&model.model, &trained.model, &corpus, &settings);
                 assert!(off < 1e-12, "{keep:?}, batches of {batch}: off by {off}");
                 assert_eq!(model.progress.sequences, 31);
@@ -152,7 +153,7 @@ fn late_labels_are_learned() {
         let settings = Settings { features: keep, ..psa() };
         let streamed = stream_columns(&text, templates(), &settings, examples);
         let corpus = column_corpus(&text, templates(), 1);
-        let (ordinary, _) = train(corpus.clone(), &settings, Start::default());
+        let (ordinary, _) = train(corpus.clone(), &settings, TrainOptions::default());
         let dev = corpora::column_dev(&corpus, &made_up_columns(6, 200));
         let accuracy = |model: &ChainModel| {
             let features = features(&corpus, &settings);

@@ -11,7 +11,9 @@ use crfkit::graph::{Label, Pieces, UNLABELLED};
 use crfkit::math::random::Random;
 use crfkit::model::{Keep, Precision};
 use crfkit::tag::{Judgement, Tagger};
-use crfkit::train::{BatchOf, Criterion, Method, Parameters, Scaling, Settings, Start, Trained, features};
+use crfkit::train::{
+    BatchOf, Criterion, Method, Parameters, Scaling, Settings, TrainOptions, Trained, features,
+};
 use crfkit::typed::{
     Decode, Engine, TypedBuilder, TypedCorpus, TypedDomain, TypedGraph, TypedModel, TypedTagger,
 };
@@ -44,7 +46,7 @@ fn train_with(
     let sigma_of = sigmas.iter().map(|(name, sigma)| (name.to_string(), *sigma)).collect();
     let settings = Settings { sigma_of, inference: Some(engine), ..settings.clone() };
     let features = features(&corpus, &settings);
-    let start = Start { threads: 1, ..Start::default() };
+    let start = TrainOptions { threads: 1, ..TrainOptions::default() };
     crfkit::train::train(corpus, features, &settings, start, &mut Record::default())
 }
 
@@ -332,7 +334,7 @@ fn a_chain_in_a_file_is_the_chain() {
     let chain = builder.finish(1).unwrap();
     let settings = Settings { features: Keep::All, ..lbfgs(1e-12) };
     let features = features(&chain, &settings);
-    let start = Start { threads: 1, ..Start::default() };
+    let start = TrainOptions { threads: 1, ..TrainOptions::default() };
     let chain = crfkit::train::train(chain, features, &settings, start, &mut Record::default()).unwrap();
     let mut tagger = Tagger::new(Arc::new(chain.model));
     tagger.load_columns(&columns[3]).unwrap();
@@ -387,9 +389,9 @@ fn every_objective_and_engine_learns_and_models_survive_their_files() {
                 nodes += graph.gold.len();
             }
         }
-        assert_eq!((judgement.joint.all, judgement.shares.len()), (30, 1));
-        assert_eq!((judgement.all().right, judgement.all().all), (right as u64, nodes as u64));
-        let accuracy = judgement.all().percent();
+        assert_eq!((judgement.joint.all, judgement.accuracies.len()), (30, 1));
+        assert_eq!((judgement.overall().right, judgement.overall().all), (right as u64, nodes as u64));
+        let accuracy = judgement.overall().percent();
         assert!(accuracy > 70.0, "{objective:?} by {engine:?}: {accuracy}");
     }
 }

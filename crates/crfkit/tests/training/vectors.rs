@@ -81,7 +81,12 @@ fn vectors_train_the_model_that_named_numbers_train() {
             let settings = |settings: &mut crfkit::train::Settings| {
                 settings.parameters.tolerance = (method != Method::Sdca).then_some(1e-9);
             };
-            trainer().optimizer(method).passes(400).settings(settings).run(Sequences::new(sequences)).unwrap()
+            trainer()
+                .optimizer(method)
+                .passes(400)
+                .configure(settings)
+                .run(Sequences::new(sequences))
+                .unwrap()
         };
         let (dense, named) = (run(Both::vectors), run(Both::named));
         let distance = (dense.objective - named.objective).abs() / named.objective;
@@ -134,11 +139,11 @@ fn a_model_with_vectors_survives_its_file_and_names_its_weights() {
         let test = || train.iter().map(Both::vectors);
         assert_eq!(tags(&model, test()), tags(&again, test()));
         let chain = again.any().weighted::<crfkit::chain::ChainDomain>().unwrap();
-        let dense = chain.names().each().filter(|w| w.observation.as_deref() == Some("vector[5]")).count();
+        let dense = chain.names().iter().filter(|w| w.observation.as_deref() == Some("vector[5]")).count();
         assert_eq!(dense, LABELS.len());
         // Words keep their weights behind those of the vectors.
         assert_eq!(
-            chain.names().each().filter(|w| w.observation.as_deref() == Some("w3")).count(),
+            chain.names().iter().filter(|w| w.observation.as_deref() == Some("w3")).count(),
             LABELS.len()
         );
         assert_eq!(chain.domain.vectors.as_ref().unwrap().standard.is_some(), standardise);
@@ -172,7 +177,7 @@ fn standardisation_undoes_shifts_and_sizes() {
     assert!(same as f64 > 0.99 * expected.len() as f64, "{same} of {}", expected.len());
     // Without values of unit size the weights of large numbers would be tiny, and the other way round.
     let unscaled = |settings: &mut crfkit::train::Settings| settings.scaling = Scaling::None;
-    let model = trainer().settings(unscaled).standardise().train(Sequences::new(moved(&train))).unwrap();
+    let model = trainer().configure(unscaled).standardise().train(Sequences::new(moved(&train))).unwrap();
     assert!(accuracy_of(&model, moved(&test), &test) > 0.7);
 }
 
@@ -197,7 +202,7 @@ fn numbers_far_from_zero_are_centred() {
             chain.domain.vectors.as_ref().unwrap().standard.is_some()
         };
         let as_they_are = |settings: &mut crfkit::train::Settings| settings.scaling = Scaling::None;
-        let raw = trainer().settings(as_they_are).train(Sequences::new(vectors(&train))).unwrap();
+        let raw = trainer().configure(as_they_are).train(Sequences::new(vectors(&train))).unwrap();
         assert!(centred(&again) && !centred(&raw), "{shift}");
     }
 }
@@ -226,7 +231,7 @@ fn columns_of_numbers_are_vectors() {
         trainer.template("U:%x[0,0]\nB\n", crfkit::data::template::Dialect::Crfpp)
     };
     let by_columns = template(trainer())
-        .dense(1..=WIDTH)
+        .dense_columns(1..=WIDTH)
         .run(Sequences::new(train.iter().map(rows).collect::<Vec<_>>()))
         .unwrap();
     let beside = |both: &Both| {
@@ -242,18 +247,21 @@ fn columns_of_numbers_are_vectors() {
         tags(&by_vectors.model, train.iter().map(beside))
     );
     let names = by_columns.model.any().weighted::<crfkit::chain::ChainDomain>().unwrap();
-    assert!(names.names().each().any(|w| w.observation.as_deref() == Some("column[3]")));
+    assert!(names.names().iter().any(|w| w.observation.as_deref() == Some("column[3]")));
     let wrong = |message: &str, expected: &str| assert!(message.contains(expected), "{message}");
     let to_train = || Sequences::new(train.iter().map(rows).collect::<Vec<_>>());
     wrong(
-        &template(trainer()).dense([0]).train(to_train()).unwrap_err().to_string(),
+        &template(trainer()).dense_columns([0]).train(to_train()).unwrap_err().to_string(),
         "in column 0 is not a number",
     );
     wrong(
-        &template(trainer()).dense([7]).train(to_train()).unwrap_err().to_string(),
+        &template(trainer()).dense_columns([7]).train(to_train()).unwrap_err().to_string(),
         "column 7 is the label",
     );
-    wrong(&template(trainer()).dense([9]).train(to_train()).unwrap_err().to_string(), "column 9 is used");
+    wrong(
+        &template(trainer()).dense_columns([9]).train(to_train()).unwrap_err().to_string(),
+        "column 9 is used",
+    );
 }
 
 #[test]
@@ -315,10 +323,10 @@ fn numbers_have_weights_for_all_labels_however_pairs_are_collected() {
         assert_eq!(2 * rows.len <= tokens, !rare, "the test looks at both ways");
         for d in 0..WIDTH {
             let name = format!("vector[{d}]");
-            let weights = chain.names().each().filter(|w| w.observation.as_deref() == Some(&*name)).count();
+            let weights = chain.names().iter().filter(|w| w.observation.as_deref() == Some(&*name)).count();
             assert_eq!(weights, LABELS.len(), "{name}");
         }
-        let named = chain.names().each().filter(|w| w.part == "node").count() - WIDTH * LABELS.len();
+        let named = chain.names().iter().filter(|w| w.part == "node").count() - WIDTH * LABELS.len();
         assert!(if rare { named == tokens } else { named <= 5 * LABELS.len() }, "{named} weights of words");
     }
 }

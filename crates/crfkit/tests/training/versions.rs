@@ -9,12 +9,12 @@ use crfkit::chain::{ChainModel, Sequence};
 use crfkit::data::images::{Image, Mask};
 use crfkit::data::observer::Source;
 use crfkit::domain::{Corpus, Domain, WeightedModel};
-use crfkit::empirical::{Counts, EmpiricalModel, Pairs};
+use crfkit::empirical::{Counts, EmpiricalModel, PairKind};
 use crfkit::grid::{Engine, GridBuilder, GridDomain, GridImage, GridModel, SiteFeatures};
 use crfkit::linked::{LinkedBuilder, LinkedModel, Links};
 use crfkit::model::Precision;
 use crfkit::tag::{Labeller, Tagger};
-use crfkit::train::{self, Init, Method, Settings, Start};
+use crfkit::train::{self, Init, Method, Settings, TrainOptions};
 use crfkit::typed::{TypedBuilder, TypedModel};
 use crfkit::{Error, Place};
 use std::fmt::Write;
@@ -118,7 +118,7 @@ pub(crate) fn pictures() -> Vec<GridImage> {
 pub(crate) fn fit<D: Domain>(corpus: Corpus<D>, settings: &Settings) -> WeightedModel<D> {
     let settings = Settings { optimizer: Method::Lbfgs, passes: Some(20), ..settings.clone() };
     let features = train::features(&corpus, &settings);
-    train::train(corpus, features, &settings, Start::default(), &mut ()).unwrap().model
+    train::train(corpus, features, &settings, TrainOptions::default(), &mut ()).unwrap().model
 }
 
 fn chain() -> Vec<u8> {
@@ -182,7 +182,7 @@ fn grid() -> Vec<u8> {
 fn empirical() -> Vec<u8> {
     let settings = crfkit::empirical::EmpiricalSettings {
         method: crfkit::empirical::EmpiricalMethod::Ep2,
-        pairs: Pairs::Lexical,
+        pairs: PairKind::Lexical,
         ..Default::default()
     };
     let mut counts = Counts::new(settings.pairs);

@@ -8,13 +8,13 @@ use crfkit::data::columns::Columns;
 use crfkit::data::images::{Image, Mask};
 use crfkit::data::observer::Source;
 use crfkit::data::rows::RowFormat;
-use crfkit::data::sites::{Pairs, Sites};
+use crfkit::data::sites::{PairFeatures, Sites};
 use crfkit::data::template::{Dialect, Templates};
 use crfkit::domain::{Corpus, Domain};
 use crfkit::grid::{GridBuilder, GridDomain, GridImage, SiteFeatures};
 use crfkit::linked::{LinkedBuilder, Links};
-use crfkit::train::{Criterion, Kind, Method, Settings, Start, Trained, train};
-use crfkit::typed::{Declaration, Observed, TypedBuilder, TypedGraphBuilder, Types};
+use crfkit::train::{Criterion, Kind, Method, Settings, TrainOptions, Trained, train};
+use crfkit::typed::{Declaration, FeatureValues, TypedBuilder, TypedGraphBuilder, Types};
 use crfkit::{Sequences, Trainer};
 
 const TEXT: &str = "a\tX\nb\tY\n\nb\tX\na\tY\nc\tX\n\nc\tZ\n\n";
@@ -45,7 +45,8 @@ fn linked(sequences: &[Columns]) -> Corpus<crfkit::linked::LinkedDomain> {
 fn trained<D: Domain>(corpus: Corpus<D>, objective: Criterion, kind: Kind) -> Trained<D> {
     let settings = Settings { objective, optimizer: Method::Lbfgs, ..Settings::for_kind(kind) };
     let features = corpus.features(&settings);
-    train(corpus, features, &settings, Start { threads: 1, ..Start::default() }, &mut ()).unwrap()
+    train(corpus, features, &settings, TrainOptions { threads: 1, ..TrainOptions::default() }, &mut ())
+        .unwrap()
 }
 
 /// The model of weights 2, 1 and 0 is the model of two copies of the first sequence and one of the second.
@@ -167,19 +168,19 @@ fn tokens_of_weight_two_are_the_sequence_twice() {
 /// Objectives that are about all labels together have no place for weights of tokens; neither have counts, nor streams.
 #[test]
 fn weights_of_tokens_that_nothing_can_use_are_refused() {
-    use crfkit::empirical::{Counts, Pairs};
+    use crfkit::empirical::{Counts, PairKind};
     use crfkit::train::StreamTrainer;
     for objective in [Criterion::Likelihood, Criterion::Piecewise, Criterion::Perceptron] {
         let corpus = chain(&with_token_weights(&[2.0, 0.0]));
         let optimizer = if objective == Criterion::Perceptron { Method::Sgd } else { Method::Lbfgs };
         let settings = Settings { objective, optimizer, ..Settings::for_kind(Kind::Chain) };
         let features = corpus.features(&settings);
-        let run = train(corpus, features, &settings, Start::default(), &mut ());
+        let run = train(corpus, features, &settings, TrainOptions::default(), &mut ());
         let message = run.err().unwrap().to_string();
         assert!(message.contains("single tokens and nodes cannot have weights: use one of"), "{message}");
     }
     let sequences = with_token_weights(&[2.0, 1.0]);
-    let counted = Counts::new(Pairs::default()).add_columns(&sequences[0], 1);
+    let counted = Counts::new(PairKind::default()).add_columns(&sequences[0], 1);
     assert!(counted.unwrap_err().to_string().contains("a token of weight 2"));
     let settings = Settings { optimizer: Method::Psa, ..Settings::for_kind(Kind::Chain) };
     let mut stream = StreamTrainer::new(Source::Templates(templates()), &settings, None).unwrap();
@@ -272,7 +273,8 @@ fn weights_of_graphs_from_memory() {
     let types = Types::declare([("page".to_owned(), Declaration::nodes(["a", "b"]))]).unwrap();
     let graph = |name: &str| {
         let mut graph = TypedGraphBuilder::new(&types, "graph");
-        let named = |name: &str| Observed { named: vec![(name.to_owned(), 1.0)], ..Observed::default() };
+        let named =
+            |name: &str| FeatureValues { named: vec![(name.to_owned(), 1.0)], ..FeatureValues::default() };
         graph.node(0, Some(0), named(name)).unwrap();
         graph.node(0, Some(1), named("y")).unwrap();
         graph.finish().unwrap()
@@ -299,7 +301,7 @@ fn weights_of_graphs_from_memory() {
 #[test]
 fn weights_of_images() {
     let image = Image { height: 1, width: 2, channels: 1, values: vec![0.0, 1.0] };
-    let sites = Sites { nodes: image, pairs: Pairs::Differences };
+    let sites = Sites { nodes: image, pairs: PairFeatures::Differences };
     let mask = Some(Mask { height: 1, width: 2, values: vec![0, 1] });
     let picture = |weights: Option<Vec<f64>>| GridImage {
         sites: sites.clone(),

@@ -10,8 +10,8 @@ use crfkit::graph::Neighbours;
 use crfkit::grid::{
     Decode, Directions, Engine, GridBuilder, GridDomain, GridImage, GridTagger, SiteFeatures, Tables,
 };
-use crfkit::tag::{Judgement, Share};
-use crfkit::train::{Criterion, Kind, Method, Settings, Start};
+use crfkit::tag::{Accuracy, Judgement};
+use crfkit::train::{Criterion, Kind, Method, Settings, TrainOptions};
 use std::ops::Range;
 use std::path::Path;
 use std::process::ExitCode;
@@ -95,7 +95,7 @@ pub fn run(output: Option<&Path>) -> Result<ExitCode> {
 }
 
 /// Trains on some images, labels others and counts mistakes.
-fn clean(way: &Way, train: &[(Image, Mask)], test: &[(Image, Mask)]) -> Result<(Vec<Mask>, Share)> {
+fn clean(way: &Way, train: &[(Image, Mask)], test: &[(Image, Mask)]) -> Result<(Vec<Mask>, Accuracy)> {
     let progress = Progress::new(false);
     let domain = GridDomain {
         labels: vec![0, WHITE],
@@ -120,7 +120,8 @@ fn clean(way: &Way, train: &[(Image, Mask)], test: &[(Image, Mask)]) -> Result<(
     };
     let corpus = builder.finish()?;
     let features = corpus.features(&settings);
-    let trained = crfkit::train::train(corpus, features, &settings, Start::default(), &mut Show(&progress))?;
+    let trained =
+        crfkit::train::train(corpus, features, &settings, TrainOptions::default(), &mut Show(&progress))?;
     progress.step(|| "labelling".into());
     let mut tagger = GridTagger::new(Arc::new(trained.model));
     let (mut masks, mut judgement) = (Vec::with_capacity(test.len()), Judgement::new(1));
@@ -134,7 +135,7 @@ fn clean(way: &Way, train: &[(Image, Mask)], test: &[(Image, Mask)]) -> Result<(
         let labels = tagger.judge(&picture, Decode::MaxMarginal, &mut judgement)?;
         masks.push(tagger.mask(&labels));
     }
-    Ok((masks, judgement.all()))
+    Ok((masks, judgement.overall()))
 }
 
 /// A noisy image in shades of grey, with 0 at a quarter and 1 at three quarters.

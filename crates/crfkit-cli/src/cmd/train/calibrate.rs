@@ -10,7 +10,7 @@ use crate::io::{is_stdin, name};
 use anyhow::{Context, Result};
 use crfkit::chain::{ChainDomain, Sequence, TemperatureFit};
 use crfkit::optim::Control;
-use crfkit::settings::Choose;
+use crfkit::settings::Tuning;
 use crfkit::train::{Event, Listener, Settings, StopReason, Trained, train};
 use std::path::Path;
 use std::sync::Arc;
@@ -97,7 +97,7 @@ fn without(
     stop: Arc<AtomicBool>,
 ) -> Result<Trained<ChainDomain>> {
     let corpus = ChainDomain::read_training(&TrainArgs { part, ..args.clone() })?;
-    let settings = Settings { choose: Choose::default(), ..settings.clone() };
+    let settings = Settings { choose: Tuning::default(), ..settings.clone() };
     let features = corpus.features(&settings);
     let start = weights(args, &corpus, &features)?;
     Ok(train(corpus, features, &settings, start, &mut Stoppable(stop))?)

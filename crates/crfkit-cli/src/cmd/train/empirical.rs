@@ -11,7 +11,9 @@ use crate::progress::Progress;
 use anyhow::{Context, Result};
 use crfkit::any::AnyModel;
 use crfkit::chain::{ColumnLayout, Sequence};
-use crfkit::empirical::{Counts, EmpiricalMethod, EmpiricalSettings, HeldOut, Pairs, Trained, Trial, train};
+use crfkit::empirical::{
+    Counts, EmpiricalMethod, EmpiricalSettings, HeldOut, PairKind, TrainedEmpirical, Trial, train,
+};
 use crfkit::files::write_atomically;
 use crfkit::train::Parameters;
 use std::path::Path;
@@ -61,7 +63,7 @@ pub fn run(args: &TrainArgs) -> Result<ExitCode> {
         args.empirical.heldout.as_deref().map(|path| read_held_out(args, path, &layout)).transpose()?;
 
     progress.step(|| "estimating".into());
-    let Trained { model, trials } = train(&counts, &settings, held_out.as_ref())?;
+    let TrainedEmpirical { model, trials } = train(&counts, &settings, held_out.as_ref())?;
     let seconds = || begun.elapsed().as_secs_f64();
     let chosen = model.settings().unknown;
     for &Trial { unknown, accuracy } in &trials {
@@ -145,7 +147,7 @@ struct Counted {
 }
 
 /// Counts all training files. Every thread has its own counts, and their sum does not depend on which thread counted what.
-fn count(args: &TrainArgs, pairs: Pairs) -> Result<Counted> {
+fn count(args: &TrainArgs, pairs: PairKind) -> Result<Counted> {
     let mut workers = vec![Counts::new(pairs); args.input.threads()];
     let mut layout: Option<ColumnLayout> = None;
     let mut sequences = 0;

@@ -128,13 +128,13 @@ impl CorpusBuilder {
 
     /// The same builder, which standardises the numbers of columns and vectors: each has mean 0 and standard deviation 1 in the training
     /// data, and the model treats new data in the same way.
-    pub fn standardised(self) -> Self {
+    pub fn standardise(self) -> Self {
         CorpusBuilder { numbers_as: Numbers::Standardised, ..self }
     }
 
     /// The same builder, which takes numbers as they are. Otherwise those whose mean is more than ten standard deviations from 0 in the
     /// training data are centred, and the model treats new data in the same way.
-    pub fn uncentred(self) -> Self {
+    pub fn without_centring(self) -> Self {
         CorpusBuilder { numbers_as: Numbers::AsTheyAre, ..self }
     }
 

@@ -9,7 +9,7 @@ use crate::model::Features;
 impl ChainCorpus {
     /// The features of this corpus together with those of `model`, and the weights of the model in their order; new weights are 0. The
     /// corpus must come from a builder that knew the model ([`CorpusBuilder::with_base_model`](super::CorpusBuilder::with_base_model)).
-    pub fn joined(&self, features: &Features, model: &ChainModel) -> (Features, Vec<f64>) {
+    pub fn merge_features(&self, features: &Features, model: &ChainModel) -> (Features, Vec<f64>) {
         let (new, old) = (&self.domain, &model.domain);
         let number = |label: &String| new.labels.binary_search(label).ok();
         let labels: Vec<Option<usize>> = old.labels.iter().map(number).collect();

@@ -219,7 +219,7 @@ pub(super) fn check_settings(lattice: &Lattice, settings: &Settings) -> Result<(
     match settings.order == made {
         true => Ok(()),
         false => Err(Error::Setting(format!(
-            "`order` is {}, but the corpus was made for order {made}: CorpusBuilder::second_order makes one for order 2",
+            "`order` is {}, but the corpus was made for order {made}: CorpusBuilder::with_second_order makes one for order 2",
             settings.order
         ))),
     }

@@ -2,7 +2,7 @@
 
 use super::orientations::Orientations;
 use crate::data::images::Image;
-use crate::data::sites::{Pairs, Sites};
+use crate::data::sites::{PairFeatures, Sites};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -64,22 +64,24 @@ impl SiteFeatures {
     }
 
     /// Computes the features of the sites of an image. The error says why there are none.
-    pub fn describe<'a>(&self, given: &'a Sites) -> std::result::Result<Cow<'a, Sites>, String> {
+    pub fn extract<'a>(&self, given: &'a Sites) -> std::result::Result<Cow<'a, Sites>, String> {
         given.check()?;
         let plain = self.numbers == SiteNumbers::Values && self.patch == 1;
         let sites = match (&given.pairs, self.numbers) {
             _ if plain => Cow::Borrowed(given),
-            (Pairs::Compared(_) | Pairs::Given { .. }, _) => {
+            (PairFeatures::Compared(_) | PairFeatures::Given { .. }, _) => {
                 return Err(
                     "it has numbers of pairs, so each pixel must be a site: leave out patches, and use values only"
                         .into(),
                 );
             }
-            (Pairs::Differences, SiteNumbers::Values) => Cow::Owned(means(&given.nodes, self.patch)?.into()),
-            (Pairs::Differences, SiteNumbers::Intensity) => {
+            (PairFeatures::Differences, SiteNumbers::Values) => {
+                Cow::Owned(means(&given.nodes, self.patch)?.into())
+            }
+            (PairFeatures::Differences, SiteNumbers::Intensity) => {
                 Cow::Owned(means(&intensity(&given.nodes)?, self.patch)?.into())
             }
-            (Pairs::Differences, SiteNumbers::Orientations) => {
+            (PairFeatures::Differences, SiteNumbers::Orientations) => {
                 let (height, width) = whole_patches(&given.nodes, self.patch)?;
                 Cow::Owned(Orientations::new(&intensity(&given.nodes)?).sites(height, width, self.patch))
             }
@@ -145,6 +147,6 @@ fn expanded(Sites { nodes, pairs }: Sites) -> Sites {
         }
     }
     let wide = Image { channels: n + n * (n + 1) / 2, values, ..nodes };
-    let pairs = if pairs == Pairs::Differences { Pairs::Compared(nodes) } else { pairs };
+    let pairs = if pairs == PairFeatures::Differences { PairFeatures::Compared(nodes) } else { pairs };
     Sites { nodes: wide, pairs }
 }

@@ -2,7 +2,7 @@
 
 use super::{SiteFeatures, Tables};
 use crate::data::dataset::Dataset;
-use crate::data::sites::{Pairs, Sites};
+use crate::data::sites::{PairFeatures, Sites};
 use crate::graph::build::PairTables;
 use crate::graph::{FactorGraph, Graph, Grid, Label, Neighbours};
 use crate::model::{Features, Keep, TableKind, TableShapes};
@@ -70,7 +70,7 @@ const DIRECTIONS: [&str; 4] = ["horizontal", "vertical", "falling", "rising"];
 impl GridDomain {
     /// A domain with Potts tables over four neighbours, for images like `example`, which comes from `name`.
     pub fn new(labels: Vec<u16>, sites: SiteFeatures, example: &Sites, name: &str) -> Result<Self> {
-        let described = sites.describe(example).map_err(|why| Error::input(Place::new(name, 0), why))?;
+        let described = sites.extract(example).map_err(|why| Error::input(Place::new(name, 0), why))?;
         let (channels, pair_channels) = (described.nodes.channels, described.pair_channels());
         let (neighbours, tables) = (Neighbours::Four, Tables::Potts);
         let directions = Directions::default();
@@ -169,7 +169,7 @@ impl GridDomain {
     /// Computes the features of the sites of an image that comes from `name`, and checks that the model can use them.
     pub(super) fn describe<'a>(&self, given: &'a Sites, name: &str) -> Result<Cow<'a, Sites>> {
         let refuse = |why: String| Error::input(Place::new(name, 0), why);
-        let sites = self.sites.describe(given).map_err(refuse)?;
+        let sites = self.sites.extract(given).map_err(refuse)?;
         let kind = |channels: usize| match channels {
             1 => "grey".to_owned(),
             3 => "coloured".to_owned(),
@@ -190,7 +190,7 @@ impl GridDomain {
             return Err(refuse(format!("pairs have {found} numbers, but those of others have {expected}")));
         }
         match (&sites.pairs, self.neighbours) {
-            (Pairs::Given { .. }, Neighbours::Eight) => Err(refuse(
+            (PairFeatures::Given { .. }, Neighbours::Eight) => Err(refuse(
                 "there are numbers of horizontal and vertical pairs, but eight neighbours have diagonal ones too: join four".into(),
             )),
             _ => Ok(sites),

@@ -230,7 +230,7 @@ impl Domain for GridDomain {
     }
 
     fn scores(&self, judgement: &Judgement) -> Scores {
-        let pixels = judgement.all();
+        let pixels = judgement.overall();
         Scores { accuracy: pixels.percent(), tokens: pixels.all, ..Scores::default() }
     }
 

@@ -18,7 +18,7 @@
 //! plain differences did better than differences of a smoothed image.
 
 use crate::data::images::Image;
-use crate::data::sites::{Pairs, Sites};
+use crate::data::sites::{PairFeatures, Sites};
 use std::f64::consts::PI;
 
 /// Number of orientation classes.
@@ -95,7 +95,7 @@ impl Orientations {
             }
         }
         let image = |channels: usize, values: Vec<f64>| Image { height, width, channels, values };
-        Sites { nodes: image(5, nodes), pairs: Pairs::Compared(image(14, compare)) }
+        Sites { nodes: image(5, nodes), pairs: PairFeatures::Compared(image(14, compare)) }
     }
 
     /// The numbers of the window around a patch that is `times` times as wide, as far as it lies in the image.

@@ -85,16 +85,16 @@ impl LinkedBuilder {
         Ok(self)
     }
 
-    /// The same builder, which standardises the numbers of columns and vectors, as [`CorpusBuilder::standardised`] does.
+    /// The same builder, which standardises the numbers of columns and vectors, as [`CorpusBuilder::standardise`] does.
     ///
-    /// [`CorpusBuilder::standardised`]: crate::chain::CorpusBuilder::standardised
-    pub fn standardised(self) -> Self {
+    /// [`CorpusBuilder::standardise`]: crate::chain::CorpusBuilder::standardise
+    pub fn standardise(self) -> Self {
         LinkedBuilder { numbers_as: Numbers::Standardised, ..self }
     }
 
     /// The same builder, which takes numbers as they are. Otherwise those whose mean is more than ten standard deviations from 0 in the
     /// training data are centred, and the model treats new data in the same way.
-    pub fn uncentred(self) -> Self {
+    pub fn without_centring(self) -> Self {
         LinkedBuilder { numbers_as: Numbers::AsTheyAre, ..self }
     }
 

@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::data::dataset::Dataset;
 use crate::data::observer::{Alphabet, Sink};
-use crate::data::rule::Rule;
+use crate::data::rule::LinkRule;
 use crate::data::template::Templates;
 use crate::graph::build::{PairTables, factorial_chain, skip_chain};
 use crate::graph::{FactorGraph, Graph, Label};
@@ -21,7 +21,7 @@ pub enum Links {
     /// One label column, with links between distant tokens (Sutton & McCallum 2004).
     SkipChain {
         /// Which tokens are linked.
-        rule: Rule,
+        rule: LinkRule,
         /// Whether linked pairs have observations: those of both ends. Otherwise they share one table.
         observed: bool,
     },

@@ -5,7 +5,7 @@ mod builder;
 mod links;
 mod names;
 
-pub use crate::data::rule::Rule;
+pub use crate::data::rule::LinkRule;
 #[doc(hidden)]
 pub use crate::infer::Engine;
 pub use builder::LinkedBuilder;

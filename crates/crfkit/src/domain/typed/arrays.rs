@@ -1,7 +1,7 @@
 //! Graphs as arrays: nodes and edges of one type each with their numbers, or a table of rows and their labels.
 
 use super::line::check_weight;
-use super::{Observed, TypedGraph, Types, line};
+use super::{FeatureValues, TypedGraph, Types, line};
 use crate::data::numpy::{self, ArrayArchive, NumberArray};
 use crate::graph::{Label, UNLABELLED};
 use crate::model::Tables;
@@ -249,7 +249,7 @@ impl EdgeArrays {
             edges[of(i)].push(number);
         }
         let graph = |(number, (&(first, end), edges)): (usize, (&(usize, usize), &Vec<usize>))| {
-            let row = |dense: &[f64]| Observed { named: Vec::new(), dense: dense.into() };
+            let row = |dense: &[f64]| FeatureValues { named: Vec::new(), dense: dense.into() };
             let features = (first..end).map(|v| row(self.nodes.row(v)));
             let joins = edges.iter().map(|&e| row(self.edge_features.row(e)));
             let pair = |&e: &usize| (1, self.edges[e].iter().map(|v| v - first).collect());
@@ -321,7 +321,7 @@ impl LabelTable {
         let factors: Vec<(usize, Vec<usize>)> = (labels..).zip(pairs).collect();
         let (name, rows) = (name.to_owned(), self.x.rows);
         let graph = move |row: usize| {
-            let nodes = [Observed { named: Vec::new(), dense: self.x.row(row).into() }];
+            let nodes = [FeatureValues { named: Vec::new(), dense: self.x.row(row).into() }];
             TypedGraph {
                 place: Place::new(&name, row as u64 + 1),
                 nodes: (0..labels).collect(),
@@ -332,7 +332,7 @@ impl LabelTable {
                 weights: vec![1.0; labels],
                 weight: 1.0,
                 pieces: vec![None; factors.len()],
-                features: nodes.into_iter().chain(factors.iter().map(|_| Observed::default())).collect(),
+                features: nodes.into_iter().chain(factors.iter().map(|_| FeatureValues::default())).collect(),
                 factors: factors.clone(),
                 shared: true,
             }

@@ -1,6 +1,6 @@
 //! The builder of a training corpus of typed graphs.
 
-use super::{Line, Observed, TypedCorpus, TypedDomain, TypedGraph, Types};
+use super::{FeatureValues, Line, TypedCorpus, TypedDomain, TypedGraph, Types};
 use crate::data::dataset::Dataset;
 use crate::data::sorting::by_frequency;
 use crate::data::strings::Strings;
@@ -131,7 +131,7 @@ pub(super) fn check_same(types: &Types, known: &Types, place: &Place) -> Result<
 /// Adds the observations of a graph, table by table: the constant 1, the dense features, and the named features that
 /// have a number. Values of 0 have no effect and are left out. A table without features gets nothing.
 pub(super) fn observe<'a>(
-    members: impl Iterator<Item = (usize, Option<&'a Observed>)>,
+    members: impl Iterator<Item = (usize, Option<&'a FeatureValues>)>,
     types: &Types,
     mut number: impl FnMut(usize, &str) -> Option<u32>,
     data: &mut Dataset<FactorGraph>,

@@ -1,6 +1,6 @@
 //! One line of a graph file: the types, or a graph.
 
-use super::{Observed, Types};
+use super::{FeatureValues, Types};
 use crate::data::text::excerpt;
 use crate::graph::{FactorGraph, FactorGraphBuilder, Label, PieceHint};
 use crate::{Error, Place, Result};
@@ -44,7 +44,7 @@ pub struct TypedGraph {
     /// The piece of each factor, if it names one. Equal names have equal numbers.
     pub(crate) pieces: Vec<Option<usize>>,
     /// The features of each node, then of each factor.
-    pub(super) features: Vec<Observed>,
+    pub(super) features: Vec<FeatureValues>,
     /// Whether all nodes have the features of the first, which are stored once.
     pub(super) shared: bool,
 }
@@ -119,7 +119,7 @@ impl TypedGraph {
             })
         };
         let label = label.map(find).transpose()?;
-        self.push_node(kind, label, Observed { named: features.0, dense }, types)?;
+        self.push_node(kind, label, FeatureValues { named: features.0, dense }, types)?;
         self.weights[self.nodes.len() - 1] = weight;
         Ok(())
     }
@@ -127,7 +127,7 @@ impl TypedGraph {
     fn add_factor(&mut self, factor: WrittenFactor, types: &Types) -> std::result::Result<(), String> {
         let WrittenFactor { of, nodes, features, dense, .. } = factor;
         let kind = find(types, &of, types.nodes().len()..types.all().len())?;
-        self.push_factor(kind, nodes, Observed { named: features.0, dense }, types)
+        self.push_factor(kind, nodes, FeatureValues { named: features.0, dense }, types)
     }
 
     /// The structure of the graph: an own table for each node, then one for each factor. The kind of a table is its
@@ -137,10 +137,10 @@ impl TypedGraph {
         let cards = self.nodes.iter().map(|&kind| types.nodes()[kind].labels.len()).collect();
         let mut builder = FactorGraphBuilder::new(cards).map_err(failed)?;
         for (node, &kind) in self.nodes.iter().enumerate() {
-            builder.own(kind, &[node]).map_err(failed)?;
+            builder.add_own(kind, &[node]).map_err(failed)?;
         }
         for (kind, nodes) in &self.factors {
-            builder.own(*kind, nodes).map_err(failed)?;
+            builder.add_own(*kind, nodes).map_err(failed)?;
         }
         if self.pieces.iter().any(Option::is_some) {
             let nodes = self.nodes.iter().map(|_| None);
@@ -150,7 +150,7 @@ impl TypedGraph {
     }
 
     /// The type and the features of each node, then of each factor.
-    pub(super) fn members(&self) -> impl Iterator<Item = (usize, &Observed)> {
+    pub(super) fn members(&self) -> impl Iterator<Item = (usize, &FeatureValues)> {
         let own = if self.shared { self.nodes.len().min(1) } else { self.nodes.len() };
         let (of_nodes, of_factors) = self.features.split_at(own);
         let node = move |(v, kind): (usize, &usize)| (*kind, &of_nodes[v.min(own - 1)]);
@@ -169,7 +169,7 @@ pub(super) fn check_weight(weight: f64) -> std::result::Result<(), String> {
 
 /// The number of the type called `name`, which must be among `those`.
 fn find(types: &Types, name: &str, those: std::ops::Range<usize>) -> std::result::Result<usize, String> {
-    types.kind(name).filter(|kind| those.contains(kind)).ok_or_else(|| {
+    types.index_of(name).filter(|kind| those.contains(kind)).ok_or_else(|| {
         let known = names(types.all()[those].iter().map(|of| &of.name));
         format!("`{}` is not a declared type: {known}", excerpt(name))
     })

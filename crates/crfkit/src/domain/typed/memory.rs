@@ -9,7 +9,7 @@ use crate::{Error, Place, Result};
 
 /// The features of a node or factor.
 #[derive(Clone, Debug, Default)]
-pub struct Observed {
+pub struct FeatureValues {
     /// Names of features with their values.
     pub named: Vec<(String, f64)>,
     /// As many numbers as its type has dense features.
@@ -19,18 +19,18 @@ pub struct Observed {
 /// A graph in the making.
 ///
 /// ```
-/// use crfkit::typed::{Declaration, TypedGraphBuilder, Observed, TypedBuilder, Types};
+/// use crfkit::typed::{Declaration, TypedGraphBuilder, FeatureValues, TypedBuilder, Types};
 ///
 /// let types = Types::declare([
 ///     ("person".to_owned(), Declaration::nodes(["shy", "loud"]).dense(1)),
 ///     ("friends".to_owned(), Declaration::factors(["person", "person"])),
 /// ])?;
 /// let mut graph = TypedGraphBuilder::new(&types, "the first graph");
-/// let (person, friends) = (types.kind("person").unwrap(), types.kind("friends").unwrap());
-/// let numbers = |x: f64| Observed { dense: vec![x], ..Observed::default() };
+/// let (person, friends) = (types.index_of("person").unwrap(), types.index_of("friends").unwrap());
+/// let numbers = |x: f64| FeatureValues { dense: vec![x], ..FeatureValues::default() };
 /// let ada = graph.node(person, Some(0), numbers(0.3))?;
 /// let bob = graph.node(person, Some(1), numbers(2.0))?;
-/// graph.factor(friends, vec![ada, bob], Observed::default())?;
+/// graph.factor(friends, vec![ada, bob], FeatureValues::default())?;
 /// let graph = graph.finish()?;
 /// let mut builder = TypedBuilder::new(types);
 /// builder.add_graph(graph)?;
@@ -50,14 +50,14 @@ impl<'a> TypedGraphBuilder<'a> {
     }
 
     /// Adds a node of a type, with a label of that type if it is known, and returns its number.
-    pub fn node(&mut self, kind: usize, label: Option<Label>, features: Observed) -> Result<usize> {
+    pub fn node(&mut self, kind: usize, label: Option<Label>, features: FeatureValues) -> Result<usize> {
         let number = self.graph.nodes.len();
         let added = self.graph.push_node(kind, label, features, self.types);
         added.map(|()| number).map_err(|why| self.refuse(format!("node {number}: {why}")))
     }
 
     /// Adds a factor of a type over nodes of the types that it is declared over.
-    pub fn factor(&mut self, kind: usize, nodes: Vec<usize>, features: Observed) -> Result<()> {
+    pub fn factor(&mut self, kind: usize, nodes: Vec<usize>, features: FeatureValues) -> Result<()> {
         let number = self.graph.factors.len();
         self.graph.pieces.push(None);
         let added = self.graph.push_factor(kind, nodes, features, self.types);
@@ -124,7 +124,7 @@ impl TypedGraph {
         &mut self,
         kind: usize,
         label: Option<Label>,
-        features: Observed,
+        features: FeatureValues,
         types: &Types,
     ) -> std::result::Result<(), String> {
         let Some(of) = types.nodes().get(kind) else {
@@ -144,7 +144,7 @@ impl TypedGraph {
         &mut self,
         kind: usize,
         nodes: Vec<usize>,
-        features: Observed,
+        features: FeatureValues,
         types: &Types,
     ) -> std::result::Result<(), String> {
         let Some(of) = types.all().get(kind).filter(|_| kind >= types.nodes().len()) else {
@@ -173,7 +173,12 @@ impl TypedGraph {
         self.observe(kind, features, types)
     }
 
-    fn observe(&mut self, kind: usize, features: Observed, types: &Types) -> std::result::Result<(), String> {
+    fn observe(
+        &mut self,
+        kind: usize,
+        features: FeatureValues,
+        types: &Types,
+    ) -> std::result::Result<(), String> {
         let of = &types.all()[kind];
         if features.dense.len() != of.dense {
             let (found, expected, name) = (features.dense.len(), of.dense, excerpt(&of.name));

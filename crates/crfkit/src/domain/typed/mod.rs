@@ -17,7 +17,7 @@ pub use arrays::{EdgeArrays, GraphArrays, LabelTable, Matrix};
 pub use builder::Structures;
 pub use builder::TypedBuilder;
 pub use line::{Line, TypedGraph};
-pub use memory::{Observed, TypedGraphBuilder};
+pub use memory::{FeatureValues, TypedGraphBuilder};
 pub use types::{Declaration, Type, Types};
 
 use super::alone::logistic;
@@ -155,7 +155,7 @@ impl Domain for TypedDomain {
         }
         let mut scales = vec![1.0; self.types.all().len()];
         for (name, sigma_of) in &settings.sigma_of {
-            let Some(kind) = self.types.kind(name) else {
+            let Some(kind) = self.types.index_of(name) else {
                 let known: Vec<&str> = self.types.all().iter().map(|of| of.name.as_str()).collect();
                 let known = known.join(", ");
                 return Err(Error::Setting(format!(
@@ -185,7 +185,7 @@ impl Domain for TypedDomain {
 
     /// The accuracy over all nodes, and over whole graphs.
     fn scores(&self, judgement: &Judgement) -> Scores {
-        let (nodes, graphs) = (judgement.all(), judgement.joint);
+        let (nodes, graphs) = (judgement.overall(), judgement.joint);
         Scores {
             accuracy: nodes.percent(),
             sequence_accuracy: graphs.percent(),

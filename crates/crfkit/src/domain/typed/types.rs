@@ -344,7 +344,7 @@ impl Types {
     }
 
     /// The number of a type.
-    pub fn kind(&self, name: &str) -> Option<usize> {
+    pub fn index_of(&self, name: &str) -> Option<usize> {
         self.types.iter().position(|of| of.name == name)
     }
 

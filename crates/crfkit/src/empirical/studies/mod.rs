@@ -9,7 +9,7 @@ mod tables;
 
 pub use directed::{Directed, First};
 
-use super::{Counts, Pairs};
+use super::{Counts, PairKind};
 use crate::answers::ChainAnswers;
 use crate::graph::{Chain, Label, Table};
 use crate::math::random::Random;
@@ -74,7 +74,7 @@ impl Sample {
     }
 
     /// Counts the sequences.
-    pub fn counts(&self, pairs: Pairs) -> Counts {
+    pub fn counts(&self, pairs: PairKind) -> Counts {
         let mut counts = Counts::new(pairs);
         for (words, labels) in &self.sequences {
             counts.add(words.iter().zip(labels).map(|(&x, &y)| (self.words[x], self.labels[y as usize])));

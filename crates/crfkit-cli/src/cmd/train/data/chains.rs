@@ -166,14 +166,14 @@ impl TrainingData for ChainDomain {
                     let builder =
                         CorpusBuilder::new(source(args, layout)?).with_dense_columns(args.dense_columns());
                     let builder = match args.scaling {
-                        _ if args.standardise => builder.standardised(),
-                        Scaling::None => builder.uncentred(),
+                        _ if args.standardise => builder.standardise(),
+                        Scaling::None => builder.without_centring(),
                         _ => builder,
                     };
                     let builder = builder.with_label_weights(args.label_weight.iter().cloned())?;
                     let builder = if args.partial_labels { builder.with_partial_labels() } else { builder };
                     let builder = match args.order {
-                        2 => builder.second_order(args.transitions.unwrap_or(args.features)),
+                        2 => builder.with_second_order(args.transitions.unwrap_or(args.features)),
                         _ => builder,
                     };
                     let builder = match args.segments {

@@ -137,8 +137,8 @@ fn new_builder(args: &TrainArgs, first: &Columns) -> Result<LinkedBuilder> {
     let builder = LinkedBuilder::new(links(args)?, templates, columns, labels)?;
     let builder = builder.with_dense_columns(args.dense_columns())?;
     Ok(match args.scaling {
-        _ if args.standardise => builder.standardised(),
-        Scaling::None => builder.uncentred(),
+        _ if args.standardise => builder.standardise(),
+        Scaling::None => builder.without_centring(),
         _ => builder,
     })
 }

@@ -30,9 +30,9 @@ impl CorpusBuilder {
         self
     }
 
-    /// The same builder, whose corpus has the labels and observations of a model too, for training that goes on from it
-    /// ([`ChainCorpus::joined`](crate::chain::ChainCorpus::joined)). Numbers are standardised as the model does. It is an error if the
-    /// model makes its observations in another way, or is one of second-order chains, of segments or of a constraint.
+    /// The same builder, whose corpus also has the labels and observations of a model, for training that continues from it
+    /// ([`ChainCorpus::merge_features`](crate::chain::ChainCorpus::merge_features)). Numbers are standardised as in the model. It is an
+    /// error if the model makes its observations in another way, is of second order, has segments, or was trained under a constraint.
     pub fn with_base_model(mut self, model: &Arc<ChainModel>) -> Result<Self> {
         let refuse =
             |why: &str| Err(Error::Setting(format!("training cannot continue from this model: {why}")));

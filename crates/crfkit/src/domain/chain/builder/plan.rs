@@ -8,7 +8,7 @@ use crate::settings::{Constraint, Settings};
 impl CorpusBuilder {
     /// The same builder, for second-order chains (Sha and Pereira 2003). With [`Keep::Observed`], only label pairs that occur in the training
     /// data are possible (a label without a successor there may have any).
-    pub fn second_order(mut self, pairs: Keep) -> Self {
+    pub fn with_second_order(mut self, pairs: Keep) -> Self {
         self.plan.second_order = Some(pairs);
         self
     }
@@ -26,7 +26,7 @@ impl CorpusBuilder {
     pub(crate) fn of_settings(mut self, settings: &Settings) -> Self {
         self.plan.segments = settings.segments;
         let second = settings.order == 2;
-        if second { self.second_order(settings.transitions.unwrap_or(settings.features)) } else { self }
+        if second { self.with_second_order(settings.transitions.unwrap_or(settings.features)) } else { self }
     }
 
     /// The same builder, for training in which only labellings that obey a notation of chunks are possible, and for the model afterwards. A

@@ -3,7 +3,7 @@
 use super::Trainer;
 use crate::domain::chain::{ChainCorpus, ChainDev, ChainDomain, ChainModel};
 use crate::settings::{Constraint, Init, PriorMean};
-use crate::train::{Start, Trained};
+use crate::train::{TrainOptions, Trained};
 use crate::{Error, Result};
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ impl Trainer<'_> {
     }
 
     /// Trains on a corpus whose builder knew the model.
-    pub(super) fn go_on(
+    pub(super) fn continued(
         mut self,
         corpus: ChainCorpus,
         dev: Option<ChainDev>,
@@ -39,9 +39,14 @@ impl Trainer<'_> {
         if known.settings.constraint.is_none_or(|constraint| constraint == Constraint::None) {
             self.settings.constraint.get_or_insert(Constraint::None);
         }
-        let (features, theta) = corpus.joined(&corpus.features(&self.settings), known);
-        let start =
-            Start { prior_mean: theta.clone(), theta, dev, threads: self.threads, ..Start::default() };
+        let (features, theta) = corpus.merge_features(&corpus.features(&self.settings), known);
+        let start = TrainOptions {
+            prior_mean: theta.clone(),
+            theta,
+            dev,
+            threads: self.threads,
+            ..TrainOptions::default()
+        };
         self.fit_from(corpus, features, start)
     }
 }
