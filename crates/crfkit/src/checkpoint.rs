@@ -14,7 +14,7 @@ static FORMAT: Format = Format {
     oldest: 1,
     version: 1,
     name: "checkpoint",
-    remedy: "remove it to start the training anew",
+    remedy: "remove it to start training again",
 };
 
 /// The header section: it says what the arrays in the other sections are. Numbers are stored as arrays, exact to the

@@ -47,8 +47,7 @@ pub enum Error {
     Setting(String),
     /// The chosen method cannot minimise the chosen objective.
     #[error(
-        "`optimizer` {optimizer} needs {need}, which `objective` {objective} does not give; this objective works with \
-         `optimizer` {optimizers}; this method with `objective` {objectives}"
+        "`optimizer` {optimizer} needs {need}, which `objective` {objective} does not provide; this objective works with `optimizer` {optimizers}; this method works with `objective` {objectives}"
     )]
     Incompatible {
         /// Name of the method.
@@ -133,7 +132,7 @@ pub enum GraphError {
         factors: usize,
     },
     /// The graph cannot be split into the requested pieces.
-    #[error("`pieces` {pieces} needs {needs}: choose other pieces, as edge or trees")]
+    #[error("`pieces` {pieces} needs {needs}: choose other pieces, such as edge or trees")]
     NoSuchPieces {
         /// The pieces that were requested.
         pieces: String,

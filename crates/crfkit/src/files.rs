@@ -64,7 +64,7 @@ pub fn link_target(path: &Path) -> io::Result<PathBuf> {
             Err(_) => return Ok(target),
         }
     }
-    Err(io::Error::other("too many symbolic links, one after the other"))
+    Err(io::Error::other("too many levels of symbolic links"))
 }
 
 fn directory_of(path: &Path) -> &Path {
@@ -110,7 +110,7 @@ impl Temporary {
         const MAX_WRITERS: usize = 1000;
         let directory = directory_of(target);
         if !directory.is_dir() {
-            let message = format!("there is no directory {}; make it first", directory.display());
+            let message = format!("there is no directory {}; create it first", directory.display());
             return Err(io::Error::new(ErrorKind::NotFound, message));
         }
         let Some(file_name) = target.file_name() else { return Err(ErrorKind::InvalidInput.into()) };
@@ -274,7 +274,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let missing = directory.path().join("absent");
         let message = write_atomically(&missing.join("model"), b"x").unwrap_err().to_string();
-        let expected = format!("there is no directory {}; make it first", missing.display());
+        let expected = format!("there is no directory {}; create it first", missing.display());
         assert!(message.ends_with(&expected), "{message}");
         let message = write_atomically(directory.path(), b"x").unwrap_err().to_string();
         assert_eq!(message, format!("{}: this is a directory", directory.path().display()));

@@ -208,7 +208,7 @@ fn options_that_do_not_fit_are_refused_with_a_remedy() {
                 "--schedule",
                 "residual",
             ],
-            "--schedule is not for --inference mean-field, only for loopy-bp",
+            "--schedule does not apply to --inference mean-field, only to loopy-bp",
         ),
         (&["--graph", "skip-chain", "--skip", "some(0)"], "write same(COLUMN)"),
         (

@@ -121,7 +121,7 @@ fn vectors_that_do_not_fit_are_rejected() {
         (array("<f4", "False", &[tokens, 0], &[]), "rows of 0 numbers"),
         (array("<f4", "False", &[tokens, 3], &zeros[..100]), "vectors are complete: it is damaged"),
         (array("<f4", "False", &[tokens, 1 << 16], &zeros), "vectors are complete: it is damaged"),
-        (b"not an array".to_vec(), "not an array that NumPy has saved"),
+        (b"not an array".to_vec(), "not an array saved by NumPy"),
         (b"\x93NUM".to_vec(), "ends in its header"),
     ] {
         fs::write(path("bad.npy"), bytes).unwrap();

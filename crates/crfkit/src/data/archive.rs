@@ -86,12 +86,12 @@ impl<'a> Archive<'a> {
             }
             _ => {
                 return Err(format!(
-                    "it is compressed by method {method} of ZIP, which is not read: save the arrays with numpy.savez_compressed"
+                    "it is compressed with ZIP method {method}, which crfkit does not read: save the arrays with numpy.savez_compressed"
                 ));
             }
         }
         if bytes.len() as u64 != size {
-            return Err(damaged("a member has not the size that the directory says"));
+            return Err(damaged("the size of a member differs from its directory entry"));
         }
         let mut sum = Crc::new();
         sum.update(&bytes);
@@ -184,5 +184,5 @@ fn number(bytes: &[u8], at: usize, len: usize) -> u64 {
 }
 
 fn damaged(why: impl std::fmt::Display) -> String {
-    format!("not an archive that can be read ({why})")
+    format!("not a readable archive ({why})")
 }

@@ -126,7 +126,7 @@ impl Attributes {
             ));
         };
         if !self.is_empty() {
-            return Err("@weight inside an instance: it stands in front of the first item".into());
+            return Err("@weight inside an instance: put it before the first item".into());
         }
         if self.weight.is_some() {
             return Err("a second @weight for the same instance: keep one".into());
@@ -251,8 +251,7 @@ impl<R: Read> AttributeReader<R> {
             outcome.map_err(|message| Error::input(Place::new(&instance.name, line), message))?;
         }
         if instance.is_empty() && instance.weight.is_some() {
-            let message =
-                "the instance ends after its @weight: its items begin on the next line, without a blank one";
+            let message = "the instance has a @weight but no items: its items must begin on the next line, without a blank line between";
             return Err(Error::input(Place::new(&instance.name, number), message));
         }
         Ok(!instance.is_empty())

@@ -33,7 +33,7 @@ pub(crate) const MAX_TOKENS: usize = 1 << 24;
 
 /// The message about a sequence of more tokens than `most`.
 pub(super) fn too_long(most: usize) -> String {
-    format!("more than {most} tokens in one sequence: is there no empty line between the sequences?")
+    format!("more than {most} tokens in one sequence: put an empty line between sequences")
 }
 
 /// One sequence: rows of fields in flat buffers that are used again for the next sequence.
@@ -278,7 +278,7 @@ fn wrong_count(place: Place, count: usize, columns: usize, first: u64) -> Error 
     if count > MAX_COLUMNS {
         return Error::input(
             place,
-            format!("more than {MAX_COLUMNS} columns: is this a text with one token a line?"),
+            format!("more than {MAX_COLUMNS} columns: a line must have one token and its columns"),
         );
     }
     let plural = if count == 1 { "" } else { "s" };

@@ -120,7 +120,7 @@ impl Mask {
 
     fn from_bytes(bytes: &[u8], name: &str) -> Result<Self> {
         let refuse = |what: &str| {
-            let remedy = "store a mask as a grey picture, or a .npy array, whose values are the labels";
+            let remedy = "store a mask as a grey image, or a .npy array, whose values are the labels";
             Error::input(Place::new(name, 0), format!("{what}: {remedy}"))
         };
         if bytes.starts_with(numpy::ARRAY) {
@@ -150,7 +150,7 @@ impl Mask {
         };
         check_size(height, width)?;
         if !whole {
-            return Err("the mask has numbers with fractions".into());
+            return Err("the mask has numbers that are not whole".into());
         }
         if let Some(value) = values.iter().find(|value| !(0.0..=f64::from(u16::MAX)).contains(*value)) {
             return Err(format!("the mask has the value {value}, but labels lie between 0 and {}", u16::MAX));
@@ -193,9 +193,9 @@ fn decode(bytes: &[u8], name: &str) -> Result<Pixels> {
 pub(super) fn check_size(height: usize, width: usize) -> std::result::Result<(), String> {
     let too_large = height.max(width) > MAX_SIDE || height * width > MAX_PIXELS;
     match height == 0 || width == 0 {
-        true => Err("the picture has no pixels".into()),
+        true => Err("the image has no pixels".into()),
         false if too_large => Err(format!(
-            "the picture has {width} × {height} pixels: at most {MAX_PIXELS} are read, {MAX_SIDE} in a row or column; cut it up"
+            "the image has {width} × {height} pixels: at most {MAX_PIXELS} are read, and {MAX_SIDE} in a row or column; cut it into smaller ones"
         )),
         false => Ok(()),
     }

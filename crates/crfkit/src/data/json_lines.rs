@@ -314,7 +314,7 @@ impl Visitor<'_> for Field<'_> {
 
     fn visit_str<E: de::Error>(self, value: &str) -> std::result::Result<(), E> {
         if value.contains(['\n', '\r', '\t']) || value.is_empty() {
-            return Err(E::custom("a token or label is empty or has a tab or line break in it"));
+            return Err(E::custom("a token or label is empty, or contains a tab or a line break"));
         }
         let start = self.text.len();
         self.text.push_str(value);

@@ -62,7 +62,7 @@ pub(crate) fn read_text(path: &Path) -> Result<String> {
 fn lines(file: &LexiconFile) -> Result<impl Iterator<Item = (u64, &str)>> {
     if file.text.len() > MAX_BYTES {
         let message = format!(
-            "more than {} MiB of text, which every model would hold: use a smaller file",
+            "more than {} MiB of text, which would be stored in every model: use a smaller file",
             MAX_BYTES >> 20
         );
         return Err(Error::input(Place::new(&file.name, 0), message));
@@ -133,7 +133,7 @@ impl WordList {
         if list.entries == 0 {
             return Err(Error::input(
                 Place::new(&file.name, 0),
-                "no entry in it: a list has one entry on each line",
+                "it has no entries: a list has one entry on each line",
             ));
         }
         Ok(list)
@@ -258,7 +258,7 @@ impl WordMap {
             if *width.get_or_insert(found) != found {
                 let first = width.unwrap_or(0);
                 return Err(refuse(format!(
-                    "{found} fields, but {first} in the lines before: all lines of a map have the same"
+                    "{found} fields, but {first} in the lines before: all lines of a map need the same number"
                 )));
             }
             key.clear();
@@ -269,14 +269,14 @@ impl WordMap {
                 Some(&old) if old != text && case == Case::Exact => {
                     let old = String::from_utf8_lossy(map.texts.get(old)).into_owned();
                     return Err(refuse(format!(
-                        "`{word}` has the value `{old}` in a line before: leave one of the two"
+                        "`{word}` has the value `{old}` in an earlier line: keep one of the two"
                     )));
                 }
                 Some(_) => {}
             }
         }
         if map.words.is_empty() {
-            return Err(Error::input(Place::new(&file.name, 0), format!("no entry in it: {SHAPE}")));
+            return Err(Error::input(Place::new(&file.name, 0), format!("it has no entries: {SHAPE}")));
         }
         Ok(map)
     }

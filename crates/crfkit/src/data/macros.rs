@@ -74,7 +74,7 @@ pub(super) fn read_macro<'a>(text: &'a str, dialect: Dialect, lexicons: &mut Ope
         return Err(malformed("`%` starts a macro and cannot be literal text"));
     }
     if lower_case && (positional || ["shape", "head", "tail", "number"].contains(&&*plain)) {
-        return Err(malformed("a capital means lower case, which this macro does not have"));
+        return Err(malformed("a capital letter asks for lower case, which this macro does not support"));
     }
     let rest = rest.strip_prefix('[').ok_or_else(|| malformed("`[` is missing"))?;
     let (row, rest) = read_row(rest, dialect).ok_or_else(|| malformed("the row is not a number"))?;
@@ -84,7 +84,7 @@ pub(super) fn read_macro<'a>(text: &'a str, dialect: Dialect, lexicons: &mut Ope
         false => {
             let rest = rest.strip_prefix(',').ok_or_else(|| malformed("`,` is missing after the row"))?;
             let column = read_number(rest, dialect).filter(|(column, _)| *column >= 0);
-            column.ok_or_else(|| malformed("the column is not a number of at least 0"))?
+            column.ok_or_else(|| malformed("the column is not a whole number from 0"))?
         }
     };
     if plain == "number" {
@@ -145,7 +145,9 @@ fn numbers(text: &str, dialect: Dialect, row: Row, first: i32) -> Read<Written<'
         Some(rest) => read_number(rest, dialect)
             .filter(|(last, _)| (first..first.saturating_add(MAX_COLUMNS)).contains(last))
             .ok_or_else(|| {
-                malformed("the last column is not a number from the first on, 65536 columns at most")
+                malformed(
+                    "the last column must be a number no smaller than the first, with at most 65536 columns",
+                )
             })?,
         None => (first, text),
     };
@@ -201,9 +203,9 @@ fn read_row(text: &str, dialect: Dialect) -> Option<(std::result::Result<Row, &'
         (Some(_), _) => Ok(Row::FromEnd(number.unsigned_abs() - 1)),
         (None, -8..=8) => Ok(Row::Relative(number)),
         (None, _) if dialect == Dialect::Wapiti => Ok(Row::Relative(number)),
-        (None, _) => {
-            Err("the row is outside -8 to 8; use one inside, or the dialect wapiti, which has no limit")
-        }
+        (None, _) => Err(
+            "the row is outside -8 to 8; use a row in this range, or the dialect wapiti, which has no limit",
+        ),
     };
     Some((row, rest))
 }
@@ -245,9 +247,9 @@ impl Opened<'_> {
             Some(at) => at,
             None => {
                 let text = (self.open)(name).map_err(|error| match error {
-                    Error::Io { .. } => {
-                        Fault::Macro(format!("{error}; file names are seen from the folder of the template"))
-                    }
+                    Error::Io { .. } => Fault::Macro(format!(
+                        "{error}; file names are relative to the folder of the template"
+                    )),
                     other => Fault::File(other),
                 })?;
                 files.push(LexiconFile { name: name.to_owned(), text });

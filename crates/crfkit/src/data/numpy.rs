@@ -97,16 +97,20 @@ fn without_suffix(member: &str) -> &str {
 /// Splits an array file into header and numbers.
 fn split(bytes: &[u8]) -> Result<(&str, &[u8]), String> {
     let early = || "the file ends in its header: it is damaged".to_owned();
-    let rest = bytes.strip_prefix(ARRAY).ok_or("not an array that NumPy has saved")?;
+    let rest = bytes.strip_prefix(ARRAY).ok_or("not an array saved by NumPy")?;
     let (version, rest) = rest.split_first_chunk::<2>().ok_or_else(early)?;
     let (length, rest) = match version[0] {
         1 => rest.split_first_chunk::<2>().map(|(n, rest)| (u16::from_le_bytes(*n) as usize, rest)),
         2 | 3 => rest.split_first_chunk::<4>().map(|(n, rest)| (u32::from_le_bytes(*n) as usize, rest)),
-        other => return Err(format!("version {other} of NumPy's format is not known: 1, 2 and 3 are")),
+        other => {
+            return Err(format!(
+                "version {other} of NumPy's format is not supported: versions 1, 2 and 3 are"
+            ));
+        }
     }
     .ok_or_else(early)?;
     let (header, data) = rest.split_at_checked(length).ok_or_else(early)?;
-    Ok((std::str::from_utf8(header).map_err(|_| "its header is no text: the file is damaged")?, data))
+    Ok((std::str::from_utf8(header).map_err(|_| "its header is not text: the file is damaged")?, data))
 }
 
 /// A matrix that is read from an array file row by row, so that a file may be larger than memory.
@@ -245,10 +249,10 @@ impl Header {
     fn read(reader: &mut impl Read) -> Result<Self, String> {
         let mut start = [0; 8];
         let early =
-            |_| "the file ends in its header: it is damaged, or no array that NumPy has saved".to_owned();
+            |_| "the file ends in its header: it is damaged, or not an array saved by NumPy".to_owned();
         reader.read_exact(&mut start).map_err(early)?;
         if !start.starts_with(ARRAY) {
-            return Err("not an array that NumPy has saved (numpy.save)".into());
+            return Err("not an array saved by NumPy (numpy.save)".into());
         }
         let mut length = [0; 4];
         let digits = if start[6] == 1 { 2 } else { 4 };
@@ -270,7 +274,7 @@ impl Header {
             let (_, rest) = text.split_once(&format!("'{key}'"))?;
             Some(rest.trim_start().strip_prefix(':')?.trim_start())
         };
-        let damaged = |key: &str| format!("its header has no {key} that can be read: the file is damaged");
+        let damaged = |key: &str| format!("its header has no readable {key}: the file is damaged");
         let descr = value("descr").ok_or_else(|| damaged("descr"))?;
         let descr = descr.strip_prefix('\'').and_then(|rest| rest.split_once('\''));
         let (descr, _) = descr.ok_or("it holds records, not numbers: save one field")?;

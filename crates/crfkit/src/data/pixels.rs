@@ -31,7 +31,7 @@ pub(super) enum Samples {
 
 /// The message for a file that no decoder can read.
 pub(super) fn unreadable(why: impl Display) -> String {
-    format!("not a picture that can be read ({why}): PNG, JPEG, PGM and NumPy files can")
+    format!("not an image that crfkit can read ({why}): use PNG, JPEG, PGM or NumPy files")
 }
 
 impl Pixels {
@@ -41,7 +41,7 @@ impl Pixels {
             _ if bytes.starts_with(PNG) => decode_png(bytes),
             _ if bytes.starts_with(JPEG) => decode_jpeg(bytes),
             [b'P', b'1'..=b'7', ..] => pnm::decode(bytes),
-            _ => Err(unreadable("the first bytes are those of no known format")),
+            _ => Err(unreadable("its first bytes fit no known format")),
         }
     }
 
@@ -77,7 +77,7 @@ fn decode_png(bytes: &[u8]) -> Result<Pixels, String> {
     decoder.set_transformations(png::Transformations::EXPAND);
     let mut reader = decoder.read_info().map_err(unreadable)?;
     let (colour, depth) = reader.output_color_type();
-    let size = reader.output_buffer_size().ok_or_else(|| unreadable("it does not fit into the memory"))?;
+    let size = reader.output_buffer_size().ok_or_else(|| unreadable("it does not fit into memory"))?;
     let mut bytes = vec![0; size];
     reader.next_frame(&mut bytes).map_err(unreadable)?;
     let samples = match depth {

@@ -15,7 +15,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Pixels, String> {
     };
     check_size(height, width)?;
     if !(1..=0xFFFF).contains(&greatest) {
-        return Err(unreadable(format!("its greatest number is {greatest}, not one of 1 to 65535")));
+        return Err(unreadable(format!("its maximum value is {greatest}, but must be from 1 to 65535")));
     }
     let count = height * width * channels;
     let numbers = match kind {
@@ -84,7 +84,7 @@ impl<'a> Rest<'a> {
                 _ => return Err(unreadable(format!("its header has the unknown line {name:?}"))),
             };
             let value = words.next().and_then(|value| value.parse::<usize>().ok());
-            *field = Some(value.ok_or_else(|| unreadable(format!("its {name} is no number")))?);
+            *field = Some(value.ok_or_else(|| unreadable(format!("its {name} is not a number")))?);
         }
         let (Some(height), Some(width), Some(channels), Some(greatest)) = (height, width, channels, greatest)
         else {
@@ -116,7 +116,7 @@ impl<'a> Rest<'a> {
                         return Ok(value);
                     }
                 }
-                _ if !blank(byte) => return Err(unreadable("its header has something else than numbers")),
+                _ if !blank(byte) => return Err(unreadable("its header has something other than numbers")),
                 _ if digits > 0 => return Ok(value),
                 _ => {}
             }
@@ -158,7 +158,7 @@ impl<'a> Rest<'a> {
         let number = |word: &[u8]| {
             let digits = word.iter().all(u8::is_ascii_digit).then(|| str::from_utf8(word).ok()).flatten();
             let number = digits.and_then(|digits| digits.parse().ok()).filter(|number| *number <= limit);
-            number.ok_or_else(|| unreadable(format!("a pixel is not written as a number of 0 to {limit}")))
+            number.ok_or_else(|| unreadable(format!("a pixel is not written as a number from 0 to {limit}")))
         };
         let numbers: Vec<u16> = words.map(number).collect::<Result<_, _>>()?;
         match numbers.len() == count {

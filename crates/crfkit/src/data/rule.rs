@@ -201,13 +201,13 @@ impl<'a> Parser<'a> {
     fn part(&mut self) -> Parsed<Test> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(format!("more than {MAX_DEPTH} brackets inside each other"));
+            return Err(format!("more than {MAX_DEPTH} nested brackets"));
         }
         let part = if self.take_word("not") {
             Test::Not(Box::new(self.part()?))
         } else if self.take('(') {
             let inner = self.rule()?;
-            self.need(')', "behind what is in brackets")?;
+            self.need(')', "after the expression in brackets")?;
             inner
         } else {
             self.test()?
@@ -223,7 +223,7 @@ impl<'a> Parser<'a> {
             return Err(format!("a test is missing; {TESTS}"));
         }
         self.at += name.len();
-        self.need('(', "behind the test's name")?;
+        self.need('(', "after the name of the test")?;
         let rest = self.rest();
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let column: usize =
@@ -235,13 +235,13 @@ impl<'a> Parser<'a> {
             "equals" => Test::Equals(column, self.quoted()?),
             _ => Test::Matches(column, self.quoted()?.parse().map_err(|error: Error| error.to_string())?),
         };
-        self.need(')', "behind the test")?;
+        self.need(')', "after the test")?;
         Ok(test)
     }
 
     /// Parses `, "text"`. `\"` stands for a quote; `\\` stays as it is, because it has the same meaning in patterns.
     fn quoted(&mut self) -> Parsed<String> {
-        self.need(',', "behind the column")?;
+        self.need(',', "after the column")?;
         self.need('"', "before the text")?;
         let (mut text, mut escaped) = (String::new(), false);
         for (i, c) in self.text[self.at..].char_indices() {

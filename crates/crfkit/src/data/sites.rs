@@ -61,14 +61,14 @@ impl Sites {
         check_size(nodes.height, nodes.width)?;
         if let Some(name) = archive.names().find(|name| !NAMES.contains(name)) {
             return Err(format!(
-                "unknown array `{name}`: choose among nodes, compare, horizontal and vertical"
+                "unknown array `{name}`: choose from nodes, compare, horizontal and vertical"
             ));
         }
         let pairs = match (take("compare")?, take("horizontal")?, take("vertical")?) {
             (None, None, None) => PairFeatures::Differences,
             (Some(m), None, None) => PairFeatures::Compared(m),
             (None, Some(horizontal), Some(vertical)) => PairFeatures::Given { horizontal, vertical },
-            _ => return Err("pairs have either `compare`, or `horizontal` and `vertical`".into()),
+            _ => return Err("give either `compare`, or `horizontal` and `vertical`, for pairs".into()),
         };
         let sites = Sites { nodes, pairs };
         sites.check().map(|()| sites)

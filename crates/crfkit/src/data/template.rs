@@ -205,7 +205,7 @@ impl Templates {
         }
         let lists = [&templates.unigram, &templates.bigram, &templates.segment];
         if lists.iter().all(|list| list.is_empty()) && !templates.label_bigram {
-            let message = "no template in it; a line such as `U00:%x[0,0]` is needed";
+            let message = "it has no template; add a line such as `U00:%x[0,0]`";
             return Err(Error::input(Place::new(name, 0), message));
         }
         Ok(templates)
@@ -263,7 +263,7 @@ impl Templates {
             if grams || numbers || written.extractors.len() > 1 {
                 if several.is_some() || many.is_some() || number.is_some() {
                     return Err(
-                        here("a second macro of several values; give it a line of its own".into()).into()
+                        here("a second macro with several values; give it a line of its own".into()).into()
                     );
                 }
                 many = grams.then_some(macros.len());
@@ -355,8 +355,7 @@ impl Templates {
                 let field = sequence.field(row, extractor.column);
                 if read_finite(field).is_none() {
                     let message = format!(
-                        "`{}` in column {} is not a number, but the template reads it as one (%number): give a number there, \
-                         0 where there is nothing to say",
+                        "`{}` in column {} is not a number, but the template reads it as one (%number): write a number there, or 0 if there is none",
                         excerpt(field),
                         extractor.column
                     );

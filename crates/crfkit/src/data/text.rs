@@ -37,7 +37,7 @@ impl FromStr for Encoding {
         match text {
             "utf-8" => Ok(Encoding::Utf8),
             "latin-1" => Ok(Encoding::Latin1),
-            _ => Err(Error::Setting(format!("unknown encoding `{text}`: choose utf-8|latin-1"))),
+            _ => Err(Error::Setting(format!("unknown encoding `{text}`: choose utf-8 or latin-1"))),
         }
     }
 }
@@ -227,7 +227,7 @@ impl<R: Read> Lines<R> {
             if let Some(found) = memchr2(b'\n', 0, &self.buffer[self.scanned..self.end]) {
                 let at = self.scanned + found;
                 if self.buffer[at] == 0 {
-                    let message = "a NUL byte: the input looks binary (or is UTF-16, or packed otherwise than by gzip and zstd); plain text is \
+                    let message = "a NUL byte: the input looks binary (or is UTF-16, or compressed by something other than gzip or zstd); plain text is \
                                    needed";
                     return Err(Error::input(self.place(self.line + 1), message));
                 }
@@ -238,8 +238,9 @@ impl<R: Read> Lines<R> {
             }
             self.scanned = self.end;
             if self.end - self.start > MAX_LINE {
-                let message =
-                    format!("a line of more than {MAX_LINE} bytes: is this a text with one token a line?");
+                let message = format!(
+                    "a line of more than {MAX_LINE} bytes: a line must have one token and its columns"
+                );
                 return Err(Error::input(self.place(self.line + 1), message));
             }
             if !self.fill()? {

@@ -40,7 +40,7 @@ impl Vectors {
         if self.width == 0 || self.width > MAX_WIDTH || !self.values.len().is_multiple_of(self.width) {
             let (count, width) = (self.values.len(), self.width);
             let message = format!(
-                "{count} numbers are no vectors of {width}: give a matrix of one row per token and 1 to {MAX_WIDTH} columns"
+                "{count} numbers do not make vectors of {width}: give a matrix with one row per token and 1 to {MAX_WIDTH} columns"
             );
             return Err(Error::input(place(0), message));
         }

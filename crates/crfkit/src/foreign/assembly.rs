@@ -166,7 +166,7 @@ impl Assembly {
                 way.iter().for_each(|value| key.extend(values.intern(value.as_bytes()).to_le_bytes()));
                 let known = keys.len();
                 if keys.intern(&key) as usize != known {
-                    return Err(self.toolkit.damaged(format!("`{}` is there twice", name.escape_debug())));
+                    return Err(self.toolkit.damaged(format!("`{}` occurs twice", name.escape_debug())));
                 }
                 added += 1;
             }

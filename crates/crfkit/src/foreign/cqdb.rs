@@ -36,7 +36,7 @@ pub(super) fn strings(bytes: &[u8], count: usize) -> Result<Vec<&str>, String> {
     // Every string takes a link of four bytes, so that no small file can ask for much memory.
     let ends = count.checked_mul(4).and_then(|size| size.checked_add(links));
     if ends.is_none_or(|end| end > bytes.len()) {
-        return Err(format!("it promises {count} names, which its table has no room for"));
+        return Err(format!("it announces {count} names, more than its table can hold"));
     }
     let (mut names, mut total) = (Vec::with_capacity(count), 0);
     for id in 0..count {

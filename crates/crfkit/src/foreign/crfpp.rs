@@ -28,7 +28,7 @@ fn damaged(why: impl std::fmt::Display) -> Error {
 /// The number in a line of the head.
 fn head<T: std::str::FromStr>(line: Option<&str>, name: &str) -> Result<T> {
     let value = line.and_then(|line| line.strip_prefix(name)).and_then(|rest| rest.trim().parse().ok());
-    value.ok_or_else(|| damaged(format!("its head has no line `{name}` with a number")))
+    value.ok_or_else(|| damaged(format!("its header has no line `{name}` with a number")))
 }
 
 /// Reads a model of CRF++ in its text form.
@@ -43,7 +43,7 @@ pub fn read(bytes: &[u8]) -> Result<ChainModel> {
     let count: usize = head(lines.next(), "maxid:")?;
     let _columns: usize = head(lines.next(), "xsize:")?;
     if lines.next() != Some("") {
-        return Err(damaged("there is no empty line after its head"));
+        return Err(damaged("there is no empty line after its header"));
     }
     let labels = lines.by_ref().take_while(|line| !line.is_empty()).map(str::to_owned).collect::<Vec<_>>();
     let templates = lines.by_ref().take_while(|line| !line.is_empty()).collect::<Vec<_>>().join("\n");
@@ -52,7 +52,7 @@ pub fn read(bytes: &[u8]) -> Result<ChainModel> {
     let weights = lines.map(number).collect::<Option<Vec<f64>>>();
     let weights = weights.ok_or_else(|| damaged("a weight is not a number"))?;
     if weights.len() != count {
-        return Err(damaged(format!("it has {} weights, but promises {count}", weights.len())));
+        return Err(damaged(format!("it has {} weights, but announces {count}", weights.len())));
     }
     let templates =
         Templates::compile(&templates, Dialect::Crfpp, "templates of the model").map_err(damaged)?;

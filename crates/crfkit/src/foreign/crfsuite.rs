@@ -119,7 +119,7 @@ impl<'a> Features<'a> {
         let count = word(start.saturating_add(8))? as usize;
         match count.checked_mul(FEATURE).is_some_and(|size| size <= rest.len().saturating_sub(CHUNK)) {
             true => Ok(Features { file, first: start + CHUNK, count, labels: word(20)? }),
-            false => Err(damaged(format!("it promises {count} features, which it has no room for"))),
+            false => Err(damaged(format!("it announces {count} features, more than it can hold"))),
         }
     }
 

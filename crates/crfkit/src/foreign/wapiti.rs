@@ -49,7 +49,7 @@ impl<'a> Rest<'a> {
 
     /// The next string: its length, a colon, the string, a comma.
     fn string(&mut self) -> Result<&'a str> {
-        let wrong = || damaged("a string is not as long as it says");
+        let wrong = || damaged("a string differs from its stated length");
         let colon = self.0.iter().take(20).position(|byte| *byte == b':').ok_or_else(wrong)?;
         let length = std::str::from_utf8(&self.0[..colon]).ok().and_then(|text| text.parse::<usize>().ok());
         let end = length.and_then(|length| length.checked_add(colon + 1)).ok_or_else(wrong)?;
@@ -77,7 +77,7 @@ pub fn read(bytes: &[u8]) -> Result<ChainModel> {
             );
         }
         [_] | [0 | 2, _] => {}
-        _ => return Err(damaged("its type is not known")),
+        _ => return Err(damaged("its type is unknown")),
     }
     let reader = file.numbers("#rdr#")?;
     if reader.get(2).is_some_and(|automatic| *automatic != 0) {
@@ -101,7 +101,7 @@ pub fn read(bytes: &[u8]) -> Result<ChainModel> {
         weights.push(weight.ok_or_else(|| damaged(format!("`{}` is not a weight", line.escape_debug())))?);
     }
     if head.last() != Some(&(weights.len() as u64)) || !weights.is_sorted_by(|a, b| a.0 < b.0) {
-        return Err(damaged("its weights are not those that it promises"));
+        return Err(damaged("its weights are not those that it announces"));
     }
     let text = patterns.join("\n");
     let templates = Templates::compile(&text, Dialect::Wapiti, "patterns of the model").map_err(damaged)?;

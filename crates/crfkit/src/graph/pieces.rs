@@ -144,7 +144,7 @@ impl FromStr for Pieces {
         let window = || name.strip_prefix("window:")?.parse().ok().map(Pieces::Window);
         let mut named = fixed.filter(|pieces| pieces.to_string() == name);
         named.next().or_else(window).ok_or_else(|| {
-            format!("`{name}` are no pieces: choose {}, N a number of pairs from 1", Pieces::NAMES)
+            format!("unknown pieces `{name}`: choose {}, where N is a number of pairs from 1", Pieces::NAMES)
         })
     }
 }

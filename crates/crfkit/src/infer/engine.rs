@@ -88,7 +88,7 @@ impl Propagation {
             Some((name, _, engines)) => {
                 let engines: Vec<&str> = engines.iter().map(|engine| engine.name()).collect();
                 Err(Error::Setting(format!(
-                    "`{name}` is not for `inference` {}, only for {}: leave it out",
+                    "`{name}` does not apply to `inference` {}, only to {}: leave it out",
                     engine.name(),
                     engines.join(", ")
                 )))

@@ -111,7 +111,7 @@ pub fn read_dump(input: impl BufRead, name: &str) -> Result<Dump> {
     for (number, line) in (1..).zip(input.lines()) {
         let line = line.map_err(|error| Error::io(name, error))?;
         dump.read_line(&line).ok_or_else(|| {
-            let message = "this is no line of a dump: it must be label, node, pair, transition, begin, end or triple (on graphs label, \
+            let message = "this is not a line of a dump: it must be label, node, pair, transition, begin, end or triple (on graphs label, \
                            part, feature, dense or table) with its names and a weight, separated by tabs, with only \\t \\n \\r \
                            \\\\ \\0 behind a backslash";
             Error::input(Place::new(name, number), message)

@@ -60,8 +60,8 @@ pub fn read_edits(input: impl BufRead, name: &str, names: &Names) -> Result<Vec<
             _ => line,
         };
         dump.read_line(&plain).ok_or_else(|| {
-            let message = "this is no weight of a dump: give its part, its names and a number, `delete` or `forbid`, separated by \
-                           tabs, as `crfkit inspect --dump` prints them";
+            let message = "this is not a weight of a dump: give its part, its names and a number, `delete` or `forbid`, separated by \
+                           tabs, as in a dump of the model";
             Error::input(place.clone(), message)
         })?;
         edits.extend(dump.weights.drain(..).map(|weight| Edit { place: place.clone(), weight }));
@@ -115,8 +115,7 @@ impl Features {
                     let table = table.ok_or_else(|| refuse(unknown(names, weight)))?;
                     if !self.permits(table, entry) {
                         return Err(refuse(format!(
-                            "the model does not allow {} here, so that nothing can have a weight: it knows only label pairs that its \
-                             training allowed",
+                            "the model does not allow {} here, so this has no weight: only label pairs that training allowed have weights",
                             weight.labels.join(" ")
                         )));
                     }
@@ -204,7 +203,7 @@ fn entry_of(
     }
     if weight.labels.len() != part.over.len() {
         return Err(format!(
-            "a weight of {} is about {} labels, not {}",
+            "a weight of {} has {} labels, not {}",
             part.name,
             part.over.len(),
             weight.labels.len()
@@ -232,11 +231,7 @@ fn unknown(names: &Names, weight: &NamedWeight) -> String {
         _ => {
             let mut parts: Vec<&str> = names.parts.iter().map(|part| part.name.as_str()).collect();
             parts.dedup();
-            format!(
-                "the model has no weights of {} such as this: its parts are {}",
-                weight.part,
-                parts.join(", ")
-            )
+            format!("the model has no such weights of {}: its parts are {}", weight.part, parts.join(", "))
         }
     }
 }

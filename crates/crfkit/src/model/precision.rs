@@ -70,8 +70,7 @@ impl Precision {
             Some(k) => {
                 let w = weights[k];
                 Err(Error::Setting(format!(
-                    "the weight {w} cannot be stored as {self}, in which the weights of this model are stored: use smaller ones, or train with a larger \
-                     `precision`"
+                    "the weight {w} cannot be stored as {self}, the number format of this model: use smaller weights, or train with a higher `precision`"
                 )))
             }
         }

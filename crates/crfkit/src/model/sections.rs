@@ -194,9 +194,9 @@ impl<'a> Reader<'a> {
     ) -> Result<Vec<T>> {
         match self.bytes(name)?.as_chunks() {
             (chunks, []) => Ok(chunks.iter().map(|&bytes| number(bytes)).collect()),
-            _ => {
-                Err(self.format.damaged(format!("the length of the section `{name}` is no multiple of {N}")))
-            }
+            _ => Err(self
+                .format
+                .damaged(format!("the length of the section `{name}` is not a multiple of {N}"))),
         }
     }
 

@@ -20,7 +20,7 @@ pub(super) fn require_gain(eta0: f64) -> Result<()> {
 pub(super) fn refuse_l1(method: &str, l1: f64) -> Result<()> {
     match l1 > 0.0 {
         true => Err(Error::Setting(format!(
-            "{method} has no step for an L1 penalty; with `l1` use one of the methods auto, saga, lbfgs, sgd, asg, bottou, adagrad, adam"
+            "{method} does not support an L1 penalty; with `l1`, use one of the methods auto, saga, lbfgs, sgd, asg, bottou, adagrad, adam"
         ))),
         false => Ok(()),
     }
@@ -30,7 +30,9 @@ pub(super) fn refuse_l1(method: &str, l1: f64) -> Result<()> {
 pub(super) fn refuse_prior(method: &str, prior: &Prior) -> Result<()> {
     match prior.sigma.is_infinite() && prior.sigma_pairs.is_infinite() {
         true => Ok(()),
-        false => Err(Error::Setting(format!("{method} has no step for a Gaussian prior: give `sigma` inf"))),
+        false => {
+            Err(Error::Setting(format!("{method} does not support a Gaussian prior: set `sigma` to inf")))
+        }
     }
 }
 
@@ -39,7 +41,7 @@ pub(super) fn require_prior(method: &str, prior: &Prior) -> Result<()> {
     match prior.sigma.is_finite() && prior.sigma_pairs.is_finite() {
         true => Ok(()),
         false => Err(Error::Setting(format!(
-            "{method} needs a Gaussian prior: give a finite `sigma`, or use `optimizer` lbfgs"
+            "{method} needs a Gaussian prior: set a finite `sigma`, or use `optimizer` lbfgs"
         ))),
     }
 }

@@ -23,7 +23,7 @@ pub(super) fn check_storage(method: &str, bytes: u64, limit: u64, watch: &mut dy
 pub(super) fn dual_of<'a>(method: &str, problem: &Problem<'a>) -> Result<Box<dyn DualProblem + 'a>> {
     problem.objective.dual().ok_or_else(|| {
         Error::Setting(format!(
-            "{method} needs {}, which this objective does not give; use `optimizer` lbfgs",
+            "{method} needs {}, which this objective does not provide; use `optimizer` lbfgs",
             Ability::Dual.name()
         ))
     })

@@ -50,7 +50,7 @@ pub(super) fn refuse_many(problem: &Problem, method: &str, instead: &str) -> Res
     let (n, most) = (problem.objective.dim(), Newton::MAX_WEIGHTS);
     match n > most {
         true => Err(Error::Setting(format!(
-            "{method} makes the Hessian explicit, for at most {most} weights, but there are {n}; use {instead}"
+            "{method} stores the Hessian of at most {most} weights, but there are {n}; use {instead}"
         ))),
         false => Ok(()),
     }

@@ -44,7 +44,7 @@ fn unusable(name: &str, problem: impl std::fmt::Display) -> Error {
     Error::File {
         name: "checkpoint".into(),
         message: format!(
-            "no run can resume from it: its \"{name}\" {problem}; remove it to start the training anew"
+            "no run can resume from it: its \"{name}\" {problem}; remove it to start training again"
         ),
     }
 }
@@ -130,7 +130,7 @@ impl Restored {
     pub(super) fn counts(&mut self, name: &str, len: usize, most: u64) -> Result<Vec<f64>> {
         let vector = self.vector(name, len, 0.0, finite)?;
         match vector.iter().find(|&&x| !whole(x, most)) {
-            Some(x) => Err(unusable(name, format_args!("has {x}, which is no count up to {most}"))),
+            Some(x) => Err(unusable(name, format_args!("has {x}, which is not a count up to {most}"))),
             None => Ok(vector),
         }
     }
@@ -153,7 +153,7 @@ impl Restored {
     pub(super) fn count(&self, name: &str, most: u64) -> Result<u64> {
         match self.number(name, 0.0, finite)? {
             x if whole(x, most) => Ok(x as u64),
-            x => Err(unusable(name, format_args!("is {x}, which is no count up to {most}"))),
+            x => Err(unusable(name, format_args!("is {x}, which is not a count up to {most}"))),
         }
     }
 
@@ -167,7 +167,7 @@ impl Restored {
         match self.state.numbers.get(name) {
             None => Ok(0.0),
             Some(&x) if not_negative(x) => Ok(x),
-            Some(x) => Err(unusable(name, format_args!("is {x}, which is no number of passes"))),
+            Some(x) => Err(unusable(name, format_args!("is {x}, which is not a number of passes"))),
         }
     }
 

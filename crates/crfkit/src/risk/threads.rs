@@ -35,7 +35,7 @@ impl Threads {
     /// Starts threads; one thread is the caller's own.
     pub fn new(count: usize) -> Result<Self> {
         let start = |count| ThreadPoolBuilder::new().num_threads(count).build();
-        let failed = |e| Error::Setting(format!("cannot start {count} threads: {e}"));
+        let failed = |e| Error::Setting(format!("cannot start {count} threads ({e}): use fewer"));
         Ok(Threads(if count == 1 { None } else { Some(start(count).map_err(failed)?) }))
     }
 

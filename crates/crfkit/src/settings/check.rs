@@ -108,7 +108,7 @@ impl Settings {
         }
         if self.batch_of == BatchOf::Pieces && !self.objective.has_pieces() {
             return Err(Error::Setting(format!(
-                "`batch_of` pieces is not for `objective` {}, only for piecewise and piecewise-pseudo",
+                "`batch_of` pieces does not apply to `objective` {}, only to piecewise and piecewise-pseudo",
                 self.objective.name()
             )));
         }

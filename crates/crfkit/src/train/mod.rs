@@ -248,7 +248,7 @@ impl std::fmt::Display for StopReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             StopReason::Method(stop) => write!(f, "{stop}"),
-            StopReason::Patience => f.write_str("no better development score any more"),
+            StopReason::Patience => f.write_str("development score no longer improves"),
             StopReason::Listener => f.write_str("interrupted"),
         }
     }

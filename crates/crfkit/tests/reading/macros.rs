@@ -133,8 +133,8 @@ fn errors_name_place_and_remedy() {
         ("%ngrams[0,0,3-2]", "a length is a number"),
         ("%ngrams[0,0,1-99999999999]", "a length is a number"),
         ("%shape[0,0,a]", "a length is a number"),
-        ("%Shape[0,0]", "this macro does not have"),
-        ("%Edge[0]", "this macro does not have"),
+        ("%Shape[0,0]", "this macro does not support"),
+        ("%Edge[0]", "this macro does not support"),
         ("%edge[0,0]", "`]` is missing"),
         ("%index[0,first]", "`]` is missing"),
         ("%part[0]", "number of parts"),
@@ -165,14 +165,14 @@ fn bad_files_name_their_line() {
         error.replace(&format!("{}/", folder.path().display()), "")
     };
     for (macro_, bytes, start, remedy) in [
-        ("list", &b""[..], "file: no entry", "one entry on each line"),
+        ("list", &b""[..], "file: it has no entries", "one entry on each line"),
         ("list", b"a\n\nb\tc\n", "file:3: a tab", "use %map"),
         ("list", b"a\nb\xff\n", "file:2: this is not UTF-8", "convert"),
-        ("map", b"\n \n", "file: no entry", "a word and its value"),
+        ("map", b"\n \n", "file: it has no entries", "a word and its value"),
         ("map", b"a\t1\nb\n", "file:2: `b`", "a word and its value"),
         ("map", b"a\t1\nb\t1\t2\t3\n", "file:2: `b", "a word and its value"),
         ("map", b"a\t1\n01\tb\t7\n", "file:2: 3 fields, but 2", "the same"),
-        ("map", b"a\t1\nb\t2\na\t3\n", "file:3: `a` has the value `1`", "leave one"),
+        ("map", b"a\t1\nb\t2\na\t3\n", "file:3: `a` has the value `1`", "keep one"),
     ] {
         let message = refused(macro_, bytes);
         assert!(message.starts_with(start) && message.contains(remedy), "{macro_}: {message}");
@@ -297,7 +297,7 @@ fn fields_that_are_no_numbers_are_rejected() {
         ("U%number[0,2-1]", "last column"),
         ("U%number[0,0-999999]", "last column"),
         ("U%number[0,0]%number[0,0]", "a line of its own"),
-        ("U%Number[0,0]", "this macro does not have"),
+        ("U%Number[0,0]", "this macro does not support"),
     ] {
         let message = compile(line).unwrap_err().to_string();
         assert!(message.contains(why), "{line}: {message}");

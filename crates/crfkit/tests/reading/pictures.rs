@@ -66,7 +66,7 @@ fn pam_pictures_may_have_opacity() {
     assert_eq!(parts(&file(&header(4), &[1, 2, 3, 0, 4, 5, 6, 0]), 255.0), colours);
     assert!(refused(&file(&header(5), &[0; 10])).contains("5 numbers"));
     assert!(refused(b"P7\nWIDTH 1\nENDHDR\n\0").contains("lacks"));
-    assert!(refused(b"P7\nWIDTH x\nENDHDR\n\0").contains("WIDTH is no number"));
+    assert!(refused(b"P7\nWIDTH x\nENDHDR\n\0").contains("WIDTH is not a number"));
     assert!(refused(b"P7\nCOLOURS 3\nENDHDR\n\0").contains("COLOURS"));
     let mask = Mask::read(&file(&header(2), &[5, 0, 6, 0])[..], "m").unwrap_err().to_string();
     assert!(mask.starts_with("m: the mask has pixels of type La8: store a mask as"), "{mask}");
@@ -87,16 +87,16 @@ fn bad_netpbm_pictures_are_refused() {
         image(whole);
         for end in 0..whole.len() {
             assert!(
-                refused(&whole[..end]).starts_with("a: not a picture that can be read ("),
+                refused(&whole[..end]).starts_with("a: not an image that crfkit can read ("),
                 "{whole:?} {end}"
             );
         }
     }
-    assert!(refused(b"P2 1 1 0 0").contains("its greatest number is 0"));
+    assert!(refused(b"P2 1 1 0 0").contains("its maximum value is 0"));
     assert!(refused(b"P2 1 1 65536 0").contains("65536"));
     assert!(refused(b"P2 1 1 255 256").contains("0 to 255"));
     assert!(refused(b"P2 1 1 255 -1").contains("0 to 255"));
-    assert!(refused(b"P2 1 one 255 1").contains("something else than numbers"));
+    assert!(refused(b"P2 1 one 255 1").contains("something other than numbers"));
     assert!(refused(b"P1 2 1 12").contains("0 and 1"));
     assert!(refused(b"P5 0 1 255\n").contains("no pixels"));
     assert!(refused(b"P5 70000 1 255\n").contains("70000 × 1 pixels: at most"));
@@ -143,7 +143,7 @@ fn jpeg_pictures_are_read() {
     assert_eq!(mask, Mask { height: 1, width: 2, values: vec![28, 28] }, "no pixel has a colour");
     let whole = jpeg(2, 3, 1, 228);
     for end in 3..whole.len() - 4 {
-        assert!(refused(&whole[..end]).starts_with("a: not a picture that can be read ("), "{end}");
+        assert!(refused(&whole[..end]).starts_with("a: not an image that crfkit can read ("), "{end}");
     }
 }
 
@@ -192,7 +192,7 @@ fn png_pictures_of_all_kinds_are_read() {
     );
     assert!(mask(&png([1, 1], 16, 4, &[], &[0, 1, 2, 3, 4])).contains("pixels of type La16"));
     for end in 8..grey.len() - 12 {
-        assert!(refused(&grey[..end]).starts_with("a: not a picture that can be read ("), "{end}");
+        assert!(refused(&grey[..end]).starts_with("a: not an image that crfkit can read ("), "{end}");
     }
     for at in 8..grey.len() - 12 {
         let mut flipped = grey.clone();
@@ -200,7 +200,7 @@ fn png_pictures_of_all_kinds_are_read() {
         assert!(refused(&flipped).starts_with("a: "), "{at}");
     }
     assert!(refused(&png([70000, 1], 8, 0, &[], &[])).contains("1 × 70000 pixels: at most"));
-    assert!(refused(b"GIF89a").starts_with("a: not a picture that can be read (the first bytes"));
+    assert!(refused(b"GIF89a").starts_with("a: not an image that crfkit can read (its first bytes"));
 }
 
 #[test]

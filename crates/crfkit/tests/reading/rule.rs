@@ -71,7 +71,7 @@ fn wrong_rules_are_refused_at_their_place() {
         ("equals(0, x)", "at `x)`", "`\"` is missing"),
         ("equals(0, \"x)", "at `x)`", "no closing"),
         ("matches(0, \"*\")", "at `)`", "nothing to repeat"),
-        (&deep, "at `", "inside each other"),
+        (&deep, "at `", "nested brackets"),
     ] {
         let message = rule.parse::<LinkRule>().unwrap_err().to_string();
         assert!(message.contains(at) && message.contains(why), "{message}");

@@ -83,7 +83,9 @@ fn masks_may_be_arrays_of_whole_numbers() {
     assert_eq!(again, many, "16 bits per pixel");
     let refused = |bytes: &[u8]| Mask::read(bytes, "m.npy").unwrap_err().to_string();
     assert!(refused(&npy("<i4", false, "(1, 1)", &[0, 0, 1, 0])).contains("the value 65536"));
-    assert!(refused(&doubles("(1, 1)", &[1.0])).starts_with("m.npy: the mask has numbers with fractions"));
+    assert!(
+        refused(&doubles("(1, 1)", &[1.0])).starts_with("m.npy: the mask has numbers that are not whole")
+    );
     assert!(refused(&npy("|i1", false, "(1, 1)", &[0xff])).contains("the value -1"));
     assert!(refused(&npy("|u1", false, "(1, 1, 1)", &[0])).contains("(height, width)"));
     assert!(refused(&npy("|u1", false, "(0, 3)", &[])).contains("no pixels"));

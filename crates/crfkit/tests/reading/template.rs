@@ -184,8 +184,8 @@ fn errors_name_place_and_remedy() {
         ("U%x[-9,0]", "outside -8 to 8"),
         ("U%x[@0,0]", "no row @0"),
         ("U%x[0]", "`,` is missing"),
-        ("U%x[0,]", "column is not a number"),
-        ("U%x[0,-1]", "column is not a number"),
+        ("U%x[0,]", "column is not a whole number"),
+        ("U%x[0,-1]", "column is not a whole number"),
         ("U%x[0,0", "`]` is missing"),
         ("U%x[0,0,\"a\"]", "`]` is missing"),
         ("U%t[0,0]", "quoted pattern is missing"),
@@ -201,7 +201,7 @@ fn errors_name_place_and_remedy() {
     }
     for empty in ["", "\n \n", "# nothing"] {
         let message = Templates::compile(empty, Dialect::Crfpp, "t.tpl").unwrap_err().to_string();
-        assert!(message.starts_with("t.tpl: no template"), "{message}");
+        assert!(message.starts_with("t.tpl: it has no template"), "{message}");
     }
 }
 

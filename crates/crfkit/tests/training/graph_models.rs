@@ -391,5 +391,5 @@ fn smaller_models_have_the_heavy_weights() {
             .all(|(a, b)| (a - b).abs() < 1e-3)
     );
     let huge = GridModel { weights: vec![1e6; full.weights.len()].into(), ..full };
-    assert!(huge.to_bytes(Precision::F16).unwrap_err().to_string().contains("larger `precision`"));
+    assert!(huge.to_bytes(Precision::F16).unwrap_err().to_string().contains("higher `precision`"));
 }

@@ -315,7 +315,7 @@ fn bad_settings_and_pictures_are_refused() {
     assert!(refuse(&settings(Engine::LoopyBp, Criterion::Memm)).contains("for chains only"));
     let mut pgis = settings(Engine::LoopyBp, Criterion::Likelihood);
     pgis.optimizer = Method::Pgis;
-    assert!(refuse(&pgis).contains("does not give on this graph"));
+    assert!(refuse(&pgis).contains("does not provide on this graph"));
     let wide = self::corpus(layout(Tables::Potts, Neighbours::Four), &pictures(1, 64, false)[..1]);
     let exact = settings(Engine::Exact, Criterion::Likelihood);
     assert!(

@@ -145,7 +145,7 @@ fn the_settings_of_messages_fit_kind_and_engine() {
     refused(
         with(Some(Engine::MeanField), damping),
         Kind::Linked,
-        "`damping` is not for `inference` mean-field",
+        "`damping` does not apply to `inference` mean-field",
     );
     refused(with(Some(Engine::Trw), Propagation { restarts: Some(1), ..none }), Kind::Grid, "`restarts`");
     refused(

@@ -495,7 +495,7 @@ fn what_is_wrong_is_named_with_its_line() {
         (types(r#""a":{"labels":0}"#), "0 labels"),
         (types(r#""a":{"labels":4000000000}"#), "4000000000 labels, but"),
         (types(r#""a":{"labels":-1}"#), "labels must be a number or a list of names"),
-        (types(r#""a":{"labels":["x","x"]}"#), "the label `x` is there twice"),
+        (types(r#""a":{"labels":["x","x"]}"#), "the label `x` occurs twice"),
         (types(r#""a":{"labels":3,"table":"ising"}"#), "use potts or full"),
         (types(r#""a":{"labels":3,"table":"potts"}"#), "use full"),
         (types(r#""a":{"labels":3},"f":{"over":["b"]}"#), "over `b`, which is not a type of nodes"),
@@ -526,7 +526,7 @@ fn what_is_wrong_is_named_with_its_line() {
         (graph(r#"{"type":"a"}"#, ""), "0 dense features, but the type `a` declares 1"),
         (graph(a, r#"{"type":"f","nodes":[0]}"#), "factor 0: 1 nodes, but a `f` is over 2"),
         (graph(a, r#"{"type":"f","nodes":[0,7]}"#), "there is no node 7: there are 1, counted from 0"),
-        (graph(a, r#"{"type":"f","nodes":[0,0]}"#), "node 0 is there twice"),
+        (graph(a, r#"{"type":"f","nodes":[0,0]}"#), "node 0 occurs twice"),
         (
             graph(&format!("{a},{b}"), r#"{"type":"f","nodes":[0,1]}"#),
             "node 1 is a `b`, but a `a` is expected",

@@ -276,7 +276,7 @@ fn vectors_that_do_not_fit_are_rejected_with_their_place() {
             .contains("vectors:2: number 0 of the vector is NaN")
     );
     assert!(message(Vectors::from_f64(1, [1e300])).contains("is inf"));
-    assert!(message(Vectors::new(2, vec![1.0; 3])).contains("3 numbers are no vectors of 2"));
+    assert!(message(Vectors::new(2, vec![1.0; 3])).contains("3 numbers do not make vectors of 2"));
     let three = Vectors::new(1, vec![1.0; 3]).unwrap();
     let error = Sequence::from_vectors(["a", "b"], three).unwrap_err().to_string();
     assert!(error.contains("3 vectors for 2 tokens"), "{error}");

@@ -222,7 +222,10 @@ fn weights_of_tokens_are_read() {
         assert_eq!((rows.field(1, 0), rows.field(1, 1)), ("b", "Y"));
     }
     let refused = |sequence, tokens| rows().take_weights(sequence, tokens).unwrap_err().to_string();
-    assert!(refused(Some(1), Some(1)).contains("cannot be the weight of a sequence and of its tokens"));
+    assert!(
+        refused(Some(1), Some(1))
+            .contains("cannot hold both the weight of the sequence and those of its tokens")
+    );
     assert!(refused(None, Some(4)).contains("the weight of a token is to be in column 4"));
     assert!(refused(None, Some(3)).contains("c:1: the weight `X` is not a finite number"));
     let mut again = rows();

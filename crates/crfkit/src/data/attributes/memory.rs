@@ -50,7 +50,7 @@ impl Attributes {
         let line = self.rows.len() as u64 + 1;
         let refuse = |why: String| Err(Error::input(Place::new(&self.name, line), why));
         if label.is_empty() {
-            return refuse("an empty label: where it is not known, write any word".into());
+            return refuse("an empty label: write any word for a label that is not known".into());
         }
         let start = self.text.len();
         self.text.push_str(label);

@@ -82,7 +82,7 @@ impl Columns {
         let text = self.field(0, index).to_owned();
         if let Some(row) = (1..self.len()).find(|&row| self.field(row, index) != text) {
             let message = format!(
-                "the weight is `{}`, but `{text}` at the first token: all tokens of a sequence have one weight",
+                "the weight is `{}`, but `{text}` at the first token: all rows of a sequence must have the same weight",
                 self.field(row, index)
             );
             return Err(Error::input(self.place(row), message));
@@ -148,7 +148,9 @@ impl Columns {
         let (before, column) =
             (self.index_of("weight", sequence)?, self.index_of("weight of a token", tokens)?);
         if before == column {
-            let message = format!("column {column} cannot be the weight of a sequence and of its tokens");
+            let message = format!(
+                "column {column} cannot hold both the weight of the sequence and those of its tokens: name two columns"
+            );
             return Err(Error::input(self.place(0), message));
         }
         self.take_weight(before as i32)?;

@@ -166,7 +166,7 @@ impl TypedGraph {
                 return Err(format!("node {node} is a `{found}`, but a `{expected}` is expected"));
             }
             if nodes[..k].contains(&node) {
-                return Err(format!("node {node} is there twice: name each node once"));
+                return Err(format!("node {node} occurs twice: name each node once"));
             }
         }
         self.factors.push((kind, nodes));

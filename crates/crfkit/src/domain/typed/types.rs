@@ -216,7 +216,7 @@ fn intern(node: &Type) -> std::result::Result<Strings, String> {
     for (k, label) in node.labels.iter().enumerate() {
         if strings.intern(label.as_bytes()) as usize != k {
             return Err(format!(
-                "type `{}`: the label `{}` is there twice",
+                "type `{}`: the label `{}` occurs twice",
                 excerpt(&node.name),
                 excerpt(label)
             ));
@@ -281,7 +281,7 @@ impl Types {
         (named && self.factors().len() == labels * (labels - 1) / 2).then_some(labels)
     }
 
-    /// Declares types by their names. It is an error if a name is there twice or a declaration is impossible.
+    /// Declares types by their names. It is an error if a name occurs twice or a declaration is impossible.
     pub fn declare(types: impl IntoIterator<Item = (String, Declaration)>) -> Result<Self> {
         let mut declared = BTreeMap::new();
         for (name, declaration) in types {
