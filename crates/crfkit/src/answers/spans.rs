@@ -33,7 +33,7 @@ impl PairMarginals {
 impl ChainAnswers {
     /// P(the labels of `tokens` are such that `allowed` allows every step | sequence). A step goes into a token: it has its position and
     /// the labels before and after it, `None` beyond the ends of the sequence. The steps are those into each of the tokens and the one
-    /// into the token behind them. There must be at least one token.
+    /// into the token after them. There must be at least one token.
     #[doc(hidden)]
     pub fn probability_where(
         &mut self,

@@ -1,4 +1,4 @@
-//! CRFsuite's attribute lists ("IWA"): one item a line, with its label and then its attributes, split at tabs.
+//! CRFsuite's attribute lists ("IWA"): one item per line: its label and then its attributes, separated by tabs.
 //!
 //! ```text
 //! @weight:2.0
@@ -6,7 +6,7 @@
 //! I-NP    w=cat   pos=NN  len:3   ratio\:1:0.5    path\\a
 //! ```
 //!
-//! `attr` alone has the value 1 (as has `attr:`); `attr:value` gives the value. The only escapes are `\:` and `\\`, in
+//! `attr` alone has the value 1 (and so does `attr:`); `attr:value` gives the value. The only escapes are `\:` and `\\`, in
 //! names and in labels. Any other backslash stands for itself, spaces are part of names, and `#` is not special. A
 //! blank line ends an instance. `@weight:2.0` before the items gives the instance's weight. There is no other
 //! declaration, so no label begins with `@`. Empty fields between the attributes are skipped.

@@ -1,4 +1,4 @@
-//! CoNLL columns: one token a line, with fields split at runs of spaces and tabs, as CRF++ reads them.
+//! CoNLL columns: one token per line, with fields separated by runs of spaces and tabs, as CRF++ reads them.
 //!
 //! ```text
 //! Ana    NNP  B-PER
@@ -27,7 +27,7 @@ use crate::error::{Error, Place, Result};
 #[doc(hidden)]
 pub const MAX_COLUMNS: usize = 1024;
 
-/// Tokens of one sequence at most, in any format. A longer one is rather a text without empty lines, and the tables of one that long
+/// The largest number of tokens in a sequence, in any format. A longer one is probably a text without empty lines, and the tables of one that long
 /// would not fit into memory.
 pub(crate) const MAX_TOKENS: usize = 1 << 24;
 
@@ -95,7 +95,7 @@ impl Columns {
         &self.text[self.rows[row].text.clone()]
     }
 
-    /// The text that the fields are parts of: of running text the line or sentence, otherwise the rows one after the other.
+    /// The text that the fields are parts of: the line or sentence of running text, otherwise the rows one after the other.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -156,7 +156,7 @@ impl Columns {
         self.name.push_str(name);
     }
 
-    /// Appends a row of these fields, of which every row must have the same number.
+    /// Appends a row of these fields. Every row must have the same number of fields.
     pub(super) fn push_row<'a>(&mut self, fields: impl Iterator<Item = &'a str>, line: u64) {
         let (base, before) = (self.text.len(), self.fields.len());
         for field in fields {
@@ -211,7 +211,7 @@ fn is_blank(byte: u8) -> bool {
     byte == b' ' || byte == b'\t'
 }
 
-/// Holds every row of a file to the number of columns of the first one.
+/// Checks that every row of a file has as many columns as the first one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     /// The number of columns of the file's first row, and its line.
@@ -252,8 +252,8 @@ impl<R: Read> ColumnReader<R> {
     /// Overwrites `sequence` with the next one, which has at least one row. At the end it returns false, and `sequence`
     /// has no rows.
     ///
-    /// Refused, with file and line: a row with another number of columns than the first row of the file,
-    /// rows of more than [`MAX_COLUMNS`], and sequences of more than 16,777,216 tokens.
+    /// It is an error, with file and line, if a row has another number of columns than the first row of the file,
+    /// if it has more than [`MAX_COLUMNS`], or if a sequence has more than 16,777,216 tokens.
     pub fn read(&mut self, sequence: &mut Columns) -> Result<bool> {
         sequence.begin(self.lines.name());
         while let Some((text, line)) = self.lines.next_line()? {

@@ -85,7 +85,7 @@ impl<G: Graph> Dataset<G> {
     }
 
     /// Makes the first `width` observations of a kind of table dense: every such table has all of them, and their values are in one matrix.
-    /// The other observations of the kind have numbers from `width` on. To be called before there are examples with such tables.
+    /// The other observations of the kind have numbers from `width` on. Call it before adding examples with such tables.
     pub fn set_dense(&mut self, kind: usize, width: usize) {
         if width > 0 {
             self.dense.push(DenseNumbers::new(kind, width, self.graphs.len()));
@@ -106,7 +106,7 @@ impl<G: Graph> Dataset<G> {
     }
 
     /// Takes the dense numbers of `other`, whose examples have the same tables of the kinds that `same` names, and none of other
-    /// kinds. To be called at the end.
+    /// kinds. Call it last.
     pub(crate) fn share_dense(&mut self, other: &Self, same: impl Fn(usize) -> bool) {
         let examples = self.graphs.len();
         let take = |dense: &DenseNumbers| match same(dense.kind()) {
@@ -256,7 +256,7 @@ impl<G: Graph> Dataset<G> {
         if self.weights.is_empty() { 1.0 } else { self.weights[example] }
     }
 
-    /// The examples that `keep` holds for.
+    /// The examples for which `keep` is true.
     pub(crate) fn select(&self, keep: impl Fn(usize) -> bool) -> Self
     where
         G: Clone,

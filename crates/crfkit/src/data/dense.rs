@@ -4,14 +4,14 @@ use crate::graph::Graph;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The number of standard deviations from which on numbers are far from 0, where the weight of a constant feature makes up for their mean.
+/// From this many standard deviations on, a mean is far from 0, where the weight of a constant feature can make up for it.
 pub(crate) const FAR_FROM_ZERO: f64 = 2.0;
 /// The same where there is no constant feature. Numbers that are nearer stay as they are, because they serve as one.
 pub(crate) const FAR_WITHOUT_CONSTANT: f64 = 10.0;
 
-/// Whether numbers with this mean and standard deviation are so far from 0, by one of the measures above, that they have to be centred. What
-/// varies little beside its size, such as a year or a temperature in kelvin, is almost a constant: only with a large weight could it say
-/// something, and the prior forbids that. Numbers that differ by no more than single precision does are equal, and say nothing.
+/// Whether numbers with this mean and standard deviation are so far from 0, by one of the measures above, that they have to be centred. A feature that
+/// varies little for its size, such as a year or a temperature in kelvin, is almost a constant: it would need a large weight, which
+/// the prior forbids. Numbers that differ only by the rounding of single precision count as equal.
 pub(crate) fn are_far_from_zero(mean: f64, deviation: f64, far: f64) -> bool {
     mean.abs() > far * deviation && deviation > 1e-6 * mean.abs()
 }

@@ -44,11 +44,11 @@ pub enum Function {
     Tail,
     /// `%list`: `B` at the first and `I` at the other tokens of an entry; no value elsewhere.
     List(Arc<WordList>),
-    /// `%map`: what a file has for the word, or so many characters of it; no value if it has none or fewer.
+    /// `%map`: the value that a file has for the word, or this many characters of it; no value if it has none, or fewer.
     Map(Arc<WordMap>, Option<usize>),
     /// `%index`: the distance from an end of the sequence.
     Index(End),
-    /// `%part`: the part of the sequence, of so many equal ones.
+    /// `%part`: the part that the token is in, of this many equal parts of the sequence.
     Part(u32),
     /// `%edge`: `first`, `last`, `only` or `inner`.
     Edge,
@@ -56,7 +56,7 @@ pub enum Function {
     Seen,
     /// `%length`: the number of tokens of a segment. Only lines of segments have it.
     Length,
-    /// `%number`: the number in the column is the value of the feature. The text, that of the column's number, is for its name.
+    /// `%number`: the number in the column is the value of the feature. The text is the column's number, for the feature's name.
     Number(String),
 }
 
@@ -79,12 +79,12 @@ impl Extractor {
         reads.then_some(self.column)
     }
 
-    /// Whether lines of segments have it: its value depends on the text of a segment or of a token, or is its length.
+    /// Whether lines of segments may use it: its value depends on the text of a segment or of a token, or is its length.
     pub(super) fn suits_segments(&self) -> bool {
         matches!(self.function, Function::List(_)) || !self.is_wider()
     }
 
-    /// Whether its values depend on more than a field, are several or are numbers.
+    /// Whether it depends on more than one field, has several values, or has a number as its value.
     pub(crate) fn is_wider(&self) -> bool {
         use Function::{Edge, Index, List, Ngrams, Number, Part, Seen};
         matches!(self.function, List(_) | Index(_) | Part(_) | Edge | Seen | Ngrams(_) | Number(_))
@@ -191,7 +191,7 @@ impl Extractor {
         }
     }
 
-    /// The text in lower case, if the extractor has it so.
+    /// The text, in lower case if the extractor asks for that.
     #[inline]
     fn cased<'a>(&self, text: &'a str, scratch: &'a mut String) -> &'a str {
         if !self.lower_case || text.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {

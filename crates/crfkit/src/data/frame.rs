@@ -116,7 +116,7 @@ impl Frame<'_> {
         }
     }
 
-    /// The same if every template has one value: this is where training reads, so it writes into memory that is there already.
+    /// The same if every template has one value: this is the path of training, so it writes into memory that is already allocated.
     fn plain_keys(&self, templates: &[Template], t: usize, keys: &mut Keys) {
         let mut at = keys.end();
         let Keys { text, ends, .. } = keys;

@@ -9,7 +9,7 @@
 //! A token is a string, or a list of the values of its columns, which are strings or numbers. Labels are a list with one label per
 //! token; for several label columns, a list of such lists. A member `"weight"` is the weight of the sequence in training, `"weights"` is a list
 //! with a weight for each token, and `"vectors"` is a list with a vector of numbers for each token.
-//! A row then consists of the token's values and, behind them, its labels. All objects of a file have the
+//! A row then consists of the token's values, followed by its labels. All objects of a file have the
 //! same columns, and either all have labels or none has. Other members of an object are ignored, so the output of `crfkit tag --output
 //! json` for such input can be read again. Lines of white space and objects without tokens are skipped.
 
@@ -31,7 +31,7 @@ pub struct JsonReader<R> {
     line: Line,
 }
 
-/// What a line says: texts, and which of them are what. The memory is reused.
+/// The contents of a line: its texts, and the role of each. The memory is reused.
 #[derive(Debug, Default)]
 struct Line {
     text: String,

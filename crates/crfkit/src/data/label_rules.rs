@@ -12,7 +12,7 @@
 //! only B-QTY -> I-QTY B-UNIT
 //! ```
 //!
-//! `begin` and `end` are the beginning and the end of a sequence. A `*` at the end of a name stands for all labels that start so; `*`
+//! `begin` and `end` are the beginning and the end of a sequence. A `*` at the end of a name stands for all labels that start with it; `*`
 //! alone stands for all labels. All rules hold together.
 
 use crate::graph::LabelRules;

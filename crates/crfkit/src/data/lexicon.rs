@@ -1,4 +1,4 @@
-//! Word lists and maps, which templates name and models hold.
+//! Word lists and maps, which templates name and models store.
 //!
 //! A *list* has one entry on each line; an entry may have several words, separated by blanks. A *map* has a word and a value on each line,
 //! separated by a tab or by blanks; the files of Brown clusters (`bits`, word, count) are read too.
@@ -17,7 +17,7 @@ pub(crate) const MAX_BYTES: usize = 64 << 20;
 /// The largest number of words in an entry. It bounds the time for each token.
 pub(crate) const MAX_WORDS: usize = 32;
 
-/// A file that a template names, and that its models hold.
+/// A file that a template names, and that its models store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LexiconFile {
     /// Its name, as it stands in the template.
@@ -26,7 +26,7 @@ pub struct LexiconFile {
     pub text: String,
 }
 
-/// Whether a look-up tells capitals from small letters.
+/// Whether look-ups are case-sensitive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
     /// It does.
@@ -173,7 +173,7 @@ impl WordList {
         self.keys.find(key.as_bytes()).is_some_and(|id| self.kinds[id as usize] & ENTRY > 0)
     }
 
-    /// Finds the entries in a sequence of `len` words: from left to right, the longest that begins at a word, and the next behind it. Calls
+    /// Finds the entries in a sequence of `len` words: from left to right, the longest that begins at a word, then the next one after it. Calls
     /// `visit` with each word of an entry and with `B` for the first, `I` for the others.
     pub(crate) fn find<'a>(
         &self,

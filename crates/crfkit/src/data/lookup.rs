@@ -6,7 +6,7 @@
 use super::observer::{Numbering, Sink};
 use super::strings::Finder;
 
-/// Observations are looked up when this many are there: whatever they need then stays in the first-level cache.
+/// Observations are looked up in batches of this size, so that what they need stays in the first-level cache.
 pub(super) const BATCH: usize = 128;
 
 /// Tables whose observations are known by their hashes. [`Batch::send`] turns these into numbers.
@@ -77,7 +77,7 @@ impl Batch {
 /// The keys of the observations of some tables, end to end.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keys {
-    /// The keys, and perhaps memory behind them that was used before.
+    /// The keys, perhaps followed by memory that was used before.
     pub(super) text: Vec<u8>,
     pub(super) ends: Vec<usize>,
     /// The number of keys at the end of each table.

@@ -41,7 +41,7 @@ pub(super) type Read<T> = std::result::Result<T, Fault>;
 pub(super) struct Written<'a> {
     pub(super) extractors: Vec<Extractor>,
     pub(super) row: Row,
-    /// The text behind the macro.
+    /// The text after the macro.
     pub(super) rest: &'a str,
 }
 
@@ -139,7 +139,7 @@ pub(super) fn read_macro<'a>(text: &'a str, dialect: Dialect, lexicons: &mut Ope
     Ok(Written { extractors: functions.into_iter().map(extractor).collect(), row, rest })
 }
 
-/// The rest of `%number`, behind its first column.
+/// The rest of `%number`, after its first column.
 fn numbers(text: &str, dialect: Dialect, row: Row, first: i32) -> Read<Written<'_>> {
     let (last, rest) = match text.strip_prefix('-') {
         Some(rest) => read_number(rest, dialect)
@@ -159,7 +159,7 @@ fn numbers(text: &str, dialect: Dialect, row: Row, first: i32) -> Read<Written<'
     Ok(Written { extractors: (first..=last).map(extractor).collect(), row, rest })
 }
 
-/// The functions for `,length` or `,first-last`, and the text behind it.
+/// The functions for `,length` or `,first-last`, and the text after it.
 fn lengths(text: &str, function: impl Fn(usize) -> Function) -> Read<(Vec<Function>, &str)> {
     let bad = || malformed("a length is a number from 1 to 100, or two such as 1-4");
     let (first, rest) = read_count(text, MAX_LENGTH).ok_or_else(bad)?;
@@ -172,7 +172,7 @@ fn lengths(text: &str, function: impl Fn(usize) -> Function) -> Read<(Vec<Functi
     Ok(((first..=last).map(|length| function(length as usize)).collect(), rest))
 }
 
-/// The number behind a `,`, from 1 to `largest`, and the text behind it.
+/// The number after a `,`, from 1 to `largest`, and the text after it.
 fn read_count(text: &str, largest: u32) -> Option<(u32, &str)> {
     read_digits(text.strip_prefix(',')?).filter(|(count, _)| (1..=largest).contains(count))
 }
@@ -182,7 +182,7 @@ fn read_digits(text: &str) -> Option<(u32, &str)> {
     Some((digits.parse().ok()?, rest))
 }
 
-/// The text in quotes behind a `,`, and the text behind it.
+/// The text in quotes after a `,`, and the text after it.
 fn read_quoted<'a>(text: &'a str, dialect: Dialect, what: &str) -> Read<(&'a str, &'a str)> {
     let quoted =
         text.strip_prefix(",\"").ok_or_else(|| malformed(&format!("the quoted {what} is missing")))?;

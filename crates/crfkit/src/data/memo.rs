@@ -205,7 +205,7 @@ impl Memo {
         }
     }
 
-    /// Sends what was found for so many tokens to `sink`, in the order of the templates.
+    /// Sends what was found for this many tokens to `sink`, in the order of the templates.
     fn hand_out(&mut self, tokens: usize, sink: &mut impl Sink) {
         let Memo { places, found, others, ids, ends, .. } = self;
         let (mut other, mut start) = (others.iter(), self.rows);

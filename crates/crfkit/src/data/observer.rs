@@ -152,7 +152,7 @@ pub trait Sink {
     /// Receives all observations of the next table, with their values (empty if all are 1). All node tables come first; then, if there are
     /// segments and templates of them, the tables of all segments; then, if there are bigram templates, all pair tables.
     fn table(&mut self, ids: &[u32], values: &[f64]);
-    /// Hears of the observations of the next tables, to read ahead what it needs for them.
+    /// Receives the observations of the next tables in advance, to prefetch what it needs for them.
     fn expect(&mut self, _ids: &[u32]) {}
 }
 

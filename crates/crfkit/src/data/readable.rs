@@ -20,7 +20,7 @@ const WORDS: [(&str, &str); 14] = [
     ("^:$", "colon"),
 ];
 
-/// The words of an observation none of whose tests is true.
+/// The description of an observation if none of its tests is true.
 const NONE: &str = "none";
 
 impl Templates {

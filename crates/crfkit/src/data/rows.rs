@@ -78,7 +78,7 @@ enum Cut {
 struct TextReader<R> {
     lines: Lines<R>,
     cut: Cut,
-    /// The current line and its number, what of it has been handed out, in bytes and in characters.
+    /// The current line, its number, and how much of it has been handed out, in bytes and in characters.
     line: String,
     number: u64,
     done: usize,

@@ -1,7 +1,7 @@
 //! The observations of whole segments, made by the lines of a template that begin with `S`.
 //!
 //! In such a line the segment stands where a token stands in other lines: row 0 is its text, the fields of its tokens with blanks between
-//! them; rows below 0 are the tokens before it and rows above 0 those behind it; `@1` is its first token and `@-1` its last.
+//! them; rows below 0 are the tokens before it and rows above 0 those after it; `@1` is its first token and `@-1` its last.
 
 use super::columns::Columns;
 use super::extractor::{Extractor, Function};

@@ -1,8 +1,8 @@
 //! Functions of the spelling of a word, for templates: affixes, n-grams, shape, and the marks at its ends.
 
-/// The longest shape in characters. Longer ones are cut: what follows would be a value of its own for nearly every such word.
+/// The longest shape in characters. Longer ones are cut, because nearly every such word would have a shape of its own.
 const MAX_SHAPE: usize = 32;
-/// The n-grams of a word are those of this many characters at its start.
+/// The n-grams of a word come from this many characters at its start.
 pub(crate) const MAX_GRAMS: usize = 100;
 
 /// The first `length` characters; `None` if there are fewer.
@@ -65,7 +65,7 @@ fn is_mark(c: char) -> bool {
     !c.is_alphanumeric() && !c.is_whitespace() && !c.is_control()
 }
 
-/// The word without the punctuation marks at its ends. A word of nothing else stays as it is.
+/// The word without the punctuation marks at its ends. A word made of marks alone stays as it is.
 pub(crate) fn strip(word: &str) -> &str {
     let stripped = word.trim_matches(is_mark);
     if stripped.is_empty() { word } else { stripped }

@@ -103,7 +103,7 @@ impl Strings {
         Finder { slots: self.slots(), strings: self.len() as u32, stamp }
     }
 
-    /// The number of a string. A new string is added. A string that does not fit into the table any more gets the number of another one;
+    /// The number of a string. A new string is added. A string that no longer fits into the table gets the number of another one;
     /// [`Strings::check_room`] then fails.
     pub fn intern(&mut self, string: &[u8]) -> u32 {
         self.intern_hashed(string, xxh3_64(string))
@@ -146,7 +146,7 @@ impl Strings {
         }
     }
 
-    /// Adds a string that is not in the table, and returns its number, as [`Strings::intern`] would. The slots are made anew when they are next
+    /// Adds a string that is not in the table, and returns its number, as [`Strings::intern`] would. The slots are rebuilt when they are next
     /// needed.
     pub(crate) fn append(&mut self, string: &[u8]) -> u32 {
         self.slots.take();

@@ -70,7 +70,7 @@ pub struct Templates {
     pub label_bigram: bool,
     /// Largest column used, plus one.
     pub columns_needed: usize,
-    /// How many rows before the first and after the last token macros can read, of those that have different values.
+    /// How many rows of different padding macros can read before the first and after the last token.
     pub reach: [usize; 2],
     /// The literal texts of an observation, by skeleton. There is one more text than there are macros.
     pub skeletons: Vec<Vec<String>>,
@@ -211,7 +211,7 @@ impl Templates {
         Ok(templates)
     }
 
-    /// Compiles a template whose files are named as seen from `folder`.
+    /// Compiles a template whose file names are relative to `folder`.
     pub fn compile_in(source: &str, dialect: Dialect, name: &str, folder: &Path) -> Result<Templates> {
         Templates::compile_with(source, dialect, name, &mut |file| read_text(&folder.join(file)))
     }
@@ -348,7 +348,7 @@ impl Templates {
         self.unigram.iter().chain(&self.bigram).any(|template| template.number.is_some())
     }
 
-    /// Rejects a sequence with a field that should be a number and is none.
+    /// Rejects a sequence with a field that should be a number and is not.
     pub(crate) fn check_dense_columns(&self, sequence: &Columns) -> Result<()> {
         for extractor in self.extractors.iter().filter(|one| matches!(one.function, Function::Number(_))) {
             for row in 0..sequence.len() {

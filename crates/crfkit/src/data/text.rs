@@ -205,7 +205,7 @@ impl<R: Read> Lines<R> {
     /// Whether the next item can be read without waiting for input. `complete` says whether a text holds a whole item. While it does not,
     /// and `at_hand` says that input is there, more is read; nothing is handed out.
     ///
-    /// True also at the end of the input, and for an item of more than a megabyte, whose reader has to be patient.
+    /// True also at the end of the input, and for an item of more than a megabyte, whose reader has to wait.
     #[doc(hidden)]
     pub fn gather(&mut self, complete: impl Fn(&[u8]) -> bool, at_hand: impl Fn() -> bool) -> Result<bool> {
         const LONG: usize = 1 << 20;
@@ -297,7 +297,7 @@ pub fn holds_line(text: &[u8]) -> bool {
     lines_of(text).any(|line| !line.trim_ascii().is_empty())
 }
 
-/// Whether a text holds a whole sequence: lines, and an empty one behind them or one that begins with a space or a tab.
+/// Whether a text holds a whole sequence: lines, and an empty one after them or one that begins with a space or a tab.
 pub(crate) fn holds_sequence(text: &[u8]) -> bool {
     holds_rows(text, |_| true)
 }

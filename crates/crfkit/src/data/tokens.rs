@@ -5,10 +5,10 @@
 //! `3.5`, `1/2`, `1,000`, `10:30` and `ann@example.org` are single tokens. Any other character is a token of its own; several of the same
 //! in a row, as in `...` or `--`, are one. White space only separates.
 //!
-//! A *sentence* ends behind a token made of `.`, `!`, `?`, `…` or `。`, and the closing quotes and brackets that follow it, if white space
-//! comes next and then no lower-case letter. A full stop behind a single letter or one of a few English abbreviations ends none.
+//! A *sentence* ends after a token made of `.`, `!`, `?`, `…` or `。`, and the closing quotes and brackets that follow it, if white space
+//! comes next and then no lower-case letter. A full stop after a single letter or one of a few English abbreviations ends no sentence.
 //!
-//! The rules know no language. If a model was trained on text that was split otherwise, split new text in the same way instead.
+//! The rules are the same for all languages. If a model was trained on text that was split differently, split new text in the same way instead.
 
 use std::ops::Range;
 

@@ -8,7 +8,7 @@ use crate::graph::{FactorGraph, Fields, Label, Psi};
 
 /// Minimum cuts for pairwise models of any number of labels: each cut finds the best set of variables to change to one label α; the
 /// labels take turns until none helps. With pair tables that are metrics (Potts, for example) each cut is exact and the energy ends within
-/// a constant factor of the best; pairs that are not are truncated safely, and a move that does not raise the score is not made. It ends
+/// a constant factor of the best; other pairs are truncated safely, and a move that does not raise the score is not made. It ends
 /// whatever the scores are: see [`GraphCut`](super::GraphCut).
 #[derive(Clone, Copy, Debug)]
 pub struct AlphaExpansion {
@@ -36,7 +36,7 @@ impl AlphaExpansion {
         check_pairwise(graph, "α-expansion")
     }
 
-    /// Refuses scores that are not finite.
+    /// Rejects scores that are not finite.
     pub fn check_scores(&self, graph: &FactorGraph, psi: Psi<f64>) -> Result<()> {
         let mut fields = Fields::default();
         fields.gather(graph, psi);

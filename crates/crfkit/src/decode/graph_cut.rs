@@ -7,8 +7,8 @@ use crate::graph::{FactorGraph, Fields, Label, Psi};
 use crate::{Error, Result};
 
 /// Exact on pairwise models of one or two labels whose tables are submodular, ψ(0,0) + ψ(1,1) ≥ ψ(0,1) + ψ(1,0), which
-/// [`GraphCut::check`] tells. Pairs that are not are cut down to the nearest modular table, and the labelling is then an approximation.
-/// Of equal labellings, the one with the fewest labels 1 wins. Scores beyond ±10²⁹⁰ count as that much, and what is no number as 0, so that
+/// [`GraphCut::check`] tests. Other pairs are cut down to the nearest modular table, and the labelling is then an approximation.
+/// Of equal labellings, the one with the fewest labels 1 wins. Scores beyond ±10²⁹⁰ count as that much, and NaN counts as 0, so that
 /// a cut ends whatever the scores are.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GraphCut;
@@ -24,7 +24,7 @@ pub struct Work {
 const ROUNDING: f64 = 1e-12;
 
 impl GraphCut {
-    /// Refuses what cuts cannot solve exactly: cliques of more than two variables, variables of more than two labels, scores that are
+    /// Rejects what cuts cannot solve exactly: cliques of more than two variables, variables of more than two labels, scores that are
     /// not finite, pairs that are not submodular.
     pub fn check(&self, graph: &FactorGraph, psi: Psi<f64>) -> Result<()> {
         let scopes = graph.cliques().scopes();
@@ -58,7 +58,7 @@ pub(super) fn check_pairwise(graph: &FactorGraph, engine: &'static str) -> Resul
     }
 }
 
-/// Refuses scores that are infinite or no numbers: the sum of weights that are too large.
+/// Rejects scores that are infinite or NaN, which result from weights that are too large.
 pub(super) fn check_finite(
     graph: &FactorGraph,
     psi: Psi<f64>,

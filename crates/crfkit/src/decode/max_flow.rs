@@ -47,7 +47,7 @@ pub(super) struct MaxFlow {
     orphans: VecDeque<u32>,
 }
 
-/// Paths that may be filled for each node and arc; a few are the rule. Rounding could otherwise let capacities of very different sizes
+/// The largest number of paths to fill per node and arc; a few are usual. Rounding could otherwise let capacities of very different sizes
 /// send the same flow to and fro for ever.
 const PATHS: usize = 64;
 

@@ -21,7 +21,7 @@ pub const NBEST_MEMORY: usize = 1 << 30;
 /// The `n` best labellings, best first; fewer where the chain has fewer, or where [`NBEST_MEMORY`] holds fewer. Use
 /// [`nbest_within`] to get an error instead.
 ///
-/// Of equal scores the labelling comes first whose last label is smaller, then the last but one, and so on: the first labelling is
+/// Among equal scores, the labelling with the smaller last label comes first, then the last but one decides, and so on: the first is
 /// the one of [`Viterbi`](super::Viterbi). Scores are sums from the first position to the last, so two labellings whose true scores differ
 /// by less than the rounding of such a sum may change places.
 pub fn nbest(chain: &Chain, psi: Psi<f64>, n: usize) -> Vec<Ranked> {
@@ -79,7 +79,7 @@ struct Node {
     /// Candidates for the next one: for each label before that was opened, its best prefix that is not found yet. The label that was
     /// opened last is the worst of them; the next one is opened when its best prefix is found.
     candidates: BinaryHeap<Prefix>,
-    /// Are the candidates that follow from the newest of `found` still missing?
+    /// Whether the candidates that follow from the newest of `found` are still missing.
     behind: bool,
 }
 
@@ -124,10 +124,10 @@ struct Search<'a> {
     chain: &'a Chain,
     psi: Psi<'a, f64>,
     work: Work,
-    /// Number + 1 in `nodes` of label j at position t, `[T][labels]`, and of the end; 0 for one that nobody has asked.
+    /// Number + 1 in `nodes` of label j at position t, `[T][labels]`, and of the end; 0 for one that was not asked for.
     numbers: Vec<u32>,
     nodes: Vec<Node>,
-    /// Positions and labels whose next prefix is being looked for: memory that is used again.
+    /// Positions and labels whose next prefix is being looked for; reused memory.
     asked: Vec<(usize, usize)>,
     /// Prefixes that were ever candidates, and labels that were looked at to find them.
     candidates: usize,

@@ -22,7 +22,7 @@ pub struct AtMostOnce {
 }
 
 impl AtMostOnce {
-    /// A number of things, of which `begins` says whether one begins at a label behind another, `None` for the beginning of the sequence.
+    /// This many things; `begins` says whether one begins at a label after another, where `None` is the beginning of the sequence.
     ///
     /// # Panics
     /// If there are more than 32 things.
@@ -252,7 +252,7 @@ fn node(chain: &Chain, psi: Psi<f64>, t: usize, j: usize) -> f64 {
     psi.own.get(t * chain.stride() + j)
 }
 
-/// The score of label j at position t behind label i.
+/// The score of label j at position t after label i.
 fn step(chain: &Chain, psi: Psi<f64>, t: usize, i: usize, j: usize) -> f64 {
     let entry = i * chain.stride() + j;
     let own = if chain.own_pairs { psi.own.get(chain.pair_offset(t) + entry) } else { 0.0 };

@@ -1,6 +1,6 @@
 //! The paired bootstrap: is one labelling better than another, or is the difference chance?
 //!
-//! Sequences are drawn with replacement, the same ones for both labellings, and the difference of the scores is taken anew, thousands of
+//! Sequences are drawn with replacement, the same ones for both labellings, and the difference of the scores is computed, thousands of
 //! times (Koehn 2004; Berg-Kirkpatrick et al. 2012). The spread of these differences gives the interval and p.
 
 use super::{ChunkCounts, Evaluation, per_cent};

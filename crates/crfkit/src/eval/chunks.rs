@@ -141,7 +141,7 @@ impl ChunkLabels {
         ChunkLabels { marks, kinds }
     }
 
-    /// Whether a chunk of type `kind` begins at a token with label `after`, behind one with label `before`; `None` is the beginning.
+    /// Whether a chunk of type `kind` begins at a token with label `after`, right after one with label `before`; `None` is the beginning.
     pub fn begins(&self, kind: &str, before: Option<usize>, after: usize) -> bool {
         let (left, right) = (before.map_or(Mark::OUTSIDE, |label| self.marks[label]), self.marks[after]);
         right.inside && self.kinds[right.kind as usize] == kind && left.cut_before(right)
@@ -152,8 +152,8 @@ impl ChunkLabels {
         &self.kinds
     }
 
-    /// Whether a chunk of type `kind` that consists of `tokens` goes on at token `t` with these labels of the token before it and of
-    /// `t` itself, `None` beyond the ends of a sequence. At the first token it begins, and at the token behind the last it has ended.
+    /// Whether a chunk of type `kind` that consists of `tokens` continues at token `t` with these labels of the token before it and of
+    /// `t` itself, `None` beyond the ends of a sequence. At the first token it begins, and at the token after the last it has ended.
     pub fn fits(
         &self,
         (tokens, kind): (&Range<usize>, &str),

@@ -1,4 +1,4 @@
-//! The order in which the variables of a graph are eliminated: min-fill, with costs that are kept up to date instead of computed anew.
+//! The order in which the variables of a graph are eliminated: min-fill, with costs that are kept up to date instead of recomputed.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub(super) struct Elimination {
     joined: Vec<usize>,
     /// By cost, as in [`Elimination::cost`], with the variable's number.
     queue: BTreeSet<(usize, usize, usize)>,
-    /// Neighbours that were looked at: what all of it costs, but for a logarithm.
+    /// The number of neighbours visited so far, which is the cost up to a logarithm.
     looks: usize,
 }
 
@@ -115,7 +115,7 @@ mod tests {
         (order, left.looks)
     }
 
-    /// Min-fill to the letter: all costs computed anew for every variable.
+    /// Min-fill to the letter: all costs recomputed for every variable.
     fn literal(n: usize, scopes: &[Vec<usize>]) -> Vec<(usize, Vec<usize>)> {
         let mut joined = vec![vec![false; n]; n];
         for vars in scopes {

@@ -102,7 +102,7 @@ impl FactorGraphBuilder {
         Ok(())
     }
 
-    /// Sets what the [`Pieces`] that follow the origin of the graph need to know.
+    /// Sets what is known about the pieces of the graph, for the [`Pieces`] that need it.
     pub fn piece_hint(&mut self, hint: PieceHint) {
         self.hint = hint;
     }

@@ -30,7 +30,7 @@ pub enum Pieces {
     /// The factors of a label pair and the node tables of both nodes. A node table is then in as many pieces as its
     /// node has pairs (Sutton and Minka's shared-unary pieces).
     SharedUnary,
-    /// The pieces of [`Pieces::SharedUnary`], and the loss of a node by itself subtracted as often as its table is in too many of
+    /// The pieces of [`Pieces::SharedUnary`], with the loss of a node by itself subtracted for each surplus copy of its table in
     /// them ([`crate::loss::BethePieces`]): log Z of Bethe before any message. For piecewise training only.
     Bethe,
     /// The largest possible trees. Each pair, in order, goes to the first forest in which it closes no loop, and a

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// exactly 0. Unlike ∞, it leaves sums and differences numbers.
 pub(crate) const FORBIDDEN: f64 = 1e12;
 
-/// The most lengths that are tried to find out from which on chains have a labelling.
+/// The most lengths that are tried to find the one from which on all chains have a labelling.
 const MOST_LENGTHS: usize = 64;
 
 /// The most steps that are tried to find out whether every label can be reached from every other.
@@ -93,7 +93,7 @@ impl LabelRules {
         LabelRules { labels, after: vec![all.clone(); labels], first: all.clone(), last: all }
     }
 
-    /// The rules that allow what `allowed` allows: (before, after), with `None` for the beginning and the end.
+    /// The rules that allow the pairs (before, after) for which `allowed` is true; `None` is the beginning or the end.
     pub fn from_fn(labels: usize, allowed: impl Fn(Option<usize>, Option<usize>) -> bool) -> Self {
         let mut rules = LabelRules::new(labels);
         let places = || std::iter::once(None).chain((0..labels).map(Some));

@@ -1,4 +1,4 @@
-//! Segments of a chain: which labels begin one, which go on with it, and how long it may be.
+//! Segments of a chain: which labels begin one, which continue it, and how long it may be.
 //!
 //! In a semi-Markov chain (Sarawagi and Cohen 2004) whole segments have scores. The labels are those of a notation of chunks, so that the
 //! labels of the tokens tell the segments: `B-X I-X I-X` is one segment of three tokens, and `O` is one of a single token.
@@ -8,12 +8,12 @@ use crate::math::{Scalar, simd};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a chain needs to know of its segments.
+/// What a chain needs to know about its segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segments {
     /// The most tokens of a segment, at least 1.
     pub longest: usize,
-    /// The labels from the first of these numbers up to the second, exclusive, go on with a segment; all others begin one.
+    /// The labels from the first of these numbers up to the second, exclusive, continue a segment; all others begin one.
     pub inner: (usize, usize),
     /// Whether every possible segment has an own table besides the shared one of lengths (observations of segments).
     pub own: bool,
@@ -71,7 +71,7 @@ pub struct LongSegment {
 pub struct SegmentLabels {
     /// The most tokens of a segment.
     pub longest: usize,
-    /// The labels that go on with a segment; all others begin one.
+    /// The labels that continue a segment; all others begin one.
     pub inner: Range<usize>,
     /// The types, one for each label that begins a segment: if a type has segments of one token and longer ones, they have the same first
     /// label. A label is the single, the inner or the last one of at most one type.
@@ -79,12 +79,12 @@ pub struct SegmentLabels {
 }
 
 impl SegmentLabels {
-    /// What chains need to know of them.
+    /// What chains need to know about them.
     pub fn of_chain(&self, own: bool) -> Segments {
         Segments { longest: self.longest, inner: (self.inner.start, self.inner.end), own }
     }
 
-    /// The types with longer segments than one token, if those may be longer.
+    /// The types with segments of more than one token, if segments may be that long.
     pub(crate) fn long(&self) -> impl Iterator<Item = LongSegment> + Clone + '_ {
         self.types.iter().filter_map(|one| one.long).filter(|_| self.longest > 1)
     }

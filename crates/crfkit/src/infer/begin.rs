@@ -7,7 +7,7 @@ use crate::math::random::Random;
 /// The first messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Begin<'a> {
-    /// Uniform messages, which know nothing.
+    /// Uniform messages.
     Uniform,
     /// The messages of cliques whose variables all have these labels.
     Labels(&'a [Label]),
@@ -24,7 +24,7 @@ pub(super) struct Share<'a, 'b, S> {
 
 impl Begin<'_> {
     /// Calls `visit(slot, log message)` for every slot. Messages are normalised, and constants even where ψ has ε
-    /// parts: where an iteration starts has no slope.
+    /// parts: the start of an iteration has no derivative.
     pub(super) fn for_each_message<S: Scalar>(
         self,
         graph: &FactorGraph,

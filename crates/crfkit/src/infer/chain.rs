@@ -174,7 +174,7 @@ fn forward<S: Scalar>(chain: &Chain, psi: Psi<S>, work: &mut Work<S>) -> Option<
     Some(log_z + (product * c).ln())
 }
 
-/// Whether no product of one step underflows that is not to be 0. Labels far below the best of their position are forbidden there, and not
+/// Whether no product of one step underflows, except those that should be 0. Labels far below the best of their position are forbidden there, and not
 /// counted. Without rules on label pairs, every allowed label can follow every other, and no product of many steps underflows either.
 #[cold]
 fn safe_where_allowed<S: Scalar>(chain: &Chain, psi: Psi<S>, shift: &[f64], pair_spread: f64) -> bool {

@@ -26,7 +26,7 @@ pub enum Engine {
     DoubleLoop,
 }
 
-/// How iterative engines pass messages. What is not given takes the engine's own default.
+/// How iterative engines pass messages. A field without a value takes the engine's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Propagation {
@@ -73,7 +73,7 @@ impl Propagation {
         Ok(())
     }
 
-    /// Rejects what the engine does not have.
+    /// Rejects settings that the engine does not have.
     pub(crate) fn check_for(&self, engine: Engine) -> Result<()> {
         use Engine::{DoubleLoop, LoopyBp, MeanField, Trw};
         let given: [(&str, bool, &[Engine]); 5] = [
@@ -111,7 +111,7 @@ impl Engine {
     pub const ALL: [Engine; 5] =
         [Engine::Exact, Engine::LoopyBp, Engine::Trw, Engine::MeanField, Engine::DoubleLoop];
 
-    /// Where iterative engines stop unless told otherwise: gradients are then as exact as line searches want them.
+    /// The default tolerance of iterative engines: gradients are then as exact as line searches need them.
     pub const TOLERANCE: f64 = 1e-8;
 
     /// The name on the command line.
@@ -155,7 +155,7 @@ impl Engine {
         self.dispatch(Propagation::default(), IsExact)
     }
 
-    /// Runs a computation with the engine. What `how` gives and the engine does not have is ignored.
+    /// Runs a computation with the engine. Settings in `how` that the engine does not have are ignored.
     pub fn dispatch<W: WithEngine>(self, how: Propagation, then: W) -> W::Out {
         let tolerance = how.tolerance.unwrap_or(Engine::TOLERANCE);
         match self {

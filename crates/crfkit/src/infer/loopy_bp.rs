@@ -107,7 +107,7 @@ impl<S: Scalar> Work<S> {
 const SLACK: f64 = 1e-3;
 
 impl LoopyBp {
-    /// Takes in ψ, in probability space if that can hold it.
+    /// Loads ψ, in probability space if that can hold it.
     fn load<'a, S: Scalar>(&self, graph: &'a FactorGraph, psi: Psi<'a, S>, work: &mut Work<S>) -> At<'a, S> {
         work.fields.gather(graph, psi);
         let fast = self.schedule == MessageSchedule::Parallel
@@ -190,7 +190,7 @@ impl LoopyBp {
 
 /// Whether log Z gives the labelling a higher probability than the beliefs give to one of its labels. No distribution
 /// does that, so this is a false fixed point: one that describes a part of the labellings to which the true ones do not
-/// belong. Training that goes on with its gradient only makes it worse, until the loss is below 0.
+/// belong. Training that continues with its gradient only makes it worse, until the loss is below 0.
 fn contradicts<S: Scalar>(at: At<S>, labels: &[Label], log_z: f64, nodes: &Array<S>) -> bool {
     let loss = log_z - at.psi.score(at.graph, labels).re();
     let place = |v: usize, label: Label| at.graph.cliques().node(v).start + label as usize;

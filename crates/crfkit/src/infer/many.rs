@@ -15,7 +15,7 @@ pub struct Member<'a, G> {
 
 /// An engine that computes in single precision, and the sums over examples in double precision. It knows the examples for which that is safe.
 pub trait Many<G>: Send {
-    /// Takes over the shared tables; to be called whenever they have changed.
+    /// Takes over the shared tables; call it whenever they have changed.
     fn prepare(&mut self, shared: &[Table<f64>]);
 
     /// Writes log Z of every member, and overwrites its part of `own`, which holds its log-potentials, with weight × its

@@ -6,7 +6,7 @@
 //! Both are products with one block of M for each middle label ([`crate::graph::States`]).
 //!
 //! This is exact if what underflows does not matter. A state is lost where α falls below the smallest number; it matters only if its γ is
-//! huge, and that is looked at afterwards ([`is_fine`]). If it is, or if the scores of a position spread too far, the same quantities are
+//! huge, and that is checked afterwards ([`is_fine`]). If it is, or if the scores of a position spread too far, the same quantities are
 //! computed in log space.
 
 use super::chain::{FAR_BELOW, SAFE_SPREAD, SMALL, Work as ChainWork};

@@ -1,6 +1,6 @@
 //! Forward-backward on a chain with segments (Sarawagi and Cohen 2004, section 2.3).
 //!
-//! A segment that ends at t with label `l` goes on to one that begins at t + 1 with label y by the pair (l, y); inside a segment the
+//! A segment that ends at t with label `l` is followed by one that begins at t + 1 with label y by the pair (l, y); inside a segment the
 //! labels are fixed by its type and its length. With E_t(l) the logarithm of the weight of all that ends in such a segment, and A_t(y) that
 //! of all that begins one, a position costs one product with the matrix of pairs, from E to A, and one sum over the lengths of each type,
 //! from A to E: O(labels² + types·longest). Logarithms are kept, and exponentials are taken of a row at a time, so that any finite scores
@@ -14,7 +14,7 @@ use crate::math::{Array, Scalar, Slice, log_sum_exp, simd};
 
 /// The logarithm of no weight at all.
 const NOTHING: f64 = -4.0 * FORBIDDEN;
-/// A product below this may have lost parts that matter. Steps into the complex plane are of 1e-100, and must be left too.
+/// A product below this may have lost parts that matter. Steps into the complex plane have size 1e-100, and must not be lost either.
 const TINY: f64 = 1e-100;
 /// Rows are scaled by at most e to this.
 const LARGEST: f64 = 200.0;
@@ -340,7 +340,7 @@ impl<S: Scalar> Work<S> {
     }
 
     /// Writes the marginals of the segments that end at `t`, and those of the labels of the token there. `going` has the marginals of the
-    /// segments that go on behind it.
+    /// segments that continue after it.
     fn write(&mut self, at: &At<S>, t: usize, log_z: S, weight: f64, out: &mut Gradient<S>) {
         let (stride, labels) = (at.chain.stride(), at.labels);
         let (types, lengths) = (labels.long().count(), lengths_stride(labels.longest));

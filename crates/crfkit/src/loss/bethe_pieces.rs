@@ -1,4 +1,4 @@
-//! Shared-unary pieces with the correction of Bethe.
+//! Shared-unary pieces with Bethe's correction.
 
 use super::{Conditionals, Gold, Loss, conditionals};
 use crate::ability::Ability;
@@ -7,11 +7,11 @@ use crate::math::{Array, Scalar};
 use std::marker::PhantomData;
 
 /// ℓ = Σ_c −log p_c(gold) − Σ_v (d_v − 1)·(−log p_v(gold)): piecewise training with [`super::Pieces::SharedUnary`], in which the
-/// node tables of a variable in d_v pieces count d_v times, minus the loss of each node by its own tables as often as pieces have
-/// it too many (Sutton and Minka 2006). Its normaliser Σ_c log Z_c + Σ_v (1 − d_v) log Z_v is log Z of Bethe before any message
+/// node tables of a variable in d_v pieces count d_v times, minus the loss of each node by its own tables, once for each surplus copy
+/// (Sutton and Minka 2006). Its normaliser Σ_c log Z_c + Σ_v (1 − d_v) log Z_v is log Z of Bethe before any message
 /// (pwpl-2007 section 2.1), but for a constant where a variable has no node table.
 ///
-/// Every factor counts once, as in the likelihood. In return the loss is no upper bound, not convex, and may be below 0:
+/// Every factor counts once, as in the likelihood. In return the loss is not an upper bound, not convex, and may be below 0:
 /// subtracted terms are rewarded for being wrong. Batch methods turn back from such points.
 ///
 /// `L` is the loss of the shared-unary pieces: [`super::ChainPiecewise`], or [`super::OnPieces`] of a likelihood. The correction

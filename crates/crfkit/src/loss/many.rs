@@ -5,7 +5,7 @@ use crate::infer::{Many, Member};
 
 /// A loss that computes in single precision, and the sums over examples in double precision.
 pub trait ManyLosses<G>: Send {
-    /// Takes over the shared tables; to be called whenever they have changed.
+    /// Takes over the shared tables; call it whenever they have changed.
     fn prepare(&mut self, shared: &[Table<f64>]);
 
     /// Writes weight × loss of every example, and overwrites its part of `own`, which holds its log-potentials, with the gradient.

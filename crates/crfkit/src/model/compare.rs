@@ -4,7 +4,7 @@ use super::names::{NamedWeight, Names, WeightKind, WeightPart};
 use crate::Result;
 use std::collections::HashSet;
 
-/// The weights of two models, compared by name. The first of two numbers is always about the first model.
+/// The weights of two models, compared by name. The first of two numbers always belongs to the first model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// Number of weights in each model.

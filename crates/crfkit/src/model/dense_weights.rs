@@ -8,7 +8,7 @@ use crate::math::simd;
 const STRIP: usize = 256;
 
 impl Rows {
-    /// The numbers that a row of the matrix is multiplied with, padding included: a table, or the weights of the basis functions.
+    /// The numbers that a row of the matrix is multiplied by, padding included: a table, or the weights of the basis functions.
     #[inline]
     pub(crate) fn dense_size(&self) -> usize {
         if self.basis.is_empty() { self.size() } else { simd::padded(self.basis.len()) }

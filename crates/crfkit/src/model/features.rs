@@ -236,7 +236,7 @@ impl Features {
             .is_none_or(|rules| allows(&self.lattice, rules, table, entry / stride, entry % stride))
     }
 
-    /// Returns an error if there are more examples, rows or listed weights than the numbers of 32 bits that stand for them can count.
+    /// Returns an error if there are more examples, rows or listed weights than 32-bit numbers can count.
     pub(crate) fn check_size(&self, examples: usize) -> Result<()> {
         const MOST: usize = u32::MAX as usize;
         let rows = self.rows.iter().fold(0, |sum: usize, rows| sum.saturating_add(rows.len));

@@ -25,8 +25,8 @@ pub fn open(file: &File) -> Result<Bytes> {
     read(file, about.len() as usize)
 }
 
-/// Reads what cannot be mapped, such as a pipe. What does not begin like a file that we know is read no further than [`HEAD`]: the other
-/// end may give bytes for ever, and the reader of the model refuses the head alone in the same words.
+/// Reads a file that cannot be mapped, such as a pipe. If it does not begin like a known file, reading stops at [`HEAD`]: the other
+/// end may never stop writing, and the reader of the model rejects the head alone with the same message.
 fn read(mut reader: impl Read, length: usize) -> Result<Bytes> {
     const HEAD: u64 = 64;
     let mut head = Vec::new();

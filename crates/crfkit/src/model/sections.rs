@@ -34,10 +34,10 @@ const NAME: usize = 24;
 const ENTRY: usize = NAME + 8;
 const CHECKSUM: usize = 8;
 
-/// What the magic of every kind of file begins with.
+/// The first bytes of the magic of every kind of file.
 pub(super) const FAMILY: &[u8] = b"crfkit\0";
 
-/// What the model files of other toolkits begin with.
+/// The first bytes of other toolkits' model files.
 pub(super) const FOREIGN: [&[u8]; 3] = [b"lCRF", b"version: ", b"#mdl#"];
 
 /// A kind of file.

@@ -15,15 +15,15 @@ use crate::ability::Ability;
 /// itself, with an L1 penalty too, and L-BFGS takes over only if it has not converged after 20 passes, or for a tolerance below 10⁻⁶.
 ///
 /// With a wider prior or none, weights bend too little for SAGA's steps. There it takes a proximal step (Rockafellar 1976): a few
-/// passes minimise the objective plus κ/2·|θ − θ₀|², where θ₀ is the start and κ is what a σ of 2 lacks, up to a tenth of the
+/// passes minimise the objective plus κ/2·|θ − θ₀|², where θ₀ is the start and κ makes up for what 1/σ² lacks to that of σ = 2, up to a tenth of the
 /// objective. L-BFGS finishes, with steps scaled by the curvature of each weight, which takes a pass to measure. After SAGA,
 /// L-BFGS stops when ten iterations have gained less than a twentieth of the tolerance.
 ///
 /// Without marginals, a few passes of [`AdaGrad`] come near the optimum, and L-BFGS reaches it. With at most 100 weights, L-BFGS is
 /// then used alone. An objective that is not smooth has AdaGrad alone, with as many passes as AdaGrad has by itself.
 ///
-/// Neither phase ends above its start, if the value of the objective measures progress, as that of a perceptron does not. If the first one would, it is repeated with a smaller gain or left out, and the
-/// watch is told ([`Watch::restarts`]).
+/// Neither phase ends above its start if the value of the objective measures progress (that of a perceptron does not). If the first one would, it is repeated with a smaller gain or left out, and the
+/// watch is notified ([`Watch::restarts`]).
 ///
 /// Parameters: `tolerance`, by default [`Auto::TOLERANCE`]; `memory_limit` of SAGA, by default none; and those of the
 /// methods. Needs: nothing besides gradients.

@@ -3,7 +3,7 @@
 use super::Prior;
 use crate::{Error, Result};
 
-/// Returns an error if a parameter is out of range; `name` is its name on the command line.
+/// Returns an error if a parameter is out of range; `name` is the name of its setting.
 pub(super) fn require(holds: bool, name: &str, value: f64, need: &str) -> Result<()> {
     match holds {
         true => Ok(()),

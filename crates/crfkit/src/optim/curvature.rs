@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// The blocks that are evaluated between two additions.
 const LANES: usize = 16;
-/// The least curvature of a weight: without a prior, nothing else holds weights whose examples are all clear.
+/// The least curvature of a weight: without a prior, nothing else bounds weights whose examples are all certain.
 const LEAST: f64 = 0.01;
 
 /// A measure of the second derivative of the objective along each weight, at θ: 1/σ² plus Σ |value · (marginal − gold)| over all examples,

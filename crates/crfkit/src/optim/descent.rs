@@ -138,7 +138,7 @@ impl<'a> Descent<'a> {
         step.filter(|_| self.other.value < self.now.value).inspect(|_| self.accept())
     }
 
-    /// Comes near the optimum. If passes then compute in other numbers, evaluates this point anew and returns true. A pass that is cut
+    /// Comes near the optimum. If passes then compute in other numbers, evaluates this point again and returns true. A pass that is cut
     /// short changes nothing.
     fn come_near(&mut self) -> bool {
         self.far = false;

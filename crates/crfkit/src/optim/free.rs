@@ -21,7 +21,7 @@ impl Free {
     /// direction ← −H⁻¹ g on the weights that are not 0, and −γDg on the others, where g is the pseudo-gradient and D has the `scales` of the
     /// weights, all 1 if there are none. The recursion starts from γD.
     ///
-    /// Idea: on the weights that are not 0, the objective is smooth, and there alone do the pairs tell its curvature. OWL-QN uses them on all
+    /// Idea: on the weights that are not 0, the objective is smooth, and only there do the pairs describe its curvature. OWL-QN uses them on all
     /// weights, and must then drop every entry of the direction that disagrees in sign with the gradient, which makes it a poor one.
     pub(super) fn direction(
         &mut self,

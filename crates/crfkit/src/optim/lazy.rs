@@ -27,7 +27,7 @@ pub(super) struct Lazy<'a> {
 const SMALL: f64 = 1e-100;
 
 impl<'a> Lazy<'a> {
-    /// Starts at θ with this d, or goes on with what [`Lazy::save`] has left.
+    /// Starts at θ with this d, or resumes from what [`Lazy::save`] has stored.
     pub(super) fn new(problem: &'a Problem, state: &mut Restored) -> Result<Self> {
         let (prior, dim) = (&problem.prior, state.theta().len());
         let anchor = match state.resumed() {

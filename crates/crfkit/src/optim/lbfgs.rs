@@ -65,7 +65,7 @@ impl Optimizer for Lbfgs {
 
 impl Lbfgs {
     /// Like [`Optimizer::minimize`]. With the curvature of each weight, the recursion starts from γ/√curvature instead of γ·I: the root is a
-    /// compromise between weights that bend much by themselves and those that bend only together. A run that goes on has it in its state.
+    /// compromise between weights that bend much by themselves and those that bend only together. A resumed run has it in its state.
     pub(super) fn minimize_scaled(
         &self,
         problem: &Problem,

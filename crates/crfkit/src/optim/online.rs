@@ -162,7 +162,7 @@ pub(super) trait Rule {
     fn direction(&self) -> Option<&[f64]> {
         None
     }
-    /// Hears the loss of the batch, before the weights move.
+    /// Receives the loss of the batch, before the weights move.
     fn loss(&mut self, _loss: f64) {}
     /// Moves the touched weights along the gradient of the batch's loss. `gradient` and `hess_vec` (H·v) hold the
     /// touched rows one after another; `hess_vec` is empty if there is no direction.
@@ -183,7 +183,7 @@ pub(super) trait Rule {
     }
     /// Adds to `state` everything that the rule remembers.
     fn save(&self, state: &mut State);
-    /// Takes it back after so many steps; `state` may be fresh.
+    /// Restores it after this many steps; `state` may be fresh.
     fn restore(&mut self, steps: u32, state: &mut Restored) -> Result<()>;
 }
 

@@ -121,7 +121,7 @@ pub enum Adaptation {
     /// fall. Like the printed factor it rises with γ, and it is never far from 1.
     ///
     /// This form and its constants, κ = 0.9, α = 0.9999, β = 0.99, are what other programs have under the name of Huang, Chang
-    /// and Hsu 2007, to which ctjpgis-psa-2007 refers for the bounds of its factor. That text was not at hand.
+    /// and Hsu 2007, to which ctjpgis-psa-2007 refers for the bounds of its factor. We have not seen that text.
     #[default]
     Shrinking,
     /// η ← η/(1 − γ), as ctjpgis-psa-2007 eq. 5 prints it, with the factor within `gain_factor` and the gain within

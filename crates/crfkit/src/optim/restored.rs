@@ -1,11 +1,11 @@
-//! What a method takes back from the state of an interrupted run. A checkpoint is a file: its sizes and numbers are checked here before
+//! What a method restores from the state of an interrupted run. A checkpoint is a file: its sizes and numbers are checked here before
 //! anything is made of them.
 
 use super::State;
 use crate::{Error, Result};
 
-/// A state to begin with: fresh weights, or all that an interrupted run has left. What a fresh one lacks is made up; what is missing in
-/// the other, has another length or is out of range is an error.
+/// The state to start from: fresh weights, or the state of an interrupted run. A fresh state gets defaults; in the other one, a value that
+/// is missing, has another length or is out of range is an error.
 pub(super) struct Restored {
     state: State,
     resumed: bool,
@@ -71,7 +71,7 @@ impl Restored {
         Restored { state: State::start(theta), resumed: false }
     }
 
-    /// Is this the state of an interrupted run?
+    /// Whether this is the state of an interrupted run.
     pub(super) fn resumed(&self) -> bool {
         self.resumed
     }
@@ -182,14 +182,14 @@ impl Restored {
     }
 }
 
-/// Refuses the best weights so far and their score, as a checkpoint has them, if no run of `dim` weights can have left them.
+/// Rejects the best weights so far and their score, as a checkpoint has them, if no run of `dim` weights can have left them.
 pub(crate) fn check_best(best: &Option<(f64, Vec<f64>)>, dim: usize) -> Result<()> {
     let Some((score, theta)) = best else { return Ok(()) };
     check("best score", &[*score], 1, finite)?;
     check("best", theta, dim, finite)
 }
 
-/// Refuses a vector of another length than `len`, or with a number that `fits` does not accept.
+/// Rejects a vector of another length than `len`, or with a number that `fits` does not accept.
 fn check(name: &str, vector: &[f64], len: usize, fits: fn(f64) -> bool) -> Result<()> {
     if vector.len() != len {
         return Err(unusable(name, format_args!("has {} numbers instead of {len}", vector.len())));

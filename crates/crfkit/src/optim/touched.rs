@@ -197,12 +197,12 @@ impl Touched {
         save("row_len", |seen| seen.len);
     }
 
-    /// Goes on after `batch` batches, none of which is known.
+    /// Resumes after `batch` batches, none of which is known.
     pub(super) fn after(batch: u32) -> Self {
         Touched { batch, ..Touched::default() }
     }
 
-    /// Goes on after `batch` batches with what [`Touched::save`] has left. Where the rows are, the examples tell; a state that says
+    /// Resumes after `batch` batches with what [`Touched::save`] has stored. Where the rows are, the examples tell; a state that says
     /// otherwise is refused.
     pub(super) fn restore(batch: u32, objective: &dyn Objective, state: &mut Restored) -> Result<Self> {
         if !state.resumed() {
@@ -231,5 +231,5 @@ impl Touched {
     }
 }
 
-/// Examples whose rows are looked up at once when a run goes on.
+/// Examples whose rows are looked up at once when a run resumes.
 const AT_ONCE: usize = 1024;

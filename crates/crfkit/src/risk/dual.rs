@@ -28,7 +28,7 @@ pub(super) struct Marginals<'a, G: Graph> {
 }
 
 impl<'a, G: Graph> Marginals<'a, G> {
-    /// `None` if the loss is no likelihood, or pairs of neighbours do not tell the entropy of the graphs.
+    /// `None` if the loss is not a likelihood, or pairs of neighbours do not determine the entropy of the graphs.
     pub(super) fn new(risk: &'a Risk<G>) -> Option<Self> {
         let shared = risk.features.empty_tables();
         let by_pairs =

@@ -1,6 +1,6 @@
 //! Rare observations in a pass over all examples.
 //!
-//! Most observations occur a few times and have one or two weights. To find the weights of each takes longer than to add them, so a pass has a
+//! Most observations occur a few times and have one or two weights. Finding the weights of each takes longer than adding them, so a pass has a
 //! list instead: which weight goes to which place of ψ. The list of each slot of a block is by weight. θ and the gradient are then read
 //! from their beginning to their end, and only ψ, which is in the cache, is read here and there.
 

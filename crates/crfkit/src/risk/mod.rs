@@ -135,7 +135,7 @@ impl<G: Graph> Risk<G> {
         }
     }
 
-    /// Exchanges the examples for others by the same features; returns the old ones.
+    /// Replaces the examples by others with the same features; returns the old ones.
     pub fn replace_data(&mut self, data: Dataset<G>) -> Dataset<G> {
         // What a full pass keeps is cut to the examples.
         self.plan = OnceLock::new();

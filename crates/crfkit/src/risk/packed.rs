@@ -3,7 +3,7 @@
 use super::occurrences::Occurrences;
 use crate::math::simd::LANES;
 
-/// [`Occurrences`] whose numbers are stored in few bits wherever they fit. A block of a few hundred tables always does. Unpacking costs about
+/// [`Occurrences`] whose numbers are stored in few bits wherever they fit. They always do in a block of a few hundred tables. Unpacking costs about
 /// 1 % of what a visit of its examples does.
 pub(super) enum Packed {
     /// The rows, how often each occurs, the tables as multiples of [`LANES`], and the values.

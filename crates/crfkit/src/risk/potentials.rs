@@ -153,8 +153,8 @@ pub(super) fn dense_rows<R: Real>(features: &Features, data: &Dataset<impl Graph
     }
 }
 
-/// The number of rows, from the first, that save the most additions if they are spread out, by how often each occurs. Rows come by how often
-/// they were seen, also with the value 0, which is no occurrence here: so a rare row may come before frequent ones.
+/// The number of rows, from the first, that save the most additions if they are spread out, by how often each occurs. Rows are ordered by how often
+/// they were seen, even with the value 0, which is not an occurrence here: so a rare row may come before frequent ones.
 fn worth_spreading(counts: &[u32]) -> Option<usize> {
     let (mut saved, mut best) = (0, None);
     for (rows, &count) in (1..).zip(counts) {

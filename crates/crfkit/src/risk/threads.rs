@@ -7,7 +7,7 @@ use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{available_parallelism, scope};
 
-/// The number of threads that is meant: 0 stands for all cores.
+/// The number of threads to use: 0 stands for all cores.
 pub fn thread_count(threads: usize) -> usize {
     match threads {
         0 => available_parallelism().map_or(1, |cores| cores.get()),
@@ -15,7 +15,7 @@ pub fn thread_count(threads: usize) -> usize {
     }
 }
 
-/// Runs each part on a thread of its own, and gives the results in the order of the parts. One part needs no thread.
+/// Runs each part on a thread of its own, and returns the results in the order of the parts. One part needs no thread.
 pub fn in_parts<T: Send>(parts: usize, part: impl Fn(usize) -> T + Sync) -> Vec<T> {
     if parts == 1 {
         return vec![part(0)];
@@ -52,7 +52,7 @@ impl Threads {
         }
     }
 
-    /// Runs a task on every item, and gives the results in the order of the items.
+    /// Runs a task on every item, and returns the results in the order of the items.
     pub fn map<T: Send, R: Send>(&self, items: Vec<T>, task: impl Fn(T) -> R + Sync) -> Vec<R> {
         if self.0.is_none() {
             return items.into_iter().map(task).collect();

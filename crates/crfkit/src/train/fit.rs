@@ -229,7 +229,7 @@ impl End {
     }
 }
 
-/// The relative error of a sum over all examples, at most.
+/// The largest relative error of a sum over all examples.
 const ROUNDING: f64 = 1e-9;
 /// Rounding may leave a sum of losses that are 0 this far below it.
 const IMPOSSIBLE: f64 = 1e-3;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// [`TrainingObjective::model`] turns the weights that it found into a model.
 ///
 /// The weights are those of features that are scaled as [`Settings::scaling`] asks for. Features without values are not
-/// affected. The L1 penalty is not smooth and no part of it.
+/// affected. The L1 penalty is not smooth, and not part of it.
 ///
 /// ```
 /// use crfkit::chain::{CorpusBuilder, Sequence};
@@ -49,7 +49,7 @@ impl<D: Domain> TrainingObjective<D> {
         TrainingObjective::of(corpus, features, settings, Vec::new(), threads)
     }
 
-    /// The same with features that are there already, and the means of the prior; none stands for those of the settings.
+    /// The same with given features and means of the prior; if there are no means, the settings have them.
     pub(super) fn of(
         corpus: Corpus<D>,
         features: Features,
@@ -154,7 +154,7 @@ impl<D: Domain> TrainingObjective<D> {
         made(domain, features, settings, weights)
     }
 
-    /// The objective's weights, from those of a model. No weights stay none.
+    /// The objective's weights, from those of a model. An empty vector stays empty.
     pub(super) fn scaled(&self, mut theta: Vec<f64>) -> Vec<f64> {
         self.scales.iter().for_each(|scales| scales.apply(&mut theta, &self.features));
         theta

@@ -4,12 +4,12 @@ use super::{Columns, MAX_COLUMNS, Row};
 use crate::data::vectors::Vectors;
 use crate::error::{Error, Place, Result};
 
-/// The message about a weight that makes no sense.
+/// The message about an invalid weight.
 pub(crate) fn wrong_weight(weight: impl std::fmt::Display) -> String {
     format!("the weight `{weight}` is not a finite number of at least 0")
 }
 
-/// Rejects weights of tokens that make no sense: not one for each token, negative or not finite.
+/// Rejects weights of tokens unless there is one for each token, finite and not negative.
 pub(crate) fn check_token_weights(
     weights: &[f64],
     tokens: usize,
@@ -139,7 +139,7 @@ impl Columns {
         Ok(())
     }
 
-    /// Takes out the columns with the weights of the sequence and of its tokens, both counted with all columns there.
+    /// Takes out the columns with the weights of the sequence and of its tokens, both counted before either is taken out.
     pub fn take_weights(&mut self, sequence: Option<i32>, tokens: Option<i32>) -> Result<()> {
         let Some(tokens) = tokens.filter(|_| !self.is_empty()) else {
             return sequence.map_or(Ok(()), |column| self.take_weight(column));

@@ -5,7 +5,7 @@ use crate::graph::Graph;
 use std::ops::Range;
 
 impl<G: Graph> Dataset<G> {
-    /// The same examples with tables besides: `insert` adds those of an example, which come to stand at `place` among its tables.
+    /// The same examples with additional tables: `insert` adds those of an example, which go to `place` among its tables.
     pub(crate) fn with_tables(
         &self,
         place: impl Fn(&G) -> usize,

@@ -9,7 +9,7 @@ impl<G> Dataset<G> {
     }
 
     /// Removes the observations whose value is 0, which add nothing to any score, and the values too if all that are left are 1: tables
-    /// without values take a faster way. Features must be known already, since an observation of value 0 has been seen.
+    /// without values take a faster path. Features must be known already, since an observation of value 0 has been seen.
     pub(crate) fn drop_zeros(&mut self) {
         if !self.values.contains(&0.0) {
             return;

@@ -50,7 +50,7 @@ fn split(source: &str) -> Parsed<Vec<&str>> {
     Ok(parts)
 }
 
-/// The texts before, in and behind the group of an alternative.
+/// The texts before, in and after the group of an alternative.
 fn group_of(text: &str) -> Parsed<Option<(&str, &str, &str)>> {
     let mut brackets = signs(text).filter(|(_, sign)| "()".contains(*sign));
     let (Some((open, _)), Some((close, end))) = (brackets.next(), brackets.next()) else { return Ok(None) };
@@ -135,7 +135,7 @@ fn alternative(source: &str, grammar: Grammar) -> Parsed<Alternative> {
     Ok(Alternative { items, at_start, at_end, group: open.zip(close) })
 }
 
-/// A set, behind its `[`; and whether it is one of characters that do not match.
+/// A set, after its `[`, and whether it is negated.
 fn set(chars: &mut Peekable<Chars<'_>>) -> Parsed<(Class, bool)> {
     const OPEN: &str = "a `[` without its `]`; write \\[ for the character";
     let negated = chars.next_if_eq(&'^').is_some();

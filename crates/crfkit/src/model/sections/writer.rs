@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::io::Write;
 use xxhash_rust::xxh3::Xxh3;
 
-/// Collects sections and makes a file from them. Whatever is in memory as it is in the file is not copied.
+/// Collects sections and makes a file from them. Data that has the same form in memory as in the file is not copied.
 #[derive(Debug, Default)]
 pub struct Writer<'a> {
     sections: Vec<(&'static str, Section<'a>)>,
