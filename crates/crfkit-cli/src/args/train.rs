@@ -307,7 +307,7 @@ impl TrainArgs {
         let (given, usual) = (self.parameters.parameters(), Settings::for_kind(kind));
         let preset = match self.optimizer {
             Chosen::Method(optimizer @ (Method::Pa | Method::Arow)) => {
-                Settings { parameters: given, ..Settings::with_margin(optimizer) }
+                Settings { parameters: given, ..Settings::for_margin_method(optimizer) }
             }
             Chosen::Method(optimizer) => Settings { optimizer, parameters: given, ..usual.clone() },
             Chosen::Perceptron => {

@@ -9,12 +9,12 @@ use std::io::Write;
 
 /// One line of text about a share of correct things.
 pub fn share_line(what: &str, share: &Accuracy, of: &str, out: &mut Vec<u8>) -> Result<()> {
-    Ok(writeln!(out, "{what:<24}{:6.2}%  ({} {of})", share.percent(), share.all)?)
+    Ok(writeln!(out, "{what:<24}{:6.2}%  ({} {of})", share.percent(), share.total)?)
 }
 
 /// The share of wrong labels, between 0 and 1.
 fn hamming_loss(share: &Accuracy) -> f64 {
-    share.wrong() as f64 / share.all.max(1) as f64
+    share.wrong() as f64 / share.total.max(1) as f64
 }
 
 /// The mean of the scores of all labels of all sets, each label by its share of correct labels.
@@ -40,7 +40,7 @@ pub fn write_summary(judgement: &Judgement, things: &str, groups: &str, out: &mu
         "Hamming loss:",
         hamming_loss(&all),
         all.wrong(),
-        all.all
+        all.total
     )?;
     share_line("exact match:", &judgement.joint, groups, out)
 }

@@ -204,7 +204,7 @@ impl Door for TypedModel {
     fn json(&self, judgement: &Judgement, _graphs: u64) -> Result<String> {
         let scores = judgement.accuracies.iter().zip(&judgement.sets);
         let types = self.domain.types.nodes().iter().zip(scores).map(|(of, (share, evaluation))| {
-            let mut scores = json!({ "accuracy": share.percent(), "nodes": share.all });
+            let mut scores = json!({ "accuracy": share.percent(), "nodes": share.total });
             scores["mean_class_accuracy"] = evaluation.mean_class_accuracy().into();
             add_labels(evaluation, &mut scores);
             (of.name.clone(), scores)
@@ -213,9 +213,9 @@ impl Door for TypedModel {
         let (nodes, graphs) = (judgement.overall(), judgement.joint);
         let mut object = json!({
             "accuracy": nodes.percent(),
-            "nodes": nodes.all,
+            "nodes": nodes.total,
             "joint_accuracy": graphs.percent(),
-            "graphs": graphs.all,
+            "graphs": graphs.total,
             "types": types,
         });
         add_summary(judgement, &mut object);

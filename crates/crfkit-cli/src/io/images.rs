@@ -218,7 +218,7 @@ impl Door for GridModel {
     }
 
     fn text(&self, judgement: &Judgement, images: u64) -> Result<Vec<u8>> {
-        let (pixels, wrong) = (judgement.overall().all, judgement.overall().wrong());
+        let (pixels, wrong) = (judgement.overall().total, judgement.overall().wrong());
         let error = percent(wrong, pixels);
         let mut text = format!("pixel error: {error:.2} %  ({wrong} of {pixels} pixels, {images} images)\n")
             .into_bytes();
@@ -230,7 +230,7 @@ impl Door for GridModel {
     }
 
     fn json(&self, judgement: &Judgement, images: u64) -> Result<String> {
-        let (pixels, wrong) = (judgement.overall().all, judgement.overall().wrong());
+        let (pixels, wrong) = (judgement.overall().total, judgement.overall().wrong());
         let error = percent(wrong, pixels);
         let mut object = json!({"pixel_error": error, "wrong": wrong, "pixels": pixels, "images": images});
         object["accuracy"] = judgement.overall().percent().into();
@@ -255,7 +255,7 @@ pub fn grid_samples(model: &Arc<GridModel>, inputs: &Inputs) -> Result<Vec<GridS
         let mut judgement = Judgement::new(1);
         let labels = tagger.judge(&read_picture(file)?, Decode::MaxMarginal, &mut judgement)?;
         let share = judgement.overall();
-        all.push((share.wrong(), share.all, file, labels));
+        all.push((share.wrong(), share.total, file, labels));
     }
     all.sort_by(|(a, m, ..), (b, n, ..)| percent(*b, *n).total_cmp(&percent(*a, *m)));
     all.truncate(SHOWN);

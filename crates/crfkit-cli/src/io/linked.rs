@@ -174,7 +174,7 @@ impl Door for LinkedModel {
         }
         if judgement.sets.len() > 1 {
             let joint = judgement.joint;
-            writeln!(out, "joint accuracy:        {:6.2}%  ({} tokens)", joint.percent(), joint.all)?;
+            writeln!(out, "joint accuracy:        {:6.2}%  ({} tokens)", joint.percent(), joint.total)?;
         }
         Ok(out)
     }
@@ -196,7 +196,8 @@ impl Door for LinkedModel {
             columns.push(scores);
         }
         let joint = judgement.joint;
-        Ok(json!({ "joint_accuracy": joint.percent(), "tokens": joint.all, "columns": columns }).to_string())
+        Ok(json!({ "joint_accuracy": joint.percent(), "tokens": joint.total, "columns": columns })
+            .to_string())
     }
 
     fn set_name(&self, set: usize) -> Option<String> {

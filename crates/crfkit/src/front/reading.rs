@@ -10,7 +10,7 @@ use crate::settings::{Constraint, Scaling};
 use crate::{Error, Result};
 use std::path::Path;
 
-/// What the labels of the training data mean, and what is known of them besides.
+/// What the labels of the training data mean, and what else is known about them.
 #[derive(Default)]
 pub(super) struct Labelling {
     partial: bool,
@@ -27,7 +27,7 @@ enum Rules {
 }
 
 impl Labelling {
-    /// Whether nothing is known of labels besides the data.
+    /// Whether nothing is known about labels except from the data.
     pub(super) fn is_plain(&self) -> bool {
         !self.partial && self.labels.is_empty() && self.weights.is_empty() && self.rules.is_none()
     }

@@ -75,7 +75,7 @@ impl SequenceTagger {
         self.tag_sequence(&Sequence::from_rows(rows)?)
     }
 
-    /// Labels running text, which the [simple tokeniser](crate::data::tokens) cuts into tokens. Gives the chunks that were found (`B-NAME
+    /// Labels running text, which the [simple tokeniser](crate::data::tokens) cuts into tokens. Returns the chunks that were found (`B-NAME
     /// I-NAME` is one of type `NAME`), or each token where labels are not chunks.
     ///
     /// ```no_run

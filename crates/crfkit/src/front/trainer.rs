@@ -73,7 +73,7 @@ impl<'a> Trainer<'a> {
         self
     }
 
-    /// /// Takes the numbers in these columns, counted from 0, as features: the vector of a word, or measurements. A preset then does not
+    /// Takes the numbers in these columns, counted from 0, as features: the vector of a word, or measurements. A preset then does not
     /// read these columns as text.
     pub fn dense_columns(mut self, columns: impl IntoIterator<Item = usize>) -> Self {
         self.dense = columns.into_iter().collect();

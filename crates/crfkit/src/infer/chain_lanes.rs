@@ -13,7 +13,7 @@ use crate::math::lanes::{self, Borders, Lanes, Lines, Pairs, TOGETHER, WIDE};
 
 /// Every α and γ is at least exp(−spread)/labels². e^−60 stays above the smallest f32 (e^−87) with thousands of labels.
 const SAFE_SPREAD: f64 = 60.0;
-/// Beyond this, the rounding of a log-potential itself (2⁻²⁴ of it) is felt.
+/// Beyond this, the rounding of a log-potential itself (2⁻²⁴ of it) matters.
 const LARGEST: f32 = 100.0;
 /// In a line with a weight below this, all pairs are multiplied: e^5·2⁻²⁴ ≈ 9e-6 is the largest relative error of c·Σ + D.
 const DENSE_BELOW: f64 = -5.0;

@@ -52,13 +52,14 @@ impl Optimizer for Bfgs {
         }
         let dim = problem.objective.dim();
         let mut state = Restored::new(state, dim)?;
-        let mut run = Run { inverse: state.vector_or_none("inverse", dim * dim, finite)?, ..Run::default() };
+        let mut run =
+            BfgsRun { inverse: state.vector_or_none("inverse", dim * dim, finite)?, ..BfgsRun::default() };
         descent::run(problem, &self.until, &mut run, state, watch)
     }
 }
 
 #[derive(Default)]
-struct Run {
+struct BfgsRun {
     /// H⁻¹ `[n][n]`; empty while it is the identity.
     inverse: Vec<f64>,
     /// Reused memory: direction, s, y, H⁻¹y.
@@ -68,10 +69,10 @@ struct Run {
     hy: Vec<f64>,
 }
 
-impl Run {
+impl BfgsRun {
     /// H⁻¹ ← H⁻¹ + (ρ + ρ² yᵀH⁻¹y) s sᵀ − ρ (H⁻¹y sᵀ + s yᵀH⁻¹): the update above, multiplied out.
     fn update(&mut self) {
-        let Run { inverse, s, y, hy, .. } = self;
+        let BfgsRun { inverse, s, y, hy, .. } = self;
         let (n, sy) = (s.len(), dot(s, y));
         if !curved(sy, dot(y, y)) {
             return;
@@ -90,7 +91,7 @@ impl Run {
     }
 }
 
-impl Iterate for Run {
+impl Iterate for BfgsRun {
     fn iterate(&mut self, at: &mut Descent) -> Result<bool> {
         let fresh = self.inverse.is_empty();
         match fresh {

@@ -46,12 +46,12 @@ impl Optimizer for Cg {
         let dim = problem.objective.dim();
         let mut state = Restored::new(state, dim)?;
         let direction = state.vector_or_none("direction", dim, finite)?;
-        let mut run = Run { nu: self.nu, direction, gain: state.number("gain", 0.0, finite)? };
+        let mut run = CgRun { nu: self.nu, direction, gain: state.number("gain", 0.0, finite)? };
         descent::run(problem, &self.until, &mut run, state, watch)
     }
 }
 
-struct Run {
+struct CgRun {
     nu: f64,
     /// The next direction; empty for −g.
     direction: Vec<f64>,
@@ -59,7 +59,7 @@ struct Run {
     gain: f64,
 }
 
-impl Iterate for Run {
+impl Iterate for CgRun {
     fn iterate(&mut self, at: &mut Descent) -> Result<bool> {
         let problem = at.problem;
         let steepest = || at.now.gradient.iter().map(|g| -g).collect();

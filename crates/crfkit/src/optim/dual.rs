@@ -16,10 +16,10 @@ pub trait DualProblem {
     fn weight(&self, example: u32) -> f64;
 
     /// Overwrites `counting` with c, such that the entropy is H(μ) = −Σ c μ ln μ.
-    fn counting(&mut self, example: u32, counting: &mut [f64]);
+    fn counting_numbers(&mut self, example: u32, counting: &mut [f64]);
 
     /// Overwrites `marginals` with those of the gold labels, 1\[y\].
-    fn answer(&mut self, example: u32, marginals: &mut [f64]);
+    fn gold_marginals(&mut self, example: u32, marginals: &mut [f64]);
 
     /// Returns weight × loss at θ and overwrites `marginals` with those at θ; `touched` must be this example's.
     fn marginals(&mut self, example: u32, theta: &[f64], touched: &Touched, marginals: &mut [f64]) -> f64;

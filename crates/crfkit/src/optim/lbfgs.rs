@@ -81,7 +81,7 @@ impl Lbfgs {
             passes: self.passes,
         };
         let mut state = Restored::new(state, problem.objective.dim())?;
-        let mut run = Run::restore(self.memory, &mut state)?;
+        let mut run = LbfgsRun::restore(self.memory, &mut state)?;
         if let Some(curvature) = curvature {
             run.scales = curvature.into_iter().map(|x| x.sqrt().recip()).collect();
         }
@@ -89,7 +89,7 @@ impl Lbfgs {
     }
 }
 
-struct Run {
+struct LbfgsRun {
     memory: usize,
     /// The factors of the weights in the recursion's start; empty if all are 1.
     scales: Vec<f64>,
@@ -100,7 +100,7 @@ struct Run {
     direction: Vec<f64>,
 }
 
-impl Run {
+impl LbfgsRun {
     fn restore(memory: usize, state: &mut Restored) -> Result<Self> {
         let (mut history, dim) = (VecDeque::new(), state.theta().len());
         for k in 0..state.count("pairs", memory.max(1) as u64)? {
@@ -109,7 +109,14 @@ impl Run {
             history.push_back(Pair { rho: state.number(&format!("rho.{k}"), 0.0, positive)?, s, y });
         }
         let scales = state.vector_or_none("scales", dim, positive)?;
-        Ok(Run { memory, scales, history, pseudo: Vec::new(), free: Free::default(), direction: Vec::new() })
+        Ok(LbfgsRun {
+            memory,
+            scales,
+            history,
+            pseudo: Vec::new(),
+            free: Free::default(),
+            direction: Vec::new(),
+        })
     }
 
     /// direction ← −H⁻¹ g by the two-loop recursion. Each pass over the direction subtracts one vector and multiplies with the next.
@@ -209,7 +216,7 @@ impl Run {
     }
 }
 
-impl Iterate for Run {
+impl Iterate for LbfgsRun {
     fn iterate(&mut self, at: &mut Descent) -> Result<bool> {
         self.update_direction(at);
         let better = match at.problem.l1 > 0.0 {

@@ -41,7 +41,7 @@ impl Optimizer for Newton {
         self.check(&problem.prior, problem.l1)?;
         refuse_many(problem, "newton", "newton-cg, which needs no matrix, or lbfgs")?;
         let state = Restored::new(state, problem.objective.dim())?;
-        descent::run(problem, &self.until, &mut Run, state, watch)
+        descent::run(problem, &self.until, &mut NewtonRun, state, watch)
     }
 }
 
@@ -56,9 +56,9 @@ pub(super) fn refuse_many(problem: &Problem, method: &str, instead: &str) -> Res
     }
 }
 
-struct Run;
+struct NewtonRun;
 
-impl Iterate for Run {
+impl Iterate for NewtonRun {
     fn iterate(&mut self, at: &mut Descent) -> Result<bool> {
         let mut direction: Vec<f64> = at.now.gradient.iter().map(|g| -g).collect();
         at.passes += direction.len() as f64;

@@ -43,23 +43,23 @@ impl Optimizer for NewtonCg {
 
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         self.check(&problem.prior, problem.l1)?;
-        let mut run = Run { products: self.products, hv: Vec::new(), scratch: Vec::new() };
+        let mut run = NewtonCgRun { products: self.products, hv: Vec::new(), scratch: Vec::new() };
         let state = Restored::new(state, problem.objective.dim())?;
         descent::run(problem, &self.until, &mut run, state, watch)
     }
 }
 
-struct Run {
+struct NewtonCgRun {
     products: usize,
     /// H·v, and the gradient computed along with it, which is not used; reused memory.
     hv: Vec<f64>,
     scratch: Vec<f64>,
 }
 
-impl Run {
+impl NewtonCgRun {
     /// hv ← H·v at the present point, including the prior.
     fn multiply(&mut self, at: &mut Descent, v: &[f64]) {
-        let Run { hv, scratch, .. } = self;
+        let NewtonCgRun { hv, scratch, .. } = self;
         hv.clear();
         hv.resize(v.len(), 0.0);
         scratch.resize(v.len(), 0.0);
@@ -102,7 +102,7 @@ impl Run {
     }
 }
 
-impl Iterate for Run {
+impl Iterate for NewtonCgRun {
     fn iterate(&mut self, at: &mut Descent) -> Result<bool> {
         let direction = self.direction(at);
         match at.problem.norm(&direction).is_finite() {

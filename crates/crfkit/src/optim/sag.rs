@@ -73,7 +73,7 @@ fn offsets(problem: &Problem) -> Vec<usize> {
     offsets
 }
 
-struct Run<'a> {
+struct SagRun<'a> {
     problem: &'a Problem<'a>,
     seed: u64,
     /// The order of the first visits.
@@ -111,7 +111,7 @@ impl Optimizer for Sag {
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         self.check(&problem.prior, problem.l1)?;
         check_storage("sag", Sag::storage(problem), self.memory_limit, watch)?;
-        let mut run = Run::new(problem, self.seed, state)?;
+        let mut run = SagRun::new(problem, self.seed, state)?;
         let examples = problem.objective.examples().max(1) as u64;
         let stop = loop {
             let whole = run.steps > 0 && run.steps.is_multiple_of(examples);
@@ -142,7 +142,7 @@ impl Optimizer for Sag {
     }
 }
 
-impl<'a> Run<'a> {
+impl<'a> SagRun<'a> {
     fn new(problem: &'a Problem, seed: u64, state: State) -> Result<Self> {
         let mut state = Restored::new(state, problem.objective.dim())?;
         let lazy = Lazy::new(problem, &mut state)?;
@@ -154,7 +154,7 @@ impl<'a> Run<'a> {
         if order.iter().take(steps as usize).any(|&e| lipschitz[e as usize] == 0.0) {
             return Err(Restored::disagrees("lipschitz"));
         }
-        Ok(Run {
+        Ok(SagRun {
             problem,
             seed,
             order,

@@ -63,7 +63,7 @@ impl Sdca {
     }
 }
 
-struct Run<'a> {
+struct SdcaRun<'a> {
     problem: &'a Problem<'a>,
     dual: Box<dyn DualProblem + 'a>,
     seed: u64,
@@ -103,7 +103,7 @@ impl Optimizer for Sdca {
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         self.check(&problem.prior, problem.l1)?;
         check_storage("sdca", Sdca::storage(problem)?, self.memory_limit, watch)?;
-        let mut run = Run::new(problem, self.seed, state)?;
+        let mut run = SdcaRun::new(problem, self.seed, state)?;
         let examples = problem.objective.examples().max(1) as u64;
         let stop = loop {
             let whole = run.steps > 0 && run.steps.is_multiple_of(examples);
@@ -134,7 +134,7 @@ impl Optimizer for Sdca {
     }
 }
 
-impl<'a> Run<'a> {
+impl<'a> SdcaRun<'a> {
     fn new(problem: &'a Problem<'a>, seed: u64, state: State) -> Result<Self> {
         let mut state = Restored::new(state, problem.objective.dim())?;
         let mut dual = dual_of("sdca", problem)?;
@@ -147,7 +147,7 @@ impl<'a> Run<'a> {
         let mut theta = state.take_theta();
         if !state.resumed() {
             for e in 0..examples {
-                dual.answer(e as u32, &mut marginals[offsets[e]..offsets[e + 1]]);
+                dual.gold_marginals(e as u32, &mut marginals[offsets[e]..offsets[e + 1]]);
             }
             theta = (0..problem.objective.dim()).map(|i| problem.prior.mean(i)).collect();
         }
@@ -158,7 +158,7 @@ impl<'a> Run<'a> {
         for (look, name) in look.iter_mut().zip(["objective", "gradient_norm", "gap"]) {
             *look = state.number(name, 0.0, finite)?;
         }
-        Ok(Run {
+        Ok(SdcaRun {
             problem,
             dual,
             seed,
@@ -202,7 +202,7 @@ impl<'a> Run<'a> {
     }
 
     fn step(&mut self) -> Result<()> {
-        let Run { problem, dual, theta, offsets, touched, new, counting, change, rows, .. } = self;
+        let SdcaRun { problem, dual, theta, offsets, touched, new, counting, change, rows, .. } = self;
         let by_gap = || self.gaps.draw(UNIFORM, &mut Random::stream(self.seed, self.steps)) as u32;
         let example = self.order.get(self.steps as usize).copied().unwrap_or_else(by_gap);
         let e = example as usize;
@@ -217,7 +217,7 @@ impl<'a> Run<'a> {
         if !loss.is_finite() {
             return Err(diverged(self.evaluations as f64 / self.entropies.len() as f64, &self.problem.prior));
         }
-        dual.counting(example, counting);
+        dual.counting_numbers(example, counting);
         change.clear();
         change.extend(new.iter().zip(&*old).map(|(new, old)| new - old));
         dual.project(example, change, touched, rows);

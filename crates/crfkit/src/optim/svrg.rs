@@ -47,7 +47,7 @@ impl Svrg {
     pub const SAMPLE: usize = 100;
 }
 
-struct Run<'a> {
+struct SvrgRun<'a> {
     problem: &'a Problem<'a>,
     theta: Vec<f64>,
     /// θ of untouched weights; its drift is the gradient of all losses at the snapshot.
@@ -80,7 +80,7 @@ impl Optimizer for Svrg {
     fn minimize(&self, problem: &Problem, state: State, watch: &mut dyn Watch) -> Result<Minimum> {
         self.check(&problem.prior, problem.l1)?;
         let examples = problem.objective.examples().max(1) as u64;
-        let mut run = Run::new(problem, state)?;
+        let mut run = SvrgRun::new(problem, state)?;
         let stop = loop {
             let mut progress =
                 Progress { passes: 0.0, objective: None, gradient_norm: None, gap: None, theta: None };
@@ -114,7 +114,7 @@ impl Optimizer for Svrg {
     }
 }
 
-impl<'a> Run<'a> {
+impl<'a> SvrgRun<'a> {
     fn new(problem: &'a Problem, state: State) -> Result<Self> {
         let (dim, examples) = (problem.objective.dim(), problem.objective.examples().max(1) as u64);
         let mut state = Restored::new(state, dim)?;
@@ -122,7 +122,7 @@ impl<'a> Run<'a> {
             true => state.vector("snapshot", dim, 0.0, finite)?,
             false => Vec::new(),
         };
-        Ok(Run {
+        Ok(SvrgRun {
             problem,
             lazy: Lazy::new(problem, &mut state)?,
             snapshot,

@@ -202,8 +202,8 @@ impl Touched {
         Touched { batch, ..Touched::default() }
     }
 
-    /// Resumes after `batch` batches with what [`Touched::save`] has stored. Where the rows are, the examples tell; a state that says
-    /// otherwise is refused.
+    /// Resumes after `batch` batches with what [`Touched::save`] has stored. The examples determine where the rows are; a state that says
+    /// otherwise is rejected.
     pub(super) fn restore(batch: u32, objective: &dyn Objective, state: &mut Restored) -> Result<Self> {
         if !state.resumed() {
             return Ok(Touched::after(batch));

@@ -81,22 +81,22 @@ impl Optimizer for TripleJump {
             refuse_many(problem, "Aitken's step", "the componentwise jump")?;
         }
         let scaling = Scaling::new(problem, self.inner, self.name())?;
-        let mut run = Run { method: self, scaling, second: Vec::new() };
+        let mut run = JumpRun { method: self, scaling, second: Vec::new() };
         let state = Restored::new(state, problem.objective.dim())?;
         descent::run(problem, &self.until, &mut run, state, watch)
     }
 }
 
-struct Run<'a> {
+struct JumpRun<'a> {
     method: &'a TripleJump,
     scaling: Scaling<'a>,
     /// θ₂; reused memory.
     second: Vec<f64>,
 }
 
-impl Iterate for Run<'_> {
+impl Iterate for JumpRun<'_> {
     fn iterate(&mut self, at: &mut Descent) -> Result<bool> {
-        let Run { method, scaling, second } = self;
+        let JumpRun { method, scaling, second } = self;
         if !scaling.advance(at)? {
             return Ok(false);
         }

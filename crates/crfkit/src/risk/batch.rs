@@ -19,11 +19,11 @@ pub(super) struct BatchMemory<G: Graph, S: Scalar> {
     local: Local,
     /// Made by the first batch.
     shared: Shared<S>,
-    parts: Vec<Part<G, S>>,
+    parts: Vec<BatchPart<G, S>>,
 }
 
 /// What one part of a batch needs.
-struct Part<G: Graph, S: Scalar> {
+struct BatchPart<G: Graph, S: Scalar> {
     worker: Box<dyn Worker<G, S>>,
     psi: Array<S>,
     sum: SharedSum<S>,
@@ -57,7 +57,7 @@ impl<G: Graph> Risk<G> {
         }
         let count = if batch.len() < LARGE { 1 } else { (batch.len() / 2).min(PARTS) };
         while parts.len() < count {
-            parts.push(Part { worker: worker(), psi: Array::default(), sum: SharedSum::new(shared) });
+            parts.push(BatchPart { worker: worker(), psi: Array::default(), sum: SharedSum::new(shared) });
         }
         self.features.fill_tables(theta, shared);
         local.start(&self.features, touched, theta);
@@ -103,13 +103,13 @@ impl<G: Graph> Risk<G> {
     /// Returns Σ loss of some examples of a batch and overwrites `dpsi`.
     fn batch_part<S: Scalar>(
         &self,
-        (part, shared, local): (&mut Part<G, S>, &Shared<S>, &Local),
+        (part, shared, local): (&mut BatchPart<G, S>, &Shared<S>, &Local),
         place: Where<G>,
         theta: &[&[f64]],
         (examples, mut occurrences): (&[u32], &[u32]),
         mut dpsi: SliceMut<S>,
     ) -> S {
-        let Part { worker, psi, sum } = part;
+        let BatchPart { worker, psi, sum } = part;
         let (mut value, mut start) = (S::lift(0.0), 0);
         for example in examples.iter().map(|&example| example as usize) {
             let graph = self.data.graph(example);

@@ -84,7 +84,7 @@ impl<G: Graph> DualProblem for Marginals<'_, G> {
         self.risk.data.weight(example as usize)
     }
 
-    fn counting(&mut self, example: u32, counting: &mut [f64]) {
+    fn counting_numbers(&mut self, example: u32, counting: &mut [f64]) {
         let graph = self.graph(example);
         let pairs = &mut self.pairs;
         pairs.clear();
@@ -106,7 +106,7 @@ impl<G: Graph> DualProblem for Marginals<'_, G> {
         rest.fill(0.0);
     }
 
-    fn answer(&mut self, example: u32, marginals: &mut [f64]) {
+    fn gold_marginals(&mut self, example: u32, marginals: &mut [f64]) {
         self.dpsi.reset(self.graph(example).own_len(), 0.0);
         self.write(example, marginals);
     }

@@ -127,7 +127,7 @@ impl Criterion {
         )
     }
 
-    /// Rejects weights of variables that the criterion has no place for.
+    /// Rejects weights of variables if the criterion does not use them.
     #[doc(hidden)]
     pub fn check_weights(self, weighs: bool) -> Result<()> {
         if !weighs || self.uses_variable_weights() {

@@ -8,7 +8,7 @@ use crate::{Error, Result};
 impl Settings {
     /// The usual settings of `optimizer` pa or arow: the objective `perceptron`, to which they add a margin, and no prior. For other
     /// methods these are the settings of the perceptron's objective without a prior.
-    pub fn with_margin(optimizer: Method) -> Self {
+    pub fn for_margin_method(optimizer: Method) -> Self {
         Settings { sigma: f64::INFINITY, objective: Criterion::Perceptron, optimizer, ..Settings::default() }
     }
 

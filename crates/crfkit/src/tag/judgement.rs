@@ -15,34 +15,34 @@ pub struct Truth<'a> {
     pub known: Vec<bool>,
 }
 
-/// A fraction: how many labels, out of how many, are correct.
+/// How many labels are correct, out of how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accuracy {
     /// How many have a gold label.
-    pub all: u64,
+    pub total: u64,
     /// How many of them got that label.
-    pub right: u64,
+    pub correct: u64,
 }
 
 impl Accuracy {
     /// The fraction in per cent; 100 if nothing was counted.
     pub fn percent(&self) -> f64 {
-        if self.all == 0 { 100.0 } else { 100.0 * self.right as f64 / self.all as f64 }
+        if self.total == 0 { 100.0 } else { 100.0 * self.correct as f64 / self.total as f64 }
     }
 
     /// How many are wrong.
     pub fn wrong(&self) -> u64 {
-        self.all - self.right
+        self.total - self.correct
     }
 
     fn count(&mut self, right: bool) {
-        self.all += 1;
-        self.right += u64::from(right);
+        self.total += 1;
+        self.correct += u64::from(right);
     }
 
     fn merge(&mut self, other: &Accuracy) {
-        self.all += other.all;
-        self.right += other.right;
+        self.total += other.total;
+        self.correct += other.correct;
     }
 }
 

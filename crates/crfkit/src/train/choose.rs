@@ -40,7 +40,7 @@ pub(super) struct Chosen {
 
 /// Tries penalties, each from the weights of the best one so far, and chooses. σ doubles as long as the score rises, or
 /// else is halved as long as it rises; then the L1 penalty grows as long as the score does not fall. Of scores that are
-/// equal but for chance, it takes the σ nearest to the first one, which nothing speaks against, and the largest L1 penalty,
+/// equal but for chance, it takes the σ nearest to the first one, since nothing speaks against it, and the largest L1 penalty,
 /// which has the smallest model. A listener that stops a trial ends the search.
 pub(super) fn choose<D: Domain>(
     corpus: &Corpus<D>,

@@ -294,9 +294,9 @@ fn marginals_are_the_gradient_and_the_entropy_is_the_loss() {
             crf.touched(&[example], &mut touched);
             let loss = crf.batch_grad(&[example], &theta, &touched, &mut gradient);
             let [mut answer, mut at, mut counting] = [(); 3].map(|()| vec![0.0; dual.size(example)]);
-            dual.answer(example, &mut answer);
+            dual.gold_marginals(example, &mut answer);
             assert!((dual.marginals(example, &theta, &touched, &mut at) - loss).abs() < 1e-10);
-            dual.counting(example, &mut counting);
+            dual.counting_numbers(example, &mut counting);
             let change: Vec<f64> = at.iter().zip(&answer).map(|(x, y)| x - y).collect();
             dual.project(example, &change, &touched, &mut rows);
             assert!(distance(&rows, &gradient) < 1e-12, "example {example}");

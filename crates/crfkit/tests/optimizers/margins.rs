@@ -150,7 +150,7 @@ fn the_margin_is_a_constant_of_wrong_labellings() {
 #[test]
 fn training_separates_and_does_not_depend_on_threads() {
     for optimizer in [Method::Pa, Method::Arow] {
-        let settings = Settings { passes: Some(10), ..Settings::with_margin(optimizer) };
+        let settings = Settings { passes: Some(10), ..Settings::for_margin_method(optimizer) };
         let run = |threads| {
             train(made_up(9, 30).0, &settings, TrainOptions { threads, ..TrainOptions::default() }).0
         };
@@ -169,7 +169,7 @@ fn training_separates_and_does_not_depend_on_threads() {
 fn what_cannot_be_is_refused() {
     let refused = |change: fn(&mut Settings), words: &str| {
         for optimizer in [Method::Pa, Method::Arow] {
-            let mut settings = Settings::with_margin(optimizer);
+            let mut settings = Settings::for_margin_method(optimizer);
             settings.check(Kind::Chain).unwrap();
             change(&mut settings);
             let message = settings.check(Kind::Chain).unwrap_err().to_string();
@@ -183,15 +183,15 @@ fn what_cannot_be_is_refused() {
     let check = |settings: Settings, kind| settings.check(kind);
     for kind in [Kind::Linked, Kind::Graph, Kind::Grid] {
         let error = check(
-            Settings { init: Settings::for_kind(kind).init, ..Settings::with_margin(Method::Pa) },
+            Settings { init: Settings::for_kind(kind).init, ..Settings::for_margin_method(Method::Pa) },
             kind,
         );
         assert!(matches!(&error, Err(Error::Setting(why)) if why.contains("chains only")), "{error:?}");
     }
-    let mut bad = Settings::with_margin(Method::Pa);
+    let mut bad = Settings::for_margin_method(Method::Pa);
     bad.parameters.aggressiveness = Some(0.0);
     assert!(bad.check(Kind::Chain).unwrap_err().to_string().contains("`aggressiveness` is 0"));
-    let mut bad = Settings::with_margin(Method::Arow);
+    let mut bad = Settings::for_margin_method(Method::Arow);
     bad.parameters.gamma = Some(f64::NAN);
     assert!(bad.check(Kind::Chain).is_err());
 }

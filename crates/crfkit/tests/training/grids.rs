@@ -104,7 +104,7 @@ fn errors(model: &Arc<GridModel>, test: &[(Sites, Mask)], decode: Decode) -> f64
         wrong += gold.filter(|(gold, found)| gold != found).count();
     }
     let all = judgement.overall();
-    assert_eq!((all.all, all.wrong()), (pixels as u64, wrong as u64));
+    assert_eq!((all.total, all.wrong()), (pixels as u64, wrong as u64));
     100.0 * wrong as f64 / pixels as f64
 }
 

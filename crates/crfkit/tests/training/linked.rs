@@ -204,7 +204,7 @@ fn accuracy(model: LinkedModel, text: &str) -> f64 {
         right += (0..sequence.len()).filter(|&t| same(t)).count();
         all += sequence.len();
     }
-    assert_eq!((judgement.joint.right, judgement.joint.all), (right as u64, all as u64));
+    assert_eq!((judgement.joint.correct, judgement.joint.total), (right as u64, all as u64));
     right as f64 / all as f64
 }
 

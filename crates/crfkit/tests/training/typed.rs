@@ -389,8 +389,8 @@ fn every_objective_and_engine_learns_and_models_survive_their_files() {
                 nodes += graph.gold.len();
             }
         }
-        assert_eq!((judgement.joint.all, judgement.accuracies.len()), (30, 1));
-        assert_eq!((judgement.overall().right, judgement.overall().all), (right as u64, nodes as u64));
+        assert_eq!((judgement.joint.total, judgement.accuracies.len()), (30, 1));
+        assert_eq!((judgement.overall().correct, judgement.overall().total), (right as u64, nodes as u64));
         let accuracy = judgement.overall().percent();
         assert!(accuracy > 70.0, "{objective:?} by {engine:?}: {accuracy}");
     }

@@ -65,7 +65,7 @@ impl LatticePlan {
         self.columns.extend(other.columns.get(sequence).cloned());
     }
 
-    /// Rejects data that segments cannot have, and makes its chains such with segments. The labels that go on with one are not known yet.
+    /// Rejects data that cannot have segments, and gives its chains segments. The labels that continue one are not known yet.
     pub(super) fn prepare(&self, data: &mut Dataset<Chain>) -> Result<()> {
         let Some(longest) = self.segments else { return Ok(()) };
         if longest == 0 {

@@ -26,7 +26,7 @@ impl ChainDomain {
     }
 }
 
-/// Whether a token with this label goes on with the segment of the token before.
+/// Whether a token with this label continues the segment of the token before.
 pub(super) fn goes_on(label: &str) -> bool {
     let side = Side::of(label);
     side.inside && !side.opens
@@ -37,7 +37,7 @@ pub(super) fn goes_on(label: &str) -> bool {
 pub(super) struct Role {
     /// It may begin a segment.
     pub begins: bool,
-    /// It may go on with the segment of the token before.
+    /// It may continue the segment of the token before.
     pub goes_on: bool,
 }
 

@@ -15,7 +15,7 @@ pub enum Sequence {
     Columns {
         /// The rows, one per token.
         rows: Columns,
-        /// The label's column, if the reader was told; otherwise the column that the model was trained with.
+        /// The label's column, if it was given; otherwise the column that the model was trained with.
         label_column: Option<i32>,
     },
     /// A sequence of CRFsuite attributes.

@@ -309,7 +309,7 @@ impl StoredVectors {
 /// The sections of a [`Standard`].
 const STANDARD: [&str; 2] = ["vectors.mean", "vectors.factor"];
 
-/// A data set that receives the named observations of a chain behind dense ones.
+/// A data set that receives the named observations of a chain after the dense ones.
 pub(super) struct Behind<'a> {
     data: &'a mut Dataset<Chain>,
     dims: u32,

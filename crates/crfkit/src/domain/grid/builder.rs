@@ -26,25 +26,25 @@ impl GridBuilder {
     /// Adds an image and its mask, which has one pixel for each site; both come from `name`. Every value of the mask
     /// must be a label of the domain, or its value for no label.
     pub fn add(&mut self, sites: &Sites, mask: &Mask, name: &str) -> Result<()> {
-        let picture =
+        let image =
             GridImage { sites: sites.clone(), mask: Some(mask.clone()), weights: None, name: name.into() };
-        self.add_image(&picture)
+        self.add_image(&image)
     }
 
     /// Adds an image that carries its mask.
-    pub fn add_image(&mut self, picture: &GridImage) -> Result<()> {
-        self.add_weighted(picture, 1.0)
+    pub fn add_image(&mut self, image: &GridImage) -> Result<()> {
+        self.add_weighted(image, 1.0)
     }
 
     /// Adds an image that carries its mask, with a weight in training: 2 counts as two such images, and 0 leaves it out. It is an error if the
     /// weight is negative or not finite.
-    pub fn add_weighted(&mut self, picture: &GridImage, weight: f64) -> Result<()> {
+    pub fn add_weighted(&mut self, image: &GridImage, weight: f64) -> Result<()> {
         if !(weight.is_finite() && weight >= 0.0) {
-            return Err(Error::input(Place::new(&picture.name, 0), wrong_weight(weight)));
+            return Err(Error::input(Place::new(&image.name, 0), wrong_weight(weight)));
         }
         // Report errors in the image first: its sites may be why the mask does not fit.
-        let sites = self.domain.describe(&picture.sites, &picture.name)?;
-        let mask = picture.labelled(&self.domain)?;
+        let sites = self.domain.describe(&image.sites, &image.name)?;
+        let mask = image.labelled(&self.domain)?;
         let mut gold = Vec::with_capacity(mask.values.len());
         for &value in &mask.values {
             gold.push(match self.domain.label(value) {
@@ -53,11 +53,11 @@ impl GridBuilder {
                 None => {
                     let labels = &self.domain.labels;
                     let message = format!("the mask has the value {value}, but labels are {labels:?}");
-                    return Err(Error::input(Place::new(&picture.name, 0), message));
+                    return Err(Error::input(Place::new(&image.name, 0), message));
                 }
             });
         }
-        let weights = picture.weighed(mask)?;
+        let weights = image.weighed(mask)?;
         if weight == 0.0 {
             return Ok(());
         }

@@ -5,9 +5,9 @@
 
 mod builder;
 mod features;
+mod image;
 mod layout;
 mod orientations;
-mod picture;
 
 #[doc(hidden)]
 pub use crate::decode::Decode;
@@ -17,8 +17,8 @@ pub use crate::infer::Engine;
 pub use crate::model::Tables;
 pub use builder::GridBuilder;
 pub use features::{SiteFeatures, SiteNumbers};
+pub use image::GridImage;
 pub use layout::{Directions, GridDomain};
-pub use picture::GridImage;
 
 use super::alone::logistic;
 use super::stored::parse_head;
@@ -109,20 +109,20 @@ impl Domain for GridDomain {
 
     fn observe(
         &self,
-        picture: &GridImage,
+        image: &GridImage,
         scratch: &mut GridScratch,
         data: &mut Dataset<FactorGraph>,
     ) -> Result<()> {
-        self.observe_sites(&picture.sites, &picture.name, scratch, data)
+        self.observe_sites(&image.sites, &image.name, scratch, data)
     }
 
-    fn place(picture: &GridImage) -> Place {
-        Place::new(&picture.name, 0)
+    fn place(image: &GridImage) -> Place {
+        Place::new(&image.name, 0)
     }
 
     /// The gold labels. Unlabelled pixels do not count; values that the model does not know always count as errors.
-    fn truth<'a>(&'a self, picture: &'a GridImage) -> Result<Truth<'a>> {
-        let mask = picture.labelled(self)?;
+    fn truth<'a>(&'a self, image: &'a GridImage) -> Result<Truth<'a>> {
+        let mask = image.labelled(self)?;
         let name = |&value: &u16| (Some(value) != self.unlabelled).then(|| Cow::Owned(value.to_string()));
         Ok(Truth { labels: mask.values.iter().map(name).collect(), known: Vec::new() })
     }
@@ -231,7 +231,7 @@ impl Domain for GridDomain {
 
     fn scores(&self, judgement: &Judgement) -> Scores {
         let pixels = judgement.overall();
-        Scores { accuracy: pixels.percent(), tokens: pixels.all, ..Scores::default() }
+        Scores { accuracy: pixels.percent(), tokens: pixels.total, ..Scores::default() }
     }
 
     fn head(&self) -> Result<serde_json::Value> {

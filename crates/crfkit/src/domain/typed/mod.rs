@@ -189,8 +189,8 @@ impl Domain for TypedDomain {
         Scores {
             accuracy: nodes.percent(),
             sequence_accuracy: graphs.percent(),
-            tokens: nodes.all,
-            sequences: graphs.all,
+            tokens: nodes.total,
+            sequences: graphs.total,
             ..Scores::default()
         }
     }

@@ -39,7 +39,7 @@ fn names_of(text: &str) -> impl Iterator<Item = &str> {
     text.split('|').filter(|name| !name.is_empty())
 }
 
-/// The number of a label, or of what is known of it.
+/// The number of a label, or of what is known about it.
 pub(super) fn gold_of(text: &str, labels: &mut Strings, sets: &mut Option<Sets>) -> Label {
     match sets {
         Some(_) if text == UNKNOWN => UNLABELLED,
