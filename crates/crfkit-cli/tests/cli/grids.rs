@@ -186,7 +186,7 @@ fn development_pictures_decide_which_weights_are_kept() {
     let best = |event: &serde_json::Value| event["best"] == true;
     assert!(judged.iter().rev().take(3).all(|event| !best(event)), "{log}");
     let reason = events.last().unwrap()["reason"].as_str().unwrap().to_owned();
-    assert!(reason.contains("no better development score"), "{reason}");
+    assert!(reason.contains("development score no longer improves"), "{reason}");
 
     run(&[&grid[..], &["--dev-images", &images, "-m", "m"]].concat()).assert().code(2);
     run(&[&grid[..], &["--dev", "file", "-m", "m"]].concat()).assert().code(2);

@@ -180,7 +180,7 @@ fn development_data_and_checkpoints_are_for_linked_chains_too() {
     let best = events.iter().rfind(|event| event["event"] == "eval" && event["best"] == true);
     let best = best.expect("an evaluation");
     assert_eq!((&best["accuracy"], &best["f1"]), (&100.0.into(), &serde_json::Value::Null));
-    assert!(text.contains("no better development score"), "{text}");
+    assert!(text.contains("development score no longer improves"), "{text}");
     fs::write(&checkpoint, "no checkpoint").unwrap();
     let message = failure(&mut train(directory.path(), &[&options[..], &more].concat()), 1);
     assert!(message.contains("checkpoint"), "{message}");

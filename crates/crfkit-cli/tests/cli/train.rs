@@ -74,7 +74,7 @@ fn the_log_has_the_events_and_fields_of_its_description() {
     }
     let stop = events.last().unwrap();
     assert_eq!(stop["event"], "stop");
-    assert!(stop["reason"].as_str().unwrap().contains("no better development score"), "{stop}");
+    assert!(stop["reason"].as_str().unwrap().contains("development score no longer improves"), "{stop}");
     assert_eq!(stop["features"], settings["features"]);
     for field in ["passes", "seconds", "objective"] {
         assert!(stop[field].is_f64(), "{field}");
@@ -245,7 +245,7 @@ fn what_no_data_could_make_right_is_refused_before_any_is_read() {
     let directory = scratch();
     let model = directory.path().join("m");
     let refused: [(&[&str], &str); 19] = [
-        (&["--optimizer", "smd", "--l1", "1"], "smd has no step for an L1 penalty; with --l1 use one of"),
+        (&["--optimizer", "smd", "--l1", "1"], "smd does not support an L1 penalty; with --l1, use one of"),
         (&["--optimizer", "newton", "--l1", "1"], "adagrad"),
         (&["--optimizer", "sdca", "--l1", "1"], "--l1"),
         (&["--optimizer", "asgd", "--l1", "1"], "drop the average or --l1"),

@@ -31,7 +31,7 @@ pub(super) fn refuse_prior(method: &str, prior: &Prior) -> Result<()> {
     match prior.sigma.is_infinite() && prior.sigma_pairs.is_infinite() {
         true => Ok(()),
         false => {
-            Err(Error::Setting(format!("{method} does not support a Gaussian prior: set `sigma` to inf")))
+            Err(Error::Setting(format!("{method} does not support a Gaussian prior: use `sigma` inf")))
         }
     }
 }
@@ -41,7 +41,7 @@ pub(super) fn require_prior(method: &str, prior: &Prior) -> Result<()> {
     match prior.sigma.is_finite() && prior.sigma_pairs.is_finite() {
         true => Ok(()),
         false => Err(Error::Setting(format!(
-            "{method} needs a Gaussian prior: set a finite `sigma`, or use `optimizer` lbfgs"
+            "{method} needs a Gaussian prior: use a finite `sigma`, or `optimizer` lbfgs"
         ))),
     }
 }

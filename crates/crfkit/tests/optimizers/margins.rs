@@ -176,8 +176,8 @@ fn what_cannot_be_is_refused() {
             assert!(message.contains(words), "{message}");
         }
     };
-    refused(|s| s.sigma = 1.0, "`sigma` to inf");
-    refused(|s| s.sigma_pairs = Some(1.0), "`sigma` to inf");
+    refused(|s| s.sigma = 1.0, "`sigma` inf");
+    refused(|s| s.sigma_pairs = Some(1.0), "`sigma` inf");
     refused(|s| s.l1 = 1.0, "L1");
     refused(|s| s.objective = Criterion::Likelihood, "a margin between labellings");
     let check = |settings: Settings, kind| settings.check(kind);
