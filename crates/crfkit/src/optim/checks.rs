@@ -30,9 +30,7 @@ pub(super) fn refuse_l1(method: &str, l1: f64) -> Result<()> {
 pub(super) fn refuse_prior(method: &str, prior: &Prior) -> Result<()> {
     match prior.sigma.is_infinite() && prior.sigma_pairs.is_infinite() {
         true => Ok(()),
-        false => {
-            Err(Error::Setting(format!("{method} does not support a Gaussian prior: use `sigma` inf")))
-        }
+        false => Err(Error::Setting(format!("{method} does not support a Gaussian prior: use `sigma` inf"))),
     }
 }
 

@@ -60,9 +60,7 @@ impl Optimizer for Gis {
 
     fn check(&self, prior: &Prior, l1: f64) -> Result<()> {
         if prior.sigma.is_finite() || prior.sigma_pairs.is_finite() {
-            return Err(Error::Setting(
-                "gis does not support a prior: use pgis, or `sigma` inf".into(),
-            ));
+            return Err(Error::Setting("gis does not support a prior: use pgis, or `sigma` inf".into()));
         }
         refuse_l1("gis", l1)
     }
