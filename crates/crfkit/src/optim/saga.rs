@@ -113,7 +113,7 @@ pub(super) fn examples_in_blocks<'a>(problem: &Problem<'a>, seed: u64) -> Result
     let blocks = problem.objective.blocks(BLOCK, BLOCKS, seed);
     blocks.ok_or_else(|| {
         Error::Setting(format!(
-            "saga needs {}, which this objective does not give; use `optimizer` lbfgs",
+            "saga needs {}, which this objective does not provide; use `optimizer` lbfgs",
             Ability::Marginals.name()
         ))
     })
