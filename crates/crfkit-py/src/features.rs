@@ -2,6 +2,7 @@
 
 use crate::Form;
 use crate::errors::{data_error, raise};
+use crate::keys::{Key, Keys};
 use crate::vectors::{beside, split, vectors_for};
 use crate::walk::{At, Name, Receiver, each_token, not_text, shown, text_of, walk};
 use crfkit::Place;
@@ -15,7 +16,6 @@ use numpy::PyUntypedArrayMethods;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use std::ops::Range;
 
 /// The label of tokens whose label is not known.
 pub(crate) const UNKNOWN: &str = "?";
@@ -23,7 +23,8 @@ pub(crate) const UNKNOWN: &str = "?";
 /// Turns Python's sequences into the library's, and keeps its memory between them.
 #[derive(Default)]
 pub(crate) struct Converter {
-    token: Collected,
+    keys: Keys,
+    text: String,
 }
 
 /// A sequence to be labelled.
@@ -69,30 +70,10 @@ impl From<Tokens> for Input {
     }
 }
 
-/// The features of one token, node or factor, on their way to the library.
-#[derive(Default)]
-pub(crate) struct Collected {
-    text: String,
-    features: Vec<(Range<usize>, f64)>,
-}
-
-impl Collected {
-    pub(crate) fn clear(&mut self) {
-        self.text.clear();
-        self.features.clear();
-    }
-
-    /// The names of the features with their values.
-    pub(crate) fn features(&self) -> impl Iterator<Item = (&str, f64)> {
-        self.features.iter().map(|(name, value)| (&self.text[name.clone()], *value))
-    }
-}
-
-impl Receiver for Collected {
+/// The features of a node or factor of a graph.
+impl Receiver for Vec<(String, f64)> {
     fn feature(&mut self, parts: [&str; 4], value: f64) {
-        let start = self.text.len();
-        parts.iter().for_each(|part| self.text.push_str(part));
-        self.features.push((start..self.text.len(), value));
+        self.push((parts.concat(), value));
     }
 }
 
@@ -112,12 +93,36 @@ impl Receiver for Hashing {
             return self.sequence.add(name, value);
         }
         self.text.clear();
-        self.text.reserve(prefix.len() + name.len() + joint.len() + text.len());
-        if !prefix.is_empty() {
-            self.text.push_str(prefix);
-        }
-        [name, joint, text].iter().for_each(|part| self.text.push_str(part));
+        [prefix, name, joint, text].iter().for_each(|part| self.text.push_str(part));
         self.sequence.add(&self.text, value);
+    }
+
+    #[inline]
+    fn number(&mut self, key: &Key, value: f64) {
+        self.sequence.add_hash(key.hash(), value);
+    }
+
+    #[inline]
+    fn text(&mut self, key: &mut Key, text: &str) {
+        self.sequence.add(key.with(text), 1.0);
+    }
+}
+
+/// The features of a sequence to be learned from.
+impl Receiver for Attributes {
+    #[inline]
+    fn feature(&mut self, parts: [&str; 4], value: f64) {
+        self.push_feature(parts, value);
+    }
+
+    #[inline]
+    fn number(&mut self, key: &Key, value: f64) {
+        self.push_feature([key.name()], value);
+    }
+
+    #[inline]
+    fn text(&mut self, key: &mut Key, text: &str) {
+        self.push_feature([key.prefix(), text], 1.0);
     }
 }
 
@@ -160,13 +165,17 @@ impl Converter {
         }
         let (py, name) = (given.py(), of.to_string());
         let (tokens, array) = split(given, &name)?;
-        let text = std::mem::take(&mut self.token.text);
+        let text = std::mem::take(&mut self.text);
         let mut hashing = Hashing { sequence: HashedAttributes::new(name.as_str()), text };
         match &tokens {
             Some(tokens) => {
+                let count = tokens.len().unwrap_or(0);
                 for (token, item) in each_token(tokens, &name)?.enumerate() {
-                    walk(&item?, "", &At { of, number: token }, &mut hashing)?;
+                    walk(&item?, &At { of, number: token }, &mut self.keys, &mut hashing)?;
                     hashing.sequence.finish_token();
+                    if token == 0 {
+                        hashing.sequence.reserve(count);
+                    }
                 }
             }
             None => {
@@ -175,7 +184,7 @@ impl Converter {
             }
         }
         let Hashing { mut sequence, text } = hashing;
-        self.token.text = text;
+        self.text = text;
         if let Some(array) = array.filter(|array| !sequence.is_empty() || array.shape()[0] > 0) {
             let vectors = vectors_for(sequence.len(), &array, &name)?;
             sequence.set_vectors(vectors).map_err(|error| raise(py, error))?;
@@ -193,10 +202,9 @@ impl Converter {
         let (py, name) = (tokens.py(), of.to_string());
         let mut attributes = Attributes::new(&name, weight).map_err(|error| raise(py, error))?;
         for (token, item) in each_token(tokens, &name)?.enumerate() {
-            self.token.clear();
-            walk(&item?, "", &At { of, number: token }, &mut self.token)?;
+            walk(&item?, &At { of, number: token }, &mut self.keys, &mut attributes)?;
             let label = labels.and_then(|labels| labels.get(token)).map_or(UNKNOWN, String::as_str);
-            attributes.add(label, self.token.features()).map_err(|error| raise(py, error))?;
+            attributes.finish_token(label).map_err(|error| raise(py, error))?;
         }
         Ok(attributes.into())
     }

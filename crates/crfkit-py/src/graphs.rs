@@ -1,7 +1,7 @@
 //! Typed graphs: from arrays and named features to graphs of the library, and from its answers to arrays.
 
 use crate::errors::{data_error, raise};
-use crate::features::Collected;
+use crate::keys::Keys;
 use crate::grids::{decode_of, other_kind, tables_of};
 use crate::model::PyModel;
 use crate::settings::read_settings;
@@ -55,7 +55,7 @@ fn observed(
     (numbers, named): &Features<'_>,
     of: &str,
     graph: &str,
-    collected: &mut Collected,
+    keys: &mut Keys,
 ) -> PyResult<Vec<FeatureValues>> {
     let numbers = numbers.as_array();
     let mut all: Vec<FeatureValues> = numbers
@@ -67,10 +67,10 @@ fn observed(
     let what = format!("{graph}: {of:?}");
     let mut count = 0;
     for item in each_token(given, &what)? {
-        collected.clear();
-        walk(&item?, "", &At { of: Name { of: &what, number: None }, number: count }, collected)?;
+        let mut features = Vec::new();
+        walk(&item?, &At { of: Name { of: &what, number: None }, number: count }, keys, &mut features)?;
         if let Some(one) = all.get_mut(count) {
-            one.named = collected.features().map(|(name, value)| (name.to_owned(), value)).collect();
+            one.named = features;
         }
         count += 1;
     }
@@ -97,12 +97,12 @@ fn graph_of(
     let wrong = |why: String| data_error(py, format!("{name}: {why}"));
     let kind_of =
         |name: &String| types.index_of(name).ok_or_else(|| wrong(format!("there is no type {name:?}")));
-    let (mut graph, mut collected) = (TypedGraphBuilder::new(types, &name), Collected::default());
+    let (mut graph, mut keys) = (TypedGraphBuilder::new(types, &name), Keys::default());
     // The number of the first node of each type, and how many there are.
     let mut places = vec![(0, 0); types.all().len()];
     let (mut count, mut weights) = (0, Vec::new());
     for (of, features, labels, weight_of) in nodes {
-        let (kind, features) = (kind_of(of)?, observed(features, of, &name, &mut collected)?);
+        let (kind, features) = (kind_of(of)?, observed(features, of, &name, &mut keys)?);
         places[kind] = (count, features.len());
         count += features.len();
         for (v, features) in features.into_iter().enumerate() {
@@ -117,7 +117,7 @@ fn graph_of(
     for (of, members, features) in factors {
         let (kind, members) = (kind_of(of)?, members.as_array());
         let over = &types.all()[kind].over;
-        let features = observed(features, of, &name, &mut collected)?;
+        let features = observed(features, of, &name, &mut keys)?;
         for (f, (row, features)) in members.rows().into_iter().zip(features).enumerate() {
             let node = |(&node, &over): (&i64, &usize)| {
                 let (first, count) = places[over];

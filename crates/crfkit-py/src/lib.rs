@@ -1,6 +1,6 @@
 //! The extension module of the Python package: crfkit's front door, in Python's types.
 //!
-//! It holds no algorithm. `features`, `labels`, `reading`, `walk` and `vectors` turn Python's objects into sequences, `grids` and `graphs` arrays into images and graphs,
+//! It holds no algorithm. `features`, `labels`, `reading`, `walk`, `keys` and `vectors` turn Python's objects into sequences, `grids` and `graphs` arrays into images and graphs,
 //! `train` runs the trainer, `model`, `tagger`, `tagged` and `objective` wrap their namesakes, `linked` has factorial chains and models of counts, `workers` are
 //! shared by threads, and `errors` maps errors to exceptions. The package in `python/crfkit` has the rest.
 
@@ -8,6 +8,7 @@ mod errors;
 mod features;
 mod graphs;
 mod grids;
+mod keys;
 mod labels;
 mod linked;
 mod model;

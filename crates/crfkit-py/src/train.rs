@@ -20,12 +20,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Sequences that wait for the thread that reads them.
-const WAITING: usize = 256;
+/// Sequences that the thread that reads them gets at a time: waking it for each would take longer than reading one.
+const PART: usize = 64;
+/// Parts that wait for that thread.
+const WAITING: usize = 4;
 /// How often the interpreter is asked for signals, such as Ctrl-C.
 const POLL: Duration = Duration::from_millis(50);
 /// A report: passes, objective, score on the development set, number of weights.
 type Report = (f64, Option<f64>, Option<f64>, usize);
+
+/// Sequences on their way to the training thread, or an error in the place of one.
+type Part = Vec<crfkit::Result<Sequence>>;
 
 /// What the training thread tells.
 enum Message {
@@ -218,7 +223,7 @@ pub(crate) fn sequences(
 
 impl Plan {
     /// Reads the sequences and trains.
-    fn run(self, food: Receiver<crfkit::Result<Sequence>>, line: &Line) -> crfkit::Result<Outcome> {
+    fn run(self, food: Receiver<Part>, line: &Line) -> crfkit::Result<Outcome> {
         let mut trainer = self.choices.of(line.trainer(self.settings, self.threads));
         if let Some(dev) = self.dev {
             trainer = trainer.dev(dev.into_iter().map(Ok))?;
@@ -227,7 +232,7 @@ impl Plan {
             trainer = if self.go_on { trainer.continue_from(start) } else { trainer.start_from(start) };
         }
         trainer = trainer.labels(self.labels);
-        let run = trainer.run(food)?;
+        let run = trainer.run(food.into_iter().flatten())?;
         Ok(Outcome {
             model: run.model,
             stop: run.stop.to_string(),
@@ -240,14 +245,19 @@ impl Plan {
 /// Sends every sequence to the training thread. If one cannot be read, the thread gets an error in its place.
 fn feed_all(
     py: Python<'_>,
-    feed: SyncSender<crfkit::Result<Sequence>>,
+    feed: SyncSender<Part>,
     x: &Bound<'_, PyAny>,
     y: &Bound<'_, PyAny>,
     given: Given<'_>,
     converter: &mut Converter,
 ) -> PyResult<()> {
     let mut all = || -> PyResult<()> {
-        let mut some = false;
+        let (mut some, mut part) = (false, Vec::with_capacity(PART));
+        let send = |part: Part| match feed.try_send(part) {
+            Ok(()) => true,
+            Err(TrySendError::Full(part)) => py.detach(|| feed.send(part).is_ok()),
+            Err(TrySendError::Disconnected(_)) => false,
+        };
         for (k, pair) in pairs(x, y)? {
             let (x, y) = pair?;
             let sequence = given.labelled(converter, &x, &y, k)?;
@@ -255,24 +265,22 @@ fn feed_all(
                 continue;
             }
             some = true;
-            let gone = match feed.try_send(Ok(sequence)) {
-                Ok(()) => false,
-                Err(TrySendError::Full(sequence)) => py.detach(|| feed.send(sequence).is_err()),
-                Err(TrySendError::Disconnected(_)) => true,
-            };
-            if gone {
-                break; // the thread has an error to tell
+            part.push(Ok(sequence));
+            // If it cannot be sent, the thread has an error to tell.
+            if part.len() == PART && !send(std::mem::replace(&mut part, Vec::with_capacity(PART))) {
+                break;
             }
         }
         if !some {
             return Err(data_error(py, "X has no token: there is nothing to learn from".into()));
         }
+        send(part);
         py.check_signals()
     };
     let fed = all();
     if fed.is_err() {
         // If it cannot be sent, the thread has ended already.
-        py.detach(|| feed.send(Err(Error::Setting("the data could not be read".into()))).ok());
+        py.detach(|| feed.send(vec![Err(Error::Setting("the data could not be read".into()))]).ok());
     }
     fed
 }

@@ -1,19 +1,26 @@
 //! The features of a token, as Python gives them: dicts, lists of names, and what is nested in them.
 
 use crate::errors::data_error;
+use crate::keys::{Key, Keys, SEPARATOR};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMapping, PyString, PyTuple};
 use std::fmt;
 
-/// Stands between a key and its text, and between the names of nested features, as in python-crfsuite's own code. (Its
-/// documentation has `=` for texts.)
-const SEPARATOR: &str = ":";
-
 /// Receives features.
 pub(crate) trait Receiver {
     /// Receives a feature. Its name is made of these parts: prefix, name, and perhaps a separator and a text.
     fn feature(&mut self, parts: [&str; 4], value: f64);
+
+    /// Receives the feature that is a key.
+    fn number(&mut self, key: &Key, value: f64) {
+        self.feature(["", key.name(), "", ""], value);
+    }
+
+    /// Receives the feature that is a key with a text.
+    fn text(&mut self, key: &mut Key, text: &str) {
+        self.feature([key.prefix(), text, "", ""], 1.0);
+    }
 }
 
 /// What the caller gave, as messages name it: `x`, or `X[3]` if it is one of many.
@@ -70,8 +77,44 @@ impl fmt::Display for Feature<'_> {
     }
 }
 
-/// Sends the features of a token, or those of a nested value whose names begin with `prefix`.
+/// Sends the features of a token, node or factor.
 pub(crate) fn walk(
+    item: &Bound<'_, PyAny>,
+    at: &At<'_>,
+    keys: &mut Keys,
+    out: &mut impl Receiver,
+) -> PyResult<()> {
+    let Ok(dict) = item.cast::<PyDict>() else { return walk_into(item, "", at, out) };
+    for (place, (key, value)) in dict.iter().enumerate() {
+        if !keys.find(place, &key).is_some_and(|known| send_known(known, &value, out)) {
+            pair(&key, &value, "", at, out)?;
+        }
+    }
+    keys.finish(dict.len());
+    Ok(())
+}
+
+/// Sends an entry of a dict whose key is known. False if its value is of a rarer type, and nothing was sent.
+#[inline]
+fn send_known(key: &mut Key, value: &Bound<'_, PyAny>, out: &mut impl Receiver) -> bool {
+    if let Ok(text) = value.cast_exact::<PyString>() {
+        let Ok(text) = text.to_str() else { return false };
+        out.text(key, text);
+        return true;
+    }
+    let number = match value.cast_exact::<PyBool>() {
+        Ok(truth) => f64::from(u8::from(truth.is_true())),
+        Err(_) => match value.cast_exact::<PyFloat>() {
+            Ok(number) if number.value().is_finite() => number.value(),
+            _ => return false,
+        },
+    };
+    out.number(key, number);
+    true
+}
+
+/// Sends the features of a token, or those of a nested value, whose names begin with `prefix`.
+fn walk_into(
     item: &Bound<'_, PyAny>,
     prefix: &str,
     at: &At<'_>,
@@ -159,7 +202,7 @@ fn pair(
             shown(value)
         )));
     }
-    walk(value, &format!("{prefix}{name}{SEPARATOR}"), at, out)
+    walk_into(value, &format!("{prefix}{name}{SEPARATOR}"), at, out)
 }
 
 /// The exception for a key that is no name of a feature.
@@ -178,16 +221,22 @@ fn no_key(key: &Bound<'_, PyAny>, prefix: &str, at: &At<'_>) -> PyErr {
 /// Sends a feature, unless it has no name or no finite value.
 #[inline]
 fn send(parts: [&str; 4], value: f64, at: &At<'_>, py: Python<'_>, out: &mut impl Receiver) -> PyResult<()> {
-    let [prefix, name, ..] = parts;
-    let refuse = |what: &str| Err(data_error(py, format!("{at}['{prefix}{name}'] {what}")));
-    if name.is_empty() && parts.iter().all(|part| part.is_empty()) {
-        return refuse("has no name: give every feature one");
-    }
-    if !value.is_finite() {
-        return refuse(&format!("is {value}: give a finite number"));
+    let nameless = parts[1].is_empty() && parts.iter().all(|part| part.is_empty());
+    if nameless || !value.is_finite() {
+        return Err(no_feature(parts, value, at, py));
     }
     out.feature(parts, value);
     Ok(())
+}
+
+/// The exception for a feature without a name or a finite value.
+#[cold]
+fn no_feature([prefix, name, ..]: [&str; 4], value: f64, at: &At<'_>, py: Python<'_>) -> PyErr {
+    let what = match value.is_finite() {
+        true => "has no name: give every feature one".into(),
+        false => format!("is {value}: give a finite number"),
+    };
+    data_error(py, format!("{at}['{prefix}{name}'] {what}"))
 }
 
 /// The tokens of a sequence. A string is not a sequence of tokens.
@@ -206,6 +255,14 @@ pub(crate) fn each_token<'py>(
 /// The text of a string, or of bytes in UTF-8; `None` for any other object. See [`not_text`] for what has none.
 #[inline]
 pub(crate) fn text_of<'a>(object: &'a Bound<'_, PyAny>) -> Option<Result<&'a str, NotText>> {
+    // The cheapest question first.
+    if let Ok(text) = object.cast_exact::<PyString>() {
+        return Some(text.to_str().map_err(|_| NotText));
+    }
+    rarer_text_of(object)
+}
+
+fn rarer_text_of<'a>(object: &'a Bound<'_, PyAny>) -> Option<Result<&'a str, NotText>> {
     if let Ok(text) = object.cast::<PyString>() {
         return Some(text.to_str().map_err(|_| NotText));
     }

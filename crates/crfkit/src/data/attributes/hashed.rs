@@ -38,6 +38,19 @@ impl HashedAttributes {
     /// Adds an attribute of the next token. A value of 0 adds nothing. A sequence with a value that is not finite cannot be labelled.
     #[inline]
     pub fn add(&mut self, name: &str, value: f64) {
+        if value != 0.0 {
+            self.add_hash(HashedAttributes::hash_of(name), value);
+        }
+    }
+
+    /// The hash by which an attribute is known, for [`HashedAttributes::add_hash`].
+    pub fn hash_of(name: &str) -> u64 {
+        hash_of(name.as_bytes())
+    }
+
+    /// Adds an attribute of the next token, as [`HashedAttributes::add`] does, by the hash of its name.
+    #[inline]
+    pub fn add_hash(&mut self, hash: u64, value: f64) {
         if value == 0.0 {
             return;
         }
@@ -47,10 +60,17 @@ impl HashedAttributes {
         if value != 1.0 && self.values.is_empty() {
             self.values = vec![1.0; self.hashes.len()];
         }
-        self.hashes.push(hash_of(name.as_bytes()));
+        self.hashes.push(hash);
         if value != 1.0 || !self.values.is_empty() {
             self.values.push(value);
         }
+    }
+
+    /// Makes room for this many tokens, of which some may be there, if they have as many attributes as those that are there.
+    pub fn reserve(&mut self, tokens: usize) {
+        let more = tokens.saturating_sub(self.len());
+        self.hashes.reserve(self.hashes.len().saturating_mul(more) / self.len().max(1));
+        self.ends.reserve(more);
     }
 
     /// Ends a token: the attributes added since the last one are its own.

@@ -47,30 +47,47 @@ impl Attributes {
         label: &str,
         features: impl IntoIterator<Item = (N, f64)>,
     ) -> Result<()> {
-        let line = self.rows.len() as u64 + 1;
-        let refuse = |why: String| Err(Error::input(Place::new(&self.name, line), why));
-        if label.is_empty() {
-            return refuse("an empty label: write any word for a label that is not known".into());
-        }
-        let start = self.text.len();
-        self.text.push_str(label);
-        let (label, first) = (start..self.text.len(), self.attributes.len());
         for (name, value) in features {
             let name = name.as_ref();
             if name.is_empty() {
-                return refuse("a feature has no name: give every feature one".into());
+                return self.refuse("a feature has no name: give every feature one".into());
             }
             if !value.is_finite() {
-                return refuse(format!(
+                return self.refuse(format!(
                     "the value {value} of feature `{}` is not a finite number",
                     excerpt(name)
                 ));
             }
-            let start = self.text.len();
-            self.text.push_str(name);
-            self.attributes.push(Attribute { name: start..self.text.len(), value });
+            self.push_feature([name], value);
         }
-        self.rows.push(Row { label, attributes: first..self.attributes.len(), line });
+        self.finish_token(label)
+    }
+
+    fn refuse(&self, why: String) -> Result<()> {
+        Err(Error::input(Place::new(&self.name, self.rows.len() as u64 + 1), why))
+    }
+
+    /// Adds a feature of the next token, whose name is in parts. The name must not be empty, and the value must be finite.
+    #[doc(hidden)]
+    #[inline]
+    pub fn push_feature<const PARTS: usize>(&mut self, name: [&str; PARTS], value: f64) {
+        let start = self.text.len();
+        name.iter().for_each(|part| self.text.push_str(part));
+        self.attributes.push(Attribute { name: start..self.text.len(), value });
+    }
+
+    /// Ends a token, which has the features added since the last one, with its label (any word if it is not known).
+    #[doc(hidden)]
+    pub fn finish_token(&mut self, label: &str) -> Result<()> {
+        if label.is_empty() {
+            return self.refuse("an empty label: write any word for a label that is not known".into());
+        }
+        let start = self.text.len();
+        self.text.push_str(label);
+        let first = self.rows.last().map_or(0, |row| row.attributes.end);
+        let line = self.rows.len() as u64 + 1;
+        let (label, attributes) = (start..self.text.len(), first..self.attributes.len());
+        self.rows.push(Row { label, attributes, line });
         Ok(())
     }
 }

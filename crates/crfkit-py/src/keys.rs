@@ -1,0 +1,99 @@
+//! The keys of dicts of features. Tokens mostly have the same ones in the same order, and mostly as the same objects: what is known of a key
+//! then needs no look at its text.
+
+use crate::walk::text_of;
+use crfkit::data::attributes::HashedAttributes;
+use pyo3::prelude::*;
+
+/// Stands between a key and its text, and between the names of nested features, as in python-crfsuite's own code. (Its
+/// documentation has `=` for texts.)
+pub(crate) const SEPARATOR: &str = ":";
+/// The most keys that are kept.
+const MOST: usize = 256;
+/// After so many dicts in a row of which most keys were new, keys are not kept any more.
+const PATIENCE: usize = 8;
+
+/// A key that is kept, so that no other object can have its address.
+pub(crate) struct Key {
+    object: Py<PyAny>,
+    /// The key, the separator and, behind them, the text of the last value.
+    text: String,
+    /// The length of the key.
+    len: usize,
+    hash: u64,
+}
+
+impl Key {
+    /// The key; `None` if it is no text, or empty.
+    fn of(object: &Bound<'_, PyAny>) -> Option<Self> {
+        let name = text_of(object)?.ok().filter(|name| !name.is_empty())?;
+        let (text, hash) = ([name, SEPARATOR].concat(), HashedAttributes::hash_of(name));
+        Some(Key { object: object.clone().unbind(), text, len: name.len(), hash })
+    }
+
+    /// The text of the key.
+    pub(crate) fn name(&self) -> &str {
+        &self.text[..self.len]
+    }
+
+    /// The text of the key, with the separator.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.text[..self.len + SEPARATOR.len()]
+    }
+
+    /// The hash of the key.
+    pub(crate) fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// The name of the feature that has a text as its value.
+    #[inline]
+    pub(crate) fn with(&mut self, text: &str) -> &str {
+        self.text.truncate(self.len + SEPARATOR.len());
+        self.text.push_str(text);
+        &self.text
+    }
+}
+
+/// The keys of the last dict, by their places.
+#[derive(Default)]
+pub(crate) struct Keys {
+    keys: Vec<Key>,
+    /// Keys of this dict that were new.
+    new: usize,
+    /// The last dicts of which most keys were new.
+    strange: usize,
+}
+
+impl Keys {
+    /// What is known of a key at this place in a dict, if anything is.
+    #[inline]
+    pub(crate) fn find(&mut self, place: usize, key: &Bound<'_, PyAny>) -> Option<&mut Key> {
+        match self.keys.get(place) {
+            Some(known) if known.object.is(key) => self.keys.get_mut(place),
+            _ => self.learn(place, key),
+        }
+    }
+
+    fn learn(&mut self, place: usize, key: &Bound<'_, PyAny>) -> Option<&mut Key> {
+        if self.strange >= PATIENCE || place >= MOST || place > self.keys.len() {
+            return None;
+        }
+        self.new += 1;
+        let key = Key::of(key)?;
+        match self.keys.get_mut(place) {
+            Some(known) => *known = key,
+            None => self.keys.push(key),
+        }
+        self.keys.get_mut(place)
+    }
+
+    /// Ends a dict of this many keys.
+    pub(crate) fn finish(&mut self, keys: usize) {
+        match 2 * std::mem::take(&mut self.new) > keys.min(MOST) {
+            true => self.strange += 1,
+            false if self.strange < PATIENCE => self.strange = 0,
+            false => {}
+        }
+    }
+}
