@@ -1,4 +1,9 @@
-//! Checkpoints as bytes. A checkpoint is bound to the data and settings of its run.
+//! Checkpoints as bytes and as a file. A checkpoint is bound to the data and settings of its run.
+
+mod file;
+
+#[doc(hidden)]
+pub use file::CheckpointFile;
 
 use crate::Result;
 use crate::domain::{Corpus, Digest, Domain};

@@ -34,7 +34,7 @@ const ROOMS: [(&str, &[&str]); 25] = [
         &["domain", "settings", "risk", "model", "data", "optim", "loss", "infer", "graph", "math", "eval"],
     ),
     ("explain", &["domain", "tag", "answers", "risk", "model", "data", "decode", "graph", "math"]),
-    ("checkpoint", &["train", "domain", "settings", "model", "optim"]),
+    ("checkpoint", &["train", "domain", "settings", "model", "optim", "files"]),
     (
         "empirical",
         &[
@@ -65,6 +65,7 @@ const ROOMS: [(&str, &[&str]); 25] = [
         "front",
         &[
             "any",
+            "checkpoint",
             "foreign",
             "train",
             "empirical",

@@ -1,14 +1,24 @@
 //! Progress reports and results of training.
 
 use super::Model;
-use crate::Result;
+use crate::checkpoint::CheckpointFile;
 use crate::optim::Control;
-use crate::train::{Event, Listener, StopReason};
+use crate::train::{Checkpoint, Event, Listener, StopReason};
+use crate::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Called at every step; training stops when it returns false.
 pub(super) type OnProgress<'a> = Box<dyn FnMut(&TrainingProgress) -> bool + 'a>;
+
+/// Called with the first failure to write a checkpoint.
+pub(super) type OnFailure<'a> = Box<dyn FnMut(&Error) + 'a>;
+
+/// Where checkpoints are kept.
+pub(super) struct Saved<'a> {
+    pub(super) file: CheckpointFile,
+    pub(super) failed: OnFailure<'a>,
+}
 
 /// How far training has got.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,6 +54,8 @@ pub(super) struct Told<'a> {
     stop: Option<Arc<AtomicBool>>,
     dev_score: Option<f64>,
     weights: usize,
+    saved: Option<Saved<'a>>,
+    stopping: bool,
 }
 
 impl<'a> Told<'a> {
@@ -52,7 +64,19 @@ impl<'a> Told<'a> {
         stop: Option<Arc<AtomicBool>>,
         weights: usize,
     ) -> Self {
-        Told { progress, stop, dev_score: None, weights }
+        Told { progress, stop, dev_score: None, weights, saved: None, stopping: false }
+    }
+
+    /// The same listener, which keeps checkpoints.
+    pub(super) fn saved(self, saved: Option<Saved<'a>>) -> Self {
+        Told { saved, ..self }
+    }
+
+    /// Removes the checkpoint, because the run has ended by itself.
+    pub(super) fn finish(&mut self) {
+        if let Some(Saved { file, failed }) = &mut self.saved {
+            file.remove().into_iter().for_each(failed);
+        }
     }
 }
 
@@ -71,10 +95,22 @@ impl Listener for Told<'_> {
         let state = TrainingProgress { passes, objective, dev_score: self.dev_score, weights: self.weights };
         let more = self.progress.as_mut().is_none_or(|progress| progress(&state));
         let more = more && !self.stop.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
+        self.stopping |= !more;
         Ok(if more { Control::Continue } else { Control::Stop })
     }
 
     fn stop_flag(&mut self) -> Option<Arc<AtomicBool>> {
         self.stop.clone()
+    }
+
+    fn checkpoint_due(&mut self) -> bool {
+        self.saved.as_ref().is_some_and(|saved| self.stopping || saved.file.due())
+    }
+
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<()> {
+        if let Some(Saved { file, failed }) = &mut self.saved {
+            file.write(checkpoint).into_iter().for_each(failed);
+        }
+        Ok(())
     }
 }

@@ -2,18 +2,20 @@
 
 use super::Model;
 use super::reading::Labelling;
-use super::told::{OnProgress, Told, TrainingProgress, TrainingRun};
+use super::told::{OnFailure, OnProgress, Saved, Told, TrainingProgress, TrainingRun};
 use crate::any::AnyModel;
+use crate::checkpoint::{CheckpointFile, fingerprint};
 use crate::data::presets::{number_lines, preset};
 use crate::data::template::{Dialect, Templates};
 use crate::domain::chain::{ChainDev, ChainDomain, Sequence};
 use crate::domain::{Corpus, Dev, Domain};
+use crate::files::check_writable;
 use crate::loss::Pieces;
 use crate::model::{Features, Keep, Precision};
 use crate::settings::{Criterion, Init, Kind, Method, Settings};
-use crate::train::{TrainOptions, Trained, TrainingObjective, train};
+use crate::train::{StopReason, TrainOptions, Trained, TrainingObjective, train};
 use crate::{Error, Result};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -46,6 +48,7 @@ pub struct Trainer<'a> {
     pub(super) threads: usize,
     progress: Option<OnProgress<'a>>,
     stop: Option<Arc<AtomicBool>>,
+    checkpoint: Option<(PathBuf, OnFailure<'a>)>,
 }
 
 /// How observations are made of columns.
@@ -231,6 +234,25 @@ impl<'a> Trainer<'a> {
         self
     }
 
+    /// Keeps the state of the run in a file, every ten seconds and when the run is stopped, and resumes from that file if it is there: the
+    /// model is then the one that a run without interruption would have found. A run that ends by itself removes the file. A file
+    /// of another run, with other data or settings, is an error. If the file cannot be written, training continues without it, and
+    /// `failed` gets the first error.
+    ///
+    /// ```
+    /// # use crfkit::Trainer;
+    /// # use crfkit::chain::Sequence;
+    /// # let file = std::env::temp_dir().join(format!("crfkit-{}.checkpoint", std::process::id()));
+    /// # let data = || [Sequence::rows([["Ada", "NAME"], ["sings", "VERB"]])];
+    /// let model = Trainer::new().checkpoint(&file, |error| eprintln!("{error}")).train(data())?;
+    /// assert!(!file.exists());
+    /// # Ok::<(), crfkit::Error>(())
+    /// ```
+    pub fn checkpoint(mut self, file: impl Into<PathBuf>, failed: impl FnMut(&Error) + 'a) -> Self {
+        self.checkpoint = Some((file.into(), Box::new(failed)));
+        self
+    }
+
     /// The templates of this trainer, for rows with this number of fields, not counting labels; for the builders of other kinds of model.
     pub fn templates(&self, fields: usize) -> Result<Templates> {
         match &self.templates {
@@ -313,10 +335,22 @@ impl<'a> Trainer<'a> {
         self,
         corpus: Corpus<D>,
         features: Features,
-        start: TrainOptions<D>,
+        mut start: TrainOptions<D>,
     ) -> Result<Trained<D>> {
-        let mut listener = Told::new(self.progress, self.stop, features.dim());
+        let saved = match self.checkpoint {
+            None => None,
+            Some((path, failed)) => {
+                check_writable(&path)?;
+                let file = CheckpointFile::new(&path, fingerprint(&corpus, &self.settings, &start))?;
+                start.resume = file.read()?;
+                Some(Saved { file, failed })
+            }
+        };
+        let mut listener = Told::new(self.progress, self.stop, features.dim()).saved(saved);
         let mut trained = train(corpus, features, &self.settings, start, &mut listener)?;
+        if trained.stop != StopReason::Listener {
+            listener.finish();
+        }
         if let Some(threshold) = self.settings.shrink {
             trained.model = trained.model.shrink(threshold);
         }

@@ -346,3 +346,28 @@ fn what_a_trainer_is_told_of_labels() {
     let nobody = Trainer::new().label_weights([("Z", 2.0)]).train(text()).unwrap_err().to_string();
     assert!(nobody.contains("nothing has this label"), "{nobody}");
 }
+
+/// A run that its listener stops leaves a file, from which the same training goes on to the model of an uninterrupted run.
+#[test]
+fn an_interrupted_run_resumes_from_its_file() {
+    let path = std::env::temp_dir().join(format!("crfkit-front-checkpoint-{}", std::process::id()));
+    let trainer = || Trainer::new().optimizer(Method::Lbfgs).checkpoint(&path, |error| panic!("{error}"));
+    let whole = Trainer::new().optimizer(Method::Lbfgs).train(text()).unwrap().to_bytes().unwrap();
+    let mut steps = 0;
+    let stopping = trainer().on_progress(|_| {
+        steps += 1;
+        steps < 3
+    });
+    let run = stopping.run(text()).unwrap();
+    assert_eq!(run.stop, StopReason::Listener);
+    assert!(path.exists());
+    let other = trainer().sigma(3.0).run(text()).unwrap_err().to_string();
+    assert!(other.contains("other data or settings") && other.contains("crfkit-front-checkpoint"), "{other}");
+    let mut first = None;
+    let resumed = trainer().on_progress(|state| {
+        first.get_or_insert(state.passes);
+        true
+    });
+    assert!(resumed.train(text()).unwrap().to_bytes().unwrap() == whole);
+    assert!(first.unwrap() >= run.passes && !path.exists());
+}

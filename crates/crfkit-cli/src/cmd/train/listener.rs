@@ -1,6 +1,6 @@
 //! What the program does while training runs: the live line, the log, checkpoints, Ctrl-C.
 
-use super::checkpoint::CheckpointFile;
+use super::checkpoint::Checkpoints;
 use crate::error::INTERRUPTED;
 use crate::log::{Event as LogEvent, Log};
 use crate::progress::Progress;
@@ -106,7 +106,7 @@ pub struct TrainingListener<'a> {
     /// Says whether to stop.
     pub interrupt: &'a Interrupt,
     /// Receives checkpoints.
-    pub checkpoint: &'a mut CheckpointFile,
+    pub checkpoint: &'a mut Checkpoints,
     /// The state of the run.
     pub pace: Pace,
     /// Seconds after which to stop.

@@ -1,6 +1,6 @@
 //! One training run, for any kind of model: live line, log, checkpoints, Ctrl-C, and the last lines.
 
-use super::checkpoint::CheckpointFile;
+use super::checkpoint::Checkpoints;
 use super::listener::{Interrupt, Pace, TrainingListener};
 use crate::args::TrainArgs;
 use crate::error::INTERRUPTED;
@@ -21,7 +21,7 @@ pub struct Session<'a> {
     /// Records the run.
     pub log: Log,
     interrupt: Interrupt,
-    checkpoint: CheckpointFile,
+    checkpoint: Checkpoints,
     /// Whether the run was stopped above its start.
     above_start: bool,
 }
@@ -35,7 +35,7 @@ impl<'a> Session<'a> {
             progress: Progress::new(args.quiet),
             log: Log::default(),
             interrupt,
-            checkpoint: CheckpointFile::default(),
+            checkpoint: Checkpoints::default(),
             above_start: false,
         })
     }
@@ -43,7 +43,7 @@ impl<'a> Session<'a> {
     /// The interrupted run to resume, if the file of `--checkpoint` holds one with this fingerprint.
     pub fn resume(&mut self, fingerprint: impl FnOnce() -> u64) -> Result<Option<Checkpoint>> {
         let Some(path) = &self.args.checkpoint else { return Ok(None) };
-        self.checkpoint = CheckpointFile::new(path, fingerprint())?;
+        self.checkpoint = Checkpoints::new(path, fingerprint())?;
         let resume = self.checkpoint.read()?;
         if resume.is_some() {
             self.progress.note("resuming from the checkpoint");

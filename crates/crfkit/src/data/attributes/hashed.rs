@@ -35,6 +35,22 @@ impl HashedAttributes {
         HashedAttributes { name: name.into(), ..HashedAttributes::default() }
     }
 
+    /// A sequence of hashes, their values (none if all are 1) and the end of each token's hashes; `None` if these do not fit together.
+    pub fn from_parts(
+        name: impl Into<String>,
+        (hashes, values, ends): (Vec<u64>, Vec<f64>, Vec<usize>),
+    ) -> Option<Self> {
+        let fits = ends.is_sorted() && ends.last().copied().unwrap_or(0) == hashes.len();
+        let valued =
+            values.is_empty() || values.len() == hashes.len() && values.iter().all(|x| x.is_finite());
+        (fits && valued).then(|| HashedAttributes { hashes, values, ends, ..HashedAttributes::new(name) })
+    }
+
+    /// What [`HashedAttributes::from_parts`] makes a sequence of, besides its vectors.
+    pub fn parts(&self) -> (&[u64], &[f64], &[usize]) {
+        (&self.hashes, &self.values, &self.ends)
+    }
+
     /// Adds an attribute of the next token. A value of 0 adds nothing. A sequence with a value that is not finite cannot be labelled.
     #[inline]
     pub fn add(&mut self, name: &str, value: f64) {
@@ -44,6 +60,7 @@ impl HashedAttributes {
     }
 
     /// The hash by which an attribute is known, for [`HashedAttributes::add_hash`].
+    #[inline]
     pub fn hash_of(name: &str) -> u64 {
         hash_of(name.as_bytes())
     }
@@ -116,7 +133,8 @@ impl HashedAttributes {
         }
     }
 
-    pub(crate) fn vectors(&self) -> &Vectors {
+    /// The vectors of the tokens.
+    pub fn vectors(&self) -> &Vectors {
         &self.vectors
     }
 

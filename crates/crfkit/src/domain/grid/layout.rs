@@ -171,13 +171,14 @@ impl GridDomain {
         let refuse = |why: String| Error::input(Place::new(name, 0), why);
         let sites = self.sites.extract(given).map_err(refuse)?;
         let kind = |channels: usize| match channels {
-            1 => "grey".to_owned(),
-            3 => "coloured".to_owned(),
-            n => format!("of {n} numbers a site"),
+            1 => "1 channel (grey)".to_owned(),
+            3 => "3 channels (coloured)".to_owned(),
+            n => format!("{n} channels"),
         };
         if sites.nodes.channels != self.channels {
             let (found, expected) = (kind(sites.nodes.channels), kind(self.channels));
-            return Err(refuse(format!("the image is {found}, but others are {expected}: convert one kind")));
+            let message = format!("the image has {found}, but those before it in training have {expected}");
+            return Err(refuse(format!("{message}: convert one kind")));
         }
         if sites.nodes.values.iter().any(|&x| !(x as f32).is_finite()) {
             return Err(refuse("products of its numbers are too large: scale them down".into()));
