@@ -27,6 +27,7 @@ from crfkit.graph import GraphCRF
 from crfkit.grid import GridCRF
 from crfkit.objective import Objective
 from crfkit.scores import Scores
+from crfkit.skip import SkipChainCRF
 from crfkit.spans import Span
 
 __all__ = [
@@ -46,6 +47,7 @@ __all__ = [
     "Objective",
     "Scores",
     "SettingError",
+    "SkipChainCRF",
     "Span",
     "Tagged",
     "Tagger",

@@ -11,9 +11,9 @@ from crfkit.spans import Span
 
 __all__ = [
     "__VERSION__",
-    "FactorialTagger",
     "GraphTagger",
     "GridTagger",
+    "LinkedTagger",
     "Model",
     "Tagged",
     "Tagger",
@@ -23,13 +23,14 @@ __all__ = [
     "graph_objective",
     "grid_objective",
     "model_from_bytes",
+    "tagged_of",
     "tagger_of",
     "text_parts",
     "train",
     "train_empirical",
-    "train_factorial",
     "train_graph",
     "train_grid",
+    "train_linked",
     "write_file",
 ]
 
@@ -81,7 +82,7 @@ class Model:
 @final
 class Tagger:
     def __new__(
-        cls, model: Model, *, constraint: str | None = None, at_most_once: Sequence[str] | None = None
+        cls, model: Model | Iterable[Model], *, constraint: str | None = None, at_most_once: Sequence[str] | None = None
     ) -> Tagger: ...
     def tag(self, x: Iterable[Any], *, allowed: Mapping[int, Any] | Iterable[Any] | None = None) -> Tagged: ...
     def explain(
@@ -89,6 +90,9 @@ class Tagger:
     ) -> list[Explanation]: ...
     @property
     def model(self) -> Model: ...
+    @property
+    def models(self) -> list[Model]: ...
+    def tag_stream(self, xs: Iterable[Iterable[Any]], *, threads: int | None = None) -> Iterator[Tagged]: ...
     def tag_many(self, xs: Iterable[Iterable[Any]], *, threads: int | None = None) -> list[Tagged]: ...
     def label_lists(self, xs: Iterable[Iterable[Any]], *, threads: int | None = None) -> list[list[str]]: ...
     def tag_text(self, text: str, *, sentences: bool = False) -> list[Span]: ...
@@ -151,8 +155,8 @@ class GraphTagger:
     def types(self) -> tuple[list[tuple[str, list[str]]], list[tuple[str, list[str]]]]: ...
 
 @final
-class FactorialTagger:
-    def __new__(cls, model: Model) -> FactorialTagger: ...
+class LinkedTagger:
+    def __new__(cls, model: Model) -> LinkedTagger: ...
     def labels(self, x: Iterable[Any], *, threads: int | None = None) -> list[list[list[str]]]: ...
     def marginals(self, x: Iterable[Any], *, threads: int | None = None) -> list[list[_Array]]: ...
     @property
@@ -171,7 +175,8 @@ class TrainingObjective:
 def empty_crfsuite() -> bytes: ...
 def write_file(path: str | PathLike[str], data: bytes) -> None: ...
 def model_from_bytes(data: bytes) -> Model: ...
-def tagger_of(model: Model, constraint: str | None, at_most_once: list[str]) -> Tagger: ...
+def tagger_of(models: Model | Iterable[Model], constraint: str | None, at_most_once: list[str]) -> Tagger: ...
+def tagged_of(tagger: Tagger, input: tuple[Any, ...], labels: Sequence[int]) -> Tagged: ...
 def text_parts(text: str, sentences: bool) -> list[tuple[int, int]]: ...
 def train(
     x: Iterable[Any],
@@ -183,6 +188,7 @@ def train(
     start: Model | None = None,
     go_on: bool = False,
     labels: list[str] | None = None,
+    checkpoint: str | PathLike[str] | None = None,
     threads: int | None = None,
     callback: _Callback | None = None,
 ) -> dict[str, Any]: ...
@@ -195,6 +201,7 @@ def train_grid(
     weights: dict[str, Any] | None = None,
     dev: tuple[Sequence[_GridInput], Sequence[NDArray[np.uint16]]] | None = None,
     start: Model | None = None,
+    checkpoint: str | PathLike[str] | None = None,
     threads: int | None = None,
     callback: _Callback | None = None,
 ) -> dict[str, Any]: ...
@@ -206,10 +213,11 @@ def train_graph(
     weights: dict[str, Any] | None = None,
     dev: Sequence[_GraphInput] | None = None,
     start: Model | None = None,
+    checkpoint: str | PathLike[str] | None = None,
     threads: int | None = None,
     callback: _Callback | None = None,
 ) -> dict[str, Any]: ...
-def train_factorial(
+def train_linked(
     x: Iterable[Any],
     y: Sequence[Sequence[Sequence[str]]],
     settings: str,
@@ -217,6 +225,7 @@ def train_factorial(
     *,
     dev: tuple[Any, Sequence[Sequence[Sequence[str]]]] | None = None,
     start: Model | None = None,
+    checkpoint: str | PathLike[str] | None = None,
     threads: int | None = None,
     callback: _Callback | None = None,
 ) -> dict[str, Any]: ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from os import PathLike, fsdecode
 from typing import Any, Callable, Mapping, TypeVar
 
 from crfkit import _crfkit
@@ -30,6 +31,7 @@ class Trained(Labeller[Worker]):
     warm_start: bool
     progress: bool | str
     callback: Callable[[dict[str, Any]], Any] | None
+    checkpoint: str | PathLike[str] | None
     params: dict[str, Any] | None
 
     def _settings(self, **more: Any) -> str:
@@ -54,6 +56,13 @@ class Trained(Labeller[Worker]):
 
     def _start(self) -> _crfkit.Model | None:
         return self.model_ if self.warm_start and self.__sklearn_is_fitted__() else None
+
+    def _checkpoint(self) -> str | None:
+        """The path of the checkpoint."""
+        try:
+            return None if self.checkpoint is None else fsdecode(self.checkpoint)
+        except TypeError:
+            raise TypeError(f"checkpoint is {self.checkpoint!r}: give the path of a file, or None") from None
 
     def _run(
         self: Fit, train: Callable[..., dict[str, Any]], *data: Any, keep: dict[str, Any] | None = None, **more: Any

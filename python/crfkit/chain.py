@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -23,7 +24,7 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
     features are joined by colons.
 
     A sequence may also be an array of numbers (tokens, numbers), such as embeddings or measurements, or a tuple ``(tokens, array)`` of both.
-    All tokens of a model have the same number of numbers. They are stored in single precision.
+    Every token must have the same number of values, which are stored in single precision.
 
     Parameters
     ----------
@@ -31,7 +32,7 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
         What is minimised: ``likelihood``, ``pseudolikelihood``, ``piecewise``, ``piecewise-pseudo``, ``memm``,
         ``memm-backward``, ``perceptron``, ``marginal``, ``softmax-margin`` or ``max-margin``.
     optimizer : str
-        How it is minimised. ``auto`` suits the data; others are ``lbfgs``, ``saga``, ``sgd``, ``adagrad``, ...
+        How it is minimised. ``auto`` chooses a method by the data; others are ``lbfgs``, ``saga``, ``sgd``, ``adagrad``, ...
     sigma : float, None or "auto"
         Standard deviation of the Gaussian prior; ``None`` or infinity means no prior. ``"auto"`` chooses it by the score on the
         development data, or on a tenth of the data that is held out for the search.
@@ -56,20 +57,25 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
     standardise : bool
         Whether the numbers of arrays get mean 0 and standard deviation 1 in the training data. The model treats new data in the same way.
     passes : int or None
-        The largest number of passes over the data; ``None`` leaves it to the method.
+        The largest number of passes over the data; with ``None``, the method decides.
     seed : int
         Seed of all random choices.
     threads : int or None
         Number of threads; ``None`` means all cores. The result does not depend on it.
     patience : int
-        With development data, training stops after so many evaluations without a better score.
+        With development data, training stops after this many evaluations without a better score.
     warm_start : bool
         Whether ``fit`` starts from the weights of the last fit. The model still has the labels and features of the new data alone; to keep
         the old ones too, use ``partial_fit``.
     progress : bool or "auto"
         Whether to show a progress bar. ``auto`` shows one on terminals if tqdm is installed.
     callback : callable or None
-        Called with a dict of ``passes``, ``objective``, ``dev_score`` and ``weights``, their number. Training stops if it returns ``False``.
+        Called during training with a dict of ``passes``, ``objective``, ``dev_score`` and ``weights`` (the number of weights). Training stops if it
+        returns ``False``.
+    checkpoint : path or None
+        A file for the state of the run. It is written every ten seconds, and when Ctrl-C or the callback stops the run. If the file exists, ``fit``
+        resumes that run and ends in the same model; a file that belongs to other data or parameters is an error. The file is removed when
+        training ends by itself. Do not use it in searches and cross-validation, where many runs would share the file. ``partial_fit`` ignores it.
     params : dict or None
         Further settings, such as ``{"eta0": 0.1}``, or ``{"order": 2}`` for weights of three neighbouring labels.
 
@@ -126,6 +132,7 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
         warm_start: bool = False,
         progress: bool | str = "auto",
         callback: Callable[[dict[str, Any]], Any] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         params: dict[str, Any] | None = None,
     ) -> None:
         self._store(locals())
@@ -160,7 +167,7 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
         check_lengths(X, y)
         dev = development(X_dev, y_dev)
         reading = self._reading(X, sample_weight, token_weight)
-        return self._run(_crfkit.train, X, y, self._settings(), reading, dev=dev, start=self._start())
+        return self._run(_crfkit.train, X, y, self._settings(), reading, dev=dev, start=self._start(), checkpoint=self._checkpoint())
 
     def partial_fit(
         self,

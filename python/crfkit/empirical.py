@@ -71,7 +71,7 @@ class EmpiricalTagger(Labels):
         X_dev: Sequence[Any] | None = None,
         y_dev: Sequence[Any] | None = None,
     ) -> EmpiricalTagger:
-        """Count. With ``X_dev`` and ``y_dev``, the treatment of unknown words is the one that is best on them."""
+        """Count the training data. With ``X_dev`` and ``y_dev``, unknown words are treated in the way that works best on them."""
         return self._count(X, y, None, development(X_dev, y_dev))
 
     def partial_fit(self, X: Sequence[Any], y: Sequence[Any]) -> EmpiricalTagger:

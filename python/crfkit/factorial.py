@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
-from crfkit import _crfkit
-from crfkit._base import check_lengths, object_array, share_of_right, thread_count, weights_of
-from crfkit._fit import Trained, development, token_weights_of
+from crfkit._base import check_lengths, object_array, share_of_right, thread_count
+from crfkit._linked import Linked
 from crfkit.errors import DataError
 
 
-class FactorialCRF(Trained[_crfkit.FactorialTagger]):
+class FactorialCRF(Linked):
     """A conditional random field whose tokens have several labels, such as a part of speech and a chunk.
 
     Each label is a chain along the sequence, and the labels of one token form pairs. ``X`` is a list of sequences of words, or of lists of
@@ -22,7 +22,7 @@ class FactorialCRF(Trained[_crfkit.FactorialTagger]):
 
     Parameters
     ----------
-    objective, optimizer, sigma, l1, min_count, template, standardise, passes, seed, threads, patience, warm_start, progress, callback, params
+    objective, optimizer, sigma, l1, min_count, template, standardise, passes, seed, threads, patience, warm_start, progress, callback, checkpoint, params
         As for ``ChainCRF``; without a template it is the preset ``default``.
     inference : str or None
         The engine for marginals; ``None`` is exact.
@@ -38,11 +38,6 @@ class FactorialCRF(Trained[_crfkit.FactorialTagger]):
     >>> [part.shape for part in crf.predict_marginals(X)[0]]
     [(2, 2), (2, 2)]
     """
-
-    min_count: int
-    template: str | None
-    standardise: bool
-    inference: str | None
 
     def __init__(
         self,
@@ -62,12 +57,10 @@ class FactorialCRF(Trained[_crfkit.FactorialTagger]):
         warm_start: bool = False,
         progress: bool | str = "auto",
         callback: Callable[[dict[str, Any]], Any] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         params: dict[str, Any] | None = None,
     ) -> None:
         self._store(locals())
-
-    def _worker(self, model: _crfkit.Model) -> _crfkit.FactorialTagger:
-        return _crfkit.FactorialTagger(model)
 
     def fit(
         self,
@@ -80,24 +73,10 @@ class FactorialCRF(Trained[_crfkit.FactorialTagger]):
         token_weight: Iterable[Iterable[float]] | None = None,
     ) -> FactorialCRF:
         """Train on sequences and their labels. The keywords are as for ``ChainCRF.fit``; all labels of a token have its weight."""
-        check_lengths(X, y)
-        dev = development(X_dev, y_dev)
-        settings = self._settings(min_count=self.min_count, inference=self.inference)
-        reading = {
-            "template": self.template,
-            "weights": weights_of(sample_weight, X),
-            "token_weights": token_weights_of(token_weight, X),
-            "standardise": bool(self.standardise),
-        }
-        return self._run(
-            _crfkit.train_factorial,
-            X,
-            _tuples(y, "y"),
-            settings,
-            reading,
-            dev=None if dev is None else (dev[0], _tuples(dev[1], "y_dev")),
-            start=self._start(),
-        )
+        return self._fit(X, y, (X_dev, y_dev), sample_weight, token_weight)
+
+    def _tuples(self, y: Any, name: str) -> list[list[list[str]]]:
+        return _tuples(y, name)
 
     def predict(self, X: Sequence[Any]) -> np.ndarray:
         """The labels of sequences: a 1-D array of lists of tuples."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -29,7 +30,7 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
 
     Parameters
     ----------
-    objective, optimizer, sigma, l1, passes, seed, threads, patience, warm_start, progress, callback, params
+    objective, optimizer, sigma, l1, passes, seed, threads, patience, warm_start, progress, callback, checkpoint, params
         As for ``ChainCRF``.
     factors : dict or None
         For each type of factors the types of its nodes, such as ``{"likes": ["person", "film"]}``. Where there is only one type
@@ -93,6 +94,7 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
         warm_start: bool = False,
         progress: bool | str = "auto",
         callback: Callable[[dict[str, Any]], Any] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         params: dict[str, Any] | None = None,
     ) -> None:
         self._store(locals())
@@ -130,7 +132,8 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
                 _numbered(_graph(x, f"X_dev[{k}]"), of, labels, self.unlabelled, f"y_dev[{k}]")
                 for k, (x, of) in enumerate(zip(*dev))
             ]
-        more = {"weights": self._weights(X, sample_weight), "dev": developed, "start": self._start()}
+        weights, start, checkpoint = self._weights(X, sample_weight), self._start(), self._checkpoint()
+        more = {"weights": weights, "dev": developed, "start": start, "checkpoint": checkpoint}
         return self._run(_crfkit.train_graph, graphs, types, self._settings(), keep={"_labels": labels}, **more)
 
     def _settings(self, **more: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -28,7 +29,7 @@ class GridCRF(Trained[_crfkit.GridTagger]):
     objective : str
         What is minimised: ``likelihood``, ``pseudolikelihood``, ``piecewise``, ``piecewise-pseudo``, ``perceptron``, ``marginal``,
         ``softmax-margin`` or ``max-margin``.
-    optimizer, sigma, l1, passes, seed, threads, patience, warm_start, progress, callback, params
+    optimizer, sigma, l1, passes, seed, threads, patience, warm_start, progress, callback, checkpoint, params
         As for ``ChainCRF``.
     neighbours : {4, 8, 0}
         Which pixels are joined. 0 joins none, which is logistic regression.
@@ -96,6 +97,7 @@ class GridCRF(Trained[_crfkit.GridTagger]):
         warm_start: bool = False,
         progress: bool | str = "auto",
         callback: Callable[[dict[str, Any]], Any] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         params: dict[str, Any] | None = None,
     ) -> None:
         self._store(locals())
@@ -123,7 +125,8 @@ class GridCRF(Trained[_crfkit.GridTagger]):
         developed = None if dev is None else (_images(dev[0], "X_dev"), _masks(dev[1], dev[0], "y_dev"))
         settings = self._settings(inference=self.inference)
         weights = self._weights(X, masks, sample_weight, pixel_weight)
-        return self._run(_crfkit.train_grid, images, masks, layout, settings, weights=weights, dev=developed, start=self._start())
+        more: dict[str, Any] = {"weights": weights, "dev": developed, "start": self._start(), "checkpoint": self._checkpoint()}
+        return self._run(_crfkit.train_grid, images, masks, layout, settings, **more)
 
     def _weights(self, X: Any, masks: list[np.ndarray], sample_weight: Any, pixel_weight: Any) -> dict[str, Any]:
         """The weights of images, pixels and labels."""

@@ -1,4 +1,4 @@
-"""The objective of training, for optimisers from elsewhere."""
+"""The objective of training, for other optimisers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from crfkit.graph import GraphCRF
 from crfkit.grid import GridCRF
 
 # Keywords of estimators that say how to minimise, not what.
-_HOW = ("optimizer", "l1", "passes", "seed", "patience", "warm_start", "progress", "callback", "decode")
+_HOW = ("optimizer", "l1", "passes", "seed", "patience", "warm_start", "progress", "callback", "checkpoint", "decode")
 
 
 class Objective:

@@ -344,3 +344,70 @@ def test_penalties_can_be_chosen() -> None:
     assert crf.predict(X[:1])[0] == ["A", "B", "C"]
     with pytest.raises(TypeError, match="sigma is 'many': give a number"):
         crfkit.ChainCRF(sigma="many").fit(X, y)
+
+
+def dicts(number):
+    """Tokens whose keys are the same objects, equal objects, others at the same places, other numbers of them, or nothing but new ones."""
+    join = "".join
+    for k in range(200):
+        word = f"w{k % 7}"
+        token = {"word": word, "upper": k % 2 == 0, "bias": 1.0, "size": k % 3, join(["n", "ew"]): word[::-1]}
+        if k % 5 == 0:
+            token = {"BOS": True, **token}
+        if k % 5 == 4:
+            token = {key: value for key, value in token.items() if key != "upper"}
+        if number == 1:
+            token = {f"{key}={value}": 1.0 for key, value in token.items()}
+        if number == 2:
+            token |= {f"k{i}": "x" for i in range(k, k + 300)}
+        if number == 3:
+            token |= {b"bytes": b"text", "nested": {"a": "b", "c": [word, "d"]}, "\u00e4": "\u00df", "zero": 0.0, "half": np.float32(0.5)}
+        yield token
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_features_do_not_depend_on_the_dicts_before(number):
+    """Keys are recognised as objects; that must not change what they mean."""
+    tokens = list(dicts(number))
+    X = [tokens[start : start + 5] for start in range(0, 200, 5)]
+    y = [[f"{(k + t) % 3}" for t in range(5)] for k in range(40)]
+    plain = [[[names for names in flat(token)] for token in x] for x in X]
+    crf = ChainCRF(passes=5).fit(X, y)
+    assert sorted(crf.feature_names_) == sorted({name for x in plain for token in x for name, _ in token})
+    same = ChainCRF(passes=5).fit([[dict(token) for token in x] for x in plain], y)
+    assert crf.model_.to_bytes() == same.model_.to_bytes()
+    tagger = crf.model_.tagger()
+    alone = [crf.model_.tagger().tag(x) for x in X]
+    for found in ([tagger.tag(x) for x in X], tagger.tag_many(X, threads=1), tagger.tag_many(X * 2, threads=2)[:40]):
+        assert all(np.array_equal(a.marginals, b.marginals) for a, b in zip(alone, found))
+    others = same.model_.tagger().tag_many([[dict(token) for token in x] for x in plain])
+    assert all(np.array_equal(a.marginals, b.marginals) for a, b in zip(alone, others))
+
+
+def flat(token, prefix=""):
+    """The features of a token as python-crfsuite names them."""
+    for key, value in token.items():
+        name = prefix + (key.decode() if isinstance(key, bytes) else key)
+        value = value.decode() if isinstance(value, bytes) else value
+        if isinstance(value, str):
+            yield f"{name}:{value}", 1.0
+        elif isinstance(value, dict):
+            yield from flat(value, f"{name}:")
+        elif isinstance(value, list):
+            yield from ((f"{name}:{item}", 1.0) for item in value)
+        else:
+            yield name, float(value)
+
+
+def test_a_tagger_does_not_keep_the_text_of_keys_that_changed():
+    X = [[{"a": "1", "b": "2"}], [{"a": "2", "b": "1"}]]
+    tagger = ChainCRF(sigma=10.0).fit(X, [["A"], ["B"]]).model_.tagger()
+    assert tagger.tag(X[0]).labels == ["A"]
+    assert tagger.tag([{"b": "1", "a": "2"}]).labels == ["B"]
+    with pytest.raises(TypeError, match=r"x\[0\]\['b'\]"):
+        tagger.tag([{"a": "1", "b": object()}])
+    with pytest.raises(crfkit.DataError, match="finite"):
+        tagger.tag([{"a": "1", "b": float("nan")}])
+    with pytest.raises(TypeError, match="key"):
+        tagger.tag([{"a": "1", 2: "x"}])
+    assert tagger.tag(X[1]).labels == ["B"]

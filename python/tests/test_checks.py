@@ -33,11 +33,11 @@ from sklearn.utils.estimator_checks import (
 )
 
 import crfkit
-from crfkit import ChainCRF, EmpiricalTagger, FactorialCRF, GraphCRF, GridCRF
+from crfkit import ChainCRF, EmpiricalTagger, FactorialCRF, GraphCRF, GridCRF, SkipChainCRF
 
 X = [[{"w": word} for word in text.split()] for text in ("Ada sings", "dogs bark loud", "Bob sings", "cats sleep")] * 3
 Y = [["NAME", "V"], ["N", "V", "A"], ["NAME", "V"], ["N", "V"]] * 3
-KINDS = [ChainCRF, GridCRF, GraphCRF, FactorialCRF, EmpiricalTagger]
+KINDS = [ChainCRF, GridCRF, GraphCRF, FactorialCRF, SkipChainCRF, EmpiricalTagger]
 
 
 # These checks do not fit, so they are taken as they are.

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 
 import crfkit
-from crfkit import EmpiricalTagger, FactorialCRF, GraphCRF, GridCRF
+from crfkit import EmpiricalTagger, FactorialCRF, GraphCRF, GridCRF, SkipChainCRF
 
 
 def squares(count=6, side=8, labels=(0, 1), noise=0.7):
@@ -45,6 +45,7 @@ ESTIMATORS = [
     (GridCRF(passes=10), squares()),
     (GraphCRF(inference="exact"), chains_of_nodes()),
     (FactorialCRF(), sentences()),
+    (SkipChainCRF(), (sentences()[0], [[a for a, _ in y] for y in sentences()[1]])),
     (EmpiricalTagger(), (sentences()[0], [[a for a, _ in y] for y in sentences()[1]])),
 ]
 
@@ -229,3 +230,13 @@ def test_callbacks_of_other_kinds():
     seen = []
     crf = GridCRF(callback=lambda state: seen.append(state["passes"]) or len(seen) < 2).fit(X, y)
     assert crf.stop_reason_ == "interrupted" and seen
+
+
+def test_an_image_with_other_channels_is_an_error_that_names_both_numbers():
+    X, y = squares(count=2)
+    colours = [np.concatenate([x] * 3, axis=2) for x in X]
+    grid = GridCRF(passes=3).fit(X, y)
+    with pytest.raises(crfkit.DataError, match=r"X\[0\].*3 channels \(coloured\).*1 channel \(grey\)"):
+        grid.predict(colours)
+    with pytest.raises(crfkit.DataError, match=r"X\[0\].*2 channels.*3 channels"):
+        GridCRF(passes=3).fit(colours, y).predict([x[:, :, :2] for x in colours])

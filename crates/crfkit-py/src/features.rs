@@ -36,26 +36,26 @@ pub(crate) struct Input {
 
 /// The tokens of a sequence to be labelled.
 pub(crate) enum Tokens {
-    /// Rows of fields.
-    Rows(Sequence),
+    /// Rows of fields, or features with their names.
+    Named(Sequence),
     /// Features, whose names are needed only to be looked up.
-    Features(HashedAttributes),
+    Hashed(HashedAttributes),
 }
 
 impl Input {
     /// Number of tokens.
     pub(crate) fn len(&self) -> usize {
         match &self.tokens {
-            Tokens::Rows(sequence) => sequence.len(),
-            Tokens::Features(sequence) => sequence.len(),
+            Tokens::Named(sequence) => sequence.len(),
+            Tokens::Hashed(sequence) => sequence.len(),
         }
     }
 
     /// Loads it into a worker.
     pub(crate) fn load(&self, worker: &mut Tagger<Ensemble>) -> crfkit::Result<()> {
         let answers = match &self.tokens {
-            Tokens::Rows(sequence) => worker.load(sequence)?,
-            Tokens::Features(sequence) => worker.take_in_hashed(sequence)?,
+            Tokens::Named(sequence) => worker.load(sequence)?,
+            Tokens::Hashed(sequence) => worker.take_in_hashed(sequence)?,
         };
         match self.allowed.is_empty() {
             true => Ok(()),
@@ -158,11 +158,8 @@ impl Converter {
         }
     }
 
-    /// Makes a sequence to be labelled of what Python gives.
-    pub(crate) fn input(&mut self, given: &Bound<'_, PyAny>, form: Form, of: Name<'_>) -> PyResult<Input> {
-        if form == Form::Rows {
-            return self.sequence(given, None, 1.0, form, of).map(|rows| Tokens::Rows(rows).into());
-        }
+    /// Makes a sequence of features to be labelled of what Python gives.
+    pub(crate) fn hashed(&mut self, given: &Bound<'_, PyAny>, of: Name<'_>) -> PyResult<Input> {
         let (py, name) = (given.py(), of.to_string());
         let (tokens, array) = split(given, &name)?;
         let text = std::mem::take(&mut self.text);
@@ -189,7 +186,7 @@ impl Converter {
             let vectors = vectors_for(sequence.len(), &array, &name)?;
             sequence.set_vectors(vectors).map_err(|error| raise(py, error))?;
         }
-        Ok(Tokens::Features(sequence).into())
+        Ok(Tokens::Hashed(sequence).into())
     }
 
     fn attributes(

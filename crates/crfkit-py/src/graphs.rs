@@ -1,8 +1,8 @@
 //! Typed graphs: from arrays and named features to graphs of the library, and from its answers to arrays.
 
 use crate::errors::{data_error, raise};
-use crate::keys::Keys;
 use crate::grids::{decode_of, other_kind, tables_of};
+use crate::keys::Keys;
 use crate::model::PyModel;
 use crate::settings::read_settings;
 use crate::train::{Begin, train_corpus};
@@ -17,6 +17,7 @@ use crfkit::typed::{
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::path::PathBuf;
 
 /// Nodes of a type: its name, their features, the numbers of their labels, negative where there is none, and their weights.
 type NodesGiven<'py> =
@@ -171,7 +172,7 @@ pub(crate) fn graph_corpus(
 
 /// Train a model of graphs. The package's estimators call this function.
 #[pyfunction]
-#[pyo3(signature = (x, types, settings, *, weights=None, dev=None, start=None, threads=None, callback=None))]
+#[pyo3(signature = (x, types, settings, *, weights=None, dev=None, start=None, checkpoint=None, threads=None, callback=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn train_graph<'py>(
     py: Python<'py>,
@@ -181,6 +182,7 @@ pub(crate) fn train_graph<'py>(
     weights: Option<GraphWeights>,
     dev: Option<Vec<GraphInput<'py>>>,
     start: Option<&Bound<'py, PyModel>>,
+    checkpoint: Option<PathBuf>,
     threads: Option<usize>,
     callback: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -194,7 +196,8 @@ pub(crate) fn train_graph<'py>(
         }
     };
     let start = start.map(|model| model.get().0.clone());
-    train_corpus(py, corpus, dev, Begin { settings, start, threads: crate::threads(threads) }, callback)
+    let begin = Begin { settings, start, checkpoint, threads: crate::threads(threads) };
+    train_corpus(py, corpus, dev, begin, callback)
 }
 
 /// The name of a type, with its labels or the types of its nodes.

@@ -21,6 +21,7 @@ use numpy::{
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::path::PathBuf;
 
 /// The numbers of an image, (height, width, numbers): those of sites, those that neighbours compare, and those given for horizontal and
 /// vertical pairs.
@@ -170,7 +171,7 @@ pub(crate) fn grid_corpus(
 
 /// Train a model of images. The package's estimators call this function.
 #[pyfunction]
-#[pyo3(signature = (x, y, layout, settings, *, weights=None, dev=None, start=None, threads=None, callback=None))]
+#[pyo3(signature = (x, y, layout, settings, *, weights=None, dev=None, start=None, checkpoint=None, threads=None, callback=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn train_grid<'py>(
     py: Python<'py>,
@@ -181,6 +182,7 @@ pub(crate) fn train_grid<'py>(
     weights: Option<GridWeights<'py>>,
     dev: Option<(Vec<GridInput<'py>>, Vec<PyReadonlyArray2<'py, u16>>)>,
     start: Option<&Bound<'py, PyModel>>,
+    checkpoint: Option<PathBuf>,
     threads: Option<usize>,
     callback: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -194,7 +196,8 @@ pub(crate) fn train_grid<'py>(
         }
     };
     let start = start.map(|model| model.get().0.clone());
-    train_corpus(py, corpus, dev, Begin { settings, start, threads: crate::threads(threads) }, callback)
+    let begin = Begin { settings, start, checkpoint, threads: crate::threads(threads) };
+    train_corpus(py, corpus, dev, begin, callback)
 }
 
 /// A worker that labels images. Threads may share it.

@@ -1,5 +1,5 @@
-//! The keys of dicts of features. Tokens mostly have the same ones in the same order, and mostly as the same objects: what is known of a key
-//! then needs no look at its text.
+//! The keys of dicts of features. Tokens mostly have the same ones in the same order, often as the same objects: what is known of a key
+//! then need not be found out again.
 
 use crate::walk::text_of;
 use crfkit::data::attributes::HashedAttributes;
@@ -75,15 +75,19 @@ impl Keys {
         }
     }
 
-    fn learn(&mut self, place: usize, key: &Bound<'_, PyAny>) -> Option<&mut Key> {
+    /// The same for another object, which may have the same text. Otherwise it takes the place.
+    fn learn(&mut self, place: usize, object: &Bound<'_, PyAny>) -> Option<&mut Key> {
         if self.strange >= PATIENCE || place >= MOST || place > self.keys.len() {
             return None;
         }
-        self.new += 1;
-        let key = Key::of(key)?;
-        match self.keys.get_mut(place) {
-            Some(known) => *known = key,
-            None => self.keys.push(key),
+        let same = |known: &Key| matches!(text_of(object), Some(Ok(text)) if text == known.name());
+        if !self.keys.get(place).is_some_and(same) {
+            self.new += 1;
+            let key = Key::of(object)?;
+            match self.keys.get_mut(place) {
+                Some(known) => *known = key,
+                None => self.keys.push(key),
+            }
         }
         self.keys.get_mut(place)
     }

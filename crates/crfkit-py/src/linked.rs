@@ -1,4 +1,4 @@
-//! Factorial chains, and models made of counts: sequences of words, with or without further fields.
+//! Factorial and skip chains, and models made of counts: sequences of words, with or without further fields.
 
 use crate::Form;
 use crate::errors::{data_error, raise, setting_error};
@@ -19,14 +19,16 @@ use crfkit::domain::Dev;
 use crfkit::empirical::{Counts, EmpiricalSettings, HeldOut, train};
 use crfkit::linked::{LinkedBuilder, LinkedModel, Links};
 use crfkit::settings::{Kind, Scaling};
+use crfkit::tag::Labeller as _;
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::path::PathBuf;
 
 /// The labels of each token of each sequence.
 type Labels = Vec<Vec<Vec<String>>>;
 
-/// How factorial chains are read, as the package's estimator says it.
+/// How linked chains are read, as the package's estimators say it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct LinkedReading {
@@ -36,6 +38,15 @@ pub(crate) struct LinkedReading {
     /// The weights of the tokens of each sequence.
     token_weights: Option<Vec<Vec<f64>>>,
     standardise: bool,
+    /// The rule of a skip chain, and whether its links have the features of both ends.
+    skip: Option<(String, bool)>,
+}
+
+impl LinkedReading {
+    fn links(&self) -> crfkit::Result<Links> {
+        let Some((rule, observed)) = &self.skip else { return Ok(Links::Factorial) };
+        Ok(Links::SkipChain { rule: rule.parse()?, observed: *observed })
+    }
 }
 
 /// Sequences of rows, with the labels of each token behind its fields. Either all have words or none has.
@@ -82,11 +93,12 @@ fn rows(
     Ok(all)
 }
 
-/// Train a model of factorial chains, which have several labels at each token. The package's estimators call this function.
+/// Train a model of factorial chains, which have several labels at each token, or of skip chains, which link distant tokens. The package's
+/// estimators call this function.
 #[pyfunction]
-#[pyo3(signature = (x, y, settings, reading, *, dev=None, start=None, threads=None, callback=None))]
+#[pyo3(signature = (x, y, settings, reading, *, dev=None, start=None, checkpoint=None, threads=None, callback=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
-pub(crate) fn train_factorial<'py>(
+pub(crate) fn train_linked<'py>(
     py: Python<'py>,
     x: &Bound<'py, PyAny>,
     y: Labels,
@@ -94,13 +106,16 @@ pub(crate) fn train_factorial<'py>(
     reading: LinkedReading,
     dev: Option<(Bound<'py, PyAny>, Labels)>,
     start: Option<&Bound<'py, PyModel>>,
+    checkpoint: Option<PathBuf>,
     threads: Option<usize>,
     callback: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let settings = read_settings(py, settings, Kind::Linked)?;
     // Arrays alone have nothing that a template could read.
     let words = match x.try_iter()?.next() {
-        Some(first) if reading.template.is_none() => has_words(&first?, Name::x(0))?,
+        Some(first) if reading.template.is_none() && reading.skip.is_none() => {
+            has_words(&first?, Name::x(0))?
+        }
         _ => true,
     };
     let sequences = rows(x, &y, words, Some(&reading))?;
@@ -114,7 +129,7 @@ pub(crate) fn train_factorial<'py>(
     let build = || {
         let templates = trainer.templates(columns - labels)?;
         let mut builder =
-            LinkedBuilder::new(Links::Factorial, templates, columns, (columns - labels..columns).collect())?;
+            LinkedBuilder::new(reading.links()?, templates, columns, (columns - labels..columns).collect())?;
         builder = match settings.scaling {
             _ if reading.standardise => builder.standardise(),
             Scaling::None => builder.without_centring(),
@@ -127,7 +142,8 @@ pub(crate) fn train_factorial<'py>(
     };
     let (corpus, dev) = build().map_err(|error| raise(py, error))?;
     let start = start.map(|model| model.get().0.clone());
-    train_corpus(py, corpus, dev, Begin { settings, start, threads: crate::threads(threads) }, callback)
+    let begin = Begin { settings, start, checkpoint, threads: crate::threads(threads) };
+    train_corpus(py, corpus, dev, begin, callback)
 }
 
 /// The template that makes no observations of fields.
@@ -138,19 +154,19 @@ fn has_words(x: &Bound<'_, PyAny>, name: Name<'_>) -> PyResult<bool> {
     Ok(split(x, &name.to_string())?.0.is_some())
 }
 
-/// A worker that labels factorial chains. Threads may share it.
-#[pyclass(name = "FactorialTagger", module = "crfkit._crfkit", frozen)]
-pub(crate) struct PyFactorialTagger(Workers<LinkedModel>);
+/// A worker that labels factorial or skip chains. Threads may share it.
+#[pyclass(name = "LinkedTagger", module = "crfkit._crfkit", frozen)]
+pub(crate) struct PyLinkedTagger(Workers<LinkedModel>);
 
 #[pymethods]
-impl PyFactorialTagger {
+impl PyLinkedTagger {
     #[new]
     fn new(py: Python<'_>, model: &Bound<'_, PyModel>) -> PyResult<Self> {
         match model.get().0.any() {
-            AnyModel::Linked(model) => Ok(PyFactorialTagger(py.detach(|| Workers::new(model.clone())))),
+            AnyModel::Linked(model) => Ok(PyLinkedTagger(py.detach(|| Workers::new(model.clone())))),
             other => Err(setting_error(
                 py,
-                format!("a model of kind {} is none of factorial chains", other.kind().name()),
+                format!("a model of kind {} is none of factorial or skip chains", other.kind().name()),
             )),
         }
     }
@@ -163,7 +179,8 @@ impl PyFactorialTagger {
         let found = py.detach(|| {
             self.0.each(&full, crate::threads(threads), |worker, input| {
                 worker.load(input)?;
-                Ok(worker.labels(crfkit::decode::Decode::Best)?.to_vec())
+                let decode = worker.model().decode();
+                Ok(worker.labels(decode)?.to_vec())
             })
         });
         let mut found = found.map_err(|error| raise(py, error))?.into_iter();
@@ -220,7 +237,7 @@ impl PyFactorialTagger {
     }
 }
 
-impl PyFactorialTagger {
+impl PyLinkedTagger {
     fn inputs(&self, x: &Bound<'_, PyAny>) -> PyResult<Vec<Columns>> {
         let mut converter = Converter::default();
         let words = !self.0.model().domain.templates.extractors.is_empty();

@@ -195,7 +195,7 @@ impl PyModel {
         constraint: Option<&str>,
         at_most_once: Option<Vec<String>>,
     ) -> PyResult<PyTagger> {
-        PyTagger::of(slf, constraint, &at_most_once.unwrap_or_default())
+        PyTagger::of(slf.py(), vec![slf.get().0.clone()], constraint, at_most_once.unwrap_or_default())
     }
 
     /// The same model with a temperature at which its probabilities agree with labelled sequences, which should not be those of training.
@@ -298,13 +298,18 @@ impl PyModel {
     }
 }
 
+/// The form of the sequences that a model labels.
+pub(crate) fn form_of(model: &Model) -> Form {
+    match model.any() {
+        AnyModel::Chain(model) if matches!(model.domain.source, Source::Attributes) => Form::Features,
+        _ => Form::Rows,
+    }
+}
+
 impl PyModel {
     /// The form of the sequences that the model labels.
     pub(crate) fn form(&self) -> Form {
-        match self.0.any() {
-            AnyModel::Chain(model) if matches!(model.domain.source, Source::Attributes) => Form::Features,
-            _ => Form::Rows,
-        }
+        form_of(&self.0)
     }
 
     /// Labelled sequences of the form that the model takes.

@@ -3,18 +3,19 @@
 use crate::errors::{data_error, raise};
 use crate::features::{Input, Tokens};
 use crate::labels::labels;
-use crate::tagger::{Shared, Worker, named};
+use crate::stored::{Stored, restored, stored};
+use crate::tagger::{PyTagger, Worker};
 use crate::walk::Name;
 use crfkit::chain::Sequence;
 use crfkit::eval::{ChunkLabels, chunks, is_chunked};
 use numpy::{IntoPyArray, PyArray2, PyArray3, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyIterator, PyList};
+use pyo3::types::{PyIterator, PyList, PyTuple};
 use std::ops::Range;
-use std::sync::Arc;
 
-/// A labelled sequence. It behaves as a sequence of labels, and computes everything else when it is asked for.
+/// A labelled sequence. It behaves as a sequence of labels, and computes everything else when it is asked for. When it is pickled, it takes
+/// its model with it for that purpose; if the labels are enough, pickle ``labels`` instead.
 ///
 /// Examples
 /// --------
@@ -29,7 +30,7 @@ use std::sync::Arc;
 /// ['NAME', 'O']
 #[pyclass(name = "Tagged", module = "crfkit", frozen, sequence)]
 pub(crate) struct PyTagged {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) tagger: Py<PyTagger>,
     pub(crate) input: Input,
     pub(crate) labels: Vec<u32>,
 }
@@ -41,7 +42,7 @@ impl PyTagged {
         py: Python<'_>,
         question: impl FnOnce(&mut Worker) -> crfkit::Result<T> + Send,
     ) -> PyResult<T> {
-        let workers = &self.shared.workers;
+        let workers = &self.tagger.get().workers;
         let answer = py.detach(|| {
             workers.with(|worker| {
                 self.input.load(worker)?;
@@ -57,13 +58,13 @@ impl PyTagged {
     /// The best labelling, as a list of names.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        named(py, &self.shared, &self.labels)
+        self.tagger.get().named(py, &self.labels)
     }
 
     /// The probability of every label at every token, given the whole sequence: an array with a row per token.
     #[getter]
     fn marginals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let (tokens, labels) = (self.labels.len(), self.shared.names.len());
+        let (tokens, labels) = (self.labels.len(), self.tagger.get().names.len());
         let values = match tokens {
             0 => Vec::new(),
             _ => self.ask(py, |worker| {
@@ -78,7 +79,7 @@ impl PyTagged {
     /// ``[t, i, j]`` is for label ``i`` at token ``t`` and label ``j`` at the next one.
     #[getter]
     fn pair_marginals<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray3<f64>>> {
-        let (pairs, labels) = (self.labels.len().saturating_sub(1), self.shared.names.len() as u32);
+        let (pairs, labels) = (self.labels.len().saturating_sub(1), self.tagger.get().names.len() as u32);
         let values: Vec<f64> = match pairs {
             0 => Vec::new(),
             _ => self.ask(py, |worker| {
@@ -96,7 +97,7 @@ impl PyTagged {
     #[getter]
     fn spans<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let names: Vec<&str> =
-            self.shared.names.iter().map(|name| name.bind(py).to_str()).collect::<PyResult<_>>()?;
+            self.tagger.get().names.iter().map(|name| name.bind(py).to_str()).collect::<PyResult<_>>()?;
         let labels: Vec<&str> = self.labels.iter().map(|&label| names[label as usize]).collect();
         let chunked = is_chunked(names.iter().copied());
         let found: Vec<(Range<usize>, &str)> = match chunked {
@@ -124,7 +125,7 @@ impl PyTagged {
     #[getter]
     fn words(&self) -> Vec<String> {
         let word = |t: usize| match &self.input.tokens {
-            Tokens::Rows(Sequence::Columns { rows, .. }) => rows.field(t, 0).to_owned(),
+            Tokens::Named(Sequence::Columns { rows, .. }) => rows.field(t, 0).to_owned(),
             _ => (t + 1).to_string(),
         };
         (0..self.labels.len()).map(word).collect()
@@ -189,7 +190,7 @@ impl PyTagged {
             let sure = |labels: Vec<u32>, worker: &mut Worker| (worker.probability(&labels), labels);
             Ok(ranked.into_iter().map(|found| sure(found.labels, worker)).collect::<Vec<_>>())
         })?;
-        ranked.iter().map(|(sure, labels)| Ok((named(py, &self.shared, labels)?, *sure))).collect()
+        ranked.iter().map(|(sure, labels)| Ok((self.tagger.get().named(py, labels)?, *sure))).collect()
     }
 
     /// The number of the first token from ``start`` to ``stop`` that has a label.
@@ -207,6 +208,14 @@ impl PyTagged {
     /// The number of tokens that have a label.
     fn count<'py>(&self, py: Python<'py>, label: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         self.labels(py)?.call_method1("count", (label,))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let (py, this) = (slf.py(), slf.get());
+        let make = py.import("crfkit._crfkit")?.getattr("tagged_of")?;
+        let state =
+            (this.tagger.clone_ref(py), stored(&this.input, this.tagger.get().names.len()), &this.labels);
+        Ok((make, state.into_pyobject(py)?))
     }
 
     fn __copy__(slf: Py<Self>) -> Py<Self> {
@@ -253,11 +262,27 @@ impl PyTagged {
             ));
         }
         let names: Vec<&str> =
-            self.shared.names.iter().map(|name| name.bind(py).to_str()).collect::<PyResult<_>>()?;
+            self.tagger.get().names.iter().map(|name| name.bind(py).to_str()).collect::<PyResult<_>>()?;
         let number = |label: &String| {
             let found = names.iter().position(|name| name == label).map(|at| at as u32);
             found.ok_or_else(|| data_error(py, format!("the model has no label {label:?}; it has {names:?}")))
         };
         given.iter().map(number).collect()
     }
+}
+
+/// A labelled sequence of a tagger. Pickled ones are read by this function.
+#[pyfunction]
+pub(crate) fn tagged_of(
+    tagger: Py<PyTagger>,
+    input: Stored,
+    labels: Vec<u32>,
+    py: Python<'_>,
+) -> PyResult<PyTagged> {
+    let of = tagger.get();
+    let input = restored(py, input, of.names.len())?;
+    if input.len() != labels.len() || labels.iter().any(|&label| label as usize >= of.names.len()) {
+        return Err(data_error(py, "the labels do not belong to this sequence and tagger".into()));
+    }
+    Ok(PyTagged { tagger, input, labels })
 }

@@ -1,54 +1,26 @@
 //! Labelling sequences.
 
-use crate::errors::{data_error, raise};
+use crate::errors::{raise, setting_error};
 use crate::features::{Converter, Input, Tokens};
-use crate::model::PyModel;
+use crate::model::{PyModel, form_of};
 use crate::settings::Rules;
 use crate::tagged::PyTagged;
-use crate::walk::{Name, each_sequence, not_text, shown, text_of};
-use crate::workers::{PART, Workers};
+use crate::walk::{Name, each_sequence, shown};
+use crate::workers::{PART, Workers, locked};
 use crate::{Form, threads};
-use crfkit::any::{AnyModel, Ensemble};
+use crfkit::any::{AnyModel, Ensemble, Member};
+use crfkit::chain::Sequence;
 use crfkit::data::{label_rules, tokens};
-use crfkit::explain::{Contribution, Explanation, Question};
-use crfkit::graph::{Label, LabelBits};
+use crfkit::explain::Question;
 use crfkit::tag::Tagger;
-use crfkit::{Error, Model, Place};
+use crfkit::{Error, Model};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
-use std::sync::Arc;
+use pyo3::types::{PyList, PyString, PyTuple};
+use std::sync::{Arc, Mutex};
 
 /// A worker of the library.
 pub(crate) type Worker = Tagger<Ensemble>;
-
-/// What a tagger and its answers share.
-pub(crate) struct Shared {
-    pub(crate) workers: Workers<Ensemble>,
-    /// The form of the sequences that the model labels.
-    form: Form,
-    /// Fields that a row may have at most, without the label if that is the last one.
-    columns: Option<usize>,
-    /// Names of the labels, as Python's strings.
-    pub(crate) names: Vec<Py<PyString>>,
-}
-
-impl Shared {
-    /// The best labelling of a sequence.
-    fn label(&self, worker: &mut Worker, input: &Input) -> crfkit::Result<Vec<u32>> {
-        if input.len() == 0 {
-            return Ok(Vec::new());
-        }
-        if let Tokens::Rows(sequence) = &input.tokens
-            && let Some(most) = self.columns.filter(|most| sequence.columns() > *most)
-        {
-            let message = format!("{} fields, but the model was trained on {most}", sequence.columns());
-            return Err(Error::input(sequence.place(0), message));
-        }
-        input.load(worker)?;
-        Ok(worker.viterbi().to_vec())
-    }
-}
 
 /// A worker that labels sequences with a model. Threads may share it; the interpreter's lock is released while it works.
 ///
@@ -68,34 +40,53 @@ impl Shared {
 /// ('NAME', 'O', True)
 /// >>> crfkit.Tagger(tagger.model, constraint="forbid O end").tag(X[0]).labels
 /// ['NAME', 'NAME']
+///
+/// Several models with the same labels label together, with the mean of their marginals:
+///
+/// >>> other = crfkit.ChainCRF(sigma=3.0).fit(X, [["NAME", "O"]]).model_
+/// >>> crfkit.Tagger([tagger.model, other]).tag(X[0]).labels
+/// ['NAME', 'O']
 #[pyclass(name = "Tagger", module = "crfkit", frozen)]
 pub(crate) struct PyTagger {
-    shared: Arc<Shared>,
-    model: Model,
+    pub(crate) workers: Workers<Ensemble>,
+    /// The form of the sequences that the models label.
+    form: Form,
+    /// Whether features need no names.
+    hashed: bool,
+    /// Fields that a row may have at most, without the label if that is the last one.
+    columns: Option<usize>,
+    /// Names of the labels, as Python's strings.
+    pub(crate) names: Vec<Py<PyString>>,
+    /// Converters that no thread has at the moment.
+    converters: Mutex<Vec<Converter>>,
+    models: Vec<Model>,
     constraint: Option<String>,
     at_most_once: Vec<String>,
 }
 
 impl PyTagger {
-    /// A tagger whose labellings obey these rules instead of the model's, and have some labels or types of chunks at most once.
+    /// A tagger whose labellings obey these rules instead of the models', and have some labels or types of chunks at most once.
     pub(crate) fn of(
-        model: &Bound<'_, PyModel>,
+        py: Python<'_>,
+        models: Vec<Model>,
         constraint: Option<&str>,
-        at_most_once: &[String],
+        at_most_once: Vec<String>,
     ) -> PyResult<Self> {
-        let (py, form) = (model.py(), model.get().form());
-        let model = &model.get().0;
-        let member = model.any().member().ok_or_else(|| {
+        let member = |model: &Model| {
             let kind = model.kind().name();
-            raise(py, Error::Setting(format!("a model of a {kind} does not label plain sequences")))
-        })?;
-        let columns = match model.any() {
-            AnyModel::Chain(model) => {
-                model.domain.columns.map(|layout| layout.columns - usize::from(layout.label_is_last()))
-            }
-            _ => None,
+            let other = || Error::Setting(format!("a model of a {kind} does not label plain sequences"));
+            model.any().member().ok_or_else(other)
         };
-        let ensemble = Ensemble::from(member);
+        let members = models.iter().map(member).collect::<crfkit::Result<Vec<_>>>();
+        let members = members.map_err(|error| raise(py, error))?;
+        let forms: Vec<Form> = models.iter().map(form_of).collect();
+        if forms.iter().any(|form| *form != forms[0]) {
+            let why = "models that label together must all take features, or all words by their templates";
+            return Err(setting_error(py, why.into()));
+        }
+        let columns = models.iter().map(columns_of).collect::<Option<Vec<_>>>();
+        let hashed = matches!(&members[..], [Member::Weighted(_)]);
+        let ensemble = Ensemble::new(members).map_err(|error| raise(py, error))?;
         let ensemble = match constraint.map(|given| Rules::of(py, given)).transpose()? {
             None => ensemble,
             Some(Rules::Notation(notation)) => ensemble.with_constraint(notation),
@@ -106,31 +97,82 @@ impl PyTagger {
         };
         let ensemble = match at_most_once.is_empty() {
             true => ensemble,
-            false => ensemble.with_at_most_once(at_most_once).map_err(|error| raise(py, error))?,
+            false => ensemble.with_at_most_once(&at_most_once).map_err(|error| raise(py, error))?,
         };
-        let workers = py.detach(|| Workers::new(Arc::new(ensemble)));
-        let names = model.labels().iter().map(|name| PyString::intern(py, name).unbind()).collect();
+        let names = ensemble.labels().iter().map(|name| PyString::intern(py, name).unbind()).collect();
         Ok(PyTagger {
-            shared: Arc::new(Shared { workers, form, columns, names }),
-            model: model.clone(),
+            workers: py.detach(|| Workers::new(Arc::new(ensemble))),
+            form: forms[0],
+            hashed,
+            columns: columns.and_then(|columns| columns.into_iter().max()),
+            names,
+            converters: Mutex::default(),
+            models,
             constraint: constraint.map(str::to_owned),
-            at_most_once: at_most_once.to_vec(),
+            at_most_once,
         })
+    }
+
+    /// Makes a sequence to be labelled of what Python gives.
+    fn input(&self, converter: &mut Converter, x: &Bound<'_, PyAny>, of: Name<'_>) -> PyResult<Input> {
+        match (self.form, self.hashed) {
+            (Form::Features, true) => converter.hashed(x, of),
+            (form, _) => converter.sequence(x, None, 1.0, form, of).map(|named| Tokens::Named(named).into()),
+        }
+    }
+
+    /// The best labelling of a sequence.
+    fn label(&self, worker: &mut Worker, input: &Input) -> crfkit::Result<Vec<u32>> {
+        if input.len() == 0 {
+            return Ok(Vec::new());
+        }
+        if let Tokens::Named(Sequence::Columns { rows, .. }) = &input.tokens
+            && let Some(most) = self.columns.filter(|most| rows.columns() > *most)
+        {
+            let message = format!("{} fields, but the model was trained on {most}", rows.columns());
+            return Err(Error::input(rows.place(0), message));
+        }
+        input.load(worker)?;
+        Ok(worker.viterbi().to_vec())
     }
 
     /// Converts and labels many sequences.
     fn label_many(&self, xs: &Bound<'_, PyAny>, given: Option<usize>) -> PyResult<Vec<(Input, Vec<u32>)>> {
-        let (shared, mut converter) = (&self.shared, Converter::default());
+        let mut converter = Converter::default();
         // A thread must be worth its start.
         let parts = xs.len().map_or(usize::MAX, |count| count.div_ceil(PART).max(1));
         let threads = threads(given).min(parts);
         let inputs = each_sequence(xs)?
             .enumerate()
-            .map(|(number, x)| converter.input(&x?, shared.form, Name::x(number)));
+            .map(|(number, x)| self.input(&mut converter, &x?, Name::x(number)));
         let label =
-            |worker: &mut Worker, input: Input| shared.label(worker, &input).map(|labels| (input, labels));
-        shared.workers.as_they_come(xs.py(), inputs, threads, label)
+            |worker: &mut Worker, input: Input| self.label(worker, &input).map(|labels| (input, labels));
+        self.workers.as_they_come(xs.py(), inputs, threads, label)
     }
+
+    /// Labels as a list of names.
+    pub(crate) fn named<'py>(&self, py: Python<'py>, labels: &[u32]) -> PyResult<Bound<'py, PyList>> {
+        PyList::new(py, labels.iter().map(|&label| &self.names[label as usize]))
+    }
+}
+
+/// The fields that a row may have at most, without the label if that is the last one.
+fn columns_of(model: &Model) -> Option<usize> {
+    let AnyModel::Chain(model) = model.any() else { return None };
+    model.domain.columns.map(|layout| layout.columns - usize::from(layout.label_is_last()))
+}
+
+/// The models that Python gives: one, or a list of them.
+fn models_of(given: &Bound<'_, PyAny>) -> PyResult<Vec<Model>> {
+    let wrong =
+        || PyTypeError::new_err(format!("model is {}: give a Model, or a list of them", shown(given)));
+    if let Ok(model) = given.cast::<PyModel>() {
+        return Ok(vec![model.get().0.clone()]);
+    }
+    let model = |item: PyResult<Bound<'_, PyAny>>| {
+        item?.cast::<PyModel>().map(|model| model.get().0.clone()).map_err(|_| wrong())
+    };
+    given.try_iter().map_err(|_| wrong())?.map(model).collect()
 }
 
 #[pymethods]
@@ -138,11 +180,11 @@ impl PyTagger {
     #[new]
     #[pyo3(signature = (model, *, constraint=None, at_most_once=None))]
     fn new(
-        model: &Bound<'_, PyModel>,
+        model: &Bound<'_, PyAny>,
         constraint: Option<&str>,
         at_most_once: Option<Vec<String>>,
     ) -> PyResult<Self> {
-        PyTagger::of(model, constraint, &at_most_once.unwrap_or_default())
+        PyTagger::of(model.py(), models_of(model)?, constraint, at_most_once.unwrap_or_default())
     }
 
     /// Label a sequence: a list with an entry per token.
@@ -152,19 +194,22 @@ impl PyTagger {
     /// impossible.
     #[pyo3(signature = (x, *, allowed=None))]
     fn tag(
-        &self,
-        py: Python<'_>,
+        slf: &Bound<'_, Self>,
         x: &Bound<'_, PyAny>,
         allowed: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<PyTagged> {
-        let mut input = Converter::default().input(x, self.shared.form, Name::ONLY)?;
+        let (py, this) = (slf.py(), slf.get());
+        let idle = locked(&this.converters).pop();
+        let mut converter = idle.unwrap_or_default();
+        let input = this.input(&mut converter, x, Name::ONLY);
+        locked(&this.converters).push(converter);
+        let mut input = input?;
         if let Some(allowed) = allowed {
-            input.allowed = self.allowed(allowed, input.len())?;
+            input.allowed = this.allowed(allowed, input.len())?;
         }
-        let shared = &self.shared;
-        let labels = py.detach(|| shared.workers.with(|worker| shared.label(worker, &input)));
+        let labels = py.detach(|| this.workers.with(|worker| this.label(worker, &input)));
         let labels = labels.map_err(|error| raise(py, error))?;
-        Ok(PyTagged { shared: shared.clone(), input, labels })
+        Ok(PyTagged { tagger: slf.clone().unbind(), input, labels })
     }
 
     /// Say why tokens have their labels: what each feature and each pair of labels adds to the lead of the best labelling over the
@@ -180,7 +225,7 @@ impl PyTagger {
         tokens: Option<&Bound<'py, PyAny>>,
         removals: usize,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let sequence = Converter::default().sequence(x, None, 1.0, self.shared.form, Name::ONLY)?;
+        let sequence = Converter::default().sequence(x, None, 1.0, self.form, Name::ONLY)?;
         let variables: Vec<usize> = match tokens {
             None => (0..sequence.len()).collect(),
             Some(given) => {
@@ -198,22 +243,44 @@ impl PyTagger {
             return Ok(Vec::new());
         }
         let question = Question { variables: &variables, removals };
-        let found = py.detach(|| self.shared.workers.with(|worker| worker.explain(&sequence, question)));
+        let found = py.detach(|| self.workers.with(|worker| worker.explain(&sequence, question)));
         let found = found.map_err(|error| raise(py, error))?;
         found.iter().map(|explanation| self.explained(py, explanation)).collect()
     }
 
-    /// The model.
+    /// The model, or the first of several.
     #[getter]
     fn model(&self) -> PyModel {
-        PyModel(self.model.clone())
+        PyModel(self.models[0].clone())
+    }
+
+    /// The models, which label together.
+    #[getter]
+    fn models(&self) -> Vec<PyModel> {
+        self.models.iter().cloned().map(PyModel).collect()
     }
 
     /// Label many sequences, on all cores or on ``threads`` of them. The answers do not depend on their number.
     #[pyo3(signature = (xs, *, threads=None))]
-    fn tag_many(&self, xs: &Bound<'_, PyAny>, threads: Option<usize>) -> PyResult<Vec<PyTagged>> {
-        let tagged = |(input, labels)| PyTagged { shared: self.shared.clone(), input, labels };
-        Ok(self.label_many(xs, threads)?.into_iter().map(tagged).collect())
+    fn tag_many(
+        slf: &Bound<'_, Self>,
+        xs: &Bound<'_, PyAny>,
+        threads: Option<usize>,
+    ) -> PyResult<Vec<PyTagged>> {
+        let tagged = |(input, labels)| PyTagged { tagger: slf.clone().unbind(), input, labels };
+        Ok(slf.get().label_many(xs, threads)?.into_iter().map(tagged).collect())
+    }
+
+    /// Label the sequences of an iterable that may be long or endless, such as the lines of a pipe. Returns an iterator of ``Tagged``, in order. It
+    /// reads some sequences ahead, at first one, later up to 1024. If the iterable raises an exception, the answers to the sequences before it
+    /// come first.
+    #[pyo3(signature = (xs, *, threads=None))]
+    fn tag_stream<'py>(
+        slf: &Bound<'py, Self>,
+        xs: &Bound<'py, PyAny>,
+        threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        slf.py().import("crfkit.stream")?.getattr("tagged")?.call1((slf, xs, threads))
     }
 
     /// The labels of many sequences as plain lists.
@@ -224,7 +291,7 @@ impl PyTagger {
         xs: &Bound<'py, PyAny>,
         threads: Option<usize>,
     ) -> PyResult<Vec<Bound<'py, PyList>>> {
-        self.label_many(xs, threads)?.iter().map(|(_, labels)| named(py, &self.shared, labels)).collect()
+        self.label_many(xs, threads)?.iter().map(|(_, labels)| self.named(py, labels)).collect()
     }
 
     /// Cut running text into words, label them, and return the chunks as spans whose ``start`` and ``end`` count characters: ``text[start:end]``. Where labels
@@ -239,8 +306,8 @@ impl PyTagger {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let (py, this) = (slf.py(), slf.get());
         let make = py.import("crfkit._crfkit")?.getattr("tagger_of")?;
-        let model = Py::new(py, this.model())?.into_bound(py);
-        Ok((make, (model, this.constraint.as_deref(), this.at_most_once.clone()).into_pyobject(py)?))
+        let state = (this.models(), this.constraint.as_deref(), this.at_most_once.clone());
+        Ok((make, state.into_pyobject(py)?))
     }
 
     fn __copy__(slf: Py<Self>) -> Py<Self> {
@@ -252,13 +319,13 @@ impl PyTagger {
     }
 
     fn __repr__(&self) -> String {
-        format!("<crfkit.Tagger: {}, {} labels>", self.model.kind().name(), self.shared.names.len())
+        format!("<crfkit.Tagger: {}, {} labels>", self.models[0].kind().name(), self.names.len())
     }
 
     /// Names of the labels, in the order of the columns of ``Tagged.marginals``.
     #[getter]
     fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(py, &self.shared.names)
+        PyList::new(py, &self.names)
     }
 }
 
@@ -276,103 +343,12 @@ pub(crate) fn text_parts(text: &str, sentences: bool) -> Vec<(usize, usize)> {
     parts.into_iter().map(|part| (place(part.start), place(part.end))).collect()
 }
 
-/// A tagger of a model. Pickled taggers are read by this function.
+/// A tagger of a model or several. Pickled taggers are read by this function.
 #[pyfunction]
 pub(crate) fn tagger_of(
-    model: &Bound<'_, PyModel>,
+    models: &Bound<'_, PyAny>,
     constraint: Option<&str>,
     at_most_once: Vec<String>,
 ) -> PyResult<PyTagger> {
-    PyTagger::of(model, constraint, &at_most_once)
-}
-
-pub(crate) fn named<'py>(py: Python<'py>, shared: &Shared, labels: &[u32]) -> PyResult<Bound<'py, PyList>> {
-    PyList::new(py, labels.iter().map(|&label| &shared.names[label as usize]))
-}
-
-impl PyTagger {
-    /// The labels that tokens may have, as Python gives them.
-    fn allowed(&self, given: &Bound<'_, PyAny>, tokens: usize) -> PyResult<Vec<(usize, LabelBits)>> {
-        let py = given.py();
-        let model = self.shared.workers.model();
-        let wrong = |label: &Bound<'_, PyAny>| {
-            PyTypeError::new_err(format!("allowed has {}: give a label or a list of labels", shown(label)))
-        };
-        let set = |token: usize, labels: &Bound<'_, PyAny>| -> PyResult<(usize, LabelBits)> {
-            let names: Vec<String> = match text_of(labels) {
-                Some(label) => vec![label.map_err(|_| not_text(labels, "allowed"))?.to_owned()],
-                None => {
-                    let items = labels.try_iter().map_err(|_| wrong(labels))?;
-                    items
-                        .map(|item| item?.extract::<String>().map_err(|_| wrong(labels)))
-                        .collect::<PyResult<_>>()?
-                }
-            };
-            let place = || Place::new("allowed", 0);
-            let bits = model.label_bits(names.iter().map(String::as_str), place);
-            Ok((token, bits.map_err(|error| raise(py, error))?))
-        };
-        if let Ok(dict) = given.cast::<PyDict>() {
-            let entry = |(token, labels): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
-                let found = token.extract::<usize>().ok().filter(|token| *token < tokens);
-                match found {
-                    Some(token) => set(token, &labels),
-                    None => Err(data_error(
-                        py,
-                        format!(
-                            "allowed has token {token}, but the sequence has {tokens}: tokens count from 0"
-                        ),
-                    )),
-                }
-            };
-            return dict.iter().map(entry).collect();
-        }
-        if given.is_instance_of::<PyString>() {
-            return Err(PyTypeError::new_err(
-                "allowed is a string: give a dict, or a list with an entry per token",
-            ));
-        }
-        let items = given.try_iter()?.collect::<PyResult<Vec<_>>>()?;
-        if items.len() != tokens {
-            let count = items.len();
-            return Err(data_error(
-                py,
-                format!(
-                    "allowed has {count} entries, but the sequence has {tokens} tokens: give None for those that may have any label"
-                ),
-            ));
-        }
-        items
-            .iter()
-            .enumerate()
-            .filter(|(_, labels)| !labels.is_none())
-            .map(|(t, labels)| set(t, labels))
-            .collect()
-    }
-
-    /// An explanation, in Python's types.
-    fn explained<'py>(&self, py: Python<'py>, found: &Explanation) -> PyResult<Bound<'py, PyAny>> {
-        let types = py.import("crfkit.explain")?;
-        let name = |label: Label| self.shared.names[label as usize].clone_ref(py);
-        let names = |labels: &[Label]| PyTuple::new(py, labels.iter().map(|&label| name(label)));
-        let contribution = types.getattr("Contribution")?;
-        let part = |part: &Contribution| {
-            let [best, rival] = &part.labels;
-            contribution.call1((
-                &part.part,
-                part.observation.as_deref(),
-                PyTuple::new(py, &part.variables)?,
-                names(best)?,
-                names(rival)?,
-                part.amount,
-                part.without.map(name),
-            ))
-        };
-        let parts = found.rival.iter().flat_map(|rival| &rival.contributions);
-        let parts = parts.map(part).collect::<PyResult<Vec<_>>>()?;
-        let rival = found.rival.as_ref();
-        let difference = rival.map_or(f64::INFINITY, |rival| rival.difference);
-        let (label, rival) = (name(found.label), rival.map(|rival| name(rival.label)));
-        types.getattr("Explanation")?.call1((found.variable, label, rival, difference, parts))
-    }
+    PyTagger::of(models.py(), models_of(models)?, constraint, at_most_once)
 }

@@ -12,8 +12,11 @@ use crfkit::chain::Sequence;
 use crfkit::domain::{Corpus, Dev, Domain, WeightedModel};
 use crfkit::settings::{Kind, Settings};
 use crfkit::{Error, Model, Trainer};
+use pyo3::exceptions::PyRuntimeWarning;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use std::ffi::CString;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,6 +38,8 @@ type Part = Vec<crfkit::Result<Sequence>>;
 /// What the training thread tells.
 enum Message {
     Report(Report),
+    /// A checkpoint could not be written.
+    Warning(String),
     Done(Box<crfkit::Result<Outcome>>),
 }
 
@@ -55,8 +60,8 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// A trainer with these settings that reports to the interpreter and obeys it.
-    fn trainer(&self, settings: Settings, threads: usize) -> Trainer<'_> {
+    /// A trainer with these settings that reports to the interpreter and obeys it. It may keep a checkpoint in a file.
+    fn trainer(&self, settings: Settings, threads: usize, checkpoint: Option<PathBuf>) -> Trainer<'_> {
         let mut last_score = None;
         let report = move |state: &TrainingProgress| {
             let news = state.objective.is_some() || state.dev_score != last_score;
@@ -67,11 +72,18 @@ impl Line {
             }
             self.answered.as_ref().is_none_or(|answered| answered.recv().unwrap_or(false))
         };
-        Trainer::new()
+        let trainer = Trainer::new()
             .configure(|mine| *mine = settings)
             .threads(threads)
             .stop_when(self.stop.clone())
-            .on_progress(report)
+            .on_progress(report);
+        let warn = |error: &Error| {
+            let _ = self.tell.send(Message::Warning(format!("{error}: the checkpoint is not up to date")));
+        };
+        match checkpoint {
+            None => trainer,
+            Some(path) => trainer.checkpoint(path, warn),
+        }
     }
 }
 
@@ -79,6 +91,7 @@ impl Line {
 pub(crate) struct Begin {
     pub(crate) settings: Settings,
     pub(crate) start: Option<Model>,
+    pub(crate) checkpoint: Option<PathBuf>,
     pub(crate) threads: usize,
 }
 
@@ -94,7 +107,7 @@ where
     AnyModel: From<WeightedModel<D>>,
 {
     let work = move |line: Line| {
-        let mut trainer = line.trainer(begin.settings, begin.threads);
+        let mut trainer = line.trainer(begin.settings, begin.threads, begin.checkpoint);
         if let Some(start) = &begin.start {
             trainer = trainer.start_from(start);
         }
@@ -157,6 +170,7 @@ pub(crate) struct Plan {
     go_on: bool,
     /// Labels that the model has in any case.
     labels: Vec<String>,
+    checkpoint: Option<PathBuf>,
     threads: usize,
 }
 
@@ -164,7 +178,7 @@ pub(crate) struct Plan {
 ///
 /// Returns a dict with the model, the history, and the exception that ended the run early, if any.
 #[pyfunction]
-#[pyo3(signature = (x, y, settings, reading=None, *, dev=None, start=None, go_on=false, labels=None, threads=None, callback=None))]
+#[pyo3(signature = (x, y, settings, reading=None, *, dev=None, start=None, go_on=false, labels=None, checkpoint=None, threads=None, callback=None))]
 #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub(crate) fn train<'py>(
     py: Python<'py>,
@@ -176,6 +190,7 @@ pub(crate) fn train<'py>(
     start: Option<&Bound<'py, PyModel>>,
     go_on: bool,
     labels: Option<Vec<String>>,
+    checkpoint: Option<PathBuf>,
     threads: Option<usize>,
     callback: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -197,6 +212,7 @@ pub(crate) fn train<'py>(
         start: start.map(|model| model.get().0.clone()),
         go_on,
         labels: labels.unwrap_or_default(),
+        checkpoint,
         threads: crate::threads(threads),
     };
     let (feed, food) = sync_channel(WAITING);
@@ -224,7 +240,7 @@ pub(crate) fn sequences(
 impl Plan {
     /// Reads the sequences and trains.
     fn run(self, food: Receiver<Part>, line: &Line) -> crfkit::Result<Outcome> {
-        let mut trainer = self.choices.of(line.trainer(self.settings, self.threads));
+        let mut trainer = self.choices.of(line.trainer(self.settings, self.threads, self.checkpoint));
         if let Some(dev) = self.dev {
             trainer = trainer.dev(dev.into_iter().map(Ok))?;
         }
@@ -314,6 +330,14 @@ fn listen(
                     _ => raised.is_none(),
                 };
                 let _ = answer.send(more);
+            }
+            Ok(Message::Warning(text)) => {
+                let warned = CString::new(text)
+                    .map(|text| PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &text, 1));
+                if let Ok(Err(error)) = warned {
+                    stop.store(true, Ordering::Relaxed);
+                    raised.get_or_insert(error);
+                }
             }
             Err(RecvTimeoutError::Timeout) => {}
             // The thread panicked; `scope` passes that on.

@@ -114,12 +114,7 @@ fn send_known(key: &mut Key, value: &Bound<'_, PyAny>, out: &mut impl Receiver) 
 }
 
 /// Sends the features of a token, or those of a nested value, whose names begin with `prefix`.
-fn walk_into(
-    item: &Bound<'_, PyAny>,
-    prefix: &str,
-    at: &At<'_>,
-    out: &mut impl Receiver,
-) -> PyResult<()> {
+fn walk_into(item: &Bound<'_, PyAny>, prefix: &str, at: &At<'_>, out: &mut impl Receiver) -> PyResult<()> {
     if let Ok(dict) = item.cast::<PyDict>() {
         for (key, value) in dict {
             pair(&key, &value, prefix, at, out)?;
@@ -219,7 +214,7 @@ fn no_key(key: &Bound<'_, PyAny>, prefix: &str, at: &At<'_>) -> PyErr {
 }
 
 /// Sends a feature, unless it has no name or no finite value.
-#[inline]
+#[inline(always)]
 fn send(parts: [&str; 4], value: f64, at: &At<'_>, py: Python<'_>, out: &mut impl Receiver) -> PyResult<()> {
     let nameless = parts[1].is_empty() && parts.iter().all(|part| part.is_empty());
     if nameless || !value.is_finite() {
@@ -253,7 +248,7 @@ pub(crate) fn each_token<'py>(
 }
 
 /// The text of a string, or of bytes in UTF-8; `None` for any other object. See [`not_text`] for what has none.
-#[inline]
+#[inline(always)]
 pub(crate) fn text_of<'a>(object: &'a Bound<'_, PyAny>) -> Option<Result<&'a str, NotText>> {
     // The cheapest question first.
     if let Ok(text) = object.cast_exact::<PyString>() {

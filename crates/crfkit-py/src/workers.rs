@@ -18,7 +18,8 @@ pub(crate) struct Workers<M: Labeller> {
     idle: Mutex<Vec<Tagger<M>>>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// The contents of a mutex, also if a thread panicked with it.
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A worker begins every input anew, so one that panicked elsewhere leaves nothing behind.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,0 +1,53 @@
+"""What the estimators of factorial and skip chains share."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from crfkit import _crfkit
+from crfkit._base import check_lengths, weights_of
+from crfkit._fit import Trained, development, token_weights_of
+
+Fit = TypeVar("Fit", bound="Linked")
+
+
+class Linked(Trained[_crfkit.LinkedTagger]):
+    """Sequences whose labels are linked otherwise than in a chain."""
+
+    min_count: int
+    template: str | None
+    standardise: bool
+    inference: str | None
+
+    def _worker(self, model: _crfkit.Model) -> _crfkit.LinkedTagger:
+        return _crfkit.LinkedTagger(model)
+
+    def _skip(self) -> tuple[str, bool] | None:
+        """The rule of a skip chain, and whether its links have the features of both ends."""
+        return None
+
+    def _tuples(self, y: Any, name: str) -> list[list[list[str]]]:
+        """The labels of each token, which the user calls by this name."""
+        raise NotImplementedError
+
+    def _fit(self: Fit, X: Any, y: Any, dev: tuple[Any, Any], sample_weight: Any, token_weight: Any) -> Fit:
+        check_lengths(X, y)
+        developed = development(*dev)
+        settings = self._settings(min_count=self.min_count, inference=self.inference)
+        reading = {
+            "template": self.template,
+            "weights": weights_of(sample_weight, X),
+            "token_weights": token_weights_of(token_weight, X),
+            "standardise": bool(self.standardise),
+            "skip": self._skip(),
+        }
+        return self._run(
+            _crfkit.train_linked,
+            X,
+            self._tuples(y, "y"),
+            settings,
+            reading,
+            dev=None if developed is None else (developed[0], self._tuples(developed[1], "y_dev")),
+            start=self._start(),
+            checkpoint=self._checkpoint(),
+        )

@@ -1,0 +1,153 @@
+"""Several models that label together, labelled sequences that are pickled, and sequences that come one after the other."""
+
+import copy
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+
+import crfkit
+from crfkit import ChainCRF, EmpiricalTagger, Tagger
+
+X = [[{"word": "Ada", "upper": True}, {"word": "sings"}], [{"word": "dogs"}, {"word": "bark", "loud": 0.5}]]
+Y = [["NAME", "VERB"], ["NOUN", "VERB"]]
+WORDS = [["Ada", "sings"], ["dogs", "bark"]]
+
+
+def models(count=3):
+    return [ChainCRF(sigma=0.3 * (k + 1)).fit(X, Y).model_ for k in range(count)]
+
+
+def test_an_ensemble_has_the_mean_of_the_marginals():
+    several = models()
+    tagger = Tagger(several)
+    assert [model.to_bytes() for model in tagger.models] == [model.to_bytes() for model in several]
+    for x in X:
+        mean = np.mean([model.tagger().tag(x).marginals for model in several], axis=0)
+        assert np.allclose(tagger.tag(x).marginals, mean, atol=1e-12)
+    assert [list(tagged) for tagged in tagger.tag_many(X * 50, threads=2)] == Y * 50
+    assert [list(tagged) for tagged in pickle.loads(pickle.dumps(tagger)).tag_many(X)] == Y
+    one = Tagger([several[0]])
+    assert np.array_equal(one.tag(X[0]).marginals, several[0].tagger().tag(X[0]).marginals)
+    allowed = tagger.tag(X[0], allowed={1: "NOUN"})
+    assert allowed.labels[1] == "NOUN" and allowed.marginals[1].max() == pytest.approx(1.0)
+    assert Tagger(several, constraint="forbid VERB end").tag(X[0]).labels[1] != "VERB"
+
+
+def test_models_of_words_label_together():
+    chain = ChainCRF(template="default").fit(WORDS, Y).model_
+    counts = EmpiricalTagger().fit(WORDS, Y).model_
+    mean = np.mean([model.tagger().tag(WORDS[0]).marginals for model in (chain, counts)], axis=0)
+    assert np.allclose(Tagger([chain, counts]).tag(WORDS[0]).marginals, mean, atol=1e-12)
+
+
+def test_models_that_cannot_label_together():
+    [model] = models(1)
+    with pytest.raises(crfkit.SettingError, match="same labels"):
+        Tagger([model, ChainCRF().fit(X, [["A", "B"]] * 2).model_])
+    with pytest.raises(crfkit.SettingError, match="features"):
+        Tagger([model, ChainCRF(template="default").fit(WORDS, Y).model_])
+    with pytest.raises(crfkit.SettingError, match="at least one"):
+        Tagger([])
+    for wrong in (None, [model, "a"], "model"):
+        with pytest.raises(TypeError, match="give a Model"):
+            Tagger(wrong)
+
+
+def taggers():
+    numbers = [np.array([[0.1], [0.9]]), np.array([[0.2], [0.7]])]
+    both = list(zip(X, numbers))
+    yield models(1)[0].tagger(), X
+    yield Tagger(models(2)), X
+    yield models(1)[0].tagger(constraint="forbid begin NAME"), X
+    yield ChainCRF(template="default").fit(WORDS, Y).tagger_, WORDS
+    yield ChainCRF().fit(numbers, Y).tagger_, numbers
+    yield ChainCRF().fit(both, Y).tagger_, both
+    yield ChainCRF(template="default").fit(list(zip(WORDS, numbers)), Y).tagger_, list(zip(WORDS, numbers))
+    yield EmpiricalTagger().fit(WORDS, Y).tagger_, WORDS
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_a_labelled_sequence_pickles(number):
+    tagger, xs = next(itertools.islice(taggers(), number, None))
+    for tagged in [*tagger.tag_many(xs), tagger.tag([]), tagger.tag(xs[0], allowed={0: ["NAME", "NOUN"]})]:
+        again = pickle.loads(pickle.dumps(tagged))
+        assert list(again) == list(tagged) and again == tagged
+        assert np.array_equal(again.marginals, tagged.marginals)
+        assert again.nbest(2) == tagged.nbest(2)
+        assert again.words == tagged.words
+        assert copy.deepcopy(tagged) is tagged
+
+
+def test_pickled_sequences_of_one_tagger_share_it():
+    tagger = models(1)[0].tagger()
+    one, many = (len(pickle.dumps(tagger.tag_many(X * count))) for count in (1, 100))
+    model = len(tagger.model.to_bytes())
+    assert one > model
+    assert many < model + 100 * 2 * (one - model)
+
+
+def test_a_stored_sequence_that_does_not_fit_is_an_error():
+    tagged = models(1)[0].tagger().tag(X[0])
+    make, (tagger, stored, labels) = tagged.__reduce__()
+    assert make(tagger, stored, labels) == tagged
+    (hashes, values, ends), *rest = stored
+    wrong = [
+        (stored, labels[:1]),
+        (stored, [0, 99]),
+        (((hashes, values, [1, 99]), *rest), labels),
+        (((hashes, values, ends[::-1]), *rest), labels),
+        (((hashes, [1.0], ends), *rest), labels),
+        ((None, *rest), labels),
+        (((hashes, values, ends), *rest[:3], [(5, [0])]), labels),
+        (((hashes, values, ends), *rest[:3], [(0, [9])]), labels),
+        (((hashes, values, ends), *rest[:2], (2, [1.0]), []), labels),
+    ]
+    for state, of in wrong:
+        with pytest.raises(crfkit.CrfkitError):
+            make(tagger, state, of)
+
+
+def test_a_stream_is_labelled_as_it_comes():
+    tagger = models(1)[0].tagger()
+    taken = []
+
+    def endless():
+        for number in itertools.count():
+            taken.append(number)
+            yield X[number % 2]
+
+    stream = tagger.tag_stream(endless())
+    assert taken == []
+    assert list(next(stream)) == Y[0] and len(taken) == 1
+    assert [list(tagged) for tagged in itertools.islice(stream, 3000)] == [Y[(k + 1) % 2] for k in range(3000)]
+    assert len(taken) < 3001 + 1025
+    assert [list(tagged) for tagged in tagger.tag_stream(X * 100, threads=2)] == Y * 100
+    assert list(tagger.tag_stream(iter(()))) == []
+
+
+def test_a_stream_that_fails_answers_what_came_before():
+    tagger = models(1)[0].tagger()
+
+    def broken(count):
+        yield from (X * count)[:count]
+        raise OSError("the line is down")
+
+    def wrong(count):
+        yield from (X * count)[:count]
+        yield [{"word": object()}]
+        yield X[0]
+
+    for count in (0, 1, 2, 5, 40):
+        for source, error in ((broken, OSError), (wrong, TypeError)):
+            found = []
+            with pytest.raises(error):
+                for tagged in tagger.tag_stream(source(count)):
+                    found.append(list(tagged))
+            assert found == (Y * count)[:count]
+    for bad in (3, "abc", None):
+        with pytest.raises(TypeError, match="iterable"):
+            tagger.tag_stream(bad)
+    with pytest.raises(crfkit.SettingError, match="threads"):
+        tagger.tag_stream(X, threads=0)
