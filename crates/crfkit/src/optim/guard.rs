@@ -8,6 +8,10 @@ use crate::{Error, Result};
 /// estimate of a healthy run may be slightly above it, because the first steps are the longest.
 const EXPLODED: f64 = 2.0;
 
+/// The same within a pass, once this share of it is done: so much is not noise.
+const EXPLODED_EARLY: f64 = 4.0;
+const EARLY: f64 = 0.05;
+
 /// How often a method is tried again with a smaller gain.
 const RETRIES: usize = 1;
 
@@ -62,7 +66,7 @@ pub(super) fn minimize(
     }
     let mut height = method.gentler().map(|_| Height::of(problem, &start));
     loop {
-        let limit = height.map_or(f64::INFINITY, |start: Height| EXPLODED * start.limit.abs());
+        let limit = height.map_or(f64::INFINITY, |start: Height| start.limit.abs());
         let mut guarded = Guarded { watch, attempt, start: &start, limit, exploded: false };
         let ended = method.minimize(problem, state, &mut guarded);
         let exploded = guarded.exploded;
@@ -107,7 +111,7 @@ struct Guarded<'a> {
     watch: &'a mut dyn Watch,
     attempt: usize,
     start: &'a [f64],
-    /// The estimated objective above which the attempt has exploded.
+    /// The objective at the start.
     limit: f64,
     exploded: bool,
 }
@@ -122,9 +126,11 @@ impl Watch for Guarded<'_> {
             state.vectors.insert("start".into(), start);
             state
         })?;
-        let value = progress.theta.and(progress.objective);
-        self.exploded =
-            control == Control::Continue && value.is_some_and(|value| value.is_nan() || value > self.limit);
+        let most = if progress.theta.is_some() { EXPLODED } else { EXPLODED_EARLY };
+        let told = progress.theta.is_some() || progress.passes.fract() >= EARLY;
+        let value = progress.objective.filter(|_| told);
+        let wrong = |value: f64| value.is_nan() || value.abs() > most * self.limit;
+        self.exploded = control == Control::Continue && value.is_some_and(wrong);
         Ok(if self.exploded { Control::Stop } else { control })
     }
 

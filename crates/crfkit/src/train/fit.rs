@@ -6,7 +6,7 @@ use crate::eval::Scores;
 use crate::optim::restored::check_best;
 use crate::optim::{
     Auto, AutoChoice, Compute, Control, Differences, Minimum, Objective, Prior, Problem, Progress, Restart,
-    State, Stop, Watch,
+    State, Stop, Touched, Watch,
 };
 use crate::{Error, Result};
 
@@ -88,7 +88,6 @@ pub(crate) fn fit(
         since_best,
         ended: None,
         first: None,
-        estimate: None,
         reported: None,
     };
     let minimum = method.minimize(&problem, state, &mut watcher);
@@ -113,13 +112,9 @@ pub(crate) fn fit(
     let proven = why == Stop::Gap || reported.is_some() && settings.optimizer == Method::Auto;
     // Whoever stops a run gets its weights as they are, and hears what is wrong with them: the run may just have begun.
     let stopped = stop == StopReason::Listener && end.value.is_finite();
-    // SAGA's first estimate is of the first blocks, at the first weights. For whoever stops, it will do: a pass at zero weights takes time.
-    let saga = match settings.optimizer {
-        Method::Auto => choice(&problem, settings) == AutoChoice::Saga,
-        method => method == Method::Saga,
-    };
-    let lower = stopped && saga && watcher.estimate.is_some_and(|estimate| end.value <= estimate);
-    let above = if proven || lower { None } else { end.above(&problem, first, &start, passes)? };
+    // Passes over the data take the time that there is not. So if a sample shows that the run has come far, it is believed.
+    let far = stopped && problem.is_smooth() && end.is_far_below_zero(&problem);
+    let above = if proven || far { None } else { end.above(&problem, first, &start, passes)? };
     match above {
         Some(zero) if stopped => {
             listener.event(&Event::AboveStart { objective: end.value, zero })?;
@@ -194,6 +189,18 @@ impl End {
         Ok((self.value > zero + ROUNDING * zero.abs()).then_some(zero))
     }
 
+    /// Whether the value is far below that of zero weights, by the losses of a sample there.
+    fn is_far_below_zero(&self, problem: &Problem) -> bool {
+        let (objective, zeros) = (problem.objective, vec![0.0; problem.objective.dim()]);
+        let examples = objective.examples();
+        let step = examples.div_ceil((examples / SAMPLED_ONE_OF).max(SAMPLED_AT_LEAST)).max(1);
+        let sample: Vec<u32> = (0..examples as u32).step_by(step).collect();
+        let mut touched = Touched::default();
+        objective.touched(&sample, &mut touched);
+        let losses = objective.batch_grad(&sample, &zeros, &touched, &mut Vec::new());
+        self.value < FAR * losses * (examples as f64 / sample.len().max(1) as f64)
+    }
+
     /// The error of a run that has ended above zero weights.
     fn diverged(&self, problem: &Problem, zero: f64, passes: f64) -> Error {
         let message = format!(
@@ -231,6 +238,11 @@ impl End {
 
 /// The largest relative error of a sum over all examples.
 const ROUNDING: f64 = 1e-9;
+/// The sample of [`End::is_far_below_zero`]: one example of so many, but at least so many.
+const SAMPLED_ONE_OF: usize = 20;
+const SAMPLED_AT_LEAST: usize = 32;
+/// The share of the objective at zero weights that is far below it, however the sample was drawn.
+const FAR: f64 = 0.5;
 /// Rounding may leave a sum of losses that are 0 this far below it.
 const IMPOSSIBLE: f64 = 1e-3;
 
@@ -245,8 +257,6 @@ struct Watcher<'a, 'b> {
     ended: Option<StopReason>,
     /// The first report: the objective at the start if the method is one that evaluates it before its first step.
     first: Option<Option<f64>>,
-    /// The first objective that the method has reported, which may be an estimate.
-    estimate: Option<f64>,
     /// The objective at the present weights, if the method is one that evaluates it after each step.
     reported: Option<f64>,
 }
@@ -255,7 +265,6 @@ impl Watch for Watcher<'_, '_> {
     fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control> {
         let &Progress { passes, objective, gradient_norm, gap, theta } = progress;
         self.first.get_or_insert(objective.filter(|_| gradient_norm.is_some() && passes == 1.0));
-        self.estimate = self.estimate.or(objective);
         self.reported = gradient_norm.and(objective.or(self.reported));
         let mut control = self.listener.event(&Event::Progress { passes, objective, gradient_norm, gap })?;
         if let (Some(theta), Some(judge)) = (theta, &mut self.judge) {
