@@ -60,6 +60,8 @@ pub(super) fn minimize(
         start => start,
     };
     let mut attempt = restored.count("attempt", RETRIES as u64)? as usize;
+    // A checkpoint may have been taken just when the attempt was given up.
+    let mut given_up = restored.passes("exploded")?;
     let mut state = restored.into_state();
     for _ in 0..attempt {
         method = method.gentler().map_or(method, |(_, gentler)| gentler);
@@ -68,7 +70,10 @@ pub(super) fn minimize(
     loop {
         let limit = height.map_or(f64::INFINITY, |start: Height| start.limit.abs());
         let mut guarded = Guarded { watch, attempt, start: &start, limit, exploded: false };
-        let ended = method.minimize(problem, state, &mut guarded);
+        let ended = match given_up > 0.0 {
+            true => Err(Error::Diverged { passes: std::mem::take(&mut given_up), message: String::new() }),
+            false => method.minimize(problem, state, &mut guarded),
+        };
         let exploded = guarded.exploded;
         let passes = match ended {
             Ok(near) if exploded => near.passes,
@@ -118,19 +123,20 @@ struct Guarded<'a> {
 
 impl Watch for Guarded<'_> {
     fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control> {
+        let most = if progress.theta.is_some() { EXPLODED } else { EXPLODED_EARLY };
+        let told = progress.theta.is_some() || progress.passes.fract() >= EARLY;
+        let value = progress.objective.filter(|_| told);
+        let exploded = value.is_some_and(|value| value.is_nan() || value.abs() > most * self.limit);
         let control = self.watch.step(progress, &|| {
             let mut state = state();
             state.numbers.insert("attempt".into(), self.attempt as f64);
+            state.numbers.insert("exploded".into(), if exploded { progress.passes } else { 0.0 });
             let zeros = self.start.iter().all(|x| *x == 0.0);
             let start = if zeros { Vec::new() } else { self.start.to_vec() };
             state.vectors.insert("start".into(), start);
             state
         })?;
-        let most = if progress.theta.is_some() { EXPLODED } else { EXPLODED_EARLY };
-        let told = progress.theta.is_some() || progress.passes.fract() >= EARLY;
-        let value = progress.objective.filter(|_| told);
-        let wrong = |value: f64| value.is_nan() || value.abs() > most * self.limit;
-        self.exploded = control == Control::Continue && value.is_some_and(wrong);
+        self.exploded = control == Control::Continue && exploded;
         Ok(if self.exploded { Control::Stop } else { control })
     }
 

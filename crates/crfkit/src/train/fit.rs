@@ -113,8 +113,9 @@ pub(crate) fn fit(
     // Whoever stops a run gets its weights as they are, and hears what is wrong with them: the run may just have begun.
     let stopped = stop == StopReason::Listener && end.value.is_finite();
     // Passes over the data take the time that there is not. So if a sample shows that the run has come far, it is believed.
-    let far = stopped && problem.is_smooth() && end.is_far_below_zero(&problem);
-    let above = if proven || far { None } else { end.above(&problem, first, &start, passes)? };
+    let far = || stopped && problem.is_smooth() && end.is_far_below_zero(&problem);
+    let proven = proven || first.is_some_and(|first| end.value <= first) || far();
+    let above = if proven { None } else { end.above(&problem, first, &start, passes)? };
     match above {
         Some(zero) if stopped => {
             listener.event(&Event::AboveStart { objective: end.value, zero })?;
@@ -311,5 +312,78 @@ impl Watch for Watcher<'_, '_> {
 
     fn restarts(&mut self, passes: f64, next: Restart) -> Result<()> {
         self.listener.event(&Event::Restart { passes, next }).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ability::Ability;
+    use crate::optim::Mean;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// 1000 losses (1 − θ)², and how many passes over them were made.
+    struct Losses(AtomicUsize);
+
+    impl Objective for Losses {
+        fn dim(&self) -> usize {
+            1
+        }
+        fn examples(&self) -> usize {
+            1000
+        }
+        fn gives(&self) -> &'static [Ability] {
+            &[Ability::Smooth]
+        }
+        fn value_grad(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            gradient[0] = -2000.0 * (1.0 - theta[0]);
+            1000.0 * (1.0 - theta[0]).powi(2)
+        }
+        fn hess_vec(&self, _: &[f64], _: &[f64], _: &mut [f64], _: &mut [f64]) -> f64 {
+            unreachable!("no method here needs it")
+        }
+        fn touched(&self, _: &[u32], touched: &mut Touched) {
+            touched.start(1);
+            touched.add(0, || 0..1);
+        }
+        fn batch_grad(&self, batch: &[u32], theta: &[f64], _: &Touched, gradient: &mut Vec<f64>) -> f64 {
+            let rest = 1.0 - theta[0];
+            *gradient = vec![-2.0 * batch.len() as f64 * rest];
+            batch.len() as f64 * rest * rest
+        }
+        fn batch_hess_vec(
+            &self,
+            _: &[u32],
+            _: [&[f64]; 2],
+            _: &Touched,
+            _: &mut Vec<f64>,
+            _: &mut Vec<f64>,
+        ) -> f64 {
+            unreachable!("no method here needs it")
+        }
+    }
+
+    /// Stops at the n-th event.
+    struct Stops(usize);
+
+    impl Listener for Stops {
+        fn event(&mut self, _: &Event) -> Result<Control> {
+            self.0 = self.0.saturating_sub(1);
+            Ok(if self.0 == 0 { Control::Stop } else { Control::Continue })
+        }
+    }
+
+    #[test]
+    fn a_stopped_run_makes_one_pass_for_its_objective_and_another_only_in_doubt() {
+        for (steps, expected) in [(100, 1), (1, 2)] {
+            let losses = Losses(AtomicUsize::new(0));
+            let prior = Prior { sigma: 10.0, sigma_pairs: 10.0, first_pair: 1, mean: Mean::Value(0.0) };
+            let settings = Settings { optimizer: Method::Adagrad, ..Settings::default() };
+            let begin = Begin { theta: vec![0.0], resume: None, judge: None };
+            let fitted = fit(&losses, prior, &settings, begin, &mut Stops(steps)).unwrap();
+            assert_eq!(fitted.stop, Ended::Listener);
+            assert_eq!(losses.0.into_inner(), expected, "{steps} steps: objective {}", fitted.objective);
+        }
     }
 }
