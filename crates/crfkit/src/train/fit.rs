@@ -320,6 +320,7 @@ mod tests {
     use super::*;
     use crate::ability::Ability;
     use crate::optim::Mean;
+    use crate::settings::Parameters;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// 1000 losses (1 − θ)², and how many passes over them were made.
@@ -332,7 +333,7 @@ mod tests {
         fn examples(&self) -> usize {
             1000
         }
-        fn gives(&self) -> &'static [Ability] {
+        fn provides(&self) -> &'static [Ability] {
             &[Ability::Smooth]
         }
         fn value_grad(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
@@ -379,10 +380,11 @@ mod tests {
         for (steps, expected) in [(100, 1), (1, 2)] {
             let losses = Losses(AtomicUsize::new(0));
             let prior = Prior { sigma: 10.0, sigma_pairs: 10.0, first_pair: 1, mean: Mean::Value(0.0) };
-            let settings = Settings { optimizer: Method::Adagrad, ..Settings::default() };
+            let parameters = Parameters { eta0: Some(0.1), ..Parameters::default() };
+            let settings = Settings { optimizer: Method::Adagrad, parameters, ..Settings::default() };
             let begin = Begin { theta: vec![0.0], resume: None, judge: None };
             let fitted = fit(&losses, prior, &settings, begin, &mut Stops(steps)).unwrap();
-            assert_eq!(fitted.stop, Ended::Listener);
+            assert_eq!(fitted.stop, StopReason::Listener);
             assert_eq!(losses.0.into_inner(), expected, "{steps} steps: objective {}", fitted.objective);
         }
     }

@@ -594,7 +594,7 @@ fn two_labels() {
         let [x, d] = [0.5, 1.0].map(|range| Problem::random(&mut rng, &graph, range));
         for damping in [0.0, 0.2] {
             let engine = |schedule| LoopyBp { damping, max_iterations: 2000, ..bp(schedule) };
-            let [found, expected] = [Schedule::Parallel, Schedule::Residual]
+            let [found, expected] = [MessageSchedule::Parallel, MessageSchedule::Residual]
                 .map(|schedule| x.infer::<Dual, _>(&engine(schedule), Some(&d), 1.0));
             assert!(found.outcome.converged && expected.outcome.converged, "{vars}");
             let near = |a: Dual, b: Dual| (a.re() - b.re()).abs() < 1e-9 && (a.eps() - b.eps()).abs() < 1e-8;
@@ -614,7 +614,7 @@ fn two_labels() {
         let tree = tree.build().unwrap();
         for range in [3.0, 40.0, 200.0] {
             let problem = Problem::random(&mut rng, &tree, range);
-            assert_exact(&problem, &problem.infer(&bp(Schedule::Parallel), None, 0.0), 1e-8);
+            assert_exact(&problem, &problem.infer(&bp(MessageSchedule::Parallel), None, 0.0), 1e-8);
         }
     }
 }
@@ -630,7 +630,7 @@ fn two_labels_and_a_crowd_of_strong_pairs() {
         let graph = builder.build().unwrap();
         let [mut x, d] = [range, 1.0].map(|range| Problem::random(&mut rng, &graph, range));
         x.own[graph.own_offset(0)] -= field;
-        let [found, expected] = [Schedule::Parallel, Schedule::Residual]
+        let [found, expected] = [MessageSchedule::Parallel, MessageSchedule::Residual]
             .map(|schedule| x.infer::<Dual, _>(&bp(schedule), Some(&d), 1.0));
         assert!(found.outcome.converged && expected.outcome.converged, "{range}");
         let near = |a: f64, b: f64| (a - b).abs() < 1e-8 * b.abs().max(1.0);
