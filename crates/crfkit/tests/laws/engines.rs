@@ -573,19 +573,19 @@ fn two_labels() {
     let mut rng = Random::new(31);
     for vars in [2, 3, 5, 7, 11] {
         let mut builder = FactorGraphBuilder::new(vec![2; vars]).unwrap();
-        (0..vars).for_each(|v| assert!(builder.own(0, &[v]).is_ok()));
+        (0..vars).for_each(|v| assert!(builder.add_own(0, &[v]).is_ok()));
         let (mut pairs, mut tree) = (0, builder.clone());
         for (i, j) in (0..vars).flat_map(|i| (i + 1..vars).map(move |j| (i, j))) {
             pairs += 1;
             let along = j == i + 1;
             for builder in [Some(&mut builder), Some(&mut tree).filter(|_| along)].into_iter().flatten() {
                 match pairs % 4 {
-                    0 => builder.shared(0, &[i, j]).unwrap(),
-                    1 => assert!(builder.own(1, &[j, i]).is_ok()),
-                    2 => assert!(builder.own(1, &[i, j]).is_ok()),
+                    0 => builder.add_shared(0, &[i, j]).unwrap(),
+                    1 => assert!(builder.add_own(1, &[j, i]).is_ok()),
+                    2 => assert!(builder.add_own(1, &[i, j]).is_ok()),
                     _ => {
-                        builder.own(1, &[j, i]).unwrap();
-                        builder.shared(0, &[i, j]).unwrap();
+                        builder.add_own(1, &[j, i]).unwrap();
+                        builder.add_shared(0, &[i, j]).unwrap();
                     }
                 }
             }
@@ -625,8 +625,8 @@ fn two_labels_and_a_crowd_of_strong_pairs() {
     let mut rng = Random::new(32);
     for (range, field) in [(30.0, 0.0), (90.0, 0.0), (30.0, 1e6)] {
         let mut builder = FactorGraphBuilder::new(vec![2; 61]).unwrap();
-        (0..61).for_each(|v| assert!(builder.own(0, &[v]).is_ok()));
-        (1..61).for_each(|v| assert!(builder.own(1, &[0, v]).is_ok()));
+        (0..61).for_each(|v| assert!(builder.add_own(0, &[v]).is_ok()));
+        (1..61).for_each(|v| assert!(builder.add_own(1, &[0, v]).is_ok()));
         let graph = builder.build().unwrap();
         let [mut x, d] = [range, 1.0].map(|range| Problem::random(&mut rng, &graph, range));
         x.own[graph.own_offset(0)] -= field;

@@ -351,7 +351,10 @@ fn what_cannot_be_is_refused() {
             let message = refused(&*method, &wide);
             assert!(message.contains("`sigma`"), "{message}");
             let message = refused(&*method, &problem(&losses, 1.0));
-            assert!(message.contains("of single examples, which this objective does not provide"), "{message}");
+            assert!(
+                message.contains("of single examples, which this objective does not provide"),
+                "{message}"
+            );
         }
     }
 }
