@@ -237,7 +237,7 @@ impl Assembly {
             vectors: None,
             lattice: Lattice::default(),
         };
-        let features = Features { rows, node_kinds: PAIRS, tables, lattice: Lattice::default() };
+        let features = Features::of(rows, PAIRS, tables, Lattice::default());
         Ok(WeightedModel { domain, features: features.into(), weights: weights.into(), settings })
     }
 }

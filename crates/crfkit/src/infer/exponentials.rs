@@ -5,7 +5,7 @@ use crate::math::{Array, Scalar, Slice, simd};
 use std::ops::Range;
 
 /// Beliefs and their quotients stay within e^±500.
-const SAFE_SPREAD: f64 = 500.0;
+pub(super) const SAFE_SPREAD: f64 = 500.0;
 
 /// If the gain of unequal labels is below this, Σ − q would cancel. The largest relative error is e^6·2⁻⁵² ≈ 1e-13.
 const POTTS_BELOW: f64 = -6.0;

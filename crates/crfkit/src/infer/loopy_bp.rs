@@ -2,7 +2,7 @@
 
 use super::begin::{Begin, Share};
 use super::messages::{Messages, Model};
-use super::pairwise::Pairwise;
+use super::pairwise::{BinaryPairs, Pairwise};
 use super::settle::Settling;
 use super::{Inference, Near, NodeMarginals, Outcome};
 use crate::graph::{FactorGraph, Fields, Gradient, Label, Psi};
@@ -67,6 +67,7 @@ impl Default for LoopyBp {
 pub struct Work<S> {
     fields: Fields<S>,
     pairwise: Pairwise<S>,
+    binary: BinaryPairs<S>,
     messages: Messages<S>,
     rho: Vec<f64>,
     nodes: Array<S>,
@@ -77,6 +78,7 @@ impl<S> Default for Work<S> {
         Work {
             fields: Fields::default(),
             pairwise: Pairwise::default(),
+            binary: BinaryPairs::default(),
             messages: Messages::default(),
             rho: Vec::new(),
             nodes: Array::default(),
@@ -89,8 +91,18 @@ impl<S> Default for Work<S> {
 struct At<'a, S> {
     graph: &'a FactorGraph,
     psi: Psi<'a, S>,
-    /// Whether messages are in probability space.
-    fast: bool,
+    space: Space,
+}
+
+/// How messages are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Space {
+    /// Probabilities of pairs of variables with two labels each.
+    Binary,
+    /// Probabilities of pairs.
+    Pairs,
+    /// Logarithms, which hold any potentials and cliques of any size.
+    Log,
 }
 
 impl<S: Scalar> Work<S> {
@@ -110,19 +122,31 @@ impl LoopyBp {
     /// Loads ψ, in probability space if that can hold it.
     fn load<'a, S: Scalar>(&self, graph: &'a FactorGraph, psi: Psi<'a, S>, work: &mut Work<S>) -> At<'a, S> {
         work.fields.gather(graph, psi);
-        let fast = self.schedule == MessageSchedule::Parallel
-            && graph.cliques().pairwise()
-            && work.pairwise.start(graph, psi, &work.fields);
-        At { graph, psi, fast }
+        let Work { fields, pairwise, binary, .. } = work;
+        let pairs = self.schedule == MessageSchedule::Parallel && graph.cliques().pairwise();
+        let space = match pairs {
+            true if binary.start(graph, psi, fields) => Space::Binary,
+            true if pairwise.start(graph, psi, fields) => Space::Pairs,
+            _ => Space::Log,
+        };
+        At { graph, psi, space }
     }
 
     /// Passes messages from `begin` until they have converged. Returns whether they have, and the number of iterations.
     fn run<S: Scalar>(&self, at: At<S>, begin: Begin, work: &mut Work<S>) -> (bool, usize) {
         let settling = Settling::new(self.tolerance, at.psi);
-        if at.fast {
-            let pairwise = &mut work.pairwise;
-            pairwise.restart(at.graph, at.psi, &work.fields, begin);
-            return settling.repeat(self.max_iterations, |now| pairwise.sweep(at.psi, self.damping, now));
+        match at.space {
+            Space::Binary => {
+                let binary = &mut work.binary;
+                binary.restart(at.graph, at.psi, &work.fields, begin);
+                return settling.repeat(self.max_iterations, |now| binary.sweep(self.damping, now));
+            }
+            Space::Pairs => {
+                let pairwise = &mut work.pairwise;
+                pairwise.restart(at.graph, at.psi, &work.fields, begin);
+                return settling.repeat(self.max_iterations, |now| pairwise.sweep(at.psi, self.damping, now));
+            }
+            Space::Log => {}
         }
         let (model, messages) = work.log_space(at, self.damping);
         messages.start_at(model, begin);
@@ -141,8 +165,10 @@ impl LoopyBp {
 
     /// log Z of the messages of the last run, and the beliefs, which are handed out.
     fn finish<S: Scalar>(&self, at: At<S>, to: Option<Share<S>>, work: &mut Work<S>) -> S {
-        if at.fast {
-            return work.pairwise.finish(at.graph, at.psi, to, &mut work.nodes);
+        match at.space {
+            Space::Binary => return work.binary.finish(at.graph, to, &mut work.nodes),
+            Space::Pairs => return work.pairwise.finish(at.graph, at.psi, to, &mut work.nodes),
+            Space::Log => {}
         }
         let mut nodes = std::mem::take(&mut work.nodes);
         let (model, messages) = work.log_space(at, self.damping);

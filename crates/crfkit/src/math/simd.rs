@@ -126,6 +126,18 @@ pub(crate) fn exp8<S: Simd>(simd: S, x: f64x8<S>) -> f64x8<S> {
     vanishes.select(f64x8::splat(simd, 0.0), sum * power)
 }
 
+/// x ← exp x for whole vectors, none above 0.
+pub(crate) fn exp(x: &mut [f64]) {
+    dispatch!(level(), simd => exp_on(simd, x));
+}
+
+#[inline(always)]
+fn exp_on<S: Simd>(simd: S, x: &mut [f64]) {
+    for v in 0..x.len() / LANES {
+        store(exp8(simd, load(simd, x, v)), x, v);
+    }
+}
+
 /// See [`super::Scalar::exp_rows`].
 pub(crate) fn exp_rows(u: &[f64], labels: usize, shift: &mut [f64], out: &mut [f64]) -> f64 {
     dispatch!(level(), simd => exp_rows_on(simd, u, labels, shift, out))

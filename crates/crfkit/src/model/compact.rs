@@ -37,7 +37,7 @@ impl Features {
             new
         });
         let tables = tables.collect();
-        (Features { rows, tables, node_kinds: self.node_kinds, lattice: self.lattice.clone() }, left)
+        (Features::of(rows, self.node_kinds, tables, self.lattice.clone()), left)
     }
 }
 

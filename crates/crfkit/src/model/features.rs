@@ -110,6 +110,8 @@ pub struct Features {
     pub tables: Vec<TableWeights>,
     /// The labellings of chains. What its rules forbid has no weight.
     pub(crate) lattice: Lattice,
+    /// The number of the first row of each kind, and the number of all rows.
+    first: Vec<usize>,
 }
 
 impl TableShapes {
@@ -212,7 +214,14 @@ impl Features {
             tables.push(TableWeights { base, lines, columns, entry });
             base += tables[id].entry.len();
         }
-        Features { rows, node_kinds, tables, lattice: Lattice::default() }
+        Features::of(rows, node_kinds, tables, Lattice::default())
+    }
+
+    /// The features of these rows, of which the first `nodes` kinds are over single variables, and shared tables.
+    pub(crate) fn of(rows: Vec<Rows>, nodes: usize, tables: Vec<TableWeights>, lattice: Lattice) -> Self {
+        let mut first = vec![0usize];
+        rows.iter().for_each(|rows| first.push(first[first.len() - 1].saturating_add(rows.len)));
+        Features { rows, node_kinds: nodes, tables, lattice, first }
     }
 
     /// The features of a model file, with the labellings that the file names. It is an error if something that is forbidden has a weight.
@@ -273,7 +282,7 @@ impl Features {
     /// Number of the first row of a kind, if the rows of all kinds are numbered consecutively.
     #[inline]
     pub(crate) fn first_row(&self, kind: usize) -> usize {
-        self.rows[..kind].iter().map(|rows| rows.len).sum()
+        self.first[kind]
     }
 
     /// Number of rows of all kinds whose values are a matrix.
@@ -292,14 +301,9 @@ impl Features {
 
     /// Kind and number within its kind of a row that is numbered across all kinds; `None` past the last row.
     #[inline]
-    pub(crate) fn row(&self, mut number: u32) -> Option<(usize, u32)> {
-        for (kind, rows) in self.rows.iter().enumerate() {
-            if (number as usize) < rows.len {
-                return Some((kind, number));
-            }
-            number -= rows.len as u32;
-        }
-        None
+    pub(crate) fn row(&self, number: u32) -> Option<(usize, u32)> {
+        let kind = self.first.partition_point(|&first| first <= number as usize) - 1;
+        (kind < self.rows.len()).then(|| (kind, number - self.first[kind] as u32))
     }
 
     /// Shared tables with log-potential 0. A table of label pairs lists its pairs if only a few of many have weights.
@@ -379,11 +383,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_numbered_is_an_error() {
-        let of = |rows: [usize; 2]| Features {
-            rows: rows.map(|len| Rows::all(0, len, 1, 2)).into(),
-            node_kinds: 1,
-            tables: Vec::new(),
-            lattice: Lattice::default(),
+        let of = |rows: [usize; 2]| {
+            Features::of(rows.map(|len| Rows::all(0, len, 1, 2)).into(), 1, Vec::new(), Lattice::default())
         };
         let half = 1 << 31;
         assert!(of([half, half - 1]).check_size(half).is_ok());

@@ -14,22 +14,23 @@ impl Features {
         mut tables: Vec<Vec<Placed>>,
     ) -> (Features, Vec<f64>) {
         let mut base = 0;
-        let mut joined =
-            Features { rows: Vec::new(), tables: Vec::new(), lattice: self.lattice.clone(), ..*self };
+        let (mut all_rows, mut all_tables) = (Vec::new(), Vec::new());
         for (old, more) in self.rows.iter().zip(&mut rows) {
             more.sort_unstable_by_key(|&(row, entry, _)| (row, entry));
             let rows = Rows { base, ..with_entries(old, more) };
             base += rows.weights();
-            joined.rows.push(rows);
+            all_rows.push(rows);
         }
         for (old, more) in self.tables.iter().zip(&mut tables) {
             let mut entry = old.entry.clone();
             entry.extend(more.iter().map(|&(_, entry, _)| entry));
             entry.sort_unstable();
             entry.dedup();
-            joined.tables.push(TableWeights { base, entry, ..*old });
-            base += joined.tables[joined.tables.len() - 1].entry.len();
+            let start = base;
+            base += entry.len();
+            all_tables.push(TableWeights { base: start, entry, ..*old });
         }
+        let joined = Features::of(all_rows, self.node_kinds, all_tables, self.lattice.clone());
         let mut theta = vec![0.0; base];
         for (rows, more) in joined.rows.iter().zip(&rows) {
             for &(row, entry, value) in more {

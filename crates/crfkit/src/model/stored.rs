@@ -52,7 +52,7 @@ pub(crate) fn read_features(
         base += tables[tables.len() - 1].entry.len();
     }
     match base == weights {
-        true => Ok(Features { rows, node_kinds, tables, lattice: Lattice::default() }),
+        true => Ok(Features::of(rows, node_kinds, tables, Lattice::default())),
         false => Err(format.damaged(format!("it has {weights} weights, but its features need {base}"))),
     }
 }

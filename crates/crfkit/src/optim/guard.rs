@@ -8,6 +8,10 @@ use crate::{Error, Result};
 /// estimate of a healthy run may be slightly above it, because the first steps are the longest.
 const EXPLODED: f64 = 2.0;
 
+/// The same within a pass, once this share of it is done: so much is not noise.
+const EXPLODED_EARLY: f64 = 4.0;
+const EARLY: f64 = 0.05;
+
 /// How often a method is tried again with a smaller gain.
 const RETRIES: usize = 1;
 
@@ -56,15 +60,20 @@ pub(super) fn minimize(
         start => start,
     };
     let mut attempt = restored.count("attempt", RETRIES as u64)? as usize;
+    // A checkpoint may have been taken just when the attempt was given up.
+    let mut given_up = restored.passes("exploded")?;
     let mut state = restored.into_state();
     for _ in 0..attempt {
         method = method.gentler().map_or(method, |(_, gentler)| gentler);
     }
     let mut height = method.gentler().map(|_| Height::of(problem, &start));
     loop {
-        let limit = height.map_or(f64::INFINITY, |start: Height| EXPLODED * start.limit.abs());
+        let limit = height.map_or(f64::INFINITY, |start: Height| start.limit.abs());
         let mut guarded = Guarded { watch, attempt, start: &start, limit, exploded: false };
-        let ended = method.minimize(problem, state, &mut guarded);
+        let ended = match given_up > 0.0 {
+            true => Err(Error::Diverged { passes: std::mem::take(&mut given_up), message: String::new() }),
+            false => method.minimize(problem, state, &mut guarded),
+        };
         let exploded = guarded.exploded;
         let passes = match ended {
             Ok(near) if exploded => near.passes,
@@ -107,24 +116,27 @@ struct Guarded<'a> {
     watch: &'a mut dyn Watch,
     attempt: usize,
     start: &'a [f64],
-    /// The estimated objective above which the attempt has exploded.
+    /// The objective at the start.
     limit: f64,
     exploded: bool,
 }
 
 impl Watch for Guarded<'_> {
     fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control> {
+        let most = if progress.theta.is_some() { EXPLODED } else { EXPLODED_EARLY };
+        let told = progress.theta.is_some() || progress.passes.fract() >= EARLY;
+        let value = progress.objective.filter(|_| told);
+        let exploded = value.is_some_and(|value| value.is_nan() || value.abs() > most * self.limit);
         let control = self.watch.step(progress, &|| {
             let mut state = state();
             state.numbers.insert("attempt".into(), self.attempt as f64);
+            state.numbers.insert("exploded".into(), if exploded { progress.passes } else { 0.0 });
             let zeros = self.start.iter().all(|x| *x == 0.0);
             let start = if zeros { Vec::new() } else { self.start.to_vec() };
             state.vectors.insert("start".into(), start);
             state
         })?;
-        let value = progress.theta.and(progress.objective);
-        self.exploded =
-            control == Control::Continue && value.is_some_and(|value| value.is_nan() || value > self.limit);
+        self.exploded = control == Control::Continue && exploded;
         Ok(if self.exploded { Control::Stop } else { control })
     }
 

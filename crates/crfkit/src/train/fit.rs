@@ -6,7 +6,7 @@ use crate::eval::Scores;
 use crate::optim::restored::check_best;
 use crate::optim::{
     Auto, AutoChoice, Compute, Control, Differences, Minimum, Objective, Prior, Problem, Progress, Restart,
-    State, Stop, Watch,
+    State, Stop, Touched, Watch,
 };
 use crate::{Error, Result};
 
@@ -88,7 +88,6 @@ pub(crate) fn fit(
         since_best,
         ended: None,
         first: None,
-        estimate: None,
         reported: None,
     };
     let minimum = method.minimize(&problem, state, &mut watcher);
@@ -113,13 +112,10 @@ pub(crate) fn fit(
     let proven = why == Stop::Gap || reported.is_some() && settings.optimizer == Method::Auto;
     // Whoever stops a run gets its weights as they are, and hears what is wrong with them: the run may just have begun.
     let stopped = stop == StopReason::Listener && end.value.is_finite();
-    // SAGA's first estimate is of the first blocks, at the first weights. For whoever stops, it will do: a pass at zero weights takes time.
-    let saga = match settings.optimizer {
-        Method::Auto => choice(&problem, settings) == AutoChoice::Saga,
-        method => method == Method::Saga,
-    };
-    let lower = stopped && saga && watcher.estimate.is_some_and(|estimate| end.value <= estimate);
-    let above = if proven || lower { None } else { end.above(&problem, first, &start, passes)? };
+    // Passes over the data take the time that there is not. So if a sample shows that the run has come far, it is believed.
+    let far = || stopped && problem.is_smooth() && end.is_far_below_zero(&problem);
+    let proven = proven || first.is_some_and(|first| end.value <= first) || far();
+    let above = if proven { None } else { end.above(&problem, first, &start, passes)? };
     match above {
         Some(zero) if stopped => {
             listener.event(&Event::AboveStart { objective: end.value, zero })?;
@@ -194,6 +190,18 @@ impl End {
         Ok((self.value > zero + ROUNDING * zero.abs()).then_some(zero))
     }
 
+    /// Whether the value is far below that of zero weights, by the losses of a sample there.
+    fn is_far_below_zero(&self, problem: &Problem) -> bool {
+        let (objective, zeros) = (problem.objective, vec![0.0; problem.objective.dim()]);
+        let examples = objective.examples();
+        let step = examples.div_ceil((examples / SAMPLED_ONE_OF).max(SAMPLED_AT_LEAST)).max(1);
+        let sample: Vec<u32> = (0..examples as u32).step_by(step).collect();
+        let mut touched = Touched::default();
+        objective.touched(&sample, &mut touched);
+        let losses = objective.batch_grad(&sample, &zeros, &touched, &mut Vec::new());
+        self.value < FAR * losses * (examples as f64 / sample.len().max(1) as f64)
+    }
+
     /// The error of a run that has ended above zero weights.
     fn diverged(&self, problem: &Problem, zero: f64, passes: f64) -> Error {
         let message = format!(
@@ -231,6 +239,11 @@ impl End {
 
 /// The largest relative error of a sum over all examples.
 const ROUNDING: f64 = 1e-9;
+/// The sample of [`End::is_far_below_zero`]: one example of so many, but at least so many.
+const SAMPLED_ONE_OF: usize = 20;
+const SAMPLED_AT_LEAST: usize = 32;
+/// The share of the objective at zero weights that is far below it, however the sample was drawn.
+const FAR: f64 = 0.5;
 /// Rounding may leave a sum of losses that are 0 this far below it.
 const IMPOSSIBLE: f64 = 1e-3;
 
@@ -245,8 +258,6 @@ struct Watcher<'a, 'b> {
     ended: Option<StopReason>,
     /// The first report: the objective at the start if the method is one that evaluates it before its first step.
     first: Option<Option<f64>>,
-    /// The first objective that the method has reported, which may be an estimate.
-    estimate: Option<f64>,
     /// The objective at the present weights, if the method is one that evaluates it after each step.
     reported: Option<f64>,
 }
@@ -255,7 +266,6 @@ impl Watch for Watcher<'_, '_> {
     fn step(&mut self, progress: &Progress, state: &dyn Fn() -> State) -> Result<Control> {
         let &Progress { passes, objective, gradient_norm, gap, theta } = progress;
         self.first.get_or_insert(objective.filter(|_| gradient_norm.is_some() && passes == 1.0));
-        self.estimate = self.estimate.or(objective);
         self.reported = gradient_norm.and(objective.or(self.reported));
         let mut control = self.listener.event(&Event::Progress { passes, objective, gradient_norm, gap })?;
         if let (Some(theta), Some(judge)) = (theta, &mut self.judge) {
@@ -302,5 +312,80 @@ impl Watch for Watcher<'_, '_> {
 
     fn restarts(&mut self, passes: f64, next: Restart) -> Result<()> {
         self.listener.event(&Event::Restart { passes, next }).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ability::Ability;
+    use crate::optim::Mean;
+    use crate::settings::Parameters;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// 1000 losses (1 − θ)², and how many passes over them were made.
+    struct Losses(AtomicUsize);
+
+    impl Objective for Losses {
+        fn dim(&self) -> usize {
+            1
+        }
+        fn examples(&self) -> usize {
+            1000
+        }
+        fn provides(&self) -> &'static [Ability] {
+            &[Ability::Smooth]
+        }
+        fn value_grad(&self, theta: &[f64], gradient: &mut [f64]) -> f64 {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            gradient[0] = -2000.0 * (1.0 - theta[0]);
+            1000.0 * (1.0 - theta[0]).powi(2)
+        }
+        fn hess_vec(&self, _: &[f64], _: &[f64], _: &mut [f64], _: &mut [f64]) -> f64 {
+            unreachable!("no method here needs it")
+        }
+        fn touched(&self, _: &[u32], touched: &mut Touched) {
+            touched.start(1);
+            touched.add(0, || 0..1);
+        }
+        fn batch_grad(&self, batch: &[u32], theta: &[f64], _: &Touched, gradient: &mut Vec<f64>) -> f64 {
+            let rest = 1.0 - theta[0];
+            *gradient = vec![-2.0 * batch.len() as f64 * rest];
+            batch.len() as f64 * rest * rest
+        }
+        fn batch_hess_vec(
+            &self,
+            _: &[u32],
+            _: [&[f64]; 2],
+            _: &Touched,
+            _: &mut Vec<f64>,
+            _: &mut Vec<f64>,
+        ) -> f64 {
+            unreachable!("no method here needs it")
+        }
+    }
+
+    /// Stops at the n-th event.
+    struct Stops(usize);
+
+    impl Listener for Stops {
+        fn event(&mut self, _: &Event) -> Result<Control> {
+            self.0 = self.0.saturating_sub(1);
+            Ok(if self.0 == 0 { Control::Stop } else { Control::Continue })
+        }
+    }
+
+    #[test]
+    fn a_stopped_run_makes_one_pass_for_its_objective_and_another_only_in_doubt() {
+        for (steps, expected) in [(100, 1), (1, 2)] {
+            let losses = Losses(AtomicUsize::new(0));
+            let prior = Prior { sigma: 10.0, sigma_pairs: 10.0, first_pair: 1, mean: Mean::Value(0.0) };
+            let parameters = Parameters { eta0: Some(0.1), ..Parameters::default() };
+            let settings = Settings { optimizer: Method::Adagrad, parameters, ..Settings::default() };
+            let begin = Begin { theta: vec![0.0], resume: None, judge: None };
+            let fitted = fit(&losses, prior, &settings, begin, &mut Stops(steps)).unwrap();
+            assert_eq!(fitted.stop, StopReason::Listener);
+            assert_eq!(losses.0.into_inner(), expected, "{steps} steps: objective {}", fitted.objective);
+        }
     }
 }

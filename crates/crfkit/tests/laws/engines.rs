@@ -15,7 +15,7 @@ use crfkit::infer::{
 };
 use crfkit::math::random::Random;
 use crfkit::math::simd::LANES;
-use crfkit::math::{Array, Dual};
+use crfkit::math::{Array, Dual, Scalar};
 use graphs::{Answer, Problem, difference, empty_graph, random_graph};
 
 /// The ranges of scores: ordinary, and far beyond what probability space can hold.
@@ -564,4 +564,84 @@ fn strange_graphs_give_numbers_and_tell_when_they_do_not_settle() {
     let outcome = problem.infer::<f64, _>(&bp(MessageSchedule::Parallel), None, 0.0).outcome;
     assert!(!outcome.converged);
     assert_eq!(outcome.iterations, 200);
+}
+
+/// Variables with two labels, whose messages are passed eight pairs at a time: numbers of pairs that fill no vector, tables that are
+/// shared, own, or sums of both in either order. Messages in log space give the same.
+#[test]
+fn two_labels() {
+    let mut rng = Random::new(31);
+    for vars in [2, 3, 5, 7, 11] {
+        let mut builder = FactorGraphBuilder::new(vec![2; vars]).unwrap();
+        (0..vars).for_each(|v| assert!(builder.add_own(0, &[v]).is_ok()));
+        let (mut pairs, mut tree) = (0, builder.clone());
+        for (i, j) in (0..vars).flat_map(|i| (i + 1..vars).map(move |j| (i, j))) {
+            pairs += 1;
+            let along = j == i + 1;
+            for builder in [Some(&mut builder), Some(&mut tree).filter(|_| along)].into_iter().flatten() {
+                match pairs % 4 {
+                    0 => builder.add_shared(0, &[i, j]).unwrap(),
+                    1 => assert!(builder.add_own(1, &[j, i]).is_ok()),
+                    2 => assert!(builder.add_own(1, &[i, j]).is_ok()),
+                    _ => {
+                        builder.add_own(1, &[j, i]).unwrap();
+                        builder.add_shared(0, &[i, j]).unwrap();
+                    }
+                }
+            }
+        }
+        let graph = builder.build().unwrap();
+        let [x, d] = [0.5, 1.0].map(|range| Problem::random(&mut rng, &graph, range));
+        for damping in [0.0, 0.2] {
+            let engine = |schedule| LoopyBp { damping, max_iterations: 2000, ..bp(schedule) };
+            let [found, expected] = [MessageSchedule::Parallel, MessageSchedule::Residual]
+                .map(|schedule| x.infer::<Dual, _>(&engine(schedule), Some(&d), 1.0));
+            assert!(found.outcome.converged && expected.outcome.converged, "{vars}");
+            let near = |a: Dual, b: Dual| (a.re() - b.re()).abs() < 1e-9 && (a.eps() - b.eps()).abs() < 1e-8;
+            assert!(near(found.outcome.log_z, expected.outcome.log_z), "{vars}");
+            (0..found.own.len())
+                .for_each(|i| assert!(near(found.own.get(i), expected.own.get(i)), "own {i} of {vars}"));
+            for i in 0..found.nodes.len() {
+                assert!(near(found.nodes.get(i), expected.nodes.get(i)), "node {i} of {vars}");
+            }
+            for (found, expected) in found.shared.0.iter().zip(&expected.shared.0) {
+                for i in 0..found.direct.len() {
+                    assert!(near(found.direct.get(i), expected.direct.get(i)), "shared {i} of {vars}");
+                }
+            }
+        }
+        // Strong pairs, up to where probability space ends and beyond.
+        let tree = tree.build().unwrap();
+        for range in [3.0, 40.0, 200.0] {
+            let problem = Problem::random(&mut rng, &tree, range);
+            assert_exact(&problem, &problem.infer(&bp(MessageSchedule::Parallel), None, 0.0), 1e-8);
+        }
+    }
+}
+
+/// A variable with two labels and so many strong pairs that the product of their messages is no number.
+#[test]
+fn two_labels_and_a_crowd_of_strong_pairs() {
+    let mut rng = Random::new(32);
+    for (range, field) in [(30.0, 0.0), (90.0, 0.0), (30.0, 1e6)] {
+        let mut builder = FactorGraphBuilder::new(vec![2; 61]).unwrap();
+        (0..61).for_each(|v| assert!(builder.add_own(0, &[v]).is_ok()));
+        (1..61).for_each(|v| assert!(builder.add_own(1, &[0, v]).is_ok()));
+        let graph = builder.build().unwrap();
+        let [mut x, d] = [range, 1.0].map(|range| Problem::random(&mut rng, &graph, range));
+        x.own[graph.own_offset(0)] -= field;
+        let [found, expected] = [MessageSchedule::Parallel, MessageSchedule::Residual]
+            .map(|schedule| x.infer::<Dual, _>(&bp(schedule), Some(&d), 1.0));
+        assert!(found.outcome.converged && expected.outcome.converged, "{range}");
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-8 * b.abs().max(1.0);
+        let (z, true_z) = (found.outcome.log_z, expected.outcome.log_z);
+        assert!(
+            near(z.re(), true_z.re()) && near(z.eps(), true_z.eps()),
+            "{range} {field}: {z:?} {true_z:?}"
+        );
+        for i in 0..found.own.len() {
+            let (own, truth) = (found.own.get(i), expected.own.get(i));
+            assert!(near(own.re(), truth.re()) && near(own.eps(), truth.eps()), "{range} {field} {i}");
+        }
+    }
 }

@@ -5,7 +5,7 @@
 
 use crate::infer::settle::Settling;
 use crate::math::simd::LANES;
-use crate::math::{Scalar, Slice, SliceMut};
+use crate::math::{Array, Scalar, Slice, SliceMut};
 use fearless_simd::{f64x8, prelude::*};
 use std::marker::PhantomData;
 
@@ -39,15 +39,34 @@ impl<V: Simd, S: Scalar> Row<V, S> {
         }
     }
 
+    /// The numbers at eight places.
+    #[inline(always)]
+    pub(super) fn gather(unit: V, x: &Array<S>, at: &[u32]) -> Self {
+        let (mut re, mut eps) = ([0.0; LANES], [0.0; LANES]);
+        for (lane, &at) in at[..LANES].iter().enumerate() {
+            re[lane] = x.plane(0)[at as usize];
+            if S::PLANES == 2 {
+                eps[lane] = x.plane(1)[at as usize];
+            }
+        }
+        Row::new(f64x8::load_array(unit, re), f64x8::load_array(unit, eps))
+    }
+
     /// The same number eight times.
     #[inline(always)]
-    fn splat(unit: V, x: S) -> Self {
+    pub(super) fn splat(unit: V, x: S) -> Self {
         Row::new(f64x8::splat(unit, x.re()), f64x8::splat(unit, x.eps()))
+    }
+
+    /// self + other.
+    #[inline(always)]
+    pub(super) fn plus(self, other: Self) -> Self {
+        Row::new(self.re + other.re, self.eps + other.eps)
     }
 
     /// self·other + sum.
     #[inline(always)]
-    fn mul_add(self, other: Self, sum: Self) -> Self {
+    pub(super) fn mul_add(self, other: Self, sum: Self) -> Self {
         if S::PLANES == 1 {
             return Row::new(self.re.mul_add(other.re, sum.re), sum.eps);
         }
@@ -71,6 +90,14 @@ impl<V: Simd, S: Scalar> Row<V, S> {
         let norm = other.re - other.eps * ratio * square::<S>();
         let product = self.times(unit, Row::new(f64x8::splat(unit, 1.0), ratio * -1.0));
         Row::new(product.re / norm, product.eps / norm)
+    }
+
+    /// The shares of two labels with these odds.
+    #[inline(always)]
+    pub(super) fn shares(self, unit: V) -> [Self; 2] {
+        let one = Row::splat(unit, S::lift(1.0));
+        let first = one.over(unit, self.plus(one));
+        [first, self.times(unit, first)]
     }
 
     #[inline(always)]
@@ -154,7 +181,27 @@ impl<V: Simd> Mix<V> {
         let scale = Row::splat(unit, S::lift((1.0 - self.damping) * card as f64) / fresh.sum());
         // The padding holds 1 already: the damped old value contributes its share, and this adds the rest.
         let padding = Row::new((used * -1.0 + 1.0) * (1.0 - self.damping), f64x8::splat(unit, 0.0));
-        let new = fresh.mul_add(scale, padding);
+        self.damp(unit, fresh.mul_add(scale, padding), old, settling)
+    }
+
+    /// The new messages of eight pairs to variables with two labels, with mean 1.
+    #[inline(always)]
+    pub(super) fn binary<S: Scalar>(
+        &mut self,
+        unit: V,
+        fresh: [Row<V, S>; 2],
+        old: [Row<V, S>; 2],
+        settling: &Settling,
+    ) -> [Row<V, S>; 2] {
+        let share = Row::splat(unit, S::lift((1.0 - self.damping) * 2.0));
+        let scale = share.over(unit, fresh[0].plus(fresh[1]));
+        let first = self.damp(unit, fresh[0].times(unit, scale), old[0], settling);
+        [first, self.damp(unit, fresh[1].times(unit, scale), old[1], settling)]
+    }
+
+    /// Adds the share of the old message to that of the new one.
+    #[inline(always)]
+    fn damp<S: Scalar>(&mut self, unit: V, new: Row<V, S>, old: Row<V, S>, settling: &Settling) -> Row<V, S> {
         let new = Row::new(
             old.re.mul_add(f64x8::splat(unit, self.damping), new.re),
             old.eps.mul_add(f64x8::splat(unit, self.damping), new.eps),

@@ -8,6 +8,7 @@
 //! A message has mean 1, so its entries lie between exp(−spread of ψ_c) and the number of labels. If the product over
 //! a variable's cliques could leave the range of f64, log space is used instead ([`Exponentials::hold`]).
 
+mod binary;
 mod lanes;
 
 use super::begin::{Begin, Share};
@@ -17,6 +18,7 @@ use crate::graph::{FactorGraph, Fields, Forest, Psi, Shape};
 use crate::math::dispatch::dispatch;
 use crate::math::simd::{self, LANES};
 use crate::math::{Array, Scalar, Slice};
+pub(super) use binary::BinaryPairs;
 use fearless_simd::Simd;
 use lanes::{Mix, Row};
 
