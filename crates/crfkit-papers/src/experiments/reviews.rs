@@ -117,38 +117,29 @@ pub(super) fn learning(outcome: &mut Outcome) {
     }
 }
 
-/// The power of m in the ratios PW over PWPL of pwpl-cost, of those numbers whose names begin so.
-fn power_of_labels(outcome: &Outcome, start: &str) -> f64 {
-    let points: Vec<[f64; 2]> = outcome
-        .numbers
-        .iter()
-        .filter_map(|n| Some((n.what.strip_prefix(start)?.split_once(':')?.0.parse().ok()?, n.ours?)))
-        .map(|(m, ratio)| [m, ratio])
-        .collect();
-    power(&points)
+/// The numbers of pwpl-cost whose names begin with `start`, by m.
+fn by_labels(outcome: &Outcome, start: &str) -> Vec<[f64; 2]> {
+    let of = |name: &str| name.strip_prefix(start)?.split_once(':')?.0.parse::<f64>().ok();
+    outcome.numbers.iter().filter_map(|n| Some([of(&n.what)?, n.ours?])).collect()
 }
 
 /// pwpl-2007 section 3.1: O(m^K) over O(m) is a power K − 1 of m.
 pub(super) fn pwpl_cost(outcome: &mut Outcome) {
     let mut powers = Vec::new();
-    for (k, paper, expected, tolerance) in [(2, "1", 1.0, 0.3), (3, "2", 2.0, 0.5)] {
+    for (k, paper, tolerance) in [(2, "1", 0.3), (3, "2", 0.5)] {
         let what = format!("K = {k}: power of m in PW over PWPL");
-        let own = power_of_labels(outcome, &format!("K = {k}, m = "));
+        let own = power(&by_labels(outcome, &format!("K = {k}, m = ")));
         powers.push(own);
         outcome.show(what.clone(), "", own);
         outcome.against(&what, paper, tolerance);
-        let without = power_of_labels(outcome, &format!("without clearing, K = {k}, m = "));
-        if without.is_nan() {
-            continue;
-        }
-        outcome.show(format!("without clearing, K = {k}: power of m"), "", without);
+        let shares = by_labels(outcome, &format!("clearing the gradient, K = {k}, m = "));
+        let (Some([few, least]), Some([many, most])) = (shares.first(), shares.last()) else { continue };
         let text = format!(
-            "the m^{k} numbers of the factor's gradient, which both set to 0 first, whatever the criterion needs of them. Without the time of \
-             this the power of m is {without:.2} instead of {own:.2}."
+            "the m^{k} numbers of the factor's gradient, which both set to 0 first. That takes {least:.0} % of the time of PWPL with {few} labels and \
+             {most:.0} % with {many}, so a term of PWPL costs O(m^{k}) here, with a small constant."
         );
-        match (without - expected).abs() <= tolerance {
-            true => outcome.because("pwpl-cost", &[&what], text),
-            false => outcome.looked("pwpl-cost", format!("not, or not only, {text}")),
+        if *most >= 50.0 {
+            outcome.because("pwpl-cost", &[&what], text);
         }
     }
     outcome.claim("it grows faster for K = 3", powers[1] > powers[0]);
