@@ -132,6 +132,8 @@ pub(super) fn pwpl_cost(outcome: &mut Outcome) {
         powers.push(own);
         outcome.show(what.clone(), "", own);
         outcome.against(&what, paper, tolerance);
+        let half = format!("K = {k}: the power of m is at least half the paper's");
+        outcome.claim(half.clone(), own >= 0.5 * (k - 1) as f64);
         let shares = by_labels(outcome, &format!("clearing the gradient, K = {k}, m = "));
         let (Some([few, least]), Some([many, most])) = (shares.first(), shares.last()) else { continue };
         let text = format!(
@@ -139,7 +141,7 @@ pub(super) fn pwpl_cost(outcome: &mut Outcome) {
              {most:.0} % with {many}, so a term of PWPL costs O(m^{k}) here, with a small constant."
         );
         if *most >= 50.0 {
-            outcome.because("pwpl-cost", &[&what], text);
+            outcome.because("pwpl-cost", &[&what, &half], text);
         }
     }
     outcome.claim("it grows faster for K = 3", powers[1] > powers[0]);

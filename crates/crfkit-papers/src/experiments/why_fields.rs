@@ -13,6 +13,7 @@ use serde_json::json;
 /// smd-crf-2006 figure 3 on more images.
 pub const IMAGES: Experiment = Experiment {
     id: "smd-fig3-images",
+    row: 95,
     part: Part::Study,
     title: "smd figure 3 on more images: whether LBP or MF errs on fewer sites",
     version: 1,
