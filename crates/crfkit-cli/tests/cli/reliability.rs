@@ -199,6 +199,12 @@ mod labels {
             }
             assert!(!at("m").exists());
         }
+        // A stream sees them one by one.
+        let words: String = (0..2000).map(|i| format!("x A w{i}\n\n")).collect();
+        fs::write(at("words"), words).unwrap();
+        let stream = ["words", "-m", "m", "--stream", "--optimizer", "psa"];
+        let message = failure(&mut train_in(directory.path(), &stream), 1);
+        assert!(message.contains("1025 different labels") && message.contains("column 2"), "{message}");
         fs::write(at("fewer"), text(600, |i| format!("x w{i}"))).unwrap();
         train_in(directory.path(), &["fewer", "-m", "m", "--passes", "1"]).assert().success();
     }
