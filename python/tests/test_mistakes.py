@@ -232,3 +232,53 @@ def test_weights_can_be_edited(crf):
             model.edited([("node", "word:Ada", ["NAME"], weight)])
     arrays = chain().fit([np.eye(2)], [["a", "b"]]).model_
     assert arrays.edited([("node", "vector[0]", ["a"], 5.0)]).coefficients()[3].max() == 5.0
+
+
+def nested(depth):
+    features = {"x": 1}
+    for _ in range(depth):
+        features = {"a": features}
+    return features
+
+
+def test_features_that_are_nested_without_end():
+    assert ChainCRF().fit([[nested(99), {}]], [["A", "B"]]).feature_names_[0].count(":") >= 50
+    itself = {}
+    itself["a"] = itself
+    tagger = ChainCRF().fit(X, Y).tagger_
+    for token in (nested(100_000), itself):
+        for use in (lambda: ChainCRF().fit([[token, {}]], [["A", "B"]]), lambda: tagger.tag([token]), lambda: tagger.tag_many([[token]])):
+            with pytest.raises(crfkit.DataError, match=r"\[0\] has features that are nested more than 100 deep"):
+                use()
+
+
+def test_numbers_of_threads():
+    for threads in (0, -1, 1.5, "2", True, -(10**30)):
+        for use in (
+            lambda: ChainCRF(threads=threads).fit(X, Y),
+            lambda: ChainCRF().fit(X, Y).tagger_.tag_many(X, threads=threads),
+            lambda: ChainCRF().fit(X, Y).tagger_.tag_stream(X, threads=threads),
+            lambda: ChainCRF().fit(X, Y).set_params(threads=threads).predict(X),
+        ):
+            with pytest.raises(crfkit.SettingError, match="threads is .*: give a whole number of at least 1, or None"):
+                use()
+    for threads in (1, np.int64(2), 5000, 10**30):
+        assert ChainCRF(threads=threads).fit(X, Y).model_.to_bytes() == ChainCRF().fit(X, Y).model_.to_bytes()
+        assert len(ChainCRF().fit(X, Y).tagger_.tag_many(X * 100, threads=threads)) == 100 * len(X)
+
+
+def test_the_first_mistake_is_told():
+    """Also if it is found only when the sequence is labelled, and there is another one behind it that is found when it is read."""
+    tagger = ChainCRF().fit(X, Y).tagger_
+    vectors = np.zeros((1, 2))
+    with pytest.raises(crfkit.DataError, match=r"X\[1\]"):
+        tagger.tag_many([X[0], vectors, *X * 100, None], threads=2)
+    with pytest.raises(TypeError, match=r"X\[1\]"):
+        tagger.tag_many([X[0], None, *X * 100, vectors], threads=2)
+
+
+def test_models_that_label_no_plain_sequences():
+    words = [["Ada", "sings"]]
+    model = crfkit.SkipChainCRF().fit(words, [["A", "B"]]).model_
+    with pytest.raises(crfkit.SettingError, match="use the score of its estimator"):
+        model.evaluate(words, [["A", "B"]])

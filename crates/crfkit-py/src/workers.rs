@@ -107,6 +107,10 @@ impl<M: Labeller> Workers<M> {
                     // It fails only if nobody takes it, and then nobody misses it.
                     let _ = give.send((number, std::mem::replace(&mut part, Vec::with_capacity(PART))));
                     number += 1;
+                    if let Err(signal) = py.check_signals() {
+                        made = Err(signal);
+                        break;
+                    }
                 }
             }
             let _ = give.send((number, part));
@@ -114,11 +118,13 @@ impl<M: Labeller> Workers<M> {
             py.detach(work);
             made
         });
-        made?;
         let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         done.sort_by_key(|(number, _)| *number);
         let parts: Result<Vec<Vec<T>>> = done.into_iter().map(|(_, answers)| answers).collect();
-        Ok(parts.map_err(|error| raise(py, error))?.into_iter().flatten().collect())
+        // What could not be made comes after all that was.
+        let parts = parts.map_err(|error| raise(py, error))?;
+        made?;
+        Ok(parts.into_iter().flatten().collect())
     }
 
     /// The labels of many inputs.
