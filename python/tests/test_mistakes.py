@@ -324,3 +324,18 @@ def test_nodes_of_a_graph_that_are_no_dict():
     for nodes in (np.zeros((2, 1)), None, 3):
         with pytest.raises(TypeError, match=r"X\[0\]\['nodes'\] is .*: give a dict"):
             GraphCRF().fit([{"nodes": nodes}], [["a", "b"]])
+
+
+def test_settings_of_a_wrong_type(tmp_path):
+    for params in ({"template": 3}, {"constraint": ["a"]}, {"progress": "always"}, {"progress": None}):
+        [(name, value)] = params.items()
+        with pytest.raises(TypeError, match=re.escape(f"{name} is {value!r}: give")):
+            ChainCRF(**params).fit(X, Y)
+    with pytest.raises(TypeError, match="template is 3: give a string"):
+        crfkit.SkipChainCRF(template=3).fit(WORDS, Y)
+
+
+def test_a_path_that_is_empty(crf):
+    for use in (lambda: crf.model_.save(""), lambda: chain(checkpoint="").fit(X, Y), lambda: Model.load("")):
+        with pytest.raises(FileNotFoundError):
+            use()
