@@ -44,4 +44,8 @@ targets! {
     edit: 3_000;
     vectors: 3_000;
     weights: 3_000;
+    pairs: 3_000;
+    resume: 600;
+    arrays: 3_000;
+    table: 1_500;
 }

@@ -34,6 +34,23 @@ pub fn stdout_failed(source: std::io::Error) -> crfkit::Error {
     crfkit::Error::io(STDOUT, source)
 }
 
+/// The first names of a list, and how many more there are.
+pub fn some(names: &[impl AsRef<str>]) -> String {
+    let (shown, more) = names.split_at(names.len().min(20));
+    let shown: Vec<&str> = shown.iter().map(AsRef::as_ref).collect();
+    let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+    shown.join(", ") + &more
+}
+
+/// Ends the program with what the command line asks for, such as help, or with what is wrong with it.
+pub fn end(said: &clap::Error) -> ! {
+    let status = match said.print() {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => 1,
+        _ => said.exit_code(),
+    };
+    std::process::exit(status)
+}
+
 /// Prints the error and returns the exit status. A closed pipe is not an error: the reader has seen enough.
 pub fn report(error: &anyhow::Error) -> ExitCode {
     if let Some(crfkit::Error::Io { name, error: source }) = error.downcast_ref()

@@ -1,6 +1,7 @@
 //! Paths that name the same file. A run never writes over one of its inputs, nor two of its outputs into one file, whatever they are
 //! called: the same path, another spelling of it, a symbolic or a hard link.
 
+use crate::args::TrainArgs;
 use crate::error::usage;
 use crate::io::{is_stdin, list_images, name};
 use anyhow::Result;
@@ -44,6 +45,13 @@ fn identity(path: &Path) -> Option<Identity> {
             Some(Identity::Path(fs::canonicalize(directory).ok()?.join(target.file_name()?)))
         }
     }
+}
+
+/// The files that a training run writes.
+pub fn outputs(args: &TrainArgs) -> Vec<Named<'_>> {
+    let more = [("--checkpoint", &args.checkpoint), ("--log", &args.log), ("--report", &args.report)];
+    let more = more.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?)));
+    std::iter::once(("-m", &*args.model)).chain(more).collect()
 }
 
 /// Rejects two outputs into one file.

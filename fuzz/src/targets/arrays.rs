@@ -86,7 +86,7 @@ fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 /// Makes the checksums of stored members right again, in their headers and in the directory.
-fn repair_archive(file: &mut [u8]) {
+pub(super) fn repair_archive(file: &mut [u8]) {
     let number = |file: &[u8], at: usize, bytes: usize| -> Option<usize> {
         Some(file.get(at..at + bytes)?.iter().rev().fold(0, |sum, &byte| sum << 8 | byte as usize))
     };

@@ -84,10 +84,10 @@ pub const GROWTH: Target = Target {
 /// Names of labels that no sequence needs to have.
 const NAMES: [&str; 8] = ["O", "I-X", "new", "", "a b", "\n", "B-", "é\0"];
 
-type Sentence = Vec<(String, &'static str)>;
+pub(super) type Sentence = Vec<(String, &'static str)>;
 
 /// Up to four sentences of up to five words: letters, signs that formats must escape, repetitions.
-fn sentences(source: &mut Source) -> Vec<Sentence> {
+pub(super) fn sentences(source: &mut Source) -> Vec<Sentence> {
     const PIECES: [&str; 8] = ["a", "B", "é", "7", ":", "\\", "\"", "-"];
     const LABELS: [&str; 4] = ["O", "B-X", "I-X", "B-Y"];
     let word = |source: &mut Source| (0..1 + source.below(3)).map(|_| PIECES[source.below(8)]).collect();
@@ -110,7 +110,7 @@ fn rows(sentence: &Sentence) -> Sequence {
     Sequence::from_rows(sentence.iter().map(|(word, label)| [word.as_str(), label])).expect("these are rows")
 }
 
-fn features(sentence: &Sentence) -> Sequence {
+pub(super) fn features(sentence: &Sentence) -> Sequence {
     let token =
         |(word, label): &(String, &'static str)| (*label, [(word.clone(), 1.0), (format!("n={word}"), 0.5)]);
     Sequence::from_features(sentence.iter().map(token)).expect("these are features")

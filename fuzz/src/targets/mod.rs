@@ -7,7 +7,10 @@ mod edits;
 mod inference;
 mod models;
 mod numbers;
+mod propagation;
 mod requests;
+mod resumption;
+mod tables;
 mod texts;
 
 use crate::Target;
@@ -40,6 +43,10 @@ pub const TARGETS: &[Target] = &[
     edits::EDIT,
     numbers::VECTORS,
     numbers::WEIGHTS,
+    propagation::PAIRS,
+    resumption::RESUME,
+    tables::ARRAYS,
+    tables::TABLE,
 ];
 
 /// The target of this name. At compile time, what no other target needs can be left out.

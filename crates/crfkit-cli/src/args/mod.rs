@@ -24,6 +24,7 @@ pub use report::{ReportArgs, WatchArgs};
 pub use search::{CvArgs, Folds, SearchArgs, TrainingPart};
 pub use train::TrainArgs;
 
+use crate::error::end;
 use crate::flags::{self, Given};
 use crate::help;
 use crate::io::Reading;
@@ -66,8 +67,8 @@ impl Args {
     pub fn from_command_line() -> Self {
         let arguments = joined(std::env::args_os());
         let command = help::shaped(flags::annotate(Args::command()), &arguments);
-        let matches = command.clone().get_matches_from(arguments);
-        let mut args = Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        let matches = command.clone().try_get_matches_from(arguments).unwrap_or_else(|said| end(&said));
+        let mut args = Args::from_arg_matches(&matches).unwrap_or_else(|said| end(&said));
         if let Some((name, matches)) = matches.subcommand()
             && let Some(verb) = command.find_subcommand(name)
         {

@@ -2,7 +2,7 @@
 
 use crate::args::CalibrateArgs;
 use crate::io::{Door, InputPlace, Inputs, name, open_model};
-use crate::paths::check_inputs_kept;
+use crate::paths::{Named, check_inputs_kept};
 use crate::pipeline::Source;
 use anyhow::{Context, Result};
 use crfkit::any::{AnyModel, Ensemble, Member};
@@ -13,7 +13,9 @@ use std::process::ExitCode;
 
 /// Writes the model with its temperature.
 pub fn run(args: &CalibrateArgs) -> Result<ExitCode> {
-    let inputs = [("the model", &*args.model), ("the development data", &*args.dev)];
+    let given = [("the model", &*args.model), ("the development data", &*args.dev)];
+    let vectors = args.input.vectors.iter().map(|path| ("the vectors of the development data", &**path));
+    let inputs: Vec<Named> = given.into_iter().chain(vectors).collect();
     check_inputs_kept(&[("--output", &args.output)], &inputs)?;
     let AnyModel::Chain(model) = open_model(&args.model)? else {
         anyhow::bail!(

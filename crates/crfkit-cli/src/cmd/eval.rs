@@ -4,7 +4,7 @@ mod predicted;
 
 use super::tag::{Limits, with_models};
 use crate::args::EvalArgs;
-use crate::error::{stdout_failed, usage};
+use crate::error::{some, stdout_failed, usage};
 use crate::io::{Door, InputPlace, Inputs, Reading, WithModel};
 use crate::pipeline::{self, Block, Job, Source};
 use anyhow::Result;
@@ -182,7 +182,7 @@ impl Judged {
         let tokens: u64 = unknown.values().sum();
         let names: Vec<&str> = unknown.keys().map(String::as_str).collect();
         let text =
-            format!("note: {tokens} tokens have labels that the model does not know: {}", names.join(", "));
+            format!("note: {tokens} tokens have labels that the model does not know: {}", some(&names));
         let _ = writeln!(std::io::stderr(), "crfkit: {text}");
     }
 }

@@ -73,7 +73,9 @@ fn check_aliases(args: &ReportArgs) -> Result<()> {
         ("the directory of masks", &args.masks),
     ];
     let given = given.into_iter().filter_map(|(what, path)| Some((what, path.as_deref()?)));
-    let inputs: Vec<Named> = args.runs.iter().map(|path| ("a log", &**path)).chain(given).collect();
+    let vectors = args.input.vectors.iter().map(|path| ("the vectors of the labelled data", &**path));
+    let logs = args.runs.iter().map(|path| ("a log", &**path));
+    let inputs: Vec<Named> = logs.chain(given).chain(vectors).collect();
     check_inputs_kept(&[("-o", &args.output)], &inputs)
 }
 

@@ -4,7 +4,7 @@ mod points;
 
 use super::cv::{check_several, held_out, main_score, scores_on};
 use super::train::data::{TrainingData, read_dev};
-use super::train::{kind, weights};
+use super::train::{check_aliases, kind, weights};
 use crate::args::{Folds, SearchArgs, Shown, TrainArgs, TrainingPart};
 use crate::error::{stdout_failed, usage};
 use crate::flags::ModelKind;
@@ -29,6 +29,8 @@ const HELD_OUT: usize = 10;
 pub fn run(args: &SearchArgs) -> Result<ExitCode> {
     let first = &args.grid.first;
     check_several(first, &args.given, "search", &[])?;
+    let log = args.points.as_deref().map(|path| ("--points", path));
+    choices(args).iter().try_for_each(|(_, choice)| check_aliases(choice, log))?;
     args.points.iter().try_for_each(|path| check_writable(path))?;
     let points = match kind(first) {
         ModelKind::Chain => search::<ChainDomain>(args),

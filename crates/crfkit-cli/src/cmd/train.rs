@@ -9,11 +9,11 @@ mod listener;
 mod session;
 mod stream;
 
-use crate::args::{Init, Penalty, PriorMean, TrainArgs};
-use crate::error::usage;
+use crate::args::{Init, Penalty, PriorMean, Rules, TrainArgs};
+use crate::error::{some, usage};
 use crate::flags::ModelKind;
 use crate::io::{is_stdin, name, open_model};
-use crate::paths::{Named, check_apart, check_inputs_kept};
+use crate::paths::{Named, check_apart, check_inputs_kept, outputs};
 use anyhow::{Context, Result};
 use crfkit::chain::ChainDomain;
 use crfkit::checkpoint::fingerprint;
@@ -126,7 +126,7 @@ fn lost_labels<D: TrainingData>(args: &TrainArgs, corpus: &Corpus<D>) -> Result<
     });
     let lost: Vec<String> = lost.collect();
     let text = "has labels that the training data does not have, so the new model will not know them";
-    Ok((!lost.is_empty()).then(|| format!("note: {} {text}: {}", name(path), lost.join(", "))))
+    Ok((!lost.is_empty()).then(|| format!("note: {} {text}: {}", name(path), some(&lost))))
 }
 
 /// Rejects what is wrong for every kind of model, before any work starts.
@@ -153,23 +153,18 @@ pub fn check(args: &TrainArgs, kind: ModelKind) -> Result<()> {
         return Err(usage("--seconds must be a positive number"));
     }
     check_inputs(args.train.iter().chain(&args.dev).chain(&args.empirical.heldout))?;
-    check_aliases(args)?;
+    check_aliases(args, None)?;
     Ok(outputs(args).iter().try_for_each(|(_, path)| check_writable(path))?)
 }
 
-/// The files that a run writes.
-fn outputs(args: &TrainArgs) -> Vec<Named<'_>> {
-    let more = [("--checkpoint", &args.checkpoint), ("--log", &args.log), ("--report", &args.report)];
-    let more = more.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?)));
-    std::iter::once(("-m", &*args.model)).chain(more).collect()
-}
-
-/// Rejects outputs that are also inputs, or each other. A model that only gives the first weights or the prior may be replaced by the
-/// new one: it is read before training begins, and the new one takes its place whole.
-fn check_aliases(args: &TrainArgs) -> Result<()> {
-    let (outputs, grid) = (outputs(args), &args.grid);
+/// Rejects outputs, `more` among them, that are also inputs, or each other. A model that only gives the first weights or the prior may be
+/// replaced by the new one: it is read before training begins, and the new one takes its place whole.
+pub fn check_aliases(args: &TrainArgs, more: Option<Named>) -> Result<()> {
+    let (mut outputs, grid) = (outputs(args), &args.grid);
+    outputs.extend(more);
     let given = [
         ("the development data", &args.dev),
+        ("the vectors of the development data", &args.dev_vectors),
         ("the held-out data", &args.empirical.heldout),
         ("the template", &args.template),
         ("the directory of training images", &grid.images),
@@ -178,7 +173,11 @@ fn check_aliases(args: &TrainArgs) -> Result<()> {
         ("the directory of development masks", &grid.dev_masks),
     ];
     let given = given.into_iter().filter_map(|(what, path)| Some((what, path.as_deref()?)));
-    let inputs: Vec<Named> = args.train.iter().map(|path| ("training data", &**path)).chain(given).collect();
+    let vectors = args.input.vectors.iter().map(|path| ("the vectors of the training data", &**path));
+    let rules = args.constraint.as_deref().filter(|path| matches!(Rules::of(path), Rules::File(_)));
+    let rules = rules.map(|path| ("the file of rules", path));
+    let training = args.train.iter().map(|path| ("training data", &**path));
+    let inputs: Vec<Named> = training.chain(given).chain(vectors).chain(rules).collect();
     check_inputs_kept(&outputs, &inputs)?;
     let mut models: Vec<Named> = Vec::new();
     if let Some(Init::Model(path)) = &args.init {

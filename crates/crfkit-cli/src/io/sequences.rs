@@ -5,6 +5,7 @@ use super::repeat::{repeat_attributes, repeat_rows};
 use super::{Door, Feed, InputPlace, Inputs, Reading, RowFile, VectorFile, Wanted, name};
 use crate::args::{Format, RankBy, TrainArgs};
 use crate::flags::ModelKind;
+use crate::paths::{Named, check_inputs_kept, outputs};
 use crate::pipeline::{Pace, Source};
 use anyhow::Result;
 use crfkit::Error;
@@ -22,7 +23,7 @@ use crfkit::tag::{Judgement, Labeller, Tagger};
 use crfkit_report::Samples;
 use std::borrow::Cow;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Reads the sequences of one file in any format.
 pub struct SequenceReader {
@@ -149,7 +150,11 @@ pub fn templates(args: &TrainArgs, columns: usize) -> Result<Templates> {
         text = format!("{}\n{}", text.trim_end_matches('\n'), number_lines(&numbers));
     }
     let folder = path.parent().unwrap_or(std::path::Path::new(""));
-    Ok(Templates::compile_in(&text, args.template_dialect, &file, folder)?)
+    let templates = Templates::compile_in(&text, args.template_dialect, &file, folder)?;
+    let lists: Vec<PathBuf> = templates.files.iter().map(|list| folder.join(&list.name)).collect();
+    let lists: Vec<Named> = lists.iter().map(|path| ("a list of the template", &**path)).collect();
+    check_inputs_kept(&outputs(args), &lists)?;
+    Ok(templates)
 }
 
 /// The format of the data that a model was trained on.

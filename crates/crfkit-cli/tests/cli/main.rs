@@ -1,5 +1,6 @@
 //! The program as users run it.
 
+mod aliases;
 mod calibrate;
 mod common;
 mod constraints;

@@ -178,6 +178,12 @@ fn labels_that_the_model_does_not_know_are_errors_and_named() {
     assert!(message.contains("2 tokens have labels that the model does not know: NEW, NEWER"), "{message}");
     let scores: serde_json::Value = serde_json::from_slice(&assert.get_output().stdout).unwrap();
     assert_eq!(scores["accuracy"], 50.0);
+    // Of thousands of labels, a few are named.
+    let words: String = (0..1000).map(|k| format!("salt\tword{k:03}\n")).collect();
+    fs::write(&data, words).unwrap();
+    let assert = crfkit().args(["eval", "-m"]).arg(demo().join("model")).arg(&data).assert().success();
+    let message = String::from_utf8(assert.get_output().stderr.clone()).unwrap();
+    assert!(message.ends_with("word018, word019 and 980 more\n"), "{message}");
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub use model::WeightedModel;
 pub use objective::ModelGraph;
 #[doc(hidden)]
 pub use objective::{AnswersOf, Sum};
-pub(crate) use stored::{check_label_names, check_labels, check_trained_labels};
+pub(crate) use stored::{check_label_names, check_labels, check_trained_labels, too_many_labels};
 
 use crate::answers::Answers;
 use crate::data::dataset::Dataset;

@@ -132,9 +132,18 @@ pub(crate) const MAX_TRAINED_LABELS: usize = (PAIR_TABLE / size_of::<f64>()).isq
 /// Rejects more labels than training can hold in memory, before it tries. They are rather words: `column`, where there are columns, is
 /// not the label's.
 pub(crate) fn check_trained_labels(labels: &Strings, column: Option<i32>) -> Result<()> {
-    if labels.len() <= MAX_TRAINED_LABELS {
-        return Ok(());
+    match labels.len() <= MAX_TRAINED_LABELS {
+        true => Ok(()),
+        false => Err(too_many_labels(
+            labels,
+            column,
+            &format!("more than the {MAX_TRAINED_LABELS} whose pairs fit into memory"),
+        )),
     }
+}
+
+/// The error about labels that are rather words; `much` says compared with what.
+pub(crate) fn too_many_labels(labels: &Strings, column: Option<i32>, much: &str) -> Error {
     let first: Vec<String> =
         (0..3).map(|id| format!("`{}`", excerpt(&String::from_utf8_lossy(labels.get(id))))).collect();
     let cause = match column {
@@ -145,11 +154,11 @@ pub(crate) fn check_trained_labels(labels: &Strings, column: Option<i32>) -> Res
         }
         None => "is the label really the first field of every line?".into(),
     };
-    Err(Error::Setting(format!(
-        "the training data has {} different labels, such as {}, more than the {MAX_TRAINED_LABELS} whose pairs fit into memory: {cause}",
+    Error::Setting(format!(
+        "the training data has {} different labels, such as {}, {much}: {cause}",
         labels.len(),
         first.join(", ")
-    )))
+    ))
 }
 
 /// Names must be text; with templates, the names of observations must be keys of values that exist.

@@ -7,6 +7,7 @@ use crate::data::dataset::Dataset;
 use crate::data::observer::Source;
 use crate::data::sorting::sorted_labels;
 use crate::domain::chain::{ChainModel, CorpusBuilder, Sequence};
+use crate::domain::too_many_labels;
 use crate::graph::{Chain, Graph, Label, NODES, PAIRS, TableRef};
 use crate::infer::ForwardBackward;
 use crate::loss::Likelihood;
@@ -160,9 +161,19 @@ impl StreamTrainer {
         }
         self.progress.sequences += 1;
         self.progress.tokens += tokens as u64;
-        self.builder.check_labels()?;
+        self.check_labels()?;
         self.builder.alphabet().check_room()?;
         if self.builder.len() < self.batch { Ok(()) } else { self.step() }
+    }
+
+    /// Rejects words in place of labels. All weights move for every new label, so that minutes would go by until there are too many for a
+    /// table of pairs; more than 1024 labels must occur twice on average.
+    fn check_labels(&self) -> Result<()> {
+        let (labels, tokens) = (self.builder.labels(), self.progress.tokens);
+        match labels.len() > 1024 && 2 * labels.len() as u64 > tokens {
+            true => Err(too_many_labels(labels, self.builder.label_column(), &format!("in {tokens} tokens"))),
+            false => self.builder.check_labels(),
+        }
     }
 
     fn step(&mut self) -> Result<()> {

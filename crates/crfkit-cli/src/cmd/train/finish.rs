@@ -58,7 +58,7 @@ pub fn finish<D: TrainingData>(
     let Written { model, weights, bytes } = write_model(args, model, &session.progress)?;
     let end = End { stop, clock, passes, objective, features, weights, bytes };
     session.end(&end);
-    write_report(&session, &model)?;
+    write_report(&session, &model).context("the model is written, but its page is not")?;
     Ok(session.farewell(&end, &D::next(args)))
 }
 

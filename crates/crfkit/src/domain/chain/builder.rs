@@ -327,7 +327,12 @@ impl CorpusBuilder {
 
     /// Returns an error if there are more labels than training can hold in memory.
     pub(crate) fn check_labels(&self) -> Result<()> {
-        check_trained_labels(&self.labels, self.columns.map(|layout| layout.label as i32))
+        check_trained_labels(&self.labels, self.label_column())
+    }
+
+    /// The column of the label, where there are columns.
+    pub(crate) fn label_column(&self) -> Option<i32> {
+        self.columns.map(|layout| layout.label as i32)
     }
 
     /// Drops observations that occur fewer than `min_count` times, sorts the others by frequency and the labels by name.
