@@ -22,8 +22,10 @@ class Estimator:
 
     def _store(self, given: dict[str, Any]) -> None:
         """Store the parameters: ``__init__`` calls it with its ``locals()``."""
-        for name in self._parameter_names():
-            setattr(self, name, given[name])
+        # Not by the signature, which may be that of a subclass.
+        for name, value in given.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
 
     @classmethod
     def _parameter_names(cls) -> list[str]:

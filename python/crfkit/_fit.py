@@ -112,6 +112,13 @@ def token_weights_of(token_weight: Any, X: Any, what: str = "token_weight") -> l
     return weights
 
 
+def text_of(name: str, value: Any) -> str | None:
+    """A text, or none."""
+    if not isinstance(value, (str, type(None))):
+        raise TypeError(f"{name} is {value!r:.60}: give a string, or None")
+    return value
+
+
 def label_weights_of(class_weight: Any) -> list[tuple[str, float]] | None:
     """The weights of labels, by name."""
     if class_weight is None:

@@ -294,6 +294,9 @@ def _graph(x: Any, name: str) -> Any:
         unknown = [key for key in x if key not in ("nodes", "factors")]
         if unknown or "nodes" not in x:
             raise DataError(f"{name} has {list(x)}: give nodes and factors")
+        for part, of_types in x.items():
+            if not isinstance(of_types, Mapping):
+                raise TypeError(f"{name}[{part!r}] is {type(of_types).__name__}: give a dict from the names of types")
         nodes = [(of, _features(numbers, f"{name}['nodes'][{of!r}]")) for of, numbers in x["nodes"].items()]
         given = {of: (v if isinstance(v, tuple) else (v, None)) for of, v in x.get("factors", {}).items()}
     elif isinstance(x, tuple) and len(x) in (2, 3):

@@ -10,7 +10,7 @@ from crfkit import _crfkit
 from crfkit._base import check_lengths
 from crfkit._fit import Trained
 from crfkit.chain import ChainCRF
-from crfkit.errors import SettingError
+from crfkit.errors import DataError, SettingError
 from crfkit.graph import GraphCRF
 from crfkit.grid import GridCRF
 
@@ -116,7 +116,10 @@ class Objective:
 
     def model(self, theta: Any) -> _crfkit.Model:
         """The model with these weights."""
-        return self._inner.model(_vector(theta))
+        weights = _vector(theta)
+        if not np.isfinite(weights).all():
+            raise DataError(f"theta has {weights[~np.isfinite(weights)][0]} for a weight: give finite numbers")
+        return self._inner.model(weights)
 
     def __repr__(self) -> str:
         return f"<crfkit.Objective: {self.dim} weights, {self.examples} examples>"

@@ -282,3 +282,60 @@ def test_models_that_label_no_plain_sequences():
     model = crfkit.SkipChainCRF().fit(words, [["A", "B"]]).model_
     with pytest.raises(crfkit.SettingError, match="use the score of its estimator"):
         model.evaluate(words, [["A", "B"]])
+
+
+class Changing:
+    """A number that changes the dict that it stands in."""
+
+    def __init__(self, features):
+        self.features = features
+
+    def __float__(self):
+        self.features[str(len(self.features))] = 1.0
+        return 2.0
+
+
+def test_a_dict_that_changes_while_it_is_read():
+    def features():
+        outer, inner = {}, {}
+        outer.update(a=Changing(outer), b="x", inner=inner, c=1)
+        inner.update(a=Changing(inner), b=True)
+        return outer
+
+    found = chain().fit([[features(), {}]], [["A", "B"]])
+    assert sorted(found.feature_names_) == ["a", "b:x", "c", "inner:a", "inner:b"]
+    assert found.tagger_.tag([features(), {}]) == ["A", "B"]
+
+
+def test_an_estimator_with_parameters_of_its_own():
+    class Own(ChainCRF):
+        def __init__(self, *, sigma=2.0, words=3):
+            super().__init__(sigma=sigma, passes=20)
+            self.words = words
+
+    own = Own(words=5)
+    assert own.get_params() == {"sigma": 2.0, "words": 5}
+    assert repr(own) == "Own(words=5)"
+    assert own.set_params(sigma=1.0).fit(X, Y).passes_ <= 20
+    assert list(copy.deepcopy(own).predict(X)) == Y
+
+
+def test_nodes_of_a_graph_that_are_no_dict():
+    for nodes in (np.zeros((2, 1)), None, 3):
+        with pytest.raises(TypeError, match=r"X\[0\]\['nodes'\] is .*: give a dict"):
+            GraphCRF().fit([{"nodes": nodes}], [["a", "b"]])
+
+
+def test_settings_of_a_wrong_type(tmp_path):
+    for params in ({"template": 3}, {"constraint": ["a"]}, {"progress": "always"}, {"progress": None}):
+        [(name, value)] = params.items()
+        with pytest.raises(TypeError, match=re.escape(f"{name} is {value!r}: give")):
+            ChainCRF(**params).fit(X, Y)
+    with pytest.raises(TypeError, match="template is 3: give a string"):
+        crfkit.SkipChainCRF(template=3).fit(WORDS, Y)
+
+
+def test_a_path_that_is_empty(crf):
+    for use in (lambda: crf.model_.save(""), lambda: chain(checkpoint="").fit(X, Y), lambda: Model.load("")):
+        with pytest.raises(FileNotFoundError):
+            use()

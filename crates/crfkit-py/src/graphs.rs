@@ -229,10 +229,10 @@ impl PyGraphTagger {
     ) -> PyResult<Vec<Bound<'py, PyArray1<i64>>>> {
         let decode = decode_of(py, decode)?;
         let inputs = graphs_of(py, &self.0.model().domain.types, &x)?;
-        let found = py.detach(|| self.0.labels(&inputs, decode, Threads::count(threads)));
+        let found = self.0.labels(py, &inputs, decode, Threads::count(threads))?;
         let array =
             |labels: Vec<u32>| labels.into_iter().map(i64::from).collect::<Vec<i64>>().into_pyarray(py);
-        Ok(found.map_err(|error| raise(py, error))?.into_iter().map(array).collect())
+        Ok(found.into_iter().map(array).collect())
     }
 
     /// The probability of every label of every node: for each graph an array with the rows of all nodes, end to end.
@@ -244,12 +244,10 @@ impl PyGraphTagger {
         threads: Option<Threads>,
     ) -> PyResult<Vec<Bound<'py, PyArray1<f64>>>> {
         let inputs = graphs_of(py, &self.0.model().domain.types, &x)?;
-        let found = py.detach(|| {
-            self.0.each(&inputs, Threads::count(threads), |worker, input| {
-                Ok(worker.load(input)?.marginals()?.flatten().copied().collect::<Vec<f64>>())
-            })
-        });
-        Ok(found.map_err(|error| raise(py, error))?.into_iter().map(|row| row.into_pyarray(py)).collect())
+        let found = self.0.each(py, &inputs, Threads::count(threads), |worker, input| {
+            Ok(worker.load(input)?.marginals()?.flatten().copied().collect::<Vec<f64>>())
+        })?;
+        Ok(found.into_iter().map(|row| row.into_pyarray(py)).collect())
     }
 
     /// The types of nodes with their labels, and the types of factors with the types of their nodes.

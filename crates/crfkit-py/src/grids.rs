@@ -225,13 +225,13 @@ impl PyGridTagger {
         threads: Option<Threads>,
     ) -> PyResult<Vec<Bound<'py, PyArray2<u16>>>> {
         let (inputs, decode) = (pictures(py, &x, None, None)?, decode_of(py, decode)?);
-        let found = py.detach(|| self.0.labels(&inputs, decode, Threads::count(threads)));
+        let found = self.0.labels(py, &inputs, decode, Threads::count(threads))?;
         let names = &self.0.model().domain.labels;
         let array = |(picture, labels): (&GridImage, Vec<u32>)| {
             let values: Vec<u16> = labels.iter().map(|&label| names[label as usize]).collect();
             values.into_pyarray(py).reshape([picture.sites.nodes.height, picture.sites.nodes.width])
         };
-        inputs.iter().zip(found.map_err(|error| raise(py, error))?).map(array).collect()
+        inputs.iter().zip(found).map(array).collect()
     }
 
     /// The probability of every label at every pixel: an array (height, width, labels) for each image.
@@ -243,16 +243,14 @@ impl PyGridTagger {
         threads: Option<Threads>,
     ) -> PyResult<Vec<Bound<'py, PyArray3<f64>>>> {
         let inputs = pictures(py, &x, None, None)?;
-        let found = py.detach(|| {
-            self.0.each(&inputs, Threads::count(threads), |worker, input| {
-                Ok(worker.load(input)?.marginals()?.flatten().copied().collect::<Vec<f64>>())
-            })
-        });
+        let found = self.0.each(py, &inputs, Threads::count(threads), |worker, input| {
+            Ok(worker.load(input)?.marginals()?.flatten().copied().collect::<Vec<f64>>())
+        })?;
         let labels = self.0.model().domain.labels.len();
         let array = |(picture, values): (&GridImage, Vec<f64>)| {
             values.into_pyarray(py).reshape([picture.sites.nodes.height, picture.sites.nodes.width, labels])
         };
-        inputs.iter().zip(found.map_err(|error| raise(py, error))?).map(array).collect()
+        inputs.iter().zip(found).map(array).collect()
     }
 
     /// The mask values of the labels, in the order of the last axis of the marginals.

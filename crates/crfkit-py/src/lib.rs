@@ -25,7 +25,6 @@ mod walk;
 mod workers;
 
 use crate::errors::setting_error;
-use crate::walk::shown;
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
@@ -95,7 +94,7 @@ impl<'py> FromPyObject<'_, 'py> for Threads {
             _ => None,
         };
         number.filter(|number| *number > 0).map(Threads).ok_or_else(|| {
-            let what = shown(&given);
+            let what = given.repr().map_or_else(|_| "no number".into(), |text| text.to_string());
             let message =
                 format!("threads is {what}: give a whole number of at least 1, or None for all cores");
             setting_error(given.py(), message)

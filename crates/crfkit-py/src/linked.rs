@@ -176,14 +176,12 @@ impl PyLinkedTagger {
     fn labels(&self, py: Python<'_>, x: &Bound<'_, PyAny>, threads: Option<Threads>) -> PyResult<Labels> {
         let inputs = self.inputs(x)?;
         let full: Vec<&Columns> = inputs.iter().filter(|rows| !rows.is_empty()).collect();
-        let found = py.detach(|| {
-            self.0.each(&full, Threads::count(threads), |worker, input| {
-                worker.load(input)?;
-                let decode = worker.model().decode();
-                Ok(worker.labels(decode)?.to_vec())
-            })
-        });
-        let mut found = found.map_err(|error| raise(py, error))?.into_iter();
+        let found = self.0.each(py, &full, Threads::count(threads), |worker, input| {
+            worker.load(input)?;
+            let decode = worker.model().decode();
+            Ok(worker.labels(decode)?.to_vec())
+        })?;
+        let mut found = found.into_iter();
         let model = self.0.model();
         let names = &model.domain.labels;
         let name = |(column, &label): (usize, &u32)| names[column][label as usize].clone();
@@ -207,16 +205,14 @@ impl PyLinkedTagger {
         let inputs = self.inputs(x)?;
         let model = self.0.model();
         let columns = model.domain.labels.len();
-        let found = py.detach(|| {
-            self.0.each(&inputs, Threads::count(threads), |worker, input| {
-                let mut tables = vec![Vec::new(); columns];
-                if !input.is_empty() {
-                    let rows = worker.load(input)?.marginals()?;
-                    rows.enumerate().for_each(|(v, row)| tables[v % columns].extend_from_slice(row));
-                }
-                Ok(tables)
-            })
-        });
+        let found = self.0.each(py, &inputs, Threads::count(threads), |worker, input| {
+            let mut tables = vec![Vec::new(); columns];
+            if !input.is_empty() {
+                let rows = worker.load(input)?.marginals()?;
+                rows.enumerate().for_each(|(v, row)| tables[v % columns].extend_from_slice(row));
+            }
+            Ok(tables)
+        })?;
         let array = |tokens: usize, column: usize, values: Vec<f64>| {
             values.into_pyarray(py).reshape([tokens, model.domain.labels[column].len()])
         };
@@ -227,7 +223,7 @@ impl PyLinkedTagger {
                 .map(|(column, values)| array(input.len(), column, values))
                 .collect()
         };
-        found.map_err(|error| raise(py, error))?.into_iter().zip(&inputs).map(arrays).collect()
+        found.into_iter().zip(&inputs).map(arrays).collect()
     }
 
     /// Names of the labels of each column of labels.

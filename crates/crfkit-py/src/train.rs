@@ -29,7 +29,7 @@ const PART: usize = 64;
 /// Parts that wait for that thread.
 const WAITING: usize = 4;
 /// How often the interpreter is asked for signals, such as Ctrl-C.
-const POLL: Duration = Duration::from_millis(50);
+pub(crate) const POLL: Duration = Duration::from_millis(50);
 /// A report: passes, objective, score on the development set, number of weights.
 type Report = (f64, Option<f64>, Option<f64>, usize);
 

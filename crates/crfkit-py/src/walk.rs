@@ -101,9 +101,21 @@ pub(crate) fn walk(
 ) -> PyResult<()> {
     let Ok(dict) = item.cast::<PyDict>() else { return walk_into(item, Nest::OUTERMOST, at, out) };
     for (place, (key, value)) in dict.iter().enumerate() {
-        if !keys.find(place, &key).is_some_and(|known| send_known(known, &value, out)) {
-            pair(&key, &value, Nest::OUTERMOST, at, out)?;
+        if keys.find(place, &key).is_some_and(|known| send_known(known, &value, out)) {
+            continue;
         }
+        if is_plain(&value) {
+            pair(&key, &value, Nest::OUTERMOST, at, out)?;
+            continue;
+        }
+        // Reading it may run Python code, which may change the dict.
+        let rest: Vec<_> = dict.iter().skip(place).collect();
+        for (place, (key, value)) in (place..).zip(&rest) {
+            if !keys.find(place, key).is_some_and(|known| send_known(known, value, out)) {
+                pair(key, value, Nest::OUTERMOST, at, out)?;
+            }
+        }
+        break;
     }
     keys.finish(dict.len());
     Ok(())
@@ -128,12 +140,22 @@ fn send_known(key: &mut Key, value: &Bound<'_, PyAny>, out: &mut impl Receiver) 
     true
 }
 
+/// Whether it is a string, a boolean or a number of Python's own.
+fn is_plain(value: &Bound<'_, PyAny>) -> bool {
+    value.is_exact_instance_of::<PyString>()
+        || value.is_exact_instance_of::<PyBool>()
+        || value.is_exact_instance_of::<PyFloat>()
+        || value.is_exact_instance_of::<PyInt>()
+}
+
 /// Sends the features of a token, or those of a nested value.
 fn walk_into(item: &Bound<'_, PyAny>, nest: Nest<'_>, at: &At<'_>, out: &mut impl Receiver) -> PyResult<()> {
     let prefix = nest.prefix;
     if let Ok(dict) = item.cast::<PyDict>() {
-        for (key, value) in dict {
-            pair(&key, &value, nest, at, out)?;
+        // A copy: reading a value may run Python code, which may change the dict.
+        let entries: Vec<_> = dict.iter().collect();
+        for (key, value) in &entries {
+            pair(key, value, nest, at, out)?;
         }
         return Ok(());
     }

@@ -30,10 +30,10 @@ pub const ARRAYS: Target = Target {
             return;
         }
         let Ok(corpus) = builder.finish(1) else { return };
-        if corpus.data.variables() <= 40 {
-            if let Some(model) = learn(corpus, &settings(first as usize / 3)) {
-                ask(&Arc::new(model), &graphs);
-            }
+        if corpus.data.variables() <= 40
+            && let Some(model) = learn(corpus, &settings(first as usize / 3))
+        {
+            ask(&Arc::new(model), &graphs);
         }
     },
     seeds: || {
@@ -132,7 +132,7 @@ fn line(x: &[f64], y: &[i8]) -> String {
     format!(r#"{{"nodes": [{}], "factors": [{}]}}"#, nodes.join(", "), pairs.join(", "))
 }
 
-/// One of four ways to train: exact, by belief propagation, by conditionals, and by SAGA.
+/// One of four ways to train: exactly, by belief propagation, by conditionals, and by SAGA.
 fn settings(way: usize) -> Settings {
     let of = Settings::for_kind(Kind::Graph);
     let of = Settings { optimizer: Method::Lbfgs, passes: Some(3), ..of };
@@ -140,7 +140,7 @@ fn settings(way: usize) -> Settings {
         0 => Settings { inference: Some(crfkit::typed::Engine::Exact), ..of },
         1 => Settings { inference: Some(crfkit::typed::Engine::LoopyBp), ..of },
         2 => Settings { objective: Criterion::Pseudolikelihood, ..of },
-        _ => Settings { objective: Criterion::Pseudolikelihood, optimizer: Method::Saga, ..of },
+        _ => Settings { inference: Some(crfkit::typed::Engine::Exact), optimizer: Method::Saga, ..of },
     }
 }
 

@@ -34,7 +34,6 @@ impl<'a> Rules<'a> {
     /// The text of a file of rules, and its name.
     pub fn read(file: &Path) -> crfkit::Result<(String, String)> {
         let name = crate::io::name(file);
-        let text = std::fs::read_to_string(file).map_err(|error| crfkit::Error::io(&*name, error))?;
-        Ok((text, name))
+        Ok((crate::io::read_text(file)?, name))
     }
 }

@@ -1,7 +1,7 @@
 //! `crfkit cv`: scores by cross-validation.
 
 use super::train::data::{TrainingData, read_dev};
-use super::train::{check, kind, weights};
+use super::train::{check, first_model, kind, weights};
 use crate::args::{CvArgs, Folds, Shown, TrainArgs, TrainingPart};
 use crate::error::{stdout_failed, usage};
 use crate::flags::{Given, ModelKind};
@@ -105,7 +105,7 @@ fn cross<D: TrainingData>(args: &CvArgs) -> Result<Vec<Scores>> {
             )));
         }
         let features = corpus.features(&settings);
-        let mut start = weights(training, &corpus, &features)?;
+        let mut start = weights(training, first_model(training)?.as_deref(), &corpus, &features)?;
         start.dev = read_dev(training, &corpus.domain)?;
         let trained = train(corpus, features, &settings, start, &mut ()).with_context(of)?;
         let scores = scores_on(&trained.model, &test, training.input.threads())?;

@@ -4,7 +4,7 @@ use super::eval::{How, judge};
 use super::tag::with_model;
 use crate::args::ReportArgs;
 use crate::error::usage;
-use crate::io::{Door, InputPlace, Inputs, WithModel, grid_samples, name, open_model};
+use crate::io::{Door, InputPlace, Inputs, WithModel, grid_samples, name, open_model, open_text};
 use crate::paths::{Named, check_inputs_kept};
 use anyhow::Result;
 use crfkit::any::AnyModel;
@@ -14,7 +14,6 @@ use crfkit::files::write_atomically;
 use crfkit::{Error, Place};
 use crfkit_report::{EvaluationPart, ModelPart, Page, Run};
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -123,9 +122,7 @@ pub fn named_runs(paths: &[PathBuf], read: impl Fn(&Path) -> Result<Run>) -> Res
 
 /// The run of a log.
 pub fn read_log(path: &Path) -> Result<Run> {
-    let called = name(path);
-    let file = File::open(path).map_err(|error| Error::io(&*called, error))?;
-    Ok(Run::read(BufReader::new(file), &called)?)
+    Ok(Run::read(BufReader::new(open_text(path)?), &name(path))?)
 }
 
 /// The name of a run on a page: the name of its log, or of its model, without folder and ending.

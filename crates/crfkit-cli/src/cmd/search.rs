@@ -4,7 +4,7 @@ mod points;
 
 use super::cv::{check_several, held_out, main_score, scores_on};
 use super::train::data::{TrainingData, read_dev};
-use super::train::{check_aliases, kind, weights};
+use super::train::{check_aliases, first_model, kind, weights};
 use crate::args::{Folds, SearchArgs, Shown, TrainArgs, TrainingPart};
 use crate::error::{stdout_failed, usage};
 use crate::flags::ModelKind;
@@ -163,15 +163,17 @@ impl<D: TrainingData> Task<'_, D> {
     /// A number that is the same for the same data and settings.
     fn fingerprint(&self) -> Result<u64> {
         let features = self.corpus.features(&self.settings);
-        let start =
-            TrainOptions { dev: Some(self.dev.clone()), ..weights(self.flags, self.corpus, &features)? };
+        let start = TrainOptions {
+            dev: Some(self.dev.clone()),
+            ..weights(self.flags, first_model(self.flags)?.as_deref(), self.corpus, &features)?
+        };
         Ok(fingerprint(self.corpus, &self.settings, &start))
     }
 
     /// Trains a model from the weights before, gives the point its score, and returns the bytes of the model.
     fn train(&self, point: &mut Point, previous: &mut Vec<f64>) -> Result<Vec<u8>> {
         let features = self.corpus.features(&self.settings);
-        let mut start = weights(self.flags, self.corpus, &features)?;
+        let mut start = weights(self.flags, first_model(self.flags)?.as_deref(), self.corpus, &features)?;
         if start.theta.is_empty() {
             start.theta = std::mem::take(previous);
         }

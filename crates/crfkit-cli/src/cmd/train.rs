@@ -68,8 +68,12 @@ fn learn<D: TrainingData>(args: &TrainArgs) -> Result<ExitCode> {
     session.progress.note(&D::describe(&corpus, &counts, &settings));
     calibrate::check_size(args, counts.sequences)?;
 
-    let mut start = TrainOptions { dev, ..weights(args, &corpus, &features)? };
-    lost_labels(args, &corpus)?.iter().for_each(|lost| session.progress.note(lost));
+    let first = first_model::<D>(args)?;
+    let mut start = TrainOptions { dev, ..weights(args, first.as_deref(), &corpus, &features)? };
+    first
+        .and_then(|first| lost_labels(args, &first, &corpus))
+        .iter()
+        .for_each(|lost| session.progress.note(lost));
     start.resume = session.resume(|| fingerprint(&corpus, &settings, &start))?;
 
     let recorded = recorded(args, &corpus, &settings)?;
@@ -82,30 +86,37 @@ fn learn<D: TrainingData>(args: &TrainArgs) -> Result<ExitCode> {
     Ok(status)
 }
 
-/// The first weights and the mean of the prior that the arguments ask for.
+/// The model of --init, which is opened once: it may come through a pipe.
+pub fn first_model<D: TrainingData>(args: &TrainArgs) -> Result<Option<Arc<WeightedModel<D>>>> {
+    match &args.init {
+        Some(Init::Model(path)) => model_of::<D>(path).context("--init").map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// The first weights, those of the model of --init if there is one, and the mean of the prior that the arguments ask for.
 pub fn weights<D: TrainingData>(
     args: &TrainArgs,
+    first: Option<&WeightedModel<D>>,
     corpus: &Corpus<D>,
     features: &Features,
 ) -> Result<TrainOptions<D>> {
     Ok(TrainOptions {
-        theta: match &args.init {
-            Some(Init::Model(path)) => weights_of(path, corpus, features).context("--init")?,
-            _ => Vec::new(),
+        theta: match first {
+            Some(first) => first.weights_for(corpus, features).context("--init")?,
+            None => Vec::new(),
         },
         prior_mean: match &args.prior_mean {
-            PriorMean::Model(path) => weights_of(path, corpus, features).context("--prior-mean")?,
+            PriorMean::Model(path) => {
+                let mean = model_of::<D>(path).and_then(|mean| Ok(mean.weights_for(corpus, features)?));
+                mean.context("--prior-mean")?
+            }
             PriorMean::Value(_) => Vec::new(),
         },
         dev: None,
         resume: None,
         threads: args.input.threads(),
     })
-}
-
-/// The weights of the model in a file, arranged for this corpus.
-fn weights_of<D: TrainingData>(path: &Path, corpus: &Corpus<D>, features: &Features) -> Result<Vec<f64>> {
-    Ok(model_of::<D>(path)?.weights_for(corpus, features)?)
 }
 
 /// The model in a file, which must be of this kind.
@@ -115,18 +126,21 @@ fn model_of<D: TrainingData>(path: &Path) -> Result<Arc<WeightedModel<D>>> {
     })
 }
 
-/// The labels of the model to start from that the training data does not have: the new model will not know them.
-fn lost_labels<D: TrainingData>(args: &TrainArgs, corpus: &Corpus<D>) -> Result<Option<String>> {
-    let Some(Init::Model(path)) = &args.init else { return Ok(None) };
-    let model = model_of::<D>(path).context("--init")?;
+/// Names the labels of the model to start from that the training data does not have: the new model will not know them.
+fn lost_labels<D: TrainingData>(
+    args: &TrainArgs,
+    first: &WeightedModel<D>,
+    corpus: &Corpus<D>,
+) -> Option<String> {
+    let Some(Init::Model(path)) = &args.init else { return None };
     let new = corpus.domain.label_sets();
-    let lost = model.domain.label_sets().into_iter().flat_map(|old| {
+    let lost = first.domain.label_sets().into_iter().flat_map(|old| {
         let kept = new.iter().find(|new| new.name == old.name).map_or(&[][..], |new| &new.labels);
         old.labels.iter().filter(|label| !kept.contains(label)).cloned().collect::<Vec<String>>()
     });
     let lost: Vec<String> = lost.collect();
     let text = "has labels that the training data does not have, so the new model will not know them";
-    Ok((!lost.is_empty()).then(|| format!("note: {} {text}: {}", name(path), some(&lost))))
+    (!lost.is_empty()).then(|| format!("note: {} {text}: {}", name(path), some(&lost)))
 }
 
 /// Rejects what is wrong for every kind of model, before any work starts.

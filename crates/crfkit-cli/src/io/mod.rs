@@ -17,7 +17,7 @@ mod sequences;
 pub use graphs::{GraphFile, is_archive, read_arrays};
 pub use images::{PictureFile, grid_samples, list_images, picture_pairs, read_mask, read_picture};
 pub use layout::Echo;
-pub use open::{Feed, is_stdin, name, open_model};
+pub use open::{Feed, is_stdin, name, open_model, open_text, read_text};
 pub use rows::{Reading, RowFile, TextCut, VectorFile};
 pub use sequences::{SequenceReader, templates};
 

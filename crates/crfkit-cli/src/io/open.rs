@@ -8,7 +8,7 @@ use crfkit::any::AnyModel;
 use crfkit::data::text::{Lines, decompress};
 use crfkit::model;
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 /// Whether this is standard input.
@@ -26,6 +26,34 @@ pub fn open_model(path: &Path) -> Result<AnyModel> {
     let bytes = File::open(path).and_then(|file| model::open(&file));
     let bytes = bytes.map_err(|error| Error::io(name(path), error))?;
     AnyModel::from_memory(&bytes).with_context(|| name(path))
+}
+
+/// Reads a text file that has no format of its own here, such as a template.
+pub fn read_text(path: &Path) -> crfkit::Result<String> {
+    let mut text = String::new();
+    open_text(path)?.read_to_string(&mut text).map_err(|error| Error::io(name(path), error))?;
+    Ok(text)
+}
+
+/// Opens such a file, or standard input for `-`.
+pub fn open_text(path: &Path) -> crfkit::Result<impl Read> {
+    let file = if is_stdin(path) { standard_input() } else { File::open(path) };
+    file.map(Text).map_err(|error| Error::io(name(path), error))
+}
+
+/// A text, read as it is. The first NUL byte is an error, so that a device or a binary file is not read to its end in search of a line's.
+struct Text<R>(R);
+
+impl<R: Read> Read for Text<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.0.read(buffer)?;
+        match buffer[..read].contains(&0) {
+            true => {
+                Err(std::io::Error::new(ErrorKind::InvalidData, "a NUL byte in it: plain text is needed"))
+            }
+            false => Ok(read),
+        }
+    }
 }
 
 /// A text input that may come bit by bit.

@@ -3,7 +3,7 @@
 use super::layout::RowLayout;
 use super::reasons::explain_mistakes;
 use super::repeat::{repeat_attributes, repeat_rows};
-use super::{Door, Feed, InputPlace, Inputs, Reading, RowFile, VectorFile, Wanted, name};
+use super::{Door, Feed, InputPlace, Inputs, Reading, RowFile, VectorFile, Wanted, name, read_text};
 use crate::args::{Format, RankBy, TrainArgs};
 use crate::flags::ModelKind;
 use crate::paths::{Named, check_inputs_kept, outputs};
@@ -145,7 +145,7 @@ pub fn templates(args: &TrainArgs, columns: usize) -> Result<Templates> {
         });
     };
     let file = name(path);
-    let mut text = std::fs::read_to_string(path).map_err(|error| Error::io(&*file, error))?;
+    let mut text = read_text(path)?;
     // In a stream the numbers are features like others; elsewhere they are a matrix.
     if args.stream && !numbers.is_empty() {
         text = format!("{}\n{}", text.trim_end_matches('\n'), number_lines(&numbers));

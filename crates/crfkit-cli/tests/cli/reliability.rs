@@ -216,6 +216,23 @@ mod endless {
     use std::time::Duration;
 
     #[test]
+    fn what_is_no_text_is_not_read_to_its_end() {
+        let (directory, at) = place();
+        train_in(directory.path(), &["data", "-m", "m"]).assert().success();
+        for arguments in [
+            &["train", "data", "-m", "n", "--template", "/dev/zero"][..],
+            &["train", "data", "-m", "n", "--constraint", "/dev/zero"],
+            &["search", "data", "-m", "n", "--points", "/dev/zero"],
+            &["edit", "-m", "m", "-o", "n", "/dev/zero"],
+            &["report", "/dev/zero", "-o", "n"],
+        ] {
+            let message = failure(crfkit().current_dir(directory.path()).args(arguments), 1);
+            assert!(message.contains("/dev/zero: a NUL byte"), "{arguments:?}: {message}");
+            assert!(!at("n").exists());
+        }
+    }
+
+    #[test]
     fn what_is_no_model_is_not_read_to_its_end() {
         let mut command = crfkit();
         let message = failure(command.args(["inspect", "/dev/zero"]).timeout(Duration::from_secs(60)), 1);
@@ -235,6 +252,11 @@ mod endless {
         assert_eq!(piped, output(&mut tag("m")));
         let cut = fs::read(at("m")).unwrap();
         failure(tag("/dev/stdin").write_stdin(&cut[..cut.len() / 2]), 1);
+        // A model to start from, too.
+        let from = |model: &str, to: &str| train_in(directory.path(), &["data", "-m", to, "--init", model]);
+        from("/dev/stdin", "piped").write_stdin(cut).assert().success();
+        from("m", "read").assert().success();
+        assert!(fs::read(at("piped")).unwrap() == fs::read(at("read")).unwrap());
     }
 }
 

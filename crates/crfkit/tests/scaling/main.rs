@@ -1,6 +1,9 @@
-//! How work and memory grow with the input, by counted allocations and never by the clock: at n, 2n and 4n they fit the documented order.
+//! How work and memory grow with the input, by counted allocations and operations and never by the clock: at n, 2n and 4n they fit the
+//! documented order.
 
 mod counted;
+mod engines;
+mod worked;
 
 use counted::count;
 use crfkit::Place;

@@ -1,6 +1,6 @@
 //! The points of a search: settings and their scores, and the file that keeps them.
 
-use crate::io::name;
+use crate::io::{name, read_text};
 use anyhow::Result;
 use crfkit::train::Settings;
 use crfkit::{Error, Place};
@@ -80,10 +80,9 @@ impl Log {
         let Some(path) = path else { return Ok(Log { file: None, known: Vec::new() }) };
         let file = name(path);
         let failed = |error| Error::io(&*file, error);
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(failed(error).into()),
+        let text = match read_text(path) {
+            Err(Error::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            read => read?,
         };
         let complete = text.rfind('\n').map_or(0, |end| end + 1);
         let mut known = Vec::new();

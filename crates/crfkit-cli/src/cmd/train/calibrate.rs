@@ -2,7 +2,7 @@
 
 use super::data::TrainingData;
 use super::session::Session;
-use super::weights;
+use super::{first_model, weights};
 use crate::args::{Folds, TrainArgs, TrainingPart};
 use crate::cmd::cv::data_paths;
 use crate::error::usage;
@@ -99,7 +99,7 @@ fn without(
     let corpus = ChainDomain::read_training(&TrainArgs { part, ..args.clone() })?;
     let settings = Settings { choose: Tuning::default(), ..settings.clone() };
     let features = corpus.features(&settings);
-    let start = weights(args, &corpus, &features)?;
+    let start = weights(args, first_model(args)?.as_deref(), &corpus, &features)?;
     Ok(train(corpus, features, &settings, start, &mut Stoppable(stop))?)
 }
 
