@@ -71,7 +71,11 @@ impl<M: Labeller> Workers<M> {
             let stretch = &stretch;
             let begin = |part| {
                 let line = line.clone();
-                scope.spawn(move || (stretch(part), drop(line)).0)
+                scope.spawn(move || {
+                    let answers = stretch(part);
+                    drop(line);
+                    answers
+                })
             };
             let parts: Vec<_> = inputs.chunks(size).map(begin).collect();
             drop(line);
