@@ -22,8 +22,10 @@ class Estimator:
 
     def _store(self, given: dict[str, Any]) -> None:
         """Store the parameters: ``__init__`` calls it with its ``locals()``."""
-        for name in self._parameter_names():
-            setattr(self, name, given[name])
+        # Not by the signature, which may be that of a subclass.
+        for name, value in given.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
 
     @classmethod
     def _parameter_names(cls) -> list[str]:
@@ -111,11 +113,11 @@ class Labels(Labeller[_crfkit.Tagger]):
 
     def predict(self, X: Sequence[Any]) -> np.ndarray:
         """The labels of sequences: a 1-D array of lists."""
-        return object_array(self.tagger_.label_lists(X, threads=thread_count(self.threads)))
+        return object_array(self.tagger_.label_lists(X, threads=self.threads))
 
     def predict_marginals(self, X: Sequence[Any]) -> list[np.ndarray]:
         """The probability of each label at each token: an array (tokens, labels) for each sequence."""
-        return [tagged.marginals for tagged in self.tagger_.tag_many(X, threads=thread_count(self.threads))]
+        return [tagged.marginals for tagged in self.tagger_.tag_many(X, threads=self.threads)]
 
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
         """The share of tokens whose label is right. ``sample_weight`` has a number for each sequence. Tokens without a label do not count."""
@@ -162,15 +164,6 @@ def weights_of(sample_weight: Any, X: Any, what: str = "sequences") -> list[floa
     if len(weights) != len(X):
         raise DataError(f"X has {len(X)} {what}, but sample_weight has {len(weights)} numbers")
     return weights
-
-
-def thread_count(threads: Any) -> int | None:
-    """A number of threads; ``None`` for all cores."""
-    if threads is None:
-        return None
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
-        raise SettingError(f"threads is {threads!r}: give a whole number of at least 1, or None for all cores")
-    return int(threads)
 
 
 def floats(values: Any, name: str) -> list[float]:

@@ -8,7 +8,7 @@ from os import PathLike, fsdecode
 from typing import Any, Callable, Mapping, TypeVar
 
 from crfkit import _crfkit
-from crfkit._base import Labeller, Worker, check_lengths, floats, thread_count
+from crfkit._base import Labeller, Worker, check_lengths, floats
 from crfkit._progress import reporter
 from crfkit.errors import DataError, SettingError
 
@@ -68,11 +68,10 @@ class Trained(Labeller[Worker]):
         self: Fit, train: Callable[..., dict[str, Any]], *data: Any, keep: dict[str, Any] | None = None, **more: Any
     ) -> Fit:
         """Train by a function of the extension module, and keep the result, with further attributes that belong to it."""
-        threads = thread_count(self.threads)
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback is {self.callback!r}: give a function, or None")
         with reporter(self.progress, self.callback) as callback:
-            run = train(*data, threads=threads, callback=callback, **more)
+            run = train(*data, threads=self.threads, callback=callback, **more)
         self.__dict__.update(keep or {})
         self._take(run)
         return self
@@ -111,6 +110,13 @@ def token_weights_of(token_weight: Any, X: Any, what: str = "token_weight") -> l
     if len(weights) != len(X):
         raise DataError(f"X has {len(X)} sequences, but {what} has {len(weights)}: give weights for each of them")
     return weights
+
+
+def text_of(name: str, value: Any) -> str | None:
+    """A text, or none."""
+    if not isinstance(value, (str, type(None))):
+        raise TypeError(f"{name} is {value!r:.60}: give a string, or None")
+    return value
 
 
 def label_weights_of(class_weight: Any) -> list[tuple[str, float]] | None:

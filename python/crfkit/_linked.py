@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from crfkit import _crfkit
 from crfkit._base import check_lengths, weights_of
-from crfkit._fit import Trained, development, token_weights_of
+from crfkit._fit import Trained, development, text_of, token_weights_of
 
 Fit = TypeVar("Fit", bound="Linked")
 
@@ -35,7 +35,7 @@ class Linked(Trained[_crfkit.LinkedTagger]):
         developed = development(*dev)
         settings = self._settings(min_count=self.min_count, inference=self.inference)
         reading = {
-            "template": self.template,
+            "template": text_of("template", self.template),
             "weights": weights_of(sample_weight, X),
             "token_weights": token_weights_of(token_weight, X),
             "standardise": bool(self.standardise),

@@ -10,6 +10,8 @@ Callback = Callable[[dict[str, Any]], Any]
 
 
 def _bar(progress: bool | str) -> Any:
+    if progress not in (True, False, "auto"):
+        raise TypeError(f'progress is {progress!r}: give True, False or "auto"')
     if progress is False or (progress == "auto" and not sys.stderr.isatty()):
         return None
     try:

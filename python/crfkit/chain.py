@@ -9,7 +9,7 @@ import numpy as np
 
 from crfkit import _crfkit
 from crfkit._base import Labels, check_lengths, weights_of
-from crfkit._fit import Trained, development, label_weights_of, token_weights_of
+from crfkit._fit import Trained, development, label_weights_of, text_of, token_weights_of
 from crfkit.errors import SettingError
 
 _CHOICES = ("observed", "all")
@@ -203,12 +203,12 @@ class ChainCRF(Labels, Trained[_crfkit.Tagger]):
     def _reading(self, X: Sequence[Any], sample_weight: Any, token_weight: Any) -> dict[str, Any]:
         """How the extension module reads the sequences."""
         return {
-            "template": self.template,
+            "template": text_of("template", self.template),
             "weights": weights_of(sample_weight, X),
             "token_weights": token_weights_of(token_weight, X),
             "label_weights": label_weights_of(self.class_weight),
             "partial_labels": bool(self.partial_labels),
-            "constraint": self.constraint,
+            "constraint": text_of("constraint", self.constraint),
             "standardise": bool(self.standardise),
         }
 

@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
-from crfkit._base import check_lengths, object_array, share_of_right, thread_count
+from crfkit._base import check_lengths, object_array, share_of_right
 from crfkit._linked import Linked
 from crfkit.errors import DataError
 
@@ -80,12 +80,12 @@ class FactorialCRF(Linked):
 
     def predict(self, X: Sequence[Any]) -> np.ndarray:
         """The labels of sequences: a 1-D array of lists of tuples."""
-        found = self.tagger_.labels(X, threads=thread_count(self.threads))
+        found = self.tagger_.labels(X, threads=self.threads)
         return object_array([[tuple(labels) for labels in sequence] for sequence in found])
 
     def predict_marginals(self, X: Sequence[Any]) -> list[list[np.ndarray]]:
         """The probability of each label at each token: for each sequence a list with an array (tokens, labels) for each label."""
-        return [list(parts) for parts in self.tagger_.marginals(X, threads=thread_count(self.threads))]
+        return [list(parts) for parts in self.tagger_.marginals(X, threads=self.threads)]
 
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
         """The share of tokens whose labels are all right. ``sample_weight`` has a number for each sequence."""

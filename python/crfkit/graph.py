@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from crfkit import _crfkit
-from crfkit._base import check_lengths, object_array, thread_count, weights_of
+from crfkit._base import check_lengths, object_array, weights_of
 from crfkit._fit import Trained, development, label_weights_of
 from crfkit.errors import DataError, SettingError
 
@@ -186,7 +186,7 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
     def predict(self, X: Sequence[Any]) -> np.ndarray:
         """The labels of the nodes of graphs: a 1-D array with an array for each graph, or a dict of arrays where there are types."""
         tagger, graphs = self.tagger_, [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
-        found = tagger.labels([_unlabelled(graph) for graph in graphs], decode=self.decode, threads=thread_count(self.threads))
+        found = tagger.labels([_unlabelled(graph) for graph in graphs], decode=self.decode, threads=self.threads)
         answers = []
         for x, (nodes, _), numbers in zip(X, graphs, found):
             parts, start = {}, 0
@@ -200,7 +200,7 @@ class GraphCRF(Trained[_crfkit.GraphTagger]):
         """The probability of each label of each node: for each graph an array (nodes, labels), or a dict of them."""
         tagger, graphs = self.tagger_, [_graph(x, f"X[{k}]") for k, x in enumerate(X)]
         answers = []
-        for x, (nodes, _), values in zip(X, graphs, tagger.marginals([_unlabelled(g) for g in graphs], threads=thread_count(self.threads))):
+        for x, (nodes, _), values in zip(X, graphs, tagger.marginals([_unlabelled(g) for g in graphs], threads=self.threads)):
             parts, start = {}, 0
             for name, (features, _) in nodes:
                 shape = (len(features), len(self._labels[name]))
@@ -294,6 +294,9 @@ def _graph(x: Any, name: str) -> Any:
         unknown = [key for key in x if key not in ("nodes", "factors")]
         if unknown or "nodes" not in x:
             raise DataError(f"{name} has {list(x)}: give nodes and factors")
+        for part, of_types in x.items():
+            if not isinstance(of_types, Mapping):
+                raise TypeError(f"{name}[{part!r}] is {type(of_types).__name__}: give a dict from the names of types")
         nodes = [(of, _features(numbers, f"{name}['nodes'][{of!r}]")) for of, numbers in x["nodes"].items()]
         given = {of: (v if isinstance(v, tuple) else (v, None)) for of, v in x.get("factors", {}).items()}
     elif isinstance(x, tuple) and len(x) in (2, 3):

@@ -8,7 +8,7 @@ from typing import Any, Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from crfkit import _crfkit
-from crfkit._base import check_lengths, object_array, thread_count, weights_of
+from crfkit._base import check_lengths, object_array, weights_of
 from crfkit._fit import Trained, development, label_weights_of
 from crfkit.errors import DataError, SettingError
 
@@ -159,11 +159,11 @@ class GridCRF(Trained[_crfkit.GridTagger]):
     def predict(self, X: Sequence[Any]) -> np.ndarray:
         """The labels of images: a 1-D array of arrays (height, width)."""
         tagger = self.tagger_
-        return object_array(list(tagger.labels(_images(X, "X"), decode=self.decode, threads=thread_count(self.threads))))
+        return object_array(list(tagger.labels(_images(X, "X"), decode=self.decode, threads=self.threads)))
 
     def predict_marginals(self, X: Sequence[Any]) -> list[np.ndarray]:
         """The probability of each label at each pixel: an array (height, width, labels) for each image."""
-        return list(self.tagger_.marginals(_images(X, "X"), threads=thread_count(self.threads)))
+        return list(self.tagger_.marginals(_images(X, "X"), threads=self.threads))
 
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
         """The share of pixels whose label is right. ``sample_weight`` has a number for each image. Pixels without a label do not count."""

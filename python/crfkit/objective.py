@@ -7,10 +7,10 @@ from typing import Any, Iterable, Sequence
 import numpy as np
 
 from crfkit import _crfkit
-from crfkit._base import check_lengths, thread_count
+from crfkit._base import check_lengths
 from crfkit._fit import Trained
 from crfkit.chain import ChainCRF
-from crfkit.errors import SettingError
+from crfkit.errors import DataError, SettingError
 from crfkit.graph import GraphCRF
 from crfkit.grid import GridCRF
 
@@ -57,7 +57,7 @@ class Objective:
         estimator = _estimator(ChainCRF, params)
         check_lengths(X, y)
         reading = estimator._reading(X, sample_weight, token_weight)
-        return cls(_crfkit.chain_objective(X, y, estimator._settings(), reading, threads=thread_count(estimator.threads)))
+        return cls(_crfkit.chain_objective(X, y, estimator._settings(), reading, threads=estimator.threads))
 
     @classmethod
     def grid(
@@ -74,7 +74,7 @@ class Objective:
         images, masks, layout = estimator._data(X, y)
         settings = estimator._settings(inference=estimator.inference)
         weights = estimator._weights(X, masks, sample_weight, pixel_weight)
-        return cls(_crfkit.grid_objective(images, masks, layout, settings, weights=weights, threads=thread_count(estimator.threads)))
+        return cls(_crfkit.grid_objective(images, masks, layout, settings, weights=weights, threads=estimator.threads))
 
     @classmethod
     def graph(
@@ -90,7 +90,7 @@ class Objective:
         estimator = _estimator(GraphCRF, params)
         _, graphs, types = estimator._data(X, y, node_weight)
         weights = estimator._weights(X, sample_weight)
-        return cls(_crfkit.graph_objective(graphs, types, estimator._settings(), weights=weights, threads=thread_count(estimator.threads)))
+        return cls(_crfkit.graph_objective(graphs, types, estimator._settings(), weights=weights, threads=estimator.threads))
 
     @property
     def dim(self) -> int:
@@ -116,7 +116,10 @@ class Objective:
 
     def model(self, theta: Any) -> _crfkit.Model:
         """The model with these weights."""
-        return self._inner.model(_vector(theta))
+        weights = _vector(theta)
+        if not np.isfinite(weights).all():
+            raise DataError(f"theta has {weights[~np.isfinite(weights)][0]} for a weight: give finite numbers")
+        return self._inner.model(weights)
 
     def __repr__(self) -> str:
         return f"<crfkit.Objective: {self.dim} weights, {self.examples} examples>"

@@ -7,7 +7,7 @@ from typing import Any, Callable, Iterable, Sequence
 
 import numpy as np
 
-from crfkit._base import check_lengths, object_array, share_of_right, thread_count
+from crfkit._base import check_lengths, object_array, share_of_right
 from crfkit._linked import Linked
 
 
@@ -103,12 +103,12 @@ class SkipChainCRF(Linked):
 
     def predict(self, X: Sequence[Any]) -> np.ndarray:
         """The labels of sequences: a 1-D array of lists."""
-        found = self.tagger_.labels(X, threads=thread_count(self.threads))
+        found = self.tagger_.labels(X, threads=self.threads)
         return object_array([[label for [label] in sequence] for sequence in found])
 
     def predict_marginals(self, X: Sequence[Any]) -> list[np.ndarray]:
         """The probability of each label at each token: an array (tokens, labels) for each sequence."""
-        return [part for [part] in self.tagger_.marginals(X, threads=thread_count(self.threads))]
+        return [part for [part] in self.tagger_.marginals(X, threads=self.threads)]
 
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Iterable[float] | None = None) -> float:
         """The share of tokens whose label is right. ``sample_weight`` has a number for each sequence. Tokens without a label do not count."""

@@ -7,7 +7,6 @@ from itertools import islice
 from typing import Any
 
 from crfkit import _crfkit
-from crfkit._base import thread_count
 
 # The most sequences that are read ahead: enough for all cores to be busy.
 _MOST = 1024
@@ -27,7 +26,7 @@ def tagged(tagger: _crfkit.Tagger, xs: Iterable[Any], threads: int | None = None
     """
     if isinstance(xs, (str, bytes, dict)) or not hasattr(xs, "__iter__"):
         raise TypeError(f"X is {type(xs).__name__}: give an iterable of sequences")
-    return _tagged(tagger, iter(xs), thread_count(threads))
+    return _tagged(tagger, iter(xs), threads)
 
 
 def _tagged(tagger: _crfkit.Tagger, xs: Iterator[Any], threads: int | None) -> Iterator[_crfkit.Tagged]:

@@ -1,7 +1,11 @@
 """Estimators of grids, graphs, factorial chains, and of counts."""
 
 import copy
+import os
 import pickle
+import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -240,3 +244,19 @@ def test_an_image_with_other_channels_is_an_error_that_names_both_numbers():
         grid.predict(colours)
     with pytest.raises(crfkit.DataError, match=r"X\[0\].*2 channels.*3 channels"):
         GridCRF(passes=3).fit(colours, y).predict([x[:, :, :2] for x in colours])
+
+
+def test_ctrl_c_ends_labelling_at_the_next_image():
+    rng = np.random.default_rng(4)
+    crf = GridCRF(passes=2).fit([rng.normal(size=(8, 8))], [rng.integers(0, 2, size=(8, 8))])
+    images = [rng.normal(size=(50, 50))] * 2000
+    begin = time.process_time()
+    crf.predict(images[:100])
+    whole = 20 * (time.process_time() - begin)
+    pressed = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    begin = time.process_time()
+    with pytest.raises(KeyboardInterrupt):
+        pressed.start()
+        crf.predict(images)
+    assert time.process_time() - begin < 0.7 * whole
+    assert len(crf.predict(images[:3])) == 3

@@ -232,3 +232,110 @@ def test_weights_can_be_edited(crf):
             model.edited([("node", "word:Ada", ["NAME"], weight)])
     arrays = chain().fit([np.eye(2)], [["a", "b"]]).model_
     assert arrays.edited([("node", "vector[0]", ["a"], 5.0)]).coefficients()[3].max() == 5.0
+
+
+def nested(depth):
+    features = {"x": 1}
+    for _ in range(depth):
+        features = {"a": features}
+    return features
+
+
+def test_features_that_are_nested_without_end():
+    assert ChainCRF().fit([[nested(99), {}]], [["A", "B"]]).feature_names_[0].count(":") >= 50
+    itself = {}
+    itself["a"] = itself
+    tagger = ChainCRF().fit(X, Y).tagger_
+    for token in (nested(100_000), itself):
+        for use in (lambda: ChainCRF().fit([[token, {}]], [["A", "B"]]), lambda: tagger.tag([token]), lambda: tagger.tag_many([[token]])):
+            with pytest.raises(crfkit.DataError, match=r"\[0\] has features that are nested more than 100 deep"):
+                use()
+
+
+def test_numbers_of_threads():
+    for threads in (0, -1, 1.5, "2", True, -(10**30)):
+        for use in (
+            lambda: ChainCRF(threads=threads).fit(X, Y),
+            lambda: ChainCRF().fit(X, Y).tagger_.tag_many(X, threads=threads),
+            lambda: ChainCRF().fit(X, Y).tagger_.tag_stream(X, threads=threads),
+            lambda: ChainCRF().fit(X, Y).set_params(threads=threads).predict(X),
+        ):
+            with pytest.raises(crfkit.SettingError, match="threads is .*: give a whole number of at least 1, or None"):
+                use()
+    for threads in (1, np.int64(2), 5000, 10**30):
+        assert ChainCRF(threads=threads).fit(X, Y).model_.to_bytes() == ChainCRF().fit(X, Y).model_.to_bytes()
+        assert len(ChainCRF().fit(X, Y).tagger_.tag_many(X * 100, threads=threads)) == 100 * len(X)
+
+
+def test_the_first_mistake_is_told():
+    """Also if it is found only when the sequence is labelled, and there is another one behind it that is found when it is read."""
+    tagger = ChainCRF().fit(X, Y).tagger_
+    vectors = np.zeros((1, 2))
+    with pytest.raises(crfkit.DataError, match=r"X\[1\]"):
+        tagger.tag_many([X[0], vectors, *X * 100, None], threads=2)
+    with pytest.raises(TypeError, match=r"X\[1\]"):
+        tagger.tag_many([X[0], None, *X * 100, vectors], threads=2)
+
+
+def test_models_that_label_no_plain_sequences():
+    words = [["Ada", "sings"]]
+    model = crfkit.SkipChainCRF().fit(words, [["A", "B"]]).model_
+    with pytest.raises(crfkit.SettingError, match="use the score of its estimator"):
+        model.evaluate(words, [["A", "B"]])
+
+
+class Changing:
+    """A number that changes the dict that it stands in."""
+
+    def __init__(self, features):
+        self.features = features
+
+    def __float__(self):
+        self.features[str(len(self.features))] = 1.0
+        return 2.0
+
+
+def test_a_dict_that_changes_while_it_is_read():
+    def features():
+        outer, inner = {}, {}
+        outer.update(a=Changing(outer), b="x", inner=inner, c=1)
+        inner.update(a=Changing(inner), b=True)
+        return outer
+
+    found = chain().fit([[features(), {}]], [["A", "B"]])
+    assert sorted(found.feature_names_) == ["a", "b:x", "c", "inner:a", "inner:b"]
+    assert found.tagger_.tag([features(), {}]) == ["A", "B"]
+
+
+def test_an_estimator_with_parameters_of_its_own():
+    class Own(ChainCRF):
+        def __init__(self, *, sigma=2.0, words=3):
+            super().__init__(sigma=sigma, passes=20)
+            self.words = words
+
+    own = Own(words=5)
+    assert own.get_params() == {"sigma": 2.0, "words": 5}
+    assert repr(own) == "Own(words=5)"
+    assert own.set_params(sigma=1.0).fit(X, Y).passes_ <= 20
+    assert list(copy.deepcopy(own).predict(X)) == Y
+
+
+def test_nodes_of_a_graph_that_are_no_dict():
+    for nodes in (np.zeros((2, 1)), None, 3):
+        with pytest.raises(TypeError, match=r"X\[0\]\['nodes'\] is .*: give a dict"):
+            GraphCRF().fit([{"nodes": nodes}], [["a", "b"]])
+
+
+def test_settings_of_a_wrong_type(tmp_path):
+    for params in ({"template": 3}, {"constraint": ["a"]}, {"progress": "always"}, {"progress": None}):
+        [(name, value)] = params.items()
+        with pytest.raises(TypeError, match=re.escape(f"{name} is {value!r}: give")):
+            ChainCRF(**params).fit(X, Y)
+    with pytest.raises(TypeError, match="template is 3: give a string"):
+        crfkit.SkipChainCRF(template=3).fit(WORDS, Y)
+
+
+def test_a_path_that_is_empty(crf):
+    for use in (lambda: crf.model_.save(""), lambda: chain(checkpoint="").fit(X, Y), lambda: Model.load("")):
+        with pytest.raises(FileNotFoundError):
+            use()

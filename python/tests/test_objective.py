@@ -115,3 +115,12 @@ def test_what_is_wrong_is_said():
         Objective.chain(X, y, optimizer="sgd")
     with pytest.raises(crfkit.SettingError, match="auto"):
         Objective.chain(X, y, sigma="auto")
+
+
+def test_a_model_has_finite_weights():
+    objective = crfkit.Objective.chain([[{"a": 1.0}, {"b": 1.0}]], [["A", "B"]])
+    for wrong in (float("inf"), float("nan")):
+        theta = np.zeros(objective.dim)
+        theta[1] = wrong
+        with pytest.raises(crfkit.DataError, match="theta has (inf|nan) for a weight"):
+            objective.model(theta)

@@ -71,7 +71,7 @@ def test_allowed_labels(crf):
         ({0: [5]}, TypeError, "give a label or a list of labels"),
         ({0: []}, crfkit.DataError, "no labelling"),
         (["O"], crfkit.DataError, "1 entries, but the sequence has 3 tokens"),
-        ("O", TypeError, "allowed is a string"),
+        ("O", TypeError, "allowed is 'O' .str.: give a dict"),
     ],
 )
 def test_bad_allowed_labels(crf, allowed, error, message):

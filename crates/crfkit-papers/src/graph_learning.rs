@@ -116,15 +116,35 @@ impl GraphTask {
 
     /// The share of wrong labels in the test data, in per cent of the known labels.
     pub fn error<I: NodeMarginals>(&self, theta: &[f64], engine: &I) -> f64 {
-        let (mut wrong, mut all) = (0, 0);
-        for (example, labels) in self.labels(&self.test, theta, engine).iter().enumerate() {
-            let known =
-                || labels.iter().zip(self.test.gold(example)).filter(|(_, gold)| **gold != UNLABELLED);
-            wrong += known().filter(|(found, gold)| found != gold).count();
-            all += known().count();
-        }
+        let [wrong, all] =
+            self.wrong(theta, engine).into_iter().fold([0, 0], |sum, one| [sum[0] + one[0], sum[1] + one[1]]);
         100.0 * wrong as f64 / all.max(1) as f64
     }
+
+    /// The share of wrong labels in each graph of the test data, in per cent of its known labels.
+    pub fn errors<I: NodeMarginals>(&self, theta: &[f64], engine: &I) -> Vec<f64> {
+        let share = |[wrong, all]: [usize; 2]| 100.0 * wrong as f64 / all.max(1) as f64;
+        self.wrong(theta, engine).into_iter().map(share).collect()
+    }
+
+    /// The numbers of wrong and of known labels in each graph of the test data.
+    fn wrong<I: NodeMarginals>(&self, theta: &[f64], engine: &I) -> Vec<[usize; 2]> {
+        let count = |(example, labels): (usize, &Vec<Label>)| {
+            let known =
+                || labels.iter().zip(self.test.gold(example)).filter(|(_, gold)| **gold != UNLABELLED);
+            [known().filter(|(found, gold)| found != gold).count(), known().count()]
+        };
+        self.labels(&self.test, theta, engine).iter().enumerate().map(count).collect()
+    }
+}
+
+/// The mean of the differences a − b, and its standard error.
+pub fn paired(a: &[f64], b: &[f64]) -> [f64; 2] {
+    let n = a.len().min(b.len()) as f64;
+    let differences = || a.iter().zip(b).map(|(a, b)| a - b);
+    let mean = differences().sum::<f64>() / n;
+    let variance = differences().map(|d| (d - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    [mean, (variance / n).sqrt()]
 }
 
 /// Collects points while a method runs.
@@ -141,5 +161,17 @@ impl Watch for Points<'_> {
         let due = self.curve.error.last().is_none_or(|point| passes >= 1.1 * point[0]);
         self.curve.error.extend(theta.filter(|_| due).map(|theta| [passes, (self.error)(theta)]));
         Ok(Control::Continue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::paired;
+
+    #[test]
+    fn differences_are_paired() {
+        let [mean, error] = paired(&[3.0, 5.0, 7.0], &[2.0, 3.0, 4.0]);
+        assert_eq!(mean, 2.0);
+        assert!((error - (1.0f64 / 3.0).sqrt()).abs() < 1e-12, "{error}");
     }
 }

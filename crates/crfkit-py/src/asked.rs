@@ -51,12 +51,16 @@ impl PyTagger {
             };
             return dict.iter().map(entry).collect();
         }
+        let no_list = || {
+            PyTypeError::new_err(format!(
+                "allowed is {}: give a dict, or a list with an entry per token",
+                shown(given)
+            ))
+        };
         if given.is_instance_of::<PyString>() {
-            return Err(PyTypeError::new_err(
-                "allowed is a string: give a dict, or a list with an entry per token",
-            ));
+            return Err(no_list());
         }
-        let items = given.try_iter()?.collect::<PyResult<Vec<_>>>()?;
+        let items = given.try_iter().map_err(|_| no_list())?.collect::<PyResult<Vec<_>>>()?;
         if items.len() != tokens {
             let count = items.len();
             return Err(data_error(

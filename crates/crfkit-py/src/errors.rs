@@ -12,6 +12,9 @@ pub(crate) fn raise(py: Python<'_>, error: Error) -> PyErr {
         }
         Error::File { .. } => exception(py, "ModelFileError", error.to_string()),
         Error::Diverged { .. } => exception(py, "DivergedError", error.to_string()),
+        Error::Io { name, .. } if name.is_empty() => {
+            PyFileNotFoundError::new_err("the path is empty: give the name of a file")
+        }
         Error::Io { name, error } => match error.raw_os_error() {
             // With an error number, Python chooses the subclass: FileNotFoundError, PermissionError, ...
             Some(number) => {

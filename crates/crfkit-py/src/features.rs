@@ -25,6 +25,8 @@ pub(crate) const UNKNOWN: &str = "?";
 pub(crate) struct Converter {
     keys: Keys,
     text: String,
+    /// Features that a token of the last sequence had, rounded up: so much room is made for those of the next one.
+    usual: usize,
 }
 
 /// A sequence to be labelled.
@@ -53,13 +55,12 @@ impl Input {
 
     /// Loads it into a worker.
     pub(crate) fn load(&self, worker: &mut Tagger<Ensemble>) -> crfkit::Result<()> {
-        let answers = match &self.tokens {
-            Tokens::Named(sequence) => worker.load(sequence)?,
-            Tokens::Hashed(sequence) => worker.take_in_hashed(sequence)?,
-        };
-        match self.allowed.is_empty() {
-            true => Ok(()),
-            false => answers.allow(&self.allowed, || Place::new("x", 0)),
+        match &self.tokens {
+            Tokens::Named(sequence) => worker.load_constrained(sequence, &self.allowed).map(drop),
+            Tokens::Hashed(sequence) if self.allowed.is_empty() => worker.take_in_hashed(sequence).map(drop),
+            Tokens::Hashed(sequence) => {
+                worker.take_in_hashed(sequence)?.allow(&self.allowed, || Place::new("x", 0))
+            }
         }
     }
 }
@@ -163,17 +164,16 @@ impl Converter {
         let (py, name) = (given.py(), of.to_string());
         let (tokens, array) = split(given, &name)?;
         let text = std::mem::take(&mut self.text);
-        let mut hashing = Hashing { sequence: HashedAttributes::new(name.as_str()), text };
+        let mut hashing = Hashing { sequence: HashedAttributes::new(name), text };
         match &tokens {
             Some(tokens) => {
-                let count = tokens.len().unwrap_or(0);
-                for (token, item) in each_token(tokens, &name)?.enumerate() {
+                // Neither number is to be trusted with much memory.
+                hashing.sequence.reserve(tokens.len().unwrap_or(0).min(1024), self.usual.min(64));
+                for (token, item) in each_token(tokens, &of)?.enumerate() {
                     walk(&item?, &At { of, number: token }, &mut self.keys, &mut hashing)?;
                     hashing.sequence.finish_token();
-                    if token == 0 {
-                        hashing.sequence.reserve(count);
-                    }
                 }
+                self.usual = hashing.sequence.per_token();
             }
             None => {
                 let rows = array.as_ref().map_or(0, |array| array.shape()[0]);
@@ -183,7 +183,7 @@ impl Converter {
         let Hashing { mut sequence, text } = hashing;
         self.text = text;
         if let Some(array) = array.filter(|array| !sequence.is_empty() || array.shape()[0] > 0) {
-            let vectors = vectors_for(sequence.len(), &array, &name)?;
+            let vectors = vectors_for(sequence.len(), &array, &of.to_string())?;
             sequence.set_vectors(vectors).map_err(|error| raise(py, error))?;
         }
         Ok(Tokens::Hashed(sequence).into())

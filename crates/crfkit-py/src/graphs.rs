@@ -1,5 +1,6 @@
 //! Typed graphs: from arrays and named features to graphs of the library, and from its answers to arrays.
 
+use crate::Threads;
 use crate::errors::{data_error, raise};
 use crate::grids::{decode_of, other_kind, tables_of};
 use crate::keys::Keys;
@@ -183,7 +184,7 @@ pub(crate) fn train_graph<'py>(
     dev: Option<Vec<GraphInput<'py>>>,
     start: Option<&Bound<'py, PyModel>>,
     checkpoint: Option<PathBuf>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     callback: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let settings = read_settings(py, settings, Kind::Graph)?;
@@ -196,7 +197,7 @@ pub(crate) fn train_graph<'py>(
         }
     };
     let start = start.map(|model| model.get().0.clone());
-    let begin = Begin { settings, start, checkpoint, threads: crate::threads(threads) };
+    let begin = Begin { settings, start, checkpoint, threads: Threads::count(threads) };
     train_corpus(py, corpus, dev, begin, callback)
 }
 
@@ -224,14 +225,14 @@ impl PyGraphTagger {
         py: Python<'py>,
         x: Vec<GraphInput<'py>>,
         decode: Option<&str>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Vec<Bound<'py, PyArray1<i64>>>> {
         let decode = decode_of(py, decode)?;
         let inputs = graphs_of(py, &self.0.model().domain.types, &x)?;
-        let found = py.detach(|| self.0.labels(&inputs, decode, crate::threads(threads)));
+        let found = self.0.labels(py, &inputs, decode, Threads::count(threads))?;
         let array =
             |labels: Vec<u32>| labels.into_iter().map(i64::from).collect::<Vec<i64>>().into_pyarray(py);
-        Ok(found.map_err(|error| raise(py, error))?.into_iter().map(array).collect())
+        Ok(found.into_iter().map(array).collect())
     }
 
     /// The probability of every label of every node: for each graph an array with the rows of all nodes, end to end.
@@ -240,15 +241,13 @@ impl PyGraphTagger {
         &self,
         py: Python<'py>,
         x: Vec<GraphInput<'py>>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Vec<Bound<'py, PyArray1<f64>>>> {
         let inputs = graphs_of(py, &self.0.model().domain.types, &x)?;
-        let found = py.detach(|| {
-            self.0.each(&inputs, crate::threads(threads), |worker, input| {
-                Ok(worker.load(input)?.marginals()?.flatten().copied().collect::<Vec<f64>>())
-            })
-        });
-        Ok(found.map_err(|error| raise(py, error))?.into_iter().map(|row| row.into_pyarray(py)).collect())
+        let found = self.0.each(py, &inputs, Threads::count(threads), |worker, input| {
+            Ok(worker.load(input)?.marginals()?.flatten().copied().collect::<Vec<f64>>())
+        })?;
+        Ok(found.into_iter().map(|row| row.into_pyarray(py)).collect())
     }
 
     /// The types of nodes with their labels, and the types of factors with the types of their nodes.

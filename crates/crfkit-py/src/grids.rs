@@ -1,5 +1,6 @@
 //! Grids: from arrays to images of the library, and from its answers to arrays.
 
+use crate::Threads;
 use crate::errors::{data_error, raise, setting_error};
 use crate::model::PyModel;
 use crate::settings::read_settings;
@@ -183,7 +184,7 @@ pub(crate) fn train_grid<'py>(
     dev: Option<(Vec<GridInput<'py>>, Vec<PyReadonlyArray2<'py, u16>>)>,
     start: Option<&Bound<'py, PyModel>>,
     checkpoint: Option<PathBuf>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     callback: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let settings = read_settings(py, settings, Kind::Grid)?;
@@ -196,7 +197,7 @@ pub(crate) fn train_grid<'py>(
         }
     };
     let start = start.map(|model| model.get().0.clone());
-    let begin = Begin { settings, start, checkpoint, threads: crate::threads(threads) };
+    let begin = Begin { settings, start, checkpoint, threads: Threads::count(threads) };
     train_corpus(py, corpus, dev, begin, callback)
 }
 
@@ -221,16 +222,16 @@ impl PyGridTagger {
         py: Python<'py>,
         x: Vec<GridInput<'py>>,
         decode: Option<&str>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Vec<Bound<'py, PyArray2<u16>>>> {
         let (inputs, decode) = (pictures(py, &x, None, None)?, decode_of(py, decode)?);
-        let found = py.detach(|| self.0.labels(&inputs, decode, crate::threads(threads)));
+        let found = self.0.labels(py, &inputs, decode, Threads::count(threads))?;
         let names = &self.0.model().domain.labels;
         let array = |(picture, labels): (&GridImage, Vec<u32>)| {
             let values: Vec<u16> = labels.iter().map(|&label| names[label as usize]).collect();
             values.into_pyarray(py).reshape([picture.sites.nodes.height, picture.sites.nodes.width])
         };
-        inputs.iter().zip(found.map_err(|error| raise(py, error))?).map(array).collect()
+        inputs.iter().zip(found).map(array).collect()
     }
 
     /// The probability of every label at every pixel: an array (height, width, labels) for each image.
@@ -239,19 +240,17 @@ impl PyGridTagger {
         &self,
         py: Python<'py>,
         x: Vec<GridInput<'py>>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Vec<Bound<'py, PyArray3<f64>>>> {
         let inputs = pictures(py, &x, None, None)?;
-        let found = py.detach(|| {
-            self.0.each(&inputs, crate::threads(threads), |worker, input| {
-                Ok(worker.load(input)?.marginals()?.flatten().copied().collect::<Vec<f64>>())
-            })
-        });
+        let found = self.0.each(py, &inputs, Threads::count(threads), |worker, input| {
+            Ok(worker.load(input)?.marginals()?.flatten().copied().collect::<Vec<f64>>())
+        })?;
         let labels = self.0.model().domain.labels.len();
         let array = |(picture, values): (&GridImage, Vec<f64>)| {
             values.into_pyarray(py).reshape([picture.sites.nodes.height, picture.sites.nodes.width, labels])
         };
-        inputs.iter().zip(found.map_err(|error| raise(py, error))?).map(array).collect()
+        inputs.iter().zip(found).map(array).collect()
     }
 
     /// The mask values of the labels, in the order of the last axis of the marginals.

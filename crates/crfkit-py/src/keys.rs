@@ -24,11 +24,10 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// The key; `None` if it is no text, or empty.
-    fn of(object: &Bound<'_, PyAny>) -> Option<Self> {
-        let name = text_of(object)?.ok().filter(|name| !name.is_empty())?;
+    /// The key that has this text; `None` if that is empty.
+    fn of(object: &Bound<'_, PyAny>, name: &str) -> Option<Self> {
         let (text, hash) = ([name, SEPARATOR].concat(), HashedAttributes::hash_of(name));
-        Some(Key { object: object.clone().unbind(), text, len: name.len(), hash })
+        (!name.is_empty()).then(|| Key { object: object.clone().unbind(), text, len: name.len(), hash })
     }
 
     /// The text of the key.
@@ -55,10 +54,11 @@ impl Key {
     }
 }
 
-/// The keys of the last dict, by their places.
+/// The keys of the last dicts, by their places.
 #[derive(Default)]
 pub(crate) struct Keys {
-    keys: Vec<Key>,
+    /// The last key at each place, and the one before it: tokens at the ends of a sequence often have other keys than the rest.
+    keys: Vec<(Key, Option<Key>)>,
     /// Keys of this dict that were new.
     new: usize,
     /// The last dicts of which most keys were new.
@@ -70,7 +70,7 @@ impl Keys {
     #[inline]
     pub(crate) fn find(&mut self, place: usize, key: &Bound<'_, PyAny>) -> Option<&mut Key> {
         match self.keys.get(place) {
-            Some(known) if known.object.is(key) => self.keys.get_mut(place),
+            Some((known, _)) if known.object.is(key) => self.keys.get_mut(place).map(|(known, _)| known),
             _ => self.learn(place, key),
         }
     }
@@ -80,16 +80,20 @@ impl Keys {
         if self.strange >= PATIENCE || place >= MOST || place > self.keys.len() {
             return None;
         }
-        let same = |known: &Key| matches!(text_of(object), Some(Ok(text)) if text == known.name());
-        if !self.keys.get(place).is_some_and(same) {
-            self.new += 1;
-            let key = Key::of(object)?;
-            match self.keys.get_mut(place) {
-                Some(known) => *known = key,
-                None => self.keys.push(key),
+        let Some(Ok(text)) = text_of(object) else { return None };
+        match self.keys.get_mut(place) {
+            Some((last, _)) if last.name() == text => {}
+            Some((last, Some(before))) if before.name() == text => std::mem::swap(last, before),
+            Some((last, before)) => {
+                self.new += 1;
+                *before = Some(std::mem::replace(last, Key::of(object, text)?));
+            }
+            None => {
+                self.new += 1;
+                self.keys.push((Key::of(object, text)?, None));
             }
         }
-        self.keys.get_mut(place)
+        self.keys.get_mut(place).map(|(known, _)| known)
     }
 
     /// Ends a dict of this many keys.

@@ -24,7 +24,10 @@ mod vectors;
 mod walk;
 mod workers;
 
+use crate::errors::setting_error;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
+use pyo3::types::PyBool;
 
 #[pymodule(gil_used = false)]
 mod _crfkit {
@@ -67,8 +70,34 @@ enum Form {
     Rows,
 }
 
-/// The number of threads to use: the one that is given, or that of the cores.
-fn threads(given: Option<usize>) -> usize {
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    given.filter(|&threads| threads > 0).unwrap_or_else(cores)
+/// A number of threads, as Python gives it.
+struct Threads(usize);
+
+impl Threads {
+    /// The number of threads to use: one for each core, or fewer if so many are given. More would only wait for each other.
+    fn count(given: Option<Self>) -> usize {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        given.map_or(cores, |Threads(threads)| threads.min(cores))
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Threads {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let number = match given.extract::<isize>() {
+            Ok(number) if !given.is_instance_of::<PyBool>() => usize::try_from(number).ok(),
+            // A number that is too large for its type is more than there are cores.
+            Err(error) if error.is_instance_of::<PyOverflowError>(given.py()) => {
+                given.gt(0)?.then_some(usize::MAX)
+            }
+            _ => None,
+        };
+        number.filter(|number| *number > 0).map(Threads).ok_or_else(|| {
+            let what = given.repr().map_or_else(|_| "no number".into(), |text| text.to_string());
+            let message =
+                format!("threads is {what}: give a whole number of at least 1, or None for all cores");
+            setting_error(given.py(), message)
+        })
+    }
 }

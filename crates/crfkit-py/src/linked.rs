@@ -1,6 +1,5 @@
 //! Factorial and skip chains, and models made of counts: sequences of words, with or without further fields.
 
-use crate::Form;
 use crate::errors::{data_error, raise, setting_error};
 use crate::features::Converter;
 use crate::labels::{DEV_NAMES, Given, NAMES};
@@ -11,6 +10,7 @@ use crate::train::{Begin, pairs, train_corpus};
 use crate::vectors::{split, without};
 use crate::walk::{Name, each_sequence};
 use crate::workers::Workers;
+use crate::{Form, Threads};
 use crfkit::Trainer;
 use crfkit::any::AnyModel;
 use crfkit::chain::Sequence;
@@ -107,7 +107,7 @@ pub(crate) fn train_linked<'py>(
     dev: Option<(Bound<'py, PyAny>, Labels)>,
     start: Option<&Bound<'py, PyModel>>,
     checkpoint: Option<PathBuf>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     callback: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let settings = read_settings(py, settings, Kind::Linked)?;
@@ -142,7 +142,7 @@ pub(crate) fn train_linked<'py>(
     };
     let (corpus, dev) = build().map_err(|error| raise(py, error))?;
     let start = start.map(|model| model.get().0.clone());
-    let begin = Begin { settings, start, checkpoint, threads: crate::threads(threads) };
+    let begin = Begin { settings, start, checkpoint, threads: Threads::count(threads) };
     train_corpus(py, corpus, dev, begin, callback)
 }
 
@@ -173,17 +173,15 @@ impl PyLinkedTagger {
 
     /// The labels of sequences: a list of tuples for each.
     #[pyo3(signature = (x, *, threads=None))]
-    fn labels(&self, py: Python<'_>, x: &Bound<'_, PyAny>, threads: Option<usize>) -> PyResult<Labels> {
+    fn labels(&self, py: Python<'_>, x: &Bound<'_, PyAny>, threads: Option<Threads>) -> PyResult<Labels> {
         let inputs = self.inputs(x)?;
         let full: Vec<&Columns> = inputs.iter().filter(|rows| !rows.is_empty()).collect();
-        let found = py.detach(|| {
-            self.0.each(&full, crate::threads(threads), |worker, input| {
-                worker.load(input)?;
-                let decode = worker.model().decode();
-                Ok(worker.labels(decode)?.to_vec())
-            })
-        });
-        let mut found = found.map_err(|error| raise(py, error))?.into_iter();
+        let found = self.0.each(py, &full, Threads::count(threads), |worker, input| {
+            worker.load(input)?;
+            let decode = worker.model().decode();
+            Ok(worker.labels(decode)?.to_vec())
+        })?;
+        let mut found = found.into_iter();
         let model = self.0.model();
         let names = &model.domain.labels;
         let name = |(column, &label): (usize, &u32)| names[column][label as usize].clone();
@@ -202,21 +200,19 @@ impl PyLinkedTagger {
         &self,
         py: Python<'py>,
         x: &Bound<'py, PyAny>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Vec<Vec<Bound<'py, PyArray2<f64>>>>> {
         let inputs = self.inputs(x)?;
         let model = self.0.model();
         let columns = model.domain.labels.len();
-        let found = py.detach(|| {
-            self.0.each(&inputs, crate::threads(threads), |worker, input| {
-                let mut tables = vec![Vec::new(); columns];
-                if !input.is_empty() {
-                    let rows = worker.load(input)?.marginals()?;
-                    rows.enumerate().for_each(|(v, row)| tables[v % columns].extend_from_slice(row));
-                }
-                Ok(tables)
-            })
-        });
+        let found = self.0.each(py, &inputs, Threads::count(threads), |worker, input| {
+            let mut tables = vec![Vec::new(); columns];
+            if !input.is_empty() {
+                let rows = worker.load(input)?.marginals()?;
+                rows.enumerate().for_each(|(v, row)| tables[v % columns].extend_from_slice(row));
+            }
+            Ok(tables)
+        })?;
         let array = |tokens: usize, column: usize, values: Vec<f64>| {
             values.into_pyarray(py).reshape([tokens, model.domain.labels[column].len()])
         };
@@ -227,7 +223,7 @@ impl PyLinkedTagger {
                 .map(|(column, values)| array(input.len(), column, values))
                 .collect()
         };
-        found.map_err(|error| raise(py, error))?.into_iter().zip(&inputs).map(arrays).collect()
+        found.into_iter().zip(&inputs).map(arrays).collect()
     }
 
     /// Names of the labels of each column of labels.

@@ -231,6 +231,12 @@ impl PyModel {
         x: &Bound<'py, PyAny>,
         y: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        if self.0.any().member().is_none() {
+            let kind = self.kind();
+            let why =
+                format!("a model of a {kind} does not label plain sequences: use the score of its estimator");
+            return Err(setting_error(py, why));
+        }
         let sequences = self.labelled(x, y)?;
         let score = py.detach(|| self.0.evaluate(Sequences::new(sequences)));
         let score = score.map_err(|error| raise(py, error))?;

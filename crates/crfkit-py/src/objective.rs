@@ -1,5 +1,6 @@
 //! The objective of training, as a function of a vector that NumPy holds.
 
+use crate::Threads;
 use crate::errors::{data_error, raise};
 use crate::features::Converter;
 use crate::graphs::{GraphInput, GraphWeights, TypesGiven, graph_corpus};
@@ -128,12 +129,12 @@ pub(crate) fn chain_objective(
     y: &Bound<'_, PyAny>,
     settings: &str,
     reading: Reading,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<PyObjective> {
     let sequences = sequences(x, y, reading.given(reading.form()), &mut Converter::default())?;
     let (settings, choices) = (read_settings(py, settings, Kind::Chain)?, reading.choices(py)?);
     let objective = py.detach(|| {
-        let trainer = Trainer::new().configure(|mine| *mine = settings).threads(crate::threads(threads));
+        let trainer = Trainer::new().configure(|mine| *mine = settings).threads(Threads::count(threads));
         choices.of(trainer).training_objective(sequences.into_iter().map(Ok))
     });
     Ok(PyObjective(Box::new(objective.map_err(|error| raise(py, error))?)))
@@ -149,11 +150,11 @@ pub(crate) fn grid_objective<'py>(
     layout: GridLayout,
     settings: &str,
     weights: Option<GridWeights<'py>>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<PyObjective> {
     let settings = read_settings(py, settings, Kind::Grid)?;
     let corpus = grid_corpus(py, &x, &y, layout, &weights.unwrap_or_default())?;
-    let made = py.detach(|| TrainingObjective::new(corpus, &settings, crate::threads(threads)));
+    let made = py.detach(|| TrainingObjective::new(corpus, &settings, Threads::count(threads)));
     Ok(PyObjective(Box::new(made.map_err(|error| raise(py, error))?)))
 }
 
@@ -166,10 +167,10 @@ pub(crate) fn graph_objective(
     types: TypesGiven,
     settings: &str,
     weights: Option<GraphWeights>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
 ) -> PyResult<PyObjective> {
     let settings = read_settings(py, settings, Kind::Graph)?;
     let corpus = graph_corpus(py, &x, types, &settings, weights.unwrap_or_default())?;
-    let made = py.detach(|| TrainingObjective::new(corpus, &settings, crate::threads(threads)));
+    let made = py.detach(|| TrainingObjective::new(corpus, &settings, Threads::count(threads)));
     Ok(PyObjective(Box::new(made.map_err(|error| raise(py, error))?)))
 }

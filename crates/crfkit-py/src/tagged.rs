@@ -6,6 +6,8 @@ use crate::labels::labels;
 use crate::stored::{Stored, restored, stored};
 use crate::tagger::{PyTagger, Worker};
 use crate::walk::Name;
+use crate::workers::Workers;
+use crfkit::any::Ensemble;
 use crfkit::chain::Sequence;
 use crfkit::eval::{ChunkLabels, chunks, is_chunked};
 use numpy::{IntoPyArray, PyArray2, PyArray3, PyArrayMethods};
@@ -42,7 +44,16 @@ impl PyTagged {
         py: Python<'_>,
         question: impl FnOnce(&mut Worker) -> crfkit::Result<T> + Send,
     ) -> PyResult<T> {
-        let workers = &self.tagger.get().workers;
+        self.ask_of(py, &self.tagger.get().workers, question)
+    }
+
+    /// The same of other workers.
+    fn ask_of<T: Send>(
+        &self,
+        py: Python<'_>,
+        workers: &Workers<Ensemble>,
+        question: impl FnOnce(&mut Worker) -> crfkit::Result<T> + Send,
+    ) -> PyResult<T> {
         let answer = py.detach(|| {
             workers.with(|worker| {
                 self.input.load(worker)?;
@@ -50,6 +61,23 @@ impl PyTagged {
             })
         });
         answer.map_err(|error| raise(py, error))
+    }
+
+    /// Probabilities; if there are several models, the means of theirs.
+    fn mean(
+        &self,
+        py: Python<'_>,
+        question: impl Fn(&mut Worker) -> Vec<f64> + Send + Sync,
+    ) -> PyResult<Vec<f64>> {
+        let models = self.tagger.get().each_model(py)?;
+        let mut sum: Vec<f64> = Vec::new();
+        for workers in models {
+            let found = self.ask_of(py, workers, |worker| Ok(question(worker)))?;
+            sum.resize(found.len(), 0.0);
+            sum.iter_mut().zip(&found).for_each(|(sum, p)| *sum += p);
+        }
+        sum.iter_mut().for_each(|p| *p /= models.len() as f64);
+        Ok(sum)
     }
 }
 
@@ -82,11 +110,11 @@ impl PyTagged {
         let (pairs, labels) = (self.labels.len().saturating_sub(1), self.tagger.get().names.len() as u32);
         let values: Vec<f64> = match pairs {
             0 => Vec::new(),
-            _ => self.ask(py, |worker| {
+            _ => self.mean(py, |worker| {
                 let all = (1..=pairs).flat_map(|t| (0..labels).map(move |i| (t, i)));
                 let all = all.flat_map(|(t, i)| (0..labels).map(move |j| (t, i, j)));
                 let answers = worker.answers();
-                Ok(all.map(|(t, i, j)| answers.pair_marginal(t, i, j)).collect())
+                all.map(|(t, i, j)| answers.pair_marginal(t, i, j)).collect()
             })?,
         };
         values.into_pyarray(py).reshape([pairs, labels as usize, labels as usize])
@@ -107,13 +135,13 @@ impl PyTagged {
         if found.is_empty() {
             return Ok(Vec::new());
         }
-        let sure: Vec<f64> = self.ask(py, |worker| {
+        let sure = self.mean(py, |worker| {
             let marks = ChunkLabels::new(worker.model().labels());
             let sure = |(part, kind): &(Range<usize>, &str)| match chunked {
                 true => worker.chunk_probability(&marks, part.clone(), kind),
                 false => worker.marginal(part.start, self.labels[part.start]),
             };
-            Ok(found.iter().map(sure).collect())
+            found.iter().map(sure).collect()
         })?;
         let class = py.import("crfkit.spans")?.getattr("Span")?;
         let span =
@@ -139,6 +167,7 @@ impl PyTagged {
     /// The logarithm of the partition function.
     #[getter]
     fn log_z(&self, py: Python<'_>) -> PyResult<f64> {
+        self.tagger.get().check_single(py, "partition function")?;
         match self.labels.is_empty() {
             true => Ok(0.0),
             false => self.ask(py, |worker| Ok(worker.log_z())),
@@ -149,6 +178,7 @@ impl PyTagged {
     /// sequences with the largest.
     #[getter]
     fn entropy(&self, py: Python<'_>) -> PyResult<f64> {
+        self.tagger.get().check_single(py, "entropy")?;
         match self.labels.is_empty() {
             true => Ok(0.0),
             false => self.ask(py, |worker| Ok(worker.entropy())),
@@ -158,6 +188,7 @@ impl PyTagged {
     /// The lead of the best labelling over the second best, as a difference of log-probabilities; infinite where there is no second.
     #[getter]
     fn margin(&self, py: Python<'_>) -> PyResult<f64> {
+        self.tagger.get().check_single(py, "probability of whole labellings")?;
         match self.labels.is_empty() {
             true => Ok(f64::INFINITY),
             false => self.ask(py, Worker::margin),
@@ -167,6 +198,7 @@ impl PyTagged {
     /// The log-probability of a labelling, by default of the best one.
     #[pyo3(signature = (y=None))]
     fn log_probability(&self, py: Python<'_>, y: Option<&Bound<'_, PyAny>>) -> PyResult<f64> {
+        self.tagger.get().check_single(py, "probability of whole labellings")?;
         let numbers = match y {
             None => self.labels.clone(),
             Some(y) => self.numbers(py, &labels(y, Name { of: "y", number: None }, false)?)?,
@@ -179,6 +211,7 @@ impl PyTagged {
 
     /// The ``n`` best labellings with their probabilities, best first; fewer where there are fewer.
     fn nbest<'py>(&self, py: Python<'py>, n: isize) -> PyResult<Vec<(Bound<'py, PyList>, f64)>> {
+        self.tagger.get().check_single(py, "probability of whole labellings")?;
         let Some(n) = usize::try_from(n).ok().filter(|n| *n > 0) else {
             return Err(PyValueError::new_err(format!("n is {n}: ask for at least 1 labelling")));
         };

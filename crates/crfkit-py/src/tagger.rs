@@ -7,7 +7,7 @@ use crate::settings::Rules;
 use crate::tagged::PyTagged;
 use crate::walk::{Name, each_sequence, shown};
 use crate::workers::{PART, Workers, locked};
-use crate::{Form, threads};
+use crate::{Form, Threads};
 use crfkit::any::{AnyModel, Ensemble, Member};
 use crfkit::chain::Sequence;
 use crfkit::data::{label_rules, tokens};
@@ -17,7 +17,7 @@ use crfkit::{Error, Model};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 /// A worker of the library.
 pub(crate) type Worker = Tagger<Ensemble>;
@@ -41,7 +41,7 @@ pub(crate) type Worker = Tagger<Ensemble>;
 /// >>> crfkit.Tagger(tagger.model, constraint="forbid O end").tag(X[0]).labels
 /// ['NAME', 'NAME']
 ///
-/// Several models with the same labels label together, with the mean of their marginals:
+/// Several models label together: every token gets the label with the largest mean probability.
 ///
 /// >>> other = crfkit.ChainCRF(sigma=3.0).fit(X, [["NAME", "O"]]).model_
 /// >>> crfkit.Tagger([tagger.model, other]).tag(X[0]).labels
@@ -49,6 +49,8 @@ pub(crate) type Worker = Tagger<Ensemble>;
 #[pyclass(name = "Tagger", module = "crfkit", frozen)]
 pub(crate) struct PyTagger {
     pub(crate) workers: Workers<Ensemble>,
+    /// Those of each model alone, if there are several; see [`PyTagger::each_model`].
+    alone: OnceLock<Vec<Workers<Ensemble>>>,
     /// The form of the sequences that the models label.
     form: Form,
     /// Whether features need no names.
@@ -86,15 +88,12 @@ impl PyTagger {
         }
         let columns = models.iter().map(columns_of).collect::<Option<Vec<_>>>();
         let hashed = matches!(&members[..], [Member::Weighted(_)]);
+        if members.len() > 1 && !at_most_once.is_empty() {
+            let why = "at_most_once is about whole labellings, of which several models have no common probability: give one model";
+            return Err(setting_error(py, why.into()));
+        }
         let ensemble = Ensemble::new(members).map_err(|error| raise(py, error))?;
-        let ensemble = match constraint.map(|given| Rules::of(py, given)).transpose()? {
-            None => ensemble,
-            Some(Rules::Notation(notation)) => ensemble.with_constraint(notation),
-            Some(Rules::Text(text)) => {
-                let rules = label_rules::parse(&text, "constraint", ensemble.labels());
-                ensemble.with_rules(Some(rules.map_err(|error| raise(py, error))?))
-            }
-        };
+        let ensemble = obeying(py, ensemble, constraint)?;
         let ensemble = match at_most_once.is_empty() {
             true => ensemble,
             false => ensemble.with_at_most_once(&at_most_once).map_err(|error| raise(py, error))?,
@@ -102,6 +101,7 @@ impl PyTagger {
         let names = ensemble.labels().iter().map(|name| PyString::intern(py, name).unbind()).collect();
         Ok(PyTagger {
             workers: py.detach(|| Workers::new(Arc::new(ensemble))),
+            alone: OnceLock::new(),
             form: forms[0],
             hashed,
             columns: columns.and_then(|columns| columns.into_iter().max()),
@@ -133,15 +133,44 @@ impl PyTagger {
             return Err(Error::input(rows.place(0), message));
         }
         input.load(worker)?;
-        Ok(worker.viterbi().to_vec())
+        // Several models have only the probabilities of single labels in common.
+        let found = if self.models.len() > 1 { worker.max_marginal() } else { worker.viterbi() };
+        Ok(found.to_vec())
+    }
+
+    /// Workers of each model alone. What is linear in the probabilities of labellings is the mean of what they say, one after the other.
+    pub(crate) fn each_model(&self, py: Python<'_>) -> PyResult<&[Workers<Ensemble>]> {
+        if self.models.len() == 1 {
+            return Ok(std::slice::from_ref(&self.workers));
+        }
+        if let Some(alone) = self.alone.get() {
+            return Ok(alone);
+        }
+        let worker = |member: &Member| -> PyResult<Workers<Ensemble>> {
+            let model = Arc::new(obeying(py, member.clone().into(), self.constraint.as_deref())?);
+            Ok(py.detach(|| Workers::new(model)))
+        };
+        let made = self.workers.model().members().iter().map(worker).collect::<PyResult<_>>()?;
+        Ok(self.alone.get_or_init(|| made))
+    }
+
+    /// Rejects questions about the probabilities of whole labellings if there are several models.
+    pub(crate) fn check_single(&self, py: Python<'_>, what: &str) -> PyResult<()> {
+        if self.models.len() == 1 {
+            return Ok(());
+        }
+        let message = format!(
+            "several models have no {what} in common: ask for marginals, pair_marginals or spans, or give one model"
+        );
+        Err(setting_error(py, message))
     }
 
     /// Converts and labels many sequences.
-    fn label_many(&self, xs: &Bound<'_, PyAny>, given: Option<usize>) -> PyResult<Vec<(Input, Vec<u32>)>> {
+    fn label_many(&self, xs: &Bound<'_, PyAny>, given: Option<Threads>) -> PyResult<Vec<(Input, Vec<u32>)>> {
         let mut converter = Converter::default();
         // A thread must be worth its start.
         let parts = xs.len().map_or(usize::MAX, |count| count.div_ceil(PART).max(1));
-        let threads = threads(given).min(parts);
+        let threads = Threads::count(given).min(parts);
         let inputs = each_sequence(xs)?
             .enumerate()
             .map(|(number, x)| self.input(&mut converter, &x?, Name::x(number)));
@@ -154,6 +183,18 @@ impl PyTagger {
     pub(crate) fn named<'py>(&self, py: Python<'py>, labels: &[u32]) -> PyResult<Bound<'py, PyList>> {
         PyList::new(py, labels.iter().map(|&label| &self.names[label as usize]))
     }
+}
+
+/// The models with the rules that Python gives, or else with their own.
+fn obeying(py: Python<'_>, models: Ensemble, constraint: Option<&str>) -> PyResult<Ensemble> {
+    Ok(match constraint.map(|given| Rules::of(py, given)).transpose()? {
+        None => models,
+        Some(Rules::Notation(notation)) => models.with_constraint(notation),
+        Some(Rules::Text(text)) => {
+            let rules = label_rules::parse(&text, "constraint", models.labels());
+            models.with_rules(Some(rules.map_err(|error| raise(py, error))?))
+        }
+    })
 }
 
 /// The fields that a row may have at most, without the label if that is the last one.
@@ -265,7 +306,7 @@ impl PyTagger {
     fn tag_many(
         slf: &Bound<'_, Self>,
         xs: &Bound<'_, PyAny>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Vec<PyTagged>> {
         let tagged = |(input, labels)| PyTagged { tagger: slf.clone().unbind(), input, labels };
         Ok(slf.get().label_many(xs, threads)?.into_iter().map(tagged).collect())
@@ -278,9 +319,13 @@ impl PyTagger {
     fn tag_stream<'py>(
         slf: &Bound<'py, Self>,
         xs: &Bound<'py, PyAny>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("crfkit.stream")?.getattr("tagged")?.call1((slf, xs, threads))
+        slf.py().import("crfkit.stream")?.getattr("tagged")?.call1((
+            slf,
+            xs,
+            threads.map(|Threads(threads)| threads),
+        ))
     }
 
     /// The labels of many sequences as plain lists.
@@ -289,7 +334,7 @@ impl PyTagger {
         &self,
         py: Python<'py>,
         xs: &Bound<'py, PyAny>,
-        threads: Option<usize>,
+        threads: Option<Threads>,
     ) -> PyResult<Vec<Bound<'py, PyList>>> {
         self.label_many(xs, threads)?.iter().map(|(_, labels)| self.named(py, labels)).collect()
     }

@@ -1,5 +1,6 @@
 //! Training: it runs on a thread of its own, and its progress comes back.
 
+use crate::Threads;
 use crate::errors::{data_error, raise, setting_error};
 use crate::features::Converter;
 use crate::labels::Given;
@@ -28,7 +29,7 @@ const PART: usize = 64;
 /// Parts that wait for that thread.
 const WAITING: usize = 4;
 /// How often the interpreter is asked for signals, such as Ctrl-C.
-const POLL: Duration = Duration::from_millis(50);
+pub(crate) const POLL: Duration = Duration::from_millis(50);
 /// A report: passes, objective, score on the development set, number of weights.
 type Report = (f64, Option<f64>, Option<f64>, usize);
 
@@ -191,7 +192,7 @@ pub(crate) fn train<'py>(
     go_on: bool,
     labels: Option<Vec<String>>,
     checkpoint: Option<PathBuf>,
-    threads: Option<usize>,
+    threads: Option<Threads>,
     callback: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let reading = reading.unwrap_or_default();
@@ -213,7 +214,7 @@ pub(crate) fn train<'py>(
         go_on,
         labels: labels.unwrap_or_default(),
         checkpoint,
-        threads: crate::threads(threads),
+        threads: Threads::count(threads),
     };
     let (feed, food) = sync_channel(WAITING);
     let work = |line: Line| plan.run(food, &line);

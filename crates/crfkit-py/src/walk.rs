@@ -62,6 +62,21 @@ impl fmt::Display for At<'_> {
     }
 }
 
+/// Features may be nested this deep. A dict can contain itself.
+const DEEPEST: usize = 100;
+
+/// Where nested features stand: what their names begin with, and how many dicts and lists are around them.
+#[derive(Clone, Copy)]
+struct Nest<'a> {
+    prefix: &'a str,
+    depth: usize,
+}
+
+impl Nest<'static> {
+    /// The features of a token itself.
+    const OUTERMOST: Nest<'static> = Nest { prefix: "", depth: 0 };
+}
+
 /// A feature of a token, as messages name it: `X[3][5]['word']`, or the token itself before there is a name.
 struct Feature<'a>(&'a At<'a>, [&'a str; 2]);
 
@@ -84,11 +99,23 @@ pub(crate) fn walk(
     keys: &mut Keys,
     out: &mut impl Receiver,
 ) -> PyResult<()> {
-    let Ok(dict) = item.cast::<PyDict>() else { return walk_into(item, "", at, out) };
+    let Ok(dict) = item.cast::<PyDict>() else { return walk_into(item, Nest::OUTERMOST, at, out) };
     for (place, (key, value)) in dict.iter().enumerate() {
-        if !keys.find(place, &key).is_some_and(|known| send_known(known, &value, out)) {
-            pair(&key, &value, "", at, out)?;
+        if keys.find(place, &key).is_some_and(|known| send_known(known, &value, out)) {
+            continue;
         }
+        if is_plain(&value) {
+            pair(&key, &value, Nest::OUTERMOST, at, out)?;
+            continue;
+        }
+        // Reading it may run Python code, which may change the dict.
+        let rest: Vec<_> = dict.iter().skip(place).collect();
+        for (place, (key, value)) in (place..).zip(&rest) {
+            if !keys.find(place, key).is_some_and(|known| send_known(known, value, out)) {
+                pair(key, value, Nest::OUTERMOST, at, out)?;
+            }
+        }
+        break;
     }
     keys.finish(dict.len());
     Ok(())
@@ -113,11 +140,22 @@ fn send_known(key: &mut Key, value: &Bound<'_, PyAny>, out: &mut impl Receiver) 
     true
 }
 
-/// Sends the features of a token, or those of a nested value, whose names begin with `prefix`.
-fn walk_into(item: &Bound<'_, PyAny>, prefix: &str, at: &At<'_>, out: &mut impl Receiver) -> PyResult<()> {
+/// Whether it is a string, a boolean or a number of Python's own.
+fn is_plain(value: &Bound<'_, PyAny>) -> bool {
+    value.is_exact_instance_of::<PyString>()
+        || value.is_exact_instance_of::<PyBool>()
+        || value.is_exact_instance_of::<PyFloat>()
+        || value.is_exact_instance_of::<PyInt>()
+}
+
+/// Sends the features of a token, or those of a nested value.
+fn walk_into(item: &Bound<'_, PyAny>, nest: Nest<'_>, at: &At<'_>, out: &mut impl Receiver) -> PyResult<()> {
+    let prefix = nest.prefix;
     if let Ok(dict) = item.cast::<PyDict>() {
-        for (key, value) in dict {
-            pair(&key, &value, prefix, at, out)?;
+        // A copy: reading a value may run Python code, which may change the dict.
+        let entries: Vec<_> = dict.iter().collect();
+        for (key, value) in &entries {
+            pair(key, value, nest, at, out)?;
         }
         return Ok(());
     }
@@ -131,7 +169,7 @@ fn walk_into(item: &Bound<'_, PyAny>, prefix: &str, at: &At<'_>, out: &mut impl 
     if !plain && let Ok(mapping) = item.cast::<PyMapping>() {
         for entry in mapping.items()? {
             let (key, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = entry.extract()?;
-            pair(&key, &value, prefix, at, out)?;
+            pair(&key, &value, nest, at, out)?;
         }
         return Ok(());
     }
@@ -165,11 +203,11 @@ fn no_name(name: &Bound<'_, PyAny>, prefix: &str, at: &At<'_>) -> PyErr {
 fn pair(
     key: &Bound<'_, PyAny>,
     value: &Bound<'_, PyAny>,
-    prefix: &str,
+    nest: Nest<'_>,
     at: &At<'_>,
     out: &mut impl Receiver,
 ) -> PyResult<()> {
-    let py = key.py();
+    let (py, prefix) = (key.py(), nest.prefix);
     let Some(Ok(name)) = text_of(key) else { return Err(no_key(key, prefix, at)) };
     // The cheapest question first.
     if let Ok(truth) = value.cast::<PyBool>() {
@@ -197,7 +235,11 @@ fn pair(
             shown(value)
         )));
     }
-    walk_into(value, &format!("{prefix}{name}{SEPARATOR}"), at, out)
+    if nest.depth == DEEPEST {
+        // The name would be as long as the nest is deep.
+        return Err(data_error(py, format!("{at} has features that are nested more than {DEEPEST} deep")));
+    }
+    walk_into(value, Nest { prefix: &format!("{prefix}{name}{SEPARATOR}"), depth: nest.depth + 1 }, at, out)
 }
 
 /// The exception for a key that is no name of a feature.

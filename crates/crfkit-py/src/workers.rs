@@ -1,12 +1,14 @@
 //! A model's workers, which threads share.
 
 use crate::errors::raise;
+use crate::train::POLL;
 use crfkit::Result;
 use crfkit::decode::Decode;
 use crfkit::graph::Label;
 use crfkit::tag::{Labeller, Tagger};
 use pyo3::prelude::*;
-use std::sync::mpsc::channel;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Inputs that a worker takes at a time.
@@ -44,29 +46,49 @@ impl<M: Labeller> Workers<M> {
         answer
     }
 
-    /// Calls `task` with every input, on several threads; the results are in the order of the inputs.
+    /// Calls `task` with every input, on several threads; the results are in the order of the inputs. A signal, such as Ctrl-C, ends it at
+    /// the next input.
     pub(crate) fn each<I: Sync, T: Send>(
         &self,
+        py: Python<'_>,
         inputs: &[I],
         threads: usize,
         task: impl Fn(&mut Tagger<M>, &I) -> Result<T> + Sync,
-    ) -> Result<Vec<T>> {
+    ) -> PyResult<Vec<T>> {
+        let stop = AtomicBool::new(false);
         let stretch = |part: &[I]| -> Result<Vec<T>> {
-            self.with(|worker| part.iter().map(|input| task(worker, input)).collect())
+            let part = part.iter().take_while(|_| !stop.load(Ordering::Relaxed));
+            self.with(|worker| part.map(|input| task(worker, input)).collect())
         };
-        let threads = threads.clamp(1, inputs.len().max(1));
-        if threads == 1 {
-            return stretch(inputs);
+        if inputs.len() <= 1 {
+            return py.detach(|| stretch(inputs)).map_err(|error| raise(py, error));
         }
-        let size = inputs.len().div_ceil(threads);
+        // Every thread holds an end of the line until it is ready.
+        let (line, ready) = channel::<()>();
+        let ready = Mutex::new(ready);
+        let size = inputs.len().div_ceil(threads.clamp(1, inputs.len()));
         std::thread::scope(|scope| {
             let stretch = &stretch;
-            let parts: Vec<_> = inputs.chunks(size).map(|part| scope.spawn(move || stretch(part))).collect();
-            let mut all = Vec::with_capacity(inputs.len());
-            for part in parts {
-                all.extend(part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
+            let begin = |part| {
+                let line = line.clone();
+                scope.spawn(move || (stretch(part), drop(line)).0)
+            };
+            let parts: Vec<_> = inputs.chunks(size).map(begin).collect();
+            drop(line);
+            let mut signal = Ok(());
+            while py.detach(|| locked(&ready).recv_timeout(POLL)) == Err(RecvTimeoutError::Timeout) {
+                if let Err(error) = py.check_signals() {
+                    signal = Err(error);
+                    stop.store(true, Ordering::Relaxed);
+                }
             }
-            Ok(all)
+            let all: Vec<Result<Vec<T>>> = parts
+                .into_iter()
+                .map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .collect();
+            signal?;
+            let all: Result<Vec<Vec<T>>> = all.into_iter().collect();
+            Ok(all.map_err(|error| raise(py, error))?.into_iter().flatten().collect())
         })
     }
 
@@ -107,6 +129,10 @@ impl<M: Labeller> Workers<M> {
                     // It fails only if nobody takes it, and then nobody misses it.
                     let _ = give.send((number, std::mem::replace(&mut part, Vec::with_capacity(PART))));
                     number += 1;
+                    if let Err(signal) = py.check_signals() {
+                        made = Err(signal);
+                        break;
+                    }
                 }
             }
             let _ = give.send((number, part));
@@ -114,24 +140,27 @@ impl<M: Labeller> Workers<M> {
             py.detach(work);
             made
         });
-        made?;
         let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         done.sort_by_key(|(number, _)| *number);
         let parts: Result<Vec<Vec<T>>> = done.into_iter().map(|(_, answers)| answers).collect();
-        Ok(parts.map_err(|error| raise(py, error))?.into_iter().flatten().collect())
+        // What could not be made comes after all that was.
+        let parts = parts.map_err(|error| raise(py, error))?;
+        made?;
+        Ok(parts.into_iter().flatten().collect())
     }
 
     /// The labels of many inputs.
     pub(crate) fn labels(
         &self,
+        py: Python<'_>,
         inputs: &[M::Input],
         decode: Option<Decode>,
         threads: usize,
-    ) -> Result<Vec<Vec<Label>>>
+    ) -> PyResult<Vec<Vec<Label>>>
     where
         M::Input: Sync,
     {
-        self.each(inputs, threads, |worker, input| {
+        self.each(py, inputs, threads, |worker, input| {
             worker.load(input)?;
             let decode = decode.unwrap_or_else(|| worker.model().decode());
             Ok(worker.labels(decode)?.to_vec())

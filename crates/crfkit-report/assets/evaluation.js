@@ -54,13 +54,23 @@ const samplesSection = ofEach(({ samples }) => {
       el("span", { class: "mark", "--share": 1 - token.p }, `${token.predicted} ${Math.round(100 * token.p)}%`),
       wrong ? el("span", { class: "right" }, `${token.gold} ${Math.round(100 * token.p_gold)}%`) : null);
   };
+  const why = (tokens, { text, gold, predicted, reason }) => folded(
+    `${text}: ${predicted} beats ${reason.rival} by ${weight(reason.difference)} (gold: ${gold})`,
+    () => table(["contribution", "of", "at", "labels", "label without it"], [
+      ...reason.parts.map(part => [amount(part.amount), ...[part.what, at(tokens, part), part.labels, part.without].map(words)]),
+      ...(reason.others ? [[amount(reason.rest), ...[`${number(reason.others)} more`, "", "", ""].map(words)]] : []),
+    ], { caption: `Why ${text} has the label ${predicted}` }));
+  const at = (tokens, part) => [...new Set(part.tokens.split("–"))].map(t => tokens[t]?.text ?? t).join(" ");
+  const words = text => el("td", {}, text);
+  const amount = x => el("td", { class: "number" }, weight(x));
   const sentence = sample => {
     const wrong = sample.tokens.filter(t => t.gold !== t.predicted).length;
     const verdict = wrong ? `${wrong} wrong` : sample.mistake >= 0 ? "wrong further on" : "all right";
     return el("div", { class: "sentence" },
       note(`${sample.place}: ${verdict}`),
       el("ul", { class: "words" }, ...sample.tokens.map(word),
-        sample.cut ? el("li", { class: "note" }, `… ${sample.cut} more tokens`) : null));
+        sample.cut ? el("li", { class: "note" }, `… ${sample.cut} more tokens`) : null),
+      ...sample.tokens.filter(token => token.reason).map(token => why(sample.tokens, token)));
   };
   const scale = el("span", { class: "scale", role: "img", "aria-label": "the less certain, the stronger the colour" });
   const [first, rest] = [samples.slice(0, SAMPLES_IN_SIGHT), samples.slice(SAMPLES_IN_SIGHT)];
@@ -68,7 +78,8 @@ const samplesSection = ofEach(({ samples }) => {
     el("p", { class: "note" },
       "The worst mistakes come first: those that the model was most certain of. Below each word is its label, with the model's certainty: ",
       el("span", { class: "nowrap" }, "0 ", scale, " 100 %"),
-      ". A wrong label has a red frame, and the gold label below it."),
+      ". A wrong label has a red frame, and the gold label below it. The lines below a sequence say why wrong labels beat their runners-up: what each ",
+      "observation and each label pair adds to the difference of the scores, and which label the word would have without it."),
     ...first.map(sentence),
     rest.length ? folded(`${rest.length} more`, () => el("div", {}, ...rest.map(sentence))) : null,
   ];

@@ -1,5 +1,6 @@
 //! How good a model is: scores, labels, the confusion table, and the sequences with the worst mistakes.
 
+use crate::Reason;
 use crfkit::eval::{ChunkCounts, Evaluation, Scores, is_chunked};
 use crfkit::graph::Label;
 use serde::Serialize;
@@ -11,6 +12,8 @@ const CONFUSED_LABELS: usize = 30;
 const SAMPLES: usize = 40;
 /// The largest number of tokens shown of one sequence.
 const TOKENS: usize = 200;
+/// The largest number of mistakes explained in one sequence.
+const REASONS: usize = 10;
 
 /// How good a model is on labelled data.
 #[derive(Clone, Debug, Serialize)]
@@ -126,6 +129,14 @@ pub struct Sample {
     pub cut: usize,
 }
 
+impl Sample {
+    /// The wrong tokens that are worth an explanation: the first ones.
+    pub fn mistakes(&self) -> Vec<usize> {
+        let wrong = |t: &usize| self.tokens[*t].gold != self.tokens[*t].predicted;
+        (0..self.tokens.len()).filter(wrong).take(REASONS).collect()
+    }
+}
+
 /// A token of a [`Sample`].
 #[derive(Clone, Debug, Serialize)]
 pub struct Token {
@@ -139,6 +150,9 @@ pub struct Token {
     pub p: f64,
     /// P(gold label); 0 for a label that the model does not know.
     pub p_gold: f64,
+    /// Why the predicted label beat the runner-up, if it is wrong and was explained.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
 }
 
 /// The sequences with the worst mistakes seen so far, worst first.
@@ -146,8 +160,8 @@ pub struct Token {
 pub struct Samples(Vec<Sample>);
 
 impl Samples {
-    /// Considers a sequence with these predicted and gold labels. `names` are the names of the model's labels,
-    /// `marginal` returns P(label) at a position, `place` says where the sequence was read, and `text` returns the
+    /// Considers a sequence with these predicted and gold labels, and returns its sample if it is one of the worst. `names` are the names of the
+    /// model's labels, `marginal` returns P(label) at a position, `place` says where the sequence was read, and `text` returns the
     /// word at a position.
     pub fn add(
         &mut self,
@@ -156,7 +170,7 @@ impl Samples {
         mut marginal: impl FnMut(usize, Label) -> f64,
         place: impl FnOnce() -> String,
         text: impl Fn(usize) -> String,
-    ) {
+    ) -> Option<&mut Sample> {
         let number = |name: &str| names.iter().position(|other| other == name).map(|label| label as Label);
         let (mut mistake, mut all_right, mut least_sure) = (0.0, true, f64::INFINITY);
         let mut probabilities = Vec::with_capacity(gold.len());
@@ -174,7 +188,7 @@ impl Samples {
             mistake = -least_sure.min(1.0);
         }
         if self.rank(mistake) >= SAMPLES {
-            return;
+            return None;
         }
         let tokens = (0..gold.len().min(TOKENS)).map(|t| Token {
             text: text(t),
@@ -182,9 +196,11 @@ impl Samples {
             predicted: predicted[t].into(),
             p: probabilities[t].0,
             p_gold: probabilities[t].1,
+            reason: None,
         });
         let cut = gold.len().saturating_sub(TOKENS);
-        self.insert(Sample { place: place(), mistake, tokens: tokens.collect(), cut });
+        let at = self.insert(Sample { place: place(), mistake, tokens: tokens.collect(), cut });
+        self.0.get_mut(at)
     }
 
     /// Merges the samples collected from later sequences.
@@ -199,8 +215,11 @@ impl Samples {
         self.0.partition_point(|sample| sample.mistake >= mistake)
     }
 
-    fn insert(&mut self, sample: Sample) {
-        self.0.insert(self.rank(sample.mistake), sample);
+    /// Inserts a sample, and returns its rank.
+    fn insert(&mut self, sample: Sample) -> usize {
+        let rank = self.rank(sample.mistake);
+        self.0.insert(rank, sample);
         self.0.truncate(SAMPLES);
+        rank
     }
 }

@@ -31,11 +31,13 @@ mod html;
 pub mod http;
 mod images;
 mod model;
+mod reason;
 mod run;
 
 pub use evaluation::{Confusion, EvaluationPart, Row, Sample, Samples, Token};
 pub use images::{GridSample, Png};
 pub use model::{Feature, Heaviest, ModelPart, Transition};
+pub use reason::{Reason, ReasonPart};
 pub use run::{Eval, FORMAT, Progress, Run, Start, Stop};
 
 use serde::Serialize;

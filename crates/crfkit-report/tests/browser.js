@@ -19,7 +19,12 @@ function sections() {
   check("pictures", all(".pictures img").length === 4 && all(".pictures img").every(img => img.complete && img.naturalWidth === 1));
 }
 
-function hostileText() {
+async function hostileText() {
+  one(".sentence details").open = true;
+  await soon();
+  const why = all(".sentence details[open] tbody tr");
+  check("the reason for a mistake", why.length === 2 && why[0].textContent.includes("−0.50") && why[1].textContent.includes("2 more"));
+  check("an observation as text", [...why[0].cells].some(e => e.textContent === HOSTILE));
   check("token as text", all(".word .text").some(e => e.textContent === HOSTILE));
   check("run's name as text", all("#results th").some(e => e.textContent.includes(HOSTILE)));
   check("label as text", all("#features h3").some(e => e.textContent === HOSTILE));
@@ -171,7 +176,7 @@ function tables() {
   try {
     await soon();
     sections();
-    hostileText();
+    await hostileText();
     await switches();
     await values();
     ticksNearTheScores();

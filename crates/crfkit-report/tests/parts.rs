@@ -114,7 +114,7 @@ fn the_worst_mistakes_come_first_however_the_work_is_divided() {
             let predicted: Vec<&str> =
                 answers.viterbi().iter().map(|&label| model.domain.labels[label as usize].as_str()).collect();
             let marginal = |t, label| answers.marginal(t, label);
-            samples.add(
+            let _ = samples.add(
                 &model.domain.labels,
                 [&predicted, &gold],
                 marginal,

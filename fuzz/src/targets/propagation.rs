@@ -86,7 +86,7 @@ impl Problem {
                 _ => source.below(v),
             };
             let turned = source.below(4);
-            pairs.push((if turned % 2 == 0 { [before, v] } else { [v, before] }, turned > 2));
+            pairs.push((if turned.is_multiple_of(2) { [before, v] } else { [v, before] }, turned > 2));
         }
         if kind == 3 {
             for _ in 0..source.below(16) {

@@ -30,10 +30,10 @@ pub const ARRAYS: Target = Target {
             return;
         }
         let Ok(corpus) = builder.finish(1) else { return };
-        if corpus.data.variables() <= 40 {
-            if let Some(model) = learn(corpus, &settings(first as usize / 3)) {
-                ask(&Arc::new(model), &graphs);
-            }
+        if corpus.data.variables() <= 40
+            && let Some(model) = learn(corpus, &settings(first as usize / 3))
+        {
+            ask(&Arc::new(model), &graphs);
         }
     },
     seeds: || {

@@ -4,14 +4,15 @@ use super::tag::{Limits, with_models};
 use crate::args::{ExplainArgs, Shown};
 use crate::error::{stdout_failed, usage};
 use crate::flags::ModelKind;
+use crate::io::reasons::{label_name, label_names, reason, token_of};
 use crate::io::{Door, InputPlace, Inputs, WithModel};
 use crate::pipeline::{self, Block, Job, Source};
 use anyhow::Result;
-use crfkit::answers::Answers;
 use crfkit::decode::Decode;
-use crfkit::explain::{Contribution, Explanation, Question};
-use crfkit::graph::{Graph, Label};
+use crfkit::explain::{Explanation, Question};
+use crfkit::graph::Label;
 use crfkit::tag::Tagger;
+use crfkit_report::ReasonPart;
 use serde_json::{Value, json};
 use std::io::Write;
 use std::process::ExitCode;
@@ -76,7 +77,7 @@ impl<M: Door> Job for Explaining<'_, M> {
                 true => self.model.truth(&input)?.labels,
                 false => Vec::new(),
             };
-            let label_of = |tagger: &mut Tagger<M>, v: usize| self.names(tagger, v)[best[v] as usize].clone();
+            let label_of = |tagger: &mut Tagger<M>, v: usize| label_name(&*self.model, tagger, v, best[v]);
             let wrong = |tagger: &mut Tagger<M>, v: usize| match truth.get(v) {
                 Some(Some(gold)) => *gold != label_of(tagger, v),
                 _ => false,
@@ -113,16 +114,6 @@ impl<M: Door> Explaining<'_, M> {
                 .collect(),
         }
     }
-
-    /// The names of the labels of a variable.
-    fn names(&self, tagger: &mut Tagger<M>, v: usize) -> Vec<String> {
-        let graph = tagger.answers().graph();
-        if v >= graph.vars() {
-            return Vec::new();
-        }
-        let set = self.model.label_set_of(graph, v);
-        self.model.label_sets()[set].labels.to_vec()
-    }
 }
 
 /// An explanation of an input.
@@ -134,17 +125,11 @@ struct Case<'a, M: Door> {
 
 impl<M: Door> Case<'_, M> {
     fn label(&self, tagger: &mut Tagger<M>, v: usize, label: Label) -> String {
-        self.job.names(tagger, v)[label as usize].clone()
-    }
-
-    /// The labels of the variables of a contribution, in one of the two labellings.
-    fn labels(&self, tagger: &mut Tagger<M>, part: &Contribution, which: usize) -> Vec<String> {
-        let labelled = part.variables.iter().zip(&part.labels[which]);
-        labelled.map(|(&v, &label)| self.label(tagger, v, label)).collect()
+        label_name(&*self.job.model, tagger, v, label)
     }
 
     fn token(&self, v: usize) -> usize {
-        v / self.job.model.group().max(1)
+        token_of(&*self.job.model, v)
     }
 
     fn text(&self, tagger: &mut Tagger<M>, found: &Explanation, out: &mut Vec<u8>) -> Result<()> {
@@ -158,34 +143,18 @@ impl<M: Door> Case<'_, M> {
             model.variable_name(self.input, v)
         )?;
         let gold = self.gold.map_or_else(String::new, |gold| format!(" (gold: {gold})"));
-        let Some(rival) = &found.rival else {
+        let Some(reason) = reason(&**model, tagger, found, self.job.args.top) else {
             writeln!(out, "{gold}, the only label that is possible here\n")?;
             return Ok(());
         };
-        let other = self.label(tagger, v, rival.label);
-        writeln!(out, " beats {other} by {:.4}{gold}", rival.difference)?;
-        let shown = &rival.contributions[..self.job.args.top.min(rival.contributions.len())];
+        writeln!(out, " beats {} by {:.4}{gold}", reason.rival, reason.difference)?;
         let mut rows = vec![["amount", "what", "labels", "token", "without it"].map(str::to_owned)];
-        for part in shown {
-            let [ours, theirs] = [0, 1].map(|which| self.labels(tagger, part, which).join(" → "));
-            let labels = match part.variables.is_empty() {
-                true => String::new(),
-                false => format!("{ours}, not {theirs}"),
-            };
-            let tokens: Vec<String> = part.variables.iter().map(|&v| self.token(v).to_string()).collect();
-            let without = part.without.map_or_else(String::new, |label| self.label(tagger, v, label));
-            let what = match &part.observation {
-                Some(length) if part.part == "length" => format!("length {length}"),
-                Some(observation) => model.describe_tests(&part.part, observation),
-                None => part.part.clone(),
-            };
-            rows.push([format!("{:+.4}", part.amount), what, labels, tokens.join("–"), without]);
+        for ReasonPart { amount, what, labels, tokens, without } in reason.parts {
+            rows.push([format!("{amount:+.4}"), what, labels, tokens, without]);
         }
-        let rest = &rival.contributions[shown.len()..];
-        if !rest.is_empty() {
-            let sum: f64 = rest.iter().map(|part| part.amount).sum();
-            let what = format!("{} more", rest.len());
-            rows.push([format!("{sum:+.4}"), what, String::new(), String::new(), String::new()]);
+        if reason.others > 0 {
+            let what = format!("{} more", reason.others);
+            rows.push([format!("{:+.4}", reason.rest), what, String::new(), String::new(), String::new()]);
         }
         write_aligned(&rows, out)?;
         writeln!(out)?;
@@ -205,11 +174,12 @@ impl<M: Door> Case<'_, M> {
         object["rival"] = self.label(tagger, v, rival.label).into();
         object["difference"] = rival.difference.into();
         let shown = self.job.args.top.min(rival.contributions.len());
+        let model = &*self.job.model;
         let parts = rival.contributions[..shown].iter().map(|part| {
             let tokens: Vec<usize> = part.variables.iter().map(|&v| self.token(v)).collect();
             let mut object = json!({
-                "part": part.part, "tokens": tokens, "labels": self.labels(tagger, part, 0),
-                "rival_labels": self.labels(tagger, part, 1), "amount": part.amount,
+                "part": part.part, "tokens": tokens, "labels": label_names(model, tagger, part, 0),
+                "rival_labels": label_names(model, tagger, part, 1), "amount": part.amount,
             });
             if let Some(observation) = &part.observation {
                 object["observation"] = observation.as_str().into();

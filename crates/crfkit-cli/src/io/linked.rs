@@ -1,6 +1,7 @@
 //! Factorial and skip chains: columns with one label column or several.
 
 use super::layout::{brackets, json_spans};
+use super::reasons::explain_mistakes;
 use super::repeat::repeat_rows;
 use super::{Door, Echo, InputPlace, Inputs, RowFile, Wanted, note_rough};
 use crate::args::{Format, Marginals, Output};
@@ -119,7 +120,9 @@ impl Door for LinkedModel {
         }
         let (count, word_column) = (self.domain.labels.len(), self.domain.word_column());
         tagger.answers().probability_of(0, 0)?; // fails here rather than below, where it cannot be reported
-        for (c, (&column, names)) in self.domain.label_columns.iter().zip(&self.domain.labels).enumerate() {
+        let mut added = Vec::new();
+        let columns = self.domain.label_columns.iter().zip(&self.domain.labels);
+        for (c, ((&column, names), samples)) in columns.zip(samples).enumerate() {
             let gold: Vec<&str> = (0..sequence.len()).map(|row| sequence.field(row, column)).collect();
             let predicted = labels.iter().skip(c).step_by(count);
             let predicted: Vec<&str> = predicted.map(|&label| names[label as usize].as_str()).collect();
@@ -127,7 +130,12 @@ impl Door for LinkedModel {
                 |t: usize, label| tagger.answers().probability_of(t * count + c, label).unwrap_or(f64::NAN);
             let word = |row| sequence.field(row, word_column).to_owned();
             let place = || sequence.place(0).to_string();
-            samples[c].add(names, [&predicted[..], &gold], marginal, place, word);
+            added.push(samples.add(names, [&predicted[..], &gold], marginal, place, word));
+        }
+        for (c, sample) in added.into_iter().enumerate() {
+            if let Some(sample) = sample {
+                explain_mistakes(self, sequence, tagger, (c, sample))?;
+            }
         }
         Ok(())
     }

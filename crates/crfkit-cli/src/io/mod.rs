@@ -9,6 +9,7 @@ mod images;
 mod layout;
 mod linked;
 mod open;
+pub mod reasons;
 mod repeat;
 mod rows;
 mod sequences;

@@ -1,6 +1,7 @@
 //! Sequences for plain chains: rows of fields in any format, and CRFsuite's attributes.
 
 use super::layout::RowLayout;
+use super::reasons::explain_mistakes;
 use super::repeat::{repeat_attributes, repeat_rows};
 use super::{Door, Feed, InputPlace, Inputs, Reading, RowFile, VectorFile, Wanted, name, read_text};
 use crate::args::{Format, RankBy, TrainArgs};
@@ -280,8 +281,10 @@ impl Door for Ensemble {
         let marginal = |t, label| tagger.marginal(t, label);
         let word = |t| sequence.word(t, word_column).to_owned();
         let place = || sequence.place(0).to_string();
-        samples[0].add(self.labels(), [&predicted[..], &gold], marginal, place, word);
-        Ok(())
+        match samples[0].add(self.labels(), [&predicted[..], &gold], marginal, place, word) {
+            Some(sample) => explain_mistakes(self, sequence, tagger, (0, sample)),
+            None => Ok(()),
+        }
     }
 
     fn calibrate(

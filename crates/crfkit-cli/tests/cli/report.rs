@@ -41,6 +41,27 @@ fn runs_a_model_and_its_mistakes_become_a_page() {
     assert_eq!(samples.len(), 40);
     assert!(samples[0]["tokens"].as_array().unwrap().iter().any(|t| t["gold"] != t["predicted"]));
 
+    // The reasons for mistakes are those of `crfkit explain`.
+    let mut explain = crfkit();
+    explain.args(["explain", "--only-wrong", "--output", "json", "--top", "6", "-m"]).arg(path("a"));
+    let explained = common::output(explain.arg(demo().join("test.tsv")));
+    let mut explained =
+        explained.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let tokens = samples[0]["tokens"].as_array().unwrap();
+    let wrong = tokens.iter().position(|t| t["gold"] != t["predicted"]).unwrap();
+    let reason = &tokens[wrong]["reason"];
+    let place = samples[0]["place"].as_str().unwrap();
+    let of = |case: &serde_json::Value| format!("{}:{}", case["input"].as_str().unwrap(), case["line"]);
+    let case = explained.find(|case| of(case) == place && case["token"] == wrong).unwrap();
+    assert_eq!((&reason["rival"], &reason["difference"]), (&case["rival"], &case["difference"]));
+    assert_eq!((&reason["rest"], &reason["others"]), (&case["others"]["amount"], &case["others"]["count"]));
+    let amounts = |parts: &serde_json::Value| -> Vec<f64> {
+        parts.as_array().unwrap().iter().map(|part| part["amount"].as_f64().unwrap()).collect()
+    };
+    assert_eq!(amounts(&reason["parts"]), amounts(&case["contributions"]));
+    assert!(reason["parts"][0]["labels"].as_str().unwrap().contains(", not "));
+    assert!(tokens.iter().all(|t| t["gold"] != t["predicted"] || t["reason"].is_null()));
+
     // The number of threads changes no byte.
     let pages = ["1", "2"].map(|threads| {
         let mut command = crfkit();

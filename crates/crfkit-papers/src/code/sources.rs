@@ -25,7 +25,7 @@ const SHOWS: &[&str] = &[
     "verdict",
 ];
 
-/// The sources of the library, by *room*: a folder or file of its root, and each folder of `domain`, which is a kind of model.
+/// The sources of the library, by *room*: a folder or file of its root, each folder of `domain`, which is a kind of model, and the file of checkpoints.
 pub struct Library {
     rooms: BTreeMap<String, String>,
     /// Functions that a room gives to types from elsewhere: who calls them need not name the room. Such a trait has no names: anyone may use it.
@@ -105,11 +105,13 @@ impl Library {
     }
 }
 
-/// The room of a file: its folder or its own name, of files in a folder of `domain` that folder.
+/// The room of a file: its folder or its own name, of files in a folder of `domain` that folder. The file of checkpoints is a room of its own.
 fn room(file: &str) -> String {
     let parts: Vec<&str> = file.trim_end_matches(".rs").split('/').collect();
     match &parts[..] {
         ["domain", kind, _, ..] => format!("domain/{kind}"),
+        // It writes what a run may resume from, and no experiment resumes.
+        ["checkpoint", "file"] => "checkpoint/file".into(),
         [first, ..] => (*first).into(),
         [] => String::new(),
     }

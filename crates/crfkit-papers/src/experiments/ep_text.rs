@@ -87,7 +87,8 @@ pub(super) const SPLITS: [Split; 5] = [
     },
 ];
 
-const DUTCH: Table = [
+/// Table 7.
+pub(super) const DUTCH: Table = [
     [96.11, 96.14, 96.13, 94.4],
     [98.8, 98.8, 98.2, 97.2],
     [72.6, 72.7, 77.4, 69.6],
@@ -229,7 +230,7 @@ pub(super) fn attributes(sentence: &Columns, tag: Tag) -> Result<Attributes> {
 
 /// How the likelihood is maximised: by L-BFGS on small sets, otherwise by `auto`, which ends a few tenths of a per cent above the optimum
 /// and takes minutes less for each σ.
-fn likelihood_by(sentences: usize) -> Method {
+pub(super) fn likelihood_by(sentences: usize) -> Method {
     if sentences > 2000 { Method::Auto } else { Method::Lbfgs }
 }
 

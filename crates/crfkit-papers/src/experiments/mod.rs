@@ -4,6 +4,7 @@ mod costs;
 mod ep_claims;
 mod ep_days;
 mod ep_label_bias;
+mod ep_shares;
 mod ep_start;
 mod ep_text;
 mod ep_toy;
@@ -35,7 +36,9 @@ mod text_tasks;
 mod unavailable;
 mod why_empirical;
 mod why_features;
+mod why_fields;
 mod why_grids;
+mod why_nlpba;
 mod why_psa;
 mod why_text;
 
@@ -76,6 +79,7 @@ pub const ALL: &[Experiment] = &[
     ep_text::TABLE_5,
     ep_text::TABLE_6,
     ep_text::TABLE_7,
+    ep_shares::SHARES,
     ep_days::DAYS,
     smd_text::CLAIMS_1,
     smd_text::LITERAL,
@@ -111,14 +115,18 @@ pub const ALL: &[Experiment] = &[
     ep_claims::CLAIMS,
     why_text::FEATURES,
     why_text::STEPS,
+    why_nlpba::MEASURES,
     why_text::GAINS,
     why_grids::JUMPS,
     why_grids::SHORT_STEPS,
     why_grids::NOISE,
+    why_fields::IMAGES,
+    why_fields::MEAN_FIELD,
     slopes_small::SMALL,
     pwpl_graphs::SKIP_ONLINE,
     why_psa::FIRST_PASS,
     why_empirical::SENTENCES,
+    why_empirical::SIGMA_1,
     why_empirical::PIECES,
     why_features::FEATURES,
     pwpl_operations::OPERATIONS,

@@ -165,7 +165,7 @@ fn similar_generalisation(found: &Found, outcome: &mut Outcome) {
     if spread[2].is_nan() || spread[2] > 1.5 {
         parts.push(format!(
             "by PL the gain η₀ = 0.04 is too long a step for SGD: its objective is {:.0} where BFGS has {:.0}, and it errs on {:.1} % \
-             of the sites; smd-pl-collapse shows on shapes that smaller gains keep SGD from it",
+             of the sites (smd-pl-collapse has smaller gains, on shapes)",
             objective("PL", "SGD"),
             objective("PL", "BFGS"),
             found.error("PL", "SGD"),

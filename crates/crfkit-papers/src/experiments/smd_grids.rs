@@ -84,7 +84,7 @@ pub(super) const MF: MeanField =
     MeanField { max_iterations: 200, tolerance: TOLERANCE, restarts: 0, seed: 1 };
 
 /// The standard deviation of the noise on the shapes.
-const SD: f64 = 0.5;
+pub(super) const SD: f64 = 0.5;
 
 /// σ = 1, λ = 0.9, μ = 10 η₀; η₀ = 0.0001 for LBP, 0.001 for MF, 0.04 for PL; b = 1 for shapes, 3 for photographs.
 pub(super) fn method(name: &str, criterion: usize, batch: usize, form: Form) -> Settings {

@@ -1,7 +1,7 @@
 //! smd-crf-2006 section 4, figures 1 and 2: stochastic methods compared with BFGS on text.
 
 use super::reviews;
-use super::text_tasks::{TextTask, passes, token_f1};
+use super::text_tasks::{ENTITY, TextTask, WHOLE, passes, token_f1};
 use crate::chart::Chart;
 use crate::experiment::{Context, Experiment, Form, Outcome, Part, none};
 use crate::learning::{Curve, EARLY, Task};
@@ -195,10 +195,7 @@ fn figure_2(context: &Context) -> Result<Outcome> {
     let (data, methods) = (TextTask::Nlpba.load(context)?, methods(TextTask::Nlpba, context.form));
     let (mut outcome, curves) = figure(context, &data, methods.clone(), ("psa's L-BFGS", 70.33))?;
     for ((name, settings), (_, curve)) in methods.iter().zip(&curves) {
-        if *name == "SMD" && curve.stop.is_some() {
-            let mut taggers = [data.tagger(&curve.theta, settings)];
-            outcome.show("SMD: token-level F", "", token_f1(&data, &data.label(&mut taggers)?));
-        }
+        token_level(&mut outcome, &data, name, settings, curve)?;
     }
     let papers = ["85.8", "85.2", "85.8", "83", "85.8, slower"];
     let mut finals = Vec::new();
@@ -209,6 +206,24 @@ fn figure_2(context: &Context) -> Result<Outcome> {
     outcome.claim("SMD ends above SGD", finals[0] > finals[1]);
     outcome.claim("SMD and SGD end above the perceptron", finals[0] > finals[3] && finals[1] > finals[3]);
     Ok(outcome)
+}
+
+/// The F-scores of tokens at the end of a run, by label and by whether a token is part of an entity.
+pub(super) fn token_level(
+    outcome: &mut Outcome,
+    data: &Task,
+    name: &str,
+    settings: &Settings,
+    curve: &Curve,
+) -> Result<()> {
+    if curve.stop.is_none() {
+        return Ok(());
+    }
+    let mut taggers = [data.tagger(&curve.theta, settings)];
+    let labels = data.label(&mut taggers)?;
+    outcome.show(format!("{name}: token-level F"), "", token_f1(data, &labels, WHOLE));
+    outcome.show(format!("{name}: token-level F, entity or not"), "", token_f1(data, &labels, ENTITY));
+    Ok(())
 }
 
 fn claims_1(context: &Context) -> Result<Outcome> {

@@ -93,13 +93,23 @@ pub fn base_np(text: &str) -> String {
     text.lines().map(line).collect()
 }
 
-/// Token F1: a token counts if its label is correct, and O does not count as a label.
-pub fn token_f1(task: &Task, predicted: &[Vec<&str>]) -> f64 {
+/// What counts as the label of a token.
+pub type Reading = fn(&str) -> &str;
+
+/// The label as it is.
+pub const WHOLE: Reading = |label| label;
+
+/// Whether the token is part of an entity, of whatever type.
+pub const ENTITY: Reading = |label| if label == "O" { "O" } else { "entity" };
+
+/// Token F1: a token counts if its label is correct as it is read, and O does not count as a label.
+pub fn token_f1(task: &Task, predicted: &[Vec<&str>], read: Reading) -> f64 {
     let mut evaluation = Evaluation::default();
     for (sentence, predicted) in task.sentences.iter().zip(predicted) {
         let label = sentence.columns().saturating_sub(1);
-        let gold: Vec<&str> = (0..sentence.len()).map(|row| sentence.field(row, label)).collect();
-        evaluation.add_sequence(&gold, predicted, None);
+        let gold: Vec<&str> = (0..sentence.len()).map(|row| read(sentence.field(row, label))).collect();
+        let predicted: Vec<&str> = predicted.iter().map(|label| read(label)).collect();
+        evaluation.add_sequence(&gold, &predicted, None);
     }
     let mut sum = crfkit::eval::ChunkCounts::default();
     for (_, counts) in evaluation.labels().into_iter().filter(|(label, _)| *label != "O") {

@@ -2,8 +2,8 @@
 
 use crfkit::eval::Evaluation;
 use crfkit_report::{
-    EvaluationPart, Feature, GridSample, Heaviest, ModelPart, Page, Png, Run, Sample, Samples, Token,
-    Transition,
+    EvaluationPart, Feature, GridSample, Heaviest, ModelPart, Page, Png, Reason, ReasonPart, Run, Sample,
+    Samples, Token, Transition,
 };
 
 /// Ends the element that holds the data, and runs code, if anything lets it.
@@ -59,12 +59,26 @@ pub fn page() -> Page {
     };
     let mut evaluation = Evaluation::default();
     evaluation.add_sequence(&["B-X", HOSTILE], &["B-X", "O"], None);
+    let reason = || Reason {
+        rival: HOSTILE.into(),
+        difference: 1.5,
+        parts: vec![ReasonPart {
+            amount: -0.5,
+            what: HOSTILE.into(),
+            labels: HOSTILE.into(),
+            tokens: "0".into(),
+            without: HOSTILE.into(),
+        }],
+        others: 2,
+        rest: 2.0,
+    };
     let token = |gold: &str, predicted: &str| Token {
         text: HOSTILE.into(),
         gold: gold.into(),
         predicted: predicted.into(),
         p: 0.75,
         p_gold: 0.25,
+        reason: (gold != predicted).then(reason),
     };
     let mut evaluation = EvaluationPart::new(HOSTILE, &evaluation, Samples::default());
     evaluation.samples.push(Sample {

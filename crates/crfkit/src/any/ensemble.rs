@@ -220,7 +220,7 @@ impl Ensemble {
     }
 
     /// Loads a sequence, of whose tokens some may have only some labels. All answers are those given these labels.
-    pub(crate) fn load_constrained(
+    pub(super) fn load_constrained(
         &self,
         tables: &[MemberTables],
         sequence: &Sequence,

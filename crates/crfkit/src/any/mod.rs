@@ -2,7 +2,7 @@
 
 mod ensemble;
 mod explain;
-mod hashed;
+mod load;
 
 pub use ensemble::{Ensemble, Member};
 

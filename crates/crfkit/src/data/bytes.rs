@@ -46,7 +46,8 @@ fn memory(len: usize) -> Result<MmapMut> {
 }
 
 impl Bytes {
-    /// The bytes of a file that is mapped into memory.
+    /// The bytes of a file that is mapped into memory. Files are mapped on Unix only.
+    #[cfg(unix)]
     pub(crate) fn mapped(map: Mmap) -> Self {
         Bytes { len: map.len(), pages: Arc::new(map) }
     }

@@ -144,11 +144,6 @@ impl<G: Graph> Dataset<G> {
         }
     }
 
-    /// Changes the values of dense observations.
-    pub(crate) fn dense_mut(&mut self) -> &mut [DenseNumbers] {
-        &mut self.dense
-    }
-
     /// Ends the own table that is being built.
     #[inline]
     pub fn finish_table(&mut self) {

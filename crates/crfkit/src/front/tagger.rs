@@ -149,9 +149,7 @@ impl SequenceTagger {
             }
             sets.push((token, self.tagger.model().label_bits(labels, || sequence.place(token))?));
         }
-        self.tagger.with_parts(|models, tables, scratch, answers| {
-            models.load_constrained(tables, sequence, &sets, scratch, answers)
-        })?;
+        self.tagger.load_constrained(sequence, &sets)?;
         let labels = self.tagger.viterbi().to_vec();
         Ok(self.named(&labels))
     }

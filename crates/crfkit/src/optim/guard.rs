@@ -1,6 +1,6 @@
 //! The safeguard of a method that prepares the ground for another one: it must not end above its start.
 
-use super::restored::{Restored, finite};
+use super::restored::{Restored, finite, not_negative};
 use super::{Control, Minimum, Optimizer, Problem, Progress, Restart, State, Stop, Watch};
 use crate::{Error, Result};
 
@@ -61,7 +61,7 @@ pub(super) fn minimize(
     };
     let mut attempt = restored.count("attempt", RETRIES as u64)? as usize;
     // A checkpoint may have been taken just when the attempt was given up.
-    let mut given_up = restored.passes("exploded")?;
+    let mut given_up = restored.number("exploded", 0.0, not_negative)?;
     let mut state = restored.into_state();
     for _ in 0..attempt {
         method = method.gentler().map_or(method, |(_, gentler)| gentler);

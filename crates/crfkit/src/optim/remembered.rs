@@ -98,12 +98,13 @@ impl Memory {
     }
 }
 
-/// Empties a vector and gives it room for `len` entries and few more.
+/// Empties a vector and gives it room for `len` entries and few more. Its memory grows and shrinks where it is: if it was returned and asked
+/// for anew at each visit, by another thread each time, every thread's share of the allocator would keep room for it.
 fn fit<T>(vector: &mut Vec<T>, len: usize) {
     vector.clear();
-    if vector.capacity() < len || vector.capacity() / 2 > len {
-        vector.shrink_to(0);
-        vector.reserve_exact(len);
+    vector.reserve_exact(len);
+    if vector.capacity() / 2 > len {
+        vector.shrink_to(len);
     }
 }
 

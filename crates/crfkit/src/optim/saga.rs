@@ -168,7 +168,7 @@ impl Optimizer for Saga {
         watch.stores(most_stored(&*blocks).min(self.memory_limit))?;
         let stop = loop {
             let whole = run.done == 0 && run.round > 0;
-            if whole && run.left() <= self.tolerance * run.objective() {
+            if whole && run.left() <= self.tolerance * run.last {
                 break Stop::Gap;
             }
             if run.passes() >= self.passes || blocks.is_empty() {
@@ -182,7 +182,7 @@ impl Optimizer for Saga {
             let whole = run.done == 0;
             let progress = Progress {
                 passes: run.passes(),
-                objective: (whole || run.round == 0 && run.report_due(before)).then(|| run.objective()),
+                objective: if whole { Some(run.last) } else { run.report(before) },
                 gradient_norm: None,
                 gap: None,
                 theta: whole.then_some(&run.weights.theta),
@@ -269,9 +269,10 @@ impl<'a> Run<'a> {
         self.warm && self.round == 0
     }
 
-    /// Whether progress of the first round is reported, after `before` blocks at the last look.
-    fn report_due(&self, before: usize) -> bool {
-        (before + 1..=self.done).any(|done| report_due(done, self.order.len()))
+    /// The objective within the first round if it is to be reported, after `before` blocks at the last look.
+    fn report(&self, before: usize) -> Option<f64> {
+        let due = (before + 1..=self.done).any(|done| report_due(done, self.order.len()));
+        (self.round == 0 && due).then(|| self.objective())
     }
 
     /// Σ over all blocks.
@@ -296,7 +297,8 @@ impl<'a> Run<'a> {
 
     /// Takes a few steps, up to the end of the round. Returns whether all losses are numbers.
     fn steps(&mut self) -> bool {
-        let steps = (self.order.len() / self.lanes.len() / 32).clamp(1, REPORT);
+        let parts = if self.round == 0 { 32 } else { 16 };
+        let steps = (self.order.len() / self.lanes.len() / parts).clamp(1, REPORT);
         for _ in 0..steps {
             if !self.step() {
                 return false;

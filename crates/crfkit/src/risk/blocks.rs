@@ -119,7 +119,7 @@ impl<G: Graph> Blocks for ExampleBlocks<'_, G> {
                 visit_next(first + row as u32, rows.range(row as u32), uses);
             }
             let end = occurrences.end_of(features, kind);
-            occurrences.for_each_row(features, position..end, |row, weights, tables, values| {
+            occurrences.for_each_row(features, kind, position..end, |row, weights, tables, values| {
                 let uses = match values {
                     [] => tables.len() as f64,
                     _ => values.iter().map(|value| value.abs()).sum(),

@@ -164,17 +164,19 @@ impl Occurrences {
         self.rows.partition_point(|row| *row < end)
     }
 
-    /// Calls `visit` with every row at these positions: its number, its weights, and the tables in which it occurs with its values there (none if all
-    /// are 1).
+    /// Calls `visit` with every row of a kind, which are at these positions: its number, its weights, and the tables in which it occurs with
+    /// its values there (none if all are 1).
     pub fn for_each_row(
         &self,
         features: &Features,
+        kind: usize,
         positions: Range<usize>,
         mut visit: impl FnMut(u32, Range<usize>, &[u32], &[f64]),
     ) {
+        let (rows, first) = (&features.rows[kind], features.first_row(kind) as u32);
         for position in positions {
-            let (tables, values) = self.of(position);
-            visit(self.rows[position], self.weights(features, position), tables, values);
+            let (row, (tables, values)) = (self.rows[position], self.of(position));
+            visit(row, rows.range(row - first), tables, values);
         }
     }
 

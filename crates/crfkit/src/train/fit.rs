@@ -51,7 +51,7 @@ pub(crate) fn fit(
         let fits = |method: &Method| method.needs().iter().all(|need| risk.provides().contains(need));
         let names: Vec<&str> = Method::ALL.into_iter().filter(fits).map(Method::name).collect();
         return Err(Error::Setting(format!(
-            "`optimizer` {} needs {}, which `objective` {} does not provide on this graph; it works with `optimizer` {}",
+            "`optimizer` {} needs {}, which `objective` {} does not provide on this graph with these labels; it works with `optimizer` {}",
             settings.optimizer.name(),
             need.name(),
             settings.objective.name(),

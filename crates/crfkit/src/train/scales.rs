@@ -82,6 +82,10 @@ impl Scales {
         settings: &Settings,
     ) -> Result<Option<Scales>> {
         let kinds = domain.scales(settings)?;
+        let all_ones = !data.has_values() && data.dense().is_empty();
+        if kinds.is_none() && (settings.scaling == Scaling::None || all_ones) {
+            return Ok(None);
+        }
         let as_they_are = |rows: &Rows| Kind { scales: vec![AS_IT_IS; rows.len], constant: None };
         let mut all: Vec<Kind> = match settings.scaling {
             // Iterative scaling needs features that are not negative.

@@ -144,7 +144,19 @@ fn rows_and_labels(columns: usize, x: &[f64]) {
         train(corpus_of(&arrays, 3, Tables::Ising), Criterion::Likelihood).to_bytes(Precision::F64).unwrap();
     assert_eq!(TypedModel::from_bytes(&bytes).unwrap().domain.types.label_table(), Some(3));
     let message = arrays.types(500, Tables::Full).unwrap_err().to_string();
-    assert!(message.contains("between 1 and 99"), "{message}");
+    assert!(message.contains("between 1 and 255"), "{message}");
+}
+
+/// Common multi-label problems have more than 99 labels. They have many types, which the model file holds too.
+#[test]
+fn rows_may_have_more_than_a_hundred_labels() {
+    let y: Vec<i64> = (0..240).map(|at| (at % 7 + at / 120) % 2).collect();
+    let arrays = read(&[("X", numbers(&[2, 1], &[1.0, -1.0])), ("Y", whole(&[2, 120], &y))]).unwrap();
+    let model = train(corpus_of(&arrays, 120, Tables::Ising), Criterion::Pseudolikelihood);
+    let bytes = model.to_bytes(Precision::F64).unwrap();
+    let types = TypedModel::from_bytes(&bytes).unwrap().domain.types;
+    assert_eq!((types.label_table(), types.factors().len()), (Some(120), 7140));
+    assert_eq!(types.factors()[7139].over, [118, 119]);
 }
 
 #[test]

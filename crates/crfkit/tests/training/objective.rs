@@ -2,9 +2,12 @@
 
 use crfkit::Trainer;
 use crfkit::chain::{ChainCorpus, CorpusBuilder, Sequence};
+use crfkit::data::images::{Image, Mask};
 use crfkit::data::observer::Source;
 use crfkit::domain::{Corpus, Domain};
-use crfkit::settings::{Kind, Method, Settings};
+use crfkit::graph::Neighbours;
+use crfkit::grid::{Directions, Engine, GridBuilder, GridDomain, SiteFeatures, Tables};
+use crfkit::settings::{Criterion, Kind, Method, Settings};
 use crfkit::train::TrainingObjective;
 use crfkit::typed::{Declaration, FeatureValues, TypedBuilder, TypedCorpus, TypedGraphBuilder, Types};
 
@@ -132,4 +135,38 @@ fn impossible_graphs_in_memory_are_rejected() {
     assert!(join(node, &[0]).contains("no type 0 of factors"));
     let twice = [("n".to_owned(), Declaration::nodes(["a"])), ("n".to_owned(), Declaration::nodes(["b"]))];
     assert!(Types::declare(twice).unwrap_err().to_string().contains("twice"));
+}
+
+/// Neighbours that repel each other are too hard for graph cuts, but not for exact inference. At large weights the margin of the best labelling
+/// is nearly the soft margin of all: it is smaller by the logarithm of their number at most.
+#[test]
+fn exact_inference_finds_the_margins_of_images() {
+    let mut builder = GridBuilder::new(GridDomain {
+        labels: vec![0, 1, 2],
+        unlabelled: Some(7),
+        sites: SiteFeatures::default(),
+        channels: 1,
+        pair_channels: 1,
+        neighbours: Neighbours::Four,
+        tables: Tables::Potts,
+        directions: Directions::Shared,
+    })
+    .unwrap();
+    for shift in 0..4usize {
+        let values = (0..6).map(|k| ((k * 5 + shift * 3) % 7) as f64 / 7.0).collect();
+        let mask = (0..6).map(|k| [0, 1, 2, 1, 7][(k + shift) % 5]).collect();
+        let image = Image { height: 2, width: 3, channels: 1, values };
+        builder.add(&image.into(), &Mask { height: 2, width: 3, values: mask }, "test").unwrap();
+    }
+    let corpus = builder.finish().unwrap();
+    let value = |objective: Criterion| {
+        let inference = Some(Engine::Exact);
+        let settings =
+            Settings { objective, inference, sigma: f64::INFINITY, ..Settings::for_kind(Kind::Grid) };
+        let objective = TrainingObjective::new(corpus.clone(), &settings, 1).unwrap();
+        let theta: Vec<f64> = (0..objective.dim()).map(|i| 40.0 * ((i * 7 % 11) as f64 - 5.0)).collect();
+        objective.value_grad(&theta).unwrap().0
+    };
+    let (margin, soft) = (value(Criterion::MaxMargin), value(Criterion::SoftmaxMargin));
+    assert!((soft - margin).abs() <= 4.0 * 3f64.powi(6).ln(), "{margin} and {soft}");
 }

@@ -83,11 +83,15 @@ impl HashedAttributes {
         }
     }
 
-    /// Makes room for this many tokens, of which some may be there, if they have as many attributes as those that are there.
-    pub fn reserve(&mut self, tokens: usize) {
-        let more = tokens.saturating_sub(self.len());
-        self.hashes.reserve(self.hashes.len().saturating_mul(more) / self.len().max(1));
-        self.ends.reserve(more);
+    /// Makes room for this many tokens of so many attributes.
+    pub fn reserve(&mut self, tokens: usize, attributes: usize) {
+        self.hashes.reserve(tokens.saturating_mul(attributes));
+        self.ends.reserve(tokens);
+    }
+
+    /// The mean number of attributes of a token, rounded up.
+    pub fn per_token(&self) -> usize {
+        self.hashes.len().div_ceil(self.len().max(1))
     }
 
     /// Ends a token: the attributes added since the last one are its own.

@@ -61,18 +61,31 @@ impl<G: Graph> Dataset<G> {
         }
     }
 
+    /// Gives tables of other kinds the dense numbers of those of the first kind, without a copy. Examples must have as many tables of each kind, in the
+    /// same order.
+    pub(crate) fn share_matrix(&mut self, kinds: Range<usize>) {
+        if let Some(first) = self.dense.first().cloned() {
+            self.dense.extend(kinds.map(|kind| first.for_kind(kind)));
+        }
+    }
+
     /// Replaces every dense number x by `new`(kind of table, column, x), which must be affine in x. Kinds that share a matrix and change in
-    /// the same way share it afterwards, too.
-    pub(super) fn change_matrices(&mut self, new: &impl Fn(usize, u32, f64) -> f64) {
-        let old = self.dense.clone();
-        for k in 0..old.len() {
-            let same = |j: &usize| {
-                let ends = |k: usize, d: usize| [0.0, 1.0].map(|x| new(old[k].kind(), d as u32, x));
-                old[*j].shares_with(&old[k]) && (0..old[k].width()).all(|d| ends(*j, d) == ends(k, d))
-            };
-            match (0..k).find(same) {
-                Some(j) => self.dense[k] = self.dense[j].for_kind(old[k].kind()),
-                None => self.dense[k].change(|d, x| new(old[k].kind(), d as u32, x)),
+    /// the same way share it afterwards, too. Matrices are changed in place, because a second one might not fit into memory.
+    pub(crate) fn change_matrices(&mut self, new: &impl Fn(usize, u32, f64) -> f64) {
+        let dense = &self.dense;
+        let same = |j: &usize, k: usize| {
+            let ends = |k: usize, d: usize| [0.0, 1.0].map(|x| new(dense[k].kind(), d as u32, x));
+            dense[*j].shares_with(&dense[k]) && (0..dense[k].width()).all(|d| ends(*j, d) == ends(k, d))
+        };
+        let first: Vec<_> = (0..dense.len()).map(|k| (0..k).find(|j| same(j, k))).collect();
+        for k in (0..first.len()).filter(|k| first[*k].is_some()) {
+            self.dense[k] = self.dense[k].empty();
+        }
+        for (k, first) in first.into_iter().enumerate() {
+            let kind = self.dense[k].kind();
+            match first {
+                Some(j) => self.dense[k] = self.dense[j].for_kind(kind),
+                None => self.dense[k].change(|d, x| new(kind, d as u32, x)),
             }
         }
     }
@@ -87,5 +100,32 @@ impl<G: Graph> Dataset<G> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{Chain, NODES};
+
+    /// A matrix is the largest part of such data: it exists once.
+    #[test]
+    fn a_matrix_is_changed_in_place() {
+        let mut data = Dataset::new();
+        data.set_dense(NODES, 2);
+        data.push_dense(NODES, [1.0, 2.0, 3.0, 4.0]);
+        let chain = Chain { len: 2, labels: 2, own_pairs: false, triples: false, segments: None };
+        (0..chain.own_tables()).for_each(|_| data.finish_table());
+        data.finish_example(chain, [0, 1], 1.0);
+        let other = NODES + 1;
+        data.share_matrix(other..other + 1);
+        let place = data.dense[0].of(0).as_ptr();
+        data.change_matrices(&|_, d, x| x * 10.0 + f64::from(d));
+        assert_eq!(data.dense[0].of(0), [10.0, 21.0, 30.0, 41.0]);
+        assert!(data.dense.iter().all(|dense| dense.of(0).as_ptr() == place));
+        assert_eq!(data.dense[1].kind(), other);
+        // Kinds that change in different ways have a matrix each.
+        data.change_matrices(&|kind, _, x| if kind == NODES { x } else { -x });
+        assert_eq!((data.dense[0].of(0)[0], data.dense[1].of(0)[0]), (10.0, -10.0));
     }
 }

@@ -40,7 +40,8 @@ impl<'a> Potentials<'a> {
         let chain = model.chain(len);
         let (features, weights) = (&*model.features, &model.weights[..]);
         let (dense, matrices, dims) = (&tables.dense, &tables.weights, features.rows[NODES].dense as u32);
-        let (spread, listed) = (Vec::new(), Vec::new());
+        // What is expected at a time is somewhat more than a batch.
+        let [spread, listed] = [(); 2].map(|()| Vec::with_capacity(256));
         let own = answers.start(chain);
         Potentials { features, weights, dense, matrices, dims, chain, own, table: 0, spread, listed }
     }

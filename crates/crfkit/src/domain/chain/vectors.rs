@@ -62,7 +62,7 @@ impl Standard {
         if numbers == Numbers::AsTheyAre {
             return None;
         }
-        let dense = data.dense_mut().first()?;
+        let dense = data.dense().first()?;
         let width = dense.width();
         let rows = || dense.values().chunks_exact(width);
         let count = rows().len().max(1) as f64;
@@ -91,7 +91,7 @@ impl Standard {
             return None;
         }
         let standard = Standard { mean, factor };
-        data.dense_mut().iter_mut().for_each(|dense| dense.change(|d, x| standard.apply(d, x)));
+        data.change_matrices(&|_, d, x| standard.apply(d as usize, x));
         Some(standard)
     }
 }

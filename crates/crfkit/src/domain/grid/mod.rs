@@ -178,18 +178,20 @@ impl Domain for GridDomain {
         threads: usize,
     ) -> Result<Box<dyn Objective>> {
         settings.objective.check_weights(data.uses_variable_weights())?;
+        // Graph cuts are the fast decoders of grids, but exact for two labels only, and only where neighbours attract each other.
+        let cuts = settings.inference != Some(Engine::Exact);
         match settings.objective {
-            Criterion::Perceptron if self.labels.len() <= 2 => {
+            Criterion::Perceptron if cuts && self.labels.len() <= 2 => {
                 Ok(Box::new(Risk::new(Perceptron(GraphCut), features, data, threads)?))
             }
-            Criterion::Perceptron => {
+            Criterion::Perceptron if cuts => {
                 let loss = Perceptron(AlphaExpansion::default());
                 Ok(Box::new(Risk::new(loss, features, data, threads)?))
             }
-            Criterion::MaxMargin if self.labels.len() <= 2 => {
+            Criterion::MaxMargin if cuts && self.labels.len() <= 2 => {
                 Ok(Box::new(Risk::new(MaxMargin(GraphCut), features, data, threads)?))
             }
-            Criterion::MaxMargin => {
+            Criterion::MaxMargin if cuts => {
                 let loss = MaxMargin(AlphaExpansion::default());
                 Ok(Box::new(Risk::new(loss, features, data, threads)?))
             }

@@ -159,7 +159,7 @@ impl LinkedBuilder {
         let cards: Vec<usize> = labels.iter().map(Vec::len).collect();
         let mut graphs = Graphs::new(&self.links, cards, &self.templates);
         let mut data = Dataset::new();
-        (0..columns).for_each(|kind| data.set_dense(kind, self.vectors.dims()));
+        data.set_dense(0, self.vectors.dims());
         for Sequence { mut observed, skips, mut gold, weight, token_weights } in self.sequences {
             observed.renumber(&node_ids, &pair_ids);
             for (v, label) in gold.iter_mut().enumerate() {
@@ -173,6 +173,7 @@ impl LinkedBuilder {
                 data.set_variable_weights(&weights.collect::<Vec<f64>>());
             }
         }
+        data.share_matrix(1..columns); // all labels of a token have its numbers
         self.vectors.standard = Standard::fit(&mut data, self.numbers_as);
         let LinkedBuilder { links, templates, columns, label_columns, alphabet, vectors, .. } = self;
         let vectors = (vectors.dims() > 0).then_some(vectors);

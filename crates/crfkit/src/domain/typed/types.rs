@@ -11,8 +11,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The largest number of types.
-const MAX_TYPES: usize = 5000;
+/// The largest number of types: enough for the pairs of 255 labels.
+const MAX_TYPES: usize = 1 << 15;
 /// The largest number of labels of one node type, and of all node types together.
 const MAX_LABELS: usize = 1 << 14;
 const MAX_ALL_LABELS: usize = 1 << 20;
@@ -189,7 +189,7 @@ impl TryFrom<Declared> for Types {
         let count = nodes.len();
         let mut types = nodes;
         for (name, over, tables, dense) in factors {
-            let find = |of: &String| types[..count].iter().position(|node| node.name == *of);
+            let find = |of: &String| types[..count].binary_search_by(|node: &Type| node.name.cmp(of)).ok();
             if let Some(of) = over.iter().find(|of| find(of).is_none()) {
                 return wrong(&name, format!("it is over `{}`, which is not a type of nodes", excerpt(of)));
             }
