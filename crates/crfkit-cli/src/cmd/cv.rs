@@ -67,8 +67,9 @@ pub fn held_out<D: TrainingData>(args: &TrainArgs, domain: &D, part: TrainingPar
     let mut reading = args.clone();
     (reading.grid.dev_images, reading.grid.dev_masks) = (args.grid.images.clone(), args.grid.masks.clone());
     let mut example = 0;
-    for path in data_paths(args) {
-        D::for_each_dev(&reading, &path, domain, &mut |input| {
+    for (number, path) in data_paths(args).iter().enumerate() {
+        reading.dev_vectors = args.input.vectors.get(number).cloned();
+        D::for_each_dev(&reading, path, domain, &mut |input| {
             if !part.takes(example) {
                 test.add(domain, input)?;
             }

@@ -207,3 +207,29 @@ fn linked_chains_take_vectors() {
     ]);
     assert!(failure(command.arg(path("x")), 2).contains("--standardise is for numbers"));
 }
+
+/// The examples that a model is judged on have the vectors of their own file.
+#[test]
+fn cross_validation_and_search_read_vectors_too() {
+    let directory = scratch();
+    write(directory.path(), "one", 20);
+    write(directory.path(), "two", 13);
+    let run = |verb: &str, files: &[&str], more: &[&str]| {
+        let mut command = crfkit();
+        command.current_dir(directory.path()).arg(verb).args(files).args(["--output", "json"]).args(more);
+        output(&mut command)
+    };
+    let arrays = ["one.tsv", "two.tsv", "--vectors", "one.npy", "--vectors", "two.npy"];
+    for (verb, more) in [("cv", &["--folds", "3"][..]), ("search", &["--sigma", "1,3"])] {
+        let lines = run(verb, &["one.jsonl", "two.jsonl"], more);
+        assert!(lines.contains("accuracy"), "{lines}");
+        let scores = |text: &str| {
+            let line = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+            text.lines()
+                .map(line)
+                .map(|line| (line["accuracy"].clone(), line["score"].clone()))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(scores(&run(verb, &arrays, more)), scores(&lines), "{verb}");
+    }
+}

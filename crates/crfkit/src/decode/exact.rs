@@ -25,8 +25,7 @@ impl ExactArgmax {
     /// Returns an error if the graph needs too much memory. Call it before [`Decoder::argmax`], which panics on a
     /// graph that no machine could hold.
     pub fn check(&self, graph: &FactorGraph) -> Result<()> {
-        graph.clique_tree()?.check(self.max_bytes)?;
-        Ok(())
+        Ok(graph.check_exact(self.max_bytes)?)
     }
 }
 

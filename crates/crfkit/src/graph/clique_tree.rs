@@ -75,7 +75,8 @@ impl CliqueTree {
             (width, entries) = (width.max(set.len()), entries.saturating_add(size));
             if entries > HOPELESS {
                 let bytes = entries.saturating_mul(BYTES);
-                return Err(GraphError::TooWide { width, bytes, limit: EXACT_MEMORY });
+                let limit = usize::try_from(HOPELESS * BYTES).unwrap_or(usize::MAX);
+                return Err(GraphError::TooWide { width, bytes, limit });
             }
             sets.push(set);
             left.remove(v, &around);

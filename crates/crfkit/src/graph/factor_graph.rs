@@ -226,6 +226,17 @@ impl FactorGraph {
         tree.as_ref().map_err(GraphError::clone)
     }
 
+    /// Returns an error if the tables of exact inference need more than `limit` bytes. The error names that limit, although the search for
+    /// a tree ends at one of its own.
+    pub(crate) fn check_exact(&self, limit: usize) -> Result<(), GraphError> {
+        self.clique_tree().and_then(|tree| tree.check(limit)).map_err(|error| match error {
+            GraphError::TooWide { width, bytes, limit: most } => {
+                GraphError::TooWide { width, bytes, limit: limit.min(most) }
+            }
+            other => other,
+        })
+    }
+
     /// Returns an error if these log-potentials do not fit the graph.
     pub fn check<S: Scalar>(&self, psi: Psi<S>) -> Result<(), GraphError> {
         let (expected, found) = (self.own_len(), psi.own.len());

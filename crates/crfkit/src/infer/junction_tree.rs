@@ -24,8 +24,7 @@ impl JunctionTree {
     /// Returns an error, which states width and memory, if the graph needs too much memory. Call it before
     /// [`Inference::log_z`], which panics on a graph that no machine could hold.
     pub fn check(&self, graph: &FactorGraph) -> Result<()> {
-        graph.clique_tree()?.check(self.max_bytes)?;
-        Ok(())
+        Ok(graph.check_exact(self.max_bytes)?)
     }
 }
 

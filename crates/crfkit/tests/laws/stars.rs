@@ -39,3 +39,22 @@ fn a_star_is_a_tree_however_many_leaves_it_has() {
         assert!(difference(exact, passed) < 1e-10, "{exact}, {passed}");
     }
 }
+
+/// The limit that a rejection names is the one that was given, also where no machine could hold the tables.
+#[test]
+fn a_rejection_names_the_given_limit() {
+    for vars in [20, 60] {
+        let mut builder = FactorGraphBuilder::new(vec![2; vars]).unwrap();
+        for j in 1..vars {
+            (0..j).for_each(|i| assert!(builder.add_own(0, &[i, j]).is_ok()));
+        }
+        let graph = builder.build().unwrap();
+        for max_bytes in [1000, 1 << 22] {
+            let limit = format!("more than the {max_bytes} allowed");
+            for error in [JunctionTree { max_bytes }.check(&graph), ExactArgmax { max_bytes }.check(&graph)] {
+                let message = error.unwrap_err().to_string();
+                assert!(message.contains(&limit), "{message}");
+            }
+        }
+    }
+}
