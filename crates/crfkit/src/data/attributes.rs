@@ -361,7 +361,11 @@ mod tests {
         assert!(refusal("O\ta\n@weight:2\n").starts_with("data.iwa:2: @weight inside an instance"));
         assert!(refusal("@weight:2\n@weight:3\nO\n").starts_with("data.iwa:2: a second @weight"));
         for (text, line) in [("@weight:2\n\nO\n", 2), ("@weight:2", 1)] {
-            assert!(refusal(text).starts_with(&format!("data.iwa:{line}: the instance ends")), "{text:?}");
+            assert!(
+                refusal(text)
+                    .starts_with(&format!("data.iwa:{line}: the instance has a @weight but no items")),
+                "{text:?}"
+            );
         }
     }
 

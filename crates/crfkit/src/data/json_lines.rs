@@ -369,7 +369,7 @@ mod tests {
             (r#"{"tokens": [[]]}"#, "token 1 has 0 values"),
             (r#"{"tokens": ["a"], "labels": ["A", "B"]}"#, "1 tokens, but 2 labels"),
             (r#"{"tokens": ["a"], "labels": null}"#, "expected a list of strings"),
-            (r#"{"tokens": ["a\tb"]}"#, "has a tab"),
+            (r#"{"tokens": ["a\tb"]}"#, "contains a tab"),
             (r#"{"tokens": [""]}"#, "is empty"),
             (r#"{"tokens": ["a"], "tokens": ["b"]}"#, "duplicate field"),
             (r#"{"tokens": ["a"]} x"#, "trailing characters"),

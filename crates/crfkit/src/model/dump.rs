@@ -224,7 +224,7 @@ mod tests {
         ] {
             let text = format!("label\tA\n{line}\n");
             let message = read_dump(text.as_bytes(), "d.tsv").unwrap_err().to_string();
-            assert!(message.starts_with("d.tsv:2: this is no line of a dump"), "{line:?}: {message}");
+            assert!(message.starts_with("d.tsv:2: this is not a line of a dump"), "{line:?}: {message}");
         }
         assert_eq!(read_dump(&b"label\t\n"[..], "d.tsv").unwrap().labels, [(None, String::new())]);
     }
