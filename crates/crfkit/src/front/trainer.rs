@@ -243,7 +243,7 @@ impl<'a> Trainer<'a> {
     /// # use crfkit::Trainer;
     /// # use crfkit::chain::Sequence;
     /// # let file = std::env::temp_dir().join(format!("crfkit-{}.checkpoint", std::process::id()));
-    /// # let data = || [Sequence::rows([["Ada", "NAME"], ["sings", "VERB"]])];
+    /// # let data = || [Sequence::from_rows([["Ada", "NAME"], ["sings", "VERB"]])];
     /// let model = Trainer::new().checkpoint(&file, |error| eprintln!("{error}")).train(data())?;
     /// assert!(!file.exists());
     /// # Ok::<(), crfkit::Error>(())
