@@ -234,7 +234,7 @@ impl Strings {
     /// Slots with room for `strings` strings, filled in the order of the numbers, so that they depend only on the
     /// strings.
     fn slots_for(&self, strings: usize) -> Vec<Slot> {
-        let mut slots = vec![[0; 3]; slot_count(strings)];
+        let mut slots = free_slots(slot_count(strings));
         let mask = slots.len().wrapping_sub(1);
         for (id, string) in self.iter().enumerate() {
             let hash = xxh3_64(string);
@@ -360,6 +360,17 @@ fn search(slots: &[Slot], hash: u64, same: impl Fn(u32) -> bool) -> std::result:
     }
     Err(None)
 }
+
+/// Free slots whose memory has been written to. Memory that is only reserved maps to one page of zeros, and a look-up reads a slot before it is
+/// filled: each page would then be mapped twice, and the second time all threads of the process would be interrupted.
+fn free_slots(count: usize) -> Vec<Slot> {
+    let mut slots = vec![[0; 3]; count];
+    slots.iter_mut().step_by(PAGE / size_of::<Slot>()).for_each(|slot| *slot = std::hint::black_box([0; 3]));
+    slots
+}
+
+/// The bytes of the smallest pages that systems have.
+const PAGE: usize = 4096;
 
 /// Number of slots in a table of this many strings.
 fn slot_count(strings: usize) -> usize {
