@@ -2,7 +2,11 @@
 
 import copy
 import itertools
+import os
 import pickle
+import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -172,11 +176,75 @@ def test_a_stream_is_labelled_as_it_comes():
 
     stream = tagger.tag_stream(endless())
     assert taken == []
-    assert list(next(stream)) == Y[0] and len(taken) == 1
-    assert [list(tagged) for tagged in itertools.islice(stream, 3000)] == [Y[(k + 1) % 2] for k in range(3000)]
-    assert len(taken) < 3001 + 1025
-    assert [list(tagged) for tagged in tagger.tag_stream(X * 100, threads=2)] == Y * 100
+    for count in range(1, 300):
+        assert list(next(stream)) == Y[(count - 1) % 2] and len(taken) == count
+    taken.clear()
+    stream = tagger.tag_stream(endless(), batch=100, threads=2)
+    assert [list(tagged) for tagged in itertools.islice(stream, 301)] == [Y[k % 2] for k in range(301)]
+    assert len(taken) == 400
+    assert [list(tagged) for tagged in tagger.tag_stream(X * 1000, threads=2)] == Y * 1000
     assert list(tagger.tag_stream(iter(()))) == []
+
+
+def test_an_answer_does_not_wait_for_the_next_sequence():
+    """As in a dialogue: the next sequence comes only when the last one is answered."""
+    tagger, answers = models(1)[0].tagger(), []
+
+    def dialogue():
+        for number in range(20):
+            assert len(answers) == number
+            yield X[number % 2]
+
+    for tagged in tagger.tag_stream(dialogue()):
+        answers.append(list(tagged))
+    assert answers == Y * 10
+
+
+def test_sequences_of_a_stream_are_read_once():
+    """A sequence may be an iterator: those before a mistake must not be read a second time, when nothing is left of them."""
+    tagger = models(1)[0].tagger()
+    for batch in (None, 1, 2, 100):
+        stream = tagger.tag_stream([iter(X[0]), iter(X[1]), iter([5]), iter(X[0])], batch=batch)
+        assert list(next(stream)) == Y[0] and list(next(stream)) == Y[1]
+        with pytest.raises(TypeError, match=r"X\[2\]\[0\] is int"):
+            next(stream)
+
+
+def test_mistakes_in_a_stream_have_the_number_of_their_sequence():
+    tagger = models(1)[0].tagger()
+    for batch in (None, 1, 7):
+        stream = tagger.tag_stream(iter([*X * 20, [{"a": None}]]), batch=batch)
+        with pytest.raises(TypeError, match=r"X\[40\]\[0\]\['a'\] is None"):
+            list(stream)
+    stream = tagger.tag_stream(iter([*X * 2, np.zeros((2, 2))]), batch=3)
+    with pytest.raises(crfkit.DataError, match=r"X\[4\]"):
+        list(stream)
+    for wrong in (0, -1, 1.5, True, "many"):
+        with pytest.raises(crfkit.SettingError, match="batch is .*: give a whole number of at least 1"):
+            tagger.tag_stream(X, batch=wrong)
+
+
+def many_labels():
+    """A tagger that takes its time, since it has 300 labels and all their pairs, and sequences for it."""
+    y = [[str(label), str(label + 1)] for label in range(0, 300, 2)]
+    crf = ChainCRF(transitions="all", optimizer="sgd", passes=1).fit([[["a"], ["b"]]] * len(y), y)
+    return crf.tagger_, [[["a"]] * 200] * 20_000
+
+
+def test_ctrl_c_ends_labelling_of_sequences():
+    tagger, xs = many_labels()
+    begin = time.monotonic()
+    tagger.tag_many(xs[:20], threads=1)
+    each = (time.monotonic() - begin) / 20
+    xs = xs[: max(100, int(20 / each))]
+    for threads in (1, 2):
+        pressed = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        begin = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            pressed.start()
+            tagger.tag_many(xs, threads=threads)
+        assert time.monotonic() - begin < 5
+    assert len(tagger.tag_many(xs[:3])) == 3
 
 
 def test_a_stream_that_fails_answers_what_came_before():

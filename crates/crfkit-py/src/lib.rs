@@ -47,7 +47,7 @@ mod _crfkit {
     #[pymodule_export]
     use super::tagged::{PyTagged, tagged_of};
     #[pymodule_export]
-    use super::tagger::{PyTagger, tagger_of, text_parts};
+    use super::tagger::{PyTagger, tag_part, tagger_of, text_parts};
     #[pymodule_export]
     use super::train::train;
 

@@ -21,6 +21,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 /// A worker of the library.
 pub(crate) type Worker = Tagger<Ensemble>;
+/// A sequence and the numbers of its labels.
+type Labelled = (Input, Vec<u32>);
 
 /// A worker that labels sequences with a model. Threads may share it; the interpreter's lock is released while it works.
 ///
@@ -165,18 +167,35 @@ impl PyTagger {
         Err(setting_error(py, message))
     }
 
-    /// Converts and labels many sequences.
-    fn label_many(&self, xs: &Bound<'_, PyAny>, given: Option<Threads>) -> PyResult<Vec<(Input, Vec<u32>)>> {
-        let mut converter = Converter::default();
+    /// Converts and labels many sequences, of which the first one has this number in messages. Returns those before the first mistake, and
+    /// that mistake, if there is one.
+    fn label_many(
+        &self,
+        xs: &Bound<'_, PyAny>,
+        first: usize,
+        given: Option<Threads>,
+    ) -> PyResult<(Vec<Labelled>, Option<PyErr>)> {
+        let idle = locked(&self.converters).pop();
+        let mut converter = idle.unwrap_or_default();
         // A thread must be worth its start.
         let parts = xs.len().map_or(usize::MAX, |count| count.div_ceil(PART).max(1));
         let threads = Threads::count(given).min(parts);
         let inputs = each_sequence(xs)?
             .enumerate()
-            .map(|(number, x)| self.input(&mut converter, &x?, Name::x(number)));
+            .map(|(number, x)| self.input(&mut converter, &x?, Name::x(first + number)));
         let label =
             |worker: &mut Worker, input: Input| self.label(worker, &input).map(|labels| (input, labels));
-        self.workers.as_they_come(xs.py(), inputs, threads, label)
+        let found = self.workers.as_they_come(xs.py(), inputs, threads, label);
+        locked(&self.converters).push(converter);
+        Ok(found)
+    }
+
+    /// The same, where every sequence must be in order.
+    fn label_all(&self, xs: &Bound<'_, PyAny>, given: Option<Threads>) -> PyResult<Vec<Labelled>> {
+        match self.label_many(xs, 0, given)? {
+            (all, None) => Ok(all),
+            (_, Some(mistake)) => Err(mistake),
+        }
     }
 
     /// Labels as a list of names.
@@ -309,23 +328,23 @@ impl PyTagger {
         threads: Option<Threads>,
     ) -> PyResult<Vec<PyTagged>> {
         let tagged = |(input, labels)| PyTagged { tagger: slf.clone().unbind(), input, labels };
-        Ok(slf.get().label_many(xs, threads)?.into_iter().map(tagged).collect())
+        Ok(slf.get().label_all(xs, threads)?.into_iter().map(tagged).collect())
     }
 
-    /// Label the sequences of an iterable that may be long or endless, such as the lines of a pipe. Returns an iterator of ``Tagged``, in order. It
-    /// reads some sequences ahead, at first one, later up to 1024. If the iterable raises an exception, the answers to the sequences before it
-    /// come first.
-    #[pyo3(signature = (xs, *, threads=None))]
+    /// Label the sequences of an iterable that may be long or endless, such as the lines of a pipe. Returns an iterator of ``Tagged``, in order.
+    ///
+    /// ``batch`` is the number of sequences that are read, and then labelled together on ``threads`` cores. By default, a list or tuple is labelled
+    /// in batches of 1024; of any other iterable, each sequence is labelled as soon as it comes, before the next one is read. Where they
+    /// come fast, a larger ``batch`` uses all cores. If the iterable raises an exception, the answers to the sequences before it come first.
+    #[pyo3(signature = (xs, *, batch=None, threads=None))]
     fn tag_stream<'py>(
         slf: &Bound<'py, Self>,
         xs: &Bound<'py, PyAny>,
+        batch: Option<&Bound<'py, PyAny>>,
         threads: Option<Threads>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("crfkit.stream")?.getattr("tagged")?.call1((
-            slf,
-            xs,
-            threads.map(|Threads(threads)| threads),
-        ))
+        let threads = threads.map(|Threads(threads)| threads);
+        slf.py().import("crfkit.stream")?.getattr("tagged")?.call1((slf, xs, batch, threads))
     }
 
     /// The labels of many sequences as plain lists.
@@ -336,7 +355,7 @@ impl PyTagger {
         xs: &Bound<'py, PyAny>,
         threads: Option<Threads>,
     ) -> PyResult<Vec<Bound<'py, PyList>>> {
-        self.label_many(xs, threads)?.iter().map(|(_, labels)| self.named(py, labels)).collect()
+        self.label_all(xs, threads)?.iter().map(|(_, labels)| self.named(py, labels)).collect()
     }
 
     /// Cut running text into words, label them, and return the chunks as spans whose ``start`` and ``end`` count characters: ``text[start:end]``. Where labels
@@ -386,6 +405,21 @@ pub(crate) fn text_parts(text: &str, sentences: bool) -> Vec<(usize, usize)> {
         characters
     };
     parts.into_iter().map(|part| (place(part.start), place(part.end))).collect()
+}
+
+/// The answers to sequences up to the first one that is wrong, and the exception for that one. The first sequence has the number ``first`` in
+/// messages. The package's streams call this function.
+#[pyfunction]
+#[pyo3(signature = (tagger, xs, first, threads=None))]
+pub(crate) fn tag_part<'py>(
+    tagger: &Bound<'py, PyTagger>,
+    xs: &Bound<'py, PyAny>,
+    first: usize,
+    threads: Option<Threads>,
+) -> PyResult<(Vec<PyTagged>, Option<PyErr>)> {
+    let (found, mistake) = tagger.get().label_many(xs, first, threads)?;
+    let tagged = |(input, labels)| PyTagged { tagger: tagger.clone().unbind(), input, labels };
+    Ok((found.into_iter().map(tagged).collect(), mistake))
 }
 
 /// A tagger of a model or several. Pickled taggers are read by this function.
