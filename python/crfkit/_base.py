@@ -28,9 +28,22 @@ class Estimator:
                 setattr(self, name, value)
 
     @classmethod
+    def _parameters(cls) -> dict[str, inspect.Parameter]:
+        """The parameters of ``__init__``. One that passes ``**keywords`` on has those of the class that it inherits from too."""
+        found: dict[str, inspect.Parameter] = {}
+        for base in cls.__mro__:
+            if "__init__" not in vars(base):
+                continue
+            own = list(inspect.signature(vars(base)["__init__"]).parameters.values())[1:]
+            named = [parameter for parameter in own if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)]
+            found = {parameter.name: parameter for parameter in named} | found
+            if all(parameter.kind != parameter.VAR_KEYWORD for parameter in own):
+                break
+        return found
+
+    @classmethod
     def _parameter_names(cls) -> list[str]:
-        signature = inspect.signature(cls.__init__)
-        return sorted(name for name in signature.parameters if name != "self")
+        return sorted(cls._parameters())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters, by name."""
@@ -46,7 +59,7 @@ class Estimator:
         return self
 
     def __repr__(self) -> str:
-        defaults = inspect.signature(type(self).__init__).parameters
+        defaults = self._parameters()
         # As text, since arrays have no single answer to whether they are equal.
         given = (
             f"{name}={value!r}"

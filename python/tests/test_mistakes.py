@@ -320,6 +320,17 @@ def test_an_estimator_with_parameters_of_its_own():
     assert list(copy.deepcopy(own).predict(X)) == Y
 
 
+def test_an_estimator_that_passes_keywords_on():
+    class Own(ChainCRF):
+        def __init__(self, words=3, **given):
+            super().__init__(**given)
+            self.words = words
+
+    own = Own(passes=20)
+    assert own.get_params()["passes"] == 20 and own.get_params()["words"] == 3 and "given" not in own.get_params()
+    assert repr(own.set_params(sigma=2.0)) == "Own(passes=20, sigma=2.0)"
+
+
 def test_nodes_of_a_graph_that_are_no_dict():
     for nodes in (np.zeros((2, 1)), None, 3):
         with pytest.raises(TypeError, match=r"X\[0\]\['nodes'\] is .*: give a dict"):
